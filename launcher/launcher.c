@@ -1,0 +1,904 @@
+/*
+ * redrive-launcher: starts commands for a runner, because a small process forks far cheaper than a large one.
+ *
+ * The runner writes requests to our stdin and reads replies from our stdout. Each command gets its own process
+ * group, its output goes straight into files, and we tell the runner when it has ended. We are the reaper of
+ * everything that descends from us, so when the runner goes away (stdin ends, even after kill -9) we end it all
+ * and then ourselves. We never run a shell on our own account and never write a byte of a command's output.
+ *
+ * Frames, integers in host order and unaligned. `length` counts the bytes after itself.
+ *
+ *   request  u32 length, u8 kind, u32 id, then
+ *     launch u8 flags, u32 argc, u32 envc, u32 text_bytes, text, input (the rest)
+ *            text: NUL-terminated strings: cwd, stdout path, stderr path, argv..., NAME=value...
+ *     ask    nothing
+ *   reply    u32 length, u8 kind, u32 id, then
+ *     ended  u8 stage, i32 exit_code (-1: none), i32 signal (0: none), i32 errno (0: it started),
+ *            f64 duration_ms, f64 stdout_bytes, f64 stderr_bytes,
+ *            u32 stdout_inline, u32 stderr_inline (INLINE_NONE: the file stays), the inline bytes of both
+ *     asked  u32 pid (0: not running)
+ *
+ * src/attempt/launcher-frames.ts is the other end of this table.
+ */
+#ifdef __linux__
+#define _GNU_SOURCE
+#else
+#define _DARWIN_C_SOURCE
+#endif
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#endif
+
+#define PROTOCOL "redrive-launcher 1"
+
+enum { KIND_LAUNCH = 1, KIND_ASK = 2, KIND_ENDED = 1, KIND_ASKED = 2 };
+enum { FLAG_KEEP_EMPTY = 1 };
+/*
+ * What could not be done when a command did not start: run this command with what it was given, enter its folder,
+ * or do our own part. Only the last may go better at another time.
+ */
+enum { STAGE_NONE = 0, STAGE_COMMAND = 1, STAGE_CWD = 2, STAGE_RUNNER = 3 };
+
+#define FRAME_BYTES_MAX (64u << 20)
+#define HEADER_BYTES 9u       /* length, kind, id */
+#define ENDED_BYTES 54u       /* a whole ended frame without inline bytes */
+#define INLINE_BYTES_MAX 8192u
+#define INLINE_NONE UINT32_MAX
+#define PIPE_BYTES_MAX 60000u /* fits the buffer of a pipe, so that writing it never waits for the command */
+#define INPUT_BYTES_KEPT (1u << 20)
+#define GRACE_MS 2000.0
+#define GIVE_UP_MS 10000.0
+
+extern char **environ;
+
+struct launch {
+  uint32_t id;
+  pid_t pid;
+  uint8_t flags;
+  double started_ms;
+  char *stdout_path; /* one allocation with stderr_path */
+  char *stderr_path;
+};
+
+struct request {
+  uint32_t id;
+  uint8_t flags;
+  char *cwd, *stdout_path, *stderr_path;
+  char **argv, **envp;
+  const char *input;
+  size_t input_bytes;
+};
+
+struct captured {
+  double bytes;
+  uint32_t inlined;
+};
+
+static struct launch *running;
+static size_t running_count, running_room;
+
+static int null_fd, child_fd; /* child_fd is readable when a child has ended */
+
+static void die(const char *what)
+{
+  fprintf(stderr, "redrive-launcher: %s: %s\n", what, strerror(errno));
+  exit(1);
+}
+
+static double now_ms(void)
+{
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+static uint32_t get_u32(const char *from)
+{
+  uint32_t value;
+  memcpy(&value, from, sizeof value);
+  return value;
+}
+
+static char *put(char *to, const void *value, size_t bytes)
+{
+  memcpy(to, value, bytes);
+  return to + bytes;
+}
+
+static char *put_u32(char *to, uint32_t value) { return put(to, &value, sizeof value); }
+static char *put_f64(char *to, double value) { return put(to, &value, sizeof value); }
+
+/* ---- replies: collected here, so that several that are ready leave in one write ---- */
+
+static char replies[256 << 10];
+static size_t replies_bytes;
+static int runner_gone;
+
+static void flush_replies(void)
+{
+  size_t done = 0;
+  while (done < replies_bytes && !runner_gone) {
+    ssize_t n = write(STDOUT_FILENO, replies + done, replies_bytes - done);
+    if (n > 0) {
+      done += (size_t)n;
+    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+      struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+      poll(&out, 1, -1);
+    } else if (errno != EINTR) {
+      runner_gone = 1;
+    }
+  }
+  replies_bytes = 0;
+}
+
+static char *room_for_reply(size_t bytes)
+{
+  if (replies_bytes + bytes > sizeof replies) flush_replies();
+  return replies + replies_bytes;
+}
+
+struct ended {
+  uint32_t id;
+  uint8_t stage;
+  int32_t exit_code, signal, error;
+  double duration_ms;
+  struct captured out, err;
+};
+
+/* The inline bytes are already behind the header. */
+static void commit_ended(char *frame, const struct ended *e, size_t inline_bytes)
+{
+  char *to = put_u32(frame, (uint32_t)(ENDED_BYTES - 4 + inline_bytes));
+  *to++ = KIND_ENDED;
+  to = put_u32(to, e->id);
+  *to++ = (char)e->stage;
+  to = put(to, &e->exit_code, 4);
+  to = put(to, &e->signal, 4);
+  to = put(to, &e->error, 4);
+  to = put_f64(to, e->duration_ms);
+  to = put_f64(to, e->out.bytes);
+  to = put_f64(to, e->err.bytes);
+  to = put_u32(to, e->out.inlined);
+  put_u32(to, e->err.inlined);
+  replies_bytes += ENDED_BYTES + inline_bytes;
+}
+
+static uint8_t stage_of(int request_error) { return request_error == ENOMEM ? STAGE_RUNNER : STAGE_COMMAND; }
+
+static void reply_not_started(uint32_t id, uint8_t stage, int error)
+{
+  struct ended e = {.id = id, .stage = stage, .exit_code = -1, .error = error};
+  commit_ended(room_for_reply(ENDED_BYTES), &e, 0);
+}
+
+static void reply_asked(uint32_t id, pid_t pid)
+{
+  char *to = put_u32(room_for_reply(HEADER_BYTES + 4), HEADER_BYTES);
+  *to++ = KIND_ASKED;
+  put_u32(put_u32(to, id), (uint32_t)pid);
+  replies_bytes += HEADER_BYTES + 4;
+}
+
+/* ---- output files ---- */
+
+/*
+ * A file of this launch alone: what an earlier launch left at the path is unlinked, not truncated, because a
+ * process that outlived that launch may still write to it.
+ */
+static int open_output(const char *path, int keep_empty)
+{
+  const int how = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC;
+  if (keep_empty) {
+    struct stat st;
+    int fd = open(path, how, 0600);
+    if (fd < 0 || (fstat(fd, &st) == 0 && st.st_size == 0)) return fd;
+    close(fd);
+  } else {
+    int fd = open(path, how | O_EXCL, 0600);
+    if (fd >= 0 || errno != EEXIST) return fd;
+  }
+  unlink(path);
+  return open(path, how | O_EXCL, 0600);
+}
+
+/* True when a process still has the file open for writing, or when we cannot tell. */
+static int has_writer(const char *path)
+{
+#ifdef F_SETLEASE
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return 1;
+  int granted = fcntl(fd, F_SETLEASE, F_RDLCK) == 0; /* only when nobody has it open for writing */
+  close(fd);
+  return !granted;
+#else
+  (void)path;
+  return 1;
+#endif
+}
+
+static uint32_t read_whole(const char *path, char *to, size_t bytes)
+{
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return INLINE_NONE;
+  size_t done = 0;
+  while (done < bytes) {
+    ssize_t n = read(fd, to + done, bytes - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    done += (size_t)n;
+  }
+  close(fd);
+  return done == bytes ? (uint32_t)bytes : INLINE_NONE;
+}
+
+/* Small output moves into the reply and its file goes; large output stays where it is. */
+static struct captured collect(const char *path, int keep_empty, char *to)
+{
+  struct captured c = {0, 0};
+  struct stat st;
+  if (stat(path, &st) != 0) return c;
+  c.bytes = (double)st.st_size;
+  if (st.st_size == 0 && keep_empty && !has_writer(path)) return c;
+  if (st.st_size > 0) {
+    c.inlined = st.st_size <= INLINE_BYTES_MAX ? read_whole(path, to, (size_t)st.st_size) : INLINE_NONE;
+  }
+  if (c.inlined != INLINE_NONE) unlink(path);
+  return c;
+}
+
+/* ---- starting a command ---- */
+
+static volatile int child_error; /* set by the child, which shares our memory until it runs the command */
+static volatile uint8_t child_stage;
+
+/* A script without "#!" runs under sh, as execvp has it; a binary of another kind is an error. */
+static void exec_script(const char *path, char **argv, char **envp)
+{
+  char head[128];
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  ssize_t n = fd < 0 ? -1 : read(fd, head, sizeof head);
+  if (n >= 0 && memchr(head, 0, (size_t)n) == NULL) {
+    size_t argc = 0;
+    while (argv[argc]) argc++;
+    char *script[argc + 2];
+    script[0] = (char *)"sh";
+    script[1] = (char *)path;
+    for (size_t i = 1; i <= argc; i++) script[i + 1] = argv[i];
+    execve("/bin/sh", script, envp);
+  }
+  errno = ENOEXEC;
+}
+
+static void exec_file(const char *path, char **argv, char **envp)
+{
+  execve(path, argv, envp);
+  if (errno == ENOEXEC) exec_script(path, argv, envp);
+}
+
+static const char *path_of(char **envp)
+{
+  for (; *envp; envp++)
+    if (strncmp(*envp, "PATH=", 5) == 0) return *envp + 5;
+  return "/usr/local/bin:/bin:/usr/bin";
+}
+
+/* Looks for the command in the PATH that the command itself will see. Returns only when it cannot be run. */
+static void exec_command(char **argv, char **envp)
+{
+  const char *name = argv[0], *dir = path_of(envp);
+  size_t name_bytes = strlen(name);
+  int denied = 0;
+  if (strchr(name, '/')) {
+    exec_file(name, argv, envp);
+    return;
+  }
+  errno = ENOENT;
+  if (name_bytes == 0 || name_bytes > 255) return;
+  for (;;) {
+    char file[4096 + 257];
+    size_t dir_bytes = strcspn(dir, ":");
+    if (dir_bytes < 4096) {
+      memcpy(file, dir, dir_bytes);
+      size_t at = dir_bytes;
+      if (at > 0) file[at++] = '/';
+      memcpy(file + at, name, name_bytes + 1);
+      exec_file(file, argv, envp);
+      if (errno == EACCES) denied = 1;
+      else if (errno != ENOENT && errno != ENOTDIR && errno != ESTALE && errno != ENODEV && errno != ELOOP) return;
+    }
+    if (dir[dir_bytes] == '\0') break;
+    dir += dir_bytes + 1;
+  }
+  errno = denied ? EACCES : ENOENT;
+}
+
+/* Runs in the child. Every signal is at its default here, so unblocking them can run no handler of ours. */
+static void become_command(const struct request *r, int input_fd)
+{
+  sigset_t none;
+  int keep_empty = r->flags & FLAG_KEEP_EMPTY, out, err;
+  child_stage = STAGE_RUNNER;
+  if (setpgid(0, 0) != 0) return;
+#ifdef __linux__
+  prctl(PR_SET_PDEATHSIG, SIGKILL); /* when we are killed, nobody else would end it */
+#else
+  signal(SIGCHLD, SIG_DFL);
+#endif
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, NULL);
+  if ((out = open_output(r->stdout_path, keep_empty)) < 0) return;
+  if ((err = open_output(r->stderr_path, keep_empty)) < 0) return;
+  if (dup2(input_fd, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0) return;
+  child_stage = STAGE_CWD;
+  if (chdir(r->cwd) != 0) return;
+  child_stage = STAGE_COMMAND;
+  exec_command(r->argv, r->envp);
+}
+
+#ifdef __linux__
+/* The child borrows our memory until it runs the command, so there is nothing to copy and errors are seen here. */
+static pid_t start_child(const struct request *r, int input_fd)
+{
+  child_error = 0;
+  pid_t pid = vfork();
+  if (pid == 0) {
+    become_command(r, input_fd);
+    child_error = errno;
+    _exit(127);
+  }
+  if (pid < 0) {
+    child_error = errno;
+    child_stage = STAGE_RUNNER;
+  }
+  return pid;
+}
+#else
+/* Without a dependable vfork: the child tells over a pipe what went wrong; the pipe closes when it runs the command. */
+static pid_t start_child(const struct request *r, int input_fd)
+{
+  int told[2], told_error[2] = {0, 0};
+  child_error = 0;
+  child_stage = STAGE_RUNNER;
+  if (pipe(told) != 0) {
+    child_error = errno;
+    return -1;
+  }
+  fcntl(told[0], F_SETFD, FD_CLOEXEC);
+  fcntl(told[1], F_SETFD, FD_CLOEXEC);
+  pid_t pid = fork();
+  if (pid == 0) {
+    become_command(r, input_fd);
+    told_error[0] = errno;
+    told_error[1] = child_stage;
+    if (write(told[1], told_error, sizeof told_error) < 0) _exit(126);
+    _exit(127);
+  }
+  int fork_error = errno;
+  close(told[1]);
+  if (pid < 0) {
+    child_error = fork_error;
+  } else {
+    ssize_t n;
+    while ((n = read(told[0], told_error, sizeof told_error)) < 0 && errno == EINTR) continue;
+    if (n == (ssize_t)sizeof told_error) {
+      child_error = told_error[0];
+      child_stage = (uint8_t)told_error[1];
+    }
+  }
+  close(told[0]);
+  return pid;
+}
+#endif
+
+static int write_all(int fd, const char *from, size_t bytes)
+{
+  while (bytes > 0) {
+    ssize_t n = write(fd, from, bytes);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return -1;
+    from += n;
+    bytes -= (size_t)n;
+  }
+  return 0;
+}
+
+/* A pipe that already holds all of the input; -1 when it does not fit. */
+static int input_pipe(const struct request *r)
+{
+  int ends[2];
+#ifdef __linux__
+  if (pipe2(ends, O_CLOEXEC) != 0) return -1;
+#else
+  if (pipe(ends) != 0) return -1;
+  fcntl(ends[0], F_SETFD, FD_CLOEXEC);
+  fcntl(ends[1], F_SETFD, FD_CLOEXEC);
+#endif
+  fcntl(ends[1], F_SETFL, O_NONBLOCK);
+  int failed = write_all(ends[1], r->input, r->input_bytes);
+  close(ends[1]);
+  if (!failed) return ends[0];
+  close(ends[0]);
+  return -1;
+}
+
+/* An unlinked file beside the output, for input that no pipe holds. */
+static int input_file(const struct request *r)
+{
+  char path[4200];
+  if (snprintf(path, sizeof path, "%s.stdin", r->stdout_path) >= (int)sizeof path) {
+    errno = ENAMETOOLONG;
+    return -1;
+  }
+  unlink(path);
+  int to = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (to < 0) return -1;
+  int from = write_all(to, r->input, r->input_bytes) == 0 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+  int error = errno;
+  close(to);
+  unlink(path);
+  errno = error;
+  return from;
+}
+
+static int open_input(const struct request *r)
+{
+  if (r->input_bytes == 0) return null_fd;
+  int fd = r->input_bytes <= PIPE_BYTES_MAX ? input_pipe(r) : -1;
+  return fd >= 0 ? fd : input_file(r);
+}
+
+static struct launch *room_for_launch(void)
+{
+  if (running_count == running_room) {
+    size_t room = running_room ? running_room * 2 : 64;
+    struct launch *more = realloc(running, room * sizeof *more);
+    if (!more) return NULL;
+    running = more;
+    running_room = room;
+  }
+  return &running[running_count];
+}
+
+/* Remembers the launch before it starts: a process that nobody knows of must not exist. */
+static struct launch *remember(const struct request *r)
+{
+  struct launch *l = room_for_launch();
+  size_t out_bytes = strlen(r->stdout_path) + 1, err_bytes = strlen(r->stderr_path) + 1;
+  char *paths = l ? malloc(out_bytes + err_bytes) : NULL;
+  if (!paths) return NULL;
+  l->id = r->id;
+  l->flags = r->flags;
+  l->stdout_path = memcpy(paths, r->stdout_path, out_bytes);
+  l->stderr_path = memcpy(paths + out_bytes, r->stderr_path, err_bytes);
+  return l;
+}
+
+static void start(const struct request *r)
+{
+  struct launch *l = remember(r);
+  if (!l) {
+    reply_not_started(r->id, STAGE_RUNNER, ENOMEM);
+    return;
+  }
+  int input_fd = open_input(r);
+  if (input_fd < 0) {
+    reply_not_started(r->id, STAGE_RUNNER, errno);
+    free(l->stdout_path);
+    return;
+  }
+  l->started_ms = now_ms();
+  l->pid = start_child(r, input_fd);
+  if (input_fd != null_fd) close(input_fd);
+  if (l->pid > 0 && child_error == 0) {
+    running_count++;
+    return;
+  }
+  if (l->pid > 0) waitpid(l->pid, NULL, 0);
+  reply_not_started(r->id, child_stage, child_error);
+  unlink(l->stdout_path);
+  unlink(l->stderr_path);
+  free(l->stdout_path);
+}
+
+/* ---- requests ---- */
+
+static char **words; /* argv and envp of the request at hand */
+static size_t words_room;
+
+static int room_for_words(size_t count)
+{
+  if (count <= words_room) return 0;
+  char **more = realloc(words, count * sizeof *more);
+  if (!more) return -1;
+  words = more;
+  words_room = count;
+  return 0;
+}
+
+static int names_match(const char *a, const char *b)
+{
+  while (*a && *a != '=' && *a == *b) a++, b++;
+  return *a == '=' && *b == '=';
+}
+
+static size_t count_environ(void)
+{
+  size_t count = 0;
+  while (environ[count]) count++;
+  return count;
+}
+
+/* Our own environment, except what the request sets itself. The given pairs are at envp[0..given). */
+static void add_environ(char **envp, size_t given)
+{
+  size_t count = given;
+  for (char **own = environ; *own; own++) {
+    size_t i = 0;
+    while (i < given && !names_match(envp[i], *own)) i++;
+    if (i == given) envp[count++] = *own;
+  }
+  envp[count] = NULL;
+}
+
+static char *next_string(char **at, char *end)
+{
+  char *text = *at, *nul = text < end ? memchr(text, 0, (size_t)(end - text)) : NULL;
+  if (!nul) return NULL;
+  *at = nul + 1;
+  return text;
+}
+
+/* 0, or the errno of what is wrong. A NUL inside an argument would shift the others: then the count is off. */
+static int read_launch(struct request *r, char *body, size_t size)
+{
+  if (size < 13) return EINVAL;
+  r->flags = (uint8_t)body[0];
+  size_t argc = get_u32(body + 1), envc = get_u32(body + 5), text_bytes = get_u32(body + 9);
+  char *at = body + 13;
+  if (argc == 0 || text_bytes > size - 13 || argc > text_bytes || envc > text_bytes) return EINVAL;
+  char *end = at + text_bytes;
+  if (room_for_words(argc + envc + count_environ() + 2) != 0) return ENOMEM;
+  r->argv = words;
+  r->envp = words + argc + 1;
+  if (!(r->cwd = next_string(&at, end))) return EINVAL;
+  if (!(r->stdout_path = next_string(&at, end))) return EINVAL;
+  if (!(r->stderr_path = next_string(&at, end))) return EINVAL;
+  for (size_t i = 0; i < argc; i++)
+    if (!(r->argv[i] = next_string(&at, end))) return EINVAL;
+  for (size_t i = 0; i < envc; i++)
+    if (!(r->envp[i] = next_string(&at, end))) return EINVAL;
+  if (at != end) return EINVAL;
+  r->argv[argc] = NULL;
+  add_environ(r->envp, envc);
+  r->input = end;
+  r->input_bytes = size - 13 - text_bytes;
+  return 0;
+}
+
+static void answer_ask(uint32_t id)
+{
+  for (size_t i = 0; i < running_count; i++) {
+    if (running[i].id == id) {
+      reply_asked(id, running[i].pid);
+      return;
+    }
+  }
+  reply_asked(id, 0);
+}
+
+static void handle_frame(char kind, uint32_t id, char *body, size_t size)
+{
+  if (kind == KIND_ASK) {
+    answer_ask(id);
+    return;
+  }
+  struct request r = {.id = id};
+  int error = kind == KIND_LAUNCH ? read_launch(&r, body, size) : EPROTO;
+  if (error) reply_not_started(id, stage_of(error), error);
+  else start(&r);
+}
+
+static char *input;
+static size_t input_bytes, input_room;
+static uint64_t skip_bytes; /* the rest of a frame that was refused */
+
+static int room_for_input(size_t room)
+{
+  if (room <= input_room) return 0;
+  char *more = realloc(input, room);
+  if (!more) return -1;
+  input = more;
+  input_room = room;
+  return 0;
+}
+
+static void refuse_frame(const char *frame, int error)
+{
+  reply_not_started(get_u32(frame + 5), stage_of(error), error);
+  skip_bytes = (uint64_t)get_u32(frame) + 4;
+}
+
+/* Handles the whole frames in the buffer and makes room for the one that has only begun. -1: not our protocol. */
+static int handle_input(void)
+{
+  size_t at = 0, wanted = 0;
+  for (;;) {
+    size_t skipped = skip_bytes < input_bytes - at ? (size_t)skip_bytes : input_bytes - at;
+    skip_bytes -= skipped;
+    at += skipped;
+    if (input_bytes - at < HEADER_BYTES) break;
+    char *frame = input + at;
+    size_t frame_bytes = (size_t)get_u32(frame) + 4;
+    if (frame_bytes < HEADER_BYTES) return -1;
+    if (frame_bytes - 4 > FRAME_BYTES_MAX) {
+      refuse_frame(frame, EMSGSIZE);
+    } else if (input_bytes - at < frame_bytes) {
+      wanted = frame_bytes;
+      break;
+    } else {
+      handle_frame(frame[4], get_u32(frame + 5), frame + HEADER_BYTES, frame_bytes - HEADER_BYTES);
+      at += frame_bytes;
+    }
+  }
+  input_bytes -= at;
+  memmove(input, input + at, input_bytes);
+  if (room_for_input(wanted) != 0) {
+    refuse_frame(input, ENOMEM);
+    skip_bytes -= input_bytes;
+    input_bytes = 0;
+  }
+  if (input_bytes == 0 && input_room > INPUT_BYTES_KEPT) {
+    free(input);
+    input = NULL;
+    input_room = 0;
+  }
+  return 0;
+}
+
+/* False when the runner has gone or does not speak our protocol. */
+static int read_requests(void)
+{
+  if (input_bytes == input_room && room_for_input(input_room + (64u << 10)) != 0) return 0;
+  ssize_t n = read(STDIN_FILENO, input + input_bytes, input_room - input_bytes);
+  if (n < 0) return errno == EINTR || errno == EAGAIN || errno == EWOULDBLOCK;
+  if (n == 0) return 0;
+  input_bytes += (size_t)n;
+  return handle_input() == 0;
+}
+
+/* ---- ends ---- */
+
+static void reply_ended(const struct launch *l, int status)
+{
+  char *frame = room_for_reply(ENDED_BYTES + 2 * INLINE_BYTES_MAX), *to = frame + ENDED_BYTES;
+  int keep_empty = l->flags & FLAG_KEEP_EMPTY;
+  struct ended e = {.id = l->id, .exit_code = -1, .duration_ms = now_ms() - l->started_ms};
+  if (WIFEXITED(status)) e.exit_code = WEXITSTATUS(status);
+  else e.signal = WTERMSIG(status);
+  e.out = collect(l->stdout_path, keep_empty, to);
+  if (e.out.inlined != INLINE_NONE) to += e.out.inlined;
+  e.err = collect(l->stderr_path, keep_empty, to);
+  if (e.err.inlined != INLINE_NONE) to += e.err.inlined;
+  commit_ended(frame, &e, (size_t)(to - frame) - ENDED_BYTES);
+}
+
+/* True while there are children, ours or inherited from a command that has ended. */
+static int reap(void)
+{
+  for (;;) {
+    int status;
+    pid_t pid = waitpid(-1, &status, WNOHANG);
+    if (pid < 0 && errno == EINTR) continue;
+    if (pid < 0) return 0;
+    if (pid == 0) return 1;
+    size_t i = 0;
+    while (i < running_count && running[i].pid != pid) i++;
+    if (i == running_count) continue;
+    reply_ended(&running[i], status);
+    free(running[i].stdout_path);
+    running[i] = running[--running_count];
+  }
+}
+
+static void drain(int fd)
+{
+  char bytes[1024];
+  while (read(fd, bytes, sizeof bytes) > 0) continue;
+}
+
+#ifdef __linux__
+static void watch_children(void)
+{
+  sigset_t all, child;
+  sigfillset(&all);
+  sigprocmask(SIG_SETMASK, &all, NULL); /* only the end of stdin ends us */
+  sigemptyset(&child);
+  sigaddset(&child, SIGCHLD);
+  child_fd = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+  if (child_fd < 0) die("signalfd");
+  if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) die("prctl");
+}
+#else
+static int child_signal_fd;
+
+static void on_child(int signal)
+{
+  int error = errno;
+  (void)signal;
+  if (write(child_signal_fd, "", 1) < 0) errno = error; /* full: it is readable already */
+  errno = error;
+}
+
+static void watch_children(void)
+{
+  int ends[2];
+  sigset_t but_child;
+  if (pipe(ends) != 0) die("pipe");
+  for (int i = 0; i < 2; i++) {
+    fcntl(ends[i], F_SETFD, FD_CLOEXEC);
+    fcntl(ends[i], F_SETFL, O_NONBLOCK);
+  }
+  child_fd = ends[0];
+  child_signal_fd = ends[1];
+  signal(SIGCHLD, on_child);
+  sigfillset(&but_child);
+  sigdelset(&but_child, SIGCHLD);
+  sigprocmask(SIG_SETMASK, &but_child, NULL);
+}
+#endif
+
+/* ---- the end of the runner ---- */
+
+#ifdef __linux__
+struct process {
+  pid_t pid, parent, group;
+  int ours;
+};
+
+static int read_process(const char *name, struct process *p)
+{
+  char path[64], text[512];
+  snprintf(path, sizeof path, "/proc/%.20s/stat", name);
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+  if (fd >= 0) close(fd);
+  if (n <= 0) return -1;
+  text[n] = '\0';
+  char *after_name = strrchr(text, ')'); /* the name may hold anything, also ")" */
+  p->pid = atoi(name);
+  p->ours = 0;
+  return after_name && sscanf(after_name + 1, " %*c %d %d", &p->parent, &p->group) == 2 ? 0 : -1;
+}
+
+static size_t list_processes(struct process **list)
+{
+  size_t count = 0, room = 0;
+  struct dirent *entry;
+  DIR *proc = opendir("/proc");
+  *list = NULL;
+  while (proc && (entry = readdir(proc))) {
+    if (entry->d_name[0] < '1' || entry->d_name[0] > '9') continue;
+    if (count == room) {
+      struct process *more = realloc(*list, (room = room * 2 + 256) * sizeof *more);
+      if (!more) break;
+      *list = more;
+    }
+    if (read_process(entry->d_name, *list + count) == 0) count++;
+  }
+  if (proc) closedir(proc);
+  return count;
+}
+
+static int by_pid(const void *a, const void *b)
+{
+  pid_t left = ((const struct process *)a)->pid, right = ((const struct process *)b)->pid;
+  return (left > right) - (left < right);
+}
+
+static void mark_descendants(struct process *list, size_t count)
+{
+  int changed = count > 0;
+  if (changed) qsort(list, count, sizeof *list, by_pid);
+  while (changed) {
+    changed = 0;
+    for (size_t i = 0; i < count; i++) {
+      struct process key = {.pid = list[i].parent};
+      struct process *parent = bsearch(&key, list, count, sizeof *list, by_pid);
+      if (list[i].ours || (key.pid != getpid() && !(parent && parent->ours))) continue;
+      list[i].ours = changed = 1;
+    }
+  }
+}
+
+static int is_launch(pid_t group)
+{
+  for (size_t i = 0; i < running_count; i++)
+    if (running[i].pid == group) return 1;
+  return 0;
+}
+
+/* Orphans come to us, so whatever a command left behind, in whatever session, descends from us. */
+static void signal_strays(int signal)
+{
+  struct process *list;
+  size_t count = list_processes(&list);
+  mark_descendants(list, count);
+  for (size_t i = 0; i < count; i++)
+    if (list[i].ours && !is_launch(list[i].group)) kill(list[i].pid, signal);
+  free(list);
+}
+#else
+static void signal_strays(int signal) { (void)signal; }
+#endif
+
+static void signal_all(int signal)
+{
+  for (size_t i = 0; i < running_count; i++) kill(-running[i].pid, signal);
+  signal_strays(signal);
+}
+
+static void wait_for_child(int timeout_ms)
+{
+  struct pollfd child = {.fd = child_fd, .events = POLLIN};
+  poll(&child, 1, timeout_ms);
+  drain(child_fd);
+}
+
+/* TERM to everything, KILL to what is left after the grace. Ends when no descendant is left. */
+static void end_all(void)
+{
+  double began = now_ms();
+  if (!reap()) return;
+  signal_all(SIGTERM);
+  signal_all(SIGCONT); /* a stopped process cannot act on TERM */
+  while (reap()) {
+    double waited = now_ms() - began;
+    flush_replies();
+    if (waited > GRACE_MS) signal_all(SIGKILL);
+    if (waited > GRACE_MS + GIVE_UP_MS) break; /* stuck in the kernel; no signal helps */
+    wait_for_child(waited > GRACE_MS ? 20 : (int)(GRACE_MS - waited) + 1);
+  }
+}
+
+static void serve(void)
+{
+  struct pollfd fds[2] = {{.fd = STDIN_FILENO, .events = POLLIN}, {.fd = child_fd, .events = POLLIN}};
+  while (!runner_gone) {
+    if (poll(fds, 2, -1) < 0 && errno != EINTR) return;
+    if (fds[1].revents) {
+      drain(child_fd);
+      reap();
+    }
+    if (fds[0].revents && !read_requests()) return;
+    flush_replies();
+  }
+}
+
+int main(int argc, char **argv)
+{
+  if (argc > 1 && strcmp(argv[1], "--version") == 0) return puts(PROTOCOL) < 0;
+  for (int signal_number = 1; signal_number < 32; signal_number++) signal(signal_number, SIG_DFL);
+  null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (null_fd < 3) die("/dev/null"); /* also when we were started without the standard three */
+  watch_children();
+  serve();
+  end_all();
+  flush_replies();
+  return 0;
+}

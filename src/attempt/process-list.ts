@@ -1,0 +1,74 @@
+/** What processes there are, with what is needed to find a tree among them. Zombies are left out: they have ended. */
+import { execFileSync } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { LAUNCH_ID_VARIABLE } from "./launch.ts";
+
+export interface ProcessEntry {
+  readonly pid: number;
+  readonly parent: number;
+  readonly group: number;
+  /** The same process as before only when this is the same too, since process ids are used again. */
+  readonly key: string;
+  /** True when it was started with this launch id in its environment. */
+  readonly hasLaunchId: (launchId: string) => boolean;
+}
+
+export const listProcesses: () => ProcessEntry[] = process.platform === "linux" ? listProc : listPs;
+
+function listProc(): ProcessEntry[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .map(readProc)
+    .filter((entry) => entry !== undefined);
+}
+
+function readProc(pid: string): ProcessEntry | undefined {
+  const stat = readOrNothing(`/proc/${pid}/stat`);
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" "); // the name before it may hold anything
+  if (stat === "" || fields[0] === "Z" || fields[0] === "X") return undefined;
+  return {
+    pid: Number(pid),
+    parent: Number(fields[1]),
+    group: Number(fields[2]),
+    key: `${pid}@${fields[19]}`, // when it started
+    hasLaunchId: (launchId) => namesLaunch(`\0${readOrNothing(`/proc/${pid}/environ`)}`, "\0", launchId),
+  };
+}
+
+/** Nothing when it has just ended or belongs to somebody else. */
+function readOrNothing(path: string): string {
+  try {
+    return readFileSync(path, "latin1");
+  } catch {
+    return "";
+  }
+}
+
+function listPs(): ProcessEntry[] {
+  const args = ["-axwwE", "-o", "pid=,ppid=,pgid=,stat=,command="];
+  return parsePs(execFileSync("ps", args, { encoding: "latin1", maxBuffer: 256 * 1024 * 1024 }));
+}
+
+/** The lines of `ps -axwwE -o pid=,ppid=,pgid=,stat=,command=`, where the environment follows the command. */
+export function parsePs(text: string): ProcessEntry[] {
+  const entries: ProcessEntry[] = [];
+  for (const line of text.split("\n")) {
+    const match = /^\s*(\d+)\s+(\d+)\s+(\d+)\s+(\S+)\s?(.*)$/.exec(line);
+    if (!match || match[4]?.startsWith("Z")) continue;
+    const [, pid, parent, group, , command = ""] = match;
+    entries.push({
+      pid: Number(pid),
+      parent: Number(parent),
+      group: Number(group),
+      key: String(pid),
+      hasLaunchId: (launchId) => namesLaunch(` ${command} `, " ", launchId),
+    });
+  }
+  return entries;
+}
+
+/** A launch id that ends with a dot stands for every launch of one launcher. */
+function namesLaunch(environment: string, separator: string, launchId: string): boolean {
+  const end = launchId.endsWith(".") ? "" : separator;
+  return environment.includes(`${separator}${LAUNCH_ID_VARIABLE}=${launchId}${end}`);
+}

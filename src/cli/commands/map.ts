@@ -1,0 +1,97 @@
+/** `redrive map`: a command over many items, in parallel. */
+import { availableParallelism } from "node:os";
+import { resolve } from "node:path";
+import { WorkError } from "../../errors.ts";
+import type { InputFormat } from "../../intake/format.ts";
+import { startMap } from "../../job/map.ts";
+import { DEFAULT_GRACE_MS, type MapSpec } from "../../job/map-spec.ts";
+import { parseDuration } from "../../kit/duration.ts";
+import { parseBackoff } from "../../retry/backoff.ts";
+import { DEFAULT_BREAKER, DEFAULT_POLICY, type OnItemFailure, type Policy } from "../../retry/policy.ts";
+import type { Context } from "../context.ts";
+import { countOption, rateOption } from "../option.ts";
+import { runForPerson, type WatchOptions } from "../run-for-person.ts";
+
+interface MapFlags extends WatchOptions {
+  readonly input: string;
+  readonly format?: InputFormat;
+  readonly idField?: string;
+  readonly distinct?: boolean | string;
+  readonly jobs?: string;
+  readonly retries?: string;
+  readonly backoff?: string;
+  readonly timeout?: string;
+  readonly grace?: string;
+  readonly onFailure: OnItemFailure;
+  readonly maxFailures?: string;
+  readonly failureThreshold?: string;
+  readonly failFast?: boolean;
+  readonly breaker?: string;
+  readonly breakerTimeout?: string;
+  readonly name?: string;
+  readonly acceptChanges?: boolean;
+}
+
+export async function map(context: Context, command: string[], flags: MapFlags): Promise<number> {
+  const spec = specFrom(context, command, flags);
+  requireInput(context, flags);
+  return runForPerson(context, flags, (deps, watch) =>
+    startMap(deps, {
+      spec,
+      stdin: context.terminal.stdin,
+      onJob: watch.onJob,
+      onNotice: watch.onNotice,
+      ...(flags.name !== undefined && { name: flags.name }),
+      ...(flags.acceptChanges && { acceptChanges: true }),
+    }),
+  );
+}
+
+/** A newcomer who types `redrive map -- ls` at a terminal would wait for ever. */
+function requireInput({ terminal }: Context, { input }: MapFlags): void {
+  if (input !== "-" || !(terminal.stdin as { isTTY?: boolean }).isTTY) return;
+  throw new WorkError("usage", "There is no input: nothing is piped in and no --input is given.", {
+    hint: "find . -name '*.md' | redrive map -- wc -w '${item}'   or   redrive map --input FILE -- COMMAND",
+  });
+}
+
+function specFrom({ terminal }: Context, command: readonly string[], flags: MapFlags): MapSpec {
+  const { input, format, idField, distinct } = flags;
+  return {
+    command,
+    cwd: terminal.cwd,
+    input: {
+      path: input === "-" ? "-" : resolve(terminal.cwd, input),
+      ...(format && { format }),
+      ...(idField !== undefined && { idField }),
+      ...(distinct !== undefined && { distinct }),
+    },
+    jobs: countOption("--jobs", flags.jobs, 1) ?? availableParallelism(),
+    graceMs: flags.grace === undefined ? DEFAULT_GRACE_MS : parseDuration(flags.grace, "--grace"),
+    policy: policyFrom(flags),
+    ...(flags.timeout !== undefined && { timeoutMs: parseDuration(flags.timeout, "--timeout") }),
+  };
+}
+
+function policyFrom(flags: MapFlags): Policy {
+  const retries = countOption("--retries", flags.retries, 0);
+  const maxFailures = countOption("--max-failures", flags.maxFailures, 1);
+  const failureThreshold = rateOption("--failure-threshold", flags.failureThreshold);
+  const breaker = countOption("--breaker", flags.breaker, 1);
+  return {
+    ...DEFAULT_POLICY,
+    ...(retries !== undefined && { maxAttempts: retries + 1 }),
+    ...(flags.backoff !== undefined && { backoff: parseBackoff(flags.backoff) }),
+    onItemFailure: flags.onFailure,
+    continueOnFailure: !flags.failFast,
+    ...(maxFailures !== undefined && { maxFailures }),
+    ...(failureThreshold !== undefined && { failureThreshold }),
+    ...(breaker !== undefined && { breaker: breakerFrom(breaker, flags) }),
+  };
+}
+
+function breakerFrom(failureThreshold: number, { breakerTimeout }: MapFlags) {
+  const timeoutMs =
+    breakerTimeout === undefined ? {} : { timeoutMs: parseDuration(breakerTimeout, "--breaker-timeout") };
+  return { ...DEFAULT_BREAKER, failureThreshold, ...timeoutMs };
+}

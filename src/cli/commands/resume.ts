@@ -1,0 +1,23 @@
+/** `redrive resume`: goes on with a job. */
+import { resumeJob } from "../../job/resume.ts";
+import type { Context } from "../context.ts";
+import { countOption } from "../option.ts";
+import { runForPerson, type WatchOptions } from "../run-for-person.ts";
+
+interface ResumeFlags extends WatchOptions {
+  readonly dlq: boolean;
+  readonly jobs?: string;
+}
+
+export async function resume(context: Context, job: string | undefined, flags: ResumeFlags): Promise<number> {
+  const slots = countOption("--jobs", flags.jobs, 1);
+  return runForPerson(context, flags, (deps, watch) =>
+    resumeJob(deps, {
+      withLetters: flags.dlq,
+      onJob: watch.onJob,
+      onNotice: watch.onNotice,
+      ...(job !== undefined && { job }),
+      ...(slots !== undefined && { slots }),
+    }),
+  );
+}

@@ -1,0 +1,66 @@
+/** What a command is handed: its streams and environment, the options that all commands share, and a way to answer. */
+import type { Readable, Writable } from "node:stream";
+import type { Engine } from "../engine.ts";
+import { openStore } from "../engines/open.ts";
+import { homeOf, storeUrlOf } from "../job/home.ts";
+import type { Json } from "../kit/json.ts";
+import { type Paint, paintFor } from "./paint.ts";
+
+export interface Terminal {
+  readonly version: string;
+  readonly env: NodeJS.ProcessEnv;
+  readonly cwd: string;
+  readonly stdin: Readable;
+  readonly stdout: Writable & { readonly isTTY?: boolean; readonly columns?: number };
+  readonly stderr: Writable & { readonly isTTY?: boolean; readonly columns?: number };
+}
+
+/** The options of every command. */
+export interface SharedOptions {
+  readonly json?: boolean;
+  readonly store?: string;
+}
+
+export class Context {
+  readonly terminal: Terminal;
+  readonly isJson: boolean;
+  readonly home: string;
+  readonly storeUrl: string;
+  /** For what goes to stdout, and for what goes to stderr. */
+  readonly paint: Paint;
+  readonly paintNotes: Paint;
+
+  constructor(terminal: Terminal, options: SharedOptions) {
+    const { env, stdout, stderr } = terminal;
+    this.terminal = terminal;
+    this.isJson = options.json ?? false;
+    this.home = homeOf(env);
+    this.storeUrl = storeUrlOf(env, options.store);
+    this.paint = paintFor({ isTty: stdout.isTTY ?? false, env });
+    this.paintNotes = paintFor({ isTty: stderr.isTTY ?? false, env });
+  }
+
+  /** Opens the store for as long as the action takes. */
+  async withStore<T>(action: (engine: Engine) => Promise<T>): Promise<T> {
+    const engine = await openStore(this.storeUrl);
+    try {
+      return await action(engine);
+    } finally {
+      await engine.close();
+    }
+  }
+
+  get columns(): number {
+    return this.terminal.stdout.columns ?? 100;
+  }
+
+  /** The answer: with `--json` the one document, else the text. Nothing else goes to stdout. */
+  answer(document: Json, text: () => string): void {
+    this.terminal.stdout.write(this.isJson ? `${JSON.stringify(document, null, 2)}\n` : text());
+  }
+
+  /** Prose for people, on stderr. */
+  note(text: string): void {
+    this.terminal.stderr.write(`${text}\n`);
+  }
+}

@@ -1,0 +1,40 @@
+/** What the program's exit code says. Every error code has one, or this does not compile. */
+import type { ErrorCode } from "../errors.ts";
+import type { JobSummary } from "../job/summary.ts";
+
+export const EXIT = {
+  done: 0,
+  failed: 1,
+  usage: 2,
+  lettersLeft: 3,
+  notFound: 4,
+  refused: 5,
+  storeUnavailable: 75,
+} as const;
+
+export const EXIT_CODE: Readonly<Record<ErrorCode, number>> = {
+  usage: EXIT.usage,
+  input_invalid: EXIT.usage,
+  filter_invalid: EXIT.usage,
+  command_not_found: EXIT.usage,
+  ambiguous: EXIT.usage,
+  job_not_found: EXIT.notFound,
+  item_not_found: EXIT.notFound,
+  log_not_found: EXIT.notFound,
+  job_running: EXIT.refused,
+  job_changed: EXIT.refused,
+  lease_lost: EXIT.refused,
+  illegal_move: EXIT.refused,
+  store_busy: EXIT.storeUnavailable,
+  store_full: EXIT.storeUnavailable,
+  store_readonly: EXIT.storeUnavailable,
+  store_corrupt: EXIT.storeUnavailable,
+  store_newer: EXIT.storeUnavailable,
+  store_unavailable: EXIT.storeUnavailable,
+};
+
+/** How a job that has ended is told to a script. */
+export function exitCodeOf(summary: JobSummary): number {
+  if (summary.status === "failed" || summary.status === "stopped") return EXIT.failed;
+  return summary.dead > 0 ? EXIT.lettersLeft : EXIT.done;
+}

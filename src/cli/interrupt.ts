@@ -1,0 +1,35 @@
+/** Ctrl-C and its relatives: the first asks the run to end and give back what it holds, the second ends it at once. */
+
+/** What a process that a signal ended answers, by convention 128 and its number. */
+const SIGNAL_CODE = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
+type StopSignal = keyof typeof SIGNAL_CODE;
+
+export interface Interrupt {
+  readonly signal: AbortSignal;
+  /** The exit code when a signal came; null when none did. */
+  readonly exitCode: number | null;
+  dispose(): void;
+}
+
+export function listenForInterrupts(onFirst: () => void): Interrupt {
+  const controller = new AbortController();
+  let exitCode: number | null = null;
+  const heard = (name: StopSignal) => {
+    // Children are ended by their launcher when this process is gone; leases come back by the next runner.
+    if (exitCode !== null) process.exit(SIGNAL_CODE[name]);
+    exitCode = SIGNAL_CODE[name];
+    onFirst();
+    controller.abort();
+  };
+  const names = Object.keys(SIGNAL_CODE) as StopSignal[];
+  for (const name of names) process.on(name, heard);
+  return {
+    signal: controller.signal,
+    get exitCode() {
+      return exitCode;
+    },
+    dispose: () => {
+      for (const name of names) process.off(name, heard);
+    },
+  };
+}

@@ -1,0 +1,106 @@
+/** One letter for a person: what it was about, every attempt as a timeline, its output, and what to do next. */
+import type { Failure } from "../item/failure.ts";
+import type { Letter } from "../item/letter.ts";
+import { toRfc3339 } from "../kit/clock.ts";
+import { formatDuration } from "../kit/duration.ts";
+import { clean, fit, type Paint } from "./paint.ts";
+
+interface View {
+  readonly paint: Paint;
+  readonly columns: number;
+  /** How many other letters died of the same failure. */
+  readonly shared: number;
+}
+
+export function letterText(letter: Letter, view: View): string {
+  const { paint } = view;
+  const last = letter.failureHistory.at(-1);
+  const sections = [
+    header(letter, view),
+    `${paint.bold("Data")}${letter.revision > 1 ? ` (revision ${letter.revision})` : ""}\n${indent(dataText(letter), view)}`,
+    `${paint.bold("Attempts")}\n${letter.failureHistory.map((failure) => attemptText(failure, view)).join("")}`,
+    last && output("stderr", last.stderrTail, view),
+    last && output("stdout", last.stdoutTail, view),
+    letter.evidence &&
+      `${paint.bold("Late results")}\n${indent(letter.evidence.map((one) => `${toRfc3339(one.at)} attempt ${one.attemptNumber}: ${one.outcome} ${one.note}`).join("\n"), view)}`,
+    `${paint.bold("Next")}\n${indent(nextSteps(letter, last).join("\n"), view)}`,
+  ];
+  return sections.filter(Boolean).join("\n");
+}
+
+function header(letter: Letter, { paint, shared }: View): string {
+  const facts: [string, string][] = [
+    ["Job", letter.jobId],
+    ["Died", `${toRfc3339(letter.lastAttempt)}: ${letter.reason}`],
+    ["Failure", letter.errorPattern],
+    [
+      "Group",
+      `${letter.errorSignature}${shared > 0 ? `, shared with ${shared} other ${shared === 1 ? "letter" : "letters"}` : ""}`,
+    ],
+    ["Retry", retryWord(letter)],
+  ];
+  if (letter.redriveCount > 0)
+    facts.push(["Redriven", letter.redriveCount === 1 ? "once" : `${letter.redriveCount} times`]);
+  const lines = facts.map(([name, value]) => `  ${paint.dim(name.padEnd(9))} ${clean(value)}`);
+  return `${paint.bold(clean(letter.itemId))}${letter.state === "dead" ? "" : ` (${letter.state}: being redriven)`}\n${lines.join("\n")}\n`;
+}
+
+function retryWord(letter: Letter): string {
+  if (letter.reprocessEligible) return "eligible";
+  return letter.manualReviewRequired
+    ? "a person has to look first (--force to override)"
+    : "not eligible (--force to override)";
+}
+
+const DATA_CHARS_MAX = 2000;
+
+function dataText(letter: Letter): string {
+  const text =
+    typeof letter.itemData === "string" ? letter.itemData : JSON.stringify(letter.itemData, null, 2);
+  return text.length > DATA_CHARS_MAX
+    ? `${text.slice(0, DATA_CHARS_MAX)}… (${text.length} characters; --json shows all)`
+    : text;
+}
+
+function attemptText(failure: Failure, { paint, columns }: View): string {
+  const how = failure.exitCode !== undefined ? `exit ${failure.exitCode}` : (failure.signal ?? "");
+  const head = [
+    `#${failure.attemptNumber}`,
+    toRfc3339(failure.timestamp),
+    `after ${formatDuration(failure.durationMs)}`,
+    failure.errorType.name,
+    how,
+  ];
+  const lines = [
+    `  ${head.filter(Boolean).join("  ")}`,
+    `      ${paint.red(fit(failure.errorMessage, Math.max(40, columns - 6)))}`,
+  ];
+  lines.push(`      ${paint.dim(fit(failure.stepFailed, Math.max(40, columns - 6)))}`);
+  for (const line of failure.errorContext ?? []) lines.push(`      ${paint.dim(clean(line))}`);
+  for (const file of failure.evidence ?? []) lines.push(`      evidence: ${clean(file)}`);
+  if (failure.log) lines.push(`      ${paint.dim(`log: ${clean(failure.log)}`)}`);
+  return `${lines.join("\n")}\n`;
+}
+
+const TAIL_LINES_MAX = 15;
+
+function output(name: string, tail: string | undefined, view: View): string {
+  if (!tail?.trim()) return "";
+  const lines = tail.trimEnd().split("\n");
+  const more = lines.length > TAIL_LINES_MAX ? ` (last ${TAIL_LINES_MAX} lines)` : "";
+  return `${view.paint.bold(name)}${more}\n${indent(lines.slice(-TAIL_LINES_MAX).join("\n"), view)}`;
+}
+
+function nextSteps(letter: Letter, last: Failure | undefined): string[] {
+  const steps = last?.log ? [`redrive logs ${letter.jobId} ${letter.itemId}      the whole output`] : [];
+  const force = letter.reprocessEligible ? "" : " --force";
+  steps.push(`redrive dlq retry ${letter.jobId} ${letter.itemId}${force}      run it again`);
+  return steps;
+}
+
+function indent(text: string, { columns }: View): string {
+  return `${text
+    .split("\n")
+    .map((line) => `  ${fit(line, Math.max(40, columns - 2))}`)
+    .join("\n")}\n`;
+}

@@ -1,0 +1,21 @@
+/** The `redrive` program. It answers `--version` by itself and loads everything else only when it is needed. */
+declare const REDRIVE_VERSION: string;
+
+async function main(): Promise<void> {
+  const argv = process.argv.slice(2);
+  if (argv.length === 1 && (argv[0] === "--version" || argv[0] === "-V")) {
+    process.stdout.write(`${REDRIVE_VERSION}\n`);
+    return;
+  }
+  const { runCli } = (await import("./program.js")) as typeof import("./program.ts");
+  process.exitCode = await runCli(argv, {
+    version: REDRIVE_VERSION,
+    env: process.env,
+    cwd: process.cwd(),
+    stdin: process.stdin,
+    stdout: process.stdout,
+    stderr: process.stderr,
+  });
+}
+
+void main();

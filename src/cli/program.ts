@@ -1,0 +1,229 @@
+/** Every command with its options and help. What a command does is loaded when it is called. */
+import { Command, CommanderError, Option } from "commander";
+import { WorkError } from "../errors.ts";
+import { INPUT_FORMATS } from "../intake/format.ts";
+import { ITEM_FAILURE_ACTIONS } from "../retry/policy.ts";
+import { Context, type SharedOptions, type Terminal } from "./context.ts";
+import { EXIT, EXIT_CODE } from "./exit-code.ts";
+
+/** Runs one command line and answers with the exit code. */
+export async function runCli(argv: readonly string[], terminal: Terminal): Promise<number> {
+  let code: number = EXIT.done;
+  const program = buildProgram(terminal, (result) => {
+    code = result;
+  });
+  try {
+    await program.parseAsync([...argv], { from: "user" });
+    return code;
+  } catch (error) {
+    return explain(error, terminal, argv.includes("--json"));
+  }
+}
+
+type Action = (context: Context, ...args: never[]) => Promise<number>;
+type Report = (code: number) => void;
+
+function buildProgram(terminal: Terminal, report: Report): Command {
+  const program = new Command("redrive")
+    .description("Runs work over many items in parallel, and never loses the ones that fail.")
+    .version(terminal.version)
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => terminal.stdout.write(text),
+      writeErr: (text) => terminal.stderr.write(text),
+      outputError: () => undefined, // `explain` says it, in both forms
+    })
+    .showSuggestionAfterError()
+    .addHelpText("after", EXAMPLES);
+  addRunning(program, terminal, report);
+  addLooking(program, terminal, report);
+  addLetters(
+    program.command("dlq").description("the dead letter queue: what failed, and how to run it again"),
+    terminal,
+    report,
+  );
+  addStore(program.command("store").description("the store itself"), terminal, report);
+  return program;
+}
+
+const EXAMPLES = `
+Examples:
+  find . -name '*.md' | redrive map -- wc -w '\${item}'
+  redrive map --input files.json --jobs 8 --retries 3 -- ./convert.sh '\${item.path}'
+  redrive dlq list
+  redrive resume
+
+Exit codes: 0 done · 1 job failed or stopped · 2 usage or input error · 3 done, but letters were left · 4 not found
+            5 refused · 75 store unavailable, try again · 130, 143 interrupted (\`redrive resume\` goes on)`;
+
+function addRunning(program: Command, terminal: Terminal, report: Report): void {
+  shared(program.command("map"))
+    .description("runs a command once for each item, in parallel")
+    .argument(
+      "<command...>",
+      "the command and its arguments; ${item}, ${item.field}, ${item_id} and {} are filled in, without a shell",
+    )
+    .option("-i, --input <file>", "items: JSON array, JSON Lines, CSV, lines; - is stdin", "-")
+    .addOption(
+      new Option("-f, --format <format>", "format of the input (default: told by name or content)").choices(
+        INPUT_FORMATS,
+      ),
+    )
+    .option("--id-field <field>", "what an item is known by (default: its content)")
+    .option("--distinct [field]", "drop items that are the same, or have the same field")
+    .option("-j, --jobs <n>", "how many run at a time (default: the number of cores)")
+    .option("-r, --retries <n>", "how often a failed item is tried again (default 2)")
+    .option(
+      "--backoff <spec>",
+      "wait between tries: exponential:1s:30s, linear:1s:30s, fibonacci:1s:30s, fixed:5s, list:1s,5s, none; :nojitter at the end",
+    )
+    .option("-t, --timeout <duration>", "end an attempt that takes longer, with all its processes")
+    .option("--grace <duration>", "time between the signals TERM and KILL (default 5s)")
+    .addOption(
+      new Option("--on-failure <action>", "when the tries are spent")
+        .choices(ITEM_FAILURE_ACTIONS)
+        .default("dlq"),
+    )
+    .option("--max-failures <n>", "stop when this many items have died")
+    .option(
+      "--failure-threshold <rate>",
+      "stop when this share of the finished items has died (0 to 1, from 10 on)",
+    )
+    .option("--fail-fast", "stop at the first item that dies")
+    .option("--breaker <n>", "pause the queue after this many failures in a row, then try a few")
+    .option("--breaker-timeout <duration>", "how long it pauses (default 30s)")
+    .option(
+      "-n, --name <name>",
+      "name of the job; the same name goes on with it: done items are not repeated",
+    )
+    .option("--accept-changes", "go on with the job of that name although the command is another one")
+    .option("--store-wait <duration>", "how long to wait for a store that cannot be written (default 30s)")
+    .option("-q, --quiet", "neither progress nor the commands' output, only the summary")
+    .passThroughOptions()
+    .action(call(terminal, report, async () => (await import("./commands/map.ts")).map));
+  shared(program.command("resume"))
+    .description("goes on with a job: what was not done, and the letters that are worth another try")
+    .argument("[job]", "id or name (default: the latest job that did not come to its end)")
+    .option("--no-dlq", "leave the letters where they are")
+    .option("-j, --jobs <n>", "how many run at a time")
+    .option("--store-wait <duration>", "how long to wait for a store that cannot be written (default 30s)")
+    .option("-q, --quiet", "neither progress nor the commands' output, only the summary")
+    .action(call(terminal, report, async () => (await import("./commands/resume.ts")).resume));
+  shared(program.command("demo"))
+    .description("runs a small real map whose failures land in the dead letter queue")
+    .action(call(terminal, report, async () => (await import("./commands/demo.ts")).demo));
+}
+
+function addLooking(program: Command, terminal: Terminal, report: Report): void {
+  shared(program.command("jobs"))
+    .description("lists jobs, newest first")
+    .option("-l, --limit <n>", "how many", "20")
+    .action(call(terminal, report, async () => (await import("./commands/jobs.ts")).jobs));
+  shared(program.command("status"))
+    .description("shows how a job stands")
+    .argument("<job>", "id or name")
+    .option("-w, --watch", "until it has ended")
+    .action(call(terminal, report, async () => (await import("./commands/status.ts")).status));
+  shared(program.command("logs"))
+    .description("prints what an attempt of an item wrote")
+    .argument("<job>", "id or name")
+    .argument("<item>", "id, or the beginning of one")
+    .option("-a, --attempt <n>", "which attempt (default: the last one with output)")
+    .action(call(terminal, report, async () => (await import("./commands/logs.ts")).logs));
+  shared(program.command("events"))
+    .description("prints what happened, oldest first")
+    .argument("[job]", "id or name (default: all jobs)")
+    .option("--follow", "go on as things happen")
+    .option("--type <type...>", "only these")
+    .option("--since <duration>", "only the last part, e.g. 10m")
+    .option("-l, --limit <n>", "how many")
+    .action(call(terminal, report, async () => (await import("./commands/events.ts")).events));
+}
+
+function addLetters(dlq: Command, terminal: Terminal, report: Report): void {
+  selection(shared(dlq.command("list")))
+    .description("lists letters, newest first")
+    .argument("[job]", "id or name (default: all jobs)")
+    .option("-l, --limit <n>", "how many on a page", "20")
+    .option("--cursor <cursor>", "the `next` of the page before")
+    .action(call(terminal, report, async () => (await import("./commands/dlq-list.ts")).dlqList));
+  shared(dlq.command("inspect"))
+    .description("shows a letter: data, every attempt, output, log, what to try next")
+    .argument("<item>", "id, or the beginning of one")
+    .option("--job <job>", "the job it belongs to")
+    .action(call(terminal, report, async () => (await import("./commands/dlq-inspect.ts")).dlqInspect));
+  shared(dlq.command("show"))
+    .description("the letters of a job, or one letter")
+    .argument("<job-or-item>")
+    .action(call(terminal, report, async () => (await import("./commands/dlq-show.ts")).dlqShow));
+  selection(shared(dlq.command("retry")))
+    .alias("reprocess")
+    .description("runs the work of letters again; a letter leaves the queue when it has succeeded")
+    .argument("[job]", "id or name (default: the only job with letters)")
+    .argument("[items...]", "only these items")
+    .option("--force", "also letters that are not eligible")
+    .option("--dry-run", "only say what would be done")
+    .option("--parallel <n>", "how many run at a time (default: as the job)")
+    .option("-y, --yes", "do not ask")
+    .option("-q, --quiet", "no progress")
+    .action(call(terminal, report, async () => (await import("./commands/dlq-retry.ts")).dlqRetry));
+}
+
+function addStore(store: Command, terminal: Terminal, report: Report): void {
+  shared(store.command("info"))
+    .description("where it is, how large, what is in it")
+    .action(call(terminal, report, async () => (await import("./commands/store-info.ts")).storeInfo));
+  shared(store.command("check"))
+    .description("verifies the file and every invariant")
+    .action(call(terminal, report, async () => (await import("./commands/store-check.ts")).storeCheck));
+}
+
+function shared(command: Command): Command {
+  return command
+    .exitOverride()
+    .option("--json", "one JSON document on stdout, nothing else there")
+    .option("--store <url>", "the store (default: REDRIVE_STORE, else a SQLite file in REDRIVE_HOME)");
+}
+
+/** The same words select letters in every command. */
+function selection(command: Command): Command {
+  return command
+    .option("--job <job>", "of this job")
+    .option("--group <signature>", "that died of this failure")
+    .option("--type <type...>", "with this error type")
+    .option("--class <class...>", "with this error class")
+    .option("--older-than <duration>", "that died this long ago or earlier")
+    .option("--eligible", "that may be retried without --force");
+}
+
+/** Commander hands the arguments, then the options, then itself. */
+function call(terminal: Terminal, report: Report, load: () => Promise<Action>) {
+  return async (...given: unknown[]): Promise<void> => {
+    const command = given.pop() as Command;
+    const options = given.at(-1) as SharedOptions;
+    const action = await load();
+    report(await action(new Context(terminal, { ...command.opts(), ...options }), ...(given as never[])));
+  };
+}
+
+/** One error, in the form that was asked for; the exit code says what kind it was. */
+function explain(error: unknown, { stdout, stderr }: Terminal, isJson: boolean): number {
+  if (error instanceof CommanderError && error.exitCode === 0) return EXIT.done; // help and version were printed
+  const failure = asWorkError(error);
+  const { code, message, hint } = failure;
+  if (isJson)
+    stdout.write(`${JSON.stringify({ error: { code, message, ...(hint && { hint }) } }, null, 2)}\n`);
+  else stderr.write(`redrive: ${message}\n${hint ? `  ${hint}\n` : ""}`);
+  return EXIT_CODE[code];
+}
+
+function asWorkError(error: unknown): WorkError {
+  if (error instanceof WorkError) return error;
+  if (error instanceof CommanderError) {
+    const [message = "", ...more] = error.message.replace(/^error: /, "").split("\n");
+    return new WorkError("usage", message, {
+      hint: more.join(" ") || "`redrive --help` shows every command and option.",
+    });
+  }
+  throw error; // a bug of ours: let it crash with its stack
+}

@@ -1,0 +1,96 @@
+/** Runs a job with what a person sees of it: progress, the commands' output, the summary; then the exit code. */
+
+import type { LeasedItem, Settlement } from "../item/item.ts";
+import type { Job } from "../item/job.ts";
+import type { Outcome } from "../item/outcome.ts";
+import type { MapResult } from "../job/map.ts";
+import type { RunDeps } from "../job/run-job.ts";
+import { summaryToJson } from "../job/summary.ts";
+import { systemClock } from "../kit/clock.ts";
+import { parseDuration } from "../kit/duration.ts";
+import type { RunObserver } from "../runner/runner.ts";
+import { CommandOutput } from "./command-output.ts";
+import type { Context } from "./context.ts";
+import { exitCodeOf } from "./exit-code.ts";
+import { type Interrupt, listenForInterrupts } from "./interrupt.ts";
+import { openProgress, type PersonProgress } from "./person-progress.ts";
+import { summaryText } from "./summary-text.ts";
+
+export interface WatchOptions {
+  readonly quiet?: boolean;
+  readonly storeWait?: string;
+}
+
+export interface Watch {
+  readonly onJob: (job: Job) => void;
+  readonly onNotice: (notice: string) => void;
+}
+
+type Run = (deps: RunDeps, watch: Watch) => Promise<MapResult>;
+
+/** For `map` and `resume`, which end with a summary. */
+export async function runForPerson(context: Context, options: WatchOptions, run: Run): Promise<number> {
+  const { result, interrupt } = await withProgress(context, options, run);
+  const { summary, stopReason } = result;
+  if (context.isJson) context.answer(summaryToJson(summary), () => "");
+  else {
+    const columns = context.terminal.stderr.columns ?? 100;
+    const text = summaryText(summary, {
+      paint: context.paintNotes,
+      columns,
+      ...(stopReason && { stopReason }),
+    });
+    context.note(text.trimEnd());
+  }
+  return interrupt.exitCode ?? exitCodeOf(summary);
+}
+
+/** Runs with progress on stderr and the commands' output on stdout, and ends both in order. */
+export async function withProgress<T>(
+  context: Context,
+  options: WatchOptions,
+  run: (deps: RunDeps, watch: Watch) => Promise<T>,
+): Promise<{ result: T; interrupt: Interrupt }> {
+  const storeWaitMs =
+    options.storeWait === undefined ? {} : { storeWaitMs: parseDuration(options.storeWait, "--store-wait") };
+  return context.withStore(async (engine) => {
+    const progress = openProgress(context, engine, options);
+    const output = new CommandOutput(
+      context.terminal.stdout,
+      options.quiet || context.isJson ? null : progress,
+    );
+    const interrupt = listenForInterrupts(() =>
+      progress.note("Stopping: running commands are ended and their items given back. Again to force."),
+    );
+    try {
+      const observer = observe(progress, output);
+      const deps = {
+        engine,
+        home: context.home,
+        stop: interrupt.signal,
+        clock: systemClock,
+        observer,
+        ...storeWaitMs,
+      };
+      const result = await run(deps, { onJob: progress.onJob, onNotice: progress.note });
+      return { result, interrupt };
+    } finally {
+      interrupt.dispose();
+      await output.flushed();
+      await progress.stop();
+    }
+  });
+}
+
+function observe(progress: PersonProgress, output: CommandOutput): RunObserver {
+  return {
+    started: (item: LeasedItem, slot: number) => progress.observer.started?.(item, slot),
+    settled: (item: LeasedItem, settlement: Settlement, outcome: Outcome) => {
+      progress.observer.settled?.(item, settlement, outcome);
+      if (outcome.kind === "succeeded") output.print(outcome);
+    },
+    added: (items) => progress.observer.added?.(items),
+    trouble: (error) => progress.observer.trouble?.(error),
+    recovered: () => progress.observer.recovered?.(),
+  };
+}

@@ -1,0 +1,38 @@
+/** From an outcome and its verdict to the settlement that is written: here a failure gets its grave. */
+import { reviewOf } from "../item/error-type.ts";
+import type { Failure } from "../item/failure.ts";
+import type { Grave, LeasedItem, Settlement, Verdict } from "../item/item.ts";
+import type { Outcome } from "../item/outcome.ts";
+import { assert } from "../kit/assert.ts";
+import { knownValues, signatureOf } from "../triage/signature.ts";
+
+/** Pure. The grave is there exactly when the verdict buries. */
+export function settlementOf(item: LeasedItem, outcome: Outcome, verdict: Verdict): Settlement {
+  const failure = outcome.kind === "failed" || outcome.kind === "lost" ? outcome.failure : undefined;
+  const log = outcome.kind === "lost" ? outcome.failure.log : outcome.log;
+  return {
+    lease: { ref: item.ref, attempt: item.attempt },
+    outcome: outcome.kind,
+    verdict,
+    ...(failure && { failure }),
+    ...(log !== undefined && { log }),
+    ...(isBurial(verdict) && { grave: graveOf(item, failure, verdict.reason) }),
+  };
+}
+
+function isBurial(verdict: Verdict): verdict is Extract<Verdict, { kind: "bury" | "stop" }> {
+  return verdict.kind === "bury" || verdict.kind === "stop";
+}
+
+function graveOf(item: LeasedItem, failure: Failure | undefined, reason: string): Grave {
+  assert(failure !== undefined, "only a failed or lost attempt is buried");
+  const { signature, pattern } = signatureOf(failure, [item.itemId, ...knownValues(item.data)]);
+  return {
+    reason,
+    errorType: failure.errorType.name,
+    errorClass: failure.errorClass,
+    signature,
+    pattern,
+    ...reviewOf(failure.errorType, failure.errorClass, failure.errorMessage),
+  };
+}

@@ -1,0 +1,54 @@
+/**
+ * Groups of letters by (queue, signature), kept with every burial. The count is of the letters that are there; the
+ * times are of all burials that ever were in the group. A group without letters is kept but not listed. What is
+ * shown of a group (pattern, type, class) is what its first burial said.
+ */
+import type { LetterGroup } from "../../engine.ts";
+import { assert } from "../../kit/assert.ts";
+import type { Burial, GroupRow, Store } from "./store.ts";
+
+/** Counts a new burial. */
+export function enterGroup(store: Store, queue: string, { at, grave }: Burial): void {
+  const group = store.groups.get(groupKey(queue, grave.signature));
+  if (!group) {
+    const { signature, pattern, errorType, errorClass } = grave;
+    const made = { queue, signature, pattern, errorType, errorClass, count: 1, firstAt: at, lastAt: at };
+    store.groups.set(groupKey(queue, signature), made);
+    return;
+  }
+  group.count += 1;
+  group.firstAt = Math.min(group.firstAt, at);
+  group.lastAt = Math.max(group.lastAt, at);
+}
+
+/** Takes a burial out of the count; the times stay. */
+export function leaveGroup(store: Store, queue: string, { grave }: Burial): void {
+  const group = store.groups.get(groupKey(queue, grave.signature));
+  assert(group && group.count > 0, `letter of "${queue}" has no group ${grave.signature}`);
+  group.count -= 1;
+}
+
+/** Largest first; among equals the one that grew last, then by signature and queue. */
+export function listGroups(store: Store, filter: { readonly queue?: string }): readonly LetterGroup[] {
+  return [...store.groups.values()]
+    .filter(({ count }) => count > 0)
+    .filter(({ queue }) => filter.queue === undefined || queue === filter.queue)
+    .sort(bySize)
+    .map((group) => ({ ...group }));
+}
+
+/** The key under which the store knows a group. */
+export function groupKey(queue: string, signature: string): string {
+  return JSON.stringify([queue, signature]);
+}
+
+function bySize(a: GroupRow, b: GroupRow): number {
+  return (
+    b.count - a.count || b.lastAt - a.lastAt || order(a.signature, b.signature) || order(a.queue, b.queue)
+  );
+}
+
+function order(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}

@@ -1,0 +1,79 @@
+/** Jobs: made with their queue, found by id or name, changed together with the event that tells of it. */
+import type { JobChange } from "../../engine.ts";
+import { WorkError } from "../../errors.ts";
+import { compact } from "../../item/failure.ts";
+import type { Job, NewJob } from "../../item/job.ts";
+import { record } from "./events.ts";
+import { frozenCopy, newQueue, type Store } from "./store.ts";
+
+/** No job may have the id or the name of another for its id or its name; `job_changed` when one is taken. */
+export function createJob(store: Store, job: NewJob): Job {
+  const rival = findJob(store, job.id) ?? findJob(store, job.name);
+  if (rival) {
+    throw new WorkError(
+      "job_changed",
+      `Job "${job.name}" (${job.id}) cannot be made: "${rival.name}" (${rival.id}) has its id or name.`,
+      { hint: "Resume that job, or give the new one another name." },
+    );
+  }
+  const now = store.now;
+  const made = frozenCopy<Job>({
+    ...job,
+    status: "running",
+    intakeComplete: false,
+    createdAt: now,
+    startedAt: now,
+  });
+  store.jobs.set(made.id, made);
+  store.queues.set(made.id, newQueue(made.id));
+  record(store, { type: "job_started", queue: made.id, data: { name: made.name } });
+  return made;
+}
+
+/** By id first, then by name. */
+export function findJob(store: Store, idOrName: string): Job | null {
+  const byName = () => [...store.jobs.values()].find(({ name }) => name === idOrName);
+  return store.jobs.get(idOrName) ?? byName() ?? null;
+}
+
+/** The latest made first, whatever the clock said; `before` leaves only those created before that time. */
+export function listJobs(
+  store: Store,
+  page: { readonly limit: number; readonly before?: number },
+): readonly Job[] {
+  const before = page.before ?? Number.POSITIVE_INFINITY;
+  return [...store.jobs.values()]
+    .reverse()
+    .filter(({ createdAt }) => createdAt < before)
+    .slice(0, page.limit);
+}
+
+/** The first status other than `running` ends the job now; `running` and a restart clear the end. */
+export function changeJob(store: Store, id: string, change: JobChange): Job {
+  const job = store.jobs.get(id);
+  if (!job) {
+    throw new WorkError("job_not_found", `There is no job "${id}" in ${store.url}.`, {
+      hint: "List the jobs of this store with `redrive jobs`.",
+    });
+  }
+  const changed = frozenCopy(withChange(job, change, store.now));
+  store.jobs.set(id, changed);
+  if (change.event) record(store, { ...change.event, queue: id });
+  return changed;
+}
+
+function withChange(job: Job, change: JobChange, now: number): Job {
+  return compact({
+    ...job,
+    status: change.status ?? job.status,
+    intakeComplete: change.intakeComplete ?? job.intakeComplete,
+    spec: change.spec ?? job.spec,
+    startedAt: change.restarted ? now : job.startedAt,
+    endedAt: endOf(job, change, now),
+  });
+}
+
+function endOf(job: Job, { status, restarted }: JobChange, now: number): number | undefined {
+  if (restarted || (status ?? job.status) === "running") return undefined;
+  return job.endedAt ?? now;
+}

@@ -1,0 +1,76 @@
+/**
+ * Holders of leases: they enter, beat and leave. Expiry is only shown here; a reaper above settles what an expired
+ * holder held. A holder that beats late, but before it was taken away, goes on as if nothing had been.
+ */
+import type { Holder, NewHolder } from "../../engine.ts";
+import { WorkError } from "../../errors.ts";
+import type { LeasedItem } from "../../item/item.ts";
+import { assert } from "../../kit/assert.ts";
+import { type HolderRow, type Row, requireQueue, type Store } from "./store.ts";
+
+/** Announces a holder, which expires `ttlMs` from now. */
+export function enter(store: Store, holder: NewHolder): Holder {
+  assert(!store.holders.has(holder.id), `holder ${holder.id} entered twice`);
+  requireQueue(store, holder.queue);
+  const { now } = store;
+  const row: HolderRow = { ...holder, expiresAt: now + holder.ttlMs, leases: new Set() };
+  store.holders.set(holder.id, row);
+  return holderOf(row, now);
+}
+
+/** Puts off the expiry, also when it has passed. False for a holder that is not there. */
+export function beat(store: Store, holderId: string): boolean {
+  const holder = store.holders.get(holderId);
+  if (holder) holder.expiresAt = store.now + holder.ttlMs;
+  return holder !== undefined;
+}
+
+/** Leaving twice is no fault: two reapers may have found the same dead holder. */
+export function leave(store: Store, holderId: string): boolean {
+  const leases = store.holders.get(holderId)?.leases.size ?? 0;
+  if (leases > 0) return false;
+  store.holders.delete(holderId);
+  return true;
+}
+
+/** In the order in which they entered. */
+export function listHolders(store: Store): readonly Holder[] {
+  const now = store.now;
+  return [...store.holders.values()].map((holder) => holderOf(holder, now));
+}
+
+/** By age of the item. Empty for a holder that is not known. */
+export function listLeases(store: Store, holderId: string): readonly LeasedItem[] {
+  const leases = store.holders.get(holderId)?.leases ?? [];
+  return [...leases].sort((a, b) => a.ref - b.ref).map(leasedItem);
+}
+
+/** The holder, or `lease_lost` when it was taken away. */
+export function requireHolder(store: Store, holderId: string): HolderRow {
+  const holder = store.holders.get(holderId);
+  if (holder) return holder;
+  throw new WorkError("lease_lost", `Holder ${holderId} is not known any more; nothing was changed.`, {
+    hint: "It missed its heartbeats and was taken for dead. Enter again as a new holder.",
+  });
+}
+
+/** What a worker gets to do. The item must be leased. */
+export function leasedItem(row: Row): LeasedItem {
+  const attempt = row.attempts.at(-1);
+  assert(row.state === "leased" && attempt, `item ${row.ref} is not leased`);
+  return {
+    ref: row.ref,
+    attempt: attempt.number,
+    queue: row.queue.name,
+    itemId: row.itemId,
+    data: row.data,
+    spent: row.spent,
+    losses: row.losses,
+    revision: row.revision,
+    startedAt: attempt.startedAt,
+  };
+}
+
+function holderOf({ leases: _, ...holder }: HolderRow, now: number): Holder {
+  return { ...holder, expired: holder.expiresAt <= now };
+}

@@ -1,0 +1,36 @@
+/**
+ * The line of a queue: its ready items in the order in which they are leased, by due time and then by age.
+ * Pure list work; an item's due time must not change while it stands in line.
+ */
+import { assert } from "../../kit/assert.ts";
+import type { Row } from "./store.ts";
+
+/** Puts the row where it belongs. */
+export function enterLine(line: Row[], row: Row): void {
+  line.splice(placeOf(line, row), 0, row);
+}
+
+/** Takes the row out; it must stand there. */
+export function leaveLine(line: Row[], row: Row): void {
+  const place = placeOf(line, row);
+  assert(line[place] === row, `item ${row.ref} is ready but does not stand in line`);
+  line.splice(place, 1);
+}
+
+/** True when the first is to be leased before the second. */
+export function isBefore(first: Row, second: Row): boolean {
+  return first.dueAt === second.dueAt ? first.ref < second.ref : first.dueAt < second.dueAt;
+}
+
+/** Where the row stands, or would stand: the number of rows before it. */
+function placeOf(line: readonly Row[], row: Row): number {
+  let low = 0;
+  let high = line.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    const other = line[middle];
+    if (other && isBefore(other, row)) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

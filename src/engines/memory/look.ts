@@ -1,0 +1,61 @@
+/** Looks at queues, items and attempts. Changes nothing. */
+import type { QueueCounts, StoreInfo } from "../../engine.ts";
+import type { Attempt, Item } from "../../item/item.ts";
+import { type Row, requireQueue, type Store } from "./store.ts";
+
+/** `job_not_found` for a queue that is not there, which is something else than an empty one. */
+export function count(store: Store, queueName: string): QueueCounts {
+  const { counts, letters, attempts } = requireQueue(store, queueName);
+  const total = Object.values(counts).reduce((sum, each) => sum + each, 0);
+  return { ...counts, total, letters, attempts };
+}
+
+/** An item with exactly that id comes before those that only start with it; otherwise by age. */
+export function findItems(
+  store: Store,
+  idOrPrefix: string,
+  options: { readonly queue?: string; readonly limit: number },
+): readonly Item[] {
+  return store.rows
+    .filter((row) => row.itemId.startsWith(idOrPrefix))
+    .filter((row) => options.queue === undefined || row.queue.name === options.queue)
+    .sort((a, b) => Number(b.itemId === idOrPrefix) - Number(a.itemId === idOrPrefix) || a.ref - b.ref)
+    .slice(0, options.limit)
+    .map(itemOf);
+}
+
+/** Oldest first. */
+export function listAttempts(store: Store, ref: number): readonly Attempt[] {
+  return (store.rows[ref - 1]?.attempts ?? []).map((attempt) => ({ ...attempt }));
+}
+
+/** What is in the store. */
+export function info(store: Store): StoreInfo {
+  return {
+    engine: "memory",
+    location: store.url,
+    schemaVersion: 1,
+    bytes: 0,
+    jobs: store.jobs.size,
+    items: store.rows.length,
+    letters: store.letters.size,
+    attempts: store.rows.reduce((sum, row) => sum + row.attempts.length, 0),
+    events: store.events.length,
+  };
+}
+
+function itemOf(row: Row): Item {
+  return {
+    ref: row.ref,
+    queue: row.queue.name,
+    itemId: row.itemId,
+    data: row.data,
+    state: row.state,
+    dueAt: row.dueAt,
+    attempts: row.attempts.length,
+    spent: row.spent,
+    losses: row.losses,
+    revision: row.revision,
+    redriveCount: row.redriveCount,
+  };
+}

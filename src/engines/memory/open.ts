@@ -1,0 +1,79 @@
+/**
+ * The in-memory engine: the whole contract in plain data, for tests and as the oracle that other engines are
+ * compared with. It keeps nothing after `close`.
+ */
+import type { Engine } from "../../engine.ts";
+import { WorkError } from "../../errors.ts";
+import { type Clock, systemClock } from "../../kit/clock.ts";
+import { check } from "./check.ts";
+import { listEvents } from "./events.ts";
+import { exchange } from "./exchange.ts";
+import { listGroups } from "./groups.ts";
+import { add } from "./intake.ts";
+import { changeJob, createJob, findJob, listJobs } from "./jobs.ts";
+import { beat, enter, leave, listHolders, listLeases } from "./lease.ts";
+import { listLetters, readLetter } from "./letters.ts";
+import { count, findItems, info, listAttempts } from "./look.ts";
+import { beginOperation, closeOperation, findOperation, listOperations, redrive } from "./redrive.ts";
+import { newStore, type Store } from "./store.ts";
+
+/** All of them may be left out. */
+export interface MemoryEngineOptions {
+  /** Times leases and due times. Default: the system's clock. */
+  readonly clock?: Clock;
+  /** What the engine calls itself. Default `memory:`. */
+  readonly url?: string;
+}
+
+/** Opens a new, empty store. */
+export function openMemoryEngine(options: MemoryEngineOptions = {}): Engine {
+  const store = newStore(options.url ?? "memory:", options.clock ?? systemClock);
+
+  /** A step as a method of the engine. It runs in one go: the answer waits, the work does not. */
+  const step =
+    <Given extends unknown[], Answer>(work: (store: Store, ...given: Given) => Answer) =>
+    async (...given: Given): Promise<Answer> => {
+      requireOpen(store);
+      store.now = store.clock.now();
+      return work(store, ...given);
+    };
+
+  return {
+    url: store.url,
+    can: { sharedByProcesses: false },
+    now: step(({ now }) => now),
+    createJob: step(createJob),
+    findJob: step(findJob),
+    listJobs: step(listJobs),
+    changeJob: step(changeJob),
+    add: step(add),
+    enter: step(enter),
+    beat: step(beat),
+    leave: step(leave),
+    listHolders: step(listHolders),
+    listLeases: step(listLeases),
+    exchange: step(exchange),
+    count: step(count),
+    findItems: step(findItems),
+    listAttempts: step(listAttempts),
+    listLetters: step(listLetters),
+    readLetter: step(readLetter),
+    listGroups: step(listGroups),
+    listEvents: step(listEvents),
+    beginOperation: step(beginOperation),
+    redrive: step(redrive),
+    findOperation: step(findOperation),
+    listOperations: step(listOperations),
+    closeOperation: step(closeOperation),
+    check: step(check),
+    info: step(info),
+    close: async () => {
+      store.closed = true;
+    },
+  };
+}
+
+function requireOpen(store: Store): void {
+  if (!store.closed) return;
+  throw new WorkError("store_unavailable", `The store ${store.url} was closed.`, { hint: "Open it again." });
+}

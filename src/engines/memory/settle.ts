@@ -1,0 +1,99 @@
+/**
+ * The end of one attempt: its record is closed and the item goes where the verdict says.
+ *
+ * | verdict    | goes to | due          | counts against the policy                |
+ * |------------|---------|--------------|------------------------------------------|
+ * | done       | done    |              | nothing; a letter is one no more         |
+ * | retry      | ready   | now + delay  | a failed try, or a loss                  |
+ * | park       | ready   | now + delay  | nothing                                  |
+ * | release    | ready   | as it was    | nothing                                  |
+ * | skip       | skipped |              | a try or a loss; a letter is one no more |
+ * | bury, stop | dead    |              | a try or a loss; it is a letter          |
+ *
+ * An operation that sent the item back to work counts `done` as succeeded, the other ends as failed.
+ *
+ * A lease that is not held any more changes nothing. What a late worker says is kept as evidence; that a second
+ * reaper finds the same lost lease, or a runner gives back what it no longer has, says nothing new and is dropped.
+ */
+import { eventsOf } from "../../item/event.ts";
+import { compact } from "../../item/failure.ts";
+import type { Attempt, Settlement, Verdict } from "../../item/item.ts";
+import type { Move } from "../../item/state.ts";
+import { assert } from "../../kit/assert.ts";
+import { buryRow, unburyRow } from "./bury.ts";
+import { record } from "./events.ts";
+import { moveRow } from "./move.ts";
+import { accountFor } from "./redrive.ts";
+import { frozenCopy, type Row, type Store } from "./store.ts";
+
+/** Crashes on a settlement that contradicts itself, before anything is written. */
+export function assertSettlement({ lease, outcome, verdict, failure, grave }: Settlement): void {
+  const buries = verdict.kind === "bury" || verdict.kind === "stop";
+  const fails = outcome === "failed" || outcome === "lost";
+  assert(
+    buries === (grave !== undefined),
+    `item ${lease.ref}: ${verdict.kind} and grave do not fit together`,
+  );
+  assert(fails === (failure !== undefined), `item ${lease.ref}: ${outcome} and failure do not fit together`);
+  assert(!buries || fails, `item ${lease.ref}: a letter needs a failure, and the attempt was ${outcome}`);
+}
+
+/** False when the lease was not held any more. */
+export function settle(store: Store, settlement: Settlement): boolean {
+  const row = store.rows[settlement.lease.ref - 1];
+  if (row?.state !== "leased" || row.attempts.length !== settlement.lease.attempt) {
+    if (row) keepEvidence(store, row, settlement);
+    return false;
+  }
+  const wasLetter = row.burial !== undefined;
+  endAttempt(store, row, settlement);
+  spend(row, settlement);
+  carryOut(store, row, settlement);
+  const where = { queue: row.queue.name, itemId: row.itemId, attempt: settlement.lease.attempt };
+  for (const draft of eventsOf(settlement, wasLetter)) record(store, { ...draft, ...where });
+  return true;
+}
+
+function keepEvidence(store: Store, row: Row, { lease, outcome, failure }: Settlement): void {
+  if (outcome !== "succeeded" && outcome !== "failed") return;
+  const note = failure?.errorMessage ?? "";
+  row.evidence.push(Object.freeze({ at: store.now, attemptNumber: lease.attempt, outcome, note }));
+  const where = { queue: row.queue.name, itemId: row.itemId, attempt: lease.attempt };
+  record(store, { type: "late_result", ...where, data: { outcome } });
+}
+
+function endAttempt(store: Store, row: Row, { outcome, failure, log }: Settlement): void {
+  const running = row.attempts.pop();
+  assert(running?.outcome === "running", `item ${row.ref} is leased but its last attempt has ended`);
+  const ended: Attempt = compact({ ...running, outcome, endedAt: store.now, failure, log });
+  row.attempts.push(frozenCopy(ended));
+  store.holders.get(running.holder)?.leases.delete(row);
+}
+
+/** What the runner, an outage or a shutdown did is never the item's fault: only these verdicts spend. */
+const SPENDING: ReadonlySet<string> = new Set(["retry", "skip", "bury", "stop"]);
+
+function spend(row: Row, { outcome, verdict }: Settlement): void {
+  if (!SPENDING.has(verdict.kind)) return;
+  if (outcome === "failed") row.spent += 1;
+  if (outcome === "lost") row.losses += 1;
+}
+
+/** Which move carries out which verdict. */
+const MOVE_OF = {
+  done: "finish",
+  retry: "retry",
+  park: "park",
+  release: "release",
+  skip: "skip",
+  bury: "bury",
+  stop: "bury",
+} as const satisfies Record<Verdict["kind"], Move>;
+
+function carryOut(store: Store, row: Row, { verdict, grave }: Settlement): void {
+  moveRow(row, MOVE_OF[verdict.kind], "delayMs" in verdict ? store.now + verdict.delayMs : row.dueAt);
+  if (row.state === "ready") return;
+  if (grave) buryRow(store, row, grave);
+  else unburyRow(store, row);
+  accountFor(row, row.state === "done" ? "succeeded" : "failed");
+}

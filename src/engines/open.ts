@@ -1,0 +1,24 @@
+/** From a store's URL to its engine. An engine's own library is loaded only when it is asked for. */
+import type { Engine } from "../engine.ts";
+import { WorkError } from "../errors.ts";
+import type { Clock } from "../kit/clock.ts";
+
+export interface OpenOptions {
+  readonly clock?: Clock;
+}
+
+/** `memory:`, or `sqlite:PATH`. */
+export async function openStore(url: string, options: OpenOptions = {}): Promise<Engine> {
+  const scheme = /^([a-z][a-z0-9+.-]*):/.exec(url)?.[1];
+  const rest = url.slice((scheme?.length ?? -1) + 1);
+  if (scheme === "memory") return (await import("./memory/open.ts")).openMemoryEngine({ ...options, url });
+  if (scheme === "sqlite" && rest !== "") {
+    return (await import("./sqlite/open.ts")).openSqliteEngine({
+      ...options,
+      path: rest.replace(/^\/\/(?=\/)/, ""),
+    });
+  }
+  throw new WorkError("usage", `"${url}" is not the URL of a store.`, {
+    hint: "Write sqlite:PATH, for example sqlite:./redrive.db.",
+  });
+}

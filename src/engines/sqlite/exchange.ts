@@ -1,0 +1,203 @@
+/**
+ * The runner's one step in SQLite: settle what has ended, then lease what is due. It runs inside one write
+ * transaction, so two runners never get the same item, and a settlement is there or it is not.
+ */
+import type { Exchange, Exchanged } from "../../engine.ts";
+import { eventsOf } from "../../item/event.ts";
+import { failureToJson } from "../../item/failure.ts";
+import type { Lease, LeasedItem, Settlement, Verdict } from "../../item/item.ts";
+import { assertMove, type ItemState, type Move } from "../../item/state.ts";
+import { assert } from "../../kit/assert.ts";
+import { writeEvent } from "./events.ts";
+import { bury, unbury } from "./graves.ts";
+import { queueNo } from "./jobs.ts";
+import { holderNo, type LeasedRow, leasedItemOf } from "./lease.ts";
+import type { Session } from "./session.ts";
+import { Tally } from "./tally.ts";
+
+export function exchange(session: Session, holderId: string | null, request: Exchange): Exchanged {
+  const step: Step = { session, now: session.clock.now(), tally: new Tally() };
+  const stale: Lease[] = [];
+  for (const settlement of request.settle) {
+    if (!settle(step, settlement)) stale.push(settlement.lease);
+  }
+  const leased = request.lease ? leaseDue(step, holderId, request.lease) : [];
+  const nextDueAt = request.lease && leased.length < request.lease.max ? nextDue(step, request.lease) : null;
+  step.tally.write(session);
+  return { leased, stale, nextDueAt, now: step.now };
+}
+
+interface Step {
+  readonly session: Session;
+  readonly now: number;
+  readonly tally: Tally;
+}
+
+/** The move that each verdict makes. */
+const MOVE_OF: Readonly<Record<Verdict["kind"], Move>> = {
+  done: "finish",
+  retry: "retry",
+  park: "park",
+  release: "release",
+  skip: "skip",
+  bury: "bury",
+  stop: "bury",
+};
+
+interface SettledRow {
+  readonly queue: number;
+  readonly operation: number | null;
+  readonly redrives: number;
+}
+
+/** False when the lease is not held any more: then nothing is changed, and what was said is kept as evidence. */
+function settle(step: Step, settlement: Settlement): boolean {
+  const { session, now, tally } = step;
+  const { lease, verdict } = settlement;
+  assert(
+    (settlement.grave !== undefined) === isBurial(verdict),
+    "a grave belongs to a burial, and a burial to a grave",
+  );
+  const to = assertMove(MOVE_OF[verdict.kind], "leased");
+  const row = moveItem(step, settlement, to);
+  if (row === undefined) {
+    keepEvidence(step, settlement);
+    return false;
+  }
+  endAttempt(step, settlement);
+  tally.move(row.queue, "leased", to);
+  const wasLetter = row.redrives > 0; // an item is redriven only as a letter, and leaves as one only when done
+  const place = { queue: row.queue, ref: lease.ref, attempt: lease.attempt };
+  for (const event of eventsOf(settlement, wasLetter)) writeEvent(session, now, event, place);
+  if (to === "ready") return true;
+  if (wasLetter) unbury(session, tally, { ref: lease.ref, queue: row.queue });
+  if (settlement.grave)
+    bury(session, tally, { ref: lease.ref, queue: row.queue, at: now, grave: settlement.grave });
+  if (row.operation !== null) tally.operation(row.operation, to === "done" ? "succeeded" : "failed");
+  return true;
+}
+
+/** The fence: only the attempt that the item is leased for may move it. */
+function moveItem(
+  step: Step,
+  { lease, verdict, outcome }: Settlement,
+  to: ItemState,
+): SettledRow | undefined {
+  const delayMs = verdict.kind === "retry" || verdict.kind === "park" ? verdict.delayMs : null;
+  const counts = verdict.kind !== "park" && verdict.kind !== "release";
+  return step.session.get<SettledRow>(
+    `UPDATE items SET state = ?, due_at = coalesce(?, due_at), spent = spent + ?, losses = losses + ?, holder = NULL
+      WHERE ref = ? AND attempts = ? AND state = 'leased' RETURNING queue, operation, redrives`,
+    to,
+    delayMs === null ? null : step.now + delayMs,
+    counts && outcome === "failed" ? 1 : 0,
+    counts && outcome === "lost" ? 1 : 0,
+    lease.ref,
+    lease.attempt,
+  );
+}
+
+function endAttempt({ session, now }: Step, { lease, outcome, failure, log }: Settlement): void {
+  session.run(
+    "UPDATE attempts SET outcome = ?, ended_at = ?, failure = ?, log = ? WHERE ref = ? AND number = ?",
+    outcome,
+    now,
+    failure === undefined ? null : JSON.stringify(failureToJson(failure)),
+    log ?? null,
+    lease.ref,
+    lease.attempt,
+  );
+}
+
+/** Two reapers may race, and a stopped runner may be late: only what a worker found out is worth keeping. */
+function keepEvidence({ session, now }: Step, { lease, outcome, failure }: Settlement): void {
+  if (outcome !== "succeeded" && outcome !== "failed") return;
+  const item = session.get<{ queue: number }>("SELECT queue FROM items WHERE ref = ?", lease.ref);
+  if (item === undefined) return;
+  session.run(
+    "INSERT INTO evidence (ref, at, attempt, outcome, note) VALUES (?, ?, ?, ?, ?)",
+    lease.ref,
+    now,
+    lease.attempt,
+    outcome,
+    failure?.errorMessage ?? "",
+  );
+  const place = { queue: item.queue, ref: lease.ref, attempt: lease.attempt };
+  writeEvent(session, now, { type: "late_result", data: { outcome } }, place);
+}
+
+type LeaseRequest = NonNullable<Exchange["lease"]>;
+
+function leaseDue(step: Step, holderId: string | null, request: LeaseRequest): LeasedItem[] {
+  const { session, now, tally } = step;
+  assert(holderId !== null, "a lease needs a holder");
+  const holder = holderNo(session, holderId);
+  const queue = queueNo(session, request.queue);
+  const rows = findDue(step, queue, request);
+  for (const row of rows) {
+    session.run(
+      "UPDATE items SET state = 'leased', holder = ?, attempts = attempts + 1 WHERE ref = ?",
+      holder,
+      row.ref,
+    );
+    session.run(
+      "INSERT INTO attempts (ref, number, outcome, holder, started_at) VALUES (?, ?, 'running', ?, ?)",
+      row.ref,
+      row.attempts + 1,
+      holder,
+      now,
+    );
+    writeEvent(session, now, { type: "attempt_started" }, { queue, ref: row.ref, attempt: row.attempts + 1 });
+  }
+  tally.queue(queue, "ready", -rows.length);
+  tally.queue(queue, "leased", rows.length);
+  tally.queue(queue, "attempts", rows.length);
+  return rows.map((row) =>
+    leasedItemOf({ ...row, queue: request.queue, attempts: row.attempts + 1, started_at: now }),
+  );
+}
+
+/** Due items, the longest due first. Served by the partial indexes on ready items. */
+function findDue({ session, now }: Step, queue: number, request: LeaseRequest): LeasedRow[] {
+  const columns = "i.ref, i.item_id, p.data, i.attempts, i.spent, i.losses, i.revision";
+  if (request.operationId === undefined) {
+    return session.all<LeasedRow>(
+      `SELECT ${columns} FROM items i JOIN payloads p ON p.ref = i.ref
+        WHERE i.queue = ? AND i.state = 'ready' AND i.due_at <= ? ORDER BY i.due_at, i.ref LIMIT ?`,
+      queue,
+      now,
+      request.max,
+    );
+  }
+  return session.all<LeasedRow>(
+    `SELECT ${columns} FROM items i JOIN payloads p ON p.ref = i.ref
+      WHERE i.operation = (SELECT no FROM operations WHERE id = ?) AND i.queue = ? AND i.state = 'ready'
+        AND i.due_at <= ? ORDER BY i.due_at, i.ref LIMIT ?`,
+    request.operationId,
+    queue,
+    now,
+    request.max,
+  );
+}
+
+function nextDue({ session, now }: Step, request: LeaseRequest): number | null {
+  const queue = queueNo(session, request.queue);
+  const row =
+    request.operationId === undefined
+      ? session.get<{ due: number | null }>(
+          "SELECT min(due_at) AS due FROM items WHERE queue = ? AND state = 'ready' AND due_at > ?",
+          queue,
+          now,
+        )
+      : session.get<{ due: number | null }>(
+          `SELECT min(due_at) AS due FROM items WHERE operation = (SELECT no FROM operations WHERE id = ?)
+              AND state = 'ready' AND due_at > ?`,
+          request.operationId,
+          now,
+        );
+  return row?.due ?? null;
+}
+
+function isBurial(verdict: Verdict): boolean {
+  return verdict.kind === "bury" || verdict.kind === "stop";
+}

@@ -1,0 +1,110 @@
+/** Items come into SQLite here, and are found again by id. */
+import type { AddReport } from "../../engine.ts";
+import type { Item, NewItem } from "../../item/item.ts";
+import type { ItemState } from "../../item/state.ts";
+import { canonicalJson, type Json } from "../../kit/json.ts";
+import { writeEvent } from "./events.ts";
+import { queueNo } from "./jobs.ts";
+import type { Session } from "./session.ts";
+import { Tally } from "./tally.ts";
+
+const CHANGED_IDS_MAX = 10;
+
+/** Safe under concurrency: the unique index on (queue, item_id) decides, in one write transaction. */
+export function addItems(session: Session, queueName: string, items: readonly NewItem[]): AddReport {
+  const queue = queueNo(session, queueName);
+  const now = session.clock.now();
+  const tally = new Tally();
+  const changedIds: string[] = [];
+  let added = 0;
+  for (const item of items) {
+    const ref = insertItem(session, queue, item.itemId, now);
+    if (ref !== null) {
+      session.run("INSERT INTO payloads (ref, data) VALUES (?, ?)", ref, JSON.stringify(item.data));
+      writeEvent(session, now, { type: "item_queued" }, { queue, ref });
+      tally.move(queue, null, "ready");
+      added += 1;
+    } else if (!hasSameData(session, queue, item)) {
+      changedIds.push(item.itemId);
+    }
+  }
+  tally.write(session);
+  return {
+    added,
+    existing: items.length - added - changedIds.length,
+    changed: changedIds.length,
+    changedIds: changedIds.slice(0, CHANGED_IDS_MAX),
+  };
+}
+
+function insertItem(session: Session, queue: number, itemId: string, now: number): number | null {
+  const result = session.run(
+    "INSERT INTO items (queue, item_id, state, due_at) VALUES (?, ?, 'ready', ?) ON CONFLICT DO NOTHING",
+    queue,
+    itemId,
+    now,
+  );
+  return result.changes === 0 ? null : Number(result.lastInsertRowid);
+}
+
+function hasSameData(session: Session, queue: number, item: NewItem): boolean {
+  const row = session.get<{ data: string }>(
+    "SELECT data FROM items JOIN payloads USING (ref) WHERE queue = ? AND item_id = ?",
+    queue,
+    item.itemId,
+  );
+  return row !== undefined && canonicalJson(JSON.parse(row.data) as Json) === canonicalJson(item.data);
+}
+
+interface ItemRow {
+  readonly ref: number;
+  readonly queue: string;
+  readonly item_id: string;
+  readonly data: string;
+  readonly state: ItemState;
+  readonly due_at: number;
+  readonly attempts: number;
+  readonly spent: number;
+  readonly losses: number;
+  readonly revision: number;
+  readonly redrives: number;
+}
+
+/** A prefix is a range of the unique index, sought once per queue. */
+export function findItems(
+  session: Session,
+  idOrPrefix: string,
+  where: { readonly queue?: string; readonly limit: number },
+): Item[] {
+  const rows = session.all<ItemRow>(
+    `SELECT i.ref, q.name AS queue, i.item_id, p.data, i.state, i.due_at, i.attempts, i.spent, i.losses, i.revision,
+            i.redrives
+       FROM queues q CROSS JOIN items i ON i.queue = q.no AND i.item_id >= ? AND i.item_id < ?
+            JOIN payloads p ON p.ref = i.ref
+      WHERE ? IS NULL OR q.name = ?
+      ORDER BY i.item_id <> ?, i.ref LIMIT ?`,
+    idOrPrefix,
+    `${idOrPrefix}\u{10ffff}`,
+    where.queue ?? null,
+    where.queue ?? null,
+    idOrPrefix,
+    where.limit,
+  );
+  return rows.map(itemOf);
+}
+
+function itemOf(row: ItemRow): Item {
+  return {
+    ref: row.ref,
+    queue: row.queue,
+    itemId: row.item_id,
+    data: JSON.parse(row.data) as Json,
+    state: row.state,
+    dueAt: row.due_at,
+    attempts: row.attempts,
+    spent: row.spent,
+    losses: row.losses,
+    revision: row.revision,
+    redriveCount: row.redrives,
+  };
+}

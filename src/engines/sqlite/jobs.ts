@@ -1,0 +1,113 @@
+/** Jobs and the counters of their queues in SQLite. */
+import type { JobChange, QueueCounts } from "../../engine.ts";
+import { WorkError } from "../../errors.ts";
+import { compact } from "../../item/failure.ts";
+import type { Job, JobStatus, NewJob } from "../../item/job.ts";
+import { ITEM_STATES } from "../../item/state.ts";
+import type { JsonObject } from "../../kit/json.ts";
+import { writeEvent } from "./events.ts";
+import type { Session } from "./session.ts";
+
+export function createJob(session: Session, job: NewJob): Job {
+  if (findJob(session, job.id) !== null || findJob(session, job.name) !== null) {
+    throw new WorkError(
+      "job_changed",
+      `A job with the id ${job.id} or the name ${job.name} is already there.`,
+    );
+  }
+  const now = session.clock.now();
+  const queue = Number(session.run("INSERT INTO queues (name) VALUES (?)", job.id).lastInsertRowid);
+  session.run(
+    `INSERT INTO jobs (id, name, kind, spec, status, created_at, started_at) VALUES (?, ?, ?, ?, 'running', ?, ?)`,
+    job.id,
+    job.name,
+    job.kind,
+    JSON.stringify(job.spec),
+    now,
+    now,
+  );
+  writeEvent(session, now, { type: "job_started", data: { name: job.name } }, { queue });
+  return requireJob(session, job.id);
+}
+
+interface JobRow {
+  readonly id: string;
+  readonly name: string;
+  readonly kind: "map";
+  readonly spec: string;
+  readonly status: JobStatus;
+  readonly intake_complete: number;
+  readonly created_at: number;
+  readonly started_at: number;
+  readonly ended_at: number | null;
+}
+
+export function findJob(session: Session, idOrName: string): Job | null {
+  const row =
+    session.get<JobRow>("SELECT * FROM jobs WHERE id = ?", idOrName) ??
+    session.get<JobRow>("SELECT * FROM jobs WHERE name = ?", idOrName);
+  return row === undefined ? null : jobOf(row);
+}
+
+export function listJobs(session: Session, page: { limit: number; before?: number }): Job[] {
+  return session
+    .all<JobRow>(
+      "SELECT * FROM jobs WHERE created_at < ? ORDER BY no DESC LIMIT ?",
+      page.before ?? Number.MAX_SAFE_INTEGER,
+      page.limit,
+    )
+    .map(jobOf);
+}
+
+export function changeJob(session: Session, id: string, change: JobChange): Job {
+  const job = requireJob(session, id);
+  const now = session.clock.now();
+  const status = change.status ?? job.status;
+  const ended = status === "running" ? null : (job.endedAt ?? now);
+  session.run(
+    "UPDATE jobs SET status = ?, intake_complete = ?, spec = ?, started_at = ?, ended_at = ? WHERE id = ?",
+    status,
+    (change.intakeComplete ?? job.intakeComplete) ? 1 : 0,
+    JSON.stringify(change.spec ?? job.spec),
+    change.restarted ? now : job.startedAt,
+    change.restarted ? null : ended,
+    job.id,
+  );
+  if (change.event) writeEvent(session, now, change.event, { queue: queueNo(session, job.id) });
+  return requireJob(session, job.id);
+}
+
+/** The number of a queue. Adding to one that is not there is an error. */
+export function queueNo(session: Session, name: string): number {
+  const row = session.get<{ no: number }>("SELECT no FROM queues WHERE name = ?", name);
+  if (row === undefined) throw new WorkError("job_not_found", `There is no job or queue ${name}.`);
+  return row.no;
+}
+
+export function countQueue(session: Session, queue: string): QueueCounts {
+  const row = session.get<Omit<QueueCounts, "total">>("SELECT * FROM queues WHERE name = ?", queue);
+  if (row === undefined) throw new WorkError("job_not_found", `There is no job or queue ${queue}.`);
+  const { ready, leased, held, done, dead, skipped, discarded, letters, attempts } = row;
+  const total = ITEM_STATES.reduce((sum, state) => sum + row[state], 0);
+  return { ready, leased, held, done, dead, skipped, discarded, letters, attempts, total };
+}
+
+function requireJob(session: Session, id: string): Job {
+  const job = findJob(session, id);
+  if (job === null) throw new WorkError("job_not_found", `There is no job ${id}.`);
+  return job;
+}
+
+function jobOf(row: JobRow): Job {
+  return compact({
+    id: row.id,
+    name: row.name,
+    kind: row.kind,
+    spec: JSON.parse(row.spec) as JsonObject,
+    status: row.status,
+    intakeComplete: row.intake_complete === 1,
+    createdAt: row.created_at,
+    startedAt: row.started_at,
+    endedAt: row.ended_at ?? undefined,
+  });
+}

@@ -1,0 +1,107 @@
+/** The holders of leases in SQLite, and what each of them holds. */
+import type { Holder, NewHolder } from "../../engine.ts";
+import { WorkError } from "../../errors.ts";
+import type { LeasedItem } from "../../item/item.ts";
+import type { Json } from "../../kit/json.ts";
+import { queueNo } from "./jobs.ts";
+import type { Session } from "./session.ts";
+
+export function enter(session: Session, holder: NewHolder): Holder {
+  const now = session.clock.now();
+  session.run(
+    "INSERT INTO holders (id, queue, host, pid, process_start, ttl_ms, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+    holder.id,
+    queueNo(session, holder.queue),
+    holder.host,
+    holder.pid,
+    holder.processStart,
+    holder.ttlMs,
+    now + holder.ttlMs,
+  );
+  return { ...holder, expiresAt: now + holder.ttlMs, expired: false };
+}
+
+export function beat(session: Session, holderId: string): boolean {
+  const sql = "UPDATE holders SET expires_at = ? + ttl_ms WHERE id = ? AND gone = 0";
+  return session.run(sql, session.clock.now(), holderId).changes > 0;
+}
+
+export function leave(session: Session, holderId: string): boolean {
+  if (listLeases(session, holderId).length > 0) return false;
+  session.run("UPDATE holders SET gone = 1 WHERE id = ?", holderId);
+  return true;
+}
+
+interface HolderRow {
+  readonly id: string;
+  readonly queue: string;
+  readonly host: string;
+  readonly pid: number;
+  readonly process_start: string;
+  readonly ttl_ms: number;
+  readonly expires_at: number;
+}
+
+export function listHolders(session: Session): Holder[] {
+  const now = session.clock.now();
+  const rows = session.all<HolderRow>(
+    `SELECT h.id, q.name AS queue, h.host, h.pid, h.process_start, h.ttl_ms, h.expires_at
+       FROM holders h JOIN queues q ON q.no = h.queue WHERE h.gone = 0 ORDER BY h.no`,
+  );
+  return rows.map((row) => ({
+    id: row.id,
+    queue: row.queue,
+    host: row.host,
+    pid: row.pid,
+    processStart: row.process_start,
+    ttlMs: row.ttl_ms,
+    expiresAt: row.expires_at,
+    expired: row.expires_at <= now,
+  }));
+}
+
+/** The number of a holder that is still there; a lease can only be given to one. */
+export function holderNo(session: Session, holderId: string): number {
+  const row = session.get<{ no: number }>("SELECT no FROM holders WHERE id = ? AND gone = 0", holderId);
+  if (row === undefined) throw new WorkError("lease_lost", `The holder ${holderId} is not known any more.`);
+  return row.no;
+}
+
+export interface LeasedRow {
+  readonly ref: number;
+  readonly queue: string;
+  readonly item_id: string;
+  readonly data: string;
+  readonly attempts: number;
+  readonly spent: number;
+  readonly losses: number;
+  readonly revision: number;
+  readonly started_at: number;
+}
+
+export function listLeases(session: Session, holderId: string): LeasedItem[] {
+  const rows = session.all<LeasedRow>(
+    `SELECT i.ref, q.name AS queue, i.item_id, p.data, i.attempts, i.spent, i.losses, i.revision, a.started_at
+       FROM holders h JOIN items i ON i.holder = h.no AND i.state = 'leased'
+            JOIN queues q ON q.no = i.queue
+            JOIN payloads p ON p.ref = i.ref
+            JOIN attempts a ON a.ref = i.ref AND a.number = i.attempts
+      WHERE h.id = ? ORDER BY i.ref`,
+    holderId,
+  );
+  return rows.map(leasedItemOf);
+}
+
+export function leasedItemOf(row: LeasedRow): LeasedItem {
+  return {
+    ref: row.ref,
+    attempt: row.attempts,
+    queue: row.queue,
+    itemId: row.item_id,
+    data: JSON.parse(row.data) as Json,
+    spent: row.spent,
+    losses: row.losses,
+    revision: row.revision,
+    startedAt: row.started_at,
+  };
+}

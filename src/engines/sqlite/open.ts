@@ -1,0 +1,150 @@
+/** Opens a SQLite store: makes the file or brings it to the newest version, and binds the contract to this folder. */
+import { mkdirSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import type { Engine } from "../../engine.ts";
+import { WorkError } from "../../errors.ts";
+import { type Clock, systemClock } from "../../kit/clock.ts";
+import { checkStore, storeInfo } from "./check.ts";
+import { listEvents } from "./events.ts";
+import { exchange } from "./exchange.ts";
+import { addItems, findItems } from "./intake.ts";
+import { changeJob, countQueue, createJob, findJob, listJobs } from "./jobs.ts";
+import { beat, enter, leave, listHolders, listLeases } from "./lease.ts";
+import { listAttempts, listGroups, listLetters, readLetter } from "./letters.ts";
+import { beginOperation, closeOperation, findOperation, listOperations, redrive } from "./redrive.ts";
+import { MIGRATIONS } from "./schema.ts";
+import { Session } from "./session.ts";
+
+export interface SqliteOptions {
+  readonly path: string;
+  readonly clock?: Clock;
+  /** How long a write waits for another process before it fails with `store_busy`. Default 10 s. */
+  readonly busyMsMax?: number;
+}
+
+export async function openSqliteEngine(options: SqliteOptions): Promise<Engine> {
+  const session = await openSession(options);
+  return {
+    url: `sqlite:${options.path}`,
+    can: { sharedByProcesses: true },
+    now: async () => session.clock.now(),
+    createJob: (job) => session.write(() => createJob(session, job)),
+    findJob: async (idOrName) => findJob(session, idOrName),
+    listJobs: async (page) => listJobs(session, page),
+    changeJob: (id, change) => session.write(() => changeJob(session, id, change)),
+    add: (queue, items) => session.write(() => addItems(session, queue, items)),
+    enter: (holder) => session.write(() => enter(session, holder)),
+    beat: (holderId) => session.write(() => beat(session, holderId)),
+    leave: (holderId) => session.write(() => leave(session, holderId)),
+    listHolders: async () => listHolders(session),
+    listLeases: async (holderId) => listLeases(session, holderId),
+    exchange: (holderId, request) => session.write(() => exchange(session, holderId, request)),
+    count: async (queue) => countQueue(session, queue),
+    findItems: async (idOrPrefix, where) => findItems(session, idOrPrefix, where),
+    listAttempts: async (ref) => listAttempts(session, ref),
+    listLetters: async (query) => session.read(() => listLetters(session, query)),
+    readLetter: async (ref) => session.read(() => readLetter(session, ref)),
+    listGroups: async (filter) => listGroups(session, filter),
+    listEvents: async (query) => listEvents(session, query),
+    beginOperation: (operation) => session.write(() => beginOperation(session, operation)),
+    redrive: (id, max) => session.write(() => redrive(session, id, max)),
+    findOperation: async (id) => findOperation(session, id),
+    listOperations: async (filter) => listOperations(session, filter),
+    closeOperation: (id) => session.write(() => closeOperation(session, id)),
+    check: async () => session.read(() => checkStore(session)),
+    info: async () => storeInfo(session),
+    close: async () => session.close(),
+  };
+}
+
+async function openSession({
+  path,
+  clock = systemClock,
+  busyMsMax = 10_000,
+}: SqliteOptions): Promise<Session> {
+  try {
+    mkdirSync(dirname(resolve(path)), { recursive: true });
+    const session = new Session({ path, clock, busyMsMax, readOnly: false });
+    await prepare(session);
+    return session;
+  } catch (error) {
+    const looking = openReadOnly(error, { path, clock, busyMsMax });
+    if (looking === null) throw asStoreError(error, path);
+    return looking;
+  }
+}
+
+async function prepare(session: Session): Promise<void> {
+  await setUpJournal(session);
+  session.exec("PRAGMA synchronous = FULL");
+  session.exec("PRAGMA foreign_keys = ON");
+  session.exec("PRAGMA cache_size = -16384");
+  session.exec("PRAGMA journal_size_limit = 67108864");
+  if (version(session) === MIGRATIONS.length) return;
+  await session.write(() => migrate(session));
+}
+
+/** Turning the journal to WAL needs the file alone for a moment; `write` does the waiting when it is not. */
+async function setUpJournal(session: Session): Promise<void> {
+  const mode = session.get<{ journal_mode: string }>("PRAGMA journal_mode")?.journal_mode;
+  if (mode === "wal") return;
+  await session.write(() => {});
+  session.exec("PRAGMA busy_timeout = 2000");
+  session.exec("PRAGMA journal_mode = WAL");
+  session.exec("PRAGMA busy_timeout = 5");
+}
+
+function migrate(session: Session): void {
+  const from = version(session); // read again: another process may have migrated while this one waited
+  if (from > MIGRATIONS.length) {
+    throw new WorkError(
+      "store_newer",
+      `The store ${session.path} has version ${from}, this Redrive knows ${MIGRATIONS.length}.`,
+      {
+        hint: "Install a newer Redrive.",
+      },
+    );
+  }
+  for (const sql of MIGRATIONS.slice(from)) session.exec(sql);
+  session.exec(`PRAGMA user_version = ${MIGRATIONS.length}`);
+}
+
+function version(session: Session): number {
+  return session.get<{ user_version: number }>("PRAGMA user_version")?.user_version ?? 0;
+}
+
+/** A store that cannot be written can still be looked at, when it is there and has our version. */
+function openReadOnly(error: unknown, options: Omit<Required<SqliteOptions>, never>): Session | null {
+  if (!isWriteTrouble(error)) return null;
+  try {
+    const session = new Session({ ...options, readOnly: true });
+    if (version(session) === MIGRATIONS.length) return session;
+    session.close();
+    return null;
+  } catch {
+    return null; // the first error says more
+  }
+}
+
+function isWriteTrouble(error: unknown): boolean {
+  if (error instanceof WorkError)
+    return error.code === "store_readonly" || error.code === "store_unavailable";
+  const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
+  return code === "EACCES" || code === "EROFS" || code === "EPERM";
+}
+
+/** The folder could not be made, and the like: a file system error is store trouble too. */
+function asStoreError(error: unknown, path: string): unknown {
+  const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
+  if (error instanceof WorkError || typeof code !== "string" || !/^E[A-Z]+$/.test(code)) return error;
+  const ours =
+    code === "ENOSPC"
+      ? "store_full"
+      : code === "EROFS" || code === "EACCES"
+        ? "store_readonly"
+        : "store_unavailable";
+  return new WorkError(ours, `The store ${path} cannot be opened: ${(error as Error).message}.`, {
+    cause: error,
+    hint: "Choose another place with --store or REDRIVE_HOME.",
+  });
+}

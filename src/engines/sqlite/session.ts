@@ -1,0 +1,162 @@
+/**
+ * One open SQLite file: statements prepared once, write transactions that wait their turn with jitter, and SQLite's
+ * error codes turned into ours. Everything else in this folder goes through it.
+ */
+import { DatabaseSync, type StatementSyncInstance } from "@photostructure/sqlite";
+import { WorkError } from "../../errors.ts";
+import type { Clock } from "../../kit/clock.ts";
+
+type Value = string | number | null;
+
+export class Session {
+  readonly path: string;
+  readonly clock: Clock;
+  readonly #db: InstanceType<typeof DatabaseSync>;
+  readonly #busyMsMax: number;
+  readonly #statements = new Map<string, StatementSyncInstance>();
+  #closed = false;
+
+  constructor(options: { path: string; clock: Clock; busyMsMax: number; readOnly: boolean }) {
+    this.path = options.path;
+    this.clock = options.clock;
+    this.#busyMsMax = options.busyMsMax;
+    this.#db = this.guard(() => new DatabaseSync(options.path, { readOnly: options.readOnly }));
+    // A short wait inside SQLite, because it blocks the process; the long one is `write`'s, between tries.
+    this.exec("PRAGMA busy_timeout = 5");
+  }
+
+  /** Runs the steps in one durable transaction. Waits while another process writes; `store_busy` in the end. */
+  async write<T>(steps: () => T): Promise<T> {
+    const deadline = performance.now() + this.#busyMsMax;
+    while (!this.#tryBegin()) {
+      if (performance.now() > deadline) throw this.#busy();
+      await new Promise((resolve) => setTimeout(resolve, 1 + Math.random() * 9));
+    }
+    return this.#finish(steps);
+  }
+
+  /** Runs the steps on one unchanging view of the store. */
+  read<T>(steps: () => T): T {
+    this.exec("BEGIN");
+    return this.#finish(steps);
+  }
+
+  exec(sql: string): void {
+    this.guard(() => this.#db.exec(sql));
+  }
+
+  run(sql: string, ...values: Value[]): { changes: number; lastInsertRowid: number | bigint } {
+    return this.guard(() => this.#statement(sql).run(...values));
+  }
+
+  get<Row>(sql: string, ...values: Value[]): Row | undefined {
+    return this.guard(() => this.#statement(sql).get(...values)) as Row | undefined;
+  }
+
+  all<Row>(sql: string, ...values: Value[]): Row[] {
+    return this.guard(() => this.#statement(sql).all(...values)) as Row[];
+  }
+
+  close(): void {
+    if (this.#closed) return;
+    this.#statements.clear();
+    this.guard(() => this.#db.close());
+    this.#closed = true;
+  }
+
+  /** Turns what SQLite throws into a `WorkError` that says what to do. */
+  guard<T>(action: () => T): T {
+    if (this.#closed) throw new WorkError("store_unavailable", `The store ${this.path} is closed.`);
+    try {
+      return action();
+    } catch (error) {
+      throw storeError(error, this.path);
+    }
+  }
+
+  #statement(sql: string): StatementSyncInstance {
+    let statement = this.#statements.get(sql);
+    if (statement === undefined) {
+      statement = this.#db.prepare(sql);
+      this.#statements.set(sql, statement);
+    }
+    return statement;
+  }
+
+  #tryBegin(): boolean {
+    try {
+      this.run("BEGIN IMMEDIATE");
+      return true;
+    } catch (error) {
+      if (error instanceof WorkError && error.code === "store_busy") return false;
+      throw error;
+    }
+  }
+
+  #finish<T>(steps: () => T): T {
+    try {
+      const result = steps();
+      this.run("COMMIT");
+      return result;
+    } catch (error) {
+      // A full disk makes SQLite roll back by itself.
+      if (!this.#closed && this.#db.isTransaction) this.exec("ROLLBACK");
+      throw error;
+    }
+  }
+
+  #busy(): WorkError {
+    return new WorkError(
+      "store_busy",
+      `The store ${this.path} was locked by another process for ${Math.round(this.#busyMsMax / 1000)} s.`,
+      {
+        hint: "Wait for the other process or end it (fuser shows which one has the file open), then try again.",
+      },
+    );
+  }
+}
+
+const PRIMARY_CODE = 0xff;
+
+/** SQLite's primary result codes that a user can meet. */
+const MEANING: Readonly<
+  Record<number, readonly [ConstructorParameters<typeof WorkError>[0], string, string]>
+> = {
+  5: ["store_busy", "is locked by another process", "Try again when it is done."],
+  6: ["store_busy", "is locked by another connection", "Try again when it is done."],
+  8: [
+    "store_readonly",
+    "cannot be written",
+    "Check the rights of the file and its folder, or choose another --store.",
+  ],
+  10: ["store_unavailable", "could not be read or written", "Check the disk, then try again."],
+  11: [
+    "store_corrupt",
+    "is damaged",
+    "Run `redrive store check`; restore the file from a backup, or move it away to start anew.",
+  ],
+  13: [
+    "store_full",
+    "cannot be written: the disk is full",
+    "Free some space; nothing was lost, and the work goes on with `redrive resume`.",
+  ],
+  14: ["store_unavailable", "cannot be opened", "Check that the folder exists and may be read and written."],
+  26: [
+    "store_corrupt",
+    "is not a Redrive store: the file is no SQLite database",
+    "Choose another --store, or move the file away.",
+  ],
+};
+
+function storeError(error: unknown, path: string): unknown {
+  const code = sqliteCode(error);
+  const meaning = code === undefined ? undefined : MEANING[code & PRIMARY_CODE];
+  if (meaning === undefined) return error;
+  const [ours, what, hint] = meaning;
+  return new WorkError(ours, `The store ${path} ${what}.`, { cause: error, hint });
+}
+
+function sqliteCode(error: unknown): number | undefined {
+  const code: unknown = error instanceof Error ? Reflect.get(error, "errcode") : undefined;
+  return typeof code === "number" ? code : undefined;
+}

@@ -1,0 +1,51 @@
+/**
+ * The one error class of Redrive. A `WorkError` is an operating error that a user can meet: its code says what
+ * it means to the CLI, its message what happened and to what, its hint what to do next. A bug is an
+ * `AssertionError` (kit/assert.ts) and is never caught to be handled.
+ */
+
+/** Every code there is. Adding one does not compile until the CLI says which exit code it has. */
+export const ERROR_CODES = [
+  "usage", // the command line, an option or a configuration is wrong
+  "input_invalid", // the input cannot be read as items
+  "filter_invalid", // a filter that cannot be parsed or typed; it matches nothing
+  "command_not_found", // the command to run does not exist or cannot be executed
+  "job_not_found",
+  "item_not_found",
+  "log_not_found",
+  "ambiguous", // a name or prefix fits several things
+  "job_running", // another runner is at it and the command needs it alone
+  "job_changed", // the same name, but other work than before
+  "lease_lost", // a stale token; nothing was changed
+  "illegal_move", // the item is not in a state from which this is allowed
+  "store_busy", // locked by another process for too long
+  "store_full", // no space left to write
+  "store_readonly",
+  "store_corrupt",
+  "store_newer", // written by a newer version of Redrive
+  "store_unavailable", // cannot be opened, read or written for another reason
+] as const;
+
+export type ErrorCode = (typeof ERROR_CODES)[number];
+
+export interface WorkErrorOptions extends ErrorOptions {
+  /** What the user can do next. */
+  readonly hint?: string;
+}
+
+export class WorkError extends Error {
+  override readonly name = "WorkError";
+  readonly code: ErrorCode;
+  readonly hint: string | undefined;
+
+  constructor(code: ErrorCode, message: string, options: WorkErrorOptions = {}) {
+    super(message, options);
+    this.code = code;
+    this.hint = options.hint;
+  }
+}
+
+/** True for the errors that say "the store cannot be used right now"; a runner waits and tries again. */
+export function isStoreTrouble(error: unknown): error is WorkError {
+  return error instanceof WorkError && error.code.startsWith("store_") && error.code !== "store_newer";
+}

@@ -1,0 +1,75 @@
+/**
+ * Stage 1 of an item's life: an input becomes batches of items, each with an id. It reads only as fast as batches are
+ * taken, and never holds more than one batch, one chunk of the input and one record.
+ */
+import type { Readable } from "node:stream";
+import { Batcher, type IntakeBatch } from "./batcher.ts";
+import { formatOfName, type InputFormat, sniffJsonFile, sniffStream } from "./format.ts";
+import { Identity, type IdentityOptions } from "./identity.ts";
+import { type Input, openInput } from "./input.ts";
+import type { Origin } from "./origin.ts";
+import type { RecordReader } from "./record.ts";
+
+export interface InputSource extends IdentityOptions {
+  /** A file; `-` is stdin. */
+  readonly path: string;
+  /** Default: concluded from the name of the file, or from the first bytes of a stream. */
+  readonly format?: InputFormat;
+}
+
+export interface ReadOptions {
+  /** What `-` reads. Default: the process's own. */
+  readonly stdin?: Readable;
+  /** How many items a batch has at most. Default 500. */
+  readonly batchMax?: number;
+  /** Ends the reading: the iteration then throws the signal's reason. */
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Streams the items of an input. Memory stays bounded whatever its size. When a record is wrong, the items before it
+ * are delivered first, then the error is thrown. An empty input gives no batch.
+ */
+export async function* readItems(
+  source: InputSource,
+  options: ReadOptions = {},
+): AsyncGenerator<IntakeBatch> {
+  const input = await openInput(source.path, options.stdin ?? process.stdin, options.signal);
+  const { origin, chunks } = await withFormat(input, source);
+  const read = await readerOf(origin.format);
+  const batcher = new Batcher(new Identity(origin, source), options.batchMax ?? BATCH_MAX);
+  // A batch ends with the bytes that are there: items from a slow pipe do not wait for the batch to fill.
+  for await (const records of read(chunks, origin)) yield* batcher.batchesOf(records);
+  yield* batcher.rest();
+}
+
+const BATCH_MAX = 500;
+
+async function withFormat(
+  { name, isFile, chunks }: Input,
+  { format }: InputSource,
+): Promise<{ origin: Origin; chunks: AsyncIterable<Buffer> }> {
+  const named = format ?? (isFile ? (formatOfName(name) ?? "lines") : undefined);
+  if (named !== undefined && (format !== undefined || named !== "json")) {
+    return { origin: { name, format: named, sniffed: false }, chunks };
+  }
+  const detected = await (named === "json" ? sniffJsonFile(chunks) : sniffStream(chunks));
+  const sniffed = detected.format !== named;
+  return { origin: { name, format: detected.format, sniffed }, chunks: detected.chunks };
+}
+
+/** Each reader is loaded when it is needed: most runs need one, and the start of the program counts. */
+async function readerOf(format: InputFormat): Promise<RecordReader> {
+  switch (format) {
+    case "json":
+      return (await import("./json-array.ts")).readJsonArray;
+    case "jsonl":
+      return (await import("./json-lines.ts")).readJsonLines;
+    case "csv":
+      return (await import("./csv.ts")).readCsv;
+    case "lines":
+      return (await import("./lines.ts")).readLines;
+    case "null":
+      return (await import("./lines.ts")).readNullSeparated;
+  }
+}

@@ -1,0 +1,79 @@
+/**
+ * What kind of failure it was. The type is a name, or a name with fields, as the sources write it; the class says
+ * what to do about it. One table says which types a person has to look at.
+ */
+import { isJsonObject, type Json, type JsonObject } from "../kit/json.ts";
+
+export const ERROR_TYPE_NAMES = [
+  "Timeout",
+  "CommandFailed",
+  "WorktreeError",
+  "MergeConflict",
+  "ValidationFailed",
+  "CommitValidationFailed",
+  "PermissionError",
+  "ResourceExhausted",
+  "WorkerLost",
+  "ClientError",
+  "RateLimited",
+  "ServerError",
+  "TransportError",
+  "BusinessException",
+  "ITException",
+  "GenericException",
+  "Unknown",
+] as const;
+export type ErrorTypeName = (typeof ERROR_TYPE_NAMES)[number];
+
+export interface ErrorType {
+  readonly name: ErrorTypeName;
+  /** For example `{exit_code: 101, command: "cargo test"}`. */
+  readonly fields?: JsonObject;
+}
+
+export const ERROR_CLASSES = ["transient", "throttled", "outage", "permanent", "unknown"] as const;
+export type ErrorClass = (typeof ERROR_CLASSES)[number];
+
+/** Types whose letters need a person before they can run again. */
+const NEEDS_PERSON: ReadonlySet<ErrorTypeName> = new Set([
+  "PermissionError",
+  "BusinessException",
+  "ValidationFailed",
+  "CommitValidationFailed",
+]);
+
+/** Whether a letter may be sent through again without `--force`, and whether a person has to look first. */
+export function reviewOf(
+  type: ErrorType,
+  errorClass: ErrorClass,
+  message: string,
+): { reprocessEligible: boolean; manualReviewRequired: boolean } {
+  const manualReviewRequired = NEEDS_PERSON.has(type.name) || /\bcritical\b/i.test(message);
+  return { reprocessEligible: errorClass !== "permanent" && !manualReviewRequired, manualReviewRequired };
+}
+
+export function isErrorTypeName(text: string): text is ErrorTypeName {
+  return (ERROR_TYPE_NAMES as readonly string[]).includes(text);
+}
+
+export function isErrorClass(text: string): text is ErrorClass {
+  return (ERROR_CLASSES as readonly string[]).includes(text);
+}
+
+/** `"Timeout"`, or `{"CommandFailed": {"exit_code": 101}}`. */
+export function errorTypeToJson(type: ErrorType): Json {
+  return type.fields === undefined ? type.name : { [type.name]: type.fields };
+}
+
+/** Reads both forms. A name that is not known becomes `Unknown` with the name kept in a field. */
+export function errorTypeFromJson(json: Json): ErrorType {
+  if (typeof json === "string") return named(json, undefined);
+  if (!isJsonObject(json)) return { name: "Unknown" };
+  const [name, fields] = Object.entries(json)[0] ?? ["Unknown", null];
+  return named(name, isJsonObject(fields) ? fields : undefined);
+}
+
+function named(name: string, fields: JsonObject | undefined): ErrorType {
+  if (!isErrorTypeName(name)) return { name: "Unknown", fields: { ...fields, type: name } };
+  return fields === undefined ? { name } : { name, fields };
+}

@@ -1,0 +1,105 @@
+/** What happened, in order. An event is written in the same step as the change it tells of. */
+import { toRfc3339 } from "../kit/clock.ts";
+import type { Json, JsonObject } from "../kit/json.ts";
+import { compact } from "./failure.ts";
+import type { Settlement } from "./item.ts";
+
+export const EVENT_TYPES = [
+  "job_started",
+  "job_completed",
+  "job_failed",
+  "job_stopped",
+  "job_interrupted",
+  "job_resumed",
+  "job_changed",
+  "phase_started",
+  "phase_completed",
+  "item_queued",
+  "attempt_started",
+  "attempt_succeeded",
+  "attempt_failed",
+  "attempt_retrying",
+  "attempt_parked",
+  "attempt_released",
+  "attempt_lost",
+  "item_skipped",
+  "dlq_item_added",
+  "dlq_item_removed",
+  "dlq_items_reprocessed",
+  "late_result",
+  "breaker_opened",
+  "breaker_closed",
+  "store_write_failed",
+] as const;
+export type EventType = (typeof EVENT_TYPES)[number];
+
+export interface Event {
+  /** Rises with every event of the store; a cursor. */
+  readonly id: number;
+  readonly at: number;
+  readonly type: EventType;
+  readonly queue?: string;
+  readonly itemId?: string;
+  readonly attempt?: number;
+  readonly data?: JsonObject;
+}
+
+export function eventToJson(event: Event): JsonObject {
+  return compact({
+    id: event.id,
+    at: toRfc3339(event.at),
+    type: event.type,
+    job_id: event.queue,
+    item_id: event.itemId,
+    attempt: event.attempt,
+    data: event.data,
+  });
+}
+
+export interface EventDraft {
+  readonly type: EventType;
+  readonly data?: Record<string, Json>;
+}
+
+/** The events of one settlement, in order. Every engine writes just these. */
+export function eventsOf(settlement: Settlement, wasLetter: boolean): readonly EventDraft[] {
+  return [endOfAttempt(settlement), ...whatFollows(settlement, wasLetter)];
+}
+
+function endOfAttempt({ outcome, failure }: Settlement): EventDraft {
+  if (outcome === "succeeded") return { type: "attempt_succeeded" };
+  if (outcome === "released") return { type: "attempt_released" };
+  if (outcome === "lost") return { type: "attempt_lost" };
+  const data = failure
+    ? { error_type: failure.errorType.name, error_class: failure.errorClass, message: failure.errorMessage }
+    : {};
+  return { type: "attempt_failed", data };
+}
+
+function whatFollows({ verdict, grave }: Settlement, wasLetter: boolean): readonly EventDraft[] {
+  switch (verdict.kind) {
+    case "done":
+      return wasLetter ? [removed("succeeded")] : [];
+    case "retry":
+      return [{ type: "attempt_retrying", data: { delay_ms: verdict.delayMs } }];
+    case "park":
+      return [{ type: "attempt_parked", data: { delay_ms: verdict.delayMs } }];
+    case "release":
+      return [];
+    case "skip":
+      return [
+        { type: "item_skipped", data: { reason: verdict.reason } },
+        ...(wasLetter ? [removed("skipped")] : []),
+      ];
+    case "bury":
+    case "stop":
+      return [
+        { type: "dlq_item_added", data: { reason: verdict.reason, signature: grave?.signature ?? "" } },
+      ];
+  }
+}
+
+/** No letter leaves without a word, whichever way it leaves. */
+function removed(why: string): EventDraft {
+  return { type: "dlq_item_removed", data: { why } };
+}

@@ -1,0 +1,22 @@
+/** How one try ended, as a value. A handler's failure is data that `decide` looks at, not an exception that travels. */
+import type { Failure } from "./failure.ts";
+
+export type Outcome =
+  | { readonly kind: "succeeded"; readonly stdout?: StandardOutput; readonly log?: string }
+  | {
+      readonly kind: "failed";
+      readonly failure: Failure;
+      /** The other side said when to come back. */
+      readonly retryAfterMs?: number;
+      readonly log?: string;
+    }
+  /** Stopped by the runner, or by a fault that is not the item's. Not spent. */
+  | { readonly kind: "released"; readonly why: string; readonly log?: string }
+  /** The worker vanished. */
+  | { readonly kind: "lost"; readonly failure: Failure };
+
+/** What a successful command printed: in memory when it was small, else in its log. */
+export interface StandardOutput {
+  readonly bytes: number;
+  readonly inline?: Uint8Array;
+}

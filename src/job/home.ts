@@ -1,0 +1,34 @@
+/** Where Redrive keeps its files: the folder, and what lies where in it. */
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { fileNameOf } from "../item/item-path.ts";
+
+/** `REDRIVE_HOME`, else `~/.redrive`. */
+export function homeOf(env: NodeJS.ProcessEnv): string {
+  return env.REDRIVE_HOME || join(homedir(), ".redrive");
+}
+
+/** `--store`, else `REDRIVE_STORE`, else a SQLite file in the home. */
+export function storeUrlOf(env: NodeJS.ProcessEnv, option?: string): string {
+  return option || env.REDRIVE_STORE || `sqlite:${join(homeOf(env), "redrive.db")}`;
+}
+
+/** Logs of a job: `{item}/{attempt}.log`, and the output of running attempts in `.running/`. */
+export interface JobLogs {
+  readonly folder: string;
+  readonly runningFolder: string;
+  log(itemId: string, attempt: number): string;
+  /** The path that the files of one running attempt start with. */
+  running(ref: number, attempt: number): string;
+}
+
+export function jobLogs(home: string, jobId: string): JobLogs {
+  const folder = join(home, "logs", fileNameOf(jobId));
+  const runningFolder = join(folder, ".running");
+  return {
+    folder,
+    runningFolder,
+    log: (itemId, attempt) => `${folder}/${fileNameOf(itemId)}/${attempt}.log`,
+    running: (ref, attempt) => `${runningFolder}/${ref}-${attempt}`,
+  };
+}

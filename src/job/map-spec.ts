@@ -1,0 +1,39 @@
+/** What a map job is told to do: kept with the job as JSON, so that any process can go on with it. */
+import type { InputFormat } from "../intake/format.ts";
+import type { Job } from "../item/job.ts";
+import type { JsonObject } from "../kit/json.ts";
+import type { Policy } from "../retry/policy.ts";
+
+export interface MapSpec {
+  /** The command and its arguments, with variables. */
+  readonly command: readonly string[];
+  /** Where it runs. */
+  readonly cwd: string;
+  readonly input: MapInput;
+  /** How many run at a time. */
+  readonly jobs: number;
+  /** An attempt that takes longer is ended, with all its processes. */
+  readonly timeoutMs?: number;
+  /** How long a command has between the signals TERM and KILL. */
+  readonly graceMs: number;
+  readonly policy: Policy;
+}
+
+export interface MapInput {
+  /** Absolute, or `-` for standard input. */
+  readonly path: string;
+  readonly format?: InputFormat;
+  readonly idField?: string;
+  readonly distinct?: boolean | string;
+}
+
+/** How long a command has between the signals TERM and KILL, unless the job says otherwise. */
+export const DEFAULT_GRACE_MS = 5000;
+
+export function specToJson(spec: MapSpec): JsonObject {
+  return JSON.parse(JSON.stringify(spec)) as JsonObject;
+}
+
+export function specOf(job: Job): MapSpec {
+  return job.spec as unknown as MapSpec;
+}

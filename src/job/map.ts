@@ -1,0 +1,144 @@
+/** `redrive map`: makes the job, or goes on with the one of that name, and runs it while its input streams in. */
+import { accessSync, constants } from "node:fs";
+import { basename, delimiter, isAbsolute, join } from "node:path";
+import type { Readable } from "node:stream";
+import { compileCommand } from "../attempt/template.ts";
+import type { Engine } from "../engine.ts";
+import { WorkError } from "../errors.ts";
+import { readItems } from "../intake/read-items.ts";
+import type { Job } from "../item/job.ts";
+import { canonicalJson } from "../kit/json.ts";
+import { randomName } from "../kit/random.ts";
+import type { Feed } from "../runner/runner.ts";
+import { type MapSpec, specOf, specToJson } from "./map-spec.ts";
+import { type RunDeps, runJob } from "./run-job.ts";
+import { type JobSummary, summarise } from "./summary.ts";
+
+export interface MapOptions {
+  readonly spec: MapSpec;
+  /** Goes on with the job of this name when there is one. Default: a new name. */
+  readonly name?: string;
+  /** Go on even though the job of that name had another command. */
+  readonly acceptChanges?: boolean;
+  /** What `-` reads. */
+  readonly stdin?: Readable;
+  /** Told as soon as the job is there. */
+  readonly onJob?: (job: Job) => void;
+  /** Told about input that is not taken as it stands. */
+  readonly onNotice?: (notice: string) => void;
+}
+
+export interface MapResult {
+  readonly summary: JobSummary;
+  readonly stopReason?: string;
+}
+
+export async function startMap(deps: RunDeps, options: MapOptions): Promise<MapResult> {
+  compileCommand(options.spec.command);
+  requireCommand(options.spec);
+  const job = await openJob(deps.engine, options);
+  options.onJob?.(job);
+  const feed = inputFeed(deps, job, options);
+  const result = await runJob(deps, { job, slots: options.spec.jobs, feed });
+  const summary = await summarise(deps.engine, await currentJob(deps.engine, job));
+  return { summary, ...(result.reason !== undefined && { stopReason: result.reason }) };
+}
+
+/** Reads the input into the queue, batch by batch; what the queue has already is not added again. */
+export function inputFeed(deps: RunDeps, job: Job, options: Pick<MapOptions, "stdin" | "onNotice">): Feed {
+  const { input } = specOf(job);
+  return async function* (patience) {
+    let changed = 0;
+    const reading = { signal: deps.stop, ...(options.stdin && { stdin: options.stdin }) };
+    try {
+      for await (const batch of readItems(input, reading)) {
+        const report = await patience.through(() => deps.engine.add(job.id, batch.items));
+        if (changed === 0 && report.changed > 0) options.onNotice?.(changedNotice(report.changedIds));
+        changed += report.changed;
+        yield report.added;
+      }
+    } catch (error) {
+      if (deps.stop.aborted) return; // the reading was stopped, not wrong
+      throw error;
+    }
+    await patience.through(() => deps.engine.changeJob(job.id, { intakeComplete: true }));
+  };
+}
+
+function changedNotice(ids: readonly string[]): string {
+  const shown = ids.slice(0, 3).join(", ");
+  return `Items with the same id but other data were met (${shown}${ids.length > 3 ? ", …" : ""}); the data that came first is kept.`;
+}
+
+async function openJob(engine: Engine, { name, spec, acceptChanges }: MapOptions): Promise<Job> {
+  const found = name === undefined ? null : await engine.findJob(name);
+  if (found !== null) return reopenJob(engine, found, spec, acceptChanges ?? false);
+  const id = `${slugOf(name ?? spec.command[0] ?? "map")}-${randomName(8)}`;
+  return engine.createJob({ id, name: name ?? id, kind: "map", spec: specToJson(spec) });
+}
+
+/** Same name, same work: it goes on. Another command under an old name is more likely a mistake. */
+async function reopenJob(engine: Engine, job: Job, spec: MapSpec, acceptChanges: boolean): Promise<Job> {
+  const before = specOf(job);
+  const same =
+    canonicalJson([...before.command]) === canonicalJson([...spec.command]) && before.cwd === spec.cwd;
+  if (!same && !acceptChanges) {
+    throw new WorkError(
+      "job_changed",
+      `The job ${job.name} runs another command: ${before.command.join(" ")} (in ${before.cwd}).`,
+      {
+        hint: "Choose another --name, or give --accept-changes to go on with the new command.",
+      },
+    );
+  }
+  return engine.changeJob(job.id, {
+    status: "running",
+    restarted: true,
+    intakeComplete: false,
+    spec: specToJson(spec),
+    event: { type: "job_resumed", data: { changed: !same } },
+  });
+}
+
+async function currentJob(engine: Engine, job: Job): Promise<Job> {
+  return (await engine.findJob(job.id)) ?? job;
+}
+
+function slugOf(text: string): string {
+  const slug = basename(text)
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, "-")
+    .replace(/^-+|-+$/g, "")
+    .slice(0, 24);
+  return slug || "map";
+}
+
+/** Fails before anything is queued when the command is plainly not there. One with variables is seen per item. */
+function requireCommand({ command, cwd }: MapSpec): void {
+  const program = command[0] ?? "";
+  if (program === "")
+    throw new WorkError("usage", "No command was given.", {
+      hint: "redrive map --input FILE -- COMMAND [ARG…]",
+    });
+  if (program.includes("${") || program.includes("{}")) return;
+  const paths = program.includes("/")
+    ? [isAbsolute(program) ? program : join(cwd, program)]
+    : (process.env.PATH ?? "").split(delimiter).map((folder) => join(folder, program));
+  if (paths.some(isExecutable)) return;
+  throw new WorkError(
+    "command_not_found",
+    `The command ${program} was not found${program.includes("/") ? ` or cannot be executed (in ${cwd})` : " in PATH"}.`,
+    {
+      hint: "Check the spelling, the path and the x permission. A shell line needs a shell: redrive map -- sh -c '…'.",
+    },
+  );
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false; // not there or not executable: both mean "look further"
+  }
+}

@@ -1,0 +1,74 @@
+/** How a job stands, in numbers: what `map`, `run`, `resume` and `jobs` answer. */
+import type { Engine } from "../engine.ts";
+import type { Job, JobStatus } from "../item/job.ts";
+import type { JsonObject } from "../kit/json.ts";
+import { isGone } from "../lease/holder.ts";
+
+export interface JobSummary {
+  readonly jobId: string;
+  readonly name: string;
+  readonly status: JobStatus;
+  readonly total: number;
+  readonly succeeded: number;
+  readonly dead: number;
+  readonly skipped: number;
+  readonly remaining: number;
+  readonly attempts: number;
+  /** Of the latest run. */
+  readonly durationMs: number;
+  readonly startedAt: number;
+  readonly groups: readonly {
+    readonly signature: string;
+    readonly pattern: string;
+    readonly count: number;
+  }[];
+}
+
+export async function summarise(engine: Engine, job: Job): Promise<JobSummary> {
+  const counts = await engine.count(job.id);
+  const groups = await engine.listGroups({ queue: job.id });
+  const status = await statusOf(engine, job);
+  const end = job.endedAt ?? (await engine.now());
+  return {
+    jobId: job.id,
+    name: job.name,
+    status,
+    total: counts.total,
+    succeeded: counts.done,
+    dead: counts.dead,
+    skipped: counts.skipped,
+    remaining: counts.ready + counts.leased + counts.held,
+    attempts: counts.attempts,
+    durationMs: Math.max(0, end - job.startedAt),
+    startedAt: job.startedAt,
+    groups: groups.map(({ signature, pattern, count }) => ({ signature, pattern, count })),
+  };
+}
+
+/** A job that says it runs, but that no living runner is at, was interrupted. */
+export async function statusOf(engine: Engine, job: Job): Promise<JobStatus> {
+  if (job.status !== "running") return job.status;
+  return (await hasRunner(engine, job.id)) ? "running" : "interrupted";
+}
+
+/** Whether a living runner works the queue. */
+export async function hasRunner(engine: Engine, queue: string): Promise<boolean> {
+  const holders = await engine.listHolders();
+  return holders.some((holder) => holder.queue === queue && !isGone(holder));
+}
+
+export function summaryToJson(summary: JobSummary): JsonObject {
+  return {
+    job_id: summary.jobId,
+    name: summary.name,
+    status: summary.status,
+    total: summary.total,
+    succeeded: summary.succeeded,
+    dead: summary.dead,
+    skipped: summary.skipped,
+    remaining: summary.remaining,
+    attempts: summary.attempts,
+    duration_ms: summary.durationMs,
+    groups: summary.groups.map((group) => ({ ...group })),
+  };
+}

@@ -1,0 +1,136 @@
+/**
+ * How long to wait before a retry: the curve of a policy, its jitter, and how a person writes it on a command
+ * line. Pure: randomness comes in, and nothing here knows what time it is.
+ */
+import { WorkError } from "../errors.ts";
+import { parseDuration } from "../kit/duration.ts";
+import type { Random } from "../kit/random.ts";
+import { type Backoff, DEFAULT_BACKOFF } from "./policy.ts";
+
+/** No wait is longer than this, whoever asks for it: a year and a day. */
+export const DELAY_MS_MAX = 366 * 86_400_000;
+
+/** The wait before a retry; number 1 is the wait before the second try. Full jitter is uniform in [0, wait]. */
+export function backoffMs(backoff: Backoff, retryNumber: number, random: Random): number {
+  const fullMs = clampDelayMs(curveMs(backoff, Math.max(1, retryNumber)), capMs(backoff));
+  return Math.floor(backoff.jitter ? random() * fullMs : fullMs);
+}
+
+/** A delay that a timer and a date can hold: never negative, never NaN, never above the cap. */
+export function clampDelayMs(delayMs: number, maxMs = DELAY_MS_MAX): number {
+  const cap = maxMs >= 0 ? Math.min(maxMs, DELAY_MS_MAX) : 0;
+  return delayMs > 0 ? Math.min(delayMs, cap) : 0; // NaN is not greater than 0 either
+}
+
+function curveMs(backoff: Backoff, retryNumber: number): number {
+  switch (backoff.kind) {
+    case "exponential":
+      return backoff.initialMs * backoff.factor ** (retryNumber - 1);
+    case "linear":
+      return backoff.initialMs + backoff.stepMs * (retryNumber - 1);
+    case "fixed":
+      return backoff.delayMs;
+    case "fibonacci":
+      return backoff.initialMs * fibonacci(retryNumber);
+    case "list":
+      return backoff.delaysMs[retryNumber - 1] ?? backoff.delaysMs.at(-1) ?? 0;
+  }
+}
+
+function capMs(backoff: Backoff): number {
+  return "maxMs" in backoff ? backoff.maxMs : DELAY_MS_MAX;
+}
+
+/** 1, 1, 2, 3, 5 … It stops growing where no cap lets it through, so that a large number costs nothing. */
+function fibonacci(position: number): number {
+  let [current, next] = [1, 1];
+  for (let index = 1; index < position && current < DELAY_MS_MAX; index++) {
+    [current, next] = [next, current + next];
+  }
+  return current;
+}
+
+const FORMS = [
+  "exponential[:FIRST[:MAX[:FACTOR]]]",
+  "linear[:FIRST[:MAX]]",
+  "fibonacci[:FIRST[:MAX]]",
+  "fixed:DELAY",
+  "list:DELAY,DELAY,…",
+  "none",
+];
+
+/**
+ * Reads a backoff from a command line, e.g. `exponential:1s:30s:3` or `list:1s,5s,30s`. The curves that grow have
+ * full jitter; `fixed`, `list` and `none` wait just what they say. The suffix `:nojitter` turns it off for any.
+ */
+export function parseBackoff(text: string): Backoff {
+  const words = text.trim().split(":");
+  const jitter = words.at(-1) !== "nojitter";
+  const [kind = "", ...args] = jitter ? words : words.slice(0, -1);
+  switch (kind) {
+    case "exponential":
+      return { kind, ...firstAndMax(text, args, 3), factor: factorOf(text, args[2]), jitter };
+    case "linear": {
+      const { initialMs, maxMs } = firstAndMax(text, args, 2);
+      return { kind, initialMs, stepMs: initialMs, maxMs, jitter };
+    }
+    case "fibonacci":
+      return { kind, ...firstAndMax(text, args, 2), jitter };
+    case "fixed":
+      return { kind, delayMs: delayOf(text, only(text, args)), jitter: false };
+    case "list":
+      return {
+        kind,
+        delaysMs: only(text, args)
+          .split(",")
+          .map((word) => delayOf(text, word)),
+        jitter: false,
+      };
+    case "none":
+      if (args.length > 0) throw unreadable(text, "`none` takes nothing after it");
+      return { kind: "fixed", delayMs: 0, jitter: false };
+    default:
+      throw unreadable(text, `there is no backoff named "${kind}"`);
+  }
+}
+
+const DEFAULT_FIRST_MS = 1000;
+const DEFAULT_MAX_MS = 30_000;
+
+function firstAndMax(
+  text: string,
+  args: readonly string[],
+  argsMax: number,
+): { initialMs: number; maxMs: number } {
+  if (args.length > argsMax) throw unreadable(text, "it has too many parts");
+  const initialMs = args[0] === undefined ? DEFAULT_FIRST_MS : delayOf(text, args[0]);
+  // A first wait above the default cap raises the cap: `exponential:5m` does not mean 30 s.
+  const maxMs = args[1] === undefined ? Math.max(DEFAULT_MAX_MS, initialMs) : delayOf(text, args[1]);
+  if (maxMs < initialMs) throw unreadable(text, "the longest wait is shorter than the first");
+  return { initialMs, maxMs };
+}
+
+function factorOf(text: string, word: string | undefined): number {
+  if (word === undefined) return DEFAULT_BACKOFF.kind === "exponential" ? DEFAULT_BACKOFF.factor : 2;
+  const factor = /^\d{1,6}(\.\d{1,6})?$/.test(word) ? Number(word) : Number.NaN;
+  if (!(factor >= 1)) throw unreadable(text, `the factor "${word}" is not a number of at least 1`);
+  return factor;
+}
+
+function only(text: string, args: readonly string[]): string {
+  const [argument] = args;
+  if (argument === undefined || args.length !== 1) throw unreadable(text, "it needs one part after the name");
+  return argument;
+}
+
+function delayOf(text: string, word: string): number {
+  const delayMs = parseDuration(word, `backoff "${text}"`);
+  if (delayMs > DELAY_MS_MAX) throw unreadable(text, `"${word}" is longer than a year`);
+  return delayMs;
+}
+
+function unreadable(text: string, why: string): WorkError {
+  return new WorkError("usage", `backoff "${text}" cannot be read: ${why}`, {
+    hint: `Write one of: ${FORMS.join(", ")}; durations like 250ms, 5s, 1m; add :nojitter to wait exactly that.`,
+  });
+}

@@ -1,0 +1,80 @@
+/** The policy of a queue: how often, how soon, and what then. Plain data with defaults; `decide` reads it. */
+
+export type Backoff =
+  | {
+      readonly kind: "exponential";
+      readonly initialMs: number;
+      readonly factor: number;
+      readonly maxMs: number;
+      readonly jitter: boolean;
+    }
+  | {
+      readonly kind: "linear";
+      readonly initialMs: number;
+      readonly stepMs: number;
+      readonly maxMs: number;
+      readonly jitter: boolean;
+    }
+  | { readonly kind: "fixed"; readonly delayMs: number; readonly jitter: boolean }
+  | {
+      readonly kind: "fibonacci";
+      readonly initialMs: number;
+      readonly maxMs: number;
+      readonly jitter: boolean;
+    }
+  /** The n-th retry waits the n-th delay; past the end, the last. */
+  | { readonly kind: "list"; readonly delaysMs: readonly number[]; readonly jitter: boolean };
+
+export const ITEM_FAILURE_ACTIONS = ["dlq", "retry", "skip", "stop"] as const;
+/** What to do when the attempts are spent. `retry` tries again at once, without backoff, until they are. */
+export type OnItemFailure = (typeof ITEM_FAILURE_ACTIONS)[number];
+
+export interface BreakerPolicy {
+  /** Consecutive failures that open it. Default 5. */
+  readonly failureThreshold: number;
+  /** How long it stays open before probes. Default 30 s. */
+  readonly timeoutMs: number;
+  /** Successful probes that close it. Default 3. */
+  readonly successThreshold: number;
+  /** Probes at a time while half open. Default 3. */
+  readonly halfOpenRequests: number;
+}
+
+export interface Policy {
+  /** Every try counts, the first one too. At least 1. */
+  readonly maxAttempts: number;
+  readonly backoff: Backoff;
+  readonly onItemFailure: OnItemFailure;
+  /** How often the worker may vanish under an item before it is buried as WorkerLost. */
+  readonly lossesMax: number;
+  /** Stop the job when this many items died in this run. */
+  readonly maxFailures?: number;
+  /** Stop the job when this share of the finished items died, from 10 finished on. 0 to 1. */
+  readonly failureThreshold?: number;
+  /** False stops the job at the first dead item. */
+  readonly continueOnFailure: boolean;
+  readonly breaker?: BreakerPolicy;
+}
+
+export const DEFAULT_BACKOFF: Backoff = {
+  kind: "exponential",
+  initialMs: 1000,
+  factor: 2,
+  maxMs: 30_000,
+  jitter: true,
+};
+
+export const DEFAULT_BREAKER: BreakerPolicy = {
+  failureThreshold: 5,
+  timeoutMs: 30_000,
+  successThreshold: 3,
+  halfOpenRequests: 3,
+};
+
+export const DEFAULT_POLICY: Policy = {
+  maxAttempts: 3,
+  backoff: DEFAULT_BACKOFF,
+  onItemFailure: "dlq",
+  lossesMax: 3,
+  continueOnFailure: true,
+};

@@ -1,0 +1,101 @@
+/**
+ * What a command says about its own failure, as JSON in the file that REDRIVE_FAILURE_FILE names. A wrong report never
+ * throws and never hides the failure: what can be used is used, and what is wrong is said in `problem`.
+ */
+import { type ErrorClass, type ErrorType, errorTypeFromJson, isErrorClass } from "../item/error-type.ts";
+import { compact, reader } from "../item/failure.ts";
+import { fromRfc3339 } from "../kit/clock.ts";
+import { isJsonObject, type Json, type JsonObject } from "../kit/json.ts";
+import { oneLine, shorten } from "../triage/clean.ts";
+import { clampDelayMs } from "./backoff.ts";
+
+/** A report, as far as it could be used. */
+export interface ReportedFailure {
+  readonly type?: ErrorType;
+  readonly class?: ErrorClass;
+  readonly message?: string;
+  /** The trail of operations, outermost first. */
+  readonly context?: readonly string[];
+  /** Files that show what happened. */
+  readonly evidence?: readonly string[];
+  /** When to come back, from the time the report was read. */
+  readonly retryAfterMs?: number;
+  readonly stackTrace?: string;
+  /** What of the report could not be used, and why. */
+  readonly problem?: string;
+}
+
+const TEXT_CHARS_MAX = 2000;
+const STACK_CHARS_MAX = 16_384;
+const ENTRIES_MAX = 50;
+
+/** Reads a report. An empty text is no report; `nowMs` turns a `retry_after` date into a delay. */
+export function parseReportedFailure(text: string, nowMs: number): ReportedFailure {
+  if (text.trim() === "") return {};
+  const json = parseJson(text);
+  if (json === undefined) return { problem: "its failure report is not valid JSON" };
+  if (!isJsonObject(json)) return { problem: "its failure report is not a JSON object" };
+  return compact({ ...fieldsOf(json, nowMs), problem: problemOf(json) });
+}
+
+function parseJson(text: string): Json | undefined {
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    return undefined;
+  }
+}
+
+function fieldsOf(json: JsonObject, nowMs: number) {
+  const read = reader(json);
+  const errorClass = read.text("class");
+  return {
+    type: isTypeForm(json.type) ? errorTypeFromJson(json.type) : undefined,
+    class: errorClass !== undefined && isErrorClass(errorClass) ? errorClass : undefined,
+    message: oneLine(read.text("message") ?? "", TEXT_CHARS_MAX) || undefined,
+    context: entries(read.texts("context")),
+    evidence: entries(read.texts("evidence")),
+    retryAfterMs: retryAfterMs(json.retry_after, nowMs),
+    stackTrace: read.text("stack_trace")?.slice(0, STACK_CHARS_MAX),
+  };
+}
+
+/** `"Timeout"` or `{"CommandFailed": {"exit_code": 1}}`. */
+function isTypeForm(json: Json | undefined): json is string | JsonObject {
+  return (typeof json === "string" && json !== "") || (isJsonObject(json) && Object.keys(json).length === 1);
+}
+
+function entries(texts: readonly string[] | undefined): readonly string[] | undefined {
+  return texts?.slice(0, ENTRIES_MAX).map((entry) => shorten(entry, TEXT_CHARS_MAX));
+}
+
+const RFC3339 = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)$/;
+
+/** Seconds, or the date to come back at; undefined when it is neither. */
+function retryAfterMs(json: Json | undefined, nowMs: number): number | undefined {
+  if (typeof json === "number") return json >= 0 ? clampDelayMs(json * 1000) : undefined;
+  if (typeof json !== "string") return undefined;
+  if (/^\d{1,9}(?:\.\d{1,9})?$/.test(json)) return clampDelayMs(Number(json) * 1000);
+  const atMs = RFC3339.test(json) ? fromRfc3339(json) : undefined;
+  return atMs === undefined ? undefined : clampDelayMs(atMs - nowMs);
+}
+
+/** The names of the fields that are there and cannot be used. */
+function problemOf(json: JsonObject): string | undefined {
+  const given = (key: string) => json[key] !== undefined && json[key] !== null;
+  const isText = (key: string) => typeof json[key] === "string";
+  const wrong = [
+    given("type") && !isTypeForm(json.type) && "type",
+    given("class") && !(isText("class") && isErrorClass(String(json.class))) && "class",
+    ...["message", "stack_trace"].map((key) => given(key) && !isText(key) && key),
+    ...["context", "evidence"].map((key) => given(key) && !isTextList(json[key]) && key),
+    given("retry_after") && retryAfterMs(json.retry_after, 0) === undefined && "retry_after",
+  ].filter((name) => name !== false);
+  return wrong.length === 0
+    ? undefined
+    : `its failure report cannot be used in full: wrong ${wrong.join(", ")}`;
+}
+
+function isTextList(json: Json | undefined): boolean {
+  return Array.isArray(json) && json.every((entry) => typeof entry === "string");
+}

@@ -1,0 +1,344 @@
+/**
+ * The loop that drives leasing, attempts, decisions and settling for every kind of queue. Each turn settles what has
+ * ended and leases what is due in one durable step of the store; then the leased items start. It holds no more
+ * items in memory than it has slots, and acknowledges nothing before the store has it.
+ */
+import { setMaxListeners } from "node:events";
+import { type Handler, perform } from "../attempt/handler.ts";
+import { settlementOf } from "../dead-letter/bury.ts";
+import type { Engine, Exchange, Exchanged, NewHolder } from "../engine.ts";
+import { isStoreTrouble, WorkError } from "../errors.ts";
+import type { LeasedItem, Settlement } from "../item/item.ts";
+import type { Outcome } from "../item/outcome.ts";
+import { assert } from "../kit/assert.ts";
+import { type Clock, systemClock } from "../kit/clock.ts";
+import type { Random } from "../kit/random.ts";
+import { describeSelf } from "../lease/holder.ts";
+import { type ReapOptions, reap } from "../lease/reap.ts";
+import { decide } from "../retry/decide.ts";
+import type { Policy } from "../retry/policy.ts";
+import { Gate } from "./gate.ts";
+import { Patience } from "./patience.ts";
+import { Wake } from "./wake.ts";
+
+export interface RunOptions {
+  readonly engine: Engine;
+  readonly queue: string;
+  readonly policy: Policy;
+  readonly handler: Handler;
+  /** How many attempts run at a time. */
+  readonly slots: number;
+  /** Work only the letters of this redrive. */
+  readonly operationId?: string;
+  /** Brings work into the queue while it is worked; yields how many items each step brought. */
+  readonly feed?: Feed;
+  /** Aborted to drain: running attempts are ended and given back. */
+  readonly stop: AbortSignal;
+  /** How long a store that cannot be written is waited for. Default 30 s. */
+  readonly storeWaitMs?: number;
+  readonly observer?: RunObserver;
+  readonly clock?: Clock;
+  readonly random?: Random;
+  readonly holderTtlMs?: number;
+}
+
+/** A feed does its own writing to the store, and does it through the runner's patience. */
+export type Feed = (patience: Patience) => AsyncIterable<number>;
+
+/** Told of what happens, after it is durable. */
+export interface RunObserver {
+  started?(item: LeasedItem, slot: number): void;
+  settled?(item: LeasedItem, settlement: Settlement, outcome: Outcome): void;
+  added?(items: number): void;
+  /** A promise makes the runner wait before it leases more: whoever takes the results is behind. */
+  ready?(): Promise<unknown> | undefined;
+  trouble?(error: WorkError): void;
+  recovered?(): void;
+}
+
+export interface RunResult {
+  readonly end: "finished" | "stopped" | "interrupted";
+  /** Why it stopped, when it did. */
+  readonly reason?: string;
+}
+
+/** Works the queue until nothing is left, the policy stops it, or it is told to stop. */
+export async function runQueue(options: RunOptions): Promise<RunResult> {
+  return new Runner(options).run();
+}
+
+/** How often other processes' changes are looked for when there is nothing to do. */
+const POLL_MS = 500;
+
+interface Running {
+  readonly item: LeasedItem;
+  readonly ended: Promise<void>;
+}
+
+interface Ended {
+  readonly item: LeasedItem;
+  readonly outcome: Outcome;
+  readonly settlement: Settlement;
+}
+
+class Runner {
+  readonly #options: RunOptions;
+  readonly #engine: Engine;
+  readonly #clock: Clock;
+  readonly #random: Random;
+  readonly #gate: Gate;
+  readonly #wake = new Wake();
+  readonly #patience: Patience;
+  readonly #freeSlots: number[];
+  readonly #running = new Map<number, Running>();
+  #ended: Ended[] = [];
+  #holder: NewHolder;
+  /** Aborted when the attempts of the present holder must end. */
+  #tenure = newTenure();
+  #over = new AbortController();
+  #leaseAgainAt = 0;
+  #feedDone: boolean;
+  #fault: unknown = null;
+
+  constructor(options: RunOptions) {
+    this.#options = options;
+    this.#engine = options.engine;
+    this.#clock = options.clock ?? systemClock;
+    this.#random = options.random ?? Math.random;
+    this.#gate = new Gate(options.policy);
+    this.#patience = new Patience(options.storeWaitMs ?? 30_000, this.#clock, options.observer);
+    this.#freeSlots = Array.from({ length: options.slots }, (_, index) => options.slots - index);
+    this.#holder = describeSelf(options.queue, options.holderTtlMs);
+    this.#feedDone = options.feed === undefined;
+  }
+
+  async run(): Promise<RunResult> {
+    const onStop = () => {
+      this.#tenure.abort("stopped");
+      this.#wake.ring();
+    };
+    this.#options.stop.addEventListener("abort", onStop, { once: true });
+    await this.#patience.through(() => this.#engine.enter(this.#holder));
+    const background = [this.#beatForEver(), this.#reapForEver(), this.#takeIn()];
+    try {
+      await this.#patience.through(() => reap(this.#reapOptions()));
+      if (this.#options.stop.aborted) onStop();
+      await this.#loop();
+    } catch (error) {
+      this.#fault = error;
+    }
+    this.#options.stop.removeEventListener("abort", onStop);
+    this.#over.abort();
+    await Promise.all([this.#windDown(), ...background]);
+    if (this.#fault !== null) throw this.#fault;
+    return this.#result();
+  }
+
+  /** Ends what still runs and says goodbye. After a fault the store gets one more chance to hear how it ended. */
+  async #windDown(): Promise<void> {
+    this.#tenure.abort("stopped");
+    await Promise.all([...this.#running.values()].map((running) => running.ended));
+    try {
+      if (this.#ended.length > 0) {
+        await this.#engine.exchange(null, { settle: this.#ended.map((one) => one.settlement) });
+      }
+      await this.#engine.leave(this.#holder.id);
+    } catch (error) {
+      this.#fault ??= error; // what is not settled stays leased, and is taken back as lost by the next runner
+    }
+  }
+
+  async #loop(): Promise<void> {
+    for (;;) {
+      await this.#turn();
+      await this.#options.observer?.ready?.();
+      if (await this.#isOver()) return;
+      await this.#wake.wait(this.#idleMs(), this.#clock);
+    }
+  }
+
+  /** Settle and lease in one durable step, then start what was leased. */
+  async #turn(): Promise<void> {
+    const tickets = this.#mayLease() ? this.#askGate() : [];
+    const ended = this.#ended;
+    if (ended.length === 0 && tickets.length === 0) return;
+    this.#ended = [];
+    const { queue, operationId } = this.#options;
+    const lease = { queue, max: tickets.length, ...(operationId !== undefined && { operationId }) };
+    const settle = ended.map((one) => one.settlement);
+    const exchanged = await this.#exchange({ settle, ...(tickets.length > 0 && { lease }) }, ended);
+    for (const ticket of tickets.slice(exchanged.leased.length)) this.#gate.unused(ticket, this.#clock.now());
+    if (tickets.length > 0) this.#planNextLease(exchanged, tickets.length);
+    this.#announce(ended, exchanged);
+    for (const [index, item] of exchanged.leased.entries()) this.#start(item, tickets[index] ?? 0);
+  }
+
+  /** What could not be written is kept and written later; nothing that ended is forgotten. */
+  async #exchange(request: Exchange, ended: readonly Ended[]): Promise<Exchanged> {
+    const nothing: Exchanged = { leased: [], stale: [], nextDueAt: null, now: 0 };
+    try {
+      return await this.#patience.through(() => this.#engine.exchange(this.#holder.id, request));
+    } catch (error) {
+      this.#ended = [...ended, ...this.#ended];
+      if (error instanceof WorkError && error.code === "lease_lost") {
+        await this.#startNewTenure();
+        return nothing;
+      }
+      throw error;
+    }
+  }
+
+  #announce(ended: readonly Ended[], { stale }: Exchanged): void {
+    const staleRefs = new Set(stale.map((lease) => `${lease.ref}/${lease.attempt}`));
+    for (const { item, outcome, settlement } of ended) {
+      if (staleRefs.has(`${item.ref}/${item.attempt}`)) continue;
+      this.#gate.settled(settlement.verdict, this.#clock.now());
+      this.#options.observer?.settled?.(item, settlement, outcome);
+    }
+  }
+
+  #start(item: LeasedItem, ticket: number): void {
+    const slot = this.#freeSlots.pop();
+    assert(slot !== undefined, "more items were leased than there are free slots");
+    this.#options.observer?.started?.(item, slot);
+    this.#running.set(slot, { item, ended: this.#attempt(item, slot, ticket) });
+  }
+
+  async #attempt(item: LeasedItem, slot: number, ticket: number): Promise<void> {
+    const context = { slot, agentId: `${this.#holder.id}/${slot}`, signal: this.#tenure.signal };
+    const outcome = await perform(item, this.#options.handler, context, () => this.#clock.now());
+    this.#running.delete(slot);
+    this.#freeSlots.push(slot);
+    this.#ended.push(this.#judge(item, ticket, outcome));
+    this.#wake.ring();
+  }
+
+  #judge(item: LeasedItem, ticket: number, outcome: Outcome): Ended {
+    const now = this.#clock.now();
+    this.#gate.heard(ticket, outcome, now);
+    const breaker = { waitMs: this.#gate.waitMs(now) };
+    const verdict = decide(item, outcome, this.#options.policy, { random: this.#random, breaker });
+    return { item, outcome, settlement: settlementOf(item, outcome, verdict) };
+  }
+
+  #mayLease(): boolean {
+    return this.#freeSlots.length > 0 && !this.#isEnding() && this.#clock.now() >= this.#leaseAgainAt;
+  }
+
+  #askGate(): readonly number[] {
+    const { tickets, againAt } = this.#gate.ask(this.#freeSlots.length, this.#clock.now());
+    if (tickets.length === 0) this.#leaseAgainAt = Math.min(againAt ?? Infinity, this.#clock.now() + POLL_MS);
+    return tickets;
+  }
+
+  /** When fewer came than were wanted, there is no use in asking before something is due or has changed. */
+  #planNextLease({ leased, nextDueAt, now }: Exchanged, wanted: number): void {
+    if (leased.length === wanted) return;
+    const dueInMs = nextDueAt === null ? POLL_MS : Math.min(POLL_MS, nextDueAt - now);
+    this.#leaseAgainAt = this.#clock.now() + dueInMs;
+  }
+
+  #idleMs(): number {
+    if (this.#ended.length > 0) return 0;
+    return this.#freeSlots.length === 0 ? POLL_MS : Math.max(0, this.#leaseAgainAt - this.#clock.now());
+  }
+
+  #isEnding(): boolean {
+    return this.#options.stop.aborted || this.#gate.stopReason !== null || this.#fault !== null;
+  }
+
+  async #isOver(): Promise<boolean> {
+    if (this.#running.size > 0 || this.#ended.length > 0) return false;
+    if (this.#isEnding()) return true;
+    if (!this.#feedDone || this.#clock.now() >= this.#leaseAgainAt) return false;
+    return this.#patience.through(() => this.#isNothingLeft());
+  }
+
+  /** Other runners of the same queue may still be at work; if one dies, its items come back to us. */
+  async #isNothingLeft(): Promise<boolean> {
+    const { operationId, queue } = this.#options;
+    if (operationId !== undefined)
+      return (await this.#engine.closeOperation(operationId)).endedAt !== undefined;
+    const counts = await this.#engine.count(queue);
+    return counts.ready === 0 && counts.leased === 0;
+  }
+
+  #result(): RunResult {
+    if (this.#options.stop.aborted) return { end: "interrupted" };
+    const reason = this.#gate.stopReason;
+    return reason === null ? { end: "finished" } : { end: "stopped", reason };
+  }
+
+  async #takeIn(): Promise<void> {
+    try {
+      for await (const brought of this.#options.feed?.(this.#patience) ?? []) {
+        this.#options.observer?.added?.(brought);
+        this.#leaseAgainAt = 0;
+        this.#wake.ring();
+        await new Promise((resolve) => setImmediate(resolve)); // attempts that ended meanwhile come first
+        if (this.#isEnding() || this.#over.signal.aborted) return;
+      }
+      this.#feedDone = true;
+    } catch (error) {
+      this.#fault ??= error;
+    }
+    this.#leaseAgainAt = 0;
+    this.#wake.ring();
+  }
+
+  async #beatForEver(): Promise<void> {
+    for (;;) {
+      await this.#clock.sleep(this.#holder.ttlMs / 4, this.#over.signal);
+      if (this.#over.signal.aborted) return;
+      const known = await this.#tolerate(() => this.#engine.beat(this.#holder.id), true);
+      if (!known) await this.#tolerate(() => this.#startNewTenure(), undefined);
+    }
+  }
+
+  async #reapForEver(): Promise<void> {
+    for (;;) {
+      await this.#clock.sleep(this.#holder.ttlMs / 4, this.#over.signal);
+      if (this.#over.signal.aborted) return;
+      const reaped = await this.#tolerate(() => reap(this.#reapOptions()), 0);
+      if (reaped === 0) continue;
+      this.#leaseAgainAt = 0;
+      this.#wake.ring();
+    }
+  }
+
+  /** The background tasks try again by themselves; the loop is the one that gives up. */
+  async #tolerate<T>(action: () => Promise<T>, otherwise: T): Promise<T> {
+    try {
+      return await action();
+    } catch (error) {
+      if (!isStoreTrouble(error)) this.#fault ??= error;
+      return otherwise;
+    }
+  }
+
+  /** Others took our leases for lost (a sleeping machine): end what runs, for it is not ours any more. */
+  async #startNewTenure(): Promise<void> {
+    if (this.#options.stop.aborted) return;
+    this.#tenure.abort("leases lost");
+    this.#tenure = newTenure();
+    this.#holder = describeSelf(this.#options.queue, this.#options.holderTtlMs);
+    await this.#patience.through(() => this.#engine.enter(this.#holder));
+  }
+
+  #reapOptions(): ReapOptions {
+    const { engine, queue, policy } = this.#options;
+    return {
+      engine,
+      queue,
+      policy,
+      random: this.#random,
+      selfId: this.#holder.id,
+    };
+  }
+}
+
+function newTenure(): AbortController {
+  const tenure = new AbortController();
+  setMaxListeners(0, tenure.signal); // one listener for each slot
+  return tenure;
+}

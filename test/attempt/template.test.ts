@@ -1,0 +1,98 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { compileCommand, compileTemplate } from "../../src/attempt/template.ts";
+import { WorkError } from "../../src/errors.ts";
+import { asText, type Json } from "../../src/kit/json.ts";
+
+const ITEM: Json = {
+  name: "a b",
+  n: 3,
+  list: ["x", { y: true }],
+  nothing: null,
+  "odd key": "o",
+  "dash-ed": "d",
+};
+const VARS = { item: ITEM, item_id: "id-1" };
+
+test.each([
+  ["plain", "plain"],
+  ["${item_id}", "id-1"],
+  ["${item.name}", "a b"],
+  ["${item.n}/${item.list[0]}", "3/x"],
+  ["${item.list}", '["x",{"y":true}]'],
+  ["${item.list[1].y}", "true"],
+  ["${item.nothing}", "null"],
+  ['${item["odd key"]}${item.dash-ed}', "od"],
+  ["${item.x:-none}", "none"],
+  ["${item.x:-}", ""],
+  ["${item.x.y[3]:-a:-b}", "a:-b"],
+  ["${item.name:-none}", "a b"],
+  ["${item.nothing:-none}", "none"],
+  ["$${item.name} $HOME $$ {} ${item.n}", "${item.name} $HOME $$ {} 3"],
+])("%s becomes %s", (text, value) => {
+  expect(compileTemplate(text)(VARS)).toEqual({ ok: true, value });
+});
+
+test.each([
+  "${item.x}",
+  "${item.name.y}",
+  "${item.name[0]}",
+  "${item.list[2]}",
+  "${item.list.length}",
+  "${item.__proto__}",
+])("%s fails the item that has no such field, and says which", (text) => {
+  const filled = compileTemplate(`--x=${text}`)(VARS);
+  expect(filled).toMatchObject({ ok: false, message: expect.stringContaining(text) });
+  expect(filled).toMatchObject({ message: expect.stringContaining("id-1") });
+});
+
+describe("an argument that cannot be meant is refused before anything runs", () => {
+  test("a variable that is not known is named, with those that are", () => {
+    const error = thrownBy(() => compileCommand(["echo", "${itme.name}"]));
+    expect(error).toBeInstanceOf(WorkError);
+    expect(error).toMatchObject({ code: "usage", message: expect.stringContaining('"itme"') });
+    expect(error).toMatchObject({ hint: expect.stringContaining("${item}, ${item_id}") });
+  });
+
+  test.each(["${", "${}", "${item", "${item.}", "${item[x]}", "${item name}", "${toString}", "${HOME}"])(
+    "%s",
+    (text) => {
+      expect(thrownBy(() => compileTemplate(text))).toMatchObject({ code: "usage" });
+    },
+  );
+});
+
+test("in a command {} is the item", () => {
+  const fill = compileCommand(["cp", "{}", "--to={}/${item_id}", "$${}"]);
+  expect(fill({ item: "$(rm) 'x'", item_id: "1" })).toEqual({
+    ok: true,
+    value: ["cp", "$(rm) 'x'", "--to=$(rm) 'x'/1", "${}"],
+  });
+});
+
+test("one argument without its value fails the whole command", () => {
+  expect(compileCommand(["echo", "{}", "${item.gone}"])(VARS)).toMatchObject({ ok: false });
+});
+
+test("whatever an item holds goes in as it is and is never read as a template again", () => {
+  fc.assert(
+    fc.property(fc.jsonValue(), (value) => {
+      const item = value as Json;
+      const filled = compileCommand(["<${item}>", "{}"])({ item, item_id: "1" });
+      expect(filled).toEqual({ ok: true, value: [`<${asText(item)}>`, asText(item)] });
+    }),
+  );
+  expect(compileTemplate("${item}")({ item: "${item_id}", item_id: "1" })).toEqual({
+    ok: true,
+    value: "${item_id}",
+  });
+});
+
+function thrownBy(act: () => unknown): unknown {
+  try {
+    act();
+  } catch (error) {
+    return error;
+  }
+  return undefined;
+}

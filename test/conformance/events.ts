@@ -1,0 +1,111 @@
+/** The contract of events: what each step tells, in order, and how it is read. */
+import { expect } from "vitest";
+import { buried, lost, parked, released, retried, skipped, succeeded } from "../support/settlements.ts";
+import { type Declare, newItem, QUEUE } from "./workbench.ts";
+
+export function eventTests(test: Declare): void {
+  told(test);
+  reading(test);
+}
+
+function told(test: Declare): void {
+  test("the life of an item is told in order, each event with its item and attempt", async (bench) => {
+    await bench.enter();
+    await bench.add("a");
+    await bench.settle(retried(await bench.leaseOne()));
+    await bench.settle(buried(await bench.leaseOne()));
+    const events = await bench.engine.listEvents({ queue: QUEUE, after: 0, limit: 100 });
+    expect(events.map(({ type, itemId, attempt }) => [type, itemId, attempt])).toEqual([
+      ["job_started", undefined, undefined],
+      ["item_queued", "a", undefined],
+      ["attempt_started", "a", 1],
+      ["attempt_failed", "a", 1],
+      ["attempt_retrying", "a", 1],
+      ["attempt_started", "a", 2],
+      ["attempt_failed", "a", 2],
+      ["dlq_item_added", "a", 2],
+    ]);
+    expect(events[3]?.data).toMatchObject({ error_type: "CommandFailed", error_class: "unknown" });
+    expect(events[7]?.data).toEqual({ reason: "attempts spent (1 of 1)", signature: "00000000000000aa" });
+  });
+
+  test("each other end of an attempt is told in its own words", async (bench) => {
+    await bench.enter();
+    await bench.add("a");
+    const cursor = await bench.lastEvent();
+    await bench.settle(parked(await bench.leaseOne(), 0));
+    await bench.settle(released(await bench.leaseOne()));
+    await bench.settle(lost(await bench.leaseOne()));
+    await bench.settle(skipped(await bench.leaseOne()));
+    const types = await bench.eventTypes(cursor);
+    expect(types.filter((type) => type !== "attempt_started")).toEqual([
+      "attempt_failed",
+      "attempt_parked",
+      "attempt_released",
+      "attempt_lost",
+      "attempt_retrying",
+      "attempt_failed",
+      "item_skipped",
+    ]);
+  });
+
+  test("invariant 6: no letter leaves without an event, by success or by skip", async (bench) => {
+    await bench.enter();
+    await bench.add("a", "b");
+    const [a, b] = await bench.lease(2);
+    if (!a || !b) throw new Error("two items were added");
+    await bench.settle(buried(a), buried(b));
+    await bench.begin("op-1");
+    await bench.engine.redrive("op-1", 10);
+    const [again, other] = await bench.lease(2);
+    if (!again || !other) throw new Error("two letters were redriven");
+    await bench.settle(succeeded(again), skipped(other));
+    const removed = await bench.engine.listEvents({ after: 0, types: ["dlq_item_removed"], limit: 10 });
+    expect(removed).toMatchObject([
+      { itemId: "a", data: { why: "succeeded" } },
+      { itemId: "b", data: { why: "skipped" } },
+    ]);
+    expect(await bench.letterIds()).toEqual([]);
+  });
+
+  test("what changes nothing tells nothing", async (bench) => {
+    await bench.enter();
+    await bench.add("a");
+    const cursor = await bench.lastEvent();
+    await bench.add("a");
+    await bench.engine.beat("holder-1");
+    await bench.lease(0);
+    await bench.engine.changeJob(QUEUE, { intakeComplete: true });
+    expect(await bench.eventTypes(cursor)).toEqual([]);
+  });
+}
+
+function reading(test: Declare): void {
+  test("ids rise, and a cursor reads on where it stopped", async (bench) => {
+    await bench.add("a", "b", "c");
+    const all = await bench.engine.listEvents({ after: 0, limit: 100 });
+    const ids = all.map(({ id }) => id);
+    expect(ids).toEqual(ids.toSorted((a, b) => a - b));
+    expect(new Set(ids).size).toBe(4);
+    const head = await bench.engine.listEvents({ after: 0, limit: 2 });
+    const tail = await bench.engine.listEvents({ after: head[1]?.id ?? 0, limit: 100 });
+    expect([...head, ...tail]).toEqual(all);
+  });
+
+  test("events are read of one queue, of some types, and since a time", async (bench) => {
+    await bench.job("job-2");
+    await bench.add("a");
+    bench.clock.advance(1000);
+    await bench.engine.add("job-2", [newItem("b")]);
+    const ids = async (query: object) => {
+      const events = await bench.engine.listEvents({ after: 0, limit: 100, ...query });
+      return events.map(({ type, itemId }) => itemId ?? type);
+    };
+    expect(await ids({ queue: "job-2" })).toEqual(["job_started", "b"]);
+    expect(await ids({ types: ["item_queued"] })).toEqual(["a", "b"]);
+    expect(await ids({ types: [] })).toEqual([]);
+    expect(await ids({ since: bench.clock.now() })).toEqual(["b"]);
+    expect(await ids({ since: bench.clock.now() + 1 })).toEqual([]);
+    expect(await ids({ queue: "job-9" })).toEqual([]);
+  });
+}

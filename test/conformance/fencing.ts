@@ -1,0 +1,93 @@
+/** The contract of fencing: only who holds the lease can settle; what others say is kept, and changes nothing. */
+import { expect } from "vitest";
+import { buried, lost, released, retried, succeeded } from "../support/settlements.ts";
+import { type Declare, QUEUE } from "./workbench.ts";
+
+export function fencingTests(test: Declare): void {
+  test("invariant 3: a stale token changes nothing", async (bench) => {
+    await bench.enter();
+    await bench.add("a");
+    const stale = await bench.leaseOne();
+    await bench.settle(lost(stale));
+    const held = await bench.leaseOne();
+    const answer = await bench.engine.exchange(null, { settle: [succeeded(stale)] });
+    expect(answer.stale).toEqual([{ ref: stale.ref, attempt: 1 }]);
+    expect(await bench.item("a")).toMatchObject({ state: "leased", attempts: 2, losses: 1 });
+    expect(await bench.engine.listLeases("holder-1")).toEqual([held]);
+    const outcomes = (await bench.engine.listAttempts(stale.ref)).map(({ outcome }) => outcome);
+    expect(outcomes).toEqual(["lost", "running"]);
+  });
+
+  test("invariant 3: what a late worker says is kept as evidence", async (bench) => {
+    await bench.enter();
+    await bench.add("a");
+    const first = await bench.leaseOne();
+    await bench.settle(lost(first));
+    bench.clock.advance(10);
+    await bench.engine.exchange(null, { settle: [succeeded(first)] });
+    bench.clock.advance(10);
+    await bench.engine.exchange(null, { settle: [retried(first)] });
+    await bench.settle(buried(await bench.leaseOne()));
+    const now = bench.clock.now();
+    expect((await bench.letter("a"))?.evidence).toMatchObject([
+      { at: now - 10, attemptNumber: 1, outcome: "succeeded" },
+      { at: now, attemptNumber: 1, outcome: "failed", note: "attempt 1 failed with exit code 101" },
+    ]);
+    const late = await bench.engine.listEvents({ after: 0, types: ["late_result"], limit: 10 });
+    expect(late).toMatchObject([
+      { itemId: "a", queue: QUEUE, attempt: 1, data: { outcome: "succeeded" } },
+      { itemId: "a", queue: QUEUE, attempt: 1, data: { outcome: "failed" } },
+    ]);
+  });
+
+  test("a late result of an item that has ended changes nothing either", async (bench) => {
+    await bench.enter();
+    await bench.add("a");
+    const lease = await bench.leaseOne();
+    await bench.settle(succeeded(lease));
+    const answer = await bench.engine.exchange(null, { settle: [buried(lease)] });
+    expect(answer.stale).toEqual([{ ref: lease.ref, attempt: 1 }]);
+    expect(await bench.item("a")).toMatchObject({ state: "done", spent: 0 });
+    expect(await bench.engine.listGroups({})).toEqual([]);
+  });
+
+  test("two reapers that find the same lost lease settle it once, and the second says nothing", async (bench) => {
+    await bench.enter();
+    await bench.add("a");
+    const lease = await bench.leaseOne();
+    await bench.settle(lost(lease));
+    const cursor = await bench.lastEvent();
+    const second = await bench.engine.exchange(null, { settle: [lost(lease), released(lease)] });
+    expect(second.stale).toHaveLength(2);
+    expect(await bench.item("a")).toMatchObject({ state: "ready", losses: 1 });
+    expect(await bench.eventTypes(cursor)).toEqual([]);
+    await bench.settle(buried(await bench.leaseOne()));
+    expect((await bench.letter("a"))?.evidence ?? []).toEqual([]);
+  });
+
+  test("one lease settled twice in one call counts once", async (bench) => {
+    await bench.enter();
+    await bench.add("a");
+    const lease = await bench.leaseOne();
+    const answer = await bench.engine.exchange(null, { settle: [retried(lease), retried(lease)] });
+    expect(answer.stale).toEqual([{ ref: lease.ref, attempt: 1 }]);
+    expect(await bench.item("a")).toMatchObject({ state: "ready", spent: 1, attempts: 1 });
+  });
+
+  test("stale and held leases are told apart in one call", async (bench) => {
+    await bench.enter();
+    await bench.add("a", "b");
+    const [a, b] = await bench.lease(2);
+    if (!a || !b) throw new Error("two items were added");
+    await bench.settle(lost(a));
+    const answer = await bench.engine.exchange(null, { settle: [succeeded(a), succeeded(b)] });
+    expect(answer.stale).toEqual([{ ref: a.ref, attempt: 1 }]);
+    expect(await bench.engine.count(QUEUE)).toMatchObject({ ready: 1, done: 1 });
+  });
+
+  test("a lease of an item that is not there is stale", async (bench) => {
+    const lease = { ref: 12_345, attempt: 1 };
+    const answer = await bench.engine.exchange(null, { settle: [succeeded(lease)] });
+    expect(answer.stale).toEqual([lease]);
+  });
+}

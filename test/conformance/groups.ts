@@ -1,0 +1,117 @@
+/** The contract of groups: the letters that died of the same failure, counted as they come and go. */
+import { expect } from "vitest";
+import { buried, retried, skipped, succeeded } from "../support/settlements.ts";
+import { type Declare, QUEUE, type Workbench } from "./workbench.ts";
+
+export function groupTests(test: Declare): void {
+  const bury = async (bench: Workbench, itemId: string, signature: string) => {
+    await bench.add(itemId);
+    await bench.settle(buried(await bench.leaseOne(), { signature, pattern: `pattern of ${signature}` }));
+  };
+  const redrive = async (bench: Workbench, operation: string, itemId: string) => {
+    await bench.begin(operation, { filter: { itemIds: [itemId] } });
+    await bench.engine.redrive(operation, 1);
+    return bench.leaseOne();
+  };
+  const sizes = async (bench: Workbench) =>
+    (await bench.engine.listGroups({ queue: QUEUE })).map(({ signature, count }) => [signature, count]);
+
+  test("invariant 8: letters with one signature are one group", async (bench) => {
+    await bench.enter();
+    const firstAt = bench.clock.now();
+    await bury(bench, "a", "s1");
+    bench.clock.advance(1000);
+    await bury(bench, "b", "s1");
+    expect(await bench.engine.listGroups({})).toEqual([
+      {
+        queue: QUEUE,
+        signature: "s1",
+        pattern: "pattern of s1",
+        errorType: "CommandFailed",
+        errorClass: "unknown",
+        count: 2,
+        firstAt,
+        lastAt: firstAt + 1000,
+      },
+    ]);
+  });
+
+  test("groups are listed by size, then by their last burial, then by signature", async (bench) => {
+    await bench.enter();
+    await bury(bench, "a", "s4");
+    bench.clock.advance(1000);
+    for (const [itemId, signature] of [
+      ["b", "s2"],
+      ["c", "s1"],
+      ["d", "s3"],
+      ["e", "s3"],
+    ] as const) {
+      await bury(bench, itemId, signature);
+    }
+    const order = (await bench.engine.listGroups({})).map(({ signature }) => signature);
+    expect(order).toEqual(["s3", "s1", "s2", "s4"]);
+  });
+
+  test("two letters of one signature that were judged differently are still one group", async (bench) => {
+    await bench.enter();
+    await bury(bench, "a", "s1");
+    await bench.add("b");
+    const grave = { signature: "s1", reprocessEligible: false, manualReviewRequired: true } as const;
+    await bench.settle(buried(await bench.leaseOne(), grave));
+    expect(await sizes(bench)).toEqual([["s1", 2]]);
+  });
+
+  test("a group remembers its first burial though that letter was judged differently", async (bench) => {
+    await bench.enter();
+    const firstAt = bench.clock.now();
+    await bury(bench, "a", "s1");
+    await bench.settle(succeeded(await redrive(bench, "op-1", "a")));
+    bench.clock.advance(1000);
+    await bench.add("b");
+    await bench.settle(buried(await bench.leaseOne(), { signature: "s1", reprocessEligible: false }));
+    expect(await bench.engine.listGroups({})).toMatchObject([{ count: 1, firstAt, lastAt: firstAt + 1000 }]);
+  });
+
+  test("the groups of one queue are not those of another", async (bench) => {
+    await bench.job("job-2");
+    await bench.enter();
+    await bury(bench, "a", "s1");
+    await bench.engine.add("job-2", [{ itemId: "a", data: 2 }]);
+    await bench.settle(buried(await bench.leaseOne("holder-1", "job-2"), { signature: "s1" }));
+    expect(await sizes(bench)).toEqual([["s1", 1]]);
+    expect((await bench.engine.listGroups({})).map(({ count }) => count)).toEqual([1, 1]);
+  });
+
+  test("a letter that is being redriven still counts, and one that succeeded does not", async (bench) => {
+    await bench.enter();
+    await bury(bench, "a", "s1");
+    await bury(bench, "b", "s1");
+    const lease = await redrive(bench, "op-1", "a");
+    expect(await sizes(bench)).toEqual([["s1", 2]]);
+    await bench.settle(retried(lease));
+    expect(await sizes(bench)).toEqual([["s1", 2]]);
+    await bench.settle(succeeded(await bench.leaseOne()));
+    expect(await sizes(bench)).toEqual([["s1", 1]]);
+  });
+
+  test("a group whose letters have all gone is not listed, and remembers when it was first seen", async (bench) => {
+    await bench.enter();
+    const firstAt = bench.clock.now();
+    await bury(bench, "a", "s1");
+    await bench.settle(skipped(await redrive(bench, "op-1", "a")));
+    expect(await sizes(bench)).toEqual([]);
+    bench.clock.advance(1000);
+    await bury(bench, "b", "s1");
+    expect(await bench.engine.listGroups({})).toMatchObject([{ count: 1, firstAt, lastAt: firstAt + 1000 }]);
+  });
+
+  test("a letter that dies of something else moves to the other group", async (bench) => {
+    await bench.enter();
+    await bury(bench, "a", "s1");
+    bench.clock.advance(1000);
+    await bench.settle(buried(await redrive(bench, "op-1", "a"), { signature: "s2" }));
+    expect(await sizes(bench)).toEqual([["s2", 1]]);
+    await bench.settle(buried(await redrive(bench, "op-2", "a"), { signature: "s2" }));
+    expect(await sizes(bench)).toEqual([["s2", 1]]);
+  });
+}

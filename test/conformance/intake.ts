@@ -1,0 +1,126 @@
+/** The contract of intake: an item is known by its id, is added once, and is never overwritten. */
+import { expect } from "vitest";
+import { type Declare, newItem, QUEUE } from "./workbench.ts";
+
+export function intakeTests(test: Declare): void {
+  test("added items are ready, due now, and in the order they came", async (bench) => {
+    await bench.add("b", "a", "c");
+    expect(await bench.item("a")).toMatchObject({
+      queue: QUEUE,
+      data: { name: "a" },
+      state: "ready",
+      dueAt: bench.clock.now(),
+      attempts: 0,
+      spent: 0,
+      losses: 0,
+      revision: 1,
+      redriveCount: 0,
+    });
+    await bench.enter();
+    expect((await bench.lease(10)).map(({ itemId }) => itemId)).toEqual(["b", "a", "c"]);
+  });
+
+  test("each added item leaves one event", async (bench) => {
+    await bench.add("a", "b");
+    const events = await bench.engine.listEvents({ after: 0, types: ["item_queued"], limit: 10 });
+    expect(events.map(({ itemId, queue }) => [queue, itemId])).toEqual([
+      [QUEUE, "a"],
+      [QUEUE, "b"],
+    ]);
+  });
+
+  test("an id that is there with the same data is existing, whatever the order of its keys", async (bench) => {
+    await bench.engine.add(QUEUE, [{ itemId: "a", data: { x: 1, y: [2] } }]);
+    const report = await bench.engine.add(QUEUE, [{ itemId: "a", data: { y: [2], x: 1 } }]);
+    expect(report).toEqual({ added: 0, existing: 1, changed: 0, changedIds: [] });
+    expect(await bench.engine.count(QUEUE)).toMatchObject({ total: 1, ready: 1 });
+  });
+
+  test("an id that is there with other data is reported and the stored data is kept", async (bench) => {
+    await bench.add("a");
+    const report = await bench.engine.add(QUEUE, [{ itemId: "a", data: "other" }, newItem("b")]);
+    expect(report).toEqual({ added: 1, existing: 0, changed: 1, changedIds: ["a"] });
+    expect((await bench.item("a")).data).toEqual({ name: "a" });
+  });
+
+  test("an id that comes twice in one batch is added once", async (bench) => {
+    const batch = [newItem("a"), newItem("a"), { itemId: "a", data: 7 }];
+    const report = await bench.engine.add(QUEUE, batch);
+    expect(report).toEqual({ added: 1, existing: 1, changed: 1, changedIds: ["a"] });
+    expect((await bench.item("a")).data).toEqual({ name: "a" });
+  });
+
+  test("all changed ids are counted and ten of them are named", async (bench) => {
+    const ids = Array.from({ length: 12 }, (_, n) => `item-${n}`);
+    await bench.add(...ids);
+    const report = await bench.engine.add(
+      QUEUE,
+      ids.map((itemId) => ({ itemId, data: null })),
+    );
+    expect(report).toEqual({ added: 0, existing: 0, changed: 12, changedIds: ids.slice(0, 10) });
+  });
+
+  test("two queues may have items with the same id", async (bench) => {
+    await bench.job("job-2");
+    await bench.add("a");
+    const report = await bench.engine.add("job-2", [{ itemId: "a", data: "of job-2" }]);
+    expect(report.added).toBe(1);
+    expect((await bench.item("a", "job-2")).data).toBe("of job-2");
+    expect((await bench.item("a")).data).toEqual({ name: "a" });
+  });
+
+  test("adding to a queue that is not there is an error and adds nothing", async (bench) => {
+    const adding = bench.engine.add("job-9", [newItem("a")]);
+    await expect(adding).rejects.toMatchObject({ name: "WorkError", code: "job_not_found" });
+    expect(await bench.engine.findItems("a", { limit: 10 })).toEqual([]);
+  });
+
+  test("any JSON comes back as it was", async (bench) => {
+    const values = [null, true, 0, -1.5e300, "", "ünï\u0000\u2028✓", [], {}, { "": [{ __proto__x: null }] }];
+    await bench.engine.add(
+      QUEUE,
+      values.map((data, n) => ({ itemId: `value-${n}`, data })),
+    );
+    for (const [n, data] of values.entries()) expect((await bench.item(`value-${n}`)).data).toEqual(data);
+  });
+
+  test("what is given and what is answered are copies", async (bench) => {
+    const data = { list: [1] };
+    await bench.engine.add(QUEUE, [{ itemId: "a", data }]);
+    data.list.push(2);
+    const found = (await bench.item("a")).data as { list: number[] };
+    expect(found).toEqual({ list: [1] });
+    tryTo(() => found.list.push(3));
+    expect((await bench.item("a")).data).toEqual({ list: [1] });
+  });
+
+  test("a prefix finds items, and is text rather than a pattern", async (bench) => {
+    await bench.job("job-2");
+    await bench.add("a%1", "ab1", "a_1", "A%1", "a%");
+    await bench.engine.add("job-2", [newItem("a%2")]);
+    const ids = async (prefix: string, queue?: string) => {
+      const found = await bench.engine.findItems(prefix, { ...(queue && { queue }), limit: 10 });
+      return found.map(({ itemId }) => itemId).sort();
+    };
+    expect(await ids("a%")).toEqual(["a%", "a%1", "a%2"]);
+    expect(await ids("a%", QUEUE)).toEqual(["a%", "a%1"]);
+    expect(await ids("a_")).toEqual(["a_1"]);
+    expect(await ids("x")).toEqual([]);
+  });
+
+  test("an exact id is found first, however many ids start with it", async (bench) => {
+    await bench.add("item-11", "item-10", "item-1");
+    const found = await bench.engine.findItems("item-1", { queue: QUEUE, limit: 2 });
+    expect(found).toHaveLength(2);
+    expect(found[0]?.itemId).toBe("item-1");
+  });
+}
+
+/** A snapshot may be frozen; then the attempt to change it throws, which is as good. */
+function tryTo(change: () => void): void {
+  try {
+    change();
+  } catch (error) {
+    expect(error).toBeInstanceOf(TypeError);
+  }
+}

@@ -1,0 +1,280 @@
+/** The contract of redrives: what is selected, sent back, refused, and accounted for. */
+import { expect } from "vitest";
+import type { Grave, LeasedItem } from "../../src/item/item.ts";
+import { buried, lost, released, retried, skipped, succeeded } from "../support/settlements.ts";
+import { type Declare, QUEUE, type Workbench } from "./workbench.ts";
+
+export function redriveTests(test: Declare): void {
+  selecting(test);
+  sending(test);
+  accounting(test);
+}
+
+/** Adds items and buries them in order. */
+async function bury(bench: Workbench, itemIds: readonly string[], grave: Partial<Grave> = {}): Promise<void> {
+  await bench.add(...itemIds);
+  for (const _ of itemIds) await bench.settle(buried(await bench.leaseOne(), grave));
+}
+
+/** Redrives one letter by an operation of its own and leases it. */
+async function redriveOne(bench: Workbench, operation: string, itemId: string): Promise<LeasedItem> {
+  await bench.begin(operation, { filter: { itemIds: [itemId] } });
+  expect(await bench.engine.redrive(operation, 1)).toMatchObject({ redriven: 1 });
+  return bench.leaseOne();
+}
+
+function selecting(test: Declare): void {
+  test("an operation selects the dead letters that match, and changes none of them yet", async (bench) => {
+    await bench.enter();
+    await bury(bench, ["a", "b"], { errorType: "Timeout" });
+    await bury(bench, ["c"]);
+    const filter = { types: ["Timeout"] } as const;
+    const begun = await bench.begin("op-1", { filter });
+    expect(begun).toEqual({
+      id: "op-1",
+      kind: "redrive",
+      queue: QUEUE,
+      filter,
+      force: false,
+      createdAt: bench.clock.now(),
+      selected: 2,
+      redriven: 0,
+      refused: 0,
+      succeeded: 0,
+      failed: 0,
+    });
+    expect(await bench.engine.findOperation("op-1")).toEqual(begun);
+    expect(await bench.engine.count(QUEUE)).toMatchObject({ dead: 3, letters: 3, ready: 0 });
+  });
+
+  test("an operation selects letters of its own queue only", async (bench) => {
+    await bench.job("job-2");
+    await bench.enter();
+    await bury(bench, ["a"]);
+    expect(await bench.begin("op-1", { queue: "job-2" })).toMatchObject({ selected: 0 });
+    expect(await bench.begin("op-3", { filter: { queue: "job-2" } })).toMatchObject({ selected: 0 });
+    expect(await bench.begin("op-4", { filter: { queue: QUEUE } })).toMatchObject({ selected: 1 });
+    const nowhere = bench.begin("op-2", { queue: "job-9" });
+    await expect(nowhere).rejects.toMatchObject({ code: "job_not_found" });
+  });
+
+  test("a letter that is at work already is not selected again", async (bench) => {
+    await bench.enter();
+    await bury(bench, ["a", "b"]);
+    await redriveOne(bench, "op-1", "a");
+    expect(await bench.begin("op-2")).toMatchObject({ selected: 1 });
+  });
+
+  test("letters that are buried after the beginning are left alone, though they match", async (bench) => {
+    await bench.enter();
+    await bury(bench, ["a"]);
+    await bench.begin("op-1");
+    await bury(bench, ["b"]);
+    expect(await bench.engine.redrive("op-1", 10)).toMatchObject({ selected: 1, redriven: 1, refused: 0 });
+    expect(await bench.item("b")).toMatchObject({ state: "dead", redriveCount: 0 });
+  });
+
+  test("an operation that is not there cannot be run or closed", async (bench) => {
+    expect(await bench.engine.findOperation("op-9")).toBeNull();
+    const code = expect.stringMatching(/_not_found$/);
+    await expect(bench.engine.redrive("op-9", 1)).rejects.toMatchObject({ code });
+    await expect(bench.engine.closeOperation("op-9")).rejects.toMatchObject({ code });
+  });
+}
+
+function sending(test: Declare): void {
+  test("a redriven letter starts anew for the policy and keeps its history", async (bench) => {
+    await bench.enter();
+    await bench.add("a");
+    await bench.settle(lost(await bench.leaseOne()));
+    await bench.settle(retried(await bench.leaseOne()));
+    await bench.settle(buried(await bench.leaseOne()));
+    bench.clock.advance(60_000);
+    await bench.begin("op-1");
+    await bench.engine.redrive("op-1", 1);
+    expect(await bench.item("a")).toMatchObject({
+      state: "ready",
+      dueAt: bench.clock.now(),
+      attempts: 3,
+      spent: 0,
+      losses: 0,
+      redriveCount: 1,
+    });
+    expect(await bench.leaseOne()).toMatchObject({ itemId: "a", attempt: 4, spent: 0, losses: 0 });
+  });
+
+  test("invariant 7: a letter leaves only when its new attempt has succeeded", async (bench) => {
+    await bench.enter();
+    await bury(bench, ["a"]);
+    const lease = await redriveOne(bench, "op-1", "a");
+    expect(await bench.letter("a")).toMatchObject({ state: "leased", failureCount: 1, redriveCount: 1 });
+    await bench.settle(retried(lease));
+    expect(await bench.letter("a")).toMatchObject({ state: "ready", failureCount: 2 });
+    expect(await bench.engine.count(QUEUE)).toMatchObject({ ready: 1, dead: 0, letters: 1 });
+    await bench.settle(succeeded(await bench.leaseOne()));
+    expect(await bench.letter("a")).toBeNull();
+    expect(await bench.engine.count(QUEUE)).toMatchObject({ done: 1, letters: 0 });
+  });
+
+  test("invariant 7: a redriven item that fails again is the same letter with a longer history", async (bench) => {
+    await bench.enter();
+    await bury(bench, ["a", "b"]);
+    const lease = await redriveOne(bench, "op-1", "a");
+    bench.clock.advance(1000);
+    await bench.settle(buried(lease, { reason: "again", signature: "s2" }));
+    const letter = await bench.letter("a");
+    expect(letter).toMatchObject({ state: "dead", reason: "again", errorSignature: "s2", redriveCount: 1 });
+    expect(letter?.failureHistory.map(({ attemptNumber }) => attemptNumber)).toEqual([1, 2]);
+    expect(letter?.lastAttempt).toBe(bench.clock.now());
+    expect(await bench.letterIds()).toEqual(["a", "b"]);
+    await bench.settle(succeeded(await redriveOne(bench, "op-2", "a")));
+    expect(await bench.letterIds()).toEqual(["b"]);
+  });
+
+  test("a call sends no more than it was asked for, oldest burial first", async (bench) => {
+    await bench.enter();
+    await bury(bench, ["c", "a", "b"]);
+    await bench.begin("op-1");
+    expect(await bench.engine.redrive("op-1", 2)).toMatchObject({ selected: 3, redriven: 2, refused: 0 });
+    expect(await bench.item("b")).toMatchObject({ state: "dead" });
+    expect((await bench.lease(10)).map(({ itemId }) => itemId)).toEqual(["c", "a"]);
+    expect(await bench.engine.redrive("op-1", 2)).toMatchObject({ redriven: 3, refused: 0 });
+  });
+
+  test("invariant 7: a letter that is not eligible is refused and is still dead", async (bench) => {
+    await bench.enter();
+    await bury(bench, ["a"], { reprocessEligible: false });
+    await bury(bench, ["b"]);
+    await bench.begin("op-1");
+    expect(await bench.engine.redrive("op-1", 10)).toMatchObject({ selected: 2, redriven: 1, refused: 1 });
+    expect(await bench.item("a")).toMatchObject({ state: "dead", redriveCount: 0 });
+    expect(await bench.engine.count(QUEUE)).toMatchObject({ dead: 1, ready: 1, letters: 2 });
+  });
+
+  test("a forced operation redrives what is not eligible too", async (bench) => {
+    await bench.enter();
+    await bury(bench, ["a"], { reprocessEligible: false });
+    await bench.begin("op-1", { force: true });
+    expect(await bench.engine.redrive("op-1", 10)).toMatchObject({ redriven: 1, refused: 0 });
+    expect(await bench.item("a")).toMatchObject({ state: "ready" });
+  });
+
+  test("a lease can be kept to the items of one operation", async (bench) => {
+    await bench.enter();
+    await bury(bench, ["a", "b"]);
+    await bench.add("fresh");
+    await bench.begin("op-1", { filter: { itemIds: ["b"] } });
+    await bench.engine.redrive("op-1", 10);
+    const lease = { queue: QUEUE, max: 10, operationId: "op-1" };
+    const answer = await bench.engine.exchange("holder-1", { settle: [], lease });
+    expect(answer.leased.map(({ itemId }) => itemId)).toEqual(["b"]);
+    const [b] = answer.leased;
+    if (!b) throw new Error("b was leased");
+    await bench.settle(retried(b, 3000));
+    const later = await bench.engine.exchange("holder-1", { settle: [], lease });
+    expect(later).toMatchObject({ leased: [], nextDueAt: bench.clock.now() + 3000 });
+  });
+
+  test("a lease without an operation takes redriven items in their turn", async (bench) => {
+    await bench.enter();
+    await bury(bench, ["a"]);
+    await bench.add("fresh");
+    bench.clock.advance(10);
+    await bench.begin("op-1");
+    await bench.engine.redrive("op-1", 10);
+    expect((await bench.lease(10)).map(({ itemId }) => itemId)).toEqual(["fresh", "a"]);
+  });
+}
+
+function accounting(test: Declare): void {
+  test("invariant 7: a letter that another operation took meanwhile is refused", async (bench) => {
+    await bench.enter();
+    await bury(bench, ["a", "b", "c"]);
+    await bench.begin("op-1");
+    const gone = await redriveOne(bench, "op-2", "a");
+    await bench.settle(succeeded(gone));
+    const again = await redriveOne(bench, "op-3", "b");
+    await bench.settle(buried(again));
+    expect(await bench.engine.redrive("op-1", 10)).toMatchObject({ selected: 3, redriven: 1, refused: 2 });
+    expect(await bench.item("b")).toMatchObject({ state: "dead", redriveCount: 1 });
+    expect(await bench.item("c")).toMatchObject({ state: "ready", redriveCount: 1 });
+  });
+
+  test("each call is told by one event with its own counts, and one that counts nothing by none", async (bench) => {
+    await bench.enter();
+    await bury(bench, ["a", "b"]);
+    await bury(bench, ["c"], { reprocessEligible: false });
+    await bench.begin("op-1");
+    await bench.engine.redrive("op-1", 1);
+    await bench.engine.redrive("op-1", 5);
+    await bench.engine.redrive("op-1", 5);
+    const told = await bench.engine.listEvents({ after: 0, types: ["dlq_items_reprocessed"], limit: 10 });
+    expect(told).toMatchObject([
+      { queue: QUEUE, data: { operation_id: "op-1", redriven: 1, refused: 0 } },
+      { queue: QUEUE, data: { operation_id: "op-1", redriven: 1, refused: 1 } },
+    ]);
+    expect(told).toHaveLength(2);
+  });
+
+  test("an operation counts how its items ended, and nothing before they have", async (bench) => {
+    await bench.enter();
+    await bury(bench, ["a", "b", "c", "d"]);
+    await bench.begin("op-1");
+    await bench.engine.redrive("op-1", 10);
+    const [a, b, c, d] = await bench.lease(4);
+    if (!a || !b || !c || !d) throw new Error("four letters were redriven");
+    await bench.settle(succeeded(a), buried(b), skipped(c), released(d));
+    expect(await bench.engine.findOperation("op-1")).toMatchObject({ redriven: 4, succeeded: 1, failed: 2 });
+    await bench.settle(retried(await bench.leaseOne()));
+    expect(await bench.engine.findOperation("op-1")).toMatchObject({ succeeded: 1, failed: 2 });
+    await bench.settle(succeeded(await bench.leaseOne()));
+    expect(await bench.engine.findOperation("op-1")).toMatchObject({ succeeded: 2, failed: 2 });
+  });
+
+  test("an item counts for the operation that sent it last", async (bench) => {
+    await bench.enter();
+    await bury(bench, ["a"]);
+    await bench.settle(buried(await redriveOne(bench, "op-1", "a")));
+    await bench.settle(succeeded(await redriveOne(bench, "op-2", "a")));
+    expect(await bench.engine.findOperation("op-1")).toMatchObject({ succeeded: 0, failed: 1 });
+    expect(await bench.engine.findOperation("op-2")).toMatchObject({ succeeded: 1, failed: 0 });
+  });
+
+  test("an operation ends when all was sent and has come to an end, and not before", async (bench) => {
+    await bench.enter();
+    await bury(bench, ["a", "b"]);
+    await bench.begin("op-1");
+    await bench.engine.redrive("op-1", 1);
+    await bench.settle(succeeded(await bench.leaseOne()));
+    expect((await bench.engine.closeOperation("op-1")).endedAt).toBeUndefined();
+    await bench.engine.redrive("op-1", 1);
+    expect((await bench.engine.closeOperation("op-1")).endedAt).toBeUndefined();
+    await bench.settle(buried(await bench.leaseOne()));
+    const endedAt = bench.clock.now();
+    expect(await bench.engine.closeOperation("op-1")).toMatchObject({ endedAt, succeeded: 1, failed: 1 });
+    bench.clock.advance(1000);
+    expect(await bench.engine.closeOperation("op-1")).toMatchObject({ endedAt });
+  });
+
+  test("an operation that selected nothing can be closed at once", async (bench) => {
+    await bench.begin("op-1");
+    expect(await bench.engine.closeOperation("op-1")).toMatchObject({
+      selected: 0,
+      endedAt: bench.clock.now(),
+    });
+  });
+
+  test("operations are listed oldest first, of one queue or all, open ones or all", async (bench) => {
+    await bench.job("job-2");
+    await bench.begin("op-2");
+    await bench.begin("op-1", { queue: "job-2" });
+    await bench.begin("op-3");
+    await bench.engine.closeOperation("op-2");
+    const ids = async (filter: { queue?: string; open?: boolean }) =>
+      (await bench.engine.listOperations(filter)).map(({ id }) => id);
+    expect(await ids({})).toEqual(["op-2", "op-1", "op-3"]);
+    expect(await ids({ open: true })).toEqual(["op-1", "op-3"]);
+    expect(await ids({ open: false })).toEqual(["op-2"]);
+    expect(await ids({ queue: QUEUE, open: true })).toEqual(["op-3"]);
+  });
+}

@@ -1,0 +1,171 @@
+/** The contract of settling: where each verdict takes the item, and what it costs. */
+import { expect } from "vitest";
+import { AssertionError } from "../../src/kit/assert.ts";
+import {
+  buried,
+  buriedAsLost,
+  failureOf,
+  lost,
+  parked,
+  released,
+  retried,
+  skipped,
+  succeeded,
+} from "../support/settlements.ts";
+import { type Declare, QUEUE } from "./workbench.ts";
+
+export function settleTests(test: Declare): void {
+  verdicts(test);
+  records(test);
+}
+
+function verdicts(test: Declare): void {
+  test("done ends the item and spends nothing", async (bench) => {
+    await bench.enter();
+    await bench.add("a");
+    await bench.settle(succeeded(await bench.leaseOne()));
+    expect(await bench.item("a")).toMatchObject({ state: "done", attempts: 1, spent: 0, losses: 0 });
+    expect(await bench.engine.count(QUEUE)).toMatchObject({ done: 1, leased: 0, letters: 0, attempts: 1 });
+    expect(await bench.letter("a")).toBeNull();
+  });
+
+  test("retry spends an attempt and delays the item by the store's clock", async (bench) => {
+    await bench.enter();
+    await bench.add("a");
+    const lease = await bench.leaseOne();
+    bench.clock.advance(700);
+    await bench.settle(retried(lease, 2000));
+    const dueAt = bench.clock.now() + 2000;
+    expect(await bench.item("a")).toMatchObject({ state: "ready", dueAt, attempts: 1, spent: 1, losses: 0 });
+  });
+
+  test("a lost attempt counts as a loss and not as a try", async (bench) => {
+    await bench.enter();
+    await bench.add("a");
+    await bench.settle(lost(await bench.leaseOne()));
+    expect(await bench.item("a")).toMatchObject({ state: "ready", attempts: 1, spent: 0, losses: 1 });
+    expect(await bench.leaseOne()).toMatchObject({ attempt: 2, spent: 0, losses: 1 });
+  });
+
+  test("invariant 5: an outage parks the item and spends nothing", async (bench) => {
+    await bench.enter();
+    await bench.add("a");
+    await bench.settle(parked(await bench.leaseOne(), 30_000));
+    const dueAt = bench.clock.now() + 30_000;
+    expect(await bench.item("a")).toMatchObject({ state: "ready", dueAt, attempts: 1, spent: 0, losses: 0 });
+  });
+
+  test("invariant 5: a released item spends nothing and keeps its place in line", async (bench) => {
+    await bench.enter();
+    await bench.add("a");
+    bench.clock.advance(1000);
+    await bench.add("b");
+    const lease = await bench.leaseOne();
+    bench.clock.advance(1000);
+    await bench.settle(released(lease));
+    const dueAt = bench.clock.now() - 2000;
+    expect(await bench.item("a")).toMatchObject({ state: "ready", dueAt, attempts: 1, spent: 0, losses: 0 });
+    expect((await bench.lease(2)).map(({ itemId }) => itemId)).toEqual(["a", "b"]);
+  });
+
+  test("skip ends the item without a letter", async (bench) => {
+    await bench.enter();
+    await bench.add("a");
+    await bench.settle(skipped(await bench.leaseOne()));
+    expect(await bench.item("a")).toMatchObject({ state: "skipped", spent: 1 });
+    expect(await bench.engine.count(QUEUE)).toMatchObject({ skipped: 1, letters: 0 });
+    expect(await bench.letter("a")).toBeNull();
+  });
+
+  test("bury and stop make a letter", async (bench) => {
+    await bench.enter();
+    await bench.add("a", "b", "c");
+    const [a, b, c] = await bench.lease(3);
+    if (!a || !b || !c) throw new Error("three items were added");
+    const stop = buried(b);
+    await bench.settle(buried(a), { ...stop, verdict: { kind: "stop", reason: "stopped" } }, buriedAsLost(c));
+    expect(await bench.engine.count(QUEUE)).toMatchObject({ dead: 3, letters: 3, leased: 0, attempts: 3 });
+    expect(await bench.item("b")).toMatchObject({ state: "dead", spent: 1, losses: 0 });
+    expect(await bench.item("c")).toMatchObject({ state: "dead", spent: 0, losses: 1 });
+  });
+
+  test("invariant 1: an item is in exactly one state, and the counters add up", async (bench) => {
+    await bench.enter();
+    await bench.add("a", "b", "c", "d", "e", "f");
+    const [a, b, c, d] = await bench.lease(5);
+    if (!a || !b || !c || !d) throw new Error("six items were added");
+    await bench.settle(succeeded(a), buried(b), skipped(c), retried(d, 1000));
+    const counts = await bench.engine.count(QUEUE);
+    const ended = { done: 1, dead: 1, skipped: 1, held: 0, discarded: 0 };
+    expect(counts).toEqual({ ...ended, ready: 2, leased: 1, total: 6, letters: 1, attempts: 5 });
+  });
+}
+
+function records(test: Declare): void {
+  test("invariant 4: every attempt leaves one record that says how it ended", async (bench) => {
+    await bench.enter();
+    await bench.add("a");
+    const startedAt = bench.clock.now();
+    const first = await bench.leaseOne();
+    bench.clock.advance(250);
+    await bench.settle({ ...retried(first), log: "/logs/a/1.log" });
+    const second = await bench.leaseOne();
+    await bench.settle(released(second));
+    const third = await bench.leaseOne();
+    await bench.settle(lost(third));
+    const fourth = await bench.leaseOne();
+    await bench.settle(succeeded(fourth));
+    const attempts = await bench.engine.listAttempts(first.ref);
+    expect(attempts[0]).toEqual({
+      number: 1,
+      outcome: "failed",
+      holder: "holder-1",
+      startedAt,
+      endedAt: startedAt + 250,
+      failure: failureOf(first),
+      log: "/logs/a/1.log",
+    });
+    expect(attempts.map(({ number, outcome }) => [number, outcome])).toEqual([
+      [1, "failed"],
+      [2, "released"],
+      [3, "lost"],
+      [4, "succeeded"],
+    ]);
+    expect(attempts[3]?.failure).toBeUndefined();
+    expect(attempts[2]?.failure?.errorType).toEqual({ name: "WorkerLost" });
+  });
+
+  test("every field of a failure is kept", async (bench) => {
+    await bench.enter();
+    await bench.add("a");
+    const lease = await bench.leaseOne();
+    const failure = failureOf(lease, {
+      errorContext: ["map", "agent 3"],
+      stackTrace: "at main",
+      jsonLogLocation: "/logs/agent.json",
+      signal: "SIGKILL",
+      stdoutTail: "line\nline",
+      stderrTail: "\u001b[31mred\u001b[0m",
+      log: "/logs/a/1.log",
+      evidence: ["/tmp/shot.png"],
+    });
+    await bench.settle({ ...retried(lease), failure });
+    expect((await bench.engine.listAttempts(lease.ref))[0]?.failure).toEqual(failure);
+  });
+
+  test("attempts of an item that is not there are none", async (bench) => {
+    expect(await bench.engine.listAttempts(12_345)).toEqual([]);
+    expect(await bench.engine.readLetter(12_345)).toBeNull();
+  });
+
+  test("a settlement that contradicts itself is a bug, and nothing of the call is written", async (bench) => {
+    await bench.enter();
+    await bench.add("a", "b");
+    const [a, b] = await bench.lease(2);
+    if (!a || !b) throw new Error("two items were added");
+    const { grave: _, ...graveless } = buried(b);
+    const call = bench.engine.exchange(null, { settle: [succeeded(a), graveless] });
+    await expect(call).rejects.toThrow(AssertionError);
+    expect(await bench.engine.listLeases("holder-1")).toEqual([a, b]);
+  });
+}

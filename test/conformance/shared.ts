@@ -1,0 +1,82 @@
+/** The contract of sharing, for engines whose store several processes may open: two of them, side by side. */
+import { expect } from "vitest";
+import type { Engine } from "../../src/engine.ts";
+import { buried, lost, succeeded } from "../support/settlements.ts";
+import { type Declare, QUEUE, type Workbench } from "./workbench.ts";
+
+export function sharedTests(test: Declare, join: (engine: Engine) => Promise<Engine>): void {
+  /** A second opening of the store, closed at the end whatever happens. */
+  const beside = async (bench: Workbench, work: (other: Engine) => Promise<void>) => {
+    const other = await join(bench.engine);
+    try {
+      await work(other);
+    } finally {
+      await other.close();
+    }
+  };
+
+  test("what one process writes the other sees", async (bench) => {
+    await beside(bench, async (other) => {
+      expect(other.can.sharedByProcesses).toBe(true);
+      await bench.add("a");
+      expect(await other.count(QUEUE)).toMatchObject({ ready: 1 });
+      await other.changeJob(QUEUE, { intakeComplete: true });
+      expect(await bench.engine.findJob(QUEUE)).toMatchObject({ intakeComplete: true });
+    });
+  });
+
+  test("invariant 3: two processes that lease at the same time never get the same item", async (bench) => {
+    const ids = Array.from({ length: 40 }, (_, n) => `item-${n}`);
+    await bench.enter();
+    await bench.enter("holder-2");
+    await bench.add(...ids);
+    await beside(bench, async (other) => {
+      const lease = { queue: QUEUE, max: 3 };
+      const rounds = Array.from({ length: 7 }, async () => {
+        const mine = bench.engine.exchange("holder-1", { settle: [], lease });
+        const theirs = other.exchange("holder-2", { settle: [], lease });
+        return (await Promise.all([mine, theirs])).flatMap(({ leased }) => leased);
+      });
+      const leased = (await Promise.all(rounds)).flat();
+      expect(leased.map(({ itemId }) => itemId).sort()).toEqual(ids.toSorted());
+    });
+  });
+
+  test("two processes that settle the same lease are one too many, and one is told so", async (bench) => {
+    await bench.enter();
+    await bench.add("a");
+    const lease = await bench.leaseOne();
+    await beside(bench, async (other) => {
+      const answers = await Promise.all([
+        bench.engine.exchange(null, { settle: [lost(lease)] }),
+        other.exchange(null, { settle: [lost(lease)] }),
+      ]);
+      expect(answers.flatMap(({ stale }) => stale)).toHaveLength(1);
+      expect(await bench.item("a")).toMatchObject({ state: "ready", losses: 1 });
+    });
+  });
+
+  test("two processes that add the same items add each of them once", async (bench) => {
+    const items = Array.from({ length: 20 }, (_, n) => ({ itemId: `item-${n}`, data: n }));
+    await beside(bench, async (other) => {
+      const reports = await Promise.all([bench.engine.add(QUEUE, items), other.add(QUEUE, items)]);
+      expect(reports.reduce((sum, { added }) => sum + added, 0)).toBe(20);
+      expect(reports.reduce((sum, { existing }) => sum + existing, 0)).toBe(20);
+    });
+  });
+
+  test("two processes that run one operation redrive each letter once", async (bench) => {
+    await bench.enter();
+    await bench.add("a", "b", "c", "d");
+    await bench.settle(...(await bench.lease(4)).map((lease) => buried(lease)));
+    await bench.begin("op-1");
+    await beside(bench, async (other) => {
+      await Promise.all([bench.engine.redrive("op-1", 2), other.redrive("op-1", 2)]);
+      expect(await other.findOperation("op-1")).toMatchObject({ redriven: 4, refused: 0 });
+      const leased = await bench.lease(10);
+      expect(leased).toHaveLength(4);
+      await bench.settle(...leased.map(succeeded));
+      expect(await other.closeOperation("op-1")).toMatchObject({ succeeded: 4, endedAt: bench.clock.now() });
+    });
+  });
+}

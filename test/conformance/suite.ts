@@ -1,0 +1,79 @@
+/**
+ * The one suite of the storage contract. Every engine calls it; behaviour is tested here and never in one engine.
+ * Each test gets a fresh store with one empty job, and ends with a `check` that finds nothing.
+ */
+import { describe, expect, it } from "vitest";
+import type { Engine } from "../../src/engine.ts";
+import type { Clock } from "../../src/kit/clock.ts";
+import { TestClock } from "../support/test-clock.ts";
+import { checkTests } from "./check.ts";
+import { durabilityTests } from "./durability.ts";
+import { eventTests } from "./events.ts";
+import { fencingTests } from "./fencing.ts";
+import { groupTests } from "./groups.ts";
+import { intakeTests } from "./intake.ts";
+import { jobTests } from "./jobs.ts";
+import { leaseTests } from "./lease.ts";
+import { letterTests } from "./letters.ts";
+import { redriveTests } from "./redrive.ts";
+import { settleTests } from "./settle.ts";
+import { sharedTests } from "./shared.ts";
+import { type Declare, QUEUE, Workbench } from "./workbench.ts";
+
+export interface EngineUnderTest {
+  /** Opens a new, empty store. */
+  open(clock: Clock): Promise<Engine>;
+  /** Closes the engine and opens the same store again. Without it the tests of durability are left out. */
+  reopen?(engine: Engine): Promise<Engine>;
+  /** Opens the store of the engine once more, beside it. Without it the tests of sharing are left out. */
+  join?(engine: Engine): Promise<Engine>;
+  /** Tests that this engine cannot pass, by title, and why. */
+  readonly skip?: readonly { readonly test: string; readonly why: string }[];
+}
+
+const THEMES: Readonly<Record<string, (test: Declare) => void>> = {
+  jobs: jobTests,
+  intake: intakeTests,
+  lease: leaseTests,
+  settle: settleTests,
+  fencing: fencingTests,
+  letters: letterTests,
+  groups: groupTests,
+  events: eventTests,
+  redrive: redriveTests,
+  check: checkTests,
+};
+
+/** Runs the whole contract against an engine. */
+export function engineSuite(name: string, engine: EngineUnderTest): void {
+  const titles: string[] = [];
+  const test: Declare = (title, body) => {
+    titles.push(title);
+    const skip = engine.skip?.find((entry) => entry.test === title);
+    if (skip) it.skip(`${title} (skipped: ${skip.why})`);
+    else it(title, () => withBench(engine, body));
+  };
+
+  describe(`the ${name} engine`, () => {
+    for (const [theme, declare] of Object.entries(THEMES)) describe(theme, () => declare(test));
+    if (engine.reopen) describe("durability", () => durabilityTests(test));
+    const join = engine.join;
+    if (join) describe("sharing", () => sharedTests(test, join));
+
+    it("skips no test that is not there", () => {
+      for (const { test } of engine.skip ?? []) expect(titles).toContain(test);
+    });
+  });
+}
+
+async function withBench(under: EngineUnderTest, body: (bench: Workbench) => Promise<void>): Promise<void> {
+  const clock = new TestClock();
+  const bench = new Workbench(await under.open(clock), clock, under.reopen);
+  try {
+    await bench.job(QUEUE);
+    await body(bench);
+    if (!bench.closed) expect(await bench.engine.check()).toEqual([]);
+  } finally {
+    await bench.engine.close();
+  }
+}

@@ -1,0 +1,79 @@
+/** Random failures and letters for property tests of the codecs. */
+import fc from "fast-check";
+import { ERROR_CLASSES, ERROR_TYPE_NAMES } from "../../src/item/error-type.ts";
+import type { Failure } from "../../src/item/failure.ts";
+import type { Letter } from "../../src/item/letter.ts";
+import { ITEM_STATES } from "../../src/item/state.ts";
+import type { Json } from "../../src/kit/json.ts";
+
+const time = fc.integer({ min: 0, max: 4_102_444_800_000 });
+const text = fc.string({ unit: "grapheme" });
+const data = fc.jsonValue().map((value) => JSON.parse(JSON.stringify(value)) as Json);
+const errorType = fc.oneof(
+  fc.record({ name: fc.constantFrom(...ERROR_TYPE_NAMES) }),
+  fc.record({ name: fc.constantFrom(...ERROR_TYPE_NAMES), fields: fc.dictionary(text, fc.integer()) }),
+);
+
+export const failures: fc.Arbitrary<Failure> = fc.record(
+  {
+    attemptNumber: fc.nat(),
+    timestamp: time,
+    errorType,
+    errorClass: fc.constantFrom(...ERROR_CLASSES),
+    errorMessage: text,
+    errorContext: fc.array(text),
+    stackTrace: text,
+    agentId: text,
+    stepFailed: text,
+    durationMs: fc.nat(),
+    jsonLogLocation: text,
+    exitCode: fc.integer({ min: 0, max: 255 }),
+    signal: fc.constantFrom("SIGKILL", "SIGTERM"),
+    stdoutTail: text,
+    stderrTail: text,
+    log: text,
+    evidence: fc.array(text),
+  },
+  {
+    requiredKeys: [
+      "attemptNumber",
+      "timestamp",
+      "errorType",
+      "errorClass",
+      "errorMessage",
+      "agentId",
+      "stepFailed",
+      "durationMs",
+    ],
+  },
+);
+
+const artifacts = fc.record(
+  { worktreePath: text, branchName: text, uncommittedChanges: text, errorLogs: text },
+  { requiredKeys: ["worktreePath", "branchName"] },
+);
+const evidence = fc.record({ at: time, attemptNumber: fc.nat(), outcome: text, note: text });
+
+const required = {
+  itemId: text,
+  itemData: data,
+  firstAttempt: time,
+  lastAttempt: time,
+  failureCount: fc.nat(),
+  failureHistory: fc.array(failures, { maxLength: 4 }),
+  errorSignature: text,
+  errorPattern: text,
+  reprocessEligible: fc.boolean(),
+  manualReviewRequired: fc.boolean(),
+  jobId: text,
+  queue: text,
+  state: fc.constantFrom(...ITEM_STATES),
+  reason: text,
+  revision: fc.nat(),
+  redriveCount: fc.nat(),
+};
+
+export const letters: fc.Arbitrary<Letter> = fc.record(
+  { ...required, worktreeArtifacts: artifacts, evidence: fc.array(evidence, { maxLength: 3 }) },
+  { requiredKeys: Object.keys(required) as (keyof typeof required)[] },
+);

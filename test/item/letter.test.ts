@@ -1,0 +1,116 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { compact, failureFromJson, failureToJson } from "../../src/item/failure.ts";
+import { letterFromJson, letterToJson } from "../../src/item/letter.ts";
+import type { JsonObject } from "../../src/kit/json.ts";
+import { failures, letters } from "./arbitraries.ts";
+
+const throughText = (json: JsonObject) => JSON.parse(JSON.stringify(json)) as JsonObject;
+
+test("a failure reads back from its JSON as it was", () => {
+  fc.assert(
+    fc.property(failures, (failure) => {
+      expect(failureFromJson(throughText(failureToJson(failure)))).toEqual(failure);
+    }),
+  );
+});
+
+test("a letter reads back from its JSON as it was", () => {
+  fc.assert(
+    fc.property(letters, (letter) => {
+      expect(letterFromJson(throughText(letterToJson(letter)))).toEqual(letter);
+    }),
+  );
+});
+
+/** A letter as Prodigy wrote it: no class, no pattern, no state, times without milliseconds. */
+const predecessor = {
+  item_id: "item-123",
+  item_data: { file: "src/main.rs", priority: 5 },
+  first_attempt: "2025-01-11T10:25:00Z",
+  last_attempt: "2025-01-11T10:30:00Z",
+  failure_count: 3,
+  failure_history: [
+    {
+      attempt_number: 1,
+      timestamp: "2025-01-11T10:30:00Z",
+      error_type: { CommandFailed: { exit_code: 101 } },
+      error_message: "cargo test failed with exit code 101",
+      stack_trace: "thread 'main' panicked at src/main.rs:42...",
+      agent_id: "agent-1",
+      step_failed: "shell: cargo test",
+      duration_ms: 45_000,
+      json_log_location: "/Users/user/.local/state/claude/logs/session-abc123.json",
+    },
+  ],
+  error_signature: "CommandFailed::cargo test failed with exit",
+  reprocess_eligible: true,
+  manual_review_required: false,
+  worktree_artifacts: {
+    worktree_path: "/Users/user/.prodigy/worktrees/prodigy/agent-1",
+    branch_name: "agent-1",
+    uncommitted_changes: "src/main.rs modified",
+    error_logs: "error.log contents...",
+  },
+};
+
+describe("a letter of a predecessor", () => {
+  const letter = letterFromJson(predecessor);
+
+  test("it keeps everything it says", () => {
+    expect(letter).toMatchObject({
+      itemId: "item-123",
+      itemData: predecessor.item_data,
+      firstAttempt: Date.UTC(2025, 0, 11, 10, 25),
+      lastAttempt: Date.UTC(2025, 0, 11, 10, 30),
+      failureCount: 3,
+      errorSignature: "CommandFailed::cargo test failed with exit",
+      worktreeArtifacts: { branchName: "agent-1", errorLogs: "error.log contents..." },
+    });
+    expect(letter.failureHistory).toMatchObject([
+      {
+        errorType: { name: "CommandFailed", fields: { exit_code: 101 } },
+        errorMessage: "cargo test failed with exit code 101",
+        stepFailed: "shell: cargo test",
+        durationMs: 45_000,
+      },
+    ]);
+  });
+
+  test("what came later has its default", () => {
+    expect(letter).toMatchObject({ state: "dead", revision: 1, redriveCount: 0, errorPattern: "" });
+    expect(letter.failureHistory[0]?.errorClass).toBe("unknown");
+    expect(letter).not.toHaveProperty("evidence");
+  });
+
+  test("written again, it says what it said", () => {
+    const { failure_history: history, ...rest } = letterToJson(letter);
+    expect(rest).toMatchObject({
+      item_data: predecessor.item_data,
+      worktree_artifacts: predecessor.worktree_artifacts,
+      first_attempt: "2025-01-11T10:25:00.000Z",
+    });
+    expect(history).toMatchObject([
+      { ...predecessor.failure_history[0], timestamp: "2025-01-11T10:30:00.000Z" },
+    ]);
+  });
+});
+
+test("fields of the wrong kind are taken for absent", () => {
+  const letter = letterFromJson({ item_id: 7, failure_history: "none", failure_count: "3", evidence: {} });
+  expect(letter).toMatchObject({ itemId: "", failureHistory: [], failureCount: 0, itemData: null });
+  expect(failureFromJson({ error_class: "purple", error_context: ["a", 1] })).toMatchObject({
+    errorClass: "unknown",
+    errorContext: ["a"],
+    errorType: { name: "Unknown" },
+  });
+});
+
+test("compact takes out what is undefined, and nothing else", () => {
+  expect(Object.keys(compact({ a: undefined, b: null, c: 0, d: "", e: false }))).toEqual([
+    "b",
+    "c",
+    "d",
+    "e",
+  ]);
+});

@@ -1,0 +1,176 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import {
+  admit,
+  type Breaker,
+  breakerOf,
+  breakerWaitMs,
+  forgetProbes,
+  type Report,
+  report,
+} from "../../src/retry/breaker.ts";
+import { DEFAULT_BREAKER } from "../../src/retry/policy.ts";
+
+/** Drives a breaker and keeps its tickets; its state goes through JSON at every step, as through a store. */
+class Driver {
+  #state: Breaker = breakerOf(DEFAULT_BREAKER);
+  nowMs = 0;
+
+  get state(): Breaker {
+    return this.#state;
+  }
+  get kind() {
+    return this.#state.gate.kind;
+  }
+  admit(): number | undefined {
+    const answer = admit(this.#state, this.nowMs);
+    this.#keep(answer.state);
+    return answer.admitted ? answer.ticket : undefined;
+  }
+  report(ticket: number, result: Report): void {
+    this.#keep(report(this.#state, ticket, result, this.nowMs));
+  }
+  run(result: Report): boolean {
+    const ticket = this.admit();
+    if (ticket !== undefined) this.report(ticket, result);
+    return ticket !== undefined;
+  }
+  restart(): void {
+    this.#keep(forgetProbes(this.#state));
+  }
+  #keep(state: Breaker): void {
+    this.#state = JSON.parse(JSON.stringify(state)) as Breaker;
+  }
+}
+
+function opened(): Driver {
+  const driver = new Driver();
+  for (let failures = 0; failures < 5; failures++) driver.run("failure");
+  return driver;
+}
+
+function halfOpened(probes: number): { driver: Driver; tickets: number[] } {
+  const driver = opened();
+  driver.nowMs = 30_000;
+  return { driver, tickets: Array.from({ length: probes }, () => driver.admit() ?? -1) };
+}
+
+describe("closed", () => {
+  test("it opens after five failures in a row, not after four", () => {
+    const driver = new Driver();
+    for (const result of ["failure", "failure", "failure", "failure"] as const) driver.run(result);
+    expect(driver.kind).toBe("closed");
+    driver.run("failure");
+    expect(driver.kind).toBe("open");
+  });
+
+  test("a success starts the count anew, a cancelled request does not", () => {
+    const driver = new Driver();
+    const results = ["failure", "failure", "success", "failure", "failure", "failure", "failure"] as const;
+    for (const result of results) driver.run(result);
+    driver.run("cancelled");
+    expect(driver.kind).toBe("closed");
+    driver.run("failure");
+    expect(driver.kind).toBe("open");
+  });
+});
+
+describe("open", () => {
+  test("it lets nobody through, and says when it will", () => {
+    const driver = opened();
+    driver.nowMs = 29_999;
+    expect(admit(driver.state, driver.nowMs)).toMatchObject({ admitted: false, retryAtMs: 30_000 });
+    expect(breakerWaitMs(driver.state, driver.nowMs)).toBe(1);
+    expect(breakerWaitMs(breakerOf(DEFAULT_BREAKER), 0)).toBe(0);
+  });
+});
+
+describe("half open", () => {
+  test("three probes are let through, and no fourth", () => {
+    const { driver, tickets } = halfOpened(3);
+    expect(tickets).not.toContain(-1);
+    expect(driver.kind).toBe("half_open");
+    expect(admit(driver.state, driver.nowMs)).toEqual({ state: driver.state, admitted: false });
+  });
+
+  test("three successes close it", () => {
+    const { driver, tickets } = halfOpened(3);
+    for (const ticket of tickets) driver.report(ticket, "success");
+    expect(driver.kind).toBe("closed");
+    expect(driver.run("success")).toBe(true);
+  });
+
+  test("a failed probe opens it for another timeout", () => {
+    const { driver, tickets } = halfOpened(1);
+    driver.nowMs = 40_000;
+    driver.report(tickets[0] ?? -1, "failure");
+    expect(driver.state.gate).toEqual({ kind: "open", untilMs: 70_000 });
+  });
+
+  test("cancelled probes give their slots back, however often", () => {
+    const { driver } = halfOpened(0);
+    for (let round = 0; round < 100; round++) expect(driver.run("cancelled")).toBe(true);
+    for (let successes = 0; successes < 3; successes++) driver.run("success");
+    expect(driver.kind).toBe("closed");
+  });
+
+  test("probes of a process that is gone give their slots back", () => {
+    const { driver, tickets } = halfOpened(3);
+    driver.restart();
+    expect(driver.admit()).not.toBeUndefined();
+    driver.report(tickets[0] ?? -1, "failure");
+    expect(driver.kind).toBe("half_open");
+  });
+});
+
+describe("late results", () => {
+  test("of requests from before it opened, they neither close it nor take a slot", () => {
+    const driver = new Driver();
+    const late = Array.from({ length: 5 }, () => driver.admit() ?? -1);
+    for (let failures = 0; failures < 5; failures++) driver.run("failure");
+    driver.nowMs = 30_000;
+    driver.admit();
+    const before = driver.state;
+    for (const ticket of late) driver.report(ticket, "success");
+    driver.report(late[0] ?? -1, "failure");
+    expect(driver.state).toEqual(before);
+  });
+
+  test("of a probe of an earlier round, they do not count in the next", () => {
+    const { driver, tickets } = halfOpened(2);
+    driver.report(tickets[0] ?? -1, "failure");
+    driver.nowMs = 60_000;
+    driver.admit();
+    driver.report(tickets[1] ?? -1, "failure");
+    expect(driver.kind).toBe("half_open");
+  });
+});
+
+test("it never sticks: whatever happened, once every ticket is back and time has passed, it lets somebody through", () => {
+  const steps = fc.array(
+    fc.record({
+      waitMs: fc.nat(40_000),
+      result: fc.constantFrom<Report>("success", "failure", "cancelled"),
+      keep: fc.boolean(),
+    }),
+    { maxLength: 60 },
+  );
+  fc.assert(
+    fc.property(steps, (script) => {
+      const driver = new Driver();
+      const out: number[] = [];
+      for (const { waitMs, result, keep } of script) {
+        driver.nowMs += waitMs;
+        const ticket = driver.admit();
+        if (ticket === undefined) continue;
+        if (keep) out.push(ticket);
+        else driver.report(ticket, result);
+        const { gate } = driver.state;
+        if (gate.kind === "half_open") expect(gate.probesOut).toBeLessThanOrEqual(3);
+      }
+      for (const ticket of out) driver.report(ticket, "cancelled");
+      driver.nowMs += 30_000;
+      expect(driver.admit()).not.toBeUndefined();
+    }),
+  );
+});

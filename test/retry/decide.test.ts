@@ -1,0 +1,184 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { Verdict } from "../../src/item/item.ts";
+import type { Outcome } from "../../src/item/outcome.ts";
+import { seededRandom } from "../../src/kit/random.ts";
+import { DELAY_MS_MAX } from "../../src/retry/backoff.ts";
+import { decide, type Life } from "../../src/retry/decide.ts";
+import { DEFAULT_POLICY, type Policy } from "../../src/retry/policy.ts";
+import { failed, failure, lost, outcomes, policies } from "./arbitraries.ts";
+
+const FRESH: Life = { spent: 0, losses: 0 };
+const exact: Policy = {
+  ...DEFAULT_POLICY,
+  backoff: { kind: "list", delaysMs: [2000, 4000, 8000], jitter: false },
+};
+const context = { random: () => 0.5 };
+
+/** What a store does to the counters of an item when it settles an attempt. */
+function lived(life: Life, outcome: Outcome, verdict: Verdict): Life {
+  if (outcome.kind === "lost") return { ...life, losses: life.losses + 1 };
+  return verdict.kind === "retry" ? { ...life, spent: life.spent + 1 } : life;
+}
+
+/** Runs an item through outcomes until it leaves the line; answers the tries and the last verdict. */
+function live(policy: Policy, next: (tries: number) => Outcome): { tries: number; verdict: Verdict } {
+  let life = FRESH;
+  for (let tries = 1; tries < 1000; tries++) {
+    const outcome = next(tries);
+    const verdict = decide(life, outcome, policy, context);
+    if (!["retry", "park", "release"].includes(verdict.kind)) return { tries, verdict };
+    life = lived(life, outcome, verdict);
+  }
+  throw new Error("the item never came to an end");
+}
+
+describe("the order of the rules", () => {
+  test("a success is done, whatever came before", () => {
+    expect(decide({ spent: 99, losses: 99 }, { kind: "succeeded" }, exact, context)).toEqual({
+      kind: "done",
+    });
+  });
+
+  test("the runner's own fault releases the item, even after the last attempt", () => {
+    const released = { kind: "released", why: "disk full" } as const;
+    expect(decide({ spent: 99, losses: 99 }, released, exact, context)).toEqual({ kind: "release" });
+  });
+
+  test.each(["throttled", "outage"] as const)(
+    "%s parks the item, even after the last attempt",
+    (errorClass) => {
+      expect(decide({ spent: 2, losses: 0 }, failed(errorClass), exact, context)).toEqual({
+        kind: "park",
+        delayMs: 8000,
+      });
+    },
+  );
+
+  test("a parked item comes back when the other side said so, but not within a second", () => {
+    expect(decide(FRESH, failed("throttled", 90_000), exact, context)).toEqual({
+      kind: "park",
+      delayMs: 90_000,
+    });
+    expect(decide(FRESH, failed("throttled", 0), exact, context)).toEqual({ kind: "park", delayMs: 1000 });
+    const none = { ...exact, backoff: { kind: "fixed", delayMs: 0, jitter: false } } as const;
+    expect(decide(FRESH, failed("outage"), none, context)).toEqual({ kind: "park", delayMs: 1000 });
+  });
+
+  test("a permanent failure is buried at once, with its type in the reason", () => {
+    const outcome = { kind: "failed", failure: failure("permanent", "PermissionError") } as const;
+    expect(decide(FRESH, outcome, exact, context)).toEqual({
+      kind: "bury",
+      reason: "permanent: PermissionError",
+    });
+  });
+
+  test.each(["skip", "stop"] as const)("a permanent failure meets the policy's %s at once", (action) => {
+    const verdict = decide(FRESH, failed("permanent"), { ...exact, onItemFailure: action }, context);
+    expect(verdict).toEqual({ kind: action, reason: "permanent: CommandFailed" });
+  });
+
+  test.each(["transient", "unknown"] as const)("%s is tried again after the backoff", (errorClass) => {
+    const delays = [0, 1].map((spent) => decide({ spent, losses: 0 }, failed(errorClass), exact, context));
+    expect(delays).toEqual([
+      { kind: "retry", delayMs: 2000 },
+      { kind: "retry", delayMs: 4000 },
+    ]);
+  });
+
+  test("a retry obeys the time that the other side gave", () => {
+    expect(decide(FRESH, failed("transient", 700), exact, context)).toEqual({ kind: "retry", delayMs: 700 });
+  });
+
+  test("`retry` tries again without backoff, and ends as a letter", () => {
+    const policy = { ...exact, onItemFailure: "retry" } as const;
+    expect(decide(FRESH, failed("unknown"), policy, context)).toEqual({ kind: "retry", delayMs: 0 });
+    expect(live(policy, () => failed("unknown"))).toEqual({
+      tries: 3,
+      verdict: { kind: "bury", reason: "attempts spent (3 of 3)" },
+    });
+  });
+
+  test("an open breaker puts off a retry and a parked item until it lets somebody through", () => {
+    const open = { ...context, breaker: { waitMs: 20_000 } };
+    expect(decide(FRESH, failed("unknown"), exact, open)).toEqual({ kind: "retry", delayMs: 20_000 });
+    expect(decide(FRESH, failed("outage"), exact, open)).toEqual({ kind: "park", delayMs: 20_000 });
+    expect(decide(FRESH, failed("outage", 60_000), exact, open)).toEqual({ kind: "park", delayMs: 60_000 });
+  });
+});
+
+describe("attempts", () => {
+  test.each([1, 2, 3, 10])("%d attempts are just as many tries", (maxAttempts) => {
+    expect(live({ ...exact, maxAttempts }, () => failed("unknown"))).toEqual({
+      tries: maxAttempts,
+      verdict: { kind: "bury", reason: `attempts spent (${maxAttempts} of ${maxAttempts})` },
+    });
+  });
+
+  test.each([
+    ["dlq", "bury"],
+    ["retry", "bury"],
+    ["skip", "skip"],
+    ["stop", "stop"],
+  ] as const)("when they are spent, %s means %s", (onItemFailure, kind) => {
+    const { tries, verdict } = live({ ...exact, onItemFailure }, () => failed("transient"));
+    expect([tries, verdict.kind]).toEqual([3, kind]);
+  });
+
+  test("parking and releasing in between take none away", () => {
+    const detours = fc.array(fc.constantFrom("park", "release", "fail"), { maxLength: 30 });
+    fc.assert(
+      fc.property(detours, fc.integer({ min: 1, max: 6 }), (steps, maxAttempts) => {
+        let failures = 0;
+        const { verdict } = live({ ...exact, maxAttempts }, (tries) => {
+          const step = steps[tries - 1] ?? "fail";
+          if (step === "park") return failed("outage");
+          if (step === "release") return { kind: "released", why: "shutdown" };
+          failures++;
+          return failed("unknown");
+        });
+        expect(failures).toBe(maxAttempts);
+        expect(verdict.kind).toBe("bury");
+      }),
+    );
+  });
+});
+
+describe("a worker that vanishes", () => {
+  test("it brings the item back by its own count, and in the end buries it", () => {
+    const verdicts = [0, 1, 2].map((losses) => decide({ spent: 2, losses }, lost, exact, context));
+    expect(verdicts).toEqual([
+      { kind: "retry", delayMs: 2000 },
+      { kind: "retry", delayMs: 4000 },
+      { kind: "bury", reason: "the worker vanished 3 times" },
+    ]);
+  });
+
+  test("it spends no attempt", () => {
+    const policy = { ...exact, lossesMax: 10 };
+    const { tries } = live(policy, (count) => (count <= 5 ? lost : failed("unknown")));
+    expect(tries).toBe(5 + policy.maxAttempts);
+  });
+});
+
+test("every delay is a whole number of milliseconds within a year, and the same input gives the same verdict", () => {
+  const lives = fc.record({ spent: fc.nat(20_000), losses: fc.nat(20_000) });
+  fc.assert(
+    fc.property(lives, outcomes, policies, fc.nat(), (life, outcome, policy, seed) => {
+      const verdict = decide(life, outcome, policy, { random: seededRandom(seed) });
+      expect(decide(life, outcome, policy, { random: seededRandom(seed) })).toEqual(verdict);
+      if (!("delayMs" in verdict)) return;
+      expect(Number.isInteger(verdict.delayMs)).toBe(true);
+      expect(verdict.delayMs).toBeGreaterThanOrEqual(verdict.kind === "park" ? 1000 : 0);
+      expect(verdict.delayMs).toBeLessThanOrEqual(DELAY_MS_MAX);
+    }),
+  );
+});
+
+test("every kind of verdict is reached", () => {
+  const seen = new Set<string>();
+  const sample = fc.sample(fc.tuple(outcomes, policies), { numRuns: 2000, seed: 1 });
+  for (const [outcome, policy] of sample)
+    seen.add(decide({ spent: 1, losses: 1 }, outcome, policy, context).kind);
+  expect([...seen].sort()).toEqual(["bury", "done", "park", "release", "retry", "skip", "stop"]);
+});

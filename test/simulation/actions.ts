@@ -1,0 +1,150 @@
+/** The steps of the simulation. Each is one or a few store calls, done to both engines. */
+import type { LetterFilter } from "../../src/engine.ts";
+import type { Chance } from "./chance.ts";
+import { randomEnding, randomLoss } from "./endings.ts";
+import { type Claim, claimsOf, letGo, newName, QUEUES, type World } from "./world.ts";
+
+export type Action = (world: World) => Promise<void>;
+
+/** Every action by name, as often as it is to be chosen. */
+export const ACTIONS: readonly (readonly [name: string, action: Action])[] = [
+  ...often(3, "add", add),
+  ...often(1, "enter", enter),
+  ...often(12, "exchange", exchange),
+  ...often(1, "beat", beat),
+  ...often(2, "reap", reap),
+  ...often(1, "begin", begin),
+  ...often(4, "redrive", redrive),
+  ...often(3, "close", close),
+  ...often(1, "change job", changeJob),
+  ...often(3, "time passes", timePasses),
+  ...often(1, "clock goes back", clockGoesBack),
+  ...often(1, "crash", crash),
+];
+
+function often(times: number, name: string, action: Action): readonly (readonly [string, Action])[] {
+  return Array.from({ length: times }, () => [name, action] as const);
+}
+
+/** Ids and data are few, so that the same ones come again, sometimes changed. */
+async function add({ twins, chance }: World): Promise<void> {
+  const queue = chance.pick(QUEUES);
+  const items = Array.from({ length: 1 + chance.below(4) }, () => ({
+    itemId: `item-${chance.below(30)}`,
+    data: { version: chance.happens(0.9) ? 1 : 2 },
+  }));
+  await twins.same((engine) => engine.add(queue, items));
+}
+
+const RUNNERS_MAX = 3;
+
+async function enter(world: World): Promise<void> {
+  const { twins, chance } = world;
+  const runner = { holder: newName(world, "holder"), queue: chance.pick(QUEUES) };
+  const ttlMs = chance.pick([1000, 10_000]);
+  const machine = { host: "host-1", pid: 1 + chance.below(1000), processStart: "1" };
+  await twins.same((engine) => engine.enter({ id: runner.holder, queue: runner.queue, ttlMs, ...machine }));
+  world.runners = [...world.runners, runner].slice(-RUNNERS_MAX);
+}
+
+/** Settles some of what the runner holds, sometimes speaks of the past too, and leases anew. */
+async function exchange(world: World): Promise<void> {
+  const { twins, chance } = world;
+  if (world.runners.length === 0) return enter(world);
+  const { holder, queue } = chance.pick(world.runners);
+  const ending = chance.some(world.claims.filter((claim) => claim.holder === holder));
+  const late = chance.happens(0.2) ? chance.some(world.pastClaims).slice(0, 2) : [];
+  const ends = [...ending, ...late].map((claim) => ({ claim, end: randomEnding(chance) }));
+  const operationId = chance.happens(0.2) ? world.operations.at(-1) : undefined;
+  const lease = { queue, max: chance.below(4), ...(operationId && { operationId }) };
+  const answer = await twins.same((engine, side) =>
+    engine.exchange(holder, { settle: ends.map(({ claim, end }) => end(claim.lease[side])), lease }),
+  );
+  letGo(world, answer ? ending : world.claims.filter((claim) => claim.holder === holder));
+  if (!answer) return;
+  const leased = { oracle: answer.oracle.leased, subject: answer.subject.leased };
+  const claims = claimsOf(holder, leased);
+  world.claims = [...world.claims, ...claims];
+  world.touched = [...ending, ...late, ...claims];
+}
+
+async function beat({ twins, chance, runners }: World): Promise<void> {
+  if (runners.length === 0) return;
+  const { holder } = chance.pick(runners);
+  await twins.same((engine) => engine.beat(holder));
+}
+
+/** Settles what an expired holder held, and takes the holder away unless the reaper dies in between. */
+async function reap(world: World): Promise<void> {
+  const { twins, chance } = world;
+  const holders = await twins.same((engine) => engine.listHolders());
+  const dead = holders?.oracle.find(({ expired }) => expired);
+  if (!dead) return;
+  const leases = await twins.same((engine) => engine.listLeases(dead.id));
+  const claims: readonly Claim[] = leases ? claimsOf(dead.id, leases) : [];
+  const ends = claims.map((claim) => ({ claim, end: randomLoss(chance) }));
+  await twins.same((engine, side) =>
+    engine.exchange(null, { settle: ends.map(({ claim, end }) => end(claim.lease[side])) }),
+  );
+  world.touched = claims;
+  if (chance.happens(0.2)) return crash(world);
+  await twins.same((engine) => engine.leave(dead.id));
+}
+
+async function begin(world: World): Promise<void> {
+  const { twins, chance } = world;
+  const id = newName(world, "operation");
+  const asked = { kind: "redrive", queue: chance.pick(QUEUES), force: chance.happens(0.2) } as const;
+  const filter = randomFilter(chance);
+  await twins.same((engine) => engine.beginOperation({ id, ...asked, filter }));
+  world.operations = [...world.operations, id];
+}
+
+async function redrive({ twins, chance, operations }: World): Promise<void> {
+  const id = chance.pick([...operations.slice(-3), "operation-0"]);
+  const max = chance.pick([1, 2, 3, 10]);
+  await twins.same((engine) => engine.redrive(id, max));
+}
+
+async function close({ twins, chance, operations }: World): Promise<void> {
+  const id = chance.pick([...operations.slice(-6), "operation-0"]);
+  await twins.same((engine) => engine.closeOperation(id));
+}
+
+async function changeJob({ twins, chance }: World): Promise<void> {
+  const queue = chance.pick(QUEUES);
+  const change = chance.pick([
+    { intakeComplete: true },
+    { status: "interrupted", event: { type: "job_interrupted" } },
+    { status: "running", restarted: true, event: { type: "job_resumed", data: { by: "simulation" } } },
+  ] as const);
+  await twins.same((engine) => engine.changeJob(queue, change));
+}
+
+async function timePasses({ twins, chance }: World): Promise<void> {
+  twins.clock.advance(chance.pick([1, 50, 800, 4000]) * (1 + chance.below(3)));
+}
+
+/** As when the machine's time is corrected. */
+async function clockGoesBack({ twins, chance }: World): Promise<void> {
+  twins.clock.advance(-chance.below(60));
+}
+
+/** Runners and operators forget what they held. Their words may still arrive, late. */
+async function crash(world: World): Promise<void> {
+  letGo(world, world.claims);
+  await world.twins.crash();
+}
+
+/** Filters of letters, from none to several at once. */
+export function randomFilter(chance: Chance): LetterFilter {
+  return {
+    ...(chance.happens(0.1) && { queue: chance.pick(QUEUES) }),
+    ...(chance.happens(0.05) && { itemIds: ["item-1", "item-2", "item-3", "item-5", "item-8"] }),
+    ...(chance.happens(0.1) && { types: chance.pick([["Timeout"], ["ClientError", "WorkerLost"]] as const) }),
+    ...(chance.happens(0.1) && { classes: chance.pick([["transient"], ["permanent", "unknown"]] as const) }),
+    ...(chance.happens(0.05) && { signature: "3333333333333333" }),
+    ...(chance.happens(0.1) && { eligible: chance.happens(0.5) }),
+    ...(chance.happens(0.05) && { olderThanMs: chance.pick([0, 2000]) }),
+  };
+}

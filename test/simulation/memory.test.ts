@@ -1,0 +1,50 @@
+import { describe, expect, it } from "vitest";
+import type { Engine } from "../../src/engine.ts";
+import { openMemoryEngine } from "../../src/engines/memory/open.ts";
+import type { EngineUnderTest } from "../conformance/suite.ts";
+import { seeds } from "./seeds.ts";
+import { simulate } from "./simulate.ts";
+
+describe("the memory engine in the simulation", () => {
+  it.each(seeds())("keeps every invariant, seed %i", async (seed) => {
+    await simulate({ open: async (clock) => openMemoryEngine({ clock }) }, { seed, steps: 400 });
+  });
+});
+
+describe("the simulation itself", () => {
+  /** An engine with one fault, to see that the fault is found. */
+  const faulty = (fault: (engine: Engine) => Partial<Engine>): EngineUnderTest => ({
+    open: async (clock) => {
+      const engine = openMemoryEngine({ clock });
+      return { ...engine, ...fault(engine) };
+    },
+  });
+
+  const FAULTS: Readonly<Record<string, (engine: Engine) => Partial<Engine>>> = {
+    "loses a settlement that comes with others": (engine) => ({
+      exchange: (holder, { settle, ...rest }) =>
+        engine.exchange(holder, { settle: settle.length > 2 ? settle.slice(1) : settle, ...rest }),
+    }),
+    "forgets the last letter of a page": (engine) => ({
+      listLetters: async (query) => {
+        const page = await engine.listLetters(query);
+        return { ...page, letters: page.letters.slice(0, 2) };
+      },
+    }),
+    "redrives one letter too many": (engine) => ({ redrive: (id, max) => engine.redrive(id, max + 1) }),
+    "takes changed data for the same": (engine) => ({
+      add: async (queue, items) => ({ ...(await engine.add(queue, items)), changed: 0 }),
+    }),
+    "reports damage": (engine) => ({
+      check: async () => [{ rule: "integrity", detail: "torn page" }, ...(await engine.check())],
+    }),
+  };
+
+  it.each(Object.keys(FAULTS))("finds an engine that %s, and says how to see it again", async (name) => {
+    const fault = FAULTS[name];
+    expect(fault).toBeDefined();
+    if (!fault) return;
+    const run = simulate(faulty(fault), { seed: 7, steps: 400 });
+    await expect(run).rejects.toThrow(/Seed 7, step \d+.*REDRIVE_SEED=7 npx vitest run test\/simulation/s);
+  });
+});

@@ -1,0 +1,102 @@
+/**
+ * The simulation: random steps from a seed, done to the engine under test and to the oracle; after each of them
+ * both must look the same. At the end the faults are healed, and everything that was ever added must be accounted for.
+ */
+import { expect } from "vitest";
+import { assert } from "../../src/kit/assert.ts";
+import type { EngineUnderTest } from "../conformance/suite.ts";
+import { lost, succeeded } from "../support/settlements.ts";
+import { ACTIONS } from "./actions.ts";
+import { Chance } from "./chance.ts";
+import { type Cursors, observe, observeSoundness } from "./observe.ts";
+import { Twins } from "./twins.ts";
+import { claimsOf, newName, newWorld, QUEUES, type World } from "./world.ts";
+
+export interface Simulation {
+  readonly seed: number;
+  /** How many random steps. */
+  readonly steps: number;
+}
+
+/** Throws with the seed, the step and what was different. */
+export async function simulate(under: EngineUnderTest, { seed, steps }: Simulation): Promise<void> {
+  const twins = await Twins.open(under);
+  const world = newWorld(twins, new Chance(seed));
+  let doing = "start";
+  try {
+    await createQueues(twins);
+    let cursors: Cursors = { oracle: 0, subject: 0 };
+    for (let step = 1; step <= steps; step += 1) {
+      const [name, action] = world.chance.pick(ACTIONS);
+      doing = `step ${step}, ${name}`;
+      world.touched = [];
+      await action(world);
+      cursors = await observe(world, cursors);
+      if (step % SOUNDNESS_STEPS === 0) await observeSoundness(twins);
+    }
+    doing = "the healing at the end";
+    await heal(world);
+    await observeSoundness(twins);
+  } catch (error) {
+    const again = `REDRIVE_SEED=${seed} npx vitest run test/simulation`;
+    const what = error instanceof Error ? error.message : String(error);
+    throw new Error(`Seed ${seed}, ${doing}: ${what}\nTo see it again: ${again}`, { cause: error });
+  } finally {
+    await twins.close();
+  }
+}
+
+/** A full check after so many steps. */
+const SOUNDNESS_STEPS = 20;
+
+async function createQueues(twins: Twins): Promise<void> {
+  for (const id of QUEUES) {
+    await twins.same((engine) => engine.createJob({ id, name: `name of ${id}`, kind: "map", spec: {} }));
+  }
+}
+
+/** Nothing was lost: once all leases are given up and all letters are redriven, every item can still succeed. */
+async function heal(world: World): Promise<void> {
+  for (const queue of QUEUES) {
+    await giveUpLeases(world);
+    await redriveAll(world, queue);
+    await runAll(world, queue);
+    const counts = await world.twins.same((engine) => engine.count(queue));
+    assert(counts, `queue ${queue} can be counted`);
+    const { total, done, skipped, letters } = counts.subject;
+    expect({ letters, ended: done + skipped }).toEqual({ letters: 0, ended: total });
+  }
+}
+
+async function giveUpLeases({ twins }: World): Promise<void> {
+  const holders = await twins.same((engine) => engine.listHolders());
+  for (const { id } of holders?.oracle ?? []) {
+    const leases = await twins.same((engine) => engine.listLeases(id));
+    const claims = leases ? claimsOf(id, leases) : [];
+    const settle = (side: "oracle" | "subject") => claims.map(({ lease }) => lost(lease[side]));
+    await twins.same((engine, side) => engine.exchange(null, { settle: settle(side) }));
+  }
+}
+
+async function redriveAll(world: World, queue: string): Promise<void> {
+  const id = newName(world, "operation");
+  const asked = { id, kind: "redrive", queue, filter: {}, force: true } as const;
+  await world.twins.same((engine) => engine.beginOperation(asked));
+  await world.twins.same((engine) => engine.redrive(id, 1000));
+}
+
+async function runAll(world: World, queue: string): Promise<void> {
+  const { twins } = world;
+  const holder = newName(world, "holder");
+  const machine = { host: "host-1", pid: 1, processStart: "1", ttlMs: 1000 };
+  await twins.same((engine) => engine.enter({ id: holder, queue, ...machine }));
+  twins.clock.advance(3_600_000);
+  const lease = { queue, max: 1000 };
+  const answer = await twins.same((engine) => engine.exchange(holder, { settle: [], lease }));
+  const claims = answer
+    ? claimsOf(holder, { oracle: answer.oracle.leased, subject: answer.subject.leased })
+    : [];
+  await twins.same((engine, side) =>
+    engine.exchange(null, { settle: claims.map((claim) => succeeded(claim.lease[side])) }),
+  );
+}

@@ -1,0 +1,77 @@
+/**
+ * Two engines that live the same life by the same clock: the in-memory one as the oracle, and the one under test.
+ * Whatever is done to both must be answered in the same way, but for the numbers that a store gives out itself.
+ */
+import { expect } from "vitest";
+import type { Engine } from "../../src/engine.ts";
+import { openMemoryEngine } from "../../src/engines/memory/open.ts";
+import { WorkError } from "../../src/errors.ts";
+import type { EngineUnderTest } from "../conformance/suite.ts";
+import { TestClock } from "../support/test-clock.ts";
+
+export type Side = "oracle" | "subject";
+/** The same thing as each of the two knows it. */
+export type Both<T> = Readonly<Record<Side, T>>;
+
+export class Twins {
+  readonly clock: TestClock;
+  readonly #oracle: Engine;
+  readonly #under: EngineUnderTest;
+  #subject: Engine;
+
+  private constructor(under: EngineUnderTest, clock: TestClock, subject: Engine) {
+    this.#under = under;
+    this.clock = clock;
+    this.#oracle = openMemoryEngine({ clock });
+    this.#subject = subject;
+  }
+
+  static async open(under: EngineUnderTest): Promise<Twins> {
+    const clock = new TestClock();
+    return new Twins(under, clock, await under.open(clock));
+  }
+
+  /** Does the same to both and expects the same answer; null when both refuse, with the same code. */
+  async same<T>(call: (engine: Engine, side: Side) => Promise<T>): Promise<Both<T> | null> {
+    const oracle = await answerOf(call(this.#oracle, "oracle"));
+    const subject = await answerOf(call(this.#subject, "subject"));
+    expect(neutral(subject)).toEqual(neutral(oracle));
+    return "code" in oracle || "code" in subject ? null : { oracle: oracle.value, subject: subject.value };
+  }
+
+  /** The process dies between two calls: what was acknowledged must be there for the next one. */
+  async crash(): Promise<void> {
+    if (this.#under.reopen) this.#subject = await this.#under.reopen(this.#subject);
+  }
+
+  async close(): Promise<void> {
+    await this.#oracle.close();
+    await this.#subject.close();
+  }
+}
+
+type Answer<T> = { readonly value: T } | { readonly code: string };
+
+/** An operating error is an answer like others. Anything else is a bug and ends the simulation. */
+async function answerOf<T>(call: Promise<T>): Promise<Answer<T>> {
+  try {
+    return { value: await call };
+  } catch (error) {
+    if (error instanceof WorkError) return { code: error.code };
+    throw error;
+  }
+}
+
+/** Without the numbers of items and events, and of a cursor only whether there is one. */
+function neutral(value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map(neutral);
+  const fields = Object.entries(value).filter(([key, field]) => !isOwnNumber(key, field));
+  return Object.fromEntries(
+    fields.map(([key, field]) => [key, key === "next" ? field !== null : neutral(field)]),
+  );
+}
+
+function isOwnNumber(key: string, field: unknown): boolean {
+  return typeof field === "number" && (key === "ref" || key === "id");
+}

@@ -1,0 +1,86 @@
+/** Settlements as a runner would make them, one maker for each way an attempt can end. */
+import type { Failure } from "../../src/item/failure.ts";
+import type { Grave, Lease, Settlement } from "../../src/item/item.ts";
+
+/** A failure of the attempt that the lease stands for. */
+export function failureOf(lease: Lease, change: Partial<Failure> = {}): Failure {
+  return {
+    attemptNumber: lease.attempt,
+    timestamp: Date.UTC(2026, 0, 1),
+    errorType: { name: "CommandFailed", fields: { exit_code: 101 } },
+    errorClass: "unknown",
+    errorMessage: `attempt ${lease.attempt} failed with exit code 101`,
+    agentId: "host-1-slot-1",
+    stepFailed: "shell: cargo test",
+    durationMs: 1200,
+    exitCode: 101,
+    stderrTail: "error: test failed",
+    ...change,
+  };
+}
+
+export function graveOf(change: Partial<Grave> = {}): Grave {
+  return {
+    reason: "attempts spent (1 of 1)",
+    errorType: "CommandFailed",
+    errorClass: "unknown",
+    signature: "00000000000000aa",
+    pattern: "CommandFailed::attempt <num> failed with exit code <num>",
+    reprocessEligible: true,
+    manualReviewRequired: false,
+    ...change,
+  };
+}
+
+export function succeeded(lease: Lease): Settlement {
+  return { lease: leaseOf(lease), outcome: "succeeded", verdict: { kind: "done" } };
+}
+
+export function retried(lease: Lease, delayMs = 0): Settlement {
+  return failed(lease, { verdict: { kind: "retry", delayMs } });
+}
+
+export function parked(lease: Lease, delayMs: number): Settlement {
+  return failed(lease, { verdict: { kind: "park", delayMs } });
+}
+
+export function released(lease: Lease): Settlement {
+  return { lease: leaseOf(lease), outcome: "released", verdict: { kind: "release" } };
+}
+
+export function skipped(lease: Lease): Settlement {
+  return failed(lease, { verdict: { kind: "skip", reason: "attempts spent (1 of 1)" } });
+}
+
+export function buried(lease: Lease, grave: Partial<Grave> = {}): Settlement {
+  const stone = graveOf(grave);
+  return failed(lease, { verdict: { kind: "bury", reason: stone.reason }, grave: stone });
+}
+
+/** What a reaper says of the lease of a holder that vanished, while losses are left. */
+export function lost(lease: Lease, delayMs = 0): Settlement {
+  return failed(lease, { outcome: "lost", verdict: { kind: "retry", delayMs }, failure: lossOf(lease) });
+}
+
+/** What a reaper says when no losses are left. */
+export function buriedAsLost(lease: Lease): Settlement {
+  const grave = graveOf({
+    reason: "worker lost (3 of 3)",
+    errorType: "WorkerLost",
+    signature: "00000000000000bb",
+  });
+  const verdict = { kind: "bury", reason: grave.reason } as const;
+  return failed(lease, { outcome: "lost", verdict, grave, failure: lossOf(lease) });
+}
+
+function failed(lease: Lease, change: Partial<Settlement> & Pick<Settlement, "verdict">): Settlement {
+  return { lease: leaseOf(lease), outcome: "failed", failure: failureOf(lease), ...change };
+}
+
+function lossOf(lease: Lease): Failure {
+  return failureOf(lease, { errorType: { name: "WorkerLost" }, errorMessage: "the worker vanished" });
+}
+
+function leaseOf({ ref, attempt }: Lease): Lease {
+  return { ref, attempt };
+}

@@ -1,0 +1,72 @@
+import { createHash } from "node:crypto";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { ErrorTypeName } from "../../src/item/error-type.ts";
+import { knownValues, signatureOf } from "../../src/triage/signature.ts";
+import { failures } from "../item/arbitraries.ts";
+
+const failed = (errorMessage: string, name: ErrorTypeName = "CommandFailed") => ({
+  errorType: { name },
+  errorMessage,
+});
+
+test("the pattern is the type and the masked message, and the signature is its hash", () => {
+  const { pattern, signature } = signatureOf(
+    failed("cargo test failed with exit code 101: 3 of 7 at src/a/b.rs:1:2"),
+  );
+  expect(pattern).toBe("CommandFailed::cargo test failed with exit code 101: <num> of <num> at <path>");
+  const hash = createHash("sha256").update(`redrive-1\nCommandFailed\n${pattern}`).digest("hex");
+  expect(signature).toBe(hash.slice(0, 16));
+});
+
+describe("the same failure", () => {
+  test("it is the same whatever differs from item to item", () => {
+    const one = signatureOf(failed("cannot open /data/1.csv after 3 tries, 12 ms"));
+    expect(signatureOf(failed("cannot open /data/99/x.csv after 5 tries, 3.4 s"))).toEqual(one);
+  });
+
+  test("it is the same whatever the item's own values are", () => {
+    const pay = (name: string) =>
+      signatureOf(failed(`pay ${name} failed with exit code 1: no ${name}`), [name]);
+    expect(pay("alice")).toEqual(pay("bob the builder"));
+    expect(pay("alice").pattern).toBe("CommandFailed::pay <item> failed with exit code 1: no <item>");
+  });
+
+  test("it does not depend on what was signed before, or in which order", () => {
+    fc.assert(
+      fc.property(fc.array(failures, { maxLength: 10 }), (list) => {
+        const forward = list.map((failure) => signatureOf(failure));
+        const backward = list.toReversed().map((failure) => signatureOf(failure));
+        expect(backward.toReversed()).toEqual(forward);
+        for (const { signature } of forward) expect(signature).toMatch(/^[0-9a-f]{16}$/);
+      }),
+    );
+  });
+});
+
+test("another type, exit code or error code is another failure", () => {
+  const messages = [
+    "x failed with exit code 1",
+    "x failed with exit code 101",
+    "error E0308: x",
+    "error E0309: x",
+  ];
+  const signatures = messages.map((message) => signatureOf(failed(message)).signature);
+  signatures.push(signatureOf(failed("x failed with exit code 1", "Unknown")).signature);
+  expect(new Set(signatures).size).toBe(5);
+});
+
+test("without a message the output speaks, and without any it says so", () => {
+  const silent = failed("");
+  expect(signatureOf({ ...silent, stderrTail: "a\nerror: 3 left\n" }).pattern).toBe(
+    "CommandFailed::error: <num> left",
+  );
+  expect(signatureOf(silent).pattern).toBe("CommandFailed::(no message)");
+});
+
+test("the known values of an item are its strings and numbers, at any depth, and not too many", () => {
+  expect(knownValues({ a: "x", b: [1, { c: "y" }], d: null, e: true })).toEqual(["x", "1", "y"]);
+  expect(knownValues("plain")).toEqual(["plain"]);
+  expect(knownValues(null)).toEqual([]);
+  expect(knownValues(Array.from({ length: 1000 }, (_, index) => index)).length).toBe(50);
+});
