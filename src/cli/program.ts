@@ -16,7 +16,7 @@ export async function runCli(argv: readonly string[], terminal: Terminal): Promi
     await program.parseAsync([...argv], { from: "user" });
     return code;
   } catch (error) {
-    return explain(error, terminal, argv.includes("--json"));
+    return explain(error, terminal, wantsJson(argv));
   }
 }
 
@@ -27,6 +27,7 @@ function buildProgram(terminal: Terminal, report: Report): Command {
   const program = new Command("redrive")
     .description("Runs work over many items in parallel, and never loses the ones that fail.")
     .version(terminal.version)
+    .enablePositionalOptions()
     .exitOverride()
     .configureOutput({
       writeOut: (text) => terminal.stdout.write(text),
@@ -204,6 +205,12 @@ function call(terminal: Terminal, report: Report, load: () => Promise<Action>) {
     const action = await load();
     report(await action(new Context(terminal, { ...command.opts(), ...options }), ...(given as never[])));
   };
+}
+
+/** What comes after `--` belongs to the user's command. */
+function wantsJson(argv: readonly string[]): boolean {
+  const end = argv.indexOf("--");
+  return argv.slice(0, end < 0 ? argv.length : end).includes("--json");
 }
 
 /** One error, in the form that was asked for; the exit code says what kind it was. */

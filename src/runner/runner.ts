@@ -70,6 +70,8 @@ export async function runQueue(options: RunOptions): Promise<RunResult> {
 /** How often other processes' changes are looked for when there is nothing to do. */
 const POLL_MS = 500;
 
+const GATHER_MS = 1;
+
 interface Running {
   readonly item: LeasedItem;
   readonly ended: Promise<void>;
@@ -154,7 +156,13 @@ class Runner {
       await this.#options.observer?.ready?.();
       if (await this.#isOver()) return;
       await this.#wake.wait(this.#idleMs(), this.#clock);
+      if (this.#mayGather()) await this.#clock.sleep(GATHER_MS);
     }
+  }
+
+  /** Group commit: when many attempts are short, a moment's wait lets one durable step settle several. */
+  #mayGather(): boolean {
+    return this.#ended.length > 0 && this.#ended.length < 3 * this.#running.size && !this.#isEnding();
   }
 
   /** Settle and lease in one durable step, then start what was leased. */

@@ -16,13 +16,16 @@ export class Wake {
   /** Resolves at the next ring, at once when there was one since the last wait, or after `ms`. */
   async wait(ms: number, clock: Clock): Promise<void> {
     if (!this.#rung) {
-      const timer = new AbortController();
-      const rung = new Promise<void>((resolve) => {
-        this.#answer = resolve;
+      await new Promise<void>((resolve) => {
+        const cancel = clock.after(Math.max(1, ms), () => {
+          this.#answer = null;
+          resolve();
+        });
+        this.#answer = () => {
+          cancel();
+          resolve();
+        };
       });
-      await Promise.race([rung, clock.sleep(Math.max(1, ms), timer.signal)]);
-      timer.abort();
-      this.#answer = null;
     }
     this.#rung = false;
   }

@@ -1,48 +1,44 @@
 /** A clock that stands still until the test moves it. */
-import type { Clock } from "../../src/kit/clock.ts";
+import { type Clock, sleepOn } from "../../src/kit/clock.ts";
 
-interface Sleeper {
-  readonly wakeAt: number;
-  readonly wake: () => void;
+interface Timer {
+  readonly dueAt: number;
+  readonly action: () => void;
 }
 
 export class TestClock implements Clock {
   #now: number;
-  #sleepers: readonly Sleeper[] = [];
+  #timers: readonly Timer[] = [];
 
   /** Starts at a round moment of 2026 unless told otherwise. */
   constructor(now: number = Date.UTC(2026, 0, 1)) {
     this.#now = now;
   }
 
-  now(): number {
-    return this.#now;
-  }
+  readonly now = (): number => this.#now;
 
-  /** Moves the time, also back when negative, and wakes those whose time has come. */
+  /** Moves the time, also back when negative, and calls what is due, in order. */
   advance(ms: number): void {
     this.#now += ms;
-    const due = this.#sleepers.filter(({ wakeAt }) => wakeAt <= this.#now);
-    this.#sleepers = this.#sleepers.filter(({ wakeAt }) => wakeAt > this.#now);
-    for (const { wake } of due) wake();
+    const due = this.#timers.filter(({ dueAt }) => dueAt <= this.#now);
+    this.#timers = this.#timers.filter(({ dueAt }) => dueAt > this.#now);
+    for (const { action } of [...due].sort((a, b) => a.dueAt - b.dueAt)) action();
+  }
+
+  after(ms: number, action: () => void): () => void {
+    const timer = { dueAt: this.#now + ms, action };
+    this.#timers = [...this.#timers, timer];
+    return () => {
+      this.#timers = this.#timers.filter((other) => other !== timer);
+    };
   }
 
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
-    if (signal?.aborted || ms <= 0) return Promise.resolve();
-    return new Promise((resolve) => {
-      const sleeper: Sleeper = { wakeAt: this.#now + ms, wake: resolve };
-      this.#sleepers = [...this.#sleepers, sleeper];
-      signal?.addEventListener("abort", () => this.#rouse(sleeper), { once: true });
-    });
+    return ms <= 0 ? Promise.resolve() : sleepOn(this, ms, signal);
   }
 
-  /** How many are asleep, so that a test knows when there is somebody to wake. */
+  /** How many timers are waiting, so that a test knows when there is something to wait for. */
   get sleeping(): number {
-    return this.#sleepers.length;
-  }
-
-  #rouse(sleeper: Sleeper): void {
-    this.#sleepers = this.#sleepers.filter((other) => other !== sleeper);
-    sleeper.wake();
+    return this.#timers.length;
   }
 }

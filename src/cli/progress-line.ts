@@ -1,0 +1,172 @@
+/** The words of progress: from how a run stands to the lines that say so. Pure; it neither counts nor writes. */
+import type { QueueCounts } from "../engine.ts";
+import { formatDuration } from "../kit/duration.ts";
+import { fit, type Paint, type Tint, width } from "./paint.ts";
+import { type Rate, rateText, thousands } from "./progress-rate.ts";
+import type { Line } from "./progress-screen.ts";
+
+/** The counters that progress shows. */
+export type ProgressCounts = Pick<
+  QueueCounts,
+  "total" | "ready" | "leased" | "held" | "done" | "dead" | "skipped"
+>;
+
+/** How a run stands at a moment. */
+export interface ProgressView {
+  /** Null while the store has not answered yet. */
+  readonly counts: ProgressCounts | null;
+  /** False while the input is still being read. */
+  readonly isTotalKnown: boolean;
+  readonly retrying: number;
+  readonly rate: Rate | null;
+  readonly slowest: Slowest | null;
+  /** What everything waits for. */
+  readonly waiting: string | null;
+  readonly label: string;
+}
+
+/** The item that runs longest. */
+export interface Slowest {
+  readonly name: string;
+  readonly attempt: number;
+  readonly elapsedMs: number;
+}
+
+export interface LineOptions {
+  readonly columns: number;
+  readonly paint: Paint;
+}
+
+const INDENT = "  ";
+
+/** For a terminal: the counters, and below them what is waited for or the item that runs longest. */
+export function liveLines(view: ProgressView, options: LineOptions): readonly Line[] {
+  const columns = options.columns - 1; // a full last column makes some terminals break the line
+  const lines: Line[] = [];
+  if (view.counts !== null) lines.push(counterLine(view, view.counts, { ...options, columns }));
+  const detail = detailText(view, columns - INDENT.length);
+  if (detail !== null) {
+    const tint = view.waiting === null ? options.paint.dim : options.paint.yellow;
+    lines.push({ text: INDENT + detail, painted: INDENT + tint(detail) });
+  }
+  return lines;
+}
+
+/** For a log: everything on one line, as words. */
+export function plainLine(view: ProgressView): string {
+  const { counts, waiting } = view;
+  const parts = counts === null ? [] : segmentsOf(view, counts, PLAIN_ORDER).map(({ text }) => text);
+  if (waiting !== null) parts.push(`waiting: ${waiting}`);
+  return `redrive: ${fit(parts.join(", "), PLAIN_COLUMNS_MAX)}`;
+}
+
+const PLAIN_COLUMNS_MAX = 400;
+
+/** One part of the counters. The smaller its weight, the sooner it is left out where it does not fit. */
+interface Segment {
+  readonly text: string;
+  readonly weight: number;
+  readonly tint: (paint: Paint) => Tint;
+}
+
+function counterLine(view: ProgressView, counts: ProgressCounts, options: LineOptions): Line {
+  const { columns, paint } = options;
+  const bar = view.isTotalKnown ? barOf(counts, options) : null;
+  const before = bar === null ? INDENT : `${INDENT}${bar.text}${INDENT}`;
+  const all = segmentsOf(view, counts, LIVE_ORDER);
+  const kept = thatFit(columns < LABEL_FROM_COLUMNS ? all : [labelOf(view), ...all], columns - before.length);
+  const text = before + kept.map((segment) => segment.text).join(" · ");
+  const painted = kept.map((segment) => segment.tint(paint)(segment.text)).join(paint.dim(" · "));
+  return { text, painted: (bar === null ? INDENT : `${INDENT}${bar.painted}${INDENT}`) + painted };
+}
+
+/** The order of the parts, most of which are left out while they are nought. */
+type Part = "done" | "running" | "retrying" | "dead" | "skipped" | "rate" | "eta";
+const LIVE_ORDER: readonly Part[] = ["done", "running", "retrying", "dead", "skipped", "rate", "eta"];
+const PLAIN_ORDER: readonly Part[] = ["done", "dead", "skipped", "retrying", "running", "rate"];
+
+const plain = () => (text: string) => text;
+
+function segmentsOf(view: ProgressView, counts: ProgressCounts, order: readonly Part[]): Segment[] {
+  const { rate, retrying } = view;
+  const some = (count: number, word: string) => (count === 0 ? "" : `${thousands(count)} ${word}`);
+  const isLive = order === LIVE_ORDER;
+  const parts: Readonly<Record<Part, Segment>> = {
+    done: { text: doneText(view, counts, isLive ? "/" : " of "), weight: 9, tint: (paint) => paint.bold },
+    dead: { text: some(counts.dead, "dead"), weight: 6, tint: (paint) => paint.red },
+    eta: { text: etaText(view, counts), weight: 5, tint: plain },
+    retrying: {
+      text: some(Math.min(retrying, counts.ready), "retrying"),
+      weight: 4,
+      tint: (paint) => paint.yellow,
+    },
+    skipped: { text: some(counts.skipped, "skipped"), weight: 3, tint: (paint) => paint.yellow },
+    running: { text: `${thousands(counts.leased)} running`, weight: 2, tint: plain },
+    rate: { text: rate === null ? "" : rateText(rate.perSecond), weight: 1, tint: plain },
+  };
+  return order.map((part) => parts[part]).filter(({ text }) => text !== "");
+}
+
+function doneText({ isTotalKnown }: ProgressView, { done, total }: ProgressCounts, of: string): string {
+  return isTotalKnown
+    ? `${thousands(done)}${of}${thousands(total)} done`
+    : `${thousands(done)} done of ${thousands(total)} so far`;
+}
+
+/** Nothing as long as it would be a guess: the end of the input is not known, or the rate is not steady. */
+function etaText({ isTotalKnown, rate }: ProgressView, { ready, leased }: ProgressCounts): string {
+  if (!isTotalKnown || rate === null || !rate.isSteady || ready + leased === 0) return "";
+  return `ETA ${secondsText(((ready + leased) * 1000) / rate.perSecond)}`;
+}
+
+/** Terminals this wide have room for the name of the job. */
+const LABEL_FROM_COLUMNS = 110;
+const LABEL_COLUMNS_MAX = 24;
+
+function labelOf({ label }: ProgressView): Segment {
+  return { text: fit(label, LABEL_COLUMNS_MAX), weight: 0, tint: (paint) => paint.cyan };
+}
+
+/** Leaves out the lightest until the rest fits; the heaviest stays and is cut if need be. */
+function thatFit(segments: readonly Segment[], columns: number): readonly Segment[] {
+  let kept = segments.filter(({ text }) => text !== "");
+  while (kept.length > 1 && width(kept.map(({ text }) => text).join(" · ")) > columns) {
+    const lightest = kept.reduce((light, segment) => (segment.weight < light.weight ? segment : light));
+    kept = kept.filter((segment) => segment !== lightest);
+  }
+  return kept.map((segment) => ({ ...segment, text: fit(segment.text, columns) }));
+}
+
+/** As wide as the terminal allows in steps, so that it does not change with every digit beside it. */
+const BAR_COLUMNS: readonly (readonly [fromColumns: number, cells: number])[] = [
+  [119, 24],
+  [99, 16],
+  [60, 8],
+];
+
+function barOf({ total, ready, leased, held, dead }: ProgressCounts, options: LineOptions): Line | null {
+  const cells = BAR_COLUMNS.find(([fromColumns]) => options.columns >= fromColumns)?.[1];
+  if (cells === undefined || total === 0) return null;
+  const ended = Math.floor((cells * (total - ready - leased - held)) / total);
+  const red = dead === 0 ? 0 : Math.min(ended, Math.max(1, Math.round((cells * dead) / total)));
+  const [good, bad, open] = ["━".repeat(ended - red), "━".repeat(red), "─".repeat(cells - ended)];
+  const { paint } = options;
+  return { text: good + bad + open, painted: paint.green(good) + paint.red(bad) + paint.dim(open) };
+}
+
+/** Items that are done sooner come and go too fast to be read. */
+const SLOW_FROM_MS = 3000;
+
+function detailText({ waiting, slowest }: ProgressView, columns: number): string | null {
+  if (waiting !== null) return fit(`waiting: ${waiting}`, columns);
+  if (slowest === null || slowest.elapsedMs < SLOW_FROM_MS) return null;
+  const attempt = slowest.attempt > 1 ? `attempt ${slowest.attempt}, ` : "";
+  const after = ` (${attempt}${secondsText(slowest.elapsedMs)})`;
+  return fit(`slowest: ${fit(slowest.name, Math.max(8, columns - 9 - after.length))}${after}`, columns);
+}
+
+/** Whole seconds, as a display wants it that changes all the time: `34 s`, `3m 05s`. */
+export function secondsText(ms: number): string {
+  const seconds = Math.max(1, Math.round(ms / 1000));
+  return seconds < 60 ? `${seconds} s` : formatDuration(seconds * 1000);
+}

@@ -1,0 +1,169 @@
+/**
+ * The end of a run for a person: how many succeeded, what the others died of, and what to type next. Commands are never
+ * cut, so that they can be copied; everything else fits the width of the terminal.
+ */
+import type { JobSummary } from "../job/summary.ts";
+import { formatDuration } from "../kit/duration.ts";
+import { fit, type Paint, width } from "./paint.ts";
+import { rateText, thousands } from "./progress-rate.ts";
+
+export interface SummaryOptions {
+  readonly paint: Paint;
+  readonly columns: number;
+  /** Why the run ended before its time. */
+  readonly stopReason?: string;
+  /** How many items came to their end in this run, for its rate. Default: all that did; a job that was resumed had some before. */
+  readonly finishedInRun?: number;
+  /** A letter of the job, to show how one is looked at. */
+  readonly sampleItemId?: string;
+}
+
+/** Several lines without a line break at the end. */
+export function summaryText(summary: JobSummary, options: SummaryOptions): string {
+  const sections = [
+    headline(summary, options),
+    summary.dead > 0 ? groupLines(summary, options) : [],
+    nextLines(summary, options),
+  ];
+  return sections
+    .filter((lines) => lines.length > 0)
+    .map((lines) => lines.join("\n"))
+    .join("\n\n");
+}
+
+/** A part of the headline, and how it is coloured. */
+type Fact = readonly [text: string, tint?: (text: string) => string];
+
+function headline(summary: JobSummary, options: SummaryOptions): readonly string[] {
+  if (summary.total === 0 && summary.status === "completed") {
+    return wrap("There was nothing to do: the input has no items.", options.columns);
+  }
+  return [...statusLines(summary, options), ...flow(factsOf(summary, options), options)];
+}
+
+function factsOf(summary: JobSummary, options: SummaryOptions): readonly Fact[] {
+  const { total, succeeded, dead, skipped, remaining } = summary;
+  const { paint } = options;
+  const isAllFine = total > 0 && succeeded === total;
+  const facts: Fact[] = [
+    [`${thousands(succeeded)} of ${thousands(total)} succeeded`, isAllFine ? paint.green : paint.bold],
+    [dead > 0 ? `${thousands(dead)} dead` : "", paint.red],
+    [skipped > 0 ? `${thousands(skipped)} skipped` : "", paint.yellow],
+    [remaining > 0 ? theyRemain(remaining) : "", paint.yellow],
+    [formatDuration(summary.durationMs)],
+    [rateOf(summary, options)],
+  ];
+  return facts.filter(([text]) => text !== "");
+}
+
+function theyRemain(remaining: number): string {
+  return remaining === 1 ? "1 remains" : `${thousands(remaining)} remain`;
+}
+
+function statusLines({ status }: JobSummary, { paint, columns, stopReason }: SummaryOptions): string[] {
+  const why = stopReason === undefined ? "" : `: ${stopReason.replace(/\.$/, "")}`;
+  if (status === "stopped") return wrap(`Stopped${why}.`, columns).map(paint.red);
+  if (status === "failed") return wrap(`Failed${why}.`, columns).map(paint.red);
+  if (status === "interrupted") return wrap(`Interrupted${why}.`, columns).map(paint.yellow);
+  return status === "running" ? [paint.cyan("Running.")] : [];
+}
+
+/** The rate of a handful says nothing. */
+const RATE_FROM_ITEMS = 10;
+
+function rateOf(summary: JobSummary, { finishedInRun }: SummaryOptions): string {
+  const finished = finishedInRun ?? summary.succeeded + summary.dead + summary.skipped;
+  if (finished < RATE_FROM_ITEMS || summary.durationMs === 0) return "";
+  return rateText((finished * 1000) / summary.durationMs);
+}
+
+/** The facts with dots between them, on as many lines as they need. */
+function flow(facts: readonly Fact[], { paint, columns }: SummaryOptions): string[] {
+  const lines: Fact[][] = [];
+  let used = 0;
+  for (const fact of facts) {
+    const own = width(fact[0]);
+    const line = lines.at(-1);
+    if (line === undefined || used + 3 + own > columns) lines.push([fact]);
+    else line.push(fact);
+    used = line === lines.at(-1) ? used + 3 + own : own;
+  }
+  const painted = ([text, tint]: Fact) => (tint ? tint(text) : text);
+  return lines.map((line) => line.map(painted).join(paint.dim(" · ")));
+}
+
+const GROUPS_MAX = 5;
+
+function groupLines({ dead, groups }: JobSummary, { paint, columns }: SummaryOptions): readonly string[] {
+  if (groups.length === 0) return [];
+  const largestFirst = [...groups].sort((a, b) => b.count - a.count);
+  const shown = largestFirst.slice(0, GROUPS_MAX);
+  const countWidth = Math.max(...shown.map(({ count }) => thousands(count).length));
+  const indent = " ".repeat(2 + countWidth + 2);
+  const lines = shown.map(({ count, pattern }) => {
+    const room = Math.max(10, columns - indent.length);
+    return `  ${paint.red(thousands(count).padStart(countWidth))}  ${fit(pattern, room)}`;
+  });
+  const more = groups.length - shown.length;
+  if (more > 0)
+    lines.push(indent + paint.dim(`and ${thousands(more)} more ${more === 1 ? "group" : "groups"}`));
+  return [whyTitle(dead, groups.length), ...lines];
+}
+
+function whyTitle(dead: number, groups: number): string {
+  if (groups > 1) return `They died of ${thousands(groups)} different failures:`;
+  return dead === 1 ? "It died of:" : "They all died of the same failure:";
+}
+
+interface Step {
+  readonly command: string;
+  readonly purpose: string;
+}
+
+function nextLines(summary: JobSummary, { paint, columns, sampleItemId }: SummaryOptions): readonly string[] {
+  const steps = stepsOf(summary, sampleItemId);
+  if (steps.length === 0) return [];
+  const commandWidth = Math.max(...steps.map(({ command }) => width(command)));
+  const purposeWidth = Math.max(...steps.map(({ purpose }) => width(purpose)));
+  const isRoomBeside = 2 + commandWidth + 3 + purposeWidth <= columns;
+  const purposeOf = (step: Step) =>
+    isRoomBeside ? " ".repeat(commandWidth - width(step.command) + 3) + paint.dim(step.purpose) : "";
+  return [paint.bold("Next:"), ...steps.map((step) => `  ${paint.cyan(step.command)}${purposeOf(step)}`)];
+}
+
+function stepsOf({ jobId, status, dead, remaining }: JobSummary, sampleItemId?: string): readonly Step[] {
+  const steps: Step[] = [];
+  const isRunning = status === "running";
+  if (!isRunning && (remaining > 0 || status !== "completed")) {
+    const purpose = remaining > 0 ? `go on: ${theyRemain(remaining)}` : "go on";
+    steps.push({ command: `redrive resume ${jobId}`, purpose });
+  }
+  if (dead === 0) return steps;
+  steps.push({ command: `redrive dlq list --job ${jobId}`, purpose: "see what died" });
+  const item = sampleItemId === undefined ? null : shellWord(sampleItemId);
+  if (item !== null) steps.push({ command: `redrive dlq inspect ${item}`, purpose: "look at one of them" });
+  const purpose = dead === 1 ? "run it again" : "run them again";
+  if (!isRunning) steps.push({ command: `redrive dlq retry ${jobId}`, purpose });
+  return steps;
+}
+
+/** As it is typed in a shell; null for what nobody would want to type. */
+function shellWord(text: string): string | null {
+  if (/^[\w./:@%+=,][\w./:@%+=,-]*$/.test(text)) return text;
+  return /^[^-\p{C}][^\p{C}]*$/u.test(text) && text.length <= 80
+    ? `'${text.replaceAll("'", "'\\''")}'`
+    : null;
+}
+
+/** Broken between words. */
+function wrap(text: string, columns: number): string[] {
+  const lines: string[] = [];
+  for (const word of fit(text, REASON_COLUMNS_MAX).split(" ")) {
+    const line = lines.at(-1);
+    if (line === undefined || width(line) + 1 + width(word) > columns) lines.push(word);
+    else lines[lines.length - 1] = `${line} ${word}`;
+  }
+  return lines;
+}
+
+const REASON_COLUMNS_MAX = 400;

@@ -1,0 +1,155 @@
+import { stripVTControlCharacters } from "node:util";
+import { describe, expect, test } from "vitest";
+import { type Paint, paintFor, width } from "../../src/cli/paint.ts";
+import { liveLines, type ProgressView, plainLine, secondsText } from "../../src/cli/progress-line.ts";
+
+const PLAIN = paintFor({ isTty: false, env: {} });
+
+const COUNTS = { total: 2000, ready: 1578, leased: 8, held: 0, done: 412, dead: 2, skipped: 0 };
+
+function viewOf(change: Partial<ProgressView> = {}): ProgressView {
+  return {
+    counts: COUNTS,
+    isTotalKnown: true,
+    retrying: 3,
+    rate: { perSecond: 181, isSteady: true },
+    slowest: null,
+    waiting: null,
+    label: "convert-7h2k9m4x",
+    ...change,
+  };
+}
+
+function linesOf(view: ProgressView, columns = 80, paint: Paint = PLAIN): string[] {
+  return liveLines(view, { columns, paint }).map((line) => line.painted);
+}
+
+describe("on a terminal", () => {
+  test("80 columns show a bar and every counter", () => {
+    expect(linesOf(viewOf())).toEqual([
+      "  ━───────  412/2,000 done · 8 running · 3 retrying · 2 dead · 181/s · ETA 9 s",
+    ]);
+  });
+
+  test("40 columns keep what matters most", () => {
+    expect(linesOf(viewOf(), 40)).toEqual(["  412/2,000 done · 2 dead · ETA 9 s"]);
+  });
+
+  test("a wide terminal has room for the job and a longer bar", () => {
+    expect(linesOf(viewOf(), 140)).toEqual([
+      "  ━━━━────────────────────  convert-7h2k9m4x · 412/2,000 done · 8 running · 3 retrying · 2 dead · 181/s · ETA 9 s",
+    ]);
+  });
+
+  test("while the input streams in there is neither a bar nor an end in sight", () => {
+    const counts = { ...COUNTS, total: 1200, ready: 780, leased: 6 };
+    expect(linesOf(viewOf({ counts, isTotalKnown: false }))).toEqual([
+      "  412 done of 1,200 so far · 6 running · 3 retrying · 2 dead · 181/s",
+    ]);
+  });
+
+  test("an unsteady rate promises no end", () => {
+    expect(linesOf(viewOf({ rate: { perSecond: 181, isSteady: false } }))[0]).toMatch(/ · 181\/s$/);
+    expect(linesOf(viewOf({ rate: null }))[0]).toMatch(/ · 2 dead$/);
+  });
+
+  test("no more items retry than are in line", () => {
+    const counts = { ...COUNTS, ready: 0 };
+    expect(linesOf(viewOf({ counts }))[0]).not.toContain("retrying");
+  });
+
+  test("the bar is full only when everything has ended", () => {
+    const last = { ...COUNTS, ready: 0, leased: 1, done: 1997 };
+    expect(linesOf(viewOf({ counts: last }))[0]).toMatch(/^ {2}━{7}─ /);
+    expect(linesOf(viewOf({ counts: { ...last, leased: 0, done: 1998 } }))[0]).toMatch(/^ {2}━{8} /);
+  });
+
+  test("a bar with deaths has a red end, however few they are", () => {
+    const marks = { ...PLAIN, red: (text: string) => text.replaceAll("━", "x") };
+    const counts = { ...COUNTS, ready: 1000, leased: 0, done: 998 };
+    expect(linesOf(viewOf({ counts }), 80, marks)[0]).toMatch(/^ {2}━━━x──── /);
+  });
+
+  test("the item that runs longest has its own line once it is slow", () => {
+    const slowest = { name: "src/legacy/huge.md", attempt: 2, elapsedMs: 34_000 };
+    expect(linesOf(viewOf({ slowest }))[1]).toBe("  slowest: src/legacy/huge.md (attempt 2, 34 s)");
+    expect(linesOf(viewOf({ slowest: { ...slowest, attempt: 1 } }))[1]).toBe(
+      "  slowest: src/legacy/huge.md (34 s)",
+    );
+    expect(linesOf(viewOf({ slowest: { ...slowest, elapsedMs: 2000 } }))).toHaveLength(1);
+  });
+
+  test("a long name is cut and its time is not", () => {
+    const slowest = { name: `src/${"deep/".repeat(40)}file.md`, attempt: 1, elapsedMs: 185_000 };
+    expect(linesOf(viewOf({ slowest }), 40)[1]).toBe("  slowest: src/deep/deep/deep… (3m 05s)");
+  });
+
+  test("what everything waits for comes before the slowest item", () => {
+    const slowest = { name: "a", attempt: 1, elapsedMs: 34_000 };
+    const waiting = "The store /tmp/x.db cannot be written: the disk is full.";
+    expect(linesOf(viewOf({ slowest, waiting }))[1]).toBe(`  waiting: ${waiting}`);
+  });
+
+  test("without an answer of the store there is only what is waited for", () => {
+    expect(linesOf(viewOf({ counts: null }))).toEqual([]);
+    expect(linesOf(viewOf({ counts: null, waiting: "locked" }))).toEqual(["  waiting: locked"]);
+  });
+
+  test("the data of an item cannot command the terminal", () => {
+    const slowest = { name: "a\x1b[2J\nb\x07", attempt: 1, elapsedMs: 34_000 };
+    const lines = linesOf(viewOf({ slowest, label: "\x1b]0;x\x07" }), 140);
+    expect(lines.join("")).not.toMatch(/\p{Cc}/u);
+    expect(lines[1]).toContain("a␛[2J↵b␇");
+  });
+
+  test.each([1, 5, 20, 40, 60, 80, 100, 120, 200])("nothing is as wide as %i columns", (columns) => {
+    const slowest = { name: "日本語".repeat(99), attempt: 12, elapsedMs: 34_000 };
+    const counts = { ...COUNTS, total: 1_234_567, ready: 1_000_000, dead: 12_345, skipped: 6789 };
+    for (const { text } of liveLines(viewOf({ slowest, counts }), { columns, paint: PLAIN })) {
+      expect(width(text)).toBeLessThan(Math.max(3, columns));
+    }
+  });
+
+  test("colours change nothing but the colour", () => {
+    const view = viewOf({ slowest: { name: "a", attempt: 1, elapsedMs: 9000 } });
+    for (const { text, painted } of liveLines(view, {
+      columns: 140,
+      paint: paintFor({ isTty: true, env: {} }),
+    })) {
+      expect(painted).not.toBe(text);
+      expect(stripVTControlCharacters(painted)).toBe(text);
+    }
+  });
+});
+
+describe("in a log", () => {
+  test("a line says it all in words", () => {
+    expect(plainLine(viewOf())).toBe("redrive: 412 of 2,000 done, 2 dead, 3 retrying, 8 running, 181/s");
+  });
+
+  test("what is nought is left out, and what is waited for is said", () => {
+    const counts = { ...COUNTS, dead: 0, total: 1200, skipped: 4 };
+    const view = viewOf({
+      counts,
+      isTotalKnown: false,
+      retrying: 0,
+      rate: null,
+      waiting: "the disk\nis full",
+    });
+    expect(plainLine(view)).toBe(
+      "redrive: 412 done of 1,200 so far, 4 skipped, 8 running, waiting: the disk↵is full",
+    );
+  });
+});
+
+test("a time that changes all the time has whole seconds", () => {
+  expect([0, 1499, 34_000, 59_400, 59_600, 185_000, 7_620_000].map(secondsText)).toEqual([
+    "1 s",
+    "1 s",
+    "34 s",
+    "59 s",
+    "1m 00s",
+    "3m 05s",
+    "2h 07m",
+  ]);
+});

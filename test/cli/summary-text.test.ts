@@ -1,0 +1,186 @@
+import { stripVTControlCharacters } from "node:util";
+import { describe, expect, test } from "vitest";
+import { paintFor, width } from "../../src/cli/paint.ts";
+import { type SummaryOptions, summaryText } from "../../src/cli/summary-text.ts";
+import type { JobSummary } from "../../src/job/summary.ts";
+
+const FINE: JobSummary = {
+  jobId: "convert-7h2k9m4x",
+  name: "convert",
+  status: "completed",
+  total: 400,
+  succeeded: 400,
+  dead: 0,
+  skipped: 0,
+  remaining: 0,
+  attempts: 400,
+  durationMs: 12_345,
+  startedAt: 0,
+  groups: [],
+};
+
+function groupsOf(...groups: (readonly [count: number, pattern: string])[]): JobSummary["groups"] {
+  return groups.map(([count, pattern], index) => ({
+    signature: `${index}`.padStart(16, "0"),
+    pattern,
+    count,
+  }));
+}
+
+function textOf(change: Partial<JobSummary>, options: Partial<SummaryOptions> = {}): string {
+  const paint = paintFor({ isTty: false, env: {} });
+  return summaryText({ ...FINE, ...change }, { paint, columns: 80, ...options });
+}
+
+const DEATHS: Partial<JobSummary> = {
+  total: 1400,
+  succeeded: 361,
+  dead: 1037,
+  skipped: 2,
+  groups: groupsOf(
+    [12, "Timeout::no result after <duration>"],
+    [1021, "CommandFailed::cargo test failed with exit code <num>"],
+    [4, "Unknown::?"],
+  ),
+};
+
+test("a job without failures is one line", () => {
+  expect(textOf({})).toBe("400 of 400 succeeded · 12.3 s · 32/s");
+  expect(textOf({ total: 1, succeeded: 1, durationMs: 20 })).toBe("1 of 1 succeeded · 20 ms");
+});
+
+test("a resumed job has the rate of its latest run", () => {
+  expect(textOf({}, { finishedInRun: 120 })).toBe("400 of 400 succeeded · 12.3 s · 9.7/s");
+});
+
+test("an input without items is said to be one", () => {
+  expect(textOf({ total: 0, succeeded: 0 })).toBe("There was nothing to do: the input has no items.");
+});
+
+test("deaths come with their causes, largest first, and what to type next", () => {
+  expect(textOf(DEATHS, { sampleItemId: "src/a.md" })).toBe(
+    `361 of 1,400 succeeded · 1,037 dead · 2 skipped · 12.3 s · 113/s
+
+They died of 3 different failures:
+  1,021  CommandFailed::cargo test failed with exit code <num>
+     12  Timeout::no result after <duration>
+      4  Unknown::?
+
+Next:
+  redrive dlq list --job convert-7h2k9m4x   see what died
+  redrive dlq inspect src/a.md              look at one of them
+  redrive dlq retry convert-7h2k9m4x        run them again`,
+  );
+});
+
+test("40 columns cut the causes and keep the commands whole", () => {
+  expect(textOf(DEATHS, { columns: 40 })).toBe(
+    `361 of 1,400 succeeded · 1,037 dead
+2 skipped · 12.3 s · 113/s
+
+They died of 3 different failures:
+  1,021  CommandFailed::cargo test fail…
+     12  Timeout::no result after <dura…
+      4  Unknown::?
+
+Next:
+  redrive dlq list --job convert-7h2k9m4x
+  redrive dlq retry convert-7h2k9m4x`,
+  );
+});
+
+test("one death is told in the singular", () => {
+  const text = textOf({ total: 2, succeeded: 1, dead: 1, groups: groupsOf([1, "Timeout::x"]) });
+  expect(text).toContain("1 of 2 succeeded · 1 dead · 12.3 s\n\nIt died of:\n  1  Timeout::x\n");
+  expect(text).toContain("run it again");
+});
+
+test("many deaths of one cause are told to be so", () => {
+  expect(textOf({ dead: 7, succeeded: 393, groups: groupsOf([7, "Timeout::x"]) })).toContain(
+    "They all died of the same failure:\n  7  Timeout::x\n",
+  );
+});
+
+test.each([
+  [6, "and 1 more group"],
+  [9, "and 4 more groups"],
+])("of %i causes five are shown", (causes, more) => {
+  const groups = groupsOf(
+    ...Array.from({ length: causes }, (_, index) => [20 - index, `Cause::${index}`] as const),
+  );
+  const lines = textOf({ dead: 99, groups }).split("\n");
+  expect(lines.filter((line) => line.includes("Cause::"))).toHaveLength(5);
+  expect(lines).toContain(`      ${more}`);
+});
+
+test("an interrupted job says how many remain and how to go on", () => {
+  expect(textOf({ status: "interrupted", succeeded: 122, remaining: 278 })).toBe(
+    `Interrupted.
+122 of 400 succeeded · 278 remain · 12.3 s · 9.9/s
+
+Next:
+  redrive resume convert-7h2k9m4x   go on: 278 remain`,
+  );
+  expect(textOf({ status: "interrupted", succeeded: 399, remaining: 1 })).toContain("go on: 1 remains");
+});
+
+test("an interrupted job whose input was not read to its end can go on though nothing remains", () => {
+  expect(textOf({ status: "interrupted" })).toMatch(/redrive resume convert-7h2k9m4x {3}go on$/);
+});
+
+test("a stopped job says why", () => {
+  const stopReason = "5 items died, and max_failures is 5";
+  const stopped = { ...DEATHS, status: "stopped", remaining: 3 } as const;
+  expect(textOf(stopped, { stopReason })).toMatch(/^Stopped: 5 items died, and max_failures is 5\.\n361 of/);
+  expect(textOf(stopped, { stopReason, columns: 30 })).toMatch(
+    /^Stopped: 5 items died, and\nmax_failures is 5\.\n/,
+  );
+  expect(textOf({ ...stopped, status: "failed" }, { stopReason: "It broke." })).toMatch(
+    /^Failed: It broke\.\n/,
+  );
+  expect(textOf(stopped)).toMatch(/redrive resume .*go on: 3 remain\n.*dlq list.*\n.*dlq retry/);
+});
+
+test("a job that still runs is not offered to be resumed or retried", () => {
+  const text = textOf({ ...DEATHS, status: "running", remaining: 9 });
+  expect(text).toMatch(/^Running\.\n/);
+  expect(text).toContain("redrive dlq list --job convert-7h2k9m4x");
+  expect(text).not.toMatch(/redrive (resume|dlq retry)/);
+});
+
+describe("what others wrote", () => {
+  test("reaches the terminal clean", () => {
+    const groups = groupsOf([2, "Unknown::\x1b[2Jboom\x07\nnext"]);
+    const text = textOf({ dead: 2, status: "stopped", groups }, { stopReason: "\x1b[31mred" });
+    expect(text.replaceAll("\n", "")).not.toMatch(/\p{Cc}/u);
+    expect(text).toContain("Unknown::␛[2Jboom␇↵next");
+  });
+
+  test("an item's id is quoted for the shell, or its command is left out", () => {
+    const inspect = (sampleItemId: string) =>
+      /redrive dlq inspect (.*?) {3}/.exec(textOf(DEATHS, { sampleItemId }))?.[1];
+    expect(inspect("it's $(a).md")).toBe("'it'\\''s $(a).md'");
+    expect(inspect("-rf")).toBeUndefined();
+    expect(inspect("a\x1b[2J")).toBeUndefined();
+    expect(inspect("x y".repeat(99))).toBeUndefined();
+  });
+
+  test.each([40, 60, 80, 120])("fits into %i columns", (columns) => {
+    const groups = groupsOf([1234, "Unknown::日本語のエラー".repeat(20)], [1, "x".repeat(300)]);
+    const text = textOf(
+      { ...DEATHS, status: "stopped", remaining: 5, groups },
+      { columns, stopReason: "so it is ".repeat(20) },
+    );
+    const isCommand = (line: string) => line.startsWith("  redrive ");
+    for (const line of text.split("\n").filter((line) => !isCommand(line))) {
+      expect(width(line)).toBeLessThanOrEqual(columns);
+    }
+  });
+});
+
+test("colours change nothing but the colour", () => {
+  const paint = paintFor({ isTty: true, env: {} });
+  const painted = textOf(DEATHS, { paint });
+  expect(painted).not.toBe(textOf(DEATHS));
+  expect(stripVTControlCharacters(painted)).toBe(textOf(DEATHS));
+});
