@@ -1,5 +1,8 @@
 import { defineConfig } from "vitest/config";
 
+/** Where CI wants a report that a program can read. */
+const reportPath = process.env.REDRIVE_TEST_REPORT;
+
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
@@ -7,5 +10,6 @@ export default defineConfig({
     hookTimeout: 120_000,
     pool: "forks",
     maxWorkers: 2,
+    reporters: reportPath ? ["default", ["json", { outputFile: reportPath }]] : ["default"],
   },
 });

@@ -14,6 +14,7 @@ import type { Letter } from "./item/letter.ts";
 import type { ItemState } from "./item/state.ts";
 import type { JsonObject } from "./kit/json.ts";
 
+/** A store. Every engine passes the one suite of this contract. */
 export interface Engine {
   /** The URL it was opened with. */
   readonly url: string;
@@ -115,6 +116,7 @@ export interface JobChange {
   readonly event?: { readonly type: EventType; readonly data?: JsonObject };
 }
 
+/** What became of a batch of items. */
 export interface AddReport {
   readonly added: number;
   /** Already there with the same data. */
@@ -136,12 +138,14 @@ export interface NewHolder {
   readonly ttlMs: number;
 }
 
+/** A holder as the store knows it. */
 export interface Holder extends NewHolder {
   readonly expiresAt: number;
   /** By the store's clock, at the time of reading. */
   readonly expired: boolean;
 }
 
+/** What a runner hands in and asks for in one step. */
 export interface Exchange {
   readonly settle: readonly Settlement[];
   readonly lease?: {
@@ -152,6 +156,7 @@ export interface Exchange {
   };
 }
 
+/** What it gets back. */
 export interface Exchanged {
   readonly leased: readonly LeasedItem[];
   /** Leases that were not held any more. */
@@ -162,6 +167,7 @@ export interface Exchanged {
   readonly now: number;
 }
 
+/** How many items are in each state. */
 export type QueueCounts = { readonly [state in ItemState]: number } & {
   readonly total: number;
   /** Items that are letters: dead, or redriven and not yet done. */
@@ -181,18 +187,21 @@ export interface LetterFilter {
   readonly olderThanMs?: number;
 }
 
+/** A filter and the page of it that is wanted. */
 export interface LetterQuery extends LetterFilter {
   readonly limit: number;
   /** The `next` of the page before. */
   readonly cursor?: string;
 }
 
+/** One page, the exact total of the query, and the cursor of the next page; null on the last. */
 export interface LetterPage {
   readonly letters: readonly Letter[];
   readonly total: number;
   readonly next: string | null;
 }
 
+/** The letters of one queue that died of the same failure. */
 export interface LetterGroup {
   readonly queue: string;
   readonly signature: string;
@@ -204,6 +213,7 @@ export interface LetterGroup {
   readonly lastAt: number;
 }
 
+/** Which events are wanted. */
 export interface EventQuery {
   readonly queue?: string;
   readonly types?: readonly EventType[];
@@ -223,6 +233,7 @@ export interface NewOperation {
   readonly force: boolean;
 }
 
+/** A redrive and its books. */
 export interface Operation extends NewOperation {
   readonly createdAt: number;
   readonly endedAt?: number;
@@ -235,12 +246,14 @@ export interface Operation extends NewOperation {
   readonly failed: number;
 }
 
+/** One thing that `check` found wrong. */
 export interface Problem {
   /** Which rule is broken: the name of an invariant, or `integrity`. */
   readonly rule: string;
   readonly detail: string;
 }
 
+/** Where a store is and what is in it. */
 export interface StoreInfo {
   readonly engine: string;
   readonly location: string;

@@ -26,6 +26,7 @@ export const ERROR_CODES = [
   "store_unavailable", // cannot be opened, read or written for another reason
 ] as const;
 
+/** What kind of error it is. */
 export type ErrorCode = (typeof ERROR_CODES)[number];
 
 export interface WorkErrorOptions extends ErrorOptions {
@@ -33,6 +34,7 @@ export interface WorkErrorOptions extends ErrorOptions {
   readonly hint?: string;
 }
 
+/** An operating error: what happened, to what, and what to do next. */
 export class WorkError extends Error {
   override readonly name = "WorkError";
   readonly code: ErrorCode;

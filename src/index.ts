@@ -63,5 +63,13 @@ export {
   type OnItemFailure,
   type Policy,
 } from "./retry/policy.ts";
-export { type Feed, type RunObserver, type RunOptions, type RunResult, runQueue } from "./runner/runner.ts";
+export {
+  type Feed,
+  type RunObserver,
+  /** What is worked and how. */
+  type RunOptions,
+  /** How a run ended. */
+  type RunResult,
+  runQueue,
+} from "./runner/runner.ts";
 export { type Signature, signatureOf } from "./triage/signature.ts";

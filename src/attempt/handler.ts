@@ -5,6 +5,7 @@ import type { Outcome } from "../item/outcome.ts";
 import { classify } from "../retry/classify.ts";
 import { describeThrown } from "../retry/thrown.ts";
 
+/** What an attempt is told besides its item. */
 export interface AttemptContext {
   /** Which of the runner's slots it runs in, from 1. */
   readonly slot: number;
@@ -13,6 +14,7 @@ export interface AttemptContext {
   readonly signal: AbortSignal;
 }
 
+/** The work itself: one try of one item. What it throws is recorded as a failure. */
 export type Handler = (item: LeasedItem, context: AttemptContext) => Promise<Outcome>;
 
 /** Never throws: a handler's failure is a value. */

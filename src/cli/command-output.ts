@@ -5,21 +5,27 @@ import { createReadStream } from "node:fs";
 import type { Writable } from "node:stream";
 import { LOG_BYTES_MAX } from "../attempt/output-watch.ts";
 import type { Outcome } from "../item/outcome.ts";
+import type { PersonProgress } from "./person-progress.ts";
 
 type Succeeded = Extract<Outcome, { kind: "succeeded" }>;
 
 /** Writing waits for the reader of stdout from this on, and leasing with it. */
 const WAITING_BYTES_MAX = 4 * 1024 * 1024;
 
+const NEWLINE = 10;
+
+/** The progress that shares the terminal. */
+type Beside = Pick<PersonProgress, "suspend">;
+
 export class CommandOutput {
   readonly #stdout: Writable;
-  readonly #beside: { suspend(write: () => void): void } | null;
+  readonly #beside: Beside | null;
   #queue: Promise<void> = Promise.resolve();
   #waiting = 0;
   #isGone = false;
 
   /** `beside` is the progress that shares the terminal; null prints nothing. */
-  constructor(stdout: Writable, beside: { suspend(write: () => void): void } | null) {
+  constructor(stdout: Writable, beside: Beside | null) {
     this.#stdout = stdout;
     this.#beside = beside;
     // Whoever read the output has seen enough (`| head`): the work goes on, the printing does not.
@@ -50,14 +56,14 @@ export class CommandOutput {
   }
 
   #write(bytes: Uint8Array): void {
-    if (!this.#isGone) this.#beside?.suspend(() => this.#stdout.write(bytes));
+    if (!this.#isGone) this.#beside?.suspend(() => this.#stdout.write(bytes), bytes.at(-1) === NEWLINE);
   }
 
   /** The log has a line of ours, then the bytes of stdout; of more than it keeps, it has the beginning and the end. */
   async #copy(log: string, bytes: number): Promise<void> {
     let left = -1;
     for await (const chunk of createReadStream(log) as AsyncIterable<Buffer>) {
-      const from = left < 0 ? chunk.indexOf(10) + 1 : 0;
+      const from = left < 0 ? chunk.indexOf(NEWLINE) + 1 : 0;
       if (left < 0) left = Math.min(bytes, LOG_BYTES_MAX);
       const part = chunk.subarray(from, from + left);
       left -= part.length;

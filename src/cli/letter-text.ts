@@ -4,6 +4,7 @@ import type { Letter } from "../item/letter.ts";
 import { toRfc3339 } from "../kit/clock.ts";
 import { formatDuration } from "../kit/duration.ts";
 import { clean, fit, type Paint } from "./paint.ts";
+import { shellWord } from "./summary-text.ts";
 
 interface View {
   readonly paint: Paint;
@@ -92,10 +93,14 @@ function output(name: string, tail: string | undefined, view: View): string {
 }
 
 function nextSteps(letter: Letter, last: Failure | undefined): string[] {
-  const steps = last?.log ? [`redrive logs ${letter.jobId} ${letter.itemId}      the whole output`] : [];
+  const where = `${shellWord(letter.jobId) ?? "JOB"} ${shellWord(letter.itemId) ?? "ITEM"}`;
   const force = letter.reprocessEligible ? "" : " --force";
-  steps.push(`redrive dlq retry ${letter.jobId} ${letter.itemId}${force}      run it again`);
-  return steps;
+  const steps: [command: string, purpose: string][] = [
+    [`redrive dlq retry ${where}${force}`, "run it again"],
+  ];
+  if (last?.log) steps.unshift([`redrive logs ${where}`, "the whole output"]);
+  const widest = Math.max(...steps.map(([command]) => command.length));
+  return steps.map(([command, purpose]) => `${command.padEnd(widest)}   ${purpose}`);
 }
 
 function indent(text: string, { columns }: View): string {

@@ -5,13 +5,17 @@ import { specOf } from "../job/map-spec.ts";
 import { systemClock } from "../kit/clock.ts";
 import type { RunObserver } from "../runner/runner.ts";
 import type { Context } from "./context.ts";
+import { canRedraw } from "./paint.ts";
 import { type Progress, startProgress } from "./progress.ts";
 
 export interface PersonProgress {
   readonly observer: RunObserver;
   readonly onJob: (job: Job) => void;
   readonly note: (text: string) => void;
-  suspend(write: () => void): void;
+  /** How many items came to an end in this run; undefined when nobody counted. */
+  readonly finished: number | undefined;
+  /** Writes to the same terminal without disturbing the live lines. */
+  suspend(write: () => void, endsLine: boolean): void;
   stop(): Promise<void>;
 }
 
@@ -21,26 +25,30 @@ export function openProgress(
   options: { readonly quiet?: boolean },
 ): PersonProgress {
   let progress: Progress | null = null;
-  const { env, stderr } = context.terminal;
+  const { env, stdout, stderr } = context.terminal;
   return {
     get observer() {
       return progress ?? {};
+    },
+    get finished() {
+      return progress?.finished;
     },
     onJob: (job) => {
       if (options.quiet) return;
       progress = startProgress({
         stderr,
-        isLive: (stderr.isTTY ?? false) && !env.CI,
+        isLive: canRedraw({ isTty: stderr.isTTY ?? false, env }),
         columns: () => stderr.columns ?? 80,
         paint: context.paintNotes,
         clock: systemClock,
         count: () => engine.count(job.id),
+        isTotalKnown: async () => (await engine.findJob(job.id))?.intakeComplete ?? false,
         slots: specOf(job).jobs,
         label: job.name,
       });
     },
     note: (text) => (progress ? progress.note(text) : context.note(text)),
-    suspend: (write) => (progress ? progress.suspend(write) : write()),
+    suspend: (write, endsLine) => (progress && stdout.isTTY ? progress.suspend(write, endsLine) : write()),
     stop: async () => progress?.stop(),
   };
 }

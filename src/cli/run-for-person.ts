@@ -30,17 +30,17 @@ type Run = (deps: RunDeps, watch: Watch) => Promise<MapResult>;
 
 /** For `map` and `resume`, which end with a summary. */
 export async function runForPerson(context: Context, options: WatchOptions, run: Run): Promise<number> {
-  const { result, interrupt } = await withProgress(context, options, run);
+  const { result, interrupt, finished } = await withProgress(context, options, run);
   const { summary, stopReason } = result;
   if (context.isJson) context.answer(summaryToJson(summary), () => "");
   else {
-    const columns = context.terminal.stderr.columns ?? 100;
     const text = summaryText(summary, {
       paint: context.paintNotes,
-      columns,
-      ...(stopReason && { stopReason }),
+      columns: context.terminal.stderr.columns ?? 100,
+      ...(stopReason !== undefined && { stopReason }),
+      ...(finished !== undefined && { finishedInRun: finished }),
     });
-    context.note(text.trimEnd());
+    context.note(text);
   }
   return interrupt.exitCode ?? exitCodeOf(summary);
 }
@@ -50,7 +50,7 @@ export async function withProgress<T>(
   context: Context,
   options: WatchOptions,
   run: (deps: RunDeps, watch: Watch) => Promise<T>,
-): Promise<{ result: T; interrupt: Interrupt }> {
+): Promise<{ result: T; interrupt: Interrupt; finished: number | undefined }> {
   const storeWaitMs =
     options.storeWait === undefined ? {} : { storeWaitMs: parseDuration(options.storeWait, "--store-wait") };
   return context.withStore(async (engine) => {
@@ -73,7 +73,7 @@ export async function withProgress<T>(
         ...storeWaitMs,
       };
       const result = await run(deps, { onJob: progress.onJob, onNotice: progress.note });
-      return { result, interrupt };
+      return { result, interrupt, finished: progress.finished };
     } finally {
       interrupt.dispose();
       await output.flushed();
@@ -89,7 +89,7 @@ function observe(progress: PersonProgress, output: CommandOutput): RunObserver {
       progress.observer.settled?.(item, settlement, outcome);
       if (outcome.kind === "succeeded") output.print(outcome);
     },
-    added: (items) => progress.observer.added?.(items),
+    ready: () => output.ready(),
     trouble: (error) => progress.observer.trouble?.(error),
     recovered: () => progress.observer.recovered?.(),
   };

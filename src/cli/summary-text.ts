@@ -148,7 +148,7 @@ function stepsOf({ jobId, status, dead, remaining }: JobSummary, sampleItemId?: 
 }
 
 /** As it is typed in a shell; null for what nobody would want to type. */
-function shellWord(text: string): string | null {
+export function shellWord(text: string): string | null {
   if (/^[\w./:@%+=,][\w./:@%+=,-]*$/.test(text)) return text;
   return /^[^-\p{C}][^\p{C}]*$/u.test(text) && text.length <= 80
     ? `'${text.replaceAll("'", "'\\''")}'`

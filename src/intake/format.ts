@@ -7,6 +7,7 @@ import { BYTE, isMark, skipMark, skipSpace, VALUE_START } from "./json-bytes.ts"
 
 /** Every format an input can have. `null` is text whose records end with a NUL byte, as `find -print0` writes. */
 export const INPUT_FORMATS = ["json", "jsonl", "csv", "lines", "null"] as const;
+/** One of `INPUT_FORMATS`. */
 export type InputFormat = (typeof INPUT_FORMATS)[number];
 
 export interface Detected {

@@ -10,6 +10,7 @@ import { type Input, openInput } from "./input.ts";
 import type { Origin } from "./origin.ts";
 import type { RecordReader } from "./record.ts";
 
+/** Where items come from, in which format, and what they are known by. */
 export interface InputSource extends IdentityOptions {
   /** A file; `-` is stdin. */
   readonly path: string;

@@ -4,6 +4,7 @@
  */
 import { isJsonObject, type Json, type JsonObject } from "../kit/json.ts";
 
+/** Every kind of failure, by name. */
 export const ERROR_TYPE_NAMES = [
   "Timeout",
   "CommandFailed",
@@ -23,15 +24,19 @@ export const ERROR_TYPE_NAMES = [
   "GenericException",
   "Unknown",
 ] as const;
+/** One of `ERROR_TYPE_NAMES`. */
 export type ErrorTypeName = (typeof ERROR_TYPE_NAMES)[number];
 
+/** A kind of failure, with what is known about it. */
 export interface ErrorType {
   readonly name: ErrorTypeName;
   /** For example `{exit_code: 101, command: "cargo test"}`. */
   readonly fields?: JsonObject;
 }
 
+/** What can be done about a failure: the classes that `decide` looks at. */
 export const ERROR_CLASSES = ["transient", "throttled", "outage", "permanent", "unknown"] as const;
+/** One of `ERROR_CLASSES`. */
 export type ErrorClass = (typeof ERROR_CLASSES)[number];
 
 /** Types whose letters need a person before they can run again. */

@@ -4,6 +4,7 @@ import type { Json, JsonObject } from "../kit/json.ts";
 import { compact } from "./failure.ts";
 import type { Settlement } from "./item.ts";
 
+/** Everything that can happen, by name. */
 export const EVENT_TYPES = [
   "job_started",
   "job_completed",
@@ -31,8 +32,10 @@ export const EVENT_TYPES = [
   "breaker_closed",
   "store_write_failed",
 ] as const;
+/** One of `EVENT_TYPES`. */
 export type EventType = (typeof EVENT_TYPES)[number];
 
+/** One thing that happened. */
 export interface Event {
   /** Rises with every event of the store; a cursor. */
   readonly id: number;
@@ -44,6 +47,7 @@ export interface Event {
   readonly data?: JsonObject;
 }
 
+/** The form of an event outside the process. */
 export function eventToJson(event: Event): JsonObject {
   return compact({
     id: event.id,

@@ -9,6 +9,7 @@ import {
   isErrorClass,
 } from "./error-type.ts";
 
+/** The record of one failed attempt. */
 export interface Failure {
   /** Counts every started attempt of the item, from 1, over all redrives. */
   readonly attemptNumber: number;
@@ -36,6 +37,7 @@ export interface Failure {
   readonly evidence?: readonly string[];
 }
 
+/** The form of a failure outside the process. */
 export function failureToJson(failure: Failure): JsonObject {
   return compact({
     attempt_number: failure.attemptNumber,

@@ -12,6 +12,7 @@ export interface NewItem {
   readonly data: Json;
 }
 
+/** One unit of work, as the store knows it. */
 export interface Item {
   /** The store's own number; it orders items by age. */
   readonly ref: number;

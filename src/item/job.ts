@@ -3,6 +3,7 @@ import type { JsonObject } from "../kit/json.ts";
 
 /** `running` in the store without a live holder is shown as `interrupted`. */
 export const JOB_STATUSES = ["running", "completed", "failed", "stopped", "interrupted"] as const;
+/** One of `JOB_STATUSES`. */
 export type JobStatus = (typeof JOB_STATUSES)[number];
 
 export interface NewJob {
@@ -14,6 +15,7 @@ export interface NewJob {
   readonly spec: JsonObject;
 }
 
+/** A job as the store knows it. */
 export interface Job extends NewJob {
   readonly status: JobStatus;
   /** Whether all of the input was taken in. */

@@ -7,6 +7,7 @@ import { isJsonObject, type Json, type JsonObject } from "../kit/json.ts";
 import { compact, type Failure, failureFromJson, failureToJson, reader } from "./failure.ts";
 import { type ItemState, parseItemState } from "./state.ts";
 
+/** What is left of the work in a git worktree. */
 export interface WorktreeArtifacts {
   readonly worktreePath: string;
   readonly branchName: string;
@@ -22,6 +23,7 @@ export interface Evidence {
   readonly note: string;
 }
 
+/** An item that the policy gave up on, with everything that is known about why. */
 export interface Letter {
   readonly itemId: string;
   readonly itemData: Json;
@@ -45,6 +47,7 @@ export interface Letter {
   readonly evidence?: readonly Evidence[];
 }
 
+/** The form of a letter outside the process. */
 export function letterToJson(letter: Letter): JsonObject {
   return compact({
     item_id: letter.itemId,

@@ -1,6 +1,7 @@
 /** How one try ended, as a value. A handler's failure is data that `decide` looks at, not an exception that travels. */
 import type { Failure } from "./failure.ts";
 
+/** How one try ended. */
 export type Outcome =
   | { readonly kind: "succeeded"; readonly stdout?: StandardOutput; readonly log?: string }
   | {

@@ -4,7 +4,9 @@
  */
 import { assert } from "../kit/assert.ts";
 
+/** Every state of an item. */
 export const ITEM_STATES = ["ready", "leased", "held", "done", "dead", "skipped", "discarded"] as const;
+/** One of `ITEM_STATES`. */
 export type ItemState = (typeof ITEM_STATES)[number];
 
 /** Every legal move of an item. */

@@ -22,6 +22,7 @@ export interface JobLogs {
   running(ref: number, attempt: number): string;
 }
 
+/** The paths of a job's logs. */
 export function jobLogs(home: string, jobId: string): JobLogs {
   const folder = join(home, "logs", fileNameOf(jobId));
   const runningFolder = join(folder, ".running");

@@ -4,6 +4,7 @@ import type { Job } from "../item/job.ts";
 import type { JsonObject } from "../kit/json.ts";
 import type { Policy } from "../retry/policy.ts";
 
+/** A map: its command, its input, and how it runs. */
 export interface MapSpec {
   /** The command and its arguments, with variables. */
   readonly command: readonly string[];
@@ -19,6 +20,7 @@ export interface MapSpec {
   readonly policy: Policy;
 }
 
+/** Where a map's items come from. */
 export interface MapInput {
   /** Absolute, or `-` for standard input. */
   readonly path: string;

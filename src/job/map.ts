@@ -14,6 +14,7 @@ import { type MapSpec, specOf, specToJson } from "./map-spec.ts";
 import { type RunDeps, runJob } from "./run-job.ts";
 import { type JobSummary, summarise } from "./summary.ts";
 
+/** What to map, and whom to tell. */
 export interface MapOptions {
   readonly spec: MapSpec;
   /** Goes on with the job of this name when there is one. Default: a new name. */
@@ -28,11 +29,13 @@ export interface MapOptions {
   readonly onNotice?: (notice: string) => void;
 }
 
+/** How a job ended. */
 export interface MapResult {
   readonly summary: JobSummary;
   readonly stopReason?: string;
 }
 
+/** Makes the job or goes on with the one of that name, and runs it to its end. */
 export async function startMap(deps: RunDeps, options: MapOptions): Promise<MapResult> {
   compileCommand(options.spec.command);
   requireCommand(options.spec);

@@ -9,6 +9,7 @@ import { specOf } from "./map-spec.ts";
 import { type RunDeps, runJob } from "./run-job.ts";
 import { statusOf, summarise } from "./summary.ts";
 
+/** Which job goes on, and how. */
 export interface ResumeOptions extends Pick<MapOptions, "onJob" | "onNotice"> {
   /** Id or name. Default: the latest job that did not come to its end. */
   readonly job?: string;
@@ -17,6 +18,7 @@ export interface ResumeOptions extends Pick<MapOptions, "onJob" | "onNotice"> {
   readonly slots?: number;
 }
 
+/** Goes on with a job and runs it to its end. */
 export async function resumeJob(deps: RunDeps, options: ResumeOptions): Promise<MapResult> {
   const { engine } = deps;
   const found =
@@ -65,6 +67,7 @@ async function latestUnfinished(engine: Engine): Promise<Job> {
   });
 }
 
+/** The job with that id or name, or a `job_not_found` error. */
 export async function requireJob(engine: Engine, idOrName: string): Promise<Job> {
   const job = await engine.findJob(idOrName);
   if (job !== null) return job;

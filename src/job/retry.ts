@@ -4,6 +4,7 @@ import type { Job } from "../item/job.ts";
 import { beginRedrive, redriveAll } from "../redrive/operation.ts";
 import { type RunDeps, runJob } from "./run-job.ts";
 
+/** Which letters are run again, and how. */
 export interface RetryOptions {
   readonly job: Job;
   readonly filter: LetterFilter;

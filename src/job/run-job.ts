@@ -15,6 +15,7 @@ import { jobLogs } from "./home.ts";
 import { specOf } from "./map-spec.ts";
 import { hasRunner } from "./summary.ts";
 
+/** What every run needs from its surroundings. */
 export interface RunDeps {
   readonly engine: Engine;
   /** The folder for logs. */

@@ -4,6 +4,7 @@ import type { Job, JobStatus } from "../item/job.ts";
 import type { JsonObject } from "../kit/json.ts";
 import { isGone } from "../lease/holder.ts";
 
+/** A job in numbers. */
 export interface JobSummary {
   readonly jobId: string;
   readonly name: string;
@@ -24,6 +25,7 @@ export interface JobSummary {
   }[];
 }
 
+/** Counts what the job's queue holds now. */
 export async function summarise(engine: Engine, job: Job): Promise<JobSummary> {
   const counts = await engine.count(job.id);
   const groups = await engine.listGroups({ queue: job.id });
@@ -57,6 +59,7 @@ export async function hasRunner(engine: Engine, queue: string): Promise<boolean>
   return holders.some((holder) => holder.queue === queue && !isGone(holder));
 }
 
+/** The form of a summary outside the process. */
 export function summaryToJson(summary: JobSummary): JsonObject {
   return {
     job_id: summary.jobId,

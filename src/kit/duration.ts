@@ -17,8 +17,8 @@ export function parseDuration(text: string, what: string): number {
 
 /** Short and readable: `340 ms`, `2.4 s`, `3m 05s`, `2h 07m`. */
 export function formatDuration(ms: number): string {
-  if (ms < 1000) return `${Math.round(ms)} ms`;
-  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
+  if (ms < 999.5) return `${Math.round(ms)} ms`;
+  if (ms < 59_950) return `${(ms / 1000).toFixed(1)} s`;
   const minutes = Math.floor(ms / 60_000);
   if (minutes < 60) return `${minutes}m ${pad(Math.floor((ms % 60_000) / 1000))}s`;
   const hours = Math.floor(minutes / 60);

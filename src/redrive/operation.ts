@@ -34,6 +34,7 @@ export async function* redriveAll(
   }
 }
 
+/** The form of an operation outside the process. */
 export function operationToJson(operation: Operation): JsonObject {
   const { selected, redriven, refused, succeeded, failed } = operation;
   return {

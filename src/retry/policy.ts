@@ -1,5 +1,6 @@
 /** The policy of a queue: how often, how soon, and what then. Plain data with defaults; `decide` reads it. */
 
+/** How long to wait before each retry. */
 export type Backoff =
   | {
       readonly kind: "exponential";
@@ -29,6 +30,7 @@ export const ITEM_FAILURE_ACTIONS = ["dlq", "retry", "skip", "stop"] as const;
 /** What to do when the attempts are spent. `retry` tries again at once, without backoff, until they are. */
 export type OnItemFailure = (typeof ITEM_FAILURE_ACTIONS)[number];
 
+/** When the queue pauses because everything fails, and when it goes on. */
 export interface BreakerPolicy {
   /** Consecutive failures that open it. Default 5. */
   readonly failureThreshold: number;
@@ -40,6 +42,7 @@ export interface BreakerPolicy {
   readonly halfOpenRequests: number;
 }
 
+/** How often an item is tried, how soon, and what happens then. */
 export interface Policy {
   /** Every try counts, the first one too. At least 1. */
   readonly maxAttempts: number;
@@ -64,6 +67,7 @@ export const DEFAULT_BACKOFF: Backoff = {
   jitter: true,
 };
 
+/** The breaker of a policy that asks for one and says no more. */
 export const DEFAULT_BREAKER: BreakerPolicy = {
   failureThreshold: 5,
   timeoutMs: 30_000,
@@ -71,6 +75,7 @@ export const DEFAULT_BREAKER: BreakerPolicy = {
   halfOpenRequests: 3,
 };
 
+/** Three attempts, exponential backoff, then a letter. */
 export const DEFAULT_POLICY: Policy = {
   maxAttempts: 3,
   backoff: DEFAULT_BACKOFF,

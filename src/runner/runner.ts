@@ -70,7 +70,7 @@ export async function runQueue(options: RunOptions): Promise<RunResult> {
 /** How often other processes' changes are looked for when there is nothing to do. */
 const POLL_MS = 500;
 
-const GATHER_MS = 1;
+const GATHER_MS = 2;
 
 interface Running {
   readonly item: LeasedItem;
@@ -99,6 +99,7 @@ class Runner {
   #tenure = newTenure();
   #over = new AbortController();
   #leaseAgainAt = 0;
+  #stopGathering: (() => void) | undefined;
   #feedDone: boolean;
   #fault: unknown = null;
 
@@ -156,13 +157,7 @@ class Runner {
       await this.#options.observer?.ready?.();
       if (await this.#isOver()) return;
       await this.#wake.wait(this.#idleMs(), this.#clock);
-      if (this.#mayGather()) await this.#clock.sleep(GATHER_MS);
     }
-  }
-
-  /** Group commit: when many attempts are short, a moment's wait lets one durable step settle several. */
-  #mayGather(): boolean {
-    return this.#ended.length > 0 && this.#ended.length < 3 * this.#running.size && !this.#isEnding();
   }
 
   /** Settle and lease in one durable step, then start what was leased. */
@@ -218,6 +213,21 @@ class Runner {
     this.#running.delete(slot);
     this.#freeSlots.push(slot);
     this.#ended.push(this.#judge(item, ticket, outcome));
+    this.#ringSoon();
+  }
+
+  /** Group commit: while more run than have ended, a moment's wait lets one durable step settle several. */
+  #ringSoon(): void {
+    if (this.#ended.length < this.#running.size && !this.#isEnding()) {
+      this.#stopGathering ??= this.#clock.after(GATHER_MS, () => this.#ringNow());
+    } else {
+      this.#ringNow();
+    }
+  }
+
+  #ringNow(): void {
+    this.#stopGathering?.();
+    this.#stopGathering = undefined;
     this.#wake.ring();
   }
 

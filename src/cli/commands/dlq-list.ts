@@ -6,8 +6,9 @@ import { asText } from "../../kit/json.ts";
 import type { Context } from "../context.ts";
 import { EXIT } from "../exit-code.ts";
 import { countOption } from "../option.ts";
+import { fit } from "../paint.ts";
 import { filterFrom, jobFrom, type SelectionFlags } from "../selection.ts";
-import { table } from "../table.ts";
+import { type Column, table } from "../table.ts";
 
 export interface ListFlags extends SelectionFlags {
   readonly limit?: string;
@@ -35,24 +36,37 @@ export async function dlqList(
 }
 
 function listText(context: Context, { letters, total, next }: LetterPage, now: number): string {
+  const { paint } = context;
   if (total === 0) return "No letters.\n";
-  const { paint, columns } = context;
-  const lines = table(
-    letters,
-    [
-      { title: "ITEM", value: (letter) => letter.itemId, paint: (cell) => paint.bold(cell) },
-      { title: "JOB", value: (letter) => letter.jobId },
-      { title: "TRIES", value: (letter) => String(letter.failureCount), align: "right" },
-      { title: "DIED", value: (letter) => `${formatDuration(now - letter.lastAttempt)} ago`, align: "right" },
-      { title: "TYPE", value: typeOf },
-      { title: "DATA", value: (letter) => asText(letter.itemData).slice(0, 30) },
-      { title: "MESSAGE", value: (letter) => letter.failureHistory.at(-1)?.errorMessage ?? "" },
-    ],
-    columns,
-  );
-  const shown = `${letters.length} of ${total} ${total === 1 ? "letter" : "letters"}.`;
+  const shown = `${letters.length} of ${total} ${total === 1 ? "letter" : "letters"}${jobsOf(letters).size === 1 ? ` of ${letters[0]?.jobId}` : ""}.`;
   const more = next === null ? "" : ` More: --cursor ${next}`;
-  return `${lines}${paint.dim(`${shown}${more}`)}\n`;
+  return `${table(letters, columnsOf(context, letters, now), context.columns)}${paint.dim(`${shown}${more}`)}\n`;
+}
+
+/** The message says most, so what would only repeat itself makes room for it. */
+function columnsOf({ paint }: Context, letters: readonly Letter[], now: number): Column<Letter>[] {
+  const job: Column<Letter> = { title: "JOB", value: (letter) => letter.jobId };
+  const data: Column<Letter> = { title: "DATA", value: (letter) => fit(dataOf(letter), DATA_WIDTH_MAX) };
+  const isTelling = letters.some((letter) => !dataOf(letter).includes(letter.itemId));
+  return [
+    { title: "ITEM", value: (letter) => letter.itemId, paint: (cell) => paint.bold(cell) },
+    ...(jobsOf(letters).size > 1 ? [job] : []),
+    { title: "TRIES", value: (letter) => String(letter.failureCount), align: "right" },
+    { title: "DIED", value: (letter) => `${formatDuration(now - letter.lastAttempt)} ago`, align: "right" },
+    { title: "TYPE", value: typeOf },
+    ...(isTelling ? [data] : []),
+    { title: "MESSAGE", value: (letter) => letter.failureHistory.at(-1)?.errorMessage ?? "" },
+  ];
+}
+
+const DATA_WIDTH_MAX = 24;
+
+function dataOf(letter: Letter): string {
+  return asText(letter.itemData);
+}
+
+function jobsOf(letters: readonly Letter[]): ReadonlySet<string> {
+  return new Set(letters.map((letter) => letter.jobId));
 }
 
 function typeOf(letter: Letter): string {

@@ -16,7 +16,7 @@ export async function status(context: Context, name: string, flags: { watch?: bo
     const summary = await (flags.watch ? watch(context, engine, name, interrupt.signal) : look(engine, name));
     interrupt.dispose();
     const { paint, columns } = context;
-    context.answer(summaryToJson(summary), () => `${summaryText(summary, { paint, columns }).trimEnd()}\n`);
+    context.answer(summaryToJson(summary), () => `${summaryText(summary, { paint, columns })}\n`);
     return interrupt.exitCode ?? EXIT.done;
   });
 }

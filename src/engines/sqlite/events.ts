@@ -3,7 +3,7 @@ import type { EventQuery } from "../../engine.ts";
 import type { Event, EventDraft, EventType } from "../../item/event.ts";
 import { compact } from "../../item/failure.ts";
 import type { JsonObject } from "../../kit/json.ts";
-import type { Session } from "./session.ts";
+import type { Session, Value } from "./session.ts";
 
 export interface EventPlace {
   readonly queue?: number;
@@ -11,16 +11,30 @@ export interface EventPlace {
   readonly attempt?: number;
 }
 
+/** For a step that tells of one thing. */
 export function writeEvent(session: Session, at: number, draft: EventDraft, place: EventPlace): void {
-  session.run(
-    "INSERT INTO events (at, type, queue, ref, attempt, data) VALUES (?, ?, ?, ?, ?, ?)",
-    at,
-    draft.type,
-    place.queue ?? null,
-    place.ref ?? null,
-    place.attempt ?? null,
-    draft.data === undefined ? null : JSON.stringify(draft.data),
-  );
+  const log = new EventLog(at);
+  log.add(draft, place);
+  log.write(session);
+}
+
+/** The events of one step, written together at its end. */
+export class EventLog {
+  readonly #at: number;
+  readonly #rows: Value[][] = [];
+
+  constructor(at: number) {
+    this.#at = at;
+  }
+
+  add({ type, data }: EventDraft, { queue, ref, attempt }: EventPlace): void {
+    const json = data === undefined ? null : JSON.stringify(data);
+    this.#rows.push([this.#at, type, queue ?? null, ref ?? null, attempt ?? null, json]);
+  }
+
+  write(session: Session): void {
+    session.insert("events (at, type, queue, ref, attempt, data)", this.#rows);
+  }
 }
 
 interface EventRow {

@@ -8,7 +8,7 @@ import { failureToJson } from "../../item/failure.ts";
 import type { Lease, LeasedItem, Settlement, Verdict } from "../../item/item.ts";
 import { assertMove, type ItemState, type Move } from "../../item/state.ts";
 import { assert } from "../../kit/assert.ts";
-import { writeEvent } from "./events.ts";
+import { EventLog } from "./events.ts";
 import { bury, unbury } from "./graves.ts";
 import { queueNo } from "./jobs.ts";
 import { holderNo, type LeasedRow, leasedItemOf } from "./lease.ts";
@@ -16,13 +16,15 @@ import type { Session } from "./session.ts";
 import { Tally } from "./tally.ts";
 
 export function exchange(session: Session, holderId: string | null, request: Exchange): Exchanged {
-  const step: Step = { session, now: session.clock.now(), tally: new Tally() };
+  const now = session.clock.now();
+  const step: Step = { session, now, tally: new Tally(), events: new EventLog(now) };
   const stale: Lease[] = [];
   for (const settlement of request.settle) {
     if (!settle(step, settlement)) stale.push(settlement.lease);
   }
   const leased = request.lease ? leaseDue(step, holderId, request.lease) : [];
   const nextDueAt = request.lease && leased.length < request.lease.max ? nextDue(step, request.lease) : null;
+  step.events.write(session);
   step.tally.write(session);
   return { leased, stale, nextDueAt, now: step.now };
 }
@@ -31,6 +33,7 @@ interface Step {
   readonly session: Session;
   readonly now: number;
   readonly tally: Tally;
+  readonly events: EventLog;
 }
 
 /** The move that each verdict makes. */
@@ -52,7 +55,7 @@ interface SettledRow {
 
 /** False when the lease is not held any more: then nothing is changed, and what was said is kept as evidence. */
 function settle(step: Step, settlement: Settlement): boolean {
-  const { session, now, tally } = step;
+  const { session, now, tally, events } = step;
   const { lease, verdict } = settlement;
   assert(
     (settlement.grave !== undefined) === isBurial(verdict),
@@ -68,7 +71,7 @@ function settle(step: Step, settlement: Settlement): boolean {
   tally.move(row.queue, "leased", to);
   const wasLetter = row.redrives > 0; // an item is redriven only as a letter, and leaves as one only when done
   const place = { queue: row.queue, ref: lease.ref, attempt: lease.attempt };
-  for (const event of eventsOf(settlement, wasLetter)) writeEvent(session, now, event, place);
+  for (const event of eventsOf(settlement, wasLetter)) events.add(event, place);
   if (to === "ready") return true;
   if (wasLetter) unbury(session, tally, { ref: lease.ref, queue: row.queue });
   if (settlement.grave)
@@ -110,7 +113,7 @@ function endAttempt({ session, now }: Step, { lease, outcome, failure, log }: Se
 }
 
 /** Two reapers may race, and a stopped runner may be late: only what a worker found out is worth keeping. */
-function keepEvidence({ session, now }: Step, { lease, outcome, failure }: Settlement): void {
+function keepEvidence({ session, now, events }: Step, { lease, outcome, failure }: Settlement): void {
   if (outcome !== "succeeded" && outcome !== "failed") return;
   const item = session.get<{ queue: number }>("SELECT queue FROM items WHERE ref = ?", lease.ref);
   if (item === undefined) return;
@@ -123,38 +126,35 @@ function keepEvidence({ session, now }: Step, { lease, outcome, failure }: Settl
     failure?.errorMessage ?? "",
   );
   const place = { queue: item.queue, ref: lease.ref, attempt: lease.attempt };
-  writeEvent(session, now, { type: "late_result", data: { outcome } }, place);
+  events.add({ type: "late_result", data: { outcome } }, place);
 }
 
 type LeaseRequest = NonNullable<Exchange["lease"]>;
 
 function leaseDue(step: Step, holderId: string | null, request: LeaseRequest): LeasedItem[] {
-  const { session, now, tally } = step;
   assert(holderId !== null, "a lease needs a holder");
+  const { session, now, tally, events } = step;
   const holder = holderNo(session, holderId);
   const queue = queueNo(session, request.queue);
-  const rows = findDue(step, queue, request);
-  for (const row of rows) {
-    session.run(
-      "UPDATE items SET state = 'leased', holder = ?, attempts = attempts + 1 WHERE ref = ?",
-      holder,
-      row.ref,
-    );
-    session.run(
-      "INSERT INTO attempts (ref, number, outcome, holder, started_at) VALUES (?, ?, 'running', ?, ?)",
-      row.ref,
-      row.attempts + 1,
-      holder,
-      now,
-    );
-    writeEvent(session, now, { type: "attempt_started" }, { queue, ref: row.ref, attempt: row.attempts + 1 });
-  }
-  tally.queue(queue, "ready", -rows.length);
-  tally.queue(queue, "leased", rows.length);
-  tally.queue(queue, "attempts", rows.length);
-  return rows.map((row) =>
+  const leased = findDue(step, queue, request).map((row) =>
     leasedItemOf({ ...row, queue: request.queue, attempts: row.attempts + 1, started_at: now }),
   );
+  if (leased.length === 0) return leased;
+  session.run(
+    `UPDATE items SET state = 'leased', holder = ?, attempts = attempts + 1
+      WHERE ref IN (${leased.map(() => "?").join(", ")})`,
+    holder,
+    ...leased.map((item) => item.ref),
+  );
+  session.insert(
+    "attempts (ref, number, outcome, holder, started_at)",
+    leased.map((item) => [item.ref, item.attempt, "running", holder, now]),
+  );
+  for (const { ref, attempt } of leased) events.add({ type: "attempt_started" }, { queue, ref, attempt });
+  tally.queue(queue, "ready", -leased.length);
+  tally.queue(queue, "leased", leased.length);
+  tally.queue(queue, "attempts", leased.length);
+  return leased;
 }
 
 /** Due items, the longest due first. Served by the partial indexes on ready items. */

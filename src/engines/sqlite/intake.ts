@@ -3,7 +3,7 @@ import type { AddReport } from "../../engine.ts";
 import type { Item, NewItem } from "../../item/item.ts";
 import type { ItemState } from "../../item/state.ts";
 import { canonicalJson, type Json } from "../../kit/json.ts";
-import { writeEvent } from "./events.ts";
+import { EventLog } from "./events.ts";
 import { queueNo } from "./jobs.ts";
 import type { Session } from "./session.ts";
 import { Tally } from "./tally.ts";
@@ -15,19 +15,21 @@ export function addItems(session: Session, queueName: string, items: readonly Ne
   const queue = queueNo(session, queueName);
   const now = session.clock.now();
   const tally = new Tally();
-  const changedIds: string[] = [];
+  const events = new EventLog(now);
   let added = 0;
+  const changedIds: string[] = [];
   for (const item of items) {
     const ref = insertItem(session, queue, item.itemId, now);
     if (ref !== null) {
       session.run("INSERT INTO payloads (ref, data) VALUES (?, ?)", ref, JSON.stringify(item.data));
-      writeEvent(session, now, { type: "item_queued" }, { queue, ref });
-      tally.move(queue, null, "ready");
+      events.add({ type: "item_queued" }, { queue, ref });
       added += 1;
     } else if (!hasSameData(session, queue, item)) {
       changedIds.push(item.itemId);
     }
   }
+  tally.queue(queue, "ready", added);
+  events.write(session);
   tally.write(session);
   return {
     added,

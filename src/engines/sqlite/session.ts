@@ -6,7 +6,10 @@ import { DatabaseSync, type StatementSyncInstance } from "@photostructure/sqlite
 import { WorkError } from "../../errors.ts";
 import type { Clock } from "../../kit/clock.ts";
 
-type Value = string | number | null;
+export type Value = string | number | null;
+
+/** Keeps the number of different statements small. */
+const INSERT_ROWS_MAX = 32;
 
 export class Session {
   readonly path: string;
@@ -47,6 +50,15 @@ export class Session {
 
   run(sql: string, ...values: Value[]): { changes: number; lastInsertRowid: number | bigint } {
     return this.guard(() => this.#statement(sql).run(...values));
+  }
+
+  /** One INSERT for many rows: the call costs more than the row. */
+  insert(into: string, rows: readonly (readonly Value[])[]): void {
+    for (let from = 0; from < rows.length; from += INSERT_ROWS_MAX) {
+      const chunk = rows.slice(from, from + INSERT_ROWS_MAX);
+      const row = `(${Array(chunk[0]?.length).fill("?").join(", ")})`;
+      this.run(`INSERT INTO ${into} VALUES ${Array(chunk.length).fill(row).join(", ")}`, ...chunk.flat());
+    }
   }
 
   get<Row>(sql: string, ...values: Value[]): Row | undefined {

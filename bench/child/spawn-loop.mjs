@@ -1,0 +1,18 @@
+/** The peer that every Node program starts from: `spawn` in a loop, exit codes looked at, nothing kept. */
+import { spawn } from "node:child_process";
+
+const { items, atATime } = JSON.parse(process.argv[2]);
+const start = performance.now();
+let next = 0;
+
+async function work() {
+  while (next < items) {
+    next += 1;
+    const child = spawn("true", [`item ${next}`], { stdio: "ignore" });
+    await new Promise((resolve) => child.once("exit", resolve));
+  }
+}
+
+await Promise.all(Array.from({ length: atATime }, work));
+const { user, system } = process.cpuUsage();
+console.log(JSON.stringify({ wallMs: performance.now() - start, cpuMs: (user + system) / 1000 }));

@@ -1,0 +1,43 @@
+/** `npm run torture -- [--minutes N] [--kills N] [--seed S] [--items N] [--engine sqlite]`: the long form. */
+import { randomInt } from "node:crypto";
+import { parseArgs } from "node:util";
+import { torture } from "./torture/torture.mjs";
+
+const { values } = parseArgs({
+  options: {
+    minutes: { type: "string" },
+    kills: { type: "string", default: "150" },
+    seed: { type: "string" },
+    items: { type: "string", default: "3000" },
+    engine: { type: "string", default: "sqlite" },
+    short: { type: "boolean", default: false },
+  },
+});
+
+process.exitCode = await main();
+
+async function main() {
+  if (values.engine !== "sqlite") return refuse(`there is no engine ${values.engine} that processes can share`);
+  const seed = values.seed === undefined ? randomInt(2 ** 31) : Number(values.seed);
+  const minutes = values.minutes === undefined ? {} : { minutes: Number(values.minutes) };
+  const options = { seed, items: Number(values.items), kills: Number(values.kills), ...minutes };
+  if (Object.values(options).some((value) => !Number.isFinite(value) || value < 0)) return refuse("options are numbers");
+  console.log(`torture: seed ${seed}, ${options.items} items`);
+  const { violations, figures, home } = await torture({ ...options, isLong: !values.short, note: progress });
+  if (process.stderr.isTTY) process.stderr.write("\n");
+  const told = Object.entries(figures).map(([name, figure]) => `${figure} ${name}`);
+  console.log(`torture: seed ${seed}: ${told.join(", ")}; ${violations.length} violations`);
+  if (violations.length === 0) return 0;
+  console.error(violations.map((violation) => `  - ${violation}`).join("\n"));
+  console.error(`The store, the ledger and what the runners said are in ${home}.`);
+  return 1;
+}
+
+function progress(line) {
+  if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${line}`);
+}
+
+function refuse(why) {
+  console.error(`torture: ${why}`);
+  return 2;
+}

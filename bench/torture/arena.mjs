@@ -1,0 +1,91 @@
+/** Where a torture takes place: a home of its own, the built CLI, and the runners that were started in it. */
+import { execFileSync, spawn } from "node:child_process";
+import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { workerCommand } from "./items.mjs";
+import { MARK_VARIABLE, markedProcesses, signal } from "./processes.mjs";
+
+const CLI = fileURLToPath(new URL("../../dist/cli/main.cjs", import.meta.url));
+
+/** The name of the job that all runners work on. */
+export const JOB = "torture";
+
+export class Arena {
+  home = mkdtempSync(join(tmpdir(), "redrive-torture-"));
+  input = join(this.home, "input.jsonl");
+  ledger = join(this.home, "ledger");
+  storePath = join(this.home, "redrive.db");
+  mark = this.home;
+  /** One sentence for each runner that ended as it never should. */
+  troubles = [];
+  /** How many signals met a runner that was still at work. */
+  strikes = 0;
+  #env = {
+    ...process.env,
+    REDRIVE_HOME: this.home,
+    REDRIVE_STORE: `sqlite:${this.storePath}`,
+    TORTURE_LEDGER: this.ledger,
+    [MARK_VARIABLE]: this.mark,
+    LC_ALL: "C",
+    NO_COLOR: "1",
+  };
+  #shell = hasBash() ? "bash" : "sh";
+  #runners = 0;
+
+  /** Arguments of the commands that work on the job. */
+  commands = {
+    map: () => [
+      ...["map", "--name", JOB, "--input", this.input, "--id-field", "id", "--jobs", "8", "--retries", "3"],
+      ...["--backoff", "exponential:20ms:200ms", "--grace", "300ms", "--quiet", "--"],
+      ...workerCommand(this.#shell),
+    ],
+    resume: () => ["resume", JOB, "--quiet"],
+    resumeWithoutLetters: () => ["resume", JOB, "--no-dlq", "--quiet"],
+    retry: () => ["dlq", "retry", JOB, "--yes", "--quiet"],
+  };
+
+  /** Starts the CLI. `ended` resolves with how it ended; it never rejects. */
+  start(args) {
+    const saidPath = join(this.home, `runner-${++this.#runners}.stderr`);
+    const said = openSync(saidPath, "w");
+    const child = spawn(process.execPath, [CLI, ...args], {
+      cwd: this.home,
+      env: this.#env,
+      stdio: ["ignore", "ignore", said],
+    });
+    closeSync(said);
+    const runner = { pid: child.pid, child, args, isOver: false };
+    runner.ended = new Promise((resolve) => {
+      child.once("exit", (code, name) => {
+        runner.isOver = true;
+        resolve({ code, signal: name, said: readFileSync(saidPath, "utf8") });
+      });
+    });
+    return runner;
+  }
+
+  /** What the CLI answers in JSON. */
+  ask(...args) {
+    return JSON.parse(execFileSync(process.execPath, [CLI, ...args, "--json"], { env: this.#env, encoding: "utf8" }));
+  }
+
+  get hasStore() {
+    return existsSync(this.storePath);
+  }
+
+  /** Ends whatever was left, and the home with it. */
+  tidy({ keep }) {
+    for (const { pid } of markedProcesses(this.mark)) signal(pid, "SIGKILL");
+    if (!keep) rmSync(this.home, { recursive: true, force: true });
+  }
+}
+
+function hasBash() {
+  try {
+    return /^\d+\.\d+/.test(execFileSync("bash", ["--norc", "-c", "echo $EPOCHREALTIME"], { encoding: "utf8", env: { LC_ALL: "C" } }));
+  } catch {
+    return false; // sh tells the time too, in whole seconds and at the price of a process
+  }
+}

@@ -1,0 +1,33 @@
+/** The items of a torture and their worker: quick ones, slow ones, and those that fail, linger, or leave processes. */
+import { appendFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+
+const KINDS = [
+  [32, "quick"],
+  [20, "flaky"], // fails in its first attempts
+  [30, "slow"],
+  [6, "lingering"], // says that it is done, and takes a while to end
+  [4, "parent"], // leaves a grandchild behind
+  [3, "daemon"], // leaves one behind that has left its session
+  [2, "stubborn"], // does not heed TERM
+  [3, "bad"], // always fails
+];
+
+/** Appends `count` new items to the input, as JSON Lines; returns their ids. */
+export function appendItems(path, chance, { from, count }) {
+  const items = Array.from({ length: count }, (_, index) => ({
+    id: `item-${String(from + index).padStart(6, "0")}`,
+    kind: chance.pick(KINDS),
+    failures: chance.between(1, 3),
+    seconds: (chance.between(1, 40) / 100).toFixed(2),
+  }));
+  appendFileSync(path, items.map((item) => `${JSON.stringify(item)}\n`).join(""));
+  return items.map(({ id }) => id);
+}
+
+/** The command of the map. Bash tells the time without a process of its own; any sh would do. */
+export function workerCommand(shell) {
+  const script = fileURLToPath(new URL("worker.sh", import.meta.url));
+  const fields = ["id", "kind", "failures", "seconds"].map((field) => `\${item.${field}}`);
+  return [shell, ...(shell === "bash" ? ["--norc"] : []), script, ...fields];
+}

@@ -1,0 +1,38 @@
+/** Finds the processes of one torture by a mark in their environment; never by name. Linux only, as it reads /proc. */
+import { readdirSync, readFileSync } from "node:fs";
+
+export const MARK_VARIABLE = "TORTURE_MARK";
+
+/** `{ pid, command }` of all that carry the mark and have not ended. */
+export function markedProcesses(mark) {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name) && carries(name, mark))
+    .map((pid) => ({ pid: Number(pid), command: read(pid, "cmdline").replaceAll("\0", " ").trim() }))
+    .filter(({ command }) => command !== ""); // a zombie has none
+}
+
+/** The children of a process. */
+export function childrenOf(pid) {
+  return read(pid, `task/${pid}/children`).split(" ").filter(Boolean).map(Number);
+}
+
+export function signal(pid, name) {
+  try {
+    process.kill(pid, name);
+    return true;
+  } catch {
+    return false; // it has ended meanwhile
+  }
+}
+
+function carries(pid, mark) {
+  return `\0${read(pid, "environ")}`.includes(`\0${MARK_VARIABLE}=${mark}\0`);
+}
+
+function read(pid, file) {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, "latin1");
+  } catch {
+    return ""; // it has ended, or is somebody else's
+  }
+}

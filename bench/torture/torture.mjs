@@ -1,0 +1,162 @@
+/**
+ * Tortures runners of one job with real signals until all work is done, then judges the store by the ledger that the
+ * commands kept. `bench/torture.mjs` is its command, `test/torture/` its short form.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { openStore } from "../../dist/index.js";
+import { Arena, JOB } from "./arena.mjs";
+import { BLOWS, end, LONG_BLOWS } from "./blows.mjs";
+import { chanceOf } from "./chance.mjs";
+import { appendItems } from "./items.mjs";
+import { judge } from "./judge.mjs";
+import { readLedger } from "./ledger.mjs";
+import { markedProcesses } from "./processes.mjs";
+
+/**
+ * `options`: `seed`, `items` in all, `kills` (rounds of blows), `minutes` (instead of `kills`), `isLong` (with the blows
+ * that take long), `note` (told of each round). Answers `{ violations, figures, home }`; the home is kept only when
+ * there are violations.
+ */
+export async function torture(options) {
+  const arena = new Arena();
+  const violations = [];
+  try {
+    const inputIds = await beat(arena, options, violations);
+    await finish(arena, violations);
+    const { figures, problems } = await verify(arena, inputIds);
+    violations.push(...arena.troubles, ...problems);
+    return { violations, figures, home: arena.home };
+  } finally {
+    arena.tidy({ keep: violations.length > 0 });
+  }
+}
+
+/** Every round brings new items, so that there is always work to be struck at. */
+async function beat(arena, { seed, items, kills, minutes, isLong, note }, violations) {
+  const chance = chanceOf(seed);
+  const until = minutes === undefined ? Infinity : Date.now() + minutes * 60_000;
+  const rounds = minutes === undefined ? kills : Infinity;
+  const perRound = Math.max(1, Math.round((items - items / 4) / (minutes === undefined ? kills : minutes * 40)));
+  const ids = appendItems(arena.input, chance, { from: 0, count: Math.ceil(items / 4) });
+  for (let round = 1; round <= rounds && Date.now() < until; round += 1) {
+    const count = Math.min(perRound, items - ids.length);
+    ids.push(...appendItems(arena.input, chance, { from: ids.length, count }));
+    const blow = chance.pick(isLong ? LONG_BLOWS : BLOWS);
+    await blow(arena, chance);
+    for (const problem of await check(arena)) violations.push(`after round ${round} (${blow.name}): ${problem}`);
+    note?.(`round ${round}: ${blow.name}`);
+  }
+  return ids;
+}
+
+/** The store is clean at every moment, not only in the end. */
+async function check(arena) {
+  if (!arena.hasStore) return [];
+  const engine = await openStore(`sqlite:${arena.storePath}`);
+  try {
+    return (await engine.check()).map(({ rule, detail }) => `store check: ${rule}: ${detail}`);
+  } finally {
+    await engine.close();
+  }
+}
+
+const FINISH_MS = 180_000;
+
+/** Nobody strikes any more: the rest of the input, then everything that is left, then the letters once more. */
+async function finish(arena, violations) {
+  for (const command of ["map", "resume"]) {
+    const runner = arena.start(arena.commands[command]());
+    const { code, said } = await end(arena, runner, FINISH_MS);
+    if (code !== 0 && code !== 3) violations.push(`the last ${command} ended with ${code}: ${said.slice(-2000)}`);
+  }
+}
+
+async function verify(arena, inputIds) {
+  const engine = await openStore(`sqlite:${arena.storePath}`);
+  try {
+    const job = await engine.findJob(JOB);
+    if (job === null) return { figures: {}, problems: ["the job is not there"] };
+    const items = await readItems(engine, job.id);
+    const ledger = readLedger(arena.ledger);
+    const problems = [
+      ...judge({ inputIds, items, ledger }),
+      ...undone(items),
+      ...(await booksOf(engine, job.id, items)),
+      ...checkSummary(arena, items),
+      ...(await survivors(arena)),
+      ...(await check(arena)),
+    ];
+    return { figures: { strikes: arena.strikes, ...figuresOf(items, ledger) }, problems };
+  } finally {
+    await engine.close();
+  }
+}
+
+async function readItems(engine, queue) {
+  const items = [];
+  for (const item of await engine.findItems("", { queue, limit: 1_000_000 })) {
+    items.push({ ...item, attempts: await engine.listAttempts(item.ref) });
+  }
+  return items;
+}
+
+/** Kills, losses and launchers gone are not the item's fault: whatever can succeed has succeeded in the end. */
+function undone(items) {
+  return items
+    .filter(({ state, data }) => (state === "done") === (data.kind === "bad"))
+    .map(({ itemId, state, data }) => `${itemId} (${data.kind}) is ${state} in the end`);
+}
+
+async function booksOf(engine, queue, items) {
+  const problems = [];
+  for (const operation of await engine.listOperations({ queue, open: true })) {
+    problems.push(`redrive ${operation.id} has not ended: ${JSON.stringify(operation)}`);
+  }
+  const records = countAttempts(items);
+  let started = 0;
+  for (let after = 0; ; ) {
+    const page = await engine.listEvents({ queue, types: ["attempt_started"], after, limit: 10_000 });
+    if (page.length === 0) break;
+    started += page.length;
+    after = page.at(-1).id;
+  }
+  if (started !== records) problems.push(`${started} events tell of a started attempt, ${records} are on record`);
+  return problems;
+}
+
+function checkSummary(arena, items) {
+  const problems = [];
+  const { attempts, total, remaining } = arena.ask("status", JOB);
+  const records = countAttempts(items);
+  if (attempts !== records) problems.push(`the summary counts ${attempts} attempts, ${records} are on record`);
+  if (total !== items.length) problems.push(`the summary counts ${total} items, there are ${items.length}`);
+  if (remaining !== 0) problems.push(`the summary has ${remaining} items left to do`);
+  return problems;
+}
+
+const SURVIVAL_MS = 15_000;
+
+async function survivors(arena) {
+  const deadline = Date.now() + SURVIVAL_MS;
+  while (Date.now() < deadline && markedProcesses(arena.mark).length > 0) await sleep(50);
+  return markedProcesses(arena.mark).map(({ pid, command }) => `process ${pid} survived: ${command}`);
+}
+
+function countAttempts(items) {
+  return items.reduce((sum, { attempts }) => sum + attempts.length, 0);
+}
+
+function figuresOf(items, ledger) {
+  const outcomes = {};
+  for (const { attempts } of items) {
+    for (const { outcome } of attempts) outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
+  }
+  return {
+    items: items.length,
+    done: items.filter(({ state }) => state === "done").length,
+    dead: items.filter(({ state }) => state === "dead").length,
+    attempts: countAttempts(items),
+    starts: ledger.filter(({ what }) => what === "start").length,
+    ...outcomes,
+  };
+}

@@ -1,0 +1,17 @@
+# One attempt of one item. It tells the ledger of its start and of its success, each in one appended write, so that
+# lines of many workers never mix. Given: item, kind, how often it fails, how long it takes.
+item=$1 kind=$2 failures=$3 seconds=$4
+
+tell() { echo "$1 $item $REDRIVE_ATTEMPT $$ ${EPOCHREALTIME:-$(date +%s)}" >>"$TORTURE_LEDGER"; }
+
+tell start
+case $kind in
+flaky) [ "$REDRIVE_ATTEMPT" -gt "$failures" ] || { echo "$item is not ready yet" >&2; exit 1; } ;;
+bad) echo "$item cannot be done" >&2; exit 9 ;;
+slow) sleep "$seconds" ;;
+parent) sleep 120 & ;;
+daemon) setsid sleep 120 >/dev/null 2>&1 & ;;
+stubborn) trap '' TERM; sleep "$seconds" ;;
+esac
+tell done
+[ "$kind" != lingering ] || sleep "$seconds"

@@ -1,0 +1,115 @@
+/** The command line as its reader meets it: every option is in the documents, every error code has an exit code. */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { PassThrough, Writable } from "node:stream";
+import { describe, expect, it } from "vitest";
+import { EXIT_CODE } from "../../src/cli/exit-code.ts";
+import { runCli } from "../../src/cli/program.ts";
+import { ERROR_CODES } from "../../src/errors.ts";
+import { ROOT } from "./sources.ts";
+
+interface Said {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+async function say(...argv: string[]): Promise<Said> {
+  const heard = { stdout: "", stderr: "" };
+  const stream = (name: keyof typeof heard) =>
+    new Writable({
+      write(chunk, _encoding, done) {
+        heard[name] += String(chunk);
+        done();
+      },
+    });
+  const code = await runCli(argv, {
+    version: "0.0.0",
+    env: { REDRIVE_STORE: "memory:" },
+    cwd: ROOT,
+    stdin: new PassThrough(),
+    stdout: stream("stdout"),
+    stderr: stream("stderr"),
+  });
+  return { code, ...heard };
+}
+
+interface Help {
+  /** For example `dlq retry`. */
+  readonly command: string;
+  readonly flags: readonly string[];
+  readonly text: string;
+}
+
+async function everyHelp(path: readonly string[] = []): Promise<Help[]> {
+  const { stdout } = await say(...path, "--help");
+  const section = (title: string) =>
+    new RegExp(`^${title}:\\n((?: .*\\n|\\n(?= ))*)`, "m").exec(`${stdout}\n`)?.[1] ?? "";
+  const flags = [...section("Options").matchAll(/^ {2}(?:-\w, )?(--[a-z-]+)/gm)].map((match) => match[1] ?? "");
+  const names = [...section("Commands").matchAll(/^ {2}([a-z]+)/gm)].map((match) => match[1] ?? "");
+  const below: Help[] = [];
+  for (const name of names) if (name !== "help") below.push(...(await everyHelp([...path, name])));
+  return [{ command: path.join(" "), flags, text: stdout }, ...below];
+}
+
+const docs = [join(ROOT, "README.md"), ...readdirSync(join(ROOT, "docs")).map((name) => join(ROOT, "docs", name))]
+  .filter((path) => path.endsWith(".md"))
+  .map((path) => readFileSync(path, "utf8"))
+  .join("\n");
+
+describe("the command line", () => {
+  it("every command and every option is in the documents", async () => {
+    const helps = await everyHelp();
+    expect(helps.map((help) => help.command)).toContain("dlq retry");
+    const missing = helps.flatMap(({ command, flags }) => [
+      ...(docs.includes(`redrive ${command}`) ? [] : [`redrive ${command}`]),
+      ...flags.filter((flag) => !new RegExp(`${flag}(?![a-z-])`).test(docs)).map((flag) => `${command} ${flag}`),
+    ]);
+    expect(missing).toEqual([]);
+  });
+
+  it("every option of map has a row of its own in the page about map", async () => {
+    const page = readFileSync(join(ROOT, "docs/02-map.md"), "utf8");
+    const map = (await everyHelp()).find((help) => help.command === "map");
+    const missing = map?.flags.filter((flag) => flag !== "--help" && !new RegExp(`^\\|.*\`${flag}[ \`]`, "m").test(page));
+    expect(missing).toEqual([]);
+  });
+
+  it("no help line says undefined or shows a default in quotes", async () => {
+    const wrong = (await everyHelp()).filter(({ text }) => /undefined|default:\s+"/.test(text));
+    expect(wrong.map((help) => help.command)).toEqual([]);
+  });
+
+  it("every error code has an exit code that the README explains", () => {
+    const readme = readFileSync(join(ROOT, "README.md"), "utf8");
+    expect(Object.keys(EXIT_CODE).sort()).toEqual([...ERROR_CODES].sort());
+    const unexplained = [...new Set(Object.values(EXIT_CODE))].filter(
+      (code) => !new RegExp(`^\\| ${code} \\|`, "m").test(readme),
+    );
+    expect(unexplained).toEqual([]);
+  });
+
+  it.each([[[]], [["dlq"]], [["store"]]])("%j without a command prints help and nothing else", async (argv) => {
+    const { code, stdout, stderr } = await say(...argv);
+    expect(code).toBe(2);
+    expect(stdout).toBe("");
+    expect(stderr).toMatch(/^Usage: redrive/);
+    expect(stderr).not.toContain("outputHelp");
+  });
+
+  it("a list option leaves the job that comes after it alone", async () => {
+    const { stderr } = await say("dlq", "list", "--type", "Timeout", "--class", "outage", "nightly");
+    expect(stderr).toContain("There is no job nightly.");
+  });
+
+  it("a list option is taken more than once, and with commas", async () => {
+    const { stderr } = await say("dlq", "list", "--type", "Timeout,CommandFailed", "--type", "Nonsense");
+    expect(stderr).toContain("--type: there is no Nonsense.");
+  });
+
+  it("an option before its command is told where it belongs", async () => {
+    const { code, stderr } = await say("--quiet", "map", "--", "true");
+    expect(code).toBe(2);
+    expect(stderr).toContain("after the command");
+  });
+});

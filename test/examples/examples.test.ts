@@ -1,0 +1,75 @@
+/** Every example runs, and does what it says. */
+import { spawnSync } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ExampleShell } from "./shell.ts";
+
+const EXAMPLES = join(import.meta.dirname, "../../examples");
+
+describe("the examples", () => {
+  let shell: ExampleShell;
+  beforeEach(() => {
+    shell = new ExampleShell();
+  });
+  afterEach(() => shell.remove());
+
+  it("convert: the broken file is kept, and converted once it is mended", () => {
+    const folder = shell.copy("convert");
+    const first = shell.run("./run.sh", folder);
+    expect(first.exitCode, first.stderr).toBe(3);
+    expect(readdirSync(join(folder, "out")).sort()).toEqual(["monday.json", "tuesday.json"]);
+    const { items } = JSON.parse(shell.run("redrive dlq list orders --json").stdout);
+    expect(items).toMatchObject([
+      {
+        item_data: "orders/wednesday.csv",
+        failure_count: 1,
+        manual_review_required: true,
+        failure_history: [
+          { error_type: "ValidationFailed", error_message: "row 1 has 3 values for 2 columns" },
+        ],
+      },
+    ]);
+
+    expect(shell.run("redrive dlq retry orders --yes", folder).exitCode).toBe(3); // a person has to look first
+    const mended = shell.run(
+      "sed -i.bak 's/,EUR//' orders/wednesday.csv && redrive dlq retry orders --force",
+      folder,
+    );
+    expect(mended.exitCode, mended.stderr).toBe(0);
+    expect(JSON.parse(readFileSync(join(folder, "out/wednesday.json"), "utf8"))).toEqual([
+      { order: "4", total: "12" },
+      { order: "5", total: "8" },
+    ]);
+    expect(JSON.parse(shell.run("redrive dlq list --json").stdout).total).toBe(0);
+  });
+
+  it("resume: the second map does only what is new", () => {
+    const folder = shell.copy("resume");
+    const result = shell.run("./run.sh ledger.txt", folder);
+    expect(result.exitCode, result.stderr).toBe(0);
+    expect(readFileSync(join(folder, "ledger.txt"), "utf8").trim().split("\n").sort()).toEqual([
+      "page-1",
+      "page-2",
+      "page-3",
+    ]);
+  });
+
+  it("library.mjs: a function over items leaves a letter for the one that throws", () => {
+    const result = spawnSync(process.execPath, [join(EXAMPLES, "library.mjs")], {
+      encoding: "utf8",
+      env: { ...process.env, REDRIVE_STORE: "memory:" },
+    });
+    expect(result.stderr).toBe("");
+    expect(result.stdout.trim().split("\n").sort()).toEqual([
+      expect.stringMatching(/^n-4 2 \w+::.*has no real root/),
+      "n16 4",
+      "n25 5",
+    ]);
+  });
+
+  it("every example is run by a test", () => {
+    const names = readdirSync(EXAMPLES).sort();
+    expect(names).toEqual(["convert", "library.mjs", "resume"]);
+  });
+});

@@ -1,0 +1,60 @@
+/** A place where examples run as a newcomer runs them: `redrive` on the PATH, a home of its own, a folder of its own. */
+import { spawnSync } from "node:child_process";
+import { chmodSync, cpSync, mkdirSync, writeFileSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import { TemporaryDirectory } from "../support/temporary-directory.ts";
+
+const ROOT = join(import.meta.dirname, "../..");
+const PROGRAM = join(ROOT, "dist/cli/main.cjs");
+
+export interface ShellResult {
+  readonly exitCode: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export class ExampleShell {
+  readonly #directory = new TemporaryDirectory();
+  readonly #env: NodeJS.ProcessEnv;
+  /** The folder that scripts run in. */
+  readonly folder: string;
+
+  constructor() {
+    const bin = join(this.#directory.path, "bin");
+    this.folder = join(this.#directory.path, "work");
+    mkdirSync(bin);
+    mkdirSync(this.folder);
+    writeFileSync(join(bin, "redrive"), `#!/bin/sh\nexec "${process.execPath}" "${PROGRAM}" "$@"\n`);
+    chmodSync(join(bin, "redrive"), 0o755);
+    this.#env = {
+      ...process.env,
+      PATH: [bin, process.env.PATH].join(delimiter),
+      REDRIVE_HOME: join(this.#directory.path, "home"),
+      REDRIVE_STORE: "",
+      NO_COLOR: "1",
+    };
+  }
+
+  /** Puts a copy of an example's folder into the shell's folder. */
+  copy(example: string): string {
+    const target = join(this.folder, example);
+    cpSync(join(ROOT, "examples", example), target, { recursive: true });
+    return target;
+  }
+
+  /** Runs a script with `sh`, stdin closed. Errors and answers come in the order that a terminal shows them in. */
+  run(script: string, folder: string = this.folder): ShellResult {
+    const result = spawnSync("sh", ["-c", script], {
+      cwd: folder,
+      env: this.#env,
+      encoding: "utf8",
+      stdio: ["ignore", "pipe", "pipe"],
+      timeout: 50_000,
+    });
+    return { exitCode: result.status, stdout: result.stdout, stderr: result.stderr };
+  }
+
+  remove(): void {
+    this.#directory.remove();
+  }
+}

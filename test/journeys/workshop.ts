@@ -1,0 +1,215 @@
+/**
+ * Where a journey takes place: a fresh folder with a home for the command line, a ledger that the commands themselves
+ * keep, and the few ways to look at both that every journey needs. It is removed when its test is over.
+ */
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { onTestFinished } from "vitest";
+import { type CliOptions, type CliResult, type RunningCli, redrive, startRedrive } from "../support/cli.ts";
+import { until } from "../support/until.ts";
+
+export type Summary = {
+  readonly job_id: string;
+  readonly name: string;
+  readonly status: string;
+  readonly total: number;
+  readonly succeeded: number;
+  readonly dead: number;
+  readonly skipped: number;
+  readonly remaining: number;
+  readonly attempts: number;
+  readonly duration_ms: number;
+  readonly groups: readonly {
+    readonly signature: string;
+    readonly pattern: string;
+    readonly count: number;
+  }[];
+};
+
+export type FailureJson = {
+  readonly attempt_number: number;
+  readonly timestamp: string;
+  readonly error_type: unknown;
+  readonly error_class: string;
+  readonly error_message: string;
+  readonly error_context?: readonly string[];
+  readonly step_failed: string;
+  readonly agent_id: string;
+  readonly duration_ms: number;
+  readonly exit_code?: number;
+  readonly signal?: string;
+  readonly stdout_tail?: string;
+  readonly stderr_tail?: string;
+  readonly log?: string;
+  readonly evidence?: readonly string[];
+};
+
+export type LetterJson = {
+  readonly item_id: string;
+  readonly item_data: unknown;
+  readonly failure_count: number;
+  readonly failure_history: readonly FailureJson[];
+  readonly error_signature: string;
+  readonly error_pattern: string;
+  readonly reprocess_eligible: boolean;
+  readonly manual_review_required: boolean;
+  readonly job_id: string;
+  readonly state: string;
+  readonly reason: string;
+  readonly redrive_count: number;
+};
+
+export type LetterPageJson = {
+  readonly items: readonly LetterJson[];
+  readonly total: number;
+  readonly next: string | null;
+};
+
+export type EventJson = {
+  readonly id: number;
+  readonly at: string;
+  readonly type: string;
+  readonly job_id?: string;
+  readonly item_id?: string;
+  readonly attempt?: number;
+  readonly data?: Readonly<Record<string, unknown>>;
+};
+
+export type OperationJson = {
+  readonly operation_id: string | null;
+  readonly selected: number;
+  readonly redriven: number;
+  readonly refused: number;
+  readonly succeeded: number;
+  readonly failed: number;
+  readonly remaining: number;
+};
+
+export type ErrorJson = {
+  readonly error: { readonly code: string; readonly message: string; readonly hint?: string };
+};
+
+/** A workshop for the test that calls it. */
+export function openWorkshop(): Workshop {
+  const workshop = new Workshop(mkdtempSync(join(tmpdir(), "redrive-journey-")));
+  onTestFinished(() => rmSync(workshop.home, { recursive: true, force: true }));
+  return workshop;
+}
+
+type Options = Partial<CliOptions>;
+
+export class Workshop {
+  readonly home: string;
+  readonly ledgerPath: string;
+
+  constructor(home: string) {
+    this.home = home;
+    this.ledgerPath = join(home, "ledger");
+  }
+
+  get storePath(): string {
+    return join(this.home, "redrive", "redrive.db");
+  }
+
+  path(name: string): string {
+    return join(this.home, name);
+  }
+
+  write(name: string, content: string | Uint8Array): string {
+    writeFileSync(this.path(name), content);
+    return this.path(name);
+  }
+
+  read(name: string): string {
+    return existsSync(this.path(name)) ? readFileSync(this.path(name), "utf8") : "";
+  }
+
+  lines(name: string): string[] {
+    return this.read(name).split("\n").slice(0, -1);
+  }
+
+  /** What the commands wrote down, a line each. */
+  get ledger(): string[] {
+    return this.lines("ledger");
+  }
+
+  run(args: readonly string[], options: Options = {}): Promise<CliResult> {
+    return redrive(args, { home: this.home, ...options });
+  }
+
+  start(args: readonly string[], options: Options = {}): RunningCli {
+    const running = startRedrive(args, { home: this.home, ...options });
+    onTestFinished(() => running.signal("SIGKILL"));
+    return running;
+  }
+
+  /** `map` over lines with a shell script whose `$1` is the item and `$L` the ledger. */
+  map(items: readonly unknown[], script: string, flags: readonly string[] = []): Promise<CliResult> {
+    return this.run(this.mapArgs(script, flags), { stdin: asJsonLines(items) });
+  }
+
+  /** The arguments of `map` for a shell script. */
+  mapArgs(script: string, flags: readonly string[] = []): string[] {
+    return [
+      "map",
+      "--format",
+      "jsonl",
+      ...flags,
+      "--",
+      "sh",
+      "-c",
+      `L=${this.ledgerPath}; ${script}`,
+      "sh",
+      "{}",
+    ];
+  }
+
+  /** As `map`, with `--json`. */
+  async mapJson(items: readonly unknown[], script: string, flags: readonly string[] = []): Promise<Summary> {
+    return (await this.map(items, script, ["--json", ...flags])).json<Summary>();
+  }
+
+  async json<T>(...args: string[]): Promise<T> {
+    return (await this.run([...args, "--json"])).json<T>();
+  }
+
+  async letters(...flags: string[]): Promise<readonly LetterJson[]> {
+    return (await this.json<LetterPageJson>("dlq", "list", "--limit", "1000", ...flags)).items;
+  }
+
+  async events(...flags: string[]): Promise<readonly EventJson[]> {
+    return (await this.json<{ events: readonly EventJson[] }>("events", ...flags)).events;
+  }
+
+  /** The store's own verdict; every journey that hurts it ends with this. */
+  async check(): Promise<string> {
+    return (await this.run(["store", "check"])).stdout;
+  }
+
+  untilLedger(what: string, condition: (lines: readonly string[]) => boolean): Promise<void> {
+    return until(`the ledger: ${what}`, () => condition(this.ledger));
+  }
+}
+
+/** What `store check` says about a store in order. */
+export const SOUND = "The store is sound: the file and every invariant hold.\n";
+
+export function asJsonLines(items: readonly unknown[]): string {
+  return items.map((item) => `${JSON.stringify(item)}\n`).join("");
+}
+
+/** 1 to n, as numbers. */
+export function upTo(n: number): number[] {
+  return Array.from({ length: n }, (_, index) => index + 1);
+}
+
+/** True while a process with this pid is there and no zombie. */
+export function isAlive(pid: number): boolean {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    return !/^[ZX]/.test(stat.slice(stat.lastIndexOf(")") + 2));
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,147 @@
+/**
+ * Runs the real command line as a child process, with its own home and nothing of the tester's environment. One that is
+ * started can be watched, signalled and waited for; one that hangs is ended by its pid and says what it had printed.
+ */
+import { type ChildProcessByStdio, spawn } from "node:child_process";
+import { join } from "node:path";
+import type { Readable, Writable } from "node:stream";
+import { fileURLToPath } from "node:url";
+import { until } from "./until.ts";
+
+/** The program under test. `REDRIVE_TEST_CLI` names another one, such as that of an installed package. */
+export const CLI_PATH =
+  process.env.REDRIVE_TEST_CLI ?? fileURLToPath(new URL("../../dist/cli/main.cjs", import.meta.url));
+
+export interface CliOptions {
+  /** `REDRIVE_HOME`. */
+  readonly home: string;
+  /** Default: the home. */
+  readonly cwd?: string;
+  /** What is piped in; the pipe is closed after it. Default: nothing. */
+  readonly stdin?: string | Uint8Array;
+  /** Added to the few variables that a command line needs. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export interface CliResult {
+  /** Null when a signal ended it. */
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stdoutBytes: Buffer;
+  readonly stderr: string;
+  /** All of stdout as one JSON document; throws when it is anything else. */
+  json<T = Record<string, unknown>>(): T;
+}
+
+/** Runs one command line to its end. */
+export function redrive(args: readonly string[], options: CliOptions): Promise<CliResult> {
+  return startRedrive(args, { stdin: "", ...options }).ended;
+}
+
+export type StartOptions = CliOptions;
+
+/** Starts one command line. Without `stdin` the pipe stays open for `running.stdin`. */
+export function startRedrive(args: readonly string[], options: StartOptions): RunningCli {
+  return new RunningCli(args, options);
+}
+
+const LIFETIME_MS_MAX = 50_000;
+
+export class RunningCli {
+  readonly ended: Promise<CliResult>;
+  readonly #child: ChildProcessByStdio<Writable, Readable, Readable>;
+  readonly #args: readonly string[];
+  readonly #stdout: Buffer[] = [];
+  readonly #stderr: Buffer[] = [];
+  #isOver = false;
+
+  constructor(args: readonly string[], { home, cwd = home, stdin, env = {} }: StartOptions) {
+    this.#args = args;
+    this.#child = spawn(process.execPath, [CLI_PATH, ...args], {
+      cwd,
+      env: { PATH: process.env.PATH ?? "", HOME: home, REDRIVE_HOME: join(home, "redrive"), ...env },
+      stdio: ["pipe", "pipe", "pipe"],
+    });
+    this.#child.stdin.on("error", () => undefined); // it may end before it has read everything
+    this.#child.stdout.on("data", (chunk: Buffer) => this.#stdout.push(chunk));
+    this.#child.stderr.on("data", (chunk: Buffer) => this.#stderr.push(chunk));
+    if (stdin !== undefined) this.#child.stdin.end(stdin);
+    this.ended = this.#untilClosed();
+  }
+
+  get pid(): number {
+    const { pid } = this.#child;
+    if (pid === undefined) throw new Error("the command line could not be started");
+    return pid;
+  }
+
+  get stdin(): Writable {
+    return this.#child.stdin;
+  }
+
+  get stdout(): string {
+    return Buffer.concat(this.#stdout).toString();
+  }
+
+  get stderr(): string {
+    return Buffer.concat(this.#stderr).toString();
+  }
+
+  /** Closes our end of its stdout, as `head` does when it has seen enough. */
+  closeStdout(): void {
+    this.#child.stdout.destroy();
+  }
+
+  signal(name: NodeJS.Signals): void {
+    this.#child.kill(name);
+  }
+
+  /** Resolves when the condition holds; rejects when the program ends before. */
+  async until(what: string, condition: () => boolean): Promise<void> {
+    await until(what, () => {
+      if (condition()) return true;
+      if (this.#isOver) throw new Error(`${what}: the program ended before. ${this.#said()}`);
+      return false;
+    });
+  }
+
+  /** Resolves when stdout has the text. */
+  untilStdout(text: string | RegExp): Promise<void> {
+    return this.until(`stdout has ${text}`, () => has(this.stdout, text));
+  }
+
+  /** Resolves when stderr has the text. */
+  untilStderr(text: string | RegExp): Promise<void> {
+    return this.until(`stderr has ${text}`, () => has(this.stderr, text));
+  }
+
+  #untilClosed(): Promise<CliResult> {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        this.#child.kill("SIGKILL");
+        reject(new Error(`redrive ${this.#args.join(" ")} did not end. ${this.#said()}`));
+      }, LIFETIME_MS_MAX);
+      this.#child.on("error", reject);
+      this.#child.on("close", (code, signal) => {
+        clearTimeout(timer);
+        this.#isOver = true;
+        resolve(this.#result(code, signal));
+      });
+    });
+  }
+
+  #result(code: number | null, signal: NodeJS.Signals | null): CliResult {
+    const stdoutBytes = Buffer.concat(this.#stdout);
+    const stdout = stdoutBytes.toString();
+    return { code, signal, stdout, stdoutBytes, stderr: this.stderr, json: () => JSON.parse(stdout) };
+  }
+
+  #said(): string {
+    return `stdout: ${this.stdout.slice(-2000)}\nstderr: ${this.stderr.slice(-2000)}`;
+  }
+}
+
+function has(text: string, wanted: string | RegExp): boolean {
+  return typeof wanted === "string" ? text.includes(wanted) : wanted.test(text);
+}

@@ -1,0 +1,17 @@
+/** Waits for a condition of the outside world, such as a file that another process writes, up to a deadline. */
+
+const LOOK_MS = 10;
+const DEADLINE_MS = 30_000;
+
+/** Resolves when the condition holds; the error after the deadline says what was waited for. */
+export async function until(
+  what: string,
+  condition: () => boolean | Promise<boolean>,
+  deadlineMs = DEADLINE_MS,
+): Promise<void> {
+  const deadline = performance.now() + deadlineMs;
+  while (!(await condition())) {
+    if (performance.now() > deadline) throw new Error(`waited in vain: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+  }
+}
