@@ -6,6 +6,7 @@ const reportPath = process.env.REDRIVE_TEST_REPORT;
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
+    globalSetup: ["test/support/build.ts"],
     testTimeout: 60_000,
     hookTimeout: 120_000,
     pool: "forks",

@@ -1,6 +1,10 @@
-/** `npm run torture -- [--minutes N] [--kills N] [--seed S] [--items N] [--engine sqlite]`: the long form. */
+/**
+ * `npm run torture -- [--minutes N] [--kills N] [--seed S] [--items N] [--engine sqlite] [--blow NAME]`: the long form.
+ * The blows are in `torture/blows.mjs`; the short form runs with the tests.
+ */
 import { randomInt } from "node:crypto";
 import { parseArgs } from "node:util";
+import { LONG_BLOWS, onlyBlow } from "./torture/blows.mjs";
 import { torture } from "./torture/torture.mjs";
 
 const { values } = parseArgs({
@@ -10,20 +14,24 @@ const { values } = parseArgs({
     seed: { type: "string" },
     items: { type: "string", default: "3000" },
     engine: { type: "string", default: "sqlite" },
-    short: { type: "boolean", default: false },
+    blow: { type: "string" },
   },
 });
 
 process.exitCode = await main();
 
 async function main() {
-  if (values.engine !== "sqlite") return refuse(`there is no engine ${values.engine} that processes can share`);
+  if (values.engine !== "sqlite")
+    return refuse(`there is no engine ${values.engine} that processes can share`);
+  const blows = values.blow === undefined ? LONG_BLOWS : onlyBlow(values.blow);
+  if (blows.length === 0) return refuse(`there is no blow ${values.blow}`);
   const seed = values.seed === undefined ? randomInt(2 ** 31) : Number(values.seed);
   const minutes = values.minutes === undefined ? {} : { minutes: Number(values.minutes) };
   const options = { seed, items: Number(values.items), kills: Number(values.kills), ...minutes };
-  if (Object.values(options).some((value) => !Number.isFinite(value) || value < 0)) return refuse("options are numbers");
+  if (Object.values(options).some((value) => !Number.isFinite(value) || value < 0))
+    return refuse("options are numbers");
   console.log(`torture: seed ${seed}, ${options.items} items`);
-  const { violations, figures, home } = await torture({ ...options, isLong: !values.short, note: progress });
+  const { violations, figures, home } = await torture({ ...options, blows, note: progress });
   if (process.stderr.isTTY) process.stderr.write("\n");
   const told = Object.entries(figures).map(([name, figure]) => `${figure} ${name}`);
   console.log(`torture: seed ${seed}: ${told.join(", ")}; ${violations.length} violations`);

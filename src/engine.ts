@@ -12,7 +12,7 @@ import type { Attempt, Item, Lease, LeasedItem, NewItem, Settlement } from "./it
 import type { Job, JobStatus, NewJob } from "./item/job.ts";
 import type { Letter } from "./item/letter.ts";
 import type { ItemState } from "./item/state.ts";
-import type { JsonObject } from "./kit/json.ts";
+import type { Json, JsonObject } from "./kit/json.ts";
 
 /** A store. Every engine passes the one suite of this contract. */
 export interface Engine {
@@ -67,6 +67,11 @@ export interface Engine {
     idOrPrefix: string,
     options: { readonly queue?: string; readonly limit: number },
   ): Promise<readonly Item[]>;
+  /** What the done items of a queue left, oldest item first; those that left nothing have null. */
+  listResults(
+    queue: string,
+    page: { readonly after: number; readonly limit: number },
+  ): Promise<readonly ItemResult[]>;
   /** Every attempt of an item, oldest first. */
   listAttempts(ref: number): Promise<readonly Attempt[]>;
   /** A page of letters, newest first, with the exact total of the query. */
@@ -111,6 +116,8 @@ export interface JobChange {
   readonly status?: JobStatus;
   readonly intakeComplete?: boolean;
   readonly spec?: JsonObject;
+  /** Replaces the progress of the phases. */
+  readonly progress?: JsonObject;
   /** Sets the start of the run to now and clears the end. */
   readonly restarted?: boolean;
   readonly event?: { readonly type: EventType; readonly data?: JsonObject };
@@ -174,6 +181,13 @@ export type QueueCounts = { readonly [state in ItemState]: number } & {
   readonly letters: number;
   readonly attempts: number;
 };
+
+export interface ItemResult {
+  /** A cursor: the item's number. */
+  readonly ref: number;
+  readonly itemId: string;
+  readonly result: Json;
+}
 
 /** Everything that is given must hold (and), any of a list (or). */
 export interface LetterFilter {

@@ -16,6 +16,8 @@ export const ERROR_CODES = [
   "ambiguous", // a name or prefix fits several things
   "job_running", // another runner is at it and the command needs it alone
   "job_changed", // the same name, but other work than before
+  "git_unusable", // git is missing or too old, or this is not a repository that work can start from
+  "git_refused", // git said no; its own words are in the message
   "lease_lost", // a stale token; nothing was changed
   "illegal_move", // the item is not in a state from which this is allowed
   "store_busy", // locked by another process for too long

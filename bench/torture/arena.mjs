@@ -68,7 +68,9 @@ export class Arena {
 
   /** What the CLI answers in JSON. */
   ask(...args) {
-    return JSON.parse(execFileSync(process.execPath, [CLI, ...args, "--json"], { env: this.#env, encoding: "utf8" }));
+    return JSON.parse(
+      execFileSync(process.execPath, [CLI, ...args, "--json"], { env: this.#env, encoding: "utf8" }),
+    );
   }
 
   get hasStore() {
@@ -84,7 +86,12 @@ export class Arena {
 
 function hasBash() {
   try {
-    return /^\d+\.\d+/.test(execFileSync("bash", ["--norc", "-c", "echo $EPOCHREALTIME"], { encoding: "utf8", env: { LC_ALL: "C" } }));
+    return /^\d+\.\d+/.test(
+      execFileSync("bash", ["--norc", "-c", "echo $EPOCHREALTIME"], {
+        encoding: "utf8",
+        env: { LC_ALL: "C" },
+      }),
+    );
   } catch {
     return false; // sh tells the time too, in whole seconds and at the price of a process
   }

@@ -12,6 +12,11 @@ export const BLOWS = [
 ];
 export const LONG_BLOWS = [...BLOWS, [3, freeze]];
 
+/** Only the blow of this name, to look at one closely. */
+export function onlyBlow(name) {
+  return LONG_BLOWS.filter(([, blow]) => blow.name === name);
+}
+
 const COMMANDS = [
   [5, "map"],
   [4, "resume"],
@@ -48,7 +53,14 @@ async function twins(arena, chance) {
   await pause(chance, [first, second]);
   await strike(arena, first, "SIGKILL");
   await pause(chance, [second]);
-  await strike(arena, second, chance.pick([[1, "SIGKILL"], [1, "SIGTERM"]]));
+  await strike(
+    arena,
+    second,
+    chance.pick([
+      [1, "SIGKILL"],
+      [1, "SIGTERM"],
+    ]),
+  );
 }
 
 /** The runner loses its launcher under way, goes on with another one, and is killed later. */
@@ -83,7 +95,10 @@ function startAny(arena, chance) {
 
 /** Often short, so that the start, the intake and the first leases are hit as well. */
 async function pause(chance, runners) {
-  const ms = chance.pick([[1, chance.between(20, 300)], [2, chance.between(200, 1500)]]);
+  const ms = chance.pick([
+    [1, chance.between(20, 300)],
+    [2, chance.between(200, 1500)],
+  ]);
   await Promise.race([sleep(ms), Promise.all(runners.map(({ ended }) => ended))]);
 }
 
@@ -107,7 +122,9 @@ export async function end(arena, runner, patienceMs = PATIENCE_MS) {
     return runner.ended;
   }
   if (!isExpected(how)) {
-    arena.troubles.push(`\`${runner.args.join(" ")}\` ended with ${how.code ?? how.signal}: ${how.said.slice(-2000)}`);
+    arena.troubles.push(
+      `\`${runner.args.join(" ")}\` ended with ${how.code ?? how.signal}: ${how.said.slice(-2000)}`,
+    );
   }
   return how;
 }

@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { openStore } from "../../dist/index.js";
 import { Arena, JOB } from "./arena.mjs";
-import { BLOWS, end, LONG_BLOWS } from "./blows.mjs";
+import { end } from "./blows.mjs";
 import { chanceOf } from "./chance.mjs";
 import { appendItems } from "./items.mjs";
 import { judge } from "./judge.mjs";
@@ -13,9 +13,9 @@ import { readLedger } from "./ledger.mjs";
 import { markedProcesses } from "./processes.mjs";
 
 /**
- * `options`: `seed`, `items` in all, `kills` (rounds of blows), `minutes` (instead of `kills`), `isLong` (with the blows
- * that take long), `note` (told of each round). Answers `{ violations, figures, home }`; the home is kept only when
- * there are violations.
+ * `options`: `seed`, `items` in all, `kills` (rounds of blows), `minutes` (instead of `kills`), `blows` (weighted, see
+ * `blows.mjs`), `note` (told of each round). Answers `{ violations, figures, home }`; the home is kept only when there
+ * are violations.
  */
 export async function torture(options) {
   const arena = new Arena();
@@ -26,26 +26,34 @@ export async function torture(options) {
     const { figures, problems } = await verify(arena, inputIds);
     violations.push(...arena.troubles, ...problems);
     return { violations, figures, home: arena.home };
+  } catch (error) {
+    violations.push(...arena.troubles, `the torture itself broke: ${error.stack}`);
+    return { violations, figures: {}, home: arena.home };
   } finally {
     arena.tidy({ keep: violations.length > 0 });
   }
 }
 
 /** Every round brings new items, so that there is always work to be struck at. */
-async function beat(arena, { seed, items, kills, minutes, isLong, note }, violations) {
+async function beat(arena, { seed, items, kills, minutes, blows, note }, violations) {
   const chance = chanceOf(seed);
   const until = minutes === undefined ? Infinity : Date.now() + minutes * 60_000;
   const rounds = minutes === undefined ? kills : Infinity;
-  const perRound = Math.max(1, Math.round((items - items / 4) / (minutes === undefined ? kills : minutes * 40)));
+  const perRound = Math.max(
+    1,
+    Math.round((items - items / 4) / (minutes === undefined ? kills : minutes * 40)),
+  );
   const ids = appendItems(arena.input, chance, { from: 0, count: Math.ceil(items / 4) });
   for (let round = 1; round <= rounds && Date.now() < until; round += 1) {
     const count = Math.min(perRound, items - ids.length);
     ids.push(...appendItems(arena.input, chance, { from: ids.length, count }));
-    const blow = chance.pick(isLong ? LONG_BLOWS : BLOWS);
+    const blow = chance.pick(blows);
     await blow(arena, chance);
-    for (const problem of await check(arena)) violations.push(`after round ${round} (${blow.name}): ${problem}`);
+    for (const problem of await check(arena))
+      violations.push(`after round ${round} (${blow.name}): ${problem}`);
     note?.(`round ${round}: ${blow.name}`);
   }
+  ids.push(...appendItems(arena.input, chance, { from: ids.length, count: items - ids.length }));
   return ids;
 }
 
@@ -67,7 +75,8 @@ async function finish(arena, violations) {
   for (const command of ["map", "resume"]) {
     const runner = arena.start(arena.commands[command]());
     const { code, said } = await end(arena, runner, FINISH_MS);
-    if (code !== 0 && code !== 3) violations.push(`the last ${command} ended with ${code}: ${said.slice(-2000)}`);
+    if (code !== 0 && code !== 3)
+      violations.push(`the last ${command} ended with ${code}: ${said.slice(-2000)}`);
   }
 }
 
@@ -120,7 +129,8 @@ async function booksOf(engine, queue, items) {
     started += page.length;
     after = page.at(-1).id;
   }
-  if (started !== records) problems.push(`${started} events tell of a started attempt, ${records} are on record`);
+  if (started !== records)
+    problems.push(`${started} events tell of a started attempt, ${records} are on record`);
   return problems;
 }
 
@@ -128,7 +138,8 @@ function checkSummary(arena, items) {
   const problems = [];
   const { attempts, total, remaining } = arena.ask("status", JOB);
   const records = countAttempts(items);
-  if (attempts !== records) problems.push(`the summary counts ${attempts} attempts, ${records} are on record`);
+  if (attempts !== records)
+    problems.push(`the summary counts ${attempts} attempts, ${records} are on record`);
   if (total !== items.length) problems.push(`the summary counts ${total} items, there are ${items.length}`);
   if (remaining !== 0) problems.push(`the summary has ${remaining} items left to do`);
   return problems;

@@ -39,7 +39,7 @@ export class LauncherProcess {
     child.stdout.on("data", (chunk: Buffer) => reader.push(chunk));
     child.stdin.on("error", () => undefined); // it died; "close" tells
     child.on("error", () => undefined);
-    this.#gone = new Promise((resolve) => child.once("close", () => resolve(this.#lose())));
+    this.#gone = new Promise((resolve) => child.once("close", (code) => resolve(this.#lose(code))));
     this.#letRunnerExit();
   }
 
@@ -111,10 +111,14 @@ export class LauncherProcess {
     resolve?.(ended);
   }
 
-  /** Its commands lost their reaper: they are ended before anyone is told, lest a retry runs beside the first try. */
-  async #lose(): Promise<void> {
+  /**
+   * Its commands lost their reaper: they are ended before anyone is told, lest a retry runs beside the first try, and
+   * so is what earlier ones left behind. A launcher that ended well (0) has done that itself.
+   */
+  async #lose(code: number | null): Promise<void> {
     this.#usable = false;
-    if (this.#running.size > 0) await endTree(0, CLOSE_GRACE_MS, `${this.#name}.`);
+    const isUnclean = code !== 0 && this.#idLast > 0;
+    if (isUnclean || this.#running.size > 0) await endTree(0, CLOSE_GRACE_MS, `${this.#name}.`);
     for (const id of [...this.#asking.keys()]) this.#answer(id, 0);
     for (const id of [...this.#running.keys()]) this.#finish(id, notStarted(LAUNCHER_LOST, "runner"));
   }

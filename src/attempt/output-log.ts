@@ -6,6 +6,7 @@
  *   == stderr (5 bytes) ==
  *   the bytes, likewise
  *
+ * A log of several steps has the sections of each under a title of its own, appended in turn.
  * Of a stream above its limit the first and the last part are kept; a line between them says what was dropped.
  */
 import { closeSync, mkdirSync, openSync, readSync, writeFileSync } from "node:fs";
@@ -25,15 +26,36 @@ export interface LogStream {
   readonly tail: readonly Piece[];
 }
 
+/** Where a run of bytes was torn out of a stream, so that half of a secret may stand there. */
+export interface Edges {
+  readonly cutBefore: boolean;
+  readonly cutAfter: boolean;
+}
+
+/** Passes bytes on with what must not be written down replaced, also where it lies across two chunks. */
+export type OutputMask = (chunks: Iterable<Buffer>, edges: Edges) => Iterable<Buffer>;
+
+export interface WriteLogOptions {
+  /** Lines of ours in front, without `==`. With any, the log is appended to. */
+  readonly titles?: readonly string[];
+  readonly mask?: OutputMask | undefined;
+}
+
 /** Makes the folder and the file. What is at hand is written in one go; files are copied a chunk at a time. */
-export async function writeLog(logPath: string, streams: readonly LogStream[]): Promise<void> {
-  const parts = withLineEnds(streams.flatMap(partsOf));
+export async function writeLog(
+  logPath: string,
+  streams: readonly LogStream[],
+  { titles = [], mask = passOn }: WriteLogOptions = {},
+): Promise<void> {
+  const runs = streams.flatMap((stream) => runsOf(stream, mask));
+  const parts = withLineEnds([...titles.map((title) => `== ${title} ==`), ...runs]);
+  const flag = titles.length > 0 ? "a" : "w";
   mkdirSync(dirname(logPath), { recursive: true });
   if (streams.every(isAtHand)) {
-    writeFileSync(logPath, Buffer.concat([...parts]));
+    writeFileSync(logPath, Buffer.concat([...parts]), { flag });
     return;
   }
-  const log = await open(logPath, "w");
+  const log = await open(logPath, flag);
   try {
     for (const chunk of parts) await log.writeFile(chunk);
   } finally {
@@ -41,34 +63,49 @@ export async function writeLog(logPath: string, streams: readonly LogStream[]): 
   }
 }
 
+function passOn(chunks: Iterable<Buffer>): Iterable<Buffer> {
+  return chunks;
+}
+
 function isAtHand(stream: LogStream): boolean {
   return stream.head.every(Buffer.isBuffer) && stream.tail.every(Buffer.isBuffer);
 }
 
-/** A string is a line of ours, which starts on a new line. */
-function partsOf(stream: LogStream): (string | Piece)[] {
-  const note = stream.droppedNote === undefined ? [] : [`== ${stream.droppedNote} ==`];
-  return [`== ${stream.name} (${stream.bytes} bytes) ==`, ...stream.head, ...note, ...stream.tail];
+/** A string is a line of ours, which starts on a new line; all else is a run of the stream's own bytes. */
+type Run = string | Iterable<Buffer>;
+
+function runsOf({ name, bytes, head, droppedNote, tail }: LogStream, mask: OutputMask): Run[] {
+  const title = `== ${name} (${bytes} bytes) ==`;
+  if (droppedNote === undefined) {
+    return [title, mask(chunksOfAll([...head, ...tail]), { cutBefore: false, cutAfter: false })];
+  }
+  const first = mask(chunksOfAll(head), { cutBefore: false, cutAfter: true });
+  const last = mask(chunksOfAll(tail), { cutBefore: true, cutAfter: false });
+  return [title, first, `== ${droppedNote} ==`, last];
 }
 
 const NEWLINE = Buffer.from("\n");
 
-function* withLineEnds(parts: readonly (string | Piece)[]): Generator<Buffer> {
+function* withLineEnds(runs: readonly Run[]): Generator<Buffer> {
   let last = NEWLINE[0];
-  for (const part of [...parts, ""]) {
-    if (typeof part === "string" && last !== NEWLINE[0]) yield NEWLINE;
-    if (part === "") return;
-    for (const chunk of typeof part === "string" ? [Buffer.from(`${part}\n`)] : chunksOf(part)) {
+  for (const run of runs) {
+    if (typeof run === "string" && last !== NEWLINE[0]) yield NEWLINE;
+    for (const chunk of typeof run === "string" ? [Buffer.from(`${run}\n`)] : run) {
       last = chunk.at(-1) ?? last;
       yield chunk;
     }
   }
+  if (last !== NEWLINE[0]) yield NEWLINE;
+}
+
+function* chunksOfAll(pieces: readonly Piece[]): Generator<Buffer> {
+  for (const piece of pieces) yield* chunksOf(piece);
 }
 
 const CHUNK_BYTES = 256 * 1024;
 
 /** The chunk that is given is used again for the next. */
-function* chunksOf(piece: Piece): Generator<Buffer> {
+export function* chunksOf(piece: Piece): Generator<Buffer> {
   if (Buffer.isBuffer(piece)) {
     yield piece;
     return;

@@ -23,6 +23,7 @@ export interface OutputWatchOptions {
 export const LOG_BYTES_MAX = 64 * 1024 * 1024;
 const RECENT_BYTES_MAX = 64 * 1024;
 const CHUNK_BYTES = 1024 * 1024;
+const TICK_MS = 500;
 
 /** The runner adds an attempt's paths at its start, ticks now and then, and takes the cut, if any, at its end. */
 export class OutputWatch {
@@ -42,6 +43,12 @@ export class OutputWatch {
     const cut = this.#cuts.get(path);
     this.#cuts.delete(path);
     return cut;
+  }
+
+  /** Ticks by itself until the function that it returns is called. */
+  startTicking(): () => void {
+    const ticking = setInterval(() => this.tick(), TICK_MS);
+    return () => clearInterval(ticking);
   }
 
   /** Cuts every file that is too large. To be called every half second or so. */

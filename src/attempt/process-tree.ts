@@ -22,16 +22,24 @@ export async function endTree(pid: number, graceMs: number, launchId?: string): 
   await signalUntilGone(tree, "SIGKILL", GIVE_UP_MS);
 }
 
-/** Signals each process once, also those that appear meanwhile. False when some are left after `limitMs`. */
+/**
+ * Signals each process once, also those that appear meanwhile; but what a process starts after TERM is its tidying up,
+ * which a second TERM would break off. False when some are left after `limitMs`.
+ */
 async function signalUntilGone(tree: Tree, signal: "SIGTERM" | "SIGKILL", limitMs: number): Promise<boolean> {
   const began = systemClock.now();
-  const signalled = new Set<string>();
+  const seen = new Set<string>();
   for (let polls = 0; ; polls++) {
     const members = tree.members();
     if (members.length === 0) return true;
-    const fresh = members.filter((member) => !signalled.has(member.key));
-    signalAll(fresh, tree.pid, signal);
-    for (const member of fresh) signalled.add(member.key);
+    const heeding = members.filter((member) => seen.has(member.key));
+    const spared = new Set(signal === "SIGTERM" ? withDescendants(heeding, members) : heeding);
+    signalAll(
+      members.filter((member) => !spared.has(member)),
+      tree.pid,
+      signal,
+    );
+    for (const member of members) seen.add(member.key);
     const leftMs = limitMs - (systemClock.now() - began);
     if (leftMs <= 0) return false;
     await systemClock.sleep(Math.min(leftMs, polls < POLLS_FAST ? POLL_MS : POLL_SLOW_MS));

@@ -1,7 +1,7 @@
 /** What a command is handed: its streams and environment, the options that all commands share, and a way to answer. */
 import type { Readable, Writable } from "node:stream";
 import type { Engine } from "../engine.ts";
-import { openStore } from "../engines/open.ts";
+import { type OpenOptions, openStore } from "../engines/open.ts";
 import { homeOf, storeUrlOf } from "../job/home.ts";
 import type { Json } from "../kit/json.ts";
 import { type Paint, paintFor } from "./paint.ts";
@@ -41,8 +41,8 @@ export class Context {
   }
 
   /** Opens the store for as long as the action takes. */
-  async withStore<T>(action: (engine: Engine) => Promise<T>): Promise<T> {
-    const engine = await openStore(this.storeUrl);
+  async withStore<T>(action: (engine: Engine) => Promise<T>, options: OpenOptions = {}): Promise<T> {
+    const engine = await openStore(this.storeUrl, options);
     try {
       return await action(engine);
     } finally {

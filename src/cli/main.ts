@@ -7,6 +7,7 @@ async function main(): Promise<void> {
     process.stdout.write(`${REDRIVE_VERSION}\n`);
     return;
   }
+  process.stdout.on("error", leaveQuietly);
   const { runCli } = (await import("./program.js")) as typeof import("./program.ts");
   process.exitCode = await runCli(argv, {
     version: REDRIVE_VERSION,
@@ -16,6 +17,11 @@ async function main(): Promise<void> {
     stdout: process.stdout,
     stderr: process.stderr,
   });
+}
+
+/** Whoever read our output has seen enough (`| head`). What a command still writes goes nowhere, and that is no failure. */
+function leaveQuietly(error: NodeJS.ErrnoException): void {
+  if (error.code !== "EPIPE") throw error;
 }
 
 void main();

@@ -43,158 +43,223 @@ function buildProgram(terminal: Terminal, report: Report): Command {
     terminal,
     report,
   );
-  addStore(program.command("store").description("the store itself"), terminal, report);
+  addStore(program.command("store").description("the store: where everything is kept"), terminal, report);
+  for (const command of leavesOf(program)) addShared(command);
   return program;
 }
 
 const EXAMPLES = `
 Examples:
-  find . -name '*.md' | redrive map -- wc -w '\${item}'
+  redrive demo                                            a first look, in a few seconds
+  find . -name '*.md' | redrive map -- wc -w '\${item}'    one command for each line
   redrive map --input files.json --jobs 8 --retries 3 -- ./convert.sh '\${item.path}'
-  redrive dlq list
-  redrive resume
+  redrive dlq list                                        what failed
+  redrive dlq retry JOB                                   run it again
+  redrive resume                                          go on after Ctrl-C or a crash
 
 Exit codes: 0 done · 1 job failed or stopped · 2 usage or input error · 3 done, but letters were left · 4 not found
             5 refused · 75 store unavailable, try again · 130, 143 interrupted (\`redrive resume\` goes on)`;
 
 function addRunning(program: Command, terminal: Terminal, report: Report): void {
-  shared(program.command("map"))
+  program
+    .command("map")
     .description("runs a command once for each item, in parallel")
+    .usage("[options] -- COMMAND [ARG…]")
     .argument(
       "<command...>",
-      "the command and its arguments; ${item}, ${item.field}, ${item_id} and {} are filled in, without a shell",
+      "the command and its arguments; ${item}, ${item.field}, ${item_id} and {} are filled in; no shell is used",
     )
-    .option("-i, --input <file>", "items: JSON array, JSON Lines, CSV, lines; - is stdin", "-")
+    .optionsGroup("Input:")
     .addOption(
-      new Option("-f, --format <format>", "format of the input (default: told by name or content)").choices(
+      new Option(
+        "-i, --input <file>",
+        "where the items come from: a JSON array, JSON Lines, CSV or plain lines; - is stdin",
+      ).default("-", "-"),
+    )
+    .addOption(
+      new Option("-f, --format <format>", "format of the input (default: by file name or content)").choices(
         INPUT_FORMATS,
       ),
     )
-    .option("--id-field <field>", "what an item is known by (default: its content)")
-    .option("--distinct [field]", "drop items that are the same, or have the same field")
+    .option("--id-field <field>", "the field that an item is known by (default: its whole content)")
+    .option("--distinct [field]", "drop items that are the same, or the same in this field")
+    .optionsGroup("Running:")
     .option("-j, --jobs <n>", "how many run at a time (default: the number of cores)")
-    .option("-r, --retries <n>", "how often a failed item is tried again (default 2)")
+    .option(
+      "-t, --timeout <duration>",
+      "end an attempt that takes longer, with all its processes (default: none)",
+    )
+    .option("--grace <duration>", "time between the signals TERM and KILL (default: 5s)")
+    .option(
+      "-n, --name <name>",
+      "name of the job; the same name again goes on with it: done items are not repeated",
+    )
+    .option("--accept-changes", "go on with the job of that name although the command is another one")
+    .addOption(storeWait())
+    .option("-q, --quiet", "neither progress nor the commands' output, only the summary")
+    .optionsGroup("When an item fails:")
+    .option("-r, --retries <n>", "how often it is tried again (default: 2)")
     .option(
       "--backoff <spec>",
-      "wait between tries: exponential:1s:30s, linear:1s:30s, fibonacci:1s:30s, fixed:5s, list:1s,5s, none; :nojitter at the end",
+      "the wait before a retry: exponential:1s:30s, linear:1s:30s, fibonacci:1s:30s, fixed:5s, list:1s,5s or none; :nojitter at the end turns the randomness off (default: exponential:1s:30s)",
     )
-    .option("-t, --timeout <duration>", "end an attempt that takes longer, with all its processes")
-    .option("--grace <duration>", "time between the signals TERM and KILL (default 5s)")
     .addOption(
-      new Option("--on-failure <action>", "when the tries are spent")
-        .choices(ITEM_FAILURE_ACTIONS)
-        .default("dlq"),
+      new Option(
+        "--on-failure <action>",
+        "when the tries are spent: keep it as a letter, retry without waiting, skip it, stop the job",
+      )
+        .choices(ITEM_FAILURE_ACTIONS.filter((action) => action !== "custom"))
+        .default("dlq", "dlq"),
     )
     .option("--max-failures <n>", "stop when this many items have died")
     .option(
       "--failure-threshold <rate>",
-      "stop when this share of the finished items has died (0 to 1, from 10 on)",
+      "stop when more than this share of the finished items has died (0 to 1; from 10 finished on)",
     )
     .option("--fail-fast", "stop at the first item that dies")
-    .option("--breaker <n>", "pause the queue after this many failures in a row, then try a few")
-    .option("--breaker-timeout <duration>", "how long it pauses (default 30s)")
     .option(
-      "-n, --name <name>",
-      "name of the job; the same name goes on with it: done items are not repeated",
+      "--breaker <n>",
+      "pause the queue after this many failures in a row, then try a few items (default: no breaker)",
     )
-    .option("--accept-changes", "go on with the job of that name although the command is another one")
-    .option("--store-wait <duration>", "how long to wait for a store that cannot be written (default 30s)")
-    .option("-q, --quiet", "neither progress nor the commands' output, only the summary")
+    .option("--breaker-timeout <duration>", "how long it pauses (default: 30s)")
     .passThroughOptions()
     .action(call(terminal, report, async () => (await import("./commands/map.ts")).map));
-  shared(program.command("resume"))
+  program
+    .command("resume")
     .description("goes on with a job: what was not done, and the letters that are worth another try")
     .argument("[job]", "id or name (default: the latest job that did not come to its end)")
     .option("--no-dlq", "leave the letters where they are")
-    .option("-j, --jobs <n>", "how many run at a time")
-    .option("--store-wait <duration>", "how long to wait for a store that cannot be written (default 30s)")
+    .option("-j, --jobs <n>", "how many run at a time (default: as the job)")
+    .addOption(storeWait())
     .option("-q, --quiet", "neither progress nor the commands' output, only the summary")
     .action(call(terminal, report, async () => (await import("./commands/resume.ts")).resume));
-  shared(program.command("demo"))
+  program
+    .command("demo")
     .description("runs a small real map whose failures land in the dead letter queue")
     .action(call(terminal, report, async () => (await import("./commands/demo.ts")).demo));
 }
 
 function addLooking(program: Command, terminal: Terminal, report: Report): void {
-  shared(program.command("jobs"))
+  program
+    .command("jobs")
     .description("lists jobs, newest first")
-    .option("-l, --limit <n>", "how many", "20")
+    .addOption(limit("how many"))
     .action(call(terminal, report, async () => (await import("./commands/jobs.ts")).jobs));
-  shared(program.command("status"))
+  program
+    .command("status")
     .description("shows how a job stands")
     .argument("<job>", "id or name")
-    .option("-w, --watch", "until it has ended")
+    .option("-w, --watch", "follow it until it has ended")
     .action(call(terminal, report, async () => (await import("./commands/status.ts")).status));
-  shared(program.command("logs"))
+  program
+    .command("logs")
     .description("prints what an attempt of an item wrote")
     .argument("<job>", "id or name")
     .argument("<item>", "id, or the beginning of one")
     .option("-a, --attempt <n>", "which attempt (default: the last one with output)")
     .action(call(terminal, report, async () => (await import("./commands/logs.ts")).logs));
-  shared(program.command("events"))
+  program
+    .command("events")
     .description("prints what happened, oldest first")
     .argument("[job]", "id or name (default: all jobs)")
-    .option("--follow", "go on as things happen")
-    .option("--type <type...>", "only these")
-    .option("--since <duration>", "only the last part, e.g. 10m")
-    .option("-l, --limit <n>", "how many")
+    .option("--follow", "keep printing as things happen; with --json one object a line")
+    .addOption(list("--type <types>", "only these, e.g. attempt_failed,dlq_item_added"))
+    .option("--since <duration>", "only the latest, e.g. 10m")
+    .option("-l, --limit <n>", "how many at most (default: all)")
     .action(call(terminal, report, async () => (await import("./commands/events.ts")).events));
 }
 
 function addLetters(dlq: Command, terminal: Terminal, report: Report): void {
-  selection(shared(dlq.command("list")))
+  selection(dlq.command("list"))
     .description("lists letters, newest first")
     .argument("[job]", "id or name (default: all jobs)")
-    .option("-l, --limit <n>", "how many on a page", "20")
+    .addOption(limit("how many on a page"))
     .option("--cursor <cursor>", "the `next` of the page before")
     .action(call(terminal, report, async () => (await import("./commands/dlq-list.ts")).dlqList));
-  shared(dlq.command("inspect"))
+  dlq
+    .command("inspect")
     .description("shows a letter: data, every attempt, output, log, what to try next")
     .argument("<item>", "id, or the beginning of one")
     .option("--job <job>", "the job it belongs to")
     .action(call(terminal, report, async () => (await import("./commands/dlq-inspect.ts")).dlqInspect));
-  shared(dlq.command("show"))
+  dlq
+    .command("show")
     .description("the letters of a job, or one letter")
-    .argument("<job-or-item>")
+    .argument("<job-or-item>", "id or name of a job, or id of an item")
     .action(call(terminal, report, async () => (await import("./commands/dlq-show.ts")).dlqShow));
-  selection(shared(dlq.command("retry")))
+  selection(dlq.command("retry"))
     .alias("reprocess")
     .description("runs the work of letters again; a letter leaves the queue when it has succeeded")
     .argument("[job]", "id or name (default: the only job with letters)")
     .argument("[items...]", "only these items")
-    .option("--force", "also letters that are not eligible")
-    .option("--dry-run", "only say what would be done")
+    .option("--force", "also letters that need a person or cannot go well (a person has looked)")
+    .option("--dry-run", "only say what would be run")
     .option("--parallel <n>", "how many run at a time (default: as the job)")
     .option("-y, --yes", "do not ask")
-    .option("-q, --quiet", "no progress")
+    .option("-q, --quiet", "neither progress nor the commands' output")
     .action(call(terminal, report, async () => (await import("./commands/dlq-retry.ts")).dlqRetry));
 }
 
 function addStore(store: Command, terminal: Terminal, report: Report): void {
-  shared(store.command("info"))
+  store
+    .command("info")
     .description("where it is, how large, what is in it")
     .action(call(terminal, report, async () => (await import("./commands/store-info.ts")).storeInfo));
-  shared(store.command("check"))
-    .description("verifies the file and every invariant")
+  store
+    .command("check")
+    .description("verifies the file and every rule that the store must keep")
     .action(call(terminal, report, async () => (await import("./commands/store-check.ts")).storeCheck));
 }
 
-function shared(command: Command): Command {
-  return command
-    .exitOverride()
+function* leavesOf(command: Command): Generator<Command> {
+  if (command.commands.length === 0) yield command;
+  for (const below of command.commands) yield* leavesOf(below);
+}
+
+/** Added last, so that a command's own options come first in its help. */
+function addShared(command: Command): void {
+  command
+    .optionsGroup("Everywhere:")
     .option("--json", "one JSON document on stdout, nothing else there")
-    .option("--store <url>", "the store (default: REDRIVE_STORE, else a SQLite file in REDRIVE_HOME)");
+    .option(
+      "--store <url>",
+      "the store, e.g. sqlite:./work.db (default: $REDRIVE_STORE, else redrive.db in $REDRIVE_HOME or ~/.redrive)",
+    )
+    .helpOption("-h, --help", "show this help");
+}
+
+function storeWait(): Option {
+  return new Option(
+    "--store-wait <duration>",
+    "how long to wait for a store that cannot be written (default: 30s)",
+  );
+}
+
+function limit(description: string): Option {
+  return new Option("-l, --limit <n>", description).default("20", "20");
+}
+
+/** Separated by commas, or given again; what comes after it is not taken for one more. */
+function list(flags: string, description: string): Option {
+  return new Option(flags, description).argParser((text, before: readonly string[] | undefined) => [
+    ...(before ?? []),
+    text,
+  ]);
 }
 
 /** The same words select letters in every command. */
 function selection(command: Command): Command {
   return command
+    .optionsGroup("Which letters:")
     .option("--job <job>", "of this job")
-    .option("--group <signature>", "that died of this failure")
-    .option("--type <type...>", "with this error type")
-    .option("--class <class...>", "with this error class")
-    .option("--older-than <duration>", "that died this long ago or earlier")
-    .option("--eligible", "that may be retried without --force");
+    .option("--group <signature>", "that died of this failure (16 hex digits; `dlq inspect` shows them)")
+    .addOption(list("--type <types>", "with these error types, e.g. Timeout,CommandFailed"))
+    .addOption(
+      list("--class <classes>", "with these error classes: transient, throttled, outage, permanent, unknown"),
+    )
+    .option("--older-than <duration>", "that died this long ago or earlier, e.g. 2h")
+    .option("--eligible", "that may be retried without --force")
+    .optionsGroup("Options:");
 }
 
 /** Commander hands the arguments, then the options, then itself. */
@@ -216,6 +281,7 @@ function wantsJson(argv: readonly string[]): boolean {
 /** One error, in the form that was asked for; the exit code says what kind it was. */
 function explain(error: unknown, { stdout, stderr }: Terminal, isJson: boolean): number {
   if (error instanceof CommanderError && error.exitCode === 0) return EXIT.done; // help and version were printed
+  if (error instanceof CommanderError && error.code === "commander.help") return EXIT.usage; // help was printed instead
   const failure = asWorkError(error);
   const { code, message, hint } = failure;
   if (isJson)
@@ -228,9 +294,14 @@ function asWorkError(error: unknown): WorkError {
   if (error instanceof WorkError) return error;
   if (error instanceof CommanderError) {
     const [message = "", ...more] = error.message.replace(/^error: /, "").split("\n");
-    return new WorkError("usage", message, {
-      hint: more.join(" ") || "`redrive --help` shows every command and option.",
-    });
+    return new WorkError("usage", message, { hint: more.join(" ") || usageHint(error.code) });
   }
   throw error; // a bug of ours: let it crash with its stack
+}
+
+function usageHint(code: string): string {
+  if (code === "commander.unknownOption") {
+    return "Options come after the command they belong to: `redrive COMMAND --help` shows them.";
+  }
+  return "`redrive --help` shows every command, `redrive COMMAND --help` its options.";
 }

@@ -52,7 +52,8 @@ export async function withProgress<T>(
   run: (deps: RunDeps, watch: Watch) => Promise<T>,
 ): Promise<{ result: T; interrupt: Interrupt; finished: number | undefined }> {
   const storeWaitMs =
-    options.storeWait === undefined ? {} : { storeWaitMs: parseDuration(options.storeWait, "--store-wait") };
+    options.storeWait === undefined ? undefined : parseDuration(options.storeWait, "--store-wait");
+  const opening = storeWaitMs === undefined ? {} : { busyMsMax: storeWaitMs };
   return context.withStore(async (engine) => {
     const progress = openProgress(context, engine, options);
     const output = new CommandOutput(
@@ -70,7 +71,7 @@ export async function withProgress<T>(
         stop: interrupt.signal,
         clock: systemClock,
         observer,
-        ...storeWaitMs,
+        ...(storeWaitMs !== undefined && { storeWaitMs }),
       };
       const result = await run(deps, { onJob: progress.onJob, onNotice: progress.note });
       return { result, interrupt, finished: progress.finished };
@@ -79,7 +80,7 @@ export async function withProgress<T>(
       await output.flushed();
       await progress.stop();
     }
-  });
+  }, opening);
 }
 
 function observe(progress: PersonProgress, output: CommandOutput): RunObserver {

@@ -66,7 +66,7 @@ export async function onlyJobWithLetters(engine: Engine): Promise<Job> {
 function readSignature(text: string): string {
   if (/^[0-9a-f]{16}$/.test(text)) return text;
   throw new WorkError("filter_invalid", `--group: "${text}" is not the signature of a group.`, {
-    hint: "A signature has 16 hex digits; `redrive dlq list` shows it.",
+    hint: "A signature has 16 hex digits; `redrive dlq inspect ITEM` shows it as the group.",
   });
 }
 

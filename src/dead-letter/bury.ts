@@ -16,8 +16,15 @@ export function settlementOf(item: LeasedItem, outcome: Outcome, verdict: Verdic
     verdict,
     ...(failure && { failure }),
     ...(log !== undefined && { log }),
-    ...(isBurial(verdict) && { grave: graveOf(item, failure, verdict.reason) }),
+    ...(outcome.kind === "succeeded" && outcome.result !== undefined && { result: outcome.result }),
+    ...(isBurial(verdict) && {
+      grave: { ...graveOf(item, failure, verdict.reason), ...artifactsOf(outcome) },
+    }),
   };
+}
+
+function artifactsOf(outcome: Outcome): Pick<Grave, "worktreeArtifacts"> {
+  return outcome.kind === "failed" && outcome.artifacts ? { worktreeArtifacts: outcome.artifacts } : {};
 }
 
 function isBurial(verdict: Verdict): verdict is Extract<Verdict, { kind: "bury" | "stop" }> {

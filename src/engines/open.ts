@@ -5,6 +5,8 @@ import type { Clock } from "../kit/clock.ts";
 
 export interface OpenOptions {
   readonly clock?: Clock;
+  /** How long a write waits for another process that has the store locked. Default: the engine's own. */
+  readonly busyMsMax?: number;
 }
 
 /** `memory:`, or `sqlite:PATH`. */

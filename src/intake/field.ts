@@ -6,7 +6,7 @@ import type { IntakeRecord } from "./record.ts";
 
 /** The value of the field. A record that lacks it is an error: dropped or guessed at, work would be lost. */
 export function fieldOf(record: IntakeRecord, path: string, origin: Origin): Json {
-  const value = find(record.data, path);
+  const value = findField(record.data, path);
   if (value !== undefined) return value;
   const problem = isJsonObject(record.data)
     ? `the record has no field "${path}"`
@@ -29,13 +29,13 @@ export function idFrom(record: IntakeRecord, path: string, origin: Origin): stri
   return id;
 }
 
-/** A key with a dot in it, as CSV headers have, is found before the dot means a step. */
-function find(data: Json, path: string): Json | undefined {
+/** The value of the field, if it is there. A key with a dot in it, as CSV headers have, is found before the dot means a step. */
+export function findField(data: Json, path: string): Json | undefined {
   if (!isJsonObject(data)) return undefined;
   if (Object.hasOwn(data, path)) return data[path];
   const dot = path.indexOf(".");
   const head = path.slice(0, dot);
-  return dot > 0 && Object.hasOwn(data, head) ? find(data[head] ?? null, path.slice(dot + 1)) : undefined;
+  return dot > 0 && Object.hasOwn(data, head) ? findField(data[head] ?? null, path.slice(dot + 1)) : undefined;
 }
 
 function kindOf(value: null | object): string {

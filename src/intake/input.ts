@@ -19,6 +19,11 @@ export async function openInput(path: string, stdin: Readable, signal?: AbortSig
   return { name: path, isFile, chunks: bytesOf(stream, path, signal) };
 }
 
+/** Throws what `openInput` would, before anything is made for an input that cannot be opened. */
+export async function requireInput(path: string): Promise<void> {
+  if (path !== "-") await (await openFile(path)).file.close();
+}
+
 const READ_BYTES = 64 * 1024;
 /** A stream may hand over any amount at once; in smaller pieces a batch stays small too. */
 const CHUNK_BYTES_MAX = 1024 * 1024;

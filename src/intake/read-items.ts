@@ -8,7 +8,7 @@ import { formatOfName, type InputFormat, sniffJsonFile, sniffStream } from "./fo
 import { Identity, type IdentityOptions } from "./identity.ts";
 import { type Input, openInput } from "./input.ts";
 import type { Origin } from "./origin.ts";
-import type { RecordReader } from "./record.ts";
+import type { IntakeRecord, RecordReader } from "./record.ts";
 
 /** Where items come from, in which format, and what they are known by. */
 export interface InputSource extends IdentityOptions {
@@ -35,20 +35,35 @@ export async function* readItems(
   source: InputSource,
   options: ReadOptions = {},
 ): AsyncGenerator<IntakeBatch> {
+  const { origin, runs } = await openRecords(source, options);
+  const batcher = new Batcher(new Identity(origin, source), options.batchMax ?? BATCH_MAX);
+  // A batch ends with the bytes that are there: items from a slow pipe do not wait for the batch to fill.
+  for await (const records of runs) yield* batcher.batchesOf(records);
+  yield* batcher.rest();
+}
+
+/** Records as they stand in an input, before they have ids. */
+export interface OpenRecords {
+  readonly origin: Origin;
+  readonly runs: AsyncIterable<Iterable<IntakeRecord>>;
+}
+
+/** Opens an input whose records are to be looked at before they become items. */
+export async function openRecords(
+  source: Pick<InputSource, "path" | "format">,
+  options: Pick<ReadOptions, "stdin" | "signal"> = {},
+): Promise<OpenRecords> {
   const input = await openInput(source.path, options.stdin ?? process.stdin, options.signal);
   const { origin, chunks } = await withFormat(input, source);
   const read = await readerOf(origin.format);
-  const batcher = new Batcher(new Identity(origin, source), options.batchMax ?? BATCH_MAX);
-  // A batch ends with the bytes that are there: items from a slow pipe do not wait for the batch to fill.
-  for await (const records of read(chunks, origin)) yield* batcher.batchesOf(records);
-  yield* batcher.rest();
+  return { origin, runs: read(chunks, origin) };
 }
 
 const BATCH_MAX = 500;
 
 async function withFormat(
   { name, isFile, chunks }: Input,
-  { format }: InputSource,
+  { format }: Pick<InputSource, "format">,
 ): Promise<{ origin: Origin; chunks: AsyncIterable<Buffer> }> {
   const named = format ?? (isFile ? (formatOfName(name) ?? "lines") : undefined);
   if (named !== undefined && (format !== undefined || named !== "json")) {

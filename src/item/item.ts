@@ -63,6 +63,8 @@ export interface Attempt {
   readonly failure?: Failure;
   /** Path of the file with the whole output, when there was any. */
   readonly log?: string;
+  /** What a success left for those who come after. */
+  readonly result?: Json;
 }
 
 /** What `decide` says is to happen with the item. Delays are relative: the store's clock adds them. */
@@ -94,6 +96,8 @@ export interface Settlement {
   readonly verdict: Verdict;
   readonly failure?: Failure;
   readonly log?: string;
+  /** Only of a success. */
+  readonly result?: Json;
   /** Present exactly when the verdict buries the item (`bury` and `stop`). */
   readonly grave?: Grave;
 }

@@ -6,11 +6,13 @@ export const JOB_STATUSES = ["running", "completed", "failed", "stopped", "inter
 /** One of `JOB_STATUSES`. */
 export type JobStatus = (typeof JOB_STATUSES)[number];
 
+export type JobKind = "map" | "workflow";
+
 export interface NewJob {
   readonly id: string;
   /** What people call it. Two jobs may not share one. */
   readonly name: string;
-  readonly kind: "map";
+  readonly kind: JobKind;
   /** All that is needed to run the work again: command, directory, policy, input. */
   readonly spec: JsonObject;
 }
@@ -18,6 +20,8 @@ export interface NewJob {
 /** A job as the store knows it. */
 export interface Job extends NewJob {
   readonly status: JobStatus;
+  /** How far its phases have come, for the process that goes on with it. */
+  readonly progress: JsonObject;
   /** Whether all of the input was taken in. */
   readonly intakeComplete: boolean;
   readonly createdAt: number;

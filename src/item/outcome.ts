@@ -1,15 +1,25 @@
 /** How one try ended, as a value. A handler's failure is data that `decide` looks at, not an exception that travels. */
+import type { Json } from "../kit/json.ts";
 import type { Failure } from "./failure.ts";
+import type { WorktreeArtifacts } from "./letter.ts";
 
 /** How one try ended. */
 export type Outcome =
-  | { readonly kind: "succeeded"; readonly stdout?: StandardOutput; readonly log?: string }
+  | {
+      readonly kind: "succeeded";
+      readonly stdout?: StandardOutput;
+      readonly log?: string;
+      /** What is left for those who come after, such as captured values. */
+      readonly result?: Json;
+    }
   | {
       readonly kind: "failed";
       readonly failure: Failure;
       /** The other side said when to come back. */
       readonly retryAfterMs?: number;
       readonly log?: string;
+      /** Where the work was done, if it is to be kept with the letter. */
+      readonly artifacts?: WorktreeArtifacts;
     }
   /** Stopped by the runner, or by a fault that is not the item's. Not spent. */
   | { readonly kind: "released"; readonly why: string; readonly log?: string }

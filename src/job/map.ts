@@ -1,10 +1,11 @@
 /** `redrive map`: makes the job, or goes on with the one of that name, and runs it while its input streams in. */
-import { accessSync, constants } from "node:fs";
+import { accessSync, constants, statSync } from "node:fs";
 import { basename, delimiter, isAbsolute, join } from "node:path";
 import type { Readable } from "node:stream";
 import { compileCommand } from "../attempt/template.ts";
 import type { Engine } from "../engine.ts";
 import { WorkError } from "../errors.ts";
+import { requireInput } from "../intake/input.ts";
 import { readItems } from "../intake/read-items.ts";
 import type { Job } from "../item/job.ts";
 import { canonicalJson } from "../kit/json.ts";
@@ -39,6 +40,7 @@ export interface MapResult {
 export async function startMap(deps: RunDeps, options: MapOptions): Promise<MapResult> {
   compileCommand(options.spec.command);
   requireCommand(options.spec);
+  await requireInput(options.spec.input.path);
   const job = await openJob(deps.engine, options);
   options.onJob?.(job);
   const feed = inputFeed(deps, job, options);
@@ -73,15 +75,23 @@ function changedNotice(ids: readonly string[]): string {
   return `Items with the same id but other data were met (${shown}${ids.length > 3 ? ", …" : ""}); the data that came first is kept.`;
 }
 
-async function openJob(engine: Engine, { name, spec, acceptChanges }: MapOptions): Promise<Job> {
+async function openJob(engine: Engine, options: MapOptions): Promise<Job> {
+  const { name, spec } = options;
   const found = name === undefined ? null : await engine.findJob(name);
-  if (found !== null) return reopenJob(engine, found, spec, acceptChanges ?? false);
+  if (found !== null) return reopenJob(engine, found, options);
   const id = `${slugOf(name ?? spec.command[0] ?? "map")}-${randomName(8)}`;
-  return engine.createJob({ id, name: name ?? id, kind: "map", spec: specToJson(spec) });
+  try {
+    return await engine.createJob({ id, name: name ?? id, kind: "map", spec: specToJson(spec) });
+  } catch (error) {
+    // Another process made the job of that name a moment before: this one joins it.
+    const made = name === undefined ? null : await engine.findJob(name);
+    if (made === null) throw error;
+    return reopenJob(engine, made, options);
+  }
 }
 
 /** Same name, same work: it goes on. Another command under an old name is more likely a mistake. */
-async function reopenJob(engine: Engine, job: Job, spec: MapSpec, acceptChanges: boolean): Promise<Job> {
+async function reopenJob(engine: Engine, job: Job, { spec, acceptChanges }: MapOptions): Promise<Job> {
   const before = specOf(job);
   const same =
     canonicalJson([...before.command]) === canonicalJson([...spec.command]) && before.cwd === spec.cwd;
@@ -140,7 +150,7 @@ function requireCommand({ command, cwd }: MapSpec): void {
 function isExecutable(path: string): boolean {
   try {
     accessSync(path, constants.X_OK);
-    return true;
+    return statSync(path).isFile(); // a folder has the x permission too
   } catch {
     return false; // not there or not executable: both mean "look further"
   }

@@ -1,19 +1,14 @@
 /**
- * One run over a job's queue, from "running" to how it ended: opens the launcher, hands the runner its handler and
- * feed, and writes the end of the job. `map`, `resume` and `dlq retry` all come through here.
+ * One run over a job's queue, from "running" to how it ended: hands the runner the job's work and what is fed into
+ * the queue, and writes the end of the job. `map`, `run`, `resume` and `dlq retry` all come through here.
  */
-import { mkdirSync, rmSync } from "node:fs";
-import { commandHandler } from "../attempt/command.ts";
-import { openLauncher } from "../attempt/launcher.ts";
 import type { Engine } from "../engine.ts";
 import type { EventType } from "../item/event.ts";
 import type { Job, JobStatus } from "../item/job.ts";
 import { type Clock, systemClock } from "../kit/clock.ts";
-import { randomName } from "../kit/random.ts";
 import { type Feed, type RunObserver, type RunResult, runQueue } from "../runner/runner.ts";
-import { jobLogs } from "./home.ts";
-import { specOf } from "./map-spec.ts";
 import { hasRunner } from "./summary.ts";
+import { inWorkshop, openWork, type Work } from "./work.ts";
 
 /** What every run needs from its surroundings. */
 export interface RunDeps {
@@ -40,6 +35,7 @@ export interface RunJobOptions {
 export async function runJob(deps: RunDeps, options: RunJobOptions): Promise<RunResult> {
   try {
     const result = await workQueue(deps, options);
+    await closeOperations(deps.engine, options.job);
     // A redrive that has finished says nothing about the rest of the job.
     if (options.operationId === undefined || result.end !== "finished") {
       await writeEnd(deps.engine, options.job, END_OF[result.end], result.reason);
@@ -51,46 +47,48 @@ export async function runJob(deps: RunDeps, options: RunJobOptions): Promise<Run
   }
 }
 
-async function workQueue(
-  deps: RunDeps,
-  { job, slots, operationId, feed }: RunJobOptions,
-): Promise<RunResult> {
-  const spec = specOf(job);
+async function workQueue(deps: RunDeps, options: RunJobOptions): Promise<RunResult> {
+  const { job, slots, operationId, feed } = options;
   const clock = deps.clock ?? systemClock;
-  const logs = jobLogs(deps.home, job.id);
-  const scratch = `${logs.runningFolder}/${process.pid}-${randomName(6)}`;
-  mkdirSync(scratch, { recursive: true });
-  const launcher = openLauncher();
-  const command = commandHandler({
-    launcher,
-    command: spec.command,
-    cwd: spec.cwd,
-    jobId: job.id,
-    graceMs: spec.graceMs,
-    ...(spec.timeoutMs !== undefined && { timeoutMs: spec.timeoutMs }),
-    scratch: (slot) => `${scratch}/${slot}`,
-    logPath: logs.log,
-    now: clock.now,
+  return inWorkshop(job, { home: deps.home, clock }, async (workshop) => {
+    const work = await openWork(job, workshop);
+    try {
+      return await runQueue({
+        engine: deps.engine,
+        queue: job.id,
+        policy: work.policy,
+        handler: work.handler,
+        slots: slots ?? work.slots,
+        stop: deps.stop,
+        clock,
+        observer: observersOf(work, deps.observer),
+        ...(work.askHandler && { askHandler: work.askHandler }),
+        ...(operationId !== undefined && { operationId }),
+        ...(feed && { feed }),
+        ...(deps.storeWaitMs !== undefined && { storeWaitMs: deps.storeWaitMs }),
+      });
+    } finally {
+      await work.close();
+    }
   });
-  try {
-    return await runQueue({
-      engine: deps.engine,
-      queue: job.id,
-      policy: spec.policy,
-      handler: command.handle,
-      slots: slots ?? spec.jobs,
-      stop: deps.stop,
-      clock,
-      ...(operationId !== undefined && { operationId }),
-      ...(feed && { feed }),
-      ...(deps.observer && { observer: deps.observer }),
-      ...(deps.storeWaitMs !== undefined && { storeWaitMs: deps.storeWaitMs }),
-    });
-  } finally {
-    command.close();
-    await launcher.close();
-    rmSync(scratch, { recursive: true, force: true });
-  }
+}
+
+/** The work itself hears first what became of an item. */
+function observersOf({ settled }: Work, observer: RunObserver = {}): RunObserver {
+  if (settled === undefined) return observer;
+  return {
+    ...observer,
+    settled: (item, settlement, outcome) => {
+      settled(item, settlement, outcome);
+      observer.settled?.(item, settlement, outcome);
+    },
+  };
+}
+
+/** Whichever run brings the last letter of a redrive to its end closes the books. */
+async function closeOperations(engine: Engine, job: Job): Promise<void> {
+  const open = await engine.listOperations({ queue: job.id, open: true });
+  for (const { id } of open) await engine.closeOperation(id);
 }
 
 interface End {

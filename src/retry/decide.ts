@@ -22,6 +22,17 @@ export interface Context {
   readonly random: Random;
   /** An open breaker: nobody is let through for this long, so coming back sooner is of no use. */
   readonly breaker?: { readonly waitMs: number };
+  /** What the policy's own handler said about this failure; `dlq` when it was not asked. */
+  readonly answer?: HandlerAnswer;
+}
+
+/** What a handler of `on_item_failure: custom` can say. */
+export type HandlerAnswer = "handled" | "retry" | "dlq";
+
+/** Whether the policy's own handler is to be asked: when the item would be given up otherwise. */
+export function needsAnswer(life: Life, outcome: Outcome, policy: Policy): boolean {
+  if (policy.onItemFailure !== "custom" || outcome.kind !== "failed") return false;
+  return decide(life, outcome, policy, { random: () => 0 }).kind === "bury";
 }
 
 type Failed = Extract<Outcome, { kind: "failed" }>;
@@ -34,10 +45,10 @@ export function decide(life: Life, outcome: Outcome, policy: Policy, context: Co
 
   const { errorClass, errorType } = outcome.failure;
   if (errorClass === "throttled" || errorClass === "outage") return park(life, outcome, policy, context);
-  if (errorClass === "permanent") return giveUp(policy, permanentReason(errorType));
+  if (errorClass === "permanent") return giveUp(life, outcome, policy, context, permanentReason(errorType));
   const tries = life.spent + 1;
   if (tries < policy.maxAttempts) return retry(life, outcome, policy, context);
-  return giveUp(policy, `attempts spent (${tries} of ${policy.maxAttempts})`);
+  return giveUp(life, outcome, policy, context, `attempts spent (${tries} of ${policy.maxAttempts})`);
 }
 
 /**
@@ -76,9 +87,13 @@ function notBefore(delayMs: number, { breaker }: Context): number {
 }
 
 /** The policy's last word. `retry` has tried by now, and ends as a letter like `dlq`. */
-function giveUp(policy: Policy, reason: string): Verdict {
+function giveUp(life: Life, outcome: Failed, policy: Policy, context: Context, reason: string): Verdict {
   const action = policy.onItemFailure;
-  return { kind: action === "skip" || action === "stop" ? action : "bury", reason };
+  if (action === "skip" || action === "stop") return { kind: action, reason };
+  if (action === "custom" && context.answer === "handled")
+    return { kind: "skip", reason: `handled: ${reason}` };
+  if (action === "custom" && context.answer === "retry") return retry(life, outcome, policy, context);
+  return { kind: "bury", reason };
 }
 
 function permanentReason(type: ErrorType): string {

@@ -60,7 +60,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   ENOENT: "there is no such command, or its working directory is gone; check the spelling and PATH",
   ENOEXEC: "it is not a program; give it a #! line, or name its interpreter",
   ENOTDIR: "a part of its path is not a directory",
-  E2BIG: "the item is too large for an argument; read it from stdin or from the file REDRIVE_ITEM_FILE names",
+  E2BIG: "the item is too large for an argument; leave it out of the arguments and read it from stdin",
   EACCES: "permission denied; make it executable (chmod +x), and check who may enter its directory",
   EPERM: "not permitted",
   ENOMEM: "the machine is out of memory; run fewer at a time (--jobs)",

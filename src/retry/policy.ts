@@ -26,8 +26,11 @@ export type Backoff =
   /** The n-th retry waits the n-th delay; past the end, the last. */
   | { readonly kind: "list"; readonly delaysMs: readonly number[]; readonly jitter: boolean };
 
-export const ITEM_FAILURE_ACTIONS = ["dlq", "retry", "skip", "stop"] as const;
-/** What to do when the attempts are spent. `retry` tries again at once, without backoff, until they are. */
+export const ITEM_FAILURE_ACTIONS = ["dlq", "retry", "skip", "stop", "custom"] as const;
+/**
+ * What to do when the attempts are spent. `retry` tries again at once, without backoff, until they are; `custom` asks
+ * a handler, which answers handled, retry or dlq.
+ */
 export type OnItemFailure = (typeof ITEM_FAILURE_ACTIONS)[number];
 
 /** When the queue pauses because everything fails, and when it goes on. */

@@ -9,11 +9,14 @@ import type { Policy } from "../retry/policy.ts";
 import { shouldStop } from "../retry/thresholds.ts";
 
 export interface Tickets {
-  /** One ticket for each item that may be leased; each has to be given back with `settled` or `unused`. */
+  /** One ticket for each item that may be leased; each has to be given back with `heard` or `unused`. */
   readonly tickets: readonly number[];
   /** When to ask again, in milliseconds of the runner's clock, if nothing was admitted. */
   readonly againAt: number | null;
 }
+
+const FAULT_PAUSE_MS_MAX = 5000;
+const FAULTS_MAX = 20;
 
 export class Gate {
   readonly #policy: Policy;
@@ -21,6 +24,7 @@ export class Gate {
   #parkedUntil = 0;
   #finished = 0;
   #dead = 0;
+  #faults = 0;
   #stopReason: string | null = null;
 
   constructor(policy: Policy) {
@@ -63,9 +67,12 @@ export class Gate {
   /** What an attempt says about the world: the breaker hears of it before `decide` is asked. */
   heard(ticket: number, outcome: Outcome, now: number): void {
     this.#report(ticket, reportOf(outcome), now);
+    if (outcome.kind === "released") this.#pauseAfterFault(outcome.why, now);
+    else this.#faults = 0;
   }
 
-  settled(verdict: Verdict, now: number): void {
+  /** What was decided about an item: it may close the gate for the rest. */
+  judged(verdict: Verdict, now: number): void {
     if (verdict.kind === "park") this.#parkedUntil = Math.max(this.#parkedUntil, now + verdict.delayMs);
     const died = verdict.kind === "bury" || verdict.kind === "stop";
     if (died || verdict.kind === "done" || verdict.kind === "skip") this.#finished += 1;
@@ -73,6 +80,17 @@ export class Gate {
     if (verdict.kind === "stop")
       this.#stopReason ??= `an item failed (${verdict.reason}), and on_item_failure is stop`;
     if (died) this.#stopReason ??= shouldStop(this.#policy, { finished: this.#finished, dead: this.#dead });
+  }
+
+  /** The runner's own fault spends nothing, so only a pause and an end keep it from spinning for ever. */
+  #pauseAfterFault(why: string, now: number): void {
+    this.#faults += 1;
+    this.#parkedUntil = Math.max(
+      this.#parkedUntil,
+      now + Math.min(FAULT_PAUSE_MS_MAX, 2 ** this.#faults * 50),
+    );
+    if (this.#faults >= FAULTS_MAX)
+      this.#stopReason ??= `${FAULTS_MAX} attempts in a row could not be made: ${why}`;
   }
 
   #report(ticket: number, result: Report, now: number): void {

@@ -3,22 +3,21 @@
  * ended and leases what is due in one durable step of the store; then the leased items start. It holds no more
  * items in memory than it has slots, and acknowledges nothing before the store has it.
  */
-import { setMaxListeners } from "node:events";
 import { type Handler, perform } from "../attempt/handler.ts";
 import { settlementOf } from "../dead-letter/bury.ts";
-import type { Engine, Exchange, Exchanged, NewHolder } from "../engine.ts";
-import { isStoreTrouble, WorkError } from "../errors.ts";
+import type { Engine, Exchange, Exchanged } from "../engine.ts";
+import { WorkError } from "../errors.ts";
+import type { Failure } from "../item/failure.ts";
 import type { LeasedItem, Settlement } from "../item/item.ts";
 import type { Outcome } from "../item/outcome.ts";
 import { assert } from "../kit/assert.ts";
 import { type Clock, systemClock } from "../kit/clock.ts";
 import type { Random } from "../kit/random.ts";
-import { describeSelf } from "../lease/holder.ts";
-import { type ReapOptions, reap } from "../lease/reap.ts";
-import { decide } from "../retry/decide.ts";
+import { decide, type HandlerAnswer, needsAnswer } from "../retry/decide.ts";
 import type { Policy } from "../retry/policy.ts";
 import { Gate } from "./gate.ts";
 import { Patience } from "./patience.ts";
+import { Tenure } from "./tenure.ts";
 import { Wake } from "./wake.ts";
 
 export interface RunOptions {
@@ -28,6 +27,8 @@ export interface RunOptions {
   readonly handler: Handler;
   /** How many attempts run at a time. */
   readonly slots: number;
+  /** Asked when the policy is `custom` and an item would be given up. One that throws has said `dlq`. */
+  readonly askHandler?: (item: LeasedItem, failure: Failure) => Promise<HandlerAnswer>;
   /** Work only the letters of this redrive. */
   readonly operationId?: string;
   /** Brings work into the queue while it is worked; yields how many items each step brought. */
@@ -91,13 +92,11 @@ class Runner {
   readonly #gate: Gate;
   readonly #wake = new Wake();
   readonly #patience: Patience;
+  readonly #tenure: Tenure;
   readonly #freeSlots: number[];
   readonly #running = new Map<number, Running>();
   #ended: Ended[] = [];
-  #holder: NewHolder;
-  /** Aborted when the attempts of the present holder must end. */
-  #tenure = newTenure();
-  #over = new AbortController();
+  #isOver = false;
   #leaseAgainAt = 0;
   #stopGathering: (() => void) | undefined;
   #feedDone: boolean;
@@ -111,41 +110,53 @@ class Runner {
     this.#gate = new Gate(options.policy);
     this.#patience = new Patience(options.storeWaitMs ?? 30_000, this.#clock, options.observer);
     this.#freeSlots = Array.from({ length: options.slots }, (_, index) => options.slots - index);
-    this.#holder = describeSelf(options.queue, options.holderTtlMs);
+    this.#tenure = new Tenure({
+      engine: options.engine,
+      queue: options.queue,
+      policy: options.policy,
+      random: this.#random,
+      clock: this.#clock,
+      patience: this.#patience,
+      ...(options.holderTtlMs !== undefined && { ttlMs: options.holderTtlMs }),
+      onReaped: () => this.#lookAgain(),
+      onFault: (error) => {
+        this.#fault ??= error;
+      },
+    });
     this.#feedDone = options.feed === undefined;
   }
 
   async run(): Promise<RunResult> {
     const onStop = () => {
-      this.#tenure.abort("stopped");
+      this.#tenure.stop();
       this.#wake.ring();
     };
     this.#options.stop.addEventListener("abort", onStop, { once: true });
-    await this.#patience.through(() => this.#engine.enter(this.#holder));
-    const background = [this.#beatForEver(), this.#reapForEver(), this.#takeIn()];
+    const { background } = await this.#tenure.begin();
+    const feeding = this.#takeIn();
     try {
-      await this.#patience.through(() => reap(this.#reapOptions()));
       if (this.#options.stop.aborted) onStop();
       await this.#loop();
     } catch (error) {
       this.#fault = error;
     }
     this.#options.stop.removeEventListener("abort", onStop);
-    this.#over.abort();
-    await Promise.all([this.#windDown(), ...background]);
+    this.#isOver = true;
+    this.#tenure.over();
+    await Promise.all([this.#windDown(), background, feeding]);
     if (this.#fault !== null) throw this.#fault;
     return this.#result();
   }
 
   /** Ends what still runs and says goodbye. After a fault the store gets one more chance to hear how it ended. */
   async #windDown(): Promise<void> {
-    this.#tenure.abort("stopped");
+    this.#tenure.stop();
     await Promise.all([...this.#running.values()].map((running) => running.ended));
     try {
       if (this.#ended.length > 0) {
         await this.#engine.exchange(null, { settle: this.#ended.map((one) => one.settlement) });
       }
-      await this.#engine.leave(this.#holder.id);
+      await this.#engine.leave(this.#tenure.holderId);
     } catch (error) {
       this.#fault ??= error; // what is not settled stays leased, and is taken back as lost by the next runner
     }
@@ -155,7 +166,7 @@ class Runner {
     for (;;) {
       await this.#turn();
       await this.#options.observer?.ready?.();
-      if (await this.#isOver()) return;
+      if (await this.#isFinished()) return;
       await this.#wake.wait(this.#idleMs(), this.#clock);
     }
   }
@@ -163,31 +174,34 @@ class Runner {
   /** Settle and lease in one durable step, then start what was leased. */
   async #turn(): Promise<void> {
     const tickets = this.#mayLease() ? this.#askGate() : [];
+    const { holderId, signal } = this.#tenure;
     const ended = this.#ended;
     if (ended.length === 0 && tickets.length === 0) return;
     this.#ended = [];
     const { queue, operationId } = this.#options;
     const lease = { queue, max: tickets.length, ...(operationId !== undefined && { operationId }) };
     const settle = ended.map((one) => one.settlement);
-    const exchanged = await this.#exchange({ settle, ...(tickets.length > 0 && { lease }) }, ended);
-    for (const ticket of tickets.slice(exchanged.leased.length)) this.#gate.unused(ticket, this.#clock.now());
+    const exchanged = await this.#exchange(holderId, { settle, ...(tickets.length > 0 && { lease }) }, ended);
+    for (const ticket of tickets.slice(exchanged?.leased.length ?? 0))
+      this.#gate.unused(ticket, this.#clock.now());
+    if (exchanged === null) return;
     if (tickets.length > 0) this.#planNextLease(exchanged, tickets.length);
     this.#announce(ended, exchanged);
-    for (const [index, item] of exchanged.leased.entries()) this.#start(item, tickets[index] ?? 0);
+    for (const [index, item] of exchanged.leased.entries()) this.#start(item, tickets[index] ?? 0, signal);
   }
 
-  /** What could not be written is kept and written later; nothing that ended is forgotten. */
-  async #exchange(request: Exchange, ended: readonly Ended[]): Promise<Exchanged> {
-    const nothing: Exchanged = { leased: [], stale: [], nextDueAt: null, now: 0 };
+  /**
+   * What could not be written is kept and written later; nothing that ended is forgotten. Null when the leases were
+   * lost: nothing was written, and the runner is a new holder now.
+   */
+  async #exchange(holderId: string, request: Exchange, ended: readonly Ended[]): Promise<Exchanged | null> {
     try {
-      return await this.#patience.through(() => this.#engine.exchange(this.#holder.id, request));
+      return await this.#patience.through(() => this.#engine.exchange(holderId, request));
     } catch (error) {
       this.#ended = [...ended, ...this.#ended];
-      if (error instanceof WorkError && error.code === "lease_lost") {
-        await this.#startNewTenure();
-        return nothing;
-      }
-      throw error;
+      if (!(error instanceof WorkError) || error.code !== "lease_lost") throw error;
+      await this.#tenure.renew();
+      return null;
     }
   }
 
@@ -195,24 +209,24 @@ class Runner {
     const staleRefs = new Set(stale.map((lease) => `${lease.ref}/${lease.attempt}`));
     for (const { item, outcome, settlement } of ended) {
       if (staleRefs.has(`${item.ref}/${item.attempt}`)) continue;
-      this.#gate.settled(settlement.verdict, this.#clock.now());
       this.#options.observer?.settled?.(item, settlement, outcome);
     }
   }
 
-  #start(item: LeasedItem, ticket: number): void {
+  #start(item: LeasedItem, ticket: number, signal: AbortSignal): void {
     const slot = this.#freeSlots.pop();
     assert(slot !== undefined, "more items were leased than there are free slots");
     this.#options.observer?.started?.(item, slot);
-    this.#running.set(slot, { item, ended: this.#attempt(item, slot, ticket) });
+    this.#running.set(slot, { item, ended: this.#attempt(item, slot, ticket, signal) });
   }
 
-  async #attempt(item: LeasedItem, slot: number, ticket: number): Promise<void> {
-    const context = { slot, agentId: `${this.#holder.id}/${slot}`, signal: this.#tenure.signal };
+  async #attempt(item: LeasedItem, slot: number, ticket: number, signal: AbortSignal): Promise<void> {
+    const context = { slot, agentId: `${this.#tenure.holderId}/${slot}`, signal };
     const outcome = await perform(item, this.#options.handler, context, () => this.#clock.now());
+    const answer = await this.#askHandler(item, outcome);
     this.#running.delete(slot);
     this.#freeSlots.push(slot);
-    this.#ended.push(this.#judge(item, ticket, outcome));
+    this.#ended.push(this.#judge(item, ticket, outcome, answer));
     this.#ringSoon();
   }
 
@@ -231,11 +245,22 @@ class Runner {
     this.#wake.ring();
   }
 
-  #judge(item: LeasedItem, ticket: number, outcome: Outcome): Ended {
+  async #askHandler(item: LeasedItem, outcome: Outcome): Promise<HandlerAnswer> {
+    const { askHandler, policy } = this.#options;
+    if (!askHandler || outcome.kind !== "failed" || !needsAnswer(item, outcome, policy)) return "dlq";
+    try {
+      return await askHandler(item, outcome.failure);
+    } catch {
+      return "dlq"; // a handler that fails has not handled it
+    }
+  }
+
+  #judge(item: LeasedItem, ticket: number, outcome: Outcome, answer: HandlerAnswer): Ended {
     const now = this.#clock.now();
     this.#gate.heard(ticket, outcome, now);
     const breaker = { waitMs: this.#gate.waitMs(now) };
-    const verdict = decide(item, outcome, this.#options.policy, { random: this.#random, breaker });
+    const verdict = decide(item, outcome, this.#options.policy, { random: this.#random, breaker, answer });
+    this.#gate.judged(verdict, now); // before anything else is leased, also in the same step
     return { item, outcome, settlement: settlementOf(item, outcome, verdict) };
   }
 
@@ -265,7 +290,7 @@ class Runner {
     return this.#options.stop.aborted || this.#gate.stopReason !== null || this.#fault !== null;
   }
 
-  async #isOver(): Promise<boolean> {
+  async #isFinished(): Promise<boolean> {
     if (this.#running.size > 0 || this.#ended.length > 0) return false;
     if (this.#isEnding()) return true;
     if (!this.#feedDone || this.#clock.now() >= this.#leaseAgainAt) return false;
@@ -291,72 +316,20 @@ class Runner {
     try {
       for await (const brought of this.#options.feed?.(this.#patience) ?? []) {
         this.#options.observer?.added?.(brought);
-        this.#leaseAgainAt = 0;
-        this.#wake.ring();
+        this.#lookAgain();
         await new Promise((resolve) => setImmediate(resolve)); // attempts that ended meanwhile come first
-        if (this.#isEnding() || this.#over.signal.aborted) return;
+        if (this.#isEnding() || this.#isOver) return;
       }
       this.#feedDone = true;
     } catch (error) {
       this.#fault ??= error;
     }
+    this.#lookAgain();
+  }
+
+  /** There may be something to lease that was not there before. */
+  #lookAgain(): void {
     this.#leaseAgainAt = 0;
     this.#wake.ring();
   }
-
-  async #beatForEver(): Promise<void> {
-    for (;;) {
-      await this.#clock.sleep(this.#holder.ttlMs / 4, this.#over.signal);
-      if (this.#over.signal.aborted) return;
-      const known = await this.#tolerate(() => this.#engine.beat(this.#holder.id), true);
-      if (!known) await this.#tolerate(() => this.#startNewTenure(), undefined);
-    }
-  }
-
-  async #reapForEver(): Promise<void> {
-    for (;;) {
-      await this.#clock.sleep(this.#holder.ttlMs / 4, this.#over.signal);
-      if (this.#over.signal.aborted) return;
-      const reaped = await this.#tolerate(() => reap(this.#reapOptions()), 0);
-      if (reaped === 0) continue;
-      this.#leaseAgainAt = 0;
-      this.#wake.ring();
-    }
-  }
-
-  /** The background tasks try again by themselves; the loop is the one that gives up. */
-  async #tolerate<T>(action: () => Promise<T>, otherwise: T): Promise<T> {
-    try {
-      return await action();
-    } catch (error) {
-      if (!isStoreTrouble(error)) this.#fault ??= error;
-      return otherwise;
-    }
-  }
-
-  /** Others took our leases for lost (a sleeping machine): end what runs, for it is not ours any more. */
-  async #startNewTenure(): Promise<void> {
-    if (this.#options.stop.aborted) return;
-    this.#tenure.abort("leases lost");
-    this.#tenure = newTenure();
-    this.#holder = describeSelf(this.#options.queue, this.#options.holderTtlMs);
-    await this.#patience.through(() => this.#engine.enter(this.#holder));
-  }
-
-  #reapOptions(): ReapOptions {
-    const { engine, queue, policy } = this.#options;
-    return {
-      engine,
-      queue,
-      policy,
-      random: this.#random,
-      selfId: this.#holder.id,
-    };
-  }
-}
-
-function newTenure(): AbortController {
-  const tenure = new AbortController();
-  setMaxListeners(0, tenure.signal); // one listener for each slot
-  return tenure;
 }

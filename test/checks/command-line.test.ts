@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import { EXIT_CODE } from "../../src/cli/exit-code.ts";
 import { runCli } from "../../src/cli/program.ts";
 import { ERROR_CODES } from "../../src/errors.ts";
-import { ROOT } from "./sources.ts";
+import { ROOT, readSources } from "./sources.ts";
 
 interface Said {
   readonly code: number;
@@ -45,14 +45,17 @@ async function everyHelp(path: readonly string[] = []): Promise<Help[]> {
   const { stdout } = await say(...path, "--help");
   const section = (title: string) =>
     new RegExp(`^${title}:\\n((?: .*\\n|\\n(?= ))*)`, "m").exec(`${stdout}\n`)?.[1] ?? "";
-  const flags = [...section("Options").matchAll(/^ {2}(?:-\w, )?(--[a-z-]+)/gm)].map((match) => match[1] ?? "");
+  const flags = [...stdout.matchAll(/^ {2}(?:-\w, )?(--[a-z-]+)/gm)].map((match) => match[1] ?? "");
   const names = [...section("Commands").matchAll(/^ {2}([a-z]+)/gm)].map((match) => match[1] ?? "");
   const below: Help[] = [];
   for (const name of names) if (name !== "help") below.push(...(await everyHelp([...path, name])));
   return [{ command: path.join(" "), flags, text: stdout }, ...below];
 }
 
-const docs = [join(ROOT, "README.md"), ...readdirSync(join(ROOT, "docs")).map((name) => join(ROOT, "docs", name))]
+const docs = [
+  join(ROOT, "README.md"),
+  ...readdirSync(join(ROOT, "docs")).map((name) => join(ROOT, "docs", name)),
+]
   .filter((path) => path.endsWith(".md"))
   .map((path) => readFileSync(path, "utf8"))
   .join("\n");
@@ -63,7 +66,9 @@ describe("the command line", () => {
     expect(helps.map((help) => help.command)).toContain("dlq retry");
     const missing = helps.flatMap(({ command, flags }) => [
       ...(docs.includes(`redrive ${command}`) ? [] : [`redrive ${command}`]),
-      ...flags.filter((flag) => !new RegExp(`${flag}(?![a-z-])`).test(docs)).map((flag) => `${command} ${flag}`),
+      ...flags
+        .filter((flag) => !new RegExp(`${flag}(?![a-z-])`).test(docs))
+        .map((flag) => `${command} ${flag}`),
     ]);
     expect(missing).toEqual([]);
   });
@@ -71,7 +76,9 @@ describe("the command line", () => {
   it("every option of map has a row of its own in the page about map", async () => {
     const page = readFileSync(join(ROOT, "docs/02-map.md"), "utf8");
     const map = (await everyHelp()).find((help) => help.command === "map");
-    const missing = map?.flags.filter((flag) => flag !== "--help" && !new RegExp(`^\\|.*\`${flag}[ \`]`, "m").test(page));
+    const missing = map?.flags.filter(
+      (flag) => flag !== "--help" && !new RegExp(`^\\|.*\`${flag}[ \`]`, "m").test(page),
+    );
     expect(missing).toEqual([]);
   });
 
@@ -89,13 +96,23 @@ describe("the command line", () => {
     expect(unexplained).toEqual([]);
   });
 
-  it.each([[[]], [["dlq"]], [["store"]]])("%j without a command prints help and nothing else", async (argv) => {
-    const { code, stdout, stderr } = await say(...argv);
-    expect(code).toBe(2);
-    expect(stdout).toBe("");
-    expect(stderr).toMatch(/^Usage: redrive/);
-    expect(stderr).not.toContain("outputHelp");
+  it("every environment variable that the code names is in the documents", () => {
+    const named = readSources().flatMap(({ text }) => text.match(/\bREDRIVE_[A-Z_]+\b/g) ?? []);
+    const inside = ["REDRIVE_VERSION"]; // put in by the build
+    const missing = [...new Set(named)].filter((name) => !inside.includes(name) && !docs.includes(name));
+    expect(missing).toEqual([]);
   });
+
+  it.each([[[]], [["dlq"]], [["store"]]])(
+    "%j without a command prints help and nothing else",
+    async (argv) => {
+      const { code, stdout, stderr } = await say(...argv);
+      expect(code).toBe(2);
+      expect(stdout).toBe("");
+      expect(stderr).toMatch(/^Usage: redrive/);
+      expect(stderr).not.toContain("outputHelp");
+    },
+  );
 
   it("a list option leaves the job that comes after it alone", async () => {
     const { stderr } = await say("dlq", "list", "--type", "Timeout", "--class", "outage", "nightly");

@@ -2,73 +2,35 @@
 import { describe, expect, it } from "vitest";
 import { placeOf, readSources } from "./sources.ts";
 
-/** What each part of src/ may import besides itself. Every line says why it may. */
+const GROUND = ["item", "kit", "errors.ts"];
+const STAGES = ["intake", "lease", "attempt", "retry", "dead-letter", "triage", "redrive", "runner"];
+
+/** What each part of src/ may import besides itself, and why. A new part needs a line here. */
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   // The ground. Durations and other readers of user text refuse with a WorkError.
   "errors.ts": [],
   kit: ["errors.ts"],
   item: ["kit"],
   "engine.ts": ["item", "kit"],
-  // The stages of an item's life, in order; each knows the ground and what comes before it in a run.
-  intake: ["item", "kit", "errors.ts"],
-  triage: ["item", "kit"],
-  retry: ["item", "kit", "errors.ts", "triage"], // a failure's message is cleaned and cut as its pattern is
-  attempt: ["item", "kit", "errors.ts", "retry"], // a failed attempt is classified where it is recorded
-  "dead-letter": ["item", "kit", "errors.ts", "retry", "triage"], // a grave has a judgement and a signature
-  lease: ["item", "kit", "errors.ts", "engine.ts", "retry", "dead-letter"], // a lost lease is decided and settled
-  runner: ["item", "kit", "errors.ts", "engine.ts", "attempt", "lease", "retry", "dead-letter"],
-  redrive: ["item", "kit", "errors.ts", "engine.ts", "runner"], // it writes through the runner's patience
-  // A job puts the stages together; nothing but the surface and the command line is above it.
-  job: [
-    "item",
-    "kit",
-    "errors.ts",
-    "engine.ts",
-    "intake",
-    "attempt",
-    "lease",
-    "retry",
-    "runner",
-    "redrive",
-    "dead-letter",
-    "triage",
-  ],
+  // The stages of an item's life; none of them knows the job that puts them together.
+  intake: GROUND,
+  triage: GROUND,
+  retry: [...GROUND, "triage"], // a failure's message is cleaned and cut as its pattern is
+  attempt: [...GROUND, "retry"], // a failed attempt is classified where it is recorded
+  "dead-letter": [...GROUND, "retry", "triage"], // a grave has a judgement and a signature
+  lease: [...GROUND, "engine.ts", "retry", "dead-letter"], // a lost lease is decided and settled like any other
+  runner: [...GROUND, "engine.ts", "lease", "attempt", "retry", "dead-letter"],
+  redrive: [...GROUND, "engine.ts", "runner"], // it writes through the runner's patience
+  // What puts the stages together. A worktree is a place to work in: it knows git, and no stage but how to start it.
+  worktree: [...GROUND, "attempt"],
+  workflow: [...GROUND, "engine.ts", ...STAGES, "worktree"],
+  job: [...GROUND, "engine.ts", ...STAGES, "worktree", "workflow"],
   // The implementations know the contract and the ground, and nothing of the stages.
-  engines: ["item", "kit", "errors.ts", "engine.ts"],
-  // The surface names everything except the command line.
-  "index.ts": [
-    "item",
-    "kit",
-    "errors.ts",
-    "engine.ts",
-    "engines",
-    "intake",
-    "attempt",
-    "lease",
-    "retry",
-    "triage",
-    "dead-letter",
-    "runner",
-    "redrive",
-    "job",
-  ],
+  engines: [...GROUND, "engine.ts"],
+  // The surface names everything but the command line.
+  "index.ts": [...GROUND, "engine.ts", "engines", ...STAGES, "worktree", "workflow", "job"],
   // The command line imports modules instead of index.ts, because a command loads only what it needs.
-  cli: [
-    "item",
-    "kit",
-    "errors.ts",
-    "engine.ts",
-    "engines",
-    "intake",
-    "attempt",
-    "lease",
-    "retry",
-    "triage",
-    "dead-letter",
-    "runner",
-    "redrive",
-    "job",
-  ],
+  cli: [...GROUND, "engine.ts", "engines", ...STAGES, "worktree", "workflow", "job"],
 };
 
 const sources = readSources();
@@ -92,7 +54,7 @@ describe("import directions", () => {
 
   it("every part of src/ has a line in the table", () => {
     const places = new Set(sources.map((source) => placeOf(source.path)));
-    expect([...places].sort()).toEqual(Object.keys(ALLOWED).sort());
+    expect([...places].filter((place) => ALLOWED[place] === undefined)).toEqual([]);
   });
 
   it("imports point one way", () => {

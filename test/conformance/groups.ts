@@ -1,5 +1,6 @@
 /** The contract of groups: the letters that died of the same failure, counted as they come and go. */
 import { expect } from "vitest";
+import { assert } from "../../src/kit/assert.ts";
 import { buried, retried, skipped, succeeded } from "../support/settlements.ts";
 import { type Declare, QUEUE, type Workbench } from "./workbench.ts";
 
@@ -34,6 +35,18 @@ export function groupTests(test: Declare): void {
         lastAt: firstAt + 1000,
       },
     ]);
+  });
+
+  test("the times of a group span its burials though the clock was put back", async (bench) => {
+    await bench.enter();
+    const lastAt = bench.clock.now();
+    await bury(bench, "a", "s1");
+    bench.clock.advance(-1000);
+    await bench.add("b", "c");
+    const [second, third] = await bench.lease(2);
+    assert(second && third, "both are due");
+    await bench.settle(buried(second, { signature: "s1" }), buried(third, { signature: "s1" }));
+    expect(await bench.engine.listGroups({})).toMatchObject([{ count: 3, firstAt: lastAt - 1000, lastAt }]);
   });
 
   test("groups are listed by size, then by their last burial, then by signature", async (bench) => {

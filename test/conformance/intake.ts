@@ -29,7 +29,7 @@ export function intakeTests(test: Declare): void {
     ]);
   });
 
-  test("an id that is there with the same data is existing, whatever the order of its keys", async (bench) => {
+  test("invariant 9: an id that is there with the same data is existing, whatever the order of its keys", async (bench) => {
     await bench.engine.add(QUEUE, [{ itemId: "a", data: { x: 1, y: [2] } }]);
     const report = await bench.engine.add(QUEUE, [{ itemId: "a", data: { y: [2], x: 1 } }]);
     expect(report).toEqual({ added: 0, existing: 1, changed: 0, changedIds: [] });

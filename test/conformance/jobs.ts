@@ -13,6 +13,7 @@ export function jobTests(test: Declare): void {
       kind: "map",
       spec,
       status: "running",
+      progress: {},
       intakeComplete: false,
       createdAt: clock.now(),
       startedAt: clock.now(),
@@ -27,6 +28,18 @@ export function jobTests(test: Declare): void {
     expect(await engine.findJob("job-2")).toEqual(made);
     expect(await engine.findJob("nightly")).toEqual(made);
     expect(await engine.findJob("night")).toBeNull();
+  });
+
+  test("the progress of a job is kept until it is replaced", async ({ engine }) => {
+    await engine.createJob({ id: "job-2", name: "nightly", kind: "workflow", spec: {} });
+    await engine.changeJob("job-2", { progress: { phase: "setup", next: 2 } });
+    await engine.changeJob("job-2", { status: "interrupted" });
+    expect(await engine.findJob("job-2")).toMatchObject({
+      kind: "workflow",
+      progress: { phase: "setup", next: 2 },
+    });
+    await engine.changeJob("job-2", { progress: { phase: "map" } });
+    expect((await engine.findJob("job-2"))?.progress).toEqual({ phase: "map" });
   });
 
   test("a taken id or name is refused and leaves the first job as it was", async ({ engine }) => {

@@ -3,7 +3,7 @@ import { expect } from "vitest";
 import type { LetterFilter } from "../../src/engine.ts";
 import type { Grave } from "../../src/item/item.ts";
 import { buried, failureOf, lost, retried } from "../support/settlements.ts";
-import { type Declare, QUEUE, type Workbench } from "./workbench.ts";
+import { type Declare, newItem, QUEUE, type Workbench } from "./workbench.ts";
 
 export function letterTests(test: Declare): void {
   contents(test);
@@ -87,6 +87,29 @@ function filters(test: Declare): void {
     expect(await ids(bench, { eligible: false })).toEqual(["ab"]);
     expect(await ids(bench, { olderThanMs: 5000 })).toEqual(["a"]);
     expect(await ids(bench, { olderThanMs: 5001 })).toEqual([]);
+  });
+
+  test("ages are told exactly among thousands of letters, though the clock was put back", async (bench) => {
+    await bench.enter();
+    const burials: { itemId: string; at: number; isOdd: boolean }[] = [];
+    for (const [batch, ms] of [0, 4000, 4000, -6000, 1000, 5000].entries()) {
+      bench.clock.advance(ms);
+      const items = Array.from({ length: 1500 }, (_, index) => newItem(`${batch}-${index}`));
+      await bench.engine.add(QUEUE, items);
+      const leased = await bench.lease(items.length);
+      const isOdd = (ref: number) => ref % 2 === 1;
+      await bench.settle(...leased.map((one) => buried(one, { signature: isOdd(one.ref) ? "odd" : "even" })));
+      const at = bench.clock.now();
+      burials.push(...leased.map(({ itemId, ref }) => ({ itemId, at, isOdd: isOdd(ref) })));
+    }
+    for (const olderThanMs of [0, 1, 4000, 5000, 7999, 8000, 8001]) {
+      const fits = burials.filter(({ at }) => at <= bench.clock.now() - olderThanMs).reverse();
+      const page = await bench.engine.listLetters({ olderThanMs, limit: 30 });
+      expect(page.total).toBe(fits.length);
+      expect(page.letters.map(({ itemId }) => itemId)).toEqual(fits.slice(0, 30).map(({ itemId }) => itemId));
+      const odd = await bench.engine.listLetters({ olderThanMs, signature: "odd", limit: 1 });
+      expect(odd.total).toBe(fits.filter(({ isOdd }) => isOdd).length);
+    }
   });
 
   test("filters that are given together must all hold", async (bench) => {

@@ -102,6 +102,26 @@ function verdicts(test: Declare): void {
 }
 
 function records(test: Declare): void {
+  test("what successes leave is listed by age, page by page", async (bench) => {
+    await bench.enter();
+    await bench.add("a", "b", "c", "d");
+    const [a, b, c, d] = await bench.lease(4);
+    if (!a || !b || !c || !d) throw new Error("four items were added");
+    await bench.settle(
+      { ...succeeded(c), result: { words: 3 } },
+      { ...succeeded(a), result: "one" },
+      buried(b),
+      succeeded(d),
+    );
+    const list = (after: number, limit: number) => bench.engine.listResults(QUEUE, { after, limit });
+    expect(await list(0, 2)).toEqual([
+      { ref: a.ref, itemId: "a", result: "one" },
+      { ref: c.ref, itemId: "c", result: { words: 3 } },
+    ]);
+    expect(await list(c.ref, 2)).toEqual([{ ref: d.ref, itemId: "d", result: null }]);
+    expect((await bench.engine.listAttempts(c.ref)).at(-1)).toMatchObject({ result: { words: 3 } });
+  });
+
   test("invariant 4: every attempt leaves one record that says how it ended", async (bench) => {
     await bench.enter();
     await bench.add("a");

@@ -68,12 +68,16 @@ describe("input", () => {
 
   it("--format overrules the name of the file and the look of the content", async () => {
     const shop = openWorkshop();
-    shop.write("list.json", '{"a":1}\n{"b":2}\n');
-    const run = (format: string) =>
-      shop.run(["map", "-i", "list.json", "-f", format, "-j", "1", "--", "printf", "<%s>", "{}"]);
-    expect((await run("csv")).stdout).toBe('<{"{\\"a\\":1}":"{\\"b\\":2}"}>');
-    expect((await run("lines")).stdout).toBe('<{"a":1}><{"b":2}>');
-    expect((await run("null")).stdout).toBe('<{"a":1}\n{"b":2}\n>');
+    shop.write("list.json", "[1,2]\n[3,4]\n");
+    const run = async (format: string) =>
+      (await shop.run(["map", "-i", "list.json", "-f", format, "-j", "1", "--", "printf", "<%s>", "{}"]))
+        .stdout;
+    expect(await run("lines")).toBe("<[1,2]><[3,4]>");
+    expect(await run("null")).toBe("<[1,2]\n[3,4]\n>");
+    expect(await run("csv")).toBe('<{"[1":"[3","2]":"4]"}>');
+    shop.write("list.json", "1,2");
+    expect(await run("lines")).toBe("<1,2>");
+    expect((await shop.run(["map", "-i", "list.json", "-f", "json", "--", "true"])).code).toBe(2);
   });
 
   it("an empty input is nothing to do, and no failure", async () => {

@@ -2,6 +2,7 @@
  * Where a journey takes place: a fresh folder with a home for the command line, a ledger that the commands themselves
  * keep, and the few ways to look at both that every journey needs. It is removed when its test is over.
  */
+import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -204,12 +205,12 @@ export function upTo(n: number): number[] {
   return Array.from({ length: n }, (_, index) => index + 1);
 }
 
-/** True while a process with this pid is there and no zombie. */
+/** True while a process with this pid is there and has not ended. */
 export function isAlive(pid: number): boolean {
   try {
-    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    return !/^[ZX]/.test(stat.slice(stat.lastIndexOf(")") + 2));
+    const state = execFileSync("ps", ["-o", "stat=", "-p", String(pid)], { encoding: "utf8" });
+    return !/^[ZX]/.test(state.trim());
   } catch {
-    return false;
+    return false; // ps fails when there is no such process
   }
 }

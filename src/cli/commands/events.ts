@@ -31,6 +31,7 @@ export async function events(
     const collected: Event[] = [];
     const isDocument = context.isJson && !flags.follow;
     for await (const event of stream(engine, jobName, flags, interrupt.signal)) {
+      if (!context.terminal.stdout.writable) break; // its reader has seen enough
       if (isDocument) collected.push(event);
       else
         context.terminal.stdout.write(

@@ -49,7 +49,9 @@ async function print({ terminal }: Context, log: string): Promise<void> {
   try {
     await pipeline(createReadStream(log), terminal.stdout, { end: false });
   } catch (error) {
-    if (error instanceof Error && Reflect.get(error, "code") === "ENOENT") {
+    const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
+    if (code === "EPIPE") return; // its reader has seen enough
+    if (code === "ENOENT") {
       throw new WorkError("log_not_found", `The log ${log} is not there any more.`, { cause: error });
     }
     throw error;

@@ -78,6 +78,9 @@ function policyFrom(flags: MapFlags): Policy {
   const maxFailures = countOption("--max-failures", flags.maxFailures, 1);
   const failureThreshold = rateOption("--failure-threshold", flags.failureThreshold);
   const breaker = countOption("--breaker", flags.breaker, 1);
+  if (breaker === undefined && flags.breakerTimeout !== undefined) {
+    throw new WorkError("usage", "--breaker-timeout needs --breaker, the number of failures that opens it.");
+  }
   return {
     ...DEFAULT_POLICY,
     ...(retries !== undefined && { maxAttempts: retries + 1 }),

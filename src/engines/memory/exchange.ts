@@ -4,11 +4,12 @@
  */
 import type { Exchange, Exchanged } from "../../engine.ts";
 import type { LeasedItem } from "../../item/item.ts";
+import { assertSettlement } from "../../item/settlement.ts";
 import { assert } from "../../kit/assert.ts";
 import { record } from "./events.ts";
 import { leasedItem, requireHolder } from "./lease.ts";
 import { moveRow } from "./move.ts";
-import { assertSettlement, settle } from "./settle.ts";
+import { settle } from "./settle.ts";
 import type { HolderRow, Row, Store } from "./store.ts";
 
 /** Refuses the whole call when the holder is not known or a settlement contradicts itself. */

@@ -20,6 +20,7 @@ export function createJob(store: Store, job: NewJob): Job {
   const made = frozenCopy<Job>({
     ...job,
     status: "running",
+    progress: {},
     intakeComplete: false,
     createdAt: now,
     startedAt: now,
@@ -68,6 +69,7 @@ function withChange(job: Job, change: JobChange, now: number): Job {
     status: change.status ?? job.status,
     intakeComplete: change.intakeComplete ?? job.intakeComplete,
     spec: change.spec ?? job.spec,
+    progress: change.progress ?? job.progress,
     startedAt: change.restarted ? now : job.startedAt,
     endedAt: endOf(job, change, now),
   });

@@ -1,5 +1,5 @@
 /** Looks at queues, items and attempts. Changes nothing. */
-import type { QueueCounts, StoreInfo } from "../../engine.ts";
+import type { ItemResult, QueueCounts, StoreInfo } from "../../engine.ts";
 import type { Attempt, Item } from "../../item/item.ts";
 import { type Row, requireQueue, type Store } from "./store.ts";
 
@@ -22,6 +22,18 @@ export function findItems(
     .sort((a, b) => Number(b.itemId === idOrPrefix) - Number(a.itemId === idOrPrefix) || a.ref - b.ref)
     .slice(0, options.limit)
     .map(itemOf);
+}
+
+/** Of the done items, in order of their age. */
+export function listResults(
+  store: Store,
+  queue: string,
+  page: { readonly after: number; readonly limit: number },
+): readonly ItemResult[] {
+  return store.rows
+    .filter((row) => row.queue.name === queue && row.state === "done" && row.ref > page.after)
+    .slice(0, page.limit)
+    .map((row) => ({ ref: row.ref, itemId: row.itemId, result: row.attempts.at(-1)?.result ?? null }));
 }
 
 /** Oldest first. */

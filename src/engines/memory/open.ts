@@ -13,7 +13,7 @@ import { add } from "./intake.ts";
 import { changeJob, createJob, findJob, listJobs } from "./jobs.ts";
 import { beat, enter, leave, listHolders, listLeases } from "./lease.ts";
 import { listLetters, readLetter } from "./letters.ts";
-import { count, findItems, info, listAttempts } from "./look.ts";
+import { count, findItems, info, listAttempts, listResults } from "./look.ts";
 import { beginOperation, closeOperation, findOperation, listOperations, redrive } from "./redrive.ts";
 import { newStore, type Store } from "./store.ts";
 
@@ -55,6 +55,7 @@ export function openMemoryEngine(options: MemoryEngineOptions = {}): Engine {
     exchange: step(exchange),
     count: step(count),
     findItems: step(findItems),
+    listResults: step(listResults),
     listAttempts: step(listAttempts),
     listLetters: step(listLetters),
     readLetter: step(readLetter),

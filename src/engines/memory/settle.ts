@@ -17,26 +17,14 @@
  */
 import { eventsOf } from "../../item/event.ts";
 import { compact } from "../../item/failure.ts";
-import type { Attempt, Settlement, Verdict } from "../../item/item.ts";
-import type { Move } from "../../item/state.ts";
+import type { Attempt, Settlement } from "../../item/item.ts";
+import { MOVE_OF } from "../../item/settlement.ts";
 import { assert } from "../../kit/assert.ts";
 import { buryRow, unburyRow } from "./bury.ts";
 import { record } from "./events.ts";
 import { moveRow } from "./move.ts";
 import { accountFor } from "./redrive.ts";
 import { frozenCopy, type Row, type Store } from "./store.ts";
-
-/** Crashes on a settlement that contradicts itself, before anything is written. */
-export function assertSettlement({ lease, outcome, verdict, failure, grave }: Settlement): void {
-  const buries = verdict.kind === "bury" || verdict.kind === "stop";
-  const fails = outcome === "failed" || outcome === "lost";
-  assert(
-    buries === (grave !== undefined),
-    `item ${lease.ref}: ${verdict.kind} and grave do not fit together`,
-  );
-  assert(fails === (failure !== undefined), `item ${lease.ref}: ${outcome} and failure do not fit together`);
-  assert(!buries || fails, `item ${lease.ref}: a letter needs a failure, and the attempt was ${outcome}`);
-}
 
 /** False when the lease was not held any more. */
 export function settle(store: Store, settlement: Settlement): boolean {
@@ -62,10 +50,10 @@ function keepEvidence(store: Store, row: Row, { lease, outcome, failure }: Settl
   record(store, { type: "late_result", ...where, data: { outcome } });
 }
 
-function endAttempt(store: Store, row: Row, { outcome, failure, log }: Settlement): void {
+function endAttempt(store: Store, row: Row, { outcome, failure, log, result }: Settlement): void {
   const running = row.attempts.pop();
   assert(running?.outcome === "running", `item ${row.ref} is leased but its last attempt has ended`);
-  const ended: Attempt = compact({ ...running, outcome, endedAt: store.now, failure, log });
+  const ended: Attempt = compact({ ...running, outcome, endedAt: store.now, failure, log, result });
   row.attempts.push(frozenCopy(ended));
   store.holders.get(running.holder)?.leases.delete(row);
 }
@@ -78,17 +66,6 @@ function spend(row: Row, { outcome, verdict }: Settlement): void {
   if (outcome === "failed") row.spent += 1;
   if (outcome === "lost") row.losses += 1;
 }
-
-/** Which move carries out which verdict. */
-const MOVE_OF = {
-  done: "finish",
-  retry: "retry",
-  park: "park",
-  release: "release",
-  skip: "skip",
-  bury: "bury",
-  stop: "bury",
-} as const satisfies Record<Verdict["kind"], Move>;
 
 function carryOut(store: Store, row: Row, { verdict, grave }: Settlement): void {
   moveRow(row, MOVE_OF[verdict.kind], "delayMs" in verdict ? store.now + verdict.delayMs : row.dueAt);

@@ -4,6 +4,7 @@ import type { Problem, StoreInfo } from "../../engine.ts";
 import { ITEM_STATES } from "../../item/state.ts";
 import { MIGRATIONS } from "./schema.ts";
 import type { Session } from "./session.ts";
+import { IN_STRATUM } from "./strata.ts";
 
 const PROBLEMS_MAX = 100;
 
@@ -96,6 +97,18 @@ const RULES: readonly (readonly [rule: string, sql: string])[] = [
     "groups count their letters",
     `SELECT q.name || ' counts ' || q.letters || ' letters, its groups have ' || coalesce(sum(g.count), 0) AS detail
        FROM queues q LEFT JOIN groups g ON g.queue = q.no GROUP BY q.no HAVING q.letters <> coalesce(sum(g.count), 0)`,
+  ],
+  [
+    "groups count their letters",
+    `SELECT 'group ' || g.signature || ' counts ' || g.count || ', its strata have ' || coalesce(sum(s.count), 0) AS detail
+       FROM groups g LEFT JOIN strata s ON s.grp = g.no GROUP BY g.no HAVING g.count <> coalesce(sum(s.count), 0)`,
+  ],
+  [
+    "groups count their letters",
+    `SELECT 'stratum ' || s.stratum || ' of group ' || s.grp || ' counts ' || s.count || ', there are '
+            || count(l.no) AS detail
+       FROM strata s LEFT JOIN letters l ON l.grp = s.grp AND ${IN_STRATUM} AND l.buried_at BETWEEN s.first_at AND s.last_at
+      GROUP BY s.grp, s.stratum HAVING s.count <> count(l.no)`,
   ],
   [
     "a redrive accounts for all",

@@ -5,8 +5,9 @@
 import type { Exchange, Exchanged } from "../../engine.ts";
 import { eventsOf } from "../../item/event.ts";
 import { failureToJson } from "../../item/failure.ts";
-import type { Lease, LeasedItem, Settlement, Verdict } from "../../item/item.ts";
-import { assertMove, type ItemState, type Move } from "../../item/state.ts";
+import type { Lease, LeasedItem, Settlement } from "../../item/item.ts";
+import { assertSettlement, MOVE_OF } from "../../item/settlement.ts";
+import { assertMove, type ItemState } from "../../item/state.ts";
 import { assert } from "../../kit/assert.ts";
 import { EventLog } from "./events.ts";
 import { bury, unbury } from "./graves.ts";
@@ -19,6 +20,7 @@ export function exchange(session: Session, holderId: string | null, request: Exc
   const now = session.clock.now();
   const step: Step = { session, now, tally: new Tally(), events: new EventLog(now) };
   const stale: Lease[] = [];
+  for (const settlement of request.settle) assertSettlement(settlement);
   for (const settlement of request.settle) {
     if (!settle(step, settlement)) stale.push(settlement.lease);
   }
@@ -36,17 +38,6 @@ interface Step {
   readonly events: EventLog;
 }
 
-/** The move that each verdict makes. */
-const MOVE_OF: Readonly<Record<Verdict["kind"], Move>> = {
-  done: "finish",
-  retry: "retry",
-  park: "park",
-  release: "release",
-  skip: "skip",
-  bury: "bury",
-  stop: "bury",
-};
-
 interface SettledRow {
   readonly queue: number;
   readonly operation: number | null;
@@ -57,10 +48,6 @@ interface SettledRow {
 function settle(step: Step, settlement: Settlement): boolean {
   const { session, now, tally, events } = step;
   const { lease, verdict } = settlement;
-  assert(
-    (settlement.grave !== undefined) === isBurial(verdict),
-    "a grave belongs to a burial, and a burial to a grave",
-  );
   const to = assertMove(MOVE_OF[verdict.kind], "leased");
   const row = moveItem(step, settlement, to);
   if (row === undefined) {
@@ -100,13 +87,14 @@ function moveItem(
   );
 }
 
-function endAttempt({ session, now }: Step, { lease, outcome, failure, log }: Settlement): void {
+function endAttempt({ session, now }: Step, { lease, outcome, failure, log, result }: Settlement): void {
   session.run(
-    "UPDATE attempts SET outcome = ?, ended_at = ?, failure = ?, log = ? WHERE ref = ? AND number = ?",
+    "UPDATE attempts SET outcome = ?, ended_at = ?, failure = ?, log = ?, result = ? WHERE ref = ? AND number = ?",
     outcome,
     now,
     failure === undefined ? null : JSON.stringify(failureToJson(failure)),
     log ?? null,
+    result === undefined ? null : JSON.stringify(result),
     lease.ref,
     lease.attempt,
   );
@@ -196,8 +184,4 @@ function nextDue({ session, now }: Step, request: LeaseRequest): number | null {
           now,
         );
   return row?.due ?? null;
-}
-
-function isBurial(verdict: Verdict): boolean {
-  return verdict.kind === "bury" || verdict.kind === "stop";
 }

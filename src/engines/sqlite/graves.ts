@@ -14,7 +14,7 @@ export interface Burial {
 export function bury(session: Session, tally: Tally, { ref, queue, at, grave }: Burial): void {
   const group = groupOf(session, queue, at, grave);
   const artifacts = grave.worktreeArtifacts;
-  session.run(
+  const { lastInsertRowid: letter } = session.run(
     "INSERT INTO letters (ref, grp, buried_at, reason, artifacts) VALUES (?, ?, ?, ?, ?)",
     ref,
     group,
@@ -22,15 +22,18 @@ export function bury(session: Session, tally: Tally, { ref, queue, at, grave }: 
     grave.reason,
     artifacts === undefined ? null : JSON.stringify(artifactsToJson(artifacts)),
   );
-  tally.group(group, 1, at);
+  tally.buried(group, Number(letter), at);
   tally.queue(queue, "letters", 1);
 }
 
 /** Takes the letter away; its attempts and their failures stay with the item. */
 export function unbury(session: Session, tally: Tally, { ref, queue }: { ref: number; queue: number }): void {
-  const row = session.get<{ grp: number }>("DELETE FROM letters WHERE ref = ? RETURNING grp", ref);
+  const row = session.get<{ no: number; grp: number }>(
+    "DELETE FROM letters WHERE ref = ? RETURNING no, grp",
+    ref,
+  );
   if (row === undefined) return;
-  tally.group(row.grp, -1, 0);
+  tally.unburied(row.grp, row.no);
   tally.queue(queue, "letters", -1);
 }
 

@@ -1,5 +1,5 @@
 /** Items come into SQLite here, and are found again by id. */
-import type { AddReport } from "../../engine.ts";
+import type { AddReport, ItemResult } from "../../engine.ts";
 import type { Item, NewItem } from "../../item/item.ts";
 import type { ItemState } from "../../item/state.ts";
 import { canonicalJson, type Json } from "../../kit/json.ts";
@@ -109,4 +109,24 @@ function itemOf(row: ItemRow): Item {
     revision: row.revision,
     redriveCount: row.redrives,
   };
+}
+
+/** By the number of the item, which the primary key orders. */
+export function listResults(
+  session: Session,
+  queue: string,
+  page: { readonly after: number; readonly limit: number },
+): ItemResult[] {
+  const rows = session.all<{ ref: number; item_id: string; result: string | null }>(
+    `SELECT i.ref, i.item_id, a.result FROM items i JOIN attempts a ON a.ref = i.ref AND a.number = i.attempts
+      WHERE i.ref > ? AND +i.queue = ? AND i.state = 'done' ORDER BY i.ref LIMIT ?`,
+    page.after,
+    queueNo(session, queue),
+    page.limit,
+  );
+  return rows.map((row) => ({
+    ref: row.ref,
+    itemId: row.item_id,
+    result: row.result === null ? null : (JSON.parse(row.result) as Json),
+  }));
 }

@@ -2,7 +2,7 @@
 import type { JobChange, QueueCounts } from "../../engine.ts";
 import { WorkError } from "../../errors.ts";
 import { compact } from "../../item/failure.ts";
-import type { Job, JobStatus, NewJob } from "../../item/job.ts";
+import type { Job, JobKind, JobStatus, NewJob } from "../../item/job.ts";
 import { ITEM_STATES } from "../../item/state.ts";
 import type { JsonObject } from "../../kit/json.ts";
 import { writeEvent } from "./events.ts";
@@ -33,8 +33,9 @@ export function createJob(session: Session, job: NewJob): Job {
 interface JobRow {
   readonly id: string;
   readonly name: string;
-  readonly kind: "map";
+  readonly kind: JobKind;
   readonly spec: string;
+  readonly progress: string;
   readonly status: JobStatus;
   readonly intake_complete: number;
   readonly created_at: number;
@@ -65,10 +66,11 @@ export function changeJob(session: Session, id: string, change: JobChange): Job 
   const status = change.status ?? job.status;
   const ended = status === "running" ? null : (job.endedAt ?? now);
   session.run(
-    "UPDATE jobs SET status = ?, intake_complete = ?, spec = ?, started_at = ?, ended_at = ? WHERE id = ?",
+    "UPDATE jobs SET status = ?, intake_complete = ?, spec = ?, progress = ?, started_at = ?, ended_at = ? WHERE id = ?",
     status,
     (change.intakeComplete ?? job.intakeComplete) ? 1 : 0,
     JSON.stringify(change.spec ?? job.spec),
+    JSON.stringify(change.progress ?? job.progress),
     change.restarted ? now : job.startedAt,
     change.restarted ? null : ended,
     job.id,
@@ -104,6 +106,7 @@ function jobOf(row: JobRow): Job {
     name: row.name,
     kind: row.kind,
     spec: JSON.parse(row.spec) as JsonObject,
+    progress: JSON.parse(row.progress) as JsonObject,
     status: row.status,
     intakeComplete: row.intake_complete === 1,
     createdAt: row.created_at,

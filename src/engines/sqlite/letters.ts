@@ -1,7 +1,6 @@
 /**
  * Looking at letters, their groups and their attempts in SQLite. Nearly every filter is a choice of groups, and groups
- * are few: a page is found by walking the letters from the newest, or the newest of each chosen group, whichever
- * looks at fewer rows. No OFFSET, no scan.
+ * are few: a page is the merge of the newest of each chosen group, however the others lie between them. No OFFSET.
  */
 import type { LetterFilter, LetterGroup, LetterPage, LetterQuery } from "../../engine.ts";
 import { WorkError } from "../../errors.ts";
@@ -12,6 +11,7 @@ import { artifactsFromJson, type Letter } from "../../item/letter.ts";
 import type { ItemState } from "../../item/state.ts";
 import type { Json, JsonObject } from "../../kit/json.ts";
 import type { Session } from "./session.ts";
+import { countBuriedBy, newestBuriedBy } from "./strata.ts";
 
 export function listLetters(session: Session, query: LetterQuery): LetterPage {
   const groups = matchingGroups(session, query);
@@ -76,51 +76,70 @@ interface Search {
 }
 
 function newestLetters(session: Session, search: Search): number[] {
-  if (search.query.itemIds !== undefined || search.query.olderThanMs !== undefined)
-    return walkWith(session, search);
-  const matching = search.groups.reduce((sum, group) => sum + group.count, 0);
+  const { query, groups, before, limit } = search;
+  if (query.itemIds !== undefined) return lettersById(session, search);
   const all = session.get<{ n: number }>("SELECT coalesce(sum(letters), 0) AS n FROM queues")?.n ?? 0;
-  const rowsToWalk = (search.limit * all) / Math.max(1, matching);
-  return rowsToWalk <= search.groups.length * search.limit
-    ? walkWith(session, search)
-    : mergeGroups(session, search);
+  if (query.olderThanMs !== undefined || sizeOf(groups) < all) return mergeGroups(session, search);
+  const sql = "SELECT no FROM letters WHERE no < ? ORDER BY no DESC LIMIT ?";
+  return session.all<{ no: number }>(sql, before, limit).map((row) => row.no);
 }
 
-/** From the newest on, over the primary key; the plus keeps the planner from sorting a whole group. */
-function walkWith(session: Session, { query, groups, before, limit }: Search): number[] {
-  const rows = session.all<{ no: number }>(
-    `SELECT l.no FROM ${query.itemIds ? LETTERS_BY_ID : "(SELECT ? IS NULL) CROSS JOIN letters l"}
-      WHERE l.no < ? AND +l.grp IN (SELECT value FROM json_each(?)) AND l.buried_at <= ?
-      ORDER BY l.no DESC LIMIT ?`,
-    query.itemIds ? JSON.stringify(query.itemIds) : null,
-    before,
-    JSON.stringify(groups.map((group) => group.no)),
-    query.olderThanMs === undefined ? Number.MAX_SAFE_INTEGER : session.clock.now() - query.olderThanMs,
-    limit,
-  );
-  return rows.map((row) => row.no);
+function countLetters(session: Session, query: LetterQuery, groups: readonly GroupRow[]): number {
+  if (query.itemIds !== undefined) {
+    return lettersById(session, { query, groups, before: Number.MAX_SAFE_INTEGER, limit: -1 }).length;
+  }
+  if (query.olderThanMs === undefined) return sizeOf(groups);
+  const numbers = groups.map((group) => group.no);
+  return countBuriedBy(session, numbers, buriedBy(session, query));
+}
+
+function sizeOf(groups: readonly GroupRow[]): number {
+  return groups.reduce((sum, group) => sum + group.count, 0);
+}
+
+function buriedBy(session: Session, { olderThanMs }: LetterQuery): number {
+  return olderThanMs === undefined ? Number.MAX_SAFE_INTEGER : session.clock.now() - olderThanMs;
+}
+
+/** Each group is read from its index, and only as far as the page needs. */
+function mergeGroups(session: Session, { query, groups, before, limit }: Search): number[] {
+  const at = buriedBy(session, query);
+  const newestOf = (group: number, below: number) =>
+    query.olderThanMs === undefined
+      ? newestOfGroup(session, group, below)
+      : newestBuriedBy(session, group, below, at);
+  const heads = groups.map((group) => ({ group: group.no, no: newestOf(group.no, before) }));
+  const numbers: number[] = [];
+  while (numbers.length < limit) {
+    const newest = heads.reduce((best, head) => (head.no > best.no ? head : best), { group: 0, no: 0 });
+    if (newest.no === 0) break;
+    numbers.push(newest.no);
+    newest.no = newestOf(newest.group, newest.no);
+  }
+  return numbers;
+}
+
+/** Served by the index (grp, no); 0 when there is none. */
+function newestOfGroup(session: Session, group: number, below: number): number {
+  const sql = "SELECT max(no) AS no FROM letters WHERE grp = ? AND no < ?";
+  return session.get<{ no: number | null }>(sql, group, below)?.no ?? 0;
 }
 
 /** The letters of the items with the given ids (a JSON array), by the unique index of each queue. */
 export const LETTERS_BY_ID = `json_each(?) ids CROSS JOIN queues q
   CROSS JOIN items i ON i.queue = q.no AND i.item_id = ids.value CROSS JOIN letters l ON l.ref = i.ref`;
 
-/** The newest of each chosen group, from the index (grp, no), merged. */
-function mergeGroups(session: Session, { groups, before, limit }: Search): number[] {
-  const sql = "SELECT no FROM letters WHERE grp = ? AND no < ? ORDER BY no DESC LIMIT ?";
-  const numbers = groups.flatMap((group) => session.all<{ no: number }>(sql, group.no, before, limit));
-  return numbers
-    .map((row) => row.no)
-    .sort((a, b) => b - a)
-    .slice(0, limit);
-}
-
-function countLetters(session: Session, query: LetterQuery, groups: readonly GroupRow[]): number {
-  if (query.itemIds === undefined && query.olderThanMs === undefined) {
-    return groups.reduce((sum, group) => sum + group.count, 0);
-  }
-  const everything = { query, groups, before: Number.MAX_SAFE_INTEGER, limit: -1 };
-  return walkWith(session, everything).length;
+function lettersById(session: Session, { query, groups, before, limit }: Search): number[] {
+  const rows = session.all<{ no: number }>(
+    `SELECT l.no FROM ${LETTERS_BY_ID}
+      WHERE +l.grp IN (SELECT value FROM json_each(?)) AND l.buried_at <= ? AND l.no < ? ORDER BY l.no DESC LIMIT ?`,
+    JSON.stringify(query.itemIds ?? []),
+    JSON.stringify(groups.map((group) => group.no)),
+    buriedBy(session, query),
+    before,
+    limit,
+  );
+  return rows.map((row) => row.no);
 }
 
 interface LetterRow {
@@ -194,11 +213,12 @@ interface AttemptRow {
   readonly ended_at: number | null;
   readonly failure: string | null;
   readonly log: string | null;
+  readonly result: string | null;
 }
 
 export function listAttempts(session: Session, ref: number): Attempt[] {
   const rows = session.all<AttemptRow>(
-    `SELECT a.number, a.outcome, h.id AS holder, a.started_at, a.ended_at, a.failure, a.log
+    `SELECT a.number, a.outcome, h.id AS holder, a.started_at, a.ended_at, a.failure, a.log, a.result
        FROM attempts a JOIN holders h ON h.no = a.holder WHERE a.ref = ? ORDER BY a.number`,
     ref,
   );
@@ -211,6 +231,7 @@ export function listAttempts(session: Session, ref: number): Attempt[] {
       endedAt: row.ended_at ?? undefined,
       failure: row.failure === null ? undefined : failureFromJson(JSON.parse(row.failure) as JsonObject),
       log: row.log ?? undefined,
+      result: row.result === null ? undefined : (JSON.parse(row.result) as Json),
     }),
   );
 }

@@ -7,7 +7,7 @@ import { type Clock, systemClock } from "../../kit/clock.ts";
 import { checkStore, storeInfo } from "./check.ts";
 import { listEvents } from "./events.ts";
 import { exchange } from "./exchange.ts";
-import { addItems, findItems } from "./intake.ts";
+import { addItems, findItems, listResults } from "./intake.ts";
 import { changeJob, countQueue, createJob, findJob, listJobs } from "./jobs.ts";
 import { beat, enter, leave, listHolders, listLeases } from "./lease.ts";
 import { listAttempts, listGroups, listLetters, readLetter } from "./letters.ts";
@@ -41,6 +41,7 @@ export async function openSqliteEngine(options: SqliteOptions): Promise<Engine> 
     exchange: (holderId, request) => session.write(() => exchange(session, holderId, request)),
     count: async (queue) => countQueue(session, queue),
     findItems: async (idOrPrefix, where) => findItems(session, idOrPrefix, where),
+    listResults: async (queue, page) => listResults(session, queue, page),
     listAttempts: async (ref) => listAttempts(session, ref),
     listLetters: async (query) => session.read(() => listLetters(session, query)),
     readLetter: async (ref) => session.read(() => readLetter(session, ref)),
@@ -65,12 +66,26 @@ async function openSession({
   try {
     mkdirSync(dirname(resolve(path)), { recursive: true });
     const session = new Session({ path, clock, busyMsMax, readOnly: false });
-    await prepare(session);
+    await prepareWhenFree(session, busyMsMax);
     return session;
   } catch (error) {
     const looking = openReadOnly(error, { path, clock, busyMsMax });
     if (looking === null) throw asStoreError(error, path);
     return looking;
+  }
+}
+
+/** Several processes may make the store in the same moment; one that finds it locked looks again. */
+async function prepareWhenFree(session: Session, busyMsMax: number): Promise<void> {
+  const deadline = performance.now() + busyMsMax;
+  for (;;) {
+    try {
+      return await prepare(session);
+    } catch (error) {
+      const isBusy = error instanceof WorkError && error.code === "store_busy";
+      if (!isBusy || performance.now() > deadline) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 1 + Math.random() * 9));
+    }
   }
 }
 
@@ -87,11 +102,25 @@ async function prepare(session: Session): Promise<void> {
 /** Turning the journal to WAL needs the file alone for a moment; `write` does the waiting when it is not. */
 async function setUpJournal(session: Session): Promise<void> {
   const mode = session.get<{ journal_mode: string }>("PRAGMA journal_mode")?.journal_mode;
-  if (mode === "wal") return;
-  await session.write(() => {});
+  if (mode === "wal") return requireOwn(session);
+  await session.write(() => requireOwn(session));
   session.exec("PRAGMA busy_timeout = 2000");
   session.exec("PRAGMA journal_mode = WAL");
   session.exec("PRAGMA busy_timeout = 5");
+}
+
+/** Another program's database stays as it is: neither read as a store nor made one. */
+function requireOwn(session: Session): void {
+  const found = session.get<{ tables: number; own: number }>(
+    `SELECT count(*) AS tables, coalesce(sum(name IN ('queues', 'jobs', 'items')), 0) AS own
+       FROM sqlite_master WHERE type = 'table'`,
+  );
+  if (found === undefined || found.tables === 0 || found.own === 3) return;
+  throw new WorkError(
+    "store_corrupt",
+    `The store ${session.path} is not a Redrive store: it is another program's database.`,
+    { hint: "Choose another --store." },
+  );
 }
 
 function migrate(session: Session): void {

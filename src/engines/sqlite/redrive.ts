@@ -4,8 +4,8 @@ import { WorkError } from "../../errors.ts";
 import { compact } from "../../item/failure.ts";
 import { writeEvent } from "./events.ts";
 import { queueNo } from "./jobs.ts";
-import { LETTERS_BY_ID, matchingGroups } from "./letters.ts";
-import type { Session } from "./session.ts";
+import { type GroupRow, LETTERS_BY_ID, matchingGroups } from "./letters.ts";
+import type { Session, Value } from "./session.ts";
 import { Tally } from "./tally.ts";
 
 /** The newest letter of this moment is the bound: whatever is buried later gets a higher number. */
@@ -13,13 +13,7 @@ export function beginOperation(session: Session, operation: NewOperation): Opera
   const queue = queueNo(session, operation.queue);
   const now = session.clock.now();
   const bound = session.get<{ no: number }>("SELECT coalesce(max(no), 0) AS no FROM letters")?.no ?? 0;
-  const selected = selectLetters(session, {
-    ...operation,
-    lastNo: bound,
-    nextNo: 0,
-    max: -1,
-    at: now,
-  }).length;
+  const selected = countSelected(session, { ...operation, lastNo: bound, nextNo: 0, at: now });
   session.run(
     `INSERT INTO operations (id, kind, queue, filter, force, created_at, last_no, selected)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -38,14 +32,17 @@ export function beginOperation(session: Session, operation: NewOperation): Opera
 export function redrive(session: Session, id: string, max: number): Operation {
   const row = requireRow(session, id);
   const now = session.clock.now();
-  const letters = selectLetters(session, {
-    queue: row.queue,
-    filter: JSON.parse(row.filter) as LetterFilter,
-    lastNo: row.last_no,
-    nextNo: row.next_no,
+  const letters = selectLetters(
+    session,
+    {
+      queue: row.queue,
+      filter: JSON.parse(row.filter) as LetterFilter,
+      lastNo: row.last_no,
+      nextNo: row.next_no,
+      at: row.created_at,
+    },
     max,
-    at: row.created_at,
-  });
+  );
   const sent = letters.filter((letter) => row.force === 1 || letter.eligible === 1);
   for (const letter of sent) {
     session.run(
@@ -90,7 +87,6 @@ interface Selection {
   readonly filter: LetterFilter;
   readonly lastNo: number;
   readonly nextNo: number;
-  readonly max: number;
   /** When the operation began: ages are measured from there. */
   readonly at: number;
 }
@@ -102,23 +98,48 @@ interface SelectedRow {
 }
 
 /** The dead letters of the selection, oldest first, after those that were looked at. */
-function selectLetters(session: Session, selection: Selection): SelectedRow[] {
-  const { filter } = selection;
-  const groups = matchingGroups(session, filter).filter((group) => group.queue === selection.queue);
-  return session.all<SelectedRow>(
-    `SELECT l.no, l.ref, g.eligible
-       FROM ${filter.itemIds ? LETTERS_BY_ID : "(SELECT ? IS NULL) CROSS JOIN letters l CROSS JOIN items i ON i.ref = l.ref"}
-            JOIN groups g ON g.no = l.grp
-      WHERE l.no > ? AND l.no <= ? AND +l.grp IN (SELECT value FROM json_each(?)) AND i.state = 'dead'
-        AND l.buried_at <= ?
-      ORDER BY l.no LIMIT ?`,
+function selectLetters(session: Session, selection: Selection, max: number): SelectedRow[] {
+  const groups = chosenGroups(session, selection);
+  const ahead = { ...selection, nextNo: beforeFirst(session, selection, groups) };
+  // Over the primary key, which is in order; the plus keeps the planner from sorting all that is left instead.
+  const sql = `SELECT l.no, l.ref, g.eligible ${chosenLetters(selection, "+l.grp")} ORDER BY l.no LIMIT ?`;
+  return session.all<SelectedRow>(sql, ...chosenValues(ahead, groups), max);
+}
+
+function countSelected(session: Session, selection: Selection): number {
+  const groups = chosenGroups(session, selection);
+  const sql = `SELECT count(*) AS n ${chosenLetters(selection, "l.grp")}`;
+  return session.get<{ n: number }>(sql, ...chosenValues(selection, groups))?.n ?? 0;
+}
+
+function chosenGroups(session: Session, { filter, queue }: Selection): GroupRow[] {
+  return matchingGroups(session, filter).filter((group) => group.queue === queue);
+}
+
+function chosenLetters({ filter }: Selection, group: string): string {
+  return `FROM ${filter.itemIds ? LETTERS_BY_ID : "letters l CROSS JOIN items i ON i.ref = l.ref"}
+               JOIN groups g ON g.no = l.grp
+    WHERE ${filter.itemIds ? "" : "? IS NULL AND"} ${group} IN (SELECT value FROM json_each(?))
+      AND l.no > ? AND l.no <= ? AND l.buried_at <= ? AND i.state = 'dead'`;
+}
+
+function chosenValues({ filter, nextNo, lastNo, at }: Selection, groups: readonly GroupRow[]): Value[] {
+  return [
     filter.itemIds ? JSON.stringify(filter.itemIds) : null,
-    selection.nextNo,
-    selection.lastNo,
     JSON.stringify(groups.map((group) => group.no)),
-    filter.olderThanMs === undefined ? Number.MAX_SAFE_INTEGER : selection.at - filter.olderThanMs,
-    selection.max,
+    nextNo,
+    lastNo,
+    filter.olderThanMs === undefined ? Number.MAX_SAFE_INTEGER : at - filter.olderThanMs,
+  ];
+}
+
+/** Just before the first letter of the groups that was not looked at: other jobs' letters need not be walked. */
+function beforeFirst(session: Session, { nextNo, lastNo }: Selection, groups: readonly GroupRow[]): number {
+  const sql = "SELECT min(no) AS no FROM letters WHERE grp = ? AND no > ?";
+  const firsts = groups.flatMap(
+    (group) => session.get<{ no: number | null }>(sql, group.no, nextNo)?.no ?? [],
   );
+  return Math.min(lastNo, ...firsts.map((no) => no - 1));
 }
 
 interface OperationRow {

@@ -34,6 +34,7 @@ export const MIGRATIONS: readonly string[] = [
     name            TEXT NOT NULL UNIQUE,
     kind            TEXT NOT NULL,
     spec            TEXT NOT NULL CHECK (json_valid(spec)),
+    progress        TEXT NOT NULL DEFAULT '{}' CHECK (json_valid(progress)),
     status          TEXT NOT NULL ${oneOf("status", JOB_STATUSES)},
     intake_complete INTEGER NOT NULL DEFAULT 0 CHECK (intake_complete IN (0, 1)),
     created_at      INTEGER NOT NULL,
@@ -91,9 +92,11 @@ export const MIGRATIONS: readonly string[] = [
     ended_at   INTEGER,
     failure    TEXT,
     log        TEXT,
+    result     TEXT,
     PRIMARY KEY (ref, number),
     CHECK ((outcome = 'running') = (ended_at IS NULL)),
-    CHECK (failure IS NULL OR outcome IN ('failed', 'lost'))
+    CHECK ((failure IS NOT NULL) = (outcome IN ('failed', 'lost'))),
+    CHECK (result IS NULL OR outcome = 'succeeded')
   ) STRICT, WITHOUT ROWID;
 
   -- The letters of one queue that share a signature and a judgement. Never deleted, so that numbers can be kept.
@@ -122,6 +125,17 @@ export const MIGRATIONS: readonly string[] = [
     artifacts TEXT
   ) STRICT;
   CREATE INDEX letters_by_group ON letters (grp, no);
+
+  -- The letters of a group in each stretch of burial numbers: how many, and between which times. Answers questions
+  -- of age without a scan. The times are bounds: they stay when letters leave.
+  CREATE TABLE strata (
+    grp      INTEGER NOT NULL REFERENCES groups (no),
+    stratum  INTEGER NOT NULL,
+    count    INTEGER NOT NULL CHECK (count >= 0),
+    first_at INTEGER NOT NULL,
+    last_at  INTEGER NOT NULL,
+    PRIMARY KEY (grp, stratum)
+  ) STRICT, WITHOUT ROWID;
 
   -- What workers said after their lease was lost.
   CREATE TABLE evidence (

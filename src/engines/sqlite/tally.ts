@@ -4,13 +4,23 @@
  */
 import type { ItemState } from "../../item/state.ts";
 import type { Session } from "./session.ts";
+import { countIntoStratum, stratumOf } from "./strata.ts";
 
 type QueueCounter = ItemState | "letters" | "attempts";
 type OperationCounter = "succeeded" | "failed";
 
+/** The letters of a group that came into one stratum, less those that left it. */
+interface StratumSum {
+  readonly group: number;
+  readonly stratum: number;
+  count: number;
+  firstAt: number;
+  lastAt: number;
+}
+
 export class Tally {
   readonly #queues = new Map<number, Map<QueueCounter, number>>();
-  readonly #groups = new Map<number, { count: number; lastAt: number }>();
+  readonly #strata = new Map<string, StratumSum>();
   readonly #operations = new Map<number, Record<OperationCounter, number>>();
 
   /** An item went from one state to another; `null` is "was not there". */
@@ -25,12 +35,31 @@ export class Tally {
     this.#queues.set(queue, counters);
   }
 
-  group(group: number, by: number, at: number): void {
-    const sum = this.#groups.get(group) ?? { count: 0, lastAt: 0 };
-    this.#groups.set(group, {
-      count: sum.count + by,
-      lastAt: by > 0 ? Math.max(sum.lastAt, at) : sum.lastAt,
-    });
+  /** A letter came into the group. */
+  buried(group: number, letter: number, at: number): void {
+    const sum = this.#stratum(group, letter);
+    sum.count += 1;
+    sum.firstAt = Math.min(sum.firstAt, at);
+    sum.lastAt = Math.max(sum.lastAt, at);
+  }
+
+  /** A letter left the group; the times stay. */
+  unburied(group: number, letter: number): void {
+    this.#stratum(group, letter).count -= 1;
+  }
+
+  #stratum(group: number, letter: number): StratumSum {
+    const stratum = stratumOf(letter);
+    const key = `${group}/${stratum}`;
+    const sum = this.#strata.get(key) ?? {
+      group,
+      stratum,
+      count: 0,
+      firstAt: Number.MAX_SAFE_INTEGER,
+      lastAt: 0,
+    };
+    this.#strata.set(key, sum);
+    return sum;
   }
 
   operation(operation: number, counter: OperationCounter): void {
@@ -41,14 +70,7 @@ export class Tally {
 
   write(session: Session): void {
     for (const [queue, counters] of this.#queues) writeQueue(session, queue, counters);
-    for (const [group, { count, lastAt }] of this.#groups) {
-      session.run(
-        "UPDATE groups SET count = count + ?, last_at = max(last_at, ?) WHERE no = ?",
-        count,
-        lastAt,
-        group,
-      );
-    }
+    for (const sum of this.#strata.values()) writeStratum(session, sum);
     for (const [operation, { succeeded, failed }] of this.#operations) {
       session.run(
         "UPDATE operations SET succeeded = succeeded + ?, failed = failed + ? WHERE no = ?",
@@ -58,6 +80,18 @@ export class Tally {
       );
     }
   }
+}
+
+function writeStratum(session: Session, sum: StratumSum): void {
+  countIntoStratum(session, sum, sum);
+  session.run(
+    // Both ends: the clock may have been put back.
+    "UPDATE groups SET count = count + ?, first_at = min(first_at, ?), last_at = max(last_at, ?) WHERE no = ?",
+    sum.count,
+    sum.firstAt,
+    sum.lastAt,
+    sum.group,
+  );
 }
 
 function writeQueue(session: Session, queue: number, counters: ReadonlyMap<QueueCounter, number>): void {

@@ -1,0 +1,217 @@
+/** Looking at letters and redriving them, with few letters in the store and with a million. */
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { percentile, say, timed, withFolder } from "./kit.mjs";
+import { holderOf, newItems, openLetterStore } from "./letter-store.mjs";
+import { insertRows, openRaw, rawReader } from "./raw-sqlite.mjs";
+import { atLeast, atMost, count, ms, perSecond } from "./report.mjs";
+
+const JOBS = 10;
+const GROUPS = 200;
+const PAGE = 50;
+const CALLS = 300;
+const SLOW_CALLS = 30;
+const SLOW_MS = 20;
+const CHUNK = 2000;
+const REDRIVES = 3;
+
+export function measure({ quick }) {
+  const [few, many] = quick ? [2000, 20_000] : [10_000, 1_000_000];
+  return withFolder(async (folder) => {
+    const small = await look(folder, few);
+    rmSync(join(folder, `${few}.db`), { force: true });
+    const large = await look(folder, many, (store) => redriveJobs(store, many / JOBS));
+    const raw = await rawFigures(folder, many);
+    return [
+      { title: `Letters: looking (§2)`, rows: lookRows(small, large, raw), notes: lookNotes(few, many) },
+      { title: "Letters: bulk redrive (§2)", rows: redriveRows(large.redrives, many), notes: [REDRIVE_NOTE] },
+    ];
+  });
+}
+
+/** Builds the store, asks every question many times, then does what else is to be done with it. */
+async function look(folder, letters, afterwards = async () => undefined) {
+  say(`  ${count(letters)} letters are made`);
+  const path = join(folder, `${letters}.db`);
+  const building = await timed(() =>
+    openLetterStore(`sqlite:${path}`, { jobs: JOBS, letters, groups: GROUPS }),
+  );
+  const store = building.result;
+  say(`  ${count(letters)} letters: questions (made in ${count(building.wallMs / 1000)} s)`);
+  const questions = await questionsOf(store, letters);
+  const figures = {};
+  for (const [name, ask] of Object.entries(questions)) figures[name] = await askOften(ask);
+  const result = { letters, figures, redrives: await afterwards(store) };
+  await store.engine.close();
+  return result;
+}
+
+/** Every filter that the contract offers, alone; some together; other places than the first page. */
+async function questionsOf({ engine, jobs }, letters) {
+  const list = (query) => () => engine.listLetters({ limit: PAGE, ...query });
+  const groups = await engine.listGroups({ queue: jobs[0] });
+  const rare = groups.at(-1).signature;
+  const refs = (await engine.findItems("item-", { queue: jobs.at(-1), limit: 1000 })).map((item) => item.ref);
+  const any = (values) => values[Math.floor(Math.random() * values.length)];
+  const cursor = Math.floor(letters / 2).toString(36);
+  const ages = await halfAgeMs(engine, cursor);
+  const idOf = () => `item-${Math.floor((Math.random() * letters) / JOBS)}`;
+  return {
+    "list, first page": list({}),
+    "list, page in the middle": list({ cursor }),
+    "list --job": () => engine.listLetters({ limit: PAGE, queue: any(jobs) }),
+    "list --type, common": list({ types: ["CommandFailed"] }),
+    "list --type, two": list({ types: ["Timeout", "PermissionError"] }),
+    "list --type, none there": list({ types: ["MergeConflict"] }),
+    "list --class": list({ classes: ["permanent"] }),
+    "list --group, large": list({ signature: groups[0].signature }),
+    "list --group, small": list({ signature: rare }),
+    "list --eligible": list({ eligible: true }),
+    "list, not eligible": list({ eligible: false }),
+    "list --job --type --eligible": () =>
+      engine.listLetters({ limit: PAGE, queue: any(jobs), types: ["Timeout"], eligible: true }),
+    "list --job, middle": list({ queue: jobs[Math.floor((JOBS - 1) / 2)], cursor }),
+    "list by id": () => engine.listLetters({ limit: PAGE, itemIds: [idOf()] }),
+    "list --older-than, half of them": list({ olderThanMs: ages }),
+    "list --older-than --type": list({ olderThanMs: ages, types: ["Timeout"] }),
+    "list --older-than, none": list({ olderThanMs: 86_400_000 }),
+    inspect: () => engine.readLetter(any(refs)),
+    "find by prefix": () => engine.findItems(idOf(), { limit: 10 }),
+    "groups, all jobs": () => engine.listGroups({}),
+    "groups, one job": () => engine.listGroups({ queue: any(jobs) }),
+    counts: () => engine.count(any(jobs)),
+    "events, last 100 of a job": () => engine.listEvents({ queue: any(jobs), after: letters, limit: 100 }),
+  };
+}
+
+/** How long ago the letter in the middle was buried. */
+async function halfAgeMs(engine, cursor) {
+  const { letters } = await engine.listLetters({ limit: 1, cursor });
+  return (await engine.now()) - letters[0].firstAttempt;
+}
+
+/** A slow answer is asked for less often: it will not get faster. */
+async function askOften(ask) {
+  const first = await timed(ask);
+  const rows = first.result?.letters?.length ?? 0;
+  const calls = first.wallMs > SLOW_MS ? SLOW_CALLS : CALLS;
+  const times = [];
+  for (let call = 0; call < calls; call += 1) times.push((await timed(ask)).wallMs);
+  return { p50: percentile(times, 50), p99: percentile(times, 99), rows };
+}
+
+async function rawFigures(folder, rows) {
+  say(`  ${count(rows)} raw rows`);
+  const path = join(folder, "raw.db");
+  const db = openRaw(path);
+  const step = 50_000;
+  for (let from = 0; from < rows; from += step) {
+    const texts = newItems(from, Math.min(step, rows - from)).map((item) => JSON.stringify(item.data));
+    insertRows(db, texts, 1000);
+  }
+  const reader = rawReader(db);
+  const figures = {
+    page: await askOften(() => reader.page(Math.ceil(Math.random() * rows))),
+    lookUp: await askOften(() => reader.lookUp(Math.ceil(Math.random() * rows))),
+  };
+  db.close();
+  rmSync(path, { force: true });
+  return figures;
+}
+
+const P99_MS_MAX = 5;
+const GROWTH_MAX = 2;
+/** Below this, a ratio of two p50 says more about the machine than about the store. */
+const GROWTH_MS_MIN = 0.5;
+
+function lookRows(small, large, raw) {
+  const rawOf = { "list, first page": raw.page, "list, page in the middle": raw.page, inspect: raw.lookUp };
+  return Object.entries(large.figures).map(([what, figure]) => {
+    const before = small.figures[what];
+    const ratio = figure.p50 / before.p50;
+    const peer = rawOf[what] ? `; raw SQLite: ${ms(rawOf[what].p50)}` : "";
+    const alike = figure.p50 >= GROWTH_MS_MIN && figure.rows === before.rows;
+    const met = figure.p99 < P99_MS_MAX && (!alike || ratio <= GROWTH_MAX);
+    return {
+      what,
+      figure: `p50 ${ms(figure.p50)}, p99 ${ms(figure.p99)}`,
+      beside: `at ${count(small.letters)}: p50 ${ms(before.p50)}, p99 ${ms(before.p99)}${peer}`,
+      ratio,
+      goal: `p99 < ${P99_MS_MAX} ms, ≤ ${GROWTH_MAX} ×`,
+      met,
+    };
+  });
+}
+
+function lookNotes(few, many) {
+  return [
+    `In the library, ${count(many)} letters beside ${count(few)}; ${JOBS} jobs, ${GROUPS} groups, pages of ${PAGE} with data, failures and the exact total; ${CALLS} calls each (${SLOW_CALLS} when one takes more than ${SLOW_MS} ms), after one that is not counted. The ratio is that of the two p50; it is not held against an answer below ${GROWTH_MS_MIN} ms, nor against one that has fewer letters to show in the small store.`,
+    "The page and the look-up of raw SQLite read one row of 1 KB for each letter and parse it; a letter has its attempts and its group besides.",
+  ];
+}
+
+const REDRIVE_NOTE =
+  "The letters of one job among all in the store, in steps of 2,000, as `dlq retry` does it; letters that are not eligible are sent too. Medians of three jobs.";
+
+/** Selects, sends in steps, and leases one of the operation's items as soon as there is one. */
+async function redriveJobs({ engine, jobs }, lettersEach) {
+  const runs = [];
+  for (const queue of jobs.slice(0, REDRIVES)) {
+    say(`  redrive of ${count(lettersEach)} letters`);
+    runs.push(await redriveJob(engine, queue));
+  }
+  const of = (field) =>
+    percentile(
+      runs.map((run) => run[field]),
+      50,
+    );
+  return {
+    beginMs: of("beginMs"),
+    firstMs: of("firstMs"),
+    totalMs: of("totalMs"),
+    cpuMs: of("cpuMs"),
+    sent: of("sent"),
+  };
+}
+
+async function redriveJob(engine, queue) {
+  const id = `op-${queue}`;
+  let beginMs = 0;
+  let firstMs = 0;
+  let sent = 0;
+  const start = performance.now();
+  const { wallMs, cpuMs } = await timed(async () => {
+    let operation = await engine.beginOperation({
+      id,
+      kind: "redrive",
+      queue,
+      filter: { queue },
+      force: true,
+    });
+    beginMs = performance.now() - start;
+    while (operation.redriven + operation.refused < operation.selected) {
+      operation = await engine.redrive(id, CHUNK);
+      if (firstMs > 0) continue;
+      await engine.exchange(holderOf(queue), { settle: [], lease: { queue, max: 1, operationId: id } });
+      firstMs = performance.now() - start;
+    }
+    sent = operation.redriven;
+  });
+  return { beginMs, firstMs, totalMs: wallMs, cpuMs, sent };
+}
+
+function redriveRows({ beginMs, firstMs, totalMs, cpuMs, sent }, letters) {
+  const rate = (sent / totalMs) * 1000;
+  return [
+    {
+      what: `${count(sent)} of ${count(letters)} letters: to the first item leased`,
+      figure: `${ms(firstMs)} (selection ${ms(beginMs)})`,
+      ...atMost(firstMs, 1000, "ms"),
+    },
+    {
+      what: "bookkeeping, selection included",
+      figure: `${perSecond(rate, "letters")} (CPU ${count((cpuMs * 1000) / sent)} µs each)`,
+      ...atLeast(rate, 20_000, "/s"),
+    },
+  ];
+}

@@ -1,0 +1,26 @@
+/** The work of a map: the user's command for each item. */
+import { commandHandler } from "../attempt/command.ts";
+import type { Job } from "../item/job.ts";
+import { specOf } from "./map-spec.ts";
+import type { Work, Workshop } from "./work.ts";
+
+export async function openMapWork(job: Job, { launcher, logs, scratch, clock }: Workshop): Promise<Work> {
+  const spec = specOf(job);
+  const command = commandHandler({
+    launcher,
+    command: spec.command,
+    cwd: spec.cwd,
+    jobId: job.id,
+    graceMs: spec.graceMs,
+    ...(spec.timeoutMs !== undefined && { timeoutMs: spec.timeoutMs }),
+    scratch: (slot) => `${scratch}/${slot}`,
+    logPath: logs.log,
+    now: clock.now,
+  });
+  return {
+    handler: command.handle,
+    policy: spec.policy,
+    slots: spec.jobs,
+    close: async () => command.close(),
+  };
+}

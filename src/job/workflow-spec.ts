@@ -1,0 +1,49 @@
+/** What a workflow job is told to do and how far it has come: kept with the job, so that any process can go on. */
+import type { Job } from "../item/job.ts";
+import type { Json, JsonObject } from "../kit/json.ts";
+import type { Workflow } from "../workflow/model.ts";
+
+export const MERGE_MODES = ["auto", "ask", "never"] as const;
+/** Whether the job's branch is merged into the branch that the run started from. */
+export type MergeMode = (typeof MERGE_MODES)[number];
+
+export interface WorkflowSpec {
+  readonly workflow: Workflow;
+  /** Absolute path of the YAML file. */
+  readonly file: string;
+  /** Of the file's text: a changed workflow is noticed. */
+  readonly digest: string;
+  /** The folder that the run was started in. */
+  readonly cwd: string;
+  /** From `--var`. */
+  readonly variables: Readonly<Record<string, string>>;
+  readonly mergeMode: MergeMode;
+}
+
+export const PHASES = ["setup", "map", "reduce", "merge", "ended"] as const;
+export type Phase = (typeof PHASES)[number];
+
+export interface WorkflowProgress {
+  readonly phase: Phase;
+  /** The step of the phase to go on with. */
+  readonly next: number;
+  /** What setup and reduce have captured so far. */
+  readonly captured: Readonly<Record<string, Json>>;
+  /** What setup alone has captured, as `${setup.x}`. */
+  readonly setup: Readonly<Record<string, Json>>;
+}
+
+export function workflowSpecOf(job: Job): WorkflowSpec {
+  return job.spec as unknown as WorkflowSpec;
+}
+
+export function workflowProgressOf(job: Job): WorkflowProgress {
+  return { ...BEGINNING, ...(job.progress as unknown as Partial<WorkflowProgress>) };
+}
+
+const BEGINNING: WorkflowProgress = { phase: "setup", next: 0, captured: {}, setup: {} };
+
+/** The plain JSON of a spec or of progress. */
+export function plain(value: WorkflowSpec | WorkflowProgress): JsonObject {
+  return JSON.parse(JSON.stringify(value)) as JsonObject;
+}

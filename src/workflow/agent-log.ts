@@ -1,0 +1,184 @@
+/**
+ * Reads the stream of JSON lines in which the `claude` command tells what it does: its answer, its model, what it used,
+ * and whether it failed or was turned away. Lines that are something else are passed over.
+ */
+import { compact, reader } from "../item/failure.ts";
+import { isJsonObject, type JsonObject } from "../kit/json.ts";
+import { addUsage } from "./agent-usage.ts";
+import type { AgentUsage } from "./world.ts";
+
+/** What the log says, as far as it says anything. */
+export interface AgentSummary {
+  /** The answer: that of the result, else the last text of the assistant. Absent when the log has neither. */
+  readonly answer?: string;
+  readonly usage?: AgentUsage;
+  /** Set when the result or the stream itself is an error. */
+  readonly error?: AgentError;
+  /** The account's limit turned a request away; when it ends, in milliseconds since the epoch. */
+  readonly limit?: { readonly endsAt?: number };
+}
+
+export interface AgentError {
+  readonly message: string;
+  /** The kind as the log names it, e.g. `rate_limit` or `overloaded_error`. */
+  readonly kind?: string;
+  readonly httpStatus?: number;
+}
+
+/** Reads all lines, one chunk of bytes at a time. */
+export function readAgentLog(chunks: Iterable<Buffer>): AgentSummary {
+  const log = new AgentLog();
+  for (const line of linesOf(chunks)) {
+    const message = line.startsWith("{") ? parseObject(line) : undefined;
+    if (message) log.add(message);
+  }
+  return log.summary();
+}
+
+class AgentLog {
+  #model: string | undefined;
+  #text: string | undefined;
+  #kind: string | undefined;
+  #result: JsonObject | undefined;
+  #streamError: AgentError | undefined;
+  #limit: { endsAt?: number } | undefined;
+  /** By message, because a message of several parts comes in several lines that each tell its use so far. */
+  readonly #usages = new Map<string, AgentUsage>();
+
+  add(message: JsonObject): void {
+    const read = reader(message);
+    switch (message.type) {
+      case "system":
+        this.#model ??= read.text("model");
+        return;
+      case "assistant":
+        this.#kind = read.text("error") ?? this.#kind;
+        this.#addAssistant(read.object("message") ?? {});
+        return;
+      case "rate_limit_event":
+        this.#addLimit(reader(read.object("rate_limit_info") ?? {}));
+        return;
+      case "error":
+        this.#streamError = errorOf(read.object("error") ?? message, "the agent reported an error");
+        return;
+      case "result":
+        this.#result = message;
+        return;
+    }
+  }
+
+  summary(): AgentSummary {
+    const text = this.#result && reader(this.#result).text("result");
+    return compact({
+      answer: text || this.#text || text,
+      usage: this.#usage(),
+      error: this.#error(),
+      limit: this.#limit,
+    });
+  }
+
+  #addAssistant(message: JsonObject): void {
+    const read = reader(message);
+    const model = read.text("model");
+    // An answer that no model gave, such as the text of an API error, is marked like this.
+    if (model !== undefined && !model.startsWith("<")) this.#model = model;
+    const said = (read.list("content") ?? []).filter(isJsonObject).map((part) => reader(part).text("text") ?? "");
+    const text = said.join("");
+    if (text.trim() !== "") this.#text = text;
+    const id = read.text("id") ?? `line ${this.#usages.size}`;
+    this.#usages.set(id, tokensOf(read.object("usage")));
+  }
+
+  #addLimit(info: ReturnType<typeof reader>): void {
+    const status = info.text("status") ?? "allowed";
+    if (status.startsWith("allowed")) return;
+    const endsAt = info.number("resetsAt");
+    this.#limit = endsAt === undefined ? {} : { endsAt: epochMs(endsAt) };
+  }
+
+  #usage(): AgentUsage | undefined {
+    const result = this.#result && reader(this.#result);
+    const counted = result?.object("usage");
+    const tokens = counted
+      ? tokensOf(counted)
+      : [...this.#usages.values()].reduce<AgentUsage>((sum, usage) => addUsage(sum, usage), {});
+    const model = this.#model ?? Object.keys(result?.object("modelUsage") ?? {})[0];
+    const usage = compact({ model, costUsd: result?.number("total_cost_usd"), ...tokens });
+    return Object.keys(usage).length === 0 ? undefined : usage;
+  }
+
+  #error(): AgentError | undefined {
+    if (!this.#result) return this.#streamError;
+    const read = reader(this.#result);
+    const subtype = read.text("subtype") ?? "";
+    if (read.flag("is_error") !== true && !subtype.startsWith("error")) return undefined;
+    const said = read.text("result") || read.texts("errors")?.join("; ") || this.#text || subtype;
+    return compact({
+      message: said || "the agent ended with an error",
+      kind: this.#kind ?? this.#streamError?.kind,
+      httpStatus: read.number("api_error_status") ?? this.#streamError?.httpStatus,
+    });
+  }
+}
+
+function errorOf(error: JsonObject, fallback: string): AgentError {
+  const read = reader(error);
+  return compact({
+    message: read.text("message") || fallback,
+    kind: read.text("type"),
+    httpStatus: read.number("status"),
+  });
+}
+
+/** All that was read counts as input, from the cache or not. */
+function tokensOf(usage: JsonObject | undefined): AgentUsage {
+  if (!usage) return {};
+  const read = reader(usage);
+  const inputs = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"]
+    .map((key) => read.number(key))
+    .filter((count) => count !== undefined);
+  return compact({
+    inputTokens: inputs.length === 0 ? undefined : inputs.reduce((sum, count) => sum + count, 0),
+    outputTokens: read.number("output_tokens"),
+  });
+}
+
+/** The log has seconds; milliseconds are told by their size. */
+export function epochMs(time: number): number {
+  return time < 1e11 ? time * 1000 : time;
+}
+
+function parseObject(line: string): JsonObject | undefined {
+  try {
+    const json: unknown = JSON.parse(line);
+    return isJsonObject(json) ? json : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** A longer line is no message, and not held in memory. */
+const LINE_BYTES_MAX = 32 * 1024 * 1024;
+const LINE_END = 10;
+
+function* linesOf(chunks: Iterable<Buffer>): Generator<string> {
+  let held: Buffer[] = [];
+  let heldBytes = 0;
+  const take = (rest: Buffer) => {
+    const line = heldBytes > LINE_BYTES_MAX ? "" : Buffer.concat([...held, rest]).toString("utf8");
+    held = [];
+    heldBytes = 0;
+    return line;
+  };
+  for (const chunk of chunks) {
+    let at = 0;
+    for (let end = chunk.indexOf(LINE_END); end >= 0; end = chunk.indexOf(LINE_END, at)) {
+      yield take(chunk.subarray(at, end));
+      at = end + 1;
+    }
+    heldBytes += chunk.length - at;
+    if (heldBytes <= LINE_BYTES_MAX) held.push(Buffer.from(chunk.subarray(at))); // the chunk itself is used again
+    else held = [];
+  }
+  yield take(Buffer.alloc(0));
+}

@@ -1,0 +1,117 @@
+/**
+ * A workflow as the rest of the program sees it: what `schema.ts` makes of the YAML, with durations in milliseconds and
+ * every default filled in. It is plain JSON, so a job keeps it and any process can go on with it.
+ */
+import type { Json } from "../kit/json.ts";
+import type { Backoff, Policy } from "../retry/policy.ts";
+
+export interface Workflow {
+  readonly name: string;
+  /** Given to every step of every phase; `env_files` are read into it when the job starts. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Names of environment variables whose values are masked wherever something is written or shown. */
+  readonly secrets: readonly string[];
+  readonly envFiles: readonly string[];
+  readonly setup: readonly Step[];
+  readonly map: MapPhase;
+  readonly reduce: readonly Step[];
+  readonly merge: readonly Step[];
+  readonly policy: Policy;
+  /** `on_item_failure: custom`: gets the failure, answers by its exit: success handled, 75 retry, else dlq. */
+  readonly onItemFailureSteps: readonly Step[];
+}
+
+export interface MapPhase {
+  readonly input: { readonly file: string } | { readonly command: string };
+  /** RFC 9535. */
+  readonly jsonPath?: string;
+  readonly idField?: string;
+  /** CEL over `item`. */
+  readonly filter?: string;
+  readonly sortBy: readonly SortKey[];
+  /** A path into the item; true is its whole content. */
+  readonly distinct?: string | true;
+  readonly offset: number;
+  readonly maxItems?: number;
+  /** Default 10. */
+  readonly maxParallel: number;
+  /** The whole attempt of one item. */
+  readonly agentTimeoutMs?: number;
+  readonly isolation: "worktree" | "none";
+  /** Paths in the worktree that one item leaves for the next, such as node_modules. */
+  readonly keep: readonly string[];
+  readonly steps: readonly Step[];
+}
+
+export interface SortKey {
+  /** A path into the item, e.g. `priority` or `meta.size`. */
+  readonly path: string;
+  readonly descending: boolean;
+  readonly nulls: "first" | "last";
+}
+
+export const CAPTURE_FORMATS = ["string", "json", "lines", "number", "boolean"] as const;
+export type CaptureFormat = (typeof CAPTURE_FORMATS)[number];
+
+/** Every option means the same in setup, map, reduce and merge. */
+export interface Step {
+  readonly action: Action;
+  readonly id?: string;
+  /** The step's whole process tree is ended after this. */
+  readonly timeoutMs?: number;
+  readonly env: Readonly<Record<string, string>>;
+  /** Relative to the place where the phase runs; it cannot leave it. */
+  readonly workingDir?: string;
+  /** CEL; false skips the step. */
+  readonly when?: string;
+  readonly capture?: { readonly name: string; readonly format: CaptureFormat };
+  /** Runs when the step failed; then the step is tried again `maxAttempts` times. */
+  readonly onFailure?: FailureHandler;
+  readonly onSuccess: readonly Step[];
+  /** Steps for single exit codes; a code that is listed is not a failure by itself, its steps decide. */
+  readonly onExitCode: Readonly<Record<string, readonly Step[]>>;
+  readonly retry?: { readonly maxAttempts: number; readonly backoff: Backoff };
+  /** Fails unless the step made a commit. */
+  readonly commitRequired: boolean;
+  readonly validate?: Validation;
+  /** Where standard output is copied, relative to the working directory. */
+  readonly outputFile?: string;
+}
+
+export type Action =
+  | { readonly kind: "shell"; readonly script: string }
+  | {
+      /** `claude:` and every other agent. */
+      readonly kind: "agent";
+      /** Program and arguments before the prompt, each a template without a shell. */
+      readonly command: readonly string[];
+      readonly prompt: string;
+      /** `claude`: stream-json on stdout, kept as the JSON log. */
+      readonly protocol: "claude" | "plain";
+    }
+  | { readonly kind: "write_file"; readonly path: string; readonly content: string; readonly mode?: number }
+  | {
+      readonly kind: "foreach";
+      /** A list, or a template whose value is one (JSON array, or lines). */
+      readonly items: readonly Json[] | string;
+      readonly steps: readonly Step[];
+      /** How many at a time. Default 1. */
+      readonly parallel: number;
+      readonly maxItems?: number;
+    };
+
+export interface FailureHandler {
+  readonly steps: readonly Step[];
+  /** How often the failed step is run again after its handler. Default 1; 0 runs only the handler. */
+  readonly maxAttempts: number;
+  /** False: a step that stays failed does not fail the attempt. Default true. */
+  readonly failWorkflow: boolean;
+}
+
+export interface Validation {
+  /** Answers by exit code, or with JSON `{"score": 0-100 (or completion_percentage), "missing": […]}` on stdout. */
+  readonly step: Step;
+  /** The score that is enough. Default 100. */
+  readonly threshold: number;
+  readonly onIncomplete?: FailureHandler;
+}

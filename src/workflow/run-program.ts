@@ -1,0 +1,165 @@
+/** Runs the process of a `shell` or `agent` step: its environment, its folder, its output, and what its end means. */
+import { rmSync, statSync } from "node:fs";
+import type { Cuts, KeptOutput } from "../attempt/capture.ts";
+import { itemEnvironment } from "../attempt/item-environment.ts";
+import type { Ended } from "../attempt/launch.ts";
+import { Output } from "../attempt/output.ts";
+import { runProcess } from "../attempt/run-process.ts";
+import type { Filled } from "../attempt/template-parts.ts";
+import { asText, type Json } from "../kit/json.ts";
+import type { ReportedFailure } from "../retry/reported-failure.ts";
+import { keepAgentLog } from "./agent-output.ts";
+import { insideRoot } from "./inside-root.ts";
+import type { Step } from "./model.ts";
+import type { Program } from "./program.ts";
+import { brokenOff, failureOfProcess, hopeless } from "./step-failure.ts";
+import { endText, logProcess, titleOf } from "./step-log.ts";
+import { type At, passedDeadline, type StepEnd, type StepFailed } from "./step-run.ts";
+import { expand } from "./variables.ts";
+
+/** A process that ran to its own end. The files of its output are there until `release` is called. */
+export interface Ran {
+  readonly kind: "ran";
+  readonly exitCode: number | null;
+  /** Set when the end is a failure, unless the step has steps for the exit code. */
+  readonly failed?: StepFailed;
+  /** True when no exit code can make up for it, e.g. a timeout. */
+  readonly isFinal: boolean;
+  readonly output: Output;
+  release(): void;
+}
+
+/** Runs it once. */
+export async function runProgram(step: Step, program: Program, at: At): Promise<Ran | StepEnd> {
+  const { world } = at.run;
+  if (at.signal.aborted) return brokenOff(at);
+  const cwd = folderOf(step, at);
+  if (!cwd.ok) return hopeless(at, cwd.message);
+  const files = filesOf(at);
+  const env = environmentOf(step, at, files.failure);
+  if (!env.ok) return hopeless(at, env.message);
+  const spec = { argv: program.argv, cwd: cwd.value, env: env.value, stdin: "" };
+  let heard: Heard | undefined;
+  const end = await runProcess({
+    launcher: world.launcher,
+    spec: { ...spec, stdoutPath: files.stdout, stderrPath: files.stderr },
+    outputs: at.run.outputs,
+    failureFile: files.failure,
+    timeoutMs: step.timeoutMs,
+    graceMs: world.graceMs,
+    signal: at.signal,
+    now: world.clock.now,
+    keep: async (ended, cuts) => {
+      heard = await hear(at, program, { ended, cuts, files });
+      return heard.kept;
+    },
+  });
+  const release = () => removeAll(files, heard);
+  if (end.cutShort === "stopped" && !passedDeadline(at)) return broken(release, undefined);
+  if (end.ended.startStage === "runner") {
+    return broken(release, `no process could be started (${end.ended.startError})`);
+  }
+  const reported = merge(heard?.report, end.reported);
+  const { exitCode } = end.ended;
+  const isFinal = end.cutShort !== null || end.ended.startError !== undefined || (exitCode === 0 && !!reported);
+  const output = heard?.stdout ?? new Output("stdout", { bytes: 0 }, files.stdout, undefined);
+  const ran = { kind: "ran", exitCode, isFinal, output, release } as const;
+  if (exitCode === 0 && !isFinal) return ran;
+  const failure = failureOfProcess({ ...end, reported }, at, step.timeoutMs);
+  const retryAfterMs = reported?.retryAfterMs;
+  const isHopeless = end.ended.startError !== undefined && failure.errorClass === "permanent";
+  return {
+    ...ran,
+    failed: { kind: "failed", failure, isHopeless, ...(retryAfterMs !== undefined && { retryAfterMs }) },
+  };
+}
+
+function broken(release: () => void, why: string | undefined): StepEnd {
+  release();
+  return { kind: "stopped", ...(why !== undefined && { why }) };
+}
+
+/** What was heard of a process: its standard output is the answer, when it is an agent that tells it apart. */
+interface Heard {
+  readonly stdout: Output;
+  readonly raw: Output;
+  readonly stderr: Output;
+  readonly kept: KeptOutput;
+  readonly report?: ReportedFailure | undefined;
+}
+
+async function hear(
+  at: At,
+  program: Program,
+  { ended, cuts, files }: { ended: Ended; cuts: Cuts; files: Files },
+): Promise<Heard> {
+  const raw = new Output("stdout", ended.stdout, files.stdout, cuts.stdout);
+  const stderr = new Output("stderr", ended.stderr, files.stderr, cuts.stderr);
+  const agent = program.protocol === "claude" ? await keepAgentLog(at, raw) : undefined;
+  const answer = agent?.answer === undefined ? undefined : Buffer.from(agent.answer);
+  const shown = answer ? { ...ended, stdout: { bytes: answer.length, inline: answer } } : ended;
+  const titles = [titleOf(at, endText(ended)), ...(agent?.titles ?? [])];
+  const kept = await logProcess(
+    at,
+    {
+      ended: shown,
+      cuts: answer ? { stderr: cuts.stderr } : cuts,
+      stdoutPath: files.stdout,
+      stderrPath: files.stderr,
+    },
+    titles,
+  );
+  const stdout = answer ? new Output("stdout", shown.stdout, files.stdout, undefined) : raw;
+  return { stdout, raw, stderr, kept, report: agent?.report };
+}
+
+/** What the process wrote itself is nearer to the truth than what its log tells. */
+function merge(told: ReportedFailure | undefined, own: ReportedFailure | undefined): ReportedFailure | undefined {
+  return told && own ? { ...told, ...own } : (own ?? told);
+}
+
+interface Files {
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly failure: string;
+}
+
+function filesOf({ run }: At): Files {
+  run.fileCount += 1;
+  const prefix = `${run.world.scratch}-${run.fileCount}`;
+  return { stdout: `${prefix}.out`, stderr: `${prefix}.err`, failure: `${prefix}.failure.json` };
+}
+
+function removeAll(files: Files, heard: Heard | undefined): void {
+  heard?.raw.removeFiles();
+  heard?.stderr.removeFiles();
+  for (const path of [files.stdout, files.stderr, files.failure]) rmSync(path, { force: true });
+}
+
+/** Where the step runs: a folder that is there, inside of where the phase runs. */
+function folderOf(step: Step, at: At): Filled<string> {
+  const { root } = at.run.world;
+  if (step.workingDir === undefined) return { ok: true, value: root };
+  const path = expand(step.workingDir, at.scope.all(), "plain");
+  const folder = path.ok ? insideRoot(root, path.value) : path;
+  if (!folder.ok) return { ok: false, message: `working_dir: ${folder.message}` };
+  const isFolder = statSync(folder.value, { throwIfNoEntry: false })?.isDirectory() ?? false;
+  return isFolder ? folder : { ok: false, message: `working_dir: there is no folder "${step.workingDir}".` };
+}
+
+function environmentOf(step: Step, { run, scope }: At, failureFile: string): Filled<Record<string, string>> {
+  const variables = scope.all();
+  const own: Record<string, string> = {};
+  for (const [name, template] of Object.entries(step.env)) {
+    const value = expand(template, variables, "plain");
+    if (!value.ok) return { ok: false, message: `env ${name}: ${value.message}` };
+    own[name] = value.value;
+  }
+  const { attempt, env } = run.world;
+  const known = { item: variables.item, itemId: textOf(variables.item_id), jobId: textOf(variables.job_id) };
+  return { ok: true, value: { ...env, ...own, ...itemEnvironment({ ...known, attempt, failureFile }) } };
+}
+
+function textOf(value: Json | undefined): string | undefined {
+  return value === undefined ? undefined : asText(value);
+}

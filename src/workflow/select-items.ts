@@ -1,0 +1,165 @@
+/**
+ * The input of a map phase becomes its items: read, filter, sort, distinct, offset, max_items, in this order. What each
+ * stage left out is counted, so that a dry run can say where the items went. A filter that cannot answer for a record
+ * is an error that names it; the record neither passes nor drops silently.
+ */
+import type { Readable } from "node:stream";
+import { WorkError } from "../errors.ts";
+import { Identity } from "../intake/identity.ts";
+import { openInput } from "../intake/input.ts";
+import { invalidInput, type Origin } from "../intake/origin.ts";
+import { parseJson } from "../intake/parse-json.ts";
+import { type OpenRecords, openRecords } from "../intake/read-items.ts";
+import type { IntakeRecord } from "../intake/record.ts";
+import type { NewItem } from "../item/item.ts";
+import type { Json } from "../kit/json.ts";
+import { FILTER_VARIABLES, requireExpression } from "./expression.ts";
+import { selectNodes } from "./json-path.ts";
+import type { MapPhase } from "./model.ts";
+import { sortBy } from "./sort-keys.ts";
+
+/** How many records each stage left out; together with `selected` they are all that was read. */
+export interface SelectionCounts {
+  readonly read: number;
+  readonly filtered: number;
+  readonly duplicates: number;
+  /** Skipped by `offset`. */
+  readonly skipped: number;
+  /** Beyond `max_items`. */
+  readonly beyond: number;
+  readonly selected: number;
+}
+
+export interface Selection {
+  readonly items: readonly NewItem[];
+  readonly counts: SelectionCounts;
+}
+
+/** What of a map phase decides which items there are. */
+export type SelectionRules = Pick<
+  MapPhase,
+  "jsonPath" | "idField" | "filter" | "sortBy" | "distinct" | "offset" | "maxItems"
+>;
+
+/** Where records come from: a file, or what a command writes. */
+export type SelectionInput =
+  | { readonly file: string }
+  | { readonly stream: Readable; readonly name: string };
+
+/** Reads the input and selects. With `json_path` it is one JSON document, else any format of `redrive map`. */
+export async function selectFrom(input: SelectionInput, rules: SelectionRules): Promise<Selection> {
+  const path = "file" in input ? input.file : "-";
+  const streams = "file" in input ? {} : { stdin: input.stream };
+  if (rules.jsonPath === undefined) return selectRecords(await openRecords({ path }, streams), rules);
+  const { name, chunks } = await openInput(path, streams.stdin ?? process.stdin);
+  const document = await readDocument(chunks, "name" in input ? input.name : name);
+  return selectItems(document, rules, "name" in input ? input.name : name);
+}
+
+/** Selects from a document that was read (with `json_path`, else it is an array), or from values as they come. */
+export async function selectItems(
+  source: Json | AsyncIterable<Json>,
+  rules: SelectionRules,
+  name = "the input",
+): Promise<Selection> {
+  const origin: Origin = { name, format: "json", sniffed: false };
+  if (isStream(source)) return selectRecords({ origin, runs: runsOf(source) }, rules);
+  const nodes = rules.jsonPath === undefined ? arrayOf(source, origin) : selectNodes(source, rules.jsonPath);
+  const records = nodes.map((data, index) => ({ data, line: index + 1 }));
+  return select(records, rules, { ...origin, format: "null" }); // messages count records, not lines
+}
+
+async function selectRecords({ origin, runs }: OpenRecords, rules: SelectionRules): Promise<Selection> {
+  const records: IntakeRecord[] = [];
+  for await (const run of runs) for (const record of run) records.push(record);
+  return select(records, rules, origin);
+}
+
+function select(records: readonly IntakeRecord[], rules: SelectionRules, origin: Origin): Selection {
+  const matching = filter(records, rules.filter, origin);
+  const sorted = sortBy(matching, rules.sortBy, (record) => record.data);
+  const identity = new Identity(origin, {
+    ...(rules.idField !== undefined && { idField: rules.idField }),
+    ...(rules.distinct !== undefined && { distinct: rules.distinct }),
+  });
+  const distinct = sorted.map((record) => identity.itemOf(record)).filter((item) => item !== undefined);
+  requireUniqueIds(distinct, rules, origin);
+  const rest = distinct.slice(rules.offset);
+  const items = rules.maxItems === undefined ? rest : rest.slice(0, rules.maxItems);
+  const counts = {
+    read: records.length,
+    filtered: records.length - matching.length,
+    duplicates: matching.length - distinct.length,
+    skipped: distinct.length - rest.length,
+    beyond: rest.length - items.length,
+    selected: items.length,
+  };
+  return { items, counts };
+}
+
+function filter(
+  records: readonly IntakeRecord[],
+  text: string | undefined,
+  origin: Origin,
+): readonly IntakeRecord[] {
+  if (text === undefined) return records;
+  const evaluate = requireExpression(text, FILTER_VARIABLES, "filter");
+  return records.filter((record) => {
+    const answer = evaluate({ item: record.data });
+    if (answer.ok) return answer.value;
+    const { message } = invalidInput(origin, record, `the filter "${text}" has no answer: ${answer.message}`, {
+      hint: "",
+    });
+    throw new WorkError("filter_invalid", `${message}. The item is ${excerpt(record.data)}`, {
+      hint: "Guard a field that not every item has: has(item.x) && item.x > 3.",
+    });
+  });
+}
+
+const EXCERPT_LENGTH_MAX = 120;
+
+function excerpt(data: Json): string {
+  const text = JSON.stringify(data);
+  return text.length > EXCERPT_LENGTH_MAX ? `${text.slice(0, EXCERPT_LENGTH_MAX)}…` : text;
+}
+
+/** Two records under one id would be one piece of work, and the other would be lost without a word. */
+function requireUniqueIds(items: readonly NewItem[], { idField }: SelectionRules, origin: Origin): void {
+  if (idField === undefined) return;
+  const seen = new Set<string>();
+  for (const { itemId } of items) {
+    if (seen.has(itemId)) {
+      throw new WorkError("input_invalid", `${origin.name}: two records have the ${idField} "${itemId}".`, {
+        hint: `Choose an id_field that tells them apart, or drop repeats with distinct: ${idField}.`,
+      });
+    }
+    seen.add(itemId);
+  }
+}
+
+async function readDocument(chunks: AsyncIterable<Buffer>, name: string): Promise<Json> {
+  const pieces: Buffer[] = [];
+  for await (const chunk of chunks) pieces.push(chunk);
+  const origin: Origin = { name, format: "json", sniffed: false };
+  const text = new TextDecoder("utf-8", { ignoreBOM: false }).decode(Buffer.concat(pieces));
+  return parseJson(text, origin, { line: 1 });
+}
+
+function arrayOf(document: Json, origin: Origin): readonly Json[] {
+  if (Array.isArray(document)) return document as readonly Json[];
+  throw invalidInput(origin, { line: 1 }, "expected a JSON array", {
+    hint: "Name the place of the items in it: json_path: $.items[*].",
+  });
+}
+
+function isStream(source: Json | AsyncIterable<Json>): source is AsyncIterable<Json> {
+  return typeof source === "object" && source !== null && Symbol.asyncIterator in source;
+}
+
+async function* runsOf(values: AsyncIterable<Json>): AsyncGenerator<Iterable<IntakeRecord>> {
+  let line = 0;
+  for await (const data of values) {
+    line++;
+    yield [{ data, line }];
+  }
+}

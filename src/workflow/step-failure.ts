@@ -1,0 +1,111 @@
+/** The record of a step that failed: of its process, or of what is not a process. No secret gets into it. */
+import { type ProcessFacts, processFailure } from "../attempt/process-failure.ts";
+import type { ProcessEnd } from "../attempt/run-process.ts";
+import type { ErrorTypeName } from "../item/error-type.ts";
+import { compact, type Failure } from "../item/failure.ts";
+import { formatDuration } from "../kit/duration.ts";
+import { CLASS_OF_TYPE } from "../retry/class-of-type.ts";
+import { classify } from "../retry/classify.ts";
+import type { Kind } from "../retry/signs.ts";
+import { describeThrown } from "../retry/thrown.ts";
+import { oneLine } from "../triage/clean.ts";
+import { type At, passedDeadline, type StepEnd, type StepFailed } from "./step-run.ts";
+
+const MESSAGE_CHARS_MAX = 600;
+
+/** What a rule of the step calls a failure, e.g. a validation that did not reach its threshold. */
+export function ruleFailure(at: At, type: ErrorTypeName, message: string): StepFailed {
+  return { kind: "failed", failure: recordOf(at, { name: type }, message) };
+}
+
+/** The step cannot even begin: its templates, paths or surroundings are wrong. */
+export function hopeless(at: At, message: string): StepFailed {
+  return { ...ruleFailure(at, "ValidationFailed", message), isHopeless: true };
+}
+
+/** A file that could not be written. A full disk is the machine's fault, and spends nothing. */
+export function writeTrouble(at: At, path: string, thrown: unknown): StepEnd {
+  const { errno, message } = describeThrown(thrown);
+  if (errno === "ENOSPC" || errno === "EDQUOT") {
+    return { kind: "stopped", why: `the disk is full (${errno})` };
+  }
+  const { errorType, errorClass } = classify(compact({ errno, message }));
+  const said = `${path} could not be written: ${message}`;
+  return { kind: "failed", failure: recordOf(at, { ...errorType, errorClass }, said) };
+}
+
+/** Something of ours or of git threw. */
+export function thrownFailure(at: At, type: ErrorTypeName, what: string, thrown: unknown): StepFailed {
+  return ruleFailure(at, type, `${what}: ${describeThrown(thrown).message}`);
+}
+
+/** What it means that the work was broken off: the runner stops, or a limit around it is over. */
+export function brokenOff(at: At): StepEnd {
+  const deadline = passedDeadline(at);
+  if (!deadline) return { kind: "stopped" };
+  return { kind: "failed", failure: recordOf(at, { name: "Timeout" }, lateMessage(at, deadline)) };
+}
+
+/** A process that failed, or that a limit around it ended. */
+export function failureOfProcess(end: ProcessEnd, at: At, timeoutMs: number | undefined): Failure {
+  const deadline = end.cutShort === "stopped" ? passedDeadline(at) : undefined;
+  const ended: ProcessEnd = deadline ? { ...end, cutShort: "timeout" } : end;
+  const failure = processFailure(maskAll(ended, at), {
+    ...factsOf(at),
+    timeoutMs: deadline?.timeoutMs ?? timeoutMs,
+    ...(deadline && { message: lateMessage(at, deadline) }),
+  });
+  return withLog(failure, at);
+}
+
+function lateMessage(at: At, { what, timeoutMs }: { what: string; timeoutMs: number }): string {
+  return `${what} timed out after ${formatDuration(timeoutMs)} in ${at.name}`;
+}
+
+function factsOf(at: At): ProcessFacts {
+  const { world, startedAt, jsonLog } = at.run;
+  const now = world.clock.now();
+  return {
+    attempt: world.attempt,
+    agentId: world.agentId,
+    step: at.label,
+    command: at.name,
+    durationMs: now - startedAt,
+    now,
+    trail: at.trail,
+    jsonLog,
+  };
+}
+
+function recordOf(at: At, { name, fields, errorClass }: Kind, message: string): Failure {
+  const facts = factsOf(at);
+  const failure = compact({
+    attemptNumber: facts.attempt,
+    timestamp: facts.now,
+    errorType: compact({ name, fields }),
+    errorClass: errorClass ?? CLASS_OF_TYPE[name],
+    errorMessage: oneLine(at.run.world.mask(message), MESSAGE_CHARS_MAX),
+    errorContext: facts.trail,
+    agentId: facts.agentId,
+    stepFailed: facts.step,
+    durationMs: Math.round(facts.durationMs),
+    jsonLogLocation: facts.jsonLog,
+  });
+  return withLog(failure, at);
+}
+
+function withLog(failure: Failure, { run }: At): Failure {
+  return run.hasLog && failure.log === undefined ? { ...failure, log: run.world.logPath } : failure;
+}
+
+/** Every text that a process had a part in, before anything of it is cut. */
+function maskAll(end: ProcessEnd, { run }: At): ProcessEnd {
+  return { ...end, reported: maskDeep(end.reported, run.world.mask) };
+}
+
+function maskDeep<T>(value: T, mask: (text: string) => string): T {
+  if (typeof value === "string") return mask(value) as T;
+  if (Array.isArray(value)) return value.map((entry) => maskDeep(entry, mask)) as T;
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, entry]) => [key, maskDeep(entry, mask)])) as T;
+}

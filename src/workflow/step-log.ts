@@ -1,0 +1,53 @@
+/**
+ * The log of an attempt, to which each of its steps adds a section in turn:
+ *
+ *   == step 2: shell: cargo test (exit 101, 1.2 s) ==
+ *   == stdout (12 bytes) ==
+ *   …
+ */
+import { keepOrSayWhy, type KeepOutputOptions, type KeptOutput } from "../attempt/capture.ts";
+import type { Ended } from "../attempt/launch.ts";
+import { writeLog } from "../attempt/output-log.ts";
+import type { CutShort } from "../attempt/run-process.ts";
+import { formatDuration } from "../kit/duration.ts";
+import type { At } from "./step-run.ts";
+
+/** Adds what a process printed. */
+export function logProcess(
+  at: At,
+  output: Pick<KeepOutputOptions, "ended" | "cuts" | "stdoutPath" | "stderrPath">,
+  titles: readonly string[],
+): Promise<KeptOutput> {
+  const { run } = at;
+  const { logPath } = run.world;
+  return run.inTurn(async () => {
+    const kept = await keepOrSayWhy({ ...output, logPath, titles, mask: run.maskChunk, keepFiles: true });
+    run.hasLog ||= kept.log !== undefined;
+    return kept;
+  });
+}
+
+/** Adds a line about a step that has no process. A log that cannot be written is no reason to fail. */
+export function logLine(at: At, what: string): Promise<void> {
+  const { run } = at;
+  return run.inTurn(async () => {
+    try {
+      await writeLog(run.world.logPath, [], { titles: [titleOf(at, what)] });
+      run.hasLog = true;
+    } catch {
+      // The failure of the step, if it fails, says what is needed without it.
+    }
+  });
+}
+
+/** `step 2: shell: cargo test (exit 101, 1.2 s)`. */
+export function titleOf(at: At, what: string): string {
+  return `${at.path.join(" > ")}: ${at.label} (${what})`;
+}
+
+/** `exit 101, 1.2 s`. */
+export function endText({ exitCode, signal, startError, durationMs }: Ended, cutShort?: CutShort): string {
+  const how =
+    startError !== undefined ? `not started: ${startError}` : signal ? `killed by ${signal}` : `exit ${exitCode}`;
+  return [...(cutShort ? [cutShort] : []), how, formatDuration(durationMs)].join(", ");
+}

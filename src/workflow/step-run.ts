@@ -1,0 +1,109 @@
+/** What the steps of one run share, where in the tree of steps one of them stands, and how it can end. */
+import type { OutputMask } from "../attempt/output-log.ts";
+import type { OutputWatch } from "../attempt/output-watch.ts";
+import type { Failure } from "../item/failure.ts";
+import { systemClock } from "../kit/clock.ts";
+import type { Step } from "./model.ts";
+import type { Scope } from "./scope.ts";
+import type { AgentUsage, World } from "./world.ts";
+
+/** One call of `runSteps`. */
+export interface Run {
+  readonly world: World;
+  readonly startedAt: number;
+  readonly outputs: OutputWatch;
+  readonly maskChunk: OutputMask;
+  /** Steps at the same time write to the log one after the other. */
+  readonly inTurn: <T>(work: () => Promise<T>) => Promise<T>;
+  /** A number for the files of each process. */
+  fileCount: number;
+  usage: AgentUsage | undefined;
+  /** The last JSON log of an agent. */
+  jsonLog: string | undefined;
+  /** Set when the log has been written to. */
+  hasLog: boolean;
+}
+
+/** Where a step stands. */
+export interface At {
+  readonly run: Run;
+  readonly scope: Scope;
+  /** Aborted when the runner stops, or when the time of a step around this one is over. */
+  readonly signal: AbortSignal;
+  readonly deadline: Deadline | undefined;
+  /** What led here, outermost first, for the record. */
+  readonly trail: readonly string[];
+  /** The same in short, for titles and file names: `["step 2", "on_failure", "step 1"]`. */
+  readonly path: readonly string[];
+  /** The step's own, as `stepLabel` and `stepName` give them. */
+  readonly label: string;
+  readonly name: string;
+  /** Runs a list of steps; here, so that a step can have steps. */
+  readonly runList: (steps: readonly Step[], at: At) => Promise<StepEnd>;
+}
+
+/** The time limit of a step around others, or of the whole attempt. */
+export interface Deadline {
+  readonly timeoutMs: number;
+  /** What has to be done by then, e.g. `the attempt`. */
+  readonly what: string;
+  readonly signal: AbortSignal;
+  readonly outer: Deadline | undefined;
+}
+
+export type StepEnd =
+  | { readonly kind: "done"; readonly output?: string }
+  | StepFailed
+  /** By the runner, or by a fault of the machine that is not the step's. */
+  | { readonly kind: "stopped"; readonly why?: string };
+
+export interface StepFailed {
+  readonly kind: "failed";
+  readonly failure: Failure;
+  readonly retryAfterMs?: number;
+  /** What it printed, when that is small enough to be a value. */
+  readonly output?: string;
+  /** True when it could not even begin, which trying again does not change. */
+  readonly isHopeless?: boolean;
+}
+
+/** One step further in. */
+export function inside(at: At, name: string, trailEntry: string = name): At {
+  return { ...at, path: [...at.path, name], trail: [...at.trail, trailEntry] };
+}
+
+/** Does the work; everything in it is ended when the time is over. */
+export async function withDeadline<T>(
+  at: At,
+  timeoutMs: number | undefined,
+  what: string,
+  work: (at: At) => Promise<T>,
+): Promise<T> {
+  if (timeoutMs === undefined) return work(at);
+  const late = new AbortController();
+  const any = new AbortController();
+  const abort = () => any.abort();
+  const cancel = systemClock.after(timeoutMs, () => {
+    late.abort();
+    any.abort();
+  });
+  if (at.signal.aborted) any.abort();
+  at.signal.addEventListener("abort", abort, { once: true });
+  const deadline = { timeoutMs, what, signal: late.signal, outer: at.deadline };
+  try {
+    return await work({ ...at, signal: any.signal, deadline });
+  } finally {
+    cancel();
+    at.signal.removeEventListener("abort", abort);
+  }
+}
+
+/** The limit that is over, the outermost when there are several; undefined when the runner itself stops. */
+export function passedDeadline(at: At): Deadline | undefined {
+  if (at.run.world.signal.aborted) return undefined;
+  let passed: Deadline | undefined;
+  for (let deadline = at.deadline; deadline; deadline = deadline.outer) {
+    if (deadline.signal.aborted) passed = deadline;
+  }
+  return passed;
+}

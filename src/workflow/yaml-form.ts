@@ -1,0 +1,91 @@
+/**
+ * The one source of what a workflow file may hold: the validator, the types behind it and the JSON Schema for editors
+ * all come from here. Unknown keys are errors everywhere.
+ */
+import { z } from "zod";
+import { ITEM_FAILURE_ACTIONS } from "../retry/policy.ts";
+import { retryForm } from "./retry-form.ts";
+import { count, duration, ratio, required, scalar } from "./scalar-form.ts";
+import { stepForm, stepsForm } from "./step-form.ts";
+
+const phase = z.union([
+  z.array(stepForm),
+  z.strictObject({
+    commands: z.array(stepForm),
+    timeout: duration.optional().describe("For all steps of the phase together."),
+  }),
+]);
+
+const mapForm = z
+  .strictObject({
+    input: z
+      .union([
+        required("a file"),
+        z.strictObject({ command: required("a command").describe("Its output is the input.") }),
+      ])
+      .describe("A file (JSON, JSON Lines, CSV or lines), or a command that writes one."),
+    json_path: required("a path").optional().describe("RFC 9535, e.g. $.items[*]."),
+    id_field: required("a field").optional().describe("What an item is known by. Default: its content."),
+    filter: required("an expression").optional().describe("CEL over item, e.g. item.priority > 3."),
+    sort_by: z
+      .union([required("a field"), z.array(required("a field"))])
+      .optional()
+      .describe("FIELD [ASC|DESC] [NULLS FIRST|LAST], several with commas or as a list."),
+    distinct: z.union([required("a field"), z.boolean()]).optional().describe("Drop items that repeat."),
+    offset: count(0).optional(),
+    max_items: count(0).optional(),
+    max_parallel: count(1).optional().describe("How many agents at a time. Default 10."),
+    agent_timeout_secs: z.number().gt(0, "expected a number of seconds above 0").optional(),
+    isolation: z.enum(["worktree", "none"]).optional().describe("Default worktree: each agent has its own."),
+    keep: z.array(required("a path")).optional().describe("Paths that a worktree keeps, e.g. node_modules."),
+    agent_template: z
+      .union([z.array(stepForm), z.strictObject({ commands: z.array(stepForm) })])
+      .describe("The steps for each item."),
+  })
+  .meta({ id: "map" });
+
+const errorPolicyForm = z
+  .strictObject({
+    on_item_failure: z
+      .union([z.enum([...ITEM_FAILURE_ACTIONS, "custom"]), z.strictObject({ custom: stepsForm })])
+      .optional()
+      .describe("When the attempts of an item are spent. Default dlq."),
+    custom_handler: stepsForm.optional().describe("The steps of on_item_failure: custom."),
+    continue_on_failure: z.boolean().optional().describe("False stops at the first dead item. Default true."),
+    max_failures: count(1).optional().describe("Stop when this many items have died."),
+    failure_threshold: ratio(1).optional().describe("Stop above this share of dead items, 0 to 1."),
+    retry_config: retryForm.optional(),
+    circuit_breaker: z
+      .strictObject({
+        failure_threshold: count(1).optional().describe("Failures in a row that open it. Default 5."),
+        success_threshold: count(1).optional().describe("Good probes that close it. Default 3."),
+        timeout: duration.optional().describe("How long it stays open. Default 30s."),
+        half_open_requests: count(1).optional().describe("Probes at a time. Default 3."),
+      })
+      .optional(),
+  })
+  .meta({ id: "error_policy" });
+
+/** The whole file. */
+export const workflowForm = z
+  .strictObject({
+    name: required("a name").optional().describe("Default: the name of the file."),
+    mode: z.literal("mapreduce", { error: "the only mode is mapreduce" }).optional(),
+    env: z.record(z.string(), scalar).optional().describe("For every step of every phase."),
+    secrets: z
+      .array(required("a name"))
+      .optional()
+      .describe("Environment variables whose values are never shown."),
+    env_files: z.union([required("a file"), z.array(required("a file"))]).optional(),
+    setup: phase.optional().describe("Runs once, before the items."),
+    map: mapForm,
+    reduce: phase.optional().describe("Runs once, after the items."),
+    merge: phase.optional().describe("Runs before the job's branch is merged."),
+    error_policy: errorPolicyForm.optional(),
+    retry: retryForm.optional().describe("The default of error_policy.retry_config."),
+  })
+  .meta({ title: "A Redrive workflow" });
+
+export type WorkflowForm = z.infer<typeof workflowForm>;
+export type PhaseForm = z.infer<typeof phase>;
+export type ErrorPolicyForm = z.infer<typeof errorPolicyForm>;

@@ -1,0 +1,54 @@
+/** A branch that several processes move: each move says where the branch was, and is refused when that is not so any more. */
+import { systemClock } from "../kit/clock.ts";
+import { type Git, refused } from "./git.ts";
+
+const NO_COMMIT = "0".repeat(40);
+const TRIES_MAX = 20;
+const WAIT_MS = 20;
+
+export class Branch {
+  /** Without `refs/heads/`. */
+  readonly name: string;
+  readonly #git: Git;
+
+  constructor(git: Git, name: string) {
+    this.#git = git;
+    this.name = name;
+  }
+
+  get ref(): string {
+    return `refs/heads/${this.name}`;
+  }
+
+  /** The commit it points at; null when there is no such branch. */
+  async read(): Promise<string | null> {
+    const { exitCode, stdout } = await this.#git.ask(["rev-parse", "-q", "--verify", `${this.ref}^{commit}`]);
+    return exitCode === 0 ? stdout.trim() : null;
+  }
+
+  /** Makes it; false when it is there already. */
+  async create(commit: string): Promise<boolean> {
+    return this.#change(["update-ref", this.ref, commit, NO_COMMIT], null);
+  }
+
+  /** True when it was at `from` and is now at `to`; false when it was elsewhere. */
+  async move(from: string, to: string, reason = "redrive"): Promise<boolean> {
+    return this.#change(["update-ref", "-m", reason, this.ref, to, from], from);
+  }
+
+  /** False when it has moved since. */
+  async remove(from: string): Promise<boolean> {
+    return this.#change(["update-ref", "-d", this.ref, from], from);
+  }
+
+  /** A refusal means that it has moved, or that another process holds git's lock for a moment. */
+  async #change(args: readonly string[], from: string | null): Promise<boolean> {
+    for (let tries = 1; ; tries += 1) {
+      const result = await this.#git.ask(args);
+      if (result.exitCode === 0) return true;
+      if ((await this.read()) !== from) return false;
+      if (tries === TRIES_MAX) throw refused(args, result);
+      await systemClock.sleep(WAIT_MS * tries * Math.random());
+    }
+  }
+}

@@ -1,0 +1,152 @@
+/**
+ * Calling git. Every call of this folder goes through `Git`, so that nothing of the caller's environment (a hook's
+ * GIT_DIR, a prompt, a language) changes what it does, and so that a refusal always carries git's own words.
+ */
+import { execFile } from "node:child_process";
+import { WorkError } from "../errors.ts";
+
+/** How a git process is started. The default is Node's; a runner with much memory hands in its launcher. */
+export type RunGit = (argv: readonly string[], options: RunGitOptions) => Promise<GitResult>;
+
+export interface RunGitOptions {
+  readonly cwd: string;
+  /** Added to the process's own environment. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Taken out of it. */
+  readonly unset: readonly string[];
+  readonly stdin?: string;
+}
+
+export interface GitResult {
+  /** Null when it could not be started or a signal ended it. */
+  readonly exitCode: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+  /** The errno's name when it could not be started. */
+  readonly startError?: string;
+}
+
+/** Variables that point git at another repository than the folder's own. Steps of agents must not inherit them either. */
+export const GIT_LOCATION_VARIABLES = [
+  "GIT_DIR",
+  "GIT_WORK_TREE",
+  "GIT_INDEX_FILE",
+  "GIT_COMMON_DIR",
+  "GIT_OBJECT_DIRECTORY",
+  "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+  "GIT_NAMESPACE",
+  "GIT_PREFIX",
+  "GIT_INTERNAL_SUPER_PREFIX",
+  "GIT_LITERAL_PATHSPECS",
+  "GIT_GLOB_PATHSPECS",
+  "GIT_NOGLOB_PATHSPECS",
+  "GIT_ICASE_PATHSPECS",
+] as const;
+
+/** Settings of the user that would change what plumbing does, or let a changed file pass for an unchanged one. */
+const STEADY = [
+  "core.hooksPath=/dev/null",
+  "core.fsmonitor=false",
+  "core.untrackedCache=false",
+  "core.splitIndex=false",
+  "core.trustctime=true",
+  "core.checkStat=default",
+  "core.quotePath=false",
+  "core.logAllRefUpdates=false",
+  "submodule.recurse=false",
+  "checkout.workers=0",
+  "advice.detachedHead=false",
+  "gc.auto=0",
+  "maintenance.auto=false",
+  "i18n.commitEncoding=UTF-8",
+  "i18n.logOutputEncoding=UTF-8",
+].flatMap((setting) => ["-c", setting]);
+
+export interface GitCall {
+  readonly stdin?: string;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** Git in one folder. */
+export class Git {
+  readonly cwd: string;
+  readonly #run: RunGit;
+
+  constructor(cwd: string, run: RunGit = runWithNode) {
+    this.cwd = cwd;
+    this.#run = run;
+  }
+
+  /** The same git in another folder. */
+  in(cwd: string): Git {
+    return new Git(cwd, this.#run);
+  }
+
+  /** Plumbing: without hooks, in git's own language. Answers whatever the exit code; throws when there is no git. */
+  ask(args: readonly string[], { stdin, env = {} }: GitCall = {}): Promise<GitResult> {
+    return this.#start([...STEADY, ...args], { GIT_OPTIONAL_LOCKS: "0", LC_ALL: "C", ...env }, stdin);
+  }
+
+  /** Plumbing that must succeed: its stdout without the last line end. */
+  async must(args: readonly string[], call: GitCall = {}): Promise<string> {
+    const result = await this.ask(args, call);
+    if (result.exitCode !== 0) throw refused(args, result);
+    return result.stdout.replace(/\n$/, "");
+  }
+
+  /** As the user would call it: hooks, settings and language are the user's. */
+  asUser(args: readonly string[], { stdin, env = {} }: GitCall = {}): Promise<GitResult> {
+    return this.#start(args, { GIT_EDITOR: ":", GIT_MERGE_AUTOEDIT: "no", ...env }, stdin);
+  }
+
+  async #start(
+    args: readonly string[],
+    env: Readonly<Record<string, string>>,
+    stdin: string | undefined,
+  ): Promise<GitResult> {
+    const result = await this.#run(["git", ...args], {
+      cwd: this.cwd,
+      env: { GIT_TERMINAL_PROMPT: "0", ...env },
+      unset: GIT_LOCATION_VARIABLES,
+      ...(stdin !== undefined && { stdin }),
+    });
+    if (result.startError !== undefined) throw notStarted(result.startError, this.cwd);
+    return result;
+  }
+}
+
+/** Git's refusal as an error, with what it said. */
+export function refused(args: readonly string[], { stdout, stderr, exitCode }: GitResult): WorkError {
+  const command = args.find((arg, index) => !arg.startsWith("-") && args[index - 1] !== "-c") ?? "git";
+  const said = stderr.trim() || stdout.trim() || `it ended with exit code ${exitCode}`;
+  return new WorkError("git_refused", `git ${command}: ${said}`);
+}
+
+function notStarted(startError: string, cwd: string): WorkError {
+  return new WorkError("git_unusable", `git could not be started in ${cwd} (${startError}).`, {
+    hint: "Install git 2.38 or newer and see that it is on the PATH; `isolation: none` works without git.",
+  });
+}
+
+const OUTPUT_BYTES_MAX = 512 * 1024 * 1024;
+
+/** Node's own way of starting a process. */
+export const runWithNode: RunGit = ([file = "git", ...args], { cwd, env, unset, stdin }) =>
+  new Promise((resolve) => {
+    const environment: NodeJS.ProcessEnv = { ...process.env, ...env };
+    for (const name of unset) delete environment[name];
+    const child = execFile(
+      file,
+      args,
+      { cwd, env: environment, maxBuffer: OUTPUT_BYTES_MAX, encoding: "utf8" },
+      (error, stdout, stderr) => {
+        if (error === null) return resolve({ exitCode: 0, stdout, stderr });
+        if (typeof error.code === "string") {
+          return resolve({ exitCode: null, stdout, stderr, startError: error.code });
+        }
+        return resolve({ exitCode: error.code ?? null, stdout, stderr });
+      },
+    );
+    child.stdin?.on("error", () => undefined); // it may end before it has read everything
+    child.stdin?.end(stdin ?? "");
+  });

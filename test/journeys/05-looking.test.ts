@@ -1,0 +1,179 @@
+/** Looking at jobs from outside: lists, status, logs and events, while they run and afterwards. */
+import { describe, expect, it } from "vitest";
+import { type EventJson, openWorkshop, type Summary, upTo } from "./workshop.ts";
+
+describe("jobs", () => {
+  it("lists jobs newest first, as many as --limit says", async () => {
+    const shop = openWorkshop();
+    for (const name of ["first", "second", "third"]) await shop.map([1], "true", ["--name", name]);
+    const { jobs } = await shop.json<{ jobs: Summary[] }>("jobs");
+    expect(jobs.map((job) => job.name)).toEqual(["third", "second", "first"]);
+    expect(jobs[0]).toMatchObject({ status: "completed", total: 1, succeeded: 1 });
+    const limited = await shop.json<{ jobs: Summary[] }>("jobs", "--limit", "2");
+    expect(limited.jobs.map((job) => job.name)).toEqual(["third", "second"]);
+    const { stdout } = await shop.run(["jobs"]);
+    expect(stdout).toContain("third");
+    expect(stdout).toContain("completed");
+  });
+});
+
+describe("status", () => {
+  it("tells of a job by its id or its name, with the groups of its failures", async () => {
+    const shop = openWorkshop();
+    const { job_id } = await shop.mapJson(upTo(3), "[ $1 != 2 ]", ["--name", "n", "--retries", "0"]);
+    for (const name of [job_id, "n"]) {
+      expect(await shop.json<Summary>("status", name)).toMatchObject({ job_id, succeeded: 2, dead: 1 });
+    }
+    expect((await shop.run(["status", "n"])).stdout).toContain("2 of 3 succeeded · 1 dead");
+  });
+
+  it("--watch follows a running job to its end", async () => {
+    const shop = openWorkshop();
+    const script = `echo x >> $L; while [ ! -e ${shop.path("gate")} ]; do sleep 0.02; done`;
+    const job = shop.start(shop.mapArgs(script, ["--name", "n", "-j", "1"]), { stdin: "1\n2\n" });
+    await shop.untilLedger("it runs", (lines) => lines.length > 0);
+    const watching = shop.start(["status", "n", "--watch", "--json"], { stdin: "" });
+    await watching.untilStderr("running: 0 of 2 done");
+    shop.write("gate", "");
+    const watched = await watching.ended;
+    expect(watched.code).toBe(0);
+    expect(watched.json<Summary>()).toMatchObject({ status: "completed", succeeded: 2 });
+    expect((await job.ended).code).toBe(0);
+  });
+
+  it("a job whose runner was killed is interrupted, not running", async () => {
+    const shop = openWorkshop();
+    const job = shop.start(shop.mapArgs("echo x >> $L; exec sleep 300", ["--name", "n"]), { stdin: "1\n" });
+    await shop.untilLedger("it runs", (lines) => lines.length > 0);
+    expect(await shop.json("status", "n")).toMatchObject({ status: "running", remaining: 1 });
+    job.signal("SIGKILL");
+    await job.ended;
+    expect(await shop.json("status", "n")).toMatchObject({ status: "interrupted", remaining: 1 });
+  });
+});
+
+describe("logs", () => {
+  it("prints what an attempt wrote: the last one, or the one asked for", async () => {
+    const shop = openWorkshop();
+    const script = 'echo "out $REDRIVE_ATTEMPT"; echo "err $REDRIVE_ATTEMPT" >&2; [ "$REDRIVE_ATTEMPT" = 3 ]';
+    const flags = ["--id-field", "id", "--name", "n", "--backoff", "none"];
+    await shop.map([{ id: "one" }], script, flags);
+    const last = await shop.run(["logs", "n", "one"]);
+    expect(last.code).toBe(0);
+    expect(last.stdout).toContain("out 3\n");
+    expect(last.stdout).toContain("err 3\n");
+    const first = await shop.run(["logs", "n", "one", "--attempt", "1"]);
+    expect(first.stdout).toContain("out 1\n");
+    expect(first.stdout).not.toContain("out 3");
+    const { log, ...rest } = await shop.json<{ log: string }>("logs", "n", "one", "--attempt", "2");
+    expect(rest).toEqual({ item_id: "one", attempt: 2, outcome: "failed" });
+    expect(log).toMatch(/\/one\/2\.log$/);
+  });
+
+  it("says so when there is no such attempt or no output", async () => {
+    const shop = openWorkshop();
+    await shop.map([{ id: "one" }], "true", ["--id-field", "id", "--name", "n"]);
+    const none = await shop.run(["logs", "n", "one"]);
+    expect(none.code).toBe(4);
+    expect(none.stderr).toContain("Attempt 1 of one (succeeded) left no output.");
+    const beyond = await shop.run(["logs", "n", "one", "--attempt", "2"]);
+    expect(beyond.code).toBe(4);
+    expect(beyond.stderr).toContain("Item one has no attempt 2. It has had 1 attempt.");
+  });
+});
+
+describe("events", () => {
+  it("tell the whole life of an item in order", async () => {
+    const shop = openWorkshop();
+    const flags = ["--id-field", "id", "--name", "n", "--retries", "1", "--backoff", "none"];
+    await shop.map([{ id: "one" }], `[ -e ${shop.path("fixed")} ]`, flags);
+    shop.write("fixed", "");
+    await shop.run(["dlq", "retry", "n"]);
+    const types = (await shop.events("n"))
+      .filter((event) => event.item_id === "one")
+      .map((event) => event.type);
+    expect(types).toEqual([
+      "item_queued",
+      "attempt_started",
+      "attempt_failed",
+      "attempt_retrying",
+      "attempt_started",
+      "attempt_failed",
+      "dlq_item_added",
+      "attempt_started",
+      "attempt_succeeded",
+      "dlq_item_removed",
+    ]);
+  });
+
+  it("of one job, of one type, of the last while, or the first few", async () => {
+    const shop = openWorkshop();
+    await shop.map(upTo(3), "true", ["--name", "a"]);
+    const { job_id } = await shop.mapJson(upTo(2), "true", ["--name", "b"]);
+    const queued = await shop.events("b", "--type", "item_queued");
+    expect(queued.map((event) => event.type)).toEqual(["item_queued", "item_queued"]);
+    expect(new Set(queued.map((event) => event.job_id))).toEqual(new Set([job_id]));
+    expect(await shop.events("--type", "attempt_started,attempt_succeeded")).toHaveLength(10);
+    expect((await shop.events("--limit", "2")).map((event) => event.type)).toEqual([
+      "job_started",
+      "item_queued",
+    ]);
+    expect(await shop.events("--since", "0ms")).toEqual([]);
+    expect((await shop.events("--since", "1h")).length).toBeGreaterThan(10);
+    const { stdout } = await shop.run(["events", "b"]);
+    expect(stdout.split("\n")[0]).toMatch(/^\d{4}-\S+Z {2}job_started {2}b-/);
+  });
+
+  it("--follow goes on as things happen, one JSON object a line, until Ctrl-C", async () => {
+    const shop = openWorkshop();
+    await shop.map([1], "true", ["--name", "n"]);
+    const following = shop.start(["events", "n", "--follow", "--json", "--type", "attempt_succeeded"], {
+      stdin: "",
+    });
+    await following.untilStdout("attempt_succeeded");
+    await shop.map([1, 2], "true", ["--name", "n"]);
+    const lines = () => following.stdout.split("\n").slice(0, -1);
+    await following.until("the second success is told", () => lines().length === 2);
+    following.signal("SIGINT");
+    const { code } = await following.ended;
+    expect([0, 130]).toContain(code);
+    const events = lines().map((line) => JSON.parse(line) as EventJson);
+    expect(events.map((event) => event.type)).toEqual(["attempt_succeeded", "attempt_succeeded"]);
+  });
+});
+
+describe("store", () => {
+  it("info says where it is and what is in it", async () => {
+    const shop = openWorkshop();
+    await shop.map(upTo(3), "[ $1 != 2 ]", ["--retries", "1", "--backoff", "none"]);
+    const info = await shop.json("store", "info");
+    expect(info).toMatchObject({
+      engine: "sqlite",
+      location: shop.storePath,
+      jobs: 1,
+      items: 3,
+      letters: 1,
+      attempts: 4,
+    });
+    expect((await shop.run(["store", "info"])).stdout).toContain(shop.storePath);
+  });
+
+  it("check gives a sound store a clean bill", async () => {
+    const shop = openWorkshop();
+    await shop.map(upTo(3), "[ $1 != 2 ]", ["--retries", "0"]);
+    expect(await shop.json("store", "check")).toEqual({ ok: true, problems: [] });
+  });
+});
+
+describe("help", () => {
+  it("names every command, and each command its options", async () => {
+    const shop = openWorkshop();
+    const { code, stdout } = await shop.run(["--help"]);
+    expect(code).toBe(0);
+    for (const name of ["map", "resume", "demo", "jobs", "status", "logs", "events", "dlq", "store"]) {
+      expect(stdout).toMatch(new RegExp(`^ +${name}\\b`, "m"));
+    }
+    expect((await shop.run(["map", "--help"])).stdout).toContain("--failure-threshold");
+    expect((await shop.run(["--version"])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+  });
+});

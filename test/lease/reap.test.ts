@@ -1,0 +1,192 @@
+import { afterAll, afterEach, describe, expect, it } from "vitest";
+import type { NewHolder } from "../../src/engine.ts";
+import type { LeasedItem } from "../../src/item/item.ts";
+import { describeSelf } from "../../src/lease/holder.ts";
+import { reap } from "../../src/lease/reap.ts";
+import type { Policy } from "../../src/retry/policy.ts";
+import { QUEUE } from "../conformance/workbench.ts";
+import { ENGINES, policyOf, RunKit, succeed } from "../runner/run-kit.ts";
+import { TemporaryDirectory } from "../support/temporary-directory.ts";
+import { deadPid, type LivingProcess, startProcess } from "./processes.ts";
+
+const directory = new TemporaryDirectory();
+afterAll(() => directory.remove());
+
+const TTL_MS = 10_000;
+
+describe.each(ENGINES)("reaping on the %s engine", (_, open) => {
+  let kit: RunKit;
+  const processes: LivingProcess[] = [];
+  const make = async (...itemIds: string[]) => {
+    kit = await RunKit.open(open, directory, ...itemIds);
+    return kit;
+  };
+  afterEach(async () => {
+    for (const process of processes.splice(0)) await process.end();
+    await kit.close();
+  });
+
+  it("the leases of a dead process of this machine come back at once", async () => {
+    await make("a", "b", "c");
+    await hold({ pid: await deadPid() }, 2);
+    expect(await reapAs()).toBe(2);
+    expect(await kit.counts()).toEqual({ ready: 3, attempts: 2 });
+    expect(await kit.outcomes("a")).toEqual(["lost"]);
+    expect(await kit.item("a")).toMatchObject({ losses: 1, spent: 0 });
+    expect(await kit.engine.listHolders()).toEqual([]);
+  });
+
+  it("a living process of this machine is left alone until its heartbeats stop", async () => {
+    await make("a");
+    const other = await startProcess();
+    processes.push(other);
+    await hold({ pid: other.pid, processStart: "" }, 1);
+    kit.clock.advance(TTL_MS - 1);
+    expect(await reapAs()).toBe(0);
+    expect(await kit.counts()).toEqual({ leased: 1, attempts: 1 });
+    kit.clock.advance(1);
+    expect(await reapAs()).toBe(1);
+  });
+
+  it("a pid that now belongs to another process does not keep the leases", async () => {
+    await make("a");
+    const other = await startProcess();
+    processes.push(other);
+    await hold({ pid: other.pid, processStart: "1" }, 1);
+    expect(await reapAs()).toBe(1);
+  });
+
+  it("a holder of another machine loses its leases when it has not been heard of for its time to live", async () => {
+    await make("a");
+    await hold({ host: "elsewhere", pid: await deadPid() }, 1);
+    expect(await reapAs()).toBe(0);
+    kit.clock.advance(TTL_MS / 2);
+    await kit.engine.beat("holder-1");
+    kit.clock.advance(TTL_MS - 1);
+    expect(await reapAs()).toBe(0);
+    kit.clock.advance(1);
+    expect(await reapAs()).toBe(1);
+  });
+
+  it("it never reaps itself, nor holders of other queues", async () => {
+    await make("a");
+    const gone = { pid: await deadPid() };
+    await hold(gone, 1);
+    await kit.engine.createJob({ id: "job-2", name: "another", kind: "map", spec: {} });
+    await kit.engine.enter({ ...describeSelf("job-2"), ...gone, id: "holder-2" });
+    expect(await reapAs({ selfId: "holder-1" })).toBe(0);
+    expect((await kit.engine.listHolders()).map(({ id }) => id)).toEqual(["holder-1", "holder-2"]);
+    expect(await reapAs()).toBe(1);
+    expect((await kit.engine.listHolders()).map(({ id }) => id)).toEqual(["holder-2"]);
+  });
+
+  it("a holder that has vanished with empty hands is taken away too", async () => {
+    await make();
+    await hold({ pid: await deadPid() }, 0);
+    expect(await reapAs()).toBe(0);
+    expect(await kit.engine.listHolders()).toEqual([]);
+  });
+
+  it("an item that takes its worker with it every time becomes a WorkerLost letter with its whole history", async () => {
+    await make("killer");
+    const policy = policyOf({ lossesMax: 3 });
+    for (let times = 1; times <= 3; times += 1) {
+      expect((await kit.item("killer")).state).toBe("ready");
+      kit.clock.advance(60_000);
+      await hold({ id: `holder-${times}`, pid: await deadPid() }, 1);
+      expect(await reapAs({ policy })).toBe(1);
+    }
+    const letter = await kit.engine.readLetter((await kit.item("killer")).ref);
+    expect(letter).toMatchObject({ state: "dead", reason: "the worker vanished 3 times" });
+    expect(
+      letter?.failureHistory.map(({ errorType, attemptNumber }) => [errorType.name, attemptNumber]),
+    ).toEqual([
+      ["WorkerLost", 1],
+      ["WorkerLost", 2],
+      ["WorkerLost", 3],
+    ]);
+    expect(letter?.failureHistory[0]?.errorContext).toContain("held by holder-1");
+    expect(await kit.counts()).toEqual({ dead: 1, letters: 1, attempts: 3 });
+  });
+
+  it("a lost item waits before it is tried again, for its worker may have died of it", async () => {
+    await make("a");
+    await hold({ pid: await deadPid() }, 1);
+    await reapAs();
+    expect((await kit.item("a")).dueAt).toBe(kit.clock.now() + 1000);
+  });
+
+  it("two reapers that meet take each lease back once", async () => {
+    await make("a", "b", "c");
+    await hold({ pid: await deadPid() }, 3);
+    const reaped = await Promise.all([reapAs(), reapAs()]);
+    expect(reaped[0] + reaped[1]).toBe(3);
+    expect(await kit.item("a")).toMatchObject({ state: "ready", losses: 1, attempts: 1 });
+    expect(await kit.engine.listEvents({ after: 0, types: ["late_result"], limit: 10 })).toEqual([]);
+  });
+
+  it("a holder that leases once more while it is reaped loses that lease as well", async () => {
+    await make("a", "b");
+    await hold({ pid: await deadPid() }, 1);
+    let asked = 0;
+    const engine = {
+      ...kit.engine,
+      leave: async (holderId: string) => {
+        asked += 1;
+        if (asked === 1) await lease(holderId, 1);
+        return kit.engine.leave(holderId);
+      },
+    };
+    expect(await reapAs({ engine })).toBe(2);
+    expect(await kit.counts()).toEqual({ ready: 2, attempts: 2 });
+    expect(await kit.engine.listHolders()).toEqual([]);
+  });
+
+  it("a runner reaps when it starts, and again while it works", async () => {
+    await make("a", "b");
+    await hold({ pid: await deadPid() }, 1);
+    const other = await startProcess();
+    processes.push(other);
+    await hold({ id: "holder-2", pid: other.pid, processStart: "" }, 1);
+    const beating = keepBeating("holder-2");
+    const run = kit.run(succeed);
+    await kit.pass(6000);
+    expect(await kit.outcomes("a")).toEqual(["lost", "succeeded"]);
+    expect(await kit.outcomes("b")).toEqual(["running"]);
+    await other.end();
+    expect(await kit.end(run)).toEqual({ end: "finished" });
+    expect(await kit.outcomes("b")).toEqual(["lost", "succeeded"]);
+    beating.stop();
+  });
+
+  /** Enters a holder of this machine and leases for it. */
+  async function hold(change: Partial<NewHolder>, max: number): Promise<readonly LeasedItem[]> {
+    const holder = { ...describeSelf(QUEUE), id: "holder-1", ttlMs: TTL_MS, ...change };
+    await kit.engine.enter(holder);
+    return max === 0 ? [] : lease(holder.id, max);
+  }
+
+  async function lease(holderId: string, max: number): Promise<readonly LeasedItem[]> {
+    return (await kit.engine.exchange(holderId, { settle: [], lease: { queue: QUEUE, max } })).leased;
+  }
+
+  function reapAs(change: Partial<Parameters<typeof reap>[0]> & { policy?: Policy } = {}): Promise<number> {
+    const { engine } = kit;
+    return reap({ engine, queue: QUEUE, policy: policyOf(), random: () => 0.5, selfId: "reaper", ...change });
+  }
+
+  function keepBeating(holderId: string) {
+    let stopped = false;
+    const next = () => {
+      if (stopped) return;
+      void kit.engine.beat(holderId);
+      kit.clock.after(1000, next);
+    };
+    next();
+    return {
+      stop: () => {
+        stopped = true;
+      },
+    };
+  }
+});

@@ -1,0 +1,125 @@
+/** The package as its users get it: packed, installed in an empty folder, run, imported and compiled against. */
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { TemporaryDirectory } from "../support/temporary-directory.ts";
+
+const ROOT = join(import.meta.dirname, "../..");
+const directory = new TemporaryDirectory();
+const folder = join(directory.path, "elsewhere");
+let packed: readonly string[] = [];
+
+interface Ran {
+  readonly status: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+function run(command: string, args: readonly string[], cwd: string, input = ""): Ran {
+  const env = {
+    ...process.env,
+    REDRIVE_HOME: join(directory.path, "home"),
+    REDRIVE_STORE: "",
+    NODE_PATH: "",
+  };
+  const { status, stdout, stderr } = spawnSync(command, args, { cwd, env, input, encoding: "utf8" });
+  return { status, stdout, stderr };
+}
+
+function must(command: string, args: readonly string[], cwd: string): string {
+  const { status, stdout, stderr } = run(command, args, cwd);
+  expect(status, `${command} ${args.join(" ")}\n${stdout}\n${stderr}`).toBe(0);
+  return stdout;
+}
+
+// `dist/` was built before the tests; packing must not build it again under the feet of the others.
+beforeAll(() => {
+  const pack = ["pack", "--json", "--ignore-scripts", "--pack-destination", directory.path];
+  const [tarball] = JSON.parse(must("npm", pack, ROOT)) as [{ filename: string; files: { path: string }[] }];
+  packed = tarball.files.map((file) => file.path);
+  mkdirSync(folder);
+  writeFileSync(
+    join(folder, "package.json"),
+    JSON.stringify({ name: "elsewhere", private: true, type: "module" }),
+  );
+  const install = ["install", "--ignore-scripts", "--prefer-offline", "--no-audit", "--no-fund"];
+  must("npm", [...install, join(directory.path, tarball.filename)], folder);
+});
+
+afterAll(() => directory.remove());
+
+describe("the packed package", () => {
+  it("holds what it needs, and nothing of the workshop", () => {
+    const tops = new Set(packed.map((path) => path.split("/")[0]));
+    expect([...tops].sort()).toEqual([
+      "ARCHITECTURE.md",
+      "CHANGELOG.md",
+      "LICENSE",
+      "README.md",
+      "dist",
+      "docs",
+      "package.json",
+    ]);
+    expect(packed).toEqual(
+      expect.arrayContaining(["dist/index.js", "dist/cli/main.cjs", "dist/types/index.d.ts"]),
+    );
+    const foreign = packed.filter((path) =>
+      /\.test\.|(?<!\.d)\.ts$|\.c$|\.map$|^dist\/types\/cli\//.test(path),
+    );
+    expect(foreign).toEqual([]);
+  });
+
+  it("carries the launcher of the machine that it was built on", () => {
+    const launcher = `dist/launcher/${process.platform}-${process.arch}/redrive-launcher`;
+    expect(packed.includes(launcher)).toBe(existsSync(join(ROOT, launcher)));
+    const installed = join(folder, "node_modules/redrive", launcher);
+    if (packed.includes(launcher))
+      expect(must(installed, ["--version"], folder)).toContain("redrive-launcher");
+  });
+
+  it("runs: the version, and a map that leaves a letter", () => {
+    const redrive = join(folder, "node_modules/.bin/redrive");
+    const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
+    expect(must(redrive, ["--version"], folder).trim()).toBe(version);
+
+    const command = ["map", "--json", "--retries", "0", "--", "sh", "-c", 'test "$1" != bad', "-", "${item}"];
+    const map = run(redrive, command, folder, "good\nbad\n");
+    expect(map.status, map.stderr).toBe(3);
+    expect(JSON.parse(map.stdout)).toMatchObject({ total: 2, succeeded: 1, dead: 1, attempts: 2 });
+    const list = JSON.parse(must(redrive, ["dlq", "list", "--json"], folder));
+    expect(list.items).toMatchObject([{ item_data: "bad", failure_count: 1 }]);
+  });
+
+  it("is a library", () => {
+    const script =
+      'import { openStore } from "redrive"; const e = await openStore("memory:"); console.log((await e.info()).items);';
+    expect(must(process.execPath, ["--input-type=module", "-e", script], folder).trim()).toBe("0");
+  });
+
+  it("has types that a strict project compiles against, and that refuse what is wrong", () => {
+    const right = `import { type Letter, openStore } from "redrive";
+const engine = await openStore("memory:");
+const { letters }: { letters: readonly Letter[] } = await engine.listLetters({ limit: 10 });
+export const first: string | undefined = letters[0]?.errorPattern;
+`;
+    writeFileSync(join(folder, "right.ts"), right);
+    writeFileSync(join(folder, "wrong.ts"), right.replace("limit: 10", 'limit: "ten"'));
+    const tsc = join(ROOT, "node_modules/.bin/tsc");
+    const flags = [
+      "--noEmit",
+      "--strict",
+      "--target",
+      "es2023",
+      "--module",
+      "nodenext",
+      "--skipLibCheck",
+      "false",
+    ];
+    const types = ["--typeRoots", join(ROOT, "node_modules/@types"), "--types", "node"];
+    must(tsc, [...flags, ...types, "right.ts"], folder);
+    const refused = run(tsc, [...flags, ...types, "wrong.ts"], folder);
+    expect(refused.status).not.toBe(0);
+    expect(refused.stdout).toMatch(/wrong\.ts.*TS2322/);
+  });
+});
