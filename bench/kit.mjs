@@ -56,7 +56,7 @@ export async function timed(action) {
 const TIMER = 'TIMEFORMAT="%U %S"; { time "$@" 2>"$BENCH_STDERR"; } 2>&3';
 
 /** Runs a command to its end: wall time, CPU time of it and its children, what it printed. */
-export function runTimed(argv, { folder, env = {}, stdin = "/dev/null", toFile = false }) {
+export function runTimed(argv, { folder, env = {}, stdin = "/dev/null" }) {
   const timesPath = join(folder, "times");
   const outputPath = join(folder, "stdout");
   const errorsPath = join(folder, "stderr");
@@ -76,17 +76,17 @@ export function runTimed(argv, { folder, env = {}, stdin = "/dev/null", toFile =
     );
   }
   const [user = 0, system = 0] = readFileSync(timesPath, "utf8").trim().split(/\s+/).map(Number);
-  return {
-    wallMs,
-    cpuMs: (user + system) * 1000,
-    ...(!toFile && { stdout: readFileSync(outputPath, "utf8") }),
-  };
+  return { wallMs, cpuMs: (user + system) * 1000, stdout: readFileSync(outputPath, "utf8") };
+}
+
+/** Where a script of `child/` is. */
+export function childPath(script) {
+  return fileURLToPath(new URL(`child/${script}.mjs`, import.meta.url));
 }
 
 /** Runs a script of `child/` in a process of its own and reads the JSON that it answers with. */
 export function runChild(script, options, env = {}) {
-  const path = fileURLToPath(new URL(`child/${script}.mjs`, import.meta.url));
-  const child = spawnSync(process.execPath, [path, JSON.stringify(options)], {
+  const child = spawnSync(process.execPath, [childPath(script), JSON.stringify(options)], {
     stdio: ["ignore", "pipe", "inherit"],
     env: { ...process.env, ...env },
     encoding: "utf8",

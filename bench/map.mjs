@@ -1,7 +1,7 @@
 /** Items per second of `redrive map` over commands that do nothing, 8 at a time, beside the tools people use today. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { CLI, has, interleave, runChild, runTimed, say, withFolder } from "./kit.mjs";
+import { CLI, childPath, has, interleave, runTimed, say, withFolder } from "./kit.mjs";
 import { atLeast, count, perSecond } from "./report.mjs";
 
 const AT_A_TIME = "8";
@@ -28,7 +28,7 @@ async function table(folder, items, { peers }) {
         printing: () => redrive(bench, ["echo", "hello", "{}"]),
         xargsPrinting: () => xargs(bench, ["echo", "hello"]),
         spawning: () => redrive(bench, ["true", "{}"], { REDRIVE_LAUNCHER: "spawn" }),
-        spawnLoop: () => withRate(bench, runChild("spawn-loop", { items, atATime: Number(AT_A_TIME) })),
+        spawnLoop: () => spawnLoop(bench),
       }),
       ...(withParallel && {
         parallel: () => parallel(bench, ["true"], []),
@@ -67,6 +67,11 @@ function xargs(bench, command) {
   return withRate(bench, runTimed(argv, { folder: bench.folder, stdin: bench.input }));
 }
 
+function spawnLoop(bench) {
+  const options = JSON.stringify({ items: bench.items, atATime: Number(AT_A_TIME) });
+  return withRate(bench, runTimed([process.execPath, childPath("spawn-loop"), options], bench));
+}
+
 function parallel(bench, command, options) {
   const home = join(bench.folder, "parallel");
   mkdirSync(home, { recursive: true });
@@ -83,7 +88,7 @@ function withRate({ items }, { wallMs, cpuMs }) {
 }
 
 function rowsOf(figures) {
-  const { redrive: own, xargs: plain, parallel: gnu, parallelLogged, spawnLoop, spawning } = figures;
+  const { redrive: own, xargs: plain, parallel: gnu, parallelLogged, spawnLoop: looping, spawning } = figures;
   const figure = ({ rate, cpuUs }) => `${perSecond(rate)} (CPU ${count(cpuUs)} µs each)`;
   const beside = (what, mine, name, peer, goal) => {
     if (mine === undefined || peer === undefined) return [];
@@ -101,11 +106,11 @@ function rowsOf(figures) {
     },
     ...beside("redrive map", own, "GNU parallel", gnu, 3),
     ...beside("redrive map", own, "GNU parallel --joblog", parallelLogged, 3),
-    ...beside("redrive map", own, "Node spawn loop, no output kept", spawnLoop),
+    ...beside("redrive map", own, "Node spawn loop, no output kept", looping),
     ...beside("redrive map, echo hello", figures.printing, "xargs -P 8", figures.xargsPrinting),
     ...beside("redrive map, echo hello", figures.printing, "GNU parallel", figures.parallelPrinting),
     ...beside("redrive map, REDRIVE_LAUNCHER=spawn", spawning, "xargs -P 8", plain),
-    ...beside("redrive map, REDRIVE_LAUNCHER=spawn", spawning, "Node spawn loop, no output kept", spawnLoop),
+    ...beside("redrive map, REDRIVE_LAUNCHER=spawn", spawning, "Node spawn loop, no output kept", looping),
   ];
 }
 

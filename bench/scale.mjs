@@ -1,5 +1,5 @@
 /** What size does to the runner: its own memory, a million items, and a job that has a million items behind it. */
-import { createWriteStream, mkdirSync, mkdtempSync, readFileSync, rmSync, watch } from "node:fs";
+import { createWriteStream, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, watch } from "node:fs";
 import { join } from "node:path";
 import { finished } from "node:stream/promises";
 import { ended, interleave, LIBRARY, runChild, say, startCli, timed, until, withFolder } from "./kit.mjs";
@@ -93,12 +93,8 @@ async function intakeRows(folder, input, items) {
     ["map", "--input", input, "--name", "bench", "--jobs", "1", "--", "sleep", "86400"],
     env,
   );
-  const engine = await until(() => openStore(`sqlite:${join(home, "redrive.db")}`).catch(() => null), 30_000);
-  await until(async () => (await engine.findJob("bench"))?.intakeComplete, 600_000);
-  const wallMs = performance.now() - start;
-  const peakMb = peakOf(runner.pid);
-  await engine.close();
-  runner.kill("SIGTERM");
+  const taking = untilTakenIn(home, runner, start);
+  const { wallMs, peakMb } = await taking.finally(() => runner.kill("SIGTERM"));
   await ended(runner);
   rmSync(home, { recursive: true, force: true });
   return [
@@ -110,6 +106,14 @@ async function intakeRows(folder, input, items) {
       ? { what: "peak memory of it", figure: "not measured: no /proc here" }
       : { what: "peak memory of it", figure: `${count(peakMb)} MB`, ...atMost(peakMb, 150, "MB") },
   ];
+}
+
+async function untilTakenIn(home, runner, start) {
+  const engine = await until(() => openStore(`sqlite:${join(home, "redrive.db")}`).catch(() => null), 30_000);
+  await until(async () => (await engine.findJob("bench"))?.intakeComplete, 600_000);
+  const wallMs = performance.now() - start;
+  await engine.close();
+  return { wallMs, peakMb: peakOf(runner.pid) };
 }
 
 function peakOf(pid) {
@@ -199,17 +203,18 @@ async function addOne(home, line) {
 async function timeToLedger(ledger, home, args) {
   rmSync(join(ledger, "line"), { force: true });
   const seen = new Promise((resolve) => {
-    const watcher = watch(ledger, () => {
+    const watcher = watch(ledger, { persistent: false }, () => {
       watcher.close();
       resolve();
     });
   });
   const { wallMs, result: runner } = await timed(async () => {
     const started = startCli(args, { REDRIVE_HOME: home });
-    await seen;
+    await Promise.race([seen, ended(started)]);
     return started;
   });
   await ended(runner);
+  if (!existsSync(join(ledger, "line"))) throw new Error(`redrive ${args[0]} ran no command`);
   return wallMs;
 }
 

@@ -14,6 +14,7 @@ export const ERROR_CODES = [
   "item_not_found",
   "log_not_found",
   "ambiguous", // a name or prefix fits several things
+  "phase_failed", // a step of setup, reduce or merge
   "job_running", // another runner is at it and the command needs it alone
   "job_changed", // the same name, but other work than before
   "git_unusable", // git is missing or too old, or this is not a repository that work can start from

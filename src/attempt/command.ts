@@ -2,11 +2,13 @@
  * The handler of a map: one attempt is one run of the user's command, without a shell. It says what the command gets
  * to know of its item and what its end means; `run-process.ts` does the rest.
  */
+import { dirname } from "node:path";
 import type { LeasedItem } from "../item/item.ts";
 import type { Outcome } from "../item/outcome.ts";
 import { asText } from "../kit/json.ts";
 import { keepOrSayWhy } from "./capture.ts";
 import { commandName, commandStep, unfillable } from "./command-failure.ts";
+import { unlessDiskFull } from "./disk-room.ts";
 import type { AttemptContext, Handler } from "./handler.ts";
 import { itemEnvironment } from "./item-environment.ts";
 import type { Launcher } from "./launch.ts";
@@ -62,7 +64,8 @@ async function runCommand(item: LeasedItem, context: AttemptContext, worker: Wor
       return keepOrSayWhy({ ended, cuts, stdoutPath: spec.stdoutPath, stderrPath: spec.stderrPath, logPath });
     },
   });
-  return judge(end, { item, context, worker, argv: filled.value });
+  const outcome = judge(end, { item, context, worker, argv: filled.value });
+  return unlessDiskFull(outcome, dirname(spec.stdoutPath), context.signal);
 }
 
 function specOf(

@@ -1,17 +1,23 @@
 /** Progress of a job whose id is known only once it has begun; before that, notes go to stderr as they are. */
 import type { Engine } from "../engine.ts";
+import type { LeasedItem } from "../item/item.ts";
 import type { Job } from "../item/job.ts";
 import { specOf } from "../job/map-spec.ts";
+import { workflowSpecOf } from "../job/workflow-spec.ts";
 import { systemClock } from "../kit/clock.ts";
 import type { RunObserver } from "../runner/runner.ts";
 import type { Context } from "./context.ts";
-import { canRedraw } from "./paint.ts";
+import { canRedraw, clean } from "./paint.ts";
 import { type Progress, startProgress } from "./progress.ts";
 
 export interface PersonProgress {
   readonly observer: RunObserver;
   readonly onJob: (job: Job) => void;
   readonly note: (text: string) => void;
+  /** Which step of setup, reduce or merge begins. */
+  readonly onPhaseStep: (phase: string, index: number, total: number, label: string) => void;
+  /** Which step an agent begins. */
+  readonly onAgentStep: (item: LeasedItem, index: number, total: number, label: string) => void;
   /** How many items came to an end in this run; undefined when nobody counted. */
   readonly finished: number | undefined;
   /** Writes to the same terminal without disturbing the live lines. */
@@ -43,12 +49,19 @@ export function openProgress(
         clock: systemClock,
         count: () => engine.count(job.id),
         isTotalKnown: async () => (await engine.findJob(job.id))?.intakeComplete ?? false,
-        slots: specOf(job).jobs,
+        slots: slotsOf(job),
         label: job.name,
       });
     },
     note: (text) => (progress ? progress.note(text) : context.note(text)),
+    onPhaseStep: (phase, index, total, label) =>
+      progress?.note(`${phase} ${index + 1}/${total}: ${clean(label)}`),
+    onAgentStep: (item, index, total, label) => progress?.step(item, index, total, label),
     suspend: (write, endsLine) => (progress && stdout.isTTY ? progress.suspend(write, endsLine) : write()),
     stop: async () => progress?.stop(),
   };
+}
+
+function slotsOf(job: Job): number {
+  return job.kind === "workflow" ? workflowSpecOf(job).workflow.map.maxParallel : specOf(job).jobs;
 }

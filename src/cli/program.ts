@@ -2,6 +2,7 @@
 import { Command, CommanderError, Option } from "commander";
 import { WorkError } from "../errors.ts";
 import { INPUT_FORMATS } from "../intake/format.ts";
+import { MERGE_MODES } from "../job/workflow-spec.ts";
 import { ITEM_FAILURE_ACTIONS } from "../retry/policy.ts";
 import { Context, type SharedOptions, type Terminal } from "./context.ts";
 import { EXIT, EXIT_CODE } from "./exit-code.ts";
@@ -43,6 +44,7 @@ function buildProgram(terminal: Terminal, report: Report): Command {
     terminal,
     report,
   );
+  addWorktrees(program.command("worktrees").description("the git worktrees of workflows"), terminal, report);
   addStore(program.command("store").description("the store: where everything is kept"), terminal, report);
   for (const command of leavesOf(program)) addShared(command);
   return program;
@@ -125,10 +127,31 @@ function addRunning(program: Command, terminal: Terminal, report: Report): void 
     .passThroughOptions()
     .action(call(terminal, report, async () => (await import("./commands/map.ts")).map));
   program
+    .command("run")
+    .description("runs a workflow: setup, an agent for each item, reduce, merge")
+    .argument("<workflow>", "the YAML file")
+    .option("--dry-run", "show the items, the first commands and the policy; run nothing")
+    .option("--max-parallel <n>", "how many agents at a time (default: as the workflow says)")
+    .addOption(list("--var <name=value>", "a variable for the workflow; may be given several times"))
+    .addOption(
+      new Option("--merge <mode>", "merge the job's branch into the branch you are on, or leave it")
+        .choices(MERGE_MODES)
+        .default("auto", "auto"),
+    )
+    .addOption(storeWait())
+    .option("-q, --quiet", "no progress, only the summary")
+    .action(call(terminal, report, async () => (await import("./commands/run.ts")).run));
+  program
+    .command("validate")
+    .description("checks a workflow and reports every problem with its line")
+    .argument("<workflow>", "the YAML file")
+    .action(call(terminal, report, async () => (await import("./commands/validate.ts")).validate));
+  program
     .command("resume")
     .description("goes on with a job: what was not done, and the letters that are worth another try")
     .argument("[job]", "id or name (default: the latest job that did not come to its end)")
     .option("--no-dlq", "leave the letters where they are")
+    .option("--accept-changes", "go on although the workflow's file has changed, with what it says now")
     .option("-j, --jobs <n>", "how many run at a time (default: as the job)")
     .addOption(storeWait())
     .option("-q, --quiet", "neither progress nor the commands' output, only the summary")
@@ -198,6 +221,22 @@ function addLetters(dlq: Command, terminal: Terminal, report: Report): void {
     .option("-y, --yes", "do not ask")
     .option("-q, --quiet", "neither progress nor the commands' output")
     .action(call(terminal, report, async () => (await import("./commands/dlq-retry.ts")).dlqRetry));
+}
+
+function addWorktrees(worktrees: Command, terminal: Terminal, report: Report): void {
+  worktrees
+    .command("list")
+    .description("lists worktrees: which job and item, free, in use or kept")
+    .option("--job <job>", "of this job")
+    .action(call(terminal, report, async () => (await import("./commands/worktrees.ts")).worktreesList));
+  worktrees
+    .command("clean")
+    .description("removes worktrees that nobody needs; what holds unmerged work is left and named")
+    .option("--job <job>", "of this job")
+    .option("--force", "also those with unmerged or uncommitted work")
+    .option("--dry-run", "only say what would be done")
+    .option("-y, --yes", "do not ask")
+    .action(call(terminal, report, async () => (await import("./commands/worktrees.ts")).worktreesClean));
 }
 
 function addStore(store: Command, terminal: Terminal, report: Report): void {

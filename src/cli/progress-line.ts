@@ -20,9 +20,17 @@ export interface ProgressView {
   readonly retrying: number;
   readonly rate: Rate | null;
   readonly slowest: Slowest | null;
+  /** Empty where items have no steps. */
+  readonly agents: readonly AgentView[];
   /** What everything waits for. */
   readonly waiting: string | null;
   readonly label: string;
+}
+
+/** What one agent does. */
+export interface AgentView extends Slowest {
+  /** `step 2 of 5: shell: cargo test` */
+  readonly step: string;
 }
 
 /** The item that runs longest. */
@@ -44,12 +52,31 @@ export function liveLines(view: ProgressView, options: LineOptions): readonly Li
   const columns = options.columns - 1; // a full last column makes some terminals break the line
   const lines: Line[] = [];
   if (view.counts !== null) lines.push(counterLine(view, view.counts, { ...options, columns }));
-  const detail = detailText(view, columns - INDENT.length);
-  if (detail !== null) {
-    const tint = view.waiting === null ? options.paint.dim : options.paint.yellow;
+  const tint = view.waiting === null ? options.paint.dim : options.paint.yellow;
+  for (const detail of detailTexts(view, columns - INDENT.length)) {
     lines.push({ text: INDENT + detail, painted: INDENT + tint(detail) });
   }
   return lines;
+}
+
+const AGENTS_SHOWN_MAX = 8;
+
+/** What everything waits for; else what each agent does; else the item that runs longest. */
+function detailTexts(view: ProgressView, columns: number): readonly string[] {
+  if (view.waiting !== null || view.agents.length === 0) {
+    const detail = detailText(view, columns);
+    return detail === null ? [] : [detail];
+  }
+  const hidden = view.agents.length - AGENTS_SHOWN_MAX;
+  const shown = view.agents.slice(0, AGENTS_SHOWN_MAX).map((agent) => agentText(agent, columns));
+  return hidden > 0 ? [...shown, `and ${hidden} more`] : shown;
+}
+
+/** `src/a.ts  step 2 of 3: shell: npm test  (attempt 2, 34 s)` */
+function agentText({ name, step, attempt, elapsedMs }: AgentView, columns: number): string {
+  const after = `  (${attempt > 1 ? `attempt ${attempt}, ` : ""}${secondsText(elapsedMs)})`;
+  const label = fit(name, Math.max(8, Math.floor(columns / 3)));
+  return `${label}  ${fit(step, Math.max(8, columns - width(label) - 2 - after.length))}${after}`;
 }
 
 /** For a log: everything on one line, as words. */

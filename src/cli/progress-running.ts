@@ -2,12 +2,13 @@
 import type { LeasedItem } from "../item/item.ts";
 import type { Clock } from "../kit/clock.ts";
 import { asText } from "../kit/json.ts";
-import type { Slowest } from "./progress-line.ts";
+import type { AgentView, Slowest } from "./progress-line.ts";
 
 interface Running {
   readonly item: LeasedItem;
   /** By our own clock: the store's may be another machine's. */
   readonly since: number;
+  step?: string;
 }
 
 export class RunningItems {
@@ -25,7 +26,7 @@ export class RunningItems {
   started(item: LeasedItem, slot: number): void {
     const before = this.#bySlot[slot];
     if (before !== undefined) this.ended(before.item);
-    const running = { item, since: this.#clock.now() };
+    const running: Running = { item, since: this.#clock.now() };
     this.#bySlot[slot] = running;
     this.#byRef.delete(item.ref); // so that it goes to the end
     this.#byRef.set(item.ref, running);
@@ -34,6 +35,20 @@ export class RunningItems {
   /** Forgets the attempt, and not a newer one of the same item. */
   ended(item: LeasedItem): void {
     if (this.#byRef.get(item.ref)?.item.attempt === item.attempt) this.#byRef.delete(item.ref);
+  }
+
+  /** What the item's agent does now. */
+  step(item: LeasedItem, step: string): void {
+    const running = this.#byRef.get(item.ref);
+    if (running?.item.attempt === item.attempt) running.step = step;
+  }
+
+  /** Those whose step is known, the longest running first. */
+  agents(): readonly AgentView[] {
+    const now = this.#clock.now();
+    return [...this.#byRef.values()].flatMap(({ item, since, step }) =>
+      step === undefined ? [] : [{ name: nameOf(item), attempt: item.attempt, elapsedMs: now - since, step }],
+    );
   }
 
   slowest(): Slowest | null {

@@ -41,6 +41,8 @@ export interface Progress
   extends Required<Pick<RunObserver, "started" | "settled" | "trouble" | "recovered">> {
   /** How many items came to their end in this run: done, dead or skipped. */
   readonly finished: number;
+  /** Which step an item's agent begins, from 0. */
+  step(item: LeasedItem, index: number, total: number, label: string): void;
   /** Prints a line above the live ones. What it quotes must be clean. */
   note(text: string): void;
   /**
@@ -106,6 +108,10 @@ class RunProgress implements Progress {
     if (verdict.kind === "retry") this.#retrying.add(item.ref);
     else if (verdict.kind === "park") this.#park(item, verdict.delayMs, outcome);
     else if (verdict.kind !== "release") this.#finished += 1;
+  }
+
+  step(item: LeasedItem, index: number, total: number, label: string): void {
+    this.#running.step(item, `step ${index + 1} of ${total}: ${label}`);
   }
 
   trouble(error: WorkError): void {
@@ -191,6 +197,7 @@ class RunProgress implements Progress {
       retrying: this.#retrying.size,
       rate: this.#meter.rate(),
       slowest: this.#running.slowest(),
+      agents: this.#running.agents(),
       waiting: this.#waiting(),
       label: this.#options.label,
     };

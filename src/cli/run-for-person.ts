@@ -3,9 +3,9 @@
 import type { LeasedItem, Settlement } from "../item/item.ts";
 import type { Job } from "../item/job.ts";
 import type { Outcome } from "../item/outcome.ts";
-import type { MapResult } from "../job/map.ts";
 import type { RunDeps } from "../job/run-job.ts";
 import { summaryToJson } from "../job/summary.ts";
+import type { WorkflowResult } from "../job/workflow.ts";
 import { systemClock } from "../kit/clock.ts";
 import { parseDuration } from "../kit/duration.ts";
 import type { RunObserver } from "../runner/runner.ts";
@@ -24,14 +24,16 @@ export interface WatchOptions {
 export interface Watch {
   readonly onJob: (job: Job) => void;
   readonly onNotice: (notice: string) => void;
+  readonly onPhaseStep: (phase: string, index: number, total: number, label: string) => void;
+  readonly onAgentStep: (item: LeasedItem, index: number, total: number, label: string) => void;
 }
 
-type Run = (deps: RunDeps, watch: Watch) => Promise<MapResult>;
+type Run = (deps: RunDeps, watch: Watch) => Promise<WorkflowResult>;
 
-/** For `map` and `resume`, which end with a summary. */
+/** For `map`, `run` and `resume`, which end with a summary. */
 export async function runForPerson(context: Context, options: WatchOptions, run: Run): Promise<number> {
   const { result, interrupt, finished } = await withProgress(context, options, run);
-  const { summary, stopReason } = result;
+  const { summary, stopReason, finish } = result;
   if (context.isJson) context.answer(summaryToJson(summary), () => "");
   else {
     const text = summaryText(summary, {
@@ -41,6 +43,7 @@ export async function runForPerson(context: Context, options: WatchOptions, run:
       ...(finished !== undefined && { finishedInRun: finished }),
     });
     context.note(text);
+    if (finish?.note !== undefined) context.note(`\n${finish.note}`);
   }
   return interrupt.exitCode ?? exitCodeOf(summary);
 }
@@ -73,7 +76,12 @@ export async function withProgress<T>(
         observer,
         ...(storeWaitMs !== undefined && { storeWaitMs }),
       };
-      const result = await run(deps, { onJob: progress.onJob, onNotice: progress.note });
+      const result = await run(deps, {
+        onJob: progress.onJob,
+        onNotice: progress.note,
+        onPhaseStep: progress.onPhaseStep,
+        onAgentStep: progress.onAgentStep,
+      });
       return { result, interrupt, finished: progress.finished };
     } finally {
       interrupt.dispose();

@@ -35,7 +35,9 @@ export function findField(data: Json, path: string): Json | undefined {
   if (Object.hasOwn(data, path)) return data[path];
   const dot = path.indexOf(".");
   const head = path.slice(0, dot);
-  return dot > 0 && Object.hasOwn(data, head) ? findField(data[head] ?? null, path.slice(dot + 1)) : undefined;
+  return dot > 0 && Object.hasOwn(data, head)
+    ? findField(data[head] ?? null, path.slice(dot + 1))
+    : undefined;
 }
 
 function kindOf(value: null | object): string {

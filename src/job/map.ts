@@ -1,6 +1,6 @@
 /** `redrive map`: makes the job, or goes on with the one of that name, and runs it while its input streams in. */
 import { accessSync, constants, statSync } from "node:fs";
-import { basename, delimiter, isAbsolute, join } from "node:path";
+import { delimiter, isAbsolute, join } from "node:path";
 import type { Readable } from "node:stream";
 import { compileCommand } from "../attempt/template.ts";
 import type { Engine } from "../engine.ts";
@@ -13,6 +13,7 @@ import { randomName } from "../kit/random.ts";
 import type { Feed } from "../runner/runner.ts";
 import { type MapSpec, specOf, specToJson } from "./map-spec.ts";
 import { type RunDeps, runJob } from "./run-job.ts";
+import { slugOf } from "./slug.ts";
 import { type JobSummary, summarise } from "./summary.ts";
 
 /** What to map, and whom to tell. */
@@ -79,7 +80,7 @@ async function openJob(engine: Engine, options: MapOptions): Promise<Job> {
   const { name, spec } = options;
   const found = name === undefined ? null : await engine.findJob(name);
   if (found !== null) return reopenJob(engine, found, options);
-  const id = `${slugOf(name ?? spec.command[0] ?? "map")}-${randomName(8)}`;
+  const id = `${slugOf(name ?? spec.command[0] ?? "map", "map")}-${randomName(8)}`;
   try {
     return await engine.createJob({ id, name: name ?? id, kind: "map", spec: specToJson(spec) });
   } catch (error) {
@@ -115,15 +116,6 @@ async function reopenJob(engine: Engine, job: Job, { spec, acceptChanges }: MapO
 
 async function currentJob(engine: Engine, job: Job): Promise<Job> {
   return (await engine.findJob(job.id)) ?? job;
-}
-
-function slugOf(text: string): string {
-  const slug = basename(text)
-    .toLowerCase()
-    .replace(/[^a-z0-9]+/g, "-")
-    .replace(/^-+|-+$/g, "")
-    .slice(0, 24);
-  return slug || "map";
 }
 
 /** Fails before anything is queued when the command is plainly not there. One with variables is seen per item. */

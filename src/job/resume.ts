@@ -1,53 +1,64 @@
 /** `redrive resume`: goes on with a job that was interrupted, stopped or has letters worth another try. */
+import { readFileSync } from "node:fs";
+import { dirname } from "node:path";
 import type { Engine } from "../engine.ts";
 import { WorkError } from "../errors.ts";
 import type { Job } from "../item/job.ts";
-import { beginRedrive, redriveAll } from "../redrive/operation.ts";
+import type { JsonObject } from "../kit/json.ts";
+import { redriveOnResume } from "../redrive/operation.ts";
 import type { Feed } from "../runner/runner.ts";
-import { inputFeed, type MapOptions, type MapResult } from "./map.ts";
+import { inputFeed } from "./map.ts";
 import { specOf } from "./map-spec.ts";
 import { type RunDeps, runJob } from "./run-job.ts";
 import { statusOf, summarise } from "./summary.ts";
+import { digestOf, runWorkflow, type WorkflowResult, type WorkflowRunOptions } from "./workflow.ts";
+import { plain, workflowProgressOf, workflowSpecOf } from "./workflow-spec.ts";
 
 /** Which job goes on, and how. */
-export interface ResumeOptions extends Pick<MapOptions, "onJob" | "onNotice"> {
-  /** Id or name. Default: the latest job that did not come to its end. */
+export interface ResumeOptions extends Omit<WorkflowRunOptions, "withLetters"> {
+  /** Id or name. Default: the latest job that did not come to its end, of this folder if there is one. */
   readonly job?: string;
+  /** Where the user is. */
+  readonly cwd?: string;
   /** Redrive the eligible letters too. */
   readonly withLetters: boolean;
-  readonly slots?: number;
+  /** Go on although the workflow's file has changed, with what it says now. */
+  readonly acceptChanges?: boolean;
 }
 
 /** Goes on with a job and runs it to its end. */
-export async function resumeJob(deps: RunDeps, options: ResumeOptions): Promise<MapResult> {
+export async function resumeJob(deps: RunDeps, options: ResumeOptions): Promise<WorkflowResult> {
   const { engine } = deps;
   const found =
-    options.job === undefined ? await latestUnfinished(engine) : await requireJob(engine, options.job);
+    options.job === undefined
+      ? await latestUnfinished(engine, options.cwd)
+      : await requireJob(engine, options.job);
+  const spec = found.kind === "workflow" ? await workflowSpecNow(found, options) : null;
   const job = await engine.changeJob(found.id, {
     status: "running",
     restarted: true,
     event: { type: "job_resumed", data: { with_letters: options.withLetters } },
+    ...(spec && { spec }),
+    ...(found.kind === "workflow" && { progress: await phasesAgain(engine, found, options) }),
   });
+  return found.kind === "workflow" ? runWorkflow(deps, job, options) : resumeMap(deps, job, options);
+}
+
+async function resumeMap(deps: RunDeps, job: Job, options: ResumeOptions): Promise<WorkflowResult> {
   options.onJob?.(job);
   const result = await runJob(deps, {
     job,
-    feed: feedOf(deps, job, options),
+    feed: mapFeed(deps, job, options),
     ...(options.slots !== undefined && { slots: options.slots }),
   });
-  const summary = await summarise(engine, await requireJob(engine, job.id));
+  const summary = await summarise(deps.engine, await requireJob(deps.engine, job.id));
   return { summary, ...(result.reason !== undefined && { stopReason: result.reason }) };
 }
 
 /** First what was begun and not finished, then the letters, then the rest of the input. */
-function feedOf(deps: RunDeps, job: Job, options: ResumeOptions): Feed {
+function mapFeed(deps: RunDeps, job: Job, options: ResumeOptions): Feed {
   return async function* (patience) {
-    for (const operation of await deps.engine.listOperations({ queue: job.id, open: true })) {
-      yield* redriveAll(deps.engine, operation, patience);
-    }
-    if (options.withLetters) {
-      const operation = await beginRedrive(deps.engine, job.id, { eligible: true }, false);
-      yield* redriveAll(deps.engine, operation, patience);
-    }
+    yield* redriveOnResume(deps.engine, job.id, { withLetters: options.withLetters, patience });
     if (job.intakeComplete) return;
     if (specOf(job).input.path !== "-") yield* inputFeed(deps, job, options)(patience);
     else
@@ -57,14 +68,72 @@ function feedOf(deps: RunDeps, job: Job, options: ResumeOptions): Feed {
   };
 }
 
-async function latestUnfinished(engine: Engine): Promise<Job> {
-  for (const job of await engine.listJobs({ limit: 100 })) {
-    const status = await statusOf(engine, job);
-    if (status === "interrupted" || status === "stopped" || status === "failed") return job;
+/** The workflow as its file says it now, when that is another than before and the user accepts it; else null. */
+async function workflowSpecNow(job: Job, { acceptChanges }: ResumeOptions): Promise<JsonObject | null> {
+  const spec = workflowSpecOf(job);
+  const text = readText(spec.file);
+  if (text === null || digestOf(text) === spec.digest) return null;
+  if (!acceptChanges) {
+    throw new WorkError(
+      "job_changed",
+      `The workflow ${spec.file} has changed since the job ${job.id} was started.`,
+      {
+        hint: "Give --accept-changes to go on with the new one, or start it anew with `redrive run`.",
+      },
+    );
   }
+  const { requireWorkflow } = await import("../workflow/schema.ts");
+  return plain({
+    ...spec,
+    workflow: requireWorkflow(text, spec.file, { variables: Object.keys(spec.variables) }),
+    digest: digestOf(text),
+  });
+}
+
+/** A file that is gone has not changed: the job has its own copy. */
+function readText(path: string): string | null {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return null;
+  }
+}
+
+/** A job that has ended goes through its later phases again when there are items to do. */
+async function phasesAgain(engine: Engine, job: Job, { withLetters }: ResumeOptions): Promise<JsonObject> {
+  const progress = workflowProgressOf(job);
+  const counts = await engine.count(job.id);
+  const hasWork = counts.ready + counts.leased > 0 || (withLetters && counts.dead > 0);
+  const isPastMap = progress.phase !== "setup" && progress.phase !== "map";
+  return plain(hasWork && isPastMap ? { ...progress, phase: "map", next: 0 } : progress);
+}
+
+const LOOK_AT_MAX = 200;
+
+async function latestUnfinished(engine: Engine, cwd: string | undefined): Promise<Job> {
+  const unfinished: Job[] = [];
+  for (const job of await engine.listJobs({ limit: LOOK_AT_MAX })) {
+    const status = await statusOf(engine, job);
+    if (status === "interrupted" || status === "stopped" || status === "failed") unfinished.push(job);
+  }
+  const job = unfinished.find((one) => isNear(one, cwd)) ?? unfinished[0];
+  if (job !== undefined) return job;
   throw new WorkError("job_not_found", "There is no interrupted job.", {
     hint: "`redrive jobs` lists all; `redrive resume JOB` goes on with any of them.",
   });
+}
+
+/** Whether the job was started in this folder, or in one around it or in it. */
+function isNear(job: Job, cwd: string | undefined): boolean {
+  const home = typeof job.spec.cwd === "string" ? job.spec.cwd : undefined;
+  return home !== undefined && cwd !== undefined && (isWithin(home, cwd) || isWithin(cwd, home));
+}
+
+function isWithin(folder: string, path: string): boolean {
+  for (let at = path; ; at = dirname(at)) {
+    if (at === folder) return true;
+    if (at === dirname(at)) return false;
+  }
 }
 
 /** The job with that id or name, or a `job_not_found` error. */

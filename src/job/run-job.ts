@@ -29,6 +29,10 @@ export interface RunJobOptions {
   readonly slots?: number;
   readonly operationId?: string;
   readonly feed?: Feed;
+  /** The work when it is open already; else it is opened and closed here. */
+  readonly work?: Work;
+  /** Only one phase of the job: its good end is not the job's. */
+  readonly isPhase?: boolean;
 }
 
 /** Works the job's queue until it ends, and writes down how. An error ends the job as failed and is thrown on. */
@@ -37,7 +41,8 @@ export async function runJob(deps: RunDeps, options: RunJobOptions): Promise<Run
     const result = await workQueue(deps, options);
     await closeOperations(deps.engine, options.job);
     // A redrive that has finished says nothing about the rest of the job.
-    if (options.operationId === undefined || result.end !== "finished") {
+    const isPart = options.isPhase || options.operationId !== undefined;
+    if (!isPart || result.end !== "finished") {
       await writeEnd(deps.engine, options.job, END_OF[result.end], result.reason);
     }
     return result;
@@ -48,29 +53,34 @@ export async function runJob(deps: RunDeps, options: RunJobOptions): Promise<Run
 }
 
 async function workQueue(deps: RunDeps, options: RunJobOptions): Promise<RunResult> {
-  const { job, slots, operationId, feed } = options;
   const clock = deps.clock ?? systemClock;
-  return inWorkshop(job, { home: deps.home, clock }, async (workshop) => {
-    const work = await openWork(job, workshop);
-    try {
-      return await runQueue({
-        engine: deps.engine,
-        queue: job.id,
-        policy: work.policy,
-        handler: work.handler,
-        slots: slots ?? work.slots,
-        stop: deps.stop,
-        clock,
-        observer: observersOf(work, deps.observer),
-        ...(work.askHandler && { askHandler: work.askHandler }),
-        ...(operationId !== undefined && { operationId }),
-        ...(feed && { feed }),
-        ...(deps.storeWaitMs !== undefined && { storeWaitMs: deps.storeWaitMs }),
-      });
-    } finally {
-      await work.close();
-    }
-  });
+  const { job, work } = options;
+  if (work !== undefined) return workWith(work, deps, options);
+  return inWorkshop(job, { engine: deps.engine, home: deps.home, clock }, async (workshop) =>
+    workWith(await openWork(job, workshop), deps, options),
+  );
+}
+
+async function workWith(work: Work, deps: RunDeps, options: RunJobOptions): Promise<RunResult> {
+  const { job, slots, operationId, feed } = options;
+  try {
+    return await runQueue({
+      engine: deps.engine,
+      queue: job.id,
+      policy: work.policy,
+      handler: work.handler,
+      slots: slots ?? work.slots,
+      stop: deps.stop,
+      clock: deps.clock ?? systemClock,
+      observer: observersOf(work, deps.observer),
+      ...(work.askHandler && { askHandler: work.askHandler }),
+      ...(operationId !== undefined && { operationId }),
+      ...(feed && { feed }),
+      ...(deps.storeWaitMs !== undefined && { storeWaitMs: deps.storeWaitMs }),
+    });
+  } finally {
+    await work.close();
+  }
 }
 
 /** The work itself hears first what became of an item. */

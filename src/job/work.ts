@@ -6,6 +6,7 @@ import { mkdirSync, rmSync } from "node:fs";
 import type { Handler } from "../attempt/handler.ts";
 import type { Launcher } from "../attempt/launch.ts";
 import { openLauncher } from "../attempt/launcher.ts";
+import type { Engine } from "../engine.ts";
 import type { Job, JobKind } from "../item/job.ts";
 import type { Clock } from "../kit/clock.ts";
 import { randomName } from "../kit/random.ts";
@@ -32,12 +33,14 @@ export interface Workshop {
   /** A folder of this run alone, gone when it ends. */
   readonly scratch: string;
   readonly clock: Clock;
+  /** Whether a worktree that was kept for an item still has its letter. */
+  readonly isKeptForLetter: (kept: { readonly itemId?: string }) => Promise<boolean>;
 }
 
 /** Opens the launcher and a folder for running attempts, for as long as the action takes. */
 export async function inWorkshop<T>(
   job: Job,
-  { home, clock }: Pick<Workshop, "home" | "clock">,
+  { engine, home, clock }: { readonly engine: Engine; readonly home: string; readonly clock: Clock },
   action: (workshop: Workshop) => Promise<T>,
 ): Promise<T> {
   const logs = jobLogs(home, job.id);
@@ -45,11 +48,18 @@ export async function inWorkshop<T>(
   mkdirSync(scratch, { recursive: true, mode: 0o700 });
   const launcher = openLauncher();
   try {
-    return await action({ home, launcher, logs, scratch, clock });
+    const isKeptForLetter = async ({ itemId }: { readonly itemId?: string }) =>
+      hasLetter(engine, job.id, itemId);
+    return await action({ home, launcher, logs, scratch, clock, isKeptForLetter });
   } finally {
     await launcher.close();
     rmSync(scratch, { recursive: true, force: true });
   }
+}
+
+async function hasLetter(engine: Engine, queue: string, itemId: string | undefined): Promise<boolean> {
+  if (itemId === undefined) return true;
+  return (await engine.listLetters({ queue, itemIds: [itemId], limit: 1 })).total > 0;
 }
 
 type OpenWork = (job: Job, workshop: Workshop) => Promise<Work>;

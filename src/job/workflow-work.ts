@@ -1,8 +1,204 @@
-/** The work of a workflow's map phase: an agent for each item. */
+/** The work of a workflow's map phase: for each item an agent, its steps in a place of their own, then the merge. */
+import type { AttemptContext } from "../attempt/handler.ts";
 import { WorkError } from "../errors.ts";
+import type { ErrorType } from "../item/error-type.ts";
+import { compact, type Failure } from "../item/failure.ts";
+import type { LeasedItem } from "../item/item.ts";
 import type { Job } from "../item/job.ts";
+import type { Outcome } from "../item/outcome.ts";
+import type { Json } from "../kit/json.ts";
+import type { HandlerAnswer } from "../retry/decide.ts";
+import { runSteps } from "../workflow/run-steps.ts";
+import type { StepsEnd } from "../workflow/world.ts";
+import type { Place } from "./site.ts";
 import type { Work, Workshop } from "./work.ts";
+import { jobVariables, openWorkflowKit, type WorkflowKit, worldOf } from "./workflow-kit.ts";
 
-export async function openWorkflowWork(job: Job, _workshop: Workshop): Promise<Work> {
-  throw new WorkError("usage", `${job.id} is a workflow.`);
+/** For a redrive, which has no phases around it. */
+export async function openWorkflowWork(job: Job, workshop: Workshop): Promise<Work> {
+  const kit = await openWorkflowKit(job, workshop);
+  return agentWork(kit, { close: () => kit.site.close() });
 }
+
+/** Told what each agent does, for the screen. */
+export type OnAgentStep = (item: LeasedItem, index: number, total: number, label: string) => void;
+
+export async function agentWork(
+  kit: WorkflowKit,
+  options: { readonly close: () => Promise<void>; readonly onStep?: OnAgentStep },
+): Promise<Work> {
+  const crew: Crew = {
+    kit,
+    merged: await kit.site.mergedItems(),
+    places: new Map(),
+    ...(options.onStep && { onStep: options.onStep }),
+  };
+  return {
+    handler: (item, context) => runAgent(crew, item, context),
+    policy: kit.spec.workflow.policy,
+    slots: kit.spec.workflow.map.maxParallel,
+    askHandler: (item, failure) => askSteps(crew, item, failure),
+    settled: (item, { verdict }) =>
+      void giveBack(crew, item, verdict.kind === "bury" || verdict.kind === "stop"),
+    close: async () => {
+      await Promise.all([...crew.places.values()].map((place) => place.leave()));
+      await options.close();
+    },
+  };
+}
+
+interface Crew {
+  readonly kit: WorkflowKit;
+  /** Items whose work was merged by an attempt that could not say so any more. */
+  readonly merged: ReadonlySet<string>;
+  /** The places of attempts that have ended and are not settled, by `ref/attempt`. */
+  readonly places: Map<string, Place>;
+  readonly onStep?: OnAgentStep;
+}
+
+async function runAgent(crew: Crew, item: LeasedItem, context: AttemptContext): Promise<Outcome> {
+  const { kit } = crew;
+  if (crew.merged.has(item.itemId)) return { kind: "succeeded", result: { already_merged: true } };
+  const place = await enter(kit, item);
+  if ("kind" in place) return place;
+  crew.places.set(keyOf(item), place);
+  const variables = { ...jobVariables(kit), item: item.data, item_id: item.itemId };
+  const world = worldOf(kit, {
+    root: place.root,
+    ...(place.head && { head: place.head }),
+    variables,
+    logPath: kit.workshop.logs.log(item.itemId, item.attempt),
+    scratch: `${kit.workshop.scratch}/${context.slot}`,
+    signal: context.signal,
+    agentId: context.agentId,
+    attempt: item.attempt,
+    onStep: (index, total, label) => crew.onStep?.(item, index, total, label),
+  });
+  const before = new Set(Object.keys(variables));
+  const { steps, agentTimeoutMs } = kit.spec.workflow.map;
+  const limit = agentTimeoutMs === undefined ? {} : { timeoutMs: agentTimeoutMs };
+  const end = await runSteps(steps, world, limit);
+  if (end.kind === "stopped") return released(crew, item, "the runner stopped");
+  if (end.kind === "failed") return failed(place, item, end);
+  const captured = Object.fromEntries(Object.entries(variables).filter(([name]) => !before.has(name)));
+  return deliver({ kit, item, context, place, end, captured });
+}
+
+/** A place that cannot be made is not the item's fault. */
+async function enter(kit: WorkflowKit, item: LeasedItem): Promise<Place | Outcome> {
+  try {
+    return await kit.site.enter(item.itemId, item.attempt);
+  } catch (error) {
+    if (!(error instanceof WorkError)) throw error;
+    return { kind: "released", why: error.message };
+  }
+}
+
+async function released(crew: Crew, item: LeasedItem, why: string): Promise<Outcome> {
+  await giveBack(crew, item, false);
+  return { kind: "released", why };
+}
+
+type Failed = Extract<StepsEnd, { kind: "failed" }>;
+
+/** Kept before the store knows of a letter, so that a crash in between cannot take the place away. */
+async function failed(
+  place: Place,
+  item: LeasedItem,
+  { failure, retryAfterMs }: Omit<Failed, "kind" | "stepIndex">,
+): Promise<Outcome> {
+  const artifacts = await place.artifacts();
+  await place.keep(`attempt ${item.attempt} of ${item.itemId} failed`);
+  return compact({ kind: "failed" as const, failure, retryAfterMs, artifacts, log: failure.log });
+}
+
+interface Delivery {
+  readonly kit: WorkflowKit;
+  readonly item: LeasedItem;
+  readonly context: AttemptContext;
+  readonly place: Place;
+  readonly end: Extract<StepsEnd, { kind: "done" }>;
+  readonly captured: Readonly<Record<string, Json>>;
+}
+
+/** Git first: the work is in the job's branch before the store calls it done. */
+async function deliver(delivery: Delivery): Promise<Outcome> {
+  const { item, place, end, captured } = delivery;
+  const merge = await place.merge();
+  if (merge.kind === "conflict") {
+    const message = `The agent's commits conflict with the job's branch in ${merge.files.join(", ")}.`;
+    const type = { name: "MergeConflict", fields: { files: [...merge.files] } } as const;
+    return failed(place, item, { failure: mergeFailure(delivery, type, message) });
+  }
+  if (merge.kind === "refused") {
+    const message = `The agent's changes could not be committed: ${merge.detail}`;
+    return failed(place, item, {
+      failure: mergeFailure(delivery, { name: "CommitValidationFailed" }, message),
+    });
+  }
+  const result = compact({
+    ...captured,
+    commit: merge.kind === "merged" ? merge.commit : undefined,
+    usage: end.usage && { ...end.usage },
+    json_log: end.jsonLog,
+  });
+  return compact({ kind: "succeeded" as const, result: result as Json, log: end.log });
+}
+
+function mergeFailure({ kit, item, context, end }: Delivery, errorType: ErrorType, message: string): Failure {
+  const now = kit.workshop.clock.now();
+  return compact({
+    attemptNumber: item.attempt,
+    timestamp: now,
+    errorType,
+    errorClass: "unknown" as const,
+    errorMessage: kit.masker.mask(message),
+    errorContext: ["all steps succeeded", "merge into the job's branch"],
+    agentId: context.agentId,
+    stepFailed: "merge",
+    durationMs: Math.max(0, now - item.startedAt),
+    log: end.log,
+    jsonLogLocation: end.jsonLog,
+  });
+}
+
+/** Once the store has the end of an attempt, its place is free, or stays for the letter. */
+async function giveBack(crew: Crew, item: LeasedItem, isLetter: boolean): Promise<void> {
+  const key = keyOf(item);
+  const place = crew.places.get(key);
+  crew.places.delete(key);
+  if (!isLetter) await place?.leave();
+}
+
+function keyOf({ ref, attempt }: LeasedItem): string {
+  return `${ref}/${attempt}`;
+}
+
+/** The steps of `on_item_failure: custom`: success is handled, exit code 75 is retry, all else dlq. */
+async function askSteps(crew: Crew, item: LeasedItem, failure: Failure): Promise<HandlerAnswer> {
+  const { kit } = crew;
+  const steps = kit.spec.workflow.onItemFailureSteps;
+  const error: Json = compact({
+    type: failure.errorType.name,
+    message: failure.errorMessage,
+    step: failure.stepFailed,
+    exit_code: failure.exitCode,
+    stderr: failure.stderrTail,
+  }) as Json;
+  const world = worldOf(kit, {
+    root: kit.site.root,
+    ...(kit.site.head && { head: kit.site.head }),
+    variables: { ...jobVariables(kit), item: item.data, item_id: item.itemId, error },
+    logPath: kit.workshop.logs.log(item.itemId, item.attempt).replace(/\.log$/, ".handler.log"),
+    scratch: `${kit.workshop.scratch}/handler-${item.ref}`,
+    signal: new AbortController().signal,
+    agentId: "handler",
+    attempt: item.attempt,
+  });
+  const end = await runSteps(steps, world);
+  if (end.kind === "done") return "handled";
+  return end.kind === "failed" && end.failure.exitCode === RETRY_EXIT_CODE ? "retry" : "dlq";
+}
+
+/** EX_TEMPFAIL of sysexits.h. */
+const RETRY_EXIT_CODE = 75;

@@ -35,6 +35,19 @@ export async function* redriveAll(
 }
 
 /** The form of an operation outside the process. */
+/** What was begun and not finished, then, if wanted, all letters that are worth another try. */
+export async function* redriveOnResume(
+  engine: Engine,
+  queue: string,
+  options: { readonly withLetters: boolean; readonly patience: Patience },
+): AsyncGenerator<number> {
+  for (const operation of await engine.listOperations({ queue, open: true })) {
+    yield* redriveAll(engine, operation, options.patience);
+  }
+  if (!options.withLetters) return;
+  yield* redriveAll(engine, await beginRedrive(engine, queue, { eligible: true }, false), options.patience);
+}
+
 export function operationToJson(operation: Operation): JsonObject {
   const { selected, redriven, refused, succeeded, failed } = operation;
   return {

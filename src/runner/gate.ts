@@ -41,6 +41,11 @@ export class Gate {
     return this.#breaker?.gate.kind === "open";
   }
 
+  /** Half open: a few probes decide. */
+  get isProbing(): boolean {
+    return this.#breaker?.gate.kind === "half_open";
+  }
+
   ask(wanted: number, now: number): Tickets {
     if (now < this.#parkedUntil) return { tickets: [], againAt: this.#parkedUntil };
     if (this.#breaker === null) return { tickets: new Array<number>(wanted).fill(0), againAt: null };

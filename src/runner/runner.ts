@@ -7,11 +7,13 @@ import { type Handler, perform } from "../attempt/handler.ts";
 import { settlementOf } from "../dead-letter/bury.ts";
 import type { Engine, Exchange, Exchanged } from "../engine.ts";
 import { WorkError } from "../errors.ts";
+import type { EventType } from "../item/event.ts";
 import type { Failure } from "../item/failure.ts";
 import type { LeasedItem, Settlement } from "../item/item.ts";
 import type { Outcome } from "../item/outcome.ts";
 import { assert } from "../kit/assert.ts";
 import { type Clock, systemClock } from "../kit/clock.ts";
+import type { JsonObject } from "../kit/json.ts";
 import type { Random } from "../kit/random.ts";
 import { decide, type HandlerAnswer, needsAnswer } from "../retry/decide.ts";
 import type { Policy } from "../retry/policy.ts";
@@ -99,6 +101,9 @@ class Runner {
   #isOver = false;
   #leaseAgainAt = 0;
   #stopGathering: (() => void) | undefined;
+  #wasBreakerOpen = false;
+  #trouble = "";
+  #telling: Promise<unknown> = Promise.resolve();
   #feedDone: boolean;
   #fault: unknown = null;
 
@@ -108,7 +113,16 @@ class Runner {
     this.#clock = options.clock ?? systemClock;
     this.#random = options.random ?? Math.random;
     this.#gate = new Gate(options.policy);
-    this.#patience = new Patience(options.storeWaitMs ?? 30_000, this.#clock, options.observer);
+    this.#patience = new Patience(options.storeWaitMs ?? 30_000, this.#clock, {
+      trouble: (error) => {
+        this.#trouble = error.message;
+        options.observer?.trouble?.(error);
+      },
+      recovered: () => {
+        options.observer?.recovered?.();
+        this.#tell({ type: "store_write_failed", data: { message: this.#trouble } });
+      },
+    });
     this.#freeSlots = Array.from({ length: options.slots }, (_, index) => options.slots - index);
     this.#tenure = new Tenure({
       engine: options.engine,
@@ -152,6 +166,7 @@ class Runner {
   async #windDown(): Promise<void> {
     this.#tenure.stop();
     await Promise.all([...this.#running.values()].map((running) => running.ended));
+    await this.#telling;
     try {
       if (this.#ended.length > 0) {
         await this.#engine.exchange(null, { settle: this.#ended.map((one) => one.settlement) });
@@ -261,6 +276,8 @@ class Runner {
     const breaker = { waitMs: this.#gate.waitMs(now) };
     const verdict = decide(item, outcome, this.#options.policy, { random: this.#random, breaker, answer });
     this.#gate.judged(verdict, now); // before anything else is leased, also in the same step
+    if (verdict.kind === "retry") this.#leaseAgainAt = Math.min(this.#leaseAgainAt, now + verdict.delayMs);
+    this.#tellOfBreaker();
     return { item, outcome, settlement: settlementOf(item, outcome, verdict) };
   }
 
@@ -325,6 +342,21 @@ class Runner {
       this.#fault ??= error;
     }
     this.#lookAgain();
+  }
+
+  /** The breaker's changes are events of the queue; the work does not wait until they are written. */
+  #tellOfBreaker(): void {
+    const isOpen = this.#gate.isBreakerOpen;
+    if (isOpen === this.#wasBreakerOpen || this.#gate.isProbing) return;
+    this.#wasBreakerOpen = isOpen;
+    this.#tell({ type: isOpen ? "breaker_opened" : "breaker_closed" });
+  }
+
+  #tell(event: { readonly type: EventType; readonly data?: JsonObject }): void {
+    const written = this.#patience.through(() => this.#engine.changeJob(this.#options.queue, { event }));
+    this.#telling = Promise.all([this.#telling, written]).catch((error: unknown) => {
+      this.#fault ??= error;
+    });
   }
 
   /** There may be something to lease that was not there before. */

@@ -28,8 +28,8 @@ export interface AgentError {
 /** Reads all lines, one chunk of bytes at a time. */
 export function readAgentLog(chunks: Iterable<Buffer>): AgentSummary {
   const log = new AgentLog();
-  for (const line of linesOf(chunks)) {
-    const message = line.startsWith("{") ? parseObject(line) : undefined;
+  for (const line of messageLines(chunks)) {
+    const message = parseObject(line);
     if (message) log.add(message);
   }
   return log.summary();
@@ -82,7 +82,9 @@ class AgentLog {
     const model = read.text("model");
     // An answer that no model gave, such as the text of an API error, is marked like this.
     if (model !== undefined && !model.startsWith("<")) this.#model = model;
-    const said = (read.list("content") ?? []).filter(isJsonObject).map((part) => reader(part).text("text") ?? "");
+    const said = (read.list("content") ?? [])
+      .filter(isJsonObject)
+      .map((part) => reader(part).text("text") ?? "");
     const text = said.join("");
     if (text.trim() !== "") this.#text = text;
     const id = read.text("id") ?? `line ${this.#usages.size}`;
@@ -160,25 +162,28 @@ function parseObject(line: string): JsonObject | undefined {
 /** A longer line is no message, and not held in memory. */
 const LINE_BYTES_MAX = 32 * 1024 * 1024;
 const LINE_END = 10;
+const MESSAGE_START = "{".charCodeAt(0);
 
-function* linesOf(chunks: Iterable<Buffer>): Generator<string> {
+/** The lines that begin as a message does; of the others nothing is held. */
+function* messageLines(chunks: Iterable<Buffer>): Generator<string> {
   let held: Buffer[] = [];
   let heldBytes = 0;
-  const take = (rest: Buffer) => {
-    const line = heldBytes > LINE_BYTES_MAX ? "" : Buffer.concat([...held, rest]).toString("utf8");
-    held = [];
-    heldBytes = 0;
-    return line;
-  };
+  let isMessage: boolean | undefined; // unknown at the start of a line
   for (const chunk of chunks) {
-    let at = 0;
-    for (let end = chunk.indexOf(LINE_END); end >= 0; end = chunk.indexOf(LINE_END, at)) {
-      yield take(chunk.subarray(at, end));
+    for (let at = 0; at < chunk.length; ) {
+      isMessage ??= chunk[at] === MESSAGE_START;
+      const end = chunk.indexOf(LINE_END, at);
+      const part = chunk.subarray(at, end < 0 ? chunk.length : end);
+      heldBytes += part.length;
+      if (heldBytes > LINE_BYTES_MAX) isMessage = false;
+      if (isMessage)
+        held.push(end < 0 ? Buffer.from(part) : part); // the chunk itself is used again
+      else held = [];
+      if (end < 0) break;
+      if (isMessage) yield Buffer.concat(held).toString("utf8");
+      [held, heldBytes, isMessage] = [[], 0, undefined];
       at = end + 1;
     }
-    heldBytes += chunk.length - at;
-    if (heldBytes <= LINE_BYTES_MAX) held.push(Buffer.from(chunk.subarray(at))); // the chunk itself is used again
-    else held = [];
   }
-  yield take(Buffer.alloc(0));
+  if (isMessage) yield Buffer.concat(held).toString("utf8");
 }

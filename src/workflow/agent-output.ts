@@ -22,14 +22,15 @@ export interface AgentOutput {
 }
 
 /** The log is at `run.jsonLog` then, and what the agent used is added to the run. */
-export async function keepAgentLog(at: At, stdout: Output): Promise<AgentOutput> {
+export async function keepAgentLog(at: At, stdout: Output, exitCode: number | null): Promise<AgentOutput> {
   const { run } = at;
   if (stdout.bytes === 0) return { titles: [] };
   const { head, tail, droppedNote } = stdout.forLog(LOG_BYTES_MAX);
   const summary = readAgentLog(chunksOfAll([...head, ...tail]));
   if (summary.usage) run.usage = addUsage(run.usage, summary.usage);
   const titles = await writeJsonLog(at, { head, tail, droppedNote });
-  return { answer: summary.answer, report: agentReport(summary, run.world.clock.now()), titles };
+  const report = agentReport(summary, exitCode !== 0, run.world.clock.now());
+  return { answer: summary.answer, report, titles };
 }
 
 interface Parts {

@@ -8,9 +8,13 @@ import { clampDelayMs } from "../retry/backoff.ts";
 import type { ReportedFailure } from "../retry/reported-failure.ts";
 import { type AgentError, type AgentSummary, epochMs } from "./agent-log.ts";
 
-/** As if the agent had reported it itself; nothing when its log tells of no failure. */
-export function agentReport({ error, limit }: AgentSummary, now: number): ReportedFailure | undefined {
-  if (!error && !limit) return undefined;
+/** As if the agent had reported it itself. A limit that was met on the way to a success is no failure. */
+export function agentReport(
+  { error, limit }: AgentSummary,
+  hasFailed: boolean,
+  now: number,
+): ReportedFailure | undefined {
+  if (!error && !(limit && hasFailed)) return undefined;
   const type = limit ? "RateLimited" : typeOf(error);
   const endsAt = limit?.endsAt ?? (type === "RateLimited" ? endOfLimit(error?.message ?? "") : undefined);
   return compact({
@@ -50,7 +54,9 @@ function typeOfText(text: string): ErrorTypeName {
   const status = /\bAPI Error:?\s*\(?(\d{3})\b/.exec(text)?.[1];
   const known = TYPE_OF_KIND[quoted ?? ""] ?? typeOfStatus(status === undefined ? undefined : Number(status));
   if (known) return known;
-  return /\b(?:usage|rate|session|weekly) limit\b|hit your limit|\boverloaded\b/i.test(text) ? "RateLimited" : "CommandFailed";
+  return /\b(?:usage|rate|session|weekly) limit\b|hit your limit|\boverloaded\b/i.test(text)
+    ? "RateLimited"
+    : "CommandFailed";
 }
 
 /** `… limit reached|1760000000` names the second at which it ends. */

@@ -39,7 +39,10 @@ function jsonOf(text: string): Filled<Json> {
   try {
     return { ok: true, value: JSON.parse(text) as Json };
   } catch (error) {
-    return { ok: false, message: `is not valid JSON (${error instanceof Error ? error.message : "it cannot be read"})` };
+    return {
+      ok: false,
+      message: `is not valid JSON (${error instanceof Error ? error.message : "it cannot be read"})`,
+    };
   }
 }
 
@@ -58,7 +61,10 @@ function booleanOf(text: string): Filled<Json> {
 }
 
 function isNot(what: string, text: string): { ok: false; message: string } {
-  return { ok: false, message: text === "" ? `is empty and not ${what}` : `is not ${what}: ${text.slice(0, 80)}` };
+  return {
+    ok: false,
+    message: text === "" ? `is empty and not ${what}` : `is not ${what}: ${text.slice(0, 80)}`,
+  };
 }
 
 /** Why output of this size cannot be a value. */

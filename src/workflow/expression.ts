@@ -62,6 +62,7 @@ function environmentFor(known: KnownVariables): Environment {
     enableOptionalTypes: true,
   });
   for (const [name, fields] of known) {
+    if (!isExpressionName(name)) continue;
     if (fields === "any") environment.registerVariable(innerName(name), "dyn");
     else environment.registerVariable({ name: innerName(name), schema: schemaOf(fields) });
   }
@@ -72,6 +73,16 @@ function environmentFor(known: KnownVariables): Environment {
   environment.registerOperator("double % double: double", (a, b) => Number(a) % Number(b));
   environment.registerOperator("double == int: bool", (a, b) => Number(a) === Number(b));
   return environment;
+}
+
+/** False for the names that CEL keeps for itself, such as `list` and `in`. */
+export function isExpressionName(name: string): boolean {
+  try {
+    new Environment().registerVariable(innerName(name), "dyn");
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function schemaOf(fields: readonly string[]): Record<string, string> {
@@ -104,7 +115,7 @@ function standIn(text: string): string {
 }
 
 const TOKEN =
-  /[rR][bB]?("""[^]*?"""|'''[^]*?'''|"[^"\n]*"|'[^'\n]*')|"""(?:\\[^]|[^])*?"""|'''(?:\\[^]|[^])*?'''|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|\/\/[^\n]*|\w+/g;
+  /[rR][bB]?(?:"""[\s\S]*?"""|'''[\s\S]*?'''|"[^"\n]*"|'[^'\n]*')|"""(?:\\[\s\S]|[\s\S])*?"""|'''(?:\\[\s\S]|[\s\S])*?'''|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|\/\/[^\n]*|\w+/g;
 
 function evaluate(parsed: (context: object) => unknown, variables: Variables): Filled<boolean> {
   const { map, ...others } = variables;
@@ -139,7 +150,12 @@ function refusedAt(text: string, error: unknown, known: KnownVariables): Compile
   }
   if (error.code === "no_such_key" && word !== undefined) {
     const siblings = [...known.values()].filter((fields) => fields !== "any").flat();
-    return { ok: false, message: `there is no field "${word}" here`, word, suggestion: nearest(word, siblings) };
+    return {
+      ok: false,
+      message: `there is no field "${word}" here`,
+      word,
+      suggestion: nearest(word, siblings),
+    };
   }
   return { ok: false, message: explain(error), word };
 }

@@ -1,5 +1,16 @@
 /** Keeps paths that a workflow names inside of the folder where it runs, and writes files there. */
-import { chmodSync, closeSync, lstatSync, mkdirSync, openSync, realpathSync, renameSync, rmSync, statSync, writeSync } from "node:fs";
+import {
+  chmodSync,
+  closeSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from "node:fs";
 import { basename, dirname, isAbsolute, join, sep } from "node:path";
 import type { Filled } from "../attempt/template-parts.ts";
 import { randomName } from "../kit/random.ts";
@@ -15,7 +26,9 @@ export function insideRoot(root: string, path: string, from = "."): Filled<strin
   if (real === undefined) return { ok: false, message: `"${path}" goes through a link that leads nowhere.` };
   const rootReal = realpathSync(root);
   const isInside = real === rootReal || real.startsWith(rootReal + sep);
-  return isInside ? { ok: true, value: real } : { ok: false, message: `"${path}" is a link that leads out of the folder.` };
+  return isInside
+    ? { ok: true, value: real }
+    : { ok: false, message: `"${path}" is a link that leads out of the folder.` };
 }
 
 function wrongPath(path: string): string | undefined {
@@ -27,7 +40,7 @@ function wrongPath(path: string): string | undefined {
 
 /** Links are followed as far as the path is there; the rest is as it is written. */
 function realPathOf(path: string): string | undefined {
-  if (lstatSync(path, { throwIfNoEntry: false })) {
+  if (isThere(path)) {
     try {
       return realpathSync(path);
     } catch {
@@ -36,6 +49,16 @@ function realPathOf(path: string): string | undefined {
   }
   const parent = realPathOf(dirname(path));
   return parent === undefined ? undefined : join(parent, basename(path));
+}
+
+/** A path that cannot be looked at cannot be written to either; then writing says why. */
+function isThere(path: string): boolean {
+  try {
+    lstatSync(path);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Makes the folders; readers see the old content or the new, never a part. An existing file keeps its mode. */

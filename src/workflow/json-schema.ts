@@ -6,3 +6,8 @@ import { workflowForm } from "./yaml-form.ts";
 export function workflowJsonSchema(): Record<string, unknown> {
   return z.toJSONSchema(workflowForm, { io: "input", target: "draft-2020-12" });
 }
+
+/** The schema as the file in `schema/` has it. */
+export function schemaText(): string {
+  return `${JSON.stringify(workflowJsonSchema(), null, 2)}\n`;
+}

@@ -16,6 +16,8 @@ export interface Workflow {
   readonly map: MapPhase;
   readonly reduce: readonly Step[];
   readonly merge: readonly Step[];
+  /** For all steps of a phase together; absent without a limit. */
+  readonly phaseTimeoutMs: { readonly setup?: number; readonly reduce?: number; readonly merge?: number };
   readonly policy: Policy;
   /** `on_item_failure: custom`: gets the failure, answers by its exit: success handled, 75 retry, else dlq. */
   readonly onItemFailureSteps: readonly Step[];

@@ -10,10 +10,18 @@ type BackoffKind = (typeof BACKOFF_KINDS)[number];
 const curve = {
   initial_delay: duration.optional().describe("The wait before the second try. Default 1s."),
   max_delay: duration.optional().describe("No wait is longer. Default 30s."),
-  factor: z.number().min(1, "expected a number of at least 1").optional().describe("Of exponential. Default 2."),
+  factor: z
+    .number()
+    .min(1, "expected a number of at least 1")
+    .optional()
+    .describe("Of exponential. Default 2."),
   multiplier: z.number().min(1, "expected a number of at least 1").optional().describe("The same as factor."),
   jitter: z.boolean().optional().describe("Waits a random part of the delay."),
-  delays: z.array(duration).min(1, "the list of delays is empty").optional().describe("One wait for each retry."),
+  delays: z
+    .array(duration)
+    .min(1, "the list of delays is empty")
+    .optional()
+    .describe("One wait for each retry."),
 };
 
 export const retryForm = z
@@ -21,10 +29,7 @@ export const retryForm = z
     max_attempts: count(1).optional().describe("Every try counts, the first one too. Default 3."),
     attempts: count(1).optional().describe("The same as max_attempts."),
     backoff: z
-      .union([
-        z.enum(BACKOFF_KINDS),
-        z.strictObject({ type: z.enum(BACKOFF_KINDS).optional(), ...curve }),
-      ])
+      .union([z.enum(BACKOFF_KINDS), z.strictObject({ type: z.enum(BACKOFF_KINDS).optional(), ...curve })])
       .optional(),
     ...curve,
   })
@@ -56,7 +61,13 @@ function buildBackoff(form: RetryForm): Backoff {
   const maxMs = milliseconds(settings.max_delay) ?? Math.max(DEFAULT_MAX_MS, initialMs);
   switch (kind) {
     case "exponential":
-      return { kind, initialMs, factor: settings.factor ?? settings.multiplier ?? 2, maxMs, jitter: jitter ?? true };
+      return {
+        kind,
+        initialMs,
+        factor: settings.factor ?? settings.multiplier ?? 2,
+        maxMs,
+        jitter: jitter ?? true,
+      };
     case "linear":
       return { kind, initialMs, stepMs: initialMs, maxMs, jitter: jitter ?? true };
     case "fibonacci":
@@ -82,7 +93,9 @@ const READS: Readonly<Record<BackoffKind, readonly string[]>> = {
 };
 
 /** Settings that contradict each other. Each is told at the key that is one too many. */
-export function retryProblems(form: RetryForm): { readonly path: readonly string[]; readonly message: string }[] {
+export function retryProblems(
+  form: RetryForm,
+): { readonly path: readonly string[]; readonly message: string }[] {
   const { kind } = settingsOf(form);
   const inner = typeof form.backoff === "object" ? form.backoff : {};
   const problems = [

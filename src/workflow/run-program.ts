@@ -61,7 +61,8 @@ export async function runProgram(step: Step, program: Program, at: At): Promise<
   }
   const reported = merge(heard?.report, end.reported);
   const { exitCode } = end.ended;
-  const isFinal = end.cutShort !== null || end.ended.startError !== undefined || (exitCode === 0 && !!reported);
+  const isFinal =
+    end.cutShort !== null || end.ended.startError !== undefined || (exitCode === 0 && !!reported);
   const output = heard?.stdout ?? new Output("stdout", { bytes: 0 }, files.stdout, undefined);
   const ran = { kind: "ran", exitCode, isFinal, output, release } as const;
   if (exitCode === 0 && !isFinal) return ran;
@@ -95,7 +96,7 @@ async function hear(
 ): Promise<Heard> {
   const raw = new Output("stdout", ended.stdout, files.stdout, cuts.stdout);
   const stderr = new Output("stderr", ended.stderr, files.stderr, cuts.stderr);
-  const agent = program.protocol === "claude" ? await keepAgentLog(at, raw) : undefined;
+  const agent = program.protocol === "claude" ? await keepAgentLog(at, raw, ended.exitCode) : undefined;
   const answer = agent?.answer === undefined ? undefined : Buffer.from(agent.answer);
   const shown = answer ? { ...ended, stdout: { bytes: answer.length, inline: answer } } : ended;
   const titles = [titleOf(at, endText(ended)), ...(agent?.titles ?? [])];
@@ -114,7 +115,10 @@ async function hear(
 }
 
 /** What the process wrote itself is nearer to the truth than what its log tells. */
-function merge(told: ReportedFailure | undefined, own: ReportedFailure | undefined): ReportedFailure | undefined {
+function merge(
+  told: ReportedFailure | undefined,
+  own: ReportedFailure | undefined,
+): ReportedFailure | undefined {
   return told && own ? { ...told, ...own } : (own ?? told);
 }
 

@@ -17,10 +17,16 @@ export function ratio(max: number) {
   return z.number({ error: message }).min(0, message).max(max, message);
 }
 
+const NOT_A_DURATION =
+  "expected a duration: a number and a unit, such as 250ms, 30s, 5m or 2h; a plain number is seconds";
+
 /** As `parseDuration` reads it. */
 export const duration = z.union(
-  [z.number().min(0), z.string().regex(/^\s*\d+(?:\.\d+)?\s*(?:ms|s|m|h|d)?\s*$/)],
-  { error: "expected a duration: a number and a unit, such as 250ms, 30s, 5m or 2h; a plain number is seconds" },
+  [
+    z.number().min(0, NOT_A_DURATION),
+    z.string().regex(/^\s*\d+(?:\.\d+)?\s*(?:ms|s|m|h|d)?\s*$/, NOT_A_DURATION),
+  ],
+  { error: NOT_A_DURATION },
 );
 
 /** What can be the value of an environment variable. */

@@ -42,9 +42,7 @@ export type SelectionRules = Pick<
 >;
 
 /** Where records come from: a file, or what a command writes. */
-export type SelectionInput =
-  | { readonly file: string }
-  | { readonly stream: Readable; readonly name: string };
+export type SelectionInput = { readonly file: string } | { readonly stream: Readable; readonly name: string };
 
 /** Reads the input and selects. With `json_path` it is one JSON document, else any format of `redrive map`. */
 export async function selectFrom(input: SelectionInput, rules: SelectionRules): Promise<Selection> {
@@ -107,9 +105,14 @@ function filter(
   return records.filter((record) => {
     const answer = evaluate({ item: record.data });
     if (answer.ok) return answer.value;
-    const { message } = invalidInput(origin, record, `the filter "${text}" has no answer: ${answer.message}`, {
-      hint: "",
-    });
+    const { message } = invalidInput(
+      origin,
+      record,
+      `the filter "${text}" has no answer: ${answer.message}`,
+      {
+        hint: "",
+      },
+    );
     throw new WorkError("filter_invalid", `${message}. The item is ${excerpt(record.data)}`, {
       hint: "Guard a field that not every item has: has(item.x) && item.x > 3.",
     });

@@ -64,7 +64,7 @@ class Reader {
     return this.#frames.at(-1) as Frame;
   }
 
-  #step(): void {
+  #step() {
     switch (this.#frame.kind) {
       case "command":
         return this.#stepCommand();
@@ -81,7 +81,7 @@ class Reader {
     }
   }
 
-  #stepCommand(): void {
+  #stepCommand() {
     const character = this.#text[this.#at] ?? "";
     if (character === "\n") return this.#endLine();
     if (character === "#" && this.#atWordStart) return this.#skipComment();
@@ -97,7 +97,7 @@ class Reader {
     this.#at++;
   }
 
-  #stepDouble(): void {
+  #stepDouble() {
     const character = this.#text[this.#at];
     if (character === "\\") return this.#escape();
     if (character === '"') return this.#close();
@@ -106,19 +106,19 @@ class Reader {
     this.#at++;
   }
 
-  #stepSingle(): void {
+  #stepSingle() {
     if (this.#text[this.#at] === "'") this.#close();
     else this.#at++;
   }
 
-  #stepBackquote(): void {
+  #stepBackquote() {
     const character = this.#text[this.#at];
     if (character === "\\") this.#at += 2;
     else if (character === "`") this.#close();
     else this.#at++;
   }
 
-  #stepArithmetic(): void {
+  #stepArithmetic() {
     const character = this.#text[this.#at] ?? "";
     if (/['"\\`#]/.test(character)) return this.#refuse(unsure("quotes inside $((…))"));
     if (character === "$") return this.#dollar();
@@ -127,7 +127,7 @@ class Reader {
     this.#at++;
   }
 
-  #stepParameter(): void {
+  #stepParameter() {
     const character = this.#text[this.#at] ?? "";
     if (/['"\\`]/.test(character) || this.#startsWith("$(") || this.#startsWith("$[")) {
       return this.#refuse(unsure("quotes or $(…) inside a shell ${…} expansion"));
@@ -137,13 +137,13 @@ class Reader {
     this.#at++;
   }
 
-  #open(kind: Frame["kind"], length: number, depth = 0): void {
+  #open(kind: Frame["kind"], length: number, depth = 0) {
     this.#frames.push({ kind, depth, hereDocuments: [] });
     this.#at += length;
     this.#atWordStart = kind === "command";
   }
 
-  #close(): void {
+  #close() {
     const { hereDocuments } = this.#frame;
     if (hereDocuments.length > 0) return this.#refuse(unsure("a here-document that does not begin in $(…)"));
     this.#frames.pop();
@@ -151,7 +151,7 @@ class Reader {
     this.#atWordStart = false;
   }
 
-  #dollar(): void {
+  #dollar() {
     const isQuoted = this.#frame.kind === "double";
     this.#atWordStart = false;
     if (this.#startsWith("$((")) return this.#open("arithmetic", 3, 2);
@@ -164,24 +164,24 @@ class Reader {
     if (this.#at === this.#text.length) this.#refuse(AFTER_DOLLAR);
   }
 
-  #escape(): void {
+  #escape() {
     if (this.#at + 1 === this.#text.length) return this.#refuse(AFTER_BACKSLASH);
     this.#at += 2;
   }
 
   /** An escaped line end is nothing at all: what was in front of it is still in front. */
-  #escapeInCommand(): void {
+  #escapeInCommand() {
     if (!this.#startsWith("\\\n")) this.#atWordStart = false;
     this.#escape();
   }
 
-  #skipComment(): void {
+  #skipComment() {
     const end = this.#text.indexOf("\n", this.#at);
     this.#inComment = end < 0;
     this.#at = end < 0 ? this.#text.length : end;
   }
 
-  #parenthesis(character: string): void {
+  #parenthesis(character: string) {
     if (this.#startsWith("((")) return this.#refuse(unsure("((…)), which shells read differently,"));
     this.#atWordStart = true;
     if (this.#frame.depth === 0) this.#at++;
@@ -192,7 +192,7 @@ class Reader {
     }
   }
 
-  #closeParenthesis(): void {
+  #closeParenthesis() {
     if (this.#frame.depth === 1) return this.#close();
     this.#frame.depth--;
     this.#at++;
@@ -200,10 +200,14 @@ class Reader {
 
   /** The `)` of a pattern would look like the end of the substitution. */
   #isCaseInSubstitution(): boolean {
-    return this.#frame.depth > 0 && this.#atWordStart && /^case(?!\w)/.test(this.#text.slice(this.#at, this.#at + 5));
+    return (
+      this.#frame.depth > 0 &&
+      this.#atWordStart &&
+      /^case(?!\w)/.test(this.#text.slice(this.#at, this.#at + 5))
+    );
   }
 
-  #redirect(): void {
+  #redirect() {
     this.#atWordStart = true;
     if (this.#startsWith("<<<")) {
       this.#at += 3;
@@ -222,7 +226,7 @@ class Reader {
   }
 
   /** The bodies of here-documents begin after the line that names them. */
-  #endLine(): void {
+  #endLine() {
     this.#at++;
     this.#atWordStart = true;
     if (this.#frames.slice(0, -1).some((outer) => outer.hereDocuments.length > 0)) {
@@ -231,7 +235,7 @@ class Reader {
     for (const document of this.#frame.hereDocuments.splice(0)) this.#skipBody(document);
   }
 
-  #skipBody({ delimiter, stripsTabs }: HereDocument): void {
+  #skipBody({ delimiter, stripsTabs }: HereDocument) {
     while (this.#at < this.#text.length) {
       const end = this.#text.indexOf("\n", this.#at);
       if (end < 0) break;
@@ -246,7 +250,7 @@ class Reader {
     return this.#text.startsWith(text, this.#at);
   }
 
-  #refuse(why: string): void {
+  #refuse(why: string) {
     this.#refusal = why;
   }
 }

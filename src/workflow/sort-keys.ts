@@ -13,7 +13,10 @@ export function parseSortKeys(text: string): Filled<readonly SortKey[]> {
   for (const part of text.split(",")) {
     const match = KEY.exec(part.trim());
     if (!match) {
-      return { ok: false, message: `"${part.trim()}" is not a sort key. Write FIELD [ASC|DESC] [NULLS FIRST|LAST]` };
+      return {
+        ok: false,
+        message: `"${part.trim()}" is not a sort key. Write FIELD [ASC|DESC] [NULLS FIRST|LAST]`,
+      };
     }
     const [, path = "", order, nulls] = match;
     keys.push({

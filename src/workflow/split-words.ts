@@ -10,7 +10,8 @@ export function splitWords(line: string): Filled<string[]> {
   for (const [token, single, double, escaped, plain] of line.matchAll(TOKEN)) {
     const part = single ?? double?.replace(/\\(["\\$`])/g, "$1") ?? escaped ?? plain;
     if (part !== undefined) word = (word ?? "") + part;
-    else if (token.trim() !== "") return { ok: false, message: `a ${token === "\\" ? "backslash" : "quote"} has no end` };
+    else if (token.trim() !== "")
+      return { ok: false, message: `a ${token === "\\" ? "backslash" : "quote"} has no end` };
     else if (word !== undefined) {
       words.push(word);
       word = undefined;

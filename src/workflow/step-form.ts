@@ -13,7 +13,7 @@ export interface StepForm {
   readonly claude?: string | undefined;
   readonly agent?: { readonly command: string | readonly string[]; readonly prompt: string } | undefined;
   readonly write_file?:
-    | { readonly path: string; readonly content: string; readonly mode?: string | number | undefined }
+    | { readonly path: string; readonly content: string; readonly mode?: string | undefined }
     | undefined;
   readonly foreach?: ForeachForm | undefined;
   readonly id?: string | undefined;
@@ -64,6 +64,9 @@ export interface ValidateForm extends StepForm {
 export const NAME_PATTERN = /^[A-Za-z_]\w*$/;
 const captureName = z.string().regex(NAME_PATTERN, "a name has letters, digits and _ only");
 
+/** Without quotes YAML reads 0644 as the number 644. */
+const MODE_EXPECTED = 'expected permissions in quotes, such as "0644"';
+
 function stepShape() {
   return {
     shell: required("a script").optional().describe("A script for sh. Values are quoted for the shell."),
@@ -82,10 +85,10 @@ function stepShape() {
         path: required("a path").describe("Relative to the working directory."),
         content: z.string(),
         mode: z
-          .union([z.string().regex(/^0?[0-7]{3}$/), z.number().int().min(0).max(0o777)], {
-            error: 'expected permissions such as "0644"',
-          })
-          .optional(),
+          .string(MODE_EXPECTED)
+          .regex(/^0?[0-7]{3}$/, MODE_EXPECTED)
+          .optional()
+          .describe("Permissions, in quotes."),
       })
       .optional(),
     foreach: z.lazy(() => foreachForm).optional(),
@@ -102,7 +105,12 @@ function stepShape() {
     capture_format: z.enum(CAPTURE_FORMATS).optional(),
     on_failure: z.lazy(() => handlerForm).optional(),
     on_success: z.lazy(() => stepsForm).optional(),
-    on_exit_code: z.record(exitCode, z.lazy(() => stepsForm)).optional(),
+    on_exit_code: z
+      .record(
+        exitCode,
+        z.lazy(() => stepsForm),
+      )
+      .optional(),
     retry: retryForm.optional(),
     commit_required: z.boolean().optional().describe("The step fails unless it made a commit."),
     validate: z.lazy(() => validateForm).optional(),
@@ -124,7 +132,10 @@ const foreachForm: z.ZodType<ForeachForm> = z.strictObject({
     .union([z.string(), z.array(z.json())])
     .optional()
     .describe("A list, or a template whose value is one (a JSON array, or lines)."),
-  list: z.union([z.string(), z.array(z.json())]).optional().describe("The same as items."),
+  list: z
+    .union([z.string(), z.array(z.json())])
+    .optional()
+    .describe("The same as items."),
   steps: z.array(stepForm).optional(),
   do: z.array(stepForm).optional().describe("The same as steps."),
   parallel: count(1).optional().describe("How many at a time. Default 1."),

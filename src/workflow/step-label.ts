@@ -9,7 +9,11 @@ const LABEL_CHARS_MAX = 200;
 const NAME_CHARS_MAX = 120;
 
 /** E.g. `shell: cargo test --all`; a secret is replaced before anything is cut, and so never half shown. */
-export function stepLabel(step: Step, variables: Readonly<Record<string, Json>>, mask: (text: string) => string): string {
+export function stepLabel(
+  step: Step,
+  variables: Readonly<Record<string, Json>>,
+  mask: (text: string) => string,
+): string {
   const { kind, text, mode } = labelParts(step);
   const filled = expand(text, variables, mode);
   return oneLine(`${kind}: ${mask(filled.ok ? filled.value : text)}`, LABEL_CHARS_MAX);
@@ -34,7 +38,7 @@ function labelParts({ action }: Step): { kind: string; text: string; mode: "plai
 export function stepName({ action }: Step): string {
   switch (action.kind) {
     case "shell":
-      return oneLine(action.script.trim().split("\n", 1)[0] ?? "", NAME_CHARS_MAX) || "the script";
+      return oneLine(tellingLineOf(action.script), NAME_CHARS_MAX) || "the script";
     case "agent":
       return programOf(action.command);
     case "write_file":
@@ -42,6 +46,12 @@ export function stepName({ action }: Step): string {
     case "foreach":
       return "foreach";
   }
+}
+
+/** The first line that does something, not a comment or the shell's own settings. */
+function tellingLineOf(script: string): string {
+  const lines = script.split("\n").filter((line) => line.trim() !== "");
+  return lines.find((line) => !/^\s*(#|set [-+])/.test(line)) ?? lines[0] ?? "";
 }
 
 function programOf(command: readonly string[]): string {

@@ -5,7 +5,7 @@
  *   == stdout (12 bytes) ==
  *   …
  */
-import { keepOrSayWhy, type KeepOutputOptions, type KeptOutput } from "../attempt/capture.ts";
+import { type KeepOutputOptions, type KeptOutput, keepOrSayWhy } from "../attempt/capture.ts";
 import type { Ended } from "../attempt/launch.ts";
 import { writeLog } from "../attempt/output-log.ts";
 import type { CutShort } from "../attempt/run-process.ts";
@@ -48,6 +48,10 @@ export function titleOf(at: At, what: string): string {
 /** `exit 101, 1.2 s`. */
 export function endText({ exitCode, signal, startError, durationMs }: Ended, cutShort?: CutShort): string {
   const how =
-    startError !== undefined ? `not started: ${startError}` : signal ? `killed by ${signal}` : `exit ${exitCode}`;
+    startError !== undefined
+      ? `not started: ${startError}`
+      : signal
+        ? `killed by ${signal}`
+        : `exit ${exitCode}`;
   return [...(cutShort ? [cutShort] : []), how, formatDuration(durationMs)].join(", ");
 }

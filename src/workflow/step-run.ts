@@ -67,6 +67,11 @@ export interface StepFailed {
   readonly isHopeless?: boolean;
 }
 
+/** Nothing that other steps do helps against a limit or an outage; the runner lets the item wait. */
+export function isTurnedAway({ failure }: StepFailed): boolean {
+  return failure.errorClass === "throttled" || failure.errorClass === "outage";
+}
+
 /** One step further in. */
 export function inside(at: At, name: string, trailEntry: string = name): At {
   return { ...at, path: [...at.path, name], trail: [...at.trail, trailEntry] };

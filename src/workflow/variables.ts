@@ -52,7 +52,7 @@ export function shellProblems(template: string): TemplateProblem[] {
 function expandPlain(parts: readonly TemplatePart[], variables: Variables): Filled<string> {
   let text = "";
   for (const part of parts) {
-    const filled = valueOf(part, variables);
+    const filled = valueAt(part, variables);
     if (!filled.ok) return filled;
     text += filled.value;
   }
@@ -66,7 +66,7 @@ function expandShell(parts: readonly TemplatePart[], variables: Variables): Fill
   let text = "";
   let script = "";
   for (const part of parts) {
-    const filled = valueOf(part, variables);
+    const filled = valueAt(part, variables);
     if (!filled.ok) return filled;
     const isQuoted = typeof part !== "string" && part.kind === "place" && !part.isRaw;
     const quoted = isQuoted ? quoteAt(script, part, filled.value) : filled;
@@ -77,7 +77,7 @@ function expandShell(parts: readonly TemplatePart[], variables: Variables): Fill
   return { ok: true, value: text };
 }
 
-function valueOf(part: TemplatePart, variables: Variables): Filled<string> {
+function valueAt(part: TemplatePart, variables: Variables): Filled<string> {
   if (typeof part === "string") return { ok: true, value: part };
   if (part.kind === "unreadable") return { ok: false, message: unreadable(part.written) };
   const value = lookUp(part, variables);
@@ -100,7 +100,10 @@ function quoteAt(script: string, part: Place, value: string): Filled<string> {
       return { ok: true, value: part.written }; // a value with a line end in it would leave the comment
     case "arithmetic":
       if (/^-?\d+$/.test(value)) return { ok: true, value };
-      return { ok: false, message: `${part.written} stands in $((…)), where its value has to be an integer.` };
+      return {
+        ok: false,
+        message: `${part.written} stands in $((…)), where its value has to be an integer.`,
+      };
     case "refused":
       return { ok: false, message: refused(part, place.why) };
   }
@@ -122,22 +125,30 @@ export function unreadable(written: string): string {
   return `${written} is not a variable. Write one like \${item.name} or \${item.list[0]}; for a literal \${ write $\${.`;
 }
 
-/** How a variable that does not exist is explained, with the one that was probably meant. */
-export function unknownVariable(place: Place, known: readonly string[]): string {
+/** Why there is no such variable, and the one that was probably meant. */
+export function unknownVariable(
+  place: Place,
+  known: readonly string[],
+): { readonly message: string; readonly suggestion?: string } {
+  const message = `${place.written}: there is no variable "${place.name}"`;
   const meant = nearest(place.name, known);
-  const hint = meant === undefined ? shellHint(place) : ` Did you mean \${${meant}}?`;
-  return `${place.written}: there is no variable "${place.name}".${hint}`;
+  return meant === undefined
+    ? { message: `${message}. ${shellHint(place)}` }
+    : { message, suggestion: `\${${meant}}` };
 }
 
 /** A name that looks like one of the shell's own. */
 function shellHint({ name, path }: Place): string {
   const isName = path.length === 0 && /^[A-Z_][A-Z0-9_]*$/.test(name);
-  if (isName) return ` For the environment write $${name} in a script, or \${env.${name}}.`;
-  return ` For a shell's own \${…} write $\${…}.`;
+  if (isName) return `For the environment write $${name} in a script, or \${env.${name}}`;
+  return "For a shell's own ${…} write $${…}";
 }
 
 function missing(place: Place, variables: Variables): string {
-  if (!Object.hasOwn(variables, place.name)) return unknownVariable(place, Object.keys(variables));
+  if (!Object.hasOwn(variables, place.name)) {
+    const { message, suggestion } = unknownVariable(place, Object.keys(variables));
+    return suggestion === undefined ? `${message}.` : `${message}. Did you mean ${suggestion}?`;
+  }
   const way = wayTo(place);
   const { item_id: itemId } = variables;
   const owner = place.name === "item" && typeof itemId === "string" ? `item ${itemId} has` : "there is";

@@ -39,15 +39,22 @@ export interface World {
 }
 
 export type StepsEnd =
-  | { readonly kind: "done"; readonly usage?: AgentUsage; readonly jsonLog?: string }
+  | {
+      readonly kind: "done";
+      readonly usage?: AgentUsage;
+      readonly jsonLog?: string;
+      /** The path of the log; absent when no step had any output. */
+      readonly log?: string;
+    }
   | {
       readonly kind: "failed";
       readonly failure: Failure;
       readonly retryAfterMs?: number;
       readonly stepIndex: number;
+      readonly usage?: AgentUsage;
     }
-  /** The runner stopped; nothing is spent. */
-  | { readonly kind: "stopped" };
+  /** The runner stopped, or its machine failed it (`why`); nothing is spent. */
+  | { readonly kind: "stopped"; readonly why?: string };
 
 /** What an agent's own log says it used. */
 export interface AgentUsage {

@@ -31,7 +31,10 @@ const mapForm = z
       .union([required("a field"), z.array(required("a field"))])
       .optional()
       .describe("FIELD [ASC|DESC] [NULLS FIRST|LAST], several with commas or as a list."),
-    distinct: z.union([required("a field"), z.boolean()]).optional().describe("Drop items that repeat."),
+    distinct: z
+      .union([required("a field"), z.boolean()])
+      .optional()
+      .describe("Drop items that repeat."),
     offset: count(0).optional(),
     max_items: count(0).optional(),
     max_parallel: count(1).optional().describe("How many agents at a time. Default 10."),

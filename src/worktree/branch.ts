@@ -1,8 +1,10 @@
 /** A branch that several processes move: each move says where the branch was, and is refused when that is not so any more. */
+import { WorkError } from "../errors.ts";
 import { systemClock } from "../kit/clock.ts";
 import { type Git, refused } from "./git.ts";
 
-const NO_COMMIT = "0".repeat(40);
+/** What git reads as "it must not be there". */
+const NO_COMMIT = "";
 const TRIES_MAX = 20;
 const WAIT_MS = 20;
 
@@ -51,4 +53,11 @@ export class Branch {
       await systemClock.sleep(WAIT_MS * tries * Math.random());
     }
   }
+}
+
+/** Somebody else removed it. Its commits may still be found. */
+export function branchGone(name: string): WorkError {
+  return new WorkError("git_refused", `The branch ${name} that holds the job's work is gone.`, {
+    hint: "`git fsck --lost-found` finds its last commit; `git branch NAME COMMIT` brings it back.",
+  });
 }

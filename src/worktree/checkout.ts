@@ -3,12 +3,21 @@
  * there, ignored or not, except the paths that are kept. What an item changed in the repository itself (its settings, its
  * hooks in `.git/hooks`, branches of its own) is shared by all worktrees; git offers no way to prevent that.
  */
-import { chmodSync, existsSync, lstatSync, readdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmdirSync,
+  rmSync,
+} from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { WorkError } from "../errors.ts";
 import { type Git, type GitResult, refused } from "./git.ts";
 import type { KeepPaths } from "./names.ts";
-import { gitDirOf, restorePristine, savePristine } from "./pristine.ts";
+import { gitDirOf, type Modes, readModes, restorePristine, savePristine } from "./pristine.ts";
 
 export interface NewCheckout {
   readonly path: string;
@@ -17,13 +26,25 @@ export interface NewCheckout {
   readonly branch: string | null;
 }
 
-/** Makes a worktree. Git takes care that several may be made at a time. */
+/** Makes a worktree: git's books one at a time, the files of several at once. */
 export async function addCheckout(git: Git, { path, commit, branch }: NewCheckout): Promise<void> {
-  const onto = branch === null ? ["--detach"] : ["--no-track", "-b", branch];
-  await git.must(["worktree", "add", "-q", ...onto, path, commit]);
+  await inTurn(() => git.must(["worktree", "add", "-q", "--no-checkout", "--detach", path, commit]));
   const inside = git.in(path);
+  await inside.must(["switch", "-q", "--discard-changes", ...onto(branch), commit]);
   await updateSubmodules(inside);
-  savePristine(gitDirOf(path), await foldersOf(inside, commit));
+  savePristine(path, gitDirOf(path));
+}
+
+function onto(branch: string | null): string[] {
+  return branch === null ? ["--detach"] : ["--no-track", "-c", branch];
+}
+
+let last: Promise<unknown> = Promise.resolve();
+
+function inTurn<T>(action: () => Promise<T>): Promise<T> {
+  const turn = last.then(action);
+  last = turn.catch(() => undefined);
+  return turn;
 }
 
 export interface RenewedCheckout {
@@ -35,20 +56,63 @@ export interface RenewedCheckout {
 }
 
 /** Makes a used worktree clean, on a new branch at the commit. Throws when that cannot be done: it is then no good. */
-export async function renewCheckout(git: Git, { path, branch, commit, keep }: RenewedCheckout): Promise<string> {
+export async function renewCheckout(
+  git: Git,
+  { path, branch, commit, keep }: RenewedCheckout,
+): Promise<string> {
   const inside = git.in(path);
-  const gitDir = await findGitDir(git, path);
-  if (!restorePristine(path, gitDir)) throw new WorkError("git_refused", `${path} was never finished.`);
-  const [touched] = await Promise.all([touchedFiles(inside), removeUntracked(inside, keep), commit.catch(() => "")]);
+  const gitDir = await restoreGitDir(git, path);
+  const [touched] = await Promise.all([clear(inside, gitDir, keep), commit.catch(() => "")]);
   for (const file of touched) removeInside(path, file);
   const start = await commit;
-  const [folders] = await Promise.all([
-    foldersOf(inside, start),
-    inside.must(["switch", "-q", "--discard-changes", "--no-track", "-c", branch, start]),
-  ]);
+  await inside.must(["switch", "-q", "--discard-changes", ...onto(branch), start]);
   await resetSubmodules(inside);
-  savePristine(gitDir, folders);
+  savePristine(path, gitDir);
   return start;
+}
+
+/** Puts git's folder of the worktree back in order, whatever an item did to it, and answers where it is. */
+export async function restoreGitDir(git: Git, path: string): Promise<string> {
+  const gitDir = await findGitDir(git, path);
+  if (!restorePristine(path, gitDir)) throw new WorkError("git_refused", `${path} was never finished.`);
+  return gitDir;
+}
+
+const ROUNDS_MAX = 5;
+
+/** Removes what is untracked, and answers which tracked files have to be written anew. */
+async function clear(git: Git, gitDir: string, keep: KeepPaths): Promise<string[]> {
+  const modes = readModes(gitDir);
+  for (let round = 1; ; round += 1) {
+    const [changed, odd] = await Promise.all([
+      touchedFiles(git, gitDir),
+      findOddModes(git, modes, keep),
+      removeUntracked(git, keep),
+    ]);
+    if (odd.folders.length === 0 || round === ROUNDS_MAX) return [...changed, ...odd.files];
+    for (const folder of odd.folders) setMode(join(git.cwd, folder), modes.folder); // and look again, behind it too
+  }
+}
+
+interface OddModes {
+  readonly files: readonly string[];
+  readonly folders: readonly string[];
+}
+
+/**
+ * Files and folders whose permissions are not those of new ones. Git cares for one bit of them only, and sees a change
+ * within the second in which a file was written only by its content.
+ */
+async function findOddModes(git: Git, { file, folder }: Modes, keep: KeepPaths): Promise<OddModes> {
+  const executable = file | ((file & 0o444) >> 2);
+  const not = (...modes: number[]) => modes.flatMap((mode) => ["!", "-perm", mode.toString(8)]);
+  const kept = ["./.git", ...keep.findPatterns].flatMap((path) => ["-path", path, "-prune", "-o"]);
+  const files = ["-type", "f", ...not(file, executable), "-print0"];
+  const folders = ["-type", "d", ...not(folder, folder | 0o2000), "-print0"];
+  const { stdout } = await git.find([".", ...kept, ...files, "-o", ...folders]); // entries may vanish meanwhile
+  const found = stdout.split("\0").filter(Boolean);
+  const isFolder = (path: string) => lstatSync(join(git.cwd, path), { throwIfNoEntry: false })?.isDirectory();
+  return { files: found.filter((path) => !isFolder(path)), folders: found.filter(isFolder) };
 }
 
 /** Removes a worktree, whatever state it is in, and what git knows of it. */
@@ -83,7 +147,8 @@ async function findGitDir(git: Git, path: string): Promise<string> {
   const found = readdirSync(all)
     .map((name) => join(all, name))
     .find((gitDir) => pointsTo(gitDir, join(path, ".git")));
-  if (found === undefined) throw new WorkError("git_refused", `git does not know the worktree ${path} any more.`);
+  if (found === undefined)
+    throw new WorkError("git_refused", `git does not know the worktree ${path} any more.`);
   return found;
 }
 
@@ -95,10 +160,17 @@ function pointsTo(gitDir: string, pointer: string): boolean {
   }
 }
 
-/** Every tracked file whose times, size or mode are not those of the clean checkout, even when its content is the same. */
-async function touchedFiles(git: Git): Promise<string[]> {
+/** Every tracked file that is not as it was, also when only its times are others. */
+async function touchedFiles(git: Git, gitDir: string): Promise<string[]> {
   const list = await git.must(["diff-files", "--name-only", "-z", "--ignore-submodules=all"]);
-  return list.split("\0").filter(Boolean);
+  const hidden = existsSync(join(gitDir, "info/sparse-checkout")) ? await hiddenFiles(git) : [];
+  return [...list.split("\0").filter(Boolean), ...hidden];
+}
+
+/** What a sparse checkout leaves out. An item may have brought it in. */
+async function hiddenFiles(git: Git): Promise<string[]> {
+  const list = await git.must(["-c", "sparse.expectFilesOutsideOfPatterns=true", "ls-files", "-t", "-z"]);
+  return list.split("\0").flatMap((line) => (line.startsWith("S ") ? [line.slice(2)] : []));
 }
 
 async function removeUntracked(git: Git, keep: KeepPaths): Promise<void> {
@@ -117,6 +189,15 @@ function removeInside(root: string, file: string): void {
   const folder = dirname(path);
   if (!existsSync(folder) || realpathSync(folder) !== join(realpathSync(root), dirname(file))) return;
   rmSync(path, { recursive: true, force: true });
+  for (let empty = folder; empty !== root && isEmpty(empty); empty = dirname(empty)) rmdirSync(empty);
+}
+
+function isEmpty(folder: string): boolean {
+  return readdirSync(folder).length === 0;
+}
+
+function setMode(path: string, mode: number): void {
+  if (lstatSync(path, { throwIfNoEntry: false })?.isDirectory()) chmodSync(path, mode);
 }
 
 function makeWritable(path: string): void {
@@ -128,11 +209,6 @@ function makeWritable(path: string): void {
   }
 }
 
-/** The folders of a commit, parents first. */
-async function foldersOf(git: Git, commit: string): Promise<string[]> {
-  return (await git.must(["ls-tree", "-rdz", "--name-only", commit])).split("\0").filter(Boolean);
-}
-
 /** Only those that the user has initialised: their settings are shared by all worktrees. */
 async function updateSubmodules(git: Git): Promise<void> {
   if (!existsSync(join(git.cwd, ".gitmodules"))) return;
@@ -142,5 +218,11 @@ async function updateSubmodules(git: Git): Promise<void> {
 async function resetSubmodules(git: Git): Promise<void> {
   if (!existsSync(join(git.cwd, ".gitmodules"))) return;
   await updateSubmodules(git);
-  await git.must(["submodule", "--quiet", "foreach", "--recursive", "git reset -q --hard && git clean -ffdxq"]);
+  await git.must([
+    "submodule",
+    "--quiet",
+    "foreach",
+    "--recursive",
+    "git reset -q --hard && git clean -ffdxq",
+  ]);
 }

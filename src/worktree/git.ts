@@ -4,8 +4,9 @@
  */
 import { execFile } from "node:child_process";
 import { WorkError } from "../errors.ts";
+import { systemClock } from "../kit/clock.ts";
 
-/** How a git process is started. The default is Node's; a runner with much memory hands in its launcher. */
+/** How a process (git, and `find` beside it) is started. The default is Node's; a runner with much memory hands in its launcher. */
 export type RunGit = (argv: readonly string[], options: RunGitOptions) => Promise<GitResult>;
 
 export interface RunGitOptions {
@@ -83,8 +84,13 @@ export class Git {
   }
 
   /** Plumbing: without hooks, in git's own language. Answers whatever the exit code; throws when there is no git. */
-  ask(args: readonly string[], { stdin, env = {} }: GitCall = {}): Promise<GitResult> {
-    return this.#start([...STEADY, ...args], { GIT_OPTIONAL_LOCKS: "0", LC_ALL: "C", ...env }, stdin);
+  async ask(args: readonly string[], { stdin, env = {} }: GitCall = {}): Promise<GitResult> {
+    for (let tries = 1; ; tries += 1) {
+      const environment = { GIT_OPTIONAL_LOCKS: "0", LC_ALL: "C", ...env };
+      const result = await this.#start([...STEADY, ...args], environment, stdin);
+      if (!isTorn(result) || tries === TORN_TRIES_MAX) return result;
+      await systemClock.sleep(TORN_WAIT_MS * tries);
+    }
   }
 
   /** Plumbing that must succeed: its stdout without the last line end. */
@@ -97,6 +103,11 @@ export class Git {
   /** As the user would call it: hooks, settings and language are the user's. */
   asUser(args: readonly string[], { stdin, env = {} }: GitCall = {}): Promise<GitResult> {
     return this.#start(args, { GIT_EDITOR: ":", GIT_MERGE_AUTOEDIT: "no", ...env }, stdin);
+  }
+
+  /** The system's own `find`, in the same folder. */
+  find(args: readonly string[]): Promise<GitResult> {
+    return this.#run(["find", ...args], { cwd: this.cwd, env: { LC_ALL: "C" }, unset: [] });
   }
 
   async #start(
@@ -113,6 +124,14 @@ export class Git {
     if (result.startError !== undefined) throw notStarted(result.startError, this.cwd);
     return result;
   }
+}
+
+const TORN_TRIES_MAX = 6;
+const TORN_WAIT_MS = 10;
+
+/** Git met the books of a worktree that another git was just making or removing, and gave up before it did anything. */
+function isTorn({ exitCode, stderr }: GitResult): boolean {
+  return exitCode === 128 && /failed to read .*worktrees\/[^/]+\/(commondir|gitdir|HEAD)/.test(stderr);
 }
 
 /** Git's refusal as an error, with what it said. */

@@ -4,7 +4,7 @@
  * leaves the branch as it was; one after it is seen by the trailers.
  */
 import { assert } from "../kit/assert.ts";
-import type { Branch } from "./branch.ts";
+import { type Branch, branchGone } from "./branch.ts";
 import type { Git } from "./git.ts";
 import { commitTree, isAncestor, mergeTrees } from "./merge-tree.ts";
 
@@ -53,7 +53,7 @@ export class MergeQueue {
   async #merge(request: MergeRequest): Promise<Merged> {
     for (;;) {
       const tip = await this.#branch.read();
-      assert(tip !== null, `the branch ${this.#branch.name} of a running job is gone`);
+      if (tip === null) throw branchGone(this.#branch.name);
       const merged = await this.#mergeInto(tip, request);
       if (merged !== "moved") return merged;
     }
@@ -62,9 +62,12 @@ export class MergeQueue {
   async #mergeInto(tip: string, request: MergeRequest): Promise<Merged | "moved"> {
     const { head } = request;
     if (head === tip) return { kind: "empty" };
-    const result = await mergeTrees(this.#git, tip, head);
+    const [result, isThere] = await Promise.all([
+      mergeTrees(this.#git, tip, head),
+      isAncestor(this.#git, head, tip),
+    ]);
+    if (isThere) return { kind: "empty" };
     if (result.kind === "conflict") return result;
-    if (await isAncestor(this.#git, head, tip)) return { kind: "empty" };
     const commit = await commitTree(this.#git, {
       tree: result.tree,
       parents: [tip, head],
@@ -72,7 +75,10 @@ export class MergeQueue {
       env: this.#env,
     });
     if (!(await this.#branch.move(tip, commit, `merge ${request.itemId}`))) return "moved";
-    assert(await isAncestor(this.#git, head, this.#branch.ref), `${head} was merged but is not in ${this.#branch.name}`);
+    assert(
+      await isAncestor(this.#git, head, this.#branch.ref),
+      `${head} was merged but is not in ${this.#branch.name}`,
+    );
     return { kind: "merged", commit };
   }
 }

@@ -46,7 +46,9 @@ export function hashOf(text: string): string {
 function refPart(text: string): string {
   if (text === "") throw new WorkError("usage", "A job without an id cannot have a branch.");
   return text.replace(/^[.-]|\.(?=\.|$|lock$)|[^A-Za-z0-9._-]/gu, (character) =>
-    [...Buffer.from(character)].map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, "0")}`).join(""),
+    [...Buffer.from(character)]
+      .map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, "0")}`)
+      .join(""),
   );
 }
 
@@ -54,6 +56,8 @@ function refPart(text: string): string {
 export interface KeepPaths {
   /** For `git clean`. */
   readonly cleanArgs: readonly string[];
+  /** For `find`, which starts at `.`. */
+  readonly findPatterns: readonly string[];
   /** Pathspecs of everything else, for `status`, `add` and `diff`. */
   readonly pathspecs: readonly string[];
 }
@@ -63,14 +67,23 @@ export function keepPaths(paths: readonly string[]): KeepPaths {
   const clean = paths.map(checkedPath);
   return {
     cleanArgs: clean.flatMap((path) => ["-e", `/${path}`]),
-    pathspecs: [":/", ...clean.flatMap((path) => [`:(top,exclude,glob)${path}`, `:(top,exclude,glob)${path}/**`])],
+    findPatterns: clean.map((path) => `./${path}`),
+    pathspecs: [
+      ":/",
+      ...clean.flatMap((path) => [`:(top,exclude,glob)${path}`, `:(top,exclude,glob)${path}/**`]),
+    ],
   };
 }
 
 function checkedPath(path: string): string {
   const trimmed = path.replace(/^(\.?\/)+|\/+$/g, "");
   const parts = trimmed.split("/");
-  if (path.startsWith("/") || trimmed === "" || parts.some((part) => ["", ".", "..", ".git"].includes(part)) || /[\0\n]/.test(trimmed)) {
+  if (
+    path.startsWith("/") ||
+    trimmed === "" ||
+    parts.some((part) => ["", ".", "..", ".git"].includes(part)) ||
+    /[\0\n]/.test(trimmed)
+  ) {
     throw new WorkError("usage", `keep: "${path}" is not a path inside of the worktree.`, {
       hint: "Write it from the top of the repository, for example node_modules or packages/*/node_modules.",
     });

@@ -1,14 +1,12 @@
 /**
  * What a clean checkout looked like, kept in git's own folder of the worktree (`.git/worktrees/{name}/redrive/`): its index,
- * whose recorded times show every file that was touched since, its settings, and the folders it had. Putting it back undoes
+ * whose recorded times show the files that were touched since, its settings, and the modes of its files. Putting it back undoes
  * whatever an item did to that folder: locks, half-done merges and rebases, index flags, settings, logs, refs of its own.
  */
 import {
-  chmodSync,
   copyFileSync,
   cpSync,
   existsSync,
-  linkSync,
   lstatSync,
   mkdirSync,
   readdirSync,
@@ -31,19 +29,36 @@ const SETTINGS = ["config.worktree", "info"];
 export function gitDirOf(path: string): string {
   const text = readFileSync(join(path, ".git"), "utf8");
   const found = /^gitdir: (.+)\n?$/.exec(text)?.[1];
-  if (found === undefined) throw new WorkError("git_refused", `${path} is not a worktree any more: its .git was changed.`);
+  if (found === undefined)
+    throw new WorkError("git_refused", `${path} is not a worktree any more: its .git was changed.`);
   return resolve(path, found);
 }
 
-/** Remembers the checkout as it is now: clean. `folders` are those of its commit, parents first. */
-export function savePristine(gitDir: string, folders: readonly string[]): void {
+/** The permissions that new files and folders got here. */
+export interface Modes {
+  readonly file: number;
+  readonly folder: number;
+}
+
+/** Remembers the checkout as it is now: clean. */
+export function savePristine(path: string, gitDir: string): void {
   const place = join(gitDir, "redrive");
   if (!existsSync(place)) {
     mkdirSync(place);
     for (const name of SETTINGS) copyIfThere(join(gitDir, name), join(place, name));
+    const modes: Modes = { file: modeOf(join(path, ".git")), folder: modeOf(path) }; // git has just made both
+    writeFileSync(join(place, "modes.json"), JSON.stringify(modes));
   }
-  replace(join(place, "folders"), (draft) => writeFileSync(draft, folders.join("\0")));
   replace(join(place, "index"), (draft) => twin(join(gitDir, "index"), draft));
+}
+
+function modeOf(path: string): number {
+  return lstatSync(path).mode & 0o777;
+}
+
+/** The modes of a clean checkout. */
+export function readModes(gitDir: string): Modes {
+  return JSON.parse(readFileSync(join(gitDir, "redrive", "modes.json"), "utf8")) as Modes;
 }
 
 /** Puts git's folder of the worktree back; false when there is nothing to put back from. */
@@ -57,7 +72,6 @@ export function restorePristine(path: string, gitDir: string): boolean {
   }
   twin(join(place, "index"), join(gitDir, "index"));
   for (const name of SETTINGS) copyIfThere(join(place, name), join(gitDir, name));
-  restoreFolders(path, readFileSync(join(place, "folders"), "utf8").split("\0").filter(Boolean));
   return true;
 }
 
@@ -78,27 +92,11 @@ function pointerLeadsTo(path: string, gitDir: string): boolean {
   }
 }
 
-/** Tracked folders are folders again, not links that lead elsewhere, and have the mode of a new one. */
-function restoreFolders(path: string, folders: readonly string[]): void {
-  const mode = 0o777 & ~process.umask();
-  for (const folder of ["", ...folders]) {
-    const place = join(path, folder);
-    const stat = lstatSync(place, { throwIfNoEntry: false });
-    if (stat === undefined) continue;
-    if (!stat.isDirectory()) rmSync(place, { force: true });
-    else if ((stat.mode & 0o777) !== mode) chmodSync(place, mode);
-  }
-}
-
-/** A hard link where there can be one: git replaces its index and never writes into it. */
+/** With its time, by which git knows which files it has to look at closely. A little too early is safe. */
 function twin(from: string, to: string): void {
-  try {
-    linkSync(from, to);
-  } catch {
-    const { atimeMs, mtimeMs } = statSync(from);
-    copyFileSync(from, to);
-    utimesSync(to, Math.floor(atimeMs / 1000), Math.floor(mtimeMs / 1000)); // too early is safe: git looks closer
-  }
+  const { atimeMs, mtimeMs } = statSync(from);
+  copyFileSync(from, to);
+  utimesSync(to, Math.floor(atimeMs) / 1000, Math.floor(mtimeMs) / 1000);
 }
 
 function replace(path: string, write: (draft: string) => void): void {

@@ -9,7 +9,20 @@
  * A record is replaced as a whole and never half there. One whose owner is gone is taken over by renaming its file, which
  * succeeds for one process only.
  */
-import { closeSync, existsSync, fsyncSync, linkSync, mkdirSync, openSync, readdirSync, readFileSync, realpathSync, renameSync, rmSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { WorkError } from "../errors.ts";
 import { fileNameOf } from "../item/item-path.ts";
@@ -63,7 +76,11 @@ export class JobRegistry {
   }
 
   /** The folder of the job below the home; the repository's own when another one has the same base name. */
-  static of(home: string, repository: { readonly name: string; readonly commonDir: string }, jobId: string): JobRegistry {
+  static of(
+    home: string,
+    repository: { readonly name: string; readonly commonDir: string },
+    jobId: string,
+  ): JobRegistry {
     mkdirSync(home, { recursive: true });
     const folder = repositoryFolder(realpathSync(home), repository); // git names worktrees by their real paths
     return new JobRegistry(join(folder, fileNameOf(jobId)));
@@ -141,7 +158,10 @@ export class JobRegistry {
 }
 
 /** `{home}/worktrees/{repo}`, or with a hash when that folder belongs to another repository. */
-function repositoryFolder(home: string, { name, commonDir }: { readonly name: string; readonly commonDir: string }): string {
+function repositoryFolder(
+  home: string,
+  { name, commonDir }: { readonly name: string; readonly commonDir: string },
+): string {
   const folders = [join(home, "worktrees", name), join(home, "worktrees", `${name}-${hashOf(commonDir)}`)];
   const own = folders.find((folder) => belongsTo(folder, commonDir));
   if (own !== undefined) return own;

@@ -140,7 +140,9 @@ async function notesOn(
   { top, gitDir, commonDir, startBranch }: Place & { readonly startBranch: string | null },
 ): Promise<string[]> {
   const notes: string[] = [];
-  const changed = (await git.must(["status", "--porcelain", "--ignore-submodules=dirty"])).split("\n").filter(Boolean);
+  const changed = (await git.must(["status", "--porcelain", "--ignore-submodules=dirty"]))
+    .split("\n")
+    .filter(Boolean);
   if (changed.length > 0) {
     const files = changed.length === 1 ? "1 uncommitted change" : `${changed.length} uncommitted changes`;
     notes.push(`${files} in ${top}: agents start from the commit and do not see them.`);
@@ -151,7 +153,8 @@ async function notesOn(
   if (existsSync(join(top, ".gitmodules"))) {
     notes.push("Submodules that are initialised here are checked out in each new worktree.");
   }
-  if (existsSync(join(commonDir, "shallow"))) notes.push("This is a shallow clone: history before its edge is not there.");
+  if (existsSync(join(commonDir, "shallow")))
+    notes.push("This is a shallow clone: history before its edge is not there.");
   if (realpathSync(gitDir) !== commonDir) notes.push(`${top} is a linked worktree of ${commonDir}.`);
   return notes;
 }

@@ -14,6 +14,7 @@ function viewOf(change: Partial<ProgressView> = {}): ProgressView {
     retrying: 3,
     rate: { perSecond: 181, isSteady: true },
     slowest: null,
+    agents: [],
     waiting: null,
     label: "convert-7h2k9m4x",
     ...change,

@@ -121,7 +121,7 @@ describe("two runners of one job", () => {
     expect(await shop.check()).toBe(SOUND);
   });
 
-  it("what a killed runner held is taken over at once by the one that is there", async () => {
+  it("what a killed runner held is lost with its children, and the next runner takes it over", async () => {
     const shop = openWorkshop();
     const args = shop.mapArgs(hanging(shop), ["--name", "n", "-j", "1", "--backoff", "none"]);
     const first = shop.start(args, { stdin: asJsonLines(upTo(3)) });

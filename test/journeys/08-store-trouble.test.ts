@@ -211,7 +211,7 @@ describe("a store that cannot be read", () => {
     copyFileSync(shop.storePath, shop.path("whole.db"));
     scribble(shop.storePath);
     const { code, stdout, stderr } = await shop.run(["store", "check"]);
-    expect([1, 75]).toContain(code);
+    expect(code).toBe(1);
     expect(stdout + stderr).toMatch(/integrity: |is damaged/);
     expect(stdout).not.toBe(SOUND);
     copyFileSync(shop.path("whole.db"), shop.storePath);

@@ -107,7 +107,7 @@ describe("a command that cannot run", () => {
 });
 
 describe("output", () => {
-  it("100 MB on one line: the tails are bounded, the log says what it dropped, the item is done", async () => {
+  it("100 MB on one line: the tails are bounded, the log says what it dropped", async () => {
     const shop = openWorkshop();
     const script = "head -c 104857600 /dev/zero | tr '\\0' x; [ -e fixed ]";
     await shop.map([{ id: "x" }], script, ["--id-field", "id", "--name", "n", "--retries", "0", "--quiet"]);

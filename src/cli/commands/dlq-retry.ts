@@ -1,10 +1,9 @@
 /** `redrive dlq retry`: runs the work of letters again, and says what became of them. */
-import { createInterface } from "node:readline/promises";
 import type { LetterFilter, Operation } from "../../engine.ts";
-import { WorkError } from "../../errors.ts";
 import type { Job } from "../../item/job.ts";
 import { retryLetters } from "../../job/retry.ts";
 import { operationToJson } from "../../redrive/operation.ts";
+import { askFirst } from "../ask.ts";
 import type { Context } from "../context.ts";
 import { EXIT } from "../exit-code.ts";
 import { requireItem } from "../find.ts";
@@ -91,14 +90,8 @@ function sayPlan(context: Context, { job, selected, redrivable }: Plan): number 
   return EXIT.done;
 }
 
-/** Asked only where a person can answer; a script says `--yes` or takes what it asked for. */
 async function confirm(context: Context, { job, redrivable }: Plan, { yes }: RetryFlags): Promise<void> {
-  const { stdin, stderr } = context.terminal;
-  if (yes || redrivable === 1 || !(stdin as { isTTY?: boolean }).isTTY || !stderr.isTTY) return;
-  const dialogue = createInterface({ input: stdin, output: stderr });
-  const answer = await dialogue.question(`Run ${count(redrivable)} of ${job.id} again? [y/N] `);
-  dialogue.close();
-  if (!/^y(es)?$/i.test(answer.trim())) throw new WorkError("usage", "Nothing was done.");
+  if (!yes && redrivable > 1) await askFirst(context, `Run ${count(redrivable)} of ${job.id} again?`);
 }
 
 function operationText(operation: Operation, job: Job): string {

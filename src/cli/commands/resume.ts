@@ -7,15 +7,17 @@ import { runForPerson, type WatchOptions } from "../run-for-person.ts";
 interface ResumeFlags extends WatchOptions {
   readonly dlq: boolean;
   readonly jobs?: string;
+  readonly acceptChanges?: boolean;
 }
 
 export async function resume(context: Context, job: string | undefined, flags: ResumeFlags): Promise<number> {
   const slots = countOption("--jobs", flags.jobs, 1);
   return runForPerson(context, flags, (deps, watch) =>
     resumeJob(deps, {
+      ...watch,
       withLetters: flags.dlq,
-      onJob: watch.onJob,
-      onNotice: watch.onNotice,
+      cwd: context.terminal.cwd,
+      ...(flags.acceptChanges && { acceptChanges: true }),
       ...(job !== undefined && { job }),
       ...(slots !== undefined && { slots }),
     }),

@@ -1,6 +1,7 @@
 /** Opens a SQLite store: makes the file or brings it to the newest version, and binds the contract to this folder. */
-import { mkdirSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
 import type { Engine } from "../../engine.ts";
 import { WorkError } from "../../errors.ts";
 import { type Clock, systemClock } from "../../kit/clock.ts";
@@ -145,6 +146,29 @@ function version(session: Session): number {
 /** A store that cannot be written can still be looked at, when it is there and has our version. */
 function openReadOnly(error: unknown, options: Omit<Required<SqliteOptions>, never>): Session | null {
   if (!isWriteTrouble(error)) return null;
+  return tryReadOnly(options) ?? tryReadOnly({ ...options, ...immutable(options.path) });
+}
+
+/**
+ * On a read-only medium SQLite cannot make its shared memory; a file that nobody can change needs none. Where only the
+ * rights are missing, another user may be writing, and reading so would be wrong.
+ */
+function immutable(path: string): { url?: string } {
+  const hasJournal = (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0;
+  if (hasJournal || !isReadOnlyMedium(path)) return {};
+  return { url: `${pathToFileURL(resolve(path)).href}?immutable=1` };
+}
+
+function isReadOnlyMedium(path: string): boolean {
+  try {
+    closeSync(openSync(path, "r+"));
+    return false;
+  } catch (error) {
+    return error instanceof Error && Reflect.get(error, "code") === "EROFS";
+  }
+}
+
+function tryReadOnly(options: Required<SqliteOptions> & { readonly url?: string }): Session | null {
   try {
     const session = new Session({ ...options, readOnly: true });
     if (version(session) === MIGRATIONS.length) return session;

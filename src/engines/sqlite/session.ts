@@ -2,9 +2,12 @@
  * One open SQLite file: statements prepared once, write transactions that wait their turn with jitter, and SQLite's
  * error codes turned into ours. Everything else in this folder goes through it.
  */
+import { statfsSync } from "node:fs";
+import { dirname } from "node:path";
 import { DatabaseSync, type StatementSyncInstance } from "@photostructure/sqlite";
 import { WorkError } from "../../errors.ts";
 import type { Clock } from "../../kit/clock.ts";
+import { formatDuration } from "../../kit/duration.ts";
 
 export type Value = string | number | null;
 
@@ -19,11 +22,13 @@ export class Session {
   readonly #statements = new Map<string, StatementSyncInstance>();
   #closed = false;
 
-  constructor(options: { path: string; clock: Clock; busyMsMax: number; readOnly: boolean }) {
+  constructor(options: { path: string; clock: Clock; busyMsMax: number; readOnly: boolean; url?: string }) {
     this.path = options.path;
     this.clock = options.clock;
     this.#busyMsMax = options.busyMsMax;
-    this.#db = this.guard(() => new DatabaseSync(options.path, { readOnly: options.readOnly }));
+    this.#db = this.guard(
+      () => new DatabaseSync(options.url ?? options.path, { readOnly: options.readOnly }),
+    );
     // A short wait inside SQLite, because it blocks the process; the long one is `write`'s, between tries.
     this.exec("PRAGMA busy_timeout = 5");
   }
@@ -120,7 +125,7 @@ export class Session {
   #busy(): WorkError {
     return new WorkError(
       "store_busy",
-      `The store ${this.path} was locked by another process for ${Math.round(this.#busyMsMax / 1000)} s.`,
+      `The store ${this.path} was locked by another process for ${formatDuration(this.#busyMsMax)}.`,
       {
         hint: "Wait for the other process or end it (fuser shows which one has the file open), then try again.",
       },
@@ -129,6 +134,8 @@ export class Session {
 }
 
 const PRIMARY_CODE = 0xff;
+const IO_ERROR = 10;
+const FULL = 13;
 
 /** SQLite's primary result codes that a user can meet. */
 const MEANING: Readonly<
@@ -161,11 +168,24 @@ const MEANING: Readonly<
 };
 
 function storeError(error: unknown, path: string): unknown {
-  const code = sqliteCode(error);
+  const told = sqliteCode(error);
+  const code = told !== undefined && (told & PRIMARY_CODE) === IO_ERROR && isFull(path) ? FULL : told;
   const meaning = code === undefined ? undefined : MEANING[code & PRIMARY_CODE];
   if (meaning === undefined) return error;
   const [ours, what, hint] = meaning;
   return new WorkError(ours, `The store ${path} ${what}.`, { cause: error, hint });
+}
+
+const ROOM_BYTES_MIN = 64 * 1024;
+
+/** SQLite says "I/O error" when its shared memory file finds no room. */
+function isFull(path: string): boolean {
+  try {
+    const { bavail, bsize } = statfsSync(dirname(path));
+    return bavail * bsize < ROOM_BYTES_MIN;
+  } catch {
+    return false; // then the I/O error is told as it is
+  }
 }
 
 function sqliteCode(error: unknown): number | undefined {

@@ -1,0 +1,53 @@
+/** The items of a workflow's map phase: from its file, or from what its command prints. */
+import { createReadStream, rmSync } from "node:fs";
+import { isAbsolute, join } from "node:path";
+import { Readable } from "node:stream";
+import { WorkError } from "../errors.ts";
+import { type Selection, type SelectionInput, selectFrom } from "../workflow/select-items.ts";
+import { expand } from "../workflow/variables.ts";
+import { jobVariables, type WorkflowKit } from "./workflow-kit.ts";
+
+export async function selectWorkflowItems(kit: WorkflowKit, stop: AbortSignal): Promise<Selection> {
+  const { input } = kit.spec.workflow.map;
+  if ("command" in input) return selectFromCommand(kit, input.command, stop);
+  const file = isAbsolute(input.file) ? input.file : join(kit.site.root, input.file);
+  return selectFrom({ file }, kit.spec.workflow.map);
+}
+
+async function selectFromCommand(kit: WorkflowKit, command: string, stop: AbortSignal): Promise<Selection> {
+  const script = expand(command, jobVariables(kit), "shell");
+  if (!script.ok) throw new WorkError("usage", `map.input.command: ${script.message}`);
+  const stdoutPath = `${kit.workshop.scratch}/input.out`;
+  const stderrPath = `${kit.workshop.scratch}/input.err`;
+  const launched = kit.workshop.launcher.launch({
+    argv: ["sh", "-c", script.value],
+    cwd: kit.site.root,
+    env: kit.env,
+    stdin: "",
+    stdoutPath,
+    stderrPath,
+  });
+  const onStop = () => void launched.end(0);
+  stop.addEventListener("abort", onStop, { once: true });
+  const ended = await launched.ended;
+  stop.removeEventListener("abort", onStop);
+  if (ended.exitCode !== 0) {
+    const said = kit.masker.mask(ended.stderr.inline?.toString("utf8").trim() ?? "");
+    throw new WorkError(
+      "input_invalid",
+      `The command of map.input failed (${ended.exitCode ?? ended.signal ?? ended.startError}): ${said}`,
+    );
+  }
+  const stream = ended.stdout.inline
+    ? Readable.from([ended.stdout.inline])
+    : ended.stdout.bytes === 0
+      ? Readable.from([])
+      : createReadStream(stdoutPath);
+  const source: SelectionInput = { stream, name: "map.input.command" };
+  try {
+    return await selectFrom(source, kit.spec.workflow.map);
+  } finally {
+    rmSync(stdoutPath, { force: true });
+    rmSync(stderrPath, { force: true });
+  }
+}

@@ -1,0 +1,107 @@
+/** What all phases of one run of a workflow share: its environment, its secrets, its site, and the worlds made of them. */
+import { readFileSync } from "node:fs";
+import { isAbsolute, join } from "node:path";
+import { parseEnv } from "node:util";
+import { WorkError } from "../errors.ts";
+import type { Job } from "../item/job.ts";
+import type { Json } from "../kit/json.ts";
+import { type Masker, maskerOf } from "../workflow/secrets.ts";
+import type { World } from "../workflow/world.ts";
+import { DEFAULT_GRACE_MS } from "./map-spec.ts";
+import { openPlainSite, type Site } from "./site.ts";
+import type { Workshop } from "./work.ts";
+import { type WorkflowSpec, workflowProgressOf, workflowSpecOf } from "./workflow-spec.ts";
+
+export interface WorkflowKit {
+  readonly job: Job;
+  readonly spec: WorkflowSpec;
+  readonly site: Site;
+  readonly workshop: Workshop;
+  readonly env: Readonly<Record<string, string>>;
+  readonly masker: Masker;
+  readonly secretValues: readonly string[];
+}
+
+export async function openWorkflowKit(job: Job, workshop: Workshop): Promise<WorkflowKit> {
+  const spec = workflowSpecOf(job);
+  const env = environmentOf(spec);
+  const secretValues = secretsOf(spec, env);
+  const site = await openSite(job, spec, workshop);
+  return { job, spec, site, workshop, env, masker: maskerOf(secretValues), secretValues };
+}
+
+async function openSite(job: Job, spec: WorkflowSpec, workshop: Workshop): Promise<Site> {
+  if (spec.workflow.map.isolation === "none") return openPlainSite(spec.cwd);
+  const { openGitSite } = await import("./git-site.ts");
+  return openGitSite(job, spec, workshop);
+}
+
+/** The files first, so that what stands in the workflow itself wins. */
+function environmentOf({ workflow, cwd }: WorkflowSpec): Record<string, string> {
+  const env: Record<string, string> = {};
+  for (const file of workflow.envFiles)
+    Object.assign(env, readEnvFile(isAbsolute(file) ? file : join(cwd, file)));
+  return { ...env, ...workflow.env };
+}
+
+function readEnvFile(path: string): NodeJS.Dict<string> {
+  try {
+    return parseEnv(readFileSync(path, "utf8"));
+  } catch (error) {
+    throw new WorkError("usage", `The file ${path} of env_files cannot be read.`, { cause: error });
+  }
+}
+
+function secretsOf({ workflow }: WorkflowSpec, env: Readonly<Record<string, string>>): string[] {
+  return workflow.secrets.map((name) => {
+    const value = env[name] ?? process.env[name];
+    if (value !== undefined) return value;
+    throw new WorkError("usage", `The secret ${name} has no value.`, {
+      hint: `Set ${name} in the environment or in a file of env_files.`,
+    });
+  });
+}
+
+export interface WorldPlan {
+  readonly root: string;
+  readonly head?: () => Promise<string>;
+  readonly variables: Record<string, Json>;
+  readonly logPath: string;
+  readonly scratch: string;
+  readonly signal: AbortSignal;
+  readonly agentId: string;
+  readonly attempt: number;
+  readonly onStep?: World["onStep"];
+}
+
+/** The world of a phase or of one attempt. */
+export function worldOf(kit: WorkflowKit, plan: WorldPlan): World {
+  const { onStep, head, ...rest } = plan;
+  return {
+    ...rest,
+    ...(head && { head }),
+    ...(onStep && { onStep }),
+    launcher: kit.workshop.launcher,
+    env: kit.env,
+    mask: kit.masker.mask,
+    secretValues: kit.secretValues,
+    graceMs: DEFAULT_GRACE_MS,
+    clock: kit.workshop.clock,
+    random: Math.random,
+  };
+}
+
+/** What every step of the job can name. */
+export function jobVariables({ job, spec, env }: WorkflowKit): Record<string, Json> {
+  const { setup, captured } = workflowProgressOf(job);
+  const outside = Object.entries(process.env).filter(
+    (entry): entry is [string, string] => entry[1] !== undefined,
+  );
+  return {
+    job_id: job.id,
+    env: { ...Object.fromEntries(outside), ...env },
+    ...captured,
+    ...spec.variables,
+    setup: { ...setup },
+  };
+}

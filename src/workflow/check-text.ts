@@ -1,0 +1,55 @@
+/** Checks of single texts in a workflow: templates, expressions, and what the variables in them are called. */
+import { type Place, templateParts } from "../attempt/template-parts.ts";
+import { nearest } from "../kit/nearest.ts";
+import { compileExpression, type KnownVariables } from "./expression.ts";
+import type { Finding } from "./problem.ts";
+import { type ExpandMode, shellProblems, unknownVariable, unreadable } from "./variables.ts";
+
+type Path = readonly PropertyKey[];
+
+/** Every variable of the text that is unknown, and every one that could not be quoted where it stands. */
+export function checkTemplate(text: string, path: Path, known: KnownVariables, mode: ExpandMode): Finding[] {
+  const findings: Finding[] = [];
+  for (const part of templateParts(text)) {
+    if (typeof part === "string") continue;
+    if (part.kind === "unreadable") {
+      findings.push({ path, word: part.written, message: unreadable(part.written).replace(/\.$/, "") });
+      continue;
+    }
+    const problem = placeProblem(part, known);
+    if (problem) findings.push({ path, word: part.written, ...problem });
+  }
+  if (mode === "shell") {
+    for (const { written, message } of shellProblems(text)) {
+      findings.push({ path, word: written, message: message.replace(/\.$/, "") });
+    }
+  }
+  return findings;
+}
+
+/** A bare name with a default may stay unknown: `--var` can give it a value. */
+function placeProblem(
+  place: Place,
+  known: KnownVariables,
+): { readonly message: string; readonly suggestion?: string | undefined } | undefined {
+  const fields = known.get(place.name);
+  if (fields === undefined) {
+    const isOptional = place.fallback !== undefined && place.path.length === 0;
+    return isOptional ? undefined : unknownVariable(place, [...known.keys()]);
+  }
+  const [field] = place.path;
+  if (fields === "any" || field === undefined || fields.includes(String(field))) return undefined;
+  const meant = nearest(String(field), fields);
+  return {
+    message: `${place.written}: there is no "${field}" in ${place.name}`,
+    suggestion: meant && `\${${place.name}.${meant}}`,
+  };
+}
+
+/** What keeps the expression from being parsed or typed. */
+export function checkExpression(text: string, path: Path, known: KnownVariables): Finding[] {
+  const compiled = compileExpression(text, known);
+  if (compiled.ok) return [];
+  const { message, word, suggestion } = compiled;
+  return [{ path, message, word, suggestion }];
+}

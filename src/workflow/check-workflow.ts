@@ -1,0 +1,269 @@
+/**
+ * The rules of a workflow that its form cannot say: one action for each step, variables that exist where they are
+ * used, expressions and paths that can be read, settings that do not contradict each other. It takes the value as it
+ * was read and passes over whatever does not fit the form, so that all problems are told at once.
+ */
+import { isJsonObject } from "../kit/json.ts";
+import { checkExpression, checkTemplate } from "./check-text.ts";
+import { FILTER_VARIABLES, isExpressionName, type KnownVariables } from "./expression.ts";
+import { jsonPathProblem } from "./json-path.ts";
+import { afterSetup, inSetup, type Known, RESERVED_NAMES, withItem, withResults } from "./known-variables.ts";
+import type { Finding } from "./problem.ts";
+import { retryForm, retryProblems, twice } from "./retry-form.ts";
+import { parseSortKeys } from "./sort-keys.ts";
+import { ACTION_KEYS, NAME_PATTERN } from "./step-form.ts";
+import type { ExpandMode } from "./variables.ts";
+
+type Path = readonly PropertyKey[];
+type Mapping = Readonly<Record<string, unknown>>;
+
+/** Every problem of this kind. `given` are the names of variables from the command line. */
+export function checkWorkflow(raw: unknown, given: readonly string[]): readonly Finding[] {
+  if (!isJsonObject(raw)) return [];
+  const checker = new Checker();
+  const setup = inSetup(given);
+  checker.environment(raw.env, ["env"], setup);
+  checker.retry(raw.retry, ["retry"]);
+  checker.phase(raw.setup, ["setup"], setup);
+  const captured = [...setup.keys()].filter((name) => name !== "env" && !given.includes(name));
+  const after = afterSetup(given, captured);
+  checker.map(raw.map, ["map"], after);
+  checker.phase(raw.reduce, ["reduce"], withResults(after));
+  checker.phase(raw.merge, ["merge"], withResults(after));
+  checker.errorPolicy(raw.error_policy, ["error_policy"], withItem(after));
+  return checker.findings;
+}
+
+class Checker {
+  readonly findings: Finding[] = [];
+  readonly #ids = new Set<string>();
+
+  phase(phase: unknown, path: Path, known: Known): void {
+    if (isJsonObject(phase)) this.steps(phase.commands, [...path, "commands"], known);
+    else this.steps(phase, path, known);
+  }
+
+  map(map: unknown, path: Path, known: Known): void {
+    if (!isJsonObject(map)) return;
+    const { input } = map;
+    if (isJsonObject(input)) this.#text(input.command, [...path, "input", "command"], known, "shell");
+    else this.#text(input, [...path, "input"], known, "plain");
+    if (typeof map.json_path === "string" && map.json_path.trim() !== "") {
+      this.#told([...path, "json_path"], jsonPathProblem(map.json_path));
+    }
+    this.#expression(map.filter, [...path, "filter"], FILTER_VARIABLES);
+    this.#sortKeys(map.sort_by, [...path, "sort_by"]);
+    this.#agentTemplate(map.agent_template, [...path, "agent_template"], withItem(known));
+  }
+
+  errorPolicy(policy: unknown, path: Path, known: Known): void {
+    if (!isJsonObject(policy)) return;
+    const { on_item_failure: action, custom_handler: handler } = policy;
+    const inHandler = new Map(known).set("error", "any");
+    this.retry(policy.retry_config, [...path, "retry_config"]);
+    this.steps(handler, [...path, "custom_handler"], inHandler);
+    if (isJsonObject(action)) {
+      this.steps(action.custom, [...path, "on_item_failure", "custom"], inHandler);
+    }
+    if (action === "custom" && handler === undefined) {
+      this.#told([...path, "on_item_failure"], "custom needs its steps: write custom_handler below it");
+    }
+    if (action !== "custom" && handler !== undefined) {
+      this.findings.push({
+        path: [...path, "custom_handler"],
+        atKey: true,
+        message: "custom_handler has no meaning without on_item_failure: custom",
+      });
+    }
+  }
+
+  retry(retry: unknown, path: Path): void {
+    const parsed = retryForm.safeParse(retry);
+    if (!parsed.success) return;
+    for (const problem of retryProblems(parsed.data)) {
+      this.findings.push({ path: [...path, ...problem.path], atKey: true, message: problem.message });
+    }
+  }
+
+  environment(env: unknown, path: Path, known: KnownVariables): void {
+    if (!isJsonObject(env)) return;
+    for (const [name, value] of Object.entries(env)) {
+      if (!NAME_PATTERN.test(name)) {
+        this.findings.push({
+          path: [...path, name],
+          atKey: true,
+          message: `"${name}" cannot be the name of a variable`,
+        });
+      }
+      this.#text(value, [...path, name], known, "plain");
+    }
+  }
+
+  /** One step or several. What they capture is added to the known names. */
+  steps(steps: unknown, path: Path, known: Known): void {
+    if (isJsonObject(steps)) this.#step(steps, path, known);
+    if (!Array.isArray(steps)) return;
+    for (const [index, step] of steps.entries()) {
+      if (isJsonObject(step)) this.#step(step, [...path, index], known);
+    }
+  }
+
+  #agentTemplate(template: unknown, path: Path, known: Known): void {
+    const steps = isJsonObject(template) ? template.commands : template;
+    if (Array.isArray(steps) && steps.length === 0) this.#told(path, "there is no step in it");
+    this.phase(template, path, known);
+  }
+
+  #step(step: Mapping, path: Path, known: Known): void {
+    this.#oneAction(step, path);
+    this.#options(step, path, known);
+  }
+
+  #options(step: Mapping, path: Path, known: Known): void {
+    this.#id(step.id, [...path, "id"]);
+    this.#expression(step.when, [...path, "when"], known);
+    this.environment(step.env, [...path, "env"], known);
+    this.#action(step, path, known);
+    for (const key of ["working_dir", "output_file"]) this.#text(step[key], [...path, key], known, "plain");
+    this.retry(step.retry, [...path, "retry"]);
+    this.#handler(step.on_failure, [...path, "on_failure"], known, "error");
+    this.#capture(step, path, known);
+    this.#validate(step.validate, [...path, "validate"], known);
+    if (isJsonObject(step.on_exit_code)) {
+      for (const [code, steps] of Object.entries(step.on_exit_code)) {
+        this.steps(steps, [...path, "on_exit_code", code], known);
+      }
+    }
+    this.steps(step.on_success, [...path, "on_success"], known);
+  }
+
+  #oneAction(step: Mapping, path: Path): void {
+    const actions = ACTION_KEYS.filter((key) => key in step);
+    if (actions.length === 0) {
+      const message = `a step needs an action: ${ACTION_KEYS.join(", ")}`;
+      this.findings.push({ path, message, lacks: ACTION_KEYS });
+    }
+    for (const extra of actions.slice(1)) {
+      const message = `a step has one action, and this one has ${actions[0]} already`;
+      this.findings.push({ path: [...path, extra], atKey: true, message });
+    }
+  }
+
+  #action(step: Mapping, path: Path, known: Known): void {
+    this.#text(step.shell, [...path, "shell"], known, "shell");
+    this.#text(step.claude, [...path, "claude"], known, "plain");
+    const { agent, write_file: file, foreach } = step;
+    if (isJsonObject(agent)) {
+      const words = Array.isArray(agent.command) ? agent.command : [];
+      this.#text(agent.command, [...path, "agent", "command"], known, "plain");
+      for (const [index, word] of words.entries()) {
+        this.#text(word, [...path, "agent", "command", index], known, "plain");
+      }
+      this.#text(agent.prompt, [...path, "agent", "prompt"], known, "plain");
+    }
+    if (isJsonObject(file)) {
+      for (const key of ["path", "content"])
+        this.#text(file[key], [...path, "write_file", key], known, "plain");
+    }
+    if (isJsonObject(foreach)) this.#foreach(foreach, [...path, "foreach"], known);
+  }
+
+  #foreach(foreach: Mapping, path: Path, known: Known): void {
+    for (const key of ["items", "list"]) this.#text(foreach[key], [...path, key], known, "plain");
+    this.#twice(foreach, "items", "list", path);
+    this.#twice(foreach, "steps", "do", path);
+    if (!("items" in foreach || "list" in foreach)) {
+      this.findings.push({ path, message: 'the key "items" is missing', lacks: ["items", "list"] });
+    }
+    const steps = foreach.steps ?? foreach.do;
+    if (steps === undefined || (Array.isArray(steps) && steps.length === 0)) {
+      this.findings.push({ path, message: "there is no step in it", lacks: ["steps", "do"] });
+    }
+    const inner = new Map(known).set("item", "any").set("index", "any");
+    for (const key of ["steps", "do"]) this.steps(foreach[key], [...path, key], inner);
+    for (const [name, fields] of inner)
+      if (!known.has(name) && !RESERVED_NAMES.has(name)) known.set(name, fields);
+  }
+
+  /** Steps, or one step with more keys; `local` is the name that holds in the handler only. */
+  #handler(handler: unknown, path: Path, known: Known, local: string): void {
+    if (handler === undefined) return;
+    const inner = new Map(known).set(local, "any");
+    if (!isJsonObject(handler)) this.steps(handler, path, inner);
+    else if ("steps" in handler || "commands" in handler) this.#handlerSteps(handler, path, inner);
+    else this.#step(handler, path, inner);
+    for (const [name, fields] of inner) if (name !== local) known.set(name, fields);
+  }
+
+  #handlerSteps(handler: Mapping, path: Path, known: Known): void {
+    this.#twice(handler, "steps", "commands", path);
+    for (const key of ["steps", "commands"]) this.steps(handler[key], [...path, key], known);
+    for (const key of Object.keys(handler)) {
+      if (HANDLER_KEYS.has(key) || !STEP_OPTIONS.has(key)) continue;
+      const message = `${key} belongs to one of the steps, not beside them`;
+      this.findings.push({ path: [...path, key], atKey: true, message });
+    }
+  }
+
+  #validate(validate: unknown, path: Path, known: Known): void {
+    if (!isJsonObject(validate)) return;
+    this.#step(validate, path, known);
+    this.#handler(validate.on_incomplete, [...path, "on_incomplete"], known, "validation");
+  }
+
+  #capture(step: Mapping, path: Path, known: Known): void {
+    this.#twice(step, "capture", "capture_output", path);
+    const key = "capture" in step ? "capture" : "capture_output";
+    const name = step[key];
+    if (name === undefined && "capture_format" in step) {
+      const message = "capture_format has no meaning without capture";
+      this.findings.push({ path: [...path, "capture_format"], atKey: true, message });
+    }
+    if (typeof name !== "string" || !NAME_PATTERN.test(name)) return;
+    if (RESERVED_NAMES.has(name) || !isExpressionName(name)) {
+      this.#told([...path, key], `the name "${name}" is taken; choose another`);
+    } else known.set(name, "any");
+  }
+
+  #id(id: unknown, path: Path): void {
+    if (typeof id !== "string") return;
+    if (this.#ids.has(id)) this.#told(path, `there is another step with the id "${id}"`);
+    this.#ids.add(id);
+  }
+
+  #sortKeys(keys: unknown, path: Path): void {
+    const texts = Array.isArray(keys) ? keys : [keys];
+    for (const [index, text] of texts.entries()) {
+      if (typeof text !== "string" || text.trim() === "") continue;
+      const parsed = parseSortKeys(text);
+      if (!parsed.ok) this.#told(Array.isArray(keys) ? [...path, index] : path, parsed.message);
+    }
+  }
+
+  #text(text: unknown, path: Path, known: KnownVariables, mode: ExpandMode): void {
+    if (typeof text === "string") this.findings.push(...checkTemplate(text, path, known, mode));
+  }
+
+  #expression(text: unknown, path: Path, known: KnownVariables): void {
+    if (typeof text === "string" && text.trim() !== "") {
+      this.findings.push(...checkExpression(text, path, known));
+    }
+  }
+
+  #twice(mapping: Mapping, key: string, alias: string, path: Path): void {
+    for (const problem of twice(mapping, key, alias, path.map(String))) {
+      this.findings.push({ path: [...path, alias], atKey: true, message: problem.message });
+    }
+  }
+
+  #told(path: Path, message: string | undefined): void {
+    if (message !== undefined) this.findings.push({ path, message });
+  }
+}
+
+const HANDLER_KEYS: ReadonlySet<string> = new Set(["steps", "commands", "max_attempts", "fail_workflow"]);
+const STEP_OPTIONS: ReadonlySet<string> = new Set([
+  ...ACTION_KEYS,
+  ..."id timeout env working_dir when capture capture_output capture_format on_failure on_success".split(" "),
+  ..."on_exit_code retry commit_required validate output_file".split(" "),
+]);

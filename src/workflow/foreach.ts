@@ -1,0 +1,102 @@
+/**
+ * The `foreach` step: the same steps for each element of a list, a few at a time. Inside, `${foreach.item}`,
+ * `${foreach.index}` (from 0) and `${foreach.total}` tell the element; `${item}` stays the agent's item, and is the
+ * element where there is no agent. What is captured inside is there for the steps after it, the last element's last.
+ */
+import type { Filled } from "../attempt/template-parts.ts";
+import { asText, type Json } from "../kit/json.ts";
+import { oneLine } from "../triage/clean.ts";
+import { linesOf } from "./capture-output.ts";
+import type { Action } from "./model.ts";
+import { brokenOff, hopeless } from "./step-failure.ts";
+import { logLine } from "./step-log.ts";
+import { type At, inside, type StepEnd } from "./step-run.ts";
+import { expand } from "./variables.ts";
+
+type Foreach = Extract<Action, { kind: "foreach" }>;
+
+/** After a failure no further element begins; those that run are let finish. Its output is that of each round, in lines. */
+export async function foreachStep(action: Foreach, at: At): Promise<StepEnd> {
+  const found = elementsOf(action, at);
+  if (!found.ok) return hopeless(at, `foreach: ${found.message}`);
+  const elements = found.value.slice(0, action.maxItems);
+  await logLine(at, `${elements.length} items`);
+  const ends = await runRounds(action, elements, at);
+  const failed = ends.find((end) => end?.kind === "failed");
+  const stopped = ends.find((end) => end?.kind === "stopped");
+  if (failed ?? stopped) return failed ?? stopped ?? brokenOff(at);
+  if (ends.length < elements.length || ends.includes(undefined)) return brokenOff(at);
+  const outputs = ends.flatMap((end) =>
+    end?.kind === "done" && end.output !== undefined ? [end.output] : [],
+  );
+  return { kind: "done", output: outputs.map((output) => output.replace(/\n$/, "")).join("\n") };
+}
+
+/** The end of each round; undefined for one that was not begun. */
+async function runRounds(
+  { steps, parallel }: Foreach,
+  elements: readonly Json[],
+  at: At,
+): Promise<(StepEnd | undefined)[]> {
+  const ends: (StepEnd | undefined)[] = elements.map(() => undefined);
+  const scopes = elements.map((element, index) =>
+    at.scope.fork(localsOf(element, index, elements.length, at)),
+  );
+  let next = 0;
+  let goesOn = true;
+  const work = async () => {
+    while (goesOn && next < elements.length && !at.signal.aborted) {
+      const index = next++;
+      const scope = scopes[index] ?? at.scope;
+      const round = inside(
+        at,
+        `item ${index + 1}`,
+        roundText(elements[index] ?? null, index, elements.length, at),
+      );
+      const end = await at.runList(steps, { ...round, scope });
+      ends[index] = end;
+      if (end.kind !== "done") goesOn = false;
+    }
+  };
+  await Promise.all(Array.from({ length: Math.max(1, Math.min(parallel, elements.length)) }, work));
+  for (const scope of scopes) at.scope.merge(scope);
+  return ends;
+}
+
+function localsOf(element: Json, index: number, total: number, at: At): Record<string, Json> {
+  const hasItem = Object.hasOwn(at.scope.all(), "item");
+  return { foreach: { item: element, index, total }, ...(!hasItem && { item: element }) };
+}
+
+function roundText(element: Json, index: number, total: number, { run }: At): string {
+  return `foreach item ${index + 1} of ${total}: ${oneLine(run.world.mask(asText(element)), 120)}`;
+}
+
+/** The texts of a list are templates; a template's own value is a JSON array, or lines. */
+function elementsOf({ items }: Foreach, at: At): Filled<readonly Json[]> {
+  const variables = at.scope.all();
+  if (typeof items === "string") {
+    const text = expand(items, variables, "plain");
+    return text.ok ? { ok: true, value: listOf(text.value) } : text;
+  }
+  const elements: Json[] = [];
+  for (const item of items) {
+    const filled: Filled<Json> =
+      typeof item === "string" ? expand(item, variables, "plain") : { ok: true, value: item };
+    if (!filled.ok) return filled;
+    elements.push(filled.value);
+  }
+  return { ok: true, value: elements };
+}
+
+function listOf(text: string): readonly Json[] {
+  if (text.trimStart().startsWith("[")) {
+    try {
+      const json: unknown = JSON.parse(text);
+      if (Array.isArray(json)) return json as readonly Json[];
+    } catch {
+      // Lines that begin with a bracket are lines all the same.
+    }
+  }
+  return linesOf(text).filter((line) => line.trim() !== "");
+}

@@ -1,0 +1,123 @@
+/**
+ * The one executor of workflow steps, for setup, agents, reduce and merge alike: step after step, until one fails or
+ * the runner stops. Where the steps run and what they may use is the `World`; no phase, job or store is known here.
+ */
+import { OutputWatch } from "../attempt/output-watch.ts";
+import { compact } from "../item/failure.ts";
+import type { Step } from "./model.ts";
+import { runStep } from "./run-step.ts";
+import { Scope } from "./scope.ts";
+import { maskerOf } from "./secrets.ts";
+import { brokenOff } from "./step-failure.ts";
+import { stepLabel, stepName } from "./step-label.ts";
+import { type At, type Run, type StepEnd, withDeadline } from "./step-run.ts";
+import type { StepsEnd, World } from "./world.ts";
+
+export interface RunStepsOptions {
+  /** The index of the step to go on at. Default 0. */
+  readonly from?: number;
+  /** For all steps together; the failure names the step that ran when it was over. */
+  readonly timeoutMs?: number;
+  /** Told after each step of the list itself, with its index; the next begins when this has resolved. */
+  readonly onDone?: (index: number, world: World) => void | Promise<void>;
+}
+
+/** Runs the steps in order. Any step that fails ends it, unless the step itself says otherwise. */
+export async function runSteps(
+  steps: readonly Step[],
+  world: World,
+  options: RunStepsOptions = {},
+): Promise<StepsEnd> {
+  const run = openRun(world);
+  const stopTicking = run.outputs.startTicking();
+  try {
+    return await withDeadline(topOf(run), options.timeoutMs, "the attempt", (at) =>
+      runTop(steps, at, options),
+    );
+  } finally {
+    stopTicking();
+  }
+}
+
+function openRun(world: World): Run {
+  let last: Promise<unknown> = Promise.resolve();
+  const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
+    const done = last.then(work);
+    last = done.catch(() => undefined);
+    return done;
+  };
+  return {
+    world,
+    startedAt: world.clock.now(),
+    outputs: new OutputWatch(),
+    maskChunk: maskerOf(world.secretValues).maskChunk,
+    inTurn,
+    fileCount: 0,
+    usage: undefined,
+    jsonLog: undefined,
+    hasLog: false,
+  };
+}
+
+function topOf(run: Run): At {
+  const { variables, signal } = run.world;
+  return {
+    run,
+    scope: Scope.over(variables),
+    signal,
+    deadline: undefined,
+    trail: [],
+    path: [],
+    label: "",
+    name: "",
+    runList,
+  };
+}
+
+async function runTop(
+  steps: readonly Step[],
+  at: At,
+  { from = 0, onDone }: RunStepsOptions,
+): Promise<StepsEnd> {
+  const { run } = at;
+  for (const [index, step] of steps.entries()) {
+    if (index < from) continue;
+    const here = placeOf(step, index, steps.length, at);
+    run.world.onStep?.(index, steps.length, here.label);
+    const end = at.signal.aborted ? brokenOff(here) : await runStep(step, here);
+    if (end.kind === "failed") {
+      const { failure, retryAfterMs } = end;
+      return compact({ kind: "failed" as const, failure, retryAfterMs, stepIndex: index, usage: run.usage });
+    }
+    if (end.kind === "stopped") return end;
+    await onDone?.(index, run.world);
+  }
+  const log = run.hasLog ? run.world.logPath : undefined;
+  return compact({ kind: "done" as const, usage: run.usage, jsonLog: run.jsonLog, log });
+}
+
+/** The steps inside of a step. Its output is that of the last. */
+async function runList(steps: readonly Step[], at: At): Promise<StepEnd> {
+  let end: StepEnd = { kind: "done" };
+  for (const [index, step] of steps.entries()) {
+    const here = placeOf(step, index, steps.length, at);
+    end = at.signal.aborted ? brokenOff(here) : await runStep(step, here);
+    if (end.kind !== "done") return end;
+  }
+  return end;
+}
+
+/** A list of one needs no numbers, unless it is the list itself. */
+function placeOf(step: Step, index: number, total: number, at: At): At {
+  const { mask } = at.run.world;
+  const label = stepLabel(step, at.scope.all(), mask);
+  const id = step.id === undefined ? "" : ` (${step.id})`;
+  const isNumbered = at.path.length === 0 || total > 1;
+  return {
+    ...at,
+    label,
+    name: mask(stepName(step)),
+    path: isNumbered ? [...at.path, `step ${index + 1}`] : at.path,
+    trail: [...at.trail, `step ${index + 1} of ${total}${id}: ${label}`],
+  };
+}

@@ -1,0 +1,266 @@
+/**
+ * The agents' worktrees of one job. One that is free is made clean and used again, because a new checkout costs a hundred
+ * times as much; a new one is made only when none is free. One that is kept for a letter never comes back.
+ */
+import { WorkError } from "../errors.ts";
+import { randomName } from "../kit/random.ts";
+import { Branch } from "./branch.ts";
+import { addCheckout, removeCheckout, renewCheckout, restoreGitDir } from "./checkout.ts";
+import type { Git } from "./git.ts";
+import { readHead } from "./leftovers.ts";
+import { isAncestor } from "./merge-tree.ts";
+import { agentBranch, type KeepPaths } from "./names.ts";
+import { hasProcessIn, type Owner, ownerState, thisOwner } from "./owner.ts";
+import { type JobRegistry, MAIN_NAME, type WorktreeRecord } from "./registry.ts";
+
+/** A worktree in the hands of one attempt. */
+export interface AgentWorktree {
+  readonly name: string;
+  readonly path: string;
+  readonly branch: string;
+  /** The commit that it started from. */
+  readonly base: string;
+  readonly itemId: string;
+  readonly attempt: number;
+}
+
+/** What a runner that is gone left behind, and what became of it. */
+export interface Adopted {
+  /** Worktrees that came into the pool. */
+  readonly names: readonly string[];
+  /** Work of attempts that never ended; their items run again. The commits stay in the repository until git collects them. */
+  readonly dropped: readonly { readonly branch: string; readonly head: string; readonly itemId?: string }[];
+}
+
+export interface AdoptOptions {
+  /** False: a worktree that was kept has no letter and may be used. Default: all kept ones are needed. */
+  readonly isNeeded?: (record: WorktreeRecord) => boolean | Promise<boolean>;
+  /** For owners on other machines, of which only a store can tell. Default: they are there. */
+  readonly isGone?: (owner: Owner) => boolean | Promise<boolean>;
+}
+
+export interface PoolOptions {
+  readonly git: Git;
+  readonly registry: JobRegistry;
+  readonly jobId: string;
+  readonly commonDir: string;
+  readonly branch: Branch;
+  readonly keep: KeepPaths;
+}
+
+export class Pool {
+  readonly #options: PoolOptions;
+  readonly #owner = thisOwner();
+  /** Part of the names of the worktrees made here, so that runners of the same job never make the same one. */
+  readonly #tag = randomName(5);
+  #made = 0;
+  readonly #free: string[] = [];
+  readonly #inUse = new Map<string, AgentWorktree>();
+
+  constructor(options: PoolOptions) {
+    this.#options = options;
+  }
+
+  /** A clean worktree at the tip of the job's branch, on a branch of its own. */
+  async acquire(itemId: string, attempt: number): Promise<AgentWorktree> {
+    for (let name = this.#free.pop(); name !== undefined; name = this.#free.pop()) {
+      const worktree = await this.#renew(name, itemId, attempt);
+      if (worktree !== null) return worktree;
+    }
+    this.#made += 1;
+    return this.#make(`agent-${this.#made}-${this.#tag}`, itemId, attempt);
+  }
+
+  /**
+   * Gives it back. Its branch goes when its commits are in the job's branch, or there are none, or they are not wanted
+   * (`discard`); what is not committed is lost when the worktree is used again.
+   */
+  async release(
+    worktree: AgentWorktree,
+    { discard = false }: { readonly discard?: boolean } = {},
+  ): Promise<void> {
+    this.#inUse.delete(worktree.name);
+    const { git, registry } = this.#options;
+    const inside = git.in(registry.path(worktree.name));
+    try {
+      await restoreGitDir(git, inside.cwd);
+      await inside.must(["update-ref", "--no-deref", "HEAD", worktree.base]);
+      await this.#dropBranch(worktree.branch, worktree.base, discard);
+    } catch {
+      await this.#discard(worktree.name); // an agent broke it beyond repair
+      return;
+    }
+    this.#write(worktree.name, { state: "free", branch: null, base: worktree.base });
+    this.#free.push(worktree.name);
+  }
+
+  /** Takes it out of the pool for good: it belongs to a letter. To be called before the letter is stored. */
+  keep(worktree: AgentWorktree, why: string): void {
+    this.#inUse.delete(worktree.name);
+    const { name, branch, base, itemId, attempt } = worktree;
+    this.#write(name, { state: "kept", owner: null, branch, base, itemId, attempt, why });
+  }
+
+  /** Takes over what runners that are gone left. Never one in which a process still works. */
+  async adopt({ isNeeded = () => true, isGone = () => false }: AdoptOptions = {}): Promise<Adopted> {
+    const names: string[] = [];
+    const dropped: { branch: string; head: string; itemId?: string }[] = [];
+    for (const record of this.#options.registry.list()) {
+      if (record.name === MAIN_NAME || this.#isOurs(record.name)) continue;
+      if (!(await isAbandoned(record, isGone))) continue;
+      if (record.state === "kept" && (await isNeeded(record))) continue;
+      if (hasProcessIn(this.#options.registry.path(record.name))) continue;
+      if (
+        !this.#options.registry.claim(
+          record,
+          this.#record(record.name, { state: "free", branch: null, base: record.base }),
+        )
+      )
+        continue;
+      const lost = await this.#takeOver(record);
+      if (lost !== null) dropped.push(lost);
+      names.push(record.name);
+    }
+    return { names, dropped };
+  }
+
+  /** Lets go of the free ones, so that the next runner finds them. */
+  close(): void {
+    for (const name of this.#free.splice(0)) {
+      const record = this.#options.registry.read(name);
+      if (record !== null) this.#options.registry.write({ ...record, owner: null });
+    }
+  }
+
+  async #renew(name: string, itemId: string, attempt: number): Promise<AgentWorktree | null> {
+    const { git, registry, keep } = this.#options;
+    const path = registry.path(name);
+    try {
+      const [base, branch] = await this.#withBranch(itemId, attempt, (branch) => {
+        this.#write(name, { state: "in_use", branch, base: "", itemId, attempt });
+        return renewCheckout(git, { path, branch, commit: this.#tip(), keep });
+      });
+      return this.#hand({ name, path, branch, base, itemId, attempt });
+    } catch (error) {
+      if (!(await this.#discard(name))) throw error;
+      return null;
+    }
+  }
+
+  async #make(name: string, itemId: string, attempt: number): Promise<AgentWorktree> {
+    const { git, registry } = this.#options;
+    const path = registry.path(name);
+    const base = await this.#tip();
+    try {
+      const [, branch] = await this.#withBranch(itemId, attempt, async (branch) => {
+        this.#write(name, { state: "in_use", branch, base, itemId, attempt });
+        await addCheckout(git, { path, commit: base, branch });
+      });
+      return this.#hand({ name, path, branch, base, itemId, attempt });
+    } catch (error) {
+      await this.#discard(name);
+      throw error;
+    }
+  }
+
+  /** The attempt's own branch name; when an earlier run left one like it, another. */
+  async #withBranch<T>(
+    itemId: string,
+    attempt: number,
+    action: (branch: string) => Promise<T>,
+  ): Promise<[T, string]> {
+    const { jobId } = this.#options;
+    const branch = agentBranch(jobId, itemId, attempt);
+    try {
+      return [await action(branch), branch];
+    } catch (error) {
+      if (!(error instanceof WorkError) || !/branch named .* already exists/.test(error.message)) throw error;
+      const other = agentBranch(jobId, itemId, attempt, randomName(5));
+      return [await action(other), other];
+    }
+  }
+
+  #hand(worktree: AgentWorktree): AgentWorktree {
+    const { name, branch, base, itemId, attempt } = worktree;
+    this.#inUse.set(name, worktree);
+    this.#write(name, { state: "in_use", branch, base, itemId, attempt });
+    return worktree;
+  }
+
+  async #tip(): Promise<string> {
+    const tip = await this.#options.branch.read();
+    if (tip === null) throw new WorkError("git_refused", `The branch ${this.#options.branch.name} is gone.`);
+    return tip;
+  }
+
+  async #takeOver(record: WorktreeRecord): Promise<Adopted["dropped"][number] | null> {
+    const { git, registry } = this.#options;
+    const { name, branch, base, itemId } = record;
+    try {
+      const inside = git.in(registry.path(name));
+      await restoreGitDir(git, inside.cwd);
+      const head = branch === null ? null : await new Branch(git, branch).read();
+      const start = base || (await readHead(inside));
+      await inside.must(["update-ref", "--no-deref", "HEAD", start]);
+      const isLost = branch !== null && head !== null && !(await this.#isMerged(head, start));
+      if (branch !== null) await this.#dropBranch(branch, start, true);
+      this.#free.push(name);
+      return isLost && branch !== null && head !== null
+        ? { branch, head, ...(itemId !== undefined && { itemId }) }
+        : null;
+    } catch {
+      await this.#discard(name);
+      return null;
+    }
+  }
+
+  async #dropBranch(name: string, base: string, isForced: boolean): Promise<void> {
+    const branch = new Branch(this.#options.git, name);
+    const head = await branch.read();
+    if (head === null) return;
+    if (isForced || (await this.#isMerged(head, base))) await branch.remove(head);
+  }
+
+  async #isMerged(head: string, base: string): Promise<boolean> {
+    return head === base || isAncestor(this.#options.git, head, this.#options.branch.ref);
+  }
+
+  /** Removes a worktree that cannot be used. False when even that cannot be done; its record stays for `worktrees clean`. */
+  async #discard(name: string): Promise<boolean> {
+    const { git, registry } = this.#options;
+    try {
+      const branch = registry.read(name)?.branch ?? null;
+      await removeCheckout(git, registry.path(name));
+      if (branch !== null) await this.#dropBranch(branch, "", false);
+      registry.remove(name);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  #isOurs(name: string): boolean {
+    return this.#inUse.has(name) || this.#free.includes(name);
+  }
+
+  #record(name: string, change: Change): WorktreeRecord {
+    const { jobId, commonDir } = this.#options;
+    return { name, jobId, commonDir, owner: this.#owner, ...change };
+  }
+
+  #write(name: string, change: Change): void {
+    this.#options.registry.write(this.#record(name, change));
+  }
+}
+
+type Change = Omit<WorktreeRecord, "name" | "jobId" | "commonDir" | "owner"> &
+  Partial<Pick<WorktreeRecord, "owner">>;
+
+async function isAbandoned(
+  { owner }: WorktreeRecord,
+  isGone: (owner: Owner) => boolean | Promise<boolean>,
+): Promise<boolean> {
+  if (owner === null) return true;
+  const state = ownerState(owner);
+  return state === "gone" || (state === "unknown" && (await isGone(owner)));
+}

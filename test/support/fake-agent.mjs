@@ -1,0 +1,87 @@
+#!/usr/bin/env node
+/**
+ * A scripted agent: what it does is said by FAKE_AGENT, a list of words that are done in order. With
+ * `--output-format stream-json` among its arguments it speaks as the `claude` command does.
+ */
+import { execFileSync } from "node:child_process";
+import { appendFileSync, existsSync, readFileSync, writeFileSync, writeSync } from "node:fs";
+
+const args = process.argv.slice(2);
+const prompt = args.at(-1) ?? "";
+const speaksJson = args.includes("stream-json");
+
+const say = (message) => writeSync(1, `${JSON.stringify(message)}\n`);
+
+const ACTS = {
+  "note-arguments": () => writeFileSync("arguments.json", JSON.stringify(args)),
+  "note-environment": () => writeFileSync("environment.json", JSON.stringify(process.env)),
+  commit: () => {
+    appendFileSync("work.txt", `${prompt}\n`);
+    execFileSync("git", ["add", "-A"]);
+    execFileSync("git", ["commit", "-q", "-m", prompt || "work"]);
+  },
+  /** `fail-times:3`: as often, counted in a file. */
+  "fail-times": (times) => {
+    const failed = existsSync("failed-times") ? Number(readFileSync("failed-times", "utf8")) : 0;
+    if (failed >= Number(times)) return;
+    writeFileSync("failed-times", String(failed + 1));
+    writeSync(2, `the agent failed for the ${failed + 1}. time\n`);
+    process.exit(7);
+  },
+  hang: () => {
+    writeFileSync("agent.pid", String(process.pid));
+    setInterval(() => {}, 1000);
+    return "hangs";
+  },
+  /** `print-megabytes:50`. */
+  "print-megabytes": (count) => {
+    const chunk = Buffer.alloc(1024 * 1024, "0123456789abcde\n");
+    for (let done = 0; done < Number(count); done++)
+      for (let at = 0; at < chunk.length; ) at += writeSync(1, chunk, at);
+  },
+  "print-secret": () => say({ type: "user", message: { content: process.env.API_TOKEN } }),
+  "rate-limit": () => {
+    say({
+      type: "rate_limit_event",
+      rate_limit_info: { status: "rejected", resetsAt: Number(process.env.RESETS_AT) },
+    });
+    say({ type: "result", subtype: "success", is_error: true, result: "You've hit your limit" });
+    process.exit(1);
+  },
+  /** The error that a result tells of although the exit code is 0. */
+  "error-result": () => {
+    say({
+      type: "result",
+      subtype: "error_max_turns",
+      is_error: true,
+      errors: ["no turns are left"],
+      total_cost_usd: 0.5,
+    });
+    return "told";
+  },
+};
+
+function tellResult() {
+  const usage = { input_tokens: 10, cache_read_input_tokens: 5, output_tokens: 7 };
+  say({ type: "system", subtype: "init", model: "fake-model-1" });
+  say({
+    type: "assistant",
+    message: { id: "m1", model: "fake-model-1", usage, content: [{ type: "text", text: "working" }] },
+  });
+  say({
+    type: "result",
+    subtype: "success",
+    is_error: false,
+    result: `answer to: ${prompt}`,
+    total_cost_usd: 0.25,
+    usage,
+  });
+}
+
+let last;
+for (const word of (process.env.FAKE_AGENT ?? "").split(" ").filter(Boolean)) {
+  const [name, argument] = word.split(":");
+  last = ACTS[name](argument);
+  if (last) break;
+}
+if (last === undefined && speaksJson) tellResult();

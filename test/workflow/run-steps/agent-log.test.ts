@@ -1,0 +1,98 @@
+import { expect, test } from "vitest";
+import { readAgentLog } from "../../../src/workflow/agent-log.ts";
+import { agentReport } from "../../../src/workflow/agent-report.ts";
+import { splitWords } from "../../../src/workflow/split-words.ts";
+
+const NOW = Date.UTC(2026, 0, 1);
+
+const read = (...messages: unknown[]) =>
+  readAgentLog([Buffer.from(messages.map((message) => `${JSON.stringify(message)}\n`).join(""))]);
+
+const failing = (result: object) =>
+  agentReport(read({ type: "result", is_error: true, ...result }), true, NOW);
+
+test.each([
+  ["its own word", { type: "assistant", error: "rate_limit", message: {} }, { result: "wait" }],
+  [
+    "the API's word",
+    { type: "error", error: { type: "overloaded_error", message: "busy" } },
+    { result: "wait" },
+  ],
+  ["a status", { type: "system" }, { result: "wait", api_error_status: 529 }],
+  [
+    "a quoted API error",
+    { type: "system" },
+    { result: 'API Error: 500 {"type":"error","error":{"type":"rate_limit_error"}}' },
+  ],
+  ["a quoted status", { type: "system" }, { result: "API Error: 429 too many requests" }],
+  ["words", { type: "system" }, { result: "5-hour usage limit reached" }],
+])("a limit is known by %s", (_how, first, result) => {
+  const report = agentReport(read(first, { type: "result", is_error: true, ...result }), true, NOW);
+  expect(report).toMatchObject({ type: { name: "RateLimited" }, class: "throttled" });
+});
+
+test("the moment at which a limit ends is read from the words where it stands", () => {
+  const report = failing({ result: `Claude AI usage limit reached|${NOW / 1000 + 60}` });
+  expect(report).toMatchObject({ class: "throttled", retryAfterMs: 60_000 });
+});
+
+test("a missing permission of the account is no limit", () => {
+  const summary = read(
+    { type: "assistant", error: "authentication_failed", message: {} },
+    { type: "result", is_error: true },
+  );
+  expect(agentReport(summary, true, NOW)).toMatchObject({ type: { name: "PermissionError" } });
+});
+
+test("a warning about a limit is no failure, nor is a limit on the way to a success", () => {
+  const warning = { type: "rate_limit_event", rate_limit_info: { status: "allowed_warning", resetsAt: 1 } };
+  const result = { type: "result", subtype: "success", is_error: false, result: "fine" };
+  expect(agentReport(read(warning), true, NOW)).toBeUndefined();
+  const rejected = { type: "rate_limit_event", rate_limit_info: { status: "rejected" } };
+  expect(agentReport(read(rejected, result), false, NOW)).toBeUndefined();
+  expect(agentReport(read(rejected), true, NOW)).toMatchObject({ class: "throttled" });
+});
+
+test("what an agent says about limits in a good answer is its work, not a failure", () => {
+  const summary = read({ type: "result", is_error: false, result: "I fixed the rate limit handling" });
+  expect(agentReport(summary, false, NOW)).toBeUndefined();
+});
+
+test("without a result the use is that of the messages, each counted once", () => {
+  const line = (id: string, output: number) => ({
+    type: "assistant",
+    message: {
+      id,
+      model: "m",
+      usage: { input_tokens: 3, output_tokens: output },
+      content: [{ type: "text", text: id }],
+    },
+  });
+  const summary = read(line("a", 1), line("a", 4), line("b", 2), {
+    type: "assistant",
+    message: { model: "<synthetic>" },
+  });
+  expect(summary).toEqual({ answer: "b", usage: { model: "m", inputTokens: 6, outputTokens: 6 } });
+});
+
+test("an empty result falls back on what the assistant said last", () => {
+  const said = { type: "assistant", message: { content: [{ type: "text", text: "Hello." }] } };
+  expect(read(said, { type: "result", is_error: false, result: "" }).answer).toBe("Hello.");
+});
+
+test("lines that are no messages are passed over, also when they are torn across chunks", () => {
+  const text = 'noise\n{"broken\n{"type":"result","result":"né"}\n[1]\nnull\n';
+  const bytes = Buffer.from(text);
+  const chunks = Array.from(bytes, (byte) => Buffer.of(byte));
+  expect(readAgentLog(chunks)).toEqual({ answer: "né" });
+});
+
+test("words are split as a shell would", () => {
+  expect(splitWords(` a 'b c'"d \\" e"  f\\ g '' `)).toEqual({
+    ok: true,
+    value: ["a", 'b cd " e', "f g", ""],
+  });
+  expect(splitWords("")).toEqual({ ok: true, value: [] });
+  expect(splitWords("a 'b").ok).toBe(false);
+  expect(splitWords('a "b').ok).toBe(false);
+});

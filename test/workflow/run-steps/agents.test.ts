@@ -1,0 +1,139 @@
+import { readFileSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { expect, test } from "vitest";
+import { isAlive } from "../../attempt/launch-kit.ts";
+import { TestClock } from "../../support/test-clock.ts";
+import { agent, claude, openBench, openGitBench, shell } from "./step-kit.ts";
+
+const FIXED = { kind: "fixed", delayMs: 0, jitter: false } as const;
+
+test("an agent gets its arguments and, last, its prompt, and no shell sees them", async () => {
+  const bench = openBench({ variables: { item: { file: "a b; touch hacked" } } });
+  await bench.run([agent("fix ${item.file}", "note-arguments")]);
+  expect(JSON.parse(bench.read("arguments.json"))).toEqual(["--go", "fix a b; touch hacked"]);
+  expect(bench.has("hacked")).toBe(false);
+});
+
+test("an agent that fails a few times succeeds with its retries", async () => {
+  const bench = openBench();
+  const failure = await bench.failure([agent("go", "fail-times:9")]);
+  expect(failure).toMatchObject({ exitCode: 7, stderrTail: "the agent failed for the 1. time\n" });
+  expect(failure.stepFailed).toBe("node: go");
+  expect(
+    await bench.run([agent("go", "fail-times:3", { retry: { maxAttempts: 3, backoff: FIXED } })]),
+  ).toMatchObject({
+    kind: "done",
+  });
+});
+
+test("an agent that hangs is ended with its time", async () => {
+  const bench = openBench();
+  const failure = await bench.failure([agent("go", "hang", { timeoutMs: 1500 })]);
+  expect(failure.errorType).toEqual({ name: "Timeout" });
+  expect(isAlive(Number(bench.read("agent.pid")))).toBe(false);
+});
+
+test("claude's answer is captured, its use added up, and its JSON log kept", async () => {
+  const bench = openBench();
+  const end = await bench.run([
+    claude("first", "", { capture: { name: "answer", format: "string" }, outputFile: "answer.md" }),
+    claude("second"),
+  ]);
+  const jsonLog = join(dirname(bench.world.logPath), "1.2.jsonl");
+  expect(end).toMatchObject({
+    kind: "done",
+    usage: { model: "fake-model-1", costUsd: 0.5, inputTokens: 30, outputTokens: 14 },
+    jsonLog,
+  });
+  expect(bench.world.variables.answer).toBe("answer to: first");
+  expect(bench.read("answer.md")).toBe("answer to: first");
+  const lines = readFileSync(jsonLog, "utf8").trimEnd().split("\n");
+  expect(lines.map((line) => JSON.parse(line).type)).toEqual(["system", "assistant", "result"]);
+  expect(bench.log()).toContain(`== json log: ${jsonLog} ==\n== stdout (17 bytes) ==\nanswer to: second\n`);
+});
+
+test("an error in the result is a failure although the exit code is 0", async () => {
+  const bench = openBench();
+  const end = await bench.run([claude("go", "error-result")]);
+  expect(end).toMatchObject({
+    kind: "failed",
+    usage: { costUsd: 0.5 },
+    failure: { errorType: { name: "CommandFailed" }, errorMessage: "no turns are left", exitCode: 0 },
+  });
+  const jsonLog = end.kind === "failed" ? (end.failure.jsonLogLocation ?? "") : "";
+  expect(readFileSync(jsonLog, "utf8")).toContain("error_max_turns");
+});
+
+test("a limit that the log tells of is throttled until it ends", async () => {
+  const clock = new TestClock();
+  const bench = openBench({ clock });
+  const resetsAt = clock.now() / 1000 + 90;
+  const retry = { maxAttempts: 3, backoff: FIXED };
+  const end = await bench.run([
+    claude("go", "rate-limit", { env: { RESETS_AT: String(resetsAt), FAKE_AGENT: "rate-limit" }, retry }),
+  ]);
+  expect(end).toMatchObject({
+    kind: "failed",
+    retryAfterMs: 90_000,
+    failure: {
+      errorType: { name: "RateLimited" },
+      errorClass: "throttled",
+      errorMessage: "You've hit your limit",
+    },
+  });
+});
+
+test("the user's own arguments for claude stand before the prompt", async () => {
+  const bench = openBench({ env: { REDRIVE_CLAUDE_ARGS: `--allowedTools "Bash Edit" --model 'm 1'` } });
+  await bench.run([claude("go", "note-arguments")]);
+  expect(JSON.parse(bench.read("arguments.json"))).toEqual([
+    "-p",
+    "--output-format",
+    "stream-json",
+    "--verbose",
+    "--allowedTools",
+    "Bash Edit",
+    "--model",
+    "m 1",
+    "go",
+  ]);
+  const failure = await bench.failure([claude("go", "", { env: { REDRIVE_CLAUDE_ARGS: "--x 'open" } })]);
+  expect(failure.errorMessage).toContain("REDRIVE_CLAUDE_ARGS");
+});
+
+test("50 MB that are no JSON at all are kept, and the agent has succeeded", async () => {
+  const bench = openBench();
+  expect(await bench.run([claude("go", "print-megabytes:50")])).toMatchObject({ kind: "done" });
+  expect(statSync(join(dirname(bench.world.logPath), "1.1.jsonl")).size).toBeGreaterThan(50 * 1024 * 1024);
+});
+
+test("the failure of a later step names the JSON log of the agent before it", async () => {
+  const bench = openBench();
+  const failure = await bench.failure([claude("go"), shell("exit 1")]);
+  expect(failure.jsonLogLocation).toBe(join(dirname(bench.world.logPath), "1.1.jsonl"));
+});
+
+test("commit_required is met by a commit of the step and by no older one", async () => {
+  const bench = openGitBench();
+  const failure = await bench.failure([agent("go", "", { commitRequired: true })]);
+  expect(failure).toMatchObject({
+    errorType: { name: "CommitValidationFailed" },
+    errorMessage: "node made no commit, and commit_required is set",
+  });
+  expect(await bench.run([agent("go", "commit", { commitRequired: true })])).toMatchObject({ kind: "done" });
+  await bench.failure([agent("go", "commit"), agent("go", "", { commitRequired: true })]);
+});
+
+test("a commit of an earlier try of the same step counts", async () => {
+  const bench = openGitBench();
+  const script = "test -e tried && exit 0; touch tried; git add -A; git commit -qm tried; exit 1";
+  const step = shell(script, { commitRequired: true, retry: { maxAttempts: 2, backoff: FIXED } });
+  expect(await bench.run([step])).toMatchObject({ kind: "done" });
+});
+
+test("commit_required without git is a clear failure before anything runs", async () => {
+  const bench = openBench();
+  const failure = await bench.failure([shell("touch ran", { commitRequired: true })]);
+  expect(failure.errorMessage).toBe("commit_required needs a git repository, and there is none here");
+  expect(bench.has("ran")).toBe(false);
+});

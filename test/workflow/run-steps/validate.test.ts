@@ -1,0 +1,91 @@
+import { expect, test } from "vitest";
+import type { Validation } from "../../../src/workflow/model.ts";
+import { claude, openBench, shell } from "./step-kit.ts";
+
+const validated = (script: string, rest: Partial<Validation> = {}) =>
+  shell("echo work >> work", { validate: { step: shell(script), threshold: 100, ...rest } });
+
+test("a validation by exit code is all or nothing", async () => {
+  const bench = openBench();
+  expect(await bench.run([validated("true")])).toMatchObject({ kind: "done" });
+  const failure = await bench.failure([validated("exit 2")]);
+  expect(failure).toMatchObject({
+    errorType: { name: "ValidationFailed" },
+    stepFailed: "shell: echo work >> work",
+  });
+  expect(failure.errorMessage).toBe("the work is 0 % complete, 100 % is needed");
+});
+
+test.each([
+  ["score", '{"score": 80, "missing": ["tests"]}'],
+  ["completion_percentage", '{"completion_percentage": 80, "gaps": ["tests"]}'],
+])("a score in the field %s counts against the threshold, whatever the exit code", async (_field, json) => {
+  const bench = openBench();
+  expect(await bench.run([validated(`echo '${json}'; exit 1`, { threshold: 80 })])).toMatchObject({
+    kind: "done",
+  });
+  const failure = await bench.failure([validated(`echo looking; echo '${json}'`, { threshold: 81 })]);
+  expect(failure.errorMessage).toBe("the work is 80 % complete, 81 % is needed; missing: tests");
+});
+
+test("on_incomplete sees the score and what is missing, then the work is looked at again", async () => {
+  const bench = openBench();
+  const look = `n=$(wc -l < work); echo "{\\"score\\": $((n * 30)), \\"missing\\": [\\"part $n\\"]}"`;
+  const steps = [shell("echo more >> work; echo ${validation.score} ${validation.missing[0]} >> seen")];
+  const onIncomplete = { steps, maxAttempts: 5, failWorkflow: true };
+  expect(await bench.run([validated(look, { threshold: 90, onIncomplete })])).toMatchObject({ kind: "done" });
+  expect(bench.read("seen")).toBe("30 part 1\n60 part 2\n");
+  expect(bench.read("work")).toBe("work\nmore\nmore\n");
+});
+
+test("work that stays incomplete fails, unless it may", async () => {
+  const bench = openBench();
+  const handler = { steps: [shell("echo helped >> helped")], maxAttempts: 2 };
+  await bench.failure([validated("false", { onIncomplete: { ...handler, failWorkflow: true } })]);
+  expect(bench.read("helped")).toBe("helped\nhelped\n");
+  const end = await bench.run([validated("false", { onIncomplete: { ...handler, failWorkflow: false } })]);
+  expect(end).toMatchObject({ kind: "done" });
+});
+
+test("on_incomplete without tries runs once and changes nothing about the score", async () => {
+  const bench = openBench();
+  const onIncomplete = { steps: [shell("touch good")], maxAttempts: 0, failWorkflow: true };
+  await bench.failure([validated("test -e good", { onIncomplete })]);
+  expect(bench.has("good")).toBe(true);
+});
+
+test("on_incomplete steps that fail are the failure", async () => {
+  const bench = openBench();
+  const onIncomplete = { steps: [shell("exit 12")], maxAttempts: 3, failWorkflow: true };
+  const failure = await bench.failure([validated("false", { onIncomplete })]);
+  expect(failure).toMatchObject({ exitCode: 12 });
+  expect(failure.errorContext).toContain("on_incomplete 1");
+});
+
+test("a validation that takes too long or cannot run is a failure, not a score", async () => {
+  const bench = openBench();
+  const step = shell("sleep 300", { timeoutMs: 500 });
+  const late = await bench.failure([shell("true", { validate: { step, threshold: 0 } })]);
+  expect(late).toMatchObject({ errorType: { name: "Timeout" }, stepFailed: "shell: sleep 300" });
+  const unknown = shell("echo ${nothing}");
+  const broken = await bench.failure([shell("true", { validate: { step: unknown, threshold: 0 } })]);
+  expect(broken.errorMessage).toContain("nothing");
+  expect(broken.errorContext).toContain("validate");
+});
+
+test("a step whose validation fails is tried again as a whole", async () => {
+  const bench = openBench();
+  const retry = { maxAttempts: 3, backoff: { kind: "fixed", delayMs: 0, jitter: false } } as const;
+  const step = { ...validated("test $(wc -l < work) -ge 2"), retry };
+  expect(await bench.run([step])).toMatchObject({ kind: "done" });
+  expect(bench.read("work")).toBe("work\nwork\n");
+});
+
+test("an agent that is turned away while it validates has judged nothing", async () => {
+  const bench = openBench();
+  const step = claude("how complete is it?", "rate-limit", {
+    env: { RESETS_AT: "4102444800", FAKE_AGENT: "rate-limit" },
+  });
+  const failure = await bench.failure([shell("true", { validate: { step, threshold: 0 } })]);
+  expect(failure).toMatchObject({ errorClass: "throttled", exitCode: 1 });
+});
