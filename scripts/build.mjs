@@ -1,6 +1,6 @@
 /** Builds dist/: the library and the command line as bundles with shared chunks, the types, and the native launcher. */
 import { execFileSync } from "node:child_process";
-import { chmodSync, readFileSync, rmSync } from "node:fs";
+import { chmodSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { build } from "esbuild";
 import { buildLauncher } from "./build-launcher.mjs";
 
@@ -16,25 +16,30 @@ const common = {
   logLevel: "warning",
 };
 
-// The entry is CommonJS because that starts faster; it loads the rest only when a command needs it.
+// The command line is CommonJS in one file with commander inside, because that starts fastest. What a command does not
+// need is not run: esbuild keeps the modules behind each `import()` asleep, and libraries are loaded by those who use them.
 await build({
   ...common,
-  entryPoints: { "cli/main": "src/cli/main.ts" },
+  entryPoints: { "cli/main": "src/cli/main.ts", "cli/program": "src/cli/program.ts" },
   outdir: "dist",
   outExtension: { ".js": ".cjs" },
   format: "cjs",
-  external: ["./program.js"],
-  banner: { js: "#!/usr/bin/env node" },
+  external: ["./program.cjs", ...Object.keys(dependencies).filter((name) => name !== "commander")],
+  banner: { js: 'const moduleUrl = require("node:url").pathToFileURL(__filename).href;' },
+  define: { ...common.define, "import.meta.url": "moduleUrl" },
+  minifySyntax: true,
 });
 await build({
   ...common,
-  entryPoints: { index: "src/index.ts", "cli/program": "src/cli/program.ts" },
+  entryPoints: { index: "src/index.ts" },
   outdir: "dist",
   format: "esm",
   splitting: true,
   chunkNames: "chunks/[name]-[hash]",
   external: Object.keys(dependencies),
 });
-chmodSync("dist/cli/main.cjs", 0o755);
+const main = "dist/cli/main.cjs";
+writeFileSync(main, `#!/usr/bin/env node\n${readFileSync(main, "utf8")}`);
+chmodSync(main, 0o755);
 execFileSync("node_modules/.bin/tsc", ["-p", "tsconfig.build.json"], { stdio: "inherit" });
 await buildLauncher("dist");

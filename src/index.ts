@@ -45,10 +45,11 @@ export {
 } from "./item/letter.ts";
 export type { Outcome } from "./item/outcome.ts";
 export { ITEM_STATES, type ItemState, MOVES } from "./item/state.ts";
+export { requireJob } from "./job/find-job.ts";
 export { homeOf, jobLogs, storeUrlOf } from "./job/home.ts";
 export { type MapOptions, type MapResult, startMap } from "./job/map.ts";
 export { DEFAULT_GRACE_MS, type MapInput, type MapSpec } from "./job/map-spec.ts";
-export { type ResumeOptions, requireJob, resumeJob } from "./job/resume.ts";
+export { type ResumeOptions, resumeJob } from "./job/resume.ts";
 export { type RetryOptions, retryLetters } from "./job/retry.ts";
 export type { RunDeps } from "./job/run-job.ts";
 export { type JobSummary, statusOf, summarise, summaryToJson } from "./job/summary.ts";

@@ -1,4 +1,6 @@
 /** The `redrive` program. It answers `--version` by itself and loads everything else only when it is needed. */
+import { createRequire } from "node:module";
+
 declare const REDRIVE_VERSION: string;
 
 async function main(): Promise<void> {
@@ -8,7 +10,8 @@ async function main(): Promise<void> {
     return;
   }
   process.stdout.on("error", leaveQuietly);
-  const { runCli } = (await import("./program.js")) as typeof import("./program.ts");
+  // Not `import()`: for a CommonJS file that reads its whole text twice.
+  const { runCli } = createRequire(import.meta.url)("./program.cjs") as typeof import("./program.ts");
   process.exitCode = await runCli(argv, {
     version: REDRIVE_VERSION,
     env: process.env,

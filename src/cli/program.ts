@@ -145,7 +145,14 @@ function addRunning(program: Command, terminal: Terminal, report: Report): void 
     .command("validate")
     .description("checks a workflow and reports every problem with its line")
     .argument("<workflow>", "the YAML file")
+    .addOption(list("--var <name=value>", "a variable that `run` will be given"))
     .action(call(terminal, report, async () => (await import("./commands/validate.ts")).validate));
+  program
+    .command("init")
+    .description("writes a commented workflow that runs as it is")
+    .argument("[file]", "where (default: workflow.yml)")
+    .option("--force", "overwrite a file that is there")
+    .action(call(terminal, report, async () => (await import("./commands/init.ts")).init));
   program
     .command("resume")
     .description("goes on with a job: what was not done, and the letters that are worth another try")

@@ -3,7 +3,7 @@ import type { Engine, LetterFilter } from "../engine.ts";
 import { WorkError } from "../errors.ts";
 import { ERROR_CLASSES, ERROR_TYPE_NAMES, type ErrorClass, type ErrorTypeName } from "../item/error-type.ts";
 import type { Job } from "../item/job.ts";
-import { requireJob } from "../job/resume.ts";
+import { requireJob } from "../job/find-job.ts";
 import { parseDuration } from "../kit/duration.ts";
 
 export interface SelectionFlags {

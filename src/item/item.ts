@@ -46,6 +46,8 @@ export interface LeasedItem extends Lease {
   readonly spent: number;
   readonly losses: number;
   readonly revision: number;
+  /** Its place among the items of its queue when it was added, from 0. For people; nothing is known by it. */
+  readonly index: number;
   /** When the attempt started, by the store's clock. */
   readonly startedAt: number;
 }

@@ -7,6 +7,7 @@ import type { Job } from "../item/job.ts";
 import type { JsonObject } from "../kit/json.ts";
 import { redriveOnResume } from "../redrive/operation.ts";
 import type { Feed } from "../runner/runner.ts";
+import { requireJob } from "./find-job.ts";
 import { inputFeed } from "./map.ts";
 import { specOf } from "./map-spec.ts";
 import { type RunDeps, runJob } from "./run-job.ts";
@@ -134,11 +135,4 @@ function isWithin(folder: string, path: string): boolean {
     if (at === folder) return true;
     if (at === dirname(at)) return false;
   }
-}
-
-/** The job with that id or name, or a `job_not_found` error. */
-export async function requireJob(engine: Engine, idOrName: string): Promise<Job> {
-  const job = await engine.findJob(idOrName);
-  if (job !== null) return job;
-  throw new WorkError("job_not_found", `There is no job ${idOrName}.`, { hint: "`redrive jobs` lists all." });
 }

@@ -10,7 +10,9 @@ import { jobVariables, type WorkflowKit } from "./workflow-kit.ts";
 export async function selectWorkflowItems(kit: WorkflowKit, stop: AbortSignal): Promise<Selection> {
   const { input } = kit.spec.workflow.map;
   if ("command" in input) return selectFromCommand(kit, input.command, stop);
-  const file = isAbsolute(input.file) ? input.file : join(kit.site.root, input.file);
+  const path = expand(input.file, jobVariables(kit), "plain");
+  if (!path.ok) throw new WorkError("usage", `map.input: ${path.message}`);
+  const file = isAbsolute(path.value) ? path.value : join(kit.site.root, path.value);
   return selectFrom({ file }, kit.spec.workflow.map);
 }
 

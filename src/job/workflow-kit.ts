@@ -6,6 +6,7 @@ import { WorkError } from "../errors.ts";
 import type { Job } from "../item/job.ts";
 import type { Json } from "../kit/json.ts";
 import { type Masker, maskerOf } from "../workflow/secrets.ts";
+import { expand } from "../workflow/variables.ts";
 import type { World } from "../workflow/world.ts";
 import { DEFAULT_GRACE_MS } from "./map-spec.ts";
 import { openPlainSite, type Site } from "./site.ts";
@@ -37,11 +38,23 @@ async function openSite(job: Job, spec: WorkflowSpec, workshop: Workshop): Promi
 }
 
 /** The files first, so that what stands in the workflow itself wins. */
-function environmentOf({ workflow, cwd }: WorkflowSpec): Record<string, string> {
+function environmentOf({ workflow, cwd, variables }: WorkflowSpec): Record<string, string> {
   const env: Record<string, string> = {};
   for (const file of workflow.envFiles)
     Object.assign(env, readEnvFile(isAbsolute(file) ? file : join(cwd, file)));
-  return { ...env, ...workflow.env };
+  for (const [name, value] of Object.entries(workflow.env))
+    env[name] = expandEnv(name, value, { ...variables, env });
+  return env;
+}
+
+function expandEnv(name: string, value: string, variables: Record<string, Json>): string {
+  const expanded = expand(
+    value,
+    { ...variables, env: { ...outsideEnv(), ...(variables.env as object) } },
+    "plain",
+  );
+  if (expanded.ok) return expanded.value;
+  throw new WorkError("usage", `env.${name}: ${expanded.message}`);
 }
 
 function readEnvFile(path: string): NodeJS.Dict<string> {
@@ -91,17 +104,31 @@ export function worldOf(kit: WorkflowKit, plan: WorldPlan): World {
   };
 }
 
+/** What the steps have captured; `shell` is only their last output. */
+export function capturedSince(
+  before: ReadonlySet<string>,
+  variables: Readonly<Record<string, Json>>,
+): Record<string, Json> {
+  return Object.fromEntries(
+    Object.entries(variables).filter(([name]) => !before.has(name) && name !== "shell"),
+  );
+}
+
 /** What every step of the job can name. */
 export function jobVariables({ job, spec, env }: WorkflowKit): Record<string, Json> {
   const { setup, captured } = workflowProgressOf(job);
-  const outside = Object.entries(process.env).filter(
-    (entry): entry is [string, string] => entry[1] !== undefined,
-  );
   return {
     job_id: job.id,
-    env: { ...Object.fromEntries(outside), ...env },
+    env: { ...outsideEnv(), ...env },
     ...captured,
     ...spec.variables,
     setup: { ...setup },
   };
+}
+
+function outsideEnv(): Record<string, string> {
+  const entries = Object.entries(process.env).filter(
+    (entry): entry is [string, string] => entry[1] !== undefined,
+  );
+  return Object.fromEntries(entries);
 }

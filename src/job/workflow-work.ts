@@ -12,7 +12,7 @@ import { runSteps } from "../workflow/run-steps.ts";
 import type { StepsEnd } from "../workflow/world.ts";
 import type { Place } from "./site.ts";
 import type { Work, Workshop } from "./work.ts";
-import { jobVariables, openWorkflowKit, type WorkflowKit, worldOf } from "./workflow-kit.ts";
+import { capturedSince, jobVariables, openWorkflowKit, type WorkflowKit, worldOf } from "./workflow-kit.ts";
 
 /** For a redrive, which has no phases around it. */
 export async function openWorkflowWork(job: Job, workshop: Workshop): Promise<Work> {
@@ -62,7 +62,7 @@ async function runAgent(crew: Crew, item: LeasedItem, context: AttemptContext): 
   const place = await enter(kit, item);
   if ("kind" in place) return place;
   crew.places.set(keyOf(item), place);
-  const variables = { ...jobVariables(kit), item: item.data, item_id: item.itemId };
+  const variables: Record<string, Json> = { ...jobVariables(kit), ...itemVariables(item) };
   const world = worldOf(kit, {
     root: place.root,
     ...(place.head && { head: place.head }),
@@ -78,10 +78,14 @@ async function runAgent(crew: Crew, item: LeasedItem, context: AttemptContext): 
   const { steps, agentTimeoutMs } = kit.spec.workflow.map;
   const limit = agentTimeoutMs === undefined ? {} : { timeoutMs: agentTimeoutMs };
   const end = await runSteps(steps, world, limit);
-  if (end.kind === "stopped") return released(crew, item, "the runner stopped");
+  if (end.kind === "stopped") return released(crew, item, end.why ?? "the runner stopped");
   if (end.kind === "failed") return failed(place, item, end);
-  const captured = Object.fromEntries(Object.entries(variables).filter(([name]) => !before.has(name)));
+  const captured = capturedSince(before, variables);
   return deliver({ kit, item, context, place, end, captured });
+}
+
+function itemVariables(item: LeasedItem): Record<string, Json> {
+  return { item: item.data, item_id: item.itemId, index: item.index };
 }
 
 /** A place that cannot be made is not the item's fault. */
@@ -137,12 +141,17 @@ async function deliver(delivery: Delivery): Promise<Outcome> {
     });
   }
   const result = compact({
-    ...captured,
+    ...maskValues(captured, delivery.kit),
     commit: merge.kind === "merged" ? merge.commit : undefined,
     usage: end.usage && { ...end.usage },
     json_log: end.jsonLog,
   });
   return compact({ kind: "succeeded" as const, result: result as Json, log: end.log });
+}
+
+/** Steps need secrets as they are; what is stored has none. */
+function maskValues(captured: Readonly<Record<string, Json>>, { masker }: WorkflowKit): Record<string, Json> {
+  return JSON.parse(masker.mask(JSON.stringify(captured))) as Record<string, Json>;
 }
 
 function mergeFailure({ kit, item, context, end }: Delivery, errorType: ErrorType, message: string): Failure {
@@ -188,7 +197,7 @@ async function askSteps(crew: Crew, item: LeasedItem, failure: Failure): Promise
   const world = worldOf(kit, {
     root: kit.site.root,
     ...(kit.site.head && { head: kit.site.head }),
-    variables: { ...jobVariables(kit), item: item.data, item_id: item.itemId, error },
+    variables: { ...jobVariables(kit), ...itemVariables(item), error },
     logPath: kit.workshop.logs.log(item.itemId, item.attempt).replace(/\.log$/, ".handler.log"),
     scratch: `${kit.workshop.scratch}/handler-${item.ref}`,
     signal: new AbortController().signal,

@@ -19,7 +19,7 @@ import { slugOf } from "./slug.ts";
 import { summarise } from "./summary.ts";
 import { inWorkshop } from "./work.ts";
 import { selectWorkflowItems } from "./workflow-items.ts";
-import { jobVariables, openWorkflowKit, type WorkflowKit, worldOf } from "./workflow-kit.ts";
+import { capturedSince, jobVariables, openWorkflowKit, type WorkflowKit, worldOf } from "./workflow-kit.ts";
 import {
   type Phase,
   plain,
@@ -147,10 +147,12 @@ async function runPhase(
     attempt: 1,
     onStep: (index, total, label) => options.onPhaseStep?.(phase, index, total, label),
   });
+  const timeoutMs = kit.spec.workflow.phaseTimeoutMs[phase];
   const end = await runSteps(steps, world, {
+    ...(timeoutMs !== undefined && { timeoutMs }),
     from: workflowProgressOf(run.job).next,
     onDone: async (index) => {
-      const captured = Object.fromEntries(Object.entries(variables).filter(([name]) => !before.has(name)));
+      const captured = capturedSince(before, variables);
       await saveProgress(run, {
         next: index + 1,
         captured: { ...workflowProgressOf(run.job).captured, ...captured },
@@ -174,7 +176,8 @@ function phaseFailed(phase: Phase, index: number, total: number, message: string
 
 /** Null when the items have come to an end and the next phase may begin. */
 async function runMap(run: Run): Promise<WorkflowResult | null> {
-  const { deps, kit, options } = run;
+  const { deps, options } = run;
+  const kit = { ...run.kit, job: run.job }; // with what setup has captured
   const work = await agentWork(kit, {
     close: async () => undefined,
     ...(options.onAgentStep && { onStep: options.onAgentStep }),
@@ -198,7 +201,8 @@ const BATCH_MAX = 500;
 
 /** First what was begun and not finished, then the letters, then the items that are not there yet. */
 function mapFeed(run: Run): Feed {
-  const { deps, kit, options } = run;
+  const { deps, options } = run;
+  const kit = { ...run.kit, job: run.job };
   return async function* (patience) {
     yield* redriveOnResume(deps.engine, run.job.id, { withLetters: options.withLetters ?? false, patience });
     if (run.job.intakeComplete) return;

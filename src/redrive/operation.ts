@@ -48,6 +48,7 @@ export async function* redriveOnResume(
   yield* redriveAll(engine, await beginRedrive(engine, queue, { eligible: true }, false), options.patience);
 }
 
+/** The document that every bulk command answers with. */
 export function operationToJson(operation: Operation): JsonObject {
   const { selected, redriven, refused, succeeded, failed } = operation;
   return {

@@ -1,6 +1,7 @@
 /** Makes the steps that run out of the form in which they were written: aliases resolved, defaults filled in. */
 import type { Action, FailureHandler, Step, Validation } from "./model.ts";
 import { buildRetry, milliseconds } from "./retry-form.ts";
+import { splitWords } from "./split-words.ts";
 import type { ForeachForm, HandlerForm, StepForm, StepsForm, ValidateForm } from "./step-form.ts";
 
 /** One step or several, as a list. */
@@ -45,7 +46,7 @@ const CLAUDE = ["claude", "--print", "--output-format", "stream-json", "--verbos
 function buildAction({ shell, claude, agent, write_file: file, foreach }: StepForm): Action {
   if (claude !== undefined) return { kind: "agent", command: CLAUDE, prompt: claude, protocol: "claude" };
   if (agent !== undefined) {
-    const command = typeof agent.command === "string" ? agent.command.trim().split(/\s+/) : agent.command;
+    const command = typeof agent.command === "string" ? wordsOf(agent.command) : agent.command;
     return { kind: "agent", command, prompt: agent.prompt, protocol: "plain" };
   }
   if (file !== undefined) {
@@ -54,6 +55,11 @@ function buildAction({ shell, claude, agent, write_file: file, foreach }: StepFo
   }
   if (foreach !== undefined) return buildForeach(foreach);
   return { kind: "shell", script: shell ?? "" };
+}
+
+function wordsOf(line: string): readonly string[] {
+  const words = splitWords(line);
+  return words.ok ? words.value : [line];
 }
 
 function buildForeach(form: ForeachForm): Action {

@@ -7,10 +7,22 @@ import { isJsonObject } from "../kit/json.ts";
 import { checkExpression, checkTemplate } from "./check-text.ts";
 import { FILTER_VARIABLES, isExpressionName, type KnownVariables } from "./expression.ts";
 import { jsonPathProblem } from "./json-path.ts";
-import { afterSetup, inSetup, type Known, RESERVED_NAMES, withItem, withResults } from "./known-variables.ts";
+import {
+  afterSetup,
+  ERROR_FIELDS,
+  inRound,
+  inSetup,
+  type Known,
+  RESERVED_NAMES,
+  takeOver,
+  VALIDATION_FIELDS,
+  withItem,
+  withResults,
+} from "./known-variables.ts";
 import type { Finding } from "./problem.ts";
 import { retryForm, retryProblems, twice } from "./retry-form.ts";
 import { parseSortKeys } from "./sort-keys.ts";
+import { splitWords } from "./split-words.ts";
 import { ACTION_KEYS, NAME_PATTERN } from "./step-form.ts";
 import type { ExpandMode } from "./variables.ts";
 
@@ -25,11 +37,11 @@ export function checkWorkflow(raw: unknown, given: readonly string[]): readonly 
   checker.environment(raw.env, ["env"], setup);
   checker.retry(raw.retry, ["retry"]);
   checker.phase(raw.setup, ["setup"], setup);
-  const captured = [...setup.keys()].filter((name) => name !== "env" && !given.includes(name));
-  const after = afterSetup(given, captured);
+  const after = afterSetup(setup, given);
+  const results = withResults(after);
   checker.map(raw.map, ["map"], after);
-  checker.phase(raw.reduce, ["reduce"], withResults(after));
-  checker.phase(raw.merge, ["merge"], withResults(after));
+  checker.phase(raw.reduce, ["reduce"], results);
+  checker.phase(raw.merge, ["merge"], results);
   checker.errorPolicy(raw.error_policy, ["error_policy"], withItem(after));
   return checker.findings;
 }
@@ -59,7 +71,7 @@ class Checker {
   errorPolicy(policy: unknown, path: Path, known: Known): void {
     if (!isJsonObject(policy)) return;
     const { on_item_failure: action, custom_handler: handler } = policy;
-    const inHandler = new Map(known).set("error", "any");
+    const inHandler = new Map(known).set("error", ERROR_FIELDS);
     this.retry(policy.retry_config, [...path, "retry_config"]);
     this.steps(handler, [...path, "custom_handler"], inHandler);
     if (isJsonObject(action)) {
@@ -154,11 +166,11 @@ class Checker {
     this.#text(step.claude, [...path, "claude"], known, "plain");
     const { agent, write_file: file, foreach } = step;
     if (isJsonObject(agent)) {
-      const words = Array.isArray(agent.command) ? agent.command : [];
-      this.#text(agent.command, [...path, "agent", "command"], known, "plain");
-      for (const [index, word] of words.entries()) {
-        this.#text(word, [...path, "agent", "command", index], known, "plain");
-      }
+      const command = [...path, "agent", "command"];
+      this.#text(agent.command, command, known, "plain");
+      this.#texts(agent.command, command, known);
+      const words = typeof agent.command === "string" ? splitWords(agent.command) : undefined;
+      if (words?.ok === false) this.#told(command, words.message);
       this.#text(agent.prompt, [...path, "agent", "prompt"], known, "plain");
     }
     if (isJsonObject(file)) {
@@ -169,7 +181,10 @@ class Checker {
   }
 
   #foreach(foreach: Mapping, path: Path, known: Known): void {
-    for (const key of ["items", "list"]) this.#text(foreach[key], [...path, key], known, "plain");
+    for (const key of ["items", "list"]) {
+      this.#text(foreach[key], [...path, key], known, "plain");
+      this.#texts(foreach[key], [...path, key], known);
+    }
     this.#twice(foreach, "items", "list", path);
     this.#twice(foreach, "steps", "do", path);
     if (!("items" in foreach || "list" in foreach)) {
@@ -179,20 +194,20 @@ class Checker {
     if (steps === undefined || (Array.isArray(steps) && steps.length === 0)) {
       this.findings.push({ path, message: "there is no step in it", lacks: ["steps", "do"] });
     }
-    const inner = new Map(known).set("item", "any").set("index", "any");
+    const inner = inRound(known);
     for (const key of ["steps", "do"]) this.steps(foreach[key], [...path, key], inner);
     for (const [name, fields] of inner)
       if (!known.has(name) && !RESERVED_NAMES.has(name)) known.set(name, fields);
   }
 
   /** Steps, or one step with more keys; `local` is the name that holds in the handler only. */
-  #handler(handler: unknown, path: Path, known: Known, local: string): void {
+  #handler(handler: unknown, path: Path, known: Known, local: "error" | "validation"): void {
     if (handler === undefined) return;
-    const inner = new Map(known).set(local, "any");
+    const inner = new Map(known).set(local, local === "error" ? ERROR_FIELDS : VALIDATION_FIELDS);
     if (!isJsonObject(handler)) this.steps(handler, path, inner);
     else if ("steps" in handler || "commands" in handler) this.#handlerSteps(handler, path, inner);
     else this.#step(handler, path, inner);
-    for (const [name, fields] of inner) if (name !== local) known.set(name, fields);
+    takeOver(known, inner);
   }
 
   #handlerSteps(handler: Mapping, path: Path, known: Known): void {
@@ -242,6 +257,11 @@ class Checker {
 
   #text(text: unknown, path: Path, known: KnownVariables, mode: ExpandMode): void {
     if (typeof text === "string") this.findings.push(...checkTemplate(text, path, known, mode));
+  }
+
+  #texts(texts: unknown, path: Path, known: KnownVariables): void {
+    if (!Array.isArray(texts)) return;
+    for (const [index, text] of texts.entries()) this.#text(text, [...path, index], known, "plain");
   }
 
   #expression(text: unknown, path: Path, known: KnownVariables): void {

@@ -77,8 +77,18 @@ function environmentFor(known: KnownVariables): Environment {
 
 /** False for the names that CEL keeps for itself, such as `list` and `in`. */
 export function isExpressionName(name: string): boolean {
+  const known = EXPRESSION_NAMES.get(name);
+  if (known !== undefined) return known;
+  const isFree = canRegister(innerName(name));
+  EXPRESSION_NAMES.set(name, isFree);
+  return isFree;
+}
+
+const EXPRESSION_NAMES = new Map<string, boolean>();
+
+function canRegister(name: string): boolean {
   try {
-    new Environment().registerVariable(innerName(name), "dyn");
+    new Environment().registerVariable(name, "dyn");
     return true;
   } catch {
     return false;
@@ -115,7 +125,7 @@ function standIn(text: string): string {
 }
 
 const TOKEN =
-  /[rR][bB]?(?:"""[\s\S]*?"""|'''[\s\S]*?'''|"[^"\n]*"|'[^'\n]*')|"""(?:\\[\s\S]|[\s\S])*?"""|'''(?:\\[\s\S]|[\s\S])*?'''|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|\/\/[^\n]*|\w+/g;
+  /"""(?:\\[\s\S]|[\s\S])*?"""|'''(?:\\[\s\S]|[\s\S])*?'''|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|\/\/[^\n]*|\w+/g;
 
 function evaluate(parsed: (context: object) => unknown, variables: Variables): Filled<boolean> {
   const { map, ...others } = variables;

@@ -4,7 +4,7 @@ import type { Cuts, KeptOutput } from "../attempt/capture.ts";
 import { itemEnvironment } from "../attempt/item-environment.ts";
 import type { Ended } from "../attempt/launch.ts";
 import { Output } from "../attempt/output.ts";
-import { runProcess } from "../attempt/run-process.ts";
+import { type ProcessEnd, runProcess } from "../attempt/run-process.ts";
 import type { Filled } from "../attempt/template-parts.ts";
 import { asText, type Json } from "../kit/json.ts";
 import type { ReportedFailure } from "../retry/reported-failure.ts";
@@ -54,25 +54,30 @@ export async function runProgram(step: Step, program: Program, at: At): Promise<
       return heard.kept;
     },
   });
+  return judge(end, heard, { step, at, files });
+}
+
+interface Case {
+  readonly step: Step;
+  readonly at: At;
+  readonly files: Files;
+}
+
+function judge(end: ProcessEnd, heard: Heard | undefined, { step, at, files }: Case): Ran | StepEnd {
   const release = () => removeAll(files, heard);
+  const { exitCode, startError, startStage } = end.ended;
   if (end.cutShort === "stopped" && !passedDeadline(at)) return broken(release, undefined);
-  if (end.ended.startStage === "runner") {
-    return broken(release, `no process could be started (${end.ended.startError})`);
-  }
+  if (startStage === "runner") return broken(release, `no process could be started (${startError})`);
   const reported = merge(heard?.report, end.reported);
-  const { exitCode } = end.ended;
-  const isFinal =
-    end.cutShort !== null || end.ended.startError !== undefined || (exitCode === 0 && !!reported);
+  const isFinal = end.cutShort !== null || startError !== undefined || (exitCode === 0 && !!reported);
   const output = heard?.stdout ?? new Output("stdout", { bytes: 0 }, files.stdout, undefined);
   const ran = { kind: "ran", exitCode, isFinal, output, release } as const;
   if (exitCode === 0 && !isFinal) return ran;
   const failure = failureOfProcess({ ...end, reported }, at, step.timeoutMs);
+  const isHopeless = startError !== undefined && failure.errorClass === "permanent";
   const retryAfterMs = reported?.retryAfterMs;
-  const isHopeless = end.ended.startError !== undefined && failure.errorClass === "permanent";
-  return {
-    ...ran,
-    failed: { kind: "failed", failure, isHopeless, ...(retryAfterMs !== undefined && { retryAfterMs }) },
-  };
+  const failed = { kind: "failed" as const, failure, isHopeless };
+  return { ...ran, failed: retryAfterMs === undefined ? failed : { ...failed, retryAfterMs } };
 }
 
 function broken(release: () => void, why: string | undefined): StepEnd {

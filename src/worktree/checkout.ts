@@ -19,24 +19,37 @@ import { type Git, type GitResult, refused } from "./git.ts";
 import type { KeepPaths } from "./names.ts";
 import { gitDirOf, type Modes, readModes, restorePristine, savePristine } from "./pristine.ts";
 
+/** A branch to be made: the second name is for when an earlier run left one of the first. */
+export type NewBranch = readonly [name: string, otherName: string];
+
 export interface NewCheckout {
   readonly path: string;
   readonly commit: string;
-  /** Made new; null detaches HEAD. */
-  readonly branch: string | null;
+  /** Null detaches HEAD. */
+  readonly branch: NewBranch | null;
 }
 
-/** Makes a worktree: git's books one at a time, the files of several at once. */
-export async function addCheckout(git: Git, { path, commit, branch }: NewCheckout): Promise<void> {
+/** Makes a worktree: git's books one at a time, the files of several at once. Answers with the branch. */
+export async function addCheckout(git: Git, { path, commit, branch }: NewCheckout): Promise<string> {
   await inTurn(() => git.must(["worktree", "add", "-q", "--no-checkout", "--detach", path, commit]));
   const inside = git.in(path);
-  await inside.must(["switch", "-q", "--discard-changes", ...onto(branch), commit]);
+  const name = await switchTo(inside, branch, commit);
   await updateSubmodules(inside);
   savePristine(path, gitDirOf(path));
+  return name;
 }
 
-function onto(branch: string | null): string[] {
-  return branch === null ? ["--detach"] : ["--no-track", "-c", branch];
+/** Brings every file to the commit, on a new branch. */
+async function switchTo(git: Git, branch: NewBranch | null, commit: string): Promise<string> {
+  const args = ["switch", "-q", "--discard-changes"];
+  if (branch === null) return git.must([...args, "--detach", commit]);
+  const [name, otherName] = branch;
+  const onto = (chosen: string) => [...args, "--no-track", "-c", chosen, commit];
+  const result = await git.ask(onto(name));
+  if (result.exitCode === 0) return name;
+  if (!/branch named .* already exists/.test(result.stderr)) throw refused(args, result);
+  await git.must(onto(otherName));
+  return otherName;
 }
 
 let last: Promise<unknown> = Promise.resolve();
@@ -49,7 +62,7 @@ function inTurn<T>(action: () => Promise<T>): Promise<T> {
 
 export interface RenewedCheckout {
   readonly path: string;
-  readonly branch: string;
+  readonly branch: NewBranch;
   /** The commit to start from; read while the old files are being removed. */
   readonly commit: Promise<string>;
   readonly keep: KeepPaths;
@@ -59,16 +72,16 @@ export interface RenewedCheckout {
 export async function renewCheckout(
   git: Git,
   { path, branch, commit, keep }: RenewedCheckout,
-): Promise<string> {
+): Promise<{ readonly base: string; readonly branch: string }> {
   const inside = git.in(path);
   const gitDir = await restoreGitDir(git, path);
   const [touched] = await Promise.all([clear(inside, gitDir, keep), commit.catch(() => "")]);
   for (const file of touched) removeInside(path, file);
-  const start = await commit;
-  await inside.must(["switch", "-q", "--discard-changes", ...onto(branch), start]);
+  const base = await commit;
+  const name = await switchTo(inside, branch, base);
   await resetSubmodules(inside);
   savePristine(path, gitDir);
-  return start;
+  return { base, branch: name };
 }
 
 /** Puts git's folder of the worktree back in order, whatever an item did to it, and answers where it is. */

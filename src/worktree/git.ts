@@ -3,6 +3,7 @@
  * GIT_DIR, a prompt, a language) changes what it does, and so that a refusal always carries git's own words.
  */
 import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
 import { WorkError } from "../errors.ts";
 import { systemClock } from "../kit/clock.ts";
 
@@ -142,6 +143,7 @@ export function refused(args: readonly string[], { stdout, stderr, exitCode }: G
 }
 
 function notStarted(startError: string, cwd: string): WorkError {
+  if (!existsSync(cwd)) return new WorkError("git_refused", `The folder ${cwd} is not there.`);
   return new WorkError("git_unusable", `git could not be started in ${cwd} (${startError}).`, {
     hint: "Install git 2.38 or newer and see that it is on the PATH; `isolation: none` works without git.",
   });

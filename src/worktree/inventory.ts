@@ -148,6 +148,7 @@ export async function lossOf(inventory: JobInventory, entry: WorktreeEntry): Pro
   const { git } = inventory;
   if (entry.state === "missing") return null; // its branch is looked at with the others
   if (git === null) return "its repository is gone";
+  if (!wasFinished(entry.path)) return null; // no agent ever worked in it
   const inside = git.in(entry.path);
   try {
     const head = await readHead(inside);
@@ -156,6 +157,14 @@ export async function lossOf(inventory: JobInventory, entry: WorktreeEntry): Pro
     return (await changesIn(inside, keepPaths([]))) === "" ? null : "it has uncommitted changes";
   } catch (error) {
     return entry.name === MAIN_NAME || entry.state !== "free" ? `git cannot read it: ${String(error)}` : null;
+  }
+}
+
+function wasFinished(path: string): boolean {
+  try {
+    return existsSync(join(gitDirOf(path), "redrive"));
+  } catch {
+    return true; // an agent broke it
   }
 }
 

@@ -150,14 +150,14 @@ export class JobWorktrees {
     return artifactsOf(this.#git.in(worktree.path), worktree.branch, this.#keep);
   }
 
-  /** Where HEAD of the job's own worktree is now. */
-  headOf(path: string): Promise<string> {
-    return readHead(this.#git.in(path));
-  }
-
   /** Where the agent's HEAD is now. */
   head(worktree: AgentWorktree): Promise<string> {
     return readHead(this.#git.in(worktree.path));
+  }
+
+  /** Where HEAD of any worktree is, such as that of the phases. */
+  headOf(path: string): Promise<string> {
+    return readHead(this.#git.in(path));
   }
 
   /** Commits what an agent changed and did not commit; hooks run. */
@@ -206,30 +206,27 @@ export class JobWorktrees {
     if (this.#main === undefined) return;
     await this.#main.catch(() => undefined);
     const record = this.#registry.read(MAIN_NAME);
-    if (record !== null) this.#registry.write({ ...record, owner: null });
+    if (record?.owner?.pid === process.pid) this.#registry.write({ ...record, owner: null });
   }
 
+  /** One that a runner of the same job has open may be shared; one that it is still making may not. */
   async #openMain(): Promise<string> {
     const path = this.#registry.path(MAIN_NAME);
     const record = await this.#mainRecord();
-    const found = this.#registry.read(MAIN_NAME);
-    if (found === null ? !this.#registry.add(record) : !this.#takeMain(found, record)) {
-      throw new WorkError("git_refused", `Another process works in ${path}.`);
-    }
-    const isUsable =
-      existsSync(join(path, ".git")) && (await readHead(this.#git.in(path)).catch(() => null)) !== null;
-    if (isUsable) {
-      rmSync(join(gitDirOf(path), "index.lock"), { force: true }); // of a git that was killed
-      return path;
-    }
+    const isOurs = this.#takeMain(record);
+    const isUsable = existsSync(join(path, ".git")) && (await this.headOf(path).catch(() => null)) !== null;
+    if (isOurs && isUsable) rmSync(join(gitDirOf(path), "index.lock"), { force: true }); // of a git that was killed
+    if (isUsable) return path;
+    if (!isOurs) throw new WorkError("git_refused", `Another process is making ${path}; try again.`);
     await removeCheckout(this.#git, path);
     await addCheckout(this.#git, { path, commit: record.base, branch: null });
     return path;
   }
 
-  #takeMain(found: WorktreeRecord, record: WorktreeRecord): boolean {
-    const { owner } = found;
-    const isFree = owner === null || owner.pid === process.pid || ownerState(owner) !== "here";
+  #takeMain(record: WorktreeRecord): boolean {
+    const found = this.#registry.read(MAIN_NAME);
+    if (found === null) return this.#registry.add(record);
+    const isFree = found.owner === null || ownerState(found.owner) !== "here";
     return isFree && this.#registry.claim(found, record);
   }
 

@@ -5,13 +5,13 @@
 import { WorkError } from "../errors.ts";
 import { randomName } from "../kit/random.ts";
 import { Branch } from "./branch.ts";
-import { addCheckout, removeCheckout, renewCheckout, restoreGitDir } from "./checkout.ts";
+import { addCheckout, type NewBranch, removeCheckout, renewCheckout, restoreGitDir } from "./checkout.ts";
 import type { Git } from "./git.ts";
-import { readHead } from "./leftovers.ts";
 import { isAncestor } from "./merge-tree.ts";
-import { agentBranch, type KeepPaths } from "./names.ts";
+import { agentBranch, agentBranches, type KeepPaths } from "./names.ts";
 import { hasProcessIn, type Owner, ownerState, thisOwner } from "./owner.ts";
 import { type JobRegistry, MAIN_NAME, type WorktreeRecord } from "./registry.ts";
+import { currentBranch } from "./repository.ts";
 
 /** A worktree in the hands of one attempt. */
 export interface AgentWorktree {
@@ -29,7 +29,13 @@ export interface Adopted {
   /** Worktrees that came into the pool. */
   readonly names: readonly string[];
   /** Work of attempts that never ended; their items run again. The commits stay in the repository until git collects them. */
-  readonly dropped: readonly { readonly branch: string; readonly head: string; readonly itemId?: string }[];
+  readonly dropped: readonly Dropped[];
+}
+
+export interface Dropped {
+  readonly branch: string;
+  readonly head: string;
+  readonly itemId?: string;
 }
 
 export interface AdoptOptions {
@@ -104,7 +110,7 @@ export class Pool {
   /** Takes over what runners that are gone left. Never one in which a process still works. */
   async adopt({ isNeeded = () => true, isGone = () => false }: AdoptOptions = {}): Promise<Adopted> {
     const names: string[] = [];
-    const dropped: { branch: string; head: string; itemId?: string }[] = [];
+    const dropped: Dropped[] = [];
     for (const record of this.#options.registry.list()) {
       if (record.name === MAIN_NAME || this.#isOurs(record.name)) continue;
       if (!(await isAbandoned(record, isGone))) continue;
@@ -132,15 +138,20 @@ export class Pool {
     }
   }
 
+  /** The record names no branch before it is made: until then one of that name may belong to a letter. */
   async #renew(name: string, itemId: string, attempt: number): Promise<AgentWorktree | null> {
     const { git, registry, keep } = this.#options;
     const path = registry.path(name);
     try {
-      const [base, branch] = await this.#withBranch(itemId, attempt, (branch) => {
-        this.#write(name, { state: "in_use", branch, base: "", itemId, attempt });
-        return renewCheckout(git, { path, branch, commit: this.#tip(), keep });
+      this.#write(name, { state: "in_use", branch: null, base: "", itemId, attempt });
+      const commit = this.#tip();
+      const renewed = await renewCheckout(git, {
+        path,
+        branch: this.#newBranch(itemId, attempt),
+        commit,
+        keep,
       });
-      return this.#hand({ name, path, branch, base, itemId, attempt });
+      return this.#hand({ name, path, ...renewed, itemId, attempt });
     } catch (error) {
       if (!(await this.#discard(name))) throw error;
       return null;
@@ -152,10 +163,8 @@ export class Pool {
     const path = registry.path(name);
     const base = await this.#tip();
     try {
-      const [, branch] = await this.#withBranch(itemId, attempt, async (branch) => {
-        this.#write(name, { state: "in_use", branch, base, itemId, attempt });
-        await addCheckout(git, { path, commit: base, branch });
-      });
+      this.#write(name, { state: "in_use", branch: null, base, itemId, attempt });
+      const branch = await addCheckout(git, { path, commit: base, branch: this.#newBranch(itemId, attempt) });
       return this.#hand({ name, path, branch, base, itemId, attempt });
     } catch (error) {
       await this.#discard(name);
@@ -163,21 +172,9 @@ export class Pool {
     }
   }
 
-  /** The attempt's own branch name; when an earlier run left one like it, another. */
-  async #withBranch<T>(
-    itemId: string,
-    attempt: number,
-    action: (branch: string) => Promise<T>,
-  ): Promise<[T, string]> {
+  #newBranch(itemId: string, attempt: number): NewBranch {
     const { jobId } = this.#options;
-    const branch = agentBranch(jobId, itemId, attempt);
-    try {
-      return [await action(branch), branch];
-    } catch (error) {
-      if (!(error instanceof WorkError) || !/branch named .* already exists/.test(error.message)) throw error;
-      const other = agentBranch(jobId, itemId, attempt, randomName(5));
-      return [await action(other), other];
-    }
+    return [agentBranch(jobId, itemId, attempt), agentBranch(jobId, itemId, attempt, randomName(5))];
   }
 
   #hand(worktree: AgentWorktree): AgentWorktree {
@@ -193,25 +190,29 @@ export class Pool {
     return tip;
   }
 
-  async #takeOver(record: WorktreeRecord): Promise<Adopted["dropped"][number] | null> {
+  /** What the attempt committed is dropped, because it never ended and its item runs again. */
+  async #takeOver({ name, branch, base, itemId }: WorktreeRecord): Promise<Dropped | null> {
     const { git, registry } = this.#options;
-    const { name, branch, base, itemId } = record;
+    const inside = git.in(registry.path(name));
+    const own = branch ?? (await this.#ownBranch(inside).catch(() => null));
     try {
-      const inside = git.in(registry.path(name));
       await restoreGitDir(git, inside.cwd);
-      const head = branch === null ? null : await new Branch(git, branch).read();
-      const start = base || (await readHead(inside));
-      await inside.must(["update-ref", "--no-deref", "HEAD", start]);
-      const isLost = branch !== null && head !== null && !(await this.#isMerged(head, start));
-      if (branch !== null) await this.#dropBranch(branch, start, true);
+      await inside.must(["update-ref", "--no-deref", "HEAD", base || (await this.#tip())]);
       this.#free.push(name);
-      return isLost && branch !== null && head !== null
-        ? { branch, head, ...(itemId !== undefined && { itemId }) }
-        : null;
     } catch {
       await this.#discard(name);
-      return null;
     }
+    const head = own === null ? null : await new Branch(git, own).read();
+    if (own === null || head === null) return null;
+    const isLost = !(await this.#isMerged(head, base));
+    await this.#dropBranch(own, base, true);
+    return isLost ? { branch: own, head, ...(itemId !== undefined && { itemId }) } : null;
+  }
+
+  /** The branch that HEAD is on, when it is one that was made for an attempt. */
+  async #ownBranch(inside: Git): Promise<string | null> {
+    const current = await currentBranch(inside);
+    return current?.startsWith(`${agentBranches(this.#options.jobId)}/`) ? current : null;
   }
 
   async #dropBranch(name: string, base: string, isForced: boolean): Promise<void> {

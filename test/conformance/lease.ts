@@ -90,6 +90,7 @@ function leasing(test: Declare): void {
       data: { name: "a" },
       spent: 0,
       losses: 0,
+      index: 0,
       revision: 1,
       startedAt: bench.clock.now(),
     });
@@ -126,6 +127,17 @@ function leasing(test: Declare): void {
     await bench.add("d");
     bench.clock.advance(3000);
     expect((await bench.lease(10)).map(({ itemId }) => itemId)).toEqual(["d", "b", "c", "a"]);
+  });
+
+  test("an item carries its place among those of its queue, whatever came before it", async (bench) => {
+    await bench.enter();
+    await bench.add("a", "b");
+    await bench.add("b", "c");
+    expect((await bench.lease(5)).map(({ itemId, index }) => [itemId, index])).toEqual([
+      ["a", 0],
+      ["b", 1],
+      ["c", 2],
+    ]);
   });
 
   test("an item that is not due is not leased, and the answer says when it will be", async (bench) => {

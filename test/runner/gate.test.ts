@@ -96,5 +96,7 @@ it("attempts that could not be made pause the queue longer and longer, and stop 
   for (let n = 0; n < 19; n += 1) gate.heard(0, fault, 200);
   expect(gate.stopReason).toBeNull();
   gate.heard(0, fault, 200);
-  expect(gate.stopReason).toBe("20 attempts in a row could not be made: no process could be started (EMFILE)");
+  expect(gate.stopReason).toBe(
+    "20 attempts in a row could not be made: no process could be started (EMFILE)",
+  );
 });

@@ -83,7 +83,7 @@ describe("map, which CEL has for a type, is a variable here", () => {
     ["map.total == 3 && map.failed == 0", true],
     ["'map.total' == 'map.total' && map . total > 2", true],
     ["item.map == 1 && item.list.map(x, x + 1) == [2, 3]", true],
-    ['r"map\\" == "map\\\\" && """map""" == \'map\'', true],
+    ['"map\\\\" == "map" + "\\\\" && """map""" == \'map\'', true],
   ])("%s", (text, value) => {
     expect(requireExpression(text, known, "when")(variables)).toEqual({ ok: true, value });
   });

@@ -247,7 +247,7 @@ describe("variables", () => {
     ["${map.total}", 'there is no variable "map"'],
     ["${later}", 'there is no variable "later"'],
     ["${setup.fils}", 'there is no "fils" in setup. Did you mean ${setup.files}?'],
-    ["${files}", 'there is no variable "files"'],
+    ["${error.message}", 'there is no variable "error"'],
     ["${itm.x:-none}", 'there is no variable "itm". Did you mean ${item}?'],
     ["`echo ${item}`", "it stands in `…`"],
   ])("%s in a step of the map phase", (template, message) => {
@@ -283,7 +283,8 @@ describe("variables", () => {
     ].join("\n");
     expect(problemsOf(text)).toEqual([]);
     expect(problemsOf(text.replace("echo ${files}", "echo ${sum}"))).toHaveLength(1);
-    expect(problemsOf(text.replace("echo ${map.results}", "echo ${sum}"))).toHaveLength(1);
+    expect(problemsOf(text.replace("echo ${map.results}", "echo ${sum} ${files}"))).toEqual([]);
+    expect(problemsOf(text.replace("echo ${map.results}", "echo ${a}"))).toHaveLength(1);
     expect(problemsOf(text.replace("map.failed", "map.faled"))).toEqual([
       'w:10:59: reduce[0].when: there is no field "faled" here. Did you mean failed?',
     ]);
@@ -291,6 +292,22 @@ describe("variables", () => {
       'w:13:17: merge[0].shell: ${map.totl}: there is no "totl" in map. Did you mean ${map.total}?',
     ]);
     expect(problemsOf(text.replace("${map.results}", "${item.x}"))).toHaveLength(1);
+  });
+
+  test("a handler knows what went wrong, and a round of a foreach its element", () => {
+    const handler = withStep(
+      "shell: x",
+      "on_failure: { claude: 'mend ${error.stderr}', capture: mended }",
+      "on_success: { foreach: { items: [a], do: [{ shell: 'echo ${foreach.item} ${item.x} ${mended}' }] } }",
+    );
+    expect(problemsOf(handler)).toEqual([]);
+    expect(problemsOf(handler.replace("error.stderr", "error.sdterr"))).toEqual([
+      expect.stringContaining("Did you mean ${error.stderr}?"),
+    ]);
+    expect(problemsOf(handler.replace("foreach.item}", "foreach.itm}"))).toHaveLength(1);
+    expect(problemsOf(withStep('agent: { command: "codex \'x", prompt: y }'))).toEqual([
+      "w:4:25: map.agent_template[0].agent.command: a quote has no end",
+    ]);
   });
 
   test("a variable of the command line is known, and one with a default may be left out", () => {

@@ -1,7 +1,7 @@
 /** `redrive dlq inspect`: everything about one letter. */
 import { WorkError } from "../../errors.ts";
 import { letterToJson } from "../../item/letter.ts";
-import { requireJob } from "../../job/resume.ts";
+import { requireJob } from "../../job/find-job.ts";
 import type { Context } from "../context.ts";
 import { EXIT } from "../exit-code.ts";
 import { requireItem } from "../find.ts";

@@ -2,7 +2,7 @@
 import type { Engine } from "../../engine.ts";
 import { WorkError } from "../../errors.ts";
 import { EVENT_TYPES, type Event, type EventType, eventToJson } from "../../item/event.ts";
-import { requireJob } from "../../job/resume.ts";
+import { requireJob } from "../../job/find-job.ts";
 import { systemClock, toRfc3339 } from "../../kit/clock.ts";
 import { parseDuration } from "../../kit/duration.ts";
 import type { Context } from "../context.ts";

@@ -3,7 +3,7 @@ import { createReadStream } from "node:fs";
 import { pipeline } from "node:stream/promises";
 import { WorkError } from "../../errors.ts";
 import type { Attempt, Item } from "../../item/item.ts";
-import { requireJob } from "../../job/resume.ts";
+import { requireJob } from "../../job/find-job.ts";
 import type { Context } from "../context.ts";
 import { EXIT } from "../exit-code.ts";
 import { requireItem } from "../find.ts";

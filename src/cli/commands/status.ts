@@ -1,6 +1,6 @@
 /** `redrive status`: how one job stands, once or until it has ended. */
 import type { Engine } from "../../engine.ts";
-import { requireJob } from "../../job/resume.ts";
+import { requireJob } from "../../job/find-job.ts";
 import { type JobSummary, summarise, summaryToJson } from "../../job/summary.ts";
 import { systemClock } from "../../kit/clock.ts";
 import type { Context } from "../context.ts";

@@ -1,4 +1,4 @@
-/** `redrive validate`: every problem of a workflow at once, each with its line. */
+/** `redrive validate`: every problem of a workflow file, with line and column. It runs nothing. */
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { WorkError } from "../../errors.ts";
@@ -6,23 +6,38 @@ import { parseWorkflow, problemText } from "../../workflow/schema.ts";
 import type { Context } from "../context.ts";
 import { EXIT } from "../exit-code.ts";
 
-export async function validate(context: Context, file: string): Promise<number> {
-  const parsed = parseWorkflow(read(resolve(context.terminal.cwd, file)), { file });
+interface ValidateFlags {
+  /** `NAME=VALUE`, as `redrive run` takes it; only the names count here. */
+  readonly var?: readonly string[];
+}
+
+export async function validate(context: Context, file: string, flags: ValidateFlags = {}): Promise<number> {
+  const text = readWorkflow(resolve(context.terminal.cwd, file), file);
+  const variables = (flags.var ?? []).map((given) => given.split("=", 1)[0] ?? "");
+  const parsed = parseWorkflow(text, { file, variables });
   const problems = "problems" in parsed ? parsed.problems : [];
   context.answer(
     { valid: problems.length === 0, problems: problems.map((problem) => ({ ...problem })) },
     () =>
       problems.length === 0
         ? `${file} is valid.\n`
-        : problems.map((problem) => `${problemText(problem, file)}\n`).join(""),
+        : `${problems.map((problem) => `${problemText(problem, file)}\n`).join("")}${countText(problems.length)}\n`,
   );
   return problems.length === 0 ? EXIT.done : EXIT.usage;
 }
 
-function read(path: string): string {
+function countText(count: number): string {
+  return count === 1 ? "1 problem." : `${count} problems.`;
+}
+
+function readWorkflow(path: string, file: string): string {
   try {
     return readFileSync(path, "utf8");
   } catch (error) {
-    throw new WorkError("usage", `The workflow ${path} cannot be read.`, { cause: error });
+    const reason = error instanceof Error && "code" in error ? ` (${String(error.code)})` : "";
+    throw new WorkError("usage", `The workflow ${file} cannot be read${reason}.`, {
+      cause: error,
+      hint: "`redrive init` writes one that runs as it is.",
+    });
   }
 }

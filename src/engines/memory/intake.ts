@@ -47,6 +47,7 @@ function addOne(store: Store, queue: Queue, item: NewItem): void {
     spent: 0,
     losses: 0,
     revision: 1,
+    index: queue.byId.size,
     redriveCount: 0,
     operation: undefined,
     burial: undefined,

@@ -67,6 +67,7 @@ export function leasedItem(row: Row): LeasedItem {
     spent: row.spent,
     losses: row.losses,
     revision: row.revision,
+    index: row.index,
     startedAt: attempt.startedAt,
   };
 }

@@ -57,6 +57,8 @@ export interface Row {
   spent: number;
   losses: number;
   revision: number;
+  /** Among the items of its queue, in order of their coming. */
+  readonly index: number;
   redriveCount: number;
   /** The operation that sent it back to work, until it has come to an end. */
   operation: OperationRow | undefined;

@@ -147,7 +147,7 @@ function leaseDue(step: Step, holderId: string | null, request: LeaseRequest): L
 
 /** Due items, the longest due first. Served by the partial indexes on ready items. */
 function findDue({ session, now }: Step, queue: number, request: LeaseRequest): LeasedRow[] {
-  const columns = "i.ref, i.item_id, p.data, i.attempts, i.spent, i.losses, i.revision";
+  const columns = "i.ref, i.item_id, p.data, i.attempts, i.spent, i.losses, i.revision, i.place";
   if (request.operationId === undefined) {
     return session.all<LeasedRow>(
       `SELECT ${columns} FROM items i JOIN payloads p ON p.ref = i.ref
@@ -179,8 +179,9 @@ function nextDue({ session, now }: Step, request: LeaseRequest): number | null {
         )
       : session.get<{ due: number | null }>(
           `SELECT min(due_at) AS due FROM items WHERE operation = (SELECT no FROM operations WHERE id = ?)
-              AND state = 'ready' AND due_at > ?`,
+              AND queue = ? AND state = 'ready' AND due_at > ?`,
           request.operationId,
+          queue,
           now,
         );
   return row?.due ?? null;

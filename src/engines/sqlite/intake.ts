@@ -4,7 +4,7 @@ import type { Item, NewItem } from "../../item/item.ts";
 import type { ItemState } from "../../item/state.ts";
 import { canonicalJson, type Json } from "../../kit/json.ts";
 import { EventLog } from "./events.ts";
-import { queueNo } from "./jobs.ts";
+import { countQueue, queueNo } from "./jobs.ts";
 import type { Session } from "./session.ts";
 import { Tally } from "./tally.ts";
 
@@ -16,10 +16,11 @@ export function addItems(session: Session, queueName: string, items: readonly Ne
   const now = session.clock.now();
   const tally = new Tally();
   const events = new EventLog(now);
+  const place = countQueue(session, queueName).total;
   let added = 0;
   const changedIds: string[] = [];
   for (const item of items) {
-    const ref = insertItem(session, queue, item.itemId, now);
+    const ref = insertItem(session, queue, { itemId: item.itemId, place: place + added, now });
     if (ref !== null) {
       session.run("INSERT INTO payloads (ref, data) VALUES (?, ?)", ref, JSON.stringify(item.data));
       events.add({ type: "item_queued" }, { queue, ref });
@@ -39,11 +40,16 @@ export function addItems(session: Session, queueName: string, items: readonly Ne
   };
 }
 
-function insertItem(session: Session, queue: number, itemId: string, now: number): number | null {
+function insertItem(
+  session: Session,
+  queue: number,
+  { itemId, place, now }: { readonly itemId: string; readonly place: number; readonly now: number },
+): number | null {
   const result = session.run(
-    "INSERT INTO items (queue, item_id, state, due_at) VALUES (?, ?, 'ready', ?) ON CONFLICT DO NOTHING",
+    "INSERT INTO items (queue, item_id, place, state, due_at) VALUES (?, ?, ?, 'ready', ?) ON CONFLICT DO NOTHING",
     queue,
     itemId,
+    place,
     now,
   );
   return result.changes === 0 ? null : Number(result.lastInsertRowid);

@@ -76,12 +76,13 @@ export interface LeasedRow {
   readonly spent: number;
   readonly losses: number;
   readonly revision: number;
+  readonly place: number;
   readonly started_at: number;
 }
 
 export function listLeases(session: Session, holderId: string): LeasedItem[] {
   const rows = session.all<LeasedRow>(
-    `SELECT i.ref, q.name AS queue, i.item_id, p.data, i.attempts, i.spent, i.losses, i.revision, a.started_at
+    `SELECT i.ref, q.name AS queue, i.item_id, p.data, i.attempts, i.spent, i.losses, i.revision, i.place, a.started_at
        FROM holders h JOIN items i ON i.holder = h.no AND i.state = 'leased'
             JOIN queues q ON q.no = i.queue
             JOIN payloads p ON p.ref = i.ref
@@ -102,6 +103,7 @@ export function leasedItemOf(row: LeasedRow): LeasedItem {
     spent: row.spent,
     losses: row.losses,
     revision: row.revision,
+    index: row.place,
     startedAt: row.started_at,
   };
 }

@@ -94,7 +94,7 @@ async function prepare(session: Session): Promise<void> {
   await setUpJournal(session);
   session.exec("PRAGMA synchronous = FULL");
   session.exec("PRAGMA foreign_keys = ON");
-  session.exec("PRAGMA cache_size = -16384");
+  session.exec("PRAGMA cache_size = -8192");
   session.exec("PRAGMA journal_size_limit = 67108864");
   if (version(session) === MIGRATIONS.length) return;
   await session.write(() => migrate(session));

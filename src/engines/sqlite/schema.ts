@@ -60,6 +60,7 @@ export const MIGRATIONS: readonly string[] = [
     ref       INTEGER PRIMARY KEY,
     queue     INTEGER NOT NULL REFERENCES queues (no),
     item_id   TEXT NOT NULL CHECK (item_id <> ''),
+    place     INTEGER NOT NULL CHECK (place >= 0),
     state     TEXT NOT NULL ${oneOf("state", ITEM_STATES)},
     due_at    INTEGER NOT NULL,
     attempts  INTEGER NOT NULL DEFAULT 0,

@@ -18,6 +18,7 @@ function row(ref: number, dueAt: number): Row {
     spent: 0,
     losses: 0,
     revision: 1,
+    index: 0,
     redriveCount: 0,
     operation: undefined,
     burial: undefined,
