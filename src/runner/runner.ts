@@ -7,18 +7,17 @@ import { type Handler, perform } from "../attempt/handler.ts";
 import { settlementOf } from "../dead-letter/bury.ts";
 import type { Engine, Exchange, Exchanged } from "../engine.ts";
 import { WorkError } from "../errors.ts";
-import type { EventType } from "../item/event.ts";
 import type { Failure } from "../item/failure.ts";
 import type { LeasedItem, Settlement } from "../item/item.ts";
 import type { Outcome } from "../item/outcome.ts";
 import { assert } from "../kit/assert.ts";
 import { type Clock, systemClock } from "../kit/clock.ts";
-import type { JsonObject } from "../kit/json.ts";
 import type { Random } from "../kit/random.ts";
 import { decide, type HandlerAnswer, needsAnswer } from "../retry/decide.ts";
 import type { Policy } from "../retry/policy.ts";
 import { Gate } from "./gate.ts";
 import { Patience } from "./patience.ts";
+import { Teller } from "./teller.ts";
 import { Tenure } from "./tenure.ts";
 import { Wake } from "./wake.ts";
 
@@ -94,6 +93,7 @@ class Runner {
   readonly #gate: Gate;
   readonly #wake = new Wake();
   readonly #patience: Patience;
+  readonly #teller: Teller;
   readonly #tenure: Tenure;
   readonly #freeSlots: number[];
   readonly #running = new Map<number, Running>();
@@ -101,9 +101,6 @@ class Runner {
   #isOver = false;
   #leaseAgainAt = 0;
   #stopGathering: (() => void) | undefined;
-  #wasBreakerOpen = false;
-  #trouble = "";
-  #telling: Promise<unknown> = Promise.resolve();
   #feedDone: boolean;
   #fault: unknown = null;
 
@@ -113,14 +110,15 @@ class Runner {
     this.#clock = options.clock ?? systemClock;
     this.#random = options.random ?? Math.random;
     this.#gate = new Gate(options.policy);
+    this.#teller = new Teller(options.engine, options.queue);
     this.#patience = new Patience(options.storeWaitMs ?? 30_000, this.#clock, {
       trouble: (error) => {
-        this.#trouble = error.message;
+        this.#teller.trouble(error);
         options.observer?.trouble?.(error);
       },
       recovered: () => {
         options.observer?.recovered?.();
-        this.#tell({ type: "store_write_failed", data: { message: this.#trouble } });
+        this.#teller.recovered(this.#patience);
       },
     });
     this.#freeSlots = Array.from({ length: options.slots }, (_, index) => options.slots - index);
@@ -166,8 +164,8 @@ class Runner {
   async #windDown(): Promise<void> {
     this.#tenure.stop();
     await Promise.all([...this.#running.values()].map((running) => running.ended));
-    await this.#telling;
     try {
+      await this.#teller.told();
       if (this.#ended.length > 0) {
         await this.#engine.exchange(null, { settle: this.#ended.map((one) => one.settlement) });
       }
@@ -277,7 +275,7 @@ class Runner {
     const verdict = decide(item, outcome, this.#options.policy, { random: this.#random, breaker, answer });
     this.#gate.judged(verdict, now); // before anything else is leased, also in the same step
     if (verdict.kind === "retry") this.#leaseAgainAt = Math.min(this.#leaseAgainAt, now + verdict.delayMs);
-    this.#tellOfBreaker();
+    this.#teller.lookAt(this.#gate, this.#patience);
     return { item, outcome, settlement: settlementOf(item, outcome, verdict) };
   }
 
@@ -342,21 +340,6 @@ class Runner {
       this.#fault ??= error;
     }
     this.#lookAgain();
-  }
-
-  /** The breaker's changes are events of the queue; the work does not wait until they are written. */
-  #tellOfBreaker(): void {
-    const isOpen = this.#gate.isBreakerOpen;
-    if (isOpen === this.#wasBreakerOpen || this.#gate.isProbing) return;
-    this.#wasBreakerOpen = isOpen;
-    this.#tell({ type: isOpen ? "breaker_opened" : "breaker_closed" });
-  }
-
-  #tell(event: { readonly type: EventType; readonly data?: JsonObject }): void {
-    const written = this.#patience.through(() => this.#engine.changeJob(this.#options.queue, { event }));
-    this.#telling = Promise.all([this.#telling, written]).catch((error: unknown) => {
-      this.#fault ??= error;
-    });
   }
 
   /** There may be something to lease that was not there before. */

@@ -84,6 +84,9 @@ describe.each(ENGINES)("holding back on the %s engine", (_, open) => {
     expect(at.filter((ms) => ms < 10_000)).toHaveLength(3);
     expect(at.filter((ms) => ms >= 10_000 && ms < 20_000)).toHaveLength(2);
     expect(await kit.counts()).toEqual({ done: 5, attempts: 10 });
+    const types = ["breaker_opened", "breaker_closed"] as const;
+    const told = await kit.engine.listEvents({ after: 0, types, limit: 10 });
+    expect(told.map(({ type }) => type)).toEqual(["breaker_opened", "breaker_closed"]);
   });
 
   it("a probe that is given back without a result leaves its place to the next one", async () => {

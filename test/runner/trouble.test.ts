@@ -43,6 +43,8 @@ describe.each(ENGINES)("store trouble on the %s engine", (_, open) => {
         "recovered",
       ]);
       expect(await kit.counts()).toEqual({ done: 3, attempts: 3 });
+      const told = await kit.engine.listEvents({ after: 0, types: ["store_write_failed"], limit: 10 });
+      expect(told).toMatchObject([{ queue: QUEUE, data: { message: expect.stringMatching(/\S/) } }]);
     },
   );
 
