@@ -4,8 +4,9 @@
  */
 import { isStoreTrouble, WorkError } from "../errors.ts";
 import type { Ended } from "./launch.ts";
+import type { LogWriter } from "./log-writer.ts";
 import { Output } from "./output.ts";
-import { type OutputMask, writeLog } from "./output-log.ts";
+import { composeLog, type OutputMask, writeLog } from "./output-log.ts";
 import { type Cut, LOG_BYTES_MAX } from "./output-watch.ts";
 
 export interface KeepOutputOptions {
@@ -65,6 +66,24 @@ export async function keepOutput(options: KeepOutputOptions): Promise<KeptOutput
   } catch (error) {
     throw asStoreTrouble(error, options.logPath);
   }
+}
+
+/** As `keepOutput` for a success that said little: its log is written later. Null when it has to be done at once. */
+export function keepLater(
+  { ended, cuts = {}, logPath }: KeepOutputOptions,
+  writer: LogWriter,
+): KeptOutput | null {
+  if (ended.exitCode !== 0 || cuts.stdout || cuts.stderr) return null;
+  const outputs = [
+    new Output("stdout", ended.stdout, "", undefined),
+    new Output("stderr", ended.stderr, "", undefined),
+  ];
+  const said = outputs.filter((output) => output.bytes > 0);
+  if (said.length === 0) return { stdoutTail: "", stderrTail: "" };
+  if ([ended.stdout, ended.stderr].some(({ bytes, inline }) => bytes > 0 && !inline)) return null;
+  const log = composeLog(said.map((output) => output.forLog(LOG_BYTES_MAX)));
+  if (!writer.add(logPath, log)) return null;
+  return { stdoutTail: "", stderrTail: "", log: logPath }; // a success has no use for tails
 }
 
 /** A log that cannot be written is no reason to lose the result: the record says that it is missing. */

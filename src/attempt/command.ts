@@ -6,12 +6,13 @@ import { dirname } from "node:path";
 import type { LeasedItem } from "../item/item.ts";
 import type { Outcome } from "../item/outcome.ts";
 import { asText } from "../kit/json.ts";
-import { keepOrSayWhy } from "./capture.ts";
+import { keepLater, keepOrSayWhy } from "./capture.ts";
 import { commandName, commandStep, unfillable } from "./command-failure.ts";
 import { unlessDiskFull } from "./disk-room.ts";
 import type { AttemptContext, Handler } from "./handler.ts";
 import { itemEnvironment } from "./item-environment.ts";
 import type { Launcher } from "./launch.ts";
+import { LogWriter } from "./log-writer.ts";
 import { OutputWatch } from "./output-watch.ts";
 import { processFailure } from "./process-failure.ts";
 import { type ProcessEnd, runProcess } from "./run-process.ts";
@@ -32,17 +33,25 @@ export interface CommandOptions {
   readonly now: () => number;
 }
 
-/** `close` ends the watch over the outputs; the attempts have ended by then. */
-export function commandHandler(options: CommandOptions): { handle: Handler; close(): void } {
+/** `close` ends the watch over the outputs and waits for the last logs; the attempts have ended by then. */
+export function commandHandler(options: CommandOptions): { handle: Handler; close(): Promise<void> } {
   const outputs = new OutputWatch();
-  const worker: Worker = { ...options, fill: compileCommand(options.command), outputs };
+  const logs = new LogWriter();
+  const worker: Worker = { ...options, fill: compileCommand(options.command), outputs, logs };
   const stopTicking = outputs.startTicking();
-  return { handle: (item, context) => runCommand(item, context, worker), close: stopTicking };
+  return {
+    handle: (item, context) => runCommand(item, context, worker),
+    close: async () => {
+      stopTicking();
+      await logs.flush();
+    },
+  };
 }
 
 interface Worker extends CommandOptions {
   readonly fill: ReturnType<typeof compileCommand>;
   readonly outputs: OutputWatch;
+  readonly logs: LogWriter;
 }
 
 async function runCommand(item: LeasedItem, context: AttemptContext, worker: Worker): Promise<Outcome> {
@@ -60,8 +69,10 @@ async function runCommand(item: LeasedItem, context: AttemptContext, worker: Wor
     signal: context.signal,
     now,
     keep: (ended, cuts) => {
+      const { stdoutPath, stderrPath } = spec;
       const logPath = worker.logPath(item.itemId, item.attempt);
-      return keepOrSayWhy({ ended, cuts, stdoutPath: spec.stdoutPath, stderrPath: spec.stderrPath, logPath });
+      const output = { ended, cuts, stdoutPath, stderrPath, logPath };
+      return keepLater(output, worker.logs) ?? keepOrSayWhy(output);
     },
   });
   const outcome = judge(end, { item, context, worker, argv: filled.value });

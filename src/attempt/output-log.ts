@@ -41,6 +41,11 @@ export interface WriteLogOptions {
   readonly mask?: OutputMask | undefined;
 }
 
+/** The text of a log whose output is all at hand. */
+export function composeLog(streams: readonly LogStream[]): Buffer {
+  return Buffer.concat([...withLineEnds(streams.flatMap((stream) => runsOf(stream, passOn)))]);
+}
+
 /** Makes the folder and the file. What is at hand is written in one go; files are copied a chunk at a time. */
 export async function writeLog(
   logPath: string,

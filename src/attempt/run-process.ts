@@ -23,7 +23,7 @@ export interface ProcessOptions {
   readonly signal: AbortSignal;
   readonly now: () => number;
   /** Keeps what is worth keeping of the output. */
-  readonly keep: (ended: Ended, cuts: Cuts) => Promise<KeptOutput>;
+  readonly keep: (ended: Ended, cuts: Cuts) => KeptOutput | Promise<KeptOutput>;
 }
 
 /** Why a process was ended before it ended by itself. */

@@ -21,6 +21,6 @@ export async function openMapWork(job: Job, { launcher, logs, scratch, clock }: 
     handler: command.handle,
     policy: spec.policy,
     slots: spec.jobs,
-    close: async () => command.close(),
+    close: () => command.close(),
   };
 }
