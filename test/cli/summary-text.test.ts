@@ -7,6 +7,7 @@ import type { JobSummary } from "../../src/job/summary.ts";
 const FINE: JobSummary = {
   jobId: "convert-7h2k9m4x",
   name: "convert",
+  kind: "map",
   status: "completed",
   total: 400,
   succeeded: 400,

@@ -4,7 +4,7 @@ import type { Verdict } from "../../src/item/item.ts";
 import type { Outcome } from "../../src/item/outcome.ts";
 import { seededRandom } from "../../src/kit/random.ts";
 import { DELAY_MS_MAX } from "../../src/retry/backoff.ts";
-import { decide, type Life } from "../../src/retry/decide.ts";
+import { decide, type Life, needsAnswer } from "../../src/retry/decide.ts";
 import { DEFAULT_POLICY, type Policy } from "../../src/retry/policy.ts";
 import { failed, failure, lost, outcomes, policies } from "./arbitraries.ts";
 
@@ -181,4 +181,28 @@ test("every kind of verdict is reached", () => {
   for (const [outcome, policy] of sample)
     seen.add(decide({ spent: 1, losses: 1 }, outcome, policy, context).kind);
   expect([...seen].sort()).toEqual(["bury", "done", "park", "release", "retry", "skip", "stop"]);
+});
+
+describe("a policy that asks a handler", () => {
+  const policy: Policy = { ...DEFAULT_POLICY, maxAttempts: 2, onItemFailure: "custom" };
+  const unknown = failed("unknown");
+
+  test("asks when the item would be given up, and not before", () => {
+    expect(needsAnswer({ spent: 0, losses: 0 }, unknown, policy)).toBe(false);
+    expect(needsAnswer({ spent: 1, losses: 0 }, unknown, policy)).toBe(true);
+    expect(needsAnswer({ spent: 0, losses: 0 }, failed("permanent"), policy)).toBe(true);
+    expect(needsAnswer({ spent: 1, losses: 0 }, unknown, { ...policy, onItemFailure: "dlq" })).toBe(false);
+    expect(needsAnswer({ spent: 1, losses: 0 }, { kind: "succeeded" }, policy)).toBe(false);
+  });
+
+  test("does what the handler says", () => {
+    const life = { spent: 1, losses: 0 };
+    expect(decide(life, unknown, policy, { ...context, answer: "handled" })).toEqual({
+      kind: "skip",
+      reason: "handled: attempts spent (2 of 2)",
+    });
+    expect(decide(life, unknown, policy, { ...context, answer: "retry" })).toMatchObject({ kind: "retry" });
+    expect(decide(life, unknown, policy, { ...context, answer: "dlq" })).toMatchObject({ kind: "bury" });
+    expect(decide(life, unknown, policy, context)).toMatchObject({ kind: "bury" });
+  });
 });

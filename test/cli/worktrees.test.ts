@@ -1,0 +1,152 @@
+/** `redrive worktrees`: what a person and a script are shown, and how the store decides what is needed. */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { PassThrough, Writable } from "node:stream";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { worktreesClean, worktreesList } from "../../src/cli/commands/worktrees.ts";
+import { Context } from "../../src/cli/context.ts";
+import type { Engine } from "../../src/engine.ts";
+import { openStore } from "../../src/engines/open.ts";
+import type { JobWorktrees } from "../../src/worktree/job-worktrees.ts";
+import { buried, succeeded } from "../support/settlements.ts";
+import { commit, git, put, Workshop } from "../worktree/repo-kit.ts";
+
+let workshop: Workshop;
+let job: JobWorktrees;
+let engine: Engine;
+beforeEach(async () => {
+  workshop = new Workshop();
+  job = await workshop.open();
+  engine = await openStore(`sqlite:${join(workshop.home, "redrive.db")}`);
+  await engine.createJob({ id: "job-1", name: "nightly", kind: "map", spec: {} });
+});
+afterEach(async () => {
+  await engine.close();
+  workshop.remove();
+});
+
+interface Answer {
+  readonly worktrees?: readonly {
+    readonly path: string;
+    readonly state: string;
+    readonly item_id: string | null;
+  }[];
+  readonly removed?: readonly { readonly path: string }[];
+  readonly left?: readonly { readonly path: string; readonly left_because: string }[];
+  readonly branches_removed?: readonly string[];
+  readonly dry_run?: boolean;
+}
+
+async function call<Flags>(
+  command: (context: Context, flags: Flags) => Promise<number>,
+  flags: Flags,
+  isJson = true,
+) {
+  let stdout = "";
+  const sink = new Writable({
+    write(chunk, _encoding, done) {
+      stdout += String(chunk);
+      done();
+    },
+  });
+  const terminal = {
+    version: "0.0.0",
+    env: { REDRIVE_HOME: workshop.home },
+    cwd: workshop.top,
+    stdin: new PassThrough(),
+    stdout: sink,
+    stderr: sink,
+  };
+  const code = await command(new Context(terminal, { json: isJson }), flags);
+  return { code, stdout, answer: isJson ? (JSON.parse(stdout) as Answer) : {} };
+}
+
+/** The item `one` is a letter of job-1, whose worktree is kept. */
+async function letter(): Promise<string> {
+  const worktree = await job.acquire("one", 1);
+  put(worktree.path, "x", "x");
+  job.keep(worktree, "it failed");
+  await engine.add("job-1", [{ itemId: "one", data: null }]);
+  await engine.enter({ id: "h", queue: "job-1", host: "h", pid: 1, processStart: "1", ttlMs: 60_000 });
+  const { leased } = await engine.exchange("h", { settle: [], lease: { queue: "job-1", max: 1 } });
+  await engine.exchange("h", { settle: leased.map((lease) => buried(lease)) });
+  return worktree.path;
+}
+
+describe("worktrees list", () => {
+  it("names every worktree for a script and for a person", async () => {
+    const path = await letter();
+    const { code, answer } = await call(worktreesList, { job: "nightly" });
+    expect(code).toBe(0);
+    expect(answer.worktrees).toEqual([expect.objectContaining({ path, state: "kept", item_id: "one" })]);
+    const { stdout } = await call(worktreesList, {}, false);
+    expect(stdout).toContain(path);
+    expect(stdout).toMatch(/^JOB +STATE/);
+  });
+
+  it("says that there are none", async () => {
+    expect((await call(worktreesList, {}, false)).stdout).toBe("No worktrees.\n");
+    expect((await call(worktreesList, {})).answer).toEqual({ worktrees: [] });
+  });
+});
+
+describe("worktrees clean", () => {
+  it("leaves the worktree of a letter until the letter is gone", async () => {
+    const path = await letter();
+    await engine.changeJob("job-1", { status: "completed" });
+    const { answer } = await call(worktreesClean, {});
+    expect(answer.left).toEqual([expect.objectContaining({ path, left_because: "a letter needs it" })]);
+    expect(existsSync(join(path, "x"))).toBe(true);
+    const { id } = await engine.beginOperation({
+      id: "op",
+      kind: "redrive",
+      queue: "job-1",
+      filter: {},
+      force: true,
+    });
+    await engine.redrive(id, 10);
+    const { leased } = await engine.exchange("h", { settle: [], lease: { queue: "job-1", max: 1 } });
+    await engine.exchange("h", { settle: leased.map((lease) => succeeded(lease)) });
+    const after = await call(worktreesClean, {});
+    expect(after.answer.left).toEqual([
+      expect.objectContaining({ path, left_because: "it has uncommitted changes" }),
+    ]);
+    await call(worktreesClean, { force: true });
+    expect(existsSync(path)).toBe(false);
+  });
+
+  it("only says what it would do with --dry-run", async () => {
+    const worktree = await job.acquire("one", 1);
+    await job.release(worktree);
+    await job.close();
+    const { answer, code } = await call(worktreesClean, { dryRun: true });
+    expect(code).toBe(0);
+    expect(answer).toMatchObject({ dry_run: true, removed: [{ path: worktree.path }] });
+    expect(existsSync(worktree.path)).toBe(true);
+    const { stdout } = await call(worktreesClean, { dryRun: true }, false);
+    expect(stdout).toBe("Would remove 1 worktree and 0 branches.\n");
+  });
+
+  it("removes what a job that has ended and was merged left, in one job or all", async () => {
+    const worktree = await job.acquire("one", 1);
+    put(worktree.path, "x", "x");
+    commit(worktree.path, "x");
+    await job.merge(worktree, "one");
+    await job.release(worktree);
+    await job.finishInto();
+    await job.close();
+    expect((await call(worktreesClean, { job: "other" })).answer.removed).toEqual([]);
+    await engine.changeJob("job-1", { status: "completed" });
+    const { answer } = await call(worktreesClean, { job: "nightly", yes: true });
+    expect(answer.branches_removed).toEqual(["redrive/job-1"]);
+    expect(answer.removed).toHaveLength(1);
+    expect(git(workshop.top, "branch", "--list", "redrive*")).toBe("");
+  });
+
+  it("keeps the branch of a job that was interrupted", async () => {
+    await job.release(await job.acquire("one", 1));
+    await job.close();
+    await call(worktreesClean, {});
+    expect(git(workshop.top, "branch", "--list", "redrive*").trim()).toBe("redrive/job-1");
+  });
+});
