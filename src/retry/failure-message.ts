@@ -15,11 +15,14 @@ export function failureMessage(signs: Signs): string {
   const observed = timedOutMs === undefined ? endMessage(command, signs) : timeoutMessage(command, signs);
   const base = timedOutMs === undefined ? (reported?.message ?? signs.message ?? observed) : observed;
   const problem = reported?.problem === undefined ? "" : ` (${reported.problem})`;
-  return oneLine(base.trim() ? base : observed, MESSAGE_CHARS_MAX - problem.length) + problem;
+  const charsMax = MESSAGE_CHARS_MAX - problem.length;
+  return (oneLine(base, charsMax) || oneLine(observed, charsMax)) + problem; // of control characters nothing is left
 }
 
 function timeoutMessage(command: string, { timedOutMs = 0, message }: Signs): string {
-  return message?.trim() ? message : `${command} timed out after ${formatDuration(timedOutMs)}`;
+  return (
+    oneLine(message ?? "", MESSAGE_CHARS_MAX) || `${command} timed out after ${formatDuration(timedOutMs)}`
+  );
 }
 
 function endMessage(command: string, signs: Signs): string {

@@ -230,3 +230,12 @@ test("any signs at all give a known type and class and one line that is not empt
     }),
   );
 });
+
+test("a message of which nothing is left when it is cleaned gives way to what was observed", () => {
+  expect(classify({ message: "\u0000", exitCode: 3, command: "convert" }).message).toBe(
+    "convert failed with exit code 3",
+  );
+  expect(classify({ message: "\u0000", timedOutMs: 2000, command: "convert" }).message).toBe(
+    "convert timed out after 2.0 s",
+  );
+});
