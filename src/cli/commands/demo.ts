@@ -50,5 +50,8 @@ export async function demo(context: Context): Promise<number> {
     }),
   );
   context.note(`\nThree files are broken on purpose. Mend one in ${folder}, then retry.`);
+  // `npm start` in a clone: the program is not in PATH there.
+  if (context.terminal.env.npm_lifecycle_event === "start")
+    context.note("In this folder, type `npx redrive` for `redrive`.");
   return code === EXIT.lettersLeft ? EXIT.done : code; // what was to be shown has been shown
 }
