@@ -96,8 +96,8 @@ export function runChild(script, options, env = {}) {
 }
 
 /** Starts the command line in the background; the caller ends it. */
-export function startCli(args, env) {
-  return spawn(process.execPath, [CLI, ...args], { stdio: "ignore", env: { ...process.env, ...env } });
+export function startCli(args, env, cwd = process.cwd()) {
+  return spawn(process.execPath, [CLI, ...args], { stdio: "ignore", cwd, env: { ...process.env, ...env } });
 }
 
 /** Resolves when the child has ended. */

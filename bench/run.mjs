@@ -1,6 +1,6 @@
 /**
  * `npm run bench`: measures the figures of the budgets beside their peers, prints the tables and writes RESULTS.md.
- * node bench/run.mjs [--only map,store,start] [--quick] [--out FILE]
+ * node bench/run.mjs [--only map,store,start,worktree] [--quick] [--out FILE]
  */
 import { writeFileSync } from "node:fs";
 import { loadavg } from "node:os";
@@ -15,6 +15,7 @@ const THEMES = {
   scale: () => import("./scale.mjs"),
   store: () => import("./store.mjs"),
   letters: () => import("./letters.mjs"),
+  worktree: () => import("./worktree.mjs"),
 };
 /** What the short names of `--only` stand for. */
 const PARTS = { start: ["start"], map: ["map", "scale"], store: ["store", "letters"] };

@@ -1,22 +1,26 @@
 /**
- * `npm run torture -- [--minutes N] [--kills N] [--seed S] [--items N] [--engine sqlite] [--blow NAME]`: the long form.
- * The blows are in `torture/blows.mjs`; the short form runs with the tests.
+ * `npm run torture -- [--minutes N] [--kills N] [--seed S] [--items N] [--engine sqlite] [--blow NAME] [--workflow]`: the
+ * long form. The blows are in `torture/blows.mjs`; `--workflow` strikes at a workflow in a git repository instead of a
+ * map. The short form runs with the tests.
  */
 import { randomInt } from "node:crypto";
 import { parseArgs } from "node:util";
 import { LONG_BLOWS, onlyBlow } from "./torture/blows.mjs";
 import { torture } from "./torture/torture.mjs";
+import { tortureWorkflow } from "./torture/workflow-torture.mjs";
 
 const { values } = parseArgs({
   options: {
     minutes: { type: "string" },
-    kills: { type: "string", default: "150" },
+    kills: { type: "string" },
     seed: { type: "string" },
-    items: { type: "string", default: "3000" },
+    items: { type: "string" },
     engine: { type: "string", default: "sqlite" },
     blow: { type: "string" },
+    workflow: { type: "boolean", default: false },
   },
 });
+const DEFAULTS = values.workflow ? { kills: 40, items: 60 } : { kills: 150, items: 3000 };
 
 process.exitCode = await main();
 
@@ -27,11 +31,15 @@ async function main() {
   if (blows.length === 0) return refuse(`there is no blow ${values.blow}`);
   const seed = values.seed === undefined ? randomInt(2 ** 31) : Number(values.seed);
   const minutes = values.minutes === undefined ? {} : { minutes: Number(values.minutes) };
-  const options = { seed, items: Number(values.items), kills: Number(values.kills), ...minutes };
+  const items = Number(values.items ?? DEFAULTS.items);
+  const kills = Number(values.kills ?? DEFAULTS.kills);
+  const options = { seed, items, kills, ...minutes };
   if (Object.values(options).some((value) => !Number.isFinite(value) || value < 0))
     return refuse("options are numbers");
   console.log(`torture: seed ${seed}, ${options.items} items`);
-  const { violations, figures, home } = await torture({ ...options, blows, note: progress });
+  const { violations, figures, home } = values.workflow
+    ? await tortureWorkflow({ ...options, note: progress })
+    : await torture({ ...options, blows, note: progress });
   if (process.stderr.isTTY) process.stderr.write("\n");
   const told = Object.entries(figures).map(([name, figure]) => `${figure} ${name}`);
   console.log(`torture: seed ${seed}: ${told.join(", ")}; ${violations.length} violations`);

@@ -16,6 +16,9 @@ const common = {
   logLevel: "warning",
 };
 
+// Commander for a fast start; the other because its default export is not one when CommonJS requires it.
+const INSIDE_CLI = ["commander", "jsonpath-rfc9535"];
+
 // The command line is CommonJS in one file with commander inside, because that starts fastest. What a command does not
 // need is not run: esbuild keeps the modules behind each `import()` asleep, and libraries are loaded by those who use them.
 await build({
@@ -24,7 +27,7 @@ await build({
   outdir: "dist",
   outExtension: { ".js": ".cjs" },
   format: "cjs",
-  external: ["./program.cjs", ...Object.keys(dependencies).filter((name) => name !== "commander")],
+  external: ["./program.cjs", ...Object.keys(dependencies).filter((name) => !INSIDE_CLI.includes(name))],
   banner: { js: 'const moduleUrl = require("node:url").pathToFileURL(__filename).href;' },
   define: { ...common.define, "import.meta.url": "moduleUrl" },
   minifySyntax: true,

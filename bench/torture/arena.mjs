@@ -14,8 +14,12 @@ export const JOB = "torture";
 
 export class Arena {
   home = mkdtempSync(join(tmpdir(), "redrive-torture-"));
+  /** Where runners are started. */
+  cwd = this.home;
   input = join(this.home, "input.jsonl");
   ledger = join(this.home, "ledger");
+  /** Once this file is there, nothing fails for good any more. */
+  healed = join(this.home, "healed");
   storePath = join(this.home, "redrive.db");
   mark = this.home;
   /** One sentence for each runner that ended as it never should. */
@@ -27,6 +31,7 @@ export class Arena {
     REDRIVE_HOME: this.home,
     REDRIVE_STORE: `sqlite:${this.storePath}`,
     TORTURE_LEDGER: this.ledger,
+    TORTURE_HEALED: this.healed,
     [MARK_VARIABLE]: this.mark,
     LC_ALL: "C",
     NO_COLOR: "1",
@@ -51,7 +56,7 @@ export class Arena {
     const saidPath = join(this.home, `runner-${++this.#runners}.stderr`);
     const said = openSync(saidPath, "w");
     const child = spawn(process.execPath, [CLI, ...args], {
-      cwd: this.home,
+      cwd: this.cwd,
       env: this.#env,
       stdio: ["ignore", "ignore", said],
     });

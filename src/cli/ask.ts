@@ -4,11 +4,25 @@ import { WorkError } from "../errors.ts";
 import type { Context } from "./context.ts";
 
 /** Goes on after a yes, and where nobody can answer: a script gets what it asked for. Anything else ends the command. */
-export async function askFirst({ terminal }: Context, question: string): Promise<void> {
+export async function askFirst(context: Context, question: string): Promise<void> {
+  if (!canAnswer(context) || (await saysYes(context, question))) return;
+  throw new WorkError("usage", "Nothing was done.");
+}
+
+/** False where nobody can answer. */
+export function canAnswer({ terminal: { stdin, stderr } }: Context): boolean {
+  return Boolean((stdin as { isTTY?: boolean }).isTTY && stderr.isTTY);
+}
+
+/** Only a yes is one; Ctrl-C and the end of the input are a no. */
+export async function saysYes({ terminal }: Context, question: string): Promise<boolean> {
   const { stdin, stderr } = terminal;
-  if (!(stdin as { isTTY?: boolean }).isTTY || !stderr.isTTY) return;
   const dialogue = createInterface({ input: stdin, output: stderr });
-  const answer = await dialogue.question(`${question} [y/N] `);
+  const answer = await new Promise<string>((resolve) => {
+    dialogue.once("close", () => resolve("\n"));
+    dialogue.question(`${question} [y/N] `).then(resolve, () => resolve("\n"));
+  });
   dialogue.close();
-  if (!/^y(es)?$/i.test(answer.trim())) throw new WorkError("usage", "Nothing was done.");
+  if (answer === "\n") stderr.write("\n"); // nobody ended the line
+  return /^y(es)?$/i.test(answer.trim());
 }

@@ -64,9 +64,10 @@ async function lookAhead(context: Context, spec: WorkflowSpec): Promise<Outlook>
   };
   const { openStore } = await import("../engines/open.ts");
   const engine = await openStore("memory:");
-  return inWorkshop(job, { engine, home: context.home, clock: systemClock }, async (workshop) => {
+  const stop = new AbortController().signal;
+  return inWorkshop(job, { engine, home: context.home, clock: systemClock, stop }, async (workshop) => {
     const kit = await openWorkflowKit(job, workshop);
-    const { items, counts } = await selectWorkflowItems(kit, new AbortController().signal);
+    const { items, counts } = await selectWorkflowItems(kit, stop);
     const [first] = items;
     const variables = { ...jobVariables(kit), ...(first && { item: first.data, item_id: first.itemId }) };
     const steps = first
@@ -90,7 +91,7 @@ function dryRunText(
     "beyond max_items": counts.beyond,
   }).filter(([, count]) => count > 0);
   const lines = [
-    `${paint.bold(`${counts.selected} items`)} of ${counts.read} read${left.map(([what, count]) => `, ${count} ${what}`).join("")}.`,
+    `${paint.bold(counted(counts.selected, "item"))} of ${counts.read} read${left.map(([what, count]) => `, ${count} ${what}`).join("")}.`,
     ...items
       .slice(0, SHOWN_MAX)
       .map((item) => `  ${fit(`${item.itemId}  ${asText(item.data)}`, columns - 2)}`),
@@ -106,12 +107,16 @@ function dryRunText(
     ...(setup.length > 0
       ? [
           "",
-          `Setup (${setup.length} steps) would run first; if it makes the input, the items are those of now.`,
+          `Setup (${counted(setup.length, "step")}) would run first; if it makes the input, the items are those of now.`,
         ]
       : []),
-    ...(reduce.length > 0 ? ["", `Reduce (${reduce.length} steps) would run at the end.`] : []),
+    ...(reduce.length > 0 ? ["", `Reduce (${counted(reduce.length, "step")}) would run at the end.`] : []),
   ];
   return `${lines.join("\n")}\n`;
+}
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 const AFTERWARDS: Readonly<Record<Policy["onItemFailure"], string>> = {
@@ -132,7 +137,9 @@ function policyText(policy: Policy): string[] {
     ...(policy.continueOnFailure ? [] : ["The job stops at the first item that dies."]),
     ...(policy.maxFailures === undefined
       ? []
-      : [`The job stops when ${policy.maxFailures} items have died.`]),
+      : [
+          `The job stops when ${policy.maxFailures === 1 ? "an item has" : `${policy.maxFailures} items have`} died.`,
+        ]),
     ...(policy.failureThreshold === undefined
       ? []
       : [`The job stops when more than ${policy.failureThreshold * 100} % of the finished items have died.`]),

@@ -5,13 +5,21 @@ import type { Item } from "../item/item.ts";
 
 const CANDIDATES_MAX = 6;
 
-export async function requireItem(engine: Engine, idOrPrefix: string, queue?: string): Promise<Item> {
+/** `isMeant`: of several that fit, those that the command is about, such as letters; when there are none, all count. */
+export async function requireItem(
+  engine: Engine,
+  idOrPrefix: string,
+  queue?: string,
+  isMeant: (item: Item) => boolean = () => true,
+): Promise<Item> {
   const found = await engine.findItems(idOrPrefix, {
     limit: CANDIDATES_MAX,
     ...(queue !== undefined && { queue }),
   });
   const exact = found.filter((item) => item.itemId === idOrPrefix);
-  const candidates = exact.length > 0 ? exact : found;
+  const fitting = exact.length > 0 ? exact : found;
+  const meant = fitting.filter(isMeant);
+  const candidates = meant.length > 0 ? meant : fitting;
   const [only] = candidates;
   if (only === undefined) {
     throw new WorkError(

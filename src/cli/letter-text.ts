@@ -1,6 +1,6 @@
 /** One letter for a person: what it was about, every attempt as a timeline, its output, and what to do next. */
 import type { Failure } from "../item/failure.ts";
-import type { Letter } from "../item/letter.ts";
+import type { Letter, WorktreeArtifacts } from "../item/letter.ts";
 import { toRfc3339 } from "../kit/clock.ts";
 import { formatDuration } from "../kit/duration.ts";
 import { clean, fit, type Paint } from "./paint.ts";
@@ -22,6 +22,7 @@ export function letterText(letter: Letter, view: View): string {
     `${paint.bold("Attempts")}\n${letter.failureHistory.map((failure) => attemptText(failure, view)).join("")}`,
     last && output("stderr", last.stderrTail, view),
     last && output("stdout", last.stdoutTail, view),
+    letter.worktreeArtifacts && worktreeText(letter.worktreeArtifacts, view),
     letter.evidence &&
       `${paint.bold("Late results")}\n${indent(letter.evidence.map((one) => `${toRfc3339(one.at)} attempt ${one.attemptNumber}: ${one.outcome} ${one.note}`).join("\n"), view)}`,
     `${paint.bold("Next")}\n${indent(nextSteps(letter, last).join("\n"), view)}`,
@@ -76,11 +77,26 @@ function attemptText(failure: Failure, { paint, columns }: View): string {
     `  ${head.filter(Boolean).join("  ")}`,
     `      ${paint.red(fit(failure.errorMessage, Math.max(40, columns - 6)))}`,
   ];
-  lines.push(`      ${paint.dim(fit(failure.stepFailed, Math.max(40, columns - 6)))}`);
-  for (const line of failure.errorContext ?? []) lines.push(`      ${paint.dim(clean(line))}`);
+  const context = failure.errorContext ?? [];
+  if (!context.some((line) => line.endsWith(failure.stepFailed))) {
+    lines.push(`      ${paint.dim(fit(failure.stepFailed, Math.max(40, columns - 6)))}`);
+  }
+  for (const line of context) lines.push(`      ${paint.dim(clean(line))}`);
   for (const file of failure.evidence ?? []) lines.push(`      evidence: ${clean(file)}`);
   if (failure.log) lines.push(`      ${paint.dim(`log: ${clean(failure.log)}`)}`);
+  if (failure.jsonLogLocation)
+    lines.push(`      ${paint.dim(`json log: ${clean(failure.jsonLogLocation)}`)}`);
   return `${lines.join("\n")}\n`;
+}
+
+/** Where the last attempt worked; it is kept for whoever looks into it. */
+function worktreeText(
+  { worktreePath, branchName, uncommittedChanges }: WorktreeArtifacts,
+  view: View,
+): string {
+  const changes = uncommittedChanges === undefined ? "" : `\nnot committed:\n${uncommittedChanges.trimEnd()}`;
+  const facts = `  ${clean(worktreePath)}\n${indent(`branch ${branchName}${changes}`, view)}`; // a path is not cut
+  return `${view.paint.bold("Worktree")}\n${facts}`;
 }
 
 const TAIL_LINES_MAX = 15;

@@ -5,9 +5,10 @@ import type { Job } from "../item/job.ts";
 import { specOf } from "../job/map-spec.ts";
 import { workflowSpecOf } from "../job/workflow-spec.ts";
 import { systemClock } from "../kit/clock.ts";
+import type { Policy } from "../retry/policy.ts";
 import type { RunObserver } from "../runner/runner.ts";
 import type { Context } from "./context.ts";
-import { canRedraw, clean } from "./paint.ts";
+import { canRedraw, fit } from "./paint.ts";
 import { type Progress, startProgress } from "./progress.ts";
 
 export interface PersonProgress {
@@ -50,16 +51,26 @@ export function openProgress(
         count: () => engine.count(job.id),
         isTotalKnown: async () => (await engine.findJob(job.id))?.intakeComplete ?? false,
         slots: slotsOf(job),
+        attemptsMax: policyOf(job).maxAttempts,
         label: job.name,
       });
     },
     note: (text) => (progress ? progress.note(text) : context.note(text)),
     onPhaseStep: (phase, index, total, label) =>
-      progress?.note(`${phase} ${index + 1}/${total}: ${clean(label)}`),
+      progress?.note(
+        fit(`${phase} ${index + 1}/${total}: ${label}`, (stderr.columns ?? PHASE_COLUMNS_MAX) - 1),
+      ),
     onAgentStep: (item, index, total, label) => progress?.step(item, index, total, label),
     suspend: (write, endsLine) => (progress && stdout.isTTY ? progress.suspend(write, endsLine) : write()),
     stop: async () => progress?.stop(),
   };
+}
+
+/** Where nobody says how wide the lines are. */
+const PHASE_COLUMNS_MAX = 200;
+
+function policyOf(job: Job): Policy {
+  return job.kind === "workflow" ? workflowSpecOf(job).workflow.policy : specOf(job).policy;
 }
 
 function slotsOf(job: Job): number {

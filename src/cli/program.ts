@@ -134,7 +134,10 @@ function addRunning(program: Command, terminal: Terminal, report: Report): void 
     .option("--max-parallel <n>", "how many agents at a time (default: as the workflow says)")
     .addOption(list("--var <name=value>", "a variable for the workflow; may be given several times"))
     .addOption(
-      new Option("--merge <mode>", "merge the job's branch into the branch you are on, or leave it")
+      new Option(
+        "--merge <mode>",
+        "at the end, the job's branch is merged into the branch you are on; ask first, or leave it",
+      )
         .choices(MERGE_MODES)
         .default("auto", "auto"),
     )
@@ -183,9 +186,9 @@ function addLooking(program: Command, terminal: Terminal, report: Report): void 
     .action(call(terminal, report, async () => (await import("./commands/status.ts")).status));
   program
     .command("logs")
-    .description("prints what an attempt of an item wrote")
+    .description("prints what an attempt of an item wrote, or a phase of a workflow")
     .argument("<job>", "id or name")
-    .argument("<item>", "id, or the beginning of one")
+    .argument("<item>", "id, or the beginning of one; or setup, reduce or merge")
     .option("-a, --attempt <n>", "which attempt (default: the last one with output)")
     .action(call(terminal, report, async () => (await import("./commands/logs.ts")).logs));
   program

@@ -22,6 +22,8 @@ export interface ProgressView {
   readonly slowest: Slowest | null;
   /** Empty where items have no steps. */
   readonly agents: readonly AgentView[];
+  /** How many attempts the policy gives an item; undefined where nobody says. */
+  readonly attemptsMax?: number | undefined;
   /** What everything waits for. */
   readonly waiting: string | null;
   readonly label: string;
@@ -51,12 +53,18 @@ const INDENT = "  ";
 export function liveLines(view: ProgressView, options: LineOptions): readonly Line[] {
   const columns = options.columns - 1; // a full last column makes some terminals break the line
   const lines: Line[] = [];
-  if (view.counts !== null) lines.push(counterLine(view, view.counts, { ...options, columns }));
+  if (view.counts !== null && !isEmptySoFar(view, view.counts))
+    lines.push(counterLine(view, view.counts, { ...options, columns }));
   const tint = view.waiting === null ? options.paint.dim : options.paint.yellow;
   for (const detail of detailTexts(view, columns - INDENT.length)) {
     lines.push({ text: INDENT + detail, painted: INDENT + tint(detail) });
   }
   return lines;
+}
+
+/** Before the first item has come in, as during a workflow's setup, there is nothing to count. */
+function isEmptySoFar({ isTotalKnown }: ProgressView, { total }: ProgressCounts): boolean {
+  return !isTotalKnown && total === 0;
 }
 
 const AGENTS_SHOWN_MAX = 8;
@@ -67,16 +75,39 @@ function detailTexts(view: ProgressView, columns: number): readonly string[] {
     const detail = detailText(view, columns);
     return detail === null ? [] : [detail];
   }
-  const hidden = view.agents.length - AGENTS_SHOWN_MAX;
-  const shown = view.agents.slice(0, AGENTS_SHOWN_MAX).map((agent) => agentText(agent, columns));
-  return hidden > 0 ? [...shown, `and ${hidden} more`] : shown;
+  const shown = view.agents.slice(0, AGENTS_SHOWN_MAX);
+  const hidden = view.agents.length - shown.length;
+  const nameColumns = Math.min(
+    Math.max(NAME_COLUMNS_MIN, Math.floor(columns / 3)),
+    Math.max(...shown.map(({ name }) => width(name))),
+  );
+  const lines = shown.map((agent) => agentText(agent, view.attemptsMax, { columns, nameColumns }));
+  return hidden > 0 ? [...lines, `and ${hidden} more`] : lines;
 }
 
-/** `src/a.ts  step 2 of 3: shell: npm test  (attempt 2, 34 s)` */
-function agentText({ name, step, attempt, elapsedMs }: AgentView, columns: number): string {
-  const after = `  (${attempt > 1 ? `attempt ${attempt}, ` : ""}${secondsText(elapsedMs)})`;
-  const label = fit(name, Math.max(8, Math.floor(columns / 3)));
-  return `${label}  ${fit(step, Math.max(8, columns - width(label) - 2 - after.length))}${after}`;
+const NAME_COLUMNS_MIN = 8;
+
+interface AgentColumns {
+  readonly columns: number;
+  /** As wide as the widest name that is shown, so that the steps stand below each other. */
+  readonly nameColumns: number;
+}
+
+/** `src/a.ts  step 2 of 3: shell: npm test  (attempt 2 of 3, 34 s)` */
+function agentText(agent: AgentView, attemptsMax: number | undefined, room: AgentColumns): string {
+  const { name, elapsedMs } = agent;
+  const after = `  (${attemptText(agent, attemptsMax)}${secondsText(elapsedMs)})`;
+  const label = fit(name, room.nameColumns);
+  const before = `${label}${" ".repeat(room.nameColumns - width(label))}  `;
+  const step = fit(agent.step, Math.max(8, room.columns - room.nameColumns - 2 - after.length));
+  return fit(before + step + after, room.columns);
+}
+
+/** An item that was redriven has more attempts behind it than the policy gives it at a time. */
+function attemptText({ attempt }: AgentView, attemptsMax: number | undefined): string {
+  if (attempt === 1) return "";
+  const of = attemptsMax !== undefined && attempt <= attemptsMax ? ` of ${attemptsMax}` : "";
+  return `attempt ${attempt}${of}, `;
 }
 
 /** For a log: everything on one line, as words. */
@@ -118,6 +149,7 @@ function segmentsOf(view: ProgressView, counts: ProgressCounts, order: readonly 
   const { rate, retrying } = view;
   const some = (count: number, word: string) => (count === 0 ? "" : `${thousands(count)} ${word}`);
   const isLive = order === LIVE_ORDER;
+  const isOver = view.isTotalKnown && counts.total > 0 && counts.ready + counts.leased === 0;
   const parts: Readonly<Record<Part, Segment>> = {
     done: { text: doneText(view, counts, isLive ? "/" : " of "), weight: 9, tint: (paint) => paint.bold },
     dead: { text: some(counts.dead, "dead"), weight: 6, tint: (paint) => paint.red },
@@ -128,8 +160,8 @@ function segmentsOf(view: ProgressView, counts: ProgressCounts, order: readonly 
       tint: (paint) => paint.yellow,
     },
     skipped: { text: some(counts.skipped, "skipped"), weight: 3, tint: (paint) => paint.yellow },
-    running: { text: `${thousands(counts.leased)} running`, weight: 2, tint: plain },
-    rate: { text: rate === null ? "" : rateText(rate.perSecond), weight: 1, tint: plain },
+    running: { text: isOver ? "" : `${thousands(counts.leased)} running`, weight: 2, tint: plain },
+    rate: { text: rate === null || isOver ? "" : rateText(rate.perSecond), weight: 1, tint: plain },
   };
   return order.map((part) => parts[part]).filter(({ text }) => text !== "");
 }

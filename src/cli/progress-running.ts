@@ -1,7 +1,7 @@
 /** The items that run now, in the order in which they started, so that the one that runs longest is the first. */
 import type { LeasedItem } from "../item/item.ts";
+import { itemName } from "../item/item-name.ts";
 import type { Clock } from "../kit/clock.ts";
-import { asText } from "../kit/json.ts";
 import type { AgentView, Slowest } from "./progress-line.ts";
 
 interface Running {
@@ -47,7 +47,9 @@ export class RunningItems {
   agents(): readonly AgentView[] {
     const now = this.#clock.now();
     return [...this.#byRef.values()].flatMap(({ item, since, step }) =>
-      step === undefined ? [] : [{ name: nameOf(item), attempt: item.attempt, elapsedMs: now - since, step }],
+      step === undefined
+        ? []
+        : [{ name: itemName(item), attempt: item.attempt, elapsedMs: now - since, step }],
     );
   }
 
@@ -60,13 +62,7 @@ export class RunningItems {
 
   /** Made once for each item: its data may be large. */
   #nameOf(item: LeasedItem): string {
-    if (this.#named?.item !== item) this.#named = { item, name: nameOf(item) };
+    if (this.#named?.item !== item) this.#named = { item, name: itemName(item) };
     return this.#named.name;
   }
-}
-
-/** An id that was taken from the data is what people call the item; one that was made from it tells them nothing. */
-function nameOf({ itemId, data }: LeasedItem): string {
-  const text = asText(data);
-  return typeof data !== "string" && text.includes(itemId) ? itemId : text;
 }

@@ -33,6 +33,8 @@ export interface ProgressOptions {
   readonly isTotalKnown?: () => Promise<boolean>;
   /** How many attempts run at a time. */
   readonly slots: number;
+  /** How many attempts the policy gives an item. Default: nobody says. */
+  readonly attemptsMax?: number;
   /** What the job is called. */
   readonly label: string;
 }
@@ -198,6 +200,7 @@ class RunProgress implements Progress {
       rate: this.#meter.rate(),
       slowest: this.#running.slowest(),
       agents: this.#running.agents(),
+      attemptsMax: this.#options.attemptsMax,
       waiting: this.#waiting(),
       label: this.#options.label,
     };

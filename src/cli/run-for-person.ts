@@ -9,6 +9,7 @@ import type { WorkflowResult } from "../job/workflow.ts";
 import { systemClock } from "../kit/clock.ts";
 import { parseDuration } from "../kit/duration.ts";
 import type { RunObserver } from "../runner/runner.ts";
+import { canAnswer, saysYes } from "./ask.ts";
 import { CommandOutput } from "./command-output.ts";
 import type { Context } from "./context.ts";
 import { exitCodeOf } from "./exit-code.ts";
@@ -26,6 +27,8 @@ export interface Watch {
   readonly onNotice: (notice: string) => void;
   readonly onPhaseStep: (phase: string, index: number, total: number, label: string) => void;
   readonly onAgentStep: (item: LeasedItem, index: number, total: number, label: string) => void;
+  /** Absent where nobody can answer. */
+  readonly askMerge?: (question: string) => Promise<boolean>;
 }
 
 type Run = (deps: RunDeps, watch: Watch) => Promise<WorkflowResult>;
@@ -81,6 +84,7 @@ export async function withProgress<T>(
         onNotice: progress.note,
         onPhaseStep: progress.onPhaseStep,
         onAgentStep: progress.onAgentStep,
+        ...(canAnswer(context) && { askMerge: (question) => askAtEnd(context, progress, question) }),
       });
       return { result, interrupt, finished: progress.finished };
     } finally {
@@ -89,6 +93,12 @@ export async function withProgress<T>(
       await progress.stop();
     }
   }, opening);
+}
+
+/** Nothing runs any more, and the live lines would write over the question. */
+async function askAtEnd(context: Context, progress: PersonProgress, question: string): Promise<boolean> {
+  await progress.stop();
+  return saysYes(context, question);
 }
 
 function observe(progress: PersonProgress, output: CommandOutput): RunObserver {

@@ -131,7 +131,8 @@ function nextLines(summary: JobSummary, { paint, columns, sampleItemId }: Summar
   return [paint.bold("Next:"), ...steps.map((step) => `  ${paint.cyan(step.command)}${purposeOf(step)}`)];
 }
 
-function stepsOf({ jobId, status, dead, remaining }: JobSummary, sampleItemId?: string): readonly Step[] {
+function stepsOf(summary: JobSummary, sampleItemId?: string): readonly Step[] {
+  const { jobId, status, dead, remaining } = summary;
   const steps: Step[] = [];
   const isRunning = status === "running";
   if (!isRunning && (remaining > 0 || status !== "completed")) {
@@ -142,9 +143,16 @@ function stepsOf({ jobId, status, dead, remaining }: JobSummary, sampleItemId?: 
   steps.push({ command: `redrive dlq list --job ${jobId}`, purpose: "see what died" });
   const item = sampleItemId === undefined ? null : shellWord(sampleItemId);
   if (item !== null) steps.push({ command: `redrive dlq inspect ${item}`, purpose: "look at one of them" });
-  const purpose = dead === 1 ? "run it again" : "run them again";
-  if (!isRunning) steps.push({ command: `redrive dlq retry ${jobId}`, purpose });
+  if (!isRunning) steps.push(...againSteps(summary));
   return steps;
+}
+
+/** Resuming a workflow runs its letters too, and then what comes after them. */
+function againSteps({ jobId, kind, status, dead }: JobSummary): readonly Step[] {
+  const again = dead === 1 ? "run it again" : "run them again";
+  if (kind === "map") return [{ command: `redrive dlq retry ${jobId}`, purpose: again }];
+  if (status !== "completed") return []; // is there already
+  return [{ command: `redrive resume ${jobId}`, purpose: `${again}, and finish the job` }];
 }
 
 /** As it is typed in a shell; null for what nobody would want to type. */

@@ -1,9 +1,13 @@
 /** A site made of git worktrees: a branch for the job, a worktree for its phases, one from a pool for each attempt. */
+import { mkdirSync } from "node:fs";
+import { resolve } from "node:path";
+import { WorkError } from "../errors.ts";
 import type { Job } from "../item/job.ts";
+import { oneLine } from "../triage/clean.ts";
 import { JobWorktrees } from "../worktree/job-worktrees.ts";
 import type { AgentWorktree } from "../worktree/pool.ts";
 import { openRepository } from "../worktree/repository.ts";
-import type { Finish, Merge, Place, Site } from "./site.ts";
+import type { AskMerge, Finish, Merge, Place, Site } from "./site.ts";
 import type { Workshop } from "./work.ts";
 import type { WorkflowSpec } from "./workflow-spec.ts";
 
@@ -13,31 +17,64 @@ export async function openGitSite(job: Job, spec: WorkflowSpec, workshop: Worksh
     home: workshop.home,
     keep: spec.workflow.map.keep,
   });
-  const root = await worktrees.jobWorktree();
+  const top = await worktrees.jobWorktree();
+  const { prefix } = repository;
+  const root = folderIn(top, prefix);
   await worktrees.adopt({ isNeeded: workshop.isKeptForLetter });
   return {
     root,
-    head: () => worktrees.headOf(root),
+    head: () => worktrees.headOf(top),
     notes: repository.notes,
-    enter: async (itemId, attempt) => placeOf(worktrees, await worktrees.acquire(itemId, attempt)),
+    enter: async (itemId, attempt, name) =>
+      placeOf(worktrees, await worktrees.acquire(itemId, attempt), { prefix, title: titleOf(name) }),
     mergedItems: () => worktrees.mergedItems(),
     commitPhase: async () => {
-      await worktrees.commitAll({ path: root }, "Changes of a phase that no step committed");
+      const title = "Changes of a phase that no step committed";
+      const committed = await worktrees.commitAll({ path: top }, title);
+      if (committed.kind === "refused") throw phaseRefused(top, committed.detail);
       await worktrees.commitPhase();
     },
-    refresh: async () => void (await worktrees.refreshJobWorktree()),
-    finish: () => finish(worktrees, spec),
+    refresh: async () => {
+      await worktrees.refreshJobWorktree();
+      folderIn(top, prefix);
+    },
+    finish: (ask) => finish(worktrees, spec, ask),
+    tidy: () => tidy(worktrees, workshop),
     close: () => worktrees.close(),
   };
 }
 
-function placeOf(worktrees: JobWorktrees, worktree: AgentWorktree): Place {
+/** The user's folder of the repository, in a worktree; made when no commit has it. */
+function folderIn(top: string, prefix: string): string {
+  const folder = resolve(top, prefix);
+  mkdirSync(folder, { recursive: true });
+  return folder;
+}
+
+function phaseRefused(top: string, detail: string): WorkError {
+  return new WorkError("git_refused", `What the phase changed could not be committed: ${detail}`, {
+    hint: `It is in ${top}. Commit it there, then \`redrive resume\` goes on.`,
+  });
+}
+
+/** The first line of the commits that Redrive makes for an item. */
+function titleOf(name: string): string {
+  return `redrive: ${oneLine(name, TITLE_CHARS_MAX)}`;
+}
+
+const TITLE_CHARS_MAX = 60;
+
+function placeOf(
+  worktrees: JobWorktrees,
+  worktree: AgentWorktree,
+  { prefix, title }: { readonly prefix: string; readonly title: string },
+): Place {
   let isMerged = false;
   return {
-    root: worktree.path,
+    root: folderIn(worktree.path, prefix),
     head: () => worktrees.head(worktree),
     merge: async () => {
-      const merge = await mergeAll(worktrees, worktree);
+      const merge = await mergeAll(worktrees, worktree, title);
       isMerged = merge.kind === "merged" || merge.kind === "empty";
       return merge;
     },
@@ -52,17 +89,30 @@ function placeOf(worktrees: JobWorktrees, worktree: AgentWorktree): Place {
 }
 
 /** Changes that no step committed are work too: they are committed as the user would, and hooks run. */
-async function mergeAll(worktrees: JobWorktrees, worktree: AgentWorktree): Promise<Merge> {
-  const title = `redrive: ${worktree.itemId.slice(0, 60).replace(/\s+/g, " ")}`;
+async function mergeAll(worktrees: JobWorktrees, worktree: AgentWorktree, title: string): Promise<Merge> {
   const committed = await worktrees.commitAll(worktree, title);
   if (committed.kind === "refused") return { kind: "refused", detail: committed.detail };
   const merged = await worktrees.merge(worktree, title);
   return merged.kind === "conflict" ? { kind: "conflict", files: merged.files } : merged;
 }
 
-async function finish(worktrees: JobWorktrees, { mergeMode }: WorkflowSpec): Promise<Finish> {
-  const end = await worktrees.finishInto({ mode: mergeMode === "auto" ? "merge" : "leave" });
+async function finish(worktrees: JobWorktrees, { mergeMode }: WorkflowSpec, ask?: AskMerge): Promise<Finish> {
+  let end = await worktrees.finishInto({ mode: mergeMode === "auto" ? "merge" : "leave" });
+  if (mergeMode === "ask" && ask && end.kind === "left" && end.why === "asked") {
+    const question = `Merge ${worktrees.branchName} into ${worktrees.start.startBranch}?`;
+    if (await ask(question)) end = await worktrees.finishInto({ mode: "merge" });
+  }
   if (end.kind === "merged") return { note: `Merged into ${end.into} (${end.commit.slice(0, 10)}).` };
   if (end.kind === "nothing") return {};
   return { note: `${end.detail}\nTo merge it: ${end.command}`, branch: worktrees.branchName };
+}
+
+/** The last one to leave tidies up. */
+async function tidy(worktrees: JobWorktrees, workshop: Workshop): Promise<void> {
+  const { isKeptForLetter, hasLetters, hasOtherRunner } = workshop;
+  if (await hasOtherRunner()) return;
+  await worktrees.tidy({
+    isNeeded: async (entry) => entry.state === "kept" && (await isKeptForLetter(entry)),
+    hasLetters,
+  });
 }

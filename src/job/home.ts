@@ -13,11 +13,13 @@ export function storeUrlOf(env: NodeJS.ProcessEnv, option?: string): string {
   return option || env.REDRIVE_STORE || `sqlite:${join(homeOf(env), "redrive.db")}`;
 }
 
-/** Logs of a job: `{item}/{attempt}.log`, and the output of running attempts in `.running/`. */
+/** Logs of a job: `{item}/{attempt}.log`, `{phase}.log` of a workflow, and the output of running attempts in `.running/`. */
 export interface JobLogs {
   readonly folder: string;
   readonly runningFolder: string;
   log(itemId: string, attempt: number): string;
+  /** Of setup, reduce or merge. */
+  phase(name: string): string;
   /** The path that the files of one running attempt start with. */
   running(ref: number, attempt: number): string;
 }
@@ -30,6 +32,7 @@ export function jobLogs(home: string, jobId: string): JobLogs {
     folder,
     runningFolder,
     log: (itemId, attempt) => `${folder}/${fileNameOf(itemId)}/${attempt}.log`,
+    phase: (name) => `${folder}/${name}.log`,
     running: (ref, attempt) => `${runningFolder}/${ref}-${attempt}`,
   };
 }

@@ -1,7 +1,7 @@
 /** `redrive resume`: goes on with a job that was interrupted, stopped or has letters worth another try. */
 import { readFileSync } from "node:fs";
 import { dirname } from "node:path";
-import type { Engine } from "../engine.ts";
+import type { Engine, JobChange } from "../engine.ts";
 import { WorkError } from "../errors.ts";
 import type { Job } from "../item/job.ts";
 import type { JsonObject } from "../kit/json.ts";
@@ -12,7 +12,13 @@ import { inputFeed } from "./map.ts";
 import { specOf } from "./map-spec.ts";
 import { type RunDeps, runJob } from "./run-job.ts";
 import { statusOf, summarise } from "./summary.ts";
-import { digestOf, runWorkflow, type WorkflowResult, type WorkflowRunOptions } from "./workflow.ts";
+import {
+  aloneAtJob,
+  digestOf,
+  runWorkflow,
+  type WorkflowResult,
+  type WorkflowRunOptions,
+} from "./workflow.ts";
 import { plain, workflowProgressOf, workflowSpecOf } from "./workflow-spec.ts";
 
 /** Which job goes on, and how. */
@@ -34,15 +40,25 @@ export async function resumeJob(deps: RunDeps, options: ResumeOptions): Promise<
     options.job === undefined
       ? await latestUnfinished(engine, options.cwd)
       : await requireJob(engine, options.job);
-  const spec = found.kind === "workflow" ? await workflowSpecNow(found, options) : null;
-  const job = await engine.changeJob(found.id, {
-    status: "running",
-    restarted: true,
-    event: { type: "job_resumed", data: { with_letters: options.withLetters } },
-    ...(spec && { spec }),
-    ...(found.kind === "workflow" && { progress: await phasesAgain(engine, found, options) }),
-  });
-  return found.kind === "workflow" ? runWorkflow(deps, job, options) : resumeMap(deps, job, options);
+  if (found.kind === "workflow") {
+    return aloneAtJob(deps, found.id, () => resumeWorkflow(deps, found.id, options));
+  }
+  return resumeMap(deps, await engine.changeJob(found.id, restart(options)), options);
+}
+
+function restart({ withLetters }: ResumeOptions): JobChange {
+  const event = { type: "job_resumed", data: { with_letters: withLetters } } as const;
+  return { status: "running", restarted: true, event };
+}
+
+/** As the last process left it: this one has it to itself by now. */
+async function resumeWorkflow(deps: RunDeps, jobId: string, options: ResumeOptions): Promise<WorkflowResult> {
+  const { engine } = deps;
+  const left = await requireJob(engine, jobId);
+  const spec = await workflowSpecNow(left, options);
+  const progress = await phasesAgain(engine, left, options);
+  const job = await engine.changeJob(jobId, { ...restart(options), progress, ...(spec && { spec }) });
+  return runWorkflow(deps, job, options);
 }
 
 async function resumeMap(deps: RunDeps, job: Job, options: ResumeOptions): Promise<WorkflowResult> {

@@ -7,7 +7,7 @@ import type { EventType } from "../item/event.ts";
 import type { Job, JobStatus } from "../item/job.ts";
 import { type Clock, systemClock } from "../kit/clock.ts";
 import { type Feed, type RunObserver, type RunResult, runQueue } from "../runner/runner.ts";
-import { hasRunner } from "./summary.ts";
+import { hasOtherRunner } from "./summary.ts";
 import { inWorkshop, openWork, type Work } from "./work.ts";
 
 /** What every run needs from its surroundings. */
@@ -31,11 +31,13 @@ export interface RunJobOptions {
   readonly feed?: Feed;
   /** The work when it is open already; else it is opened and closed here. */
   readonly work?: Work;
-  /** Only one phase of the job: its good end is not the job's. */
+  /** Only one phase of the job: neither its good end nor its failure is written down here. */
   readonly isPhase?: boolean;
+  /** Told what a person should know of the end. */
+  readonly onNotice?: (notice: string) => void;
 }
 
-/** Works the job's queue until it ends, and writes down how. An error ends the job as failed and is thrown on. */
+/** Works the job's queue until it ends, and writes down how. An error is thrown on, and ends the job as failed. */
 export async function runJob(deps: RunDeps, options: RunJobOptions): Promise<RunResult> {
   try {
     const result = await workQueue(deps, options);
@@ -47,7 +49,7 @@ export async function runJob(deps: RunDeps, options: RunJobOptions): Promise<Run
     }
     return result;
   } catch (error) {
-    await writeFault(deps.engine, options.job, error);
+    if (!options.isPhase) await writeFault(deps.engine, options.job, error);
     throw error;
   }
 }
@@ -56,15 +58,15 @@ async function workQueue(deps: RunDeps, options: RunJobOptions): Promise<RunResu
   const clock = deps.clock ?? systemClock;
   const { job, work } = options;
   if (work !== undefined) return workWith(work, deps, options);
-  return inWorkshop(job, { engine: deps.engine, home: deps.home, clock }, async (workshop) =>
+  return inWorkshop(job, { ...deps, clock }, async (workshop) =>
     workWith(await openWork(job, workshop), deps, options),
   );
 }
 
 async function workWith(work: Work, deps: RunDeps, options: RunJobOptions): Promise<RunResult> {
-  const { job, slots, operationId, feed } = options;
+  const { job, slots, operationId, feed, onNotice } = options;
   try {
-    return await runQueue({
+    const result = await runQueue({
       engine: deps.engine,
       queue: job.id,
       policy: work.policy,
@@ -78,6 +80,11 @@ async function workWith(work: Work, deps: RunDeps, options: RunJobOptions): Prom
       ...(feed && { feed }),
       ...(deps.storeWaitMs !== undefined && { storeWaitMs: deps.storeWaitMs }),
     });
+    if (operationId !== undefined && result.end === "finished") {
+      const notice = await work.finish?.();
+      if (notice !== undefined) onNotice?.(notice);
+    }
+    return result;
   } finally {
     await work.close();
   }
@@ -114,7 +121,7 @@ const END_OF: Readonly<Record<RunResult["end"], End>> = {
 
 /** The last runner to leave turns off the light: while another one is at the job, it runs. */
 async function writeEnd(engine: Engine, job: Job, end: End, reason?: string): Promise<void> {
-  if (end.status === "interrupted" && (await hasRunner(engine, job.id))) return;
+  if (end.status === "interrupted" && (await hasOtherRunner(engine, job.id))) return;
   const event = { type: end.event, ...(reason !== undefined && { data: { reason } }) };
   await engine.changeJob(job.id, { status: end.status, event });
 }

@@ -11,18 +11,23 @@ export interface Site {
   readonly head?: () => Promise<string>;
   /** What a person should know before the run, e.g. that uncommitted changes are not seen. */
   readonly notes: readonly string[];
-  /** A place of its own for one attempt. */
-  enter(itemId: string, attempt: number): Promise<Place>;
+  /** A place of its own for one attempt; `name` is what people call the item. */
+  enter(itemId: string, attempt: number, name: string): Promise<Place>;
   /** Items whose work the job's branch has already, whatever the store says. */
   mergedItems(): Promise<ReadonlySet<string>>;
-  /** After setup or reduce: what was committed at `root` becomes part of the job. */
+  /** After setup, reduce or merge: what was committed at `root` becomes part of the job. */
   commitPhase(): Promise<void>;
   /** Before reduce: brings the agents' work to `root`. */
   refresh(): Promise<void>;
-  /** Brings the job's work to where the user is. */
-  finish(): Promise<Finish>;
+  /** Brings the job's work to where the user is. `ask` is for a job that is to ask first; without it, nobody says yes. */
+  finish(ask?: AskMerge): Promise<Finish>;
+  /** Removes what the job needs no more. It is over then; nothing can be entered. */
+  tidy(): Promise<void>;
   close(): Promise<void>;
 }
+
+/** True when the person says yes. */
+export type AskMerge = (question: string) => Promise<boolean>;
 
 export interface Place {
   readonly root: string;
@@ -68,6 +73,7 @@ export function openPlainSite(root: string): Site {
     commitPhase: async () => undefined,
     refresh: async () => undefined,
     finish: async () => ({}),
+    tidy: async () => undefined,
     close: async () => undefined,
   };
 }

@@ -1,13 +1,14 @@
 /** How a job stands, in numbers: what `map`, `run`, `resume` and `jobs` answer. */
 import type { Engine } from "../engine.ts";
-import type { Job, JobStatus } from "../item/job.ts";
+import type { Job, JobKind, JobStatus } from "../item/job.ts";
 import type { JsonObject } from "../kit/json.ts";
-import { isGone } from "../lease/holder.ts";
+import { isGone, isOwn } from "../lease/holder.ts";
 
 /** A job in numbers. */
 export interface JobSummary {
   readonly jobId: string;
   readonly name: string;
+  readonly kind: JobKind;
   readonly status: JobStatus;
   readonly total: number;
   readonly succeeded: number;
@@ -34,6 +35,7 @@ export async function summarise(engine: Engine, job: Job): Promise<JobSummary> {
   return {
     jobId: job.id,
     name: job.name,
+    kind: job.kind,
     status,
     total: counts.total,
     succeeded: counts.done,
@@ -57,6 +59,12 @@ export async function statusOf(engine: Engine, job: Job): Promise<JobStatus> {
 export async function hasRunner(engine: Engine, queue: string): Promise<boolean> {
   const holders = await engine.listHolders();
   return holders.some((holder) => holder.queue === queue && !isGone(holder));
+}
+
+/** Whether a living runner of another process does. */
+export async function hasOtherRunner(engine: Engine, queue: string): Promise<boolean> {
+  const holders = await engine.listHolders();
+  return holders.some((holder) => holder.queue === queue && !isGone(holder) && !isOwn(holder));
 }
 
 /** The form of a summary outside the process. */

@@ -13,6 +13,8 @@ import { randomName } from "../kit/random.ts";
 import type { Policy } from "../retry/policy.ts";
 import type { RunObserver, RunOptions } from "../runner/runner.ts";
 import { type JobLogs, jobLogs } from "./home.ts";
+import { hasLetters, isNamedByLetter, type KeptPlace } from "./letter-needs.ts";
+import { hasOtherRunner } from "./summary.ts";
 
 export interface Work {
   readonly handler: Handler;
@@ -20,6 +22,8 @@ export interface Work {
   /** How many attempts run at a time. */
   readonly slots: number;
   readonly askHandler?: NonNullable<RunOptions["askHandler"]>;
+  /** After a redrive that has come to its end: brings its work to where the user is, and says what a person should know. */
+  readonly finish?: () => Promise<string | undefined>;
   /** Told after the store has it, before anybody else. */
   readonly settled?: NonNullable<RunObserver["settled"]>;
   close(): Promise<void>;
@@ -33,14 +37,19 @@ export interface Workshop {
   /** A folder of this run alone, gone when it ends. */
   readonly scratch: string;
   readonly clock: Clock;
+  /** Aborted when the run is to end. */
+  readonly stop: AbortSignal;
   /** Whether a worktree that was kept for an item still has its letter. */
-  readonly isKeptForLetter: (kept: { readonly itemId?: string }) => Promise<boolean>;
+  readonly isKeptForLetter: (kept: KeptPlace) => Promise<boolean>;
+  readonly hasLetters: () => Promise<boolean>;
+  /** Whether another process works the job's queue. */
+  readonly hasOtherRunner: () => Promise<boolean>;
 }
 
 /** Opens the launcher and a folder for running attempts, for as long as the action takes. */
 export async function inWorkshop<T>(
   job: Job,
-  { engine, home, clock }: { readonly engine: Engine; readonly home: string; readonly clock: Clock },
+  { engine, home, clock, stop }: Pick<Workshop, "home" | "clock" | "stop"> & { readonly engine: Engine },
   action: (workshop: Workshop) => Promise<T>,
 ): Promise<T> {
   const logs = jobLogs(home, job.id);
@@ -48,18 +57,21 @@ export async function inWorkshop<T>(
   mkdirSync(scratch, { recursive: true, mode: 0o700 });
   const launcher = openLauncher();
   try {
-    const isKeptForLetter = async ({ itemId }: { readonly itemId?: string }) =>
-      hasLetter(engine, job.id, itemId);
-    return await action({ home, launcher, logs, scratch, clock, isKeptForLetter });
+    return await action({
+      home,
+      launcher,
+      logs,
+      scratch,
+      clock,
+      stop,
+      isKeptForLetter: (kept) => isNamedByLetter(engine, job.id, kept),
+      hasLetters: () => hasLetters(engine, job.id),
+      hasOtherRunner: () => hasOtherRunner(engine, job.id),
+    });
   } finally {
     await launcher.close();
     rmSync(scratch, { recursive: true, force: true });
   }
-}
-
-async function hasLetter(engine: Engine, queue: string, itemId: string | undefined): Promise<boolean> {
-  if (itemId === undefined) return true;
-  return (await engine.listLetters({ queue, itemIds: [itemId], limit: 1 })).total > 0;
 }
 
 type OpenWork = (job: Job, workshop: Workshop) => Promise<Work>;

@@ -1,5 +1,5 @@
 /** The items of a workflow's map phase: from its file, or from what its command prints. */
-import { createReadStream, rmSync } from "node:fs";
+import { createReadStream, existsSync, rmSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
 import { Readable } from "node:stream";
 import { WorkError } from "../errors.ts";
@@ -13,7 +13,19 @@ export async function selectWorkflowItems(kit: WorkflowKit, stop: AbortSignal): 
   const path = expand(input.file, jobVariables(kit), "plain");
   if (!path.ok) throw new WorkError("usage", `map.input: ${path.message}`);
   const file = isAbsolute(path.value) ? path.value : join(kit.site.root, path.value);
+  if (kit.site.head && !existsSync(file)) throw notInCommit(path.value);
   return selectFrom({ file }, kit.spec.workflow.map);
+}
+
+/** The file may well be in the user's folder, where no agent sees it. */
+function notInCommit(path: string): WorkError {
+  return new WorkError(
+    "input_invalid",
+    `The input ${path} is not in the commit that the agents start from.`,
+    {
+      hint: "Commit it, or let a step of setup write it.",
+    },
+  );
 }
 
 async function selectFromCommand(kit: WorkflowKit, command: string, stop: AbortSignal): Promise<Selection> {

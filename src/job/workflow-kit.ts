@@ -5,6 +5,7 @@ import { parseEnv } from "node:util";
 import { WorkError } from "../errors.ts";
 import type { Job } from "../item/job.ts";
 import type { Json } from "../kit/json.ts";
+import { type Sealer, sealerOf } from "../workflow/sealed-values.ts";
 import { type Masker, maskerOf } from "../workflow/secrets.ts";
 import { expand } from "../workflow/variables.ts";
 import type { World } from "../workflow/world.ts";
@@ -21,14 +22,26 @@ export interface WorkflowKit {
   readonly env: Readonly<Record<string, string>>;
   readonly masker: Masker;
   readonly secretValues: readonly string[];
+  /** For what is stored and needed again as it was. */
+  readonly sealer: Sealer;
 }
 
 export async function openWorkflowKit(job: Job, workshop: Workshop): Promise<WorkflowKit> {
   const spec = workflowSpecOf(job);
   const env = environmentOf(spec);
-  const secretValues = secretsOf(spec, env);
+  const secrets = secretsOf(spec, env);
+  const secretValues = secrets.map(({ value }) => value);
+  const masker = maskerOf(secretValues);
   const site = await openSite(job, spec, workshop);
-  return { job, spec, site, workshop, env, masker: maskerOf(secretValues), secretValues };
+  return { job, spec, site, workshop, env, masker, secretValues, sealer: sealerOf(secrets, masker.mask) };
+}
+
+/** Everything that can be wrong before a job is begun, so that none is left of a run that never was. */
+export async function checkStart(spec: WorkflowSpec): Promise<void> {
+  maskerOf(secretsOf(spec, environmentOf(spec)).map(({ value }) => value));
+  if (spec.workflow.map.isolation === "none") return;
+  const { openRepository } = await import("../worktree/repository.ts");
+  await openRepository(spec.cwd);
 }
 
 async function openSite(job: Job, spec: WorkflowSpec, workshop: Workshop): Promise<Site> {
@@ -65,10 +78,13 @@ function readEnvFile(path: string): NodeJS.Dict<string> {
   }
 }
 
-function secretsOf({ workflow }: WorkflowSpec, env: Readonly<Record<string, string>>): string[] {
+function secretsOf(
+  { workflow }: WorkflowSpec,
+  env: Readonly<Record<string, string>>,
+): { readonly name: string; readonly value: string }[] {
   return workflow.secrets.map((name) => {
     const value = env[name] ?? process.env[name];
-    if (value !== undefined) return value;
+    if (value !== undefined) return { name, value };
     throw new WorkError("usage", `The secret ${name} has no value.`, {
       hint: `Set ${name} in the environment or in a file of env_files.`,
     });
@@ -115,14 +131,14 @@ export function capturedSince(
 }
 
 /** What every step of the job can name. */
-export function jobVariables({ job, spec, env }: WorkflowKit): Record<string, Json> {
+export function jobVariables({ job, spec, env, sealer }: WorkflowKit): Record<string, Json> {
   const { setup, captured } = workflowProgressOf(job);
   return {
     job_id: job.id,
     env: { ...outsideEnv(), ...env },
-    ...captured,
+    ...sealer.unseal(captured),
     ...spec.variables,
-    setup: { ...setup },
+    setup: sealer.unseal(setup),
   };
 }
 

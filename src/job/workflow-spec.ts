@@ -27,7 +27,7 @@ export interface WorkflowProgress {
   readonly phase: Phase;
   /** The step of the phase to go on with. */
   readonly next: number;
-  /** What setup and reduce have captured so far. */
+  /** What setup and reduce have captured so far, without secrets. */
   readonly captured: Readonly<Record<string, Json>>;
   /** What setup alone has captured, as `${setup.x}`. */
   readonly setup: Readonly<Record<string, Json>>;
@@ -35,6 +35,13 @@ export interface WorkflowProgress {
 
 export function workflowSpecOf(job: Job): WorkflowSpec {
   return job.spec as unknown as WorkflowSpec;
+}
+
+/** Whether there is anything to do after the items. */
+export function hasLaterSteps(job: Job): boolean {
+  if (job.kind !== "workflow") return false;
+  const { reduce, merge } = workflowSpecOf(job).workflow;
+  return reduce.length + merge.length > 0;
 }
 
 export function workflowProgressOf(job: Job): WorkflowProgress {

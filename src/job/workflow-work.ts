@@ -4,20 +4,31 @@ import { WorkError } from "../errors.ts";
 import type { ErrorType } from "../item/error-type.ts";
 import { compact, type Failure } from "../item/failure.ts";
 import type { LeasedItem } from "../item/item.ts";
+import { itemName } from "../item/item-name.ts";
 import type { Job } from "../item/job.ts";
 import type { Outcome } from "../item/outcome.ts";
 import type { Json } from "../kit/json.ts";
 import type { HandlerAnswer } from "../retry/decide.ts";
+import { errorVariable } from "../workflow/error-variable.ts";
 import { runSteps } from "../workflow/run-steps.ts";
 import type { StepsEnd } from "../workflow/world.ts";
 import type { Place } from "./site.ts";
 import type { Work, Workshop } from "./work.ts";
 import { capturedSince, jobVariables, openWorkflowKit, type WorkflowKit, worldOf } from "./workflow-kit.ts";
+import { workflowProgressOf } from "./workflow-spec.ts";
 
 /** For a redrive, which has no phases around it. */
 export async function openWorkflowWork(job: Job, workshop: Workshop): Promise<Work> {
   const kit = await openWorkflowKit(job, workshop);
-  return agentWork(kit, { close: () => kit.site.close() });
+  return agentWork(kit, { close: () => kit.site.close(), finish: () => finishRedrive(kit) });
+}
+
+/** A job that has not ended merges at its own end. */
+async function finishRedrive({ job, site }: WorkflowKit): Promise<string | undefined> {
+  if (workflowProgressOf(job).phase !== "ended") return undefined;
+  const { note } = await site.finish();
+  await site.tidy();
+  return note;
 }
 
 /** Told what each agent does, for the screen. */
@@ -25,12 +36,13 @@ export type OnAgentStep = (item: LeasedItem, index: number, total: number, label
 
 export async function agentWork(
   kit: WorkflowKit,
-  options: { readonly close: () => Promise<void>; readonly onStep?: OnAgentStep },
+  options: Pick<Work, "close" | "finish"> & { readonly onStep?: OnAgentStep },
 ): Promise<Work> {
   const crew: Crew = {
     kit,
     merged: await kit.site.mergedItems(),
     places: new Map(),
+    leaving: new Set(),
     ...(options.onStep && { onStep: options.onStep }),
   };
   return {
@@ -39,11 +51,9 @@ export async function agentWork(
     slots: kit.spec.workflow.map.maxParallel,
     askHandler: (item, failure) => askSteps(crew, item, failure),
     settled: (item, { verdict }) =>
-      void giveBack(crew, item, verdict.kind === "bury" || verdict.kind === "stop"),
-    close: async () => {
-      await Promise.all([...crew.places.values()].map((place) => place.leave()));
-      await options.close();
-    },
+      letGo(crew, giveBack(crew, item, verdict.kind === "bury" || verdict.kind === "stop")),
+    ...(options.finish && { finish: () => afterAll(crew, options.finish) }),
+    close: () => afterAll(crew, options.close),
   };
 }
 
@@ -53,6 +63,8 @@ interface Crew {
   readonly merged: ReadonlySet<string>;
   /** The places of attempts that have ended and are not settled, by `ref/attempt`. */
   readonly places: Map<string, Place>;
+  /** Those that are just being given back. */
+  readonly leaving: Set<Promise<void>>;
   readonly onStep?: OnAgentStep;
 }
 
@@ -91,7 +103,7 @@ function itemVariables(item: LeasedItem): Record<string, Json> {
 /** A place that cannot be made is not the item's fault. */
 async function enter(kit: WorkflowKit, item: LeasedItem): Promise<Place | Outcome> {
   try {
-    return await kit.site.enter(item.itemId, item.attempt);
+    return await kit.site.enter(item.itemId, item.attempt, kit.masker.mask(itemName(item)));
   } catch (error) {
     if (!(error instanceof WorkError)) throw error;
     return { kind: "released", why: error.message };
@@ -179,6 +191,19 @@ async function giveBack(crew: Crew, item: LeasedItem, isLetter: boolean): Promis
   if (!isLetter) await place?.leave();
 }
 
+/** Nobody waits for it but the end. A place that cannot be given back is found by the next runner. */
+function letGo(crew: Crew, leaving: Promise<void>): void {
+  const left = leaving.catch(() => undefined).finally(() => crew.leaving.delete(left));
+  crew.leaving.add(left);
+}
+
+async function afterAll<T>(crew: Crew, action: (() => Promise<T>) | undefined): Promise<T | undefined> {
+  for (const place of crew.places.values()) letGo(crew, place.leave());
+  crew.places.clear();
+  await Promise.all(crew.leaving);
+  return action?.();
+}
+
 function keyOf({ ref, attempt }: LeasedItem): string {
   return `${ref}/${attempt}`;
 }
@@ -187,26 +212,21 @@ function keyOf({ ref, attempt }: LeasedItem): string {
 async function askSteps(crew: Crew, item: LeasedItem, failure: Failure): Promise<HandlerAnswer> {
   const { kit } = crew;
   const steps = kit.spec.workflow.onItemFailureSteps;
-  const error: Json = compact({
-    type: failure.errorType.name,
-    message: failure.errorMessage,
-    step: failure.stepFailed,
-    exit_code: failure.exitCode,
-    stderr: failure.stderrTail,
-  }) as Json;
+  const error = errorVariable(failure);
   const world = worldOf(kit, {
     root: kit.site.root,
     ...(kit.site.head && { head: kit.site.head }),
     variables: { ...jobVariables(kit), ...itemVariables(item), error },
     logPath: kit.workshop.logs.log(item.itemId, item.attempt).replace(/\.log$/, ".handler.log"),
     scratch: `${kit.workshop.scratch}/handler-${item.ref}`,
-    signal: new AbortController().signal,
+    signal: kit.workshop.stop,
     agentId: "handler",
     attempt: item.attempt,
   });
   const end = await runSteps(steps, world);
   if (end.kind === "done") return "handled";
-  return end.kind === "failed" && end.failure.exitCode === RETRY_EXIT_CODE ? "retry" : "dlq";
+  if (end.kind === "stopped") return "retry"; // it could not say; it is asked again when the job goes on
+  return end.failure.exitCode === RETRY_EXIT_CODE ? "retry" : "dlq";
 }
 
 /** EX_TEMPFAIL of sysexits.h. */

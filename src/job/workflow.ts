@@ -3,10 +3,12 @@ import { createHash } from "node:crypto";
 import { mkdirSync } from "node:fs";
 import type { Engine } from "../engine.ts";
 import { WorkError } from "../errors.ts";
+import type { NewItem } from "../item/item.ts";
 import type { Job } from "../item/job.ts";
 import { systemClock } from "../kit/clock.ts";
 import type { Json } from "../kit/json.ts";
 import { randomName } from "../kit/random.ts";
+import { aloneAt } from "../lease/presence.ts";
 import { redriveOnResume } from "../redrive/operation.ts";
 import type { Feed } from "../runner/runner.ts";
 import type { Step } from "../workflow/model.ts";
@@ -14,12 +16,19 @@ import { runSteps } from "../workflow/run-steps.ts";
 import type { MapResult } from "./map.ts";
 import { writeResults } from "./map-results.ts";
 import { type RunDeps, runJob } from "./run-job.ts";
-import type { Finish } from "./site.ts";
+import type { AskMerge, Finish } from "./site.ts";
 import { slugOf } from "./slug.ts";
 import { summarise } from "./summary.ts";
 import { inWorkshop } from "./work.ts";
 import { selectWorkflowItems } from "./workflow-items.ts";
-import { capturedSince, jobVariables, openWorkflowKit, type WorkflowKit, worldOf } from "./workflow-kit.ts";
+import {
+  capturedSince,
+  checkStart,
+  jobVariables,
+  openWorkflowKit,
+  type WorkflowKit,
+  worldOf,
+} from "./workflow-kit.ts";
 import {
   type Phase,
   plain,
@@ -38,6 +47,8 @@ export interface WorkflowRunOptions {
   /** Told which step of setup, reduce or merge begins. */
   readonly onPhaseStep?: (phase: Phase, index: number, total: number, label: string) => void;
   readonly onAgentStep?: OnAgentStep;
+  /** Asked at the end of a job that is to ask before it merges. */
+  readonly askMerge?: AskMerge;
 }
 
 export interface WorkflowResult extends MapResult {
@@ -50,9 +61,16 @@ export async function startWorkflow(
   spec: WorkflowSpec,
   options: WorkflowRunOptions,
 ): Promise<WorkflowResult> {
+  await checkStart(spec);
   const id = `${slugOf(spec.workflow.name)}-${randomName(8)}`;
   const job = await deps.engine.createJob({ id, name: id, kind: "workflow", spec: plain(spec) });
-  return runWorkflow(deps, job, options);
+  await deps.engine.changeJob(id, { event: { type: "phase_started", data: { phase: "setup" } } });
+  return aloneAtJob(deps, id, () => runWorkflow(deps, job, options));
+}
+
+/** The phases of a job are for one process at a time. */
+export function aloneAtJob<T>({ engine, clock }: RunDeps, jobId: string, work: () => Promise<T>): Promise<T> {
+  return aloneAt({ engine, clock: clock ?? systemClock }, jobId, work);
 }
 
 /** Tells whether a workflow's text has changed. */
@@ -69,7 +87,7 @@ export async function runWorkflow(
   options.onJob?.(begun);
   const clock = deps.clock ?? systemClock;
   try {
-    return await inWorkshop(begun, { engine: deps.engine, home: deps.home, clock }, async (workshop) => {
+    return await inWorkshop(begun, { ...deps, clock }, async (workshop) => {
       mkdirSync(workshop.logs.folder, { recursive: true });
       const kit = await openWorkflowKit(begun, workshop);
       for (const note of kit.site.notes) options.onNotice?.(note);
@@ -110,14 +128,30 @@ async function runPhases(run: Run): Promise<WorkflowResult> {
     await run.kit.site.commitPhase();
     await enterPhase(run, "merge");
   }
-  if (phaseOf(run) === "merge" && !(await runPhase(run, "merge", workflow.merge))) return interrupted(run);
-  const finish = await run.kit.site.finish();
+  if (phaseOf(run) === "merge") {
+    if (!(await runPhase(run, "merge", workflow.merge))) return interrupted(run);
+    await run.kit.site.commitPhase();
+  }
+  const finish = await run.kit.site.finish(run.options.askMerge);
+  await tidy(run);
   await enterPhase(run, "ended");
   run.job = await run.deps.engine.changeJob(run.job.id, {
     status: "completed",
     event: { type: "job_completed" },
   });
   return { summary: await summarise(run.deps.engine, run.job), finish };
+}
+
+/** The work is where it belongs by now: rubbish that stays is no failure of the job. */
+async function tidy({ kit, options }: Run): Promise<void> {
+  try {
+    await kit.site.tidy();
+  } catch (error) {
+    if (!(error instanceof WorkError)) throw error;
+    options.onNotice?.(
+      `Not everything could be tidied up: ${error.message} \`redrive worktrees clean\` tries again.`,
+    );
+  }
 }
 
 function phaseOf(run: Run): Phase {
@@ -140,7 +174,7 @@ async function runPhase(
     root: kit.site.root,
     ...(kit.site.head && { head: kit.site.head }),
     variables,
-    logPath: `${kit.workshop.logs.folder}/${phase}.log`,
+    logPath: kit.workshop.logs.phase(phase),
     scratch: `${kit.workshop.scratch}/${phase}`,
     signal: deps.stop,
     agentId: phase,
@@ -152,7 +186,7 @@ async function runPhase(
     ...(timeoutMs !== undefined && { timeoutMs }),
     from: workflowProgressOf(run.job).next,
     onDone: async (index) => {
-      const captured = capturedSince(before, variables);
+      const captured = kit.sealer.seal(capturedSince(before, variables));
       await saveProgress(run, {
         next: index + 1,
         captured: { ...workflowProgressOf(run.job).captured, ...captured },
@@ -206,13 +240,24 @@ function mapFeed(run: Run): Feed {
   return async function* (patience) {
     yield* redriveOnResume(deps.engine, run.job.id, { withLetters: options.withLetters ?? false, patience });
     if (run.job.intakeComplete) return;
-    const { items } = await selectWorkflowItems(kit, deps.stop);
+    const items = await itemsUnlessStopped(kit, deps.stop);
+    if (items === null) return;
     for (let from = 0; from < items.length; from += BATCH_MAX) {
       const batch = items.slice(from, from + BATCH_MAX);
       yield (await patience.through(() => deps.engine.add(run.job.id, batch))).added;
     }
     await patience.through(() => deps.engine.changeJob(run.job.id, { intakeComplete: true }));
   };
+}
+
+/** Null when the runner stops: a command that it ended has not failed. */
+async function itemsUnlessStopped(kit: WorkflowKit, stop: AbortSignal): Promise<readonly NewItem[] | null> {
+  try {
+    return (await selectWorkflowItems(kit, stop)).items;
+  } catch (error) {
+    if (stop.aborted) return null;
+    throw error;
+  }
 }
 
 /** `${map.*}` for the phases after the map. */

@@ -27,6 +27,11 @@ export function isGone(holder: Holder): boolean {
   return holder.expired || (holder.host === thisHost() && !isAlive(holder));
 }
 
+/** Whether the holder is in this very process. */
+export function isOwn(holder: Holder): boolean {
+  return holder.host === thisHost() && holder.pid === process.pid;
+}
+
 function isAlive(holder: Holder): boolean {
   const start = processStart(holder.pid);
   return start !== null && (holder.processStart === "" || start === holder.processStart);

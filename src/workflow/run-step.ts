@@ -2,8 +2,8 @@
  * One step with all its options: `when` decides whether it runs, `retry` tries it again, `on_failure` handles what is
  * left and has it run again, `on_success` goes on from it.
  */
-import type { Json } from "../kit/json.ts";
 import { backoffMs } from "../retry/backoff.ts";
+import { errorVariable } from "./error-variable.ts";
 import { compileExpression } from "./expression.ts";
 import type { FailureHandler, Step } from "./model.ts";
 import { brokenOff, hopeless, thrownFailure } from "./step-failure.ts";
@@ -78,7 +78,7 @@ async function handleFailure(
   let last = first;
   for (let round = 1; round <= Math.max(1, handler.maxAttempts) && !at.signal.aborted; round++) {
     const path = handler.maxAttempts > 1 ? `on_failure ${round}` : "on_failure";
-    const scope = at.scope.with({ error: errorOf(last) });
+    const scope = at.scope.with({ error: errorVariable(last.failure) });
     const handled = await at.runList(handler.steps, { ...inside(at, path), scope });
     if (handled.kind === "stopped" || (handled.kind === "failed" && isTurnedAway(handled))) return handled;
     if (handled.kind === "failed") {
@@ -96,18 +96,6 @@ async function handleFailure(
     last = again;
   }
   return handler.failWorkflow || at.signal.aborted ? last : { kind: "done" };
-}
-
-/** What the handler's steps see as `${error.…}`. */
-function errorOf({ failure }: StepFailed): Json {
-  return {
-    message: failure.errorMessage,
-    exit_code: failure.exitCode ?? null,
-    step: failure.stepFailed,
-    stderr: failure.stderrTail ?? "",
-    stdout: failure.stdoutTail ?? "",
-    type: failure.errorType.name,
-  };
 }
 
 function withNote(end: StepFailed, note: string): StepFailed {

@@ -3,7 +3,7 @@ import { basename } from "node:path";
 import type { Json } from "../kit/json.ts";
 import { oneLine } from "../triage/clean.ts";
 import type { Step } from "./model.ts";
-import { expand } from "./variables.ts";
+import { expandKnown } from "./variables.ts";
 
 const LABEL_CHARS_MAX = 200;
 const NAME_CHARS_MAX = 120;
@@ -15,8 +15,7 @@ export function stepLabel(
   mask: (text: string) => string,
 ): string {
   const { kind, text, mode } = labelParts(step);
-  const filled = expand(text, variables, mode);
-  return oneLine(`${kind}: ${mask(filled.ok ? filled.value : text)}`, LABEL_CHARS_MAX);
+  return oneLine(`${kind}: ${mask(expandKnown(text, variables, mode))}`, LABEL_CHARS_MAX);
 }
 
 function labelParts({ action }: Step): { kind: string; text: string; mode: "plain" | "shell" } {

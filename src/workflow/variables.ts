@@ -26,6 +26,15 @@ export function expand(template: string, variables: Variables, mode: ExpandMode)
   return mode === "plain" ? expandPlain(parts, variables) : expandShell(parts, variables);
 }
 
+/** The same for people to read: what has no value yet stands as it was written. */
+export function expandKnown(template: string, variables: Variables, mode: ExpandMode): string {
+  const parts = templateParts(template).map((part) =>
+    typeof part === "string" || valueAt(part, variables).ok ? part : part.written,
+  );
+  const filled = mode === "plain" ? expandPlain(parts, variables) : expandShell(parts, variables);
+  return filled.ok ? filled.value : template;
+}
+
 /** What a place in a template is refused for. */
 export interface TemplateProblem {
   readonly written: string;

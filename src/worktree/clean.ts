@@ -31,6 +31,8 @@ export interface CleanOptions {
   readonly isNeeded?: (entry: WorktreeEntry) => boolean | Promise<boolean>;
   /** True when the job runs no more and is not to be resumed. Default: never. */
   readonly hasEnded?: (jobId: string) => boolean | Promise<boolean>;
+  /** True while the job has letters, whose redrive needs its branch. Default: never. */
+  readonly hasLetters?: (jobId: string) => boolean | Promise<boolean>;
   readonly run?: RunGit;
 }
 
@@ -66,8 +68,15 @@ async function cleanJob(inventory: JobInventory, options: CleanOptions, report: 
     else report.left.push({ entry, why: "another process has just taken it" });
   }
   const isEmpty = report.left.length === leftBefore;
-  if (git !== null) await cleanBranches(git, inventory, { ...options, hasEnded, isEmpty }, report);
-  if (isEmpty && !options.dryRun && (hasEnded || options.force)) removeIfBare(registry.folder);
+  const isOver = hasEnded && isEmpty && !((await options.hasLetters?.(jobId)) ?? false);
+  if (git !== null) await cleanBranches(git, inventory, { ...options, hasEnded, isOver }, report);
+  const isForgotten = isOver || (options.force && isEmpty);
+  if (isForgotten && !options.dryRun && !(await hasBranch(inventory))) removeIfBare(registry.folder);
+}
+
+/** The record says where the job's branch belongs, so it stays as long as that. */
+async function hasBranch({ git, jobId }: JobInventory): Promise<boolean> {
+  return git !== null && (await new Branch(git, jobBranch(jobId)).read()) !== null;
 }
 
 type Judging = Omit<CleanOptions, "hasEnded"> & { readonly hasEnded: boolean };
@@ -100,7 +109,7 @@ async function removeEntry({ registry, git }: JobInventory, entry: WorktreeEntry
   return true;
 }
 
-type BranchJudging = Judging & { readonly isEmpty: boolean };
+type BranchJudging = Judging & { readonly isOver: boolean };
 
 async function cleanBranches(
   git: Git,
@@ -118,14 +127,13 @@ async function cleanBranches(
     const isWanted = !options.force && !(await isInside(git, ref, homesOf(inventory)));
     await removeBranch(git, ref, isWanted ? "it has commits that are not merged" : null, options, report);
   }
-  const isOver = options.hasEnded && options.isEmpty;
-  if (isOver) await cleanJobBranch(git, inventory, options, report);
+  if (options.isOver) await cleanJobBranch(git, inventory, options, report);
 }
 
 /** Never forced: a job's work goes only when the branch that it started from has it. */
 async function cleanJobBranch(
   git: Git,
-  { jobId, job }: JobInventory,
+  { jobId, job, registry }: JobInventory,
   options: Judging,
   report: Report,
 ): Promise<void> {
@@ -136,6 +144,7 @@ async function cleanJobBranch(
   const start = job?.startBranch ?? null;
   const isMerged = start !== null && (await isInside(git, tip, [start]));
   const why = isUnchanged || isMerged ? null : `it is not merged into ${start ?? "a branch"}`;
+  if (why === null && !options.dryRun) registry.removeJob(); // first: a record without a branch means that work was lost
   await removeBranch(git, branch.ref, why, options, report);
 }
 

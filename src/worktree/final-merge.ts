@@ -3,8 +3,9 @@
  * git merges it, with hooks; else no checkout is needed. Whatever stands in the way leaves everything as it was, and the
  * user is told the command that does it by hand.
  */
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { systemClock } from "../kit/clock.ts";
 import { Branch } from "./branch.ts";
 import type { Git } from "./git.ts";
 import { identityEnvironment } from "./identity.ts";
@@ -48,8 +49,21 @@ export interface FinalMergeRequest {
   readonly mode: "merge" | "leave";
 }
 
-/** Merges, or says why not. */
+const TRIES_MAX = 5;
+
+/** Merges, or says why not. What another git does there meanwhile is waited for, and seen. */
 export async function finalMerge(git: Git, request: FinalMergeRequest): Promise<FinalMerge> {
+  for (let tries = 1; ; tries += 1) {
+    const end = await tryMerge(git, request, tries === TRIES_MAX);
+    if (end !== "again") return end;
+  }
+}
+
+async function tryMerge(
+  git: Git,
+  request: FinalMergeRequest,
+  isLast: boolean,
+): Promise<FinalMerge | "again"> {
   const { jobBranch, startBranch, mode } = request;
   const left = leaver(request);
   if (startBranch === null)
@@ -62,7 +76,8 @@ export async function finalMerge(git: Git, request: FinalMergeRequest): Promise<
   const merged = await mergeTrees(git, tip, `refs/heads/${jobBranch}`);
   if (merged.kind === "conflict") return left("conflict", merged.detail, merged.files);
   const place = (await listGitWorktrees(git)).find((worktree) => worktree.branch === start.ref);
-  if (place !== undefined) return mergeInCheckout(git.in(place.path), { ...request, startBranch, left });
+  if (place !== undefined)
+    return mergeInCheckout(git.in(place.path), { ...request, startBranch, left, isLast });
   return mergeWithoutCheckout(git, { ...request, start, tip, tree: merged.tree });
 }
 
@@ -81,16 +96,19 @@ function quoted(name: string): string {
 interface InCheckout extends FinalMergeRequest {
   readonly startBranch: string;
   readonly left: Leave;
+  readonly isLast: boolean;
 }
 
 /** A merge commit even where the branch could just move on: hooks see it, and one `git revert -m 1` undoes the job. */
 async function mergeInCheckout(
   git: Git,
-  { jobId, jobBranch, startBranch, left }: InCheckout,
-): Promise<FinalMerge> {
-  const before = await git.must(["rev-parse", "HEAD"]);
+  { jobId, jobBranch, startBranch, left, isLast }: InCheckout,
+): Promise<FinalMerge | "again"> {
   const gitDir = await git.must(["rev-parse", "--absolute-git-dir"]);
-  if (existsSync(join(gitDir, "MERGE_HEAD"))) return left("refused", `A merge is in progress in ${git.cwd}.`);
+  const head = await git.must(["rev-parse", `refs/heads/${jobBranch}^{commit}`]);
+  const busy = busyFile(gitDir);
+  if (busy !== null && !isLast && (await isFreeSoon(gitDir))) return "again";
+  if (busy !== null) return left("refused", `Another git is at work in ${git.cwd}: ${busy} is there.`);
   const env = await identityEnvironment(git);
   const result = await git.asUser(
     ["merge", "--no-ff", "--no-edit", "--no-autostash", "-m", subject(jobId, jobBranch), jobBranch],
@@ -104,17 +122,51 @@ async function mergeInCheckout(
     .map((text) => text.trim())
     .filter(Boolean)
     .join("\n");
-  if (!existsSync(join(gitDir, "MERGE_HEAD"))) {
+  if (!isLast && LOCKED.test(result.stderr)) return "again";
+  if (mergeHead(gitDir) !== head) {
     const isDirty = (await git.must(["status", "--porcelain"])) !== "";
     return left(isDirty ? "dirty" : "refused", said);
   }
   const files = (await git.must(["diff", "--name-only", "--diff-filter=U", "-z"]))
     .split("\0")
     .filter(Boolean);
-  await git.must(["merge", "--abort"]);
-  const after = await git.must(["rev-parse", "HEAD"]);
-  if (after !== before) return left("refused", `${said}\nHEAD of ${git.cwd} has moved meanwhile.`);
+  const aborted = await git.ask(["merge", "--abort"]);
+  if (aborted.exitCode !== 0) {
+    return left(
+      "refused",
+      `${said}\nThe merge could not be undone; run \`git merge --abort\` in ${git.cwd}: ${aborted.stderr.trim()}`,
+    );
+  }
   return files.length > 0 ? left("conflict", said, files) : left("hook", said);
+}
+
+/** Git met another one's lock and did nothing. */
+const LOCKED = /Unable to create '.*\.lock': File exists|cannot lock ref/;
+
+/** What tells of a git at work in the checkout, or of a merge that a person has begun. */
+function busyFile(gitDir: string): string | null {
+  const paths = ["MERGE_HEAD", "index.lock"].map((name) => join(gitDir, name));
+  return paths.find((path) => existsSync(path)) ?? null;
+}
+
+const BUSY_MS_MAX = 3000;
+const LOOK_MS = 20;
+
+async function isFreeSoon(gitDir: string): Promise<boolean> {
+  for (let waitedMs = 0; busyFile(gitDir) !== null; waitedMs += LOOK_MS) {
+    if (waitedMs >= BUSY_MS_MAX) return false;
+    await systemClock.sleep(LOOK_MS);
+  }
+  return true;
+}
+
+/** Whose merge is half done there: only our own is ours to undo. */
+function mergeHead(gitDir: string): string | null {
+  try {
+    return readFileSync(join(gitDir, "MERGE_HEAD"), "utf8").trim();
+  } catch {
+    return null; // none
+  }
 }
 
 interface WithoutCheckout extends FinalMergeRequest {
@@ -123,7 +175,7 @@ interface WithoutCheckout extends FinalMergeRequest {
   readonly tree: string;
 }
 
-async function mergeWithoutCheckout(git: Git, request: WithoutCheckout): Promise<FinalMerge> {
+async function mergeWithoutCheckout(git: Git, request: WithoutCheckout): Promise<FinalMerge | "again"> {
   const { jobId, jobBranch, start, tip, tree } = request;
   const head = await git.must(["rev-parse", `refs/heads/${jobBranch}^{commit}`]);
   const commit = await commitTree(git, {
@@ -132,7 +184,7 @@ async function mergeWithoutCheckout(git: Git, request: WithoutCheckout): Promise
     message: `${subject(jobId, jobBranch)}\n`,
     env: await identityEnvironment(git),
   });
-  if (!(await start.move(tip, commit, `merge ${jobBranch}`))) return finalMerge(git, request); // it moved: once more
+  if (!(await start.move(tip, commit, `merge ${jobBranch}`))) return "again"; // it moved
   return { kind: "merged", into: start.name, commit, checkout: null };
 }
 

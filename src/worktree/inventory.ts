@@ -9,7 +9,7 @@ import { changesIn, readHead } from "./leftovers.ts";
 import { isAncestor } from "./merge-tree.ts";
 import { jobBranch, keepPaths } from "./names.ts";
 import { ownerState } from "./owner.ts";
-import { gitDirOf } from "./pristine.ts";
+import { gitDirOf, isFinished } from "./pristine.ts";
 import {
   type JobRecord,
   type JobRegistry,
@@ -162,7 +162,7 @@ export async function lossOf(inventory: JobInventory, entry: WorktreeEntry): Pro
 
 function wasFinished(path: string): boolean {
   try {
-    return existsSync(join(gitDirOf(path), "redrive"));
+    return isFinished(gitDirOf(path));
   } catch {
     return true; // an agent broke it
   }

@@ -9,16 +9,18 @@ import { WorkError } from "../errors.ts";
 import type { WorktreeArtifacts } from "../item/letter.ts";
 import { Branch, branchGone } from "./branch.ts";
 import { addCheckout, removeCheckout } from "./checkout.ts";
+import { type CleanOptions, type CleanReport, cleanWorktrees } from "./clean.ts";
 import { type FinalMerge, finalMerge } from "./final-merge.ts";
 import type { Git } from "./git.ts";
 import { identityEnvironment } from "./identity.ts";
 import { artifactsOf, type Committed, changesIn, commitAll, readHead } from "./leftovers.ts";
+import { mergingAlone } from "./merge-lock.ts";
 import { type Merged, MergeQueue, readMergedItems } from "./merge-queue.ts";
 import { isAncestor } from "./merge-tree.ts";
 import { jobBranch, type KeepPaths, keepPaths } from "./names.ts";
 import { ownerState, thisOwner } from "./owner.ts";
 import { type Adopted, type AdoptOptions, type AgentWorktree, Pool } from "./pool.ts";
-import { gitDirOf } from "./pristine.ts";
+import { gitDirOf, isFinished } from "./pristine.ts";
 import { type JobRecord, JobRegistry, MAIN_NAME, type WorktreeRecord } from "./registry.ts";
 import type { Repository } from "./repository.ts";
 
@@ -48,6 +50,7 @@ export class JobWorktrees {
   /** `redrive/<job>`. */
   readonly branchName: string;
   readonly #git: Git;
+  readonly #home: string;
   readonly #registry: JobRegistry;
   readonly #branch: Branch;
   readonly #keep: KeepPaths;
@@ -57,12 +60,13 @@ export class JobWorktrees {
   #main: Promise<string> | undefined;
 
   private constructor(parts: Parts) {
-    const { repository, jobId, start, registry, branch, keep, env } = parts;
+    const { repository, jobId, start, home, registry, branch, keep, env } = parts;
     this.repository = repository;
     this.jobId = jobId;
     this.start = start;
     this.branchName = branch.name;
     this.#git = repository.git;
+    this.#home = home;
     this.#registry = registry;
     this.#branch = branch;
     this.#keep = keep;
@@ -71,7 +75,10 @@ export class JobWorktrees {
     this.#queue = new MergeQueue(this.#git, branch, env);
   }
 
-  /** Begins the job at the repository's start commit, or picks up one that is there. */
+  /**
+   * Begins the job at the repository's start commit, or picks up one that is there. One that was cleaned after its work
+   * was merged begins again at what has its work.
+   */
   static async open(
     repository: Repository,
     jobId: string,
@@ -82,7 +89,7 @@ export class JobWorktrees {
     const branch = new Branch(repository.git, jobBranch(jobId));
     const start = await beginJob(repository, jobId, registry, branch);
     const env = await identityEnvironment(repository.git);
-    return new JobWorktrees({ repository, jobId, start, registry, branch, keep, env });
+    return new JobWorktrees({ repository, jobId, start, home: options.home, registry, branch, keep, env });
   }
 
   /** The commit that the job's branch points at. */
@@ -171,8 +178,8 @@ export class JobWorktrees {
     const [head, changes] = await Promise.all([readHead(inside), changesIn(inside, this.#keep)]);
     const uncommitted = changes !== "";
     if (head === worktree.base) return { kind: "empty", uncommitted };
-    const { itemId, attempt } = worktree;
-    const merged = await this.#queue.merge({ head, itemId, attempt, jobId: this.jobId, message });
+    const { base, itemId, attempt } = worktree;
+    const merged = await this.#queue.merge({ head, base, itemId, attempt, jobId: this.jobId, message });
     return { ...merged, uncommitted };
   }
 
@@ -197,7 +204,19 @@ export class JobWorktrees {
     readonly mode?: "merge" | "leave";
   } = {}): Promise<FinalMerge> {
     const { jobId, branchName } = this;
-    return finalMerge(this.#git, { jobId, jobBranch: branchName, startBranch, mode });
+    const request = { jobId, jobBranch: branchName, startBranch, mode };
+    return mergingAlone(this.repository.commonDir, () => finalMerge(this.#git, request));
+  }
+
+  /**
+   * The job is over: removes its worktrees and branches, except what letters need and what is merged nowhere. Work of
+   * attempts that never ended, or whose letter is gone, is given up as `adopt` does.
+   */
+  async tidy({ isNeeded, hasLetters }: TidyOptions): Promise<CleanReport> {
+    await this.adopt({ isNeeded });
+    await this.close();
+    const options = { job: this.jobId, isNeeded, hasLetters, hasEnded: () => true };
+    return cleanWorktrees(this.#home, options);
   }
 
   /** Lets go of everything, so that another runner can pick it up. */
@@ -214,7 +233,7 @@ export class JobWorktrees {
     const path = this.#registry.path(MAIN_NAME);
     const record = await this.#mainRecord();
     const isOurs = this.#takeMain(record);
-    const isUsable = existsSync(join(path, ".git")) && (await this.headOf(path).catch(() => null)) !== null;
+    const isUsable = isWhole(path) && (await this.headOf(path).catch(() => null)) !== null;
     if (isOurs && isUsable) rmSync(join(gitDirOf(path), "index.lock"), { force: true }); // of a git that was killed
     if (isUsable) return path;
     if (!isOurs) throw new WorkError("git_refused", `Another process is making ${path}; try again.`);
@@ -243,10 +262,25 @@ export class JobWorktrees {
   }
 }
 
+/** A checkout that a crash left half made is not: the files that are missing would count as removed. */
+function isWhole(path: string): boolean {
+  return existsSync(join(path, ".git")) && isFinished(gitDirOf(path));
+}
+
+export interface TidyOptions {
+  /** True while a letter needs the worktree. */
+  readonly isNeeded: (kept: Kept) => Promise<boolean>;
+  readonly hasLetters: NonNullable<CleanOptions["hasLetters"]>;
+}
+
+/** What a worktree's record and its entry in the inventory both know. */
+export type Kept = Pick<WorktreeRecord, "itemId" | "branch"> & { readonly state: string };
+
 interface Parts {
   readonly repository: Repository;
   readonly jobId: string;
   readonly start: JobRecord;
+  readonly home: string;
   readonly registry: JobRegistry;
   readonly branch: Branch;
   readonly keep: KeepPaths;
@@ -264,7 +298,7 @@ async function beginJob(
   const known = registry.readJob();
   const tip = await branch.read();
   if (known !== null) {
-    if (tip === null) throw branchGone(branch.name);
+    if (tip === null) await restoreBranch(repository, known, branch);
     return known;
   }
   if (tip === null) await branch.create(startCommit);
@@ -273,4 +307,14 @@ async function beginJob(
   const record = { jobId, commonDir, top, startBranch, startCommit: base };
   registry.writeJob(record);
   return record;
+}
+
+/** A user may remove the branch once its work is merged; the branch that it was merged into has it then. */
+async function restoreBranch({ git }: Repository, known: JobRecord, branch: Branch): Promise<void> {
+  const { jobId, startBranch, startCommit } = known;
+  const tip = startBranch === null ? null : await new Branch(git, startBranch).read();
+  if (tip === null) throw branchGone(branch.name);
+  const merged = await readMergedItems(git, `${startCommit}..${tip}`, jobId);
+  if (merged.size === 0) throw branchGone(branch.name);
+  await branch.create(tip);
 }

@@ -10,6 +10,8 @@ import { commitTree, isAncestor, mergeTrees } from "./merge-tree.ts";
 
 export interface MergeRequest {
   readonly head: string;
+  /** The commit that the agent started from. */
+  readonly base: string;
   readonly itemId: string;
   readonly attempt: number;
   readonly jobId: string;
@@ -30,6 +32,8 @@ export class MergeQueue {
   readonly #branch: Branch;
   readonly #env: Readonly<Record<string, string>>;
   #last: Promise<unknown> = Promise.resolve();
+  /** Where this queue last moved the branch to. */
+  #ownTip: string | undefined;
 
   /** `env` names who commits. */
   constructor(git: Git, branch: Branch, env: Readonly<Record<string, string>>) {
@@ -61,7 +65,7 @@ export class MergeQueue {
 
   async #mergeInto(tip: string, request: MergeRequest): Promise<Merged | "moved"> {
     const { head } = request;
-    if (head === tip) return { kind: "empty" };
+    if (head === tip || (await this.#isDone(tip, request))) return { kind: "empty" };
     const [result, isThere] = await Promise.all([
       mergeTrees(this.#git, tip, head),
       isAncestor(this.#git, head, tip),
@@ -75,11 +79,18 @@ export class MergeQueue {
       env: this.#env,
     });
     if (!(await this.#branch.move(tip, commit, `merge ${request.itemId}`))) return "moved";
+    this.#ownTip = commit;
     assert(
       await isAncestor(this.#git, head, this.#branch.ref),
       `${head} was merged but is not in ${this.#branch.name}`,
     );
     return { kind: "merged", commit };
+  }
+
+  /** A runner that slept while its leases went to another one must not bring in the same item again. */
+  async #isDone(tip: string, { base, itemId, jobId }: MergeRequest): Promise<boolean> {
+    if (tip === this.#ownTip || tip === base) return false;
+    return (await readMergedItems(this.#git, `${base}..${tip}`, jobId)).has(itemId);
   }
 }
 
@@ -97,11 +108,11 @@ function oneLine(text: string): string {
   return JSON.stringify(text);
 }
 
-/** The ids of the items whose work is in the branch: what the trailers of its own commits say. */
+/** The ids of the items whose work is there: what the trailers of merges say, also those that came with a merge. */
 export async function readMergedItems(git: Git, range: string, jobId: string): Promise<Set<string>> {
   const field = (key: string) => `%(trailers:key=${key},valueonly,separator=%x1f)`;
   const format = `--format=${field(JOB)}%x1e${field(ITEM)}%x00`;
-  const log = await git.must(["log", "--first-parent", "--merges", format, range]);
+  const log = await git.must(["log", "--merges", format, range]);
   const items = new Set<string>();
   for (const line of log.split("\0")) {
     const [job = "", item = ""] = line.replace(/^\n/, "").split("\x1e");

@@ -93,7 +93,7 @@ export class Pool {
       await inside.must(["update-ref", "--no-deref", "HEAD", worktree.base]);
       await this.#dropBranch(worktree.branch, worktree.base, discard);
     } catch {
-      await this.#discard(worktree.name); // an agent broke it beyond repair
+      await this.#discard(worktree.name, discard); // an agent broke it beyond repair
       return;
     }
     this.#write(worktree.name, { state: "free", branch: null, base: worktree.base });
@@ -111,18 +111,14 @@ export class Pool {
   async adopt({ isNeeded = () => true, isGone = () => false }: AdoptOptions = {}): Promise<Adopted> {
     const names: string[] = [];
     const dropped: Dropped[] = [];
+    this.#options.registry.recover();
     for (const record of this.#options.registry.list()) {
       if (record.name === MAIN_NAME || this.#isOurs(record.name)) continue;
       if (!(await isAbandoned(record, isGone))) continue;
       if (record.state === "kept" && (await isNeeded(record))) continue;
       if (hasProcessIn(this.#options.registry.path(record.name))) continue;
-      if (
-        !this.#options.registry.claim(
-          record,
-          this.#record(record.name, { state: "free", branch: null, base: record.base }),
-        )
-      )
-        continue;
+      // It names its branch until that is gone, or a crash in between would leave it to nobody.
+      if (!this.#options.registry.claim(record, { ...record, state: "in_use", owner: this.#owner })) continue;
       const lost = await this.#takeOver(record);
       if (lost !== null) dropped.push(lost);
       names.push(record.name);
@@ -195,18 +191,20 @@ export class Pool {
     const { git, registry } = this.#options;
     const inside = git.in(registry.path(name));
     const own = branch ?? (await this.#ownBranch(inside).catch(() => null));
+    const head = own === null ? null : await new Branch(git, own).read();
+    const isLost = head !== null && !(await this.#isMerged(head, base));
+    if (own !== null) await this.#dropBranch(own, base, true);
     try {
+      const start = base || (await this.#tip());
       await restoreGitDir(git, inside.cwd);
-      await inside.must(["update-ref", "--no-deref", "HEAD", base || (await this.#tip())]);
+      await inside.must(["update-ref", "--no-deref", "HEAD", start]);
+      this.#write(name, { state: "free", branch: null, base: start });
       this.#free.push(name);
     } catch {
       await this.#discard(name);
     }
-    const head = own === null ? null : await new Branch(git, own).read();
-    if (own === null || head === null) return null;
-    const isLost = !(await this.#isMerged(head, base));
-    await this.#dropBranch(own, base, true);
-    return isLost ? { branch: own, head, ...(itemId !== undefined && { itemId }) } : null;
+    if (own === null || !isLost) return null;
+    return { branch: own, head, ...(itemId !== undefined && { itemId }) };
   }
 
   /** The branch that HEAD is on, when it is one that was made for an attempt. */
@@ -227,12 +225,12 @@ export class Pool {
   }
 
   /** Removes a worktree that cannot be used. False when even that cannot be done; its record stays for `worktrees clean`. */
-  async #discard(name: string): Promise<boolean> {
+  async #discard(name: string, isForced = false): Promise<boolean> {
     const { git, registry } = this.#options;
     try {
       const branch = registry.read(name)?.branch ?? null;
       await removeCheckout(git, registry.path(name));
-      if (branch !== null) await this.#dropBranch(branch, "", false);
+      if (branch !== null) await this.#dropBranch(branch, "", isForced);
       registry.remove(name);
       return true;
     } catch {

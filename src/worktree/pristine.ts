@@ -61,10 +61,15 @@ export function readModes(gitDir: string): Modes {
   return JSON.parse(readFileSync(join(gitDir, "redrive", "modes.json"), "utf8")) as Modes;
 }
 
+/** False: the checkout was never finished, and no step has worked in it. */
+export function isFinished(gitDir: string): boolean {
+  return existsSync(join(gitDir, "redrive", "index"));
+}
+
 /** Puts git's folder of the worktree back; false when there is nothing to put back from. */
 export function restorePristine(path: string, gitDir: string): boolean {
   const place = join(gitDir, "redrive");
-  if (!existsSync(join(place, "index"))) return false;
+  if (!isFinished(gitDir)) return false;
   restorePointer(path, gitDir);
   const staying = existsSync(join(gitDir, "reftable")) ? new Set([...STAYING, "refs"]) : STAYING;
   for (const name of readdirSync(gitDir)) {

@@ -21,12 +21,14 @@ import {
   realpathSync,
   renameSync,
   rmSync,
+  statSync,
   writeSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { WorkError } from "../errors.ts";
 import { fileNameOf } from "../item/item-path.ts";
 import { isJsonObject } from "../kit/json.ts";
+import { processStart, thisHost } from "../kit/process-identity.ts";
 import { randomName } from "../kit/random.ts";
 import { hashOf } from "./names.ts";
 import type { Owner } from "./owner.ts";
@@ -98,6 +100,10 @@ export class JobRegistry {
     writeWhole(join(this.folder, "job.json"), record, true);
   }
 
+  removeJob(): void {
+    rmSync(join(this.folder, "job.json"), { force: true });
+  }
+
   /** Every record that can be read. */
   list(): WorktreeRecord[] {
     return entriesOf(this.folder)
@@ -134,7 +140,7 @@ export class JobRegistry {
    */
   claim(seen: WorktreeRecord, taken: WorktreeRecord): boolean {
     const file = this.#file(seen.name);
-    const hidden = join(this.folder, `.${seen.name}.${randomName(8)}.claim`);
+    const hidden = join(this.folder, passing(seen.name, "claim"));
     try {
       renameSync(file, hidden);
     } catch {
@@ -152,9 +158,37 @@ export class JobRegistry {
     rmSync(this.#file(name), { force: true });
   }
 
+  /** Puts back the records that a process hid and did not live to write anew, and removes its drafts. */
+  recover(): void {
+    for (const file of entriesOf(this.folder)) {
+      const left = PASSING.exec(file);
+      if (left === null || !isLeft(join(this.folder, file), left)) continue;
+      const [, name = "", , , kind] = left;
+      const path = join(this.folder, file);
+      if (kind === "claim") tryTo(() => linkSync(path, this.#file(name))); // unless there is a newer one
+      rmSync(path, { force: true });
+    }
+  }
+
   #file(name: string): string {
     return join(this.folder, `${name}.json`);
   }
+}
+
+/** A file that is there for a moment only, with the name of the process that makes it: `.{name}.{host}.{pid}.{random}.{kind}`. */
+function passing(name: string, kind: "tmp" | "draft" | "claim"): string {
+  return `.${name}.${hashOf(thisHost())}.${process.pid}.${randomName(8)}.${kind}`;
+}
+
+const PASSING = /^\.(.*)\.([a-z0-9]+)\.(\d+)\.[a-z0-9]+\.(tmp|draft|claim)$/;
+/** Nobody takes this long, on whatever machine. */
+const PASSING_MS_MAX = 10 * 60_000;
+
+/** Whether the process that made the file cannot finish any more. */
+function isLeft(path: string, [, , host, pid]: RegExpExecArray): boolean {
+  if (host === hashOf(thisHost())) return processStart(Number(pid)) === null;
+  const stat = statSync(path, { throwIfNoEntry: false });
+  return stat !== undefined && Date.now() - stat.ctimeMs > PASSING_MS_MAX;
 }
 
 /** `{home}/worktrees/{repo}`, or with a hash when that folder belongs to another repository. */
@@ -195,7 +229,7 @@ function entriesOf(folder: string): string[] {
 
 function writeWhole(path: string, value: object, isSynced: boolean): void {
   mkdirSync(dirname(path), { recursive: true });
-  const draft = join(dirname(path), `.${randomName(8)}.tmp`);
+  const draft = join(dirname(path), passing("record", "tmp"));
   const file = openSync(draft, "wx");
   try {
     writeSync(file, `${JSON.stringify(value)}\n`);
@@ -209,7 +243,7 @@ function writeWhole(path: string, value: object, isSynced: boolean): void {
 
 /** True for the one of several processes that wrote it. */
 function writeFirst(path: string, value: object): boolean {
-  const draft = join(dirname(path), `.${randomName(8)}.draft`);
+  const draft = join(dirname(path), passing("record", "draft"));
   writeWhole(draft, value, true);
   try {
     linkSync(draft, path);

@@ -144,8 +144,9 @@ async function notesOn(
     .split("\n")
     .filter(Boolean);
   if (changed.length > 0) {
-    const files = changed.length === 1 ? "1 uncommitted change" : `${changed.length} uncommitted changes`;
-    notes.push(`${files} in ${top}: agents start from the commit and do not see them.`);
+    const one = changed.length === 1;
+    const changes = one ? "1 uncommitted change" : `${changed.length} uncommitted changes`;
+    notes.push(`${changes} in ${top}: agents start from the commit and do not see ${one ? "it" : "them"}.`);
   }
   if (startBranch === null) {
     notes.push("HEAD is detached: at the end the job's branch is left for you to merge.");

@@ -3,9 +3,7 @@ import { describe, expect, it } from "vitest";
 import { placeOf, readSources } from "./sources.ts";
 
 const GROUND = ["item", "kit", "errors.ts"];
-const STAGES = ["intake", "lease", "attempt", "retry", "dead-letter", "triage", "redrive", "runner"];
-
-/** What each part of src/ may import besides itself, and why. A new part needs a line here. */
+/** What each part of src/ may import besides itself, and why. A new part needs a line here, and no line says more than is true. */
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   // The ground. Durations and other readers of user text refuse with a WorkError.
   "errors.ts": [],
@@ -21,22 +19,49 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   lease: [...GROUND, "engine.ts", "retry", "dead-letter"], // a lost lease is decided and settled like any other
   runner: [...GROUND, "engine.ts", "lease", "attempt", "retry", "dead-letter"],
   redrive: [...GROUND, "engine.ts", "runner"], // it writes through the runner's patience
-  // What puts the stages together. A worktree is a place to work in: it knows git, and no stage but how to start it.
-  worktree: [...GROUND, "attempt"],
-  workflow: [...GROUND, "engine.ts", ...STAGES, "worktree"],
-  job: [...GROUND, "engine.ts", ...STAGES, "worktree", "workflow"],
+  // Places to work in: they know git, and neither items' lives nor workflows.
+  worktree: GROUND,
+  // What is to be done, and how: it reads items as a map does, runs programs as an attempt does, and calls failures by
+  // the same names. It knows no store, no runner, no job and no git.
+  workflow: [...GROUND, "intake", "attempt", "retry", "triage"],
+  // What puts it all together: a job's work and its site, what is fed into the queue, and how it ended.
+  job: [
+    ...[...GROUND, "engine.ts", "intake", "lease", "attempt", "retry", "runner", "redrive"],
+    "triage", // the title of a commit is cleaned as a message is
+    ...["workflow", "worktree"],
+  ],
   // The implementations know the contract and the ground, and nothing of the stages.
   engines: [...GROUND, "engine.ts"],
-  // The surface names everything but the command line.
-  "index.ts": [...GROUND, "engine.ts", "engines", ...STAGES, "worktree", "workflow", "job"],
+  // The surface names what a library's user needs: the stages and the jobs.
+  "index.ts": [
+    ...[...GROUND, "engine.ts", "engines", "intake", "attempt", "retry", "dead-letter", "triage"],
+    ...["redrive", "runner", "job"],
+  ],
   // The command line imports modules instead of index.ts, because a command loads only what it needs.
-  cli: [...GROUND, "engine.ts", "engines", ...STAGES, "worktree", "workflow", "job"],
+  cli: [
+    ...[...GROUND, "engine.ts", "engines", "job", "redrive", "runner"],
+    ...["intake", "attempt", "retry"], // words of options, and the form of what they make
+    ...["workflow", "worktree"], // `validate` runs nothing; `worktrees` looks after what jobs left
+  ],
 };
 
 const sources = readSources();
 const local = sources.flatMap(({ path, imports }) =>
   imports.filter((one) => !one.isPackage).map((one) => ({ path, ...one })),
 );
+
+/** What the build makes of cli/program.ts; the program that is started loads it by that name. */
+const BUILT = "cli/program.cjs";
+
+/** Everything that is loaded with a file: what it imports, and what that imports, except for types and what is lazy. */
+function loadedWith(path: string, loaded = new Set<string>()): ReadonlySet<string> {
+  if (loaded.has(path)) return loaded;
+  loaded.add(path);
+  for (const one of local) {
+    if (one.path === path && !one.isLazy && !one.isType) loadedWith(one.target, loaded);
+  }
+  return loaded;
+}
 
 describe("import directions", () => {
   it("the reader of sources sees the imports that are there", () => {
@@ -46,10 +71,11 @@ describe("import directions", () => {
       target: "retry/decide.ts",
       isPackage: false,
       isLazy: false,
+      isType: false,
     });
     expect(local.filter((one) => one.isLazy).map((one) => one.target)).toContain("cli/commands/map.ts");
     const known = new Set(sources.map((source) => source.path));
-    expect(local.filter((one) => !known.has(one.target) && one.target !== "cli/program.js")).toEqual([]);
+    expect(local.filter((one) => !known.has(one.target) && one.target !== BUILT)).toEqual([]);
   });
 
   it("every part of src/ has a line in the table", () => {
@@ -65,6 +91,15 @@ describe("import directions", () => {
       })
       .map(({ path, target }) => `${path} imports ${target}`);
     expect(wrong).toEqual([]);
+  });
+
+  it("the table allows nothing that nobody does", () => {
+    const isUsed = (from: string, to: string) =>
+      local.some((one) => placeOf(one.path) === from && placeOf(one.target) === to);
+    const idle = Object.entries(ALLOWED).flatMap(([from, all]) =>
+      all.filter((to) => !GROUND.includes(to) && !isUsed(from, to)).map((to) => `${from} → ${to}`),
+    );
+    expect(idle).toEqual([]);
   });
 
   it("an engine is named by engines/open.ts alone, and loaded when it is asked for", () => {
@@ -90,13 +125,19 @@ describe("import directions", () => {
     expect(users.map((source) => source.path)).toEqual(["engines/sqlite/session.ts"]);
   });
 
-  it("what the command line starts with loads no command and no engine", () => {
-    const eager = local.filter(({ path, isLazy }) => path === "cli/program.ts" && !isLazy);
-    expect(eager.filter(({ target }) => target.startsWith("cli/commands/")).map((one) => one.target)).toEqual(
-      [],
-    );
-    expect(local.filter(({ path }) => path === "cli/main.ts").map((one) => one.target)).toEqual([
-      "cli/program.js",
-    ]);
+  it("what the command line starts with loads no command, no engine and no workflow", () => {
+    expect(local.filter(({ path }) => path === "cli/main.ts").map((one) => one.target)).toEqual([BUILT]);
+    expect([...loadedWith("cli/main.ts")].filter((path) => path !== BUILT)).toEqual(["cli/main.ts"]);
+    const eager = [...loadedWith("cli/program.ts")];
+    expect(eager).toContain("cli/context.ts");
+    expect(
+      eager.filter((path) => /^(cli\/commands|engines\/\w+|workflow|worktree|runner)\//.test(path)),
+    ).toEqual([]);
+    const packages = sources
+      .filter(({ path }) => eager.includes(path))
+      .flatMap(({ imports }) => imports.filter((one) => one.isPackage && !one.isLazy && !one.isType))
+      .map((one) => one.target)
+      .filter((name) => !name.startsWith("node:"));
+    expect([...new Set(packages)]).toEqual(["commander"]);
   });
 });

@@ -16,8 +16,10 @@ export interface Import {
   /** Relative to src/, or the name of a package. */
   readonly target: string;
   readonly isPackage: boolean;
-  /** Loaded when it is needed: `import("…")`. */
+  /** Loaded when it is needed: `import("…")`, or a `require` that was made for it. */
   readonly isLazy: boolean;
+  /** Only its types are used: nothing is loaded. */
+  readonly isType: boolean;
 }
 
 /** Every TypeScript file of src/. */
@@ -31,19 +33,25 @@ export function readSources(): readonly Source[] {
     });
 }
 
-const STATIC_IMPORT = /^(?:import|export)\b[^"';]*?\bfrom\s+"([^"]+)"|^import\s+"([^"]+)"/gm;
-const LAZY_IMPORT = /(?<!typeof )\bimport\(\s*"([^"]+)"\s*\)/g;
+const STATIC_IMPORT = /^(?:import|export)\b( type\b)?[^"';]*?\bfrom\s+"([^"]+)"|^import\s+"([^"]+)"/gm;
+const LAZY_IMPORT =
+  /(?<!typeof )\bimport\(\s*"([^"]+)"\s*\)|\bcreateRequire\(import\.meta\.url\)\(\s*"([^"]+)"\s*\)/g;
 
 function importsOf(path: string, text: string): Import[] {
   const named = [...text.matchAll(STATIC_IMPORT)].map((match) => ({
-    specifier: match[1] ?? match[2] ?? "",
+    specifier: match[2] ?? match[3] ?? "",
     isLazy: false,
+    isType: match[1] !== undefined,
   }));
-  const lazy = [...text.matchAll(LAZY_IMPORT)].map((match) => ({ specifier: match[1] ?? "", isLazy: true }));
-  return [...named, ...lazy].map(({ specifier, isLazy }) => {
+  const lazy = [...text.matchAll(LAZY_IMPORT)].map((match) => ({
+    specifier: match[1] ?? match[2] ?? "",
+    isLazy: true,
+    isType: false,
+  }));
+  return [...named, ...lazy].map(({ specifier, ...how }) => {
     const isPackage = !specifier.startsWith(".");
     const target = isPackage ? specifier : relative(SRC, join(SRC, dirname(path), specifier));
-    return { target, isPackage, isLazy };
+    return { target, isPackage, ...how };
   });
 }
 

@@ -91,6 +91,53 @@ describe("on a terminal", () => {
     expect(linesOf(viewOf({ slowest, waiting }))[1]).toBe(`  waiting: ${waiting}`);
   });
 
+  describe("agents", () => {
+    const agent = (name: string, change: Partial<ProgressView["agents"][number]> = {}) => ({
+      name,
+      attempt: 1,
+      elapsedMs: 3000,
+      step: "step 1 of 2: shell: npm test",
+      ...change,
+    });
+
+    test("have a line each, with their steps below each other", () => {
+      const agents = [agent("src/a.ts", { elapsedMs: 65_000 }), agent("README.md", { attempt: 2 })];
+      expect(linesOf(viewOf({ agents, attemptsMax: 3 })).slice(1)).toEqual([
+        "  src/a.ts   step 1 of 2: shell: npm test  (1m 05s)",
+        "  README.md  step 1 of 2: shell: npm test  (attempt 2 of 3, 3 s)",
+      ]);
+    });
+
+    test("of an item that was redriven are not told to have more attempts than there are", () => {
+      const agents = [agent("a", { attempt: 4 })];
+      expect(linesOf(viewOf({ agents, attemptsMax: 3 }))[1]).toMatch(/\(attempt 4, 3 s\)$/);
+    });
+
+    test("beyond eight are counted", () => {
+      const agents = Array.from({ length: 11 }, (_, index) => agent(`item-${index}`));
+      const lines = linesOf(viewOf({ agents })).slice(1);
+      expect(lines).toHaveLength(9);
+      expect(lines[8]).toBe("  and 3 more");
+    });
+
+    test("with long names and steps keep their time, and fit", () => {
+      const agents = [agent("deep/".repeat(40), { step: "step 1 of 2: shell: ".padEnd(300, "x") })];
+      const [line = ""] = linesOf(viewOf({ agents }), 60).slice(1);
+      expect(line).toMatch(/^ {2}deep\/deep\/deep\/dee… {2}step 1 of 2: shell: x+… {2}\(3 s\)$/);
+      expect(width(line)).toBe(59);
+    });
+  });
+
+  test("before the first item there is nothing to count", () => {
+    const none = { ...COUNTS, total: 0, ready: 0, leased: 0, done: 0, dead: 0 };
+    expect(linesOf(viewOf({ counts: none, isTotalKnown: false, rate: null, retrying: 0 }))).toEqual([]);
+  });
+
+  test("after the last item there is no rate and nothing that runs", () => {
+    const over = { ...COUNTS, ready: 0, leased: 0, done: 1998 };
+    expect(linesOf(viewOf({ counts: over, retrying: 0 }))).toEqual(["  ━━━━━━━━  1,998/2,000 done · 2 dead"]);
+  });
+
   test("without an answer of the store there is only what is waited for", () => {
     expect(linesOf(viewOf({ counts: null }))).toEqual([]);
     expect(linesOf(viewOf({ counts: null, waiting: "locked" }))).toEqual(["  waiting: locked"]);
@@ -106,7 +153,9 @@ describe("on a terminal", () => {
   test.each([1, 5, 20, 40, 60, 80, 100, 120, 200])("nothing is as wide as %i columns", (columns) => {
     const slowest = { name: "日本語".repeat(99), attempt: 12, elapsedMs: 34_000 };
     const counts = { ...COUNTS, total: 1_234_567, ready: 1_000_000, dead: 12_345, skipped: 6789 };
-    for (const { text } of liveLines(viewOf({ slowest, counts }), { columns, paint: PLAIN })) {
+    const agents = [{ ...slowest, step: "step 1 of 2: shell: 日本語" }];
+    const views = [viewOf({ slowest, counts }), viewOf({ slowest, counts, agents, attemptsMax: 20 })];
+    for (const { text } of views.flatMap((view) => liveLines(view, { columns, paint: PLAIN }))) {
       expect(width(text)).toBeLessThan(Math.max(3, columns));
     }
   });

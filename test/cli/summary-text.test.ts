@@ -142,6 +142,15 @@ test("a stopped job says why", () => {
   expect(textOf(stopped)).toMatch(/redrive resume .*go on: 3 remain\n.*dlq list.*\n.*dlq retry/);
 });
 
+test("a workflow's letters are run again by going on, which reduces and merges too", () => {
+  const dead = { total: 2, succeeded: 1, dead: 1, groups: groupsOf([1, "Timeout::x"]) };
+  const text = textOf({ ...dead, kind: "workflow" });
+  expect(text).toMatch(/redrive resume convert-7h2k9m4x +run it again, and finish the job$/);
+  expect(text).not.toContain("dlq retry");
+  const stopped = textOf({ ...dead, kind: "workflow", status: "stopped", remaining: 3 });
+  expect(stopped.match(/redrive resume/g)).toHaveLength(1);
+});
+
 test("a job that still runs is not offered to be resumed or retried", () => {
   const text = textOf({ ...DEATHS, status: "running", remaining: 9 });
   expect(text).toMatch(/^Running\.\n/);

@@ -70,6 +70,14 @@ describe("the examples", () => {
 
   it("every example is run by a test", () => {
     const names = readdirSync(EXAMPLES).sort();
-    expect(names).toEqual(["convert", "library.mjs", "resume"]);
+    expect(names).toEqual([
+      "convert",
+      "convert-files",
+      "enrich-records",
+      "fix-lint",
+      "library.mjs",
+      "no-git",
+      "resume",
+    ]);
   });
 });

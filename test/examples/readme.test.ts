@@ -2,54 +2,35 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
+import { parse } from "yaml";
 import { ExampleShell } from "./shell.ts";
+import { essence, shownIn } from "./shown.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const readme = readFileSync(join(ROOT, "README.md"), "utf8");
 
-interface Step {
-  readonly script: string;
-  readonly shown: string;
-}
-
-/** An `sh` block and the `text` block that follows it. */
-function stepsOf(text: string): Step[] {
-  const pairs = text.matchAll(/```sh\n(.*?)```(?:(?!```).)*```text\n(.*?)```/gs);
-  return [...pairs].map(([, script = "", shown = ""]) => ({ script, shown }));
-}
-
-it("the example prints what the README shows", () => {
-  const steps = stepsOf(readme);
-  expect(steps).toHaveLength(readme.match(/```sh\n/g)?.length ?? -1);
+it("the examples print what the README shows", () => {
+  const steps = shownIn(readme);
   expect(steps.length).toBeGreaterThan(2);
   const shell = new ExampleShell();
   try {
+    shell.copy("fix-lint", "examples/fix-lint"); // as in a clone
     const codes = steps.map(({ script, shown }) => {
       const { exitCode, stdout } = shell.run(`{ ${script}} 2>&1`);
       expect(essence(stdout)).toEqual(essence(shown));
       return exitCode;
     });
-    expect(codes).toEqual([3, 0, 0]);
+    expect(codes).toEqual([3, 0, 0, 3]);
   } finally {
     shell.remove();
   }
 });
 
-/** The lines in any order, without what differs from run to run: names, times, how much of a message fits. */
-function essence(text: string): string[] {
-  return text
-    .trim()
-    .split("\n")
-    .map((line) =>
-      line
-        .replace(/\borders-[0-9a-z]{8}\b/g, "orders-ID")
-        .replace(/\b\d+(\.\d+)? m?s\b/g, "TIME")
-        .replace(/ {2,}/g, "  ")
-        .replace(/node failed with [^·]*…$/, "node failed with…")
-        .trimEnd(),
-    )
-    .sort();
-}
+it("the workflow in the README is the one that is run", () => {
+  const [, shown = ""] = /```yaml\n(.*?)```/s.exec(readme) ?? [];
+  const run = readFileSync(join(ROOT, "examples/fix-lint/workflow.yml"), "utf8");
+  expect(parse(shown)).toEqual(parse(run));
+});
 
 it("the library code in the README is the example that the tests run", () => {
   const [, shown = "README shows none"] = /```js\n(.*?)```/s.exec(readme) ?? [];

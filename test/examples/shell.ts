@@ -32,12 +32,18 @@ export class ExampleShell {
       REDRIVE_HOME: join(this.#directory.path, "home"),
       REDRIVE_STORE: "",
       NO_COLOR: "1",
+      GIT_CONFIG_GLOBAL: "/dev/null",
+      GIT_CONFIG_NOSYSTEM: "1",
+      GIT_AUTHOR_NAME: "A Reader",
+      GIT_AUTHOR_EMAIL: "reader@example.com",
+      GIT_COMMITTER_NAME: "A Reader",
+      GIT_COMMITTER_EMAIL: "reader@example.com",
     };
   }
 
-  /** Puts a copy of an example's folder into the shell's folder. */
-  copy(example: string): string {
-    const target = join(this.folder, example);
+  /** Puts a copy of an example's folder into the shell's folder, by its own name or another. */
+  copy(example: string, name: string = example): string {
+    const target = join(this.folder, name);
     cpSync(join(ROOT, "examples", example), target, { recursive: true });
     return target;
   }

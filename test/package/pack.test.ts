@@ -60,9 +60,16 @@ describe("the packed package", () => {
       "dist",
       "docs",
       "package.json",
+      "schema",
     ]);
     expect(packed).toEqual(
-      expect.arrayContaining(["dist/index.js", "dist/cli/main.cjs", "dist/types/index.d.ts"]),
+      expect.arrayContaining([
+        "dist/index.js",
+        "dist/cli/main.cjs",
+        "dist/cli/program.cjs",
+        "dist/types/index.d.ts",
+        "schema/workflow.schema.json",
+      ]),
     );
     const foreign = packed.filter((path) =>
       /\.test\.|(?<!\.d)\.ts$|\.c$|\.map$|^dist\/types\/cli\//.test(path),
@@ -89,6 +96,26 @@ describe("the packed package", () => {
     expect(JSON.parse(map.stdout)).toMatchObject({ total: 2, succeeded: 1, dead: 1, attempts: 2 });
     const list = JSON.parse(must(redrive, ["dlq", "list", "--json"], folder));
     expect(list.items).toMatchObject([{ item_data: "bad", failure_count: 1 }]);
+  });
+
+  it("runs a workflow, with every library that a workflow needs", () => {
+    const redrive = join(folder, "node_modules/.bin/redrive");
+    const workflow = {
+      map: {
+        input: "numbers.json",
+        json_path: "$.numbers[?@ > 1]",
+        filter: "item < 3.0",
+        isolation: "none",
+        agent_template: [{ shell: "echo ${item}", output_file: "two.txt" }],
+      },
+    };
+    writeFileSync(join(folder, "numbers.json"), '{"numbers": [1, 2, 3]}');
+    writeFileSync(join(folder, "workflow.yml"), JSON.stringify(workflow)); // JSON is YAML
+    expect(JSON.parse(must(redrive, ["run", "workflow.yml", "--json"], folder))).toMatchObject({
+      total: 1,
+      succeeded: 1,
+    });
+    expect(readFileSync(join(folder, "two.txt"), "utf8")).toBe("2\n");
   });
 
   it("is a library", () => {

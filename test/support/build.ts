@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const SOURCES = ["src", "launcher", "scripts", "package.json", "tsconfig.build.json"];
 /** Written by every build, one by each of its steps. */
-const PRODUCTS = ["dist/cli/main.cjs", "dist/cli/program.js", "dist/index.js"];
+const PRODUCTS = ["dist/cli/main.cjs", "dist/cli/program.cjs", "dist/index.js"];
 
 /** Called by Vitest before the first test file. */
 export function setup(): void {

@@ -183,11 +183,11 @@ function commitInMain(): void {
   commit(workshop.top, "later");
 }
 
+/** By plumbing that does not read the books of worktrees, which the other process is just writing. */
 function countMerges(): number {
-  const branches = git(workshop.top, "branch", "--list", "redrive/job-1");
-  return branches === ""
-    ? 0
-    : Number(git(workshop.top, "rev-list", "--count", "--merges", "main..redrive/job-1"));
+  const ref = "refs/heads/redrive/job-1";
+  if (git(workshop.top, "for-each-ref", ref) === "") return 0;
+  return Number(git(workshop.top, "rev-list", "--count", "--merges", `main..${ref}`));
 }
 
 /** The git processes of a killed runner end by themselves. */

@@ -14,7 +14,7 @@ export async function dlqInspect(
 ): Promise<number> {
   const { letter, shared } = await context.withStore(async (engine) => {
     const job = flags.job === undefined ? undefined : (await requireJob(engine, flags.job)).id;
-    const item = await requireItem(engine, itemName, job);
+    const item = await requireItem(engine, itemName, job, (one) => one.state !== "done");
     const found = await engine.readLetter(item.ref);
     if (found === null) {
       throw new WorkError("item_not_found", `Item ${item.itemId} is no letter: it is ${item.state}.`, {

@@ -2,6 +2,7 @@
 import type { LetterFilter, Operation } from "../../engine.ts";
 import type { Job } from "../../item/job.ts";
 import { retryLetters } from "../../job/retry.ts";
+import { hasLaterSteps } from "../../job/workflow-spec.ts";
 import { operationToJson } from "../../redrive/operation.ts";
 import { askFirst } from "../ask.ts";
 import type { Context } from "../context.ts";
@@ -35,10 +36,14 @@ export async function dlqRetry(
       job,
       filter,
       force: flags.force ?? false,
+      onNotice: watch.onNotice,
       ...(slots !== undefined && { slots }),
     });
   });
   context.answer(operationToJson(result), () => operationText(result, plan.job));
+  if (result.succeeded > 0 && hasLaterSteps(plan.job)) {
+    context.note(`Reduce was not run again: redrive resume ${plan.job.id} --no-dlq does that.`);
+  }
   return interrupt.exitCode ?? (result.failed + result.refused > 0 ? EXIT.lettersLeft : EXIT.done);
 }
 

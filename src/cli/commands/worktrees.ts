@@ -1,5 +1,6 @@
 /** `redrive worktrees list` and `clean`: the checkouts that agents work in, and how they go away. */
 import type { Engine } from "../../engine.ts";
+import { hasLetters } from "../../job/letter-needs.ts";
 import { statusOf } from "../../job/summary.ts";
 import type { JsonObject } from "../../kit/json.ts";
 import { type CleanOptions, type CleanReport, cleanWorktrees } from "../../worktree/clean.ts";
@@ -54,6 +55,7 @@ async function optionsFrom(engine: Engine, flags: WorktreesCleanFlags): Promise<
     force: flags.force ?? false,
     isNeeded: (entry) => isNeeded(engine, entry),
     hasEnded: (jobId) => hasEnded(engine, jobId),
+    hasLetters: (jobId) => hasLetters(engine, jobId),
   };
 }
 

@@ -1,0 +1,2 @@
+var total = 0;
+export const add = (n) => (total += n);

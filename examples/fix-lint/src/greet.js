@@ -1,0 +1,4 @@
+export function greet(name) {
+  var text = "hello " + name;
+  return text;
+}

@@ -1,0 +1,4 @@
+export function isNothing(value) {
+  var nothing = null;
+  return value == nothing;
+}

@@ -1,0 +1,33 @@
+/** What the examples' own pages show is what happens. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ExampleShell } from "./shell.ts";
+import { essence, shownIn } from "./shown.ts";
+
+const CODES: Readonly<Record<string, readonly number[]>> = {
+  "fix-lint": [3, 0, 0],
+  "convert-files": [3, 0],
+  "enrich-records": [3, 0],
+  "no-git": [0],
+};
+
+describe("the page of an example", () => {
+  let shell: ExampleShell;
+  beforeEach(() => {
+    shell = new ExampleShell();
+  });
+  afterEach(() => shell.remove());
+
+  it.each(Object.entries(CODES))("%s shows what it prints", (example, codes) => {
+    const folder = shell.copy(example);
+    const steps = shownIn(readFileSync(join(folder, "README.md"), "utf8"));
+    expect(steps).toHaveLength(codes.length);
+    const ended = steps.map(({ script, shown }) => {
+      const { exitCode, stdout } = shell.run(`{ ${script}} 2>&1`, folder);
+      expect(essence(stdout)).toEqual(essence(shown));
+      return exitCode;
+    });
+    expect(ended).toEqual(codes);
+  });
+});

@@ -1,0 +1,35 @@
+/** Reads what a document shows of the command line, and compares it with what really happens. */
+
+/** An `sh` block and the `text` block that follows it. */
+export interface Shown {
+  readonly script: string;
+  readonly shown: string;
+}
+
+/** Every pair of a document. Throws when an `sh` block has no output after it. */
+export function shownIn(markdown: string): readonly Shown[] {
+  const pairs = markdown.matchAll(/```sh\n(.*?)```(?:(?!```).)*```text\n(.*?)```/gs);
+  const found = [...pairs].map(([, script = "", shown = ""]) => ({ script, shown }));
+  if (found.length !== markdown.match(/```sh\n/g)?.length) throw new Error("an sh block without its output");
+  return found;
+}
+
+/** The lines in any order, without what differs from run to run: names, times, commits, how much of a message fits. */
+export function essence(text: string): string[] {
+  return text
+    .trim()
+    .split("\n")
+    .map((line) =>
+      line
+        .replace(/\b([a-z-]+)-[0-9a-z]{8}\b/g, "$1-ID")
+        .replace(/\b\d+(\.\d+)? m?s\b/g, "TIME")
+        .replace(/\bin \S+\/fix-lint:/, "in FOLDER:")
+        .replace(/'\S+\/logs\//, "'HOME/logs/")
+        .replace(/\(([0-9a-f]{10})\)|^[0-9a-f]{7} /, "COMMIT ")
+        .replace(/\b20\d\d\b/, "YEAR")
+        .replace(/ {2,}/g, "  ")
+        .replace(/(failed with) [^·]*…$/, "$1…")
+        .trimEnd(),
+    )
+    .sort();
+}

@@ -1,0 +1,138 @@
+/** What comes after the items of a workflow: reduce and merge, what they leave, and how a letter gets through them later. */
+import { describe, expect, it } from "vitest";
+import { itemsJson, mapOver, ONE_TRY, openProject, plainMap } from "./project.ts";
+import type { ErrorJson } from "./workshop.ts";
+
+const NAMES = itemsJson("a", "b");
+
+describe("the merge phase", () => {
+  it("brings what its steps changed into the user's branch", async () => {
+    const project = openProject(NAMES);
+    await project.runJson({
+      map: mapOver("echo ${item.id} > ${item.id}.txt"),
+      merge: [{ shell: "cat a.txt b.txt > merged.txt" }],
+    });
+    expect(project.get("merged.txt")).toBe("a\nb\n");
+    expect(project.git("status", "--porcelain")).toBe("");
+  });
+});
+
+describe("a phase whose changes a hook refuses", () => {
+  it("fails with the hook's words, and goes on when they were committed", async () => {
+    const project = openProject(NAMES);
+    project.hook(
+      "pre-commit",
+      'if git diff --cached --name-only | grep -q all.txt; then echo "no" >&2; exit 1; fi',
+    );
+    const { code, json } = await project.runWorkflow(
+      {
+        map: mapOver("echo ${item.id} > ${item.id}.txt"),
+        reduce: [{ shell: "cat a.txt b.txt > all.txt" }],
+      },
+      ["--json"],
+    );
+    expect(code).toBe(5);
+    expect(json<ErrorJson>().error.message).toBe("What the phase changed could not be committed: no");
+    project.hook("pre-commit", "");
+    expect((await project.do("resume")).code).toBe(0);
+    expect(project.get("all.txt")).toBe("a\nb\n");
+  });
+});
+
+describe("a letter that succeeds when it is retried", () => {
+  const LATER = {
+    map: plainMap("test ${item.id} = a || test -e mended"),
+    reduce: [{ shell: "echo ${map.successful} of ${map.total} >> $L" }],
+    error_policy: ONE_TRY,
+  };
+
+  it("is told to be missing in reduce, and resume runs reduce again with it", async () => {
+    const project = openProject(NAMES);
+    const { job_id: job } = await project.runJson(LATER);
+    expect(project.ledger).toEqual(["1 of 2"]);
+    project.put("mended", "");
+    const retried = await project.do("dlq", "retry", job);
+    expect(retried.code).toBe(0);
+    expect(retried.stderr).toContain(`Reduce was not run again: redrive resume ${job} --no-dlq does that.`);
+    expect(project.ledger).toEqual(["1 of 2"]);
+    expect((await project.do("resume", job, "--no-dlq")).code).toBe(0);
+    expect(project.ledger).toEqual(["1 of 2", "2 of 2"]);
+  });
+
+  it("is run by resume together with reduce, which the summary says", async () => {
+    const project = openProject(NAMES);
+    const run = await project.runWorkflow(LATER);
+    const command = /redrive (resume \S+) +run it again, and finish the job/.exec(run.stderr)?.[1] ?? "";
+    project.put("mended", "");
+    expect((await project.do(...command.split(" "))).code).toBe(0);
+    expect(project.ledger).toEqual(["1 of 2", "2 of 2"]);
+  });
+});
+
+describe("what a person sees", () => {
+  it("the output of a phase is there by its name", async () => {
+    const project = openProject(NAMES);
+    const { job_id: job } = await project.runJson({
+      map: plainMap("true"),
+      reduce: [{ shell: "echo report" }],
+    });
+    const shown = await project.do("logs", job, "reduce");
+    expect(shown.stdout).toContain("== step 1: shell: echo report (exit 0, ");
+    expect(shown.stdout).toContain("\nreport\n");
+    const { code, json } = await project.do("logs", job, "setup", "--json");
+    expect([code, json<ErrorJson>().error.code]).toEqual([4, "log_not_found"]);
+  });
+
+  it("a letter is found by its id although earlier runs have done items of that name", async () => {
+    const project = openProject(NAMES);
+    await project.runJson({ map: plainMap("true") });
+    await project.runJson({ map: plainMap("test ${item.id} = a"), error_policy: ONE_TRY });
+    const { code, stdout, stderr } = await project.do("dlq", "inspect", "b");
+    expect(code, stderr).toBe(0);
+    expect(stdout).toMatch(/^b\n/);
+  });
+
+  it("a letter of an agent names its worktree, its branch and what was not committed", async () => {
+    const project = openProject(NAMES);
+    await project.runJson({ map: mapOver("echo x > half.txt; test ${item.id} = a"), error_policy: ONE_TRY });
+    const { worktree_artifacts: kept } = await project.onlyLetter();
+    const { stdout } = await project.do("dlq", "inspect", "b");
+    expect(stdout).toContain(
+      `Worktree\n  ${kept?.worktree_path}\n  branch ${kept?.branch_name}\n  not committed:\n  ?? half.txt\n`,
+    );
+  });
+
+  it("the commits that Redrive makes are named after the item, not after a hash", async () => {
+    const project = openProject({ "list.txt": "src/a file.ts\n" });
+    await project.runJson({ map: { input: "list.txt", agent_template: [{ shell: "echo x > out.txt" }] } });
+    expect(project.subjects()).toContain("redrive: src/a file.ts");
+  });
+
+  it("a dry run fills what it knows into the first commands, and leaves the rest as it is written", async () => {
+    const project = openProject(NAMES);
+    const { stdout } = await project.runWorkflow(
+      {
+        setup: [{ shell: "date", capture: "today" }],
+        map: mapOver("echo ${item.id} ${setup.today}"),
+      },
+      ["--dry-run"],
+    );
+    expect(stdout).toContain("1. shell: echo 'a' ${setup.today}\n");
+  });
+});
+
+describe("a custom handler", () => {
+  it("sees every field of the error, also of one that has no exit code", async () => {
+    const project = openProject(NAMES);
+    const fields = "type step exit_code stdout stderr".split(" ").map((name) => `\${error.${name}}`);
+    const summary = await project.runJson({
+      map: plainMap([{ shell: "sleep 60", timeout: "100ms" }], { max_items: 1 }),
+      error_policy: {
+        ...ONE_TRY,
+        on_item_failure: { custom: [{ shell: `printf '<%s>' ${fields.join(" ")} >> $L; echo >> $L` }] },
+      },
+    });
+    expect(project.ledger).toEqual(["<Timeout><shell: sleep 60><null><><>"]);
+    expect(summary).toMatchObject({ dead: 0 });
+  });
+});
