@@ -269,9 +269,8 @@ async function oneLetter(job, engine, number) {
   writeFileSync(join(worktree.path, "untracked"), "rubbish");
   await engine.add("letters", newItems(number, 1));
   const [item] = await lease(engine, "letters", 1);
-  const { wallMs: gitMs, result: artifacts } = await timed(() => job.artifacts(worktree));
+  const { wallMs: gitMs, result: worktreeArtifacts } = await timed(() => job.artifacts(worktree));
   const { wallMs: keepMs } = await timed(async () => job.keep(worktree, "it failed"));
-  const { head: _, ...worktreeArtifacts } = artifacts;
   const settlement = burialOf(item, FEW_CAUSES);
   const settle = [{ ...settlement, grave: { ...settlement.grave, worktreeArtifacts } }];
   const { wallMs: storeMs } = await timed(() => engine.exchange(null, { settle }));

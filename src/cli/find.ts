@@ -1,6 +1,7 @@
-/** Finding one item by the beginning of its id: exactly one, or an error that says which there are. */
+/** Finding one item by its id, its whole content or the beginning of its id: exactly one, or an error that says which there are. */
 import type { Engine } from "../engine.ts";
 import { WorkError } from "../errors.ts";
+import { contentId } from "../intake/identity.ts";
 import type { Item } from "../item/item.ts";
 
 const CANDIDATES_MAX = 6;
@@ -8,25 +9,20 @@ const CANDIDATES_MAX = 6;
 /** `isMeant`: of several that fit, those that the command is about, such as letters; when there are none, all count. */
 export async function requireItem(
   engine: Engine,
-  idOrPrefix: string,
+  name: string,
   queue?: string,
   isMeant: (item: Item) => boolean = () => true,
 ): Promise<Item> {
-  const found = await engine.findItems(idOrPrefix, {
-    limit: CANDIDATES_MAX,
-    ...(queue !== undefined && { queue }),
-  });
-  const exact = found.filter((item) => item.itemId === idOrPrefix);
-  const fitting = exact.length > 0 ? exact : found;
+  const fitting = await fittingItems(engine, name, queue);
   const meant = fitting.filter(isMeant);
   const candidates = meant.length > 0 ? meant : fitting;
   const [only] = candidates;
   if (only === undefined) {
     throw new WorkError(
       "item_not_found",
-      `There is no item ${idOrPrefix}${queue === undefined ? "" : ` in ${queue}`}.`,
+      `There is no item ${name}${queue === undefined ? "" : ` in ${queue}`}.`,
       {
-        hint: "`redrive dlq list` shows the letters; an item's id may be cut short.",
+        hint: "`redrive dlq list` shows the letters; an item is named by its id, which may be cut short, or by its data.",
       },
     );
   }
@@ -34,11 +30,31 @@ export async function requireItem(
     const names = candidates.slice(0, CANDIDATES_MAX - 1).map((item) => `${item.itemId} (${item.queue})`);
     throw new WorkError(
       "ambiguous",
-      `${idOrPrefix} fits several items: ${names.join(", ")}${candidates.length === CANDIDATES_MAX ? ", …" : ""}.`,
+      `${name} fits several items: ${names.join(", ")}${candidates.length === CANDIDATES_MAX ? ", …" : ""}.`,
       {
-        hint: "Give more of the id, or the job with --job.",
+        hint: howToChoose(candidates),
       },
     );
   }
   return only;
+}
+
+/** An id that is exactly this one goes before an item whose data it is, and that before ids that begin with it. */
+async function fittingItems(engine: Engine, name: string, queue?: string): Promise<readonly Item[]> {
+  const find = (id: string) =>
+    engine.findItems(id, { limit: CANDIDATES_MAX, ...(queue !== undefined && { queue }) });
+  const found = await find(name);
+  const exact = found.filter((item) => item.itemId === name);
+  if (exact.length > 0) return exact;
+  const id = contentId(name);
+  const named = (await find(id)).filter((item) => item.itemId === id);
+  return named.length > 0 ? named : found;
+}
+
+/** Only what can tell the candidates apart is asked for. */
+function howToChoose(candidates: readonly Item[]): string {
+  const isOneQueue = candidates.every((item) => item.queue === candidates[0]?.queue);
+  const isOneId = candidates.every((item) => item.itemId === candidates[0]?.itemId);
+  if (isOneQueue) return "Give more of the id.";
+  return isOneId ? "Name the job with --job." : "Give more of the id, or the job with --job.";
 }

@@ -91,11 +91,12 @@ function attemptText(failure: Failure, { paint, columns }: View): string {
 
 /** Where the last attempt worked; it is kept for whoever looks into it. */
 function worktreeText(
-  { worktreePath, branchName, uncommittedChanges }: WorktreeArtifacts,
+  { worktreePath, branchName, head, uncommittedChanges }: WorktreeArtifacts,
   view: View,
 ): string {
   const changes = uncommittedChanges === undefined ? "" : `\nnot committed:\n${uncommittedChanges.trimEnd()}`;
-  const facts = `  ${clean(worktreePath)}\n${indent(`branch ${branchName}${changes}`, view)}`; // a path is not cut
+  const at = head === undefined ? "" : ` at ${head.slice(0, 10)}`;
+  const facts = `  ${clean(worktreePath)}\n${indent(`branch ${branchName}${at}${changes}`, view)}`; // a path is not cut
   return `${view.paint.bold("Worktree")}\n${facts}`;
 }
 

@@ -9,7 +9,8 @@ async function main(): Promise<void> {
     process.stdout.write(`${REDRIVE_VERSION}\n`);
     return;
   }
-  process.stdout.on("error", leaveQuietly);
+  process.stdout.on("error", leaveQuietly(process.stdout));
+  process.stderr.on("error", leaveQuietly(process.stderr));
   // Not `import()`: for a CommonJS file that reads its whole text twice.
   const { runCli } = createRequire(import.meta.url)("./program.cjs") as typeof import("./program.ts");
   process.exitCode = await runCli(argv, {
@@ -22,9 +23,14 @@ async function main(): Promise<void> {
   });
 }
 
-/** Whoever read our output has seen enough (`| head`). What a command still writes goes nowhere, and that is no failure. */
-function leaveQuietly(error: NodeJS.ErrnoException): void {
-  if (error.code !== "EPIPE") throw error;
+/**
+ * Whoever read our output has seen enough (`| head`) or closed the terminal. What a command still writes goes nowhere,
+ * and that is no failure: a run goes on, or ends as its signal says.
+ */
+function leaveQuietly({ isTTY }: NodeJS.WriteStream): (error: NodeJS.ErrnoException) => void {
+  return (error) => {
+    if (error.code !== "EPIPE" && !(isTTY && error.code === "EIO")) throw error;
+  };
 }
 
 void main();

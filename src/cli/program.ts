@@ -69,7 +69,7 @@ function addRunning(program: Command, terminal: Terminal, report: Report): void 
     .usage("[options] -- COMMAND [ARG…]")
     .argument(
       "<command...>",
-      "the command and its arguments; ${item}, ${item.field}, ${item_id} and {} are filled in; no shell is used",
+      "the command and its arguments; ${item}, ${item.field}, ${item_id} and {} are filled in; no shell is used; its stdin is the item",
     )
     .optionsGroup("Input:")
     .addOption(
@@ -236,7 +236,7 @@ function addLetters(dlq: Command, terminal: Terminal, report: Report): void {
 function addWorktrees(worktrees: Command, terminal: Terminal, report: Report): void {
   worktrees
     .command("list")
-    .description("lists worktrees: which job and item, free, in use or kept")
+    .description("lists worktrees: of which job and item; free, in use, idle, or kept for a letter")
     .option("--job <job>", "of this job")
     .action(call(terminal, report, async () => (await import("./commands/worktrees.ts")).worktreesList));
   worktrees

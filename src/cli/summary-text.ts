@@ -12,7 +12,7 @@ export interface SummaryOptions {
   readonly columns: number;
   /** Why the run ended before its time. */
   readonly stopReason?: string;
-  /** How many items came to their end in this run, for its rate. Default: all that did; a job that was resumed had some before. */
+  /** How many items came to their end in this run. Default: all that did, unless the job was resumed; then nobody knows. */
   readonly finishedInRun?: number;
   /** A letter of the job, to show how one is looked at. */
   readonly sampleItemId?: string;
@@ -50,7 +50,8 @@ function factsOf(summary: JobSummary, options: SummaryOptions): readonly Fact[] 
     [dead > 0 ? `${thousands(dead)} dead` : "", paint.red],
     [skipped > 0 ? `${thousands(skipped)} skipped` : "", paint.yellow],
     [remaining > 0 ? theyRemain(remaining) : "", paint.yellow],
-    [formatDuration(summary.durationMs)],
+    [inThisRun(summary, options)],
+    [durationOf(summary, options)],
     [rateOf(summary, options)],
   ];
   return facts.filter(([text]) => text !== "");
@@ -68,11 +69,26 @@ function statusLines({ status }: JobSummary, { paint, columns, stopReason }: Sum
   return status === "running" ? [paint.cyan("Running.")] : [];
 }
 
+/** Said where the counts are those of a job that other runs worked at too. */
+function inThisRun(summary: JobSummary, { finishedInRun }: SummaryOptions): string {
+  if (finishedInRun === undefined || finishedInRun >= endedOf(summary)) return "";
+  return `${finishedInRun === 0 ? "none" : thousands(finishedInRun)} in this run`;
+}
+
+function durationOf(summary: JobSummary, { finishedInRun }: SummaryOptions): string {
+  const duration = formatDuration(summary.durationMs);
+  return summary.isResumed && finishedInRun === undefined ? `latest run ${duration}` : duration;
+}
+
+function endedOf({ succeeded, dead, skipped }: JobSummary): number {
+  return succeeded + dead + skipped;
+}
+
 /** The rate of a handful says nothing. */
 const RATE_FROM_ITEMS = 10;
 
 function rateOf(summary: JobSummary, { finishedInRun }: SummaryOptions): string {
-  const finished = finishedInRun ?? summary.succeeded + summary.dead + summary.skipped;
+  const finished = finishedInRun ?? (summary.isResumed ? 0 : endedOf(summary));
   if (finished < RATE_FROM_ITEMS || summary.durationMs === 0) return "";
   return rateText((finished * 1000) / summary.durationMs);
 }

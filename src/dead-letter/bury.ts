@@ -16,11 +16,15 @@ export function settlementOf(item: LeasedItem, outcome: Outcome, verdict: Verdic
     verdict,
     ...(failure && { failure }),
     ...(log !== undefined && { log }),
-    ...(outcome.kind === "succeeded" && outcome.result !== undefined && { result: outcome.result }),
+    ...(outcome.kind === "succeeded" && ofSuccess(outcome)),
     ...(isBurial(verdict) && {
       grave: { ...graveOf(item, failure, verdict.reason), ...artifactsOf(outcome) },
     }),
   };
+}
+
+function ofSuccess({ result, mergedCommit }: Extract<Outcome, { kind: "succeeded" }>) {
+  return { ...(result !== undefined && { result }), ...(mergedCommit !== undefined && { mergedCommit }) };
 }
 
 function artifactsOf(outcome: Outcome): Pick<Grave, "worktreeArtifacts"> {

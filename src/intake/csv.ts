@@ -1,4 +1,5 @@
 /** CSV with a header row: every row is an item, an object of strings. `csv-rows.ts` reads the rows, this file names them. */
+import type { CsvError } from "csv-parse";
 import type { WorkError } from "../errors.ts";
 import { CsvRows, type Row, type RowFailure, type RowRun } from "./csv-rows.ts";
 import { invalidInput, type Origin, recordTooLong } from "./origin.ts";
@@ -14,7 +15,7 @@ export async function* readCsv(
   for await (const { rows, failure } of runsOf(chunks, origin)) {
     header ??= headerOf(rows.shift(), origin);
     yield rows.map((row) => recordOf(row, header ?? []));
-    if (failure !== undefined) throw rowError(failure, origin);
+    if (failure !== undefined) throw rowError(failure, origin, header?.length ?? 0);
   }
 }
 
@@ -45,19 +46,29 @@ function recordOf(row: Row, header: readonly string[]): IntakeRecord {
   };
 }
 
-function rowError({ error, line }: RowFailure, origin: Origin): WorkError {
+function rowError({ error, line }: RowFailure, origin: Origin, columns: number): WorkError {
   if (error.code === "CSV_MAX_RECORD_SIZE") return recordTooLong(origin, line);
-  const [problem, hint] = PROBLEMS[error.code] ?? [error.message, "Correct the row there."];
+  const [problem, hint] = problemOf(error, columns);
   return invalidInput(origin, { line }, `invalid CSV: ${problem}`, { hint, cause: error });
 }
 
+function problemOf(error: CsvError, columns: number): Problem {
+  if (error.code !== "CSV_RECORD_INCONSISTENT_FIELDS_LENGTH") {
+    return PROBLEMS[error.code] ?? [error.message, "Correct the row there."];
+  }
+  const values = Array.isArray(error.record) ? error.record.length : 0;
+  return [
+    `the row has ${values} ${values === 1 ? "value" : "values"}, the header has ${columns}`,
+    LENGTH_HINT,
+  ];
+}
+
+type Problem = readonly [problem: string, hint: string];
+
+const LENGTH_HINT = "Add or remove values, or put the ones that contain a comma into quotes.";
 const QUOTE_HINT = 'Put the whole value into quotes and double the quotes in it: "say ""yes""".';
 
-const PROBLEMS: Readonly<Record<string, readonly [problem: string, hint: string]>> = {
-  CSV_RECORD_INCONSISTENT_FIELDS_LENGTH: [
-    "the row has another number of values than the header",
-    "Add or remove values, or put the ones that contain a comma into quotes.",
-  ],
+const PROBLEMS: Readonly<Record<string, Problem>> = {
   CSV_QUOTE_NOT_CLOSED: ["the input ends inside a quoted value", "Close the quote; the file may be cut off."],
   CSV_INVALID_CLOSING_QUOTE: ["a quoted value goes on after its closing quote", QUOTE_HINT],
   INVALID_OPENING_QUOTE: ["a quote in the middle of a value that is not quoted", QUOTE_HINT],

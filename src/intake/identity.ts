@@ -55,9 +55,18 @@ export class Identity {
   }
 
   #hash(value: Json): Uint8Array {
-    // As a string of bytes: a buffer for each digest would cost four times as much.
-    const digest = hash("sha256", canonicalJson(value), "binary");
-    for (let index = 0; index < KEY_BYTES; index++) this.#key[index] = digest.charCodeAt(index);
-    return this.#key;
+    return hashInto(this.#key, value);
   }
+}
+
+/** The id that the first item of this content has when no field names it. */
+export function contentId(data: Json): string {
+  return toBase32(hashInto(new Uint8Array(KEY_BYTES), data));
+}
+
+function hashInto(key: Uint8Array, value: Json): Uint8Array {
+  // As a string of bytes: a buffer for each digest would cost four times as much.
+  const digest = hash("sha256", canonicalJson(value), "binary");
+  for (let index = 0; index < KEY_BYTES; index++) key[index] = digest.charCodeAt(index);
+  return key;
 }

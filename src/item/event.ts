@@ -3,6 +3,7 @@ import { toRfc3339 } from "../kit/clock.ts";
 import type { Json, JsonObject } from "../kit/json.ts";
 import { compact } from "./failure.ts";
 import type { Settlement } from "./item.ts";
+import type { WorktreeArtifacts } from "./letter.ts";
 
 /** Everything that can happen, by name. */
 export const EVENT_TYPES = [
@@ -27,6 +28,9 @@ export const EVENT_TYPES = [
   "dlq_item_added",
   "dlq_item_removed",
   "dlq_items_reprocessed",
+  "worktree_created",
+  "worktree_merged",
+  "worktree_kept",
   "late_result",
   "breaker_opened",
   "breaker_closed",
@@ -80,10 +84,16 @@ function endOfAttempt({ outcome, failure }: Settlement): EventDraft {
   return { type: "attempt_failed", data };
 }
 
-function whatFollows({ verdict, grave }: Settlement, wasLetter: boolean): readonly EventDraft[] {
+function whatFollows(settlement: Settlement, wasLetter: boolean): readonly EventDraft[] {
+  const { verdict, grave, mergedCommit } = settlement;
   switch (verdict.kind) {
     case "done":
-      return wasLetter ? [removed("succeeded")] : [];
+      return [
+        ...(mergedCommit === undefined
+          ? []
+          : [{ type: "worktree_merged", data: { commit: mergedCommit } } as const]),
+        ...(wasLetter ? [removed("succeeded")] : []),
+      ];
     case "retry":
       return [{ type: "attempt_retrying", data: { delay_ms: verdict.delayMs } }];
     case "park":
@@ -99,8 +109,13 @@ function whatFollows({ verdict, grave }: Settlement, wasLetter: boolean): readon
     case "stop":
       return [
         { type: "dlq_item_added", data: { reason: verdict.reason, signature: grave?.signature ?? "" } },
+        ...(grave?.worktreeArtifacts ? [kept(grave.worktreeArtifacts)] : []),
       ];
   }
+}
+
+function kept({ worktreePath, branchName }: WorktreeArtifacts): EventDraft {
+  return { type: "worktree_kept", data: { worktree_path: worktreePath, branch_name: branchName } };
 }
 
 /** No letter leaves without a word, whichever way it leaves. */

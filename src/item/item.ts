@@ -100,6 +100,8 @@ export interface Settlement {
   readonly log?: string;
   /** Only of a success. */
   readonly result?: Json;
+  /** The commit that brought a success into its job's branch. */
+  readonly mergedCommit?: string;
   /** Present exactly when the verdict buries the item (`bury` and `stop`). */
   readonly grave?: Grave;
 }

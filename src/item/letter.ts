@@ -11,6 +11,8 @@ import { type ItemState, parseItemState } from "./state.ts";
 export interface WorktreeArtifacts {
   readonly worktreePath: string;
   readonly branchName: string;
+  /** The commit that HEAD was at. */
+  readonly head?: string;
   readonly uncommittedChanges?: string;
   readonly errorLogs?: string;
 }
@@ -103,6 +105,7 @@ export function artifactsToJson(artifacts: WorktreeArtifacts): JsonObject {
   return compact({
     worktree_path: artifacts.worktreePath,
     branch_name: artifacts.branchName,
+    head: artifacts.head,
     uncommitted_changes: artifacts.uncommittedChanges,
     error_logs: artifacts.errorLogs,
   });
@@ -113,6 +116,7 @@ export function artifactsFromJson(json: JsonObject): WorktreeArtifacts {
   return compact({
     worktreePath: read.text("worktree_path") ?? "",
     branchName: read.text("branch_name") ?? "",
+    head: read.text("head"),
     uncommittedChanges: read.text("uncommitted_changes"),
     errorLogs: read.text("error_logs"),
   });

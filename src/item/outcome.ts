@@ -11,6 +11,8 @@ export type Outcome =
       readonly log?: string;
       /** What is left for those who come after, such as captured values. */
       readonly result?: Json;
+      /** The commit that brought it into the job's branch. */
+      readonly mergedCommit?: string;
     }
   | {
       readonly kind: "failed";

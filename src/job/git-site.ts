@@ -4,6 +4,7 @@ import { resolve } from "node:path";
 import { WorkError } from "../errors.ts";
 import type { Job } from "../item/job.ts";
 import { oneLine } from "../triage/clean.ts";
+import { GIT_LOCATION_VARIABLES } from "../worktree/git.ts";
 import { JobWorktrees } from "../worktree/job-worktrees.ts";
 import type { AgentWorktree } from "../worktree/pool.ts";
 import { openRepository } from "../worktree/repository.ts";
@@ -12,6 +13,8 @@ import type { Workshop } from "./work.ts";
 import type { WorkflowSpec } from "./workflow-spec.ts";
 
 export async function openGitSite(job: Job, spec: WorkflowSpec, workshop: Workshop): Promise<Site> {
+  // Git sets these for its hooks; in a run that a hook started they would send the agents to another repository.
+  for (const name of GIT_LOCATION_VARIABLES) delete process.env[name];
   const repository = await openRepository(spec.cwd);
   const worktrees = await JobWorktrees.open(repository, job.id, {
     home: workshop.home,
@@ -78,10 +81,7 @@ function placeOf(
       isMerged = merge.kind === "merged" || merge.kind === "empty";
       return merge;
     },
-    artifacts: async () => {
-      const { head: _, ...artifacts } = await worktrees.artifacts(worktree);
-      return artifacts;
-    },
+    artifacts: () => worktrees.artifacts(worktree),
     // What an attempt that failed or was stopped has committed is not wanted: its item is done anew.
     leave: () => worktrees.release(worktree, { discard: !isMerged }),
     keep: async (why) => worktrees.keep(worktree, why),
@@ -92,7 +92,7 @@ function placeOf(
 async function mergeAll(worktrees: JobWorktrees, worktree: AgentWorktree, title: string): Promise<Merge> {
   const committed = await worktrees.commitAll(worktree, title);
   if (committed.kind === "refused") return { kind: "refused", detail: committed.detail };
-  const merged = await worktrees.merge(worktree, title);
+  const merged = await worktrees.merge(worktree, title, { isClean: true });
   return merged.kind === "conflict" ? { kind: "conflict", files: merged.files } : merged;
 }
 
@@ -112,7 +112,7 @@ async function tidy(worktrees: JobWorktrees, workshop: Workshop): Promise<void> 
   const { isKeptForLetter, hasLetters, hasOtherRunner } = workshop;
   if (await hasOtherRunner()) return;
   await worktrees.tidy({
-    isNeeded: async (entry) => entry.state === "kept" && (await isKeptForLetter(entry)),
+    isNeeded: isKeptForLetter,
     hasLetters,
   });
 }

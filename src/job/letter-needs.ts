@@ -9,7 +9,7 @@ export interface KeptPlace {
 
 /** Whether the item has a letter that names this very place; one of an earlier attempt is not needed any more. */
 export async function isNamedByLetter(engine: Engine, queue: string, kept: KeptPlace): Promise<boolean> {
-  if (kept.itemId === undefined) return true;
+  if (kept.itemId === undefined || kept.branch === null) return false;
   const { letters } = await engine.listLetters({ queue, itemIds: [kept.itemId], limit: 1 });
   return letters.some(({ worktreeArtifacts }) => worktreeArtifacts?.branchName === kept.branch);
 }

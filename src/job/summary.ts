@@ -19,6 +19,8 @@ export interface JobSummary {
   /** Of the latest run. */
   readonly durationMs: number;
   readonly startedAt: number;
+  /** Whether the latest run went on with what an earlier one had left. */
+  readonly isResumed: boolean;
   readonly groups: readonly {
     readonly signature: string;
     readonly pattern: string;
@@ -45,6 +47,7 @@ export async function summarise(engine: Engine, job: Job): Promise<JobSummary> {
     attempts: counts.attempts,
     durationMs: Math.max(0, end - job.startedAt),
     startedAt: job.startedAt,
+    isResumed: job.startedAt > job.createdAt,
     groups: groups.map(({ signature, pattern, count }) => ({ signature, pattern, count })),
   };
 }

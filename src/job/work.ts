@@ -7,8 +7,10 @@ import type { Handler } from "../attempt/handler.ts";
 import type { Launcher } from "../attempt/launch.ts";
 import { openLauncher } from "../attempt/launcher.ts";
 import type { Engine } from "../engine.ts";
+import type { EventType } from "../item/event.ts";
 import type { Job, JobKind } from "../item/job.ts";
 import type { Clock } from "../kit/clock.ts";
+import type { JsonObject } from "../kit/json.ts";
 import { randomName } from "../kit/random.ts";
 import type { Policy } from "../retry/policy.ts";
 import type { RunObserver, RunOptions } from "../runner/runner.ts";
@@ -42,6 +44,8 @@ export interface Workshop {
   /** Whether a worktree that was kept for an item still has its letter. */
   readonly isKeptForLetter: (kept: KeptPlace) => Promise<boolean>;
   readonly hasLetters: () => Promise<boolean>;
+  /** Writes an event of the job. */
+  readonly tell: (type: EventType, data: JsonObject) => Promise<void>;
   /** Whether another process works the job's queue. */
   readonly hasOtherRunner: () => Promise<boolean>;
 }
@@ -65,6 +69,7 @@ export async function inWorkshop<T>(
       clock,
       stop,
       isKeptForLetter: (kept) => isNamedByLetter(engine, job.id, kept),
+      tell: async (type, data) => void (await engine.changeJob(job.id, { event: { type, data } })),
       hasLetters: () => hasLetters(engine, job.id),
       hasOtherRunner: () => hasOtherRunner(engine, job.id),
     });

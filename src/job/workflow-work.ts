@@ -1,6 +1,6 @@
 /** The work of a workflow's map phase: for each item an agent, its steps in a place of their own, then the merge. */
 import type { AttemptContext } from "../attempt/handler.ts";
-import { WorkError } from "../errors.ts";
+import { isStoreTrouble, WorkError } from "../errors.ts";
 import type { ErrorType } from "../item/error-type.ts";
 import { compact, type Failure } from "../item/failure.ts";
 import type { LeasedItem } from "../item/item.ts";
@@ -74,6 +74,7 @@ async function runAgent(crew: Crew, item: LeasedItem, context: AttemptContext): 
   const place = await enter(kit, item);
   if ("kind" in place) return place;
   crew.places.set(keyOf(item), place);
+  if (place.head) await tellOfPlace(kit, item, place);
   const variables: Record<string, Json> = { ...jobVariables(kit), ...itemVariables(item) };
   const world = worldOf(kit, {
     root: place.root,
@@ -108,6 +109,14 @@ async function enter(kit: WorkflowKit, item: LeasedItem): Promise<Place | Outcom
     if (!(error instanceof WorkError)) throw error;
     return { kind: "released", why: error.message };
   }
+}
+
+/** A store that cannot be written now is met by the runner too, which waits for it. */
+async function tellOfPlace({ workshop }: WorkflowKit, item: LeasedItem, place: Place): Promise<void> {
+  const data = { item_id: item.itemId, worktree_path: place.root };
+  await workshop.tell("worktree_created", data).catch((error: unknown) => {
+    if (!isStoreTrouble(error)) throw error;
+  });
 }
 
 async function released(crew: Crew, item: LeasedItem, why: string): Promise<Outcome> {
@@ -158,7 +167,8 @@ async function deliver(delivery: Delivery): Promise<Outcome> {
     usage: end.usage && { ...end.usage },
     json_log: end.jsonLog,
   });
-  return compact({ kind: "succeeded" as const, result: result as Json, log: end.log });
+  const mergedCommit = merge.kind === "merged" ? merge.commit : undefined;
+  return compact({ kind: "succeeded" as const, result: result as Json, log: end.log, mergedCommit });
 }
 
 /** Steps need secrets as they are; what is stored has none. */

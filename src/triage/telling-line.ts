@@ -28,7 +28,12 @@ function linesOf(output: string | undefined): readonly string[] {
   return cleanText(output.slice(-TAIL_CHARS_MAX))
     .split("\n")
     .map((line) => line.slice(0, LINE_CHARS_MAX).trimEnd())
-    .filter((line) => line.length > 0);
+    .filter((line) => line.length > 0 && isReadable(line));
+}
+
+/** Bytes that are no text tell a person nothing, and would make every failure another one. */
+function isReadable(line: string): boolean {
+  return 10 * (line.split("\ufffd").length - 1) < line.length;
 }
 
 const MARKS = [

@@ -2,6 +2,7 @@
 import { WorkError } from "../errors.ts";
 import { systemClock } from "../kit/clock.ts";
 import { type Git, refused } from "./git.ts";
+import { readLooseRef } from "./ref-file.ts";
 
 /** What git reads as "it must not be there". */
 const NO_COMMIT = "";
@@ -12,10 +13,13 @@ export class Branch {
   /** Without `refs/heads/`. */
   readonly name: string;
   readonly #git: Git;
+  readonly #commonDir: string | null;
 
-  constructor(git: Git, name: string) {
+  /** `commonDir` is git's folder, where a branch can mostly be read without a process. Default: git is asked. */
+  constructor(git: Git, name: string, commonDir: string | null = null) {
     this.#git = git;
     this.name = name;
+    this.#commonDir = commonDir;
   }
 
   get ref(): string {
@@ -24,6 +28,8 @@ export class Branch {
 
   /** The commit it points at; null when there is no such branch. */
   async read(): Promise<string | null> {
+    const loose = this.#commonDir === null ? null : readLooseRef(this.#commonDir, this.ref);
+    if (loose !== null) return loose;
     const { exitCode, stdout } = await this.#git.ask(["rev-parse", "-q", "--verify", `${this.ref}^{commit}`]);
     return exitCode === 0 ? stdout.trim() : null;
   }

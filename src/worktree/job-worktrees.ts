@@ -86,7 +86,7 @@ export class JobWorktrees {
   ): Promise<JobWorktrees> {
     const keep = keepPaths(options.keep ?? []);
     const registry = JobRegistry.of(options.home, repository, jobId);
-    const branch = new Branch(repository.git, jobBranch(jobId));
+    const branch = new Branch(repository.git, jobBranch(jobId), repository.commonDir);
     const start = await beginJob(repository, jobId, registry, branch);
     const env = await identityEnvironment(repository.git);
     return new JobWorktrees({ repository, jobId, start, home: options.home, registry, branch, keep, env });
@@ -153,7 +153,7 @@ export class JobWorktrees {
   }
 
   /** What the letter says of it. */
-  artifacts(worktree: AgentWorktree): Promise<WorktreeArtifacts & { readonly head: string | null }> {
+  artifacts(worktree: AgentWorktree): Promise<WorktreeArtifacts> {
     return artifactsOf(this.#git.in(worktree.path), worktree.branch, this.#keep);
   }
 
@@ -172,10 +172,17 @@ export class JobWorktrees {
     return commitAll(this.#git.in(worktree.path), { message, keep: this.#keep, env: this.#env });
   }
 
-  /** Brings the agent's commits into the job's branch, when its turn comes. */
-  async merge(worktree: AgentWorktree, message: string): Promise<MergeEnd> {
+  /** Brings the agent's commits into the job's branch, when its turn comes. `isClean`: `commitAll` has just been called. */
+  async merge(
+    worktree: AgentWorktree,
+    message: string,
+    { isClean = false }: { readonly isClean?: boolean } = {},
+  ): Promise<MergeEnd> {
     const inside = this.#git.in(worktree.path);
-    const [head, changes] = await Promise.all([readHead(inside), changesIn(inside, this.#keep)]);
+    const [head, changes] = await Promise.all([
+      readHead(inside),
+      isClean ? "" : changesIn(inside, this.#keep),
+    ]);
     const uncommitted = changes !== "";
     if (head === worktree.base) return { kind: "empty", uncommitted };
     const { base, itemId, attempt } = worktree;

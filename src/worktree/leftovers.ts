@@ -5,11 +5,20 @@ import type { WorktreeArtifacts } from "../item/letter.ts";
 import { type Git, refused } from "./git.ts";
 import type { KeepPaths } from "./names.ts";
 import { gitDirOf } from "./pristine.ts";
+import { readHeadFile } from "./ref-file.ts";
 
 const CHANGES_CHARACTERS_MAX = 8000;
 
 export async function readHead(git: Git): Promise<string> {
-  return git.must(["rev-parse", "--verify", "HEAD^{commit}"]);
+  return headFromFile(git.cwd) ?? git.must(["rev-parse", "--verify", "HEAD^{commit}"]);
+}
+
+function headFromFile(path: string): string | null {
+  try {
+    return readHeadFile(gitDirOf(path));
+  } catch {
+    return null; // no linked worktree
+  }
 }
 
 /** One line for each changed or new file; ignored files and kept paths are not among them. Empty: nothing to commit. */
@@ -18,23 +27,28 @@ export async function changesIn(git: Git, keep: KeepPaths): Promise<string> {
 }
 
 /** For the letter. Nothing here fails: an agent can leave a worktree that git cannot read. */
-export async function artifactsOf(
-  git: Git,
-  branch: string,
-  keep: KeepPaths,
-): Promise<WorktreeArtifacts & { readonly head: string | null }> {
-  const [head, changes, stat] = await Promise.all([
+export async function artifactsOf(git: Git, branch: string, keep: KeepPaths): Promise<WorktreeArtifacts> {
+  const [head, changes] = await Promise.all([
     readHead(git).catch(() => null),
     changesIn(git, keep).catch((error: Error) => error.message),
-    git.must(["diff", "--stat", "--no-ext-diff", "HEAD", "--", ...keep.pathspecs]).catch(() => ""),
   ]);
+  const stat = hasTracked(changes) ? await statOf(git, keep) : "";
   const text = [changes, stat].filter(Boolean).join("\n\n");
   return {
     worktreePath: git.cwd,
     branchName: branch,
+    ...(head !== null && { head }),
     ...(text !== "" && { uncommittedChanges: cut(text) }),
-    head,
   };
+}
+
+/** Whether there is more than new files. */
+function hasTracked(changes: string): boolean {
+  return changes.split("\n").some((line) => line !== "" && !line.startsWith("??"));
+}
+
+function statOf(git: Git, keep: KeepPaths): Promise<string> {
+  return git.must(["diff", "--stat", "--no-ext-diff", "HEAD", "--", ...keep.pathspecs]).catch(() => "");
 }
 
 function cut(text: string): string {

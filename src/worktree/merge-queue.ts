@@ -3,7 +3,6 @@
  * say which item it was, and only then does the branch move, if it is still where the merge began. A crash before that
  * leaves the branch as it was; one after it is seen by the trailers.
  */
-import { assert } from "../kit/assert.ts";
 import { type Branch, branchGone } from "./branch.ts";
 import type { Git } from "./git.ts";
 import { commitTree, isAncestor, mergeTrees } from "./merge-tree.ts";
@@ -32,8 +31,8 @@ export class MergeQueue {
   readonly #branch: Branch;
   readonly #env: Readonly<Record<string, string>>;
   #last: Promise<unknown> = Promise.resolve();
-  /** Where this queue last moved the branch to. */
-  #ownTip: string | undefined;
+  /** Where this queue last moved the branch to, and the tree there. */
+  #own: { readonly tip: string; readonly tree: string } | undefined;
 
   /** `env` names who commits. */
   constructor(git: Git, branch: Branch, env: Readonly<Record<string, string>>) {
@@ -66,12 +65,9 @@ export class MergeQueue {
   async #mergeInto(tip: string, request: MergeRequest): Promise<Merged | "moved"> {
     const { head } = request;
     if (head === tip || (await this.#isDone(tip, request))) return { kind: "empty" };
-    const [result, isThere] = await Promise.all([
-      mergeTrees(this.#git, tip, head),
-      isAncestor(this.#git, head, tip),
-    ]);
-    if (isThere) return { kind: "empty" };
+    const result = await mergeTrees(this.#git, tip, head);
     if (result.kind === "conflict") return result;
+    if (await this.#isThere(tip, head, result.tree)) return { kind: "empty" };
     const commit = await commitTree(this.#git, {
       tree: result.tree,
       parents: [tip, head],
@@ -79,17 +75,19 @@ export class MergeQueue {
       env: this.#env,
     });
     if (!(await this.#branch.move(tip, commit, `merge ${request.itemId}`))) return "moved";
-    this.#ownTip = commit;
-    assert(
-      await isAncestor(this.#git, head, this.#branch.ref),
-      `${head} was merged but is not in ${this.#branch.name}`,
-    );
+    this.#own = { tip: commit, tree: result.tree };
     return { kind: "merged", commit };
+  }
+
+  /** A merge that changes something brings something new; git need not be asked then. */
+  async #isThere(tip: string, head: string, tree: string): Promise<boolean> {
+    if (this.#own?.tip === tip && this.#own.tree !== tree) return false;
+    return isAncestor(this.#git, head, tip);
   }
 
   /** A runner that slept while its leases went to another one must not bring in the same item again. */
   async #isDone(tip: string, { base, itemId, jobId }: MergeRequest): Promise<boolean> {
-    if (tip === this.#ownTip || tip === base) return false;
+    if (tip === this.#own?.tip || tip === base) return false;
     return (await readMergedItems(this.#git, `${base}..${tip}`, jobId)).has(itemId);
   }
 }

@@ -2,6 +2,8 @@
  * The agents' worktrees of one job. One that is free is made clean and used again, because a new checkout costs a hundred
  * times as much; a new one is made only when none is free. One that is kept for a letter never comes back.
  */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { WorkError } from "../errors.ts";
 import { randomName } from "../kit/random.ts";
 import { Branch } from "./branch.ts";
@@ -10,6 +12,7 @@ import type { Git } from "./git.ts";
 import { isAncestor } from "./merge-tree.ts";
 import { agentBranch, agentBranches, type KeepPaths } from "./names.ts";
 import { hasProcessIn, type Owner, ownerState, thisOwner } from "./owner.ts";
+import { writeHeadFile } from "./ref-file.ts";
 import { type JobRegistry, MAIN_NAME, type WorktreeRecord } from "./registry.ts";
 import { currentBranch } from "./repository.ts";
 
@@ -39,7 +42,7 @@ export interface Dropped {
 }
 
 export interface AdoptOptions {
-  /** False: a worktree that was kept has no letter and may be used. Default: all kept ones are needed. */
+  /** True: a letter names the worktree, and it is kept. Default: those are needed that were kept. */
   readonly isNeeded?: (record: WorktreeRecord) => boolean | Promise<boolean>;
   /** For owners on other machines, of which only a store can tell. Default: they are there. */
   readonly isGone?: (owner: Owner) => boolean | Promise<boolean>;
@@ -89,8 +92,7 @@ export class Pool {
     const { git, registry } = this.#options;
     const inside = git.in(registry.path(worktree.name));
     try {
-      await restoreGitDir(git, inside.cwd);
-      await inside.must(["update-ref", "--no-deref", "HEAD", worktree.base]);
+      await detach(inside, await restoreGitDir(git, inside.cwd), worktree.base);
       await this.#dropBranch(worktree.branch, worktree.base, discard);
     } catch {
       await this.#discard(worktree.name, discard); // an agent broke it beyond repair
@@ -108,14 +110,18 @@ export class Pool {
   }
 
   /** Takes over what runners that are gone left. Never one in which a process still works. */
-  async adopt({ isNeeded = () => true, isGone = () => false }: AdoptOptions = {}): Promise<Adopted> {
+  async adopt({ isNeeded = wasKept, isGone = () => false }: AdoptOptions = {}): Promise<Adopted> {
     const names: string[] = [];
     const dropped: Dropped[] = [];
     this.#options.registry.recover();
     for (const record of this.#options.registry.list()) {
       if (record.name === MAIN_NAME || this.#isOurs(record.name)) continue;
       if (!(await isAbandoned(record, isGone))) continue;
-      if (record.state === "kept" && (await isNeeded(record))) continue;
+      if (await isNeeded(record)) {
+        if (record.state !== "kept")
+          this.#options.registry.claim(record, { ...record, state: "kept", owner: null });
+        continue;
+      }
       if (hasProcessIn(this.#options.registry.path(record.name))) continue;
       // It names its branch until that is gone, or a crash in between would leave it to nobody.
       if (!this.#options.registry.claim(record, { ...record, state: "in_use", owner: this.#owner })) continue;
@@ -191,13 +197,12 @@ export class Pool {
     const { git, registry } = this.#options;
     const inside = git.in(registry.path(name));
     const own = branch ?? (await this.#ownBranch(inside).catch(() => null));
-    const head = own === null ? null : await new Branch(git, own).read();
+    const head = own === null ? null : await new Branch(git, own, this.#options.commonDir).read();
     const isLost = head !== null && !(await this.#isMerged(head, base));
     if (own !== null) await this.#dropBranch(own, base, true);
     try {
       const start = base || (await this.#tip());
-      await restoreGitDir(git, inside.cwd);
-      await inside.must(["update-ref", "--no-deref", "HEAD", start]);
+      await detach(inside, await restoreGitDir(git, inside.cwd), start);
       this.#write(name, { state: "free", branch: null, base: start });
       this.#free.push(name);
     } catch {
@@ -214,7 +219,7 @@ export class Pool {
   }
 
   async #dropBranch(name: string, base: string, isForced: boolean): Promise<void> {
-    const branch = new Branch(this.#options.git, name);
+    const branch = new Branch(this.#options.git, name, this.#options.commonDir);
     const head = await branch.read();
     if (head === null) return;
     if (isForced || (await this.#isMerged(head, base))) await branch.remove(head);
@@ -254,6 +259,16 @@ export class Pool {
 
 type Change = Omit<WorktreeRecord, "name" | "jobId" | "commonDir" | "owner"> &
   Partial<Pick<WorktreeRecord, "owner">>;
+
+function wasKept({ state }: WorktreeRecord): boolean {
+  return state === "kept";
+}
+
+/** Leaves the files as they are; they are made those of another commit when the worktree is used again. */
+async function detach(inside: Git, gitDir: string, commit: string): Promise<void> {
+  if (existsSync(join(gitDir, "reftable"))) await inside.must(["update-ref", "--no-deref", "HEAD", commit]);
+  else writeHeadFile(gitDir, commit);
+}
 
 async function isAbandoned(
   { owner }: WorktreeRecord,

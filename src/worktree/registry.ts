@@ -129,9 +129,9 @@ export class JobRegistry {
     return writeFirst(this.#file(record.name), record);
   }
 
-  /** Only what must outlive a power cut is synced: who uses a worktree is nobody's business after one. */
+  /** Not synced: after a power cut nobody uses a worktree, and which one a letter needs is what the letter says. */
   write(record: WorktreeRecord): void {
-    writeWhole(this.#file(record.name), record, record.state === "kept");
+    writeWhole(this.#file(record.name), record, false);
   }
 
   /**

@@ -17,6 +17,7 @@ const FINE: JobSummary = {
   attempts: 400,
   durationMs: 12_345,
   startedAt: 0,
+  isResumed: false,
   groups: [],
 };
 
@@ -50,8 +51,13 @@ test("a job without failures is one line", () => {
   expect(textOf({ total: 1, succeeded: 1, durationMs: 20 })).toBe("1 of 1 succeeded · 20 ms");
 });
 
-test("a resumed job has the rate of its latest run", () => {
-  expect(textOf({}, { finishedInRun: 120 })).toBe("400 of 400 succeeded · 12.3 s · 9.7/s");
+test("a resumed job has the share and the rate of its latest run", () => {
+  expect(textOf({}, { finishedInRun: 120 })).toBe("400 of 400 succeeded · 120 in this run · 12.3 s · 9.7/s");
+  expect(textOf({}, { finishedInRun: 0 })).toBe("400 of 400 succeeded · none in this run · 12.3 s");
+});
+
+test("a job that was resumed has no rate for who did not see the run", () => {
+  expect(textOf({ isResumed: true })).toBe("400 of 400 succeeded · latest run 12.3 s");
 });
 
 test("an input without items is said to be one", () => {

@@ -96,7 +96,13 @@ describe("a wrong record", () => {
       "stdin:5: invalid CSV: the row has",
       2,
     ],
-    ["a row that is too short", "csv", "a,b\n1\n", "stdin:2: invalid CSV: the row has another number", 0],
+    [
+      "a row that is too short",
+      "csv",
+      "a,b\n1\n",
+      "stdin:2: invalid CSV: the row has 1 value, the header has 2",
+      0,
+    ],
     [
       "a quote that is not closed",
       "csv",

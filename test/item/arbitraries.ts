@@ -49,7 +49,7 @@ export const failures: fc.Arbitrary<Failure> = fc.record(
 );
 
 const artifacts = fc.record(
-  { worktreePath: text, branchName: text, uncommittedChanges: text, errorLogs: text },
+  { worktreePath: text, branchName: text, head: text, uncommittedChanges: text, errorLogs: text },
   { requiredKeys: ["worktreePath", "branchName"] },
 );
 const evidence = fc.record({ at: time, attemptNumber: fc.nat(), outcome: text, note: text });

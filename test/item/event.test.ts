@@ -27,6 +27,20 @@ describe("the events of a settlement", () => {
     expect(types.every((type) => (EVENT_TYPES as readonly string[]).includes(type))).toBe(true);
   });
 
+  test("what became of a worktree is told with the end of its attempt", () => {
+    const done = { ...settle("succeeded", { kind: "done" }), mergedCommit: "abc" };
+    expect(eventsOf(done, false)).toEqual([
+      { type: "attempt_succeeded" },
+      { type: "worktree_merged", data: { commit: "abc" } },
+    ]);
+    const dead = settle("failed", { kind: "bury", reason: "r" });
+    const grave = { worktreeArtifacts: { worktreePath: "/w", branchName: "b" } } as Settlement["grave"];
+    expect(eventsOf({ ...dead, ...(grave && { grave }) }, false).at(-1)).toEqual({
+      type: "worktree_kept",
+      data: { worktree_path: "/w", branch_name: "b" },
+    });
+  });
+
   test("a letter that succeeds leaves the queue with an event", () => {
     expect(typesOf(settle("succeeded", { kind: "done" }), true)).toEqual([
       "attempt_succeeded",

@@ -1,5 +1,8 @@
 /** Looking at jobs from outside: lists, status, logs and events, while they run and afterwards. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { describe, expect, it } from "vitest";
+import { CLI_PATH } from "../support/cli.ts";
 import { type EventJson, openWorkshop, type Summary, upTo } from "./workshop.ts";
 
 describe("jobs", () => {
@@ -25,6 +28,14 @@ describe("status", () => {
       expect(await shop.json<Summary>("status", name)).toMatchObject({ job_id, succeeded: 2, dead: 1 });
     }
     expect((await shop.run(["status", "n"])).stdout).toContain("2 of 3 succeeded · 1 dead");
+  });
+
+  it("has no rate for a job that was resumed: who looks did not see the runs", async () => {
+    const shop = openWorkshop();
+    await shop.map(upTo(20), "true", ["--name", "n"]);
+    expect((await shop.run(["status", "n"])).stdout).toMatch(/^20 of 20 succeeded · \S+ m?s · \S+\/s\n$/);
+    expect((await shop.run(["resume", "n"])).stderr).toContain("20 of 20 succeeded · none in this run · ");
+    expect((await shop.run(["status", "n"])).stdout).toMatch(/^20 of 20 succeeded · latest run \S+ m?s\n$/);
   });
 
   it("--watch follows a running job to its end", async () => {
@@ -68,6 +79,17 @@ describe("logs", () => {
     const { log, ...rest } = await shop.json<{ log: string }>("logs", "n", "one", "--attempt", "2");
     expect(rest).toEqual({ item_id: "one", attempt: 2, outcome: "failed" });
     expect(log).toMatch(/\/one\/2\.log$/);
+  });
+
+  it("knows an item by its data too, before ids that begin like it", async () => {
+    const shop = openWorkshop();
+    await shop.map(upTo(60).map(String), 'echo "item $1"', ["--name", "n"]);
+    for (const item of ["1", "7", "60"]) {
+      expect((await shop.run(["logs", "n", item])).stdout).toContain(`\nitem ${item}\n`);
+    }
+    const none = await shop.run(["logs", "n", "no such thing"]);
+    expect(none.code).toBe(4);
+    expect(none.stderr).toContain("or by its data");
   });
 
   it("says so when there is no such attempt or no output", async () => {
@@ -176,4 +198,28 @@ describe("help", () => {
     expect((await shop.run(["map", "--help"])).stdout).toContain("--failure-threshold");
     expect((await shop.run(["--version"])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
   });
+});
+
+describe("a reader that leaves", () => {
+  it.each(["stdout", "stderr"] as const)(
+    "of %s changes neither the work nor the exit code",
+    async (stream) => {
+      const shop = openWorkshop();
+      const child = spawn(
+        process.execPath,
+        [CLI_PATH, ...shop.mapArgs('echo "$1" | tee -a $L', ["-j", "1"])],
+        {
+          env: { ...process.env, REDRIVE_HOME: shop.path("redrive") },
+        },
+      );
+      const left = stream === "stdout" ? child.stdout : child.stderr;
+      left.destroy();
+      await once(left, "close");
+      child.stdout.resume();
+      child.stderr.resume();
+      child.stdin.end("1\n2\n");
+      expect(await once(child, "exit")).toEqual([0, null]);
+      expect(shop.ledger).toEqual(["1", "2"]);
+    },
+  );
 });

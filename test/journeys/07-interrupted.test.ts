@@ -64,6 +64,22 @@ describe("a second Ctrl-C", () => {
   });
 });
 
+describe("a terminal that closes", () => {
+  it("says so twice, by the kernel and by the shell, and that forces nothing", async () => {
+    const shop = openWorkshop();
+    const slow = `trap '' TERM HUP; echo "$$ $1" >> $L; while [ ! -e ${shop.path("gate")} ]; do sleep 0.05; done`;
+    const flags = ["--name", "n", "-j", "2", "--grace", "1h"];
+    const running = shop.start(shop.mapArgs(slow, flags), { stdin: asJsonLines(upTo(4)) });
+    await shop.untilLedger("two run", (lines) => lines.length === 2);
+    running.signal("SIGHUP");
+    await running.untilStderr("Again to force");
+    running.signal("SIGHUP");
+    shop.write("gate", "");
+    expect((await running.ended).code).toBe(129);
+    expect(await shop.events("--type", "job_interrupted")).toHaveLength(1);
+  });
+});
+
 describe("while stdin is still open", () => {
   it("Ctrl-C ends it all the same, and the same map again adds the rest", async () => {
     const shop = openWorkshop();

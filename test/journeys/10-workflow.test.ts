@@ -35,10 +35,18 @@ describe("redrive run", () => {
       groups: [],
     });
     expect(summary.job_id).toMatch(/^write-them-/);
+    expect(summary.duration_ms).toBeGreaterThan(0);
     expect(project.ledger).toEqual(["setup", "map", "map", "map", "reduce", "merge"]);
     expect(project.get("all.txt")).toBe("work of a\nwork of b\nwork of c\n");
     expect(project.get("setup.txt")).toBe("of setup\n");
     expect(project.git("status", "--porcelain")).toBe("");
+    const told = await project.events("--type", "worktree_created,worktree_merged");
+    expect(told.filter(({ type }) => type === "worktree_created")).toHaveLength(3);
+    const commits = told.flatMap(({ type, data }) =>
+      type === "worktree_merged" ? [String(data?.commit)] : [],
+    );
+    expect(commits).toHaveLength(3);
+    for (const commit of commits) project.git("merge-base", "--is-ancestor", commit, "HEAD");
     expect(await project.check()).toBe(SOUND);
   });
 

@@ -63,6 +63,7 @@ describe("the letter of an agent", () => {
     expect(place.worktree_path.startsWith(project.path("redrive/worktrees/project/"))).toBe(true);
     expect(project.gitIn(place.worktree_path, "symbolic-ref", "--short", "HEAD")).toBe(place.branch_name);
     expect(project.subjects(place.branch_name)).toEqual(["half", "first"]);
+    expect(place.head).toBe(project.gitIn(place.worktree_path, "rev-parse", "HEAD"));
     expect(place.uncommitted_changes).toContain("README.md");
     expect(place.uncommitted_changes).toContain("stray.txt");
     expect(readFileSync(join(place.worktree_path, "README.md"), "utf8")).toBe("a project\nchanged\n");

@@ -259,6 +259,23 @@ describe("a phase that failed", () => {
   });
 });
 
+describe("items without an id", () => {
+  it("are known by their content: resume drops none and repeats none", async () => {
+    const project = openFolder({ "items.json": '["x", "y", "z"]' });
+    const map = {
+      input: "items.json",
+      isolation: "none",
+      max_parallel: 1,
+      agent_template: [{ shell: "echo ${item} >> $L; [ ${item} != y ] || test -e mended" }],
+    };
+    await project.runJson({ map, error_policy: { ...ONE_TRY, on_item_failure: "stop" } });
+    expect(project.ledger).toEqual(["x", "y"]);
+    project.put("mended", "");
+    expect((await project.do("resume", "--json")).json<Summary>()).toMatchObject({ total: 3, succeeded: 3 });
+    expect([...project.ledger].sort()).toEqual(["x", "y", "y", "z"]);
+  });
+});
+
 describe("letters and resume", () => {
   const failing = {
     map: plainMap("echo ${item.id} >> $L; test -e mended || [ ${item.id} = a ]"),

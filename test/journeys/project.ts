@@ -32,6 +32,7 @@ export type AgentLetterJson = Omit<LetterJson, "failure_history"> & {
   readonly worktree_artifacts?: {
     readonly worktree_path: string;
     readonly branch_name: string;
+    readonly head?: string;
     readonly uncommitted_changes?: string;
     readonly error_logs?: string;
   };

@@ -52,6 +52,12 @@ describe("the telling line of", () => {
   });
 });
 
+test("bytes that are no text tell nothing", () => {
+  expect(tellingLine("\ufffdP\ufffd\ufffdNG x\n", undefined)).toBeUndefined();
+  expect(tellingLine("cannot decode\n\ufffd\ufffd\ufffdE\n", undefined)).toBe("cannot decode");
+  expect(tellingLine("no such file: caf\ufffd.txt\n", undefined)).toBe("no such file: caf\ufffd.txt");
+});
+
 test("stderr goes before stdout, but a mark on stdout before the noise on stderr", () => {
   expect(tellingLine("error: a", "error: b")).toBe("error: a");
   expect(tellingLine("warming up", "FAILED tests/test_x.py::test_y")).toBe("FAILED tests/test_x.py::test_y");

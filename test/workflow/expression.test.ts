@@ -106,7 +106,7 @@ test("comparing with an integer is the same as in JSON, for any number", () => {
   );
 });
 
-test("whatever is written, there is an answer or an error, and never a match by accident", () => {
+test("invariant 10: whatever is written, there is an answer or an error, and never a match by accident", () => {
   const words = [
     "item",
     ".",

@@ -142,7 +142,7 @@ describe("in a shell script", () => {
     );
   });
 
-  test("whatever the script looks like, a value is never run", () => {
+  test("invariant 11: whatever the script looks like, a value is never run", () => {
     const pieces = [
       ..."'\"`\\#\n ;{}()".split(""),
       ...["${item.v}", "${item.v}", "${item.v}", ": ", "$(", "$((", "((", "))", "<<E\n", "\nE\n", "<<-'E'\n"],

@@ -148,7 +148,7 @@ describe("after a crash", () => {
     expect(await job.tip()).toBe(start);
   });
 
-  it("a runner that is killed at any moment loses no item and repeats none", async () => {
+  it("invariant 9: a runner that is killed at any moment loses no item and repeats none", async () => {
     const all = () => Array.from({ length: 8 }, (_, index) => `left ${index}`);
     for (const merged of [1, 3, 6]) {
       const child = startMerging(workshop, "left");

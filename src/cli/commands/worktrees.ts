@@ -5,6 +5,7 @@ import { statusOf } from "../../job/summary.ts";
 import type { JsonObject } from "../../kit/json.ts";
 import { type CleanOptions, type CleanReport, cleanWorktrees } from "../../worktree/clean.ts";
 import { listWorktrees, type WorktreeEntry } from "../../worktree/inventory.ts";
+import { MAIN_NAME } from "../../worktree/registry.ts";
 import { askFirst } from "../ask.ts";
 import type { Context } from "../context.ts";
 import { EXIT } from "../exit-code.ts";
@@ -102,13 +103,18 @@ function listText({ columns }: Context, entries: readonly WorktreeEntry[]): stri
     entries,
     [
       { title: "JOB", value: (entry) => entry.jobId },
-      { title: "STATE", value: (entry) => entry.state },
-      { title: "ITEM", value: (entry) => entry.itemId ?? "" },
+      { title: "STATE", value: stateWord },
+      { title: "ITEM", value: (entry) => entry.itemId ?? (entry.name === MAIN_NAME ? "(the job)" : "") },
       { title: "PROCESS", value: (entry) => (entry.pid === null ? "" : String(entry.pid)), align: "right" },
       { title: "PATH", value: (entry) => entry.path },
     ],
     Math.max(columns, ...entries.map(({ path }) => path.length + 80)), // a path that is cut is of no use
   );
+}
+
+/** What says it is in use, but by no process, waits for one that goes on. */
+function stateWord({ state, pid }: WorktreeEntry): string {
+  return state === "in_use" ? (pid === null ? "idle" : "in use") : state;
 }
 
 function reportText(report: CleanReport, { dryRun = false, force = false }: WorktreesCleanFlags): string {
