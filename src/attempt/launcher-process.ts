@@ -29,6 +29,8 @@ export class LauncherProcess {
   /** Detached, in a session of its own: a signal to the runner's whole group must not take the reaper with it. */
   constructor(binary: string) {
     const child = spawn(binary, [], { stdio: ["pipe", "pipe", "inherit"], detached: true });
+    child.on("error", () => undefined); // "close" tells
+    requirePipes(child);
     this.#child = child;
     this.#requests = child.stdin;
     this.#replies = child.stdout;
@@ -38,7 +40,6 @@ export class LauncherProcess {
     });
     child.stdout.on("data", (chunk: Buffer) => reader.push(chunk));
     child.stdin.on("error", () => undefined); // it died; "close" tells
-    child.on("error", () => undefined);
     this.#gone = new Promise((resolve) => child.once("close", (code) => resolve(this.#lose(code))));
     this.#letRunnerExit();
   }
@@ -129,6 +130,11 @@ export class LauncherProcess {
     socketOf(this.#requests).unref();
     socketOf(this.#replies).unref();
   }
+}
+
+/** When this process may open no more files, Node answers with a child that has no pipes. */
+function requirePipes(child: { readonly stdin?: unknown; readonly stdout?: unknown }): void {
+  if (!child.stdin || !child.stdout) throw new Error("no pipes could be made for the launcher");
 }
 
 /** Node makes sockets of a child's pipes; only they can be taken out of the count that keeps a process alive. */

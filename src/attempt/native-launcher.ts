@@ -2,7 +2,7 @@
  * The native launcher: requests go to one small process that starts the commands, ends come back as frames. When
  * that process dies, its launches end with ELAUNCHER and the next launch starts another.
  */
-import type { Launched, Launcher, LaunchSpec } from "./launch.ts";
+import { LAUNCHER_LOST, type Launched, type Launcher, type LaunchSpec, notStarted } from "./launch.ts";
 import { LauncherProcess } from "./launcher-process.ts";
 
 export function openNativeLauncher(binary: string): Launcher {
@@ -19,7 +19,11 @@ class NativeLauncher implements Launcher {
   }
 
   launch(spec: LaunchSpec): Launched {
-    if (!this.#process?.usable) this.#process = new LauncherProcess(this.#binary);
+    try {
+      if (!this.#process?.usable) this.#process = new LauncherProcess(this.#binary);
+    } catch (error) {
+      return { ended: Promise.resolve(notStarted(codeOf(error), "runner")), end: async () => undefined };
+    }
     return this.#process.launch(spec);
   }
 
@@ -28,4 +32,8 @@ class NativeLauncher implements Launcher {
     this.#process = undefined;
     await closing?.close();
   }
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && "code" in error ? String(error.code) : LAUNCHER_LOST;
 }

@@ -63,17 +63,23 @@ function send(target: number, signal: NodeJS.Signals): void {
 
 /** The processes of one launch, looked up anew each time; one that was seen once stays a member until it ends. */
 class Tree {
-  readonly pid: number;
+  #pid: number;
   readonly #launchId: string | undefined;
   readonly #known = new Map<string, boolean>();
 
   constructor(pid: number, launchId: string | undefined) {
-    this.pid = pid > 1 ? pid : 0;
+    this.#pid = pid > 1 ? pid : 0;
     this.#launchId = launchId;
+  }
+
+  /** The leader of the group; 0 when the group has ended, for its number may be a stranger's from then on. */
+  get pid(): number {
+    return this.#pid;
   }
 
   members(): ProcessEntry[] {
     const others = listProcesses().filter((entry) => entry.pid > 1 && entry.pid !== process.pid);
+    if (!others.some((entry) => this.#isInGroup(entry))) this.#pid = 0;
     const members = withDescendants(
       others.filter((entry) => this.#isOurs(entry)),
       others,
@@ -82,8 +88,12 @@ class Tree {
     return members;
   }
 
+  #isInGroup(entry: ProcessEntry): boolean {
+    return this.#pid > 0 && (entry.pid === this.#pid || entry.group === this.#pid);
+  }
+
   #isOurs(entry: ProcessEntry): boolean {
-    if (this.pid > 0 && (entry.pid === this.pid || entry.group === this.pid)) return true;
+    if (this.#isInGroup(entry)) return true;
     const known = this.#known.get(entry.key);
     if (known !== undefined) return known;
     const ours = this.#launchId !== undefined && entry.hasLaunchId(this.#launchId);

@@ -42,17 +42,22 @@ export class CommandOutput {
   /** A promise while too much waits to be read; undefined when there is room. */
   ready(): Promise<unknown> | undefined {
     if (this.#isGone || this.#stdout.writableLength < WAITING_BYTES_MAX) return undefined;
-    return Promise.race([
-      once(this.#stdout, "drain"),
-      once(this.#stdout, "error"),
-      once(this.#stdout, "close"),
-    ]).catch(() => undefined);
+    return this.#drained();
   }
 
   /** Resolves when everything is handed over. */
   async flushed(): Promise<void> {
     await this.#queue;
     await this.ready();
+  }
+
+  /** Resolves when the reader has caught up or has gone. */
+  async #drained(): Promise<void> {
+    const over = new AbortController();
+    const signs = ["drain", "close"].map((name) => once(this.#stdout, name, { signal: over.signal }));
+    await Promise.race(signs).catch(() => undefined);
+    over.abort();
+    await Promise.allSettled(signs);
   }
 
   #write(bytes: Uint8Array): void {

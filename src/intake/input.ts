@@ -1,5 +1,5 @@
 /** Opens an input and gives its bytes, as they are asked for and no faster. It knows no formats. */
-import { type FileHandle, open } from "node:fs/promises";
+import { type FileHandle, open, stat } from "node:fs/promises";
 import { addAbortSignal, type Readable } from "node:stream";
 import { WorkError } from "../errors.ts";
 
@@ -19,21 +19,30 @@ export async function openInput(path: string, stdin: Readable, signal?: AbortSig
   return { name: path, isFile, chunks: bytesOf(stream, path, signal) };
 }
 
-/** Throws what `openInput` would, before anything is made for an input that cannot be opened. */
+/**
+ * Throws what `openInput` would, before anything is made for an input that cannot be opened. A pipe is not opened for
+ * a look: its writer would lose its reader.
+ */
 export async function requireInput(path: string): Promise<void> {
-  if (path !== "-") await (await openFile(path)).file.close();
+  if (path === "-" || (await isPipe(path))) return;
+  await (await openFile(path)).file.close();
 }
 
 const READ_BYTES = 64 * 1024;
 /** A stream may hand over any amount at once; in smaller pieces a batch stays small too. */
 const CHUNK_BYTES_MAX = 1024 * 1024;
 
+async function isPipe(path: string): Promise<boolean> {
+  const found = await stat(path).catch(() => undefined); // opening it says what is wrong
+  return found?.isFIFO() ?? false;
+}
+
 async function openFile(path: string): Promise<{ file: FileHandle; isFile: boolean }> {
   const file = await open(path).catch((error: unknown) => {
     throw cannotOpen(path, error);
   });
-  const stat = await file.stat();
-  if (!stat.isDirectory()) return { file, isFile: stat.isFile() };
+  const found = await file.stat();
+  if (!found.isDirectory()) return { file, isFile: found.isFile() };
   await file.close();
   throw new WorkError("usage", `the input "${path}" is a directory`, {
     hint: `Name a file, or pass the names in it: find "${path}" -type f -print0.`,

@@ -4,6 +4,7 @@ import { resolve } from "node:path";
 import { WorkError } from "../errors.ts";
 import type { Job } from "../item/job.ts";
 import { oneLine } from "../triage/clean.ts";
+import { agentEnvironment } from "../worktree/agent-environment.ts";
 import { GIT_LOCATION_VARIABLES } from "../worktree/git.ts";
 import { JobWorktrees } from "../worktree/job-worktrees.ts";
 import type { AgentWorktree } from "../worktree/pool.ts";
@@ -27,6 +28,7 @@ export async function openGitSite(job: Job, spec: WorkflowSpec, workshop: Worksh
   return {
     root,
     head: () => worktrees.headOf(top),
+    env: agentEnvironment(process.env),
     notes: repository.notes,
     enter: async (itemId, attempt, name) =>
       placeOf(worktrees, await worktrees.acquire(itemId, attempt), { prefix, title: titleOf(name) }),

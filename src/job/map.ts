@@ -53,9 +53,9 @@ export async function startMap(deps: RunDeps, options: MapOptions): Promise<MapR
 /** Reads the input into the queue, batch by batch; what the queue has already is not added again. */
 export function inputFeed(deps: RunDeps, job: Job, options: Pick<MapOptions, "stdin" | "onNotice">): Feed {
   const { input } = specOf(job);
-  return async function* (patience) {
+  return async function* (patience, signal) {
     let changed = 0;
-    const reading = { signal: deps.stop, ...(options.stdin && { stdin: options.stdin }) };
+    const reading = { signal, ...(options.stdin && { stdin: options.stdin }) };
     try {
       for await (const batch of readItems(input, reading)) {
         const report = await patience.through(() => deps.engine.add(job.id, batch.items));
@@ -64,7 +64,7 @@ export function inputFeed(deps: RunDeps, job: Job, options: Pick<MapOptions, "st
         yield report.added;
       }
     } catch (error) {
-      if (deps.stop.aborted) return; // the reading was stopped, not wrong
+      if (signal.aborted) return; // the reading was stopped, not wrong
       throw error;
     }
     await patience.through(() => deps.engine.changeJob(job.id, { intakeComplete: true }));

@@ -74,10 +74,10 @@ async function resumeMap(deps: RunDeps, job: Job, options: ResumeOptions): Promi
 
 /** First what was begun and not finished, then the letters, then the rest of the input. */
 function mapFeed(deps: RunDeps, job: Job, options: ResumeOptions): Feed {
-  return async function* (patience) {
+  return async function* (patience, signal) {
     yield* redriveOnResume(deps.engine, job.id, { withLetters: options.withLetters, patience });
     if (job.intakeComplete) return;
-    if (specOf(job).input.path !== "-") yield* inputFeed(deps, job, options)(patience);
+    if (specOf(job).input.path !== "-") yield* inputFeed(deps, job, options)(patience, signal);
     else
       options.onNotice?.(
         `Standard input was not read to its end. Run the map again with --name ${job.name} to add the rest.`,

@@ -121,7 +121,8 @@ const END_OF: Readonly<Record<RunResult["end"], End>> = {
 
 /** The last runner to leave turns off the light: while another one is at the job, it runs. */
 async function writeEnd(engine: Engine, job: Job, end: End, reason?: string): Promise<void> {
-  if (end.status === "interrupted" && (await hasOtherRunner(engine, job.id))) return;
+  const isItsOwn = end.status === "failed" || end.status === "stopped"; // these are true whoever else is there
+  if (!isItsOwn && (await hasOtherRunner(engine, job.id))) return;
   const event = { type: end.event, ...(reason !== undefined && { data: { reason } }) };
   await engine.changeJob(job.id, { status: end.status, event });
 }

@@ -9,6 +9,8 @@ export interface Site {
   readonly root: string;
   /** The commit that `root` is at; absent where there is no git. */
   readonly head?: () => Promise<string>;
+  /** Added to the environment of every step. */
+  readonly env: Readonly<Record<string, string>>;
   /** What a person should know before the run, e.g. that uncommitted changes are not seen. */
   readonly notes: readonly string[];
   /** A place of its own for one attempt; `name` is what people call the item. */
@@ -67,6 +69,7 @@ export function openPlainSite(root: string): Site {
   };
   return {
     root,
+    env: {},
     notes: [],
     enter: async () => place,
     mergedItems: async () => new Set(),

@@ -111,7 +111,7 @@ export function worldOf(kit: WorkflowKit, plan: WorldPlan): World {
     ...(head && { head }),
     ...(onStep && { onStep }),
     launcher: kit.workshop.launcher,
-    env: kit.env,
+    env: { ...kit.site.env, ...kit.env },
     mask: kit.masker.mask,
     secretValues: kit.secretValues,
     graceMs: DEFAULT_GRACE_MS,

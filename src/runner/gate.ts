@@ -89,13 +89,14 @@ export class Gate {
 
   /** The runner's own fault spends nothing, so only a pause and an end keep it from spinning for ever. */
   #pauseAfterFault(why: string, now: number): void {
+    if (now < this.#parkedUntil) return; // one fault takes all that run with it
     this.#faults += 1;
     this.#parkedUntil = Math.max(
       this.#parkedUntil,
       now + Math.min(FAULT_PAUSE_MS_MAX, 2 ** this.#faults * 50),
     );
     if (this.#faults >= FAULTS_MAX)
-      this.#stopReason ??= `${FAULTS_MAX} attempts in a row could not be made: ${why}`;
+      this.#stopReason ??= `${FAULTS_MAX} times in a row no attempt could be made: ${why}`;
   }
 
   #report(ticket: number, result: Report, now: number): void {

@@ -44,8 +44,8 @@ export interface RunOptions {
   readonly holderTtlMs?: number;
 }
 
-/** A feed does its own writing to the store, and does it through the runner's patience. */
-export type Feed = (patience: Patience) => AsyncIterable<number>;
+/** A feed does its own writing to the store, through the runner's patience, and ends when the signal is aborted. */
+export type Feed = (patience: Patience, signal: AbortSignal) => AsyncIterable<number>;
 
 /** Told of what happens, after it is durable. */
 export interface RunObserver {
@@ -97,6 +97,7 @@ class Runner {
   readonly #tenure: Tenure;
   readonly #freeSlots: number[];
   readonly #running = new Map<number, Running>();
+  readonly #feedStop = new AbortController();
   #ended: Ended[] = [];
   #isOver = false;
   #leaseAgainAt = 0;
@@ -141,6 +142,7 @@ class Runner {
   async run(): Promise<RunResult> {
     const onStop = () => {
       this.#tenure.stop();
+      this.#feedStop.abort();
       this.#wake.ring();
     };
     this.#options.stop.addEventListener("abort", onStop, { once: true });
@@ -155,6 +157,7 @@ class Runner {
     this.#options.stop.removeEventListener("abort", onStop);
     this.#isOver = true;
     this.#tenure.over();
+    this.#feedStop.abort();
     await Promise.all([this.#windDown(), background, feeding]);
     if (this.#fault !== null) throw this.#fault;
     return this.#result();
@@ -165,10 +168,10 @@ class Runner {
     this.#tenure.stop();
     await Promise.all([...this.#running.values()].map((running) => running.ended));
     try {
-      await this.#teller.told();
       if (this.#ended.length > 0) {
         await this.#engine.exchange(null, { settle: this.#ended.map((one) => one.settlement) });
       }
+      await this.#teller.told();
       await this.#engine.leave(this.#tenure.holderId);
     } catch (error) {
       this.#fault ??= error; // what is not settled stays leased, and is taken back as lost by the next runner
@@ -239,7 +242,13 @@ class Runner {
     const answer = await this.#askHandler(item, outcome);
     this.#running.delete(slot);
     this.#freeSlots.push(slot);
-    this.#ended.push(this.#judge(item, ticket, outcome, answer));
+    try {
+      if (isCutOff(outcome, signal)) this.#gate.unused(ticket, this.#clock.now());
+      else this.#gate.heard(ticket, outcome, this.#clock.now());
+      this.#ended.push(this.#judge(item, outcome, answer));
+    } catch (error) {
+      this.#fault ??= error; // the item stays leased, and comes back by the next runner
+    }
     this.#ringSoon();
   }
 
@@ -268,9 +277,8 @@ class Runner {
     }
   }
 
-  #judge(item: LeasedItem, ticket: number, outcome: Outcome, answer: HandlerAnswer): Ended {
+  #judge(item: LeasedItem, outcome: Outcome, answer: HandlerAnswer): Ended {
     const now = this.#clock.now();
-    this.#gate.heard(ticket, outcome, now);
     const breaker = { waitMs: this.#gate.waitMs(now) };
     const verdict = decide(item, outcome, this.#options.policy, { random: this.#random, breaker, answer });
     this.#gate.judged(verdict, now); // before anything else is leased, also in the same step
@@ -280,7 +288,13 @@ class Runner {
   }
 
   #mayLease(): boolean {
-    return this.#freeSlots.length > 0 && !this.#isEnding() && this.#clock.now() >= this.#leaseAgainAt;
+    return this.#freeSlots.length > 0 && !this.#isEnding() && this.#leaseInMs() === 0;
+  }
+
+  /** A longer wait than was ever planned means that the clock was put back. */
+  #leaseInMs(): number {
+    const leftMs = this.#leaseAgainAt - this.#clock.now();
+    return leftMs > POLL_MS ? 0 : Math.max(0, leftMs);
   }
 
   #askGate(): readonly number[] {
@@ -298,7 +312,7 @@ class Runner {
 
   #idleMs(): number {
     if (this.#ended.length > 0) return 0;
-    return this.#freeSlots.length === 0 ? POLL_MS : Math.max(0, this.#leaseAgainAt - this.#clock.now());
+    return this.#freeSlots.length === 0 ? POLL_MS : this.#leaseInMs();
   }
 
   #isEnding(): boolean {
@@ -308,7 +322,7 @@ class Runner {
   async #isFinished(): Promise<boolean> {
     if (this.#running.size > 0 || this.#ended.length > 0) return false;
     if (this.#isEnding()) return true;
-    if (!this.#feedDone || this.#clock.now() >= this.#leaseAgainAt) return false;
+    if (!this.#feedDone || this.#leaseInMs() === 0) return false;
     return this.#patience.through(() => this.#isNothingLeft());
   }
 
@@ -329,7 +343,7 @@ class Runner {
 
   async #takeIn(): Promise<void> {
     try {
-      for await (const brought of this.#options.feed?.(this.#patience) ?? []) {
+      for await (const brought of this.#options.feed?.(this.#patience, this.#feedStop.signal) ?? []) {
         this.#options.observer?.added?.(brought);
         this.#lookAgain();
         await new Promise((resolve) => setImmediate(resolve)); // attempts that ended meanwhile come first
@@ -347,4 +361,9 @@ class Runner {
     this.#leaseAgainAt = 0;
     this.#wake.ring();
   }
+}
+
+/** The runner itself ended the attempt, which says nothing about the world. */
+function isCutOff(outcome: Outcome, signal: AbortSignal): boolean {
+  return outcome.kind === "released" && signal.aborted;
 }

@@ -42,7 +42,7 @@ export class Teller {
 
   #tell(type: EventType, data: JsonObject, patience: Patience): void {
     const written = patience.through(() => this.#engine.changeJob(this.#queue, { event: { type, data } }));
-    this.#telling = Promise.all([this.#telling, written]);
+    this.#telling = Promise.all([this.#telling, written]).then(() => undefined);
     this.#telling.catch(() => undefined); // `told` is where it is heard
   }
 }

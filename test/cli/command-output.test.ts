@@ -32,6 +32,21 @@ describe("what successful commands printed", () => {
     expect(stdout.read()).toBeNull();
   });
 
+  it("leaves nothing behind on stdout, however often the runner had to wait", async () => {
+    const stdout = new PassThrough({ highWaterMark: 1024 });
+    const output = new CommandOutput(stdout, beside);
+    const listeners = () => stdout.eventNames().map((name) => [name, stdout.listenerCount(name)]);
+    const before = listeners();
+    for (let times = 0; times < 3; times += 1) {
+      stdout.pause();
+      output.print(small("x".repeat(8 * 1024 * 1024)));
+      const waiting = output.ready();
+      stdout.resume();
+      await waiting;
+    }
+    expect(listeners()).toEqual(before);
+  });
+
   it("makes the runner wait while its reader is behind, and not when the reader has gone", async () => {
     const stdout = new PassThrough({ highWaterMark: 1024 });
     const output = new CommandOutput(stdout, beside);

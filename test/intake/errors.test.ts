@@ -1,8 +1,10 @@
+import { execFileSync } from "node:child_process";
 import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { describe, expect, test } from "vitest";
 import type { InputFormat } from "../../src/intake/format.ts";
+import { requireInput } from "../../src/intake/input.ts";
 import { freshDirectory, readAll, readBytes, readFile } from "./read-all.ts";
 
 describe("a path that cannot be read", () => {
@@ -44,6 +46,22 @@ describe("a path that cannot be read", () => {
     const { data, error } = await readAll({ path: "-", format: "lines" }, { stdin });
     expect(data).toEqual(["a", "b"]);
     expect(error).toMatchObject({ code: "input_invalid", message: "stdin: reading failed: EIO: i/o error" });
+  });
+});
+
+describe("a look at the input before it is read", () => {
+  test("takes nothing from a named pipe", async () => {
+    const path = join(await freshDirectory(), "pipe");
+    execFileSync("mkfifo", [path]);
+    await requireInput(path); // opening it would wait for a writer, and take that writer's only reader away
+    const writing = writeFile(path, "a\nb\n");
+    expect((await readAll({ path, format: "lines" })).data).toEqual(["a", "b"]);
+    await writing;
+  });
+
+  test("refuses what is not there", async () => {
+    const path = join(await freshDirectory(), "absent");
+    await expect(requireInput(path)).rejects.toMatchObject({ code: "usage" });
   });
 });
 

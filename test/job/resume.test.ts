@@ -53,6 +53,16 @@ it("resume without letters leaves them where they are", async () => {
   expect((await resume(job, { withLetters: false })).summary).toMatchObject({ dead: 1, attempts: 1 });
 });
 
+it("a job runs on while another runner is at it, and is over when the last one has left", async () => {
+  const job = await jobOf(["true"], ["a"]);
+  const other = { id: "other", queue: job.id, host: "elsewhere", pid: 1, processStart: "", ttlMs: 60_000 };
+  await engine.enter(other);
+  expect((await resume(job)).summary).toMatchObject({ status: "running", succeeded: 1 });
+  expect(await engine.findJob(job.id)).toMatchObject({ status: "running" });
+  await engine.leave("other");
+  expect((await resume(job)).summary).toMatchObject({ status: "completed" });
+});
+
 it("resume without a name takes the latest job that did not come to its end", async () => {
   const left = await jobOf(["true"], ["a"], "left");
   await resume(await jobOf(["true"], ["b"], "ended"));

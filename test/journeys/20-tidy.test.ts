@@ -68,6 +68,17 @@ describe("a workflow that has ended", () => {
   });
 });
 
+describe("agents", () => {
+  it("do no housekeeping in the user's repository", async () => {
+    const project = openProject(itemsJson("a"));
+    await project.runJson({ map: mapOver("git config gc.auto > setting.txt") });
+    expect(project.get("setting.txt")).toBe("0\n");
+    expect(
+      lines(project.git("config", "--local", "--list")).filter((line) => line.startsWith("gc.")),
+    ).toEqual([]);
+  });
+});
+
 describe("a redrive after the end", () => {
   it("merges into the branch that the run started from, says so, and leaves nothing", async () => {
     const project = openProject(itemsJson("a", "b"));

@@ -86,17 +86,29 @@ function openGate(): Gate {
   return gate;
 }
 
+const fault: Outcome = { kind: "released", why: "no process could be started (EMFILE)" };
+
 it("attempts that could not be made pause the queue longer and longer, and stop the job in the end", () => {
   const gate = new Gate(policyOf({}));
-  const fault: Outcome = { kind: "released", why: "no process could be started (EMFILE)" };
   gate.heard(0, fault, 0);
   expect(gate.ask(1, 99)).toEqual({ tickets: [], againAt: 100 });
   expect(gate.ask(1, 100).tickets).toHaveLength(1);
   gate.heard(0, { kind: "succeeded" }, 100);
-  for (let n = 0; n < 19; n += 1) gate.heard(0, fault, 200);
+  let now = 200;
+  for (let n = 0; n < 19; n += 1) {
+    gate.heard(0, fault, now);
+    now = gate.ask(1, now).againAt ?? now;
+  }
   expect(gate.stopReason).toBeNull();
-  gate.heard(0, fault, 200);
+  gate.heard(0, fault, now);
   expect(gate.stopReason).toBe(
-    "20 attempts in a row could not be made: no process could be started (EMFILE)",
+    "20 times in a row no attempt could be made: no process could be started (EMFILE)",
   );
+});
+
+it("one fault that takes many attempts with it is one fault", () => {
+  const gate = new Gate(policyOf({}));
+  for (let n = 0; n < 50; n += 1) gate.heard(0, fault, 0);
+  expect(gate.stopReason).toBeNull();
+  expect(gate.ask(1, 0)).toEqual({ tickets: [], againAt: 100 });
 });

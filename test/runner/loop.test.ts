@@ -1,7 +1,7 @@
 import { afterAll, afterEach, describe, expect, it } from "vitest";
 import type { LeasedItem } from "../../src/item/item.ts";
 import type { Outcome } from "../../src/item/outcome.ts";
-import { QUEUE } from "../conformance/workbench.ts";
+import { newItem, QUEUE } from "../conformance/workbench.ts";
 import { TemporaryDirectory } from "../support/temporary-directory.ts";
 import { ENGINES, fail, Hands, Notebook, policyOf, RunKit, succeed } from "./run-kit.ts";
 
@@ -139,6 +139,25 @@ describe.each(ENGINES)("the runner's loop on the %s engine", (_, open) => {
     expect(starts.map(([itemId]) => itemId)).toEqual(["a", "b", "c", "a"]);
     const [firstAt, , , againAt] = starts.map(([, at]) => at);
     expect((againAt ?? 0) - (firstAt ?? 0)).toBeGreaterThanOrEqual(1000);
+  });
+
+  it("a clock that is put back does not keep the runner from looking", async () => {
+    await make("a");
+    const hands = new Hands();
+    let putBackMs = 0;
+    const clock = {
+      now: () => kit.clock.now() - putBackMs,
+      after: (ms: number, action: () => void) => kit.clock.after(ms, action),
+      sleep: (ms: number, signal?: AbortSignal) => kit.clock.sleep(ms, signal),
+    };
+    const run = kit.run(hands.handler, { slots: 2, clock });
+    await kit.until(() => hands.running.length === 1);
+    await kit.pass(1000);
+    putBackMs = 3_600_000;
+    await kit.engine.add(QUEUE, [newItem("b")]);
+    await kit.until(() => hands.running.length === 2, 5000);
+    hands.letAllGo();
+    expect(await kit.end(run)).toEqual({ end: "finished" });
   });
 
   it("two runners share a queue and do nothing twice", async () => {

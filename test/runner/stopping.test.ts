@@ -27,6 +27,19 @@ describe.each(ENGINES)("stopping on the %s engine", (_, open) => {
     expect(await kit.engine.listHolders()).toEqual([]);
   });
 
+  it("a stop of the policy does not wait for a feed that has nothing to give", async () => {
+    await make("a");
+    const told: string[] = [];
+    const feed: Feed = async function* (_patience, signal) {
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+      told.push("over");
+      yield 0;
+    };
+    const end = await kit.end(kit.run(fail(), { feed, policy: policyOf({ maxFailures: 1 }) }));
+    expect(end).toMatchObject({ end: "stopped" });
+    expect(told).toEqual(["over"]);
+  });
+
   it("failure_threshold stops the run from ten finished items on", async () => {
     await make(...ids(20));
     const end = await kit.end(kit.run(fail(), { slots: 1, policy: policyOf({ failureThreshold: 0.5 }) }));

@@ -6,8 +6,9 @@ import type { LeasedItem } from "../../src/item/item.ts";
 import type { Outcome } from "../../src/item/outcome.ts";
 import type { Feed } from "../../src/runner/runner.ts";
 import { newItem, QUEUE } from "../conformance/workbench.ts";
+import { failureOf } from "../support/settlements.ts";
 import { TemporaryDirectory } from "../support/temporary-directory.ts";
-import { ENGINES, Hands, Notebook, RunKit, succeed } from "./run-kit.ts";
+import { ENGINES, Hands, Notebook, policyOf, RunKit, succeed } from "./run-kit.ts";
 
 const directory = new TemporaryDirectory();
 afterAll(() => directory.remove());
@@ -115,6 +116,24 @@ describe.each(ENGINES)("store trouble on the %s engine", (_, open) => {
     expect(await kit.counts()).toEqual({ ready: 1 });
   });
 
+  it("a decision that cannot be made ends the run with its error, and what runs is given back", async () => {
+    await make("a", "b");
+    const hands = new Hands();
+    const random = () => {
+      throw new RangeError("no luck");
+    };
+    const policy = policyOf({
+      maxAttempts: 2,
+      backoff: { kind: "fixed", delayMs: 1000, jitter: true },
+    });
+    const run = kit.run(hands.handler, { policy, random });
+    await kit.until(() => hands.running.length === 2);
+    hands.letGo("a", { kind: "failed", failure: failureOf({ ref: 1, attempt: 1 }) });
+    hands.letGo("b");
+    expect(await kit.end(run)).toEqual({ error: new RangeError("no luck") });
+    expect(await kit.counts()).toEqual({ leased: 1, done: 1, attempts: 2 });
+  });
+
   it("a stop during the trouble still gives everything back when the store is there again", async () => {
     await make("a", "b");
     const store = new TroubledStore(kit.engine);
@@ -170,6 +189,20 @@ describe.each(ENGINES)("lost leases on the %s engine", (_, open) => {
     expect(await kit.outcomes("a")).toEqual(["lost", "succeeded"]);
     expect(await kit.item("a")).toMatchObject({ state: "done", losses: 1, spent: 0 });
     expect(await kit.engine.listHolders()).toEqual([]);
+  });
+
+  it("many attempts that end with their leases are no reason to stop the job", async () => {
+    const itemIds = Array.from({ length: 24 }, (_, index) => `item-${index}`);
+    await make(...itemIds);
+    const sleeper = new Hands();
+    const run = kit.run(sleeper.handler, { slots: 24 });
+    await kit.until(() => sleeper.running.length === 24);
+    await takeAway(kit, "other");
+    await kit.until(() => sleeper.aborted.length === 24);
+    await kit.until(() => sleeper.running.length === 24);
+    sleeper.letAllGo();
+    expect(await kit.end(run)).toEqual({ end: "finished" });
+    expect(await kit.counts()).toEqual({ done: 24, attempts: 48 });
   });
 
   it("invariant 3: what such a runner still says is stale, kept as evidence, and told to nobody", async () => {

@@ -55,8 +55,9 @@ function allGroups(session: Session, filter: LetterFilter): GroupRow[] {
     .all<GroupRow>(
       `SELECT g.no, q.name AS queue, g.signature, g.pattern, g.error_type, g.error_class, g.eligible, g.count,
               g.first_at, g.last_at
-         FROM groups g JOIN queues q ON q.no = g.queue WHERE ? IS NULL OR q.name = ? ORDER BY g.no`,
-      filter.queue ?? null,
+         FROM groups g JOIN queues q ON q.no = g.queue
+        WHERE ${filter.queue === undefined ? "? IS NULL" : "g.queue = (SELECT no FROM queues WHERE name = ?)"}
+        ORDER BY g.no`,
       filter.queue ?? null,
     )
     .filter(

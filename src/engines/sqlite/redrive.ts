@@ -113,7 +113,7 @@ function countSelected(session: Session, selection: Selection): number {
 }
 
 function chosenGroups(session: Session, { filter, queue }: Selection): GroupRow[] {
-  return matchingGroups(session, filter).filter((group) => group.queue === queue);
+  return matchingGroups(session, { queue, ...filter }).filter((group) => group.queue === queue);
 }
 
 function chosenLetters({ filter }: Selection, group: string): string {
@@ -139,7 +139,7 @@ function beforeFirst(session: Session, { nextNo, lastNo }: Selection, groups: re
   const firsts = groups.flatMap(
     (group) => session.get<{ no: number | null }>(sql, group.no, nextNo)?.no ?? [],
   );
-  return Math.min(lastNo, ...firsts.map((no) => no - 1));
+  return firsts.reduce((least, no) => Math.min(least, no - 1), lastNo); // there may be too many for one call
 }
 
 interface OperationRow {
