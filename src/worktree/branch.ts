@@ -1,4 +1,6 @@
 /** A branch that several processes move: each move says where the branch was, and is refused when that is not so any more. */
+import { rmSync, statSync } from "node:fs";
+import { join } from "node:path";
 import { WorkError } from "../errors.ts";
 import { systemClock } from "../kit/clock.ts";
 import { type Git, refused } from "./git.ts";
@@ -6,8 +8,10 @@ import { readLooseRef } from "./ref-file.ts";
 
 /** What git reads as "it must not be there". */
 const NO_COMMIT = "";
-const TRIES_MAX = 20;
+const TRIES_MAX = 30;
 const WAIT_MS = 20;
+/** Git holds the lock of a branch for a moment only. */
+const LOCK_MS_MAX = 1000;
 
 export class Branch {
   /** Without `refs/heads/`. */
@@ -15,7 +19,10 @@ export class Branch {
   readonly #git: Git;
   readonly #commonDir: string | null;
 
-  /** `commonDir` is git's folder, where a branch can mostly be read without a process. Default: git is asked. */
+  /**
+   * `commonDir`, for a branch that is Redrive's own, is git's folder: the branch can mostly be read there without a
+   * process, and the lock of a git that was killed with its agent is taken away. Default: git is asked for all.
+   */
   constructor(git: Git, name: string, commonDir: string | null = null) {
     this.#git = git;
     this.name = name;
@@ -56,8 +63,16 @@ export class Branch {
       if (result.exitCode === 0) return true;
       if ((await this.read()) !== from) return false;
       if (tries === TRIES_MAX) throw refused(args, result);
+      this.#dropStaleLock();
       await systemClock.sleep(WAIT_MS * tries * Math.random());
     }
+  }
+
+  #dropStaleLock(): void {
+    if (this.#commonDir === null) return;
+    const path = join(this.#commonDir, `${this.ref}.lock`);
+    const lock = statSync(path, { throwIfNoEntry: false });
+    if (lock !== undefined && Date.now() - lock.mtimeMs > LOCK_MS_MAX) rmSync(path, { force: true });
   }
 }
 

@@ -125,7 +125,8 @@ export class Pool {
       if (hasProcessIn(this.#options.registry.path(record.name))) continue;
       // It names its branch until that is gone, or a crash in between would leave it to nobody.
       if (!this.#options.registry.claim(record, { ...record, state: "in_use", owner: this.#owner })) continue;
-      const lost = await this.#takeOver(record);
+      const lost = await this.#takeOver(record).catch(onlyRefused);
+      if (lost === "refused") continue; // its record still says all; the next runner tries again
       if (lost !== null) dropped.push(lost);
       names.push(record.name);
     }
@@ -259,6 +260,11 @@ export class Pool {
 
 type Change = Omit<WorktreeRecord, "name" | "jobId" | "commonDir" | "owner"> &
   Partial<Pick<WorktreeRecord, "owner">>;
+
+function onlyRefused(error: unknown): "refused" {
+  if (error instanceof WorkError && error.code === "git_refused") return "refused";
+  throw error;
+}
 
 function wasKept({ state }: WorktreeRecord): boolean {
   return state === "kept";

@@ -1,6 +1,14 @@
 /** The end of a job and what comes after it: what is removed, what stays, and how the job is found again. */
 import { spawnSync } from "node:child_process";
-import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { thisHost } from "../../src/kit/process-identity.ts";
@@ -153,6 +161,20 @@ describe("after a crash", () => {
     const other = await workshop.open();
     expect((await other.adopt()).names).toEqual([lost.name]);
     expect(readdirSync(folder()).filter((name) => name.startsWith("."))).toEqual([]);
+  });
+
+  it("the lock that an agent's git left on its branch is in nobody's way", async () => {
+    const lost = await job.acquire("one", 1);
+    put(lost.path, "x", "x");
+    commit(lost.path, "half the work");
+    const lock = join(workshop.top, ".git/refs/heads", `${lost.branch}.lock`);
+    writeFileSync(lock, "");
+    utimesSync(lock, new Date(0), new Date(0));
+    abandon(lost);
+    const other = await workshop.open();
+    expect((await other.adopt()).names).toEqual([lost.name]);
+    expect(branches()).toEqual(["main", "redrive/job-1"]);
+    expect(existsSync(lock)).toBe(false);
   });
 
   it("the branch of a worktree that cannot be repaired goes with it when its work is not wanted", async () => {
