@@ -34,7 +34,7 @@ function machineText(startedAt, loadBefore) {
   const memoryGb = (totalmem() / 1024 ** 3).toFixed(0);
   const load = [loadBefore, loadavg()].map((three) => three.map((one) => one.toFixed(2)).join(" "));
   return [
-    `- Machine: ${cpus().length} × ${cpus()[0]?.model.trim() ?? "unknown"}, ${memoryGb} GiB, ${platform()} ${arch()}, kernel ${release()}`,
+    `- Machine: ${cpus().length} × ${cpus()[0]?.model.trim() ?? "unknown"}, ${memoryGb} GiB, ${platform()} ${arch()}, kernel ${release().split(".").slice(0, 2).join(".")}`,
     `- Node ${process.version}, Redrive ${version()}`,
     `- Run from ${startedAt.toISOString()} to ${new Date().toISOString()}; load before it ${load[0]}, after it ${load[1]}`,
   ].join("\n");
