@@ -54,7 +54,7 @@ async function questionsOf({ engine, jobs }, letters) {
   const rare = groups.at(-1).signature;
   const refs = (await engine.findItems("item-", { queue: jobs.at(-1), limit: 1000 })).map((item) => item.ref);
   const any = (values) => values[Math.floor(Math.random() * values.length)];
-  const cursor = Math.floor(letters / 2).toString(36);
+  const cursor = middleCursor(letters);
   const ages = await halfAgeMs(engine, cursor);
   const idOf = () => `item-${Math.floor((Math.random() * letters) / JOBS)}`;
   return {
@@ -65,8 +65,11 @@ async function questionsOf({ engine, jobs }, letters) {
     "list --type, two": list({ types: ["Timeout", "PermissionError"] }),
     "list --type, none there": list({ types: ["MergeConflict"] }),
     "list --class": list({ classes: ["permanent"] }),
-    "list --group, large": list({ signature: groups[0].signature }),
-    "list --group, small": list({ signature: rare }),
+    "list --group, large": list({ signatures: [groups[0].signature] }),
+    "list --group, small": list({ signatures: [rare] }),
+    "list, oldest first": list({ order: "oldest" }),
+    "list, by type": list({ order: "type" }),
+    "list --job, dead": () => engine.listLetters({ limit: PAGE, queue: any(jobs), states: ["dead"] }),
     "list --eligible": list({ eligible: true }),
     "list, not eligible": list({ eligible: false }),
     "list --job --type --eligible": () =>
@@ -81,8 +84,15 @@ async function questionsOf({ engine, jobs }, letters) {
     "groups, all jobs": () => engine.listGroups({}),
     "groups, one job": () => engine.listGroups({ queue: any(jobs) }),
     counts: () => engine.count(any(jobs)),
+    "arrivals by the hour": () => engine.listArrivals({ bucketMs: 3_600_000 }),
     "events, last 100 of a job": () => engine.listEvents({ queue: any(jobs), after: letters, limit: 100 }),
   };
+}
+
+/** The cursor of SQLite's page after the letter in the middle: nobody wants to turn half of the pages to get there. */
+function middleCursor(letters) {
+  const burial = Math.floor(letters / 2);
+  return Buffer.from(JSON.stringify(["newest", 0, burial])).toString("base64url");
 }
 
 /** How long ago the letter in the middle was buried. */
@@ -202,15 +212,17 @@ async function redriveJob(engine, queue) {
       queue,
       filter: { queue },
       force: true,
+      author: "bench",
+      plan: {},
     });
     beginMs = performance.now() - start;
-    while (operation.redriven + operation.refused < operation.selected) {
-      operation = await engine.redrive(id, CHUNK);
+    while (operation.done + operation.refused < operation.selected) {
+      operation = await engine.advance(id, { max: CHUNK });
       if (firstMs > 0) continue;
       await engine.exchange(holderOf(queue), { settle: [], lease: { queue, max: 1, operationId: id } });
       firstMs = performance.now() - start;
     }
-    sent = operation.redriven;
+    sent = operation.done;
   });
   return { beginMs, firstMs, totalMs: wallMs, cpuMs, sent };
 }

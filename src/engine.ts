@@ -9,8 +9,16 @@
 import type { ErrorClass, ErrorTypeName } from "./item/error-type.ts";
 import type { Event, EventType } from "./item/event.ts";
 import type { Attempt, Item, Lease, LeasedItem, NewItem, Settlement } from "./item/item.ts";
-import type { Job, JobStatus, NewJob } from "./item/job.ts";
-import type { Letter } from "./item/letter.ts";
+import type { Job, JobKind, JobStatus, NewJob } from "./item/job.ts";
+import type { Amendment, Letter, LetterNote } from "./item/letter.ts";
+import type { LetterFilter } from "./item/letter-filter.ts";
+import type {
+  NewOperation,
+  Operation,
+  OperationChange,
+  OperationStep,
+  SelectedLetter,
+} from "./item/operation.ts";
 import type { ItemState } from "./item/state.ts";
 import type { Json, JsonObject } from "./kit/json.ts";
 
@@ -55,6 +63,10 @@ export interface Engine {
    * each with a new attempt record that says `running`. A settlement whose lease is not held any more changes
    * nothing; it is answered in `stale`, and what a late worker said (outcome `succeeded` or `failed`) is kept as
    * evidence. The holder may be null when nothing is to be leased.
+   *
+   * A letter whose item is done is closed, by the operation that sent it and its author: as `auto_fix` or `manual_fix`
+   * when its data has a revision that it did not have when it was buried, by who made the last one (a rule, a person),
+   * else as `requeue`. One that is buried again is the same letter with a new number.
    */
   exchange(holderId: string | null, exchange: Exchange): Promise<Exchanged>;
 
@@ -74,28 +86,91 @@ export interface Engine {
   ): Promise<readonly ItemResult[]>;
   /** Every attempt of an item, oldest first. */
   listAttempts(ref: number): Promise<readonly Attempt[]>;
-  /** A page of letters, newest first, with the exact total of the query. */
+  /** A page of letters with the exact total of the query. */
   listLetters(query: LetterQuery): Promise<LetterPage>;
-  /** The letter of an item; null when it has none. */
-  readLetter(ref: number): Promise<Letter | null>;
-  /** Groups of the letters that are there, largest first. Kept incrementally: reading them costs no scan. */
+  /** The letter of an item, also when it is resolved or discarded; null when it has none. */
+  readLetter(ref: number): Promise<StoredLetter | null>;
+  /** Groups of the letters that wait (dead, or on their way), largest first. Kept incrementally: no scan. */
   listGroups(filter: { readonly queue?: string }): Promise<readonly LetterGroup[]>;
+  /**
+   * When letters were buried, in stretches of `bucketMs` counted from the epoch, oldest first; stretches without a
+   * burial are left out. Kept incrementally by the minute: no scan.
+   */
+  listArrivals(query: ArrivalQuery): Promise<readonly Arrival[]>;
   /** Events after a cursor, oldest first. */
   listEvents(query: EventQuery): Promise<readonly Event[]>;
+  /** The id of the newest event of the store, 0 when there is none: where somebody begins who wants only what comes. */
+  newestEvent(): Promise<number>;
 
-  // Redrive --------------------------------------------------------------------------------------------------
+  // Letters from elsewhere, and notes --------------------------------------------------------------------------
 
-  /** Makes the record of a redrive. It selects the letters that are there now, and no later ones. */
+  /**
+   * Takes letters into a queue that is there. One whose item the queue does not have comes in with its state: `dead`,
+   * or closed when it has a resolution (`discarded`, `done`); a letter on its way comes in dead. Attempts whose
+   * numbers its history leaves out are recorded as released. An item that is dead here, with fewer attempts than the
+   * given letter has, gets those it lacks, and the new gravestone. A purged item comes back, and keeps the number of
+   * attempts that it had. Any other is left alone. `importedLetter` (item/imported-letter.ts) makes what is written.
+   * Each is buried now, with a new number; one that comes in closed was buried and closed now.
+   * Event each: `dlq_item_added` with the reason `imported` and the signature; one for all, when any came in or was
+   * extended: `dlq_items_imported` with the report.
+   */
+  importLetters(queue: string, letters: readonly Letter[]): Promise<ImportReport>;
+  /** Writes a note on a letter. False when the item has none. */
+  addNote(ref: number, note: Omit<LetterNote, "at">): Promise<boolean>;
+  /** What was changed in an item's data, oldest first. */
+  listAmendments(ref: number): Promise<readonly Amendment[]>;
+
+  // Operations -------------------------------------------------------------------------------------------------
+
+  /**
+   * Makes the record of an operation. It selects the letters of its queue that match now, and no later ones: what is
+   * buried afterwards is never touched by it. When the selection is `enlisted`, it is empty and the status is
+   * `selecting`; when `undoes` is given, it is what that operation did, whatever became of it since, and the filter is
+   * not asked. A state that the filter names is selected even when the kind refuses it later.
+   */
   beginOperation(operation: NewOperation): Promise<Operation>;
   /**
-   * Sends up to `max` more letters of the operation back to ready: attempts start anew, history stays. A letter that
-   * is not eligible is refused unless the operation is forced, and stays dead. Counts both in the same step.
+   * Adds letters, by the number of their burial, to an operation that is `selecting`, and keeps the cursor at which
+   * the search goes on. Letters that are gone, of another queue, or were buried after it began, are left out; the same
+   * one twice counts once. The filter is not asked again. With a cursor of null the selection is complete, and the
+   * operation `open`. Nothing is changed when it is not `selecting`.
    */
-  redrive(operationId: string, max: number): Promise<Operation>;
+  enlist(
+    operationId: string,
+    found: { readonly burials: readonly number[]; readonly cursor: string | null },
+  ): Promise<Operation>;
+  /** Part of an operation's selection, oldest burial first. */
+  listSelected(
+    operationId: string,
+    query: { readonly status?: SelectedLetter["status"]; readonly after?: number; readonly limit: number },
+  ): Promise<readonly SelectedLetter[]>;
+  /** Why letters were refused, and how many for each reason; the most frequent first, then by the reason's text. */
+  listRefusals(operationId: string): Promise<readonly { readonly reason: string; readonly count: number }[]>;
+  /**
+   * Does the operation's work on the next letters of its selection, or on the ones that the step names, and counts it
+   * in the same step. A letter that is not where it was when it was selected (it left, was buried anew, is in another
+   * state, or in none that the kind works on) is refused, and so is one that is not eligible for a redrive that is not
+   * forced. Nothing is done, and no progress kept, unless the operation is open, and nothing ever twice. What each does:
+   * `redrive` sends it back to ready, attempts anew, history kept · `edit` makes an amendment · `discard` closes it with
+   * the operation's reason · `restore` makes it dead again · `purge`, `evict` and `clear` delete the letter with data,
+   * attempts and notes; the item's bare row stays, discarded and `purged`, so that it is not taken in again. A resolved
+   * letter (`done`) loses only its record.
+   */
+  advance(operationId: string, step: OperationStep): Promise<Operation>;
+  /**
+   * Pauses, opens again or cancels; keeps progress; refuses what is pending. Cancelling refuses what is pending and
+   * takes back what is ready and not leased: those letters are dead again, and refused. One that has ended or was
+   * cancelled stays as it is; one that was paused while it was selecting goes on `selecting` when it is opened.
+   * Event, when the status changes: `operation_changed` with `operation_id` and `status`.
+   */
+  changeOperation(id: string, change: OperationChange): Promise<Operation>;
   findOperation(id: string): Promise<Operation | null>;
   /** Oldest first; of one queue or of all, those that have not ended (`open`), have (`open: false`), or both. */
   listOperations(filter: { readonly queue?: string; readonly open?: boolean }): Promise<readonly Operation[]>;
-  /** Ends it when everything selected was sent and has come to an end; returns how it stands. */
+  /**
+   * Ends it when everything selected was worked on and has come to an end; returns how it stands. Of a cancelled one it
+   * first takes back what was leased then and is ready now.
+   */
   closeOperation(id: string): Promise<Operation>;
 
   // Keep -----------------------------------------------------------------------------------------------------
@@ -114,6 +189,7 @@ export interface Capabilities {
 
 export interface JobChange {
   readonly status?: JobStatus;
+  readonly kind?: JobKind;
   readonly intakeComplete?: boolean;
   readonly spec?: JsonObject;
   /** Replaces the progress of the phases. */
@@ -158,7 +234,7 @@ export interface Exchange {
   readonly lease?: {
     readonly queue: string;
     readonly max: number;
-    /** Lease only the items of this operation. */
+    /** Lease only the items of this operation, and only while it is open. */
     readonly operationId?: string;
   };
 }
@@ -179,6 +255,11 @@ export type QueueCounts = { readonly [state in ItemState]: number } & {
   readonly total: number;
   /** Items that are letters: dead, or redriven and not yet done. */
   readonly letters: number;
+  /** Letters whose item was done in the end, and whose record is still there. */
+  readonly resolved: number;
+  /** Letters that a person or the retention rule deleted, and those that the capacity rule deleted; ever. */
+  readonly purged: number;
+  readonly evicted: number;
   readonly attempts: number;
 };
 
@@ -189,30 +270,66 @@ export interface ItemResult {
   readonly result: Json;
 }
 
-/** Everything that is given must hold (and), any of a list (or). */
-export interface LetterFilter {
-  readonly queue?: string;
-  readonly itemIds?: readonly string[];
-  readonly types?: readonly ErrorTypeName[];
-  readonly classes?: readonly ErrorClass[];
-  readonly signature?: string;
-  readonly eligible?: boolean;
-  /** Buried this long ago or earlier, by the store's clock. */
-  readonly olderThanMs?: number;
-}
+export type { LetterFilter } from "./item/letter-filter.ts";
+
+/**
+ * By burial (`newest` first, `oldest` first), most attempts first, or by item id or error type, in the order of their
+ * code points; then newest first.
+ */
+export const LETTER_ORDERS = ["newest", "oldest", "attempts", "item", "type"] as const;
+export type LetterOrder = (typeof LETTER_ORDERS)[number];
 
 /** A filter and the page of it that is wanted. */
 export interface LetterQuery extends LetterFilter {
+  /** Default `newest`. */
+  readonly order?: LetterOrder;
+  /** 0 asks for the total alone. */
   readonly limit: number;
-  /** The `next` of the page before. */
+  /** The `next` of the page before, of the same order. */
   readonly cursor?: string;
 }
 
-/** One page, the exact total of the query, and the cursor of the next page; null on the last. */
+/** A letter as the store has it. */
+export interface StoredLetter extends Letter {
+  /** The item's number. */
+  readonly ref: number;
+  /** Rises with every burial of the store: the newest letter has the highest. */
+  readonly burial: number;
+}
+
+/** One page, the exact total of the query, and the cursor of the next page; null on the last, and of a limit of 0. */
 export interface LetterPage {
-  readonly letters: readonly Letter[];
+  readonly letters: readonly StoredLetter[];
   readonly total: number;
   readonly next: string | null;
+}
+
+/** Which burials are counted: those whose own gravestone fits. */
+export interface ArrivalQuery
+  extends Pick<LetterFilter, "queue" | "types" | "classes" | "signatures" | "eligible"> {
+  /** A multiple of a minute. */
+  readonly bucketMs: number;
+  /** Only from the stretch that has this time on. */
+  readonly since?: number;
+}
+
+/** The burials of one stretch of time. */
+export interface Arrival {
+  /** Its start. */
+  readonly at: number;
+  /** Those whose letters still wait. */
+  readonly waiting: number;
+  /** All that ever were. */
+  readonly ever: number;
+}
+
+/** What became of letters from elsewhere. */
+export interface ImportReport {
+  readonly imported: number;
+  /** Were there, and got attempts that they lacked. */
+  readonly extended: number;
+  /** Were there, and left alone. */
+  readonly existing: number;
 }
 
 /** The letters of one queue that died of the same failure. */
@@ -235,29 +352,6 @@ export interface EventQuery {
   readonly after: number;
   readonly since?: number;
   readonly limit: number;
-}
-
-export interface NewOperation {
-  readonly id: string;
-  readonly kind: "redrive";
-  /** The queue whose letters it redrives. */
-  readonly queue: string;
-  readonly filter: LetterFilter;
-  /** Redrive letters that are not eligible too. */
-  readonly force: boolean;
-}
-
-/** A redrive and its books. */
-export interface Operation extends NewOperation {
-  readonly createdAt: number;
-  readonly endedAt?: number;
-  /** selected = redriven + refused + the ones not yet looked at. */
-  readonly selected: number;
-  readonly redriven: number;
-  readonly refused: number;
-  /** redriven = succeeded + failed + the ones still at work. */
-  readonly succeeded: number;
-  readonly failed: number;
 }
 
 /** One thing that `check` found wrong. */

@@ -13,6 +13,7 @@ export const ERROR_CODES = [
   "job_not_found",
   "item_not_found",
   "log_not_found",
+  "operation_not_found",
   "ambiguous", // a name or prefix fits several things
   "phase_failed", // a step of setup, reduce or merge
   "job_running", // another runner is at it and the command needs it alone

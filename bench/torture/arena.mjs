@@ -48,7 +48,7 @@ export class Arena {
     ],
     resume: () => ["resume", JOB, "--quiet"],
     resumeWithoutLetters: () => ["resume", JOB, "--no-dlq", "--quiet"],
-    retry: () => ["dlq", "retry", JOB, "--yes", "--quiet"],
+    retry: () => ["dlq", "retry", JOB, "--yes", "--force", "--quiet"],
   };
 
   /** Starts the CLI. `ended` resolves with how it ended; it never rejects. */

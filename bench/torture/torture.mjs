@@ -72,7 +72,7 @@ const FINISH_MS = 180_000;
 
 /** Nobody strikes any more: the rest of the input, then everything that is left, then the letters once more. */
 async function finish(arena, violations) {
-  for (const command of ["map", "resume"]) {
+  for (const command of ["map", "resume", "retry"]) {
     const runner = arena.start(arena.commands[command]());
     const { code, said } = await end(arena, runner, FINISH_MS);
     if (code !== 0 && code !== 3)

@@ -83,7 +83,7 @@ class Ring {
     return chance.pick([
       [6, ["resume", job, "--quiet"]],
       [1, ["resume", job, "--no-dlq", "--quiet"]],
-      [3, ["dlq", "retry", job, "--yes", "--quiet"]],
+      [3, ["dlq", "retry", job, "--yes", "--force", "--quiet"]],
     ]);
   }
 }
@@ -182,7 +182,7 @@ async function verify(ring, items, violations) {
 /** When the cause is mended, a redrive brings the last ones in, and nothing at all is left. */
 async function heal(ring, violations) {
   writeFileSync(ring.arena.healed, "");
-  const args = ["dlq", "retry", await ring.job(), "--yes", "--quiet"];
+  const args = ["dlq", "retry", await ring.job(), "--yes", "--force", "--quiet"];
   const { code, said } = await end(ring.arena, ring.arena.start(args), FINISH_MS);
   if (code !== 0) violations.push(`the last redrive ended with ${code}: ${said.slice(-2000)}`);
   const stored = await readItems(ring);

@@ -1,5 +1,6 @@
 /** What a command is handed: its streams and environment, the options that all commands share, and a way to answer. */
 import type { Readable, Writable } from "node:stream";
+import type { Config } from "../config/config.ts";
 import type { Engine } from "../engine.ts";
 import { type OpenOptions, openStore } from "../engines/open.ts";
 import { homeOf, storeUrlOf } from "../job/home.ts";
@@ -19,6 +20,7 @@ export interface Terminal {
 export interface SharedOptions {
   readonly json?: boolean;
   readonly store?: string;
+  readonly config?: string;
 }
 
 export class Context {
@@ -29,6 +31,8 @@ export class Context {
   /** For what goes to stdout, and for what goes to stderr. */
   readonly paint: Paint;
   readonly paintNotes: Paint;
+  readonly #configFile: string | undefined;
+  #config: Promise<Config> | undefined;
 
   constructor(terminal: Terminal, options: SharedOptions) {
     const { env, stdout, stderr } = terminal;
@@ -36,6 +40,7 @@ export class Context {
     this.isJson = options.json ?? false;
     this.home = homeOf(env);
     this.storeUrl = storeUrlOf(env, options.store);
+    this.#configFile = options.config;
     this.paint = paintFor({ isTty: stdout.isTTY ?? false, env });
     this.paintNotes = paintFor({ isTty: stderr.isTTY ?? false, env });
   }
@@ -48,6 +53,18 @@ export class Context {
     } finally {
       await engine.close();
     }
+  }
+
+  /** The settings. Read when they are first asked for, for many commands need none. */
+  config(): Promise<Config> {
+    this.#config ??= this.#readConfig();
+    return this.#config;
+  }
+
+  async #readConfig(): Promise<Config> {
+    const { cwd, env } = this.terminal;
+    const { loadConfig } = await import("../config/config.ts");
+    return loadConfig({ cwd, env, ...(this.#configFile !== undefined && { file: this.#configFile }) });
   }
 
   get columns(): number {

@@ -22,6 +22,7 @@ export const EXIT_CODE: Readonly<Record<ErrorCode, number>> = {
   job_not_found: EXIT.notFound,
   item_not_found: EXIT.notFound,
   log_not_found: EXIT.notFound,
+  operation_not_found: EXIT.notFound,
   phase_failed: EXIT.failed,
   job_running: EXIT.refused,
   job_changed: EXIT.refused,

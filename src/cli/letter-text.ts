@@ -1,53 +1,84 @@
-/** One letter for a person: what it was about, every attempt as a timeline, its output, and what to do next. */
-import type { Failure } from "../item/failure.ts";
+/** One letter for a person: what it was about, its life as a timeline, what changed, its output, and what to do next. */
+import { type LetterHistory, momentsOf } from "../dead-letter/history.ts";
+import type { Event } from "../item/event.ts";
 import type { Letter, WorktreeArtifacts } from "../item/letter.ts";
 import { toRfc3339 } from "../kit/clock.ts";
-import { formatDuration } from "../kit/duration.ts";
-import { clean, fit, type Paint } from "./paint.ts";
-import { shellWord } from "./summary-text.ts";
+import { type ChangedFact, compareFailures } from "../triage/compare-failures.ts";
+import { nextStepsText } from "./letter-steps.ts";
+import { clean, fit, type Paint, width } from "./paint.ts";
+import { timelineText } from "./timeline-text.ts";
 
 interface View {
   readonly paint: Paint;
   readonly columns: number;
-  /** How many other letters died of the same failure. */
-  readonly shared: number;
+  /** What the store knows besides the letter; a letter from a file has none. */
+  readonly history?: LetterHistory;
 }
 
 export function letterText(letter: Letter, view: View): string {
-  const { paint } = view;
+  const { paint, history } = view;
   const last = letter.failureHistory.at(-1);
+  const revision = letter.revision > 1 ? ` (revision ${letter.revision})` : "";
   const sections = [
     header(letter, view),
-    `${paint.bold("Data")}${letter.revision > 1 ? ` (revision ${letter.revision})` : ""}\n${indent(dataText(letter), view)}`,
-    `${paint.bold("Attempts")}\n${letter.failureHistory.map((failure) => attemptText(failure, view)).join("")}`,
+    section(`${paint.bold("Data")}${revision}`, indent(dataText(letter), view)),
+    section(paint.bold("History"), timelineText(history?.moments ?? momentsOf(letter), view)),
+    differenceText(letter, view),
     last && output("stderr", last.stderrTail, view),
     last && output("stdout", last.stdoutTail, view),
+    last && output("stack trace", last.stackTrace, view),
     letter.worktreeArtifacts && worktreeText(letter.worktreeArtifacts, view),
-    letter.evidence &&
-      `${paint.bold("Late results")}\n${indent(letter.evidence.map((one) => `${toRfc3339(one.at)} attempt ${one.attemptNumber}: ${one.outcome} ${one.note}`).join("\n"), view)}`,
-    `${paint.bold("Next")}\n${indent(nextSteps(letter, last).join("\n"), view)}`,
+    history && eventsText(history.events, view),
+    history &&
+      section(paint.bold("Next"), nextStepsText(letter, { ...view, groupCount: history.groupCount })),
   ];
   return sections.filter(Boolean).join("\n");
 }
 
-function header(letter: Letter, { paint, shared }: View): string {
+function section(title: string, body: string): string {
+  return `${title}\n${body}`;
+}
+
+/** A pattern may be as long as a message. */
+const FACT_LINES_MAX = 3;
+
+function header(letter: Letter, { paint, history, columns }: View): string {
   const facts: [string, string][] = [
     ["Job", letter.jobId],
     ["Died", `${toRfc3339(letter.lastAttempt)}: ${letter.reason}`],
     ["Failure", letter.errorPattern],
-    [
-      "Group",
-      `${letter.errorSignature}${shared > 0 ? `, shared with ${shared} other ${shared === 1 ? "letter" : "letters"}` : ""}`,
-    ],
-    ["Retry", retryWord(letter)],
+    ["Group", `${letter.errorSignature}${sharedText((history?.groupCount ?? 1) - 1)}`],
+    ["Retry", retryText(letter)],
   ];
-  if (letter.redriveCount > 0)
-    facts.push(["Redriven", letter.redriveCount === 1 ? "once" : `${letter.redriveCount} times`]);
-  const lines = facts.map(([name, value]) => `  ${paint.dim(name.padEnd(9))} ${clean(value)}`);
-  return `${paint.bold(clean(letter.itemId))}${letter.state === "dead" ? "" : ` (${letter.state}: being redriven)`}\n${lines.join("\n")}\n`;
+  if (letter.redriveCount > 0) facts.push(["Redriven", times(letter.redriveCount)]);
+  const lines = facts.map(
+    ([name, value]) => `  ${paint.dim(name.padEnd(9))} ${fit(value, columns * FACT_LINES_MAX)}`,
+  );
+  const state = STATE_WORDS[letter.state];
+  return `${paint.bold(clean(letter.itemId))}${state ? ` ${paint.yellow(`(${state})`)}` : ""}\n${lines.join("\n")}\n`;
 }
 
-function retryWord(letter: Letter): string {
+const STATE_WORDS: Readonly<Partial<Record<Letter["state"], string>>> = {
+  ready: "ready: being redriven",
+  leased: "leased: being redriven",
+  held: "held: being redriven",
+  done: "resolved",
+  discarded: "discarded",
+};
+
+function sharedText(others: number): string {
+  if (others <= 0) return "";
+  return `, shared with ${others} other ${others === 1 ? "letter" : "letters"}`;
+}
+
+function times(count: number): string {
+  return count === 1 ? "once" : `${count} times`;
+}
+
+function retryText(letter: Letter): string {
+  if (letter.state === "done") return "not needed: it succeeded";
+  if (letter.state === "discarded") return "not before it is restored";
+  if (letter.toxic) return "toxic: it came back too often (--force to override)";
   if (letter.reprocessEligible) return "eligible";
   return letter.manualReviewRequired
     ? "a person has to look first (--force to override)"
@@ -64,29 +95,43 @@ function dataText(letter: Letter): string {
     : text;
 }
 
-function attemptText(failure: Failure, { paint, columns }: View): string {
-  const how = failure.exitCode !== undefined ? `exit ${failure.exitCode}` : (failure.signal ?? "");
-  const head = [
-    `#${failure.attemptNumber}`,
-    toRfc3339(failure.timestamp),
-    `after ${formatDuration(failure.durationMs)}`,
-    failure.errorType.name,
-    how,
+const CHANGED_LINES_MAX = 6;
+
+/** Only what is not the same says something about the last failure. */
+function differenceText({ failureHistory }: Letter, view: View): string {
+  const [before, after] = failureHistory.slice(-2);
+  if (before === undefined || after === undefined) return "";
+  const { facts, goneLines, newLines } = compareFailures(before, after);
+  const { paint } = view;
+  const line = (text: string) => fit(text, Math.max(40, view.columns - 2));
+  const some = (sign: string, lines: readonly string[]) => [
+    ...lines.slice(0, CHANGED_LINES_MAX).map((text) => line(`${sign} ${text}`)),
+    ...(lines.length > CHANGED_LINES_MAX ? [`${sign} … ${lines.length - CHANGED_LINES_MAX} more lines`] : []),
   ];
   const lines = [
-    `  ${head.filter(Boolean).join("  ")}`,
-    `      ${paint.red(fit(failure.errorMessage, Math.max(40, columns - 6)))}`,
+    ...facts.flatMap((fact) => factLines(fact, view).map(line)),
+    ...some("-", goneLines).map(paint.red),
+    ...some("+", newLines).map(paint.green),
   ];
-  const context = failure.errorContext ?? [];
-  if (!context.some((line) => line.endsWith(failure.stepFailed))) {
-    lines.push(`      ${paint.dim(fit(failure.stepFailed, Math.max(40, columns - 6)))}`);
-  }
-  for (const line of context) lines.push(`      ${paint.dim(clean(line))}`);
-  for (const file of failure.evidence ?? []) lines.push(`      evidence: ${clean(file)}`);
-  if (failure.log) lines.push(`      ${paint.dim(`log: ${clean(failure.log)}`)}`);
-  if (failure.jsonLogLocation)
-    lines.push(`      ${paint.dim(`json log: ${clean(failure.jsonLogLocation)}`)}`);
-  return `${lines.join("\n")}\n`;
+  if (lines.length === 0) return "";
+  const title = `${paint.bold("Changed")} from #${before.attemptNumber} to #${after.attemptNumber}`;
+  return section(title, `${lines.map((one) => `  ${one}`).join("\n")}\n`);
+}
+
+/** Side by side where there is room. */
+function factLines({ name, before, after }: ChangedFact, { columns }: View): readonly string[] {
+  const beside = `${name}: ${before || "none"} → ${after || "none"}`;
+  if (width(beside) + 2 <= columns) return [beside];
+  return [`${name}: ${before || "none"}`, `${"→".padStart(name.length + 1)} ${after || "none"}`];
+}
+
+const TAIL_LINES_MAX = 15;
+
+function output(name: string, tail: string | undefined, view: View): string {
+  if (!tail?.trim()) return "";
+  const lines = tail.trimEnd().split("\n");
+  const more = lines.length > TAIL_LINES_MAX ? ` (last ${TAIL_LINES_MAX} lines)` : "";
+  return section(`${view.paint.bold(name)}${more}`, indent(lines.slice(-TAIL_LINES_MAX).join("\n"), view));
 }
 
 /** Where the last attempt worked; it is kept for whoever looks into it. */
@@ -97,27 +142,23 @@ function worktreeText(
   const changes = uncommittedChanges === undefined ? "" : `\nnot committed:\n${uncommittedChanges.trimEnd()}`;
   const at = head === undefined ? "" : ` at ${head.slice(0, 10)}`;
   const facts = `  ${clean(worktreePath)}\n${indent(`branch ${branchName}${at}${changes}`, view)}`; // a path is not cut
-  return `${view.paint.bold("Worktree")}\n${facts}`;
+  return section(view.paint.bold("Worktree"), facts);
 }
 
-const TAIL_LINES_MAX = 15;
-
-function output(name: string, tail: string | undefined, view: View): string {
-  if (!tail?.trim()) return "";
-  const lines = tail.trimEnd().split("\n");
-  const more = lines.length > TAIL_LINES_MAX ? ` (last ${TAIL_LINES_MAX} lines)` : "";
-  return `${view.paint.bold(name)}${more}\n${indent(lines.slice(-TAIL_LINES_MAX).join("\n"), view)}`;
+/** Messages are in the history already. */
+function eventsText(events: readonly Event[], view: View): string {
+  if (events.length === 0) return "";
+  const lines = events.map(({ at, type, attempt, data = {} }) => {
+    const { message, ...others } = data;
+    const facts = Object.entries(others).map(([name, value]) => `${name}: ${asWord(value)}`);
+    const number = attempt === undefined ? "" : ` #${attempt}`;
+    return `${toRfc3339(at)}  ${`${type}${number}`.padEnd(22)}  ${facts.join(", ")}`.trimEnd();
+  });
+  return section(view.paint.bold("Events"), indent(lines.join("\n"), view));
 }
 
-function nextSteps(letter: Letter, last: Failure | undefined): string[] {
-  const where = `${shellWord(letter.jobId) ?? "JOB"} ${shellWord(letter.itemId) ?? "ITEM"}`;
-  const force = letter.reprocessEligible ? "" : " --force";
-  const steps: [command: string, purpose: string][] = [
-    [`redrive dlq retry ${where}${force}`, "run it again"],
-  ];
-  if (last?.log) steps.unshift([`redrive logs ${where}`, "the whole output"]);
-  const widest = Math.max(...steps.map(([command]) => command.length));
-  return steps.map(([command, purpose]) => `${command.padEnd(widest)}   ${purpose}`);
+function asWord(value: unknown): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
 }
 
 function indent(text: string, { columns }: View): string {

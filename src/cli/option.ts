@@ -16,3 +16,9 @@ export function rateOption(name: string, text: string | undefined): number | und
   if (value >= 0 && value <= 1) return value;
   throw new WorkError("usage", `${name}: "${text}" is not a share from 0 to 1, such as 0.2.`);
 }
+
+/** A text that says something. */
+export function requireText(name: string, text: string): string {
+  if (text.trim() !== "") return text.trim();
+  throw new WorkError("usage", `${name}: the text is empty.`);
+}

@@ -2,18 +2,23 @@
 import type { Engine } from "../engine.ts";
 import type { LeasedItem } from "../item/item.ts";
 import type { Job } from "../item/job.ts";
+import { leftOf, type Operation } from "../item/operation.ts";
 import { specOf } from "../job/map-spec.ts";
 import { workflowSpecOf } from "../job/workflow-spec.ts";
 import { systemClock } from "../kit/clock.ts";
+import { planOf } from "../redrive/plan.ts";
 import type { Policy } from "../retry/policy.ts";
 import type { RunObserver } from "../runner/runner.ts";
 import type { Context } from "./context.ts";
 import { canRedraw, fit } from "./paint.ts";
-import { type Progress, startProgress } from "./progress.ts";
+import { type Progress, type ProgressOptions, startProgress } from "./progress.ts";
+import type { ProgressCounts } from "./progress-line.ts";
 
 export interface PersonProgress {
   readonly observer: RunObserver;
   readonly onJob: (job: Job) => void;
+  /** The same for a redrive: what is counted are its letters. */
+  readonly onOperation: (operation: Operation, job: Job) => void;
   readonly note: (text: string) => void;
   /** Which step of setup, reduce or merge begins. */
   readonly onPhaseStep: (phase: string, index: number, total: number, label: string) => void;
@@ -33,6 +38,13 @@ export function openProgress(
 ): PersonProgress {
   let progress: Progress | null = null;
   const { env, stdout, stderr } = context.terminal;
+  const screen = {
+    stderr,
+    isLive: canRedraw({ isTty: stderr.isTTY ?? false, env }),
+    columns: () => stderr.columns ?? 80,
+    paint: context.paintNotes,
+    clock: systemClock,
+  };
   return {
     get observer() {
       return progress ?? {};
@@ -43,16 +55,21 @@ export function openProgress(
     onJob: (job) => {
       if (options.quiet) return;
       progress = startProgress({
-        stderr,
-        isLive: canRedraw({ isTty: stderr.isTTY ?? false, env }),
-        columns: () => stderr.columns ?? 80,
-        paint: context.paintNotes,
-        clock: systemClock,
+        ...screen,
+        ...manner(job),
         count: () => engine.count(job.id),
         isTotalKnown: async () => (await engine.findJob(job.id))?.intakeComplete ?? false,
-        slots: slotsOf(job),
-        attemptsMax: policyOf(job).maxAttempts,
-        label: job.name,
+      });
+    },
+    onOperation: (operation, job) => {
+      if (options.quiet || operation.selected === 0) return;
+      const { slots, maxRetries } = planOf(operation);
+      progress = startProgress({
+        ...screen,
+        ...manner(job),
+        ...(slots !== undefined && { slots }),
+        ...(maxRetries !== undefined && { attemptsMax: maxRetries + 1 }),
+        count: () => countOperation(engine, operation),
       });
     },
     note: (text) => (progress ? progress.note(text) : context.note(text)),
@@ -68,6 +85,19 @@ export function openProgress(
 
 /** Where nobody says how wide the lines are. */
 const PHASE_COLUMNS_MAX = 200;
+
+function manner(job: Job): Pick<ProgressOptions, "slots" | "attemptsMax" | "label"> {
+  return { slots: slotsOf(job), attemptsMax: policyOf(job).maxAttempts, label: job.name };
+}
+
+/** What was refused stays dead, like what failed again. */
+async function countOperation(engine: Engine, begun: Operation): Promise<ProgressCounts> {
+  const operation = (await engine.findOperation(begun.id)) ?? begun;
+  const { selected, succeeded, failed, refused } = operation;
+  const leased = Math.min(leftOf(operation), (await engine.count(begun.queue)).leased);
+  const ready = leftOf(operation) - leased;
+  return { total: selected, ready, leased, held: 0, done: succeeded, dead: failed + refused, skipped: 0 };
+}
 
 function policyOf(job: Job): Policy {
   return job.kind === "workflow" ? workflowSpecOf(job).workflow.policy : specOf(job).policy;

@@ -4,8 +4,11 @@ import { WorkError } from "../errors.ts";
 import { INPUT_FORMATS } from "../intake/format.ts";
 import { MERGE_MODES } from "../job/workflow-spec.ts";
 import { ITEM_FAILURE_ACTIONS } from "../retry/policy.ts";
-import { Context, type SharedOptions, type Terminal } from "./context.ts";
+import type { Terminal } from "./context.ts";
+import { call, limit, list, type Report, storeWait } from "./definition.ts";
 import { EXIT, EXIT_CODE } from "./exit-code.ts";
+import { addLetters } from "./letter-commands.ts";
+import { addOperations } from "./operation-commands.ts";
 
 /** Runs one command line and answers with the exit code. */
 export async function runCli(argv: readonly string[], terminal: Terminal): Promise<number> {
@@ -20,9 +23,6 @@ export async function runCli(argv: readonly string[], terminal: Terminal): Promi
     return explain(error, terminal, wantsJson(argv));
   }
 }
-
-type Action = (context: Context, ...args: never[]) => Promise<number>;
-type Report = (code: number) => void;
 
 function buildProgram(terminal: Terminal, report: Report): Command {
   const program = new Command("redrive")
@@ -41,6 +41,11 @@ function buildProgram(terminal: Terminal, report: Report): Command {
   addLooking(program, terminal, report);
   addLetters(
     program.command("dlq").description("the dead letter queue: what failed, and how to run it again"),
+    terminal,
+    report,
+  );
+  addOperations(
+    program.command("ops").description("operations on many letters: retries, edits, discards, purges"),
     terminal,
     report,
   );
@@ -202,37 +207,6 @@ function addLooking(program: Command, terminal: Terminal, report: Report): void 
     .action(call(terminal, report, async () => (await import("./commands/events.ts")).events));
 }
 
-function addLetters(dlq: Command, terminal: Terminal, report: Report): void {
-  selection(dlq.command("list"))
-    .description("lists letters, newest first")
-    .argument("[job]", "id or name (default: all jobs)")
-    .addOption(limit("how many on a page"))
-    .option("--cursor <cursor>", "the `next` of the page before")
-    .action(call(terminal, report, async () => (await import("./commands/dlq-list.ts")).dlqList));
-  dlq
-    .command("inspect")
-    .description("shows a letter: data, every attempt, output, log, what to try next")
-    .argument("<item>", "id, or the beginning of one")
-    .option("--job <job>", "the job it belongs to")
-    .action(call(terminal, report, async () => (await import("./commands/dlq-inspect.ts")).dlqInspect));
-  dlq
-    .command("show")
-    .description("the letters of a job, or one letter")
-    .argument("<job-or-item>", "id or name of a job, or id of an item")
-    .action(call(terminal, report, async () => (await import("./commands/dlq-show.ts")).dlqShow));
-  selection(dlq.command("retry"))
-    .alias("reprocess")
-    .description("runs the work of letters again; a letter leaves the queue when it has succeeded")
-    .argument("[job]", "id or name (default: the only job with letters)")
-    .argument("[items...]", "only these items")
-    .option("--force", "also letters that need a person or cannot go well (a person has looked)")
-    .option("--dry-run", "only say what would be run")
-    .option("--parallel <n>", "how many run at a time (default: as the job)")
-    .option("-y, --yes", "do not ask")
-    .option("-q, --quiet", "neither progress nor the commands' output")
-    .action(call(terminal, report, async () => (await import("./commands/dlq-retry.ts")).dlqRetry));
-}
-
 function addWorktrees(worktrees: Command, terminal: Terminal, report: Report): void {
   worktrees
     .command("list")
@@ -274,51 +248,11 @@ function addShared(command: Command): void {
       "--store <url>",
       "the store, e.g. sqlite:./work.db (default: $REDRIVE_STORE, else redrive.db in $REDRIVE_HOME or ~/.redrive)",
     )
-    .helpOption("-h, --help", "show this help");
-}
-
-function storeWait(): Option {
-  return new Option(
-    "--store-wait <duration>",
-    "how long to wait for a store that cannot be written (default: 30s)",
-  );
-}
-
-function limit(description: string): Option {
-  return new Option("-l, --limit <n>", description).default("20", "20");
-}
-
-/** Separated by commas, or given again; what comes after it is not taken for one more. */
-function list(flags: string, description: string): Option {
-  return new Option(flags, description).argParser((text, before: readonly string[] | undefined) => [
-    ...(before ?? []),
-    text,
-  ]);
-}
-
-/** The same words select letters in every command. */
-function selection(command: Command): Command {
-  return command
-    .optionsGroup("Which letters:")
-    .option("--job <job>", "of this job")
-    .option("--group <signature>", "that died of this failure (16 hex digits; `dlq inspect` shows them)")
-    .addOption(list("--type <types>", "with these error types, e.g. Timeout,CommandFailed"))
-    .addOption(
-      list("--class <classes>", "with these error classes: transient, throttled, outage, permanent, unknown"),
+    .option(
+      "--config <file>",
+      "settings (default: $REDRIVE_CONFIG, else redrive.yml here, above, or in the home)",
     )
-    .option("--older-than <duration>", "that died this long ago or earlier, e.g. 2h")
-    .option("--eligible", "that may be retried without --force")
-    .optionsGroup("Options:");
-}
-
-/** Commander hands the arguments, then the options, then itself. */
-function call(terminal: Terminal, report: Report, load: () => Promise<Action>) {
-  return async (...given: unknown[]): Promise<void> => {
-    const command = given.pop() as Command;
-    const options = given.at(-1) as SharedOptions;
-    const action = await load();
-    report(await action(new Context(terminal, { ...command.opts(), ...options }), ...(given as never[])));
-  };
+    .helpOption("-h, --help", "show this help");
 }
 
 /** What comes after `--` belongs to the user's command. */

@@ -2,6 +2,7 @@
 
 import type { LeasedItem, Settlement } from "../item/item.ts";
 import type { Job } from "../item/job.ts";
+import type { Operation } from "../item/operation.ts";
 import type { Outcome } from "../item/outcome.ts";
 import type { RunDeps } from "../job/run-job.ts";
 import { summaryToJson } from "../job/summary.ts";
@@ -10,10 +11,12 @@ import { systemClock } from "../kit/clock.ts";
 import { parseDuration } from "../kit/duration.ts";
 import type { RunObserver } from "../runner/runner.ts";
 import { canAnswer, saysYes } from "./ask.ts";
+import { authorOf } from "./author.ts";
 import { CommandOutput } from "./command-output.ts";
 import type { Context } from "./context.ts";
 import { exitCodeOf } from "./exit-code.ts";
 import { type Interrupt, listenForInterrupts } from "./interrupt.ts";
+import { lookingAfter } from "./looking-after.ts";
 import { openProgress, type PersonProgress } from "./person-progress.ts";
 import { summaryText } from "./summary-text.ts";
 
@@ -24,6 +27,7 @@ export interface WatchOptions {
 
 export interface Watch {
   readonly onJob: (job: Job) => void;
+  readonly onOperation: (operation: Operation, job: Job) => void;
   readonly onNotice: (notice: string) => void;
   readonly onPhaseStep: (phase: string, index: number, total: number, label: string) => void;
   readonly onAgentStep: (item: LeasedItem, index: number, total: number, label: string) => void;
@@ -59,6 +63,7 @@ export async function withProgress<T>(
 ): Promise<{ result: T; interrupt: Interrupt; finished: number | undefined }> {
   const storeWaitMs =
     options.storeWait === undefined ? undefined : parseDuration(options.storeWait, "--store-wait");
+  const letters = await lookingAfter(context);
   const opening = storeWaitMs === undefined ? {} : { busyMsMax: storeWaitMs };
   return context.withStore(async (engine) => {
     const progress = openProgress(context, engine, options);
@@ -77,10 +82,13 @@ export async function withProgress<T>(
         stop: interrupt.signal,
         clock: systemClock,
         observer,
+        author: authorOf(context.terminal.env),
+        ...letters,
         ...(storeWaitMs !== undefined && { storeWaitMs }),
       };
       const result = await run(deps, {
         onJob: progress.onJob,
+        onOperation: progress.onOperation,
         onNotice: progress.note,
         onPhaseStep: progress.onPhaseStep,
         onAgentStep: progress.onAgentStep,

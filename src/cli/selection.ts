@@ -1,81 +1,84 @@
-/** The words that select letters, the same in every command. What cannot be understood is an error, never "everything". */
-import type { Engine, LetterFilter } from "../engine.ts";
+/** From the words of a command on many letters to the job and the letters that are meant. Nothing that was given is ignored. */
+import type { Engine } from "../engine.ts";
 import { WorkError } from "../errors.ts";
-import { ERROR_CLASSES, ERROR_TYPE_NAMES, type ErrorClass, type ErrorTypeName } from "../item/error-type.ts";
+import type { Item } from "../item/item.ts";
 import type { Job } from "../item/job.ts";
+import type { ItemState } from "../item/state.ts";
 import { requireJob } from "../job/find-job.ts";
-import { parseDuration } from "../kit/duration.ts";
+import { matcherOf, type Selection } from "../redrive/select.ts";
+import { requireItem } from "./find.ts";
+import { jobFrom, onlyJobWithLetters } from "./selected-job.ts";
+import { type SelectionFlags, selectionFrom } from "./selection-words.ts";
 
-export interface SelectionFlags {
-  readonly job?: string;
-  readonly group?: string;
-  readonly type?: string[];
-  readonly class?: string[];
-  readonly olderThan?: string;
-  readonly eligible?: boolean;
+export { jobFrom, onlyJobWithLetters } from "./selected-job.ts";
+export { type SelectionFlags, selectionFrom } from "./selection-words.ts";
+
+/** What a bulk command was given. */
+export interface BulkWords {
+  /** The first word where a job may stand; when there is no such job, it is taken for an item. */
+  readonly job?: string | undefined;
+  readonly items?: readonly string[];
+  readonly flags: SelectionFlags;
+  /** In which states the command's letters are. Default: those that wait. `--state` goes before it. */
+  readonly states?: readonly ItemState[];
 }
 
-/** The filter without the job, which each command resolves in its own way. */
-export function filterFrom(flags: SelectionFlags): LetterFilter {
-  return {
-    ...(flags.group !== undefined && { signature: readSignature(flags.group) }),
-    ...(flags.type && {
-      types: flags.type.flatMap((text) => readWords<ErrorTypeName>("--type", text, ERROR_TYPE_NAMES)),
-    }),
-    ...(flags.class && {
-      classes: flags.class.flatMap((text) => readWords<ErrorClass>("--class", text, ERROR_CLASSES)),
-    }),
-    ...(flags.olderThan !== undefined && { olderThanMs: parseDuration(flags.olderThan, "--older-than") }),
-    ...(flags.eligible && { eligible: true }),
-  };
-}
-
-/** The job that was named, as an argument or with `--job`; both must not contradict. */
-export async function jobFrom(
+/** The job that is named, else that of the named items, else the only one with letters; and the selection in it. */
+export async function resolveBulk(
   engine: Engine,
-  argument: string | undefined,
-  flags: SelectionFlags,
-): Promise<Job | null> {
-  const name = argument ?? flags.job;
-  if (argument !== undefined && flags.job !== undefined && argument !== flags.job) {
-    throw new WorkError("usage", `Two jobs were named: ${argument} and ${flags.job}.`);
-  }
-  return name === undefined ? null : requireJob(engine, name);
-}
-
-const CANDIDATES_MAX = 10;
-
-/** No job named: the only one with letters, or an error that lists those there are. */
-export async function onlyJobWithLetters(engine: Engine): Promise<Job> {
-  const sums = new Map<string, number>();
-  for (const group of await engine.listGroups({}))
-    sums.set(group.queue, (sums.get(group.queue) ?? 0) + group.count);
-  const [first, ...more] = [...sums.keys()];
-  if (first === undefined) throw new WorkError("item_not_found", "The dead letter queue is empty.");
-  if (more.length === 0) return requireJob(engine, first);
-  const list = [...sums].slice(0, CANDIDATES_MAX).map(([queue, count]) => `${queue} (${count})`);
-  throw new WorkError(
-    "ambiguous",
-    `${sums.size} jobs have letters: ${list.join(", ")}${sums.size > CANDIDATES_MAX ? ", …" : ""}.`,
-    {
-      hint: "Name one of them.",
-    },
-  );
-}
-
-function readSignature(text: string): string {
-  if (/^[0-9a-f]{16}$/.test(text)) return text;
-  throw new WorkError("filter_invalid", `--group: "${text}" is not the signature of a group.`, {
-    hint: "A signature has 16 hex digits; `redrive dlq inspect ITEM` shows it as the group.",
+  { job: word, items = [], flags, states }: BulkWords,
+): Promise<{ readonly job: Job; readonly selection: Selection }> {
+  const selection = selectionFrom(flags);
+  if (selection.where !== undefined) await matcherOf(selection.where); // refused before anything is looked at
+  const isItem = word !== undefined && (await isNoJob(engine, word));
+  const named = await jobFrom(engine, isItem ? undefined : word, flags);
+  const names = isItem ? [word, ...items] : items;
+  const found = await findLetters(engine, names, {
+    queue: named?.id,
+    word: isItem ? word : undefined,
+    states: selection.filter.states ?? states ?? ["dead"],
   });
+  const job = named ?? found.job ?? (await onlyJobWithLetters(engine, selection.filter.states ?? states));
+  const itemIds = names.length > 0 ? { itemIds: found.itemIds } : {};
+  return { job, selection: { ...selection, filter: { ...selection.filter, queue: job.id, ...itemIds } } };
 }
 
-function readWords<Word extends string>(option: string, text: string, known: readonly Word[]): Word[] {
-  return text.split(",").map((word) => {
-    const found = known.find((name) => name.toLowerCase() === word.trim().toLowerCase());
-    if (found !== undefined) return found;
-    throw new WorkError("filter_invalid", `${option}: there is no ${word}.`, {
-      hint: `There are: ${known.join(", ")}.`,
+async function isNoJob(engine: Engine, word: string): Promise<boolean> {
+  try {
+    await requireJob(engine, word);
+    return false;
+  } catch (error) {
+    if (error instanceof WorkError && error.code === "job_not_found") return true;
+    throw error;
+  }
+}
+
+/** The ids of the named items, and the one job that they are of. */
+async function findLetters(
+  engine: Engine,
+  names: readonly string[],
+  {
+    queue,
+    word,
+    states,
+  }: { queue: string | undefined; word: string | undefined; states: readonly ItemState[] },
+): Promise<{ readonly itemIds: readonly string[]; readonly job?: Job }> {
+  const itemIds: string[] = [];
+  let home = queue;
+  const isMeant = (item: Item) => states.includes(item.state);
+  for (const name of names) {
+    const item = await requireItem(engine, name, home, isMeant).catch((error) => {
+      throw name === word ? neitherJobNorItem(error, name) : error;
     });
+    home = item.queue;
+    itemIds.push(item.itemId);
+  }
+  return home === undefined ? { itemIds } : { itemIds, job: await requireJob(engine, home) };
+}
+
+function neitherJobNorItem(error: unknown, word: string): unknown {
+  if (!(error instanceof WorkError) || error.code !== "item_not_found") return error;
+  return new WorkError("job_not_found", `There is no job and no item ${word}.`, {
+    hint: "`redrive jobs` lists the jobs, `redrive dlq list` the letters.",
   });
 }

@@ -42,13 +42,14 @@ function headline(summary: JobSummary, options: SummaryOptions): readonly string
 }
 
 function factsOf(summary: JobSummary, options: SummaryOptions): readonly Fact[] {
-  const { total, succeeded, dead, skipped, remaining } = summary;
+  const { total, succeeded, dead, skipped, discarded, remaining } = summary;
   const { paint } = options;
   const isAllFine = total > 0 && succeeded === total;
   const facts: Fact[] = [
     [`${thousands(succeeded)} of ${thousands(total)} succeeded`, isAllFine ? paint.green : paint.bold],
     [dead > 0 ? `${thousands(dead)} dead` : "", paint.red],
     [skipped > 0 ? `${thousands(skipped)} skipped` : "", paint.yellow],
+    [discarded > 0 ? `${thousands(discarded)} discarded` : "", paint.yellow],
     [remaining > 0 ? theyRemain(remaining) : "", paint.yellow],
     [inThisRun(summary, options)],
     [durationOf(summary, options)],
@@ -80,8 +81,8 @@ function durationOf(summary: JobSummary, { finishedInRun }: SummaryOptions): str
   return summary.isResumed && finishedInRun === undefined ? `latest run ${duration}` : duration;
 }
 
-function endedOf({ succeeded, dead, skipped }: JobSummary): number {
-  return succeeded + dead + skipped;
+function endedOf({ succeeded, dead, skipped, discarded }: JobSummary): number {
+  return succeeded + dead + skipped + discarded;
 }
 
 /** The rate of a handful says nothing. */

@@ -6,8 +6,22 @@ import type { Outcome } from "../item/outcome.ts";
 import { assert } from "../kit/assert.ts";
 import { knownValues, signatureOf } from "../triage/signature.ts";
 
+/** A letter that has come back from so many redrives is toxic, unless the configuration says otherwise. */
+export const TOXIC_AFTER = 5;
+
+/** How an attempt ended and what was decided about its item. */
+export interface Judgement {
+  readonly outcome: Outcome;
+  readonly verdict: Verdict;
+  /** From how many redrives an item may come back before only a person can send it again. Default 5. */
+  readonly toxicAfter?: number;
+}
+
 /** Pure. The grave is there exactly when the verdict buries. */
-export function settlementOf(item: LeasedItem, outcome: Outcome, verdict: Verdict): Settlement {
+export function settlementOf(
+  item: LeasedItem,
+  { outcome, verdict, toxicAfter = TOXIC_AFTER }: Judgement,
+): Settlement {
   const failure = outcome.kind === "failed" || outcome.kind === "lost" ? outcome.failure : undefined;
   const log = outcome.kind === "lost" ? outcome.failure.log : outcome.log;
   return {
@@ -18,13 +32,27 @@ export function settlementOf(item: LeasedItem, outcome: Outcome, verdict: Verdic
     ...(log !== undefined && { log }),
     ...(outcome.kind === "succeeded" && ofSuccess(outcome)),
     ...(isBurial(verdict) && {
-      grave: { ...graveOf(item, failure, verdict.reason), ...artifactsOf(outcome) },
+      grave: {
+        ...graveOf(item, failure, verdict.reason),
+        ...artifactsOf(outcome),
+        ...(item.redriveCount >= toxicAfter && ofToxic(item, verdict.reason)),
+      },
     }),
   };
 }
 
 function ofSuccess({ result, mergedCommit }: Extract<Outcome, { kind: "succeeded" }>) {
   return { ...(result !== undefined && { result }), ...(mergedCommit !== undefined && { mergedCommit }) };
+}
+
+/** Sending it again and again helps nobody: a person has to look first. */
+function ofToxic({ redriveCount }: LeasedItem, reason: string): Partial<Grave> {
+  return {
+    toxic: true,
+    reprocessEligible: false,
+    manualReviewRequired: true,
+    reason: `${reason}; came back from ${redriveCount} ${redriveCount === 1 ? "redrive" : "redrives"}: toxic, a person has to look`,
+  };
 }
 
 function artifactsOf(outcome: Outcome): Pick<Grave, "worktreeArtifacts"> {

@@ -19,6 +19,7 @@ type State = "array" | "first" | "value" | "inside" | "nothing";
 
 export class ArrayScanner {
   readonly #origin: Origin;
+  readonly #onRest: ((bytes: Buffer) => void) | undefined;
   #state: State = "array";
   /** Bytes that were seen in chunks before this one. */
   #offset = 0;
@@ -33,8 +34,10 @@ export class ArrayScanner {
   #inString = false;
   #escaped = false;
 
-  constructor(origin: Origin) {
+  /** `onRest` is given what follows the array, from its first byte that is not white space; without it that is an error. */
+  constructor(origin: Origin, onRest?: (bytes: Buffer) => void) {
     this.#origin = origin;
+    this.#onRest = onRest;
   }
 
   /** The elements that these bytes complete. It must be used up before the next bytes come. */
@@ -71,7 +74,11 @@ export class ArrayScanner {
       const byte = chunk[index] ?? 0;
       if (byte === BYTE.lineFeed) this.#newLine(index);
       if (JSON_SPACE.has(byte) || isMark(byte, this.#offset + index)) continue;
-      if (this.#state === "nothing") throw this.#moreAfterArray();
+      if (this.#state === "nothing") {
+        if (this.#onRest === undefined) throw this.#moreAfterArray();
+        this.#onRest(chunk.subarray(index));
+        return chunk.length;
+      }
       if (this.#state === "array") this.#openArray(byte);
       else if (byte === BYTE.closeArray) this.#closeArray();
       else {

@@ -28,8 +28,10 @@ export class CsvRows {
   #lastRowEnd = 0;
   #emptyLines = 0;
 
-  constructor() {
+  /** `anyLength`: a row may have fewer or more fields than the first. Default: that is a failure. */
+  constructor({ anyLength = false }: { readonly anyLength?: boolean } = {}) {
     this.#parser = parse({
+      relax_column_count: anyLength,
       record_delimiter: ["\r\n", "\n"],
       skip_empty_lines: true,
       max_record_size: RECORD_BYTES_MAX,

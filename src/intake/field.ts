@@ -24,7 +24,7 @@ export function idFrom(record: IntakeRecord, path: string, origin: Origin): stri
     throw fieldError(record, `the field "${path}" is ${kindOf(value)}, and cannot be an id`, origin);
   }
   const id = String(value);
-  const problem = problemOf(id);
+  const problem = idProblem(id);
   if (problem !== undefined) throw fieldError(record, `the id in the field "${path}" ${problem}`, origin);
   return id;
 }
@@ -45,7 +45,8 @@ function kindOf(value: null | object): string {
   return Array.isArray(value) ? "an array" : "an object";
 }
 
-function problemOf(id: string): string | undefined {
+/** What is wrong with an id, to be said after it; undefined when nothing is. */
+export function idProblem(id: string): string | undefined {
   if (id === "") return "is empty";
   if (Buffer.byteLength(id) > ID_BYTES_MAX) return `is longer than ${ID_BYTES_MAX} bytes`;
   // A half of a surrogate pair is no text: stored, two such ids could become one.

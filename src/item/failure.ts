@@ -89,8 +89,9 @@ type Defined<T> = { [K in keyof T]: Exclude<T[K], undefined> };
 
 /** The same object without the fields that are undefined, as `exactOptionalPropertyTypes` and JSON want it. */
 export function compact<T extends object>(object: T): Defined<T> {
-  const entries = Object.entries(object).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(entries) as Defined<T>;
+  const kept: Partial<T> = {};
+  for (const key in object) if (object[key] !== undefined) kept[key] = object[key]; // many a letter passes here
+  return kept as Defined<T>;
 }
 
 /** Reads fields of the expected kind and takes anything else for absent. */

@@ -46,6 +46,8 @@ export interface LeasedItem extends Lease {
   readonly spent: number;
   readonly losses: number;
   readonly revision: number;
+  /** How often it was redriven, ever. */
+  readonly redriveCount: number;
   /** Its place among the items of its queue when it was added, from 0. For people; nothing is known by it. */
   readonly index: number;
   /** When the attempt started, by the store's clock. */
@@ -88,6 +90,8 @@ export interface Grave {
   readonly pattern: string;
   readonly reprocessEligible: boolean;
   readonly manualReviewRequired: boolean;
+  /** It came back too often. */
+  readonly toxic?: boolean;
   readonly worktreeArtifacts?: WorktreeArtifacts;
 }
 

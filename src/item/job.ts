@@ -6,7 +6,8 @@ export const JOB_STATUSES = ["running", "completed", "failed", "stopped", "inter
 /** One of `JOB_STATUSES`. */
 export type JobStatus = (typeof JOB_STATUSES)[number];
 
-export type JobKind = "map" | "workflow";
+/** `imported`: its letters came from elsewhere; it has no work of its own until it is given a workflow. */
+export type JobKind = "map" | "workflow" | "imported";
 
 export interface NewJob {
   readonly id: string;

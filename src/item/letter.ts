@@ -25,6 +25,40 @@ export interface Evidence {
   readonly note: string;
 }
 
+/** A new revision of an item's data. What was there before is kept. */
+export interface Amendment {
+  /** The revision that it made. */
+  readonly revision: number;
+  readonly at: number;
+  readonly author: string;
+  /** The automatic rule that made it; absent when a person did. */
+  readonly rule?: string;
+  readonly note?: string;
+  readonly operationId?: string;
+  /** The data before it. */
+  readonly before: Json;
+}
+
+/** What a person wrote on a letter. Never rewritten. */
+export interface LetterNote {
+  readonly at: number;
+  readonly author: string;
+  readonly text: string;
+}
+
+/** How a letter's story ended: sent again as it was, after a person's or a rule's change, or given up. */
+export const RESOLUTION_KINDS = ["requeue", "manual_fix", "auto_fix", "discard"] as const;
+/** One of `RESOLUTION_KINDS`. */
+export type ResolutionKind = (typeof RESOLUTION_KINDS)[number];
+
+export interface Resolution {
+  readonly kind: ResolutionKind;
+  readonly at: number;
+  readonly author?: string;
+  readonly reason?: string;
+  readonly operationId?: string;
+}
+
 /** An item that the policy gave up on, with everything that is known about why. */
 export interface Letter {
   readonly itemId: string;
@@ -40,13 +74,19 @@ export interface Letter {
   readonly worktreeArtifacts?: WorktreeArtifacts;
   readonly jobId: string;
   readonly queue: string;
-  /** `dead`; or `ready` and `leased` while it is being redriven, for it leaves on success only. */
+  /** `dead`; `ready` and `leased` while it is being redriven, for it leaves on success only; `discarded`, `done` when closed. */
   readonly state: ItemState;
   /** Why the policy gave up, e.g. `attempts spent (3 of 3)`. */
   readonly reason: string;
   readonly revision: number;
   readonly redriveCount: number;
+  /** It came back from so many redrives that only `--force` sends it again. */
+  readonly toxic?: boolean;
   readonly evidence?: readonly Evidence[];
+  readonly amendments?: readonly Amendment[];
+  readonly notes?: readonly LetterNote[];
+  /** Present when it is closed: discarded, or done in the end. */
+  readonly resolution?: Resolution;
 }
 
 /** The form of a letter outside the process. */
@@ -69,7 +109,11 @@ export function letterToJson(letter: Letter): JsonObject {
     reason: letter.reason,
     revision: letter.revision,
     redrive_count: letter.redriveCount,
+    toxic: letter.toxic,
     evidence: letter.evidence?.map(evidenceToJson),
+    amendments: letter.amendments?.map(amendmentToJson),
+    notes: letter.notes?.map((note) => ({ ...note, at: toRfc3339(note.at) })),
+    resolution: letter.resolution && resolutionToJson(letter.resolution),
   });
 }
 
@@ -78,6 +122,7 @@ export function letterFromJson(json: JsonObject): Letter {
   const read = reader(json);
   const failures = (read.list("failure_history") ?? []).filter(isJsonObject).map(failureFromJson);
   const artifacts = read.object("worktree_artifacts");
+  const resolution = read.object("resolution");
   const time = (key: string) => fromRfc3339(read.text(key) ?? "") ?? 0;
   return compact({
     itemId: read.text("item_id") ?? "",
@@ -97,7 +142,11 @@ export function letterFromJson(json: JsonObject): Letter {
     reason: read.text("reason") ?? "",
     revision: read.number("revision") ?? 1,
     redriveCount: read.number("redrive_count") ?? 0,
+    toxic: read.flag("toxic"),
     evidence: read.list("evidence")?.filter(isJsonObject).map(evidenceFromJson),
+    amendments: read.list("amendments")?.filter(isJsonObject).map(amendmentFromJson),
+    notes: read.list("notes")?.filter(isJsonObject).map(noteFromJson),
+    resolution: resolution && resolutionFromJson(resolution),
   });
 }
 
@@ -139,4 +188,60 @@ export function evidenceFromJson(json: JsonObject): Evidence {
     outcome: read.text("outcome") ?? "",
     note: read.text("note") ?? "",
   };
+}
+
+export function amendmentToJson(amendment: Amendment): JsonObject {
+  return compact({
+    revision: amendment.revision,
+    at: toRfc3339(amendment.at),
+    author: amendment.author,
+    rule: amendment.rule,
+    note: amendment.note,
+    operation_id: amendment.operationId,
+    before: amendment.before,
+  });
+}
+
+export function amendmentFromJson(json: JsonObject): Amendment {
+  const read = reader(json);
+  return compact({
+    revision: read.number("revision") ?? 2,
+    at: fromRfc3339(read.text("at") ?? "") ?? 0,
+    author: read.text("author") ?? "",
+    rule: read.text("rule"),
+    note: read.text("note"),
+    operationId: read.text("operation_id"),
+    before: json.before ?? null,
+  });
+}
+
+function noteFromJson(json: JsonObject): LetterNote {
+  const read = reader(json);
+  return {
+    at: fromRfc3339(read.text("at") ?? "") ?? 0,
+    author: read.text("author") ?? "",
+    text: read.text("text") ?? "",
+  };
+}
+
+function resolutionToJson(resolution: Resolution): JsonObject {
+  return compact({
+    kind: resolution.kind,
+    at: toRfc3339(resolution.at),
+    author: resolution.author,
+    reason: resolution.reason,
+    operation_id: resolution.operationId,
+  });
+}
+
+function resolutionFromJson(json: JsonObject): Resolution {
+  const read = reader(json);
+  const kind = RESOLUTION_KINDS.find((one) => one === read.text("kind")) ?? "requeue";
+  return compact({
+    kind,
+    at: fromRfc3339(read.text("at") ?? "") ?? 0,
+    author: read.text("author"),
+    reason: read.text("reason"),
+    operationId: read.text("operation_id"),
+  });
 }

@@ -21,6 +21,7 @@ export const MOVES = {
   hold: { from: "ready", to: "held" },
   unhold: { from: "held", to: "ready" },
   redrive: { from: "dead", to: "ready" },
+  recall: { from: "ready", to: "dead" }, // a redrive that was cancelled takes back what nobody has begun
   discard: { from: "dead", to: "discarded" },
   restore: { from: "discarded", to: "dead" },
 } as const satisfies Record<string, { from: ItemState; to: ItemState }>;

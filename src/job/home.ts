@@ -1,7 +1,7 @@
 /** Where Redrive keeps its files: the folder, and what lies where in it. */
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { fileNameOf } from "../item/item-path.ts";
+import { fileNameOf, jobLogsFolder } from "../item/item-path.ts";
 
 /** `REDRIVE_HOME`, else `~/.redrive`. */
 export function homeOf(env: NodeJS.ProcessEnv): string {
@@ -26,7 +26,7 @@ export interface JobLogs {
 
 /** The paths of a job's logs. */
 export function jobLogs(home: string, jobId: string): JobLogs {
-  const folder = join(home, "logs", fileNameOf(jobId));
+  const folder = jobLogsFolder(home, jobId);
   const runningFolder = join(folder, ".running");
   return {
     folder,

@@ -45,7 +45,8 @@ export async function startMap(deps: RunDeps, options: MapOptions): Promise<MapR
   const job = await openJob(deps.engine, options);
   options.onJob?.(job);
   const feed = inputFeed(deps, job, options);
-  const result = await runJob(deps, { job, slots: options.spec.jobs, feed });
+  const { onNotice } = options;
+  const result = await runJob(deps, { job, slots: options.spec.jobs, feed, ...(onNotice && { onNotice }) });
   const summary = await summarise(deps.engine, await currentJob(deps.engine, job));
   return { summary, ...(result.reason !== undefined && { stopReason: result.reason }) };
 }

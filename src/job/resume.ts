@@ -5,13 +5,14 @@ import type { Engine, JobChange } from "../engine.ts";
 import { WorkError } from "../errors.ts";
 import type { Job } from "../item/job.ts";
 import type { JsonObject } from "../kit/json.ts";
-import { redriveOnResume } from "../redrive/operation.ts";
+import { redriveOnResume } from "../redrive/resume.ts";
 import type { Feed } from "../runner/runner.ts";
 import { requireJob } from "./find-job.ts";
 import { inputFeed } from "./map.ts";
 import { specOf } from "./map-spec.ts";
-import { type RunDeps, runJob } from "./run-job.ts";
+import { type RunDeps, redriving, runJob } from "./run-job.ts";
 import { statusOf, summarise } from "./summary.ts";
+import { requireWork } from "./work.ts";
 import {
   aloneAtJob,
   digestOf,
@@ -40,6 +41,7 @@ export async function resumeJob(deps: RunDeps, options: ResumeOptions): Promise<
     options.job === undefined
       ? await latestUnfinished(engine, options.cwd)
       : await requireJob(engine, options.job);
+  requireWork(found);
   if (found.kind === "workflow") {
     return aloneAtJob(deps, found.id, () => resumeWorkflow(deps, found.id, options));
   }
@@ -66,6 +68,7 @@ async function resumeMap(deps: RunDeps, job: Job, options: ResumeOptions): Promi
   const result = await runJob(deps, {
     job,
     feed: mapFeed(deps, job, options),
+    ...(options.onNotice && { onNotice: options.onNotice }),
     ...(options.slots !== undefined && { slots: options.slots }),
   });
   const summary = await summarise(deps.engine, await requireJob(deps.engine, job.id));
@@ -75,7 +78,7 @@ async function resumeMap(deps: RunDeps, job: Job, options: ResumeOptions): Promi
 /** First what was begun and not finished, then the letters, then the rest of the input. */
 function mapFeed(deps: RunDeps, job: Job, options: ResumeOptions): Feed {
   return async function* (patience, signal) {
-    yield* redriveOnResume(deps.engine, job.id, { withLetters: options.withLetters, patience });
+    yield* redriveOnResume(deps.engine, job.id, { ...redriving(deps, options), patience, signal });
     if (job.intakeComplete) return;
     if (specOf(job).input.path !== "-") yield* inputFeed(deps, job, options)(patience, signal);
     else

@@ -1,41 +1,122 @@
-/** `redrive dlq retry`: runs the selected letters' own work again, and waits for the end. */
-import type { Engine, LetterFilter, Operation } from "../engine.ts";
+/**
+ * `redrive dlq retry`: runs the selected letters' own work again, and waits for the end. What a process left behind, in
+ * whatever way it ended, is gone on with by the same code.
+ */
+import type { Engine } from "../engine.ts";
 import type { Job } from "../item/job.ts";
-import { beginRedrive, redriveAll } from "../redrive/operation.ts";
+import type { Operation } from "../item/operation.ts";
+import { systemClock } from "../kit/clock.ts";
+import { beginSelected, completeSelection } from "../redrive/operation.ts";
+import { planOf, planToJson, type RedrivePlan } from "../redrive/plan.ts";
+import type { Selection } from "../redrive/select.ts";
+import { sendLetters } from "../redrive/send.ts";
+import { sendAhead } from "../redrive/send-ahead.ts";
+import { watchPause } from "../redrive/watch-pause.ts";
+import { Patience } from "../runner/patience.ts";
+import type { RunObserver } from "../runner/runner.ts";
+import { Wake } from "../runner/wake.ts";
+import { requireJob } from "./find-job.ts";
 import { type RunDeps, runJob } from "./run-job.ts";
+import { requireWork } from "./work.ts";
 import { hasLaterSteps, plain, workflowProgressOf } from "./workflow-spec.ts";
 
 /** Which letters are run again, and how. */
-export interface RetryOptions {
+export interface RetryOptions extends ContinueOptions {
   readonly job: Job;
-  readonly filter: LetterFilter;
-  /** Letters that are not eligible too. */
-  readonly force: boolean;
-  /** How many run at a time; the job's own number by default. */
-  readonly slots?: number;
+  readonly selection: Selection;
+  /** Who wants it. */
+  readonly author: string;
+  /** Letters that are not eligible too, and without the rest between redrives. Default false. */
+  readonly force?: boolean;
+  /** Default: all at once, as the job says. */
+  readonly plan?: RedrivePlan;
+}
+
+export interface ContinueOptions {
   /** Told when the letters are selected. */
-  readonly onOperation?: (operation: Operation) => void;
-  /** Told what a person should know of the end, e.g. where the work went. */
+  readonly onOperation?: (operation: Operation, job: Job) => void;
+  /** Told what a person should know, e.g. where the work went. */
   readonly onNotice?: (notice: string) => void;
 }
 
 /** Nothing leaves the dead letter queue before its new attempt has succeeded. */
 export async function retryLetters(deps: RunDeps, options: RetryOptions): Promise<Operation> {
-  const { job, filter, force, slots, onNotice } = options;
-  const operation = await beginRedrive(deps.engine, job.id, filter, force);
-  options.onOperation?.(operation);
-  if (operation.selected > 0) {
-    await runJob(deps, {
+  return continueRedrive(deps, await beginRetry(deps.engine, options), options);
+}
+
+/** The operation with its letters selected, and nothing sent. */
+export async function beginRetry(engine: Engine, options: RetryOptions): Promise<Operation> {
+  const { job, selection, author, force = false, plan = {} } = options;
+  requireWork(job);
+  const request = { queue: job.id, selection, author, force, plan: planToJson(plan) };
+  return beginSelected(engine, { kind: "redrive", ...request });
+}
+
+/** Works a redrive to its end from wherever it is. One that is paused waits until somebody opens it. */
+export async function continueRedrive(
+  deps: RunDeps,
+  begun: Operation,
+  { onOperation, onNotice }: ContinueOptions = {},
+): Promise<Operation> {
+  const { engine } = deps;
+  const job = await requireJob(engine, begun.queue);
+  requireWork(job);
+  const operation = await completeSelection(engine, begun);
+  onOperation?.(operation, job);
+  if (operation.selected > 0 && operation.endedAt === undefined) {
+    await runRedrive(deps, { job, operation, ...(onNotice && { onNotice }) });
+  }
+  const closed = await engine.closeOperation(operation.id);
+  if (closed.succeeded > 0) await reduceAgain(engine, job.id);
+  return closed;
+}
+
+/** Sends the letters back to work and leaves it to a runner of the job, or to whoever goes on with the operation. */
+export async function detachLetters(engine: Engine, options: RetryOptions): Promise<Operation> {
+  const begun = await beginRetry(engine, options);
+  await sendAhead(begun, engine, new Patience(STORE_WAIT_MS, systemClock));
+  return engine.closeOperation(begun.id);
+}
+
+const STORE_WAIT_MS = 30_000;
+
+interface Redrive extends Pick<ContinueOptions, "onNotice"> {
+  readonly job: Job;
+  readonly operation: Operation;
+}
+
+async function runRedrive(deps: RunDeps, { job, operation, onNotice }: Redrive): Promise<void> {
+  const { engine, clock = systemClock } = deps;
+  const { slots, maxRetries, canary } = planOf(operation);
+  const bell = canary ? new Wake() : undefined;
+  const over = new AbortController();
+  const sending = { engine, clock, ...(bell && { bell }), ...(onNotice && { onNotice }) };
+  const watching = watchPause(operation, { ...sending, signal: over.signal });
+  try {
+    const { reason } = await runJob(bell ? { ...deps, observer: ringing(bell, deps.observer) } : deps, {
       job,
       operationId: operation.id,
-      feed: (patience) => redriveAll(deps.engine, operation, patience),
+      feed: (patience, signal) => sendLetters(operation, { ...sending, patience, signal }),
       ...(slots !== undefined && { slots }),
+      ...(maxRetries !== undefined && { maxAttempts: maxRetries + 1 }),
       ...(onNotice && { onNotice }),
     });
+    if (reason !== undefined) onNotice?.(`Stopped: ${reason}.`);
+  } finally {
+    over.abort();
+    await watching;
   }
-  const closed = await deps.engine.closeOperation(operation.id);
-  if (closed.succeeded > 0) await reduceAgain(deps.engine, job.id);
-  return closed;
+}
+
+/** A canary waits for what it has sent: it hears at once when something has come to an end. */
+function ringing(bell: Wake, observer: RunObserver = {}): RunObserver {
+  return {
+    ...observer,
+    settled: (...settled) => {
+      bell.ring();
+      observer.settled?.(...settled);
+    },
+  };
 }
 
 /** What a workflow's agents have done anew is not reduced yet: the next resume goes on from the map. */

@@ -6,7 +6,11 @@ import type { Engine } from "../engine.ts";
 import type { EventType } from "../item/event.ts";
 import type { Job, JobStatus } from "../item/job.ts";
 import { type Clock, systemClock } from "../kit/clock.ts";
+import type { FixRule } from "../redrive/fix-rule.ts";
+import type { RedriveOnResume } from "../redrive/resume.ts";
 import { type Feed, type RunObserver, type RunResult, runQueue } from "../runner/runner.ts";
+import type { Companion, OpenCompanion } from "./companion.ts";
+import { openCompanions } from "./companions.ts";
 import { hasOtherRunner } from "./summary.ts";
 import { inWorkshop, openWork, type Work } from "./work.ts";
 
@@ -21,37 +25,58 @@ export interface RunDeps {
   /** How long a store that cannot be written is waited for. */
   readonly storeWaitMs?: number;
   readonly clock?: Clock;
+  /** Who begins the operations of this run. Default `redrive`. */
+  readonly author?: string;
+  /** From how many redrives an item may come back before it is toxic. Default 5. */
+  readonly toxicAfter?: number;
+  /** Fixes that are used when the queue is drained, and what they change is run again. Default: none. */
+  readonly fixes?: readonly FixRule[];
+  /** Those that go along and look after the job's letters. */
+  readonly companions?: readonly OpenCompanion[];
 }
 
 export interface RunJobOptions {
   readonly job: Job;
   /** How many run at a time; the job's own number by default. */
   readonly slots?: number;
+  /** Work only the letters of this redrive. */
   readonly operationId?: string;
+  /** How often each item is tried; the policy's own number by default. */
+  readonly maxAttempts?: number;
   readonly feed?: Feed;
   /** The work when it is open already; else it is opened and closed here. */
   readonly work?: Work;
   /** Only one phase of the job: neither its good end nor its failure is written down here. */
   readonly isPhase?: boolean;
-  /** Told what a person should know of the end. */
+  /** Told what a person should know. */
   readonly onNotice?: (notice: string) => void;
 }
 
-/** Works the job's queue until it ends, and writes down how. An error is thrown on, and ends the job as failed. */
+/**
+ * Works the job's queue until it ends, and writes down how. An error is thrown on, and ends the job as failed. A redrive,
+ * however it ends, says nothing about the job: it has books of its own.
+ */
 export async function runJob(deps: RunDeps, options: RunJobOptions): Promise<RunResult> {
+  const { job, isPhase = false } = options;
+  const isRedrive = options.operationId !== undefined;
   try {
     const result = await workQueue(deps, options);
-    await closeOperations(deps.engine, options.job);
-    // A redrive that has finished says nothing about the rest of the job.
-    const isPart = options.isPhase || options.operationId !== undefined;
-    if (!isPart || result.end !== "finished") {
-      await writeEnd(deps.engine, options.job, END_OF[result.end], result.reason);
-    }
+    await closeOperations(deps.engine, job);
+    const isWritten = !isRedrive && (!isPhase || result.end !== "finished");
+    if (isWritten) await writeEnd(deps.engine, job, END_OF[result.end], result.reason);
     return result;
   } catch (error) {
-    if (!options.isPhase) await writeFault(deps.engine, options.job, error);
+    if (!isRedrive && !isPhase) await writeFault(deps.engine, job, error);
     throw error;
   }
+}
+
+/** What a feed needs to send letters again when a job goes on. */
+export function redriving(
+  { clock = systemClock, author = "redrive" }: RunDeps,
+  { withLetters = false, onNotice }: { withLetters?: boolean; onNotice?: (notice: string) => void },
+): Pick<RedriveOnResume, "clock" | "author" | "withLetters" | "onNotice"> {
+  return { clock, author, withLetters, ...(onNotice && { onNotice }) };
 }
 
 async function workQueue(deps: RunDeps, options: RunJobOptions): Promise<RunResult> {
@@ -64,39 +89,66 @@ async function workQueue(deps: RunDeps, options: RunJobOptions): Promise<RunResu
 }
 
 async function workWith(work: Work, deps: RunDeps, options: RunJobOptions): Promise<RunResult> {
-  const { job, slots, operationId, feed, onNotice } = options;
-  try {
-    const result = await runQueue({
+  const { job, slots, operationId, feed, onNotice, maxAttempts = work.policy.maxAttempts } = options;
+  const companions = companionsOf(deps, options);
+  const run = (fed: Feed | undefined) =>
+    runQueue({
       engine: deps.engine,
       queue: job.id,
-      policy: work.policy,
+      policy: { ...work.policy, maxAttempts },
       handler: work.handler,
       slots: slots ?? work.slots,
       stop: deps.stop,
       clock: deps.clock ?? systemClock,
-      observer: observersOf(work, deps.observer),
+      observer: observersOf([work, companions], deps.observer),
       ...(work.askHandler && { askHandler: work.askHandler }),
       ...(operationId !== undefined && { operationId }),
-      ...(feed && { feed }),
+      ...(fed && { feed: fed }),
       ...(deps.storeWaitMs !== undefined && { storeWaitMs: deps.storeWaitMs }),
+      ...(deps.toxicAfter !== undefined && { toxicAfter: deps.toxicAfter }),
     });
+  try {
+    let result = await run(feed);
+    // What the fixes of a drained queue send back is worked like the rest, until no letter matches any more.
+    for (let fixed = await fixedLetters(result, deps, options); fixed; ) {
+      result = await run(fixed);
+      fixed = await fixedLetters(result, deps, options);
+    }
     if (operationId !== undefined && result.end === "finished") {
       const notice = await work.finish?.();
       if (notice !== undefined) onNotice?.(notice);
     }
     return result;
   } finally {
+    await companions.stop();
     await work.close();
   }
 }
 
-/** The work itself hears first what became of an item. */
-function observersOf({ settled }: Work, observer: RunObserver = {}): RunObserver {
-  if (settled === undefined) return observer;
+/** Null when there is nothing to fix, or when this is not the job's own run to its end. */
+async function fixedLetters(
+  { end }: RunResult,
+  deps: RunDeps,
+  { job, operationId, onNotice }: RunJobOptions,
+): Promise<Feed | null> {
+  const rules = deps.fixes ?? [];
+  if (rules.length === 0 || end !== "finished" || operationId !== undefined) return null;
+  const { autoFix } = await import("./auto-fix.ts");
+  return autoFix(deps, { job, rules, ...(onNotice && { onNotice }) });
+}
+
+/** What nobody listens to is said by nobody. */
+function companionsOf(deps: RunDeps, { job, onNotice = () => undefined }: RunJobOptions): Companion {
+  const { engine, home, clock = systemClock, companions = [] } = deps;
+  return openCompanions(companions, job, { engine, home, clock, onNotice });
+}
+
+/** The work itself hears first what became of an item, then those that go along, then whoever watches. */
+function observersOf(listeners: readonly RunObserver[], observer: RunObserver = {}): RunObserver {
   return {
     ...observer,
     settled: (item, settlement, outcome) => {
-      settled(item, settlement, outcome);
+      for (const listener of listeners) listener.settled?.(item, settlement, outcome);
       observer.settled?.(item, settlement, outcome);
     },
   };

@@ -1,5 +1,6 @@
 /** How a job stands, in numbers: what `map`, `run`, `resume` and `jobs` answer. */
-import type { Engine } from "../engine.ts";
+import { type LetterStats, letterStatsToJson, NO_LETTERS, readLetterStats } from "../dead-letter/stats.ts";
+import type { Engine, QueueCounts } from "../engine.ts";
 import type { Job, JobKind, JobStatus } from "../item/job.ts";
 import type { JsonObject } from "../kit/json.ts";
 import { isGone, isOwn } from "../lease/holder.ts";
@@ -14,6 +15,8 @@ export interface JobSummary {
   readonly succeeded: number;
   readonly dead: number;
   readonly skipped: number;
+  /** Given up by a person, or deleted. */
+  readonly discarded: number;
   readonly remaining: number;
   readonly attempts: number;
   /** Of the latest run. */
@@ -26,6 +29,7 @@ export interface JobSummary {
     readonly pattern: string;
     readonly count: number;
   }[];
+  readonly letters: LetterStats;
 }
 
 /** Counts what the job's queue holds now. */
@@ -43,13 +47,20 @@ export async function summarise(engine: Engine, job: Job): Promise<JobSummary> {
     succeeded: counts.done,
     dead: counts.dead,
     skipped: counts.skipped,
+    discarded: counts.discarded,
     remaining: counts.ready + counts.leased + counts.held,
     attempts: counts.attempts,
     durationMs: Math.max(0, end - job.startedAt),
     startedAt: job.startedAt,
     isResumed: job.startedAt > job.createdAt,
     groups: groups.map(({ signature, pattern, count }) => ({ signature, pattern, count })),
+    letters: hasLetters(counts) ? await readLetterStats(engine, job.id) : NO_LETTERS,
   };
+}
+
+/** Most jobs have none, and a summary is asked for again and again while a job runs. */
+function hasLetters({ letters, resolved, discarded, purged, evicted }: QueueCounts): boolean {
+  return letters + resolved + discarded + purged + evicted > 0;
 }
 
 /** A job that says it runs, but that no living runner is at, was interrupted. */
@@ -80,9 +91,11 @@ export function summaryToJson(summary: JobSummary): JsonObject {
     succeeded: summary.succeeded,
     dead: summary.dead,
     skipped: summary.skipped,
+    discarded: summary.discarded,
     remaining: summary.remaining,
     attempts: summary.attempts,
     duration_ms: summary.durationMs,
     groups: summary.groups.map((group) => ({ ...group })),
+    dlq: letterStatsToJson(summary.letters),
   };
 }

@@ -7,6 +7,7 @@ import type { Handler } from "../attempt/handler.ts";
 import type { Launcher } from "../attempt/launch.ts";
 import { openLauncher } from "../attempt/launcher.ts";
 import type { Engine } from "../engine.ts";
+import { WorkError } from "../errors.ts";
 import type { EventType } from "../item/event.ts";
 import type { Job, JobKind } from "../item/job.ts";
 import type { Clock } from "../kit/clock.ts";
@@ -85,7 +86,23 @@ type OpenWork = (job: Job, workshop: Workshop) => Promise<Work>;
 const WORK_OF: Readonly<Record<JobKind, () => Promise<OpenWork>>> = {
   map: async () => (await import("./map-work.ts")).openMapWork,
   workflow: async () => (await import("./workflow-work.ts")).openWorkflowWork,
+  imported: async () => async (job) => refuseWithoutWork(job),
 };
+
+/** Letters from elsewhere can only be run with a workflow that somebody gives them. */
+export function requireWork(job: Job): void {
+  if (job.kind === "imported") refuseWithoutWork(job);
+}
+
+function refuseWithoutWork(job: Job): never {
+  throw new WorkError(
+    "usage",
+    `The letters of ${job.id} came from elsewhere: they have no work of their own.`,
+    {
+      hint: `Say what is to be run: redrive dlq retry ${job.id} --workflow FILE`,
+    },
+  );
+}
 
 export async function openWork(job: Job, workshop: Workshop): Promise<Work> {
   const open = await WORK_OF[job.kind]();

@@ -50,8 +50,8 @@ async function openSite(job: Job, spec: WorkflowSpec, workshop: Workshop): Promi
   return openGitSite(job, spec, workshop);
 }
 
-/** The files first, so that what stands in the workflow itself wins. */
-function environmentOf({ workflow, cwd, variables }: WorkflowSpec): Record<string, string> {
+/** The environment that a workflow makes. The files first, so that what stands in the workflow itself wins. */
+export function environmentOf({ workflow, cwd, variables }: WorkflowSpec): Record<string, string> {
   const env: Record<string, string> = {};
   for (const file of workflow.envFiles)
     Object.assign(env, readEnvFile(isAbsolute(file) ? file : join(cwd, file)));

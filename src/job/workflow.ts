@@ -9,13 +9,13 @@ import { systemClock } from "../kit/clock.ts";
 import type { Json } from "../kit/json.ts";
 import { randomName } from "../kit/random.ts";
 import { aloneAt } from "../lease/presence.ts";
-import { redriveOnResume } from "../redrive/operation.ts";
+import { redriveOnResume } from "../redrive/resume.ts";
 import type { Feed } from "../runner/runner.ts";
 import type { Step } from "../workflow/model.ts";
 import { runSteps } from "../workflow/run-steps.ts";
 import type { MapResult } from "./map.ts";
 import { writeResults } from "./map-results.ts";
-import { type RunDeps, runJob } from "./run-job.ts";
+import { type RunDeps, redriving, runJob } from "./run-job.ts";
 import type { AskMerge, Finish } from "./site.ts";
 import { slugOf } from "./slug.ts";
 import { summarise } from "./summary.ts";
@@ -221,6 +221,7 @@ async function runMap(run: Run): Promise<WorkflowResult | null> {
     work,
     isPhase: true,
     feed: mapFeed(run),
+    ...(options.onNotice && { onNotice: options.onNotice }),
     ...(options.slots !== undefined && { slots: options.slots }),
   });
   run.job = await reread(deps.engine, run.job);
@@ -237,8 +238,8 @@ const BATCH_MAX = 500;
 function mapFeed(run: Run): Feed {
   const { deps, options } = run;
   const kit = { ...run.kit, job: run.job };
-  return async function* (patience) {
-    yield* redriveOnResume(deps.engine, run.job.id, { withLetters: options.withLetters ?? false, patience });
+  return async function* (patience, signal) {
+    yield* redriveOnResume(deps.engine, run.job.id, { ...redriving(deps, options), patience, signal });
     if (run.job.intakeComplete) return;
     const items = await itemsUnlessStopped(kit, deps.stop);
     if (items === null) return;

@@ -8,6 +8,7 @@ import type { Engine, Holder } from "../engine.ts";
 import type { Failure } from "../item/failure.ts";
 import type { LeasedItem, Settlement } from "../item/item.ts";
 import type { Random } from "../kit/random.ts";
+import { CLASS_OF_TYPE } from "../retry/class-of-type.ts";
 import { decide } from "../retry/decide.ts";
 import type { Policy } from "../retry/policy.ts";
 import { isGone } from "./holder.ts";
@@ -17,6 +18,8 @@ export interface ReapOptions {
   readonly queue: string;
   readonly policy: Policy;
   readonly random: Random;
+  /** From how many redrives an item may come back before it is toxic. */
+  readonly toxicAfter?: number;
   /** The holder that reaps; it is never reaped by itself. */
   readonly selfId: string;
 }
@@ -45,13 +48,14 @@ async function reapHolder(holder: Holder, options: ReapOptions): Promise<number>
   return reaped;
 }
 
-function settleLost(item: LeasedItem, holder: Holder, { policy, random }: ReapOptions): Settlement {
+function settleLost(item: LeasedItem, holder: Holder, options: ReapOptions): Settlement {
+  const { policy, random, toxicAfter } = options;
   const now = Math.max(item.startedAt, holder.expiresAt - holder.ttlMs);
   const failure: Failure = {
     attemptNumber: item.attempt,
     timestamp: now,
     errorType: { name: "WorkerLost" },
-    errorClass: "transient",
+    errorClass: CLASS_OF_TYPE.WorkerLost,
     errorMessage: "The worker vanished before the attempt ended.",
     errorContext: [`held by ${holder.id}`, `process ${holder.pid} of ${holder.host.split("/")[0]}`],
     agentId: holder.id,
@@ -59,5 +63,6 @@ function settleLost(item: LeasedItem, holder: Holder, { policy, random }: ReapOp
     durationMs: now - item.startedAt,
   };
   const outcome = { kind: "lost", failure } as const;
-  return settlementOf(item, outcome, decide(item, outcome, policy, { random }));
+  const verdict = decide(item, outcome, policy, { random });
+  return settlementOf(item, { outcome, verdict, ...(toxicAfter !== undefined && { toxicAfter }) });
 }

@@ -1,63 +1,94 @@
 /**
- * Stage 7: sends letters back to work. The operation's books are the store's; a crash at any point leaves letters dead
- * or ready, never lost, and the operation goes on where it was.
+ * Stage 7: begins a tracked operation on letters and completes its selection. The books are the store's; a crash at any
+ * point leaves each letter where it was or where it was to go, and the operation goes on where it stopped.
  */
-import type { Engine, LetterFilter, Operation } from "../engine.ts";
+import type { Engine, LetterPage } from "../engine.ts";
+import { WorkError } from "../errors.ts";
+import { type NewOperation, type Operation, type OperationKind, STATES_OF_KIND } from "../item/operation.ts";
 import type { JsonObject } from "../kit/json.ts";
 import { randomName } from "../kit/random.ts";
-import type { Patience } from "../runner/patience.ts";
+import { matcherOf, type Selection } from "./select.ts";
 
-/** Makes the record of a redrive of the letters that are there now. */
-export function beginRedrive(
-  engine: Engine,
-  queue: string,
-  filter: LetterFilter,
-  force: boolean,
-): Promise<Operation> {
-  return engine.beginOperation({ id: `op-${randomName(8)}`, kind: "redrive", queue, filter, force });
+/** What is to be done with which letters. */
+export interface OperationRequest {
+  readonly kind: OperationKind;
+  readonly queue: string;
+  readonly selection: Selection;
+  readonly author: string;
+  /** Default false: letters that are not eligible are refused by a redrive. */
+  readonly force?: boolean;
+  readonly reason?: string;
+  /** What the operation needs to go on after a crash. Default: nothing. */
+  readonly plan?: JsonObject;
+  /** The operation that this one takes back. */
+  readonly undoes?: string;
 }
 
-/** Small enough that other writers get their turn, large enough that 100,000 letters take seconds. */
-const CHUNK_MAX = 2000;
-
-/** Yields how many letters each step sent back to ready. */
-export async function* redriveAll(
-  engine: Engine,
-  begun: Operation,
-  patience: Patience,
-): AsyncGenerator<number> {
-  let operation = begun;
-  while (operation.redriven + operation.refused < operation.selected) {
-    const before = operation.redriven;
-    operation = await patience.through(() => engine.redrive(begun.id, CHUNK_MAX));
-    yield operation.redriven - before;
+/** Begins an operation on the letters that match now, and returns it with its selection complete. */
+export async function beginSelected(engine: Engine, request: OperationRequest): Promise<Operation> {
+  const { where } = request.selection;
+  if (where !== undefined) await matcherOf(where); // an expression that cannot be read begins nothing
+  const operation = await engine.beginOperation(newOperation(request));
+  try {
+    return await completeSelection(engine, operation);
+  } catch (error) {
+    if (isFilterFault(error)) await engine.changeOperation(operation.id, { status: "cancelled" });
+    throw error;
   }
 }
 
-/** The form of an operation outside the process. */
-/** What was begun and not finished, then, if wanted, all letters that are worth another try. */
-export async function* redriveOnResume(
-  engine: Engine,
-  queue: string,
-  options: { readonly withLetters: boolean; readonly patience: Patience },
-): AsyncGenerator<number> {
-  for (const operation of await engine.listOperations({ queue, open: true })) {
-    yield* redriveAll(engine, operation, options.patience);
-  }
-  if (!options.withLetters) return;
-  yield* redriveAll(engine, await beginRedrive(engine, queue, { eligible: true }, false), options.patience);
+/** No later try can tell either which letters are meant. */
+function isFilterFault(error: unknown): boolean {
+  return error instanceof WorkError && error.code === "filter_invalid";
 }
 
-/** The document that every bulk command answers with. */
-export function operationToJson(operation: Operation): JsonObject {
-  const { selected, redriven, refused, succeeded, failed } = operation;
+function newOperation({ selection, plan = {}, force = false, ...request }: OperationRequest): NewOperation {
+  const { kind, queue, author, reason, undoes } = request;
+  const { filter, where } = selection;
   return {
-    operation_id: operation.id,
-    selected,
-    redriven,
-    refused,
-    succeeded,
-    failed,
-    remaining: redriven - succeeded - failed,
+    id: `op-${randomName(8)}`,
+    kind,
+    queue,
+    author,
+    force,
+    filter: { ...filter, queue },
+    plan: where === undefined ? plan : { ...plan, where },
+    ...(where !== undefined && { selection: "enlisted" as const }),
+    ...(reason !== undefined && { reason }),
+    ...(undoes !== undefined && { undoes }),
   };
+}
+
+/** Letters that are looked at in one step. */
+const PAGE_MAX = 500;
+
+/** Goes on with the search for the letters of an operation, wherever it stopped. One that is complete stays as it is. */
+export async function completeSelection(engine: Engine, begun: Operation): Promise<Operation> {
+  if (begun.status !== "selecting") return begun;
+  if (begun.filter.itemIds?.length === 0) {
+    return engine.enlist(begun.id, { burials: [], cursor: null }); // nothing but what was listed is meant
+  }
+  const matches = typeof begun.plan.where === "string" ? await matcherOf(begun.plan.where) : () => true;
+  let operation = begun;
+  while (operation.status === "selecting") {
+    const page = await nextPage(engine, operation);
+    const burials = page.letters.filter(matches).map(({ burial }) => burial);
+    operation = await engine.enlist(begun.id, { burials, cursor: cursorAfter(page, begun) });
+  }
+  return operation;
+}
+
+function nextPage(engine: Engine, { kind, filter, cursor }: Operation): Promise<LetterPage> {
+  const [first] = STATES_OF_KIND[kind];
+  return engine.listLetters({
+    ...filter,
+    states: filter.states ?? (first === undefined ? [] : [first]),
+    order: "oldest", // what is buried from now on comes last, and ends the search
+    limit: PAGE_MAX,
+    ...(cursor !== undefined && { cursor }),
+  });
+}
+
+function cursorAfter({ letters, next }: LetterPage, { bound }: Operation): string | null {
+  return (letters.at(-1)?.burial ?? bound) >= bound ? null : next;
 }

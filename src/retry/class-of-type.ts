@@ -11,7 +11,7 @@ export const CLASS_OF_TYPE: Readonly<Record<ErrorTypeName, ErrorClass>> = {
   CommitValidationFailed: "unknown", // an agent may well commit the next time
   PermissionError: "permanent",
   ResourceExhausted: "transient",
-  WorkerLost: "unknown",
+  WorkerLost: "transient", // it may be the machine's fault; `decide` counts how often
   ClientError: "permanent",
   RateLimited: "throttled",
   ServerError: "transient",

@@ -13,7 +13,8 @@ const FINISHED_MIN = 10;
 /** Why the job has to stop, as a sentence for its user; null while it may go on. */
 export function shouldStop(policy: Policy, { finished, dead }: Tally): string | null {
   if (dead < 1) return null;
-  if (!policy.continueOnFailure) return "an item died, and continue_on_failure is off";
+  if (!policy.continueOnFailure)
+    return "an item died, and the job stops at the first (--fail-fast, continue_on_failure)";
   const { maxFailures, failureThreshold } = policy;
   if (maxFailures !== undefined && dead >= maxFailures) {
     return `${count(dead)} died, and max_failures is ${maxFailures}`;

@@ -42,6 +42,8 @@ export interface RunOptions {
   readonly clock?: Clock;
   readonly random?: Random;
   readonly holderTtlMs?: number;
+  /** From how many redrives an item may come back before it is toxic. Default 5. */
+  readonly toxicAfter?: number;
 }
 
 /** A feed does its own writing to the store, through the runner's patience, and ends when the signal is aborted. */
@@ -131,6 +133,7 @@ class Runner {
       clock: this.#clock,
       patience: this.#patience,
       ...(options.holderTtlMs !== undefined && { ttlMs: options.holderTtlMs }),
+      ...(options.toxicAfter !== undefined && { toxicAfter: options.toxicAfter }),
       onReaped: () => this.#lookAgain(),
       onFault: (error) => {
         this.#fault ??= error;
@@ -280,11 +283,13 @@ class Runner {
   #judge(item: LeasedItem, outcome: Outcome, answer: HandlerAnswer): Ended {
     const now = this.#clock.now();
     const breaker = { waitMs: this.#gate.waitMs(now) };
-    const verdict = decide(item, outcome, this.#options.policy, { random: this.#random, breaker, answer });
+    const { policy, toxicAfter } = this.#options;
+    const verdict = decide(item, outcome, policy, { random: this.#random, breaker, answer });
     this.#gate.judged(verdict, now); // before anything else is leased, also in the same step
     if (verdict.kind === "retry") this.#leaseAgainAt = Math.min(this.#leaseAgainAt, now + verdict.delayMs);
     this.#teller.lookAt(this.#gate, this.#patience);
-    return { item, outcome, settlement: settlementOf(item, outcome, verdict) };
+    const judgement = { outcome, verdict, ...(toxicAfter !== undefined && { toxicAfter }) };
+    return { item, outcome, settlement: settlementOf(item, judgement) };
   }
 
   #mayLease(): boolean {

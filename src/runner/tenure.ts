@@ -20,6 +20,7 @@ export interface TenureOptions {
   readonly clock: Clock;
   readonly patience: Patience;
   readonly ttlMs?: number;
+  readonly toxicAfter?: number;
   /** Items were taken back from a holder that vanished. */
   readonly onReaped: () => void;
   /** Something that is no store trouble went wrong in the background. */
@@ -108,8 +109,9 @@ export class Tenure {
   }
 
   #reap(): Promise<number> {
-    const { engine, queue, policy, random } = this.#options;
-    return reap({ engine, queue, policy, random, selfId: this.#holder.id });
+    const { engine, queue, policy, random, toxicAfter } = this.#options;
+    const selfId = this.#holder.id;
+    return reap({ engine, queue, policy, random, selfId, ...(toxicAfter !== undefined && { toxicAfter }) });
   }
 
   /** The background tries again by itself; the runner's loop is the one that gives up. */

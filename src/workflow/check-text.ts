@@ -1,8 +1,8 @@
 /** Checks of single texts in a workflow: templates, expressions, and what the variables in them are called. */
 import { type Place, templateParts } from "../attempt/template-parts.ts";
+import type { Finding } from "../form/problem.ts";
+import { compileExpression, type KnownVariables } from "../kit/expression.ts";
 import { nearest } from "../kit/nearest.ts";
-import { compileExpression, type KnownVariables } from "./expression.ts";
-import type { Finding } from "./problem.ts";
 import { type ExpandMode, shellProblems, unknownVariable, unreadable } from "./variables.ts";
 
 type Path = readonly PropertyKey[];

@@ -3,9 +3,11 @@
  * used, expressions and paths that can be read, settings that do not contradict each other. It takes the value as it
  * was read and passes over whatever does not fit the form, so that all problems are told at once.
  */
+
+import type { Finding } from "../form/problem.ts";
+import { FILTER_VARIABLES, isExpressionName, type KnownVariables } from "../kit/expression.ts";
 import { isJsonObject } from "../kit/json.ts";
 import { checkExpression, checkTemplate } from "./check-text.ts";
-import { FILTER_VARIABLES, isExpressionName, type KnownVariables } from "./expression.ts";
 import { jsonPathProblem } from "./json-path.ts";
 import {
   afterSetup,
@@ -19,7 +21,6 @@ import {
   withItem,
   withResults,
 } from "./known-variables.ts";
-import type { Finding } from "./problem.ts";
 import { retryForm, retryProblems, twice } from "./retry-form.ts";
 import { parseSortKeys } from "./sort-keys.ts";
 import { splitWords } from "./split-words.ts";

@@ -1,5 +1,5 @@
 /** Which variables each part of a workflow can name, so that a misspelt one is found before anything runs. */
-import type { KnownVariables } from "./expression.ts";
+import type { KnownVariables } from "../kit/expression.ts";
 
 /** What `${map.…}` has in reduce and merge. */
 export const MAP_FIELDS = ["total", "successful", "failed", "skipped", "results", "results_file"] as const;

@@ -1,8 +1,8 @@
 /** The form of `retry` and `retry_config` in YAML, and the backoff that it stands for. */
 import { z } from "zod";
+import { count, duration } from "../form/scalars.ts";
 import { parseDuration } from "../kit/duration.ts";
 import type { Backoff } from "../retry/policy.ts";
-import { count, duration } from "./scalar-form.ts";
 
 const BACKOFF_KINDS = ["exponential", "linear", "fixed", "fibonacci", "list"] as const;
 type BackoffKind = (typeof BACKOFF_KINDS)[number];

@@ -2,9 +2,10 @@
  * One step with all its options: `when` decides whether it runs, `retry` tries it again, `on_failure` handles what is
  * left and has it run again, `on_success` goes on from it.
  */
+
+import { compileExpression } from "../kit/expression.ts";
 import { backoffMs } from "../retry/backoff.ts";
 import { errorVariable } from "./error-variable.ts";
-import { compileExpression } from "./expression.ts";
 import type { FailureHandler, Step } from "./model.ts";
 import { brokenOff, hopeless, thrownFailure } from "./step-failure.ts";
 import { logLine } from "./step-log.ts";

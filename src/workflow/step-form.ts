@@ -1,9 +1,9 @@
 /** The form of a step in YAML: what may be written, before anything is made of it. Part of the one source in `yaml-form.ts`. */
 import { z } from "zod";
+import { count, duration, exitCode, ratio, required, scalar } from "../form/scalars.ts";
 import type { Json } from "../kit/json.ts";
 import { CAPTURE_FORMATS } from "./model.ts";
 import { type RetryForm, retryForm } from "./retry-form.ts";
-import { count, duration, exitCode, ratio, required, scalar } from "./scalar-form.ts";
 
 /** The keys of which a step has exactly one. */
 export const ACTION_KEYS = ["shell", "claude", "agent", "write_file", "foreach"] as const;

@@ -3,9 +3,9 @@
  * all come from here. Unknown keys are errors everywhere.
  */
 import { z } from "zod";
+import { count, duration, ratio, required, scalar } from "../form/scalars.ts";
 import { ITEM_FAILURE_ACTIONS } from "../retry/policy.ts";
 import { retryForm } from "./retry-form.ts";
-import { count, duration, ratio, required, scalar } from "./scalar-form.ts";
 import { stepForm, stepsForm } from "./step-form.ts";
 
 const phase = z.union([

@@ -15,21 +15,33 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   triage: GROUND,
   retry: [...GROUND, "triage"], // a failure's message is cleaned and cut as its pattern is
   attempt: [...GROUND, "retry"], // a failed attempt is classified where it is recorded
-  "dead-letter": [...GROUND, "retry", "triage"], // a grave has a judgement and a signature
+  "dead-letter": [
+    ...[...GROUND, "engine.ts", "retry", "triage"], // a grave has a judgement and a signature; the rest reads the store
+    "intake", // letters from elsewhere are read as items are, and named by their content
+  ],
   lease: [...GROUND, "engine.ts", "retry", "dead-letter"], // a lost lease is decided and settled like any other
   runner: [...GROUND, "engine.ts", "lease", "attempt", "retry", "dead-letter"],
-  redrive: [...GROUND, "engine.ts", "runner"], // it writes through the runner's patience
+  redrive: [
+    ...[...GROUND, "engine.ts", "runner", "triage"], // it writes through the runner's patience, and selects what is analysed
+    "dead-letter", // what is deleted is archived first
+    "attempt", // the command of a fix is ended with all that it started
+  ],
+  // YAML that people write: where a mistake stands, and in which words it is told.
+  form: GROUND,
   // Places to work in: they know git, and neither items' lives nor workflows.
   worktree: GROUND,
   // What is to be done, and how: it reads items as a map does, runs programs as an attempt does, and calls failures by
   // the same names. It knows no store, no runner, no job and no git.
-  workflow: [...GROUND, "intake", "attempt", "retry", "triage"],
+  workflow: [...GROUND, "form", "intake", "attempt", "retry", "triage"],
   // What puts it all together: a job's work and its site, what is fed into the queue, and how it ended.
   job: [
     ...[...GROUND, "engine.ts", "intake", "lease", "attempt", "retry", "runner", "redrive"],
     "triage", // the title of a commit is cleaned as a message is
+    "dead-letter", // a summary has the numbers of the letters
     ...["workflow", "worktree"],
   ],
+  // What a person or a project has set: the rules of the stages that read it, and the home in which it may lie.
+  config: [...GROUND, "form", "redrive", "job"],
   // The implementations know the contract and the ground, and nothing of the stages.
   engines: [...GROUND, "engine.ts"],
   // The surface names what a library's user needs: the stages and the jobs.
@@ -41,6 +53,8 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   cli: [
     ...[...GROUND, "engine.ts", "engines", "job", "redrive", "runner"],
     ...["intake", "attempt", "retry"], // words of options, and the form of what they make
+    ...["dead-letter", "triage"], // a letter's story, the numbers, the analysis
+    "config",
     ...["workflow", "worktree"], // `validate` runs nothing; `worktrees` looks after what jobs left
   ],
 };

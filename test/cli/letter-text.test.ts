@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { letterText } from "../../src/cli/letter-text.ts";
 import { paintFor } from "../../src/cli/paint.ts";
+import { momentsOf } from "../../src/dead-letter/history.ts";
 import type { Letter } from "../../src/item/letter.ts";
 
 const letter: Letter = {
@@ -38,7 +39,9 @@ const letter: Letter = {
   redriveCount: 2,
 };
 
-const view = { paint: paintFor({ isTty: false, env: {} }), columns: 100, shared: 3 };
+const paint = paintFor({ isTty: false, env: {} });
+const history = { moments: momentsOf(letter), events: [], groupCount: 4 };
+const view = { paint, columns: 100, history };
 
 describe("a letter for a person", () => {
   const text = letterText(letter, view);
@@ -70,5 +73,98 @@ describe("a letter for a person", () => {
 
   it("lets no escape code of the data reach the terminal", () => {
     expect(text).not.toContain("\u001b");
+  });
+
+  it("names what else can be done: the group, an edit, giving it up", () => {
+    for (const command of [
+      "redrive dlq list --job job-1 --group 0123456789abcdef",
+      "redrive dlq edit 'order 7' --job job-1",
+      "redrive dlq discard 'order 7' --job job-1 --reason TEXT",
+    ]) {
+      expect(text).toContain(command);
+    }
+  });
+});
+
+describe("the story of a letter", () => {
+  const [first] = letter.failureHistory;
+  if (first === undefined) throw new Error("it has a failure");
+  const at = (minute: number) => Date.UTC(2026, 0, 1, 0, minute);
+  const told: Letter = {
+    ...letter,
+    itemData: { path: "new.json", size: 3 },
+    revision: 2,
+    failureHistory: [
+      { ...first, timestamp: at(1) },
+      { ...first, attemptNumber: 2, timestamp: at(2) },
+      {
+        ...first,
+        attemptNumber: 3,
+        timestamp: at(9),
+        exitCode: 78,
+        errorMessage: "another thing",
+        stderrTail: "line 20\nsomething new",
+      },
+    ],
+    amendments: [
+      {
+        revision: 2,
+        at: at(5),
+        author: "ada@host",
+        note: "wrong path",
+        before: { path: "old.json", size: 3 },
+      },
+    ],
+    notes: [{ at: at(4), author: "bob@host", text: "first line\nsecond line" }],
+  };
+  const text = letterText(told, { paint, columns: 100 });
+  const index = (part: string) => {
+    expect(text).toContain(part);
+    return text.indexOf(part);
+  };
+
+  it("stands in the order of its times, with who did what", () => {
+    const places = [
+      "#1  ",
+      "#2  ",
+      "note by bob@host",
+      "changed by ada@host (revision 2): wrong path",
+      "#3  ",
+    ].map(index);
+    expect(places).toEqual([...places].sort((a, b) => a - b));
+    expect(text).toContain("      second line");
+  });
+
+  it("shows a change of the data as what was and what is, and only that", () => {
+    expect(text).toContain('      - path: "old.json"\n      + path: "new.json"\n');
+    expect(text).not.toContain("- size");
+  });
+
+  it("does not repeat a failure that was the same as the one before", () => {
+    expect(text).toContain("the same as #1");
+    expect(text.match(/convert failed with exit code 77/g)).toHaveLength(2); // in its attempt, and where it changed
+  });
+
+  it("says what changed from the last failure but one to the last", () => {
+    const changed = text.slice(index("Changed from #2 to #3"), index("stderr"));
+    expect(changed).toContain("exit code: 77 → 78");
+    expect(changed).toContain("+ something new");
+  });
+
+  it.each([
+    ["done", "(resolved)", "redrive events job-1"],
+    ["discarded", "(discarded)", "redrive dlq restore 'order 7' --job job-1"],
+    ["ready", "(ready: being redriven)", "redrive ops"],
+  ] as const)("a letter that is %s says so, and what can be done with it then", (state, word, command) => {
+    const shown = letterText({ ...letter, state }, view);
+    expect(shown).toContain(word);
+    expect(shown).toContain(command);
+    expect(shown).not.toContain("redrive dlq retry");
+  });
+
+  it("a toxic letter needs --force", () => {
+    const shown = letterText({ ...letter, reprocessEligible: true, toxic: true }, view);
+    expect(shown).toContain("toxic: it came back too often");
+    expect(shown).toContain("redrive dlq retry job-1 'order 7' --force");
   });
 });

@@ -44,7 +44,7 @@ function settled(): Promise<void> {
 
 function itemOf(ref: number, change: Partial<LeasedItem> = {}): LeasedItem {
   const item = { ref, attempt: 1, queue: "job", itemId: `id-${ref}`, data: `file-${ref}.md` };
-  return { ...item, spent: 0, losses: 0, revision: 1, index: 0, startedAt: 0, ...change };
+  return { ...item, spent: 0, losses: 0, revision: 1, redriveCount: 0, index: 0, startedAt: 0, ...change };
 }
 
 function settlementOf({ ref, attempt }: LeasedItem, verdict: Verdict): Settlement {

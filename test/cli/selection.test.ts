@@ -1,55 +1,172 @@
 /** The words that select letters: understood, or refused. Nothing that is not understood ever means "all". */
-import { describe, expect, it, test } from "vitest";
-import { filterFrom, jobFrom, type SelectionFlags } from "../../src/cli/selection.ts";
+import { afterEach, beforeEach, describe, expect, it, test } from "vitest";
+import {
+  jobFrom,
+  onlyJobWithLetters,
+  resolveBulk,
+  type SelectionFlags,
+  selectionFrom,
+} from "../../src/cli/selection.ts";
 import { openMemoryEngine } from "../../src/engines/memory/open.ts";
+import { newItem, QUEUE, Workbench } from "../conformance/workbench.ts";
+import { buried } from "../support/settlements.ts";
+import { TestClock } from "../support/test-clock.ts";
 
 describe("a selection", () => {
   test("is the filter that its words say", () => {
-    const flags = {
-      group: "160a1b209e7483b4",
+    const flags: SelectionFlags = {
+      group: ["160a1b209e7483b4,0000000000000000", "ffffffffffffffff"],
       type: ["timeout,CommandFailed"],
       class: ["Outage"],
+      state: ["dead,Resolved"],
       olderThan: "2h",
+      attempts: "2..5",
       eligible: true,
+      search: "Connection",
+      filter: "item.size > 3",
     };
-    expect(filterFrom(flags)).toEqual({
-      signature: "160a1b209e7483b4",
-      types: ["Timeout", "CommandFailed"],
-      classes: ["outage"],
-      olderThanMs: 7_200_000,
-      eligible: true,
+    expect(selectionFrom(flags)).toEqual({
+      filter: {
+        signatures: ["160a1b209e7483b4", "0000000000000000", "ffffffffffffffff"],
+        types: ["Timeout", "CommandFailed"],
+        classes: ["outage"],
+        states: ["dead", "done"],
+        olderThanMs: 7_200_000,
+        attemptsMin: 2,
+        attemptsMax: 5,
+        eligible: true,
+        text: "Connection",
+      },
+      where: "item.size > 3",
     });
-    expect(filterFrom({})).toEqual({});
+    expect(selectionFrom({})).toEqual({ filter: {} });
+  });
+
+  test.each([
+    ["3", { attemptsMin: 3, attemptsMax: 3 }],
+    ["3..", { attemptsMin: 3 }],
+    ["..5", { attemptsMax: 5 }],
+    ["2..2", { attemptsMin: 2, attemptsMax: 2 }],
+  ])("--attempts %s is a range", (attempts, filter) => {
+    expect(selectionFrom({ attempts })).toEqual({ filter });
+  });
+
+  test("every state that a letter can be in is all of them, and the words of others are understood", () => {
+    expect(selectionFrom({ state: ["all"] }).filter.states).toEqual(
+      expect.arrayContaining(["dead", "ready", "leased", "discarded", "done"]),
+    );
+    expect(selectionFrom({ state: ["Failed,queued"] }).filter.states).toEqual(["dead", "ready"]);
   });
 
   const WRONG: readonly SelectionFlags[] = [
-    { group: "" },
-    { group: "160a1b20" },
+    { group: [""] },
+    { group: ["160a1b20"] },
+    { group: ["160a1b209e7483b4,"] },
     { type: ["Nonsense"] },
     { type: ["Timeout,"] },
     { type: [""] },
     { class: ["permanent,"] },
     { class: ["perm"] },
+    { state: ["gone"] },
+    { state: ["skipped"] },
+    { state: [""] },
+    { attempts: "" },
+    { attempts: ".." },
+    { attempts: "many" },
+    { attempts: "5..2" },
+    { attempts: "-1" },
+    { attempts: "1.5" },
+    { search: " " },
+    { filter: "" },
   ];
 
   it("invariant 10: a filter that cannot be understood is an error, never everything", () => {
     for (const flags of WRONG) {
-      expect(() => filterFrom(flags), JSON.stringify(flags)).toThrow(
+      expect(() => selectionFrom(flags), JSON.stringify(flags)).toThrow(
         expect.objectContaining({ code: "filter_invalid" }),
       );
     }
-    expect(() => filterFrom({ olderThan: "yesterday" })).toThrow(expect.objectContaining({ code: "usage" }));
-  });
-
-  test("a signature that is none is told where signatures are shown", () => {
-    expect(() => filterFrom({ group: "x" })).toThrow(
-      expect.objectContaining({ hint: expect.stringContaining("redrive dlq inspect") }),
+    expect(() => selectionFrom({ olderThan: "yesterday" })).toThrow(
+      expect.objectContaining({ code: "usage" }),
     );
   });
 
-  test("two jobs that contradict are refused", async () => {
-    const engine = openMemoryEngine({});
-    await expect(jobFrom(engine, "one", { job: "two" })).rejects.toMatchObject({ code: "usage" });
-    await engine.close();
+  test("a signature that is none is told where signatures are shown", () => {
+    expect(() => selectionFrom({ group: ["x"] })).toThrow(
+      expect.objectContaining({ hint: expect.stringContaining("redrive dlq inspect") }),
+    );
+  });
+});
+
+describe("which job is meant", () => {
+  let bench: Workbench;
+
+  beforeEach(async () => {
+    const clock = new TestClock();
+    bench = new Workbench(openMemoryEngine({ clock }), clock);
+    await bench.job(QUEUE);
+    await bench.job("job-2");
+    await bench.enter();
+  });
+
+  afterEach(() => bench.close());
+
+  async function buryIn(queue: string, ...itemIds: readonly string[]): Promise<void> {
+    await bench.engine.add(queue, itemIds.map(newItem));
+    for (const _ of itemIds) await bench.settle(buried(await bench.leaseOne("holder-1", queue)));
+  }
+
+  const bulk = (words: Parameters<typeof resolveBulk>[1]) => resolveBulk(bench.engine, words);
+
+  it("is the one that is named, however it is named, unless two contradict", async () => {
+    expect((await jobFrom(bench.engine, QUEUE, {}))?.id).toBe(QUEUE);
+    expect((await jobFrom(bench.engine, `name of ${QUEUE}`, { job: QUEUE, queue: QUEUE }))?.id).toBe(QUEUE);
+    expect(await jobFrom(bench.engine, undefined, {})).toBeNull();
+    await expect(jobFrom(bench.engine, QUEUE, { job: "job-2" })).rejects.toMatchObject({ code: "usage" });
+    await expect(jobFrom(bench.engine, undefined, { queue: `name of ${QUEUE}` })).rejects.toMatchObject({
+      code: "job_not_found",
+    });
+  });
+
+  it("is the only one with letters; of several the error lists each with its number", async () => {
+    await expect(onlyJobWithLetters(bench.engine)).rejects.toMatchObject({ code: "item_not_found" });
+    await buryIn(QUEUE, "a", "b");
+    expect((await bulk({ flags: {} })).job.id).toBe(QUEUE);
+    await buryIn("job-2", "c");
+    await expect(bulk({ flags: {} })).rejects.toMatchObject({
+      code: "ambiguous",
+      message: "2 jobs have letters: job-1 (2), job-2 (1).",
+    });
+  });
+
+  it("for a command on closed letters is the only one that has such", async () => {
+    await buryIn(QUEUE, "a", "b");
+    await buryIn("job-2", "c");
+    await bench.operate("discard", ["a"]);
+    expect((await bulk({ flags: {}, states: ["discarded"] })).job.id).toBe(QUEUE);
+    expect((await bulk({ flags: { state: ["discarded"] } })).job.id).toBe(QUEUE);
+    await expect(bulk({ flags: {}, states: ["done"] })).rejects.toMatchObject({
+      message: "No letter is resolved.",
+    });
+  });
+
+  it("is the job of the named items, and the first word may be an item", async () => {
+    await buryIn(QUEUE, "a", "b");
+    await buryIn("job-2", "c");
+    const { job, selection } = await bulk({ job: "c", flags: { type: ["CommandFailed"] } });
+    expect(job.id).toBe("job-2");
+    expect(selection).toEqual({ filter: { types: ["CommandFailed"], queue: "job-2", itemIds: ["c"] } });
+    expect((await bulk({ items: ["a", "b"], flags: {} })).selection.filter.itemIds).toEqual(["a", "b"]);
+    await expect(bulk({ items: ["a", "c"], flags: {} })).rejects.toMatchObject({ code: "item_not_found" });
+    await expect(bulk({ job: "nobody", flags: {} })).rejects.toMatchObject({
+      code: "job_not_found",
+      message: "There is no job and no item nobody.",
+    });
+  });
+
+  it("an expression that makes no sense is refused before anything is looked at", async () => {
+    await expect(bulk({ job: "nobody", flags: { filter: "itm.x >" } })).rejects.toMatchObject({
+      code: "filter_invalid",
+    });
   });
 });

@@ -2,6 +2,7 @@ import { stripVTControlCharacters } from "node:util";
 import { describe, expect, test } from "vitest";
 import { paintFor, width } from "../../src/cli/paint.ts";
 import { type SummaryOptions, summaryText } from "../../src/cli/summary-text.ts";
+import { NO_LETTERS } from "../../src/dead-letter/stats.ts";
 import type { JobSummary } from "../../src/job/summary.ts";
 
 const FINE: JobSummary = {
@@ -13,12 +14,14 @@ const FINE: JobSummary = {
   succeeded: 400,
   dead: 0,
   skipped: 0,
+  discarded: 0,
   remaining: 0,
   attempts: 400,
   durationMs: 12_345,
   startedAt: 0,
   isResumed: false,
   groups: [],
+  letters: NO_LETTERS,
 };
 
 function groupsOf(...groups: (readonly [count: number, pattern: string])[]): JobSummary["groups"] {
@@ -49,6 +52,11 @@ const DEATHS: Partial<JobSummary> = {
 test("a job without failures is one line", () => {
   expect(textOf({})).toBe("400 of 400 succeeded · 12.3 s · 32/s");
   expect(textOf({ total: 1, succeeded: 1, durationMs: 20 })).toBe("1 of 1 succeeded · 20 ms");
+});
+
+test("what was discarded is said, and counts as ended", () => {
+  const text = textOf({ succeeded: 390, discarded: 10 });
+  expect(text).toBe("390 of 400 succeeded · 10 discarded · 12.3 s · 32/s");
 });
 
 test("a resumed job has the share and the rate of its latest run", () => {

@@ -103,8 +103,10 @@ describe("worktrees clean", () => {
       queue: "job-1",
       filter: {},
       force: true,
+      author: "ann",
+      plan: {},
     });
-    await engine.redrive(id, 10);
+    await engine.advance(id, { max: 10 });
     const { leased } = await engine.exchange("h", { settle: [], lease: { queue: "job-1", max: 1 } });
     await engine.exchange("h", { settle: leased.map((lease) => succeeded(lease)) });
     const after = await call(worktreesClean, {});

@@ -17,7 +17,7 @@ export function checkTests(test: Declare): void {
     await bench.settle(succeeded(a), buried(b), buried(c), skipped(d), retried(e, 5000));
     await bench.settle(lost(f));
     await bench.begin("op-1", { filter: { itemIds: ["b", "c"] } });
-    await bench.engine.redrive("op-1", 1);
+    await bench.engine.advance("op-1", { max: 1 });
     const [again] = await bench.lease(2, "holder-2");
     expect(again).toBeDefined();
     if (again) await bench.settle(released(again));

@@ -9,12 +9,16 @@ export function durabilityTests(test: Declare): void {
     counts: await engine.count(QUEUE),
     items: await engine.findItems("", { queue: QUEUE, limit: 100 }),
     attempts: await Promise.all([1, 2, 3].map((ref) => engine.listAttempts(ref))),
+    amendments: await Promise.all([1, 2, 3].map((ref) => engine.listAmendments(ref))),
     letters: await engine.listLetters({ limit: 100 }),
+    closed: await engine.listLetters({ states: ["discarded", "done"], limit: 100 }),
     groups: await engine.listGroups({}),
+    arrivals: await engine.listArrivals({ bucketMs: 60_000 }),
     holders: await engine.listHolders(),
     leases: await engine.listLeases("holder-1"),
     events: await engine.listEvents({ after: 0, limit: 1000 }),
     operations: await engine.listOperations({}),
+    selected: await engine.listSelected("op-1", { limit: 100 }),
   });
 
   test("invariant 2: all that was acknowledged is there after the store was opened again", async (bench) => {
@@ -28,6 +32,38 @@ export function durabilityTests(test: Declare): void {
     expect(before.items).toHaveLength(3);
     await bench.reopen();
     expect(await everything(bench)).toEqual(before);
+  });
+
+  test("what became of letters is there after the store was opened again", async (bench) => {
+    await bench.enter();
+    await bench.bury(["a", "b", "c", "d"], { toxic: true });
+    await bench.begin("op-1", { kind: "discard", reason: "not ours", plan: { n: 1 } });
+    await bench.edit("a", { data: { fixed: true }, note: "n" });
+    await bench.engine.addNote((await bench.item("a")).ref, { author: "ada", text: "note" });
+    await bench.settle(succeeded(await bench.redriveOne("op-2", "a")));
+    await bench.operate("purge", ["b"]);
+    await bench.engine.advance("op-1", { max: 3, progress: { stage: 2 } });
+    await bench.engine.changeOperation("op-1", { status: "paused" });
+    const before = await everything(bench);
+    expect(before.closed.letters).toMatchObject([
+      { itemId: "c" },
+      { itemId: "a", notes: [{}], amendments: [{}] },
+    ]);
+    expect(before.counts).toMatchObject({ purged: 1, resolved: 1, discarded: 2 });
+    await bench.reopen();
+    expect(await everything(bench)).toEqual(before);
+  });
+
+  test("a search for letters goes on at its cursor", async (bench) => {
+    await bench.enter();
+    await bench.bury(["a", "b"]);
+    await bench.begin("op-1", { selection: "enlisted" });
+    await bench.engine.enlist("op-1", { burials: [await bench.burial("b")], cursor: "place-1" });
+    await bench.reopen();
+    const found = await bench.engine.findOperation("op-1");
+    expect(found).toMatchObject({ status: "selecting", cursor: "place-1", selected: 1 });
+    const last = { burials: [await bench.burial("a")], cursor: null };
+    expect(await bench.engine.enlist("op-1", last)).toMatchObject({ status: "open", selected: 2 });
   });
 
   test("a lease outlives the process that opened the store, and can be settled by the next one", async (bench) => {
@@ -46,9 +82,13 @@ export function durabilityTests(test: Declare): void {
     await bench.add("a", "b");
     await bench.settle(...(await bench.lease(2)).map((lease) => buried(lease)));
     await bench.begin("op-1");
-    await bench.engine.redrive("op-1", 1);
+    await bench.engine.advance("op-1", { max: 1 });
     await bench.reopen();
-    expect(await bench.engine.redrive("op-1", 5)).toMatchObject({ selected: 2, redriven: 2, refused: 0 });
+    expect(await bench.engine.advance("op-1", { max: 5 })).toMatchObject({
+      selected: 2,
+      done: 2,
+      refused: 0,
+    });
     await bench.reopen();
     await bench.settle(...(await bench.lease(2)).map(succeeded));
     expect(await bench.engine.closeOperation("op-1")).toMatchObject({

@@ -56,7 +56,7 @@ function told(test: Declare): void {
     if (!a || !b) throw new Error("two items were added");
     await bench.settle(buried(a), buried(b));
     await bench.begin("op-1");
-    await bench.engine.redrive("op-1", 10);
+    await bench.engine.advance("op-1", { max: 10 });
     const [again, other] = await bench.lease(2);
     if (!again || !other) throw new Error("two letters were redriven");
     await bench.settle(succeeded(again), skipped(other));
@@ -90,6 +90,14 @@ function reading(test: Declare): void {
     const head = await bench.engine.listEvents({ after: 0, limit: 2 });
     const tail = await bench.engine.listEvents({ after: head[1]?.id ?? 0, limit: 100 });
     expect([...head, ...tail]).toEqual(all);
+  });
+
+  test("the newest event is the one after which none is listed", async (bench) => {
+    expect(await bench.engine.newestEvent()).toBeGreaterThan(0); // the job was started
+    await bench.add("a", "b");
+    const newest = await bench.engine.newestEvent();
+    expect(newest).toBe((await bench.engine.listEvents({ after: 0, limit: 100 })).at(-1)?.id);
+    expect(await bench.engine.listEvents({ after: newest, limit: 100 })).toEqual([]);
   });
 
   test("events are read of one queue, of some types, and since a time", async (bench) => {

@@ -9,11 +9,6 @@ export function groupTests(test: Declare): void {
     await bench.add(itemId);
     await bench.settle(buried(await bench.leaseOne(), { signature, pattern: `pattern of ${signature}` }));
   };
-  const redrive = async (bench: Workbench, operation: string, itemId: string) => {
-    await bench.begin(operation, { filter: { itemIds: [itemId] } });
-    await bench.engine.redrive(operation, 1);
-    return bench.leaseOne();
-  };
   const sizes = async (bench: Workbench) =>
     (await bench.engine.listGroups({ queue: QUEUE })).map(({ signature, count }) => [signature, count]);
 
@@ -78,7 +73,7 @@ export function groupTests(test: Declare): void {
     await bench.enter();
     const firstAt = bench.clock.now();
     await bury(bench, "a", "s1");
-    await bench.settle(succeeded(await redrive(bench, "op-1", "a")));
+    await bench.settle(succeeded(await bench.redriveOne("op-1", "a")));
     bench.clock.advance(1000);
     await bench.add("b");
     await bench.settle(buried(await bench.leaseOne(), { signature: "s1", reprocessEligible: false }));
@@ -99,7 +94,7 @@ export function groupTests(test: Declare): void {
     await bench.enter();
     await bury(bench, "a", "s1");
     await bury(bench, "b", "s1");
-    const lease = await redrive(bench, "op-1", "a");
+    const lease = await bench.redriveOne("op-1", "a");
     expect(await sizes(bench)).toEqual([["s1", 2]]);
     await bench.settle(retried(lease));
     expect(await sizes(bench)).toEqual([["s1", 2]]);
@@ -111,7 +106,7 @@ export function groupTests(test: Declare): void {
     await bench.enter();
     const firstAt = bench.clock.now();
     await bury(bench, "a", "s1");
-    await bench.settle(skipped(await redrive(bench, "op-1", "a")));
+    await bench.settle(skipped(await bench.redriveOne("op-1", "a")));
     expect(await sizes(bench)).toEqual([]);
     bench.clock.advance(1000);
     await bury(bench, "b", "s1");
@@ -122,9 +117,9 @@ export function groupTests(test: Declare): void {
     await bench.enter();
     await bury(bench, "a", "s1");
     bench.clock.advance(1000);
-    await bench.settle(buried(await redrive(bench, "op-1", "a"), { signature: "s2" }));
+    await bench.settle(buried(await bench.redriveOne("op-1", "a"), { signature: "s2" }));
     expect(await sizes(bench)).toEqual([["s2", 1]]);
-    await bench.settle(buried(await redrive(bench, "op-2", "a"), { signature: "s2" }));
+    await bench.settle(buried(await bench.redriveOne("op-2", "a"), { signature: "s2" }));
     expect(await sizes(bench)).toEqual([["s2", 1]]);
   });
 }

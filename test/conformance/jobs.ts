@@ -71,6 +71,13 @@ export function jobTests(test: Declare): void {
     expect(await engine.findJob(QUEUE)).toEqual(changed);
   });
 
+  test("a job of imported letters becomes one with work when it is given a workflow", async ({ engine }) => {
+    await engine.createJob({ id: "job-2", name: "imported", kind: "imported", spec: {} });
+    expect(await engine.findJob("job-2")).toMatchObject({ kind: "imported" });
+    await engine.changeJob("job-2", { kind: "workflow", spec });
+    expect(await engine.findJob("job-2")).toMatchObject({ kind: "workflow", spec, name: "imported" });
+  });
+
   test("an ended job has an end, and a restart clears it", async ({ engine, clock }) => {
     clock.advance(5000);
     const ended = await engine.changeJob(QUEUE, { status: "failed" });

@@ -90,6 +90,7 @@ function leasing(test: Declare): void {
       data: { name: "a" },
       spent: 0,
       losses: 0,
+      redriveCount: 0,
       index: 0,
       revision: 1,
       startedAt: bench.clock.now(),

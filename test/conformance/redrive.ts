@@ -1,8 +1,7 @@
 /** The contract of redrives: what is selected, sent back, refused, and accounted for. */
 import { expect } from "vitest";
-import type { Grave, LeasedItem } from "../../src/item/item.ts";
 import { buried, lost, released, retried, skipped, succeeded } from "../support/settlements.ts";
-import { type Declare, QUEUE, type Workbench } from "./workbench.ts";
+import { AUTHOR, type Declare, QUEUE } from "./workbench.ts";
 
 export function redriveTests(test: Declare): void {
   selecting(test);
@@ -10,24 +9,11 @@ export function redriveTests(test: Declare): void {
   accounting(test);
 }
 
-/** Adds items and buries them in order. */
-async function bury(bench: Workbench, itemIds: readonly string[], grave: Partial<Grave> = {}): Promise<void> {
-  await bench.add(...itemIds);
-  for (const _ of itemIds) await bench.settle(buried(await bench.leaseOne(), grave));
-}
-
-/** Redrives one letter by an operation of its own and leases it. */
-async function redriveOne(bench: Workbench, operation: string, itemId: string): Promise<LeasedItem> {
-  await bench.begin(operation, { filter: { itemIds: [itemId] } });
-  expect(await bench.engine.redrive(operation, 1)).toMatchObject({ redriven: 1 });
-  return bench.leaseOne();
-}
-
 function selecting(test: Declare): void {
   test("an operation selects the dead letters that match, and changes none of them yet", async (bench) => {
     await bench.enter();
-    await bury(bench, ["a", "b"], { errorType: "Timeout" });
-    await bury(bench, ["c"]);
+    await bench.bury(["a", "b"], { errorType: "Timeout" });
+    await bench.bury(["c"]);
     const filter = { types: ["Timeout"] } as const;
     const begun = await bench.begin("op-1", { filter });
     expect(begun).toEqual({
@@ -36,12 +22,18 @@ function selecting(test: Declare): void {
       queue: QUEUE,
       filter,
       force: false,
+      author: AUTHOR,
+      plan: {},
+      status: "open",
       createdAt: bench.clock.now(),
+      bound: await bench.burial("c"),
+      progress: {},
       selected: 2,
-      redriven: 0,
+      done: 0,
       refused: 0,
       succeeded: 0,
       failed: 0,
+      returned: 0,
     });
     expect(await bench.engine.findOperation("op-1")).toEqual(begun);
     expect(await bench.engine.count(QUEUE)).toMatchObject({ dead: 3, letters: 3, ready: 0 });
@@ -50,7 +42,7 @@ function selecting(test: Declare): void {
   test("an operation selects letters of its own queue only", async (bench) => {
     await bench.job("job-2");
     await bench.enter();
-    await bury(bench, ["a"]);
+    await bench.bury(["a"]);
     expect(await bench.begin("op-1", { queue: "job-2" })).toMatchObject({ selected: 0 });
     expect(await bench.begin("op-3", { filter: { queue: "job-2" } })).toMatchObject({ selected: 0 });
     expect(await bench.begin("op-4", { filter: { queue: QUEUE } })).toMatchObject({ selected: 1 });
@@ -60,24 +52,28 @@ function selecting(test: Declare): void {
 
   test("a letter that is at work already is not selected again", async (bench) => {
     await bench.enter();
-    await bury(bench, ["a", "b"]);
-    await redriveOne(bench, "op-1", "a");
+    await bench.bury(["a", "b"]);
+    await bench.redriveOne("op-1", "a");
     expect(await bench.begin("op-2")).toMatchObject({ selected: 1 });
   });
 
   test("letters that are buried after the beginning are left alone, though they match", async (bench) => {
     await bench.enter();
-    await bury(bench, ["a"]);
+    await bench.bury(["a"]);
     await bench.begin("op-1");
-    await bury(bench, ["b"]);
-    expect(await bench.engine.redrive("op-1", 10)).toMatchObject({ selected: 1, redriven: 1, refused: 0 });
+    await bench.bury(["b"]);
+    expect(await bench.engine.advance("op-1", { max: 10 })).toMatchObject({
+      selected: 1,
+      done: 1,
+      refused: 0,
+    });
     expect(await bench.item("b")).toMatchObject({ state: "dead", redriveCount: 0 });
   });
 
   test("an operation that is not there cannot be run or closed", async (bench) => {
     expect(await bench.engine.findOperation("op-9")).toBeNull();
     const code = expect.stringMatching(/_not_found$/);
-    await expect(bench.engine.redrive("op-9", 1)).rejects.toMatchObject({ code });
+    await expect(bench.engine.advance("op-9", { max: 1 })).rejects.toMatchObject({ code });
     await expect(bench.engine.closeOperation("op-9")).rejects.toMatchObject({ code });
   });
 }
@@ -91,7 +87,7 @@ function sending(test: Declare): void {
     await bench.settle(buried(await bench.leaseOne()));
     bench.clock.advance(60_000);
     await bench.begin("op-1");
-    await bench.engine.redrive("op-1", 1);
+    await bench.engine.advance("op-1", { max: 1 });
     expect(await bench.item("a")).toMatchObject({
       state: "ready",
       dueAt: bench.clock.now(),
@@ -105,21 +101,21 @@ function sending(test: Declare): void {
 
   test("invariant 7: a letter leaves only when its new attempt has succeeded", async (bench) => {
     await bench.enter();
-    await bury(bench, ["a"]);
-    const lease = await redriveOne(bench, "op-1", "a");
+    await bench.bury(["a"]);
+    const lease = await bench.redriveOne("op-1", "a");
     expect(await bench.letter("a")).toMatchObject({ state: "leased", failureCount: 1, redriveCount: 1 });
     await bench.settle(retried(lease));
     expect(await bench.letter("a")).toMatchObject({ state: "ready", failureCount: 2 });
     expect(await bench.engine.count(QUEUE)).toMatchObject({ ready: 1, dead: 0, letters: 1 });
     await bench.settle(succeeded(await bench.leaseOne()));
-    expect(await bench.letter("a")).toBeNull();
-    expect(await bench.engine.count(QUEUE)).toMatchObject({ done: 1, letters: 0 });
+    expect(await bench.letterIds()).toEqual([]);
+    expect(await bench.engine.count(QUEUE)).toMatchObject({ done: 1, letters: 0, resolved: 1 });
   });
 
   test("invariant 7: a redriven item that fails again is the same letter with a longer history", async (bench) => {
     await bench.enter();
-    await bury(bench, ["a", "b"]);
-    const lease = await redriveOne(bench, "op-1", "a");
+    await bench.bury(["a", "b"]);
+    const lease = await bench.redriveOne("op-1", "a");
     bench.clock.advance(1000);
     await bench.settle(buried(lease, { reason: "again", signature: "s2" }));
     const letter = await bench.letter("a");
@@ -127,44 +123,52 @@ function sending(test: Declare): void {
     expect(letter?.failureHistory.map(({ attemptNumber }) => attemptNumber)).toEqual([1, 2]);
     expect(letter?.lastAttempt).toBe(bench.clock.now());
     expect(await bench.letterIds()).toEqual(["a", "b"]);
-    await bench.settle(succeeded(await redriveOne(bench, "op-2", "a")));
+    await bench.settle(succeeded(await bench.redriveOne("op-2", "a")));
     expect(await bench.letterIds()).toEqual(["b"]);
   });
 
   test("a call sends no more than it was asked for, oldest burial first", async (bench) => {
     await bench.enter();
-    await bury(bench, ["c", "a", "b"]);
+    await bench.bury(["c", "a", "b"]);
     await bench.begin("op-1");
-    expect(await bench.engine.redrive("op-1", 2)).toMatchObject({ selected: 3, redriven: 2, refused: 0 });
+    expect(await bench.engine.advance("op-1", { max: 2 })).toMatchObject({
+      selected: 3,
+      done: 2,
+      refused: 0,
+    });
     expect(await bench.item("b")).toMatchObject({ state: "dead" });
     expect((await bench.lease(10)).map(({ itemId }) => itemId)).toEqual(["c", "a"]);
-    expect(await bench.engine.redrive("op-1", 2)).toMatchObject({ redriven: 3, refused: 0 });
+    expect(await bench.engine.advance("op-1", { max: 2 })).toMatchObject({ done: 3, refused: 0 });
   });
 
   test("invariant 7: a letter that is not eligible is refused and is still dead", async (bench) => {
     await bench.enter();
-    await bury(bench, ["a"], { reprocessEligible: false });
-    await bury(bench, ["b"]);
+    await bench.bury(["a"], { reprocessEligible: false });
+    await bench.bury(["b"]);
     await bench.begin("op-1");
-    expect(await bench.engine.redrive("op-1", 10)).toMatchObject({ selected: 2, redriven: 1, refused: 1 });
+    expect(await bench.engine.advance("op-1", { max: 10 })).toMatchObject({
+      selected: 2,
+      done: 1,
+      refused: 1,
+    });
     expect(await bench.item("a")).toMatchObject({ state: "dead", redriveCount: 0 });
     expect(await bench.engine.count(QUEUE)).toMatchObject({ dead: 1, ready: 1, letters: 2 });
   });
 
   test("a forced operation redrives what is not eligible too", async (bench) => {
     await bench.enter();
-    await bury(bench, ["a"], { reprocessEligible: false });
+    await bench.bury(["a"], { reprocessEligible: false });
     await bench.begin("op-1", { force: true });
-    expect(await bench.engine.redrive("op-1", 10)).toMatchObject({ redriven: 1, refused: 0 });
+    expect(await bench.engine.advance("op-1", { max: 10 })).toMatchObject({ done: 1, refused: 0 });
     expect(await bench.item("a")).toMatchObject({ state: "ready" });
   });
 
   test("a lease can be kept to the items of one operation", async (bench) => {
     await bench.enter();
-    await bury(bench, ["a", "b"]);
+    await bench.bury(["a", "b"]);
     await bench.add("fresh");
     await bench.begin("op-1", { filter: { itemIds: ["b"] } });
-    await bench.engine.redrive("op-1", 10);
+    await bench.engine.advance("op-1", { max: 10 });
     const lease = { queue: QUEUE, max: 10, operationId: "op-1" };
     const answer = await bench.engine.exchange("holder-1", { settle: [], lease });
     expect(answer.leased.map(({ itemId }) => itemId)).toEqual(["b"]);
@@ -177,11 +181,11 @@ function sending(test: Declare): void {
 
   test("a lease without an operation takes redriven items in their turn", async (bench) => {
     await bench.enter();
-    await bury(bench, ["a"]);
+    await bench.bury(["a"]);
     await bench.add("fresh");
     bench.clock.advance(10);
     await bench.begin("op-1");
-    await bench.engine.redrive("op-1", 10);
+    await bench.engine.advance("op-1", { max: 10 });
     expect((await bench.lease(10)).map(({ itemId }) => itemId)).toEqual(["fresh", "a"]);
   });
 }
@@ -189,25 +193,29 @@ function sending(test: Declare): void {
 function accounting(test: Declare): void {
   test("invariant 7: a letter that another operation took meanwhile is refused", async (bench) => {
     await bench.enter();
-    await bury(bench, ["a", "b", "c"]);
+    await bench.bury(["a", "b", "c"]);
     await bench.begin("op-1");
-    const gone = await redriveOne(bench, "op-2", "a");
+    const gone = await bench.redriveOne("op-2", "a");
     await bench.settle(succeeded(gone));
-    const again = await redriveOne(bench, "op-3", "b");
+    const again = await bench.redriveOne("op-3", "b");
     await bench.settle(buried(again));
-    expect(await bench.engine.redrive("op-1", 10)).toMatchObject({ selected: 3, redriven: 1, refused: 2 });
+    expect(await bench.engine.advance("op-1", { max: 10 })).toMatchObject({
+      selected: 3,
+      done: 1,
+      refused: 2,
+    });
     expect(await bench.item("b")).toMatchObject({ state: "dead", redriveCount: 1 });
     expect(await bench.item("c")).toMatchObject({ state: "ready", redriveCount: 1 });
   });
 
   test("each call is told by one event with its own counts, and one that counts nothing by none", async (bench) => {
     await bench.enter();
-    await bury(bench, ["a", "b"]);
-    await bury(bench, ["c"], { reprocessEligible: false });
+    await bench.bury(["a", "b"]);
+    await bench.bury(["c"], { reprocessEligible: false });
     await bench.begin("op-1");
-    await bench.engine.redrive("op-1", 1);
-    await bench.engine.redrive("op-1", 5);
-    await bench.engine.redrive("op-1", 5);
+    await bench.engine.advance("op-1", { max: 1 });
+    await bench.engine.advance("op-1", { max: 5 });
+    await bench.engine.advance("op-1", { max: 5 });
     const told = await bench.engine.listEvents({ after: 0, types: ["dlq_items_reprocessed"], limit: 10 });
     expect(told).toMatchObject([
       { queue: QUEUE, data: { operation_id: "op-1", redriven: 1, refused: 0 } },
@@ -218,13 +226,13 @@ function accounting(test: Declare): void {
 
   test("an operation counts how its items ended, and nothing before they have", async (bench) => {
     await bench.enter();
-    await bury(bench, ["a", "b", "c", "d"]);
+    await bench.bury(["a", "b", "c", "d"]);
     await bench.begin("op-1");
-    await bench.engine.redrive("op-1", 10);
+    await bench.engine.advance("op-1", { max: 10 });
     const [a, b, c, d] = await bench.lease(4);
     if (!a || !b || !c || !d) throw new Error("four letters were redriven");
     await bench.settle(succeeded(a), buried(b), skipped(c), released(d));
-    expect(await bench.engine.findOperation("op-1")).toMatchObject({ redriven: 4, succeeded: 1, failed: 2 });
+    expect(await bench.engine.findOperation("op-1")).toMatchObject({ done: 4, succeeded: 1, failed: 2 });
     await bench.settle(retried(await bench.leaseOne()));
     expect(await bench.engine.findOperation("op-1")).toMatchObject({ succeeded: 1, failed: 2 });
     await bench.settle(succeeded(await bench.leaseOne()));
@@ -233,21 +241,21 @@ function accounting(test: Declare): void {
 
   test("an item counts for the operation that sent it last", async (bench) => {
     await bench.enter();
-    await bury(bench, ["a"]);
-    await bench.settle(buried(await redriveOne(bench, "op-1", "a")));
-    await bench.settle(succeeded(await redriveOne(bench, "op-2", "a")));
+    await bench.bury(["a"]);
+    await bench.settle(buried(await bench.redriveOne("op-1", "a")));
+    await bench.settle(succeeded(await bench.redriveOne("op-2", "a")));
     expect(await bench.engine.findOperation("op-1")).toMatchObject({ succeeded: 0, failed: 1 });
     expect(await bench.engine.findOperation("op-2")).toMatchObject({ succeeded: 1, failed: 0 });
   });
 
   test("an operation ends when all was sent and has come to an end, and not before", async (bench) => {
     await bench.enter();
-    await bury(bench, ["a", "b"]);
+    await bench.bury(["a", "b"]);
     await bench.begin("op-1");
-    await bench.engine.redrive("op-1", 1);
+    await bench.engine.advance("op-1", { max: 1 });
     await bench.settle(succeeded(await bench.leaseOne()));
     expect((await bench.engine.closeOperation("op-1")).endedAt).toBeUndefined();
-    await bench.engine.redrive("op-1", 1);
+    await bench.engine.advance("op-1", { max: 1 });
     expect((await bench.engine.closeOperation("op-1")).endedAt).toBeUndefined();
     await bench.settle(buried(await bench.leaseOne()));
     const endedAt = bench.clock.now();

@@ -96,7 +96,7 @@ function verdicts(test: Declare): void {
     if (!a || !b || !c || !d) throw new Error("six items were added");
     await bench.settle(succeeded(a), buried(b), skipped(c), retried(d, 1000));
     const counts = await bench.engine.count(QUEUE);
-    const ended = { done: 1, dead: 1, skipped: 1, held: 0, discarded: 0 };
+    const ended = { done: 1, dead: 1, skipped: 1, held: 0, discarded: 0, resolved: 0, purged: 0, evicted: 0 };
     expect(counts).toEqual({ ...ended, ready: 2, leased: 1, total: 6, letters: 1, attempts: 5 });
   });
 }

@@ -71,12 +71,65 @@ export function sharedTests(test: Declare, join: (engine: Engine) => Promise<Eng
     await bench.settle(...(await bench.lease(4)).map((lease) => buried(lease)));
     await bench.begin("op-1");
     await beside(bench, async (other) => {
-      await Promise.all([bench.engine.redrive("op-1", 2), other.redrive("op-1", 2)]);
-      expect(await other.findOperation("op-1")).toMatchObject({ redriven: 4, refused: 0 });
+      await Promise.all([bench.engine.advance("op-1", { max: 2 }), other.advance("op-1", { max: 2 })]);
+      expect(await other.findOperation("op-1")).toMatchObject({ done: 4, refused: 0 });
       const leased = await bench.lease(10);
       expect(leased).toHaveLength(4);
       await bench.settle(...leased.map(succeeded));
       expect(await other.closeOperation("op-1")).toMatchObject({ succeeded: 4, endedAt: bench.clock.now() });
+    });
+  });
+
+  test("two processes that work on the same letters at once do each of them once", async (bench) => {
+    const ids = Array.from({ length: 30 }, (_, n) => `item-${n}`);
+    await bench.enter();
+    await bench.bury(ids);
+    await bench.begin("op-1", { kind: "discard" });
+    await bench.begin("op-2", { kind: "purge" });
+    await beside(bench, async (other) => {
+      const rounds = Array.from({ length: 10 }, async () => {
+        await Promise.all([bench.engine.advance("op-1", { max: 3 }), other.advance("op-2", { max: 3 })]);
+      });
+      await Promise.all(rounds);
+      const books = [await bench.engine.closeOperation("op-1"), await other.closeOperation("op-2")];
+      expect(books).toMatchObject([
+        { status: "ended", selected: 30 },
+        { status: "ended", selected: 30 },
+      ]);
+      expect(books.reduce((sum, { done }) => sum + done, 0)).toBe(30);
+      expect(books.reduce((sum, { refused }) => sum + refused, 0)).toBe(30);
+      expect(await bench.engine.count(QUEUE)).toMatchObject({
+        letters: 0,
+        discarded: 30,
+        purged: books[1]?.done,
+      });
+    });
+  });
+
+  test("two processes that import the same letters take each of them in once", async (bench) => {
+    await bench.enter();
+    await bench.bury(Array.from({ length: 20 }, (_, n) => `item-${n}`));
+    const { letters } = await bench.engine.listLetters({ limit: 100 });
+    await bench.job("job-2");
+    await beside(bench, async (other) => {
+      const reports = await Promise.all([
+        bench.engine.importLetters("job-2", letters),
+        other.importLetters("job-2", letters),
+      ]);
+      expect(reports.reduce((sum, { imported }) => sum + imported, 0)).toBe(20);
+      expect(reports.reduce((sum, { existing }) => sum + existing, 0)).toBe(20);
+    });
+  });
+
+  test("a redrive that another process pauses leases nothing more", async (bench) => {
+    await bench.enter();
+    await bench.bury(["a"]);
+    await bench.begin("op-1");
+    await beside(bench, async (other) => {
+      await bench.engine.advance("op-1", { max: 1 });
+      await other.changeOperation("op-1", { status: "paused" });
+      const lease = { queue: QUEUE, max: 1, operationId: "op-1" };
+      expect((await bench.engine.exchange("holder-1", { settle: [], lease })).leased).toEqual([]);
     });
   });
 }

@@ -6,16 +6,25 @@ import { describe, expect, it } from "vitest";
 import type { Engine } from "../../src/engine.ts";
 import type { Clock } from "../../src/kit/clock.ts";
 import { TestClock } from "../support/test-clock.ts";
+import { advanceTests } from "./advance.ts";
+import { arrivalTests } from "./arrivals.ts";
 import { checkTests } from "./check.ts";
+import { decideTests } from "./decide.ts";
 import { durabilityTests } from "./durability.ts";
 import { eventTests } from "./events.ts";
 import { fencingTests } from "./fencing.ts";
 import { groupTests } from "./groups.ts";
+import { importTests } from "./import.ts";
 import { intakeTests } from "./intake.ts";
 import { jobTests } from "./jobs.ts";
 import { leaseTests } from "./lease.ts";
+import { letterFilterTests } from "./letter-filters.ts";
+import { letterPageTests } from "./letter-pages.ts";
 import { letterTests } from "./letters.ts";
+import { operationChangeTests } from "./operation-changes.ts";
+import { purgeTests } from "./purge.ts";
 import { redriveTests } from "./redrive.ts";
+import { selectionTests } from "./selection.ts";
 import { settleTests } from "./settle.ts";
 import { sharedTests } from "./shared.ts";
 import { type Declare, QUEUE, Workbench } from "./workbench.ts";
@@ -38,9 +47,18 @@ const THEMES: Readonly<Record<string, (test: Declare) => void>> = {
   settle: settleTests,
   fencing: fencingTests,
   letters: letterTests,
+  "filters of letters": letterFilterTests,
+  "pages of letters": letterPageTests,
   groups: groupTests,
+  arrivals: arrivalTests,
   events: eventTests,
+  selections: selectionTests,
+  steps: advanceTests,
   redrive: redriveTests,
+  decisions: decideTests,
+  deletion: purgeTests,
+  "changes of operations": operationChangeTests,
+  import: importTests,
   check: checkTests,
 };
 

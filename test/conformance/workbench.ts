@@ -1,9 +1,11 @@
 /** What a test of the contract works with: one fresh store, a clock that stands still, and short words for routine. */
 import { expect } from "vitest";
-import type { Engine, NewHolder, NewOperation } from "../../src/engine.ts";
-import type { Item, LeasedItem, NewItem, Settlement } from "../../src/item/item.ts";
-import type { Letter } from "../../src/item/letter.ts";
+import type { Engine, LetterFilter, NewHolder, StoredLetter } from "../../src/engine.ts";
+import type { Event, EventType } from "../../src/item/event.ts";
+import type { Grave, Item, LeasedItem, NewItem, Settlement } from "../../src/item/item.ts";
+import type { LetterStep, NewOperation, Operation, OperationKind } from "../../src/item/operation.ts";
 import { assert } from "../../src/kit/assert.ts";
+import { buried, failureOf } from "../support/settlements.ts";
 import type { TestClock } from "../support/test-clock.ts";
 
 /** Declares a test of the contract. */
@@ -12,10 +14,14 @@ export type Declare = (title: string, body: (bench: Workbench) => Promise<void>)
 /** The queue that every test finds, made with the bench. */
 export const QUEUE = "job-1";
 
+/** Who does the operations of the tests, unless they say otherwise. */
+export const AUTHOR = "ada@host-1";
+
 export class Workbench {
   engine: Engine;
   readonly clock: TestClock;
   closed = false;
+  #operations = 0;
   #reopen: ((engine: Engine) => Promise<Engine>) | undefined;
 
   constructor(engine: Engine, clock: TestClock, reopen?: (engine: Engine) => Promise<Engine>) {
@@ -74,26 +80,81 @@ export class Workbench {
     return found;
   }
 
-  async letter(itemId: string): Promise<Letter | null> {
+  /** Adds items and buries them one after the other, each at its first attempt. The holder has entered. */
+  async bury(itemIds: readonly string[], grave: Partial<Grave> = {}): Promise<void> {
+    await this.add(...itemIds);
+    for (const _ of itemIds) await this.settle(buried(await this.leaseOne(), grave));
+  }
+
+  /** Adds an item and buries it for the failure with this message. */
+  async buryFor(itemId: string, errorMessage: string): Promise<void> {
+    await this.add(itemId);
+    const lease = await this.leaseOne();
+    await this.settle({ ...buried(lease), failure: failureOf(lease, { errorMessage }) });
+  }
+
+  async letter(itemId: string): Promise<StoredLetter | null> {
     return this.engine.readLetter((await this.item(itemId)).ref);
   }
 
-  /** The ids of all letters of the queue, newest burial first. */
-  async letterIds(): Promise<readonly string[]> {
-    const { letters } = await this.engine.listLetters({ queue: QUEUE, limit: 1000 });
+  /** The number of the burial of the item, which is a letter. */
+  async burial(itemId: string): Promise<number> {
+    const letter = await this.letter(itemId);
+    assert(letter, `${itemId} is no letter`);
+    return letter.burial;
+  }
+
+  /** The ids of all letters of the queue that fit, newest burial first; without a filter those that wait. */
+  async letterIds(filter: LetterFilter = {}): Promise<readonly string[]> {
+    const { letters, total } = await this.engine.listLetters({ queue: QUEUE, ...filter, limit: 1000 });
+    expect(total).toBe(letters.length);
     return letters.map(({ itemId }) => itemId);
   }
 
-  /** Begins a redrive of the queue's letters. */
-  async begin(id: string, change: Partial<NewOperation> = {}) {
+  /** Begins an operation on the queue's letters, by default a redrive. */
+  async begin(id: string, change: Partial<NewOperation> = {}): Promise<Operation> {
     return this.engine.beginOperation({
       id,
       kind: "redrive",
       queue: QUEUE,
       filter: {},
       force: false,
+      author: AUTHOR,
+      plan: {},
       ...change,
     });
+  }
+
+  /** Begins an operation of the kind on the items named, or all, and works it to its end. Its id is new. */
+  async operate(kind: OperationKind, itemIds?: readonly string[], change: Partial<NewOperation> = {}) {
+    this.#operations += 1;
+    const id = `${kind}-${this.#operations}`;
+    const filter = { ...change.filter, ...(itemIds && { itemIds }) };
+    await this.begin(id, { kind, ...change, filter });
+    await this.engine.advance(id, { max: 1000 });
+    return this.engine.closeOperation(id);
+  }
+
+  /** Edits the letter of the item, as an operation of its own, whose id is given back. */
+  async edit(itemId: string, step: Omit<LetterStep, "burial">): Promise<string> {
+    this.#operations += 1;
+    const id = `edit-${this.#operations}`;
+    await this.begin(id, { kind: "edit", filter: { itemIds: [itemId] } });
+    await this.engine.advance(id, { letters: [{ burial: await this.burial(itemId), ...step }] });
+    await this.engine.closeOperation(id);
+    return id;
+  }
+
+  /** Redrives one letter by an operation of its own and leases it; nothing else may be due. */
+  async redriveOne(operation: string, itemId: string): Promise<LeasedItem> {
+    await this.begin(operation, { filter: { itemIds: [itemId] } });
+    expect(await this.engine.advance(operation, { max: 1 })).toMatchObject({ done: 1 });
+    return this.leaseOne();
+  }
+
+  /** The events of one type, oldest first. */
+  async told(...types: readonly EventType[]): Promise<readonly Event[]> {
+    return this.engine.listEvents({ after: 0, types, limit: 1000 });
   }
 
   /** The types of all events after the cursor, oldest first. */

@@ -68,11 +68,31 @@ describe("the examples", () => {
     ]);
   });
 
+  it("dlq-manager: a program keeps its failures, works them again, and exports what is left", () => {
+    const left = join(shell.copy("dlq-manager"), "left.json");
+    const result = spawnSync(process.execPath, [join(EXAMPLES, "dlq-manager", "orders.mjs"), left], {
+      encoding: "utf8",
+      env: { ...process.env, REDRIVE_STORE: "memory:" },
+    });
+    expect(result.stderr).toBe("");
+    expect(result.stdout.trim().split("\n")).toEqual([
+      "order-8 [ 'connect ECONNREFUSED shop.example:443', 'read ECONNRESET' ]",
+      "3 letters in 2 groups",
+      "first: 1 of 1",
+      "rest: 1 of 2 and 1 failed again",
+      "left: order--3 2",
+      "exported: 1",
+      "purged: 0",
+    ]);
+    expect(readFileSync(left, "utf8")).toContain("a total of -3 cannot be charged");
+  });
+
   it("every example is run by a test", () => {
     const names = readdirSync(EXAMPLES).sort();
     expect(names).toEqual([
       "convert",
       "convert-files",
+      "dlq-manager",
       "enrich-records",
       "fix-lint",
       "library.mjs",

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { ERROR_CLASSES, ERROR_TYPE_NAMES } from "../../src/item/error-type.ts";
 import type { Failure } from "../../src/item/failure.ts";
-import type { Letter } from "../../src/item/letter.ts";
+import { type Letter, RESOLUTION_KINDS } from "../../src/item/letter.ts";
 import { ITEM_STATES } from "../../src/item/state.ts";
 import type { Json } from "../../src/kit/json.ts";
 
@@ -73,7 +73,51 @@ const required = {
   redriveCount: fc.nat(),
 };
 
+const amendments = fc.record(
+  { revision: fc.nat(), at: time, author: text, rule: text, note: text, operationId: text, before: data },
+  { requiredKeys: ["revision", "at", "author", "before"] },
+);
+const notes = fc.record({ at: time, author: text, text });
+const resolution = fc.record(
+  { kind: fc.constantFrom(...RESOLUTION_KINDS), at: time, author: text, reason: text, operationId: text },
+  { requiredKeys: ["kind", "at"] },
+);
+
 export const letters: fc.Arbitrary<Letter> = fc.record(
-  { ...required, worktreeArtifacts: artifacts, evidence: fc.array(evidence, { maxLength: 3 }) },
+  {
+    ...required,
+    worktreeArtifacts: artifacts,
+    toxic: fc.boolean(),
+    evidence: fc.array(evidence, { maxLength: 3 }),
+    amendments: fc.array(amendments, { maxLength: 3 }),
+    notes: fc.array(notes, { maxLength: 3 }),
+    resolution,
+  },
   { requiredKeys: Object.keys(required) as (keyof typeof required)[] },
 );
+
+/** Letters as a store of ours exports them: what is told twice in a letter is told in the same way. */
+export const storedLetters: fc.Arbitrary<Letter> = letters
+  .filter(({ itemId, failureHistory }) => itemId !== "" && failureHistory.length > 0)
+  .map(({ evidence, amendments, notes, resolution, toxic, ...letter }) => {
+    const history = letter.failureHistory.map((failure, place) => ({
+      ...failure,
+      attemptNumber: 2 * place + 1,
+    }));
+    const isDiscarded = resolution?.kind === "discard";
+    return {
+      ...letter,
+      failureHistory: history,
+      failureCount: history.length,
+      state: resolution ? (isDiscarded ? "discarded" : "done") : "dead",
+      revision: 1 + (amendments?.length ?? 0),
+      errorSignature: `${history.at(-1)?.errorType.name}::${letter.errorPattern}`,
+      ...(toxic && { toxic }),
+      ...(evidence?.length && { evidence }),
+      ...(amendments?.length && {
+        amendments: amendments.map((amendment, place) => ({ ...amendment, revision: place + 2 })),
+      }),
+      ...(notes?.length && { notes }),
+      ...(resolution && { resolution }),
+    };
+  });

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { compact, failureFromJson, failureToJson } from "../../src/item/failure.ts";
-import { letterFromJson, letterToJson } from "../../src/item/letter.ts";
+import { type Letter, letterFromJson, letterToJson } from "../../src/item/letter.ts";
 import type { JsonObject } from "../../src/kit/json.ts";
 import { failures, letters } from "./arbitraries.ts";
 
@@ -93,6 +93,76 @@ describe("a letter of a predecessor", () => {
     expect(history).toMatchObject([
       { ...predecessor.failure_history[0], timestamp: "2025-01-11T10:30:00.000Z" },
     ]);
+  });
+});
+
+/** A letter with everything that people and rules have added to it. */
+const worked: Letter = {
+  ...letterFromJson(predecessor),
+  state: "done",
+  revision: 3,
+  toxic: true,
+  amendments: [
+    {
+      revision: 2,
+      at: Date.UTC(2026, 0, 2),
+      author: "ada@host",
+      note: "typo",
+      operationId: "op-1",
+      before: null,
+    },
+    { revision: 3, at: Date.UTC(2026, 0, 3), author: "ada@host", rule: "rule-1", before: { file: 7 } },
+  ],
+  notes: [{ at: Date.UTC(2026, 0, 4), author: "bob", text: "it was the disk" }],
+  resolution: {
+    kind: "auto_fix",
+    at: Date.UTC(2026, 0, 5),
+    author: "ada@host",
+    reason: "r",
+    operationId: "op-2",
+  },
+};
+
+describe("what people and rules have added to a letter", () => {
+  test("it is written with the names and times of the outside", () => {
+    expect(letterToJson(worked)).toMatchObject({
+      toxic: true,
+      amendments: [
+        {
+          revision: 2,
+          at: "2026-01-02T00:00:00.000Z",
+          author: "ada@host",
+          note: "typo",
+          operation_id: "op-1",
+          before: null,
+        },
+        { revision: 3, rule: "rule-1", before: { file: 7 } },
+      ],
+      notes: [{ at: "2026-01-04T00:00:00.000Z", author: "bob", text: "it was the disk" }],
+      resolution: {
+        kind: "auto_fix",
+        at: "2026-01-05T00:00:00.000Z",
+        author: "ada@host",
+        reason: "r",
+        operation_id: "op-2",
+      },
+    });
+  });
+
+  test("it is read back as it was", () => {
+    expect(letterFromJson(throughText(letterToJson(worked)))).toEqual(worked);
+  });
+
+  test("a letter without any of it says nothing of it", () => {
+    const { toxic: _t, amendments: _a, notes: _n, resolution: _r, ...plain } = worked;
+    const json = letterToJson(plain);
+    for (const key of ["toxic", "amendments", "notes", "resolution", "evidence"])
+      expect(json).not.toHaveProperty(key);
+  });
+
+  test("an unknown kind of resolution is read as the plainest one", () => {
+    const letter = letterFromJson({ ...letterToJson(worked), resolution: { kind: "magic" } });
+    expect(letter.resolution).toEqual({ kind: "requeue", at: 0 });
   });
 });
 

@@ -30,18 +30,18 @@ it("resume closes the redrive that it began, once its letters have come to an en
   expect((await resume(job)).summary).toMatchObject({ succeeded: 1, dead: 1, attempts: 3 });
   expect(await engine.listOperations({ queue: job.id, open: true })).toEqual([]);
   const [, second] = await engine.listOperations({ queue: job.id });
-  expect(second).toMatchObject({ selected: 1, redriven: 1, failed: 1, endedAt: expect.any(Number) });
+  expect(second).toMatchObject({ selected: 1, done: 1, failed: 1, endedAt: expect.any(Number) });
 });
 
 it("resume sends on what an interrupted redrive had only begun, and closes its books", async () => {
   const job = await jobOf(["test", "-e", "mended"], ["a", "b"]);
   await resume(job);
-  await engine.beginOperation({ id: "op-left", kind: "redrive", queue: job.id, filter: {}, force: false });
+  await engine.beginOperation({ ...REDRIVE, id: "op-left", queue: job.id });
   writeFileSync(`${home.path}/mended`, "");
   await resume(job, { withLetters: false });
   expect(await engine.findOperation("op-left")).toMatchObject({
     selected: 2,
-    redriven: 2,
+    done: 2,
     succeeded: 2,
     endedAt: expect.any(Number),
   });
@@ -76,12 +76,14 @@ it("a retry that is told to stop leaves its letters, and says what is still to d
   await resume(job);
   const operation = await retryLetters(
     { ...deps(), stop: AbortSignal.abort() },
-    { job, filter: { queue: job.id }, force: false },
+    { job, selection: { filter: {} }, author: "ann" },
   );
   expect(operation).toMatchObject({ selected: 2, succeeded: 0, failed: 0 });
   expect(operation.endedAt).toBeUndefined();
   expect(await engine.count(job.id)).toMatchObject({ letters: 2, attempts: 2 });
 });
+
+const REDRIVE = { kind: "redrive", filter: {}, force: false, author: "ann", plan: {} } as const;
 
 function resume(job: Job, { withLetters } = { withLetters: true }) {
   return resumeJob(deps(), { job: job.id, withLetters });

@@ -42,6 +42,26 @@ it("the groups of the letters come with it, largest first", async () => {
   expect(groups[1]).toEqual({ ...rare, count: 1 });
 });
 
+it("the numbers of the dead letter queue come with it", async () => {
+  const [a, b] = await leaseAll("a", "b");
+  if (!a || !b) throw new Error("two items were added");
+  await engine.exchange(null, { settle: [buried(a), buried(b)] });
+  await engine.beginOperation({
+    ...{ id: "op-1", kind: "discard", queue: QUEUE, filter: { itemIds: ["a"] }, force: false },
+    ...{ author: "ada", reason: "old", plan: {} },
+  });
+  await engine.advance("op-1", { max: 1 });
+  clock.advance(90_000);
+  const summary = await summarise(engine, job);
+  expect(summary).toMatchObject({ total: 2, dead: 1, discarded: 1, remaining: 0 });
+  expect(summaryToJson(summary).dlq).toMatchObject({
+    size: 1,
+    discarded: 1,
+    oldest_age_seconds: 90,
+    arrived_last_hour: 2,
+  });
+});
+
 it("the duration is that of the latest run: until now while it runs, then until its end", async () => {
   clock.advance(2000);
   expect((await summarise(engine, job)).durationMs).toBe(2000);
@@ -68,10 +88,12 @@ it("its JSON has the names of the contract", async () => {
     "succeeded",
     "dead",
     "skipped",
+    "discarded",
     "remaining",
     "attempts",
     "duration_ms",
     "groups",
+    "dlq",
   ]);
 });
 

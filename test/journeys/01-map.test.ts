@@ -240,7 +240,7 @@ describe("exit codes", () => {
       "1",
     ]);
     expect(code).toBe(1);
-    expect(stderr).toContain("Stopped: an item died, and continue_on_failure is off.");
+    expect(stderr).toContain("Stopped: an item died, and the job stops at the first (--fail-fast, continue_on_failure).");
     expect(stderr).toContain("redrive resume sh-");
   });
 
@@ -301,7 +301,7 @@ describe("exit codes", () => {
     ["a job to resume", ["resume", "nobody"], "There is no job nobody."],
     ["anything to resume", ["resume"], "There is no interrupted job."],
     ["an item", ["dlq", "inspect", "nobody"], "There is no item nobody."],
-    ["any letter", ["dlq", "retry"], "The dead letter queue is empty."],
+    ["an operation", ["ops", "show", "nobody"], "There is no operation nobody."],
   ])("4: there is not %s", async (_, args, message) => {
     const { code, stderr } = await openWorkshop().run(args);
     expect(code).toBe(4);

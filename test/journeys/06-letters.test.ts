@@ -94,7 +94,10 @@ describe("dlq inspect and show", () => {
     ]);
     const [letter] = await shop.letters();
     const prefix = (letter?.item_id ?? "").slice(0, 5);
-    expect(await shop.json<LetterJson>("dlq", "inspect", prefix)).toEqual(letter);
+    expect(await shop.json<LetterJson>("dlq", "inspect", prefix)).toMatchObject({
+      ...letter,
+      group_count: 1,
+    });
     const { stdout } = await shop.run(["dlq", "inspect", prefix]);
     for (const text of [
       "a.md",

@@ -86,7 +86,7 @@ describe("the letter of an agent", () => {
     ]) {
       expect(stdout).toContain(text);
     }
-    expect((await project.do("dlq", "inspect", "a", "--json")).json()).toEqual(letter);
+    expect((await project.do("dlq", "inspect", "a", "--json")).json()).toMatchObject(letter);
   });
 
   it("shares a group with those that failed the same way, whatever their item and worktree", async () => {

@@ -1,21 +1,16 @@
 /** The steps of the simulation. Each is one or a few store calls, done to both engines. */
-import type { LetterFilter } from "../../src/engine.ts";
-import type { Chance } from "./chance.ts";
 import { randomEnding, randomLoss } from "./endings.ts";
-import { type Claim, claimsOf, letGo, newName, QUEUES, type World } from "./world.ts";
-
-export type Action = (world: World) => Promise<void>;
+import { OPERATION_ACTIONS } from "./operation-actions.ts";
+import { type Action, type Claim, claimsOf, letGo, newName, QUEUES, type World } from "./world.ts";
 
 /** Every action by name, as often as it is to be chosen. */
 export const ACTIONS: readonly (readonly [name: string, action: Action])[] = [
   ...often(3, "add", add),
-  ...often(1, "enter", enter),
-  ...often(12, "exchange", exchange),
+  ...often(2, "enter", enter),
+  ...often(14, "exchange", exchange),
   ...often(1, "beat", beat),
   ...often(2, "reap", reap),
-  ...often(1, "begin", begin),
-  ...often(4, "redrive", redrive),
-  ...often(3, "close", close),
+  ...OPERATION_ACTIONS.flatMap(([times, name, action]) => often(times, name, action)),
   ...often(1, "change job", changeJob),
   ...often(3, "time passes", timePasses),
   ...often(1, "clock goes back", clockGoesBack),
@@ -29,8 +24,8 @@ function often(times: number, name: string, action: Action): readonly (readonly 
 /** Ids and data are few, so that the same ones come again, sometimes changed. */
 async function add({ twins, chance }: World): Promise<void> {
   const queue = chance.pick(QUEUES);
-  const items = Array.from({ length: 1 + chance.below(4) }, () => ({
-    itemId: `item-${chance.below(30)}`,
+  const items = Array.from({ length: 1 + chance.below(12) }, () => ({
+    itemId: `item-${chance.below(100)}`,
     data: { version: chance.happens(0.9) ? 1 : 2 },
   }));
   await twins.same((engine) => engine.add(queue, items));
@@ -55,8 +50,12 @@ async function exchange(world: World): Promise<void> {
   const ending = chance.some(world.claims.filter((claim) => claim.holder === holder));
   const late = chance.happens(0.2) ? chance.some(world.pastClaims).slice(0, 2) : [];
   const ends = [...ending, ...late].map((claim) => ({ claim, end: randomEnding(chance) }));
-  const operationId = chance.happens(0.2) ? world.operations.at(-1) : undefined;
-  const lease = { queue, max: chance.below(4), ...(operationId && { operationId }) };
+  const ofOperation = chance.happens(0.2) && world.operations.findLast((one) => one.queue === queue);
+  const lease = {
+    queue,
+    max: chance.pick([0, 3, 6, 12]),
+    ...(ofOperation && { operationId: ofOperation.id }),
+  };
   const answer = await twins.same((engine, side) =>
     engine.exchange(holder, { settle: ends.map(({ claim, end }) => end(claim.lease[side])), lease }),
   );
@@ -91,26 +90,6 @@ async function reap(world: World): Promise<void> {
   await twins.same((engine) => engine.leave(dead.id));
 }
 
-async function begin(world: World): Promise<void> {
-  const { twins, chance } = world;
-  const id = newName(world, "operation");
-  const asked = { kind: "redrive", queue: chance.pick(QUEUES), force: chance.happens(0.2) } as const;
-  const filter = randomFilter(chance);
-  await twins.same((engine) => engine.beginOperation({ id, ...asked, filter }));
-  world.operations = [...world.operations, id];
-}
-
-async function redrive({ twins, chance, operations }: World): Promise<void> {
-  const id = chance.pick([...operations.slice(-3), "operation-0"]);
-  const max = chance.pick([1, 2, 3, 10]);
-  await twins.same((engine) => engine.redrive(id, max));
-}
-
-async function close({ twins, chance, operations }: World): Promise<void> {
-  const id = chance.pick([...operations.slice(-6), "operation-0"]);
-  await twins.same((engine) => engine.closeOperation(id));
-}
-
 async function changeJob({ twins, chance }: World): Promise<void> {
   const queue = chance.pick(QUEUES);
   const change = chance.pick([
@@ -134,17 +113,4 @@ async function clockGoesBack({ twins, chance }: World): Promise<void> {
 async function crash(world: World): Promise<void> {
   letGo(world, world.claims);
   await world.twins.crash();
-}
-
-/** Filters of letters, from none to several at once. */
-export function randomFilter(chance: Chance): LetterFilter {
-  return {
-    ...(chance.happens(0.1) && { queue: chance.pick(QUEUES) }),
-    ...(chance.happens(0.05) && { itemIds: ["item-1", "item-2", "item-3", "item-5", "item-8"] }),
-    ...(chance.happens(0.1) && { types: chance.pick([["Timeout"], ["ClientError", "WorkerLost"]] as const) }),
-    ...(chance.happens(0.1) && { classes: chance.pick([["transient"], ["permanent", "unknown"]] as const) }),
-    ...(chance.happens(0.05) && { signature: "3333333333333333" }),
-    ...(chance.happens(0.1) && { eligible: chance.happens(0.5) }),
-    ...(chance.happens(0.05) && { olderThanMs: chance.pick([0, 2000]) }),
-  };
 }

@@ -3,6 +3,7 @@ import type { Grave, Lease, Settlement } from "../../src/item/item.ts";
 import {
   buried,
   buriedAsLost,
+  failureOf,
   lost,
   parked,
   released,
@@ -17,20 +18,23 @@ export type Ending = (lease: Lease) => Settlement;
 /** What a runner may say. */
 export function randomEnding(chance: Chance): Ending {
   const delayMs = chance.pick([0, 0, 100, 3000]);
-  const grave = randomGrave(chance);
+  const cause = chance.pick(CAUSES);
+  const bury: Ending = buriedFor(cause, chance.happens(0.8), chance.happens(0.1));
   return chance.pick<Ending>([
     succeeded,
     succeeded,
     (lease) => retried(lease, delayMs),
-    (lease) => retried(lease, delayMs),
+    (lease) => ({ ...retried(lease, delayMs), failure: failureOf(lease, { errorMessage: cause.message }) }),
     (lease) => parked(lease, delayMs),
     released,
     skipped,
-    (lease) => buried(lease, grave),
-    (lease) => buried(lease, grave),
-    (lease) => buried(lease, grave),
-    (lease) => buried(lease, grave),
-    (lease) => ({ ...buried(lease, grave), verdict: { kind: "stop", reason: "too many failures" } }),
+    bury,
+    bury,
+    bury,
+    bury,
+    bury,
+    bury,
+    (lease) => ({ ...bury(lease), verdict: { kind: "stop", reason: "too many failures" } }),
   ]);
 }
 
@@ -42,20 +46,38 @@ export function randomLoss(chance: Chance): Ending {
 /** The causes of death of the simulated world. One signature is always one type and class. */
 const CAUSES = [
   {
-    signature: "1111111111111111",
-    pattern: "Timeout::after <num> s",
-    errorType: "Timeout",
-    errorClass: "transient",
+    message: "no answer after 30 s",
+    grave: {
+      signature: "1111111111111111",
+      pattern: "Timeout::no answer after <num> s",
+      errorType: "Timeout",
+      errorClass: "transient",
+    },
   },
   {
-    signature: "2222222222222222",
-    pattern: "ClientError::<num>",
-    errorType: "ClientError",
-    errorClass: "permanent",
+    message: `ungültige Größe in "C:\\temp\\%1_a"`,
+    grave: {
+      signature: "2222222222222222",
+      pattern: "ClientError::<path>",
+      errorType: "ClientError",
+      errorClass: "permanent",
+    },
   },
-  { signature: "3333333333333333", pattern: "Unknown::boom", errorType: "Unknown", errorClass: "unknown" },
-] as const satisfies readonly Partial<Grave>[];
+  {
+    message: "Boom!\nIt's BROKEN",
+    grave: {
+      signature: "3333333333333333",
+      pattern: "Unknown::boom",
+      errorType: "Unknown",
+      errorClass: "unknown",
+    },
+  },
+] as const satisfies readonly { readonly message: string; readonly grave: Partial<Grave> }[];
 
-function randomGrave(chance: Chance): Partial<Grave> {
-  return { ...chance.pick(CAUSES), reprocessEligible: chance.happens(0.8) };
+function buriedFor(cause: (typeof CAUSES)[number], isEligible: boolean, isToxic: boolean): Ending {
+  const grave = { ...cause.grave, reprocessEligible: isEligible, ...(isToxic && { toxic: true }) };
+  return (lease) => ({
+    ...buried(lease, grave),
+    failure: failureOf(lease, { errorMessage: cause.message, errorType: { name: grave.errorType } }),
+  });
 }

@@ -31,7 +31,25 @@ describe("the simulation itself", () => {
         return { ...page, letters: page.letters.slice(0, 2) };
       },
     }),
-    "redrives one letter too many": (engine) => ({ redrive: (id, max) => engine.redrive(id, max + 1) }),
+    "works on one letter too many": (engine) => ({
+      advance: (id, step) => engine.advance(id, { ...step, ...(step.max && { max: step.max + 1 }) }),
+    }),
+    "forgets why letters were refused": () => ({ listRefusals: async () => [] }),
+    "looks for another text than it was given": (engine) => ({
+      listLetters: ({ text, ...query }) =>
+        engine.listLetters({ ...query, ...(text !== undefined && { text: `${text}!` }) }),
+    }),
+    "counts arrivals of the present only": (engine) => ({
+      listArrivals: async (query) =>
+        (await engine.listArrivals(query)).map((arrival) => ({ ...arrival, ever: arrival.waiting })),
+    }),
+    "leaves the last letter of an import out": (engine) => ({
+      importLetters: (queue, letters) => engine.importLetters(queue, letters.slice(0, -1)),
+    }),
+    "does not pause": (engine) => ({
+      changeOperation: async (id, change) =>
+        change.status === "paused" ? engine.changeOperation(id, {}) : engine.changeOperation(id, change),
+    }),
     "takes changed data for the same": (engine) => ({
       add: async (queue, items) => ({ ...(await engine.add(queue, items)), changed: 0 }),
     }),

@@ -1,9 +1,9 @@
 /** Looks at everything that can be seen from outside, on both sides, and expects to see the same. */
 import { expect } from "vitest";
-import type { Engine, LetterFilter } from "../../src/engine.ts";
+import type { Engine, LetterFilter, LetterOrder } from "../../src/engine.ts";
 import type { Letter } from "../../src/item/letter.ts";
-import { randomFilter } from "./actions.ts";
-import type { Both, Side, Twins } from "./twins.ts";
+import { randomArrivalQuery, randomOrder, randomStatesFilter } from "./filters.ts";
+import { type Both, pairsOf, type Side, type Twins } from "./twins.ts";
 import { QUEUES, type World } from "./world.ts";
 
 /** How far the events of each side were read. */
@@ -12,21 +12,49 @@ export type Cursors = Both<number>;
 /** One look after a step. Answers how far the events were read. */
 export async function observe(world: World, cursors: Cursors): Promise<Cursors> {
   const { twins, chance, touched } = world;
-  const filter = randomFilter(chance);
+  const [filter, order] = [randomStatesFilter(chance), randomOrder(chance)];
+  const arrivals = randomArrivalQuery(chance, twins.clock.now());
   for (const queue of QUEUES) {
     await twins.same((engine) => engine.count(queue));
-    await twins.same((engine) => engine.findItems("", { queue, limit: 100 }));
     await twins.same((engine) => engine.listGroups({ queue }));
+    await observeItems(world, queue);
   }
-  await twins.same((engine) => allPages(engine, filter));
+  await twins.same((engine) => allPages(engine, filter, order));
+  await twins.same((engine) => engine.listLetters({ ...filter, limit: 0 }));
+  await twins.same((engine) => engine.listArrivals(arrivals));
   await twins.same((engine) => engine.listGroups({}));
   await twins.same((engine) => engine.listHolders());
   await twins.same((engine) => engine.listOperations({}));
+  await observeSelections(world);
   for (const { lease } of touched) {
     await twins.same((engine, side) => engine.listAttempts(lease[side].ref));
     await twins.same((engine, side) => engine.readLetter(lease[side].ref));
   }
   return readEvents(twins, cursors);
+}
+
+/** All items of a queue, and everything about one of them. */
+async function observeItems({ twins, chance }: World, queue: string): Promise<void> {
+  const items = pairsOf(await twins.same((engine) => engine.findItems("", { queue, limit: 1000 })));
+  if (items.length === 0) return;
+  const item = chance.pick(items);
+  await twins.same((engine, side) => engine.listAttempts(item[side].ref));
+  await twins.same((engine, side) => engine.listAmendments(item[side].ref));
+  await twins.same((engine, side) => engine.readLetter(item[side].ref));
+}
+
+/** What the latest operations selected, and what became of it. */
+async function observeSelections({ twins, chance, operations }: World): Promise<void> {
+  for (const { id } of operations.slice(-3)) {
+    const status = chance.pick([
+      {},
+      { status: "done" },
+      { status: "refused" },
+      { status: "pending" },
+    ] as const);
+    await twins.same((engine) => engine.listSelected(id, { ...status, limit: 100 }));
+    await twins.same((engine) => engine.listRefusals(id));
+  }
 }
 
 /** Both stores must be sound, whatever has happened to them. */
@@ -45,12 +73,18 @@ async function readEvents(twins: Twins, cursors: Cursors): Promise<Cursors> {
 async function allPages(
   engine: Engine,
   filter: LetterFilter,
+  order: LetterOrder,
 ): Promise<{ letters: Letter[]; totals: number[] }> {
   const letters: Letter[] = [];
   const totals: number[] = [];
   let cursor: string | null | undefined;
   while (cursor !== null) {
-    const page = await engine.listLetters({ ...filter, limit: 3, ...(cursor !== undefined && { cursor }) });
+    const page = await engine.listLetters({
+      ...filter,
+      order,
+      limit: 3,
+      ...(cursor !== undefined && { cursor }),
+    });
     letters.push(...page.letters);
     totals.push(page.total);
     cursor = page.next;

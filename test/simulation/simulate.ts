@@ -3,6 +3,7 @@
  * both must look the same. At the end the faults are healed, and everything that was ever added must be accounted for.
  */
 import { expect } from "vitest";
+import type { OperationKind } from "../../src/item/operation.ts";
 import { assert } from "../../src/kit/assert.ts";
 import type { EngineUnderTest } from "../conformance/suite.ts";
 import { lost, succeeded } from "../support/settlements.ts";
@@ -55,17 +56,42 @@ async function createQueues(twins: Twins): Promise<void> {
   }
 }
 
-/** Nothing was lost: once all leases are given up and all letters are redriven, every item can still succeed. */
+/**
+ * Nothing was lost: once all leases are given up and all letters are restored and redriven, every item that nobody
+ * deleted can still succeed; then every operation can come to its end, and its books balance.
+ */
 async function heal(world: World): Promise<void> {
   for (const queue of QUEUES) {
     await giveUpLeases(world);
-    await redriveAll(world, queue);
+    await workAll(world, queue, "restore");
+    await workAll(world, queue, "redrive");
     await runAll(world, queue);
-    const counts = await world.twins.same((engine) => engine.count(queue));
-    assert(counts, `queue ${queue} can be counted`);
-    const { total, done, skipped, letters } = counts.subject;
-    expect({ letters, ended: done + skipped }).toEqual({ letters: 0, ended: total });
+    await expectAllEnded(world, queue);
   }
+  for (const { id } of world.operations) await endOperation(world, id);
+}
+
+/** Those that are left discarded are bare rows; there was a deletion for each of them. */
+async function expectAllEnded({ twins }: World, queue: string): Promise<void> {
+  const counts = await twins.same((engine) => engine.count(queue));
+  assert(counts, `queue ${queue} can be counted`);
+  const { total, done, skipped, discarded, letters, purged, evicted } = counts.subject;
+  expect({ letters, ended: done + skipped + discarded }).toEqual({ letters: 0, ended: total });
+  expect(discarded).toBeLessThanOrEqual(purged + evicted);
+  const rest = await twins.same((engine) => engine.listLetters({ queue, states: ["discarded"], limit: 0 }));
+  expect(rest?.subject.total).toBe(0);
+}
+
+async function endOperation({ twins }: World, id: string): Promise<void> {
+  await twins.same((engine) => engine.changeOperation(id, { status: "open" }));
+  await twins.same((engine) => engine.enlist(id, { burials: [], cursor: null }));
+  await twins.same((engine) => engine.changeOperation(id, { refuseRest: "the end" }));
+  const ended = await twins.same((engine) => engine.closeOperation(id));
+  assert(ended, `operation ${id} is there`);
+  const { kind, selected, done, refused, succeeded: well, failed, endedAt } = ended.subject;
+  expect(endedAt).toBeDefined();
+  expect(selected).toBe(done + refused);
+  expect(well + failed).toBe(kind === "redrive" ? done : 0);
 }
 
 async function giveUpLeases({ twins }: World): Promise<void> {
@@ -78,11 +104,12 @@ async function giveUpLeases({ twins }: World): Promise<void> {
   }
 }
 
-async function redriveAll(world: World, queue: string): Promise<void> {
+async function workAll(world: World, queue: string, kind: OperationKind): Promise<void> {
   const id = newName(world, "operation");
-  const asked = { id, kind: "redrive", queue, filter: {}, force: true } as const;
+  const asked = { id, kind, queue, filter: {}, force: true, author: "healer", plan: {} };
   await world.twins.same((engine) => engine.beginOperation(asked));
-  await world.twins.same((engine) => engine.redrive(id, 1000));
+  await world.twins.same((engine) => engine.advance(id, { max: 1000 }));
+  world.operations = [...world.operations, { id, kind, queue }];
 }
 
 async function runAll(world: World, queue: string): Promise<void> {

@@ -50,6 +50,14 @@ export class Twins {
   }
 }
 
+/** What the two sides listed, one by one; both listed the same, in the same order. */
+export function pairsOf<T>(lists: Both<readonly T[]> | null): readonly Both<T>[] {
+  return (lists?.oracle ?? []).flatMap((oracle, place) => {
+    const subject = lists?.subject[place];
+    return subject === undefined ? [] : [{ oracle, subject }];
+  });
+}
+
 type Answer<T> = { readonly value: T } | { readonly code: string };
 
 /** An operating error is an answer like others. Anything else is a bug and ends the simulation. */
@@ -62,7 +70,7 @@ async function answerOf<T>(call: Promise<T>): Promise<Answer<T>> {
   }
 }
 
-/** Without the numbers of items and events, and of a cursor only whether there is one. */
+/** Without the numbers of items, burials and events, and of a cursor only whether there is one. */
 function neutral(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return value.map(neutral);
@@ -72,6 +80,8 @@ function neutral(value: unknown): unknown {
   );
 }
 
+const OWN_NUMBERS: ReadonlySet<string> = new Set(["ref", "id", "burial", "bound"]);
+
 function isOwnNumber(key: string, field: unknown): boolean {
-  return typeof field === "number" && (key === "ref" || key === "id");
+  return typeof field === "number" && OWN_NUMBERS.has(key);
 }

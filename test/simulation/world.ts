@@ -1,7 +1,9 @@
 /** What the simulated runners, reapers and operators know. A crash makes them forget; the stores must not. */
 import type { LeasedItem } from "../../src/item/item.ts";
+import type { Letter } from "../../src/item/letter.ts";
+import type { OperationKind } from "../../src/item/operation.ts";
 import type { Chance } from "./chance.ts";
-import type { Both, Twins } from "./twins.ts";
+import { type Both, pairsOf, type Twins } from "./twins.ts";
 
 export const QUEUES = ["queue-1", "queue-2"] as const;
 
@@ -16,6 +18,9 @@ export interface Claim {
   readonly lease: Both<LeasedItem>;
 }
 
+/** One or a few store calls, done to both engines. */
+export type Action = (world: World) => Promise<void>;
+
 export interface World {
   readonly twins: Twins;
   readonly chance: Chance;
@@ -23,7 +28,9 @@ export interface World {
   claims: readonly Claim[];
   /** Claims of the past: what late workers still talk of. */
   pastClaims: readonly Claim[];
-  operations: readonly string[];
+  operations: readonly { readonly id: string; readonly kind: OperationKind; readonly queue: string }[];
+  /** Letters that somebody exported once. */
+  archive: readonly Letter[];
   /** The items that the latest step touched. */
   touched: readonly Claim[];
   /** Makes names that were never used before. */
@@ -38,6 +45,7 @@ export function newWorld(twins: Twins, chance: Chance): World {
     claims: [],
     pastClaims: [],
     operations: [],
+    archive: [],
     touched: [],
     serial: 0,
   };
@@ -59,8 +67,5 @@ export function letGo(world: World, claims: readonly Claim[]): void {
 
 /** Pairs what the two sides leased; they leased the same, in the same order. */
 export function claimsOf(holder: string, leased: Both<readonly LeasedItem[]>): readonly Claim[] {
-  return leased.oracle.flatMap((oracle, place) => {
-    const subject = leased.subject[place];
-    return subject ? [{ holder, lease: { oracle, subject } }] : [];
-  });
+  return pairsOf(leased).map((lease) => ({ holder, lease }));
 }

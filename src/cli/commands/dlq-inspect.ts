@@ -1,10 +1,10 @@
 /** `redrive dlq inspect`: everything about one letter. */
-import { WorkError } from "../../errors.ts";
+import { readHistory } from "../../dead-letter/history.ts";
+import { eventToJson } from "../../item/event.ts";
 import { letterToJson } from "../../item/letter.ts";
-import { requireJob } from "../../job/find-job.ts";
 import type { Context } from "../context.ts";
 import { EXIT } from "../exit-code.ts";
-import { requireItem } from "../find.ts";
+import { requireLetter } from "../find-letter.ts";
 import { letterText } from "../letter-text.ts";
 
 export async function dlqInspect(
@@ -12,21 +12,16 @@ export async function dlqInspect(
   itemName: string,
   flags: { job?: string },
 ): Promise<number> {
-  const { letter, shared } = await context.withStore(async (engine) => {
-    const job = flags.job === undefined ? undefined : (await requireJob(engine, flags.job)).id;
-    const item = await requireItem(engine, itemName, job, (one) => one.state !== "done");
-    const found = await engine.readLetter(item.ref);
-    if (found === null) {
-      throw new WorkError("item_not_found", `Item ${item.itemId} is no letter: it is ${item.state}.`, {
-        hint: `redrive logs ${item.queue} ${item.itemId} shows what it wrote.`,
-      });
-    }
-    const groups = await engine.listGroups({ queue: found.queue });
-    const group = groups.find((one) => one.signature === found.errorSignature);
-    return { letter: found, shared: (group?.count ?? 1) - 1 };
+  const { letter, history } = await context.withStore(async (engine) => {
+    const found = await requireLetter(engine, itemName, flags.job);
+    return { letter: found, history: await readHistory(engine, found) };
   });
-  context.answer(letterToJson(letter), () =>
-    letterText(letter, { paint: context.paint, columns: context.columns, shared }),
-  );
+  const { paint, columns } = context;
+  const document = {
+    ...letterToJson(letter),
+    group_count: history.groupCount,
+    events: history.events.map(eventToJson),
+  };
+  context.answer(document, () => letterText(letter, { paint, columns, history }));
   return EXIT.done;
 }

@@ -1,24 +1,60 @@
-/** Makes an item a letter, or one no more, and keeps the counters of queue and group that follow from it. */
+/** Makes an item a letter, closes it, opens it again or deletes it, and keeps what is counted of letters that wait. */
 import type { Grave } from "../../item/item.ts";
+import type { Resolution } from "../../item/letter.ts";
+import { assert } from "../../kit/assert.ts";
+import { countArrival, countWaiting } from "./arrivals.ts";
 import { enterGroup, leaveGroup } from "./groups.ts";
 import { type Burial, frozenCopy, type Row, type Store } from "./store.ts";
 
 /** Buries the item. One that was redriven and died again is the same letter under a new gravestone. */
 export function buryRow(store: Store, row: Row, grave: Grave): void {
-  unburyRow(store, row);
+  removeLetter(store, row);
   store.burials += 1;
-  const burial: Burial = { number: store.burials, at: store.now, grave: frozenCopy(grave) };
-  row.burial = burial;
-  row.queue.letters += 1;
-  store.letters.add(row);
-  enterGroup(store, row.queue.name, burial);
+  const { revision } = row;
+  row.burial = { number: store.burials, at: store.now, grave: frozenCopy(grave), revision };
+  store.letters.set(row.burial.number, row);
+  countArrival(store, row.queue.name, row.burial);
+  enterQueue(store, row);
 }
 
-/** Takes the gravestone away, if there is one. The attempts and their failures stay. */
-export function unburyRow(store: Store, row: Row): void {
+/** The letter waits no longer, but is kept to be read. The item is where the letter's end has brought it. */
+export function closeLetter(store: Store, row: Row, resolution: Resolution): void {
+  leaveQueue(store, row);
+  row.resolution = frozenCopy(resolution);
+  if (row.state === "done") row.queue.resolved += 1;
+}
+
+/** The letter waits again, under the gravestone that it had. */
+export function reopenLetter(store: Store, row: Row): void {
+  assert(row.resolution, `the letter of item ${row.ref} is not closed`);
+  row.resolution = undefined;
+  enterQueue(store, row);
+}
+
+/** Takes the gravestone away, if there is one. The item, its attempts and their failures stay. */
+export function removeLetter(store: Store, row: Row): void {
   if (!row.burial) return;
-  leaveGroup(store, row.queue.name, row.burial);
-  store.letters.delete(row);
-  row.queue.letters -= 1;
+  if (!row.resolution) leaveQueue(store, row);
+  else if (row.state === "done") row.queue.resolved -= 1;
+  store.letters.delete(row.burial.number);
   row.burial = undefined;
+  row.resolution = undefined;
+}
+
+/** The gravestone of a row that is known to be a letter. */
+export function burialOf(row: Row): Burial {
+  assert(row.burial, `item ${row.ref} is listed as a letter and has no grave`);
+  return row.burial;
+}
+
+function enterQueue(store: Store, row: Row): void {
+  row.queue.letters += 1;
+  enterGroup(store, row.queue.name, burialOf(row));
+  countWaiting(store, row.queue.name, burialOf(row), 1);
+}
+
+function leaveQueue(store: Store, row: Row): void {
+  row.queue.letters -= 1;
+  leaveGroup(store, row.queue.name, burialOf(row));
+  countWaiting(store, row.queue.name, burialOf(row), -1);
 }

@@ -18,3 +18,8 @@ export function listEvents(store: Store, query: EventQuery): readonly Event[] {
     (query.types === undefined || query.types.includes(event.type));
   return store.events.filter(wanted).slice(0, query.limit);
 }
+
+/** The id of the newest event, 0 when there is none. */
+export function newestEvent({ events }: Store): number {
+  return events.length;
+}

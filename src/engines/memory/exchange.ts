@@ -38,13 +38,15 @@ function named(holderId: string | null): string {
 function lineOf(store: Store, { queue, operationId }: NonNullable<Exchange["lease"]>): readonly Row[] {
   const line = store.queues.get(queue)?.line ?? [];
   if (operationId === undefined) return [...line];
+  if (store.operations.get(operationId)?.status !== "open") return [];
   return line.filter(({ operation }) => operation?.asked.id === operationId);
 }
 
 /** Starts an attempt: its record is there, and says `running`, before the worker knows of it. */
 function lease(store: Store, row: Row, holder: HolderRow): LeasedItem {
   moveRow(row, "lease");
-  const number = row.attempts.length + 1;
+  row.started += 1;
+  const number = row.started;
   row.attempts.push({ number, outcome: "running", holder: holder.id, startedAt: store.now });
   row.queue.attempts += 1;
   holder.leases.add(row);

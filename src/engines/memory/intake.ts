@@ -31,11 +31,22 @@ export function add(store: Store, queueName: string, items: readonly NewItem[]):
   };
 }
 
+/** What it came in with counts, not what was made of it here. Of a purged item nobody knows it any more. */
 function isSame(known: Row, item: NewItem): boolean {
-  return canonicalJson(known.data) === canonicalJson(item.data);
+  const [first] = known.amendments;
+  const original = first ? first.before : known.data;
+  return known.purged || canonicalJson(original) === canonicalJson(item.data);
 }
 
 function addOne(store: Store, queue: Queue, item: NewItem): void {
+  const row = newRow(store, queue, item);
+  queue.counts.ready += 1;
+  enterLine(queue.line, row);
+  record(store, { type: "item_queued", queue: queue.name, itemId: row.itemId });
+}
+
+/** Gives the item its row, due now. The caller puts it into its state. */
+export function newRow(store: Store, queue: Queue, item: NewItem): Row {
   const row: Row = {
     ref: store.rows.length + 1,
     queue,
@@ -43,6 +54,7 @@ function addOne(store: Store, queue: Queue, item: NewItem): void {
     data: frozenCopy(item.data),
     state: "ready",
     dueAt: store.now,
+    started: 0,
     attempts: [],
     spent: 0,
     losses: 0,
@@ -51,11 +63,13 @@ function addOne(store: Store, queue: Queue, item: NewItem): void {
     redriveCount: 0,
     operation: undefined,
     burial: undefined,
+    resolution: undefined,
+    purged: false,
     evidence: [],
+    amendments: [],
+    notes: [],
   };
   store.rows.push(row);
   queue.byId.set(row.itemId, row);
-  queue.counts.ready += 1;
-  enterLine(queue.line, row);
-  record(store, { type: "item_queued", queue: queue.name, itemId: row.itemId });
+  return row;
 }

@@ -67,6 +67,7 @@ function withChange(job: Job, change: JobChange, now: number): Job {
   return compact({
     ...job,
     status: change.status ?? job.status,
+    kind: change.kind ?? job.kind,
     intakeComplete: change.intakeComplete ?? job.intakeComplete,
     spec: change.spec ?? job.spec,
     progress: change.progress ?? job.progress,

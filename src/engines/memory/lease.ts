@@ -67,6 +67,7 @@ export function leasedItem(row: Row): LeasedItem {
     spent: row.spent,
     losses: row.losses,
     revision: row.revision,
+    redriveCount: row.redriveCount,
     index: row.index,
     startedAt: attempt.startedAt,
   };

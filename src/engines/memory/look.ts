@@ -1,13 +1,14 @@
 /** Looks at queues, items and attempts. Changes nothing. */
 import type { ItemResult, QueueCounts, StoreInfo } from "../../engine.ts";
 import type { Attempt, Item } from "../../item/item.ts";
+import type { Amendment } from "../../item/letter.ts";
 import { type Row, requireQueue, type Store } from "./store.ts";
 
 /** `job_not_found` for a queue that is not there, which is something else than an empty one. */
 export function count(store: Store, queueName: string): QueueCounts {
-  const { counts, letters, attempts } = requireQueue(store, queueName);
+  const { counts, letters, resolved, purged, evicted, attempts } = requireQueue(store, queueName);
   const total = Object.values(counts).reduce((sum, each) => sum + each, 0);
-  return { ...counts, total, letters, attempts };
+  return { ...counts, total, letters, resolved, purged, evicted, attempts };
 }
 
 /** An item with exactly that id comes before those that only start with it; otherwise by age. */
@@ -41,8 +42,14 @@ export function listAttempts(store: Store, ref: number): readonly Attempt[] {
   return (store.rows[ref - 1]?.attempts ?? []).map((attempt) => ({ ...attempt }));
 }
 
-/** What is in the store. */
+/** Oldest first. */
+export function listAmendments(store: Store, ref: number): readonly Amendment[] {
+  return [...(store.rows[ref - 1]?.amendments ?? [])];
+}
+
+/** What is in the store. Its letters are those that wait. */
 export function info(store: Store): StoreInfo {
+  const queues = [...store.queues.values()];
   return {
     engine: "memory",
     location: store.url,
@@ -50,7 +57,7 @@ export function info(store: Store): StoreInfo {
     bytes: 0,
     jobs: store.jobs.size,
     items: store.rows.length,
-    letters: store.letters.size,
+    letters: queues.reduce((sum, { letters }) => sum + letters, 0),
     attempts: store.rows.reduce((sum, row) => sum + row.attempts.length, 0),
     events: store.events.length,
   };
@@ -64,7 +71,7 @@ function itemOf(row: Row): Item {
     data: row.data,
     state: row.state,
     dueAt: row.dueAt,
-    attempts: row.attempts.length,
+    attempts: row.started,
     spent: row.spent,
     losses: row.losses,
     revision: row.revision,

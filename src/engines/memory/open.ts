@@ -5,16 +5,26 @@
 import type { Engine } from "../../engine.ts";
 import { WorkError } from "../../errors.ts";
 import { type Clock, systemClock } from "../../kit/clock.ts";
+import { advance } from "./advance.ts";
+import { listArrivals } from "./arrivals.ts";
 import { check } from "./check.ts";
-import { listEvents } from "./events.ts";
+import { listEvents, newestEvent } from "./events.ts";
 import { exchange } from "./exchange.ts";
 import { listGroups } from "./groups.ts";
+import { importLetters } from "./import.ts";
 import { add } from "./intake.ts";
 import { changeJob, createJob, findJob, listJobs } from "./jobs.ts";
 import { beat, enter, leave, listHolders, listLeases } from "./lease.ts";
-import { listLetters, readLetter } from "./letters.ts";
-import { count, findItems, info, listAttempts, listResults } from "./look.ts";
-import { beginOperation, closeOperation, findOperation, listOperations, redrive } from "./redrive.ts";
+import { addNote, listLetters, readLetter } from "./letters.ts";
+import { count, findItems, info, listAmendments, listAttempts, listResults } from "./look.ts";
+import {
+  beginOperation,
+  changeOperation,
+  closeOperation,
+  findOperation,
+  listOperations,
+} from "./operations.ts";
+import { enlist, listRefusals, listSelected } from "./selection.ts";
 import { newStore, type Store } from "./store.ts";
 
 /** All of them may be left out. */
@@ -60,9 +70,18 @@ export function openMemoryEngine(options: MemoryEngineOptions = {}): Engine {
     listLetters: step(listLetters),
     readLetter: step(readLetter),
     listGroups: step(listGroups),
+    listArrivals: step(listArrivals),
     listEvents: step(listEvents),
+    importLetters: step(importLetters),
+    addNote: step(addNote),
+    listAmendments: step(listAmendments),
+    newestEvent: step(newestEvent),
     beginOperation: step(beginOperation),
-    redrive: step(redrive),
+    enlist: step(enlist),
+    listSelected: step(listSelected),
+    listRefusals: step(listRefusals),
+    advance: step(advance),
+    changeOperation: step(changeOperation),
     findOperation: step(findOperation),
     listOperations: step(listOperations),
     closeOperation: step(closeOperation),

@@ -3,14 +3,15 @@
  *
  * | verdict    | goes to | due          | counts against the policy                |
  * |------------|---------|--------------|------------------------------------------|
- * | done       | done    |              | nothing; a letter is one no more         |
+ * | done       | done    |              | nothing; a letter is closed              |
  * | retry      | ready   | now + delay  | a failed try, or a loss                  |
  * | park       | ready   | now + delay  | nothing                                  |
  * | release    | ready   | as it was    | nothing                                  |
  * | skip       | skipped |              | a try or a loss; a letter is one no more |
  * | bury, stop | dead    |              | a try or a loss; it is a letter          |
  *
- * An operation that sent the item back to work counts `done` as succeeded, the other ends as failed.
+ * An operation that sent the item back to work counts `done` as succeeded, the other ends as failed, and those that
+ * died of the same failure as before among them.
  *
  * A lease that is not held any more changes nothing. What a late worker says is kept as evidence; that a second
  * reaper finds the same lost lease, or a runner gives back what it no longer has, says nothing new and is dropped.
@@ -18,18 +19,19 @@
 import { eventsOf } from "../../item/event.ts";
 import { compact } from "../../item/failure.ts";
 import type { Attempt, Settlement } from "../../item/item.ts";
+import type { Resolution } from "../../item/letter.ts";
 import { MOVE_OF } from "../../item/settlement.ts";
 import { assert } from "../../kit/assert.ts";
-import { buryRow, unburyRow } from "./bury.ts";
+import { accountFor } from "./books.ts";
+import { buryRow, closeLetter, removeLetter } from "./bury.ts";
 import { record } from "./events.ts";
 import { moveRow } from "./move.ts";
-import { accountFor } from "./redrive.ts";
-import { frozenCopy, type Row, type Store } from "./store.ts";
+import { type Burial, frozenCopy, type Row, type Store } from "./store.ts";
 
 /** False when the lease was not held any more. */
 export function settle(store: Store, settlement: Settlement): boolean {
   const row = store.rows[settlement.lease.ref - 1];
-  if (row?.state !== "leased" || row.attempts.length !== settlement.lease.attempt) {
+  if (row?.state !== "leased" || row.started !== settlement.lease.attempt) {
     if (row) keepEvidence(store, row, settlement);
     return false;
   }
@@ -70,7 +72,23 @@ function spend(row: Row, { outcome, verdict }: Settlement): void {
 function carryOut(store: Store, row: Row, { verdict, grave }: Settlement): void {
   moveRow(row, MOVE_OF[verdict.kind], "delayMs" in verdict ? store.now + verdict.delayMs : row.dueAt);
   if (row.state === "ready") return;
+  const signature = row.burial?.grave.signature;
   if (grave) buryRow(store, row, grave);
-  else unburyRow(store, row);
-  accountFor(row, row.state === "done" ? "succeeded" : "failed");
+  else if (row.state === "skipped") removeLetter(store, row);
+  else if (row.burial) closeLetter(store, row, resolutionOf(store, row, row.burial));
+  if (row.state === "done") accountFor(row, "succeeded");
+  else accountFor(row, grave?.signature === signature ? "returned" : "failed");
+}
+
+/** What helped is who changed the data last, if anybody did since it died. */
+function resolutionOf(store: Store, row: Row, burial: Burial): Resolution {
+  const amendment = row.revision > burial.revision ? row.amendments.at(-1) : undefined;
+  const fix = amendment?.rule === undefined ? "manual_fix" : "auto_fix";
+  const asked = row.operation?.asked;
+  return compact({
+    kind: amendment ? fix : "requeue",
+    at: store.now,
+    author: asked?.author,
+    operationId: asked?.id,
+  });
 }

@@ -2,15 +2,16 @@
  * Everything the in-memory engine knows, as plain data. The other files of this folder are the steps that change
  * it; each runs to its end without waiting, so each is atomic. What leaves the store is frozen or freshly made.
  */
-import type { LetterGroup, NewHolder, NewOperation } from "../../engine.ts";
+import type { LetterGroup, NewHolder } from "../../engine.ts";
 import { WorkError } from "../../errors.ts";
 import type { Event } from "../../item/event.ts";
 import type { Attempt, Grave } from "../../item/item.ts";
 import type { Job } from "../../item/job.ts";
-import type { Evidence } from "../../item/letter.ts";
+import type { Amendment, Evidence, LetterNote, Resolution } from "../../item/letter.ts";
+import type { NewOperation, OperationStatus, SelectedLetter } from "../../item/operation.ts";
 import { ITEM_STATES, type ItemState } from "../../item/state.ts";
 import type { Clock } from "../../kit/clock.ts";
-import type { Json } from "../../kit/json.ts";
+import type { Json, JsonObject } from "../../kit/json.ts";
 
 /** The whole store. */
 export interface Store {
@@ -24,8 +25,10 @@ export interface Store {
   /** The item with `ref` n is at n - 1. */
   readonly rows: Row[];
   readonly holders: Map<string, HolderRow>;
-  readonly letters: Set<Row>;
+  /** The items that have a gravestone, by the number of their burial; the closed letters too. */
+  readonly letters: Map<number, Row>;
   readonly groups: Map<string, GroupRow>;
+  readonly arrivals: Map<string, ArrivalRow>;
   readonly operations: Map<string, OperationRow>;
   readonly events: Event[];
   /** How many burials there were: the number of the latest one. */
@@ -40,7 +43,13 @@ export interface Queue {
   /** The ready items by (dueAt, ref); see line.ts. */
   readonly line: Row[];
   readonly counts: Record<ItemState, number>;
+  /** Letters that wait. */
   letters: number;
+  /** Letters that are closed because their items were done in the end. */
+  resolved: number;
+  /** Letters that were deleted, ever. */
+  purged: number;
+  evicted: number;
   attempts: number;
 }
 
@@ -49,11 +58,13 @@ export interface Row {
   readonly ref: number;
   readonly queue: Queue;
   readonly itemId: string;
-  readonly data: Json;
+  data: Json;
   state: ItemState;
   dueAt: number;
-  /** One record for each started attempt; the attempt with number n is at n - 1. */
-  readonly attempts: Attempt[];
+  /** How many attempts were started, ever. */
+  started: number;
+  /** One record for each started attempt; the attempt with number n is at n - 1. Empty once the item is purged. */
+  attempts: Attempt[];
   spent: number;
   losses: number;
   revision: number;
@@ -62,9 +73,15 @@ export interface Row {
   redriveCount: number;
   /** The operation that sent it back to work, until it has come to an end. */
   operation: OperationRow | undefined;
-  /** Present exactly while the item is a letter. */
+  /** Present exactly while the item is a letter, also a closed one. */
   burial: Burial | undefined;
-  readonly evidence: Evidence[];
+  /** Present exactly when the letter is closed. */
+  resolution: Resolution | undefined;
+  /** Its letter was deleted with all that it held. */
+  purged: boolean;
+  evidence: Evidence[];
+  amendments: Amendment[];
+  notes: LetterNote[];
 }
 
 /** When and under which gravestone an item became a letter. */
@@ -73,6 +90,8 @@ export interface Burial {
   readonly number: number;
   readonly at: number;
   readonly grave: Grave;
+  /** The revision of the data that died. */
+  readonly revision: number;
 }
 
 /** A holder and what it holds. */
@@ -84,19 +103,43 @@ export interface HolderRow extends NewHolder {
 /** A group outlives its letters, so that it remembers when it was first seen. */
 export type GroupRow = { -readonly [field in keyof LetterGroup]: LetterGroup[field] };
 
-/** A redrive and its books. */
+/** The burials of one minute whose gravestones say the same to those who count them. */
+export interface ArrivalRow {
+  readonly queue: string;
+  readonly minute: number;
+  readonly grave: Pick<Grave, "signature" | "errorType" | "errorClass" | "reprocessEligible">;
+  waiting: number;
+  ever: number;
+}
+
+/** An operation and its books. */
 export interface OperationRow {
   readonly asked: NewOperation;
+  status: OperationStatus;
   readonly createdAt: number;
   endedAt: number | undefined;
-  /** The letters that were there when it began, by burial. */
-  readonly selection: readonly { readonly row: Row; readonly burial: number }[];
-  /** How many of the selection were looked at. */
-  position: number;
-  redriven: number;
+  readonly bound: number;
+  cursor: string | undefined;
+  /** False while letters may still be enlisted. */
+  isComplete: boolean;
+  progress: JsonObject;
+  /** By burial. */
+  readonly selection: Map<number, SelectedRow>;
+  done: number;
   refused: number;
   succeeded: number;
   failed: number;
+  returned: number;
+}
+
+/** One letter of a selection, and where it was when it was selected. */
+export interface SelectedRow {
+  readonly row: Row;
+  readonly burial: number;
+  readonly signature: string;
+  readonly state: ItemState;
+  status: SelectedLetter["status"];
+  reason: string | undefined;
 }
 
 /** A store with nothing in it. */
@@ -109,8 +152,9 @@ export function newStore(url: string, clock: Clock): Store {
     queues: new Map(),
     rows: [],
     holders: new Map(),
-    letters: new Set(),
+    letters: new Map(),
     groups: new Map(),
+    arrivals: new Map(),
     operations: new Map(),
     events: [],
     burials: 0,
@@ -120,7 +164,8 @@ export function newStore(url: string, clock: Clock): Store {
 
 /** A queue with nothing in it. */
 export function newQueue(name: string): Queue {
-  return { name, byId: new Map(), line: [], counts: noItems(), letters: 0, attempts: 0 };
+  const counters = { letters: 0, resolved: 0, purged: 0, evicted: 0, attempts: 0 };
+  return { name, byId: new Map(), line: [], counts: noItems(), ...counters };
 }
 
 /** A counter for each state, all at zero. */

@@ -66,6 +66,11 @@ export function listEvents(session: Session, query: EventQuery): Event[] {
   return rows.map(eventOf);
 }
 
+/** The end of the primary key: no scan. */
+export function newestEvent(session: Session): number {
+  return session.get<{ readonly id: number | null }>("SELECT max(id) AS id FROM events")?.id ?? 0;
+}
+
 function eventOf(row: EventRow): Event {
   return compact({
     id: row.id,

@@ -9,6 +9,7 @@ import type { Lease, LeasedItem, Settlement } from "../../item/item.ts";
 import { assertSettlement, MOVE_OF } from "../../item/settlement.ts";
 import { assertMove, type ItemState } from "../../item/state.ts";
 import { assert } from "../../kit/assert.ts";
+import { resolveLetter } from "./closed.ts";
 import { EventLog } from "./events.ts";
 import { bury, unbury } from "./graves.ts";
 import { queueNo } from "./jobs.ts";
@@ -42,6 +43,7 @@ interface SettledRow {
   readonly queue: number;
   readonly operation: number | null;
   readonly redrives: number;
+  readonly revision: number;
 }
 
 /** False when the lease is not held any more: then nothing is changed, and what was said is kept as evidence. */
@@ -60,11 +62,25 @@ function settle(step: Step, settlement: Settlement): boolean {
   const place = { queue: row.queue, ref: lease.ref, attempt: lease.attempt };
   for (const event of eventsOf(settlement, wasLetter)) events.add(event, place);
   if (to === "ready") return true;
-  if (wasLetter) unbury(session, tally, { ref: lease.ref, queue: row.queue });
+  const returned = wasLetter && takeLetter(step, settlement, row);
   if (settlement.grave)
     bury(session, tally, { ref: lease.ref, queue: row.queue, at: now, grave: settlement.grave });
-  if (row.operation !== null) tally.operation(row.operation, to === "done" ? "succeeded" : "failed");
+  if (row.operation !== null) {
+    tally.operation(row.operation, to === "done" ? "succeeded" : "failed");
+    if (returned) tally.operation(row.operation, "returned");
+  }
   return true;
+}
+
+/**
+ * Takes the letter of a redriven item out of the line: closed when the item is done. True when the item died anew of
+ * the failure that it had died of before.
+ */
+function takeLetter({ session, now, tally }: Step, { lease, verdict, grave }: Settlement, row: SettledRow) {
+  const letter = unbury(session, tally, { ref: lease.ref, queue: row.queue });
+  tally.group(letter.grp, "away", -1);
+  if (verdict.kind === "done") resolveLetter(session, tally, { ...row, letter, at: now });
+  return grave !== undefined && grave.signature === letter.signature;
 }
 
 /** The fence: only the attempt that the item is leased for may move it. */
@@ -77,7 +93,7 @@ function moveItem(
   const counts = verdict.kind !== "park" && verdict.kind !== "release";
   return step.session.get<SettledRow>(
     `UPDATE items SET state = ?, due_at = coalesce(?, due_at), spent = spent + ?, losses = losses + ?, holder = NULL
-      WHERE ref = ? AND attempts = ? AND state = 'leased' RETURNING queue, operation, redrives`,
+      WHERE ref = ? AND attempts = ? AND state = 'leased' RETURNING queue, operation, redrives, revision`,
     to,
     delayMs === null ? null : step.now + delayMs,
     counts && outcome === "failed" ? 1 : 0,
@@ -145,9 +161,12 @@ function leaseDue(step: Step, holderId: string | null, request: LeaseRequest): L
   return leased;
 }
 
+/** While it is paused or its letters are still searched for, nothing of an operation is leased. */
+const OPEN_OPERATION = "(SELECT no FROM operations WHERE id = ? AND status = 'open')";
+
 /** Due items, the longest due first. Served by the partial indexes on ready items. */
 function findDue({ session, now }: Step, queue: number, request: LeaseRequest): LeasedRow[] {
-  const columns = "i.ref, i.item_id, p.data, i.attempts, i.spent, i.losses, i.revision, i.place";
+  const columns = "i.ref, i.item_id, p.data, i.attempts, i.spent, i.losses, i.revision, i.redrives, i.place";
   if (request.operationId === undefined) {
     return session.all<LeasedRow>(
       `SELECT ${columns} FROM items i JOIN payloads p ON p.ref = i.ref
@@ -159,7 +178,7 @@ function findDue({ session, now }: Step, queue: number, request: LeaseRequest): 
   }
   return session.all<LeasedRow>(
     `SELECT ${columns} FROM items i JOIN payloads p ON p.ref = i.ref
-      WHERE i.operation = (SELECT no FROM operations WHERE id = ?) AND i.queue = ? AND i.state = 'ready'
+      WHERE i.operation = ${OPEN_OPERATION} AND i.queue = ? AND i.state = 'ready'
         AND i.due_at <= ? ORDER BY i.due_at, i.ref LIMIT ?`,
     request.operationId,
     queue,
@@ -178,7 +197,7 @@ function nextDue({ session, now }: Step, request: LeaseRequest): number | null {
           now,
         )
       : session.get<{ due: number | null }>(
-          `SELECT min(due_at) AS due FROM items WHERE operation = (SELECT no FROM operations WHERE id = ?)
+          `SELECT min(due_at) AS due FROM items WHERE operation = ${OPEN_OPERATION}
               AND queue = ? AND state = 'ready' AND due_at > ?`,
           request.operationId,
           queue,

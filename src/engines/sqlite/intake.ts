@@ -2,6 +2,7 @@
 import type { AddReport, ItemResult } from "../../engine.ts";
 import type { Item, NewItem } from "../../item/item.ts";
 import type { ItemState } from "../../item/state.ts";
+import { assert } from "../../kit/assert.ts";
 import { canonicalJson, type Json } from "../../kit/json.ts";
 import { EventLog } from "./events.ts";
 import { countQueue, queueNo } from "./jobs.ts";
@@ -55,20 +56,25 @@ function insertItem(
   return result.changes === 0 ? null : Number(result.lastInsertRowid);
 }
 
+/** What it came in with counts, not what was made of it here. Of a purged item nobody knows it any more. */
 function hasSameData(session: Session, queue: number, item: NewItem): boolean {
-  const row = session.get<{ data: string }>(
-    "SELECT data FROM items JOIN payloads USING (ref) WHERE queue = ? AND item_id = ?",
+  const row = session.get<{ purged: number; data: string | null }>(
+    `SELECT i.purged, coalesce(a.before, p.data) AS data FROM items i LEFT JOIN payloads p ON p.ref = i.ref
+            LEFT JOIN amendments a ON a.ref = i.ref AND a.revision = 2
+      WHERE i.queue = ? AND i.item_id = ?`,
     queue,
     item.itemId,
   );
-  return row !== undefined && canonicalJson(JSON.parse(row.data) as Json) === canonicalJson(item.data);
+  assert(row, `item ${item.itemId} is neither new nor there`);
+  if (row.purged === 1) return true;
+  return canonicalJson(JSON.parse(row.data ?? "null") as Json) === canonicalJson(item.data);
 }
 
 interface ItemRow {
   readonly ref: number;
   readonly queue: string;
   readonly item_id: string;
-  readonly data: string;
+  readonly data: string | null;
   readonly state: ItemState;
   readonly due_at: number;
   readonly attempts: number;
@@ -88,7 +94,7 @@ export function findItems(
     `SELECT i.ref, q.name AS queue, i.item_id, p.data, i.state, i.due_at, i.attempts, i.spent, i.losses, i.revision,
             i.redrives
        FROM queues q CROSS JOIN items i ON i.queue = q.no AND i.item_id >= ? AND i.item_id < ?
-            JOIN payloads p ON p.ref = i.ref
+            LEFT JOIN payloads p ON p.ref = i.ref
       WHERE ? IS NULL OR q.name = ?
       ORDER BY i.item_id <> ?, i.ref LIMIT ?`,
     idOrPrefix,
@@ -106,7 +112,7 @@ function itemOf(row: ItemRow): Item {
     ref: row.ref,
     queue: row.queue,
     itemId: row.item_id,
-    data: JSON.parse(row.data) as Json,
+    data: row.data === null ? null : (JSON.parse(row.data) as Json),
     state: row.state,
     dueAt: row.due_at,
     attempts: row.attempts,

@@ -66,8 +66,9 @@ export function changeJob(session: Session, id: string, change: JobChange): Job 
   const status = change.status ?? job.status;
   const ended = status === "running" ? null : (job.endedAt ?? now);
   session.run(
-    "UPDATE jobs SET status = ?, intake_complete = ?, spec = ?, progress = ?, started_at = ?, ended_at = ? WHERE id = ?",
+    "UPDATE jobs SET status = ?, kind = ?, intake_complete = ?, spec = ?, progress = ?, started_at = ?, ended_at = ? WHERE id = ?",
     status,
+    change.kind ?? job.kind,
     (change.intakeComplete ?? job.intakeComplete) ? 1 : 0,
     JSON.stringify(change.spec ?? job.spec),
     JSON.stringify(change.progress ?? job.progress),
@@ -89,9 +90,13 @@ export function queueNo(session: Session, name: string): number {
 export function countQueue(session: Session, queue: string): QueueCounts {
   const row = session.get<Omit<QueueCounts, "total">>("SELECT * FROM queues WHERE name = ?", queue);
   if (row === undefined) throw new WorkError("job_not_found", `There is no job or queue ${queue}.`);
-  const { ready, leased, held, done, dead, skipped, discarded, letters, attempts } = row;
+  const { ready, leased, held, done, dead, skipped, discarded } = row;
+  const { letters, resolved, purged, evicted, attempts } = row;
   const total = ITEM_STATES.reduce((sum, state) => sum + row[state], 0);
-  return { ready, leased, held, done, dead, skipped, discarded, letters, attempts, total };
+  return {
+    ...{ ready, leased, held, done, dead, skipped, discarded, total },
+    ...{ letters, resolved, purged, evicted, attempts },
+  };
 }
 
 function requireJob(session: Session, id: string): Job {

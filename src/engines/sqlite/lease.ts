@@ -76,13 +76,15 @@ export interface LeasedRow {
   readonly spent: number;
   readonly losses: number;
   readonly revision: number;
+  readonly redrives: number;
   readonly place: number;
   readonly started_at: number;
 }
 
 export function listLeases(session: Session, holderId: string): LeasedItem[] {
   const rows = session.all<LeasedRow>(
-    `SELECT i.ref, q.name AS queue, i.item_id, p.data, i.attempts, i.spent, i.losses, i.revision, i.place, a.started_at
+    `SELECT i.ref, q.name AS queue, i.item_id, p.data, i.attempts, i.spent, i.losses, i.revision, i.redrives, i.place,
+            a.started_at
        FROM holders h JOIN items i ON i.holder = h.no AND i.state = 'leased'
             JOIN queues q ON q.no = i.queue
             JOIN payloads p ON p.ref = i.ref
@@ -103,6 +105,7 @@ export function leasedItemOf(row: LeasedRow): LeasedItem {
     spent: row.spent,
     losses: row.losses,
     revision: row.revision,
+    redriveCount: row.redrives,
     index: row.place,
     startedAt: row.started_at,
   };

@@ -5,15 +5,24 @@ import { pathToFileURL } from "node:url";
 import type { Engine } from "../../engine.ts";
 import { WorkError } from "../../errors.ts";
 import { type Clock, systemClock } from "../../kit/clock.ts";
+import { advance } from "./advance.ts";
+import { listAmendments } from "./amendments.ts";
+import { listArrivals } from "./arrivals.ts";
+import { listAttempts } from "./attempts.ts";
 import { checkStore, storeInfo } from "./check.ts";
-import { listEvents } from "./events.ts";
+import { listEvents, newestEvent } from "./events.ts";
 import { exchange } from "./exchange.ts";
+import { listGroups } from "./groups.ts";
+import { importLetters } from "./import.ts";
 import { addItems, findItems, listResults } from "./intake.ts";
 import { changeJob, countQueue, createJob, findJob, listJobs } from "./jobs.ts";
 import { beat, enter, leave, listHolders, listLeases } from "./lease.ts";
-import { listAttempts, listGroups, listLetters, readLetter } from "./letters.ts";
-import { beginOperation, closeOperation, findOperation, listOperations, redrive } from "./redrive.ts";
+import { listLetters } from "./letter-list.ts";
+import { readLetter } from "./letters.ts";
+import { addNote } from "./notes.ts";
+import { changeOperation, closeOperation, findOperation, listOperations } from "./operations.ts";
 import { MIGRATIONS } from "./schema.ts";
+import { beginOperation, enlist, listRefusals, listSelected } from "./selection.ts";
 import { Session } from "./session.ts";
 
 export interface SqliteOptions {
@@ -47,9 +56,18 @@ export async function openSqliteEngine(options: SqliteOptions): Promise<Engine> 
     listLetters: async (query) => session.read(() => listLetters(session, query)),
     readLetter: async (ref) => session.read(() => readLetter(session, ref)),
     listGroups: async (filter) => listGroups(session, filter),
+    listArrivals: async (query) => listArrivals(session, query),
     listEvents: async (query) => listEvents(session, query),
+    newestEvent: async () => newestEvent(session),
+    importLetters: (queue, letters) => session.write(() => importLetters(session, queue, letters)),
+    addNote: (ref, note) => session.write(() => addNote(session, ref, note)),
+    listAmendments: async (ref) => listAmendments(session, ref),
     beginOperation: (operation) => session.write(() => beginOperation(session, operation)),
-    redrive: (id, max) => session.write(() => redrive(session, id, max)),
+    enlist: (id, found) => session.write(() => enlist(session, id, found)),
+    listSelected: async (id, query) => session.read(() => listSelected(session, id, query)),
+    listRefusals: async (id) => listRefusals(session, id),
+    advance: (id, step) => session.write(() => advance(session, id, step)),
+    changeOperation: (id, change) => session.write(() => changeOperation(session, id, change)),
     findOperation: async (id) => findOperation(session, id),
     listOperations: async (filter) => listOperations(session, filter),
     closeOperation: (id) => session.write(() => closeOperation(session, id)),
@@ -67,12 +85,22 @@ async function openSession({
   try {
     mkdirSync(dirname(resolve(path)), { recursive: true });
     const session = new Session({ path, clock, busyMsMax, readOnly: false });
-    await prepareWhenFree(session, busyMsMax);
+    await prepareOrClose(session, busyMsMax);
     return session;
   } catch (error) {
     const looking = openReadOnly(error, { path, clock, busyMsMax });
     if (looking === null) throw asStoreError(error, path);
     return looking;
+  }
+}
+
+/** A store that cannot be used leaves no open file behind. */
+async function prepareOrClose(session: Session, busyMsMax: number): Promise<void> {
+  try {
+    await prepareWhenFree(session, busyMsMax);
+  } catch (error) {
+    session.close();
+    throw error;
   }
 }
 

@@ -5,6 +5,8 @@
 
 import { ATTEMPT_OUTCOMES } from "../../item/item.ts";
 import { JOB_STATUSES } from "../../item/job.ts";
+import { RESOLUTION_KINDS } from "../../item/letter.ts";
+import { OPERATION_STATUSES } from "../../item/operation.ts";
 import { ITEM_STATES } from "../../item/state.ts";
 
 const oneOf = (column: string, values: readonly string[]) =>
@@ -178,5 +180,104 @@ export const MIGRATIONS: readonly string[] = [
     CHECK (redriven + refused <= selected),
     CHECK (succeeded + failed <= redriven)
   ) STRICT;
+  `,
+  `
+  ALTER TABLE queues ADD COLUMN resolved INTEGER NOT NULL DEFAULT 0 CHECK (resolved >= 0);
+  ALTER TABLE queues ADD COLUMN purged   INTEGER NOT NULL DEFAULT 0 CHECK (purged >= 0);
+  ALTER TABLE queues ADD COLUMN evicted  INTEGER NOT NULL DEFAULT 0 CHECK (evicted >= 0);
+
+  -- A purged item has lost its letter, data and records; the bare row keeps it from being taken in again.
+  ALTER TABLE items ADD COLUMN purged INTEGER NOT NULL DEFAULT 0 CHECK (purged = 0 OR (purged = 1 AND state = 'discarded'));
+  ALTER TABLE letters ADD COLUMN toxic INTEGER NOT NULL DEFAULT 0 CHECK (toxic IN (0, 1));
+
+  -- Of a group's letters, those on their way; and of those that were in it, the closed ones.
+  ALTER TABLE groups ADD COLUMN away      INTEGER NOT NULL DEFAULT 0 CHECK (away >= 0);
+  ALTER TABLE groups ADD COLUMN resolved  INTEGER NOT NULL DEFAULT 0 CHECK (resolved >= 0);
+  ALTER TABLE groups ADD COLUMN discarded INTEGER NOT NULL DEFAULT 0 CHECK (discarded >= 0);
+  UPDATE groups SET away = (SELECT count(*) FROM letters l JOIN items i ON i.ref = l.ref
+                             WHERE l.grp = groups.no AND i.state <> 'dead');
+
+  -- The rest of a redrive that was open is refused: its selection was never written down. What it has sent goes on.
+  ALTER TABLE operations RENAME COLUMN redriven TO done;
+  ALTER TABLE operations RENAME COLUMN last_no TO bound;
+  ALTER TABLE operations ADD COLUMN status   TEXT NOT NULL DEFAULT 'open' ${oneOf("status", OPERATION_STATUSES)};
+  ALTER TABLE operations ADD COLUMN author   TEXT NOT NULL DEFAULT 'unknown';
+  ALTER TABLE operations ADD COLUMN reason   TEXT;
+  ALTER TABLE operations ADD COLUMN plan     TEXT NOT NULL DEFAULT '{}' CHECK (json_valid(plan));
+  ALTER TABLE operations ADD COLUMN progress TEXT NOT NULL DEFAULT '{}' CHECK (json_valid(progress));
+  ALTER TABLE operations ADD COLUMN selection TEXT CHECK (selection IN ('filter', 'enlisted'));
+  ALTER TABLE operations ADD COLUMN undoes   INTEGER REFERENCES operations (no);
+  ALTER TABLE operations ADD COLUMN cursor   TEXT;
+  ALTER TABLE operations ADD COLUMN complete INTEGER NOT NULL DEFAULT 1 CHECK (complete IN (0, 1));
+  ALTER TABLE operations ADD COLUMN listed   INTEGER NOT NULL DEFAULT 0 CHECK (listed IN (0, 1));
+  ALTER TABLE operations ADD COLUMN returned INTEGER NOT NULL DEFAULT 0 CHECK (returned <= failed);
+  UPDATE operations SET refused = selected - done WHERE ended_at IS NULL;
+  UPDATE operations SET ended_at = coalesce((SELECT max(at) FROM events), created_at)
+   WHERE ended_at IS NULL AND succeeded + failed = done;
+  UPDATE operations SET status = 'ended' WHERE ended_at IS NOT NULL;
+
+  -- The letters of an operation, each with the state that it was selected in, and what became of it.
+  CREATE TABLE selections (
+    operation INTEGER NOT NULL REFERENCES operations (no),
+    no        INTEGER NOT NULL,
+    ref       INTEGER NOT NULL REFERENCES items (ref),
+    grp       INTEGER NOT NULL,
+    state     TEXT NOT NULL ${oneOf("state", ITEM_STATES)},
+    status    TEXT NOT NULL DEFAULT 'pending' CHECK (status IN ('pending', 'done', 'refused')),
+    reason    TEXT,
+    PRIMARY KEY (operation, no),
+    CHECK ((status = 'refused') = (reason IS NOT NULL))
+  ) STRICT, WITHOUT ROWID;
+
+  -- Letters whose story has ended: resolved because the item was done in the end, or discarded. The number is that of
+  -- the burial; a restored letter takes it back with it.
+  CREATE TABLE closed (
+    no        INTEGER PRIMARY KEY,
+    ref       INTEGER NOT NULL UNIQUE REFERENCES items (ref),
+    grp       INTEGER NOT NULL REFERENCES groups (no),
+    buried_at INTEGER NOT NULL,
+    reason    TEXT NOT NULL,
+    artifacts TEXT,
+    toxic     INTEGER NOT NULL CHECK (toxic IN (0, 1)),
+    kind      TEXT NOT NULL ${oneOf("kind", RESOLUTION_KINDS)},
+    closed_at INTEGER NOT NULL,
+    author    TEXT,
+    why       TEXT,
+    operation TEXT   -- its id: a letter from elsewhere names one that is not here
+  ) STRICT;
+  CREATE INDEX closed_discarded ON closed (grp, no) WHERE kind = 'discard';
+  CREATE INDEX closed_resolved ON closed (grp, no) WHERE kind <> 'discard';
+
+  CREATE TABLE amendments (
+    ref       INTEGER NOT NULL REFERENCES items (ref),
+    revision  INTEGER NOT NULL CHECK (revision >= 2),
+    at        INTEGER NOT NULL,
+    author    TEXT NOT NULL,
+    rule      TEXT,
+    note      TEXT,
+    operation TEXT,              -- its id, as above
+    letter    INTEGER,           -- the number of the letter that it was made for; none when it was made elsewhere
+    before    TEXT NOT NULL,     -- the data that it replaced
+    PRIMARY KEY (ref, revision)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE notes (
+    ref    INTEGER NOT NULL REFERENCES items (ref),
+    at     INTEGER NOT NULL,
+    author TEXT NOT NULL,
+    text   TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX notes_by_item ON notes (ref);
+
+  -- The burials of a group in each minute: all there ever were, and those whose letters still wait.
+  CREATE TABLE arrivals (
+    grp     INTEGER NOT NULL REFERENCES groups (no),
+    minute  INTEGER NOT NULL,
+    waiting INTEGER NOT NULL CHECK (waiting >= 0),
+    ever    INTEGER NOT NULL CHECK (ever >= waiting),
+    PRIMARY KEY (grp, minute)
+  ) STRICT, WITHOUT ROWID;
+  INSERT INTO arrivals (grp, minute, waiting, ever)
+  SELECT grp, buried_at / 60000, count(*), count(*) FROM letters GROUP BY 1, 2;
   `,
 ];

@@ -31,6 +31,7 @@ export class Session {
     );
     // A short wait inside SQLite, because it blocks the process; the long one is `write`'s, between tries.
     this.exec("PRAGMA busy_timeout = 5");
+    this.#db.function("has_text", { deterministic: true }, hasText);
   }
 
   /** Runs the steps in one durable transaction. Waits while another process writes; `store_busy` in the end. */
@@ -131,6 +132,11 @@ export class Session {
       },
     );
   }
+}
+
+/** SQLite's own `lower` knows ASCII alone. The text that is looked for is in small letters. */
+function hasText(message: unknown, text: unknown): number {
+  return typeof message === "string" && message.toLowerCase().includes(String(text)) ? 1 : 0;
 }
 
 const PRIMARY_CODE = 0xff;

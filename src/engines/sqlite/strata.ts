@@ -54,21 +54,45 @@ export function countBuriedBy(session: Session, groups: readonly number[], at: n
   return (whole?.n ?? 0) + (parted?.n ?? 0);
 }
 
-/** The newest letter of the group below the number that was buried at that time or before; 0 when there is none. */
-export function newestBuriedBy(session: Session, group: number, below: number, at: number): number {
+/** The end of the last stratum that may have a letter which was buried at that time or before. */
+export function lastNumberBy(session: Session, at: number): number {
+  const sql = "SELECT max(stratum) AS stratum FROM strata WHERE first_at <= ? AND count > 0";
+  const stratum = session.get<{ stratum: number | null }>(sql, at)?.stratum ?? -1;
+  return (stratum + 1) * STRATUM_SIZE;
+}
+
+/**
+ * The group's first letter beyond a number, in the order of the walk, that was buried at that time or before; null when
+ * there is none. It is looked for from the nearest stratum on that may have one.
+ */
+export function firstBuriedBy(
+  session: Session,
+  search: {
+    readonly grp: number;
+    readonly order: "newest" | "oldest";
+    readonly after: number;
+    readonly at: number;
+  },
+): number | null {
+  const { grp, order, after, at } = search;
+  const [isBeyond, direction] = order === "newest" ? ["<", "DESC"] : [">", "ASC"];
   const stratum = session.get<{ stratum: number }>(
-    `SELECT stratum FROM strata WHERE grp = ? AND stratum <= ? AND first_at <= ? AND count > 0
-      ORDER BY stratum DESC LIMIT 1`,
-    group,
-    stratumOf(below),
+    `SELECT stratum FROM strata WHERE grp = ? AND stratum ${isBeyond}= ? AND first_at <= ? AND count > 0
+      ORDER BY stratum ${direction} LIMIT 1`,
+    grp,
+    stratumOf(after),
     at,
   )?.stratum;
-  if (stratum === undefined) return 0;
+  if (stratum === undefined) return null;
+  const edge =
+    order === "newest"
+      ? Math.min(after, (stratum + 1) * STRATUM_SIZE)
+      : Math.max(after, stratum * STRATUM_SIZE - 1);
   const found = session.get<{ no: number }>(
-    "SELECT no FROM letters WHERE grp = ? AND no < ? AND buried_at <= ? ORDER BY no DESC LIMIT 1",
-    group,
-    Math.min(below, (stratum + 1) * STRATUM_SIZE),
+    `SELECT no FROM letters WHERE grp = ? AND no ${isBeyond} ? AND buried_at <= ? ORDER BY no ${direction} LIMIT 1`,
+    grp,
+    edge,
     at,
   );
-  return found?.no ?? 0;
+  return found?.no ?? null;
 }

@@ -1,13 +1,22 @@
 /**
  * The counters that one transaction changes, summed up and written once at its end: a queue's states, a group's
- * letters, an operation's books. `store check` counts anew and compares.
+ * letters and their arrivals, an operation's books. `store check` counts anew and compares.
  */
 import type { ItemState } from "../../item/state.ts";
+import { countArrivals, minuteOf } from "./arrivals.ts";
 import type { Session } from "./session.ts";
 import { countIntoStratum, stratumOf } from "./strata.ts";
 
-type QueueCounter = ItemState | "letters" | "attempts";
-type OperationCounter = "succeeded" | "failed";
+type QueueCounter = ItemState | "letters" | "resolved" | "purged" | "evicted" | "attempts";
+type GroupCounter = "away" | "resolved" | "discarded";
+type OperationCounter = "succeeded" | "failed" | "returned";
+
+/** Where a letter lies and since when. */
+export interface LetterPlace {
+  readonly no: number;
+  readonly grp: number;
+  readonly buried_at: number;
+}
 
 /** The letters of a group that came into one stratum, less those that left it. */
 interface StratumSum {
@@ -18,10 +27,19 @@ interface StratumSum {
   lastAt: number;
 }
 
+interface ArrivalSum {
+  readonly group: number;
+  readonly minute: number;
+  waiting: number;
+  ever: number;
+}
+
 export class Tally {
   readonly #queues = new Map<number, Map<QueueCounter, number>>();
+  readonly #groups = new Map<number, Map<GroupCounter, number>>();
   readonly #strata = new Map<string, StratumSum>();
-  readonly #operations = new Map<number, Record<OperationCounter, number>>();
+  readonly #arrivals = new Map<string, ArrivalSum>();
+  readonly #operations = new Map<number, Map<OperationCounter, number>>();
 
   /** An item went from one state to another; `null` is "was not there". */
   move(queue: number, from: ItemState | null, to: ItemState): void {
@@ -30,56 +48,76 @@ export class Tally {
   }
 
   queue(queue: number, counter: QueueCounter, by: number): void {
-    const counters = this.#queues.get(queue) ?? new Map<QueueCounter, number>();
-    counters.set(counter, (counters.get(counter) ?? 0) + by);
-    this.#queues.set(queue, counters);
+    count(this.#queues, queue, counter, by);
+  }
+
+  /** Letters of the group that are on their way, or closed. */
+  group(group: number, counter: GroupCounter, by: number): void {
+    count(this.#groups, group, counter, by);
+  }
+
+  operation(operation: number, counter: OperationCounter): void {
+    count(this.#operations, operation, counter, 1);
   }
 
   /** A letter came into the group. */
-  buried(group: number, letter: number, at: number): void {
-    const sum = this.#stratum(group, letter);
+  buried(letter: LetterPlace): void {
+    this.#arrive(letter, 1);
+    this.restored(letter);
+  }
+
+  /** A letter came back to where it was. */
+  restored({ no, grp, buried_at: at }: LetterPlace): void {
+    const sum = this.#stratum(grp, no);
     sum.count += 1;
     sum.firstAt = Math.min(sum.firstAt, at);
     sum.lastAt = Math.max(sum.lastAt, at);
+    this.#wait(grp, at, 1);
   }
 
   /** A letter left the group; the times stay. */
-  unburied(group: number, letter: number): void {
-    this.#stratum(group, letter).count -= 1;
+  unburied({ no, grp, buried_at: at }: LetterPlace): void {
+    this.#stratum(grp, no).count -= 1;
+    this.#wait(grp, at, -1);
   }
 
   #stratum(group: number, letter: number): StratumSum {
     const stratum = stratumOf(letter);
-    const key = `${group}/${stratum}`;
-    const sum = this.#strata.get(key) ?? {
-      group,
-      stratum,
-      count: 0,
-      firstAt: Number.MAX_SAFE_INTEGER,
-      lastAt: 0,
-    };
-    this.#strata.set(key, sum);
-    return sum;
+    const none = { group, stratum, count: 0, firstAt: Number.MAX_SAFE_INTEGER, lastAt: 0 };
+    return entryOf(this.#strata, `${group}/${stratum}`, none);
   }
 
-  operation(operation: number, counter: OperationCounter): void {
-    const sum = this.#operations.get(operation) ?? { succeeded: 0, failed: 0 };
-    sum[counter] += 1;
-    this.#operations.set(operation, sum);
+  #arrive({ grp, buried_at: at }: LetterPlace, by: number): void {
+    this.#arrival(grp, at).ever += by;
+  }
+
+  #wait(group: number, at: number, by: number): void {
+    this.#arrival(group, at).waiting += by;
+  }
+
+  #arrival(group: number, at: number): ArrivalSum {
+    const minute = minuteOf(at);
+    return entryOf(this.#arrivals, `${group}/${minute}`, { group, minute, waiting: 0, ever: 0 });
   }
 
   write(session: Session): void {
-    for (const [queue, counters] of this.#queues) writeQueue(session, queue, counters);
+    for (const [queue, counters] of this.#queues) addTo(session, "queues", queue, counters);
     for (const sum of this.#strata.values()) writeStratum(session, sum);
-    for (const [operation, { succeeded, failed }] of this.#operations) {
-      session.run(
-        "UPDATE operations SET succeeded = succeeded + ?, failed = failed + ? WHERE no = ?",
-        succeeded,
-        failed,
-        operation,
-      );
-    }
+    for (const sum of this.#arrivals.values()) countArrivals(session, sum);
+    for (const [group, counters] of this.#groups) addTo(session, "groups", group, counters);
+    for (const [operation, counters] of this.#operations) addTo(session, "operations", operation, counters);
   }
+}
+
+function count<Counter>(sums: Map<number, Map<Counter, number>>, no: number, counter: Counter, by: number) {
+  const counters = entryOf(sums, no, new Map<Counter, number>());
+  counters.set(counter, (counters.get(counter) ?? 0) + by);
+}
+
+function entryOf<Key, Entry>(map: Map<Key, Entry>, key: Key, none: Entry): Entry {
+  const entry = map.get(key) ?? none;
+  map.set(key, entry);
+  return entry;
 }
 
 function writeStratum(session: Session, sum: StratumSum): void {
@@ -94,20 +132,10 @@ function writeStratum(session: Session, sum: StratumSum): void {
   );
 }
 
-function writeQueue(session: Session, queue: number, counters: ReadonlyMap<QueueCounter, number>): void {
-  const of = (counter: QueueCounter) => counters.get(counter) ?? 0;
-  session.run(
-    `UPDATE queues SET ready = ready + ?, leased = leased + ?, held = held + ?, done = done + ?, dead = dead + ?,
-       skipped = skipped + ?, discarded = discarded + ?, letters = letters + ?, attempts = attempts + ? WHERE no = ?`,
-    of("ready"),
-    of("leased"),
-    of("held"),
-    of("done"),
-    of("dead"),
-    of("skipped"),
-    of("discarded"),
-    of("letters"),
-    of("attempts"),
-    queue,
-  );
+/** The counters of one row. Few different sets of them are ever changed together, so the statements stay few. */
+function addTo(session: Session, table: string, no: number, counters: ReadonlyMap<string, number>): void {
+  const changed = [...counters].filter(([, by]) => by !== 0).sort(([a], [b]) => (a < b ? -1 : 1));
+  if (changed.length === 0) return;
+  const sums = changed.map(([counter]) => `${counter} = ${counter} + ?`).join(", ");
+  session.run(`UPDATE ${table} SET ${sums} WHERE no = ?`, ...changed.map(([, by]) => by), no);
 }

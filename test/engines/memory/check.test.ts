@@ -1,33 +1,51 @@
 import { describe, expect, it } from "vitest";
+import { advance } from "../../../src/engines/memory/advance.ts";
 import { check } from "../../../src/engines/memory/check.ts";
 import { exchange } from "../../../src/engines/memory/exchange.ts";
 import { add } from "../../../src/engines/memory/intake.ts";
 import { createJob } from "../../../src/engines/memory/jobs.ts";
 import { enter } from "../../../src/engines/memory/lease.ts";
-import { beginOperation, redrive } from "../../../src/engines/memory/redrive.ts";
+import { beginOperation } from "../../../src/engines/memory/operations.ts";
 import { newStore, type Row, type Store } from "../../../src/engines/memory/store.ts";
+import type { OperationKind } from "../../../src/item/operation.ts";
 import { assert } from "../../../src/kit/assert.ts";
 import { newHolder, newItem, QUEUE } from "../../conformance/workbench.ts";
-import { buried } from "../../support/settlements.ts";
+import { buried, succeeded } from "../../support/settlements.ts";
 import { TestClock } from "../../support/test-clock.ts";
 
-/** One of each: "a" is a dead letter, "b" a redriven one, "c" is leased, "d" is ready. */
+/**
+ * One of each: "a" is a dead letter, "b" a redriven one, "c" is leased, "d" is ready, "e" a discarded letter, "f" a
+ * resolved one and "g" a purged item; "a" was edited.
+ */
 function busyStore(): Store {
   const store = newStore("memory:", new TestClock());
   createJob(store, { id: QUEUE, name: QUEUE, kind: "map", spec: {} });
   enter(store, newHolder("holder-1"));
-  add(store, QUEUE, ["a", "b", "c", "d"].map(newItem));
-  const { leased } = exchange(store, "holder-1", { settle: [], lease: { queue: QUEUE, max: 3 } });
-  exchange(store, null, { settle: leased.slice(0, 2).map((lease) => buried(lease)) });
-  beginOperation(store, {
-    id: "op-1",
-    kind: "redrive",
-    queue: QUEUE,
-    filter: { itemIds: ["b"] },
-    force: false,
-  });
-  redrive(store, "op-1", 1);
+  add(store, QUEUE, ["a", "b", "e", "f", "g", "c", "d"].map(newItem));
+  const lease = (max: number) =>
+    exchange(store, "holder-1", { settle: [], lease: { queue: QUEUE, max } }).leased;
+  exchange(store, null, { settle: lease(5).map((one) => buried(one)) });
+  lease(1);
+  operate(store, "redrive", "f");
+  exchange(store, null, { settle: leaseOf(store, "redrive-f").map((one) => succeeded(one)) });
+  operate(store, "discard", "e");
+  operate(store, "purge", "g");
+  operate(store, "edit", "a");
+  operate(store, "redrive", "b");
   return store;
+}
+
+/** Works on one letter, by an operation that is named after both. */
+function operate(store: Store, kind: OperationKind, itemId: string): void {
+  const id = `${kind}-${itemId}`;
+  const asked = { id, kind, queue: QUEUE, filter: { itemIds: [itemId] }, force: false };
+  beginOperation(store, { ...asked, author: "ada", plan: {} });
+  const burial = rowOf(store, itemId).burial?.number ?? 0;
+  advance(store, id, { letters: [{ burial, ...(kind === "edit" && { data: 1 }) }] });
+}
+
+function leaseOf(store: Store, operationId: string) {
+  return exchange(store, "holder-1", { settle: [], lease: { queue: QUEUE, max: 1, operationId } }).leased;
 }
 
 function rowOf(store: Store, itemId: string): Row {
@@ -65,8 +83,39 @@ const DAMAGE: readonly (readonly [what: string, rule: string, harm: (store: Stor
     (store) => Object.assign(rowOf(store, "a"), { burial: undefined }),
   ],
   ["a letter without a failure", "letter-kept", (store) => rowOf(store, "a").attempts.splice(0)],
-  ["a letter that is not listed", "letter-kept", (store) => store.letters.delete(rowOf(store, "a"))],
+  ["a letter that is not listed", "letter-kept", (store) => store.letters.delete(1)],
   ["a live item with a grave", "letter-kept", (store) => moveGrave(store, "a", "d")],
+  [
+    "a discarded letter that nobody closed",
+    "letter-kept",
+    (store) => Object.assign(rowOf(store, "e"), { resolution: undefined }),
+  ],
+  [
+    "a resolved letter that is closed as a discarded one",
+    "letter-kept",
+    (store) => Object.assign(rowOf(store, "f"), { resolution: rowOf(store, "e").resolution }),
+  ],
+  [
+    "a purged item that still has its data",
+    "letter-kept",
+    (store) => Object.assign(rowOf(store, "g"), { data: 1 }),
+  ],
+  ["a revision without an amendment", "letter-kept", (store) => rowOf(store, "a").amendments.pop()],
+  [
+    "a wrong count of resolved letters",
+    "one-state",
+    (store) => Object.assign(rowOf(store, "a").queue, { resolved: 0 }),
+  ],
+  [
+    "arrivals that count too many of those that wait",
+    "same-groups",
+    (store) => [...store.arrivals.values()].map((each) => each.waiting++),
+  ],
+  [
+    "a burial that was never counted",
+    "letter-kept",
+    (store) => [...store.arrivals.values()].map((each) => each.ever--),
+  ],
   [
     "a group that counts too many",
     "same-groups",
@@ -76,6 +125,22 @@ const DAMAGE: readonly (readonly [what: string, rule: string, harm: (store: Stor
     "an operation that counts too many",
     "redrive-accounts",
     (store) => Object.assign(operationOf(store), { refused: 5 }),
+  ],
+  [
+    "an operation that did what its selection does not say",
+    "redrive-accounts",
+    (store) =>
+      [...operationOf(store).selection.values()].map((each) => Object.assign(each, { status: "pending" })),
+  ],
+  [
+    "an operation that selected a letter that was buried later",
+    "redrive-accounts",
+    (store) => Object.assign(operationOf(store), { bound: 0 }),
+  ],
+  [
+    "an operation that counts more returns than failures",
+    "redrive-accounts",
+    (store) => Object.assign(operationOf(store), { returned: 1 }),
   ],
   [
     "an operation that lost an item",
@@ -106,7 +171,7 @@ function repeatAttempt(row: Row, number: number): void {
 }
 
 function operationOf(store: Store) {
-  const operation = store.operations.get("op-1");
+  const operation = store.operations.get("redrive-b");
   assert(operation, "the operation has begun");
   return operation;
 }

@@ -14,6 +14,7 @@ function row(ref: number, dueAt: number): Row {
     data: null,
     state: "ready",
     dueAt,
+    started: 0,
     attempts: [],
     spent: 0,
     losses: 0,
@@ -22,7 +23,11 @@ function row(ref: number, dueAt: number): Row {
     redriveCount: 0,
     operation: undefined,
     burial: undefined,
+    resolution: undefined,
+    purged: false,
     evidence: [],
+    amendments: [],
+    notes: [],
   };
 }
 

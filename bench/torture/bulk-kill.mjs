@@ -1,0 +1,163 @@
+/**
+ * Kills each bulk operation in its middle with `kill -9`, as often as asked, then lets `redrive ops resume` bring it to
+ * its end. Between and after: what was selected is done, refused or left; nothing is done twice; nothing is lost.
+ */
+import { spawn } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { openStore } from "../../dist/index.js";
+import { CLI } from "./crowd.mjs";
+
+const JOB = "bulk";
+
+/** In an order in which each finds letters to work on: the purge comes last. */
+const OPERATIONS = [
+  { kind: "edit", words: ["dlq", "edit", "--job", JOB, "--set", "fixed=item.n", "--yes"] },
+  { kind: "discard", words: ["dlq", "discard", "--job", JOB, "--reason", "for now", "--yes"] },
+  { kind: "restore", words: ["dlq", "restore", "--job", JOB, "--yes"] },
+  {
+    kind: "redrive",
+    words: [
+      "dlq",
+      "retry",
+      JOB,
+      "--filter",
+      "item.n < SHARE",
+      "--force",
+      "--yes",
+      "--quiet",
+      "--parallel",
+      "4",
+    ],
+  },
+  { kind: "clear", words: ["dlq", "clear", JOB, "--yes"] },
+  { kind: "purge", words: ["dlq", "purge", JOB, "--older-than", "0s", "--yes"] },
+];
+
+/** `letters` in all, `kills` for each operation. Answers `{ violations, figures, home }`. */
+export async function bulkKill({ letters = 1000, kills = 2, random = Math.random, note = () => undefined }) {
+  const home = mkdtempSync(join(tmpdir(), "redrive-bulk-"));
+  const world = { home, ledger: join(home, "ledger"), random, violations: [], killed: 0, letters };
+  await makeLetters(world);
+  const engine = await openStore(`sqlite:${join(home, "redrive.db")}`);
+  world.queue = (await engine.findJob(JOB)).id;
+  try {
+    for (const operation of OPERATIONS) {
+      note(operation.kind);
+      await strike(world, engine, operation, kills);
+    }
+    await judgeWork(world, engine);
+  } finally {
+    await engine.close();
+  }
+  if (world.violations.length === 0) rmSync(home, { recursive: true, force: true });
+  return { violations: world.violations, home, figures: { letters, kills: world.killed } };
+}
+
+/** Items that fail until the folder says otherwise, and write down each success. */
+async function makeLetters(world) {
+  const work = `test -f ${world.home}/go || { echo "error: not yet" >&2; exit 1; }; echo "$1" >> ${world.ledger}`;
+  const input = Array.from({ length: world.letters }, (_, n) => JSON.stringify({ n })).join("\n");
+  const words = ["map", "--name", JOB, "--retries", "0", "--jobs", "4", "--quiet"];
+  const { code, stderr } = await run(world, [...words, "--", "sh", "-c", work, "work", "${item.n}"], input);
+  if (code !== 3) world.violations.push(`map ended with ${code}: ${stderr}`);
+  writeFileSync(join(world.home, "go"), "");
+}
+
+async function strike(world, engine, { kind, words }, kills) {
+  const said = words.map((word) => word.replace("SHARE", String(Math.ceil(world.letters / 2)) + ".0"));
+  const before = new Set((await engine.listOperations({})).map((operation) => operation.id));
+  let command = said;
+  for (let blow = 0; blow < kills; blow += 1) {
+    const isHit = await killInTheMiddle(world, engine, { words: command, kind, before });
+    if (!isHit) break; // it was faster than the blow, and has ended
+    world.killed += 1;
+    await judgeBooks(world, engine, kind);
+    command = ["ops", "resume"];
+  }
+  const open = (await engine.listOperations({ open: true })).filter((operation) => operation.kind === kind);
+  for (const { id } of open) {
+    const { code, stderr, stdout } = await run(world, ["ops", "resume", id, "--json"]);
+    if (code !== 0 && code !== 3)
+      world.violations.push(`ops resume of ${kind} ended with ${code}: ${stderr}${stdout}`);
+  }
+  const made = (await engine.listOperations({})).filter((one) => one.kind === kind && !before.has(one.id));
+  if (made.length !== 1) world.violations.push(`${kind}: ${made.length} operations were made, not one`);
+  for (const one of made) {
+    if (one.status !== "ended") world.violations.push(`${kind} ${one.id} is ${one.status} after ops resume`);
+    if (one.selected === 0) world.violations.push(`${kind} selected nothing`);
+    if (one.done + one.refused !== one.selected) world.violations.push(`${kind}: ${JSON.stringify(one)}`);
+  }
+  await judgeBooks(world, engine, kind);
+}
+
+/** Waits until the operation has done a part of its work, at a moment drawn anew each time. */
+async function killInTheMiddle(world, engine, { words, kind, before }) {
+  const child = spawn(process.execPath, [CLI, ...words], { env: environment(world), stdio: "ignore" });
+  const ended = new Promise((resolve) => child.once("close", resolve));
+  let isOver = false;
+  void ended.then(() => (isOver = true));
+  const share = world.random();
+  while (!isOver) {
+    const [operation] = (await engine.listOperations({ open: true })).filter(
+      (one) => one.kind === kind && !before.has(one.id),
+    );
+    if (
+      operation !== undefined &&
+      operation.done >= share * 0.6 * operation.selected &&
+      operation.done < operation.selected
+    ) {
+      await sleep(world.random() * 20);
+      break;
+    }
+    await sleep(1);
+  }
+  if (isOver) return false;
+  child.kill("SIGKILL");
+  await ended;
+  return (await engine.listOperations({ open: true })).some(
+    (one) => one.kind === kind && !before.has(one.id),
+  );
+}
+
+async function judgeBooks(world, engine, kind) {
+  for (const problem of await engine.check())
+    world.violations.push(`${kind}: ${problem.rule}: ${problem.detail}`);
+  const counts = await engine.count(world.queue);
+  if (counts.total !== world.letters)
+    world.violations.push(`${kind}: ${counts.total} of ${world.letters} items are there`);
+}
+
+/** Each item that was redriven succeeded once, by the store and by what the work itself wrote down. */
+async function judgeWork(world, engine) {
+  const counts = await engine.count(world.queue);
+  const half = Math.ceil(world.letters / 2);
+  if (counts.done !== half) world.violations.push(`${counts.done} items are done, ${half} were redriven`);
+  // Half were cleared when they were resolved, half were purged.
+  if (counts.purged !== world.letters) world.violations.push(`${counts.purged} letters were purged`);
+  const lines = existsSync(world.ledger) ? readFileSync(world.ledger, "utf8").trim().split("\n") : [];
+  const ran = new Set(lines);
+  if (ran.size !== half)
+    world.violations.push(`${ran.size} items wrote that they ran, ${half} were redriven`);
+  const outside = [...ran].filter((n) => Number(n) >= half);
+  if (outside.length > 0) world.violations.push(`items that were not selected ran: ${outside.slice(0, 5)}`);
+}
+
+function environment(world) {
+  return { ...process.env, REDRIVE_HOME: world.home, REDRIVE_STORE: "", REDRIVE_CONFIG: "", NO_COLOR: "1" };
+}
+
+function run(world, words, input = "") {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [CLI, ...words], { env: environment(world), stdio: "pipe" });
+    const told = { stdout: "", stderr: "" };
+    child.stdout.on("data", (data) => (told.stdout += data));
+    child.stderr.on("data", (data) => (told.stderr += data));
+    child.stdin.on("error", () => undefined);
+    child.stdin.end(input);
+    child.once("error", reject);
+    child.once("close", (code) => resolve({ code, ...told }));
+  });
+}

@@ -1,0 +1,48 @@
+/** The dead letter queue as a library: a program keeps its own failures, asks why, and works them again once it can. */
+import { DlqManager, openStore } from "redrive";
+
+const engine = await openStore(process.env.REDRIVE_STORE ?? "memory:");
+let isShopOpen = false;
+
+const queue = await DlqManager.open(engine, {
+  job: "orders",
+  // Called for each letter that is worked again. What it throws is one more failure of the same letter.
+  handler: async ({ data }) => {
+    if (!isShopOpen) throw new Error("connect ECONNREFUSED shop.example:443");
+    if (data.total < 0) throw new RangeError(`a total of ${data.total} cannot be charged`);
+    return { kind: "succeeded" };
+  },
+});
+
+// 1. Something failed, and the program says what and how.
+for (const total of [12, 8, -3]) {
+  const item = { itemId: `order-${total}`, data: { total } };
+  await queue.addFailedItem(item, { errorMessage: "connect ECONNREFUSED shop.example:443", durationMs: 30 });
+}
+// The same item failed once more: the letter is the same, its history is longer.
+await queue.addFailedItem({ itemId: "order-8", data: { total: 8 } }, { errorMessage: "read ECONNRESET" });
+const letter = await queue.getItem("order-8");
+console.log(
+  letter.itemId,
+  letter.failureHistory.map((failure) => failure.errorMessage),
+);
+
+// 2. Why did they die?
+const { totalItems, patternGroups } = await queue.analyzePatterns();
+console.log(totalItems, "letters in", patternGroups.length, "groups");
+
+// 3. The cause is fixed: one first, then the rest.
+isShopOpen = true;
+const first = await queue.reprocessItems({ itemIds: ["order-12"], maxRetries: 0 });
+console.log("first:", first.succeeded, "of", first.selected);
+const rest = await queue.reprocessItems({ maxRetries: 0 });
+console.log("rest:", rest.succeeded, "of", rest.selected, "and", rest.failed, "failed again");
+
+// 4. What is left is kept, found and exported.
+for (const { itemId, failureCount } of await queue.listItems()) console.log("left:", itemId, failureCount);
+console.log("exported:", await queue.exportItems(process.argv[2] ?? "orders.json"));
+
+// 5. Nothing is old enough to be deleted yet.
+const lastMonth = new Date(Date.now() - 30 * 24 * 60 * 60 * 1000);
+console.log("purged:", await queue.purgeOldItems(lastMonth));
+await engine.close();

@@ -1,0 +1,58 @@
+/** `redrive dlq import`: letters from a file or folder into the store. */
+import { resolve } from "node:path";
+import type { ImportFormat } from "../../dead-letter/exchange/format.ts";
+import { importLetters } from "../../dead-letter/exchange/import.ts";
+import type { Engine } from "../../engine.ts";
+import { WorkError } from "../../errors.ts";
+import { requireJob } from "../../job/find-job.ts";
+import { systemClock } from "../../kit/clock.ts";
+import type { Context } from "../context.ts";
+import { EXIT } from "../exit-code.ts";
+import { importText, importToJson } from "../import-text.ts";
+
+export interface ImportFlags {
+  readonly job?: string;
+  readonly format?: ImportFormat;
+  readonly dryRun?: boolean;
+}
+
+export async function dlqImport(context: Context, path: string, flags: ImportFlags): Promise<number> {
+  const { job, format, dryRun: isDry = false } = flags;
+  const from = path === "-" ? path : resolve(context.terminal.cwd, path);
+  const imported = await context.withStore(async (engine) =>
+    importLetters(engine, from, {
+      isDry,
+      stdin: context.terminal.stdin,
+      onProgress: progressOf(context),
+      ...(job !== undefined && { job: await jobIdOf(engine, job) }),
+      ...(format !== undefined && { format }),
+    }),
+  );
+  context.answer(importToJson(imported, isDry), () => importText(imported, isDry));
+  if (imported.refusedCount === 0) return EXIT.done;
+  const read = imported.imported + imported.extended + imported.existing;
+  return read === 0 ? EXIT.usage : EXIT.lettersLeft;
+}
+
+/** A job is called here as everywhere. One that is not there is made, with that name. */
+async function jobIdOf(engine: Engine, name: string): Promise<string> {
+  try {
+    return (await requireJob(engine, name)).id;
+  } catch (error) {
+    if (error instanceof WorkError && error.code === "job_not_found") return name;
+    throw error;
+  }
+}
+
+const PROGRESS_EVERY_MS = 2000;
+
+/** A line every few seconds, for a person who waits. */
+function progressOf(context: Context): (letters: number) => void {
+  if (!context.terminal.stderr.isTTY) return () => undefined;
+  let due = systemClock.now() + PROGRESS_EVERY_MS;
+  return (letters) => {
+    if (systemClock.now() < due) return;
+    due = systemClock.now() + PROGRESS_EVERY_MS;
+    context.note(`${letters} letters read …`);
+  };
+}

@@ -1,0 +1,67 @@
+/** `redrive dlq maintain`: archives letters that are too old or too many, for one job or all. */
+import { WorkError } from "../../errors.ts";
+import { requireJob } from "../../job/find-job.ts";
+import { type Maintained, maintain, maintainedToJson } from "../../job/maintain.ts";
+import { authorOf } from "../author.ts";
+import type { Context } from "../context.ts";
+import { EXIT } from "../exit-code.ts";
+import { lettersText } from "../operation-text.ts";
+
+interface MaintainFlags {
+  readonly maxItems?: string;
+  readonly retentionDays?: string;
+  readonly dryRun?: boolean;
+}
+
+export async function dlqMaintain(
+  context: Context,
+  word: string | undefined,
+  flags: MaintainFlags,
+): Promise<number> {
+  const { dlq } = await context.config();
+  const { home, terminal } = context;
+  const maxItems = limitOption("--max-items", flags.maxItems, 1);
+  const retentionDays = limitOption("--retention-days", flags.retentionDays, 0);
+  const isPreview = flags.dryRun ?? false;
+  const all = await context.withStore(async (engine) => {
+    const job = word === undefined ? undefined : await requireJob(engine, word);
+    return maintain(engine, {
+      maxItems: maxItems === undefined ? dlq.maxItems : maxItems,
+      retentionDays: retentionDays === undefined ? dlq.retentionDays : retentionDays,
+      author: authorOf(terminal.env),
+      home,
+      isPreview,
+      onNotice: (notice) => context.note(notice),
+      ...(dlq.dlqDir !== undefined && { dlqDir: dlq.dlqDir }),
+      ...(job && { job }),
+    });
+  });
+  const document = { ...maintainedToJson(all), ...(isPreview && { dry_run: true }) };
+  context.answer(document, () => maintainedText(all, isPreview));
+  return EXIT.done;
+}
+
+/** A number, or `none` for no limit; undefined when the option was not given. */
+function limitOption(name: string, text: string | undefined, min: number): number | null | undefined {
+  if (text === undefined) return undefined;
+  if (text === "none") return null;
+  const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+  if (Number.isSafeInteger(value) && value >= min) return value;
+  throw new WorkError("usage", `${name}: "${text}" is neither a whole number of at least ${min} nor none.`);
+}
+
+function maintainedText(all: readonly Maintained[], isPreview: boolean): string {
+  const busy = all.filter(({ evicted, purged }) => evicted + purged > 0);
+  if (busy.length === 0)
+    return `Every letter is within the limits${isPreview ? "" : "; nothing was done"}.\n`;
+  return busy.map((one) => jobText(one, isPreview)).join("");
+}
+
+function jobText({ jobId, evicted, purged, waiting, archives }: Maintained, isPreview: boolean): string {
+  const parts: string[] = [];
+  if (purged > 0) parts.push(`${lettersText(purged)} too old`);
+  if (evicted > 0) parts.push(`${lettersText(evicted)} too many`);
+  const verb = isPreview ? "would archive" : "archived";
+  const left = isPreview ? "" : `; ${lettersText(waiting)} left`;
+  return `${jobId}: ${verb} ${parts.join(" and ")}${left}.\n${archives.map((path) => `  ${path}\n`).join("")}`;
+}

@@ -1,0 +1,19 @@
+/** `redrive dlq purge`: deletes the letters that are selected, after archiving them. */
+import { WorkError } from "../../errors.ts";
+import type { Context } from "../context.ts";
+import { type DeletingFlags, deleteLetters } from "../deleting.ts";
+import { selectionFrom } from "../selection.ts";
+
+export async function dlqPurge(
+  context: Context,
+  job: string | undefined,
+  flags: DeletingFlags,
+): Promise<number> {
+  const { filter, where } = selectionFrom(flags);
+  if (Object.keys(filter).length === 0 && where === undefined) {
+    throw new WorkError("usage", "Nothing says which letters are to be deleted.", {
+      hint: "Say it, e.g. --older-than 30d, --type Timeout or --group SIGNATURE; --older-than 0s is all of them.",
+    });
+  }
+  return deleteLetters(context, "purge", { job, flags });
+}

@@ -1,0 +1,69 @@
+/** Words that the definitions of commands share. */
+import { type Command, Option } from "commander";
+import { Context, type SharedOptions, type Terminal } from "./context.ts";
+
+export type Action = (context: Context, ...args: never[]) => Promise<number>;
+export type Report = (code: number) => void;
+
+/** Commander hands the arguments, then the options, then itself. */
+export function call(terminal: Terminal, report: Report, load: () => Promise<Action>) {
+  return async (...given: unknown[]): Promise<void> => {
+    const command = given.pop() as Command;
+    const options = given.at(-1) as SharedOptions;
+    const action = await load();
+    report(await action(new Context(terminal, { ...command.opts(), ...options }), ...(given as never[])));
+  };
+}
+
+export function storeWait(): Option {
+  return new Option(
+    "--store-wait <duration>",
+    "how long to wait for a store that cannot be written (default: 30s)",
+  );
+}
+
+export function limit(description: string): Option {
+  return new Option("-l, --limit <n>", description).default("20", "20");
+}
+
+/** Separated by commas, or given again; what comes after it is not taken for one more. */
+export function list(flags: string, description: string): Option {
+  return new Option(flags, description).argParser((text, before: readonly string[] | undefined) => [
+    ...(before ?? []),
+    text,
+  ]);
+}
+
+/** The same words select letters in every command. */
+export function selection(command: Command): Command {
+  return command
+    .optionsGroup("Which letters:")
+    .option("--job <job>", "of this job")
+    .option("--queue <queue>", "of this queue (a job's queue has the job's id)")
+    .addOption(
+      list("--group <signatures>", "that died of these failures (16 hex digits; `dlq inspect` shows them)"),
+    )
+    .addOption(list("--type <types>", "with these error types, e.g. Timeout,CommandFailed"))
+    .addOption(
+      list("--class <classes>", "with these error classes: transient, throttled, outage, permanent, unknown"),
+    )
+    .addOption(
+      list(
+        "--state <states>",
+        "in these states: dead, ready, leased, discarded, resolved, all (default: those that wait)",
+      ),
+    )
+    .option("--older-than <duration>", "that died this long ago or earlier, e.g. 2h")
+    .option("--attempts <range>", "with so many attempts: 3, 3.. or 2..5")
+    .option("--eligible", "that may be retried without --force")
+    .option("--search <text>", "whose last message has this text, in any case")
+    .option("--filter <cel>", "for which this is true, e.g. 'item.size > 10 && letter.failure_count > 2'")
+    .optionsGroup("Options:");
+}
+
+/** Of commands that change many letters. */
+export function bulk(command: Command): Command {
+  return selection(command)
+    .option("--dry-run", "only say what would be done")
+    .option("-y, --yes", "do not ask");
+}

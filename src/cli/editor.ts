@@ -1,0 +1,98 @@
+/** Hands JSON to the person's own editor, as a file, and takes it back when it can be read. */
+import { spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { WorkError } from "../errors.ts";
+import { fileNameOf } from "../item/item-path.ts";
+import type { Json } from "../kit/json.ts";
+import { canAnswer, saysYes } from "./ask.ts";
+import type { Context } from "./context.ts";
+import { readJsonText } from "./json-word.ts";
+
+export interface EditorTask {
+  /** Names the file. */
+  readonly itemId: string;
+  readonly data: Json;
+  /** Why the data cannot be taken, if so. */
+  readonly refuse: (data: Json) => Promise<string | undefined>;
+}
+
+/** The data as the person left it. What cannot be taken may be edited again; else the text is kept, and the error says where. */
+export async function editJson(context: Context, task: EditorTask): Promise<Json> {
+  const editor = editorOf(context);
+  const folder = mkdtempSync(join(tmpdir(), "redrive-edit-"));
+  const file = join(folder, `${fileNameOf(task.itemId)}.json`);
+  const text = `${JSON.stringify(task.data, null, 2)}\n`;
+  writeFileSync(file, text, { mode: 0o600 });
+  for (;;) {
+    await runEditor(context, editor, file);
+    const answer = await readBack(file, task);
+    if (answer.ok || readFileSync(file, "utf8") === text) {
+      rmSync(folder, { recursive: true, force: true });
+      return answer.ok ? answer.data : task.data;
+    }
+    context.note(answer.problem);
+    if (canAnswer(context) && (await saysYes(context, "Edit it again?"))) continue;
+    throw new WorkError("input_invalid", `${answer.problem} Nothing was changed.`, {
+      hint: `Your text is kept in ${file}. Correct it there, then: EDITOR='cp ${file}' redrive dlq edit ${task.itemId}`,
+    });
+  }
+}
+
+/** As git does: the words may have arguments, so the shell reads them. */
+function editorOf(context: Context): string {
+  const { VISUAL, EDITOR } = context.terminal.env;
+  const editor = VISUAL?.trim() || EDITOR?.trim() || (canAnswer(context) ? "vi" : "");
+  if (editor !== "") return editor;
+  throw new WorkError("usage", "There is no editor to open: neither VISUAL nor EDITOR is set.", {
+    hint: "Set one of them, or say what to change: --set path=CEL or --patch JSON.",
+  });
+}
+
+/** On the terminal itself. Where stdout is not one, it stays free for the answer. */
+async function runEditor({ terminal }: Context, editor: string, file: string): Promise<void> {
+  const { env, cwd, stdout } = terminal;
+  const child = spawn("sh", ["-c", `trap : INT QUIT; ${editor} "$@"`, editor, file], {
+    env,
+    cwd,
+    stdio: ["inherit", stdout.isTTY ? "inherit" : 2, "inherit"],
+  });
+  const ended = await ignoringSignals(
+    new Promise<string>((resolve, reject) => {
+      child.once("error", reject);
+      child.once("close", (code, signal) => resolve(signal ?? String(code)));
+    }),
+  );
+  if (ended === "0") return;
+  throw new WorkError("usage", `The editor (${editor}) ended with ${ended}. Nothing was changed.`, {
+    hint: `What you wrote is in ${file}.`,
+  });
+}
+
+/** Keys such as Ctrl-C reach everybody on the terminal, and are meant for the editor. */
+async function ignoringSignals<T>(ended: Promise<T>): Promise<T> {
+  const ignore = () => undefined;
+  const signals = ["SIGINT", "SIGQUIT"] as const;
+  for (const signal of signals) process.on(signal, ignore);
+  try {
+    return await ended;
+  } finally {
+    for (const signal of signals) process.off(signal, ignore);
+  }
+}
+
+type Answer = { readonly ok: true; readonly data: Json } | { readonly ok: false; readonly problem: string };
+
+async function readBack(file: string, { refuse }: EditorTask): Promise<Answer> {
+  try {
+    const data = readJsonText(readFileSync(file, "utf8"), file, "");
+    const problem = await refuse(data);
+    return problem === undefined
+      ? { ok: true, data }
+      : { ok: false, problem: `It cannot be taken: ${problem}.` };
+  } catch (error) {
+    if (!(error instanceof WorkError)) throw error;
+    return { ok: false, problem: error.message };
+  }
+}

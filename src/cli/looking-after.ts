@@ -1,0 +1,25 @@
+/** What the settings say about the letters of a run: who goes along and looks after them, and what is done by itself. */
+import type { LetterSettings } from "../config/config.ts";
+import type { RunDeps } from "../job/run-job.ts";
+import { authorOf } from "./author.ts";
+import type { Context } from "./context.ts";
+
+/** Settings that are wrong are an error before anything is begun. */
+export async function lookingAfter(
+  context: Context,
+): Promise<Required<Pick<RunDeps, "companions" | "fixes" | "toxicAfter">>> {
+  const { dlq, fixes } = await context.config();
+  const { keeping } = await import("../job/keeper.ts");
+  const { limitsOf } = await import("../redrive/limits.ts");
+  const keeper = keeping({ limits: limitsOf(dlq), author: authorOf(context.terminal.env) });
+  return {
+    companions: dlq.mirror ? [keeper, await mirror(dlq)] : [keeper],
+    fixes: fixes.filter(({ auto }) => auto),
+    toxicAfter: dlq.toxicAfter ?? Number.POSITIVE_INFINITY,
+  };
+}
+
+async function mirror({ dlqDir, maxItems: itemsMax }: LetterSettings) {
+  const { mirroring } = await import("../job/mirroring.ts");
+  return mirroring({ itemsMax, ...(dlqDir !== undefined && { dlqDir }) });
+}

@@ -1,0 +1,31 @@
+/** The options that say how letters are run again. */
+import { WorkError } from "../errors.ts";
+import { parseDuration } from "../kit/duration.ts";
+import { parseRate } from "../redrive/pace.ts";
+import type { RedrivePlan } from "../redrive/plan.ts";
+import { countOption } from "./option.ts";
+
+export interface PlanFlags {
+  readonly parallel?: string;
+  readonly rate?: string;
+  readonly delay?: string;
+  readonly maxRetries?: string;
+  readonly canary?: boolean;
+  readonly detach?: boolean;
+}
+
+/** Reads them, or refuses what cannot be read or contradicts. */
+export function planFrom(flags: PlanFlags): RedrivePlan {
+  if (flags.canary && flags.detach) {
+    throw new WorkError("usage", "--canary and --detach do not go together: a canary has to be waited for.");
+  }
+  const slots = countOption("--parallel", flags.parallel, 1);
+  const maxRetries = countOption("--max-retries", flags.maxRetries, 0);
+  return {
+    ...(flags.rate !== undefined && { rate: parseRate(flags.rate, "--rate") }),
+    ...(flags.delay !== undefined && { delayMs: parseDuration(flags.delay, "--delay") }),
+    ...(maxRetries !== undefined && { maxRetries }),
+    ...(slots !== undefined && { slots }),
+    ...(flags.canary && { canary: true }),
+  };
+}

@@ -1,0 +1,44 @@
+/** What a retry was asked for: the job, its letters, and the workflow that they are to be run with. */
+import type { Engine, JobChange } from "../engine.ts";
+import type { Job } from "../item/job.ts";
+import { giveWorkflow, readNewWorkflow } from "../job/new-workflow.ts";
+import { requireWork } from "../job/work.ts";
+import type { Selection } from "../redrive/select.ts";
+import { selectionFor } from "../redrive/selection-for.ts";
+import { resolveBulk, type SelectionFlags } from "./selection.ts";
+
+export interface RetryWords {
+  /** A job, or an item. */
+  readonly word: string | undefined;
+  readonly items: readonly string[];
+  readonly flags: SelectionFlags & { readonly workflow?: string };
+  /** Where the user is. */
+  readonly cwd: string;
+}
+
+export interface RetryRequest {
+  readonly job: Job;
+  readonly selection: Selection;
+  /** What `--workflow` makes of the job. */
+  readonly change?: JobChange;
+}
+
+/** Null when there are no letters at all; a job or an item that was named and is not there is an error. */
+export async function findRequest(
+  engine: Engine,
+  { word, items, flags, cwd }: RetryWords,
+): Promise<RetryRequest | null> {
+  const isNamed = [word, flags.job, flags.queue, ...items].some((name) => name !== undefined);
+  if (!isNamed && (await engine.listGroups({})).length === 0) return null;
+  const { job, selection } = await resolveBulk(engine, { job: word, items, flags });
+  const request = { job, selection: selectionFor("redrive", selection) };
+  if (flags.workflow !== undefined)
+    return { ...request, change: await readNewWorkflow(job, { file: flags.workflow, cwd }) };
+  requireWork(job);
+  return request;
+}
+
+/** The job as it is to be run: with its new workflow, when it gets one. */
+export async function jobToRun(engine: Engine, { job, change }: RetryRequest): Promise<Job> {
+  return change === undefined ? job : giveWorkflow(engine, job, change);
+}

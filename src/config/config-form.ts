@@ -1,0 +1,74 @@
+/**
+ * The one source of what `redrive.yml` may hold: the validator, the types behind it and the JSON Schema for editors all
+ * come from here. Unknown keys are errors everywhere.
+ */
+import { z } from "zod";
+import { count, duration, required } from "../form/scalars.ts";
+import { ERROR_CLASSES, ERROR_TYPE_NAMES } from "../item/error-type.ts";
+
+/** 0 is refused: some take it for "no limit", others for "nothing", and the difference is every letter. */
+const limit = (what: string) => {
+  const message = `expected ${what} of at least 1, or none`;
+  return z.union([z.int(message).min(1, message), z.literal("none", { error: message })], { error: message });
+};
+
+/** One, or a list. */
+const some = <T extends z.ZodType>(one: T) => z.union([one, z.array(one).min(1, "expected at least one")]);
+
+const dlqForm = z
+  .strictObject({
+    max_items: limit("a whole number")
+      .optional()
+      .describe("How many waiting letters a job keeps; the oldest are archived. Default 10000."),
+    retention_days: limit("a whole number of days")
+      .optional()
+      .describe("How long a letter is kept before it is archived. Default 30."),
+    toxic_after: limit("a whole number")
+      .optional()
+      .describe("After so many redrives that failed, a letter needs --force. Default 5."),
+    mirror: z.boolean().optional().describe("Write the letters as files while a job runs. Default true."),
+    dir: required("a folder").optional().describe("Where those files are. Default: dlq in the home."),
+  })
+  .meta({ id: "dlq" });
+
+const matchForm = z
+  .strictObject({
+    group: some(required("a signature")).optional().describe("The signature of the failure, or several."),
+    type: some(z.enum(ERROR_TYPE_NAMES)).optional().describe("The error type, or several."),
+    class: some(z.enum(ERROR_CLASSES)).optional().describe("The error class, or several."),
+    filter: required("an expression")
+      .optional()
+      .describe("CEL over item, letter and failure, e.g. item.size > 10."),
+  })
+  .describe("Which letters; whatever is given must hold.");
+
+const fixForm = z
+  .strictObject({
+    name: required("a name").describe("Kept with every change that the rule makes."),
+    match: matchForm,
+    set: z
+      .record(z.string(), required("an expression"))
+      .optional()
+      .describe('Paths and the CEL of their new values, e.g. {url: item.url.replace("http:", "https:")}.'),
+    patch: z.record(z.string(), z.json()).optional().describe("A JSON merge patch (RFC 7396)."),
+    command: z
+      .array(z.string())
+      .min(1, "expected a program and its arguments")
+      .optional()
+      .describe("A program that gets {item, letter} as JSON on stdin and writes the new data as JSON."),
+    timeout: duration.optional().describe("How long the command may take. Default 30s."),
+    max_uses: count(1).optional().describe("How often it may be used on the same letter. Default 1."),
+    auto: z.boolean().optional().describe("A running job uses it by itself. Default false."),
+  })
+  .meta({ id: "fix" });
+
+/** The whole file. */
+export const configForm = z
+  .strictObject({
+    dlq: dlqForm.optional().describe("How letters are kept."),
+    fixes: z.array(fixForm).optional().describe("Changes that make letters work, tried in this order."),
+  })
+  .meta({ title: "Settings of Redrive" });
+
+export type ConfigForm = z.infer<typeof configForm>;
+export type FixForm = z.infer<typeof fixForm>;

@@ -1,0 +1,83 @@
+/** The text of a `redrive.yml` becomes the settings, or one usage error that lists every problem with its place. */
+import { dirname, resolve } from "node:path";
+import { WorkError } from "../errors.ts";
+import { fitForm } from "../form/fit-form.ts";
+import { type Finding, type FormProblem, problemText } from "../form/problem.ts";
+import { readYaml } from "../form/read-yaml.ts";
+import { parseDuration } from "../kit/duration.ts";
+import type { JsonObject } from "../kit/json.ts";
+import type { FixChange, FixRule } from "../redrive/fix-rule.ts";
+import { type ConfigForm, configForm, type FixForm } from "./config-form.ts";
+import { type Config, DEFAULT_CONFIG, type LetterSettings } from "./settings.ts";
+
+/** Paths in it are meant from the folder of the file. */
+export async function readConfig(text: string, path: string): Promise<Config> {
+  const read = readYaml(text, { notMapping: "settings are a mapping with keys such as dlq and fixes" });
+  if (read.raw === undefined) throw refused(path, read.problems([]));
+  const { value, findings } = fitForm(configForm, read.raw);
+  const problems = read.problems([...findings, ...(await checkFixes(read.raw))]);
+  if (value === undefined || problems.length > 0) throw refused(path, problems);
+  const folder = dirname(path);
+  return { dlq: settingsFrom(value.dlq ?? {}, folder), fixes: rulesFrom(value.fixes ?? [], folder) };
+}
+
+/** What reads expressions is loaded only when there are some. */
+async function checkFixes(raw: JsonObject): Promise<readonly Finding[]> {
+  return Array.isArray(raw.fixes) ? (await import("./check-fixes.ts")).checkFixes(raw.fixes) : [];
+}
+
+function refused(path: string, problems: readonly FormProblem[]): WorkError {
+  const list = problems.map((problem) => `  ${problemText(problem, path)}`);
+  const count = list.length === 1 ? "a problem" : `${list.length} problems`;
+  return new WorkError("usage", `${path} has ${count}:\n${list.join("\n")}`, { hint: "Nothing was done." });
+}
+
+function settingsFrom(form: NonNullable<ConfigForm["dlq"]>, folder: string): LetterSettings {
+  const defaults = DEFAULT_CONFIG.dlq;
+  return {
+    maxItems: limitFrom(form.max_items, defaults.maxItems),
+    retentionDays: limitFrom(form.retention_days, defaults.retentionDays),
+    toxicAfter: limitFrom(form.toxic_after, defaults.toxicAfter),
+    mirror: form.mirror ?? defaults.mirror,
+    ...(form.dir !== undefined && { dlqDir: resolve(folder, form.dir) }),
+  };
+}
+
+function limitFrom(given: number | "none" | undefined, byDefault: number | null): number | null {
+  return given === "none" ? null : (given ?? byDefault);
+}
+
+function rulesFrom(forms: readonly FixForm[], folder: string): readonly FixRule[] {
+  return forms.map((form) => ({
+    name: form.name,
+    match: matchFrom(form.match),
+    change: changeFrom(form, folder),
+    usesMax: form.max_uses ?? 1,
+    auto: form.auto ?? false,
+  }));
+}
+
+function matchFrom({ group, type, class: errorClass, filter }: FixForm["match"]): FixRule["match"] {
+  return {
+    filter: {
+      ...(group !== undefined && { signatures: [group].flat() }),
+      ...(type !== undefined && { types: [type].flat() }),
+      ...(errorClass !== undefined && { classes: [errorClass].flat() }),
+    },
+    ...(filter !== undefined && { where: filter }),
+  };
+}
+
+const COMMAND_TIMEOUT = "30s";
+
+function changeFrom({ set, patch, command, timeout }: FixForm, folder: string): FixChange {
+  if (set !== undefined) return { kind: "set", set };
+  if (patch !== undefined) return { kind: "patch", patch };
+  const [program = "", ...args] = command ?? [];
+  return {
+    kind: "command",
+    command: [program, ...args],
+    cwd: folder,
+    timeoutMs: parseDuration(String(timeout ?? COMMAND_TIMEOUT), "timeout"),
+  };
+}

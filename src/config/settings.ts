@@ -1,0 +1,28 @@
+/** What can be set, and what holds where nothing is. */
+import type { FixRule } from "../redrive/fix-rule.ts";
+
+/** Everything that can be set. */
+export interface Config {
+  readonly dlq: LetterSettings;
+  readonly fixes: readonly FixRule[];
+}
+
+/** How letters are looked after. */
+export interface LetterSettings {
+  /** How many waiting letters a job keeps; null is no limit. Default 10,000. */
+  readonly maxItems: number | null;
+  /** How many days a letter is kept; null is no limit. Default 30. */
+  readonly retentionDays: number | null;
+  /** How many redrives a letter comes back from before it is toxic; null is never. Default 5. */
+  readonly toxicAfter: number | null;
+  /** Whether a running job writes the letter directory. Default true. */
+  readonly mirror: boolean;
+  /** Where the letter directory is. Default: `dlq` in the home. */
+  readonly dlqDir?: string;
+}
+
+/** What holds where nothing is set. */
+export const DEFAULT_CONFIG: Config = {
+  dlq: { maxItems: 10_000, retentionDays: 30, toxicAfter: 5, mirror: true },
+  fixes: [],
+};

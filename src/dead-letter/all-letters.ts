@@ -1,0 +1,97 @@
+/**
+ * What lies beside the folders of the jobs, in `global/`: `all-items.jsonl`, the letters of all jobs as a stream (a line
+ * for each change; of a job and an item, the last line holds), and `retention-policy.json`, how long letters are kept.
+ */
+import { type FileHandle, mkdir, open, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { writeAtomically } from "../kit/atomic-file.ts";
+import { toRfc3339 } from "../kit/clock.ts";
+import type { JsonObject } from "../kit/json.ts";
+
+/** Adds lines to the stream, and does it again when somebody has put a new file into its place meanwhile. */
+export async function appendLetters(folder: string, letters: readonly JsonObject[]): Promise<void> {
+  if (letters.length === 0) return;
+  await mkdir(folder, { recursive: true });
+  const lines = letters.map((letter) => `${JSON.stringify(letter)}\n`).join("");
+  for (let isThere = false; !isThere; ) {
+    isThere = await withFile(streamPath(folder), "a", async (handle) => {
+      await handle.appendFile(lines);
+      await handle.datasync();
+      return isStill(handle, streamPath(folder));
+    });
+  }
+}
+
+/**
+ * Writes the stream anew. What others add while it is written is carried over: the old file is read from where it
+ * ended at the beginning, once before the new one takes its place, and once more after.
+ */
+export async function rewriteLetters(folder: string, letters: AsyncIterable<JsonObject>): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  const path = streamPath(folder);
+  await withFile(path, "a+", async (old) => {
+    let read = (await old.stat()).size;
+    const rest = async () => {
+      const text = await readFrom(old, read);
+      read += text.length;
+      return text;
+    };
+    await writeAtomically(path, linesOf(letters, rest));
+    const late = await rest();
+    if (late.length > 0) await withFile(path, "a", (handle) => handle.appendFile(late));
+  });
+}
+
+/** How long letters are kept, and how many, for other tools to read; null is no limit. */
+export interface RetentionPolicy {
+  readonly maxItems: number | null;
+  readonly retentionDays: number | null;
+}
+
+/** The folder is `global` in the root of the letter directories. */
+export async function writeRetentionPolicy(
+  folder: string,
+  { maxItems, retentionDays }: RetentionPolicy,
+  now: number,
+): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  const policy = { max_items: maxItems, retention_days: retentionDays, updated_at: toRfc3339(now) };
+  await writeAtomically(join(folder, "retention-policy.json"), `${JSON.stringify(policy, null, 2)}\n`);
+}
+
+function streamPath(folder: string): string {
+  return join(folder, "all-items.jsonl");
+}
+
+async function* linesOf(
+  letters: AsyncIterable<JsonObject>,
+  rest: () => Promise<Buffer>,
+): AsyncGenerator<string | Uint8Array> {
+  for await (const letter of letters) yield `${JSON.stringify(letter)}\n`;
+  yield await rest();
+}
+
+async function readFrom(handle: FileHandle, start: number): Promise<Buffer> {
+  const { size } = await handle.stat();
+  const buffer = Buffer.alloc(Math.max(0, size - start));
+  const { bytesRead } = await handle.read(buffer, 0, buffer.length, start);
+  return buffer.subarray(0, bytesRead);
+}
+
+async function isStill(handle: FileHandle, path: string): Promise<boolean> {
+  const [mine, named] = [await handle.stat(), await stat(path).catch(() => null)];
+  return named !== null && mine.ino === named.ino && mine.dev === named.dev;
+}
+
+async function withFile<T>(
+  path: string,
+  flags: string,
+  action: (handle: FileHandle) => Promise<T>,
+): Promise<T> {
+  const handle = await open(path, flags);
+  try {
+    return await action(handle);
+  } finally {
+    await handle.close();
+  }
+}

@@ -1,0 +1,109 @@
+/** What a letter's JSON has to look like to come in. A field of the wrong kind is refused: read as absent, it would be lost. */
+import { idProblem } from "../../intake/field.ts";
+import { parseItemState } from "../../item/state.ts";
+import { fromRfc3339 } from "../../kit/clock.ts";
+import { isJsonObject, type Json, type JsonObject } from "../../kit/json.ts";
+
+/** A test of a value, and what to say when it fails. */
+type Kind = readonly [fits: (value: Json) => boolean, is: string];
+
+const TEXT: Kind = [(value) => typeof value === "string", "not text"];
+const FLAG: Kind = [(value) => typeof value === "boolean", "neither true nor false"];
+const COUNT: Kind = [
+  (value) => Number.isSafeInteger(value) && Number(value) >= 0,
+  "not a whole number from 0 on",
+];
+const INTEGER: Kind = [(value) => Number.isSafeInteger(value), "not a whole number"];
+const SPAN: Kind = [(value) => typeof value === "number" && value >= 0, "not a number of milliseconds"];
+const TIME: Kind = [(value) => typeof value === "string" && fromRfc3339(value) !== undefined, "not a time"];
+const STATE: Kind = [
+  (value) => typeof value === "string" && parseItemState(value) !== undefined,
+  "not a state",
+];
+const OBJECT: Kind = [isJsonObject, "not an object"];
+const OBJECTS: Kind = [(value) => Array.isArray(value) && value.every(isJsonObject), "not a list of objects"];
+const TEXTS: Kind = [
+  (value) => Array.isArray(value) && value.every((one) => typeof one === "string"),
+  "not a list of texts",
+];
+const TYPE: Kind = [(value) => typeof value === "string" || isJsonObject(value), "not an error type"];
+const ID: Kind = [
+  (value) => typeof value === "string" && (value === "" || idProblem(value) === undefined),
+  "not an id: a text of at most 512 bytes without control characters",
+];
+const ANY: Kind = [() => true, ""];
+
+type Shape = ReadonlyMap<string, Kind>;
+
+const LETTER: Shape = new Map([
+  ["item_id", ID],
+  ["item_data", ANY],
+  ["first_attempt", TIME],
+  ["last_attempt", TIME],
+  ["failure_count", COUNT],
+  ["failure_history", OBJECTS],
+  ["error_signature", TEXT],
+  ["error_pattern", TEXT],
+  ["reprocess_eligible", FLAG],
+  ["manual_review_required", FLAG],
+  ["worktree_artifacts", OBJECT],
+  ["job_id", ID],
+  ["queue", TEXT],
+  ["state", STATE],
+  ["reason", TEXT],
+  ["revision", COUNT],
+  ["redrive_count", COUNT],
+  ["toxic", FLAG],
+  ["evidence", OBJECTS],
+  ["amendments", OBJECTS],
+  ["notes", OBJECTS],
+  ["resolution", OBJECT],
+]);
+
+const FAILURE: Shape = new Map([
+  ["attempt_number", COUNT],
+  ["timestamp", TIME],
+  ["error_type", TYPE],
+  ["error_class", TEXT],
+  ["error_message", TEXT],
+  ["error_context", TEXTS],
+  ["stack_trace", TEXT],
+  ["agent_id", TEXT],
+  ["step_failed", TEXT],
+  ["duration_ms", SPAN],
+  ["json_log_location", TEXT],
+  ["exit_code", INTEGER],
+  ["signal", TEXT],
+  ["stdout_tail", TEXT],
+  ["stderr_tail", TEXT],
+  ["log", TEXT],
+  ["evidence", TEXTS],
+]);
+
+/** Why it cannot come in; undefined when it can. Names of fields that mean nothing here go to `onUnknown`. */
+export function shapeProblem(json: JsonObject, onUnknown: (field: string) => void): string | undefined {
+  const problem = problemIn(json, LETTER, "", onUnknown);
+  if (problem !== undefined) return problem;
+  const history = (json.failure_history ?? []) as readonly JsonObject[];
+  for (const [index, failure] of history.entries()) {
+    const inside = problemIn(failure, FAILURE, `failure_history[${index}].`, onUnknown);
+    if (inside !== undefined) return inside;
+  }
+  if (!json.item_id && !("item_data" in json)) return "it has neither item_id nor item_data";
+  return undefined;
+}
+
+function problemIn(
+  json: JsonObject,
+  shape: Shape,
+  path: string,
+  onUnknown: (field: string) => void,
+): string | undefined {
+  for (const name in json) {
+    const kind = shape.get(name);
+    const value = json[name] ?? null;
+    if (kind === undefined) onUnknown(path === "" ? name : `failure_history[].${name}`);
+    else if (value !== null && !kind[0](value)) return `${path}${name} is ${kind[1]}`; // null says "absent"
+  }
+  return undefined;
+}

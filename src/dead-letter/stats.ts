@@ -1,0 +1,151 @@
+/** The dead letter queue in numbers: how much waits, how long, how fast it grows, and how well sending it again goes. */
+import type { Engine } from "../engine.ts";
+import type { JsonObject } from "../kit/json.ts";
+
+/** The numbers of one queue, or of several together. */
+export interface LetterStats {
+  /** Letters that wait: dead, or sent again and not yet done. */
+  readonly size: number;
+  /** Of these, the ones that were sent again. */
+  readonly onTheirWay: number;
+  /** Letters whose item was done in the end, and whose record is still there. */
+  readonly resolved: number;
+  readonly discarded: number;
+  /** Deleted by a person or the retention rule, and by the capacity rule; ever. */
+  readonly purged: number;
+  readonly evicted: number;
+  /** Since the oldest of those that wait died; null when none waits. */
+  readonly oldestAgeMs: number | null;
+  /** How many letters were buried lately, whatever became of them. */
+  readonly arrivedLastHour: number;
+  readonly arrivedLastDay: number;
+  /** What became of the letters that were sent again. */
+  readonly redriveSucceeded: number;
+  readonly redriveFailed: number;
+}
+
+/** The numbers of one job. */
+export interface JobLetterStats extends LetterStats {
+  readonly jobId: string;
+}
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+
+/** Reads what the store has counted; no scan. */
+export async function readLetterStats(engine: Engine, queue: string): Promise<JobLetterStats> {
+  const counts = await engine.count(queue);
+  const now = await engine.now();
+  const discarded = await engine.listLetters({ queue, states: ["discarded"], limit: 0 });
+  return {
+    jobId: queue,
+    size: counts.letters,
+    onTheirWay: counts.letters - counts.dead,
+    resolved: counts.resolved,
+    discarded: discarded.total, // an item that was purged is discarded too, but is no letter any more
+    purged: counts.purged,
+    evicted: counts.evicted,
+    oldestAgeMs: counts.letters === 0 ? null : await readOldestAge(engine, queue, now),
+    ...(await readArrivals(engine, queue, now)),
+    ...(await readRedrives(engine, queue)),
+  };
+}
+
+async function readOldestAge(engine: Engine, queue: string, now: number): Promise<number | null> {
+  const { letters } = await engine.listLetters({ queue, order: "oldest", limit: 1 });
+  const [oldest] = letters;
+  return oldest === undefined ? null : Math.max(0, now - oldest.lastAttempt);
+}
+
+async function readArrivals(
+  engine: Engine,
+  queue: string,
+  now: number,
+): Promise<Pick<LetterStats, "arrivedLastHour" | "arrivedLastDay">> {
+  const arrivals = await engine.listArrivals({ queue, bucketMs: MINUTE_MS, since: now - DAY_MS });
+  const since = (from: number) =>
+    arrivals.reduce((sum, { at, ever }) => (at + MINUTE_MS > from ? sum + ever : sum), 0);
+  return { arrivedLastHour: since(now - HOUR_MS), arrivedLastDay: since(now - DAY_MS) };
+}
+
+async function readRedrives(
+  engine: Engine,
+  queue: string,
+): Promise<Pick<LetterStats, "redriveSucceeded" | "redriveFailed">> {
+  let [redriveSucceeded, redriveFailed] = [0, 0];
+  for (const operation of await engine.listOperations({ queue })) {
+    if (operation.kind !== "redrive") continue;
+    redriveSucceeded += operation.succeeded;
+    redriveFailed += operation.failed;
+  }
+  return { redriveSucceeded, redriveFailed };
+}
+
+/** Several jobs as one. */
+export function sumOfStats(all: readonly LetterStats[]): LetterStats {
+  return all.reduce(
+    (sum, one) => ({
+      size: sum.size + one.size,
+      onTheirWay: sum.onTheirWay + one.onTheirWay,
+      resolved: sum.resolved + one.resolved,
+      discarded: sum.discarded + one.discarded,
+      purged: sum.purged + one.purged,
+      evicted: sum.evicted + one.evicted,
+      oldestAgeMs: olderOf(sum.oldestAgeMs, one.oldestAgeMs),
+      arrivedLastHour: sum.arrivedLastHour + one.arrivedLastHour,
+      arrivedLastDay: sum.arrivedLastDay + one.arrivedLastDay,
+      redriveSucceeded: sum.redriveSucceeded + one.redriveSucceeded,
+      redriveFailed: sum.redriveFailed + one.redriveFailed,
+    }),
+    NO_LETTERS,
+  );
+}
+
+/** The numbers of a queue that never had a letter. */
+export const NO_LETTERS: LetterStats = {
+  ...{ size: 0, onTheirWay: 0, resolved: 0, discarded: 0, purged: 0, evicted: 0, oldestAgeMs: null },
+  ...{ arrivedLastHour: 0, arrivedLastDay: 0, redriveSucceeded: 0, redriveFailed: 0 },
+};
+
+function olderOf(one: number | null, other: number | null): number | null {
+  return one === null || other === null ? (one ?? other) : Math.max(one, other);
+}
+
+/** Whether the queue ever had a letter that the numbers know of. */
+export function hasStory({ oldestAgeMs, ...numbers }: LetterStats): boolean {
+  return NUMBERS.some((name) => numbers[name] > 0);
+}
+
+const NUMBERS = ["size", "resolved", "discarded", "purged", "evicted", "arrivedLastDay"] as const;
+
+/** The share of the letters sent again that succeeded; null when none has come to an end yet. */
+export function redriveSuccessRate({ redriveSucceeded, redriveFailed }: LetterStats): number | null {
+  const ended = redriveSucceeded + redriveFailed;
+  return ended === 0 ? null : redriveSucceeded / ended;
+}
+
+/** The form of the numbers outside the process. `itemsMax`: how many may wait in a job; null is no limit. */
+export function letterStatsToJson(stats: LetterStats, itemsMax?: number | null): JsonObject {
+  return {
+    size: stats.size,
+    on_their_way: stats.onTheirWay,
+    resolved: stats.resolved,
+    discarded: stats.discarded,
+    purged: stats.purged,
+    evicted: stats.evicted,
+    oldest_age_seconds: stats.oldestAgeMs === null ? null : Math.floor(stats.oldestAgeMs / 1000),
+    arrived_last_hour: stats.arrivedLastHour,
+    arrived_last_24_hours: stats.arrivedLastDay,
+    redrives_succeeded: stats.redriveSucceeded,
+    redrives_failed: stats.redriveFailed,
+    redrive_success_rate: redriveSuccessRate(stats),
+    ...(itemsMax !== undefined && { max_items: itemsMax, capacity_used_percent: percentOf(stats, itemsMax) }),
+  };
+}
+
+/** Of one job; null without a limit. */
+export function percentOf({ size }: LetterStats, itemsMax: number | null): number | null {
+  if (itemsMax === null) return null;
+  return itemsMax === 0 ? 100 : Math.round((size / itemsMax) * 1000) / 10;
+}

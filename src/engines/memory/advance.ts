@@ -1,0 +1,117 @@
+/** The work of an operation, one step at a time: each letter of the step is done or refused, and counted as it is. */
+import type { EventDraft } from "../../item/event.ts";
+import {
+  type LetterStep,
+  type Operation,
+  type OperationStep,
+  REFUSAL,
+  STATES_OF_KIND,
+} from "../../item/operation.ts";
+import { letterEvent, stepEvent } from "../../item/operation-event.ts";
+import { assert } from "../../kit/assert.ts";
+import { amend } from "./amend.ts";
+import { operationOf, requireOperation } from "./books.ts";
+import { burialOf, closeLetter, reopenLetter } from "./bury.ts";
+import { record } from "./events.ts";
+import { moveRow } from "./move.ts";
+import { deleteLetter } from "./purge.ts";
+import { inOrder, refuse } from "./selection.ts";
+import { frozenCopy, type OperationRow, type Row, type SelectedRow, type Store } from "./store.ts";
+
+/** Nothing happens unless the operation is open. */
+export function advance(store: Store, operationId: string, step: OperationStep): Operation {
+  const operation = requireOperation(store, operationId);
+  assertStep(operation, step);
+  if (operation.status !== "open") return operationOf(operation);
+  const before = { done: operation.done, refused: operation.refused };
+  for (const { selected, given } of lettersOf(operation, step)) {
+    const reason = given.refuse ?? obstacle(operation, selected, given);
+    if (reason !== undefined) refuse(operation, selected, reason);
+    else work(store, operation, selected, { given, step });
+  }
+  if (step.progress) operation.progress = frozenCopy(step.progress);
+  const counted = { done: operation.done - before.done, refused: operation.refused - before.refused };
+  for (const event of stepEvent(operation.asked, counted))
+    record(store, { ...event, queue: operation.asked.queue });
+  return operationOf(operation);
+}
+
+function assertStep({ asked }: OperationRow, { max, letters }: OperationStep): void {
+  const { id, kind } = asked;
+  const says = (what: string) => `a step of operation ${id} (${kind}) ${what}`;
+  assert(max === undefined || letters === undefined, says("names letters and says how many"));
+  assert(max === undefined || (max > 0 && kind !== "edit"), says(`is to work on ${max} letters`));
+  for (const { data, refuse: reason } of letters ?? []) {
+    const isEdited = kind === "edit" && reason === undefined;
+    assert(isEdited === (data !== undefined), says(isEdited ? "lacks the new data" : "has data"));
+  }
+}
+
+/** The pending letters that the step is about, oldest burial first; of one that is named twice, the first naming. */
+function lettersOf(
+  operation: OperationRow,
+  { max = 0, letters }: OperationStep,
+): readonly { readonly selected: SelectedRow; readonly given: LetterStep }[] {
+  const pending = inOrder(operation).filter(({ status }) => status === "pending");
+  if (!letters)
+    return pending.slice(0, max).map((selected) => ({ selected, given: { burial: selected.burial } }));
+  const named = new Map([...letters].reverse().map((given) => [given.burial, given]));
+  return pending.flatMap((selected) => {
+    const given = named.get(selected.burial);
+    return given ? [{ selected, given }] : [];
+  });
+}
+
+/** Why the letter cannot be worked on, if so. */
+function obstacle(
+  { asked }: OperationRow,
+  { row, burial, state }: SelectedRow,
+  { revision = row.revision }: LetterStep,
+): string | undefined {
+  const isThere = row.burial?.number === burial && row.state === state && row.revision === revision;
+  if (!isThere || !STATES_OF_KIND[asked.kind].includes(row.state)) return REFUSAL.gone;
+  if (asked.kind !== "redrive" || asked.force) return undefined;
+  return burialOf(row).grave.reprocessEligible ? undefined : REFUSAL.ineligible;
+}
+
+interface Work {
+  readonly given: LetterStep;
+  readonly step: OperationStep;
+}
+
+function work(store: Store, operation: OperationRow, selected: SelectedRow, { given, step }: Work): void {
+  const { row, signature } = selected;
+  const { id: operationId, kind, author, reason } = operation.asked;
+  selected.status = "done";
+  operation.done += 1;
+  if (kind === "redrive") sendBack(store, row, operation, step.due);
+  else if (kind === "edit") tell(store, row, amend(store, row, { given, author, operationId }));
+  else if (kind === "discard") {
+    moveRow(row, "discard");
+    const by = reason === undefined ? { author } : { author, reason };
+    closeLetter(store, row, { kind: "discard", at: store.now, ...by, operationId });
+  } else if (kind === "restore") {
+    moveRow(row, "restore");
+    reopenLetter(store, row);
+  } else deleteLetter(store, row, kind);
+  tell(store, row, letterEvent(operation.asked, signature));
+}
+
+function tell(store: Store, { queue, itemId }: Row, events: readonly EventDraft[]): void {
+  for (const event of events) record(store, { ...event, queue: queue.name, itemId });
+}
+
+/** Attempts start anew for the policy; the history, and the gravestone until it succeeds, stay. */
+function sendBack(store: Store, row: Row, operation: OperationRow, due: OperationStep["due"]): void {
+  moveRow(row, "redrive", dueAt(store, row, due));
+  row.spent = 0;
+  row.losses = 0;
+  row.redriveCount += 1;
+  row.operation = operation;
+}
+
+function dueAt(store: Store, row: Row, due: OperationStep["due"]): number {
+  if (!due) return store.now;
+  const wait = due.sinceBurialMs[Math.min(row.redriveCount, due.sinceBurialMs.length - 1)];
+  return Math.max(store.now + due.delayMs, wait === undefined ? 0 : burialOf(row).at + wait);
+}

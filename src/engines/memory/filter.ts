@@ -1,0 +1,48 @@
+/** Which letters fit a filter. Everything that is given must hold, any of a list; an empty list fits nothing. */
+import type { LetterFilter } from "../../engine.ts";
+import type { ItemState } from "../../item/state.ts";
+import { burialOf } from "./bury.ts";
+import type { Row, Store } from "./store.ts";
+
+/** The letters that wait: dead, or on their way. */
+const WAITING: readonly ItemState[] = ["dead", "ready", "leased"];
+
+/** The letters that fit, in no order. */
+export function matchingLetters(store: Store, filter: LetterFilter): Row[] {
+  return [...store.letters.values()].filter(
+    (row) =>
+      (filter.states ?? WAITING).includes(row.state) &&
+      isOne(filter.queue, row.queue.name) &&
+      isAny(filter.itemIds, row.itemId) &&
+      fitsGrave(row, filter) &&
+      burialOf(row).at <= store.now - (filter.olderThanMs ?? Number.NEGATIVE_INFINITY) &&
+      row.started >= (filter.attemptsMin ?? 0) &&
+      row.started <= (filter.attemptsMax ?? Number.POSITIVE_INFINITY) &&
+      says(row, filter.text),
+  );
+}
+
+function fitsGrave(row: Row, filter: LetterFilter): boolean {
+  const { grave } = burialOf(row);
+  return (
+    isAny(filter.types, grave.errorType) &&
+    isAny(filter.classes, grave.errorClass) &&
+    isAny(filter.signatures, grave.signature) &&
+    isOne(filter.eligible, grave.reprocessEligible)
+  );
+}
+
+function isOne<T>(wanted: T | undefined, value: T): boolean {
+  return wanted === undefined || wanted === value;
+}
+
+function isAny<T>(wanted: readonly T[] | undefined, value: T): boolean {
+  return wanted === undefined || wanted.includes(value);
+}
+
+/** In the message of the last failure, in any case of letters. */
+function says({ attempts }: Row, text: string | undefined): boolean {
+  if (text === undefined) return true;
+  const last = attempts.findLast(({ failure }) => failure !== undefined);
+  return (last?.failure?.errorMessage ?? "").toLowerCase().includes(text.toLowerCase());
+}

@@ -1,0 +1,72 @@
+/** Letters from elsewhere: what the queue does not have comes in, what it has less of is extended, the rest is kept. */
+import type { ImportReport } from "../../engine.ts";
+import { type ImportedLetter, importedLetter, releasedElsewhere } from "../../item/imported-letter.ts";
+import type { Letter } from "../../item/letter.ts";
+import { buryRow, closeLetter } from "./bury.ts";
+import { record } from "./events.ts";
+import { newRow } from "./intake.ts";
+import { frozenCopy, type Queue, type Row, requireQueue, type Store } from "./store.ts";
+
+/** Letters come in one after the other: the second of the same item finds the first. */
+export function importLetters(store: Store, queueName: string, letters: readonly Letter[]): ImportReport {
+  const queue = requireQueue(store, queueName);
+  const report = { imported: 0, extended: 0, existing: 0 };
+  const taken = letters.map((letter) => ({ letter, given: importedLetter(letter) }));
+  for (const { letter, given } of taken) {
+    const fate = takeIn(store, queue, letter, given);
+    report[fate] += 1;
+    if (fate === "existing") continue;
+    const data = { reason: "imported", signature: given.grave.signature };
+    record(store, { type: "dlq_item_added", queue: queueName, itemId: letter.itemId, data });
+  }
+  if (report.imported + report.extended > 0)
+    record(store, { type: "dlq_items_imported", queue: queueName, data: { ...report } });
+  return report;
+}
+
+function takeIn(store: Store, queue: Queue, letter: Letter, given: ImportedLetter): keyof ImportReport {
+  const known = queue.byId.get(letter.itemId);
+  if (!known) {
+    const row = newRow(store, queue, { itemId: letter.itemId, data: letter.itemData });
+    fill(store, row, letter, given);
+    return "imported";
+  }
+  if (known.purged) {
+    queue.counts[known.state] -= 1;
+    fill(store, known, letter, given);
+    return "imported";
+  }
+  if (known.state !== "dead" || known.started >= given.attempts.length) return "existing";
+  addAttempts(known, given);
+  buryRow(store, known, given.grave);
+  return "extended";
+}
+
+/** Gives a row that has nothing all that the letter has. */
+function fill(store: Store, row: Row, letter: Letter, given: ImportedLetter): void {
+  row.purged = false;
+  row.spent = 0;
+  row.losses = 0;
+  row.data = frozenCopy(letter.itemData);
+  row.revision = given.revision;
+  row.redriveCount = letter.redriveCount;
+  row.amendments = given.amendments.map(frozenCopy);
+  row.notes = (letter.notes ?? []).map(frozenCopy);
+  row.evidence.push(...(letter.evidence ?? []).map(frozenCopy));
+  row.state = given.state;
+  row.dueAt = store.now;
+  row.queue.counts[given.state] += 1;
+  addAttempts(row, given);
+  buryRow(store, row, given.grave);
+  if (letter.resolution) closeLetter(store, row, letter.resolution);
+}
+
+/** Those that the row lacks. A number that it had before it was purged is not given away again. */
+function addAttempts(row: Row, { attempts }: ImportedLetter): void {
+  const had = row.started;
+  row.attempts.push(...attempts.slice(row.attempts.length).map(frozenCopy));
+  const last = attempts.at(-1)?.endedAt ?? 0;
+  while (row.attempts.length < had) row.attempts.push(releasedElsewhere(row.attempts.length + 1, last));
+  row.started = row.attempts.length;
+  row.queue.attempts += row.started - had;
+}

@@ -1,0 +1,18 @@
+/** Deletes letters. Of a dead or discarded one all goes but the item's bare row; a resolved one loses its record. */
+import { removeLetter } from "./bury.ts";
+import { moveRow } from "./move.ts";
+import type { Row, Store } from "./store.ts";
+
+/** Counts it, for good. */
+export function deleteLetter(store: Store, row: Row, kind: "purge" | "clear" | "evict"): void {
+  row.queue[kind === "evict" ? "evicted" : "purged"] += 1;
+  removeLetter(store, row);
+  row.notes = [];
+  if (row.state === "done") return;
+  if (row.state === "dead") moveRow(row, "discard");
+  row.purged = true;
+  row.data = null;
+  row.attempts = [];
+  row.amendments = [];
+  row.evidence = [];
+}

@@ -1,0 +1,245 @@
+/**
+ * The work of an operation in SQLite, one step at a time: which letters are next, which of them are refused, and what is
+ * done to the others. The books are kept in the same transaction, so a step has happened with all that it says or not at
+ * all. Many letters are moved by a few statements.
+ */
+import {
+  type LetterStep,
+  type Operation,
+  type OperationStep,
+  REFUSAL,
+  STATES_OF_KIND,
+} from "../../item/operation.ts";
+import { amendmentEvent, letterEvent, stepEvent } from "../../item/operation-event.ts";
+import type { ItemState } from "../../item/state.ts";
+import { assert } from "../../kit/assert.ts";
+import { amend } from "./amendments.ts";
+import {
+  type Bulk,
+  type BulkLetter,
+  discardLetters,
+  purgeDead,
+  purgeDiscarded,
+  purgeResolved,
+  restoreLetters,
+} from "./closed.ts";
+import { EventLog } from "./events.ts";
+import { type OperationRow, operationOf, requireOperation, requireRow } from "./operations.ts";
+import type { Session } from "./session.ts";
+import { Tally } from "./tally.ts";
+
+export function advance(session: Session, id: string, step: OperationStep): Operation {
+  const operation = requireRow(session, id);
+  assertStep(operation, step);
+  if (operation.status !== "open") return operationOf(operation);
+  const now = session.clock.now();
+  // Of one that is named twice, the first naming counts.
+  const named = new Map([...(step.letters ?? [])].reverse().map((letter) => [letter.burial, letter]));
+  const work: Work = { session, operation, step, named, now, tally: new Tally(), events: new EventLog(now) };
+  const candidates = nextCandidates(work);
+  const { accepted, refused } = judge(work, candidates);
+  if (accepted.length > 0) carryOut(work, accepted);
+  keepBooks(work, accepted, refused);
+  work.events.write(session);
+  work.tally.write(session);
+  return requireOperation(session, id);
+}
+
+function assertStep({ id, kind }: OperationRow, { max, letters }: OperationStep): void {
+  const says = (what: string) => `a step of operation ${id} (${kind}) ${what}`;
+  assert(max === undefined || letters === undefined, says("names letters and says how many"));
+  assert(max === undefined || (max > 0 && kind !== "edit"), says(`is to work on ${max} letters`));
+  for (const { data, refuse } of letters ?? []) {
+    const isEdited = kind === "edit" && refuse === undefined;
+    assert(isEdited === (data !== undefined), says(isEdited ? "lacks the new data" : "has data"));
+  }
+}
+
+interface Work {
+  readonly session: Session;
+  readonly operation: OperationRow;
+  readonly step: OperationStep;
+  /** The letters that the step names, by number. */
+  readonly named: ReadonlyMap<number, LetterStep>;
+  readonly now: number;
+  readonly tally: Tally;
+  readonly events: EventLog;
+}
+
+/** A pending letter, where it was and where it is. */
+interface Candidate extends BulkLetter {
+  readonly was: ItemState;
+  readonly state: ItemState;
+  /** False when there is no such letter any more. */
+  readonly here: number;
+  readonly revision: number;
+  readonly eligible: number;
+  readonly signature: string;
+}
+
+const CANDIDATE_SQL = `
+  SELECT s.no, s.ref, s.grp, s.state AS was, i.state, coalesce(l.no, c.no) IS NOT NULL AS here,
+         coalesce(l.buried_at, c.buried_at, 0) AS buried_at, i.revision, g.eligible, g.signature
+    FROM selections s CROSS JOIN items i ON i.ref = s.ref CROSS JOIN groups g ON g.no = s.grp
+         LEFT JOIN letters l ON l.no = s.no LEFT JOIN closed c ON c.no = s.no
+   WHERE s.operation = ? AND s.no > ? AND s.status = 'pending'`;
+
+/** Oldest burial first; nothing up to `next_no` is pending. */
+function nextCandidates({ session, operation: { no, next_no }, step }: Work): Candidate[] {
+  if (step.letters !== undefined) {
+    const burials = JSON.stringify(step.letters.map(({ burial }) => burial));
+    const sql = `${CANDIDATE_SQL} AND s.no IN (SELECT value FROM json_each(?)) ORDER BY s.no`;
+    return session.all<Candidate>(sql, no, next_no, burials);
+  }
+  if (step.max === undefined) return [];
+  return session.all<Candidate>(`${CANDIDATE_SQL} ORDER BY s.no LIMIT ?`, no, next_no, step.max);
+}
+
+interface Judged {
+  readonly accepted: readonly Candidate[];
+  /** The numbers of the refused, by reason. */
+  readonly refused: ReadonlyMap<string, readonly number[]>;
+}
+
+function judge({ operation, named }: Work, candidates: readonly Candidate[]): Judged {
+  const refused = new Map<string, number[]>();
+  const accepted = candidates.filter((candidate) => {
+    const asked = named.get(candidate.no);
+    const reason = asked?.refuse ?? obstacle(operation, candidate, asked?.revision);
+    if (reason === undefined) return true;
+    const numbers = refused.get(reason) ?? [];
+    numbers.push(candidate.no);
+    refused.set(reason, numbers);
+    return false;
+  });
+  return { accepted, refused };
+}
+
+/** Why the letter cannot be worked on, if so. */
+function obstacle(
+  { kind, force }: OperationRow,
+  candidate: Candidate,
+  expected: number = candidate.revision,
+): string | undefined {
+  const { here, state, was, revision, eligible } = candidate;
+  const isThere = here === 1 && state === was && revision === expected;
+  if (!isThere || !STATES_OF_KIND[kind].includes(state)) return REFUSAL.gone;
+  return kind === "redrive" && eligible === 0 && force === 0 ? REFUSAL.ineligible : undefined;
+}
+
+function carryOut(work: Work, letters: readonly Candidate[]): void {
+  const { operation, now } = work;
+  const bulk = bulkOf(work, letters);
+  switch (operation.kind) {
+    case "redrive":
+      redrive(work, bulk);
+      break;
+    case "edit":
+      for (const letter of letters) edit(work, letter);
+      break;
+    case "discard":
+      discardLetters(bulk, { at: now, operationId: operation.id, ...byWhom(operation) });
+      break;
+    case "restore":
+      restoreLetters(bulk);
+      break;
+    default:
+      remove(work, letters);
+  }
+  tellOfEach(work, letters);
+}
+
+function bulkOf({ session, tally, operation }: Work, letters: readonly Candidate[]): Bulk {
+  return { session, tally, queue: operation.queue_no, letters };
+}
+
+function byWhom({ author, reason }: OperationRow): { author: string; reason?: string } {
+  return reason === null ? { author } : { author, reason };
+}
+
+/** Attempts start anew for the policy; the history stays, and so does the letter until its item is done. */
+function redrive({ session, operation, step, now }: Work, { tally, queue, letters }: Bulk): void {
+  const since = step.due?.sinceBurialMs ?? [];
+  session.run(
+    `UPDATE items SET state = 'ready', spent = 0, losses = 0, redrives = redrives + 1, operation = ?1,
+            due_at = ${since.length === 0 ? "?2" : DUE}
+      WHERE ref IN (SELECT value FROM json_each(?3))`,
+    ...[operation.no, now + (step.due?.delayMs ?? 0), JSON.stringify(letters.map(({ ref }) => ref))],
+    ...(since.length === 0 ? [] : [JSON.stringify(since), since.length - 1]),
+  );
+  for (const { grp } of letters) tally.group(grp, "away", 1);
+  tally.queue(queue, "dead", -letters.length);
+  tally.queue(queue, "ready", letters.length);
+}
+
+/** Not before the wait after its burial is over, which is the longer the oftener it was redriven. */
+const DUE = `max(?2, (SELECT buried_at FROM letters WHERE letters.ref = items.ref)
+  + json_extract(?4, '$[' || min(redrives, ?5) || ']'))`;
+
+function edit({ session, operation, named, now, events }: Work, { no, ref }: Candidate): void {
+  const asked = named.get(no);
+  assert(asked?.data !== undefined, `the edit of letter ${no} has no data`);
+  const { data, rule, note } = asked;
+  const amendment = amend(session, {
+    ...{ ref, letter: no, data, at: now, author: operation.author, operationId: operation.id },
+    ...(rule === undefined ? {} : { rule }),
+    ...(note === undefined ? {} : { note }),
+  });
+  if (amendment !== null) events.add(amendmentEvent(amendment), { queue: operation.queue_no, ref });
+}
+
+function remove(work: Work, letters: readonly Candidate[]): void {
+  const { tally, operation } = work;
+  const inState = (state: ItemState) =>
+    bulkOf(
+      work,
+      letters.filter((letter) => letter.state === state),
+    );
+  purgeDead(inState("dead"));
+  purgeDiscarded(inState("discarded"));
+  purgeResolved(inState("done"));
+  tally.queue(operation.queue_no, operation.kind === "evict" ? "evicted" : "purged", letters.length);
+}
+
+function tellOfEach({ operation, events }: Work, letters: readonly Candidate[]): void {
+  for (const { ref, signature } of letters) {
+    for (const draft of letterEvent(operation, signature)) {
+      events.add(draft, { queue: operation.queue_no, ref });
+    }
+  }
+}
+
+function keepBooks(work: Work, accepted: readonly Candidate[], refused: Judged["refused"]): void {
+  const { session, operation, step, events } = work;
+  mark(
+    work,
+    accepted.map(({ no }) => no),
+    null,
+  );
+  for (const [reason, numbers] of refused) mark(work, numbers, reason);
+  const refusals = [...refused.values()].reduce((sum, numbers) => sum + numbers.length, 0);
+  session.run(
+    `UPDATE operations SET done = done + ?1, refused = refused + ?2, progress = ?3,
+            next_no = coalesce((SELECT s.no - 1 FROM selections s WHERE s.operation = ?4 AND s.no > next_no
+                                   AND s.status = 'pending' ORDER BY s.no LIMIT 1), bound)
+      WHERE no = ?4`,
+    accepted.length,
+    refusals,
+    step.progress === undefined ? operation.progress : JSON.stringify(step.progress),
+    operation.no,
+  );
+  for (const draft of stepEvent(operation, { done: accepted.length, refused: refusals })) {
+    events.add(draft, { queue: operation.queue_no });
+  }
+}
+
+function mark({ session, operation }: Work, numbers: readonly number[], reason: string | null): void {
+  if (numbers.length === 0) return;
+  session.run(
+    `UPDATE selections SET status = ?, reason = ? WHERE operation = ? AND no IN (SELECT value FROM json_each(?))`,
+    reason === null ? "done" : "refused",
+    reason,
+    operation.no,
+    JSON.stringify(numbers),
+  );
+}

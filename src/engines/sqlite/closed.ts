@@ -1,0 +1,156 @@
+/**
+ * Letters whose story ends, and those that come back or are deleted. A closed letter leaves the line of those that wait
+ * with its number and all that is known of it; many at a time are moved by a few statements.
+ */
+import type { Resolution, ResolutionKind } from "../../item/letter.ts";
+import { STONE, type Unburied } from "./graves.ts";
+import type { Session } from "./session.ts";
+import type { LetterPlace, Tally } from "./tally.ts";
+
+/** The item of a redriven letter was done in the end. */
+export function resolveLetter(
+  session: Session,
+  tally: Tally,
+  end: {
+    readonly letter: Unburied;
+    readonly queue: number;
+    readonly operation: number | null;
+    readonly revision: number;
+    readonly at: number;
+  },
+): void {
+  const { letter, queue, operation, at } = end;
+  session.run(
+    `INSERT INTO closed (no, ref, grp, buried_at, ${STONE}, kind, closed_at, author, operation)
+     SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, o.author, o.id FROM (SELECT 1) LEFT JOIN operations o ON o.no = ?`,
+    ...[letter.no, letter.ref, letter.grp, letter.buried_at, letter.reason, letter.artifacts, letter.toxic],
+    end.revision === 1 ? "requeue" : kindOf(session, letter),
+    at,
+    operation,
+  );
+  tally.group(letter.grp, "resolved", 1);
+  tally.queue(queue, "resolved", 1);
+}
+
+/** By who made the last amendment since the burial. */
+function kindOf(session: Session, { ref, no }: Unburied): ResolutionKind {
+  const last = session.get<{ rule: string | null }>(
+    "SELECT rule FROM amendments WHERE ref = ? AND letter = ? ORDER BY revision DESC LIMIT 1",
+    ref,
+    no,
+  );
+  if (last === undefined) return "requeue";
+  return last.rule === null ? "manual_fix" : "auto_fix";
+}
+
+/** A letter that a bulk step works on. */
+export interface BulkLetter extends LetterPlace {
+  readonly ref: number;
+}
+
+/** Letters of one queue, and where what is done to them is counted. */
+export interface Bulk {
+  readonly session: Session;
+  readonly tally: Tally;
+  readonly queue: number;
+  readonly letters: readonly BulkLetter[];
+}
+
+/** Dead letters are given up. */
+export function discardLetters(
+  bulk: Bulk,
+  { at, author, reason, operationId }: Omit<Resolution, "kind">,
+): void {
+  const { session, tally, queue, letters } = bulk;
+  session.run(
+    `INSERT INTO closed (no, ref, grp, buried_at, ${STONE}, kind, closed_at, author, why, operation)
+     SELECT no, ref, grp, buried_at, ${STONE}, 'discard', ?, ?, ?, ? FROM letters
+      WHERE no IN (SELECT value FROM json_each(?))`,
+    at,
+    author ?? null,
+    reason ?? null,
+    operationId ?? null,
+    numbersOf(letters),
+  );
+  takeFromLine(bulk);
+  setState(session, letters, "discarded");
+  for (const { grp } of letters) tally.group(grp, "discarded", 1);
+  tally.queue(queue, "dead", -letters.length);
+  tally.queue(queue, "discarded", letters.length);
+}
+
+/** Discarded letters are dead again, under the numbers that they had. */
+export function restoreLetters({ session, tally, queue, letters }: Bulk): void {
+  session.run(
+    `INSERT INTO letters (no, ref, grp, buried_at, ${STONE}) SELECT no, ref, grp, buried_at, ${STONE} FROM closed
+      WHERE no IN (SELECT value FROM json_each(?))`,
+    numbersOf(letters),
+  );
+  session.run("DELETE FROM closed WHERE no IN (SELECT value FROM json_each(?))", numbersOf(letters));
+  setState(session, letters, "dead");
+  for (const letter of letters) {
+    tally.restored(letter);
+    tally.group(letter.grp, "discarded", -1);
+  }
+  tally.queue(queue, "letters", letters.length);
+  tally.queue(queue, "discarded", -letters.length);
+  tally.queue(queue, "dead", letters.length);
+}
+
+/** Dead letters are deleted with all that their items hold. */
+export function purgeDead(bulk: Bulk): void {
+  const { session, tally, queue, letters } = bulk;
+  takeFromLine(bulk);
+  empty(session, letters);
+  tally.queue(queue, "dead", -letters.length);
+  tally.queue(queue, "discarded", letters.length);
+}
+
+/** The same for discarded ones. */
+export function purgeDiscarded(bulk: Bulk): void {
+  forget(bulk, "discarded");
+  empty(bulk.session, bulk.letters);
+}
+
+/** Of a resolved letter only the record goes: its item was done, and stays so. */
+export function purgeResolved(bulk: Bulk): void {
+  forget(bulk, "resolved");
+  bulk.tally.queue(bulk.queue, "resolved", -bulk.letters.length);
+}
+
+function takeFromLine({ session, tally, queue, letters }: Bulk): void {
+  session.run("DELETE FROM letters WHERE no IN (SELECT value FROM json_each(?))", numbersOf(letters));
+  for (const letter of letters) tally.unburied(letter);
+  tally.queue(queue, "letters", -letters.length);
+}
+
+function forget({ session, tally, letters }: Bulk, counter: "discarded" | "resolved"): void {
+  session.run("DELETE FROM closed WHERE no IN (SELECT value FROM json_each(?))", numbersOf(letters));
+  for (const { grp } of letters) tally.group(grp, counter, -1);
+}
+
+/** What an item holds besides its bare row. */
+const HELD = ["payloads", "attempts", "evidence", "notes", "amendments"] as const;
+
+function empty(session: Session, letters: readonly BulkLetter[]): void {
+  for (const table of HELD) {
+    session.run(`DELETE FROM ${table} WHERE ref IN (SELECT value FROM json_each(?))`, refsOf(letters));
+  }
+  session.run(
+    "UPDATE items SET state = 'discarded', purged = 1 WHERE ref IN (SELECT value FROM json_each(?))",
+    refsOf(letters),
+  );
+}
+
+function setState(session: Session, letters: readonly BulkLetter[], state: "dead" | "discarded"): void {
+  const sql = "UPDATE items SET state = ? WHERE ref IN (SELECT value FROM json_each(?))";
+  session.run(sql, state, refsOf(letters));
+}
+
+function numbersOf(letters: readonly BulkLetter[]): string {
+  return JSON.stringify(letters.map(({ no }) => no));
+}
+
+function refsOf(letters: readonly BulkLetter[]): string {
+  return JSON.stringify(letters.map(({ ref }) => ref));
+}

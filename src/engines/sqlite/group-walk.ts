@@ -1,0 +1,200 @@
+/**
+ * Pages of letters by their groups. The page is the merge of the first letters of each chosen group, read from the index
+ * (grp, no) and only as far as the page needs, however the other groups' letters lie between them.
+ */
+import type { LetterFilter } from "../../engine.ts";
+import { allOf, type Conditions, condition, groupConditions } from "./groups.ts";
+import { buriedBy, type Found, type Source } from "./letter-search.ts";
+import type { Session } from "./session.ts";
+import { countBuriedBy, firstBuriedBy, lastNumberBy } from "./strata.ts";
+
+export interface Walk {
+  readonly session: Session;
+  readonly source: Source;
+  readonly filter: LetterFilter;
+  readonly limit: number;
+  readonly order: "newest" | "oldest";
+  /** The letter before the page. */
+  readonly after: number | undefined;
+}
+
+/** With more groups than this, the letters near by are looked at before each group is. */
+const FEW_GROUPS = 64;
+
+/** How many letters near by are looked at. */
+const NEAR = 4096;
+
+export function walkGroups(walk: Walk): Found[] {
+  const numbers = numbersOf(walk);
+  return numbers.map((no) => ({ table: walk.source.table, no, key: 0 }));
+}
+
+/** Type by type, from that of the letter before the page on. */
+export function walkTypes({
+  after,
+  ...walk
+}: Omit<Walk, "order" | "after"> & { readonly after: Pick<Found, "no" | "key"> | undefined }): Found[] {
+  const { sql, values } = groupConditions(walk.filter);
+  const types = walk.session.all<{ type: LetterTypes[number] }>(
+    `SELECT DISTINCT error_type AS type FROM groups g WHERE ${sql} AND error_type >= ? ORDER BY 1`,
+    ...values,
+    after?.key ?? "",
+  );
+  const found: Found[] = [];
+  for (const { type } of types) {
+    if (found.length >= walk.limit) break;
+    const filter = { ...walk.filter, types: [type] };
+    const start = type === after?.key ? after.no : undefined;
+    const limit = walk.limit - found.length;
+    const numbers = numbersOf({ ...walk, filter, limit, order: "newest", after: start });
+    found.push(...numbers.map((no) => ({ table: walk.source.table, no, key: type })));
+  }
+  return found;
+}
+
+type LetterTypes = NonNullable<LetterFilter["types"]>;
+
+function numbersOf(walk: Walk): number[] {
+  if (isWhole(walk)) return nearest(walk, condition("1"));
+  const near = hasFewGroups(walk) ? [] : nearBy(walk);
+  return near.length === walk.limit ? near : mergeHeads(walk, headsOf(walk));
+}
+
+/** The filter leaves out no letter that waits, so that the order of the numbers is enough. */
+function isWhole({ session, filter, source }: Walk): boolean {
+  const { types, classes, signatures, eligible, olderThanMs, queue } = filter;
+  const asked = [types, classes, signatures, eligible, olderThanMs];
+  if (asked.some((one) => one !== undefined) || source.condition !== "1") return false;
+  const sql = "SELECT coalesce(sum(letters), 0) AS n FROM queues WHERE name <> ?";
+  return queue === undefined || session.get<{ n: number }>(sql, queue)?.n === 0;
+}
+
+/** The nearest letters in the order of the walk for which the conditions hold, whichever group they are of. */
+function nearest({ session, source, order, after, limit }: Walk, { sql, values }: Conditions): number[] {
+  const rows = session.all<{ no: number }>(
+    `SELECT l.no FROM ${source.table} l CROSS JOIN groups g ON g.no = l.grp CROSS JOIN items i ON i.ref = l.ref
+      WHERE l.no ${beyond(order)} ? AND ${source.condition} AND ${sql} ORDER BY l.no ${direction(order)} LIMIT ?`,
+    after ?? startOf(order),
+    ...values,
+    limit,
+  );
+  return rows.map((row) => row.no);
+}
+
+function hasFewGroups({ session, filter }: Walk): boolean {
+  const { sql, values } = groupConditions(filter);
+  const counted = `SELECT count(*) AS n FROM (SELECT 1 FROM groups g WHERE ${sql} LIMIT ${FEW_GROUPS + 1})`;
+  return (session.get<{ n: number }>(counted, ...values)?.n ?? 0) <= FEW_GROUPS;
+}
+
+/** What the filter means among the letters near by: fewer than asked for when it means few of them. */
+function nearBy(walk: Walk): number[] {
+  const edge = edgeOf(walk);
+  const [from, to] = walk.order === "newest" ? [edge - NEAR, edge] : [edge, edge + NEAR];
+  return nearest(
+    walk,
+    allOf([
+      condition("l.no BETWEEN ? AND ?", from, to),
+      condition("l.buried_at <= ?", buriedBy(walk.session, walk.filter)),
+      groupConditions(walk.filter),
+    ]),
+  );
+}
+
+/** The first number that may be of the page: the newest letters may be too young for it. */
+function edgeOf({ session, source: { table }, filter, order, after }: Walk): number {
+  const end = order === "newest" ? "max" : "min";
+  const first = after ?? session.get<{ no: number | null }>(`SELECT ${end}(no) AS no FROM ${table}`)?.no ?? 0;
+  if (order === "oldest" || filter.olderThanMs === undefined) return first;
+  return Math.min(first, lastNumberBy(session, buriedBy(session, filter)));
+}
+
+/** The first letter of a group, and where the next is looked for. */
+interface Head {
+  readonly grp: number;
+  no: number | null;
+}
+
+/** Only as many groups as the page has letters can be in it: those whose first letters come first. */
+function headsOf(walk: Walk): Head[] {
+  const { session, source, filter, order, after, limit } = walk;
+  const { sql, values } = groupConditions(filter);
+  if (filter.olderThanMs !== undefined) {
+    const groups = session.all<{ no: number }>(
+      `SELECT g.no FROM groups g WHERE ${sql} AND g.count > 0`,
+      ...values,
+    );
+    return groups.map(({ no: grp }) => ({ grp, no: nextOf(walk, grp, after ?? startOf(order)) }));
+  }
+  return session.all<Head>(
+    `SELECT g.no AS grp, (${nextOfGroup(walk, "g.no")}) AS no FROM groups g WHERE ${sql} AND ${source.counted} > 0
+      ORDER BY 2 ${direction(order)} NULLS LAST LIMIT ?`,
+    after ?? startOf(order),
+    ...values,
+    limit,
+  );
+}
+
+function mergeHeads(walk: Walk, heads: readonly Head[]): number[] {
+  const comesFirst = (a: number, b: number) => (walk.order === "newest" ? a > b : a < b);
+  const numbers: number[] = [];
+  while (numbers.length < walk.limit) {
+    let first: (Head & { no: number }) | undefined;
+    for (const head of heads) {
+      if (hasLetter(head) && (first === undefined || comesFirst(head.no, first.no))) first = head;
+    }
+    if (first === undefined) break;
+    numbers.push(first.no);
+    (first as Head).no = nextOf(walk, first.grp, first.no);
+  }
+  return numbers;
+}
+
+function hasLetter(head: Head): head is Head & { no: number } {
+  return head.no !== null;
+}
+
+function nextOf(walk: Walk, grp: number, after: number): number | null {
+  const { session, filter, order } = walk;
+  if (filter.olderThanMs !== undefined)
+    return firstBuriedBy(session, { grp, order, after, at: buriedBy(session, filter) });
+  return session.get<{ no: number }>(nextOfGroup(walk, "?2"), after, grp)?.no ?? null;
+}
+
+/** Served by the index (grp, no) of the table, or by the partial one of the closed letters' kind. */
+function nextOfGroup({ source, order }: Walk, grp: string): string {
+  const { table, condition: where } = source;
+  const items = where.includes("i.") ? "CROSS JOIN items i ON i.ref = l.ref" : "";
+  return `SELECT l.no FROM ${table} l ${items} WHERE l.no ${beyond(order)} ?1 AND l.grp = ${grp} AND ${where}
+           ORDER BY l.no ${direction(order)} LIMIT 1`;
+}
+
+function beyond(order: Walk["order"]): string {
+  return order === "newest" ? "<" : ">";
+}
+
+function direction(order: Walk["order"]): string {
+  return order === "newest" ? "DESC" : "ASC";
+}
+
+function startOf(order: Walk["order"]): number {
+  return order === "newest" ? Number.MAX_SAFE_INTEGER : 0;
+}
+
+/** The sum of what groups and strata count. */
+export function countWalk(session: Session, source: Source, filter: LetterFilter): number {
+  const { sql, values } = groupConditions(filter);
+  if (filter.olderThanMs !== undefined) {
+    const groups = session.all<{ no: number }>(
+      `SELECT g.no FROM groups g WHERE ${sql} AND g.count > 0`,
+      ...values,
+    );
+    return countBuriedBy(
+      session,
+      groups.map(({ no }) => no),
+      buriedBy(session, filter),
+    );
+  }
+  const counted = `SELECT coalesce(sum(${source.counted}), 0) AS n FROM groups g WHERE ${sql}`;
+  return session.get<{ n: number }>(counted, ...values)?.n ?? 0;
+}

@@ -1,0 +1,243 @@
+/**
+ * Which letters a filter means, in SQL. The letters of each state lie in a place of their own: those that wait in one
+ * table, the closed ones in another, and those on their way are found by their items. A search asks each place that the
+ * filter names, and what it asks is written once, here.
+ */
+import type { LetterFilter, LetterOrder } from "../../engine.ts";
+import type { ItemState } from "../../item/state.ts";
+import { allOf, type Conditions, condition, groupConditions } from "./groups.ts";
+import type { LetterTable } from "./letters.ts";
+import type { Session } from "./session.ts";
+
+/** A place where letters of some states lie. */
+export interface Source {
+  readonly table: LetterTable;
+  /** What the rows `l` and `i` must be. */
+  readonly condition: string;
+  /** How many of a group's letters lie there, when the group `g` counts them. */
+  readonly counted?: string;
+  /** The index of items by which they are few enough to be looked at one by one. */
+  readonly index?: string;
+}
+
+const WAITING: Source = { table: "letters", condition: "1", counted: "g.count" };
+const DEAD: Source = { table: "letters", condition: "i.state = 'dead'", counted: "g.count - g.away" };
+const READY: Source = {
+  table: "letters",
+  condition: "i.state = 'ready' AND i.operation IS NOT NULL",
+  index: "items_ready_again",
+};
+const LEASED: Source = { table: "letters", condition: "i.state = 'leased'", index: "items_leased" };
+const RESOLVED: Source = { table: "closed", condition: "l.kind <> 'discard'", counted: "g.resolved" };
+const DISCARDED: Source = { table: "closed", condition: "l.kind = 'discard'", counted: "g.discarded" };
+
+const WAITING_STATES: readonly ItemState[] = ["dead", "ready", "leased"];
+const SOURCE_OF: Partial<Record<ItemState, Source>> = {
+  dead: DEAD,
+  ready: READY,
+  leased: LEASED,
+  done: RESOLVED,
+  discarded: DISCARDED,
+};
+
+/** Where the letters of the filter's states lie. While nothing is on its way, all that wait are dead. */
+export function sourcesOf(session: Session, { states = WAITING_STATES, queue }: LetterFilter): Source[] {
+  const wanted = new Set(states);
+  const isAll = WAITING_STATES.every((state) => wanted.has(state));
+  if (isAll) for (const state of WAITING_STATES) wanted.delete(state);
+  const rest = [...wanted].flatMap((state) => SOURCE_OF[state] ?? []);
+  if (isAll) return [WAITING, ...rest];
+  return wanted.has("dead") && isNothingAway(session, queue)
+    ? rest.map((source) => (source === DEAD ? WAITING : source))
+    : rest;
+}
+
+function isNothingAway(session: Session, queue: string | undefined): boolean {
+  const sql = "SELECT coalesce(sum(letters - dead), 0) AS n FROM queues WHERE ? IS NULL OR name = ?";
+  return session.get<{ n: number }>(sql, queue ?? null, queue ?? null)?.n === 0;
+}
+
+/** Whether the filter chooses by group and state alone, or by age: what is counted as letters come and go. */
+export function isOfGroups(filter: LetterFilter): boolean {
+  return (
+    filter.itemIds === undefined &&
+    filter.attemptsMin === undefined &&
+    filter.attemptsMax === undefined &&
+    filter.text === undefined
+  );
+}
+
+/** FROM and WHERE of the letters `l` in a place that fit the filter, with their items `i` and groups `g`. */
+export function matching(
+  session: Session,
+  source: Source,
+  filter: LetterFilter,
+  path: Path = pathOf(session, source, filter),
+): Conditions {
+  const where = allOf([
+    path.where,
+    groupConditions(filter),
+    condition(source.condition),
+    filter.olderThanMs !== undefined && condition("l.buried_at <= ?", buriedBy(session, filter)),
+    filter.attemptsMin !== undefined && condition("i.attempts >= ?", filter.attemptsMin),
+    filter.attemptsMax !== undefined && condition("i.attempts <= ?", filter.attemptsMax),
+    filter.text !== undefined && lastMessageHas(filter.text.toLowerCase()),
+  ]);
+  const { from } = path;
+  return { sql: `FROM ${from.sql} WHERE ${where.sql}`, values: [...from.values, ...where.values] };
+}
+
+/** In which order the tables are asked; CROSS JOIN keeps it. */
+interface Path {
+  readonly from: Conditions;
+  readonly where?: Conditions;
+}
+
+/** From the few ids, from the few items on their way, from one stretch of numbers, or from the chosen groups. */
+function pathOf(session: Session, source: Source, filter: LetterFilter): Path {
+  const { table, index } = source;
+  const ofItem = `CROSS JOIN ${table} l ON l.ref = i.ref CROSS JOIN groups g ON g.no = l.grp`;
+  if (filter.itemIds !== undefined) {
+    const items =
+      "json_each(?) ids CROSS JOIN queues q CROSS JOIN items i ON i.queue = q.no AND i.item_id = ids.value";
+    return { from: condition(`${items} ${ofItem}`, JSON.stringify([...new Set(filter.itemIds)])) };
+  }
+  if (index !== undefined) return { from: condition(`items i INDEXED BY ${index} ${ofItem}`) };
+  const stretch = stretchOf(session, source, filter);
+  const ofLetter = "CROSS JOIN items i ON i.ref = l.ref";
+  if (stretch === undefined)
+    return { from: condition(`groups g CROSS JOIN ${table} l ON l.grp = g.no ${ofLetter}`) };
+  return {
+    from: condition(`${table} l CROSS JOIN groups g ON g.no = l.grp ${ofLetter}`),
+    where: condition("l.no BETWEEN ? AND ?", stretch.first, stretch.last),
+  };
+}
+
+/** A stretch is read through when at least one in so many of its numbers is a letter of the chosen groups. */
+const SPARSE = 4;
+
+/**
+ * The numbers from the first to the last letter of the chosen groups, when they lie close together, as those of a job
+ * do: reading them in their order is several times faster than group by group.
+ */
+function stretchOf(
+  session: Session,
+  { table, counted }: Source,
+  filter: LetterFilter,
+): { readonly first: number; readonly last: number } | undefined {
+  const { sql, values } = groupConditions(filter);
+  const row = session.get<{ n: number; first: number | null; last: number | null }>(
+    `SELECT sum(${counted}) AS n, min((SELECT min(l.no) FROM ${table} l WHERE l.grp = g.no)) AS first,
+            max((SELECT max(l.no) FROM ${table} l WHERE l.grp = g.no)) AS last
+       FROM groups g WHERE ${sql} AND ${counted} > 0`,
+    ...values,
+  );
+  if (row === undefined || row.first === null || row.last === null) return undefined;
+  return row.last - row.first < SPARSE * row.n ? { first: row.first, last: row.last } : undefined;
+}
+
+/** By the ids of the items of one queue, in their order, which its unique index has. */
+export function byItemId({ table }: Source, queue: string): Path {
+  return {
+    from: condition(`items i CROSS JOIN ${table} l ON l.ref = i.ref CROSS JOIN groups g ON g.no = l.grp`),
+    where: condition("i.queue = (SELECT no FROM queues WHERE name = ?)", queue),
+  };
+}
+
+const LAST_FAILURE = `(SELECT a.failure FROM attempts a
+  WHERE a.ref = l.ref AND a.failure IS NOT NULL ORDER BY a.number DESC LIMIT 1)`;
+
+/** Text that JSON writes down as it is. */
+const PLAIN_TEXT = /^[ !#-[\]-~]*$/;
+
+/** The letters outside ASCII whose small form is in ASCII, in part: the Kelvin sign, and the I with a dot. */
+const FOLDED = "instr(failure, char(0x212a)) > 0 OR instr(failure, char(0x130)) > 0";
+
+/** Plain text is looked for in the JSON first, which sorts out most letters cheaply. */
+function lastMessageHas(text: string): Conditions {
+  const { sql, values } = PLAIN_TEXT.test(text)
+    ? condition(`(instr(lower(failure), ?) > 0 OR ${FOLDED})`, text)
+    : condition("1");
+  const has = "has_text(json_extract(failure, '$.error_message'), ?)";
+  return condition(`EXISTS (SELECT 1 FROM ${LAST_FAILURE} WHERE ${sql} AND ${has})`, ...values, text);
+}
+
+/** The time of burial that the filter's age allows. */
+export function buriedBy(session: Session, { olderThanMs }: LetterFilter): number {
+  return olderThanMs === undefined ? Number.MAX_SAFE_INTEGER : session.clock.now() - olderThanMs;
+}
+
+/** A letter that was found, with what it is ordered by besides its number. */
+export interface Found {
+  readonly table: LetterTable;
+  readonly no: number;
+  readonly key: string | number;
+}
+
+/** A page in its order, after the letter before it. */
+export interface Search {
+  readonly filter: LetterFilter;
+  readonly order: LetterOrder;
+  readonly after: Pick<Found, "no" | "key"> | undefined;
+  readonly limit: number;
+}
+
+/** A page of the letters in one place. */
+export function searchEach(session: Session, source: Source, search: Search, path?: Path): Found[] {
+  const { sql, values } = matching(session, source, search.filter, path);
+  const page = pageOf(search, `(SELECT l.no AS no, ${KEY[search.order]} AS key ${sql})`);
+  const rows = session.all<Omit<Found, "table">>(page.sql, ...values, ...page.values);
+  return rows.map((row) => ({ ...row, table: source.table }));
+}
+
+/** The page and the number of all that fit, in one look at each letter that the filter may mean. */
+export function searchAndCount(
+  session: Session,
+  source: Source,
+  search: Search,
+): { readonly found: readonly Found[]; readonly total: number } {
+  const { sql, values } = matching(session, source, search.filter);
+  const page = pageOf(search, "found");
+  const rows = session.all<{ total: number; no: number | null; key: string | number }>(
+    `WITH found AS MATERIALIZED (SELECT l.no AS no, ${KEY[search.order]} AS key ${sql})
+     SELECT all_found.total, page.no, page.key FROM (SELECT count(*) AS total FROM found) all_found
+            LEFT JOIN (${page.sql}) page`,
+    ...values,
+    ...page.values,
+  );
+  return {
+    found: rows.flatMap(({ no, key }) => (no === null ? [] : { table: source.table, no, key })),
+    total: rows[0]?.total ?? 0,
+  };
+}
+
+/** What letters are ordered by before their number. */
+const KEY: Readonly<Record<LetterOrder, string>> = {
+  newest: "0",
+  oldest: "0",
+  attempts: "i.attempts",
+  item: "i.item_id",
+  type: "g.error_type",
+};
+
+const ROWS: Readonly<Record<LetterOrder, string>> = {
+  newest: "no DESC",
+  oldest: "no",
+  attempts: "key DESC, no DESC",
+  item: "key, no DESC",
+  type: "key, no DESC",
+};
+
+function pageOf({ order, after, limit }: Search, from: string): Conditions {
+  const place = after === undefined ? condition("1") : placeAfter(order, after);
+  const sql = `SELECT no, key FROM ${from} WHERE ${place.sql} ORDER BY ${ROWS[order]} LIMIT ?`;
+  return condition(sql, ...place.values, limit);
+}
+
+/** The first comparison is for the index; the second one tells those with the same key apart. */
+function placeAfter(order: LetterOrder, { no, key }: Pick<Found, "no" | "key">): Conditions {
+  if (order === "newest") return condition("no < ?", no);
+  if (order === "oldest") return condition("no > ?", no);
+  const beyond = order === "attempts" ? "<" : ">";
+  return condition(`key ${beyond}= ? AND (key ${beyond} ? OR no < ?)`, key, key, no);
+}

@@ -1,0 +1,121 @@
+/** Checks a value against the form of a file and says, in the words of a person, everything that does not fit. */
+import type { z } from "zod";
+import { nearest } from "../kit/nearest.ts";
+import type { Finding } from "./problem.ts";
+
+type Issue = z.core.$ZodIssue;
+type Path = readonly PropertyKey[];
+
+/** The typed value, or what is wrong. */
+export function fitForm<T>(
+  form: z.ZodType<T>,
+  raw: unknown,
+): { readonly value?: T; readonly findings: readonly Finding[] } {
+  const result = form.safeParse(raw, { error: keysOf });
+  if (result.success) return { value: result.data, findings: [] };
+  return { findings: result.error.issues.flatMap((issue) => explain(issue, [], raw)) };
+}
+
+/** The message of an unknown key is the list of the known ones: only here is it known which form was tried. */
+function keysOf(issue: z.core.$ZodRawIssue): string | undefined {
+  if (issue.code !== "unrecognized_keys") return undefined;
+  const def = issue.inst?._zod.def as { shape?: object } | undefined;
+  return Object.keys(def?.shape ?? {}).join(" ");
+}
+
+function explain(issue: Issue, base: Path, raw: unknown): Finding[] {
+  const path = [...base, ...issue.path];
+  const value = valueAt(raw, path);
+  switch (issue.code) {
+    case "unrecognized_keys":
+      return issue.keys.map((key) => unknownKey(path, key, issue.message.split(" ")));
+    case "invalid_union":
+      return explainUnion(issue, path, raw);
+    case "invalid_key":
+      return [{ path, atKey: true, message: issue.issues[0]?.message ?? "this key cannot be used" }];
+    case "invalid_value":
+      return [{ path, ...explainChoice(issue.values, value, issue.message) }];
+    case "invalid_type":
+      return [explainType(issue, path, value)];
+    default:
+      return [{ path, message: issue.message }];
+  }
+}
+
+function unknownKey(path: Path, key: string, known: readonly string[]): Finding {
+  return {
+    path: [...path, key],
+    atKey: true,
+    isUnknownKey: true,
+    message: `unknown key "${key}"`,
+    suggestion: nearest(key, known),
+  };
+}
+
+/** Of several forms the one that was meant is the one whose kind of value fits. */
+function explainUnion(issue: Extract<Issue, { code: "invalid_union" }>, path: Path, raw: unknown): Finding[] {
+  if (issue.message !== "Invalid input") return [{ path, message: issue.message }];
+  const value = valueAt(raw, path);
+  const meant = issue.errors
+    .filter((issues) => !issues.some((inner) => isOfOtherKind(inner, value)))
+    .sort((a, b) => a.length - b.length)[0];
+  if (meant) return meant.flatMap((inner) => explain(inner, path, raw));
+  if (value === undefined) return [lacking(path)];
+  const kinds = new Set(issue.errors.flatMap((issues) => issues.map((inner) => kindExpected(inner))));
+  return [{ path, message: `expected ${[...kinds].join(" or ")}, but this is ${kindOf(value)}` }];
+}
+
+function isOfOtherKind(issue: Issue, value: unknown): boolean {
+  if (issue.path.length > 0) return false;
+  if (issue.code === "invalid_union")
+    return issue.errors.every((one) => one.some((inner) => isOfOtherKind(inner, value)));
+  return issue.code === "invalid_type" || (issue.code === "invalid_value" && typeof value !== "string");
+}
+
+function explainType(issue: Extract<Issue, { code: "invalid_type" }>, path: Path, value: unknown): Finding {
+  if (value === undefined) return lacking(path);
+  if (!issue.message.startsWith("Invalid input")) return { path, message: issue.message };
+  return { path, message: `expected ${kindExpected(issue)}, but this is ${kindOf(value)}` };
+}
+
+function lacking(path: Path): Finding {
+  const key = String(path.at(-1) ?? "");
+  return { path: path.slice(0, -1), message: `the key "${key}" is missing`, lacks: [key] };
+}
+
+function explainChoice(values: readonly unknown[], value: unknown, message: string) {
+  const choices = values.map(String);
+  const own = message.startsWith("Invalid") ? `expected one of ${choices.join(", ")}` : message;
+  return { message: own, suggestion: typeof value === "string" ? nearest(value, choices) : undefined };
+}
+
+const KINDS: Readonly<Record<string, string>> = {
+  string: "a text",
+  number: "a number",
+  int: "a whole number",
+  boolean: "true or false",
+  array: "a list",
+  object: "a mapping",
+  record: "a mapping",
+};
+
+function kindExpected(issue: Issue): string {
+  if (issue.code === "invalid_value") return `one of ${issue.values.map(String).join(", ")}`;
+  if (issue.code === "invalid_union") return issue.errors.flat().map(kindExpected).join(" or ");
+  return issue.code === "invalid_type" ? (KINDS[issue.expected] ?? issue.expected) : issue.message;
+}
+
+function kindOf(value: unknown): string {
+  if (value === null) return "empty";
+  if (Array.isArray(value)) return "a list";
+  return KINDS[typeof value] ?? typeof value;
+}
+
+function valueAt(raw: unknown, path: Path): unknown {
+  let value = raw;
+  for (const step of path) {
+    if (typeof value !== "object" || value === null || !Object.hasOwn(value, step)) return undefined;
+    value = (value as Record<PropertyKey, unknown>)[step];
+  }
+  return value;
+}

@@ -1,0 +1,265 @@
+/**
+ * The dead letter queue of one job as an object, for programs that keep failures themselves or look after those of a
+ * job. Everything that it does goes through the same code as the commands, and is there for them to see.
+ */
+import type { Handler } from "../attempt/handler.ts";
+import { exportLetters } from "../dead-letter/exchange/export.ts";
+import type { ExportFormat } from "../dead-letter/exchange/format.ts";
+import { extendedLetter, type FailureReport } from "../dead-letter/extend-letter.ts";
+import type { Engine, LetterOrder } from "../engine.ts";
+import { WorkError } from "../errors.ts";
+import type { NewItem } from "../item/item.ts";
+import type { Job } from "../item/job.ts";
+import type { Letter } from "../item/letter.ts";
+import type { LetterFilter } from "../item/letter-filter.ts";
+import type { Operation } from "../item/operation.ts";
+import { type Clock, systemClock } from "../kit/clock.ts";
+import { analyseSelected } from "../redrive/analyse-selected.ts";
+import { beginSelected } from "../redrive/operation.ts";
+import { planToJson } from "../redrive/plan.ts";
+import { purgeLetters } from "../redrive/purge.ts";
+import { type Selection, selectLetters } from "../redrive/select.ts";
+import { sendLetters } from "../redrive/send.ts";
+import { DEFAULT_POLICY, type Policy } from "../retry/policy.ts";
+import { runQueue } from "../runner/runner.ts";
+import type { Analysis } from "../triage/analyse.ts";
+import { homeOf } from "./home.ts";
+import { retryLetters } from "./retry.ts";
+
+/** Whose letters, and how they are worked again. */
+export interface DlqManagerOptions {
+  /** Id or name of the job. One that the store does not have is made, with this id and without work of its own. */
+  readonly job: string;
+  /** The work of `reprocessItems`. Default: the job's own, which a job that was made here has not. */
+  readonly handler?: Handler;
+  /** How the handler's failures are dealt with. Default: three attempts with backoff, then a letter again. */
+  readonly policy?: Policy;
+  /** How many items the handler has at a time. Default 4. */
+  readonly slots?: number;
+  /** Where archives of what is purged go, and the logs of a job's own work. Default: `REDRIVE_HOME`, else `~/.redrive`. */
+  readonly home?: string;
+  /** Who does it, in the books of operations. Default `library`. */
+  readonly author?: string;
+  /** Default: the system's. */
+  readonly clock?: Clock;
+}
+
+/** Which letters are worked again, and how. */
+export interface ReprocessRequest {
+  /** Default: all that are dead. An id that is no dead letter is an error. */
+  readonly itemIds?: readonly string[];
+  /** How often each is tried after the first try. Default: as the policy says. */
+  readonly maxRetries?: number;
+  /** How long to wait before the first of them, in milliseconds. Default 0. */
+  readonly delayMs?: number;
+  /** Also those that are not eligible, and without the rest between redrives. Default false. */
+  readonly force?: boolean;
+  /** Aborted to end early; what was not begun stays dead or ready. Default: never. */
+  readonly signal?: AbortSignal;
+}
+
+/** Which letters are listed; everything that is given must hold. */
+export interface ListRequest extends Omit<LetterFilter, "queue"> {
+  /** A CEL expression over `letter`, `item` and `failure`. Default: none. */
+  readonly where?: string;
+  /** Default `newest`. */
+  readonly order?: LetterOrder;
+}
+
+/** The dead letter queue of one job. */
+export class DlqManager {
+  /** The job, as it was when this was opened. */
+  readonly job: Job;
+  readonly #engine: Engine;
+  readonly #options: DlqManagerOptions;
+
+  private constructor(engine: Engine, job: Job, options: DlqManagerOptions) {
+    this.#engine = engine;
+    this.job = job;
+    this.#options = options;
+  }
+
+  /** Finds the job, or makes it. The engine stays the caller's to close. */
+  static async open(engine: Engine, options: DlqManagerOptions): Promise<DlqManager> {
+    return new DlqManager(engine, await findOrMake(engine, options.job), options);
+  }
+
+  /**
+   * Keeps the failure of an item, and returns its letter. A second failure of the same item is one more in the history
+   * of the same letter; its data stays as it is. `illegal_move` when the item is at work, or was done or given up.
+   */
+  async addFailedItem(item: NewItem, failure: FailureReport): Promise<Letter> {
+    for (let tries = 1; ; tries += 1) {
+      const before = await this.#before(item.itemId);
+      const now = await this.#engine.now();
+      const letter = extendedLetter({
+        jobId: this.job.id,
+        item,
+        report: failure,
+        now,
+        ...(before && { before }),
+      });
+      const { existing } = await this.#engine.importLetters(this.job.id, [letter]);
+      const kept = existing === 0 ? await this.getItem(item.itemId) : null;
+      if (kept !== null) return kept;
+      // Another process may have added a failure in between: its number is taken.
+      if (tries === TRIES_MAX || (await this.#before(item.itemId))?.attempts === before?.attempts)
+        throw atWork(item);
+    }
+  }
+
+  /** All letters that match, in memory at once; those that wait, unless states are given. `items` reads them one by one. */
+  async listItems(request: ListRequest = {}): Promise<readonly Letter[]> {
+    const letters: Letter[] = [];
+    for await (const letter of this.items(request)) letters.push(letter);
+    return letters;
+  }
+
+  /** The same letters one at a time, however many there are. */
+  items({ order, where, ...filter }: ListRequest = {}): AsyncIterable<Letter> {
+    const selection = { filter: { ...filter, queue: this.job.id }, ...(where !== undefined && { where }) };
+    return selectLetters(this.#engine, selection, order === undefined ? {} : { order });
+  }
+
+  /** The letter of an item, also when it is resolved or discarded; null when it has none. */
+  async getItem(itemId: string): Promise<Letter | null> {
+    const found = await this.#engine.findItems(itemId, { queue: this.job.id, limit: 1 });
+    const item = found.find((one) => one.itemId === itemId);
+    return item === undefined ? null : this.#engine.readLetter(item.ref);
+  }
+
+  /**
+   * Works letters again and waits for the end; returns the books of it. A letter leaves only when its work has succeeded,
+   * and one that fails again is the same letter with a longer history.
+   */
+  async reprocessItems(request: ReprocessRequest = {}): Promise<Operation> {
+    const { itemIds, maxRetries, delayMs, force = false } = request;
+    if (itemIds !== undefined) await this.#requireDead(itemIds);
+    const redrive = {
+      job: this.job,
+      selection: this.#selection(itemIds === undefined ? {} : { itemIds }),
+      author: this.#author,
+      force,
+      plan: { ...(maxRetries !== undefined && { maxRetries }), ...(delayMs !== undefined && { delayMs }) },
+    };
+    const stop = request.signal ?? new AbortController().signal;
+    const { handler } = this.#options;
+    if (handler !== undefined) return this.#runHandler(handler, redrive, stop);
+    return retryLetters({ engine: this.#engine, home: this.#home, stop, clock: this.#clock }, redrive);
+  }
+
+  /** Deletes the dead letters that were buried then or before, after archiving them; returns how many. */
+  async purgeOldItems(olderThan: Date): Promise<number> {
+    const olderThanMs = Math.max(0, (await this.#engine.now()) - olderThan.getTime());
+    const { done } = await purgeLetters(this.#engine, {
+      kind: "purge",
+      queue: this.job.id,
+      selection: this.#selection({ olderThanMs }),
+      author: this.#author,
+      home: this.#home,
+    });
+    return done;
+  }
+
+  /** Writes the letters that wait to a file, oldest first; returns how many. The format is told by the name, as in `dlq export`. */
+  async exportItems(path: string, { format }: { readonly format?: ExportFormat } = {}): Promise<number> {
+    const options = { path, ...(format !== undefined && { format }) };
+    return (await exportLetters(this.items({ order: "oldest" }), options)).letters;
+  }
+
+  /** Why the letters that wait died: groups, error types, when. */
+  analyzePatterns(): Promise<Analysis> {
+    return analyseSelected(this.#engine, this.#selection({}));
+  }
+
+  get #author(): string {
+    return this.#options.author ?? "library";
+  }
+
+  get #home(): string {
+    return this.#options.home ?? homeOf(process.env);
+  }
+
+  get #clock(): Clock {
+    return this.#options.clock ?? systemClock;
+  }
+
+  #selection(filter: LetterFilter): Selection {
+    return { filter: { ...filter, queue: this.job.id } };
+  }
+
+  /** The letter and how many attempts its item has had; undefined for an item that is none. */
+  async #before(itemId: string): Promise<{ readonly letter: Letter; readonly attempts: number } | undefined> {
+    const found = await this.#engine.findItems(itemId, { queue: this.job.id, limit: 1 });
+    const item = found.find((one) => one.itemId === itemId);
+    const letter = item === undefined ? null : await this.#engine.readLetter(item.ref);
+    return item === undefined || letter === null ? undefined : { letter, attempts: item.attempts };
+  }
+
+  async #requireDead(itemIds: readonly string[]): Promise<void> {
+    for (const itemId of itemIds) {
+      const letter = await this.getItem(itemId);
+      if (letter?.state === "dead") continue;
+      throw new WorkError(
+        "item_not_found",
+        `There is no dead letter ${itemId} in ${this.job.id}${letter === null ? "" : `: it is ${letter.state}`}.`,
+      );
+    }
+  }
+
+  async #runHandler(handler: Handler, redrive: Redrive, stop: AbortSignal): Promise<Operation> {
+    const { policy = DEFAULT_POLICY, slots = SLOTS } = this.#options;
+    const { job, plan, ...request } = redrive;
+    const operation = await beginSelected(this.#engine, {
+      kind: "redrive",
+      queue: job.id,
+      plan: planToJson(plan),
+      ...request,
+    });
+    const [engine, clock] = [this.#engine, this.#clock];
+    await runQueue({
+      engine,
+      queue: job.id,
+      policy: plan.maxRetries === undefined ? policy : { ...policy, maxAttempts: plan.maxRetries + 1 },
+      handler,
+      slots,
+      stop,
+      clock,
+      operationId: operation.id,
+      feed: (patience, signal) => sendLetters(operation, { engine, patience, clock, signal }),
+    });
+    return engine.closeOperation(operation.id);
+  }
+}
+
+const SLOTS = 4;
+const TRIES_MAX = 20;
+
+interface Redrive {
+  readonly job: Job;
+  readonly selection: Selection;
+  readonly author: string;
+  readonly force: boolean;
+  readonly plan: Pick<ReprocessRequest, "maxRetries" | "delayMs">;
+}
+
+async function findOrMake(engine: Engine, name: string): Promise<Job> {
+  const found = await engine.findJob(name);
+  if (found !== null) return found;
+  try {
+    await engine.createJob({ id: name, name, kind: "imported", spec: {} });
+    return await engine.changeJob(name, { status: "completed", intakeComplete: true });
+  } catch (error) {
+    const other = await engine.findJob(name); // another process was quicker
+    if (other !== null) return other;
+    throw error;
+  }
+}
+
+function atWork({ itemId }: NewItem): WorkError {
+  return new WorkError(
+    "illegal_move",
+    `The failure of ${itemId} was not kept: the item is at work, or was done or given up.`,
+    { hint: "A runner of the job keeps the failures of its own work; a discarded letter can be restored." },
+  );
+}

@@ -1,0 +1,64 @@
+/** Gives a job another workflow than it had: the corrected one that its letters are to be run with. */
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import type { Engine, JobChange } from "../engine.ts";
+import { WorkError } from "../errors.ts";
+import type { Job } from "../item/job.ts";
+import { hasOtherRunner } from "./summary.ts";
+import { digestOf } from "./workflow.ts";
+import { checkStart } from "./workflow-kit.ts";
+import { plain, type WorkflowSpec, workflowProgressOf, workflowSpecOf } from "./workflow-spec.ts";
+
+/** Where a workflow is, and where the user is. */
+export interface NewWorkflow {
+  readonly file: string;
+  readonly cwd: string;
+}
+
+/** What the job would be with it. Everything that can be wrong is found here, before anything is changed. */
+export async function readNewWorkflow(job: Job, { file, cwd }: NewWorkflow): Promise<JobChange> {
+  if (job.kind === "map") {
+    throw new WorkError("usage", `${job.id} is a map: it runs a command, not a workflow.`, {
+      hint: `Start the map again with --name ${job.name} --accept-changes and the corrected command.`,
+    });
+  }
+  const spec = await specWith(job, resolve(cwd, file), cwd);
+  await checkStart(spec);
+  if (job.kind === "workflow") return { spec: plain(spec) };
+  // Its phases are over before they began: there is nothing to set up, and no input to read.
+  const progress = plain({ ...workflowProgressOf(job), phase: "ended" });
+  return { kind: "workflow", spec: plain(spec), progress, intakeComplete: true };
+}
+
+/** Refused while another process runs the job with what it had. */
+export async function giveWorkflow(engine: Engine, job: Job, change: JobChange): Promise<Job> {
+  if (await hasOtherRunner(engine, job.id)) {
+    throw new WorkError("job_running", `A runner is at the job ${job.id} with the workflow that it had.`, {
+      hint: `\`redrive status ${job.id} --watch\` follows it.`,
+    });
+  }
+  return engine.changeJob(job.id, change);
+}
+
+async function specWith(job: Job, path: string, cwd: string): Promise<WorkflowSpec> {
+  const { requireWorkflow } = await import("../workflow/schema.ts");
+  const before = job.kind === "workflow" ? workflowSpecOf(job) : null;
+  const text = readWorkflow(path);
+  const variables = before?.variables ?? {};
+  return {
+    cwd: before?.cwd ?? cwd,
+    variables,
+    mergeMode: before?.mergeMode ?? "auto",
+    workflow: requireWorkflow(text, path, { variables: Object.keys(variables) }),
+    file: path,
+    digest: digestOf(text),
+  };
+}
+
+function readWorkflow(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    throw new WorkError("usage", `The workflow ${path} cannot be read.`, { cause: error });
+  }
+}

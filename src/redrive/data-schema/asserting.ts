@@ -1,0 +1,150 @@
+/** The keywords of JSON Schema that look at a value itself: its type, size, range and form. */
+import { canonicalJson, isJsonObject, type Json } from "../../kit/json.ts";
+import { isSameJson } from "../json-diff.ts";
+import { type Check, type Keyword, problemAt, schemaError } from "./check.ts";
+
+/** By name; each makes the check of a keyword's value, or refuses the value. */
+export const ASSERTING: ReadonlyMap<string, (keyword: Keyword) => Check> = new Map([
+  ["type", typeCheck],
+  ["enum", enumCheck],
+  [
+    "const",
+    ({ value }) =>
+      (data, at) =>
+        unless(isSameJson(data, value), at, `is not ${canonicalJson(value)}`),
+  ],
+  ["minimum", (keyword) => numberCheck(keyword, (data, limit) => data >= limit, "is less than")],
+  ["maximum", (keyword) => numberCheck(keyword, (data, limit) => data <= limit, "is more than")],
+  ["exclusiveMinimum", (keyword) => numberCheck(keyword, (data, limit) => data > limit, "is not more than")],
+  ["exclusiveMaximum", (keyword) => numberCheck(keyword, (data, limit) => data < limit, "is not less than")],
+  ["multipleOf", (keyword) => numberCheck(keyword, isMultiple, "is no multiple of")],
+  ["minLength", (keyword) => sizeCheck(keyword, "characters")],
+  ["maxLength", (keyword) => sizeCheck(keyword, "characters")],
+  ["minItems", (keyword) => sizeCheck(keyword, "entries")],
+  ["maxItems", (keyword) => sizeCheck(keyword, "entries")],
+  ["minProperties", (keyword) => sizeCheck(keyword, "fields")],
+  ["maxProperties", (keyword) => sizeCheck(keyword, "fields")],
+  ["pattern", patternCheck],
+  ["uniqueItems", uniqueCheck],
+  ["required", requiredCheck],
+  ["dependentRequired", dependentRequiredCheck],
+]);
+
+/** Undefined when it holds, else the problem. */
+function unless(holds: boolean, at: Parameters<Check>[1], problem: string): string | undefined {
+  return holds ? undefined : problemAt(at, problem);
+}
+
+const TYPES: Readonly<Record<string, (data: Json) => boolean>> = {
+  null: (data) => data === null,
+  boolean: (data) => typeof data === "boolean",
+  number: (data) => typeof data === "number",
+  integer: Number.isInteger,
+  string: (data) => typeof data === "string",
+  array: Array.isArray,
+  object: isJsonObject,
+};
+
+function typeCheck({ value }: Keyword): Check {
+  const names = (Array.isArray(value) ? value : [value]).map(String);
+  const unknown = names.find((name) => TYPES[name] === undefined);
+  if (unknown !== undefined) throw schemaError(`there is no type ${unknown}`);
+  return (data, at) =>
+    unless(
+      names.some((name) => TYPES[name]?.(data)),
+      at,
+      `is ${typeName(data)}, not ${names.join(" or ")}`,
+    );
+}
+
+function typeName(data: Json): string {
+  return Object.keys(TYPES).find((name) => TYPES[name]?.(data)) ?? typeof data;
+}
+
+function enumCheck({ value }: Keyword): Check {
+  if (!Array.isArray(value)) throw schemaError("enum is no list");
+  const texts = new Set((value as readonly Json[]).map(canonicalJson));
+  return (data, at) => unless(texts.has(canonicalJson(data)), at, `is none of ${[...texts].join(", ")}`);
+}
+
+function numberCheck(
+  { name, value }: Keyword,
+  holds: (data: number, limit: number) => boolean,
+  problem: string,
+): Check {
+  if (typeof value !== "number") throw schemaError(`${name} is no number`);
+  return (data, at) =>
+    unless(typeof data !== "number" || holds(data, value), at, `(${data}) ${problem} ${value}`);
+}
+
+/** Quotients of fractions such as 0.3 / 0.1 are off by the last bits. */
+function isMultiple(data: number, of: number): boolean {
+  const quotient = data / of;
+  return Math.abs(quotient - Math.round(quotient)) <= Number.EPSILON * 4 * Math.max(1, Math.abs(quotient));
+}
+
+function sizeCheck({ name, value }: Keyword, unit: string): Check {
+  if (typeof value !== "number") throw schemaError(`${name} is no number`);
+  const isMin = name.startsWith("min");
+  return (data, at) => {
+    const size = sizeOf(data, unit);
+    const fits = size === undefined || (isMin ? size >= value : size <= value);
+    return unless(fits, at, `has ${size} ${unit}, ${isMin ? "fewer" : "more"} than ${value}`);
+  };
+}
+
+function sizeOf(data: Json, unit: string): number | undefined {
+  if (unit === "characters") return typeof data === "string" ? [...data].length : undefined;
+  if (unit === "entries") return Array.isArray(data) ? data.length : undefined;
+  return isJsonObject(data) ? Object.keys(data).length : undefined;
+}
+
+function patternCheck({ value }: Keyword): Check {
+  const pattern = compilePattern(value);
+  return (data, at) =>
+    unless(typeof data !== "string" || pattern.test(data), at, `does not match ${pattern.source}`);
+}
+
+/** A regular expression of a schema, or the refusal of the schema. */
+export function compilePattern(value: Json): RegExp {
+  try {
+    return new RegExp(String(value), "u");
+  } catch (error) {
+    throw schemaError(error instanceof Error ? error.message : String(error));
+  }
+}
+
+function uniqueCheck({ value }: Keyword): Check {
+  if (value !== true) return () => undefined;
+  return (data, at) => {
+    if (!Array.isArray(data)) return undefined;
+    const texts = new Set((data as readonly Json[]).map(canonicalJson));
+    return unless(texts.size === data.length, at, "has an entry twice");
+  };
+}
+
+function requiredCheck({ value }: Keyword): Check {
+  const names = namesOf(value, "required");
+  return (data, at) => (isJsonObject(data) ? lacking(data, names, at) : undefined);
+}
+
+function dependentRequiredCheck({ value }: Keyword): Check {
+  const rules = Object.entries(isJsonObject(value) ? value : {}).map(
+    ([name, needed]) => [name, namesOf(needed, "dependentRequired")] as const,
+  );
+  return (data, at) => {
+    if (!isJsonObject(data)) return undefined;
+    const needed = rules.filter(([name]) => Object.hasOwn(data, name)).flatMap(([, names]) => names);
+    return lacking(data, needed, at);
+  };
+}
+
+function lacking(data: object, names: readonly string[], at: Parameters<Check>[1]): string | undefined {
+  const missing = names.find((name) => !Object.hasOwn(data, name));
+  return missing === undefined ? undefined : problemAt(at, `has no ${missing}`);
+}
+
+function namesOf(value: Json, keyword: string): readonly string[] {
+  if (Array.isArray(value)) return value.map(String);
+  throw schemaError(`${keyword} is no list of names`);
+}

@@ -1,0 +1,91 @@
+/**
+ * Whether data fits a JSON Schema (2020-12, and the words of draft 7 that differ). A schema that cannot be understood,
+ * or asks for what is not checked here, is refused as a whole: data is never let through because a word was passed
+ * over. `format` is a remark, as the standard has it.
+ */
+import { isJsonObject, type Json, type JsonObject } from "../../kit/json.ts";
+import type { Path } from "../set-path.ts";
+import { APPLYING } from "./applying.ts";
+import { ASSERTING } from "./asserting.ts";
+import { type Check, problemAt, schemaError } from "./check.ts";
+
+/** Compiles a schema, or refuses it with `usage`. The answer says what is wrong with data, and where. */
+export function compileSchema(schema: Json): (data: Json) => string | undefined {
+  const check = new Compiler(schema).compile(schema);
+  return (data) => check(data, []);
+}
+
+/** Words that would change the verdict, and are not checked here. */
+const BEYOND = ["$dynamicRef", "$recursiveRef", "unevaluatedItems", "unevaluatedProperties"];
+
+class Compiler {
+  readonly #root: Json;
+  readonly #targets = new Map<string, Check>();
+
+  constructor(root: Json) {
+    this.#root = root;
+  }
+
+  readonly compile = (schema: Json): Check => {
+    if (schema === true) return () => undefined;
+    if (schema === false) return (_, at) => problemAt(at, "is not allowed");
+    if (!isJsonObject(schema)) throw schemaError(`${JSON.stringify(schema)} is no schema`);
+    const checks = Object.entries(schema).flatMap(([name, value]) => this.#checksOf(name, value, schema));
+    return (data, at) => {
+      for (const check of checks) {
+        const problem = check(data, at);
+        if (problem !== undefined) return problem;
+      }
+      return undefined;
+    };
+  };
+
+  #checksOf(name: string, value: Json, schema: JsonObject): Check[] {
+    if (BEYOND.includes(name)) throw schemaError(`${name} is not supported`);
+    if (name === "$ref") return [this.#reference(value)];
+    const make = ASSERTING.get(name) ?? APPLYING.get(name);
+    return make === undefined ? [] : [make({ name, value, schema, compile: this.compile })];
+  }
+
+  /** Compiled once, when it is first asked: a schema may refer to itself. */
+  #reference(value: Json): Check {
+    const target = resolvePointer(this.#root, value);
+    const underWay = new Set<Path>();
+    return (data, at) => {
+      if (underWay.has(at)) throw schemaError(`${value} refers to itself without an end`);
+      underWay.add(at);
+      try {
+        return this.#checkOf(String(value), target)(data, at);
+      } finally {
+        underWay.delete(at);
+      }
+    };
+  }
+
+  #checkOf(reference: string, target: Json): Check {
+    const known = this.#targets.get(reference);
+    if (known) return known;
+    const check = this.compile(target);
+    this.#targets.set(reference, check);
+    return check;
+  }
+}
+
+/** Only places of the same document: nothing is fetched. */
+function resolvePointer(root: Json, reference: Json): Json {
+  if (typeof reference !== "string" || !/^#(\/|$)/.test(reference)) {
+    throw schemaError(`$ref ${JSON.stringify(reference)} does not point into the schema itself (#/…)`);
+  }
+  let place: Json | undefined = root;
+  for (const step of reference.split("/").slice(1)) {
+    const name = decodeURIComponent(step).replaceAll("~1", "/").replaceAll("~0", "~");
+    place = entryOf(place, name);
+    if (place === undefined) throw schemaError(`$ref ${reference} points to nothing`);
+  }
+  return place;
+}
+
+function entryOf(place: Json | undefined, name: string): Json | undefined {
+  if (typeof place !== "object" || place === null || !Object.hasOwn(place, name)) return undefined;
+  return Reflect.get(place, name) as Json;
+}

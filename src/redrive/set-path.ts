@@ -1,0 +1,135 @@
+/**
+ * The path to one place in JSON data, as people write it: `a.b[0].c`, `["odd key"].x`, and `.` for all of the data.
+ * Reads it, writes it, and sets what is there. Never a query: a path names one place.
+ */
+import { WorkError } from "../errors.ts";
+import { isJsonObject, type Json } from "../kit/json.ts";
+
+/** A field of an object, or a place in a list. */
+export type Step = string | number;
+/** Empty: all of the data. */
+export type Path = readonly Step[];
+
+const NAME = /[\p{L}\p{N}_$-]+/uy;
+const INDEX = /\[(\d+)\]/y;
+const QUOTED = /\[("(?:\\.|[^"\\])*")\]/y;
+
+/** Reads a path that fills the whole text; a `usage` error says where it cannot be read. */
+export function parsePath(text: string): Path {
+  if (text === ".") return [];
+  const path: Step[] = [];
+  let at = 0;
+  while (at < text.length) {
+    const isFirst = path.length === 0;
+    const found = bracketAt(text, at) ?? nameAt(text, isFirst ? at : at + 1, isFirst || text[at] === ".");
+    if (found === undefined) throw unreadable(text, at);
+    path.push(found.step);
+    at = found.end;
+  }
+  if (path.length === 0) throw unreadable(text, 0);
+  return path;
+}
+
+interface Found {
+  readonly step: Step;
+  readonly end: number;
+}
+
+function nameAt(text: string, at: number, isAllowed: boolean): Found | undefined {
+  NAME.lastIndex = at;
+  const name = isAllowed ? NAME.exec(text)?.[0] : undefined;
+  return name === undefined ? undefined : { step: name, end: at + name.length };
+}
+
+function bracketAt(text: string, at: number): Found | undefined {
+  INDEX.lastIndex = at;
+  const index = INDEX.exec(text);
+  if (index) return { step: Number(index[1]), end: INDEX.lastIndex };
+  QUOTED.lastIndex = at;
+  const quoted = QUOTED.exec(text);
+  const key = quoted ? unquote(quoted[1] ?? "") : undefined;
+  return key === undefined ? undefined : { step: key, end: QUOTED.lastIndex };
+}
+
+function unquote(text: string): string | undefined {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined; // such as a line break in it: the caller says that the path cannot be read
+  }
+}
+
+function unreadable(text: string, at: number): WorkError {
+  return new WorkError("usage", `The path "${text}" cannot be read from character ${at + 1} on.`, {
+    hint: 'Write a path such as user.tags[0], or ["an odd key"].x; a single . means all of the data.',
+  });
+}
+
+/** The text that `parsePath` reads back. */
+export function pathText(path: Path): string {
+  if (path.length === 0) return ".";
+  return path.map((step, index) => stepText(step, index === 0)).join("");
+}
+
+function stepText(step: Step, isFirst: boolean): string {
+  if (typeof step === "number") return `[${step}]`;
+  if (!/^[\p{L}\p{N}_$-]+$/u.test(step)) return `[${JSON.stringify(step)}]`;
+  return isFirst ? step : `.${step}`;
+}
+
+/** The new data, or why the path does not fit the data. */
+export type PathAnswer =
+  | { readonly ok: true; readonly value: Json }
+  | { readonly ok: false; readonly message: string };
+
+/** The data with the value at the path. Objects and lists that are missing (or null) are made; a list grows by one at most. */
+export function setAtPath(data: Json, path: Path, value: Json): PathAnswer {
+  return setFrom(data, { path, depth: 0, value });
+}
+
+interface Setting {
+  readonly path: Path;
+  readonly depth: number;
+  readonly value: Json;
+}
+
+function setFrom(data: Json, setting: Setting): PathAnswer {
+  const step = setting.path[setting.depth];
+  if (step === undefined) return { ok: true, value: setting.value };
+  return typeof step === "number" ? setInList(data, step, setting) : setInObject(data, step, setting);
+}
+
+function setInObject(data: Json, name: string, setting: Setting): PathAnswer {
+  const object = data ?? {};
+  if (!isJsonObject(object)) return mismatch(data, "an object", setting);
+  const inner = setFrom(Object.hasOwn(object, name) ? (object[name] ?? null) : null, deeper(setting));
+  return inner.ok ? { ok: true, value: { ...object, [name]: inner.value } } : inner;
+}
+
+function setInList(data: Json, index: number, setting: Setting): PathAnswer {
+  const list: unknown = data ?? [];
+  if (!isList(list)) return mismatch(data, "a list", setting);
+  if (index > list.length) {
+    const where = pathText(setting.path.slice(0, setting.depth));
+    return {
+      ok: false,
+      message: `the list at ${where} has ${list.length} entries, so there is no [${index}]`,
+    };
+  }
+  const inner = setFrom(list[index] ?? null, deeper(setting));
+  return inner.ok ? { ok: true, value: Object.assign([...list], { [index]: inner.value }) } : inner;
+}
+
+function deeper(setting: Setting): Setting {
+  return { ...setting, depth: setting.depth + 1 };
+}
+
+function isList(value: unknown): value is readonly Json[] {
+  return Array.isArray(value);
+}
+
+function mismatch(data: Json, wanted: string, { path, depth }: Setting): PathAnswer {
+  const kind = isList(data) ? "a list" : isJsonObject(data) ? "an object" : `a ${typeof data}`;
+  const where = depth === 0 ? "the data" : pathText(path.slice(0, depth));
+  return { ok: false, message: `${where} is ${kind}, not ${wanted}` };
+}

@@ -1,0 +1,29 @@
+/** Works an operation to its end, chunk by chunk, from wherever it is: what every kind but the redrive has in common. */
+import type { Engine } from "../engine.ts";
+import type { Operation, OperationStep, SelectedLetter } from "../item/operation.ts";
+import { completeSelection } from "./operation.ts";
+
+export interface WorkOptions {
+  /** Letters in one atomic step. */
+  readonly chunkMax: number;
+  /** What the next step does with these letters. */
+  readonly stepFor: (pending: readonly SelectedLetter[], operation: Operation) => Promise<OperationStep>;
+  /** Told when the store has it. */
+  readonly onStep?: (operation: Operation) => Promise<void> | void;
+}
+
+/** Returns the operation when nothing of it is pending, or when somebody has paused or cancelled it. */
+export async function workThrough(
+  engine: Engine,
+  begun: Operation,
+  { chunkMax, stepFor, onStep }: WorkOptions,
+): Promise<Operation> {
+  let operation = await completeSelection(engine, begun);
+  while (operation.status === "open") {
+    const pending = await engine.listSelected(begun.id, { status: "pending", limit: chunkMax });
+    if (pending.length === 0) return engine.closeOperation(begun.id);
+    operation = await engine.advance(begun.id, await stepFor(pending, operation));
+    await onStep?.(operation);
+  }
+  return operation;
+}

@@ -1,0 +1,56 @@
+/** What changed from one failed attempt to the next: the facts, and the lines that only one of them wrote. Pure. */
+import type { Failure } from "../item/failure.ts";
+import { normalise } from "./normalise.ts";
+
+/** A fact that is another one now; an empty text is none. */
+export interface ChangedFact {
+  readonly name: string;
+  readonly before: string;
+  readonly after: string;
+}
+
+export interface FailureDifference {
+  readonly facts: readonly ChangedFact[];
+  /** Lines of the output that came only before, and only after; what differs in numbers and times alone is the same. */
+  readonly goneLines: readonly string[];
+  readonly newLines: readonly string[];
+}
+
+export function compareFailures(before: Failure, after: Failure): FailureDifference {
+  const facts = FACTS.map(([name, read]) => ({ name, before: read(before), after: read(after) }));
+  const [old, now] = [linesOf(before), linesOf(after)];
+  return {
+    facts: facts.filter(isOther),
+    goneLines: onlyIn(old, now),
+    newLines: onlyIn(now, old),
+  };
+}
+
+/** A message that differs in its numbers and times alone is the same; an exit code is not. */
+function isOther({ name, before, after }: ChangedFact): boolean {
+  return name === "message" ? normalise(before) !== normalise(after) : before !== after;
+}
+
+const FACTS: readonly (readonly [name: string, read: (failure: Failure) => string])[] = [
+  ["type", ({ errorType }) => errorType.name],
+  ["class", ({ errorClass }) => errorClass],
+  ["exit code", ({ exitCode }) => String(exitCode ?? "")],
+  ["signal", ({ signal }) => signal ?? ""],
+  ["step", ({ stepFailed }) => stepFailed],
+  ["message", ({ errorMessage }) => errorMessage],
+];
+
+/** Pattern to the first line that has it. */
+function linesOf({ stdoutTail = "", stderrTail = "" }: Failure): ReadonlyMap<string, string> {
+  const lines = new Map<string, string>();
+  for (const line of `${stdoutTail}\n${stderrTail}`.split("\n")) {
+    if (line.trim() === "") continue;
+    const pattern = normalise(line);
+    if (!lines.has(pattern)) lines.set(pattern, line);
+  }
+  return lines;
+}
+
+function onlyIn(lines: ReadonlyMap<string, string>, others: ReadonlyMap<string, string>): readonly string[] {
+  return [...lines].filter(([pattern]) => !others.has(pattern)).map(([, line]) => line);
+}

@@ -1,0 +1,35 @@
+/** The JSON Schema for editors: the published file is the one that the validator's source makes. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { configJsonSchema, schemaText } from "../../src/config/json-schema.ts";
+
+const ROOT = join(import.meta.dirname, "../..");
+
+test("schema/redrive.schema.json is up to date (node scripts/write-schema.mjs)", () => {
+  expect(readFileSync(join(ROOT, "schema/redrive.schema.json"), "utf8")).toBe(schemaText());
+});
+
+test("it has every key, says what each means, and refuses others", () => {
+  const schema = configJsonSchema() as {
+    properties: Record<string, unknown>;
+    additionalProperties: boolean;
+    $defs: Record<
+      string,
+      { properties: Record<string, { description?: string }>; additionalProperties: boolean }
+    >;
+  };
+  expect(Object.keys(schema.properties)).toEqual(["dlq", "fixes"]);
+  expect(schema.additionalProperties).toBe(false);
+  const { dlq, fix } = schema.$defs;
+  expect(Object.keys(dlq?.properties ?? {})).toEqual(
+    "max_items retention_days toxic_after mirror dir".split(" "),
+  );
+  expect(Object.keys(fix?.properties ?? {})).toEqual(
+    "name match set patch command timeout max_uses auto".split(" "),
+  );
+  for (const form of [dlq, fix]) {
+    expect(form?.additionalProperties).toBe(false);
+    for (const key of Object.values(form?.properties ?? {})) expect(key.description).toMatch(/\S.*\.$/);
+  }
+});

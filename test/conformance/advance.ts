@@ -1,0 +1,204 @@
+/** The contract of steps, whatever the kind: what is worked on, what is refused, and that the books always balance. */
+import { expect } from "vitest";
+import { leftOf, OPERATION_KINDS, REFUSAL } from "../../src/item/operation.ts";
+import { buried, succeeded } from "../support/settlements.ts";
+import { AUTHOR, type Declare, type Workbench } from "./workbench.ts";
+
+export function advanceTests(test: Declare): void {
+  steps(test);
+  books(test);
+  dueTimes(test);
+}
+
+function steps(test: Declare): void {
+  test("a step works on the letters that it names, and on no others", async (bench) => {
+    await bench.enter();
+    await bench.bury(["a", "b", "c"]);
+    await bench.begin("op-1", { kind: "discard", reason: "not ours" });
+    const burials = [await bench.burial("c"), await bench.burial("a"), 9999];
+    const letters = burials.map((burial) => ({ burial }));
+    expect(await bench.engine.advance("op-1", { letters })).toMatchObject({
+      selected: 3,
+      done: 2,
+      refused: 0,
+    });
+    expect(await bench.letterIds()).toEqual(["b"]);
+    expect(await bench.engine.advance("op-1", { letters })).toMatchObject({ done: 2, refused: 0 });
+  });
+
+  test("a letter that is named twice in a step is worked on once, as it was named first", async (bench) => {
+    await bench.enter();
+    await bench.bury(["a"]);
+    await bench.begin("op-1", { kind: "edit" });
+    const burial = await bench.burial("a");
+    const letters = [1, 2].map((data) => ({ burial, data }));
+    expect(await bench.engine.advance("op-1", { letters })).toMatchObject({ done: 1, refused: 0 });
+    expect(await bench.item("a")).toMatchObject({ data: 1, revision: 2 });
+  });
+
+  test("a letter that somebody has changed after its data was read is refused, whatever the kind", async (bench) => {
+    await bench.enter();
+    await bench.bury(["a", "b"]);
+    await bench.begin("op-1", { kind: "edit", filter: { itemIds: ["a"] } });
+    const burial = await bench.burial("a");
+    await bench.engine.advance("op-1", { letters: [{ burial, data: 1, revision: 1 }] });
+    for (const [id, kind, data] of [
+      ["op-2", "edit", { data: 2 }],
+      ["op-3", "purge", {}],
+    ] as const) {
+      await bench.begin(id, { kind, filter: { itemIds: ["a"] } });
+      const stale = { letters: [{ burial, revision: 1, ...data }] };
+      expect(await bench.engine.advance(id, stale)).toMatchObject({ done: 0, refused: 1 });
+      expect(await bench.engine.listRefusals(id)).toEqual([{ reason: REFUSAL.gone, count: 1 }]);
+    }
+    expect(await bench.item("a")).toMatchObject({ data: 1, revision: 2 });
+  });
+
+  test("a letter that its step refuses is not touched, and the reason is kept", async (bench) => {
+    await bench.enter();
+    await bench.bury(["a"]);
+    await bench.begin("op-1");
+    const letters = [{ burial: await bench.burial("a"), refuse: "the schema says no" }];
+    expect(await bench.engine.advance("op-1", { letters })).toMatchObject({ done: 0, refused: 1 });
+    expect(await bench.letter("a")).toMatchObject({ state: "dead", redriveCount: 0 });
+    expect(await bench.engine.listRefusals("op-1")).toEqual([{ reason: "the schema says no", count: 1 }]);
+  });
+
+  test("a step keeps the progress that comes with it, also one that works on nothing", async (bench) => {
+    await bench.enter();
+    await bench.bury(["a"]);
+    await bench.begin("op-1");
+    await bench.engine.advance("op-1", { max: 1, progress: { stage: 1, seen: ["s1"] } });
+    expect(await bench.engine.findOperation("op-1")).toMatchObject({ progress: { stage: 1, seen: ["s1"] } });
+    const next = await bench.engine.advance("op-1", { progress: { stage: 2 } });
+    expect(next.progress).toEqual({ stage: 2 });
+    expect(await bench.told("dlq_items_reprocessed")).toHaveLength(1);
+  });
+
+  test("a letter that succeeded meanwhile is refused and not run again", async (bench) => {
+    await bench.enter();
+    await bench.bury(["a"]);
+    await bench.begin("op-1", { force: true });
+    await bench.settle(succeeded(await bench.redriveOne("op-2", "a")));
+    expect(await bench.engine.advance("op-1", { max: 1 })).toMatchObject({ done: 0, refused: 1 });
+    expect(await bench.engine.listRefusals("op-1")).toEqual([{ reason: REFUSAL.gone, count: 1 }]);
+    expect(await bench.item("a")).toMatchObject({ state: "done", attempts: 2 });
+  });
+
+  test("of two operations on the same letters the second refuses what the first took", async (bench) => {
+    await bench.enter();
+    await bench.bury(["a", "b"]);
+    await bench.begin("op-1");
+    await bench.begin("op-2", { kind: "discard" });
+    await bench.engine.advance("op-1", { max: 1 });
+    expect(await bench.engine.advance("op-2", { max: 10 })).toMatchObject({ done: 1, refused: 1 });
+    expect(await bench.engine.advance("op-1", { max: 10 })).toMatchObject({ done: 1, refused: 1 });
+    expect(await bench.item("a")).toMatchObject({ state: "ready" });
+    expect(await bench.item("b")).toMatchObject({ state: "discarded" });
+  });
+
+  test("a letter that was restored after it was selected for deletion is refused", async (bench) => {
+    await bench.enter();
+    await bench.bury(["a"]);
+    await bench.operate("discard");
+    await bench.begin("op-1", { kind: "purge", filter: { states: ["discarded"] } });
+    await bench.operate("restore");
+    expect(await bench.engine.advance("op-1", { max: 10 })).toMatchObject({ done: 0, refused: 1 });
+    expect(await bench.letter("a")).toMatchObject({ state: "dead", itemData: { name: "a" } });
+  });
+}
+
+function books(test: Declare): void {
+  /** Two letters in the states that the kind works on, one that has moved on, one that nobody has looked at. */
+  const prepare = async (bench: Workbench, kind: (typeof OPERATION_KINDS)[number]) => {
+    await bench.enter();
+    await bench.bury(["a", "b", "c", "d"]);
+    if (kind === "restore" || kind === "clear") await bench.operate("discard");
+    const states = kind === "restore" || kind === "clear" ? (["discarded"] as const) : (["dead"] as const);
+    await bench.begin("op-1", { kind, filter: { states } });
+    await bench.operate("purge", ["b"], { filter: { states } });
+  };
+
+  for (const kind of OPERATION_KINDS) {
+    test(`invariant 7: a ${kind} accounts for all that it selected, at every step`, async (bench) => {
+      await prepare(bench, kind);
+      const burials = (await bench.engine.listSelected("op-1", { limit: 9 })).map(({ burial }) => burial);
+      const seen: number[][] = [];
+      for (const burial of burials) {
+        const { selected, done, refused } = await bench.engine.advance("op-1", {
+          letters: [{ burial, ...(kind === "edit" && { data: burial }) }],
+        });
+        const pending = await bench.engine.listSelected("op-1", { status: "pending", limit: 9 });
+        expect(selected).toBe(done + refused + pending.length);
+        seen.push([done, refused, pending.length]);
+      }
+      expect(seen).toEqual([
+        [1, 0, 3],
+        [1, 1, 2],
+        [2, 1, 1],
+        [3, 1, 0],
+      ]);
+      const operation = await bench.engine.closeOperation("op-1");
+      expect(leftOf(operation)).toBe(kind === "redrive" ? 3 : 0);
+      expect(operation.status).toBe(kind === "redrive" ? "open" : "ended");
+    });
+  }
+
+  test("an operation that ended has the status and the time of its end", async (bench) => {
+    await bench.enter();
+    await bench.bury(["a"]);
+    await bench.begin("op-1", { kind: "discard" });
+    expect(await bench.engine.closeOperation("op-1")).toMatchObject({ status: "open" });
+    await bench.engine.advance("op-1", { max: 10 });
+    bench.clock.advance(500);
+    const endedAt = bench.clock.now();
+    expect(await bench.engine.closeOperation("op-1")).toMatchObject({ status: "ended", endedAt });
+    expect(await bench.engine.listOperations({ open: true })).toEqual([]);
+  });
+
+  test("a redrive counts those that came back with the failure that they had", async (bench) => {
+    await bench.enter();
+    await bench.bury(["a", "b", "c"], { signature: "s1" });
+    await bench.operate("redrive");
+    const [a, b, c] = await bench.lease(3);
+    if (!a || !b || !c) throw new Error("three letters were redriven");
+    await bench.settle(buried(a, { signature: "s1" }), buried(b, { signature: "s2" }), succeeded(c));
+    const [operation] = await bench.engine.listOperations({});
+    expect(operation).toMatchObject({ done: 3, succeeded: 1, failed: 2, returned: 1, author: AUTHOR });
+  });
+}
+
+function dueTimes(test: Declare): void {
+  test("a redrive may say how long its letters have to wait", async (bench) => {
+    await bench.enter();
+    await bench.bury(["a"]);
+    await bench.begin("op-1");
+    await bench.engine.advance("op-1", { max: 1, due: { delayMs: 3000, sinceBurialMs: [] } });
+    expect(await bench.item("a")).toMatchObject({ state: "ready", dueAt: bench.clock.now() + 3000 });
+    expect(await bench.lease(1)).toEqual([]);
+  });
+
+  test("the wait since the burial grows with the number of redrives, and the last entry goes on", async (bench) => {
+    await bench.enter();
+    await bench.bury(["a"]);
+    const due = { delayMs: 0, sinceBurialMs: [1000, 5000] };
+    for (const [round, wait] of [1000, 5000, 5000].entries()) {
+      const buriedAt = bench.clock.now();
+      bench.clock.advance(400);
+      await bench.begin(`op-${round}`);
+      await bench.engine.advance(`op-${round}`, { max: 1, due });
+      expect(await bench.item("a")).toMatchObject({ dueAt: buriedAt + wait });
+      bench.clock.advance(wait);
+      await bench.settle(buried(await bench.leaseOne()));
+    }
+  });
+
+  test("the longer of the two waits holds", async (bench) => {
+    await bench.enter();
+    await bench.bury(["a"]);
+    bench.clock.advance(4000);
+    await bench.begin("op-1");
+    await bench.engine.advance("op-1", { max: 1, due: { delayMs: 500, sinceBurialMs: [1000] } });
+    expect(await bench.item("a")).toMatchObject({ dueAt: bench.clock.now() + 500 });
+  });
+}

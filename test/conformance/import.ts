@@ -1,0 +1,277 @@
+/** The contract of letters from elsewhere: what comes in is equal to what went out, and nothing here is overwritten. */
+import fc from "fast-check";
+import { expect } from "vitest";
+import type { Letter } from "../../src/item/letter.ts";
+import { storedLetters } from "../item/arbitraries.ts";
+import { buried, failureOf, lost, released, retried, succeeded } from "../support/settlements.ts";
+import { AUTHOR, type Declare, newItem, QUEUE, type Workbench } from "./workbench.ts";
+
+export function importTests(test: Declare): void {
+  comingIn(test);
+  meeting(test);
+  returning(test);
+}
+
+/** Letters in every state, with everything that a letter can have. */
+async function richLetters(bench: Workbench): Promise<void> {
+  await bench.enter();
+  await bench.add("dead");
+  const late = await bench.leaseOne();
+  bench.clock.advance(10);
+  await bench.settle(lost(late));
+  await bench.settle(released(await bench.leaseOne()));
+  bench.clock.advance(10);
+  await bench.engine.exchange(null, { settle: [succeeded(late)] });
+  const worktreeArtifacts = { worktreePath: "/trees/a", branchName: "agent-a", errorLogs: "boom" };
+  await bench.settle(
+    buried(await bench.leaseOne(), { toxic: true, worktreeArtifacts, manualReviewRequired: true }),
+  );
+  await bench.edit("dead", { data: [1], note: "n" });
+  await bench.edit("dead", { data: { ü: null }, rule: "rule-1" });
+  await bench.engine.addNote((await bench.item("dead")).ref, { author: AUTHOR, text: "a note" });
+  await bench.bury(["discarded", "resolved", "ready", "again"], { signature: "s2" });
+  await bench.operate("discard", ["discarded"], { reason: "not ours" });
+  await bench.settle(succeeded(await bench.redriveOne("op-1", "resolved")));
+  bench.clock.advance(10);
+  await bench.settle(buried(await bench.redriveOne("op-2", "again"), { signature: "s3" }));
+  await bench.operate("redrive", ["ready"]);
+}
+
+/** All letters of the queue as they would leave it, oldest burial first. */
+async function exported(bench: Workbench, queue: string): Promise<readonly Letter[]> {
+  const states = ["dead", "ready", "leased", "discarded", "done"] as const;
+  const { letters } = await bench.engine.listLetters({ queue, states, order: "oldest", limit: 100 });
+  return letters.map(({ ref: _ref, burial: _burial, ...letter }) => letter);
+}
+
+const itemIdOf = ({ itemId }: Letter) => itemId;
+
+function comingIn(test: Declare): void {
+  test("letters that were exported and imported again are equal", async (bench) => {
+    await richLetters(bench);
+    await bench.job("job-2");
+    const letters = await exported(bench, QUEUE);
+    expect(letters.map(({ itemId }) => itemId)).toEqual(["dead", "discarded", "resolved", "ready", "again"]);
+    const report = await bench.engine.importLetters("job-2", letters);
+    expect(report).toEqual({ imported: 5, extended: 0, existing: 0 });
+    const expected = letters.map((letter) => ({
+      ...letter,
+      queue: "job-2",
+      jobId: "job-2",
+      state: letter.state === "ready" ? "dead" : letter.state,
+    }));
+    expect(await exported(bench, "job-2")).toEqual(expected);
+  });
+
+  test("any letter that a store could have exported is equal after its import", async (bench) => {
+    let queues = 0;
+    await fc.assert(
+      fc.asyncProperty(
+        fc.uniqueArray(storedLetters, { selector: itemIdOf, maxLength: 4 }),
+        async (letters) => {
+          queues += 1;
+          const queue = `queue-${queues}`;
+          await bench.job(queue);
+          await bench.engine.importLetters(queue, letters);
+          expect(await exported(bench, queue)).toEqual(
+            letters.map((letter) => ({ ...letter, queue, jobId: queue })),
+          );
+        },
+      ),
+      { numRuns: 40 },
+    );
+  });
+
+  test("imported letters are counted where they belong", async (bench) => {
+    await richLetters(bench);
+    await bench.job("job-2");
+    await bench.engine.importLetters("job-2", await exported(bench, QUEUE));
+    expect(await bench.engine.count("job-2")).toMatchObject({
+      total: 5,
+      dead: 3,
+      discarded: 1,
+      done: 1,
+      letters: 3,
+      resolved: 1,
+      ready: 0,
+      attempts: 3 + 1 + 1 + 1 + 2,
+    });
+    const groups = await bench.engine.listGroups({ queue: "job-2" });
+    expect(groups.map(({ signature, count }) => [signature, count])).toEqual(
+      expect.arrayContaining([
+        ["00000000000000aa", 1],
+        ["s2", 1],
+        ["s3", 1],
+      ]),
+    );
+    const [arrival] = await bench.engine.listArrivals({ queue: "job-2", bucketMs: 60_000 });
+    expect(arrival).toMatchObject({ waiting: 3, ever: 5 });
+  });
+
+  test("an attempt that the history leaves out is on record as released", async (bench) => {
+    await richLetters(bench);
+    await bench.job("job-2");
+    const letters = await exported(bench, QUEUE);
+    await bench.engine.importLetters("job-2", letters);
+    const attempts = await bench.engine.listAttempts((await bench.item("dead", "job-2")).ref);
+    expect(attempts.map(({ number, outcome, failure }) => [number, outcome, failure?.attemptNumber])).toEqual(
+      [
+        [1, "failed", 1],
+        [2, "released", undefined],
+        [3, "failed", 3],
+      ],
+    );
+    expect(attempts[0]?.startedAt).toBe(letters[0]?.firstAttempt);
+    expect(attempts[2]?.endedAt).toBe(letters[0]?.lastAttempt);
+  });
+
+  test("each imported letter is told of, and all of them together", async (bench) => {
+    await richLetters(bench);
+    await bench.job("job-2");
+    const cursor = await bench.lastEvent();
+    await bench.engine.importLetters("job-2", (await exported(bench, QUEUE)).slice(0, 2));
+    const told = await bench.engine.listEvents({ after: cursor, limit: 10 });
+    expect(told.map(({ type, queue, itemId, data }) => [type, queue, itemId, data])).toEqual([
+      ["dlq_item_added", "job-2", "dead", { reason: "imported", signature: "00000000000000aa" }],
+      ["dlq_item_added", "job-2", "discarded", { reason: "imported", signature: "s2" }],
+      ["dlq_items_imported", "job-2", undefined, { imported: 2, extended: 0, existing: 0 }],
+    ]);
+  });
+
+  test("an imported letter can be redriven, and its attempts go on counting", async (bench) => {
+    await richLetters(bench);
+    await bench.job("job-2");
+    await bench.engine.importLetters("job-2", await exported(bench, QUEUE));
+    await bench.begin("op-3", { queue: "job-2", filter: { itemIds: ["dead"] }, force: true });
+    await bench.engine.advance("op-3", { max: 1 });
+    const lease = await bench.leaseOne("holder-1", "job-2");
+    expect(lease).toMatchObject({ itemId: "dead", attempt: 4, revision: 3, redriveCount: 1 });
+    await bench.settle(buried(lease));
+    const letter = await bench.engine.readLetter(lease.ref);
+    expect(letter?.failureHistory.map(({ attemptNumber }) => attemptNumber)).toEqual([1, 3, 4]);
+  });
+
+  test("an imported letter is as old as its burial here", async (bench) => {
+    await richLetters(bench);
+    await bench.job("job-2");
+    const letters = await exported(bench, QUEUE);
+    bench.clock.advance(100_000);
+    await bench.engine.importLetters("job-2", letters);
+    expect(await bench.letterIds({ queue: "job-2", olderThanMs: 1 })).toEqual([]);
+    expect(await bench.letterIds({ queue: "job-2" })).toEqual(["again", "ready", "dead"]);
+  });
+
+  test("a discarded letter from elsewhere can be restored", async (bench) => {
+    await richLetters(bench);
+    await bench.job("job-2");
+    await bench.engine.importLetters("job-2", await exported(bench, QUEUE));
+    expect(await bench.operate("restore", ["discarded"], { queue: "job-2" })).toMatchObject({ done: 1 });
+    expect(await bench.letterIds({ queue: "job-2" })).toContain("discarded");
+  });
+
+  test("a queue that is not there takes no letters", async (bench) => {
+    await richLetters(bench);
+    const importing = bench.engine.importLetters("job-9", await exported(bench, QUEUE));
+    await expect(importing).rejects.toMatchObject({ code: "job_not_found" });
+  });
+}
+
+function meeting(test: Declare): void {
+  test("importing twice changes nothing and tells nothing", async (bench) => {
+    await richLetters(bench);
+    await bench.job("job-2");
+    const letters = await exported(bench, QUEUE);
+    await bench.engine.importLetters("job-2", letters);
+    const before = await exported(bench, "job-2");
+    const cursor = await bench.lastEvent();
+    const again = await bench.engine.importLetters("job-2", letters);
+    expect(again).toEqual({ imported: 0, extended: 0, existing: 5 });
+    expect(await exported(bench, "job-2")).toEqual(before);
+    expect(await bench.eventTypes(cursor)).toEqual([]);
+  });
+
+  test("the same letter twice in one call comes in once", async (bench) => {
+    await richLetters(bench);
+    await bench.job("job-2");
+    const [letter] = await exported(bench, QUEUE);
+    if (!letter) throw new Error("there are letters");
+    expect(await bench.engine.importLetters("job-2", [letter, letter])).toMatchObject({
+      imported: 1,
+      existing: 1,
+    });
+  });
+
+  test("a dead letter with fewer attempts gets those that it lacks, and the new gravestone", async (bench) => {
+    await bench.enter();
+    await bench.bury(["a", "b"], { signature: "s1" });
+    await bench.job("job-2");
+    await bench.engine.importLetters("job-2", await exported(bench, QUEUE));
+    const before = await bench.item("a", "job-2");
+    const lease = await bench.redriveOne("op-1", "a");
+    await bench.settle(retried(lease));
+    const last = await bench.leaseOne();
+    bench.clock.advance(1000);
+    const failure = failureOf(last, { errorMessage: "something else" });
+    await bench.settle({ ...buried(last, { signature: "s2", reason: "again" }), failure });
+    const report = await bench.engine.importLetters("job-2", await exported(bench, QUEUE));
+    expect(report).toEqual({ imported: 0, extended: 1, existing: 1 });
+    const letter = await bench.engine.readLetter(before.ref);
+    expect(letter).toMatchObject({ errorSignature: "s2", reason: "again", failureCount: 3, state: "dead" });
+    expect(letter?.lastAttempt).toBe(bench.clock.now());
+    expect(await bench.letterIds({ queue: "job-2", text: "something else" })).toEqual(["a"]);
+    expect(await bench.letterIds({ queue: "job-2" })).toEqual(["a", "b"]);
+    expect(await bench.engine.count("job-2")).toMatchObject({ total: 2, letters: 2, attempts: 4 });
+    expect(await bench.told("dlq_items_imported")).toMatchObject([{}, { data: { extended: 1 } }]);
+  });
+
+  test("an item that is alive, done, closed or just as far is left alone", async (bench) => {
+    await richLetters(bench);
+    const letters = await exported(bench, QUEUE);
+    const longer = letters.map((letter) => ({
+      ...letter,
+      failureHistory: [...letter.failureHistory, failureOf({ ref: 0, attempt: 9 })],
+    }));
+    const before = await exported(bench, QUEUE);
+    await bench.job("job-2");
+    await bench.engine.add("job-2", [newItem("dead")]);
+    expect(await bench.engine.importLetters("job-2", letters.slice(0, 1))).toMatchObject({ existing: 1 });
+    const closed = longer.filter(({ state }) => state !== "dead");
+    expect(await bench.engine.importLetters(QUEUE, closed)).toMatchObject({ existing: 3, extended: 0 });
+    expect(await bench.engine.importLetters(QUEUE, letters)).toMatchObject({ existing: 5 });
+    expect(await exported(bench, QUEUE)).toEqual(before);
+  });
+}
+
+function returning(test: Declare): void {
+  test("a purged item comes back from the letter that was kept of it", async (bench) => {
+    await richLetters(bench);
+    const letters = await exported(bench, QUEUE);
+    const { ref } = await bench.item("dead");
+    await bench.operate("purge", ["dead"]);
+    const counts = await bench.engine.count(QUEUE);
+    expect(await bench.engine.importLetters(QUEUE, letters)).toMatchObject({ imported: 1, existing: 4 });
+    const back = (await exported(bench, QUEUE)).find(({ itemId }) => itemId === "dead");
+    expect(back).toEqual(letters[0]);
+    expect(await bench.item("dead")).toMatchObject({ ref, state: "dead", attempts: 3 });
+    expect(await bench.engine.count(QUEUE)).toMatchObject({
+      total: counts.total,
+      attempts: counts.attempts,
+      purged: 1,
+      letters: counts.letters + 1,
+      discarded: counts.discarded - 1,
+    });
+  });
+
+  test("a purged item that comes back shorter keeps the numbers of the attempts that it had", async (bench) => {
+    await bench.enter();
+    await bench.bury(["a"]);
+    const short = await exported(bench, QUEUE);
+    await bench.settle(buried(await bench.redriveOne("op-1", "a")));
+    await bench.operate("purge");
+    await bench.engine.importLetters(QUEUE, short);
+    expect(await bench.item("a")).toMatchObject({ attempts: 2 });
+    const attempts = await bench.engine.listAttempts((await bench.item("a")).ref);
+    expect(attempts.map(({ outcome }) => outcome)).toEqual(["failed", "released"]);
+    expect(await bench.redriveOne("op-2", "a")).toMatchObject({ attempt: 3 });
+  });
+}

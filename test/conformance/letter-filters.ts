@@ -1,0 +1,241 @@
+/** The contract of filters: each leaves just the letters that fit, and a page counts all of them exactly. */
+import { expect } from "vitest";
+import { buried, failureOf, retried, succeeded } from "../support/settlements.ts";
+import { type Declare, newItem, QUEUE, type Workbench } from "./workbench.ts";
+
+export function letterFilterTests(test: Declare): void {
+  fields(test);
+  lists(test);
+  states(test);
+  ages(test);
+  texts(test);
+}
+
+/** Three letters that differ in everything that a filter can ask for. */
+async function threeLetters(bench: Workbench): Promise<void> {
+  await bench.enter();
+  await bench.bury(["a"], { errorType: "Timeout", errorClass: "transient", signature: "s1" });
+  await bench.bury(["ab"], { errorClass: "permanent", reprocessEligible: false, signature: "s2" });
+  await bench.add("c");
+  await bench.settle(retried(await bench.leaseOne()));
+  await bench.settle(retried(await bench.leaseOne()));
+  await bench.settle(buried(await bench.leaseOne(), { errorType: "Unknown" }));
+}
+
+function fields(test: Declare): void {
+  test("letters are found by the whole ids of their items", async (bench) => {
+    await threeLetters(bench);
+    expect(await bench.letterIds({ itemIds: ["a", "c", "none"] })).toEqual(["c", "a"]);
+  });
+
+  test("letters are found by error type", async (bench) => {
+    await threeLetters(bench);
+    expect(await bench.letterIds({ types: ["Timeout"] })).toEqual(["a"]);
+    expect(await bench.letterIds({ types: ["Timeout", "Unknown"] })).toEqual(["c", "a"]);
+  });
+
+  test("letters are found by error class", async (bench) => {
+    await threeLetters(bench);
+    expect(await bench.letterIds({ classes: ["permanent"] })).toEqual(["ab"]);
+    expect(await bench.letterIds({ classes: ["permanent", "transient"] })).toEqual(["ab", "a"]);
+  });
+
+  test("letters are found by one signature or any of several", async (bench) => {
+    await threeLetters(bench);
+    expect(await bench.letterIds({ signatures: ["s1"] })).toEqual(["a"]);
+    expect(await bench.letterIds({ signatures: ["s2", "s1", "s9"] })).toEqual(["ab", "a"]);
+  });
+
+  test("letters are found by whether they are eligible", async (bench) => {
+    await threeLetters(bench);
+    expect(await bench.letterIds({ eligible: true })).toEqual(["c", "a"]);
+    expect(await bench.letterIds({ eligible: false })).toEqual(["ab"]);
+  });
+
+  test("letters are found by how many attempts were started, both ends included", async (bench) => {
+    await threeLetters(bench);
+    expect(await bench.letterIds({ attemptsMin: 2 })).toEqual(["c"]);
+    expect(await bench.letterIds({ attemptsMin: 3 })).toEqual(["c"]);
+    expect(await bench.letterIds({ attemptsMin: 4 })).toEqual([]);
+    expect(await bench.letterIds({ attemptsMax: 1 })).toEqual(["ab", "a"]);
+    expect(await bench.letterIds({ attemptsMax: 3 })).toEqual(["c", "ab", "a"]);
+    expect(await bench.letterIds({ attemptsMin: 1, attemptsMax: 2 })).toEqual(["ab", "a"]);
+    expect(await bench.letterIds({ attemptsMin: 3, attemptsMax: 2 })).toEqual([]);
+  });
+
+  test("letters of one queue are not those of another", async (bench) => {
+    await bench.job("job-2");
+    await bench.enter();
+    await bench.bury(["a"]);
+    await bench.engine.add("job-2", [{ itemId: "a", data: 2 }]);
+    await bench.settle(buried(await bench.leaseOne("holder-1", "job-2")));
+    const { letters, total } = await bench.engine.listLetters({ queue: "job-2", limit: 10 });
+    expect([letters.length, total, letters[0]?.itemData]).toEqual([1, 1, 2]);
+    expect(await bench.engine.listLetters({ limit: 10 })).toMatchObject({ total: 2 });
+    expect(await bench.letterIds({ queue: "job-9" })).toEqual([]);
+  });
+}
+
+function lists(test: Declare): void {
+  test("filters that are given together must all hold", async (bench) => {
+    await threeLetters(bench);
+    expect(await bench.letterIds({ types: ["Timeout", "Unknown"], attemptsMin: 2 })).toEqual(["c"]);
+    expect(await bench.letterIds({ types: ["Timeout"], eligible: false })).toEqual([]);
+    expect(await bench.letterIds({ signatures: ["s1"], itemIds: ["ab"] })).toEqual([]);
+    expect(await bench.letterIds({ classes: ["permanent"], signatures: ["s2"], eligible: false })).toEqual([
+      "ab",
+    ]);
+    expect(await bench.letterIds({ text: "attempt 3", eligible: true, attemptsMax: 3 })).toEqual(["c"]);
+  });
+
+  test("an empty list in a filter matches nothing", async (bench) => {
+    await threeLetters(bench);
+    expect(await bench.letterIds({ itemIds: [] })).toEqual([]);
+    expect(await bench.letterIds({ types: [] })).toEqual([]);
+    expect(await bench.letterIds({ classes: [] })).toEqual([]);
+    expect(await bench.letterIds({ signatures: [] })).toEqual([]);
+    expect(await bench.letterIds({ states: [] })).toEqual([]);
+  });
+
+  test("an operation whose filter has an empty list selects nothing", async (bench) => {
+    await threeLetters(bench);
+    expect(await bench.begin("op-1", { filter: { signatures: [] } })).toMatchObject({ selected: 0 });
+    expect(await bench.begin("op-2", { filter: { states: [] } })).toMatchObject({ selected: 0 });
+  });
+
+  test("more ids than a statement has room for are all looked for", async (bench) => {
+    await threeLetters(bench);
+    const itemIds = [...Array.from({ length: 40_000 }, (_, n) => `none-${n}`), "ab"];
+    expect(await bench.letterIds({ itemIds })).toEqual(["ab"]);
+  });
+}
+
+function states(test: Declare): void {
+  test("the states of letters tell those that wait from those that are closed", async (bench) => {
+    await bench.enter();
+    await bench.bury(["resolved", "discarded", "leased", "ready", "dead"]);
+    await bench.settle(succeeded(await bench.redriveOne("op-1", "resolved")));
+    await bench.operate("discard", ["discarded"]);
+    await bench.redriveOne("op-2", "leased");
+    await bench.operate("redrive", ["ready"]);
+    expect(await bench.letterIds()).toEqual(["dead", "ready", "leased"]);
+    for (const state of ["dead", "ready", "leased", "discarded"] as const)
+      expect(await bench.letterIds({ states: [state] })).toEqual([state]);
+    expect(await bench.letterIds({ states: ["done"] })).toEqual(["resolved"]);
+    expect(await bench.letterIds({ states: ["done", "discarded", "dead"] })).toEqual([
+      "dead",
+      "discarded",
+      "resolved",
+    ]);
+    expect(await bench.letterIds({ states: ["held", "skipped"] })).toEqual([]);
+  });
+
+  test("items that were never letters are in no state of a letter", async (bench) => {
+    await bench.enter();
+    await bench.add("done", "ready");
+    await bench.settle(succeeded(await bench.leaseOne()));
+    expect(await bench.letterIds({ states: ["done", "ready", "leased", "dead", "discarded"] })).toEqual([]);
+  });
+}
+
+function ages(test: Declare): void {
+  test("letters are found by how long ago they were buried", async (bench) => {
+    await bench.enter();
+    await bench.bury(["a"]);
+    bench.clock.advance(5000);
+    await bench.bury(["b"]);
+    expect(await bench.letterIds({ olderThanMs: 0 })).toEqual(["b", "a"]);
+    expect(await bench.letterIds({ olderThanMs: 5000 })).toEqual(["a"]);
+    expect(await bench.letterIds({ olderThanMs: 5001 })).toEqual([]);
+  });
+
+  test("a letter is as old as its last burial, whether it was discarded and restored since", async (bench) => {
+    await bench.enter();
+    await bench.bury(["a", "b"]);
+    bench.clock.advance(5000);
+    await bench.settle(buried(await bench.redriveOne("op-1", "a")));
+    await bench.operate("discard", ["b"]);
+    expect(await bench.letterIds({ olderThanMs: 5000, states: ["discarded"] })).toEqual(["b"]);
+    await bench.operate("restore", ["b"]);
+    expect(await bench.letterIds({ olderThanMs: 5000 })).toEqual(["b"]);
+  });
+
+  test("ages are told exactly among thousands of letters, though the clock was put back", async (bench) => {
+    await bench.enter();
+    const burials: { itemId: string; at: number; isOdd: boolean }[] = [];
+    for (const [batch, ms] of [0, 4000, 4000, -6000, 1000, 5000].entries()) {
+      bench.clock.advance(ms);
+      const items = Array.from({ length: 1500 }, (_, index) => newItem(`${batch}-${index}`));
+      await bench.engine.add(QUEUE, items);
+      const leased = await bench.lease(items.length);
+      const isOdd = (ref: number) => ref % 2 === 1;
+      await bench.settle(...leased.map((one) => buried(one, { signature: isOdd(one.ref) ? "odd" : "even" })));
+      const at = bench.clock.now();
+      burials.push(...leased.map(({ itemId, ref }) => ({ itemId, at, isOdd: isOdd(ref) })));
+    }
+    for (const olderThanMs of [0, 1, 4000, 5000, 7999, 8000, 8001]) {
+      const fits = burials.filter(({ at }) => at <= bench.clock.now() - olderThanMs).reverse();
+      const page = await bench.engine.listLetters({ olderThanMs, limit: 30 });
+      expect(page.total).toBe(fits.length);
+      expect(page.letters.map(({ itemId }) => itemId)).toEqual(fits.slice(0, 30).map(({ itemId }) => itemId));
+      const odd = await bench.engine.listLetters({ olderThanMs, signatures: ["odd"], limit: 1 });
+      expect(odd.total).toBe(fits.filter(({ isOdd }) => isOdd).length);
+    }
+  });
+}
+
+function texts(test: Declare): void {
+  const MESSAGES = {
+    quotes: `unexpected token '"' in "a's b.json"`,
+    backslash: String.raw`cannot open C:\temp\n_1%.txt`,
+    lines: "first line\nsecond line\ttabbed",
+    umlauts: "Übergröße: die Straße ist gesperrt",
+    plain: "Connection REFUSED by upstream",
+  } as const;
+
+  const FOUND: readonly (readonly [text: string, itemIds: readonly string[]])[] = [
+    [`'"' in "a's`, ["quotes"]],
+    [String.raw`temp\n_1%`, ["backslash"]],
+    ["\\", ["backslash"]],
+    ["line\nsecond", ["lines"]],
+    ["\t", ["lines"]],
+    ["connection refused", ["plain"]],
+    ["ÜBERGRÖSSE", []],
+    ["übergröße", ["umlauts"]],
+    ["ÜBERGRÖ", ["umlauts"]],
+    ["%", ["backslash"]],
+    ["n_1", ["backslash"]],
+    ["a_s", []],
+    ["first%line", []],
+    ["*", []],
+    ["", ["plain", "umlauts", "lines", "backslash", "quotes"]],
+  ];
+
+  test("a text is looked for in the last message as it is, in any case of letters", async (bench) => {
+    await bench.enter();
+    for (const [itemId, message] of Object.entries(MESSAGES)) await bench.buryFor(itemId, message);
+    const found = await Promise.all(FOUND.map(async ([text]) => [text, await bench.letterIds({ text })]));
+    expect(found).toEqual(FOUND);
+  });
+
+  test("a text is looked for in the last failure and not in those before it", async (bench) => {
+    await bench.enter();
+    await bench.buryFor("a", "disk full");
+    const lease = await bench.redriveOne("op-1", "a");
+    await bench.settle({ ...buried(lease), failure: failureOf(lease, { errorMessage: "no network" }) });
+    expect(await bench.letterIds({ text: "disk" })).toEqual([]);
+    expect(await bench.letterIds({ text: "network" })).toEqual(["a"]);
+  });
+
+  test("a letter on its way is found by what its latest attempt said", async (bench) => {
+    await bench.enter();
+    await bench.buryFor("a", "disk full");
+    const lease = await bench.redriveOne("op-1", "a");
+    await bench.settle({
+      ...retried(lease, 1000),
+      failure: failureOf(lease, { errorMessage: "no network" }),
+    });
+    expect(await bench.letterIds({ text: "disk" })).toEqual([]);
+    expect(await bench.letterIds({ text: "network" })).toEqual(["a"]);
+  });
+}

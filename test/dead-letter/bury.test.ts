@@ -1,0 +1,57 @@
+import { expect, it } from "vitest";
+import { settlementOf } from "../../src/dead-letter/bury.ts";
+import type { LeasedItem } from "../../src/item/item.ts";
+import { failureOf } from "../support/settlements.ts";
+
+const item: LeasedItem = {
+  ref: 1,
+  attempt: 7,
+  queue: "q",
+  itemId: "a",
+  data: "a",
+  spent: 0,
+  losses: 0,
+  revision: 1,
+  redriveCount: 0,
+  index: 0,
+  startedAt: 0,
+};
+const outcome = { kind: "failed", failure: failureOf(item) } as const;
+const verdict = { kind: "bury", reason: "attempts spent (1 of 1)" } as const;
+
+const graveAfter = (redriveCount: number, toxicAfter?: number) =>
+  settlementOf(
+    { ...item, redriveCount },
+    { outcome, verdict, ...(toxicAfter !== undefined && { toxicAfter }) },
+  ).grave;
+
+it("a letter that came back from five redrives is toxic: only a person sends it again", () => {
+  expect(graveAfter(4)).toMatchObject({ reprocessEligible: true, reason: verdict.reason });
+  expect(graveAfter(4)?.toxic).toBeUndefined();
+  expect(graveAfter(5)).toMatchObject({
+    toxic: true,
+    reprocessEligible: false,
+    manualReviewRequired: true,
+    reason: "attempts spent (1 of 1); came back from 5 redrives: toxic, a person has to look",
+  });
+});
+
+it("how often it may come back can be said", () => {
+  expect(graveAfter(1, 2)?.toxic).toBeUndefined();
+  expect(graveAfter(1, 1)).toMatchObject({
+    toxic: true,
+    reason: "attempts spent (1 of 1); came back from 1 redrive: toxic, a person has to look",
+  });
+});
+
+it("its group stays the same, so that it is found with the others", () => {
+  expect(graveAfter(9)?.signature).toBe(graveAfter(0)?.signature);
+});
+
+it("what is not buried has no grave, however often it was redriven", () => {
+  const settlement = settlementOf(
+    { ...item, redriveCount: 9 },
+    { outcome: { kind: "succeeded" }, verdict: { kind: "done" } },
+  );
+  expect(settlement.grave).toBeUndefined();
+});

@@ -1,0 +1,202 @@
+/** The letter directory follows the store: after a crash, after other processes, and without writing the index for each letter. */
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeEach, describe, expect, it } from "vitest";
+import { appendLetters, rewriteLetters } from "../../src/dead-letter/all-letters.ts";
+import { Projection } from "../../src/dead-letter/projection.ts";
+import { letterToJson } from "../../src/item/letter.ts";
+import type { JsonObject } from "../../src/kit/json.ts";
+import { buried, succeeded } from "../support/settlements.ts";
+import { TemporaryDirectory } from "../support/temporary-directory.ts";
+import { JOB, LetterKit, namesIn, readJson } from "./letter-kit.ts";
+
+const temporary = new TemporaryDirectory();
+afterAll(() => temporary.remove());
+
+describe("the projection of a job's letters", () => {
+  let kit: LetterKit;
+  let root: string;
+  let folder: string;
+  let changes: JsonObject[];
+  beforeEach(async () => {
+    kit = await LetterKit.open();
+    root = temporary.file("dlq");
+    folder = join(root, JOB);
+    changes = [];
+  });
+
+  const project = () =>
+    new Projection({
+      engine: kit.engine,
+      jobId: JOB,
+      root,
+      documents: async () => ({ patterns: { total: (await kit.letters()).length }, metrics: { job: JOB } }),
+      onChange: async (some) => void changes.push(...some),
+    });
+
+  /** What the folder says is what the store says. */
+  const expectTheSame = async () => {
+    const letters = await kit.letters();
+    expect(readJson(folder, "index.json")).toMatchObject({
+      job_id: JOB,
+      item_count: letters.length,
+      item_ids: letters.map(({ itemId }) => itemId),
+    });
+    expect(namesIn(folder, "items")).toEqual(letters.map(({ itemId }) => `${itemId}.json`).sort());
+    for (const letter of letters) {
+      expect(readJson(folder, "items", `${letter.itemId}.json`)).toEqual(letterToJson(letter));
+    }
+    expect(readJson(folder, "patterns.json")).toEqual({ total: letters.length });
+    expect(readJson(folder, "metrics.json")).toEqual({ job: JOB });
+  };
+
+  it("makes no folder before there is a letter", async () => {
+    const projection = project();
+    await kit.engine.add(JOB, [{ itemId: "a", data: 1 }]);
+    expect(await projection.finish()).toEqual({ files: 0, indexes: 0, items: 0 });
+    expect(existsSync(root)).toBe(false);
+    await kit.end(1, buried);
+    await projection.catchUp();
+    await expectTheSame();
+  });
+
+  it("letters that come, change and leave are followed", async () => {
+    const projection = project();
+    await kit.bury(["a", "b", "c"]);
+    await projection.catchUp();
+    await kit.redrive(succeeded, ["a"]);
+    await kit.redrive(buried, ["b"]);
+    await kit.discard("c");
+    await kit.bury(["d"]);
+    await projection.catchUp();
+    await expectTheSame();
+    expect(namesIn(folder, "items")).toEqual(["b.json", "d.json"]);
+    expect(readJson(folder, "items", "b.json")).toMatchObject({ redrive_count: 1, failure_count: 2 });
+    expect(changes.map(({ item_id, state }) => [item_id, state])).toEqual([
+      ...["a", "b", "c"].map((id) => [id, "dead"]),
+      ...[
+        ["a", "done"],
+        ["b", "dead"],
+        ["c", "discarded"],
+        ["d", "dead"],
+      ],
+    ]);
+  });
+
+  it("a letter that was deleted says so, and its file goes", async () => {
+    const projection = project();
+    await kit.bury(["a", "b"]);
+    await projection.catchUp();
+    const id = await kit.begin("purge", ["a"]);
+    await kit.engine.advance(id, { max: 10 });
+    changes = [];
+    await projection.catchUp();
+    await expectTheSame();
+    expect(changes).toEqual([
+      { item_id: "a", job_id: JOB, queue: JOB, state: "discarded", removed: "purged" },
+    ]);
+  });
+
+  it("another process goes on where a crashed one stopped, also in the middle of its files", async () => {
+    await kit.bury(["a", "b"]);
+    await project().catchUp();
+    const old = readFileSync(join(folder, "index.json"), "utf8");
+    await kit.redrive(succeeded, ["a"]);
+    await kit.bury(["c", "d"]);
+    await project().catchUp();
+    writeFileSync(join(folder, "index.json"), old); // killed before the index was written
+    rmSync(join(folder, "items", "d.json"));
+    await project().catchUp();
+    await expectTheSame();
+  });
+
+  it("a folder without an index is written anew, and what does not belong is removed", async () => {
+    await kit.bury(["a", "b"]);
+    await project().catchUp();
+    rmSync(join(folder, "index.json"));
+    writeFileSync(join(folder, "items", "z.json"), "{}");
+    await project().catchUp();
+    await expectTheSame();
+  });
+
+  it("a folder that was deleted while it was kept is written anew", async () => {
+    const projection = project();
+    await kit.bury(["a", "b"]);
+    await projection.catchUp();
+    rmSync(folder, { recursive: true });
+    await kit.bury(["c"]);
+    await projection.catchUp();
+    await expectTheSame();
+  });
+
+  it("two processes that write at once end with what the store says", async () => {
+    const [one, other] = [project(), project()];
+    await kit.bury(["a"]);
+    for (let round = 1; round <= 5; round += 1) {
+      const flushes = [one.catchUp(), other.catchUp()];
+      await kit.bury([`b${round}`, `c${round}`]);
+      await kit.redrive(succeeded, [`b${round}`]);
+      await Promise.all(flushes);
+    }
+    await Promise.all([one.finish(), other.finish()]);
+    await expectTheSame();
+  });
+
+  it("at the end, letters on their way are written as they are, and those that a cancelled redrive took back", async () => {
+    await kit.bury(["a", "b", "c"]);
+    await project().finish();
+    const id = await kit.begin("redrive", ["a", "b"]);
+    await kit.engine.advance(id, { max: 10 });
+    await project().finish();
+    await expectTheSame();
+    expect(readJson(folder, "items", "a.json").state).toBe("ready");
+    await kit.engine.changeOperation(id, { status: "cancelled" });
+    await project().finish();
+    await expectTheSame();
+    expect(readJson(folder, "items", "a.json").state).toBe("dead");
+  });
+
+  it("does nothing when nothing has changed", async () => {
+    await kit.bury(["a"]);
+    await project().finish();
+    const before = readFileSync(join(folder, "index.json"), "utf8");
+    kit.clock.advance(5000);
+    await kit.engine.add(JOB, [{ itemId: "b", data: 1 }]);
+    expect(await project().finish()).toEqual({ files: 0, indexes: 0, items: 1 });
+    expect(readFileSync(join(folder, "index.json"), "utf8")).toBe(before);
+  });
+});
+
+describe("the stream of all letters", () => {
+  const lines = (folder: string) =>
+    readFileSync(join(folder, "all-items.jsonl"), "utf8")
+      .split("\n")
+      .filter(Boolean)
+      .map((line) => JSON.parse(line) as JsonObject);
+
+  it("grows by a line for each change", async () => {
+    const folder = temporary.file("global");
+    await appendLetters(folder, [{ item_id: "a" }, { item_id: "b" }]);
+    await appendLetters(folder, [{ item_id: "a", state: "done" }]);
+    expect(lines(folder)).toEqual([{ item_id: "a" }, { item_id: "b" }, { item_id: "a", state: "done" }]);
+  });
+
+  it("what others add while it is written anew is not lost", async () => {
+    const folder = temporary.file("global");
+    await appendLetters(folder, [{ item_id: "old" }]);
+    async function* letters(): AsyncGenerator<JsonObject> {
+      yield { item_id: "a" };
+      await appendLetters(folder, [{ item_id: "meanwhile" }]);
+      yield { item_id: "b" };
+    }
+    const adding: Promise<void>[] = [];
+    const writing = rewriteLetters(folder, letters());
+    for (let n = 1; n <= 20; n += 1) adding.push(appendLetters(folder, [{ item_id: `late-${n}` }]));
+    await Promise.all([writing, ...adding]);
+    const ids = lines(folder).map(({ item_id }) => item_id);
+    expect(ids.slice(0, 2)).not.toContain("old");
+    expect(new Set(ids)).toEqual(
+      new Set(["a", "b", "meanwhile", ...adding.map((_, index) => `late-${index + 1}`)]),
+    );
+  });
+});

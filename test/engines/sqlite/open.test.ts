@@ -1,0 +1,44 @@
+/** Opening a store that cannot be used. */
+import { readdirSync, readlinkSync, writeFileSync } from "node:fs";
+import { DatabaseSync } from "@photostructure/sqlite";
+import { afterAll, expect, it } from "vitest";
+import { openSqliteEngine } from "../../../src/engines/sqlite/open.ts";
+import { TemporaryDirectory } from "../../support/temporary-directory.ts";
+
+const directory = new TemporaryDirectory();
+afterAll(() => directory.remove());
+
+// Only there does the system list what a process has open in a folder.
+const onLinux = it.runIf(process.platform === "linux");
+
+onLinux("a store of a newer version is refused, and its file is not left open", async () => {
+  const path = directory.file("store.db");
+  await (await openSqliteEngine({ path })).close();
+  const db = new DatabaseSync(path);
+  db.exec("PRAGMA user_version = 99");
+  db.close();
+  await expect(openSqliteEngine({ path })).rejects.toMatchObject({ code: "store_newer" });
+  expect(openFiles(path)).toEqual([]);
+});
+
+onLinux("a file that is no store is refused, and is not left open", async () => {
+  const path = directory.file("text.db");
+  writeFileSync(path, "this is no database at all, and long enough to be looked at ".repeat(40));
+  await expect(openSqliteEngine({ path })).rejects.toMatchObject({ code: "store_corrupt" });
+  expect(openFiles(path)).toEqual([]);
+});
+
+/** What this process has open of the store. */
+function openFiles(path: string): readonly string[] {
+  return readdirSync("/proc/self/fd")
+    .map(target)
+    .filter((file) => file.startsWith(path));
+}
+
+function target(descriptor: string): string {
+  try {
+    return readlinkSync(`/proc/self/fd/${descriptor}`);
+  } catch {
+    return ""; // closed meanwhile
+  }
+}

@@ -1,0 +1,173 @@
+/** Letters as plain files: they appear while a job runs, say what the commands say, and go when the letter goes. */
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { itemsJson, mapOver, ONE_TRY, openProject } from "./project.ts";
+import { type LetterJson, openWorkshop, upTo, type Workshop } from "./workshop.ts";
+
+type Mirrored = { readonly jobs: readonly { job_id: string; folder: string; items: number }[] };
+
+/** The folder of a job whose work runs in `cwd`, which has the given name. */
+function folderOf(workshop: Workshop, repo: string, jobId: string): string {
+  return workshop.path(`redrive/dlq/${repo}/${jobId}/mapreduce/dlq/${jobId}`);
+}
+
+function readJson<T>(...path: string[]): T {
+  return JSON.parse(readFileSync(join(...path), "utf8")) as T;
+}
+
+function itemFiles(folder: string): string[] {
+  return existsSync(join(folder, "items")) ? readdirSync(join(folder, "items")).sort() : [];
+}
+
+/** The files are, byte by byte, what `dlq list --json` prints of each letter. */
+async function expectAgreement(workshop: Workshop, folder: string, jobId: string): Promise<void> {
+  const letters = await workshop.letters(jobId, "--sort", "oldest");
+  expect(itemFiles(folder)).toEqual(letters.map(({ item_id }) => `${item_id}.json`).sort());
+  for (const letter of letters) {
+    const file = readFileSync(join(folder, "items", `${letter.item_id}.json`), "utf8");
+    expect(file).toBe(`${JSON.stringify(letter, null, 2)}\n`);
+  }
+  const index = readJson<Record<string, unknown>>(folder, "index.json");
+  expect(index).toMatchObject({ job_id: jobId, item_count: letters.length });
+  expect(index.item_ids).toEqual(letters.map(({ item_id }) => item_id));
+  expect(index.updated_at).toMatch(/^\d{4}-\d\d-\d\dT.*\.\d{3}Z$/);
+}
+
+describe("the letter directory", () => {
+  it("letters are files while the job runs, without any command", async () => {
+    const workshop = openWorkshop();
+    const cwd = workshop.path("texts");
+    mkdirSync(cwd);
+    const script = `case $1 in wait) until [ -e ${workshop.path("go")} ]; do sleep 0.05; done;; *) echo "no $1" >&2; exit 3;; esac`;
+    const running = workshop.start(
+      workshop.mapArgs(script, ["--name", "texts", "--retries", "0", "--json"]),
+      {
+        cwd,
+        stdin: '"bad"\n"wait"\n',
+      },
+    );
+    const repo = workshop.path("redrive/dlq/texts");
+    await running.until("the letter's file is there", () => {
+      const [job] = existsSync(repo) ? readdirSync(repo) : [];
+      return job !== undefined && existsSync(join(folderOf(workshop, "texts", job), "index.json"));
+    });
+    const [jobId = ""] = readdirSync(repo);
+    const folder = folderOf(workshop, "texts", jobId);
+    await expectAgreement(workshop, folder, jobId); // the job is still at work
+    writeFileSync(workshop.path("go"), "");
+    expect((await running.ended).code).toBe(3);
+    await expectAgreement(workshop, folder, jobId);
+    expect(readdirSync(folder).sort()).toEqual(["index.json", "items", "metrics.json", "patterns.json"]);
+  });
+
+  it("patterns and metrics are what analyze and stats print", async () => {
+    const workshop = openWorkshop();
+    const { job_id } = await workshop.mapJson(upTo(5), 'echo "no $1" >&2; exit $(($1 % 2 + 3))', [
+      "--retries",
+      "0",
+    ]);
+    const [job] = (await workshop.json<Mirrored>("dlq", "mirror", job_id)).jobs;
+    const folder = job?.folder ?? "";
+    expect(readJson(folder, "patterns.json")).toEqual(await workshop.json("dlq", "analyze", job_id));
+    const metrics = readJson<Record<string, unknown>>(folder, "metrics.json");
+    const { jobs } = await workshop.json<{ jobs: Record<string, unknown>[] }>("dlq", "stats", job_id);
+    expect({ ...jobs[0], oldest_age_seconds: 0 }).toEqual({ ...metrics, oldest_age_seconds: 0 });
+    expect(metrics.size).toBe(5);
+  });
+
+  it("a letter that succeeds or is discarded loses its file, and the stream keeps its last word", async () => {
+    const workshop = openWorkshop();
+    const script = `test -e ${workshop.path("fixed")} || { echo "no $1" >&2; exit 3; }; [ $1 != 3 ]`;
+    const { job_id } = await workshop.mapJson(upTo(4), script, ["--retries", "0"]);
+    const [job] = (await workshop.json<Mirrored>("dlq", "mirror")).jobs;
+    const folder = job?.folder ?? "";
+    expect(itemFiles(folder)).toHaveLength(4);
+    const letters = await workshop.letters(job_id);
+    const idOf = (data: unknown) => letters.find(({ item_data }) => item_data === data)?.item_id ?? "";
+    workshop.write("fixed", "");
+    await workshop.run(["dlq", "discard", idOf(4), "--reason", "not wanted", "--yes"]);
+    const retried = await workshop.run(["dlq", "retry", job_id, "--yes"]);
+    expect(retried.code, retried.stderr).toBe(3);
+    await expectAgreement(workshop, folder, job_id);
+    expect(itemFiles(folder)).toEqual([`${idOf(3)}.json`]);
+    const stream = workshop
+      .lines("redrive/dlq/global/all-items.jsonl")
+      .map((line) => JSON.parse(line) as LetterJson);
+    const last = new Map(stream.map(({ item_id, state }) => [item_id, state]));
+    expect([1, 2, 3, 4].map((data) => last.get(idOf(data)))).toEqual(["done", "done", "dead", "discarded"]);
+  });
+
+  it("mirror writes a folder anew, removes what does not belong, and finds another place", async () => {
+    const workshop = openWorkshop();
+    const { job_id } = await workshop.mapJson(upTo(3), "exit 3", ["--retries", "0"]);
+    const folder = workshop.path(".mmm/mapreduce/dlq");
+    const mirrored = await workshop.run(["dlq", "mirror", "--dlq-dir", ".mmm/mapreduce/dlq", "--json"], {
+      cwd: workshop.home,
+    });
+    expect(mirrored.code, mirrored.stderr).toBe(0);
+    expect(mirrored.json<Mirrored>()).toEqual({ jobs: [{ job_id, folder: join(folder, job_id), items: 3 }] });
+    await expectAgreement(workshop, join(folder, job_id), job_id);
+    const items = join(folder, job_id, "items");
+    const [first = ""] = itemFiles(join(folder, job_id));
+    writeFileSync(join(items, first), "{ half of it");
+    writeFileSync(join(items, "stranger.json"), "{}");
+    rmSync(join(folder, job_id, "index.json"));
+    const again = await workshop.run(["dlq", "mirror", job_id, "--dlq-dir", folder]);
+    expect(again.stdout).toBe(`${join(folder, job_id)}  3 letters\n`);
+    await expectAgreement(workshop, join(folder, job_id), job_id);
+    expect(existsSync(join(folder, "global", "all-items.jsonl"))).toBe(true);
+  });
+
+  it("what was mirrored can be imported elsewhere, and is equal there", async () => {
+    const [here, there] = [openWorkshop(), openWorkshop()];
+    const { job_id } = await here.mapJson(["a/b", "../../c", "ö", "x".repeat(300)], 'echo "no" >&2; exit 3', [
+      ...["--retries", "1", "--backoff", "none"],
+    ]);
+    const root = here.path("letters");
+    await here.run(["dlq", "mirror", "--dlq-dir", root]);
+    const imported = await there.run(["dlq", "import", root, "--json"]);
+    expect(imported.code, imported.stderr).toBe(0);
+    expect(await there.letters(job_id, "--sort", "oldest")).toEqual(
+      await here.letters(job_id, "--sort", "oldest"),
+    );
+  });
+
+  it("letters of agents are in the folder of their repository", async () => {
+    const project = openProject(itemsJson("a", "b"));
+    const map = mapOver('[ "$X" = b ] || { echo half > half.txt; exit 4; }', { isolation: "worktree" });
+    const steps = (map.agent_template as { shell: string }[]).map(({ shell }) => ({
+      shell,
+      env: { X: "${item.id}" },
+    }));
+    const { job_id } = await project.runJson({
+      name: "halves",
+      mode: "mapreduce",
+      map: { ...map, agent_template: steps },
+      error_policy: ONE_TRY,
+    });
+    const folder = folderOf(project, "project", job_id);
+    expect(itemFiles(folder)).toEqual(["a.json"]);
+    await expectAgreement(project, folder, job_id);
+    expect(readJson<LetterJson>(folder, "items", "a.json")).toHaveProperty("worktree_artifacts.branch_name");
+  });
+
+  it("a job without letters leaves no folder", async () => {
+    const workshop = openWorkshop();
+    await workshop.mapJson(upTo(3), "true");
+    expect(existsSync(workshop.path("redrive/dlq"))).toBe(false);
+    const { jobs } = await workshop.json<Mirrored>("dlq", "mirror");
+    expect(jobs).toEqual([]);
+    expect(existsSync(workshop.path("redrive/dlq"))).toBe(false);
+  });
+
+  it("a folder that cannot be written is said, and the job is as good as ever", async () => {
+    const workshop = openWorkshop();
+    mkdirSync(workshop.path("redrive"));
+    workshop.write("redrive/dlq", "a file is in the way");
+    const result = await workshop.map(upTo(2), "exit 3", ["--retries", "0"]);
+    expect(result.code).toBe(3);
+    expect(result.stderr).toMatch(/letter directory .* could not be written/);
+    expect(await workshop.letters()).toHaveLength(2);
+  });
+});

@@ -1,0 +1,36 @@
+import { expect, it } from "vitest";
+import { SINCE_BURIAL_MS } from "../../src/redrive/letter-backoff.ts";
+import { RedriveKit } from "./redrive-kit.ts";
+
+it("the first redrive waits for nothing, each one after it twice as long, and none longer than five minutes", () => {
+  expect(SINCE_BURIAL_MS.map((ms) => ms / 1000)).toEqual([0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 300]);
+});
+
+it("a letter that came back rests before it runs again; a forced one does not", async () => {
+  const kit = new RedriveKit();
+  await kit.bury({ a: {} });
+  const failAgain = async (force = false) => {
+    for await (const _ of kit.send(await kit.begin({}, { force })));
+    return kit.work(() => true);
+  };
+  expect(await failAgain()).toEqual(["a"]);
+  expect(await failAgain()).toEqual([]);
+  kit.clock.advance(999);
+  expect(await kit.work()).toEqual([]);
+  kit.clock.advance(1);
+  expect(await kit.work(() => true)).toEqual(["a"]);
+  expect(await failAgain()).toEqual([]);
+  kit.clock.advance(2000);
+  expect(await kit.work(() => true)).toEqual(["a"]);
+  expect(await failAgain(true)).toEqual(["a"]);
+});
+
+it("the rest counts from the burial, not from the redrive", async () => {
+  const kit = new RedriveKit();
+  await kit.bury({ a: {} });
+  for await (const _ of kit.send(await kit.begin()));
+  await kit.work(() => true);
+  kit.clock.advance(60_000);
+  for await (const _ of kit.send(await kit.begin()));
+  expect(await kit.work()).toEqual(["a"]);
+});
