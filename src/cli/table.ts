@@ -44,7 +44,7 @@ function cellOf<Row>({ column, width: own }: Sized<Row>, text: string): string {
 }
 
 /** The last column says most: it gets this much before the others get more than their least. */
-const LAST_WIDTH_GOOD = 24;
+const LAST_WIDTH_GOOD = 20;
 
 /** First everyone gets the least, then, from the left, what is wanted, as long as there is room. */
 function layOut<Row>(

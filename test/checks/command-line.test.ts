@@ -1,56 +1,11 @@
 /** The command line as its reader meets it: every option is in the documents, every error code has an exit code. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { PassThrough, Writable } from "node:stream";
 import { describe, expect, it } from "vitest";
 import { EXIT_CODE } from "../../src/cli/exit-code.ts";
-import { runCli } from "../../src/cli/program.ts";
 import { ERROR_CODES } from "../../src/errors.ts";
+import { everyHelp, say } from "./help.ts";
 import { ROOT, readSources } from "./sources.ts";
-
-interface Said {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-async function say(...argv: string[]): Promise<Said> {
-  const heard = { stdout: "", stderr: "" };
-  const stream = (name: keyof typeof heard) =>
-    new Writable({
-      write(chunk, _encoding, done) {
-        heard[name] += String(chunk);
-        done();
-      },
-    });
-  const code = await runCli(argv, {
-    version: "0.0.0",
-    env: { REDRIVE_STORE: "memory:" },
-    cwd: ROOT,
-    stdin: new PassThrough(),
-    stdout: stream("stdout"),
-    stderr: stream("stderr"),
-  });
-  return { code, ...heard };
-}
-
-interface Help {
-  /** For example `dlq retry`. */
-  readonly command: string;
-  readonly flags: readonly string[];
-  readonly text: string;
-}
-
-async function everyHelp(path: readonly string[] = []): Promise<Help[]> {
-  const { stdout } = await say(...path, "--help");
-  const section = (title: string) =>
-    new RegExp(`^${title}:\\n((?: .*\\n|\\n(?= ))*)`, "m").exec(`${stdout}\n`)?.[1] ?? "";
-  const flags = [...stdout.matchAll(/^ {2}(?:-\w, )?(--[a-z-]+)/gm)].map((match) => match[1] ?? "");
-  const names = [...section("Commands").matchAll(/^ {2}([a-z]+)/gm)].map((match) => match[1] ?? "");
-  const below: Help[] = [];
-  for (const name of names) if (name !== "help") below.push(...(await everyHelp([...path, name])));
-  return [{ command: path.join(" "), flags, text: stdout }, ...below];
-}
 
 const docs = [
   join(ROOT, "README.md"),

@@ -98,6 +98,7 @@ describe("the examples", () => {
       "library.mjs",
       "no-git",
       "resume",
+      "shipments",
     ]);
   });
 });

@@ -18,10 +18,13 @@ export class ExampleShell {
   readonly #env: NodeJS.ProcessEnv;
   /** The folder that scripts run in. */
   readonly folder: string;
+  /** `REDRIVE_HOME`. */
+  readonly home: string;
 
   constructor() {
     const bin = join(this.#directory.path, "bin");
     this.folder = join(this.#directory.path, "work");
+    this.home = join(this.#directory.path, "home");
     mkdirSync(bin);
     mkdirSync(this.folder);
     writeFileSync(join(bin, "redrive"), `#!/bin/sh\nexec "${process.execPath}" "${PROGRAM}" "$@"\n`);
@@ -29,9 +32,13 @@ export class ExampleShell {
     this.#env = {
       ...process.env,
       PATH: [bin, process.env.PATH].join(delimiter),
-      REDRIVE_HOME: join(this.#directory.path, "home"),
+      REDRIVE_HOME: this.home,
       REDRIVE_STORE: "",
+      REDRIVE_CONFIG: "",
+      REDRIVE_AUTHOR: "ana@example.com",
       NO_COLOR: "1",
+      LC_ALL: "C.UTF-8",
+      TERM: "xterm",
       GIT_CONFIG_GLOBAL: "/dev/null",
       GIT_CONFIG_NOSYSTEM: "1",
       GIT_AUTHOR_NAME: "A Reader",

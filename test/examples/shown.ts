@@ -18,11 +18,14 @@ export function shownIn(markdown: string): readonly Shown[] {
 export function essence(text: string): string[] {
   return text
     .trim()
+    .replace(/^When they died[\s\S]*$/m, "When they died") // a run may go on into the next minute, and is a chart then
     .split("\n")
     .map((line) =>
       line
+        .replace(/\b20\d\d-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{3}Z)?/g, "MOMENT")
         .replace(/\b([a-z-]+)-[0-9a-z]{8}\b/g, "$1-ID")
         .replace(/\b\d+(\.\d+)? m?s\b/g, "TIME")
+        .replace("first TIME ago, last TIME ago", "TIME ago") // those of one moment have one
         .replace(/\bin \S+\/fix-lint:/, "in FOLDER:")
         .replace(/'\S+\/logs\//, "'HOME/logs/")
         .replace(/\(([0-9a-f]{10})\)|^[0-9a-f]{7} /, "COMMIT ")

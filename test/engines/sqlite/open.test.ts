@@ -1,6 +1,5 @@
 /** Opening a store that cannot be used. */
 import { readdirSync, readlinkSync, writeFileSync } from "node:fs";
-import { DatabaseSync } from "@photostructure/sqlite";
 import { afterAll, expect, it } from "vitest";
 import { openSqliteEngine } from "../../../src/engines/sqlite/open.ts";
 import { TemporaryDirectory } from "../../support/temporary-directory.ts";
@@ -10,16 +9,6 @@ afterAll(() => directory.remove());
 
 // Only there does the system list what a process has open in a folder.
 const onLinux = it.runIf(process.platform === "linux");
-
-onLinux("a store of a newer version is refused, and its file is not left open", async () => {
-  const path = directory.file("store.db");
-  await (await openSqliteEngine({ path })).close();
-  const db = new DatabaseSync(path);
-  db.exec("PRAGMA user_version = 99");
-  db.close();
-  await expect(openSqliteEngine({ path })).rejects.toMatchObject({ code: "store_newer" });
-  expect(openFiles(path)).toEqual([]);
-});
 
 onLinux("a file that is no store is refused, and is not left open", async () => {
   const path = directory.file("text.db");
