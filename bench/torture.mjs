@@ -1,11 +1,15 @@
 /**
- * `npm run torture -- [--minutes N] [--kills N] [--seed S] [--items N] [--engine sqlite] [--blow NAME] [--workflow]`: the
- * long form. The blows are in `torture/blows.mjs`; `--workflow` strikes at a workflow in a git repository instead of a
- * map. The short form runs with the tests.
+ * `npm run torture -- [--minutes N] [--kills N] [--seed S] [--items N] [--engine sqlite] [--blow NAME] [--workflow|--crowd|--bulk]`:
+ * the long form. The blows are in `torture/blows.mjs`; `--workflow` strikes at a workflow in a git repository instead of a
+ * map, `--crowd` lets many processes work on one store at once, `--bulk` kills operations on many letters in their
+ * middle. The short forms run with the tests.
  */
 import { randomInt } from "node:crypto";
 import { parseArgs } from "node:util";
 import { LONG_BLOWS, onlyBlow } from "./torture/blows.mjs";
+import { bulkKill } from "./torture/bulk-kill.mjs";
+import { chanceOf } from "./torture/chance.mjs";
+import { crowd } from "./torture/crowd.mjs";
 import { torture } from "./torture/torture.mjs";
 import { tortureWorkflow } from "./torture/workflow-torture.mjs";
 
@@ -18,6 +22,8 @@ const { values } = parseArgs({
     engine: { type: "string", default: "sqlite" },
     blow: { type: "string" },
     workflow: { type: "boolean", default: false },
+    crowd: { type: "boolean", default: false },
+    bulk: { type: "boolean", default: false },
   },
 });
 const DEFAULTS = values.workflow ? { kills: 40, items: 60 } : { kills: 150, items: 3000 };
@@ -37,9 +43,7 @@ async function main() {
   if (Object.values(options).some((value) => !Number.isFinite(value) || value < 0))
     return refuse("options are numbers");
   console.log(`torture: seed ${seed}, ${options.items} items`);
-  const { violations, figures, home } = values.workflow
-    ? await tortureWorkflow({ ...options, note: progress })
-    : await torture({ ...options, blows, note: progress });
+  const { violations, figures, home } = await run(options, blows);
   if (process.stderr.isTTY) process.stderr.write("\n");
   const told = Object.entries(figures).map(([name, figure]) => `${figure} ${name}`);
   console.log(`torture: seed ${seed}: ${told.join(", ")}; ${violations.length} violations`);
@@ -47,6 +51,16 @@ async function main() {
   console.error(violations.map((violation) => `  - ${violation}`).join("\n"));
   console.error(`The store, the ledger and what the runners said are in ${home}.`);
   return 1;
+}
+
+/** `--kills` are the rounds of a crowd, and the blows at each operation. */
+function run(options, blows) {
+  const random = chanceOf(options.seed).random;
+  const kills = values.kills === undefined ? 12 : options.kills;
+  if (values.crowd) return crowd({ rounds: kills, itemsPerJob: 100, random, note: progress });
+  if (values.bulk) return bulkKill({ letters: 5000, kills, random, note: progress });
+  if (values.workflow) return tortureWorkflow({ ...options, note: progress });
+  return torture({ ...options, blows, note: progress });
 }
 
 function progress(line) {

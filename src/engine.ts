@@ -6,12 +6,21 @@
  * Every failure that comes from the store itself is a `WorkError` whose code starts with `store_`; when one is
  * thrown, nothing of the call was written.
  */
-import type { ErrorClass, ErrorTypeName } from "./item/error-type.ts";
 import type { Event, EventType } from "./item/event.ts";
+import type { Correction, GroupChange, GroupMark, GroupState } from "./item/group.ts";
 import type { Attempt, Item, Lease, LeasedItem, NewItem, Settlement } from "./item/item.ts";
 import type { Job, JobKind, JobStatus, NewJob } from "./item/job.ts";
 import type { Amendment, Letter, LetterNote } from "./item/letter.ts";
-import type { LetterFilter } from "./item/letter-filter.ts";
+import type {
+  Arrival,
+  ArrivalQuery,
+  ImportReport,
+  LetterGroup,
+  LetterPage,
+  LetterQuery,
+  Regrouped,
+  StoredLetter,
+} from "./item/letter-query.ts";
 import type {
   NewOperation,
   Operation,
@@ -21,6 +30,20 @@ import type {
 } from "./item/operation.ts";
 import type { ItemState } from "./item/state.ts";
 import type { Json, JsonObject } from "./kit/json.ts";
+
+export type { LetterFilter } from "./item/letter-filter.ts";
+export {
+  type Arrival,
+  type ArrivalQuery,
+  type ImportReport,
+  LETTER_ORDERS,
+  type LetterGroup,
+  type LetterOrder,
+  type LetterPage,
+  type LetterQuery,
+  type Regrouped,
+  type StoredLetter,
+} from "./item/letter-query.ts";
 
 /** A store. Every engine passes the one suite of this contract. */
 export interface Engine {
@@ -91,7 +114,10 @@ export interface Engine {
   /** The letter of an item, also when it is resolved or discarded; null when it has none. */
   readLetter(ref: number): Promise<StoredLetter | null>;
   /** Groups of the letters that wait (dead, or on their way), largest first. Kept incrementally: no scan. */
-  listGroups(filter: { readonly queue?: string }): Promise<readonly LetterGroup[]>;
+  listGroups(filter: {
+    readonly queue?: string;
+    readonly states?: readonly GroupState[];
+  }): Promise<readonly LetterGroup[]>;
   /**
    * When letters were buried, in stretches of `bucketMs` counted from the epoch, oldest first; stretches without a
    * burial are left out. Kept incrementally by the minute: no scan.
@@ -101,6 +127,37 @@ export interface Engine {
   listEvents(query: EventQuery): Promise<readonly Event[]>;
   /** The id of the newest event of the store, 0 when there is none: where somebody begins who wants only what comes. */
   newestEvent(): Promise<number>;
+
+  // Groups ---------------------------------------------------------------------------------------------------------
+
+  /**
+   * What is known of a signature beyond its letters; null when the store never saw it. Marks change by themselves, in the
+   * step that is the reason: the first burial of a signature opens its group (event `group_opened`). A burial into a
+   * resolved group opens it as a regression, and one into an ignored group opens it when what it was ignored until has
+   * come (event `group_reopened` with `why`: `regression`, `time`, `count` or `rate`). When a redriven letter succeeds, the
+   * success is counted into the group's fixes, one for each redrive and kind; when it was the last of its signature that
+   * waits, in all queues, the group is resolved (event `group_resolved`), unless it is ignored.
+   */
+  readGroup(signature: string): Promise<GroupMark | null>;
+  /** The marks of all signatures that have one of the states, or whose signature or pattern begins with the text. */
+  listMarks(filter: {
+    readonly states?: readonly GroupState[];
+    readonly prefix?: string;
+  }): Promise<readonly GroupMark[]>;
+  /** Writes down what a person decided. `item_not_found` when the store never saw the signature. Event `group_changed`. */
+  markGroup(signature: string, change: GroupChange): Promise<GroupMark>;
+  /** Later burials obey it from now on; letters that are there move with `regroup`. The same `from` and `text` again replaces it. */
+  correct(correction: Omit<Correction, "at">): Promise<void>;
+  /** False when there is no such correction. */
+  removeCorrection(from: string, text?: string): Promise<boolean>;
+  /** Oldest first. */
+  listCorrections(): Promise<readonly Correction[]>;
+  /**
+   * Gives letters, known by their burials, waiting or closed, the groups that they would get if they were buried with
+   * these signatures now: corrections are applied, counters and arrivals follow, nothing else of the letter changes. Answers how
+   * many changed their group. Letters that are gone are passed over.
+   */
+  regroup(letters: readonly Regrouped[]): Promise<number>;
 
   // Letters from elsewhere, and notes --------------------------------------------------------------------------
 
@@ -268,80 +325,6 @@ export interface ItemResult {
   readonly ref: number;
   readonly itemId: string;
   readonly result: Json;
-}
-
-export type { LetterFilter } from "./item/letter-filter.ts";
-
-/**
- * By burial (`newest` first, `oldest` first), most attempts first, or by item id or error type, in the order of their
- * code points; then newest first.
- */
-export const LETTER_ORDERS = ["newest", "oldest", "attempts", "item", "type"] as const;
-export type LetterOrder = (typeof LETTER_ORDERS)[number];
-
-/** A filter and the page of it that is wanted. */
-export interface LetterQuery extends LetterFilter {
-  /** Default `newest`. */
-  readonly order?: LetterOrder;
-  /** 0 asks for the total alone. */
-  readonly limit: number;
-  /** The `next` of the page before, of the same order. */
-  readonly cursor?: string;
-}
-
-/** A letter as the store has it. */
-export interface StoredLetter extends Letter {
-  /** The item's number. */
-  readonly ref: number;
-  /** Rises with every burial of the store: the newest letter has the highest. */
-  readonly burial: number;
-}
-
-/** One page, the exact total of the query, and the cursor of the next page; null on the last, and of a limit of 0. */
-export interface LetterPage {
-  readonly letters: readonly StoredLetter[];
-  readonly total: number;
-  readonly next: string | null;
-}
-
-/** Which burials are counted: those whose own gravestone fits. */
-export interface ArrivalQuery
-  extends Pick<LetterFilter, "queue" | "types" | "classes" | "signatures" | "eligible"> {
-  /** A multiple of a minute. */
-  readonly bucketMs: number;
-  /** Only from the stretch that has this time on. */
-  readonly since?: number;
-}
-
-/** The burials of one stretch of time. */
-export interface Arrival {
-  /** Its start. */
-  readonly at: number;
-  /** Those whose letters still wait. */
-  readonly waiting: number;
-  /** All that ever were. */
-  readonly ever: number;
-}
-
-/** What became of letters from elsewhere. */
-export interface ImportReport {
-  readonly imported: number;
-  /** Were there, and got attempts that they lacked. */
-  readonly extended: number;
-  /** Were there, and left alone. */
-  readonly existing: number;
-}
-
-/** The letters of one queue that died of the same failure. */
-export interface LetterGroup {
-  readonly queue: string;
-  readonly signature: string;
-  readonly pattern: string;
-  readonly errorType: ErrorTypeName;
-  readonly errorClass: ErrorClass;
-  readonly count: number;
-  readonly firstAt: number;
-  readonly lastAt: number;
 }
 
 /** Which events are wanted. */

@@ -14,6 +14,7 @@ export const ERROR_CODES = [
   "item_not_found",
   "log_not_found",
   "operation_not_found",
+  "group_not_found",
   "ambiguous", // a name or prefix fits several things
   "phase_failed", // a step of setup, reduce or merge
   "job_running", // another runner is at it and the command needs it alone
@@ -21,6 +22,7 @@ export const ERROR_CODES = [
   "git_unusable", // git is missing or too old, or this is not a repository that work can start from
   "git_refused", // git said no; its own words are in the message
   "lease_lost", // a stale token; nothing was changed
+  "interrupted", // by a signal, before anything was done
   "illegal_move", // the item is not in a state from which this is allowed
   "store_busy", // locked by another process for too long
   "store_full", // no space left to write

@@ -25,25 +25,16 @@ export {
 } from "./dead-letter/exchange/import.ts";
 export type { FailureReport } from "./dead-letter/extend-letter.ts";
 export { type LetterStats, letterStatsToJson, readLetterStats } from "./dead-letter/stats.ts";
-export {
-  type AddReport,
-  type Arrival,
-  type Engine,
-  type EventQuery,
-  type Exchange,
-  type Exchanged,
-  type Holder,
-  type ImportReport,
-  LETTER_ORDERS,
-  type LetterGroup,
-  /** One of `LETTER_ORDERS`. */
-  type LetterOrder,
-  type LetterPage,
-  type LetterQuery,
-  type Problem,
-  type QueueCounts,
-  type StoredLetter,
-  type StoreInfo,
+export type {
+  AddReport,
+  Engine,
+  EventQuery,
+  Exchange,
+  Exchanged,
+  Holder,
+  Problem,
+  QueueCounts,
+  StoreInfo,
 } from "./engine.ts";
 export { openStore } from "./engines/open.ts";
 export { ERROR_CODES, type ErrorCode, WorkError } from "./errors.ts";
@@ -60,6 +51,14 @@ export {
 } from "./item/error-type.ts";
 export { EVENT_TYPES, type Event, type EventType, eventToJson } from "./item/event.ts";
 export { type Failure, failureFromJson, failureToJson } from "./item/failure.ts";
+export {
+  type Correction,
+  GROUP_STATES,
+  type GroupFix,
+  type GroupMark,
+  type GroupState,
+  groupMarkToJson,
+} from "./item/group.ts";
 export type { Attempt, Item, LeasedItem, NewItem, Settlement, Verdict } from "./item/item.ts";
 export type { Job, JobStatus } from "./item/job.ts";
 export {
@@ -76,6 +75,17 @@ export {
   type WorktreeArtifacts,
 } from "./item/letter.ts";
 export type { LetterFilter } from "./item/letter-filter.ts";
+export {
+  type Arrival,
+  type ImportReport,
+  LETTER_ORDERS,
+  type LetterGroup,
+  /** One of `LETTER_ORDERS`. */
+  type LetterOrder,
+  type LetterPage,
+  type LetterQuery,
+  type StoredLetter,
+} from "./item/letter-query.ts";
 export {
   OPERATION_KINDS,
   OPERATION_STATUSES,
@@ -116,6 +126,7 @@ export {
   editLetters,
 } from "./redrive/amend.ts";
 export { analyseSelected } from "./redrive/analyse-selected.ts";
+export { mergeGroups, splitGroup } from "./redrive/correct-groups.ts";
 export {
   continueDiscard,
   /** Which letters are given up and why. */
@@ -123,6 +134,9 @@ export {
   discardLetters,
   restoreLetters,
 } from "./redrive/discard.ts";
+export { explainGroup, explainLetter, explanationToJson } from "./redrive/explain-group.ts";
+export { requireGroup } from "./redrive/find-group.ts";
+export { type GroupSummary, groupToJson, listGroups } from "./redrive/groups.ts";
 export type {
   /** How a redrive sends its letters. */
   RedrivePlan,
@@ -134,6 +148,11 @@ export {
   type PurgeRequest,
   purgeLetters,
 } from "./redrive/purge.ts";
+export { rebuildGroups } from "./redrive/rebuild-groups.ts";
+export type {
+  /** How data is changed. */
+  Recipe,
+} from "./redrive/recipe.ts";
 export { countSelected, type Selection, selectLetters } from "./redrive/select.ts";
 export { undoOperation } from "./redrive/undo.ts";
 export { parseBackoff } from "./retry/backoff.ts";
@@ -161,4 +180,5 @@ export {
   analysisToJson,
   type PatternGroup,
 } from "./triage/analyse.ts";
+export type { GroupRule } from "./triage/group-rule.ts";
 export { type Signature, signatureOf } from "./triage/signature.ts";

@@ -10,6 +10,8 @@ export function chanceOf(seed) {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   };
   return {
+    /** From 0 to 1. */
+    random: next,
     /** A whole number, both ends included. */
     between: (least, most) => least + Math.floor(next() * (most - least + 1)),
     /** One of the entries `[weight, value]`. */

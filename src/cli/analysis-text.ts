@@ -52,6 +52,11 @@ function oneGroup(
   const [sample] = group.sampleItems;
   const facts = [
     group.signature,
+    ...(group.isRegression
+      ? ["regression"]
+      : group.state === undefined || group.state === "open"
+        ? []
+        : [group.state]),
     lastedText(group, now),
     ...(sample ? [`e.g. ${sample.itemId}${dataHint(sample.itemId, asText(sample.itemData))}`] : []),
   ];

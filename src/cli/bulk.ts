@@ -7,7 +7,7 @@ import type { JsonObject } from "../kit/json.ts";
 import type { Selection } from "../redrive/select.ts";
 import { selectionFor, stateWord } from "../redrive/selection-for.ts";
 import { EXIT } from "./exit-code.ts";
-import { resolveBulk, type SelectionFlags, selectionFrom } from "./selection.ts";
+import { checkSelection, resolveBulk, type SelectionFlags } from "./selection.ts";
 
 export interface BulkFlags extends SelectionFlags {
   readonly dryRun?: boolean;
@@ -35,7 +35,7 @@ export async function findMeant(
 ): Promise<Meant | null> {
   const { items = [], flags, job: word } = words;
   const isNamed = items.length > 0 || (word ?? flags.job ?? flags.queue) !== undefined;
-  selectionFor(kind, selectionFrom(flags)); // words that make no sense are refused, whatever there is
+  selectionFor(kind, checkSelection(flags)); // words that make no sense are refused, whatever there is
   const states = kind === "restore" || kind === "clear" ? { states: STATES_OF_KIND[kind] } : {};
   try {
     const { job, selection } = await resolveBulk(engine, { job: word, items, flags, ...states });
@@ -49,7 +49,7 @@ export async function findMeant(
 }
 
 /** Who names an item means that item; that it is passed over in silence would be a surprise. */
-async function refuseOtherStates(
+export async function refuseOtherStates(
   engine: Engine,
   kind: OperationKind,
   { job, selection }: Meant,

@@ -1,10 +1,11 @@
 /** What an edit changes, as lines that people read. */
 
-import { leftOf, type Operation } from "../item/operation.ts";
+import type { Operation } from "../item/operation.ts";
 import type { Json } from "../kit/json.ts";
 import { type EditPreview, editToJson } from "../redrive/amend.ts";
+import { isOver } from "../redrive/change-operation.ts";
 import type { Change } from "../redrive/json-diff.ts";
-import { lettersText } from "./operation-text.ts";
+import { leftText, lettersText } from "./operation-text.ts";
 import { fit, type Paint } from "./paint.ts";
 
 interface View {
@@ -51,13 +52,12 @@ function editCounts({ selected, changed, unchanged, refused }: EditPreview): str
 /** What an edit has come to. */
 export function editResultText(operation: Operation): string {
   const { id, queue, selected, refused } = operation;
-  if (selected === 0) return `No letters of ${queue} match.\n`;
+  if (selected === 0 && isOver(operation)) return `No letters of ${queue} match.\n`;
   const { changed, unchanged } = editToJson(operation);
-  const left = leftOf(operation);
   const parts = [`Changed ${lettersText(Number(changed))} of ${queue}`];
   if (unchanged !== 0) parts.push(`${unchanged} had the data already`);
   if (refused > 0) parts.push(`${refused} refused (redrive ops show ${id} says why)`);
-  if (left > 0) parts.push(`${left} left: redrive ops resume ${id}`);
+  if (!isOver(operation)) parts.push(leftText(operation));
   const next =
     changed === 0 ? "" : `Run again: redrive dlq retry ${queue}\nTake it back: redrive ops undo ${id}\n`;
   return `${parts.join(", ")}.\n${next}`;

@@ -1,15 +1,17 @@
 /** The commands that decide about letters (discard, restore, clear, purge): the same steps, in their own words. */
 import type { Engine } from "../engine.ts";
 import { WorkError } from "../errors.ts";
-import { leftOf, type Operation, type OperationKind } from "../item/operation.ts";
+import type { Operation, OperationKind } from "../item/operation.ts";
 import { formatDuration } from "../kit/duration.ts";
 import type { JsonObject } from "../kit/json.ts";
+import { isOver } from "../redrive/change-operation.ts";
 import { type Survey, survey, surveyToJson } from "../redrive/survey.ts";
 import { askFirst, canAnswer } from "./ask.ts";
-import { type BulkWords, bulkExitCode, emptyBooks, findMeant, type Meant } from "./bulk.ts";
+import { type BulkWords, emptyBooks, findMeant, type Meant } from "./bulk.ts";
+import { changeExitCode, changeLetters } from "./change-letters.ts";
 import type { Context } from "./context.ts";
 import { EXIT } from "./exit-code.ts";
-import { lettersText } from "./operation-text.ts";
+import { leftText, lettersText } from "./operation-text.ts";
 import { table } from "./table.ts";
 
 /** One of these commands. */
@@ -20,7 +22,7 @@ export interface Decision {
   readonly past: string;
   /** What it cannot take back is never done unasked: where nobody can answer, it needs `--yes`. */
   readonly mustAsk: boolean;
-  readonly run: (engine: Engine, meant: Meant) => Promise<Operation>;
+  readonly run: (engine: Engine, meant: Meant, signal: AbortSignal) => Promise<Operation>;
   readonly toJson: (operation: Operation) => JsonObject;
   /** What else there is to say of the result. */
   readonly more?: (operation: Operation) => string;
@@ -37,9 +39,9 @@ export async function decide(context: Context, words: BulkWords, decision: Decis
   const { meant, preview, now } = found;
   if (words.flags.dryRun) return sayPreview(context, decision, { meant, preview, now });
   if (!words.flags.yes) await confirm(context, decision, { meant, preview, now });
-  const operation = await context.withStore((engine) => decision.run(engine, meant));
-  context.answer(decision.toJson(operation), () => resultText(operation, decision));
-  return bulkExitCode(operation);
+  const changed = await changeLetters(context, (engine, signal) => decision.run(engine, meant, signal));
+  context.answer(decision.toJson(changed.result), () => resultText(changed.result, decision));
+  return changeExitCode(changed);
 }
 
 function sayNone(context: Context, kind: OperationKind, meant?: Meant): number {
@@ -97,10 +99,9 @@ function surveyText(context: Context, { preview, now }: Found): string {
 
 function resultText(operation: Operation, { past, more }: Decision): string {
   const { id, done, refused, queue } = operation;
-  const left = leftOf(operation);
   const parts = [`${past} ${lettersText(done)} of ${queue}`];
   if (refused > 0) parts.push(`${refused} refused (redrive ops show ${id} says why)`);
-  if (left > 0) parts.push(`${left} left: redrive ops resume ${id}`);
+  if (!isOver(operation)) parts.push(leftText(operation));
   return `${parts.join(", ")}.\n${more?.(operation) ?? ""}`;
 }
 

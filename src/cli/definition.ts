@@ -41,7 +41,10 @@ export function selection(command: Command): Command {
     .option("--job <job>", "of this job")
     .option("--queue <queue>", "of this queue (a job's queue has the job's id)")
     .addOption(
-      list("--group <signatures>", "that died of these failures (16 hex digits; `dlq inspect` shows them)"),
+      list(
+        "--group <groups>",
+        "of these groups: signatures, beginnings of them or names (`redrive groups` lists them)",
+      ),
     )
     .addOption(list("--type <types>", "with these error types, e.g. Timeout,CommandFailed"))
     .addOption(

@@ -26,8 +26,16 @@ export function deleteLetters(
       verb: "Delete",
       past: "Deleted",
       mustAsk: true,
-      run: (engine, { job: { id: queue }, selection }) =>
-        purgeLetters(engine, { kind, queue, selection, author, home, archive: flags.archive ?? true }),
+      run: (engine, { job: { id: queue }, selection }, signal) =>
+        purgeLetters(engine, {
+          kind,
+          queue,
+          selection,
+          author,
+          home,
+          archive: flags.archive ?? true,
+          signal,
+        }),
       toJson: purgeToJson,
       more: archiveText,
     },

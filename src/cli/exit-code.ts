@@ -10,6 +10,7 @@ export const EXIT = {
   notFound: 4,
   refused: 5,
   storeUnavailable: 75,
+  interrupted: 130,
 } as const;
 
 export const EXIT_CODE: Readonly<Record<ErrorCode, number>> = {
@@ -23,12 +24,14 @@ export const EXIT_CODE: Readonly<Record<ErrorCode, number>> = {
   item_not_found: EXIT.notFound,
   log_not_found: EXIT.notFound,
   operation_not_found: EXIT.notFound,
+  group_not_found: EXIT.notFound,
   phase_failed: EXIT.failed,
   job_running: EXIT.refused,
   job_changed: EXIT.refused,
   git_refused: EXIT.refused,
   lease_lost: EXIT.refused,
   illegal_move: EXIT.refused,
+  interrupted: EXIT.interrupted,
   store_busy: EXIT.storeUnavailable,
   store_full: EXIT.storeUnavailable,
   store_readonly: EXIT.storeUnavailable,

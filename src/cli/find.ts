@@ -48,7 +48,8 @@ async function fittingItems(engine: Engine, name: string, queue?: string): Promi
   if (exact.length > 0) return exact;
   const id = contentId(name);
   const named = (await find(id)).filter((item) => item.itemId === id);
-  return named.length > 0 ? named : found;
+  if (named.length > 0) return named;
+  return name === "" ? [] : found; // every id begins with nothing: a variable that is not set means nobody
 }
 
 /** Only what can tell the candidates apart is asked for. */

@@ -1,9 +1,12 @@
 /** One letter for a person: what it was about, its life as a timeline, what changed, its output, and what to do next. */
 import { type LetterHistory, momentsOf } from "../dead-letter/history.ts";
 import type { Event } from "../item/event.ts";
+import type { GroupMark } from "../item/group.ts";
 import type { Letter, WorktreeArtifacts } from "../item/letter.ts";
 import { toRfc3339 } from "../kit/clock.ts";
+import type { KnownFix } from "../redrive/group-fixes.ts";
 import { type ChangedFact, compareFailures } from "../triage/compare-failures.ts";
+import { knownText, stateText } from "./group-text.ts";
 import { nextStepsText } from "./letter-steps.ts";
 import { clean, fit, type Paint, width } from "./paint.ts";
 import { timelineText } from "./timeline-text.ts";
@@ -13,6 +16,8 @@ interface View {
   readonly columns: number;
   /** What the store knows besides the letter; a letter from a file has none. */
   readonly history?: LetterHistory;
+  /** What helped its group before. */
+  readonly fixes?: readonly KnownFix[];
 }
 
 export function letterText(letter: Letter, view: View): string {
@@ -21,6 +26,7 @@ export function letterText(letter: Letter, view: View): string {
   const revision = letter.revision > 1 ? ` (revision ${letter.revision})` : "";
   const sections = [
     header(letter, view),
+    ...(history?.group ? knownText(history.group, view.fixes ?? [], view) : []),
     section(`${paint.bold("Data")}${revision}`, indent(dataText(letter), view)),
     section(paint.bold("History"), timelineText(history?.moments ?? momentsOf(letter), view)),
     differenceText(letter, view),
@@ -47,7 +53,10 @@ function header(letter: Letter, { paint, history, columns }: View): string {
     ["Job", letter.jobId],
     ["Died", `${toRfc3339(letter.lastAttempt)}: ${letter.reason}`],
     ["Failure", letter.errorPattern],
-    ["Group", `${letter.errorSignature}${sharedText((history?.groupCount ?? 1) - 1)}`],
+    [
+      "Group",
+      `${letter.errorSignature}${sharedText((history?.groupCount ?? 1) - 1)}${lifeText(history?.group)}`,
+    ],
     ["Retry", retryText(letter)],
   ];
   if (letter.redriveCount > 0) facts.push(["Redriven", times(letter.redriveCount)]);
@@ -69,6 +78,12 @@ const STATE_WORDS: Readonly<Partial<Record<Letter["state"], string>>> = {
 function sharedText(others: number): string {
   if (others <= 0) return "";
   return `, shared with ${others} other ${others === 1 ? "letter" : "letters"}`;
+}
+
+/** That a group is open, as most are, need not be said. */
+function lifeText(mark: GroupMark | null | undefined): string {
+  if (!mark || (mark.state === "open" && mark.regressions === 0)) return "";
+  return `; ${stateText(mark)}`;
 }
 
 function times(count: number): string {

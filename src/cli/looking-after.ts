@@ -7,8 +7,8 @@ import type { Context } from "./context.ts";
 /** Settings that are wrong are an error before anything is begun. */
 export async function lookingAfter(
   context: Context,
-): Promise<Required<Pick<RunDeps, "companions" | "fixes" | "toxicAfter">>> {
-  const { dlq, fixes } = await context.config();
+): Promise<Required<Pick<RunDeps, "companions" | "fixes" | "toxicAfter" | "groupRules">>> {
+  const { dlq, fixes, groups } = await context.config();
   const { keeping } = await import("../job/keeper.ts");
   const { limitsOf } = await import("../redrive/limits.ts");
   const keeper = keeping({ limits: limitsOf(dlq), author: authorOf(context.terminal.env) });
@@ -16,6 +16,7 @@ export async function lookingAfter(
     companions: dlq.mirror ? [keeper, await mirror(dlq)] : [keeper],
     fixes: fixes.filter(({ auto }) => auto),
     toxicAfter: dlq.toxicAfter ?? Number.POSITIVE_INFINITY,
+    groupRules: groups,
   };
 }
 

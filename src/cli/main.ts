@@ -9,11 +9,17 @@ async function main(): Promise<void> {
     process.stdout.write(`${REDRIVE_VERSION}\n`);
     return;
   }
-  process.stdout.on("error", leaveQuietly(process.stdout));
-  process.stderr.on("error", leaveQuietly(process.stderr));
+  const output = { isLost: false };
+  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+    if (hasLeft(error, process.stdout) || output.isLost) return;
+    output.isLost = true;
+    process.exitCode = OUTPUT_LOST;
+    process.stderr.write(`redrive: stdout cannot be written: ${error.message}.\n`);
+  });
+  process.stderr.on("error", () => undefined); // there is nowhere left to say it
   // Not `import()`: for a CommonJS file that reads its whole text twice.
   const { runCli } = createRequire(import.meta.url)("./program.cjs") as typeof import("./program.ts");
-  process.exitCode = await runCli(argv, {
+  const code = await runCli(argv, {
     version: REDRIVE_VERSION,
     env: process.env,
     cwd: process.cwd(),
@@ -21,16 +27,18 @@ async function main(): Promise<void> {
     stdout: process.stdout,
     stderr: process.stderr,
   });
+  process.exitCode = output.isLost ? OUTPUT_LOST : code;
 }
+
+/** A disk that is full does not stop the work, but an answer that is not whole is no success. */
+const OUTPUT_LOST = 1;
 
 /**
  * Whoever read our output has seen enough (`| head`) or closed the terminal. What a command still writes goes nowhere,
  * and that is no failure: a run goes on, or ends as its signal says.
  */
-function leaveQuietly({ isTTY }: NodeJS.WriteStream): (error: NodeJS.ErrnoException) => void {
-  return (error) => {
-    if (error.code !== "EPIPE" && !(isTTY && error.code === "EIO")) throw error;
-  };
+function hasLeft(error: NodeJS.ErrnoException, { isTTY }: NodeJS.WriteStream): boolean {
+  return error.code === "EPIPE" || (isTTY && error.code === "EIO");
 }
 
 void main();

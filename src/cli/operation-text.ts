@@ -12,6 +12,12 @@ export function lettersText(count: number): string {
   return count === 1 ? "1 letter" : `${count} letters`;
 }
 
+/** What an operation that is not over has left, and how to go on with it. */
+export function leftText(operation: Operation): string {
+  const left = operation.status === "selecting" ? "the rest" : leftOf(operation);
+  return `${left} left: redrive ops resume ${operation.id}`;
+}
+
 /** What a redrive has come to. */
 export function redriveText(operation: Operation): string {
   const { id, queue, selected, refused, succeeded, failed } = operation;
@@ -30,13 +36,16 @@ function whyRefused(operation: Operation): string {
     : " (not eligible; --force overrides)";
 }
 
+const PATTERN_COLUMNS_MAX = 200;
+
 /** Why a canary sends no more; null when it did not stop. */
 export function canaryText(operation: Operation): string | null {
   const returned = returnedOf(operation);
   if (returned === null) return null;
-  const { itemId, signature } = returned;
+  const { itemId, signature, pattern } = returned;
   return [
     `The canary stopped: ${itemId} came back with the failure that it had (group ${signature}).`,
+    ...(pattern === undefined ? [] : [`  ${fit(pattern, PATTERN_COLUMNS_MAX)}`]),
     `The other ${lettersText(operation.refused)} were not run and stay as they are.`,
     `Look: redrive dlq inspect ${itemId}`,
   ].join("\n");

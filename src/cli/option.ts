@@ -17,6 +17,12 @@ export function rateOption(name: string, text: string | undefined): number | und
   throw new WorkError("usage", `${name}: "${text}" is not a share from 0 to 1, such as 0.2.`);
 }
 
+/** A path that was given as nothing is not the folder that one is in. */
+export function requirePath(name: string, path: string): string {
+  if (path !== "") return path;
+  throw new WorkError("usage", `${name} is empty.`, { hint: "Is a variable of the shell not set?" });
+}
+
 /** A text that says something. */
 export function requireText(name: string, text: string): string {
   if (text.trim() !== "") return text.trim();

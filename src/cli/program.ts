@@ -7,6 +7,7 @@ import { ITEM_FAILURE_ACTIONS } from "../retry/policy.ts";
 import type { Terminal } from "./context.ts";
 import { call, limit, list, type Report, storeWait } from "./definition.ts";
 import { EXIT, EXIT_CODE } from "./exit-code.ts";
+import { addGroups } from "./group-commands.ts";
 import { addLetters } from "./letter-commands.ts";
 import { addOperations } from "./operation-commands.ts";
 
@@ -44,6 +45,11 @@ function buildProgram(terminal: Terminal, report: Report): Command {
     terminal,
     report,
   );
+  addGroups(
+    program.command("groups").description("groups of letters: the same failure is one group"),
+    terminal,
+    report,
+  );
   addOperations(
     program.command("ops").description("operations on many letters: retries, edits, discards, purges"),
     terminal,
@@ -61,6 +67,7 @@ Examples:
   find . -name '*.md' | redrive map -- wc -w '\${item}'    one command for each line
   redrive map --input files.json --jobs 8 --retries 3 -- ./convert.sh '\${item.path}'
   redrive dlq list                                        what failed
+  redrive groups                                          of what: the same failure is one group
   redrive dlq retry JOB                                   run it again
   redrive resume                                          go on after Ctrl-C or a crash
 
@@ -285,6 +292,9 @@ function asWorkError(error: unknown): WorkError {
 function usageHint(code: string): string {
   if (code === "commander.unknownOption") {
     return "Options come after the command they belong to: `redrive COMMAND --help` shows them.";
+  }
+  if (code === "commander.excessArguments") {
+    return "There is no command of that name, or it takes fewer words: `redrive COMMAND --help` shows both.";
   }
   return "`redrive --help` shows every command, `redrive COMMAND --help` its options.";
 }

@@ -1,10 +1,10 @@
 /** What a retry was asked for: the job, its letters, and the workflow that they are to be run with. */
 import type { Engine, JobChange } from "../engine.ts";
 import type { Job } from "../item/job.ts";
-import { giveWorkflow, readNewWorkflow } from "../job/new-workflow.ts";
 import { requireWork } from "../job/work.ts";
 import type { Selection } from "../redrive/select.ts";
 import { selectionFor } from "../redrive/selection-for.ts";
+import { refuseOtherStates } from "./bulk.ts";
 import { resolveBulk, type SelectionFlags } from "./selection.ts";
 
 export interface RetryWords {
@@ -32,13 +32,21 @@ export async function findRequest(
   if (!isNamed && (await engine.listGroups({})).length === 0) return null;
   const { job, selection } = await resolveBulk(engine, { job: word, items, flags });
   const request = { job, selection: selectionFor("redrive", selection) };
-  if (flags.workflow !== undefined)
+  await refuseOtherStates(engine, "redrive", request);
+  if (flags.workflow !== undefined) {
+    const { readNewWorkflow } = await newWorkflow();
     return { ...request, change: await readNewWorkflow(job, { file: flags.workflow, cwd }) };
+  }
   requireWork(job);
   return request;
 }
 
 /** The job as it is to be run: with its new workflow, when it gets one. */
 export async function jobToRun(engine: Engine, { job, change }: RetryRequest): Promise<Job> {
-  return change === undefined ? job : giveWorkflow(engine, job, change);
+  if (change === undefined) return job;
+  const { giveWorkflow } = await newWorkflow();
+  return giveWorkflow(engine, job, change);
 }
+
+/** Loads all that workflows are made of; most letters are run as the job says. */
+const newWorkflow = () => import("../job/new-workflow.ts");

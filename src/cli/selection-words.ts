@@ -2,7 +2,7 @@
 import { WorkError } from "../errors.ts";
 import { ERROR_CLASSES, ERROR_TYPE_NAMES, type ErrorClass, type ErrorTypeName } from "../item/error-type.ts";
 import type { LetterFilter } from "../item/letter-filter.ts";
-import { type ItemState, parseItemState } from "../item/state.ts";
+import { type ItemState, LETTER_STATES, parseItemState } from "../item/state.ts";
 import { parseDuration } from "../kit/duration.ts";
 import type { Selection } from "../redrive/select.ts";
 import { words } from "./list-words.ts";
@@ -21,7 +21,14 @@ export interface SelectionFlags {
   readonly filter?: string;
 }
 
-/** The selection without the job, which each command resolves in its own way. */
+/** Whatever can be refused before a store is asked: everything but whether there are such groups. */
+export function checkSelection({ group, ...flags }: SelectionFlags): Selection {
+  const empty = words(group)?.find((word) => word === "");
+  if (empty !== undefined) throw notAGroup(empty);
+  return selectionFrom(flags);
+}
+
+/** The selection without the job, which each command resolves in its own way. Groups are given by their signatures. */
 export function selectionFrom(flags: SelectionFlags): Selection {
   if (flags.filter === undefined) return { filter: filterFrom(flags) };
   return { filter: filterFrom(flags), where: readExpression(flags.filter) };
@@ -42,9 +49,20 @@ function filterFrom(flags: SelectionFlags): LetterFilter {
 }
 
 function readSignature(word: string): string {
-  if (/^[0-9a-f]{16}$/.test(word)) return word;
-  throw new WorkError("filter_invalid", `--group: "${word}" is not the signature of a group.`, {
-    hint: "A signature has 16 hex digits; `redrive dlq inspect ITEM` shows it as the group.",
+  if (isSignature(word)) return word;
+  throw notAGroup(word);
+}
+
+/** Whether it is a whole one. */
+export function isSignature(word: string): boolean {
+  return /^[0-9a-f]{16}$/.test(word);
+}
+
+/** A word of `--group` that means nothing. */
+export function notAGroup(word: string): WorkError {
+  const message = `--group: "${word}" is not the signature of a group, nor the beginning of one or a name.`;
+  return new WorkError("filter_invalid", message, {
+    hint: "`redrive groups list --state all` lists all groups.",
   });
 }
 
@@ -61,9 +79,6 @@ function readWords<Word extends string>(
     });
   });
 }
-
-/** The states that a letter can be in. */
-export const LETTER_STATES = ["dead", "ready", "leased", "held", "discarded", "done"] as const;
 
 /** `resolved` is what a letter is called whose item is done. */
 function readStates(word: string): readonly ItemState[] {

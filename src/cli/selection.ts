@@ -7,11 +7,13 @@ import type { ItemState } from "../item/state.ts";
 import { requireJob } from "../job/find-job.ts";
 import { matcherOf, type Selection } from "../redrive/select.ts";
 import { requireItem } from "./find.ts";
+import { selectionIn } from "./selected-groups.ts";
 import { jobFrom, onlyJobWithLetters } from "./selected-job.ts";
-import { type SelectionFlags, selectionFrom } from "./selection-words.ts";
+import type { SelectionFlags } from "./selection-words.ts";
 
+export { selectionIn } from "./selected-groups.ts";
 export { jobFrom, onlyJobWithLetters } from "./selected-job.ts";
-export { type SelectionFlags, selectionFrom } from "./selection-words.ts";
+export { checkSelection, type SelectionFlags, selectionFrom } from "./selection-words.ts";
 
 /** What a bulk command was given. */
 export interface BulkWords {
@@ -28,7 +30,7 @@ export async function resolveBulk(
   engine: Engine,
   { job: word, items = [], flags, states }: BulkWords,
 ): Promise<{ readonly job: Job; readonly selection: Selection }> {
-  const selection = selectionFrom(flags);
+  const selection = await selectionIn(engine, flags);
   if (selection.where !== undefined) await matcherOf(selection.where); // refused before anything is looked at
   const isItem = word !== undefined && (await isNoJob(engine, word));
   const named = await jobFrom(engine, isItem ? undefined : word, flags);

@@ -4,6 +4,7 @@
  */
 import type { JobSummary } from "../job/summary.ts";
 import { formatDuration } from "../kit/duration.ts";
+import { fixText } from "./group-fix-text.ts";
 import { fit, type Paint, width } from "./paint.ts";
 import { rateText, thousands } from "./progress-rate.ts";
 
@@ -111,15 +112,47 @@ function flow(facts: readonly Fact[], { paint, columns }: SummaryOptions): strin
 
 const GROUPS_MAX = 5;
 
-function groupLines({ dead, groups }: JobSummary, { paint, columns }: SummaryOptions): readonly string[] {
+/** What nobody wants to hear of is counted, and no more. */
+function groupLines(summary: JobSummary, options: SummaryOptions): readonly string[] {
+  const groups = summary.groups.filter(({ state }) => state !== "ignored");
+  const ignored = summary.groups.filter(({ state }) => state === "ignored");
+  const letters = ignored.reduce((sum, { count }) => sum + count, 0);
+  const rest = ignored.length === 0 ? [] : [ignoredText(letters, ignored.length, groups.length === 0)];
+  return [...heardLines(groups, summary.dead, options), ...rest, ...fixedLines(summary, options)];
+}
+
+function ignoredText(letters: number, groups: number, isAll: boolean): string {
+  const what = `${thousands(letters)} ${isAll ? "" : "more "}died of ${groups === 1 ? "a failure" : "failures"}`;
+  return `${what} that ${groups === 1 ? "is" : "are"} ignored: redrive groups list --state ignored`;
+}
+
+/** The command is never cut. */
+function fixedLines({ fixedBefore }: JobSummary, { columns }: SummaryOptions): readonly string[] {
+  if (fixedBefore === undefined) return [];
+  const { count, signature } = fixedBefore;
+  const head = `${thousands(count)} of these ${count === 1 ? "was" : "were"} fixed before by `;
+  const command = `: redrive groups show ${signature}`;
+  return [
+    `${head}${fit(fixText(fixedBefore), Math.max(FIX_COLUMNS_MIN, columns - head.length - command.length))}${command}`,
+  ];
+}
+
+const FIX_COLUMNS_MIN = 20;
+
+function heardLines(
+  groups: JobSummary["groups"],
+  dead: number,
+  { paint, columns }: SummaryOptions,
+): readonly string[] {
   if (groups.length === 0) return [];
   const largestFirst = [...groups].sort((a, b) => b.count - a.count);
   const shown = largestFirst.slice(0, GROUPS_MAX);
   const countWidth = Math.max(...shown.map(({ count }) => thousands(count).length));
   const indent = " ".repeat(2 + countWidth + 2);
-  const lines = shown.map(({ count, pattern }) => {
-    const room = Math.max(10, columns - indent.length);
-    return `  ${paint.red(thousands(count).padStart(countWidth))}  ${fit(pattern, room)}`;
+  const lines = shown.map(({ count, pattern, isRegression }) => {
+    const back = isRegression ? "came back: " : "";
+    const room = Math.max(10, columns - indent.length - back.length);
+    return `  ${paint.red(thousands(count).padStart(countWidth))}  ${paint.red(back)}${fit(pattern, room)}`;
   });
   const more = groups.length - shown.length;
   if (more > 0)
@@ -156,12 +189,16 @@ function stepsOf(summary: JobSummary, sampleItemId?: string): readonly Step[] {
     const purpose = remaining > 0 ? `go on: ${theyRemain(remaining)}` : "go on";
     steps.push({ command: `redrive resume ${jobId}`, purpose });
   }
-  if (dead === 0) return steps;
+  if (dead === 0 || areAllIgnored(summary)) return steps;
   steps.push({ command: `redrive dlq list --job ${jobId}`, purpose: "see what died" });
   const item = sampleItemId === undefined ? null : shellWord(sampleItemId);
   if (item !== null) steps.push({ command: `redrive dlq inspect ${item}`, purpose: "look at one of them" });
   if (!isRunning) steps.push(...againSteps(summary));
   return steps;
+}
+
+function areAllIgnored({ groups }: JobSummary): boolean {
+  return groups.length > 0 && groups.every(({ state }) => state === "ignored");
 }
 
 /** Resuming a workflow runs its letters too, and then what comes after them. */

@@ -62,13 +62,37 @@ const fixForm = z
   })
   .meta({ id: "fix" });
 
+const groupForm = z
+  .strictObject({
+    name: required("a name").describe("What the group is called."),
+    match: z
+      .strictObject({
+        type: some(z.enum(ERROR_TYPE_NAMES)).optional().describe("The error type, or several."),
+        class: some(z.enum(ERROR_CLASSES)).optional().describe("The error class, or several."),
+        step: some(required("a step")).optional().describe("The step that failed, or several."),
+        text: required("a text").optional().describe("What the message has, in any case."),
+        pattern: required("a regular expression")
+          .optional()
+          .describe(
+            "What the message has, as a regular expression without references back or looking around.",
+          ),
+      })
+      .describe("Which failures; whatever is given must hold."),
+  })
+  .meta({ id: "group" });
+
 /** The whole file. */
 export const configForm = z
   .strictObject({
     dlq: dlqForm.optional().describe("How letters are kept."),
     fixes: z.array(fixForm).optional().describe("Changes that make letters work, tried in this order."),
+    groups: z
+      .array(groupForm)
+      .optional()
+      .describe("Names for groups of failures; the first that fits wins over the algorithm."),
   })
   .meta({ title: "Settings of Redrive" });
 
 export type ConfigForm = z.infer<typeof configForm>;
 export type FixForm = z.infer<typeof fixForm>;
+export type GroupForm = z.infer<typeof groupForm>;

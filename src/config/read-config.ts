@@ -7,18 +7,30 @@ import { readYaml } from "../form/read-yaml.ts";
 import { parseDuration } from "../kit/duration.ts";
 import type { JsonObject } from "../kit/json.ts";
 import type { FixChange, FixRule } from "../redrive/fix-rule.ts";
-import { type ConfigForm, configForm, type FixForm } from "./config-form.ts";
+import type { GroupRule } from "../triage/group-rule.ts";
+import { checkGroups } from "./check-groups.ts";
+import { type ConfigForm, configForm, type FixForm, type GroupForm } from "./config-form.ts";
 import { type Config, DEFAULT_CONFIG, type LetterSettings } from "./settings.ts";
 
 /** Paths in it are meant from the folder of the file. */
 export async function readConfig(text: string, path: string): Promise<Config> {
-  const read = readYaml(text, { notMapping: "settings are a mapping with keys such as dlq and fixes" });
+  const read = readYaml(text, {
+    notMapping: "settings are a mapping with keys such as dlq and fixes",
+  });
   if (read.raw === undefined) throw refused(path, read.problems([]));
   const { value, findings } = fitForm(configForm, read.raw);
-  const problems = read.problems([...findings, ...(await checkFixes(read.raw))]);
+  const problems = read.problems([
+    ...findings,
+    ...(await checkFixes(read.raw)),
+    ...checkGroups(read.raw.groups),
+  ]);
   if (value === undefined || problems.length > 0) throw refused(path, problems);
   const folder = dirname(path);
-  return { dlq: settingsFrom(value.dlq ?? {}, folder), fixes: rulesFrom(value.fixes ?? [], folder) };
+  return {
+    dlq: settingsFrom(value.dlq ?? {}, folder),
+    fixes: rulesFrom(value.fixes ?? [], folder),
+    groups: (value.groups ?? []).map(groupRuleFrom),
+  };
 }
 
 /** What reads expressions is loaded only when there are some. */
@@ -79,5 +91,19 @@ function changeFrom({ set, patch, command, timeout }: FixForm, folder: string): 
     command: [program, ...args],
     cwd: folder,
     timeoutMs: parseDuration(String(timeout ?? COMMAND_TIMEOUT), "timeout"),
+  };
+}
+
+function groupRuleFrom({ name, match }: GroupForm): GroupRule {
+  const { type, class: errorClass, step, text, pattern } = match;
+  return {
+    name: name.trim(),
+    match: {
+      ...(type !== undefined && { types: [type].flat() }),
+      ...(errorClass !== undefined && { classes: [errorClass].flat() }),
+      ...(step !== undefined && { steps: [step].flat() }),
+      ...(text !== undefined && { text }),
+      ...(pattern !== undefined && { pattern }),
+    },
   };
 }

@@ -1,10 +1,13 @@
 /** What can be set, and what holds where nothing is. */
 import type { FixRule } from "../redrive/fix-rule.ts";
+import type { GroupRule } from "../triage/group-rule.ts";
 
 /** Everything that can be set. */
 export interface Config {
   readonly dlq: LetterSettings;
   readonly fixes: readonly FixRule[];
+  /** Rules that name the groups of failures; the first that fits wins. */
+  readonly groups: readonly GroupRule[];
 }
 
 /** How letters are looked after. */
@@ -25,4 +28,5 @@ export interface LetterSettings {
 export const DEFAULT_CONFIG: Config = {
   dlq: { maxItems: 10_000, retentionDays: 30, toxicAfter: 5, mirror: true },
   fixes: [],
+  groups: [],
 };

@@ -4,7 +4,8 @@ import type { Failure } from "../item/failure.ts";
 import type { Grave, LeasedItem, Settlement, Verdict } from "../item/item.ts";
 import type { Outcome } from "../item/outcome.ts";
 import { assert } from "../kit/assert.ts";
-import { knownValues, signatureOf } from "../triage/signature.ts";
+import { groupOf } from "../triage/group-of.ts";
+import type { GroupRule } from "../triage/group-rule.ts";
 
 /** A letter that has come back from so many redrives is toxic, unless the configuration says otherwise. */
 export const TOXIC_AFTER = 5;
@@ -15,12 +16,14 @@ export interface Judgement {
   readonly verdict: Verdict;
   /** From how many redrives an item may come back before only a person can send it again. Default 5. */
   readonly toxicAfter?: number;
+  /** Rules that name the groups of failures, before the algorithm. Default: none. */
+  readonly groupRules?: readonly GroupRule[];
 }
 
 /** Pure. The grave is there exactly when the verdict buries. */
 export function settlementOf(
   item: LeasedItem,
-  { outcome, verdict, toxicAfter = TOXIC_AFTER }: Judgement,
+  { outcome, verdict, toxicAfter = TOXIC_AFTER, groupRules }: Judgement,
 ): Settlement {
   const failure = outcome.kind === "failed" || outcome.kind === "lost" ? outcome.failure : undefined;
   const log = outcome.kind === "lost" ? outcome.failure.log : outcome.log;
@@ -33,7 +36,7 @@ export function settlementOf(
     ...(outcome.kind === "succeeded" && ofSuccess(outcome)),
     ...(isBurial(verdict) && {
       grave: {
-        ...graveOf(item, failure, verdict.reason),
+        ...graveOf(item, failure, { reason: verdict.reason, groupRules }),
         ...artifactsOf(outcome),
         ...(item.redriveCount >= toxicAfter && ofToxic(item, verdict.reason)),
       },
@@ -63,15 +66,20 @@ function isBurial(verdict: Verdict): verdict is Extract<Verdict, { kind: "bury" 
   return verdict.kind === "bury" || verdict.kind === "stop";
 }
 
-function graveOf(item: LeasedItem, failure: Failure | undefined, reason: string): Grave {
+function graveOf(
+  { itemId, data }: LeasedItem,
+  failure: Failure | undefined,
+  { reason, groupRules: rules }: { reason: string; groupRules: readonly GroupRule[] | undefined },
+): Grave {
   assert(failure !== undefined, "only a failed or lost attempt is buried");
-  const { signature, pattern } = signatureOf(failure, [item.itemId, ...knownValues(item.data)]);
+  const { signature, pattern, algorithm } = groupOf(failure, { itemId, data, ...(rules && { rules }) });
   return {
     reason,
     errorType: failure.errorType.name,
     errorClass: failure.errorClass,
     signature,
     pattern,
+    algorithm,
     ...reviewOf(failure.errorType, failure.errorClass, failure.errorMessage),
   };
 }

@@ -6,7 +6,7 @@ import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 import { gunzip, gzip } from "node:zlib";
 import { WorkError } from "../errors.ts";
-import { writeAtomically } from "../kit/atomic-file.ts";
+import { writeOut } from "../kit/atomic-file.ts";
 import { isJsonObject, type Json, type JsonObject } from "../kit/json.ts";
 
 /** Rises when an older reader would misread a capsule. */
@@ -67,7 +67,7 @@ export type Capsule = {
 export async function writeCapsule(path: string, capsule: Capsule): Promise<number> {
   const packed = await promisify(gzip)(Buffer.from(JSON.stringify(capsule)));
   try {
-    await writeAtomically(path, packed);
+    await writeOut(path, packed);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new WorkError("usage", `The capsule ${path} cannot be written: ${reason}.`, { cause: error });

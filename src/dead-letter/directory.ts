@@ -88,9 +88,10 @@ export class FolderWriter {
   }
 
   /** Resolves when there is room for one more; an earlier letter's fault is thrown here or by `finish`. */
-  write(letter: Letter): Promise<void> {
+  async write(letter: Letter): Promise<void> {
     const name = this.#nameOf(letter.itemId);
-    this.#names.delete(letter.itemId);
+    // A letter that was buried again while it was read comes twice, and the later one must be written last.
+    if (this.#names.delete(letter.itemId)) await this.#lane.end();
     this.#names.set(letter.itemId, name);
     return this.#lane.start(() => writeItem(join(this.folder, "items", name), letter));
   }

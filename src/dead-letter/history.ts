@@ -1,6 +1,7 @@
 /** A letter's whole life in order: its attempts, and what people and rules did between them. Reads, never writes. */
 import type { Engine, StoredLetter } from "../engine.ts";
 import type { Event } from "../item/event.ts";
+import type { GroupMark } from "../item/group.ts";
 import type { Attempt } from "../item/item.ts";
 import type { Amendment, Evidence, Letter, LetterNote, Resolution } from "../item/letter.ts";
 import type { Operation } from "../item/operation.ts";
@@ -25,6 +26,8 @@ export interface LetterHistory {
   readonly events: readonly Event[];
   /** How many letters of the job died of the same failure, this one included. */
   readonly groupCount: number;
+  /** What is known of its group. */
+  readonly group: GroupMark | null;
 }
 
 const EVENTS_MAX = 10;
@@ -46,6 +49,7 @@ export async function readHistory(engine: Engine, letter: StoredLetter): Promise
     moments: [...redrives, ...told].sort((a, b) => a.at - b.at),
     events: events.slice(-EVENTS_MAX),
     groupCount: groups.find(({ signature }) => signature === letter.errorSignature)?.count ?? 0,
+    group: await engine.readGroup(letter.errorSignature),
   };
 }
 

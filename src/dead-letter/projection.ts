@@ -65,18 +65,18 @@ export class Projection {
 
   /** One step towards what the store says, however much is changed meanwhile. */
   catchUp(): Promise<CaughtUp> {
-    return this.#step({ onTheirWay: false });
+    return this.#step({ changed: [] });
   }
 
   /**
    * Brings the folder to what the store says, and looks again until nothing is left, because another process may have
    * written an older state just after us. Also looks at what changes without an event of its own: the letters that
-   * are being redriven, of which few are left at the end of a run.
+   * are being redriven, of which few are left at the end of a run, and those that are named.
    */
-  async finish(): Promise<CaughtUp> {
-    let total = await this.#step({ onTheirWay: true });
+  async finish(changed: readonly string[] = []): Promise<CaughtUp> {
+    let total = await this.#step({ changed: [...(await this.#onTheirWay()), ...changed] });
     for (;;) {
-      const more = await this.#step({ onTheirWay: false });
+      const more = await this.#step({ changed: [] });
       total = sum(total, more);
       if (more.files === 0) return total;
     }
@@ -101,12 +101,12 @@ export class Projection {
     return { files: items, indexes: 1, items };
   }
 
-  async #step({ onTheirWay }: { readonly onTheirWay: boolean }): Promise<CaughtUp> {
+  async #step({ changed }: { readonly changed: readonly string[] }): Promise<CaughtUp> {
     const index = await readIndex(this.folder);
     const after = index?.cursor ?? (this.isThere ? undefined : this.#cursor);
     if (after === undefined) return this.rebuild();
     const itemIds = new Set(index?.itemIds);
-    const { touched, newest } = await this.#touchedAfter(after, onTheirWay);
+    const { touched, newest } = await this.#touchedAfter(after, changed);
     const files = touched.size === 0 ? 0 : await this.#write(touched, itemIds);
     if (!this.isThere) {
       this.#cursor = newest;
@@ -119,7 +119,7 @@ export class Projection {
   }
 
   /** The items whose letters may have changed, with the last that was said about each, and how far that is. */
-  async #touchedAfter(after: number, onTheirWay: boolean): Promise<Touched> {
+  async #touchedAfter(after: number, changed: readonly string[]): Promise<Touched> {
     const { engine, jobId } = this.#options;
     let newest = await engine.newestEvent();
     const touched = new Map<string, Touch>();
@@ -133,12 +133,16 @@ export class Projection {
       newest = Math.max(newest, cursor);
       if (events.length < PAGE) break;
     }
-    if (onTheirWay) {
-      for await (const letters of this.#pages({ states: ["ready", "leased"] })) {
-        for (const { itemId } of letters) if (!touched.has(itemId)) touched.set(itemId, UNTOLD);
-      }
-    }
+    for (const itemId of changed) if (!touched.has(itemId)) touched.set(itemId, UNTOLD);
     return { touched, newest };
+  }
+
+  async #onTheirWay(): Promise<readonly string[]> {
+    const ids: string[] = [];
+    for await (const letters of this.#pages({ states: ["ready", "leased"] })) {
+      ids.push(...letters.map(({ itemId }) => itemId));
+    }
+    return ids;
   }
 
   /** A cancelled redrive makes those letters dead again that it had sent and nobody has begun. */

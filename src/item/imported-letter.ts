@@ -11,6 +11,9 @@ import type { ItemState } from "./state.ts";
 /** Who held the attempts that were made elsewhere. */
 export const ELSEWHERE = "elsewhere";
 
+/** The algorithm of a signature that came with its letter: which one made it is not known. */
+export const IMPORTED = "imported";
+
 /** A history that names attempts above this is numbered anew, for each number up to it becomes a record. */
 const ATTEMPTS_MAX = 10_000;
 
@@ -87,6 +90,7 @@ function graveOf(letter: Letter, last: Failure): Grave {
     errorClass: last.errorClass,
     signature: letter.errorSignature,
     pattern: letter.errorPattern,
+    algorithm: IMPORTED,
     reprocessEligible: letter.reprocessEligible,
     manualReviewRequired: letter.manualReviewRequired,
     toxic: letter.toxic,

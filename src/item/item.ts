@@ -88,6 +88,8 @@ export interface Grave {
   readonly errorClass: ErrorClass;
   readonly signature: string;
   readonly pattern: string;
+  /** The version of the algorithm that made the two. */
+  readonly algorithm: string;
   readonly reprocessEligible: boolean;
   readonly manualReviewRequired: boolean;
   /** It came back too often. */

@@ -50,7 +50,7 @@ export type OperationStatus = (typeof OPERATION_STATUSES)[number];
 /** Why the store itself refuses a letter. Other reasons come from above. */
 export const REFUSAL = {
   gone: "it changed or left after it was selected",
-  ineligible: "not eligible",
+  ineligible: "not eligible: it needs a person, cannot go well, or came back too often",
   cancelled: "the operation was cancelled",
 } as const;
 

@@ -9,6 +9,9 @@ export const ITEM_STATES = ["ready", "leased", "held", "done", "dead", "skipped"
 /** One of `ITEM_STATES`. */
 export type ItemState = (typeof ITEM_STATES)[number];
 
+/** The states that a letter can be in: it waits, is on its way, or is closed. */
+export const LETTER_STATES = ["dead", "ready", "leased", "held", "discarded", "done"] as const;
+
 /** Every legal move of an item. */
 export const MOVES = {
   lease: { from: "ready", to: "leased" },

@@ -28,9 +28,16 @@ export async function mirrorAll(engine: Engine, place: DirectoryPlace): Promise<
   return written;
 }
 
-/** After a command that has changed letters: brings a job's directory to what the store says, and is quick about it. */
-export async function refreshDirectory(engine: Engine, job: Job, place: DirectoryPlace): Promise<void> {
-  await openProjection(engine, job, place).finish();
+/**
+ * After a command that has changed letters: brings a job's directory to what the store says, and is quick about it.
+ * `changed` names the items whose letters have changed without an event that says so, as a note does.
+ */
+export async function refreshDirectory(
+  engine: Engine,
+  job: Job,
+  { changed = [], ...place }: DirectoryPlace & { readonly changed?: readonly string[] },
+): Promise<void> {
+  await openProjection(engine, job, place).finish(changed);
 }
 
 async function rewrite(

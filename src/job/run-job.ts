@@ -9,6 +9,7 @@ import { type Clock, systemClock } from "../kit/clock.ts";
 import type { FixRule } from "../redrive/fix-rule.ts";
 import type { RedriveOnResume } from "../redrive/resume.ts";
 import { type Feed, type RunObserver, type RunResult, runQueue } from "../runner/runner.ts";
+import type { GroupRule } from "../triage/group-rule.ts";
 import type { Companion, OpenCompanion } from "./companion.ts";
 import { openCompanions } from "./companions.ts";
 import { hasOtherRunner } from "./summary.ts";
@@ -29,6 +30,8 @@ export interface RunDeps {
   readonly author?: string;
   /** From how many redrives an item may come back before it is toxic. Default 5. */
   readonly toxicAfter?: number;
+  /** Rules that name the groups of failures, before the algorithm. Default: none. */
+  readonly groupRules?: readonly GroupRule[];
   /** Fixes that are used when the queue is drained, and what they change is run again. Default: none. */
   readonly fixes?: readonly FixRule[];
   /** Those that go along and look after the job's letters. */
@@ -106,6 +109,7 @@ async function workWith(work: Work, deps: RunDeps, options: RunJobOptions): Prom
       ...(fed && { feed: fed }),
       ...(deps.storeWaitMs !== undefined && { storeWaitMs: deps.storeWaitMs }),
       ...(deps.toxicAfter !== undefined && { toxicAfter: deps.toxicAfter }),
+      ...(deps.groupRules && { groupRules: deps.groupRules }),
     });
   try {
     let result = await run(feed);

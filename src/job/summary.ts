@@ -1,9 +1,12 @@
 /** How a job stands, in numbers: what `map`, `run`, `resume` and `jobs` answer. */
 import { type LetterStats, letterStatsToJson, NO_LETTERS, readLetterStats } from "../dead-letter/stats.ts";
-import type { Engine, QueueCounts } from "../engine.ts";
+import type { Engine, LetterGroup, QueueCounts } from "../engine.ts";
+import { compact } from "../item/failure.ts";
+import type { GroupState } from "../item/group.ts";
 import type { Job, JobKind, JobStatus } from "../item/job.ts";
 import type { JsonObject } from "../kit/json.ts";
 import { isGone, isOwn } from "../lease/holder.ts";
+import { bestFix, type KnownFix, readFixes } from "../redrive/group-fixes.ts";
 
 /** A job in numbers. */
 export interface JobSummary {
@@ -28,14 +31,27 @@ export interface JobSummary {
     readonly signature: string;
     readonly pattern: string;
     readonly count: number;
+    /** Default `open`. */
+    readonly state?: GroupState;
+    /** It had been resolved, and came back. */
+    readonly isRegression?: boolean;
   }[];
+  /** A group of the job whose letters were fixed before: the largest, and what helped most. */
+  readonly fixedBefore?: FixedBefore;
   readonly letters: LetterStats;
+}
+
+/** What helped letters of a signature that is back, and how many of the job have it now. */
+export interface FixedBefore extends KnownFix {
+  readonly signature: string;
+  readonly count: number;
 }
 
 /** Counts what the job's queue holds now. */
 export async function summarise(engine: Engine, job: Job): Promise<JobSummary> {
   const counts = await engine.count(job.id);
   const groups = await engine.listGroups({ queue: job.id });
+  const fixedBefore = await findFixedBefore(engine, groups);
   const status = await statusOf(engine, job);
   const end = job.endedAt ?? (await engine.now());
   return {
@@ -53,9 +69,34 @@ export async function summarise(engine: Engine, job: Job): Promise<JobSummary> {
     durationMs: Math.max(0, end - job.startedAt),
     startedAt: job.startedAt,
     isResumed: job.startedAt > job.createdAt,
-    groups: groups.map(({ signature, pattern, count }) => ({ signature, pattern, count })),
+    groups: groups.map(({ signature, pattern, count, state, isRegression }) => ({
+      signature,
+      pattern,
+      count,
+      ...(state !== "open" && { state }),
+      ...(isRegression && { isRegression }),
+    })),
+    ...(fixedBefore && { fixedBefore }),
     letters: hasLetters(counts) ? await readLetterStats(engine, job.id) : NO_LETTERS,
   };
+}
+
+/** Of so many groups it is asked; the largest are what a person looks at. */
+const ASKED_GROUPS_MAX = 5;
+
+async function findFixedBefore(
+  engine: Engine,
+  groups: readonly LetterGroup[],
+): Promise<FixedBefore | undefined> {
+  const open = groups.filter(({ state }) => state === "open").slice(0, ASKED_GROUPS_MAX);
+  for (const { signature, count } of open) {
+    const mark = await engine.readGroup(signature);
+    const fix = mark && bestFix(mark.fixes);
+    if (!fix) continue;
+    const [known] = await readFixes(engine, [fix]);
+    if (known) return { ...known, signature, count };
+  }
+  return undefined;
 }
 
 /** Most jobs have none, and a summary is asked for again and again while a job runs. */
@@ -95,7 +136,19 @@ export function summaryToJson(summary: JobSummary): JsonObject {
     remaining: summary.remaining,
     attempts: summary.attempts,
     duration_ms: summary.durationMs,
-    groups: summary.groups.map((group) => ({ ...group })),
+    groups: summary.groups.map(({ signature, pattern, count, state = "open", isRegression }) => ({
+      signature,
+      pattern,
+      count,
+      ...(state !== "open" && { state }),
+      ...(isRegression && { is_regression: true }),
+    })),
+    ...(summary.fixedBefore && { fixed_before: fixedToJson(summary.fixedBefore) }),
     dlq: letterStatsToJson(summary.letters),
   };
+}
+
+function fixedToJson({ signature, count, fix }: FixedBefore): JsonObject {
+  const { kind, operationId, editId, rule } = fix;
+  return compact({ signature, count, kind, operation_id: operationId, edit_id: editId, rule });
 }

@@ -34,6 +34,16 @@ export async function writeAtomically(
   if (syncFolder) await withFile(folder, "r", (handle) => handle.sync());
 }
 
+/**
+ * For a path that a person gave: a file as above; a device or a pipe, such as /dev/stdout, is written into, for a rename
+ * would put a file in its place.
+ */
+export async function writeOut(path: string, content: FileContent): Promise<void> {
+  const there = await stat(path).catch(() => null); // writing says what is wrong
+  if (there === null || there.isFile() || there.isDirectory()) return writeAtomically(path, content);
+  await withFile(path, "w", (handle) => writePieces(handle, content));
+}
+
 /** Removes the drafts that vanished processes left in a folder. */
 export async function removeStaleDrafts(folder: string): Promise<void> {
   for await (const { name } of await opendir(folder)) {
@@ -48,10 +58,14 @@ const DRAFT = ".draft-";
 
 function writeDraft(draft: string, content: FileContent): Promise<void> {
   return withFile(draft, "wx", async (handle) => {
-    if (typeof content === "string" || content instanceof Uint8Array) await handle.writeFile(content);
-    else for await (const piece of content) await handle.writeFile(piece);
+    await writePieces(handle, content);
     await handle.sync();
   });
+}
+
+async function writePieces(handle: FileHandle, content: FileContent): Promise<void> {
+  if (typeof content === "string" || content instanceof Uint8Array) await handle.writeFile(content);
+  else for await (const piece of content) await handle.writeFile(piece);
 }
 
 async function withFile(

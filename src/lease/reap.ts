@@ -11,6 +11,7 @@ import type { Random } from "../kit/random.ts";
 import { CLASS_OF_TYPE } from "../retry/class-of-type.ts";
 import { decide } from "../retry/decide.ts";
 import type { Policy } from "../retry/policy.ts";
+import type { GroupRule } from "../triage/group-rule.ts";
 import { isGone } from "./holder.ts";
 
 export interface ReapOptions {
@@ -20,6 +21,8 @@ export interface ReapOptions {
   readonly random: Random;
   /** From how many redrives an item may come back before it is toxic. */
   readonly toxicAfter?: number;
+  /** Rules that name the groups of failures. */
+  readonly groupRules?: readonly GroupRule[];
   /** The holder that reaps; it is never reaped by itself. */
   readonly selfId: string;
 }
@@ -49,7 +52,7 @@ async function reapHolder(holder: Holder, options: ReapOptions): Promise<number>
 }
 
 function settleLost(item: LeasedItem, holder: Holder, options: ReapOptions): Settlement {
-  const { policy, random, toxicAfter } = options;
+  const { policy, random, toxicAfter, groupRules } = options;
   const now = Math.max(item.startedAt, holder.expiresAt - holder.ttlMs);
   const failure: Failure = {
     attemptNumber: item.attempt,
@@ -64,5 +67,10 @@ function settleLost(item: LeasedItem, holder: Holder, options: ReapOptions): Set
   };
   const outcome = { kind: "lost", failure } as const;
   const verdict = decide(item, outcome, policy, { random });
-  return settlementOf(item, { outcome, verdict, ...(toxicAfter !== undefined && { toxicAfter }) });
+  return settlementOf(item, {
+    outcome,
+    verdict,
+    ...(toxicAfter !== undefined && { toxicAfter }),
+    ...(groupRules && { groupRules }),
+  });
 }

@@ -25,15 +25,18 @@ export interface EditRequest {
   readonly author: string;
   /** Why; kept with each amendment. */
   readonly note?: string;
+  /** Ends the work between two steps; the operation stays open. */
+  readonly signal?: AbortSignal;
 }
 
 /** Changes the letters that are selected now. A recipe that cannot be compiled changes nothing. */
 export async function editLetters(engine: Engine, request: EditRequest): Promise<Operation> {
-  const { queue, author, recipe, note } = request;
+  const { queue, author, recipe, note, signal } = request;
   await compileRecipe(recipe);
   const plan = { ...recipeToJson(recipe), ...(note !== undefined && { note }) };
   const selection = selectionFor("edit", request.selection);
-  return continueEdit(engine, await beginSelected(engine, { kind: "edit", queue, author, selection, plan }));
+  const begun = await beginSelected(engine, { kind: "edit", queue, author, selection, plan, signal });
+  return continueEdit(engine, begun, { signal });
 }
 
 /** The rule of a job's queue, if it has one. */
@@ -92,10 +95,15 @@ function countReason(reasons: Map<string, number>, reason: string): void {
 const CHUNK_MAX = 200;
 
 /** Works an edit, or the undoing of one, to its end from wherever it is. */
-export async function continueEdit(engine: Engine, begun: Operation): Promise<Operation> {
+export async function continueEdit(
+  engine: Engine,
+  begun: Operation,
+  { signal }: { readonly signal?: AbortSignal | undefined } = {},
+): Promise<Operation> {
   const stepOf = await stepMaker(engine, begun);
   return workThrough(engine, begun, {
     chunkMax: CHUNK_MAX,
+    signal,
     stepFor: async (pending, operation) => {
       const steps: EditStep[] = [];
       for (const selected of pending) steps.push(await stepOf(selected));

@@ -1,6 +1,7 @@
 /** Analyses the letters of a selection: from what the store has counted where that says it all, else letter by letter. */
-import type { Engine } from "../engine.ts";
+import type { Engine, LetterGroup } from "../engine.ts";
 import { isStoreTrouble, type WorkError } from "../errors.ts";
+import { ERROR_TYPE_NAMES } from "../item/error-type.ts";
 import type { LetterFilter } from "../item/letter-filter.ts";
 import { type Analysis, Analyst, SAMPLES_MAX, STRETCHES_MAX } from "../triage/analyse.ts";
 import { stepFor } from "../triage/time-axis.ts";
@@ -19,28 +20,74 @@ export async function analyseSelected(
   selection: Selection,
   { sampledGroupsMax = SAMPLED_GROUPS_MAX }: AnalyseOptions = {},
 ): Promise<Analysis> {
+  const { queue } = selection.filter;
+  const groups = await engine.listGroups(queue === undefined ? {} : { queue });
   if (isOfGroups(selection)) {
-    const analysis = await analyseCounted(engine, selection.filter);
+    const analysis = await analyseCounted(engine, selection.filter, groups);
     return withSamples(engine, selection.filter, { analysis, sampledGroupsMax });
   }
   const analyst = new Analyst();
   for await (const letter of selectLetters(engine, selection)) analyst.addLetter(letter);
-  return analyst.result();
+  return withStates(analyst.result(), groups);
 }
 
-/** Whether a letter is meant depends on its group alone. (Letters of one group may be of different classes.) */
+/** Whether a letter is meant depends on its group alone, or can be counted. (Classes are told by letter.) */
 function isOfGroups({ filter, where }: Selection): boolean {
   const { queue, types, signatures, ...others } = filter;
   return where === undefined && Object.values(others).every((value) => value === undefined);
 }
 
-async function analyseCounted(engine: Engine, filter: LetterFilter): Promise<Analysis> {
-  const { queue, types, signatures } = filter;
-  const all = await engine.listGroups(queue === undefined ? {} : { queue });
-  const groups = all.filter(
-    ({ errorType, signature }) =>
-      (types?.includes(errorType) ?? true) && (signatures?.includes(signature) ?? true),
-  );
+function withStates(analysis: Analysis, groups: readonly LetterGroup[]): Analysis {
+  const known = new Map(groups.map((group) => [group.signature, group]));
+  const patternGroups = analysis.patternGroups.map((group) => {
+    const { state, isRegression } = known.get(group.signature) ?? {};
+    return state === undefined || isRegression === undefined ? group : { ...group, state, isRegression };
+  });
+  return { ...analysis, patternGroups };
+}
+
+/** What a rule or a merge brought together may be of several types: then each is counted. */
+async function ofTypes(
+  engine: Engine,
+  { types }: LetterFilter,
+  groups: readonly LetterGroup[],
+): Promise<readonly LetterGroup[]> {
+  if (types === undefined) return groups;
+  const counted: LetterGroup[] = [];
+  for (const group of groups) {
+    const query = { queue: group.queue, signatures: [group.signature], types, limit: 0 };
+    const { total: count } = await engine.listLetters(query);
+    if (count > 0) counted.push({ ...group, count });
+  }
+  return counted;
+}
+
+/** Those that groups are called by first: most often they are all there are. */
+async function countTypes(
+  engine: Engine,
+  filter: LetterFilter,
+  groups: readonly LetterGroup[],
+): Promise<ReadonlyMap<string, number>> {
+  let left = groups.reduce((sum, { count }) => sum + count, 0);
+  const counts: [string, number][] = [];
+  for (const type of new Set([...groups.map(({ errorType }) => errorType), ...ERROR_TYPE_NAMES])) {
+    if (left <= 0) break;
+    if (filter.types?.includes(type) === false) continue;
+    const { total } = await engine.listLetters({ ...filter, types: [type], limit: 0 });
+    if (total > 0) counts.push([type, total]);
+    left -= total;
+  }
+  return new Map(counts.sort(([, a], [, b]) => b - a));
+}
+
+async function analyseCounted(
+  engine: Engine,
+  filter: LetterFilter,
+  all: readonly LetterGroup[],
+): Promise<Analysis> {
+  const { signatures } = filter;
+  const named = all.filter(({ signature }) => signatures?.includes(signature) ?? true);
+  const groups = await ofTypes(engine, filter, named);
   const bucketMs = stepOf(groups);
   const analyst = new Analyst(bucketMs);
   for (const { firstAt, lastAt, ...group } of groups) {
@@ -49,7 +96,7 @@ async function analyseCounted(engine: Engine, filter: LetterFilter): Promise<Ana
   for (const { at, waiting } of await engine.listArrivals({ ...filter, bucketMs })) {
     if (waiting > 0) analyst.addArrivals(at, waiting);
   }
-  return analyst.result();
+  return { ...analyst.result(), errorDistribution: await countTypes(engine, filter, groups) };
 }
 
 function stepOf(groups: readonly { readonly firstAt: number; readonly lastAt: number }[]): number {

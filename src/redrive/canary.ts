@@ -41,6 +41,8 @@ export function nextStage({ stage }: CanaryStage, { selected, done }: Operation)
 export interface Returned {
   readonly itemId: string;
   readonly signature: string;
+  /** What its group is called; absent in books that were written before it was kept. */
+  readonly pattern?: string;
 }
 
 /** Why the rest of the letters is refused. */
@@ -48,15 +50,19 @@ export function stopReason({ itemId, signature }: Returned): string {
   return `the canary stopped: ${itemId} came back with the same failure (group ${signature})`;
 }
 
-export function returnedToJson({ itemId, signature }: Returned): JsonObject {
-  return { stopped_by: { item_id: itemId, signature } };
+export function returnedToJson({ itemId, signature, pattern }: Returned): JsonObject {
+  return { stopped_by: { item_id: itemId, signature, ...(pattern !== undefined && { pattern }) } };
 }
 
 /** The letter that stopped the canary; null when none did. */
 export function returnedOf({ progress }: Pick<Operation, "progress">): Returned | null {
   const { stopped_by: stopped } = progress;
   if (!isJsonObject(stopped)) return null;
-  return { itemId: String(stopped.item_id), signature: String(stopped.signature) };
+  return {
+    itemId: String(stopped.item_id),
+    signature: String(stopped.signature),
+    ...(typeof stopped.pattern === "string" && { pattern: stopped.pattern }),
+  };
 }
 
 /** Looks for a letter of the operation that is dead again with the signature that it was selected with. */
@@ -64,7 +70,7 @@ export async function findReturned(engine: Engine, operation: Operation): Promis
   for await (const { ref, itemId, signature, burial } of selected(engine, operation.id, "done")) {
     const letter = await engine.readLetter(ref);
     if (letter?.state === "dead" && letter.burial > burial && letter.errorSignature === signature)
-      return { itemId, signature };
+      return { itemId, signature, pattern: letter.errorPattern };
   }
   return null;
 }

@@ -34,7 +34,13 @@ function refuseUnless(status: Operation["status"], operation: Operation): Operat
   });
 }
 
-type Finish = (engine: Engine, operation: Operation, surroundings: { home: string }) => Promise<Operation>;
+interface Surroundings {
+  readonly home: string;
+  /** Ends the work between two steps; the operation stays open. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+type Finish = (engine: Engine, operation: Operation, surroundings: Surroundings) => Promise<Operation>;
 
 /** Loaded when one of the kind is gone on with. A redrive runs work, and is its job's business. */
 const FINISH_OF: Readonly<Record<Exclude<OperationKind, "redrive">, () => Promise<Finish>>> = {
@@ -48,14 +54,14 @@ const FINISH_OF: Readonly<Record<Exclude<OperationKind, "redrive">, () => Promis
 
 /** Works any operation but a redrive to its end, from wherever it is. */
 export async function finishOperation(
-  { engine, home }: { readonly engine: Engine; readonly home: string },
+  { engine, ...surroundings }: Surroundings & { readonly engine: Engine },
   operation: Operation,
 ): Promise<Operation> {
   const { kind } = operation;
   assert(kind !== "redrive", "a redrive is gone on with by its job");
   if (operation.plan.fix !== undefined) return finishRule(engine, operation);
   const finish = await FINISH_OF[kind]();
-  return finish(engine, operation, { home });
+  return finish(engine, operation, surroundings);
 }
 
 /** The edit of a rule; the redrive of what it changed is begun with its end, and waits to be gone on with. */

@@ -12,12 +12,15 @@ export interface DiscardRequest {
   readonly author: string;
   /** Kept with each letter. */
   readonly reason: string;
+  /** Ends the work between two steps; the operation stays open. */
+  readonly signal?: AbortSignal;
 }
 
 /** Discards the dead letters that are selected now. */
 export async function discardLetters(engine: Engine, request: DiscardRequest): Promise<Operation> {
   const selection = selectionFor("discard", request.selection);
-  return continueDiscard(engine, await beginSelected(engine, { ...request, kind: "discard", selection }));
+  const begun = await beginSelected(engine, { ...request, kind: "discard", selection });
+  return continueDiscard(engine, begun, request);
 }
 
 /** Makes discarded letters dead again. */
@@ -26,16 +29,22 @@ export async function restoreLetters(
   request: Omit<DiscardRequest, "reason">,
 ): Promise<Operation> {
   const selection = selectionFor("restore", request.selection);
-  return continueDiscard(engine, await beginSelected(engine, { ...request, kind: "restore", selection }));
+  const begun = await beginSelected(engine, { ...request, kind: "restore", selection });
+  return continueDiscard(engine, begun, request);
 }
 
 /** Small enough that other writers get their turn. */
 const CHUNK_MAX = 500;
 
 /** Works a discard or a restore to its end from wherever it is. */
-export function continueDiscard(engine: Engine, operation: Operation): Promise<Operation> {
+export function continueDiscard(
+  engine: Engine,
+  operation: Operation,
+  { signal }: { readonly signal?: AbortSignal | undefined } = {},
+): Promise<Operation> {
   return workThrough(engine, operation, {
     chunkMax: CHUNK_MAX,
+    signal,
     stepFor: async (pending) => ({ letters: pending.map(({ burial }) => ({ burial })) }),
   });
 }

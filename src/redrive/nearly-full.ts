@@ -25,7 +25,8 @@ export class FullnessWarning {
     const { letters } = counts;
     const event = { type: "dlq_nearly_full", data: { letters, max_items: itemsMax } } as const;
     await engine.changeJob(this.#queue, { event });
-    return `The dead letter queue of ${this.#queue} is nearly full: ${letters} letters, and it keeps ${itemsMax}. The oldest are archived then; \`redrive dlq analyze ${this.#queue}\` says what they died of.`;
+    const how = letters < itemsMax ? "nearly full" : letters === itemsMax ? "full" : "over its limit";
+    return `The dead letter queue of ${this.#queue} is ${how}: ${letters} letters, and it keeps ${itemsMax}. The oldest are archived then; \`redrive dlq analyze ${this.#queue}\` says what they died of.`;
   }
 
   /** A queue that was nearly full when we came has become so earlier, and whoever was there has told it. */

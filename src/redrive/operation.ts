@@ -22,6 +22,8 @@ export interface OperationRequest {
   readonly plan?: JsonObject;
   /** The operation that this one takes back. */
   readonly undoes?: string;
+  /** Ends the search for the letters early; `completeSelection` goes on with it. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Begins an operation on the letters that match now, and returns it with its selection complete. */
@@ -30,7 +32,7 @@ export async function beginSelected(engine: Engine, request: OperationRequest): 
   if (where !== undefined) await matcherOf(where); // an expression that cannot be read begins nothing
   const operation = await engine.beginOperation(newOperation(request));
   try {
-    return await completeSelection(engine, operation);
+    return await completeSelection(engine, operation, request.signal);
   } catch (error) {
     if (isFilterFault(error)) await engine.changeOperation(operation.id, { status: "cancelled" });
     throw error;
@@ -63,14 +65,18 @@ function newOperation({ selection, plan = {}, force = false, ...request }: Opera
 const PAGE_MAX = 500;
 
 /** Goes on with the search for the letters of an operation, wherever it stopped. One that is complete stays as it is. */
-export async function completeSelection(engine: Engine, begun: Operation): Promise<Operation> {
+export async function completeSelection(
+  engine: Engine,
+  begun: Operation,
+  signal?: AbortSignal,
+): Promise<Operation> {
   if (begun.status !== "selecting") return begun;
   if (begun.filter.itemIds?.length === 0) {
     return engine.enlist(begun.id, { burials: [], cursor: null }); // nothing but what was listed is meant
   }
   const matches = typeof begun.plan.where === "string" ? await matcherOf(begun.plan.where) : () => true;
   let operation = begun;
-  while (operation.status === "selecting") {
+  while (operation.status === "selecting" && !signal?.aborted) {
     const page = await nextPage(engine, operation);
     const burials = page.letters.filter(matches).map(({ burial }) => burial);
     operation = await engine.enlist(begun.id, { burials, cursor: cursorAfter(page, begun) });

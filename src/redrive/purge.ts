@@ -35,11 +35,13 @@ export interface PurgeRequest {
   readonly archive?: boolean;
   /** Why, for the books. */
   readonly reason?: string;
+  /** Ends the work between two steps; the operation stays open. */
+  readonly signal?: AbortSignal;
 }
 
 /** Deletes the letters that are selected now, and returns how it went; `archiveOf` says where they are kept. */
 export async function purgeLetters(engine: Engine, request: PurgeRequest): Promise<Operation> {
-  return continuePurge(engine, await begin(engine, request), { home: request.home });
+  return continuePurge(engine, await begin(engine, request), request);
 }
 
 /** The file that the operation's letters were archived in; null when there is none. */
@@ -54,13 +56,14 @@ export function purgeToJson(operation: Operation): JsonObject {
 }
 
 function begin(engine: Engine, request: PurgeRequest): Promise<Operation> {
-  const { kind, queue, author, reason } = request;
+  const { kind, queue, author, reason, signal } = request;
   return beginSelected(engine, {
     kind,
     queue,
     author,
     selection: selectionFor(kind, request.selection),
     plan: { archive: request.archive ?? true },
+    signal,
     ...(reason !== undefined && { reason }),
   });
 }
@@ -72,12 +75,12 @@ const CHUNK_MAX = 200;
 export async function continuePurge(
   engine: Engine,
   operation: Operation,
-  { home }: { readonly home: string },
+  { home, signal }: { readonly home: string; readonly signal?: AbortSignal | undefined },
 ): Promise<Operation> {
   const path = archiveOf(operation)?.path ?? archivePath(home, operation.queue, operation.id);
   return alone(path, operation, async () => {
     const current = (await engine.findOperation(operation.id)) ?? operation;
-    return new Purge(engine, current, { home, path }).run();
+    return new Purge(engine, current, { home, path }).run(signal);
   });
 }
 
@@ -114,12 +117,13 @@ class Purge {
     this.#path = path;
   }
 
-  async run(): Promise<Operation> {
+  async run(signal?: AbortSignal): Promise<Operation> {
     await this.#removeLogsAgain();
     let chunk: readonly StoredLetter[] = [];
     try {
       return await workThrough(this.#engine, this.#begun, {
         chunkMax: CHUNK_MAX,
+        signal,
         stepFor: async (pending, operation) => {
           chunk = await this.#read(pending);
           return this.#step(pending, chunk, operation);

@@ -22,20 +22,20 @@ export type Undone =
 export async function undoOperation(
   engine: Engine,
   operation: Operation,
-  { author }: { readonly author: string },
+  { author, signal }: { readonly author: string; readonly signal?: AbortSignal },
 ): Promise<Undone> {
   refuseUndo(operation);
   const { id, queue, kind } = operation;
-  const request = { queue, author, undoes: id, selection: { filter: {} } };
+  const request = { queue, author, undoes: id, selection: { filter: {} }, signal };
   if (kind === "edit")
-    return undoneBy(continueEdit(engine, await beginSelected(engine, { ...request, kind })));
+    return undoneBy(continueEdit(engine, await beginSelected(engine, { ...request, kind }), request));
   if (kind === "discard" || kind === "restore") {
     const opposite = kind === "discard" ? "restore" : "discard";
     const reason = opposite === "discard" ? { reason: await reasonBefore(engine, operation) } : {};
     const begun = await beginSelected(engine, { ...request, kind: opposite, ...reason });
-    return undoneBy(continueDiscard(engine, begun));
+    return undoneBy(continueDiscard(engine, begun, request));
   }
-  return importBack(engine, operation);
+  return importBack(engine, operation, signal);
 }
 
 /** Throws when it cannot be undone at all, for those who ask a person first. */
@@ -73,12 +73,13 @@ async function reasonBefore(engine: Engine, { id, undoes }: Operation): Promise<
 const BATCH_MAX = 200;
 
 /** What is there already is left alone, so that it can be done again after a crash. */
-async function importBack(engine: Engine, operation: Operation): Promise<Undone> {
+async function importBack(engine: Engine, operation: Operation, signal?: AbortSignal): Promise<Undone> {
   const { queue } = operation;
   const archive = archiveOf(operation);
   assert(archive !== null, `the operation ${operation.id} has no archive`);
   const report = { imported: 0, extended: 0, existing: 0 };
   for await (const batch of batches(readArchive(archive.path, archive.bytes))) {
+    if (signal?.aborted) break;
     const part = await engine.importLetters(queue, batch);
     report.imported += part.imported;
     report.extended += part.extended;

@@ -10,16 +10,18 @@ export interface WorkOptions {
   readonly stepFor: (pending: readonly SelectedLetter[], operation: Operation) => Promise<OperationStep>;
   /** Told when the store has it. */
   readonly onStep?: (operation: Operation) => Promise<void> | void;
+  /** Ends the work after the step that is under way; the operation stays open. */
+  readonly signal?: AbortSignal | undefined;
 }
 
-/** Returns the operation when nothing of it is pending, or when somebody has paused or cancelled it. */
+/** Returns the operation when nothing of it is pending, or when somebody has paused, cancelled or interrupted it. */
 export async function workThrough(
   engine: Engine,
   begun: Operation,
-  { chunkMax, stepFor, onStep }: WorkOptions,
+  { chunkMax, stepFor, onStep, signal }: WorkOptions,
 ): Promise<Operation> {
-  let operation = await completeSelection(engine, begun);
-  while (operation.status === "open") {
+  let operation = await completeSelection(engine, begun, signal);
+  while (operation.status === "open" && !signal?.aborted) {
     const pending = await engine.listSelected(begun.id, { status: "pending", limit: chunkMax });
     if (pending.length === 0) return engine.closeOperation(begun.id);
     operation = await engine.advance(begun.id, await stepFor(pending, operation));

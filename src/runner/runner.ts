@@ -15,6 +15,7 @@ import { type Clock, systemClock } from "../kit/clock.ts";
 import type { Random } from "../kit/random.ts";
 import { decide, type HandlerAnswer, needsAnswer } from "../retry/decide.ts";
 import type { Policy } from "../retry/policy.ts";
+import type { GroupRule } from "../triage/group-rule.ts";
 import { Gate } from "./gate.ts";
 import { Patience } from "./patience.ts";
 import { Teller } from "./teller.ts";
@@ -44,6 +45,8 @@ export interface RunOptions {
   readonly holderTtlMs?: number;
   /** From how many redrives an item may come back before it is toxic. Default 5. */
   readonly toxicAfter?: number;
+  /** Rules that name the groups of failures, before the algorithm. Default: none. */
+  readonly groupRules?: readonly GroupRule[];
 }
 
 /** A feed does its own writing to the store, through the runner's patience, and ends when the signal is aborted. */
@@ -134,6 +137,7 @@ class Runner {
       patience: this.#patience,
       ...(options.holderTtlMs !== undefined && { ttlMs: options.holderTtlMs }),
       ...(options.toxicAfter !== undefined && { toxicAfter: options.toxicAfter }),
+      ...(options.groupRules && { groupRules: options.groupRules }),
       onReaped: () => this.#lookAgain(),
       onFault: (error) => {
         this.#fault ??= error;
@@ -283,13 +287,13 @@ class Runner {
   #judge(item: LeasedItem, outcome: Outcome, answer: HandlerAnswer): Ended {
     const now = this.#clock.now();
     const breaker = { waitMs: this.#gate.waitMs(now) };
-    const { policy, toxicAfter } = this.#options;
+    const { policy, toxicAfter, groupRules } = this.#options;
     const verdict = decide(item, outcome, policy, { random: this.#random, breaker, answer });
     this.#gate.judged(verdict, now); // before anything else is leased, also in the same step
     if (verdict.kind === "retry") this.#leaseAgainAt = Math.min(this.#leaseAgainAt, now + verdict.delayMs);
     this.#teller.lookAt(this.#gate, this.#patience);
-    const judgement = { outcome, verdict, ...(toxicAfter !== undefined && { toxicAfter }) };
-    return { item, outcome, settlement: settlementOf(item, judgement) };
+    const judging = { ...(toxicAfter !== undefined && { toxicAfter }), ...(groupRules && { groupRules }) };
+    return { item, outcome, settlement: settlementOf(item, { outcome, verdict, ...judging }) };
   }
 
   #mayLease(): boolean {

@@ -10,6 +10,7 @@ import type { Random } from "../kit/random.ts";
 import { describeSelf } from "../lease/holder.ts";
 import { reap } from "../lease/reap.ts";
 import type { Policy } from "../retry/policy.ts";
+import type { GroupRule } from "../triage/group-rule.ts";
 import type { Patience } from "./patience.ts";
 
 export interface TenureOptions {
@@ -21,6 +22,7 @@ export interface TenureOptions {
   readonly patience: Patience;
   readonly ttlMs?: number;
   readonly toxicAfter?: number;
+  readonly groupRules?: readonly GroupRule[];
   /** Items were taken back from a holder that vanished. */
   readonly onReaped: () => void;
   /** Something that is no store trouble went wrong in the background. */
@@ -109,9 +111,10 @@ export class Tenure {
   }
 
   #reap(): Promise<number> {
-    const { engine, queue, policy, random, toxicAfter } = this.#options;
+    const { engine, queue, policy, random, toxicAfter, groupRules } = this.#options;
     const selfId = this.#holder.id;
-    return reap({ engine, queue, policy, random, selfId, ...(toxicAfter !== undefined && { toxicAfter }) });
+    const judging = { ...(toxicAfter !== undefined && { toxicAfter }), ...(groupRules && { groupRules }) };
+    return reap({ engine, queue, policy, random, selfId, ...judging });
   }
 
   /** The background tries again by itself; the runner's loop is the one that gives up. */

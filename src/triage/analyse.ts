@@ -2,6 +2,7 @@
  * Why letters died, in numbers: their groups, their error types, and when. Pure: it is given letters one by one, or
  * groups that are counted already, and keeps no more than the answer needs.
  */
+import type { GroupState } from "../item/group.ts";
 import { type Letter, letterToJson } from "../item/letter.ts";
 import { toRfc3339 } from "../kit/clock.ts";
 import type { JsonObject } from "../kit/json.ts";
@@ -15,6 +16,9 @@ export interface PatternGroup {
   readonly count: number;
   readonly firstOccurrence: number;
   readonly lastOccurrence: number;
+  /** How its group stands; absent where nobody asked. */
+  readonly state?: GroupState;
+  readonly isRegression?: boolean;
   /** A few of them, newest first. */
   readonly sampleItems: readonly Letter[];
 }
@@ -108,6 +112,8 @@ export function analysisToJson(analysis: Analysis): JsonObject {
       count: group.count,
       first_occurrence: toRfc3339(group.firstOccurrence),
       last_occurrence: toRfc3339(group.lastOccurrence),
+      ...(group.state !== undefined && { state: group.state }),
+      ...(group.isRegression !== undefined && { is_regression: group.isRegression }),
       sample_items: group.sampleItems.map(letterToJson),
     })),
     error_distribution: Object.fromEntries(errorDistribution),

@@ -9,7 +9,7 @@ import { normalise } from "./normalise.ts";
 import { tellingLine } from "./telling-line.ts";
 
 /** Changes whenever the same failure would get another pattern, so that old and new signatures never meet. */
-const ALGORITHM = "redrive-1";
+export const ALGORITHM = "redrive-1";
 const SIGNATURE_HEX_DIGITS = 16;
 
 /** What a failure is grouped by. */

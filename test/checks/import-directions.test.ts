@@ -19,8 +19,8 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     ...[...GROUND, "engine.ts", "retry", "triage"], // a grave has a judgement and a signature; the rest reads the store
     "intake", // letters from elsewhere are read as items are, and named by their content
   ],
-  lease: [...GROUND, "engine.ts", "retry", "dead-letter"], // a lost lease is decided and settled like any other
-  runner: [...GROUND, "engine.ts", "lease", "attempt", "retry", "dead-letter"],
+  lease: [...GROUND, "engine.ts", "retry", "dead-letter", "triage"], // a lost lease is decided, grouped and settled like any other
+  runner: [...GROUND, "engine.ts", "lease", "attempt", "retry", "dead-letter", "triage"], // it hands the rules for groups on
   redrive: [
     ...[...GROUND, "engine.ts", "runner", "triage"], // it writes through the runner's patience, and selects what is analysed
     "dead-letter", // what is deleted is archived first
@@ -36,12 +36,12 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   // What puts it all together: a job's work and its site, what is fed into the queue, and how it ended.
   job: [
     ...[...GROUND, "engine.ts", "intake", "lease", "attempt", "retry", "runner", "redrive"],
-    "triage", // the title of a commit is cleaned as a message is
-    "dead-letter", // a summary has the numbers of the letters
+    "triage", // the title of a commit is cleaned as a message is; the letter directory has the analysis
+    "dead-letter", // a summary has the numbers of the letters; beside a run they are written as files; capsules
     ...["workflow", "worktree"],
   ],
-  // What a person or a project has set: the rules of the stages that read it, and the home in which it may lie.
-  config: [...GROUND, "form", "redrive", "job"],
+  // What a person or a project has set: fixes in the form that redrive uses, and the home in which the file may lie.
+  config: [...GROUND, "form", "redrive", "job", "triage"], // rules for groups too, in the form that triage uses
   // The implementations know the contract and the ground, and nothing of the stages.
   engines: [...GROUND, "engine.ts"],
   // The surface names what a library's user needs: the stages and the jobs.
@@ -107,6 +107,14 @@ describe("import directions", () => {
     expect(wrong).toEqual([]);
   });
 
+  it("no part imports what imports it, over whatever detour", () => {
+    const reach = (from: string, seen = new Set<string>()): ReadonlySet<string> => {
+      for (const to of ALLOWED[from] ?? []) if (!seen.has(to)) reach(to, seen.add(to));
+      return seen;
+    };
+    expect(Object.keys(ALLOWED).filter((place) => reach(place).has(place))).toEqual([]);
+  });
+
   it("the table allows nothing that nobody does", () => {
     const isUsed = (from: string, to: string) =>
       local.some((one) => placeOf(one.path) === from && placeOf(one.target) === to);
@@ -153,5 +161,32 @@ describe("import directions", () => {
       .map((one) => one.target)
       .filter((name) => !name.startsWith("node:"));
     expect([...new Set(packages)]).toEqual(["commander"]);
+  });
+
+  it("a command on letters loads neither CEL nor YAML nor a form before it is needed", () => {
+    const heavy = ["@marcbachmann/cel-js", "yaml", "zod", "@hpcc-js/wasm-zstd", "csv-parse"];
+    for (const command of [
+      "list",
+      "inspect",
+      "analyze",
+      "stats",
+      "retry",
+      "edit",
+      "discard",
+      "purge",
+      "export",
+    ]) {
+      const loaded = loadedWith(`cli/commands/dlq-${command}.ts`);
+      expect(loaded.size).toBeGreaterThan(5);
+      const found = sources
+        .filter(({ path }) => loaded.has(path))
+        .flatMap(({ path, imports }) =>
+          imports
+            .filter((one) => one.isPackage && !one.isLazy && !one.isType)
+            .filter((one) => heavy.some((name) => one.target === name || one.target.startsWith(`${name}/`)))
+            .map((one) => `${path} imports ${one.target}`),
+        );
+      expect(found, command).toEqual([]);
+    }
   });
 });

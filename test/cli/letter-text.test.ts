@@ -40,7 +40,7 @@ const letter: Letter = {
 };
 
 const paint = paintFor({ isTty: false, env: {} });
-const history = { moments: momentsOf(letter), events: [], groupCount: 4 };
+const history = { moments: momentsOf(letter), events: [], groupCount: 4, group: null };
 const view = { paint, columns: 100, history };
 
 describe("a letter for a person", () => {

@@ -93,7 +93,7 @@ describe("a selection", () => {
 
   test("a signature that is none is told where signatures are shown", () => {
     expect(() => selectionFrom({ group: ["x"] })).toThrow(
-      expect.objectContaining({ hint: expect.stringContaining("redrive dlq inspect") }),
+      expect.objectContaining({ hint: expect.stringContaining("redrive groups list") }),
     );
   });
 });

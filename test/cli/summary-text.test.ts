@@ -208,3 +208,57 @@ test("colours change nothing but the colour", () => {
   expect(painted).not.toBe(textOf(DEATHS));
   expect(stripVTControlCharacters(painted)).toBe(textOf(DEATHS));
 });
+
+describe("groups that are known", () => {
+  const groups = groupsOf([5, "Timeout::no answer"], [3, "CommandFailed::known trouble"]);
+  const dead = { dead: 8, total: 8, succeeded: 0 };
+  const ignored = groups.map((group, index) => ({
+    ...group,
+    state: index === 1 ? ("ignored" as const) : ("open" as const),
+  }));
+
+  test("one that is ignored is counted, and not shown", () => {
+    const text = textOf({ ...dead, groups: ignored });
+    expect(text).toContain("They all died of the same failure:\n  5  Timeout::no answer\n");
+    expect(text).toContain("3 more died of a failure that is ignored: redrive groups list --state ignored");
+    expect(text).not.toContain("known trouble");
+    expect(text).toContain("redrive dlq retry");
+  });
+
+  test("when all are ignored, there is nothing to do next", () => {
+    const text = textOf({
+      ...dead,
+      groups: ignored.map((group) => ({ ...group, state: "ignored" as const })),
+    });
+    expect(text).toContain("8 died of failures that are ignored: redrive groups list --state ignored");
+    expect(text).not.toContain("Next:");
+  });
+
+  test("one that came back says so", () => {
+    expect(
+      textOf({
+        ...dead,
+        groups: [{ ...groups[0], count: 8, isRegression: true } as (typeof groups)[number]],
+      }),
+    ).toContain("  8  came back: Timeout::no answer");
+  });
+
+  test("what fixed it before is one line, and the command in it is never cut", () => {
+    const fix = {
+      at: 0,
+      kind: "requeue",
+      count: 9,
+      operationId: "op-x",
+      author: "ann",
+      waitedMs: 300_000,
+    } as const;
+    const fixedBefore = { signature: "0123456789abcdef", count: 5, fix };
+    const text = textOf({ ...dead, groups, fixedBefore }, { columns: 200 });
+    expect(text).toContain(
+      "5 of these were fixed before by retry op-x by ann as they were, 5m 00s after they had died: redrive groups show 0123456789abcdef\n",
+    );
+    expect(textOf({ ...dead, groups, fixedBefore }, { columns: 60 })).toMatch(
+      /by retry op-x by ann.*…: redrive groups show 0123456789abcdef\n/,
+    );
+  });
+});

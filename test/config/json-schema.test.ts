@@ -19,16 +19,17 @@ test("it has every key, says what each means, and refuses others", () => {
       { properties: Record<string, { description?: string }>; additionalProperties: boolean }
     >;
   };
-  expect(Object.keys(schema.properties)).toEqual(["dlq", "fixes"]);
+  expect(Object.keys(schema.properties)).toEqual(["dlq", "fixes", "groups"]);
   expect(schema.additionalProperties).toBe(false);
-  const { dlq, fix } = schema.$defs;
+  const { dlq, fix, group } = schema.$defs;
   expect(Object.keys(dlq?.properties ?? {})).toEqual(
     "max_items retention_days toxic_after mirror dir".split(" "),
   );
   expect(Object.keys(fix?.properties ?? {})).toEqual(
     "name match set patch command timeout max_uses auto".split(" "),
   );
-  for (const form of [dlq, fix]) {
+  expect(Object.keys(group?.properties ?? {})).toEqual(["name", "match"]);
+  for (const form of [dlq, fix, group]) {
     expect(form?.additionalProperties).toBe(false);
     for (const key of Object.values(form?.properties ?? {})) expect(key.description).toMatch(/\S.*\.$/);
   }

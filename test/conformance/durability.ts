@@ -97,6 +97,23 @@ export function durabilityTests(test: Declare): void {
     });
   });
 
+  test("what people decided about groups is there after the store was opened again", async (bench) => {
+    await bench.enter();
+    await bench.bury(["a"], { signature: "s1" });
+    const until = { at: 5, count: 9, perHour: 1 };
+    await bench.engine.markGroup("s1", {
+      author: "ada",
+      state: "ignored",
+      ignoreUntil: until,
+      note: "later",
+    });
+    await bench.engine.correct({ from: "s2", text: "x", to: "s1", pattern: "p", author: "ada" });
+    const before = [await bench.engine.readGroup("s1"), await bench.engine.listCorrections()];
+    await bench.reopen();
+    expect([await bench.engine.readGroup("s1"), await bench.engine.listCorrections()]).toEqual(before);
+    expect(before).toMatchObject([{ state: "ignored", ignoreUntil: until }, [{ from: "s2" }]]);
+  });
+
   test("ids of events rise across openings", async (bench) => {
     const before = await bench.lastEvent();
     await bench.reopen();

@@ -24,6 +24,7 @@ function told(test: Declare): void {
       ["attempt_started", "a", 2],
       ["attempt_failed", "a", 2],
       ["dlq_item_added", "a", 2],
+      ["group_opened", "a", undefined],
     ]);
     expect(events[3]?.data).toMatchObject({ error_type: "CommandFailed", error_class: "unknown" });
     expect(events[7]?.data).toEqual({ reason: "attempts spent (1 of 1)", signature: "00000000000000aa" });

@@ -28,6 +28,9 @@ export function groupTests(test: Declare): void {
         count: 2,
         firstAt,
         lastAt: firstAt + 1000,
+        state: "open",
+        isRegression: false,
+        algorithm: "redrive-1",
       },
     ]);
   });

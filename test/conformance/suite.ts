@@ -13,6 +13,7 @@ import { decideTests } from "./decide.ts";
 import { durabilityTests } from "./durability.ts";
 import { eventTests } from "./events.ts";
 import { fencingTests } from "./fencing.ts";
+import { groupLifeTests } from "./group-life.ts";
 import { groupTests } from "./groups.ts";
 import { importTests } from "./import.ts";
 import { intakeTests } from "./intake.ts";
@@ -24,6 +25,7 @@ import { letterTests } from "./letters.ts";
 import { operationChangeTests } from "./operation-changes.ts";
 import { purgeTests } from "./purge.ts";
 import { redriveTests } from "./redrive.ts";
+import { regroupTests } from "./regroup.ts";
 import { selectionTests } from "./selection.ts";
 import { settleTests } from "./settle.ts";
 import { sharedTests } from "./shared.ts";
@@ -50,6 +52,8 @@ const THEMES: Readonly<Record<string, (test: Declare) => void>> = {
   "filters of letters": letterFilterTests,
   "pages of letters": letterPageTests,
   groups: groupTests,
+  "the life of groups": groupLifeTests,
+  "corrections and regrouping": regroupTests,
   arrivals: arrivalTests,
   events: eventTests,
   selections: selectionTests,

@@ -34,6 +34,13 @@ describe("the letter directory", () => {
     });
   });
 
+  it("of a letter that comes twice, the later one stays, however long the earlier one took", async () => {
+    const root = temporary.file("twice");
+    const large = { ...letterOf("a"), itemData: "x".repeat(8_000_000) };
+    await write(root, [large, { ...letterOf("a"), itemData: "later" }]);
+    expect((await readAll(root)).map(({ itemData }) => itemData)).toEqual(["later"]);
+  });
+
   it("any letters of any jobs are read as they were written", async () => {
     const ofJobs = fc.tuple(anyLetter, fc.constantFrom("job-1", "a/b", "..", "Ä"));
     const some = fc.array(

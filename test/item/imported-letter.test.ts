@@ -97,6 +97,7 @@ describe("the rest of a letter from elsewhere", () => {
       errorClass: "unknown",
       signature: "s1",
       pattern: "p",
+      algorithm: "imported",
       reprocessEligible: false,
       manualReviewRequired: true,
       toxic: true,

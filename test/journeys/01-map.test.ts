@@ -240,7 +240,9 @@ describe("exit codes", () => {
       "1",
     ]);
     expect(code).toBe(1);
-    expect(stderr).toContain("Stopped: an item died, and the job stops at the first (--fail-fast, continue_on_failure).");
+    expect(stderr).toContain(
+      "Stopped: an item died, and the job stops at the first (--fail-fast, continue_on_failure).",
+    );
     expect(stderr).toContain("redrive resume sh-");
   });
 

@@ -122,9 +122,11 @@ describe("events", () => {
       "attempt_started",
       "attempt_failed",
       "dlq_item_added",
+      "group_opened",
       "attempt_started",
       "attempt_succeeded",
       "dlq_item_removed",
+      "group_resolved",
     ]);
   });
 

@@ -284,7 +284,7 @@ describe("dlq retry", () => {
     expect(error.message).toMatch(/2 jobs have letters: .*n-\w+ \(1\)/);
   });
 
-  it("that was interrupted loses nothing: what was not done is still a letter, and resume goes on", async () => {
+  it("pitfall 49: that was interrupted loses nothing: what was not done is still a letter, and resume goes on", async () => {
     const shop = openWorkshop();
     const body = `[ -e ${shop.path("fixed")} ] || exit 1; echo "$1" >> $L; [ -e ${shop.path("fast")} ] || exec sleep 300`;
     await shop.map(upTo(4), body, ["-j", "1", "--retries", "0", "--name", "n"]);

@@ -80,7 +80,7 @@ describe("redrive run", () => {
     expect(project.ledger.map(Number)).toEqual([0, 1, 2]);
   });
 
-  it("keeps commits that no step was required to make", async () => {
+  it("pitfall 4: keeps commits that no step was required to make", async () => {
     const project = openProject(NAMES);
     const commit = 'echo x > ${item.id}.txt; git add -A; git commit -q -m "by ${item.id}"';
     expect(await project.runJson({ map: mapOver(commit) })).toMatchObject({ succeeded: 3 });

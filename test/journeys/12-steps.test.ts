@@ -288,7 +288,7 @@ describe("in every phase", () => {
     for (const phase of PHASES) expect(project.get(`${phase}.out`)).toBe(`of ${phase}\n`);
   });
 
-  it("a failing step fails the phase or the item: no later step runs", async () => {
+  it("pitfall 5: a failing step fails the phase or the item: no later step runs", async () => {
     for (const phase of PHASES) {
       const project = openFolder(ITEM);
       const steps = [{ shell: "exit 3" }, { shell: "echo later >> $L" }];

@@ -66,7 +66,7 @@ describe("retry_config", () => {
     expect(events.map(({ data }) => data?.delay_ms)).toEqual(delays);
   });
 
-  it("a second failure does not overwrite the first", async () => {
+  it("pitfall 6: a second failure does not overwrite the first", async () => {
     const project = openFolder(numbers(1));
     const shell = 'echo "failure $REDRIVE_ATTEMPT" >&2; exit $((10 + REDRIVE_ATTEMPT))';
     await project.runJson(policyFlow(shell, { retry_config: attempts(3) }));

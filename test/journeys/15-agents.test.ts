@@ -173,7 +173,7 @@ describe("a merge conflict", () => {
     ...keepResults(project),
   });
 
-  it("is a letter whose branch and worktree are kept with the work, and the other agent's is merged", async () => {
+  it("pitfall 7: is a letter whose branch and worktree are kept with the work, and the other agent's is merged", async () => {
     const project = openProject({ ...itemsJson("i1", "i2"), "same.txt": "before\n" });
     expect(await project.runJson(clash(project))).toMatchObject({ succeeded: 1, dead: 1, attempts: 2 });
     const letter = await project.onlyLetter();

@@ -18,7 +18,7 @@ const FAILING = [
 const TWICE = { retry_config: { max_attempts: 2, backoff: "fixed", initial_delay: "1ms" } };
 
 describe("the letter of an agent", () => {
-  it("says which step failed, how, and where everything is: each path leads to the file", async () => {
+  it("pitfall 24: says which step failed, how, and where everything is: each path leads to the file", async () => {
     const project = openProject(itemsJson({ id: "it/em 1", deep: [1, { x: "y" }] }));
     const before = Date.now();
     const { job_id } = await project.runJson({ map: mapOver(FAILING), error_policy: TWICE });

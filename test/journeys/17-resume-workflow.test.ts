@@ -260,7 +260,7 @@ describe("a phase that failed", () => {
 });
 
 describe("items without an id", () => {
-  it("are known by their content: resume drops none and repeats none", async () => {
+  it("pitfall 8: are known by their content: resume drops none and repeats none", async () => {
     const project = openFolder({ "items.json": '["x", "y", "z"]' });
     const map = {
       input: "items.json",

@@ -32,7 +32,7 @@ async function deadJob(shop: Workshop, items: readonly unknown[], flags = ONE): 
 const retry = (shop: Workshop, ...flags: string[]) => shop.run(["dlq", "retry", "n", "--json", ...flags]);
 
 describe("the work that is run", () => {
-  it("is the item's own, and a letter leaves only when its work has succeeded", async () => {
+  it("pitfall 1: is the item's own, and a letter leaves only when its work has succeeded", async () => {
     const shop = openWorkshop();
     const script = `[ -e ${shop.path("mended")} ] || exit 1; echo "made of $1" > ${shop.path("out")}-$1`;
     await shop.map(["a", "b"], script, ONE);
@@ -42,7 +42,7 @@ describe("the work that is run", () => {
     expect(await shop.letters()).toEqual([]);
   });
 
-  it("is never that of items that are done", async () => {
+  it("pitfall 51: is never that of items that are done", async () => {
     const shop = openWorkshop();
     const script = `echo "$1" >> $L; [ "$1" != bad ] || [ -e ${shop.path("mended")} ]`;
     await shop.map(["good", "bad", "fine"], script, ONE);
@@ -52,7 +52,7 @@ describe("the work that is run", () => {
     expect([...shop.ledger].sort()).toEqual(["bad", "bad", "fine", "good"]);
   });
 
-  it("that fails again makes a letter again, as often as it is tried, with all that happened before", async () => {
+  it("pitfall 52: that fails again makes a letter again, as often as it is tried, with all that happened before", async () => {
     const shop = openWorkshop();
     await deadJob(shop, ["a"]);
     for (const redrives of [1, 2, 3]) {
@@ -63,7 +63,7 @@ describe("the work that is run", () => {
     expect(letter?.failure_history.map((failure) => failure.attempt_number)).toEqual([1, 2, 3, 4]);
   });
 
-  it("does not touch failures that arrive meanwhile", async () => {
+  it("pitfall 55: does not touch failures that arrive meanwhile", async () => {
     const shop = openWorkshop();
     const script = `echo "$1" >> $L; [ "$1" = old ] && [ -e ${shop.path("mended")} ] || exit 1; while [ ! -e ${shop.path("gate")} ]; do sleep 0.02; done`;
     await shop.map(["old"], script, ONE);
@@ -319,7 +319,7 @@ describe("dlq retry --detach and --quiet", () => {
 });
 
 describe("dlq retry that is killed", () => {
-  it("loses no letter; ops resume finishes, runs the rest of the work, and nothing succeeds twice", async () => {
+  it("pitfall 11: loses no letter; ops resume finishes, runs the rest of the work, and nothing succeeds twice", async () => {
     const shop = openWorkshop();
     const script = `[ -e ${shop.path("mended")} ] || exit 1; echo "start $1 pid $$" >> $L; while [ ! -e ${shop.path("gate")} ] && [ "$1" -gt 6 ]; do sleep 0.02; done; echo "end $1" >> $L`;
     await shop.map(upTo(20), script, ["-j", "2", ...ONE]);

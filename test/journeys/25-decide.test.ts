@@ -169,7 +169,7 @@ describe("dlq discard and restore", () => {
 });
 
 describe("dlq clear", () => {
-  it("deletes letters that are resolved or discarded, and never one that was not retried", async () => {
+  it("pitfall 2: deletes letters that are resolved or discarded, and never one that was not retried", async () => {
     const shop = openWorkshop();
     await letters(shop);
     expect(await decide(shop, "clear", "--yes", "parts")).toMatchObject({ selected: 0, done: 0 });

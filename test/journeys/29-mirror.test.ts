@@ -2,6 +2,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { importLetters } from "./killed-bulk.ts";
 import { itemsJson, mapOver, ONE_TRY, openProject } from "./project.ts";
 import { type LetterJson, openWorkshop, upTo, type Workshop } from "./workshop.ts";
 
@@ -21,18 +22,28 @@ function itemFiles(folder: string): string[] {
 }
 
 /** The files are, byte by byte, what `dlq list --json` prints of each letter. */
-async function expectAgreement(workshop: Workshop, folder: string, jobId: string): Promise<void> {
+async function expectAgreement(
+  workshop: Workshop,
+  folder: string,
+  jobId: string,
+  { inOrder = true }: { readonly inOrder?: boolean } = {},
+): Promise<void> {
   const letters = await workshop.letters(jobId, "--sort", "oldest");
   expect(itemFiles(folder)).toEqual(letters.map(({ item_id }) => `${item_id}.json`).sort());
   for (const letter of letters) {
     const file = readFileSync(join(folder, "items", `${letter.item_id}.json`), "utf8");
     expect(file).toBe(`${JSON.stringify(letter, null, 2)}\n`);
   }
-  const index = readJson<Record<string, unknown>>(folder, "index.json");
+  const index = readJson<Record<string, unknown> & { item_ids: string[] }>(folder, "index.json");
   expect(index).toMatchObject({ job_id: jobId, item_count: letters.length });
-  expect(index.item_ids).toEqual(letters.map(({ item_id }) => item_id));
+  const ids = letters.map(({ item_id }) => item_id);
+  if (inOrder) expect(index.item_ids).toEqual(ids);
+  else expect(index.item_ids.toSorted()).toEqual(ids.toSorted());
   expect(index.updated_at).toMatch(/^\d{4}-\d\d-\d\dT.*\.\d{3}Z$/);
 }
+
+/** A letter that left and came back is at the end of the index, until the folder is written anew. */
+const BACK_AGAIN = { inOrder: false };
 
 describe("the letter directory", () => {
   it("letters are files while the job runs, without any command", async () => {
@@ -96,6 +107,67 @@ describe("the letter directory", () => {
       .map((line) => JSON.parse(line) as LetterJson);
     const last = new Map(stream.map(({ item_id, state }) => [item_id, state]));
     expect([1, 2, 3, 4].map((data) => last.get(idOf(data)))).toEqual(["done", "done", "dead", "discarded"]);
+  });
+
+  it("says what the store says after every command that changes letters, without a run", async () => {
+    const workshop = openWorkshop();
+    const items = ["a", "b", "c"].map((id) => ({ id }));
+    const { job_id } = await workshop.mapJson(items, "exit 3", ["--retries", "0", "--id-field", "id"]);
+    const folder = folderOf(workshop, workshop.home.split("/").at(-1) ?? "", job_id);
+    const lastOperation = async () =>
+      (await workshop.json<{ operations: { operation_id: string }[] }>("ops")).operations[0]?.operation_id ??
+      "";
+    const does = async (...args: string[]) => {
+      const { code, stderr } = await workshop.run(["dlq", ...args]);
+      expect([args, code, stderr]).toEqual([args, 0, expect.not.stringContaining("directory")]);
+      await expectAgreement(workshop, folder, job_id, BACK_AGAIN);
+      return itemFiles(folder).map((name) => name.replace(".json", ""));
+    };
+    const undo = async () => {
+      await workshop.run(["ops", "undo", await lastOperation(), "--yes"]);
+      await expectAgreement(workshop, folder, job_id, BACK_AGAIN);
+      return itemFiles(folder).length;
+    };
+    expect(await does("edit", "a", "--set", "v=1")).toEqual(["a", "b", "c"]);
+    expect(await undo()).toBe(3);
+    await does("note", "a", "seen before");
+    expect(await does("discard", "a", "--reason", "x")).toEqual(["b", "c"]);
+    expect(await does("restore", "a")).toEqual(["a", "b", "c"]);
+    expect(await does("export", "copy.json")).toEqual(["a", "b", "c"]);
+    expect(await does("purge", "--filter", 'item.id == "b"', "--yes")).toEqual(["a", "c"]);
+    expect(await undo()).toBe(3);
+    expect(await does("maintain", "--max-items", "1")).toHaveLength(1);
+    expect(await does("import", "copy.json")).toEqual(["a", "b", "c"]);
+    await does("retry", job_id, "a", "--detach");
+    await workshop.run(["ops", "cancel", await lastOperation()]);
+    await expectAgreement(workshop, folder, job_id, BACK_AGAIN);
+  });
+
+  it("follows a change of very many with the next run or with mirror, and that is said", async () => {
+    const workshop = openWorkshop();
+    await importLetters(workshop, 1001);
+    await workshop.run(["dlq", "mirror"]);
+    const folder = folderOf(workshop, "elsewhere", "orders");
+    const { code, stderr } = await workshop.run(["dlq", "discard", "--reason", "x", "--yes"]);
+    expect([code, stderr]).toEqual([0, expect.stringContaining("`redrive dlq mirror`")]);
+    expect(itemFiles(folder)).toHaveLength(1001);
+    await workshop.run(["dlq", "mirror"]);
+    expect(itemFiles(folder)).toEqual([]);
+  });
+
+  it("is left alone with mirror: false, and one that cannot be written is no failure of the command", async () => {
+    const workshop = openWorkshop();
+    const { job_id } = await workshop.mapJson([{ id: "a" }, { id: "b" }], "exit 3", [
+      ...["--retries", "0", "--id-field", "id"],
+    ]);
+    const folder = folderOf(workshop, workshop.home.split("/").at(-1) ?? "", job_id);
+    workshop.write("redrive.yml", "dlq: { mirror: false }");
+    expect((await workshop.run(["dlq", "discard", "a", "--reason", "x"])).code).toBe(0);
+    expect(itemFiles(folder)).toEqual(["a.json", "b.json"]);
+    workshop.write("redrive.yml", "dlq: { mirror: [oops");
+    const { code, stderr, stdout } = await workshop.run(["dlq", "restore", "a", "--json"]);
+    expect([code, (JSON.parse(stdout) as { done: number }).done]).toEqual([0, 1]);
+    expect(stderr).toMatch(/letter directory was not written: [\s\S]*redrive dlq mirror/);
   });
 
   it("mirror writes a folder anew, removes what does not belong, and finds another place", async () => {

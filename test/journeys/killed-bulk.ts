@@ -1,12 +1,12 @@
 /**
  * Bulk commands that are killed in the middle: the store's write lock is taken away from them between two of their
- * steps, so that it is certain that they are in the middle, and then they are killed with SIGKILL.
+ * steps, so that it is certain that they are in the middle, and then they are killed or interrupted.
  */
 import { DatabaseSync } from "@photostructure/sqlite";
 import { openStore } from "../../src/engines/open.ts";
 import type { Operation } from "../../src/item/operation.ts";
 import { QUEUE, sampleLetter } from "../redrive/sample-letters.ts";
-import { CLI_PATH } from "../support/cli.ts";
+import { CLI_PATH, type CliResult } from "../support/cli.ts";
 import { upTo, type Workshop } from "./workshop.ts";
 
 /** How a script in a test calls the command line. */
@@ -29,6 +29,20 @@ export async function killedInBetween(
   args: readonly string[],
   { atLeast = 1 }: { readonly atLeast?: number } = {},
 ): Promise<Operation> {
+  await signalledInBetween(shop, args, { atLeast, signal: "SIGKILL" });
+  return onlyOpen(shop);
+}
+
+/** Starts the command, and presses Ctrl-C when the operation has done some of its letters, but not all. */
+export function interruptedInBetween(shop: Workshop, args: readonly string[]): Promise<CliResult> {
+  return signalledInBetween(shop, args, { atLeast: 1, signal: "SIGINT" });
+}
+
+async function signalledInBetween(
+  shop: Workshop,
+  args: readonly string[],
+  { atLeast, signal }: { readonly atLeast: number; readonly signal: NodeJS.Signals },
+): Promise<CliResult> {
   const running = shop.start(args, { stdin: "" });
   let hasEnded = false;
   void running.ended.then(() => {
@@ -36,24 +50,43 @@ export async function killedInBetween(
   });
   const engine = await openStore(`sqlite:${shop.storePath}`);
   const db = new DatabaseSync(shop.storePath);
-  db.exec("PRAGMA busy_timeout = 1000");
+  db.exec("PRAGMA busy_timeout = 0");
   const isInTheMiddle = async () => {
     const [operation] = await engine.listOperations({ open: true });
     return operation !== undefined && operation.done >= atLeast && operation.done < operation.selected;
   };
   for (;;) {
-    db.exec("BEGIN IMMEDIATE"); // while it is ours, nobody goes on
+    takeWriteLock(db); // while it is ours, nobody goes on
     if (await isInTheMiddle()) break;
     db.exec("ROLLBACK");
-    await new Promise((resolve) => setTimeout(resolve, 1));
-    if (hasEnded) throw new Error(`the command ended before it was killed: ${running.stderr}`);
+    await new Promise((resolve) => setImmediate(resolve)); // let go for a moment: enough for one step, hardly for two
+    if (hasEnded) throw new Error(`the command ended before the signal: ${running.stderr}`);
   }
-  running.signal("SIGKILL");
-  await running.ended;
+  running.signal(signal);
+  if (signal !== "SIGKILL") {
+    await running.untilStderr("Stopping");
+    db.exec("ROLLBACK");
+  }
+  const ended = await running.ended;
   db.close();
   await engine.close();
-  return onlyOpen(shop);
+  return ended;
 }
+
+/** Tries without a pause: who waits politely sees the whole command go by between two looks. */
+function takeWriteLock(db: InstanceType<typeof DatabaseSync>): void {
+  const deadline = performance.now() + LOCK_MS_MAX;
+  for (;;) {
+    try {
+      db.exec("BEGIN IMMEDIATE");
+      return;
+    } catch (error) {
+      if (performance.now() > deadline) throw error;
+    }
+  }
+}
+
+const LOCK_MS_MAX = 10_000;
 
 /** The operation that has not ended. */
 export async function onlyOpen(shop: Workshop): Promise<Operation> {

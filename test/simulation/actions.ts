@@ -1,5 +1,6 @@
 /** The steps of the simulation. Each is one or a few store calls, done to both engines. */
 import { randomEnding, randomLoss } from "./endings.ts";
+import { GROUP_ACTIONS } from "./group-actions.ts";
 import { OPERATION_ACTIONS } from "./operation-actions.ts";
 import { type Action, type Claim, claimsOf, letGo, newName, QUEUES, type World } from "./world.ts";
 
@@ -10,6 +11,7 @@ export const ACTIONS: readonly (readonly [name: string, action: Action])[] = [
   ...often(14, "exchange", exchange),
   ...often(1, "beat", beat),
   ...often(2, "reap", reap),
+  ...GROUP_ACTIONS.flatMap(([times, name, action]) => often(times, name, action)),
   ...OPERATION_ACTIONS.flatMap(([times, name, action]) => often(times, name, action)),
   ...often(1, "change job", changeJob),
   ...often(3, "time passes", timePasses),

@@ -46,6 +46,15 @@ describe("the simulation itself", () => {
     "leaves the last letter of an import out": (engine) => ({
       importLetters: (queue, letters) => engine.importLetters(queue, letters.slice(0, -1)),
     }),
+    "moves one letter less to its group": (engine) => ({
+      regroup: (letters) => engine.regroup(letters.slice(1)),
+    }),
+    "sends corrected letters elsewhere": (engine) => ({
+      correct: (one) => engine.correct({ ...one, to: "0" }),
+    }),
+    "forgets until when a group is ignored": (engine) => ({
+      markGroup: (signature, { ignoreUntil: _, ...change }) => engine.markGroup(signature, change),
+    }),
     "does not pause": (engine) => ({
       changeOperation: async (id, change) =>
         change.status === "paused" ? engine.changeOperation(id, {}) : engine.changeOperation(id, change),

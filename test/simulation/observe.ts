@@ -1,6 +1,7 @@
 /** Looks at everything that can be seen from outside, on both sides, and expects to see the same. */
 import { expect } from "vitest";
 import type { Engine, LetterFilter, LetterOrder } from "../../src/engine.ts";
+import { GROUP_STATES } from "../../src/item/group.ts";
 import type { Letter } from "../../src/item/letter.ts";
 import { randomArrivalQuery, randomOrder, randomStatesFilter } from "./filters.ts";
 import { type Both, pairsOf, type Side, type Twins } from "./twins.ts";
@@ -22,7 +23,7 @@ export async function observe(world: World, cursors: Cursors): Promise<Cursors> 
   await twins.same((engine) => allPages(engine, filter, order));
   await twins.same((engine) => engine.listLetters({ ...filter, limit: 0 }));
   await twins.same((engine) => engine.listArrivals(arrivals));
-  await twins.same((engine) => engine.listGroups({}));
+  await observeGroups(world);
   await twins.same((engine) => engine.listHolders());
   await twins.same((engine) => engine.listOperations({}));
   await observeSelections(world);
@@ -31,6 +32,17 @@ export async function observe(world: World, cursors: Cursors): Promise<Cursors> 
     await twins.same((engine, side) => engine.readLetter(lease[side].ref));
   }
   return readEvents(twins, cursors);
+}
+
+/** Every mark, some of them as they are asked for, and where letters are said to belong. */
+async function observeGroups({ twins, chance }: World): Promise<void> {
+  const states = chance.pick([["open"], ["resolved", "ignored"], GROUP_STATES, []] as const);
+  const prefix = chance.pick(["", "1", "corrected", "Unknown::"]);
+  await twins.same((engine) => engine.listGroups({}));
+  await twins.same((engine) => engine.listGroups({ states }));
+  await twins.same((engine) => engine.listMarks({}));
+  await twins.same((engine) => engine.listMarks({ states, prefix }));
+  await twins.same((engine) => engine.listCorrections());
 }
 
 /** All items of a queue, and everything about one of them. */

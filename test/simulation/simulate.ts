@@ -37,6 +37,7 @@ export async function simulate(under: EngineUnderTest, { seed, steps }: Simulati
     }
     doing = "the healing at the end";
     await heal(world);
+    await observe(world, cursors);
     await observeSoundness(twins);
   } catch (error) {
     const again = `REDRIVE_SEED=${seed} npx vitest run test/simulation`;

@@ -26,6 +26,7 @@ export function graveOf(change: Partial<Grave> = {}): Grave {
     errorClass: "unknown",
     signature: "00000000000000aa",
     pattern: "CommandFailed::attempt <num> failed with exit code <num>",
+    algorithm: "redrive-1",
     reprocessEligible: true,
     manualReviewRequired: false,
     ...change,

@@ -1,14 +1,14 @@
 /** `redrive dlq analyze`: why letters died, and when. */
 import { resolve } from "node:path";
 import { WorkError } from "../../errors.ts";
-import { writeAtomically } from "../../kit/atomic-file.ts";
+import { writeOut } from "../../kit/atomic-file.ts";
 import { analyseSelected, recordAnalysis } from "../../redrive/analyse-selected.ts";
 import { type Analysis, analysisToJson } from "../../triage/analyse.ts";
 import { analysisText, GROUPS_SHOWN_MAX } from "../analysis-text.ts";
 import { canShowBlocks } from "../chart.ts";
 import type { Context } from "../context.ts";
 import { EXIT } from "../exit-code.ts";
-import { jobFrom, type SelectionFlags, selectionFrom } from "../selection.ts";
+import { checkSelection, jobFrom, type SelectionFlags, selectionIn } from "../selection.ts";
 
 interface AnalyzeFlags extends SelectionFlags {
   readonly export?: string;
@@ -19,9 +19,10 @@ export async function dlqAnalyze(
   jobName: string | undefined,
   flags: AnalyzeFlags,
 ): Promise<number> {
-  const selection = selectionFrom(flags);
+  checkSelection(flags);
   const isShort = !context.isJson && flags.export === undefined;
   const { analysis, job, now } = await context.withStore(async (engine) => {
+    const selection = await selectionIn(engine, flags);
     const found = await jobFrom(engine, jobName, flags);
     const filter = { ...selection.filter, ...(found && { queue: found.id }) };
     const options = isShort ? { sampledGroupsMax: GROUPS_SHOWN_MAX } : {};
@@ -46,7 +47,7 @@ export async function dlqAnalyze(
 async function writeExport(context: Context, file: string, analysis: Analysis): Promise<void> {
   const path = resolve(context.terminal.cwd, file);
   try {
-    await writeAtomically(path, `${JSON.stringify(analysisToJson(analysis), null, 2)}\n`);
+    await writeOut(path, `${JSON.stringify(analysisToJson(analysis), null, 2)}\n`);
   } catch (error) {
     throw new WorkError(
       "usage",

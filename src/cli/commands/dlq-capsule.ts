@@ -14,6 +14,8 @@ interface Flags {
   readonly env?: readonly string[];
 }
 
+const USAGE = "redrive dlq capsule ITEM -o FILE makes a capsule; redrive dlq capsule open FILE opens one.";
+
 export async function dlqCapsule(
   context: Context,
   itemName: string,
@@ -26,14 +28,17 @@ export async function dlqCapsule(
   }
   if (file !== undefined) {
     throw new WorkError("usage", `What is ${file}?`, {
-      hint: "redrive dlq capsule ITEM -o FILE makes a capsule; redrive dlq capsule open FILE opens one.",
+      hint: USAGE,
     });
   }
   const { makeCapsule } = await import("../../job/capsule.ts");
   const { env, version, cwd } = context.terminal;
   const capsule = await context.withStore(async (engine) => {
     const job = flags.job === undefined ? undefined : (await requireJob(engine, flags.job)).id;
-    const item = await requireItem(engine, itemName, job, (one) => one.state !== "done");
+    const item = await requireItem(engine, itemName, job, (one) => one.state !== "done").catch((error) => {
+      if (itemName !== "open") throw error;
+      throw new WorkError("usage", "Which capsule is to be opened?", { hint: USAGE, cause: error });
+    });
     const letter = await engine.readLetter(item.ref);
     if (letter === null) {
       throw new WorkError("item_not_found", `Item ${item.itemId} is no letter: it is ${item.state}.`, {

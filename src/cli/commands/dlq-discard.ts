@@ -22,8 +22,8 @@ export async function dlqDiscard(context: Context, items: string[], flags: Disca
       verb: "Discard",
       past: "Discarded",
       mustAsk: false,
-      run: (engine, { job, selection }) =>
-        discardLetters(engine, { queue: job.id, selection, author, reason }),
+      run: (engine, { job, selection }, signal) =>
+        discardLetters(engine, { queue: job.id, selection, author, reason, signal }),
       toJson: operationToJson,
       more: undoText,
     },

@@ -4,7 +4,8 @@ import { type EditPreview, editLetters, editToJson, previewEdit, schemasOf } fro
 import { compileRecipe, parseSetting, type Recipe } from "../../redrive/recipe.ts";
 import { askFirst } from "../ask.ts";
 import { authorOf } from "../author.ts";
-import { type BulkFlags, bulkExitCode, emptyBooks, findMeant, type Meant } from "../bulk.ts";
+import { type BulkFlags, emptyBooks, findMeant, type Meant } from "../bulk.ts";
+import { changeExitCode, changeLetters } from "../change-letters.ts";
 import { editPreviewText, editResultText } from "../change-text.ts";
 import type { Context } from "../context.ts";
 import { editByHand } from "../edit-by-hand.ts";
@@ -35,9 +36,11 @@ export async function dlqEdit(context: Context, items: string[], flags: EditFlag
   if (!flags.yes || flags.show !== undefined)
     await confirm(context, meant, { preview: await preview(), flags });
   const request = { queue: meant.job.id, selection: meant.selection, recipe, ...authored(context, flags) };
-  const operation = await context.withStore((engine) => editLetters(engine, request));
-  context.answer(editToJson(operation), () => editResultText(operation));
-  return bulkExitCode(operation);
+  const changed = await changeLetters(context, (engine, signal) =>
+    editLetters(engine, { ...request, signal }),
+  );
+  context.answer(editToJson(changed.result), () => editResultText(changed.result));
+  return changeExitCode(changed);
 }
 
 function recipeFrom({ terminal: { cwd } }: Context, flags: EditFlags): Recipe {

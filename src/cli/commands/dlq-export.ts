@@ -4,9 +4,11 @@ import { type Exported, exportLetters } from "../../dead-letter/exchange/export.
 import type { ExportFormat } from "../../dead-letter/exchange/format.ts";
 import { WorkError } from "../../errors.ts";
 import { selectLetters } from "../../redrive/select.ts";
+import { interruptible } from "../change-letters.ts";
 import type { Context } from "../context.ts";
 import { EXIT } from "../exit-code.ts";
-import { jobFrom, type SelectionFlags, selectionFrom } from "../selection.ts";
+import { requirePath } from "../option.ts";
+import { jobFrom, type SelectionFlags, selectionIn } from "../selection.ts";
 
 export interface ExportFlags extends SelectionFlags {
   readonly format?: ExportFormat;
@@ -20,15 +22,19 @@ export async function dlqExport(context: Context, path: string, flags: ExportFla
       hint: "Leave --json out, or name a file.",
     });
   }
-  const exported = await context.withStore(async (engine) => {
-    const selection = selectionFrom(flags);
+  if (!isStream) requirePath("The path", path);
+  const { result: exported } = await interruptible(context, async (engine, signal) => {
+    const selection = await selectionIn(engine, flags);
     const job = await jobFrom(engine, undefined, flags);
     const filter = { ...selection.filter, ...(job && { queue: job.id }) };
     // Oldest first: imported again, they are buried in the same order.
-    return exportLetters(selectLetters(engine, { ...selection, filter }, { order: "oldest" }), {
+    const letters = selectLetters(engine, { ...selection, filter }, { order: "oldest", signal });
+    return exportLetters(letters, {
       path: isStream ? path : resolve(context.terminal.cwd, path) + (path.endsWith("/") ? "/" : ""),
       stdout: context.terminal.stdout,
       ...(format !== undefined && { format }),
+    }).catch((error: unknown) => {
+      throw signal.aborted ? new WorkError("interrupted", "The export is not complete.") : error;
     });
   });
   if (isStream) context.note(exportText(exported));

@@ -6,9 +6,12 @@ import type { Engine } from "../../engine.ts";
 import { WorkError } from "../../errors.ts";
 import { requireJob } from "../../job/find-job.ts";
 import { systemClock } from "../../kit/clock.ts";
+import { interruptible } from "../change-letters.ts";
 import type { Context } from "../context.ts";
 import { EXIT } from "../exit-code.ts";
 import { importText, importToJson } from "../import-text.ts";
+import { requirePath } from "../option.ts";
+import { refreshDirectories } from "../refresh-directories.ts";
 
 export interface ImportFlags {
   readonly job?: string;
@@ -18,17 +21,27 @@ export interface ImportFlags {
 
 export async function dlqImport(context: Context, path: string, flags: ImportFlags): Promise<number> {
   const { job, format, dryRun: isDry = false } = flags;
-  const from = path === "-" ? path : resolve(context.terminal.cwd, path);
-  const imported = await context.withStore(async (engine) =>
-    importLetters(engine, from, {
+  const from = path === "-" ? path : resolve(context.terminal.cwd, requirePath("The path", path));
+  const { result: imported, interrupted } = await interruptible(context, async (engine, signal) => {
+    const report = await importLetters(engine, from, {
       isDry,
+      signal,
       stdin: context.terminal.stdin,
       onProgress: progressOf(context),
       ...(job !== undefined && { job: await jobIdOf(engine, job) }),
       ...(format !== undefined && { format }),
-    }),
-  );
+    });
+    if (!isDry) {
+      const jobIds = report.jobs.map(({ jobId }) => jobId);
+      await refreshDirectories(context, engine, { jobIds, count: report.imported + report.extended });
+    }
+    return report;
+  });
   context.answer(importToJson(imported, isDry), () => importText(imported, isDry));
+  if (interrupted !== null) {
+    context.note("Interrupted: the same command again takes in the rest.");
+    return interrupted;
+  }
   if (imported.refusedCount === 0) return EXIT.done;
   const read = imported.imported + imported.extended + imported.existing;
   return read === 0 ? EXIT.usage : EXIT.lettersLeft;

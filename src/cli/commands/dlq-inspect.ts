@@ -1,7 +1,9 @@
 /** `redrive dlq inspect`: everything about one letter. */
 import { readHistory } from "../../dead-letter/history.ts";
 import { eventToJson } from "../../item/event.ts";
+import { groupMarkToJson } from "../../item/group.ts";
 import { letterToJson } from "../../item/letter.ts";
+import { readFixes } from "../../redrive/group-fixes.ts";
 import type { Context } from "../context.ts";
 import { EXIT } from "../exit-code.ts";
 import { requireLetter } from "../find-letter.ts";
@@ -12,16 +14,22 @@ export async function dlqInspect(
   itemName: string,
   flags: { job?: string },
 ): Promise<number> {
-  const { letter, history } = await context.withStore(async (engine) => {
+  const { letter, history, fixes } = await context.withStore(async (engine) => {
     const found = await requireLetter(engine, itemName, flags.job);
-    return { letter: found, history: await readHistory(engine, found) };
+    const told = await readHistory(engine, found);
+    return {
+      letter: found,
+      history: told,
+      fixes: told.group ? await readFixes(engine, told.group.fixes) : [],
+    };
   });
   const { paint, columns } = context;
   const document = {
     ...letterToJson(letter),
     group_count: history.groupCount,
+    group: history.group && groupMarkToJson(history.group),
     events: history.events.map(eventToJson),
   };
-  context.answer(document, () => letterText(letter, { paint, columns, history }));
+  context.answer(document, () => letterText(letter, { paint, columns, history, fixes }));
   return EXIT.done;
 }

@@ -8,7 +8,7 @@ import { columnsFor, usualColumns } from "../letter-columns.ts";
 import { isNarrowed, type ListWords, nextPageCommand } from "../next-page.ts";
 import { countOption } from "../option.ts";
 import { thousands } from "../progress-rate.ts";
-import { jobFrom, selectionFrom } from "../selection.ts";
+import { checkSelection, jobFrom, selectionIn } from "../selection.ts";
 import { table } from "../table.ts";
 
 export interface ListFlags extends ListWords {
@@ -22,10 +22,11 @@ export async function dlqList(
   jobName: string | undefined,
   flags: ListFlags,
 ): Promise<number> {
-  const selection = selectionFrom(flags);
+  checkSelection(flags);
   const limit = countOption("--limit", flags.limit, 1) ?? PAGE_DEFAULT;
   columnsFor(flags.columns ?? [], { paint: context.paint, now: 0 }); // refused before anything is read
   const { page, job, now } = await context.withStore(async (engine) => {
+    const selection = await selectionIn(engine, flags);
     const found = await jobFrom(engine, jobName, flags);
     const filter = { ...selection.filter, ...(found && { queue: found.id }) };
     const { sort: order = "newest", cursor } = flags;

@@ -6,6 +6,7 @@ import { authorOf } from "../author.ts";
 import type { Context } from "../context.ts";
 import { EXIT } from "../exit-code.ts";
 import { lettersText } from "../operation-text.ts";
+import { refreshDirectories } from "../refresh-directories.ts";
 
 interface MaintainFlags {
   readonly maxItems?: string;
@@ -25,7 +26,7 @@ export async function dlqMaintain(
   const isPreview = flags.dryRun ?? false;
   const all = await context.withStore(async (engine) => {
     const job = word === undefined ? undefined : await requireJob(engine, word);
-    return maintain(engine, {
+    const maintained = await maintain(engine, {
       maxItems: maxItems === undefined ? dlq.maxItems : maxItems,
       retentionDays: retentionDays === undefined ? dlq.retentionDays : retentionDays,
       author: authorOf(terminal.env),
@@ -35,6 +36,13 @@ export async function dlqMaintain(
       ...(dlq.dlqDir !== undefined && { dlqDir: dlq.dlqDir }),
       ...(job && { job }),
     });
+    if (!isPreview) {
+      await refreshDirectories(context, engine, {
+        jobIds: maintained.map(({ jobId }) => jobId),
+        count: maintained.reduce((sum, { evicted, purged }) => sum + evicted + purged, 0),
+      });
+    }
+    return maintained;
   });
   const document = { ...maintainedToJson(all), ...(isPreview && { dry_run: true }) };
   context.answer(document, () => maintainedText(all, isPreview));

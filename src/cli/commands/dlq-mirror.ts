@@ -4,6 +4,7 @@ import { requireJob } from "../../job/find-job.ts";
 import { mirrorAll, mirrorJob } from "../../job/mirror.ts";
 import type { Context } from "../context.ts";
 import { EXIT } from "../exit-code.ts";
+import { requirePath } from "../option.ts";
 
 export async function dlqMirror(
   context: Context,
@@ -11,7 +12,10 @@ export async function dlqMirror(
   flags: { dlqDir?: string },
 ): Promise<number> {
   const { dlq } = await context.config();
-  const dlqDir = flags.dlqDir === undefined ? dlq.dlqDir : resolve(context.terminal.cwd, flags.dlqDir);
+  const dlqDir =
+    flags.dlqDir === undefined
+      ? dlq.dlqDir
+      : resolve(context.terminal.cwd, requirePath("--dlq-dir", flags.dlqDir));
   const place = { home: context.home, itemsMax: dlq.maxItems, ...(dlqDir !== undefined && { dlqDir }) };
   const written = await context.withStore(async (engine) => {
     if (jobName === undefined) return mirrorAll(engine, place);

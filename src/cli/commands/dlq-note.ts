@@ -5,6 +5,7 @@ import { authorOf } from "../author.ts";
 import type { Context } from "../context.ts";
 import { EXIT } from "../exit-code.ts";
 import { requireLetter } from "../find-letter.ts";
+import { refreshDirectories } from "../refresh-directories.ts";
 
 export async function dlqNote(
   context: Context,
@@ -17,7 +18,10 @@ export async function dlqNote(
   const letter = await context.withStore(async (engine) => {
     const { ref, itemId } = await requireLetter(engine, itemName, flags.job);
     const noted = (await engine.addNote(ref, { author, text })) ? await engine.readLetter(ref) : null;
-    if (noted !== null) return noted;
+    if (noted !== null) {
+      await refreshDirectories(context, engine, { jobIds: [noted.jobId], itemIds: [noted.itemId], count: 1 });
+      return noted;
+    }
     throw new WorkError("item_not_found", `The letter of ${itemId} was deleted meanwhile.`);
   });
   const count = letter.notes?.length ?? 0;

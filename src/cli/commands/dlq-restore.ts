@@ -16,7 +16,8 @@ export async function dlqRestore(context: Context, items: string[], flags: BulkF
       verb: "Restore",
       past: "Restored",
       mustAsk: false,
-      run: (engine, { job, selection }) => restoreLetters(engine, { queue: job.id, selection, author }),
+      run: (engine, { job, selection }, signal) =>
+        restoreLetters(engine, { queue: job.id, selection, author, signal }),
       toJson: operationToJson,
       more: undoText,
     },

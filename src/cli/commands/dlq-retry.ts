@@ -4,11 +4,13 @@ import { previewRedrive, previewToJson } from "../../redrive/preview.ts";
 import { countSelected } from "../../redrive/select.ts";
 import { askFirst, canAnswer } from "../ask.ts";
 import { authorOf } from "../author.ts";
+import { emptyBooks } from "../bulk.ts";
 import type { Context } from "../context.ts";
 import { EXIT } from "../exit-code.ts";
 import { lettersText, previewText } from "../operation-text.ts";
 import { redriveForPerson, sayRedriven } from "../redrive-for-person.ts";
 import { type PlanFlags, planFrom } from "../redrive-plan.ts";
+import { refreshDirectories } from "../refresh-directories.ts";
 import { findRequest, jobToRun, type RetryRequest } from "../retry-request.ts";
 import type { WatchOptions } from "../run-for-person.ts";
 import type { SelectionFlags } from "../selection.ts";
@@ -29,7 +31,7 @@ export async function dlqRetry(
   const plan = planFrom(flags);
   const { cwd, env } = context.terminal;
   const request = await context.withStore((engine) => findRequest(engine, { word, items, flags, cwd }));
-  if (request === null) return sayNone(context);
+  if (request === null) return sayNone(context, flags);
   if (flags.dryRun) return sayPreview(context, request, flags);
   await confirm(context, request, flags);
   const { selection } = request;
@@ -37,7 +39,9 @@ export async function dlqRetry(
   if (flags.detach) {
     return context.withStore(async (engine) => {
       const job = await jobToRun(engine, request);
-      return sayRedriven(context, { job, operation: await detachLetters(engine, { ...options, job }) });
+      const operation = await detachLetters(engine, { ...options, job });
+      await refreshDirectories(context, engine, { jobIds: [job.id], count: operation.selected });
+      return sayRedriven(context, { job, operation });
     });
   }
   return redriveForPerson(context, flags, async (deps, watch) => {
@@ -46,9 +50,10 @@ export async function dlqRetry(
   });
 }
 
-function sayNone(context: Context): number {
+function sayNone(context: Context, { dryRun }: RetryFlags): number {
   const none = { selected: 0, redrivable: 0, groups: [], refusals: [] };
-  context.answer(previewToJson(none, null), () => "There are no letters.\n");
+  const document = dryRun ? previewToJson(none, null) : emptyBooks("redrive", null);
+  context.answer(document, () => "There are no letters.\n");
   return EXIT.done;
 }
 

@@ -5,6 +5,7 @@ import { requireOperation } from "../../redrive/find-operation.ts";
 import type { Context } from "../context.ts";
 import { EXIT } from "../exit-code.ts";
 import { lettersText } from "../operation-text.ts";
+import { refreshDirectories } from "../refresh-directories.ts";
 
 export async function opsPause(context: Context, id: string): Promise<number> {
   const operation = await context.withStore(async (engine) =>
@@ -15,9 +16,11 @@ export async function opsPause(context: Context, id: string): Promise<number> {
 }
 
 export async function opsCancel(context: Context, id: string): Promise<number> {
-  const operation = await context.withStore(async (engine) =>
-    cancelOperation(engine, await requireOperation(engine, id)),
-  );
+  const operation = await context.withStore(async (engine) => {
+    const cancelled = await cancelOperation(engine, await requireOperation(engine, id));
+    await refreshDirectories(context, engine, { jobIds: [cancelled.queue], count: cancelled.refused });
+    return cancelled;
+  });
   context.answer(operationToJson(operation), () => cancelledText(operation));
   return EXIT.done;
 }

@@ -21,7 +21,7 @@ export async function opsList(context: Context, flags: ListFlags): Promise<numbe
   return EXIT.done;
 }
 
-function listText({ paint, columns }: Context, operations: readonly Operation[], flags: ListFlags): string {
+function listText({ paint, terminal }: Context, operations: readonly Operation[], flags: ListFlags): string {
   if (operations.length === 0) return flags.open ? "No operation is open.\n" : "No operations yet.\n";
   const number = (title: string, value: (operation: Operation) => number) =>
     ({ title, value: (operation: Operation) => String(value(operation)), align: "right" }) as const;
@@ -36,14 +36,21 @@ function listText({ paint, columns }: Context, operations: readonly Operation[],
         paint: (cell, { status }) => statusTint(paint, status)(cell),
       },
       number("LETTERS", ({ selected }) => selected),
-      number("DONE", ({ kind, done, succeeded }) => (kind === "redrive" ? succeeded : done)),
-      number("FAILED", ({ failed }) => failed),
-      number("REFUSED", ({ refused }) => refused),
-      number("LEFT", leftOf),
-      { title: "BEGUN", value: ({ createdAt }) => toRfc3339(createdAt).slice(0, 19).replace("T", " ") },
-      { title: "JOB", value: ({ queue }) => queue },
-      { title: "BY", value: ({ author }) => author },
+      {
+        ...number("DONE", ({ kind, done, succeeded }) => (kind === "redrive" ? succeeded : done)),
+        giveUp: 2,
+      },
+      { ...number("FAILED", ({ failed }) => failed), giveUp: 3 },
+      { ...number("REFUSED", ({ refused }) => refused), giveUp: 4 },
+      { ...number("LEFT", leftOf), giveUp: 1 },
+      {
+        title: "BEGUN",
+        value: ({ createdAt }) => toRfc3339(createdAt).slice(0, 19).replace("T", " "),
+        giveUp: 5,
+      },
+      { title: "JOB", value: ({ queue }) => queue, cutTo: 12, giveUp: 6 },
+      { title: "BY", value: ({ author }) => author, giveUp: 7 },
     ],
-    columns,
+    terminal.stdout.columns ?? Number.POSITIVE_INFINITY, // nothing is left out for a program that reads it
   );
 }

@@ -5,8 +5,8 @@ import { requireJob } from "../../job/find-job.ts";
 import { continueRedrive } from "../../job/retry.ts";
 import { finishOperation, reopen } from "../../redrive/change-operation.ts";
 import { onlyOpenOperation, requireOperation } from "../../redrive/find-operation.ts";
+import { changeExitCode, changeLetters } from "../change-letters.ts";
 import type { Context } from "../context.ts";
-import { EXIT } from "../exit-code.ts";
 import { bookText } from "../operation-text.ts";
 import { redriveForPerson } from "../redrive-for-person.ts";
 import type { WatchOptions } from "../run-for-person.ts";
@@ -33,7 +33,9 @@ function resumeRedrive(context: Context, begun: Operation, flags: WatchOptions):
 
 async function finish(context: Context, begun: Operation): Promise<number> {
   const { home } = context;
-  const operation = await context.withStore((engine) => finishOperation({ engine, home }, begun));
-  context.answer(operationToJson(operation), () => bookText(operation));
-  return operation.refused > 0 ? EXIT.lettersLeft : EXIT.done;
+  const changed = await changeLetters(context, (engine, signal) =>
+    finishOperation({ engine, home, signal }, begun),
+  );
+  context.answer(operationToJson(changed.result), () => bookText(changed.result));
+  return changeExitCode(changed);
 }

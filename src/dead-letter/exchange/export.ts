@@ -7,7 +7,7 @@ import { Readable, type Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { WorkError } from "../../errors.ts";
 import type { Letter } from "../../item/letter.ts";
-import { writeAtomically } from "../../kit/atomic-file.ts";
+import { writeOut } from "../../kit/atomic-file.ts";
 import { systemClock } from "../../kit/clock.ts";
 import { writeDirectory } from "../directory.ts";
 import { compress } from "./compress.ts";
@@ -67,21 +67,25 @@ async function writeStream(bytes: AsyncIterable<Buffer>, stdout: Writable): Prom
   try {
     await pipeline(Readable.from(bytes, { objectMode: false }), stdout, { end: false });
   } catch (error) {
-    if (codeOf(error) !== "EPIPE") throw error; // its reader has seen enough
+    if (codeOf(error) !== "EPIPE") throw cannotWrite("stdout", error); // its reader has seen enough
   }
 }
 
 async function writeFile(path: string, bytes: AsyncIterable<Buffer>): Promise<void> {
   try {
-    await writeAtomically(path, bytes);
+    await writeOut(path, bytes);
   } catch (error) {
-    const problem = WRITE_PROBLEMS[codeOf(error) ?? ""];
-    if (problem === undefined) throw error;
-    throw new WorkError("usage", `${path} cannot be written: ${problem}.`, {
-      hint: "Choose another place; nothing was left there.",
-      cause: error,
-    });
+    throw cannotWrite(path, error);
   }
+}
+
+function cannotWrite(path: string, error: unknown): unknown {
+  const problem = WRITE_PROBLEMS[codeOf(error) ?? ""];
+  if (problem === undefined) return error;
+  return new WorkError("usage", `${path} cannot be written: ${problem}.`, {
+    hint: "Choose another place; nothing was left there.",
+    cause: error,
+  });
 }
 
 const WRITE_PROBLEMS: Readonly<Record<string, string>> = {
@@ -93,6 +97,7 @@ const WRITE_PROBLEMS: Readonly<Record<string, string>> = {
   ENOSPC: "no space is left",
   EDQUOT: "no space is left for you",
   EISDIR: "it is a folder",
+  EPIPE: "nobody reads it",
 };
 
 function codeOf(error: unknown): string | undefined {

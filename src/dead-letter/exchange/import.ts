@@ -27,6 +27,8 @@ export interface ImportOptions {
   /** What `-` reads. Default: the process's own. */
   readonly stdin?: Readable;
   readonly onProgress?: (letters: number) => void;
+  /** Ends the reading early; what was read is taken in, and the same import again takes in the rest. */
+  readonly signal?: AbortSignal;
 }
 
 /** What became of everything that was read. */
@@ -54,6 +56,7 @@ export async function importLetters(
   const run = new ImportRun(engine, path, { ...options, now: await engine.now() });
   for await (const readings of await readingsOf(path, options)) {
     for (const reading of readings) await run.take(reading);
+    if (options.signal?.aborted) break;
   }
   return run.end();
 }

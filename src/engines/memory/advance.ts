@@ -80,7 +80,8 @@ interface Work {
 }
 
 function work(store: Store, operation: OperationRow, selected: SelectedRow, { given, step }: Work): void {
-  const { row, signature } = selected;
+  const { row } = selected;
+  const { signature } = burialOf(row).grave;
   const { id: operationId, kind, author, reason } = operation.asked;
   selected.status = "done";
   operation.done += 1;

@@ -13,6 +13,15 @@ export function countArrival(store: Store, queue: string, burial: Burial): void 
   else store.arrivals.set(key, newArrival(queue, burial));
 }
 
+/** A burial that is counted elsewhere now. A minute without any burial is forgotten. */
+export function forgetArrival(store: Store, queue: string, burial: Burial): void {
+  const key = arrivalKey(queue, burial);
+  const row = store.arrivals.get(key);
+  assert(row, `burial ${burial.number} was never counted`);
+  row.ever -= 1;
+  if (row.ever === 0) store.arrivals.delete(key);
+}
+
 /** One more of the burial's minute waits, or one less. */
 export function countWaiting(store: Store, queue: string, burial: Burial, by: 1 | -1): void {
   const row = store.arrivals.get(arrivalKey(queue, burial));

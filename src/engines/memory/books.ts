@@ -1,8 +1,9 @@
-/** The books of one operation: found, shown, and told how a letter that it sent back to work has ended. */
+/** What is known to be there: an operation and its books, which are told how a letter has ended; the mark of a signature. */
 import { WorkError } from "../../errors.ts";
 import { compact } from "../../item/failure.ts";
 import type { Operation } from "../../item/operation.ts";
-import type { OperationRow, Row, Store } from "./store.ts";
+import { assert } from "../../kit/assert.ts";
+import type { MarkRow, OperationRow, Row, Store } from "./store.ts";
 
 /** The operation, or `item_not_found`. */
 export function requireOperation(store: Store, id: string): OperationRow {
@@ -11,6 +12,13 @@ export function requireOperation(store: Store, id: string): OperationRow {
   throw new WorkError("item_not_found", `There is no operation "${id}" in ${store.url}.`, {
     hint: "List the operations with `redrive ops`.",
   });
+}
+
+/** The mark of a signature that has, or had, letters. */
+export function requireMark(store: Store, signature: string): MarkRow {
+  const mark = store.marks.get(signature);
+  assert(mark, `signature ${signature} has letters and no mark`);
+  return mark;
 }
 
 /** The operation as it is shown. */

@@ -17,6 +17,7 @@ export function check(store: Store): readonly Problem[] {
       ...checkRevisions(row),
     ]),
     ...checkGroups(store),
+    ...checkMarks(store),
     ...checkArrivals(store),
     ...[...store.operations.values()].flatMap((operation) => checkOperation(store, operation)),
   ];
@@ -143,6 +144,30 @@ function checkGroups(store: Store): readonly Problem[] {
     const [counts, found] = [store.groups.get(key)?.count ?? 0, has.get(key) ?? 0];
     return expect(counts === found, "same-groups", `group ${key} counts ${counts} letters, has ${found}`);
   });
+}
+
+/** Every signature that ever had a letter has its mark, and the letters say what the mark says. */
+function checkMarks(store: Store): readonly Problem[] {
+  const problem = (holds: boolean, signature: string, what: string) =>
+    expect(holds, "group-marked", `signature ${signature} ${what}`);
+  const graves = [...store.letters.values()].flatMap(({ burial }) => burial?.grave ?? []);
+  return [
+    ...[...store.groups.values(), ...graves].flatMap(({ signature, pattern }) =>
+      problem(store.marks.get(signature)?.pattern === pattern, signature, `has no mark that says ${pattern}`),
+    ),
+    ...[...store.marks.values()].flatMap(({ signature, life }) => [
+      ...problem(
+        !life.isRegression || (life.state === "open" && life.regressions > 0),
+        signature,
+        `is ${life.state} and came back ${life.regressions} times, and is a regression`,
+      ),
+      ...problem(
+        life.state === "ignored" || (!life.ignoreUntil && life.newLetters + life.recent.length === 0),
+        signature,
+        `is ${life.state} and counts as if it were ignored`,
+      ),
+    ]),
+  ];
 }
 
 /** Every burial was counted once, in its minute, and those that wait are those that are there. */

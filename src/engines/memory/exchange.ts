@@ -8,6 +8,7 @@ import { assertSettlement } from "../../item/settlement.ts";
 import { assert } from "../../kit/assert.ts";
 import { record } from "./events.ts";
 import { leasedItem, requireHolder } from "./lease.ts";
+import { resolveGroups } from "./marks.ts";
 import { moveRow } from "./move.ts";
 import { settle } from "./settle.ts";
 import type { HolderRow, Row, Store } from "./store.ts";
@@ -17,16 +18,35 @@ export function exchange(store: Store, holderId: string | null, asked: Exchange)
   const { now } = store;
   const holder = asked.lease && requireHolder(store, named(holderId));
   asked.settle.forEach(assertSettlement);
-  const stale = asked.settle
-    .filter((settlement) => !settle(store, settlement))
-    .map(({ lease }) => ({ ...lease }));
-  if (!asked.lease || !holder) return { leased: [], stale, nextDueAt: null, now };
-  const line = lineOf(store, asked.lease);
-  const due = line.filter((row) => row.dueAt <= now).slice(0, asked.lease.max);
+  const fates = asked.settle.map((settlement) => ({ settlement, isHeld: settle(store, settlement) }));
+  const stale = fates.filter(({ isHeld }) => !isHeld).map(({ settlement }) => ({ ...settlement.lease }));
+  const settled = fates.flatMap(({ settlement, isHeld }) => (isHeld ? [settlement.lease.ref] : []));
+  const leasing = asked.lease && holder ? leaseDue(store, asked.lease, holder) : NOTHING;
+  resolveGroups(
+    store,
+    settled.flatMap((ref) => succeededLetter(store, ref)),
+  );
+  return { ...leasing, stale, now };
+}
+
+const NOTHING = { leased: [], nextDueAt: null } as const;
+
+/** The row of an item that has just been settled, if it was a letter and is done. */
+function succeededLetter({ rows }: Store, ref: number): readonly Row[] {
+  const row = rows[ref - 1];
+  return row?.state === "done" && row.burial ? [row] : [];
+}
+
+function leaseDue(
+  store: Store,
+  asked: NonNullable<Exchange["lease"]>,
+  holder: HolderRow,
+): Pick<Exchanged, "leased" | "nextDueAt"> {
+  const line = lineOf(store, asked);
+  const due = line.filter((row) => row.dueAt <= store.now).slice(0, asked.max);
   const leased = due.map((row) => lease(store, row, holder));
-  const isShort = leased.length < asked.lease.max;
-  const nextDueAt = isShort ? (line.find((row) => row.dueAt > now)?.dueAt ?? null) : null;
-  return { leased, stale, nextDueAt, now };
+  const isShort = leased.length < asked.max;
+  return { leased, nextDueAt: isShort ? (line.find((row) => row.dueAt > store.now)?.dueAt ?? null) : null };
 }
 
 function named(holderId: string | null): string {

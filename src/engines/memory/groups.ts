@@ -1,18 +1,21 @@
 /**
  * Groups of letters by (queue, signature), kept with every burial. The count is of the letters that are there; the
  * times are of all burials that ever were in the group. A group without letters is kept but not listed. What is
- * shown of a group (pattern, type, class) is what its first burial said.
+ * shown of a group (pattern, type, class, algorithm) is what its first burial said; its state is that of its signature.
  */
 import type { LetterGroup } from "../../engine.ts";
+import type { GroupState } from "../../item/group.ts";
 import { assert } from "../../kit/assert.ts";
+import { requireMark } from "./books.ts";
 import type { Burial, GroupRow, Store } from "./store.ts";
 
 /** Counts a new burial. */
 export function enterGroup(store: Store, queue: string, { at, grave }: Burial): void {
   const group = store.groups.get(groupKey(queue, grave.signature));
   if (!group) {
-    const { signature, pattern, errorType, errorClass } = grave;
-    const made = { queue, signature, pattern, errorType, errorClass, count: 1, firstAt: at, lastAt: at };
+    const { signature, pattern, errorType, errorClass, algorithm } = grave;
+    const said = { signature, pattern, errorType, errorClass, algorithm };
+    const made = { queue, ...said, count: 1, firstAt: at, lastAt: at };
     store.groups.set(groupKey(queue, signature), made);
     return;
   }
@@ -29,12 +32,21 @@ export function leaveGroup(store: Store, queue: string, { grave }: Burial): void
 }
 
 /** Largest first; among equals the one that grew last, then by signature and queue. */
-export function listGroups(store: Store, filter: { readonly queue?: string }): readonly LetterGroup[] {
+export function listGroups(
+  store: Store,
+  filter: { readonly queue?: string; readonly states?: readonly GroupState[] },
+): readonly LetterGroup[] {
   return [...store.groups.values()]
     .filter(({ count }) => count > 0)
     .filter(({ queue }) => filter.queue === undefined || queue === filter.queue)
     .sort(bySize)
-    .map((group) => ({ ...group }));
+    .map((group) => shownGroup(store, group))
+    .filter(({ state }) => filter.states === undefined || filter.states.includes(state));
+}
+
+function shownGroup(store: Store, group: GroupRow): LetterGroup {
+  const { state, isRegression } = requireMark(store, group.signature).life;
+  return { ...group, state, isRegression };
 }
 
 /** The key under which the store knows a group. */

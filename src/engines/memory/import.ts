@@ -1,10 +1,12 @@
 /** Letters from elsewhere: what the queue does not have comes in, what it has less of is extended, the rest is kept. */
 import type { ImportReport } from "../../engine.ts";
 import { type ImportedLetter, importedLetter, releasedElsewhere } from "../../item/imported-letter.ts";
-import type { Letter } from "../../item/letter.ts";
+import type { Letter, Resolution } from "../../item/letter.ts";
 import { buryRow, closeLetter } from "./bury.ts";
+import { groupFor } from "./corrections.ts";
 import { record } from "./events.ts";
 import { newRow } from "./intake.ts";
+import { countBurial, knowGroup } from "./marks.ts";
 import { frozenCopy, type Queue, type Row, requireQueue, type Store } from "./store.ts";
 
 /** Letters come in one after the other: the second of the same item finds the first. */
@@ -15,9 +17,6 @@ export function importLetters(store: Store, queueName: string, letters: readonly
   for (const { letter, given } of taken) {
     const fate = takeIn(store, queue, letter, given);
     report[fate] += 1;
-    if (fate === "existing") continue;
-    const data = { reason: "imported", signature: given.grave.signature };
-    record(store, { type: "dlq_item_added", queue: queueName, itemId: letter.itemId, data });
   }
   if (report.imported + report.extended > 0)
     record(store, { type: "dlq_items_imported", queue: queueName, data: { ...report } });
@@ -38,7 +37,7 @@ function takeIn(store: Store, queue: Queue, letter: Letter, given: ImportedLette
   }
   if (known.state !== "dead" || known.started >= given.attempts.length) return "existing";
   addAttempts(known, given);
-  buryRow(store, known, given.grave);
+  buryIn(store, known, given);
   return "extended";
 }
 
@@ -57,8 +56,20 @@ function fill(store: Store, row: Row, letter: Letter, given: ImportedLetter): vo
   row.dueAt = store.now;
   row.queue.counts[given.state] += 1;
   addAttempts(row, given);
-  buryRow(store, row, given.grave);
-  if (letter.resolution) closeLetter(store, row, letter.resolution);
+  buryIn(store, row, given, letter.resolution);
+}
+
+/** One that comes in closed is no new failure of its group. */
+function buryIn(store: Store, row: Row, given: ImportedLetter, resolution?: Resolution): void {
+  const message = given.attempts.at(-1)?.failure?.errorMessage ?? "";
+  const grave = groupFor(store, given.grave, message);
+  const data = { reason: "imported", signature: grave.signature };
+  record(store, { type: "dlq_item_added", queue: row.queue.name, itemId: row.itemId, data });
+  buryRow(store, row, grave);
+  if (resolution) {
+    knowGroup(store, row);
+    closeLetter(store, row, resolution);
+  } else countBurial(store, row);
 }
 
 /** Those that the row lacks. A number that it had before it was purged is not given away again. */

@@ -8,6 +8,7 @@ import { type Clock, systemClock } from "../../kit/clock.ts";
 import { advance } from "./advance.ts";
 import { listArrivals } from "./arrivals.ts";
 import { check } from "./check.ts";
+import { correct, listCorrections, removeCorrection } from "./corrections.ts";
 import { listEvents, newestEvent } from "./events.ts";
 import { exchange } from "./exchange.ts";
 import { listGroups } from "./groups.ts";
@@ -17,6 +18,7 @@ import { changeJob, createJob, findJob, listJobs } from "./jobs.ts";
 import { beat, enter, leave, listHolders, listLeases } from "./lease.ts";
 import { addNote, listLetters, readLetter } from "./letters.ts";
 import { count, findItems, info, listAmendments, listAttempts, listResults } from "./look.ts";
+import { listMarks, markGroup, readGroup } from "./marks.ts";
 import {
   beginOperation,
   changeOperation,
@@ -24,6 +26,7 @@ import {
   findOperation,
   listOperations,
 } from "./operations.ts";
+import { regroup } from "./regroup.ts";
 import { enlist, listRefusals, listSelected } from "./selection.ts";
 import { newStore, type Store } from "./store.ts";
 
@@ -72,6 +75,13 @@ export function openMemoryEngine(options: MemoryEngineOptions = {}): Engine {
     listGroups: step(listGroups),
     listArrivals: step(listArrivals),
     listEvents: step(listEvents),
+    readGroup: step(readGroup),
+    listMarks: step(listMarks),
+    markGroup: step(markGroup),
+    correct: step(correct),
+    removeCorrection: step(removeCorrection),
+    listCorrections: step(listCorrections),
+    regroup: step(regroup),
     importLetters: step(importLetters),
     addNote: step(addNote),
     listAmendments: step(listAmendments),

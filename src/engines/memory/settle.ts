@@ -24,24 +24,32 @@ import { MOVE_OF } from "../../item/settlement.ts";
 import { assert } from "../../kit/assert.ts";
 import { accountFor } from "./books.ts";
 import { buryRow, closeLetter, removeLetter } from "./bury.ts";
+import { groupFor } from "./corrections.ts";
 import { record } from "./events.ts";
+import { countBurial, countFix } from "./marks.ts";
 import { moveRow } from "./move.ts";
 import { type Burial, frozenCopy, type Row, type Store } from "./store.ts";
 
 /** False when the lease was not held any more. */
-export function settle(store: Store, settlement: Settlement): boolean {
-  const row = store.rows[settlement.lease.ref - 1];
-  if (row?.state !== "leased" || row.started !== settlement.lease.attempt) {
-    if (row) keepEvidence(store, row, settlement);
+export function settle(store: Store, given: Settlement): boolean {
+  const row = store.rows[given.lease.ref - 1];
+  if (row?.state !== "leased" || row.started !== given.lease.attempt) {
+    if (row) keepEvidence(store, row, given);
     return false;
   }
-  const wasLetter = row.burial !== undefined;
+  const settlement = underItsGroup(store, given);
+  const where = { queue: row.queue.name, itemId: row.itemId, attempt: settlement.lease.attempt };
+  for (const draft of eventsOf(settlement, row.burial !== undefined)) record(store, { ...draft, ...where });
   endAttempt(store, row, settlement);
   spend(row, settlement);
   carryOut(store, row, settlement);
-  const where = { queue: row.queue.name, itemId: row.itemId, attempt: settlement.lease.attempt };
-  for (const draft of eventsOf(settlement, wasLetter)) record(store, { ...draft, ...where });
   return true;
+}
+
+/** With the gravestone of the group that people want such failures in. */
+function underItsGroup(store: Store, settlement: Settlement): Settlement {
+  const { grave, failure } = settlement;
+  return grave ? { ...settlement, grave: groupFor(store, grave, failure?.errorMessage ?? "") } : settlement;
 }
 
 function keepEvidence(store: Store, row: Row, { lease, outcome, failure }: Settlement): void {
@@ -73,22 +81,26 @@ function carryOut(store: Store, row: Row, { verdict, grave }: Settlement): void 
   moveRow(row, MOVE_OF[verdict.kind], "delayMs" in verdict ? store.now + verdict.delayMs : row.dueAt);
   if (row.state === "ready") return;
   const signature = row.burial?.grave.signature;
-  if (grave) buryRow(store, row, grave);
-  else if (row.state === "skipped") removeLetter(store, row);
-  else if (row.burial) closeLetter(store, row, resolutionOf(store, row, row.burial));
+  if (grave) {
+    buryRow(store, row, grave);
+    countBurial(store, row);
+  } else if (row.state === "skipped") removeLetter(store, row);
+  else if (row.burial) succeed(store, row, row.burial);
   if (row.state === "done") accountFor(row, "succeeded");
   else accountFor(row, grave?.signature === signature ? "returned" : "failed");
 }
 
 /** What helped is who changed the data last, if anybody did since it died. */
-function resolutionOf(store: Store, row: Row, burial: Burial): Resolution {
+function succeed(store: Store, row: Row, burial: Burial): void {
   const amendment = row.revision > burial.revision ? row.amendments.at(-1) : undefined;
   const fix = amendment?.rule === undefined ? "manual_fix" : "auto_fix";
   const asked = row.operation?.asked;
-  return compact({
+  const resolution: Resolution = compact({
     kind: amendment ? fix : "requeue",
     at: store.now,
     author: asked?.author,
     operationId: asked?.id,
   });
+  closeLetter(store, row, resolution);
+  countFix(store, row, { resolution, amendment });
 }

@@ -5,6 +5,8 @@
 import type { LetterGroup, NewHolder } from "../../engine.ts";
 import { WorkError } from "../../errors.ts";
 import type { Event } from "../../item/event.ts";
+import type { Correction, GroupFix } from "../../item/group.ts";
+import type { GroupLife } from "../../item/group-life.ts";
 import type { Attempt, Grave } from "../../item/item.ts";
 import type { Job } from "../../item/job.ts";
 import type { Amendment, Evidence, LetterNote, Resolution } from "../../item/letter.ts";
@@ -28,6 +30,10 @@ export interface Store {
   /** The items that have a gravestone, by the number of their burial; the closed letters too. */
   readonly letters: Map<number, Row>;
   readonly groups: Map<string, GroupRow>;
+  /** By signature. */
+  readonly marks: Map<string, MarkRow>;
+  /** Oldest first. */
+  corrections: readonly Correction[];
   readonly arrivals: Map<string, ArrivalRow>;
   readonly operations: Map<string, OperationRow>;
   readonly events: Event[];
@@ -101,7 +107,19 @@ export interface HolderRow extends NewHolder {
 }
 
 /** A group outlives its letters, so that it remembers when it was first seen. */
-export type GroupRow = { -readonly [field in keyof LetterGroup]: LetterGroup[field] };
+export type GroupRow = { -readonly [field in CountedField]: LetterGroup[field] };
+type CountedField = Exclude<keyof LetterGroup, "state" | "isRegression">;
+
+/** What is known of a signature beyond its letters. Never deleted. */
+export interface MarkRow {
+  readonly signature: string;
+  /** That of its first letter, whichever pattern later ones come with. */
+  readonly pattern: string;
+  life: GroupLife;
+  readonly notes: LetterNote[];
+  /** By redrive and kind, in order of their first success. */
+  readonly fixes: Map<string, GroupFix>;
+}
 
 /** The burials of one minute whose gravestones say the same to those who count them. */
 export interface ArrivalRow {
@@ -154,6 +172,8 @@ export function newStore(url: string, clock: Clock): Store {
     holders: new Map(),
     letters: new Map(),
     groups: new Map(),
+    marks: new Map(),
+    corrections: [],
     arrivals: new Map(),
     operations: new Map(),
     events: [],

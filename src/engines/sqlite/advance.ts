@@ -77,11 +77,13 @@ interface Candidate extends BulkLetter {
   readonly signature: string;
 }
 
+/** The group is the one that the letter is in now: it may have been regrouped since. */
 const CANDIDATE_SQL = `
-  SELECT s.no, s.ref, s.grp, s.state AS was, i.state, coalesce(l.no, c.no) IS NOT NULL AS here,
+  SELECT s.no, s.ref, g.no AS grp, s.state AS was, i.state, coalesce(l.no, c.no) IS NOT NULL AS here,
          coalesce(l.buried_at, c.buried_at, 0) AS buried_at, i.revision, g.eligible, g.signature
-    FROM selections s CROSS JOIN items i ON i.ref = s.ref CROSS JOIN groups g ON g.no = s.grp
+    FROM selections s CROSS JOIN items i ON i.ref = s.ref
          LEFT JOIN letters l ON l.no = s.no LEFT JOIN closed c ON c.no = s.no
+         CROSS JOIN groups g ON g.no = coalesce(l.grp, c.grp, s.grp)
    WHERE s.operation = ? AND s.no > ? AND s.status = 'pending'`;
 
 /** Oldest burial first; nothing up to `next_no` is pending. */

@@ -18,7 +18,7 @@ export function countArrivals(
 ): void {
   if (sum.waiting === 0 && sum.ever === 0) return;
   session.run(
-    `INSERT INTO arrivals (grp, minute, waiting, ever) VALUES (?1, ?2, max(?3, 0), max(?3, ?4))
+    `INSERT INTO arrivals (grp, minute, waiting, ever) VALUES (?1, ?2, max(?3, 0), max(?3, ?4, 0))
      ON CONFLICT DO UPDATE SET waiting = waiting + ?3, ever = ever + ?4`,
     sum.group,
     sum.minute,
@@ -35,7 +35,7 @@ export function listArrivals(session: Session, query: ArrivalQuery): Arrival[] {
   return session.all<Arrival>(
     `SELECT a.minute / ?1 * ?2 AS at, sum(a.waiting) AS waiting, sum(a.ever) AS ever
        FROM groups g CROSS JOIN arrivals a ON a.grp = g.no
-      WHERE a.minute >= ?3 AND ${sql} GROUP BY 1 ORDER BY 1`,
+      WHERE a.minute >= ?3 AND ${sql} GROUP BY 1 HAVING sum(a.ever) > 0 ORDER BY 1`,
     minutes,
     bucketMs,
     Math.floor(Math.max(query.since ?? 0, 0) / bucketMs) * minutes,

@@ -148,6 +148,14 @@ const GROUP_RULES: readonly Rule[] = [
   ],
 ];
 
+const MARK_RULES: readonly Rule[] = [
+  [
+    "a group has its mark",
+    `SELECT 'group ' || g.signature || ' has no mark that says ' || g.pattern AS detail
+       FROM groups g LEFT JOIN marks m ON m.signature = g.signature WHERE m.pattern IS NOT g.pattern`,
+  ],
+];
+
 const OPERATION_RULES: readonly Rule[] = [
   [
     "an operation accounts for all",
@@ -183,4 +191,10 @@ const OPERATION_RULES: readonly Rule[] = [
 ];
 
 /** All of them. */
-export const RULES: readonly Rule[] = [...ITEM_RULES, ...LETTER_RULES, ...GROUP_RULES, ...OPERATION_RULES];
+export const RULES: readonly Rule[] = [
+  ...ITEM_RULES,
+  ...LETTER_RULES,
+  ...GROUP_RULES,
+  ...MARK_RULES,
+  ...OPERATION_RULES,
+];

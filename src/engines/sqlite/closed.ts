@@ -3,14 +3,13 @@
  * with its number and all that is known of it; many at a time are moved by a few statements.
  */
 import type { Resolution, ResolutionKind } from "../../item/letter.ts";
-import { STONE, type Unburied } from "./graves.ts";
+import { type Ledger, STONE, type Unburied } from "./graves.ts";
 import type { Session } from "./session.ts";
 import type { LetterPlace, Tally } from "./tally.ts";
 
 /** The item of a redriven letter was done in the end. */
 export function resolveLetter(
-  session: Session,
-  tally: Tally,
+  { session, tally, groups }: Ledger,
   end: {
     readonly letter: Unburied;
     readonly queue: number;
@@ -20,27 +19,41 @@ export function resolveLetter(
   },
 ): void {
   const { letter, queue, operation, at } = end;
+  const { ref, signature } = letter;
+  const edit = end.revision === 1 ? undefined : lastEdit(session, letter);
+  const kind = kindOf(edit);
   session.run(
     `INSERT INTO closed (no, ref, grp, buried_at, ${STONE}, kind, closed_at, author, operation)
      SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, o.author, o.id FROM (SELECT 1) LEFT JOIN operations o ON o.no = ?`,
     ...[letter.no, letter.ref, letter.grp, letter.buried_at, letter.reason, letter.artifacts, letter.toxic],
-    end.revision === 1 ? "requeue" : kindOf(session, letter),
+    kind,
     at,
     operation,
   );
   tally.group(letter.grp, "resolved", 1);
   tally.queue(queue, "resolved", 1);
+  const waitedMs = Math.max(0, at - letter.buried_at);
+  const how = { edit: edit?.operation ?? null, rule: edit?.rule ?? null, waitedMs };
+  groups.succeeded({ signature, operation, kind, ...how }, { queue, ref });
 }
 
-/** By who made the last amendment since the burial. */
-function kindOf(session: Session, { ref, no }: Unburied): ResolutionKind {
-  const last = session.get<{ rule: string | null }>(
-    "SELECT rule FROM amendments WHERE ref = ? AND letter = ? ORDER BY revision DESC LIMIT 1",
+/** The last amendment since the burial. */
+interface Edit {
+  readonly rule: string | null;
+  readonly operation: string | null;
+}
+
+function lastEdit(session: Session, { ref, no }: Unburied): Edit | undefined {
+  return session.get<Edit>(
+    "SELECT rule, operation FROM amendments WHERE ref = ? AND letter = ? ORDER BY revision DESC LIMIT 1",
     ref,
     no,
   );
-  if (last === undefined) return "requeue";
-  return last.rule === null ? "manual_fix" : "auto_fix";
+}
+
+function kindOf(edit: Edit | undefined): ResolutionKind {
+  if (edit === undefined) return "requeue";
+  return edit.rule === null ? "manual_fix" : "auto_fix";
 }
 
 /** A letter that a bulk step works on. */

@@ -11,7 +11,8 @@ import { assertMove, type ItemState } from "../../item/state.ts";
 import { assert } from "../../kit/assert.ts";
 import { resolveLetter } from "./closed.ts";
 import { EventLog } from "./events.ts";
-import { bury, unbury } from "./graves.ts";
+import { bury, type Ledger, unbury } from "./graves.ts";
+import { GroupBook } from "./group-book.ts";
 import { queueNo } from "./jobs.ts";
 import { holderNo, type LeasedRow, leasedItemOf } from "./lease.ts";
 import type { Session } from "./session.ts";
@@ -19,7 +20,14 @@ import { Tally } from "./tally.ts";
 
 export function exchange(session: Session, holderId: string | null, request: Exchange): Exchanged {
   const now = session.clock.now();
-  const step: Step = { session, now, tally: new Tally(), events: new EventLog(now) };
+  const events = new EventLog(now);
+  const step: Step = {
+    session,
+    now,
+    tally: new Tally(),
+    events,
+    groups: new GroupBook(session, now, events),
+  };
   const stale: Lease[] = [];
   for (const settlement of request.settle) assertSettlement(settlement);
   for (const settlement of request.settle) {
@@ -27,15 +35,14 @@ export function exchange(session: Session, holderId: string | null, request: Exc
   }
   const leased = request.lease ? leaseDue(step, holderId, request.lease) : [];
   const nextDueAt = request.lease && leased.length < request.lease.max ? nextDue(step, request.lease) : null;
-  step.events.write(session);
   step.tally.write(session);
+  step.groups.write();
+  step.events.write(session);
   return { leased, stale, nextDueAt, now: step.now };
 }
 
-interface Step {
-  readonly session: Session;
+interface Step extends Ledger {
   readonly now: number;
-  readonly tally: Tally;
   readonly events: EventLog;
 }
 
@@ -47,15 +54,16 @@ interface SettledRow {
 }
 
 /** False when the lease is not held any more: then nothing is changed, and what was said is kept as evidence. */
-function settle(step: Step, settlement: Settlement): boolean {
-  const { session, now, tally, events } = step;
-  const { lease, verdict } = settlement;
+function settle(step: Step, given: Settlement): boolean {
+  const { now, tally, events } = step;
+  const { lease, verdict } = given;
   const to = assertMove(MOVE_OF[verdict.kind], "leased");
-  const row = moveItem(step, settlement, to);
+  const row = moveItem(step, given, to);
   if (row === undefined) {
-    keepEvidence(step, settlement);
+    keepEvidence(step, given);
     return false;
   }
+  const settlement = underItsGroup(step, given);
   endAttempt(step, settlement);
   tally.move(row.queue, "leased", to);
   const wasLetter = row.redrives > 0; // an item is redriven only as a letter, and leaves as one only when done
@@ -63,8 +71,7 @@ function settle(step: Step, settlement: Settlement): boolean {
   for (const event of eventsOf(settlement, wasLetter)) events.add(event, place);
   if (to === "ready") return true;
   const returned = wasLetter && takeLetter(step, settlement, row);
-  if (settlement.grave)
-    bury(session, tally, { ref: lease.ref, queue: row.queue, at: now, grave: settlement.grave });
+  if (settlement.grave) bury(step, { ref: lease.ref, queue: row.queue, at: now, grave: settlement.grave });
   if (row.operation !== null) {
     tally.operation(row.operation, to === "done" ? "succeeded" : "failed");
     if (returned) tally.operation(row.operation, "returned");
@@ -72,14 +79,23 @@ function settle(step: Step, settlement: Settlement): boolean {
   return true;
 }
 
+/** With the gravestone of the group that people want such failures in. */
+function underItsGroup({ groups }: Step, settlement: Settlement): Settlement {
+  const { grave, failure } = settlement;
+  if (grave === undefined) return settlement;
+  const found = groups.groupFor(grave, () => failure?.errorMessage ?? "");
+  return found === grave ? settlement : { ...settlement, grave: found };
+}
+
 /**
  * Takes the letter of a redriven item out of the line: closed when the item is done. True when the item died anew of
  * the failure that it had died of before.
  */
-function takeLetter({ session, now, tally }: Step, { lease, verdict, grave }: Settlement, row: SettledRow) {
+function takeLetter(step: Step, { lease, verdict, grave }: Settlement, row: SettledRow) {
+  const { session, now, tally } = step;
   const letter = unbury(session, tally, { ref: lease.ref, queue: row.queue });
   tally.group(letter.grp, "away", -1);
-  if (verdict.kind === "done") resolveLetter(session, tally, { ...row, letter, at: now });
+  if (verdict.kind === "done") resolveLetter(step, { ...row, letter, at: now });
   return grave !== undefined && grave.signature === letter.signature;
 }
 

@@ -1,9 +1,17 @@
-/** Burying and unburying: the rows of `letters` and `groups`, always counted in the same transaction. */
+/** Burying and unburying: the rows of `letters`, always counted in the same transaction. */
 import type { Grave } from "../../item/item.ts";
 import { artifactsToJson } from "../../item/letter.ts";
 import { assert } from "../../kit/assert.ts";
+import type { GroupBook } from "./group-book.ts";
 import type { Session, Value } from "./session.ts";
 import type { LetterPlace, Tally } from "./tally.ts";
+
+/** What a transaction writes into, and what it sums up until its end. */
+export interface Ledger {
+  readonly session: Session;
+  readonly tally: Tally;
+  readonly groups: GroupBook;
+}
 
 export interface Burial {
   readonly ref: number;
@@ -12,8 +20,8 @@ export interface Burial {
   readonly grave: Grave;
 }
 
-export function bury(session: Session, tally: Tally, { ref, queue, at, grave }: Burial): void {
-  const grp = groupOf(session, queue, at, grave);
+export function bury({ session, tally, groups }: Ledger, { ref, queue, at, grave }: Burial): void {
+  const grp = groups.numberOf(queue, at, grave);
   const { lastInsertRowid: no } = session.run(
     `INSERT INTO letters (ref, grp, buried_at, ${STONE}) VALUES (?, ?, ?, ?, ?, ?)`,
     ref,
@@ -23,6 +31,7 @@ export function bury(session: Session, tally: Tally, { ref, queue, at, grave }: 
   );
   tally.buried({ no: Number(no), grp, buried_at: at });
   tally.queue(queue, "letters", 1);
+  groups.buried(grave, { queue, ref });
 }
 
 /** The columns of what is written on a gravestone besides its group. */
@@ -58,31 +67,4 @@ export function unbury(
   tally.unburied(letter);
   tally.queue(queue, "letters", -1);
   return letter;
-}
-
-/** The group of a gravestone; it is made when there is none. */
-export function groupOf(session: Session, queue: number, at: number, grave: Grave): number {
-  const key = [
-    queue,
-    grave.signature,
-    grave.errorType,
-    grave.errorClass,
-    grave.reprocessEligible ? 1 : 0,
-    grave.manualReviewRequired ? 1 : 0,
-  ];
-  const found = session.get<{ no: number }>(
-    `SELECT no FROM groups WHERE queue = ? AND signature = ? AND error_type = ? AND error_class = ? AND eligible = ?
-        AND review = ?`,
-    ...key,
-  );
-  if (found !== undefined) return found.no;
-  const made = session.run(
-    `INSERT INTO groups (queue, signature, error_type, error_class, eligible, review, pattern, first_at, last_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    ...key,
-    grave.pattern,
-    at,
-    at,
-  );
-  return Number(made.lastInsertRowid);
 }

@@ -1,6 +1,7 @@
 /** The groups of letters in SQLite: how a filter chooses among them, and how they are shown. */
 import type { LetterFilter, LetterGroup } from "../../engine.ts";
 import type { ErrorClass, ErrorTypeName } from "../../item/error-type.ts";
+import type { GroupState } from "../../item/group.ts";
 import type { Session, Value } from "./session.ts";
 
 /** Part of a WHERE clause, with what is bound to its question marks. */
@@ -49,14 +50,25 @@ interface GroupRow {
   readonly count: number;
   readonly first_at: number;
   readonly last_at: number;
+  readonly algorithm: string;
+  readonly state: GroupState;
+  readonly is_regression: number;
 }
 
 /** Groups of one queue that differ only in judgement are one group to a reader; the first burial names it. */
-export function listGroups(session: Session, filter: { readonly queue?: string }): LetterGroup[] {
-  const { sql, values } = groupConditions(filter);
+export function listGroups(
+  session: Session,
+  filter: { readonly queue?: string; readonly states?: readonly GroupState[] },
+): LetterGroup[] {
+  const { sql, values } = allOf([
+    groupConditions(filter),
+    filter.states && condition(anyOf("m.state"), JSON.stringify(filter.states)),
+  ]);
   const rows = session.all<GroupRow>(
-    `SELECT q.name AS queue, g.signature, g.pattern, g.error_type, g.error_class, g.count, g.first_at, g.last_at
-       FROM groups g JOIN queues q ON q.no = g.queue WHERE ${sql} ORDER BY g.no`,
+    `SELECT q.name AS queue, g.signature, g.pattern, g.error_type, g.error_class, g.count, g.first_at, g.last_at,
+            g.algorithm, m.state, m.is_regression
+       FROM groups g CROSS JOIN queues q ON q.no = g.queue CROSS JOIN marks m ON m.signature = g.signature
+      WHERE ${sql} ORDER BY g.no`,
     ...values,
   );
   const merged = new Map<string, LetterGroup>();
@@ -83,6 +95,9 @@ function newGroup(row: GroupRow): LetterGroup {
     count: 0,
     firstAt: row.first_at,
     lastAt: row.last_at,
+    state: row.state,
+    isRegression: row.is_regression === 1,
+    algorithm: row.algorithm,
   };
 }
 

@@ -15,7 +15,8 @@ import type { Letter } from "../../item/letter.ts";
 import type { ItemState } from "../../item/state.ts";
 import { insertAmendments } from "./amendments.ts";
 import { EventLog } from "./events.ts";
-import { groupOf, STONE, stoneOf, unbury } from "./graves.ts";
+import { STONE, stoneOf, unbury } from "./graves.ts";
+import { GroupBook } from "./group-book.ts";
 import { countQueue, queueNo } from "./jobs.ts";
 import { lastBurial } from "./selection.ts";
 import type { Session, Value } from "./session.ts";
@@ -52,7 +53,7 @@ interface Batch {
   readonly holder: number;
   readonly now: number;
   readonly known: Map<string, Known>;
-  readonly groups: Map<string, number>;
+  readonly groups: GroupBook;
   readonly tally: Tally;
   readonly events: EventLog;
   place: number;
@@ -70,6 +71,7 @@ interface Batch {
 function newBatch(session: Session, queueName: string, letters: readonly Letter[]): Batch {
   const queue = queueNo(session, queueName);
   const now = session.clock.now();
+  const events = new EventLog(now);
   const last = session.get<{ ref: number }>("SELECT coalesce(max(ref), 0) AS ref FROM items");
   return {
     session,
@@ -81,9 +83,9 @@ function newBatch(session: Session, queueName: string, letters: readonly Letter[
       queue,
       letters.map(({ itemId }) => itemId),
     ),
-    groups: new Map(),
+    groups: new GroupBook(session, now, events),
     tally: new Tally(),
-    events: new EventLog(now),
+    events,
     place: countQueue(session, queueName).total,
     ref: last?.ref ?? 0,
     burial: lastBurial(session),
@@ -201,9 +203,10 @@ function recordAttempts(batch: Batch, ref: number, attempts: readonly Attempt[])
 
 /** Buried now; one that has a resolution is closed at once. */
 function buryIn(batch: Batch, ref: number, given: ImportedLetter, letter?: Letter): void {
-  const { tally, events, queue, now } = batch;
-  const { grave, state } = given;
-  const grp = groupIn(batch, given);
+  const { tally, events, groups, queue, now } = batch;
+  const { state, attempts } = given;
+  const grave = groups.groupFor(given.grave, () => attempts.at(-1)?.failure?.errorMessage ?? "");
+  const grp = groups.numberOf(queue, now, grave);
   const no = ++batch.burial;
   const row = [no, ref, grp, now, ...stoneOf(grave)];
   const place = { no, grp, buried_at: now };
@@ -221,22 +224,18 @@ function buryIn(batch: Batch, ref: number, given: ImportedLetter, letter?: Lette
   }
   const data = { reason: "imported", signature: grave.signature };
   events.add({ type: "dlq_item_added", data }, { queue, ref });
-}
-
-function groupIn({ session, groups, queue, now }: Batch, { grave }: ImportedLetter): number {
-  const { signature, errorType, errorClass, reprocessEligible, manualReviewRequired } = grave;
-  const key = JSON.stringify([signature, errorType, errorClass, reprocessEligible, manualReviewRequired]);
-  const group = groups.get(key) ?? groupOf(session, queue, now, grave);
-  groups.set(key, group);
-  return group;
+  // One that comes in closed is no new failure of its group.
+  if (resolution === undefined) groups.buried(grave, { queue, ref });
+  else groups.know(grave, { queue, ref });
 }
 
 function writeBatch(batch: Batch): void {
-  const { session, tally, events } = batch;
+  const { session, tally, groups, events } = batch;
   writeRows(batch);
   numberBurials(session, batch.burial);
-  events.write(session);
   tally.write(session);
+  groups.write();
+  events.write(session);
 }
 
 /** Parents before children. */

@@ -16,7 +16,7 @@ import {
   searchEach,
   sourcesOf,
 } from "./letter-search.ts";
-import { letterByNo } from "./letters.ts";
+import { readLetters } from "./letters.ts";
 import type { Session } from "./session.ts";
 
 export function listLetters(session: Session, query: LetterQuery): LetterPage {
@@ -31,7 +31,7 @@ export function listLetters(session: Session, query: LetterQuery): LetterPage {
   const page = found.slice(0, query.limit);
   const last = page.at(-1);
   return {
-    letters: page.map(({ table, no }) => letterByNo(session, table, no)),
+    letters: readLetters(session, page),
     total: parts.reduce((sum, part) => sum + part.total, 0),
     next: found.length > query.limit && last !== undefined ? cursorOf(order, last) : null,
   };

@@ -1,13 +1,20 @@
-/** Reading one letter from SQLite: the row under its number, and everything that its item keeps. */
+/** Reading letters from SQLite: the rows under their numbers, and everything that their items keep, a page in one go. */
 import type { StoredLetter } from "../../engine.ts";
 import { compact } from "../../item/failure.ts";
-import { artifactsFromJson, type Evidence, type Resolution, type ResolutionKind } from "../../item/letter.ts";
+import type { Attempt } from "../../item/item.ts";
+import {
+  artifactsFromJson,
+  type Evidence,
+  type LetterNote,
+  type Resolution,
+  type ResolutionKind,
+} from "../../item/letter.ts";
 import type { ItemState } from "../../item/state.ts";
 import { assert } from "../../kit/assert.ts";
 import type { Json, JsonObject } from "../../kit/json.ts";
 import { listAmendments } from "./amendments.ts";
-import { listAttempts } from "./attempts.ts";
-import { listNotes } from "./notes.ts";
+import { attemptsOf } from "./attempts.ts";
+import { byRef, notesOf } from "./notes.ts";
 import type { Session } from "./session.ts";
 
 /** Where letters lie: those that wait, and those whose story has ended. */
@@ -18,14 +25,50 @@ export function readLetter(session: Session, ref: number): StoredLetter | null {
   const row =
     session.get<LetterRow>(`${letterSql("letters")} WHERE l.ref = ?`, ref) ??
     session.get<LetterRow>(`${letterSql("closed")} WHERE l.ref = ?`, ref);
-  return row === undefined ? null : letterOf(session, row);
+  return row === undefined ? null : letterOf(session, row, keptOf(session, [row.ref]));
 }
 
-/** The letter with this number, which was just found there. */
-export function letterByNo(session: Session, table: LetterTable, no: number): StoredLetter {
-  const row = session.get<LetterRow>(`${letterSql(table)} WHERE l.no = ?`, no);
-  assert(row, `letter ${no} vanished inside one read`);
-  return letterOf(session, row);
+/** The letters with these numbers, which were just found there, in the same order. */
+export function readLetters(
+  session: Session,
+  found: readonly { readonly table: LetterTable; readonly no: number }[],
+): StoredLetter[] {
+  const rows = new Map([...rowsOf(session, "letters", found), ...rowsOf(session, "closed", found)]);
+  const kept = keptOf(
+    session,
+    [...rows.values()].map((row) => row.ref),
+  );
+  return found.map(({ no }) => {
+    const row = rows.get(no);
+    assert(row, `letter ${no} vanished inside one read`);
+    return letterOf(session, row, kept);
+  });
+}
+
+function rowsOf(
+  session: Session,
+  table: LetterTable,
+  found: readonly { readonly table: LetterTable; readonly no: number }[],
+): [number, LetterRow][] {
+  const numbers = found.filter((one) => one.table === table).map((one) => one.no);
+  if (numbers.length === 0) return [];
+  const sql = `${letterSql(table)} WHERE l.no IN (SELECT value FROM json_each(?))`;
+  return session.all<LetterRow>(sql, JSON.stringify(numbers)).map((row) => [row.no, row]);
+}
+
+/** What items keep beside their rows. */
+interface Kept {
+  readonly attempts: ReadonlyMap<number, readonly Attempt[]>;
+  readonly evidence: ReadonlyMap<number, readonly Evidence[]>;
+  readonly notes: ReadonlyMap<number, readonly LetterNote[]>;
+}
+
+function keptOf(session: Session, refs: readonly number[]): Kept {
+  return {
+    attempts: attemptsOf(session, refs),
+    evidence: evidenceOf(session, refs),
+    notes: notesOf(session, refs),
+  };
 }
 
 interface LetterRow {
@@ -60,8 +103,8 @@ function letterSql(table: LetterTable): string {
            JOIN groups g ON g.no = l.grp JOIN queues q ON q.no = i.queue`;
 }
 
-function letterOf(session: Session, row: LetterRow): StoredLetter {
-  const attempts = listAttempts(session, row.ref);
+function letterOf(session: Session, row: LetterRow, kept: Kept): StoredLetter {
+  const attempts = kept.attempts.get(row.ref) ?? [];
   const failed = attempts.filter((attempt) => attempt.failure !== undefined);
   return compact({
     ref: row.ref,
@@ -85,18 +128,20 @@ function letterOf(session: Session, row: LetterRow): StoredLetter {
     revision: row.revision,
     redriveCount: row.redrives,
     toxic: row.toxic === 1 ? true : undefined,
-    evidence: unlessEmpty(evidenceOf(session, row.ref)),
+    evidence: kept.evidence.get(row.ref),
     amendments: row.revision === 1 ? undefined : listAmendments(session, row.ref),
-    notes: unlessEmpty(listNotes(session, row.ref)),
+    notes: kept.notes.get(row.ref),
     resolution: resolutionOf(row),
   });
 }
 
-function evidenceOf(session: Session, ref: number): Evidence[] {
-  return session.all<Evidence>(
-    "SELECT at, attempt AS attemptNumber, outcome, note FROM evidence WHERE ref = ? ORDER BY rowid",
-    ref,
+function evidenceOf(session: Session, refs: readonly number[]): ReadonlyMap<number, Evidence[]> {
+  const rows = session.all<Evidence & { readonly ref: number }>(
+    `SELECT e.ref, e.at, e.attempt AS attemptNumber, e.outcome, e.note
+       FROM json_each(?) refs CROSS JOIN evidence e ON e.ref = refs.value ORDER BY e.rowid`,
+    JSON.stringify(refs),
   );
+  return byRef(rows);
 }
 
 function resolutionOf({ kind, closed_at, author, why, operation }: LetterRow): Resolution | undefined {
@@ -108,8 +153,4 @@ function resolutionOf({ kind, closed_at, author, why, operation }: LetterRow): R
     reason: why ?? undefined,
     operationId: operation ?? undefined,
   });
-}
-
-function unlessEmpty<T>(list: readonly T[]): readonly T[] | undefined {
-  return list.length === 0 ? undefined : list;
 }

@@ -14,7 +14,20 @@ export function addNote(session: Session, ref: number, { author, text }: Omit<Le
   return changes > 0;
 }
 
-/** Oldest first. */
-export function listNotes(session: Session, ref: number): LetterNote[] {
-  return session.all<LetterNote>("SELECT at, author, text FROM notes WHERE ref = ? ORDER BY rowid", ref);
+/** Those of many items, oldest first. */
+export function notesOf(session: Session, refs: readonly number[]): ReadonlyMap<number, LetterNote[]> {
+  const rows = session.all<LetterNote & { readonly ref: number }>(
+    `SELECT n.ref, n.at, n.author, n.text FROM json_each(?) refs CROSS JOIN notes n ON n.ref = refs.value ORDER BY n.rowid`,
+    JSON.stringify(refs),
+  );
+  return byRef(rows);
+}
+
+/** The rows of each item, without the item's number. */
+export function byRef<Row extends { readonly ref: number }>(
+  rows: readonly Row[],
+): ReadonlyMap<number, Omit<Row, "ref">[]> {
+  const found = new Map<number, Omit<Row, "ref">[]>();
+  for (const { ref, ...rest } of rows) found.set(ref, [...(found.get(ref) ?? []), rest]);
+  return found;
 }

@@ -10,6 +10,7 @@ import { listAmendments } from "./amendments.ts";
 import { listArrivals } from "./arrivals.ts";
 import { listAttempts } from "./attempts.ts";
 import { checkStore, storeInfo } from "./check.ts";
+import { correct, listCorrections, removeCorrection } from "./corrections.ts";
 import { listEvents, newestEvent } from "./events.ts";
 import { exchange } from "./exchange.ts";
 import { listGroups } from "./groups.ts";
@@ -19,8 +20,10 @@ import { changeJob, countQueue, createJob, findJob, listJobs } from "./jobs.ts";
 import { beat, enter, leave, listHolders, listLeases } from "./lease.ts";
 import { listLetters } from "./letter-list.ts";
 import { readLetter } from "./letters.ts";
+import { listMarks, markGroup, readGroup } from "./marks.ts";
 import { addNote } from "./notes.ts";
 import { changeOperation, closeOperation, findOperation, listOperations } from "./operations.ts";
+import { regroup } from "./regroup.ts";
 import { MIGRATIONS } from "./schema.ts";
 import { beginOperation, enlist, listRefusals, listSelected } from "./selection.ts";
 import { Session } from "./session.ts";
@@ -59,6 +62,13 @@ export async function openSqliteEngine(options: SqliteOptions): Promise<Engine> 
     listArrivals: async (query) => listArrivals(session, query),
     listEvents: async (query) => listEvents(session, query),
     newestEvent: async () => newestEvent(session),
+    readGroup: async (signature) => session.read(() => readGroup(session, signature)),
+    listMarks: async (filter) => session.read(() => listMarks(session, filter)),
+    markGroup: (signature, change) => session.write(() => markGroup(session, signature, change)),
+    correct: (correction) => session.write(() => correct(session, correction)),
+    removeCorrection: (from, text) => session.write(() => removeCorrection(session, from, text)),
+    listCorrections: async () => listCorrections(session),
+    regroup: (letters) => session.write(() => regroup(session, letters)),
     importLetters: (queue, letters) => session.write(() => importLetters(session, queue, letters)),
     addNote: (ref, note) => session.write(() => addNote(session, ref, note)),
     listAmendments: async (ref) => listAmendments(session, ref),

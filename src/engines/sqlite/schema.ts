@@ -3,6 +3,7 @@
  * narrow row apart from its data, so that leasing and bulk redrives touch little. Rules that SQL can hold are CHECKs.
  */
 
+import { GROUP_STATES } from "../../item/group.ts";
 import { ATTEMPT_OUTCOMES } from "../../item/item.ts";
 import { JOB_STATUSES } from "../../item/job.ts";
 import { RESOLUTION_KINDS } from "../../item/letter.ts";
@@ -279,5 +280,67 @@ export const MIGRATIONS: readonly string[] = [
   ) STRICT, WITHOUT ROWID;
   INSERT INTO arrivals (grp, minute, waiting, ever)
   SELECT grp, buried_at / 60000, count(*), count(*) FROM letters GROUP BY 1, 2;
+
+  -- The version of the algorithm that made the signature; version 1 knew only one.
+  ALTER TABLE groups ADD COLUMN algorithm TEXT NOT NULL DEFAULT 'redrive-1';
+  CREATE INDEX groups_by_signature ON groups (signature);
+
+  -- What is known of a signature beyond its letters. Never deleted. Its pattern is that of its first letter.
+  CREATE TABLE marks (
+    signature     TEXT PRIMARY KEY,
+    pattern       TEXT NOT NULL,
+    state         TEXT NOT NULL ${oneOf("state", GROUP_STATES)},
+    since         INTEGER NOT NULL,
+    author        TEXT,
+    ignore_until  TEXT CHECK (ignore_until IS NULL OR json_valid(ignore_until)),
+    new_letters   INTEGER NOT NULL DEFAULT 0 CHECK (new_letters >= 0),          -- since it was ignored
+    recent        TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(recent)),        -- of those, by the minute
+    regressions   INTEGER NOT NULL DEFAULT 0 CHECK (regressions >= 0),
+    is_regression INTEGER NOT NULL DEFAULT 0 CHECK (is_regression IN (0, 1)),
+    CHECK (is_regression = 0 OR (state = 'open' AND regressions > 0)),
+    CHECK (state = 'ignored' OR (ignore_until IS NULL AND new_letters = 0 AND recent = '[]'))
+  ) STRICT, WITHOUT ROWID;
+  INSERT INTO marks (signature, pattern, state, since)
+  SELECT signature, (SELECT f.pattern FROM groups f WHERE f.signature = g.signature ORDER BY f.no LIMIT 1), 'open',
+         min(first_at) FROM groups g GROUP BY signature;
+  UPDATE groups SET pattern = (SELECT m.pattern FROM marks m WHERE m.signature = groups.signature);
+
+  CREATE TABLE group_notes (
+    signature TEXT NOT NULL REFERENCES marks (signature),
+    at        INTEGER NOT NULL,
+    author    TEXT NOT NULL,
+    text      TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX group_notes_by_group ON group_notes (signature);
+
+  -- What helped: how many letters of a signature succeeded by one redrive in one way.
+  CREATE TABLE group_fixes (
+    no        INTEGER PRIMARY KEY,
+    signature TEXT NOT NULL REFERENCES marks (signature),
+    operation TEXT NOT NULL,     -- the id of the redrive
+    kind      TEXT NOT NULL ${oneOf("kind", RESOLUTION_KINDS)},
+    at        INTEGER NOT NULL,
+    count     INTEGER NOT NULL CHECK (count > 0),
+    edit      TEXT,              -- the id of the edit before it
+    rule      TEXT,
+    author    TEXT,
+    waited_ms INTEGER NOT NULL CHECK (waited_ms >= 0),
+    UNIQUE (signature, operation, kind)
+  ) STRICT;
+
+  -- Where letters belong by the word of a person: all of a signature, or those whose last message has the text.
+  CREATE TABLE corrections (
+    no      INTEGER PRIMARY KEY,
+    origin  TEXT NOT NULL,
+    folded  TEXT NOT NULL,       -- the text in small letters; empty for all
+    text    TEXT,
+    target  TEXT NOT NULL,
+    pattern TEXT NOT NULL,
+    author  TEXT NOT NULL,
+    at      INTEGER NOT NULL,
+    UNIQUE (origin, folded),
+    CHECK (origin <> target),
+    CHECK ((text IS NULL) = (folded = ''))
+  ) STRICT;
   `,
 ];

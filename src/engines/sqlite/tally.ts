@@ -81,6 +81,13 @@ export class Tally {
     this.#wait(grp, at, -1);
   }
 
+  /** A letter changed its group: what was counted of its burial is counted there now. */
+  regrouped(from: LetterPlace, to: LetterPlace, isWaiting: boolean): void {
+    this.#arrive(from, -1);
+    this.buried(to);
+    this.unburied(isWaiting ? from : to);
+  }
+
   #stratum(group: number, letter: number): StratumSum {
     const stratum = stratumOf(letter);
     const none = { group, stratum, count: 0, firstAt: Number.MAX_SAFE_INTEGER, lastAt: 0 };

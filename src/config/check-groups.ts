@@ -1,0 +1,56 @@
+/** What a form cannot say about group rules: names that differ and are no signatures, a match that says something, patterns that can be used. */
+import { WorkError } from "../errors.ts";
+import type { Finding } from "../form/problem.ts";
+import { compilePattern } from "../kit/bounded-pattern.ts";
+import { isJsonObject, type Json, type JsonObject } from "../kit/json.ts";
+
+type Path = readonly PropertyKey[];
+
+/** Passes over whatever does not fit the form: that is told already. */
+export function checkGroups(groups: Json | undefined): readonly Finding[] {
+  if (!Array.isArray(groups)) return [];
+  const names = groups.map((group) => (isJsonObject(group) ? nameOf(group) : undefined));
+  return groups.flatMap((group, index) => {
+    if (!isJsonObject(group)) return [];
+    const path = ["groups", index];
+    const isTaken = names[index] !== undefined && names.indexOf(names[index]) < index;
+    return [
+      ...checkName(names[index], [...path, "name"], isTaken),
+      ...checkMatch(group.match, [...path, "match"]),
+    ];
+  });
+}
+
+function nameOf({ name }: JsonObject): string | undefined {
+  return typeof name === "string" ? name.trim() : undefined;
+}
+
+const NAME_CHARS_MAX = 200;
+
+function checkName(name: string | undefined, path: Path, isTaken: boolean): readonly Finding[] {
+  if (name === undefined) return [];
+  if (isTaken) return [{ path, message: `there is another group with the name "${name}"` }];
+  if (name.length > NAME_CHARS_MAX)
+    return [{ path, message: `it is longer than ${NAME_CHARS_MAX} characters` }];
+  if (name.includes(",")) return [{ path, message: "a comma would make it two names in --group" }];
+  return /^[0-9a-f]{16}$/.test(name) ? [{ path, message: "it would be taken for a signature" }] : [];
+}
+
+function checkMatch(match: Json | undefined, path: Path): readonly Finding[] {
+  if (!isJsonObject(match)) return [];
+  if (Object.keys(match).length === 0) {
+    return [{ path, message: "it would match every failure; say which: type, class, step, text or pattern" }];
+  }
+  const { pattern } = match;
+  return typeof pattern === "string" && pattern.trim() !== "" ? unusable(pattern, [...path, "pattern"]) : [];
+}
+
+function unusable(pattern: string, path: Path): readonly Finding[] {
+  try {
+    compilePattern(pattern);
+    return [];
+  } catch (error) {
+    if (!(error instanceof WorkError)) throw error;
+    return [{ path, message: error.message.replace(/^T/, "t").replace(/\.$/, "") }];
+  }
+}

@@ -1,0 +1,130 @@
+/** Why a failure is in its group: a rule, what the algorithm read, the corrections; and which groups are nearly the same. */
+import type { Engine, StoredLetter } from "../engine.ts";
+import { corrected } from "../item/correction.ts";
+import { compact } from "../item/failure.ts";
+import type { GroupMark } from "../item/group.ts";
+import type { JsonObject } from "../kit/json.ts";
+import { type Explanation, explainFailure } from "../triage/explain.ts";
+import { type FailureGroup, groupOf, knownOf } from "../triage/group-of.ts";
+import type { GroupRule } from "../triage/group-rule.ts";
+import { nearestPatterns } from "../triage/nearest.ts";
+import { type GroupSummary, joinGroups } from "./groups.ts";
+import { dataWhenItFailed } from "./rebuild-groups.ts";
+
+export interface GroupExplanation {
+  /** The group that the letters are in. */
+  readonly signature: string;
+  readonly pattern: string;
+  /** The letter that stands for it; absent when none is left. */
+  readonly itemId?: string;
+  readonly jobId?: string;
+  /** What the algorithm of this version makes of its last failure. */
+  readonly reading?: Explanation;
+  /** What that failure's group is now: by a rule, else by the reading; before corrections. */
+  readonly group?: FailureGroup;
+  /** Where corrections lead from there; absent when they change nothing. */
+  readonly correctedTo?: string;
+  /** Set when `groups rebuild` would put it into another group. */
+  readonly wouldMove: boolean;
+  /** The nearest first; 0 is the same text, 1 has no word in common. */
+  readonly nearest: readonly NearGroup[];
+}
+
+export interface NearGroup {
+  readonly signature: string;
+  readonly pattern: string;
+  readonly count: number;
+  readonly distance: number;
+}
+
+const NEAREST_MAX = 5;
+
+/** Explains a group by its newest letter, waiting or closed. */
+export async function explainGroup(
+  engine: Engine,
+  { signature, pattern }: Pick<GroupMark, "signature" | "pattern">,
+  rules: readonly GroupRule[],
+): Promise<GroupExplanation> {
+  const letter = await newestLetter(engine, signature);
+  if (letter !== undefined) return explainLetter(engine, letter, rules);
+  return {
+    signature,
+    pattern,
+    wouldMove: false,
+    nearest: await nearestGroups(engine, { signature, pattern }),
+  };
+}
+
+async function newestLetter(engine: Engine, signature: string): Promise<StoredLetter | undefined> {
+  const query = { signatures: [signature], limit: 1 };
+  const [waiting] = (await engine.listLetters(query)).letters;
+  return waiting ?? (await engine.listLetters({ ...query, states: ["done", "discarded"] })).letters[0];
+}
+
+/** Explains why one letter is in its group. */
+export async function explainLetter(
+  engine: Engine,
+  letter: StoredLetter,
+  rules: readonly GroupRule[],
+): Promise<GroupExplanation> {
+  const { itemId, jobId, errorSignature: signature, errorPattern: pattern } = letter;
+  const found = { signature, pattern, itemId, jobId };
+  const nearest = await nearestGroups(engine, found);
+  const failure = letter.failureHistory.at(-1);
+  if (failure === undefined) return { ...found, wouldMove: false, nearest };
+  const data = await dataWhenItFailed(engine, letter);
+  const group = groupOf(failure, { itemId, data, rules });
+  const end = corrected(group, failure.errorMessage, await engine.listCorrections());
+  return {
+    ...found,
+    reading: explainFailure(failure, knownOf(itemId, data)),
+    group,
+    ...(end.signature !== group.signature && { correctedTo: end.signature }),
+    wouldMove: end.signature !== signature,
+    nearest,
+  };
+}
+
+/** Among the groups that have letters. */
+async function nearestGroups(
+  engine: Engine,
+  { signature, pattern }: { readonly signature: string; readonly pattern: string },
+): Promise<readonly NearGroup[]> {
+  const others = joinGroups(await engine.listGroups({})).filter((other) => other.signature !== signature);
+  return nearestPatterns(pattern, others, NEAREST_MAX).map(({ other, distance }) =>
+    nearGroup(other, distance),
+  );
+}
+
+function nearGroup({ signature, pattern, count }: GroupSummary, distance: number): NearGroup {
+  return { signature, pattern, count, distance: Math.round(distance * 100) / 100 };
+}
+
+/** The form of an explanation outside the process. */
+export function explanationToJson(explanation: GroupExplanation): JsonObject {
+  const { signature, pattern, itemId, jobId, reading, group, correctedTo, wouldMove, nearest } = explanation;
+  return compact({
+    signature,
+    pattern,
+    item_id: itemId,
+    job_id: jobId,
+    rule: group?.rule,
+    computed_signature: group?.signature,
+    computed_pattern: group?.pattern,
+    corrected_to: correctedTo,
+    would_move: wouldMove,
+    algorithm: reading?.algorithm,
+    source: reading?.source,
+    why: reading?.why,
+    lines: reading && [...reading.lines],
+    hits: reading?.hits.map((hit) => ({ ...hit })),
+    language: reading?.language,
+    frames_counted: reading?.framesCounted.map(frameToJson),
+    frames_skipped: reading?.framesSkipped.map(frameToJson),
+    nearest: nearest.map((near) => ({ ...near })),
+  });
+}
+
+function frameToJson({ function: name, file }: Explanation["framesCounted"][number]): JsonObject {
+  return compact({ function: name, file });
+}

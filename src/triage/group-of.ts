@@ -1,0 +1,56 @@
+/**
+ * The group of a failure: by a person's rule, else by the algorithm; and the signatures of groups that people made. All of
+ * them carry the version of the algorithm, and depend on nothing that was seen before.
+ */
+import { createHash } from "node:crypto";
+import type { Failure } from "../item/failure.ts";
+import type { Json } from "../kit/json.ts";
+import { type GroupRule, ruleFinder } from "./group-rule.ts";
+import { ALGORITHM, knownValues, type Signature, signatureOf } from "./signature.ts";
+
+export interface FailureGroup extends Signature {
+  /** The version of the algorithm. */
+  readonly algorithm: string;
+  /** The rule that named the group. */
+  readonly rule?: string;
+}
+
+/** What failed, and the rules that go before the algorithm. */
+export interface GroupedItem {
+  readonly itemId: string;
+  /** As it was when it failed. */
+  readonly data: Json;
+  /** Default: none. */
+  readonly rules?: readonly GroupRule[];
+}
+
+const NO_RULES: readonly GroupRule[] = [];
+
+export function groupOf(failure: Failure, { itemId, data, rules = NO_RULES }: GroupedItem): FailureGroup {
+  const rule = ruleFinder(rules)(failure)?.name;
+  if (rule !== undefined)
+    return { signature: ruleSignature(rule), pattern: rule, algorithm: ALGORITHM, rule };
+  return { ...signatureOf(failure, knownOf(itemId, data)), algorithm: ALGORITHM };
+}
+
+/** The item's own values, which must not split a group. */
+export function knownOf(itemId: string, data: Json): readonly string[] {
+  return [itemId, ...knownValues(data)];
+}
+
+/** Of the group that a rule names. */
+export function ruleSignature(name: string): string {
+  return hash("rule", name);
+}
+
+/** Of the group that is split off another by a text. The case of the text does not matter, as it does not for letters. */
+export function splitSignature(from: string, text: string): string {
+  return hash("split", from, text.toLowerCase());
+}
+
+const SIGNATURE_HEX_DIGITS = 16;
+
+function hash(...words: readonly string[]): string {
+  const digest = createHash("sha256").update([ALGORITHM, ...words].join("\n"));
+  return digest.digest("hex").slice(0, SIGNATURE_HEX_DIGITS);
+}

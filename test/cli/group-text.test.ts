@@ -1,0 +1,175 @@
+/** Groups in words: states, ends of being ignored, and what helped before. */
+import { describe, expect, test } from "vitest";
+import { fixLine, fixText } from "../../src/cli/group-fix-text.ts";
+import { groupListText, groupText, stateText, untilText } from "../../src/cli/group-text.ts";
+import { paintFor } from "../../src/cli/paint.ts";
+import type { GroupFix, GroupMark } from "../../src/item/group.ts";
+import type { Operation } from "../../src/item/operation.ts";
+import { bestFix } from "../../src/redrive/group-fixes.ts";
+import type { GroupSummary } from "../../src/redrive/groups.ts";
+
+const AT = Date.UTC(2026, 10, 4, 12, 30);
+const MARK: GroupMark = {
+  signature: "0123456789abcdef",
+  pattern: "Timeout::no answer",
+  state: "open",
+  since: AT,
+  regressions: 0,
+  isRegression: false,
+  notes: [],
+  fixes: [],
+};
+const FIX: GroupFix = {
+  at: AT,
+  kind: "requeue",
+  count: 12,
+  operationId: "op-x",
+  author: "ann",
+  waitedMs: 300_000,
+};
+const GROUP: GroupSummary = {
+  signature: MARK.signature,
+  pattern: MARK.pattern,
+  count: 1200,
+  errorType: "Timeout",
+  errorClass: "transient",
+  firstAt: AT,
+  lastAt: AT + 3_600_000,
+  jobs: ["orders", "mails"],
+  state: "open",
+  isRegression: false,
+  algorithms: ["redrive-1"],
+};
+const SCREEN = { paint: paintFor({ isTty: false, env: {} }), columns: 100 };
+
+/** An edit of which only the plan and the author are looked at. */
+const edit = (plan: Operation["plan"]) => ({ id: "op-e", author: "bob", plan }) as unknown as Operation;
+
+describe("what helped", () => {
+  test("a retry, and how long after", () => {
+    expect(fixLine({ fix: FIX })).toBe(
+      "2026-11-04 12:30  12 letters succeeded: retry op-x by ann as they were, 5m 00s after they had died",
+    );
+  });
+
+  test.each([
+    [{ set: [{ path: "url", value: "item.link" }] }, "set url=item.link"],
+    [{ patch: { size: 1 } }, 'patch {"size":1}'],
+    [{ replace: { data: 1, revision: 1 } }, "new data"],
+    [{ set: [{ path: "a", value: "x".repeat(100) }] }, `set a=${"x".repeat(58)}…`],
+  ])("an edit, with what it changed: %j", (plan, words) => {
+    const fix = { ...FIX, kind: "manual_fix", editId: "op-e" } as const;
+    expect(fixText({ fix, edit: edit(plan) })).toBe(`edit op-e (${words}) by bob, then retry op-x`);
+  });
+
+  test("an edit whose books are gone, a rule, and a retry that nobody wrote down", () => {
+    expect(fixText({ fix: { ...FIX, kind: "manual_fix", editId: "op-e" } })).toBe(
+      "edit op-e by ann, then retry op-x",
+    );
+    expect(fixText({ fix: { ...FIX, kind: "auto_fix", rule: "https" } })).toBe(
+      "the rule https changed their data, then retry op-x",
+    );
+    const { operationId, author, ...bare } = FIX;
+    expect(fixText({ fix: bare })).toBe("a retry as they were, 5m 00s after they had died");
+  });
+
+  test("most is best, and among equals the first", () => {
+    expect(
+      bestFix([
+        { count: 2, n: 1 },
+        { count: 5, n: 2 },
+        { count: 5, n: 3 },
+      ]),
+    ).toEqual({ count: 5, n: 2 });
+    expect(bestFix([])).toBeUndefined();
+  });
+});
+
+describe("how a group stands", () => {
+  test.each<[Partial<GroupMark>, string]>([
+    [{}, "open since 2026-11-04 12:30"],
+    [{ state: "resolved", author: "ann" }, "resolved since 2026-11-04 12:30 by ann"],
+    [
+      { isRegression: true, regressions: 2 },
+      "open again, a regression, since 2026-11-04 12:30; came back 2 times after it was resolved",
+    ],
+    [{ state: "ignored", ignoreUntil: { count: 1 } }, "ignored until 1 new letter since 2026-11-04 12:30"],
+  ])("%j", (change, words) => {
+    expect(stateText({ ...MARK, ...change })).toBe(words);
+  });
+
+  test("until when it is ignored", () => {
+    expect(untilText()).toBe("until somebody opens it");
+    expect(untilText({ at: AT, count: 10, perHour: 5 })).toBe(
+      "until 2026-11-04 12:30 or 10 new letters or more than 5 within an hour",
+    );
+  });
+
+  test("all of it, with what to do next", () => {
+    const mark = { ...MARK, notes: [{ at: AT, author: "ann", text: "call them" }] };
+    const text = groupText({ group: GROUP, mark, samples: ["i1", "i2"] }, [{ fix: FIX }], SCREEN);
+    for (const part of [
+      "Failure   Timeout::no answer",
+      "Letters   1,200 that wait; first 2026-11-04 12:30, last 2026-11-04 13:30",
+      "Type      Timeout, transient",
+      "Jobs      orders, mails",
+      "Samples   i1, i2",
+      "Notes\n  2026-11-04 12:30  ann: call them",
+      "What helped before\n  2026-11-04 12:30  12 letters succeeded: retry op-x",
+      `  redrive dlq retry orders --group ${MARK.signature} --canary`,
+    ]) {
+      expect(text).toContain(part);
+    }
+    expect(text).not.toContain("groups open");
+  });
+
+  test("without letters there is nothing to retry", () => {
+    const group = { ...GROUP, count: 0, jobs: [], state: "resolved" } as const;
+    const text = groupText({ group, mark: { ...MARK, state: "resolved" }, samples: [] }, [], SCREEN);
+    expect(text).toContain("Letters   none that wait");
+    expect(text).not.toContain("redrive dlq");
+    expect(text).toContain(`redrive groups open ${MARK.signature}`);
+  });
+});
+
+describe("a list", () => {
+  const list = {
+    groups: [GROUP],
+    leftOut: { open: 0, resolved: 2, ignored: 1 },
+    outdated: { letters: 0, algorithms: [] },
+  };
+  const textOf = (change: Partial<typeof list>, columns = 100) => {
+    const given = { ...list, ...change };
+    return groupListText(given, { ...SCREEN, columns, shown: given.groups, now: AT + 7_200_000 });
+  };
+
+  test("fits the terminal, says how many and what was left out", () => {
+    const text = textOf({});
+    expect(text).toContain(
+      "0123456789abcdef    1,200  open   2h 00m ago  1h 00m ago  orders +1  Timeout::no answer\n",
+    );
+    expect(text).toContain("1 of 1 group.\nLeft out: 2 resolved, 1 ignored (--state all).\n");
+    const narrow = textOf({}, 60).split("\n");
+    expect(Math.max(...narrow.slice(0, 2).map((line) => line.length))).toBeLessThanOrEqual(60);
+  });
+
+  test("leaves other columns out before the pattern is cut to a few words", () => {
+    const pattern = `CommandFailed::${"word ".repeat(20)}`;
+    const text = textOf({ groups: [{ ...GROUP, pattern }] });
+    expect(text).not.toContain("JOBS");
+    expect(text).toContain(pattern.slice(0, 38));
+    expect(textOf({ groups: [{ ...GROUP, pattern }] }, 200)).toContain("orders +1");
+  });
+
+  test("marks what came back", () => {
+    expect(textOf({ groups: [{ ...GROUP, isRegression: true }] })).toContain("  regression  ");
+  });
+
+  test("says when an older algorithm grouped letters, and with which command that is changed", () => {
+    const outdated = { letters: 1, algorithms: ["redrive-0"] };
+    expect(textOf({ outdated } as Partial<typeof list>)).toContain(
+      "1 letter was grouped by an older algorithm (redrive-0): redrive groups rebuild\n",
+    );
+    expect(textOf({ groups: [] })).toMatch(/^No groups\.\n/);
+  });
+});
