@@ -123,6 +123,7 @@ export function burialOf(item, causes) {
     errorClass: cause.errorClass,
     signature,
     pattern,
+    algorithm: "redrive-1",
     reprocessEligible: cause.eligible,
     manualReviewRequired: cause.review,
   };

@@ -136,17 +136,28 @@ export interface Engine {
    * resolved group opens it as a regression, and one into an ignored group opens it when what it was ignored until has
    * come (event `group_reopened` with `why`: `regression`, `time`, `count` or `rate`). When a redriven letter succeeds, the
    * success is counted into the group's fixes, one for each redrive and kind; when it was the last of its signature that
-   * waits, in all queues, the group is resolved (event `group_resolved`), unless it is ignored.
+   * waits, in all queues, which is asked at the end of the step, the group is resolved (event `group_resolved`), unless it
+   * is ignored. A signature has one pattern: that of its first letter. A letter that comes in closed opens only a group
+   * that was never seen; one that is restored opens none.
    */
   readGroup(signature: string): Promise<GroupMark | null>;
-  /** The marks of all signatures that have one of the states, or whose signature or pattern begins with the text. */
+  /**
+   * The marks of the signatures that have one of the states, and that begin with the text, or whose pattern does; all that
+   * is given must hold. In the order of their signatures, by code points.
+   */
   listMarks(filter: {
     readonly states?: readonly GroupState[];
     readonly prefix?: string;
   }): Promise<readonly GroupMark[]>;
-  /** Writes down what a person decided. `item_not_found` when the store never saw the signature. Event `group_changed`. */
+  /**
+   * Writes down what a person decided. `item_not_found` when the store never saw the signature. Event `group_changed`. A
+   * state that is given counts from now, also when it is the one that it had, and ends a regression.
+   */
   markGroup(signature: string, change: GroupChange): Promise<GroupMark>;
-  /** Later burials obey it from now on; letters that are there move with `regroup`. The same `from` and `text` again replaces it. */
+  /**
+   * Later burials obey it from now on (`corrected` in item/correction.ts says how); letters that are there move with
+   * `regroup`. The same `from` and `text`, in any case of letters, again replaces it, and is the newest then.
+   */
   correct(correction: Omit<Correction, "at">): Promise<void>;
   /** False when there is no such correction. */
   removeCorrection(from: string, text?: string): Promise<boolean>;
@@ -155,7 +166,9 @@ export interface Engine {
   /**
    * Gives letters, known by their burials, waiting or closed, the groups that they would get if they were buried with
    * these signatures now: corrections are applied, counters and arrivals follow, nothing else of the letter changes. Answers how
-   * many changed their group. Letters that are gone are passed over.
+   * many changed their group. Letters that are gone are passed over; of one that is named twice, the first naming counts.
+   * It is no burial: a signature that was never seen is opened, any other mark stays as it is. The group that a letter has
+   * or gets is then one of the given algorithm.
    */
   regroup(letters: readonly Regrouped[]): Promise<number>;
 

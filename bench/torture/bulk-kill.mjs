@@ -67,7 +67,7 @@ async function makeLetters(world) {
 }
 
 async function strike(world, engine, { kind, words }, kills) {
-  const said = words.map((word) => word.replace("SHARE", String(Math.ceil(world.letters / 2)) + ".0"));
+  const said = words.map((word) => word.replace("SHARE", `${String(Math.ceil(world.letters / 2))}.0`));
   const before = new Set((await engine.listOperations({})).map((operation) => operation.id));
   let command = said;
   for (let blow = 0; blow < kills; blow += 1) {

@@ -16,26 +16,27 @@ export type GroupState = (typeof GROUP_STATES)[number];
 export interface IgnoreUntil {
   /** A time by the store's clock. */
   readonly at?: number;
-  /** So many new letters since it was ignored. */
+  /** So many new letters since it was ignored: the one that makes it so many opens it. Each burial is one. */
   readonly count?: number;
-  /** More than so many new letters within one hour. */
+  /** More than so many new letters within one hour, which is counted by the minute. */
   readonly perHour?: number;
 }
 
 /** What helped once: the letters of the group succeeded after this. */
 export interface GroupFix {
+  /** When it helped last. */
   readonly at: number;
   readonly kind: ResolutionKind;
   /** How many letters succeeded so. */
   readonly count: number;
   /** The redrive that sent them. */
   readonly operationId?: string;
-  /** The edit before it: its plan says what was changed. */
+  /** The edit before it, of the letter that succeeded last: its plan says what was changed. */
   readonly editId?: string;
   /** The automatic rule that made the edit. */
   readonly rule?: string;
   readonly author?: string;
-  /** How long after the latest burial they succeeded: what waiting did. */
+  /** How long after its latest burial a letter succeeded, the shortest time of all: what waiting did. */
   readonly waitedMs: number;
 }
 

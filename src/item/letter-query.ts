@@ -77,7 +77,7 @@ export interface LetterGroup {
   /** Of its signature. */
   readonly state: GroupState;
   readonly isRegression: boolean;
-  /** The version of the algorithm that grouped it. */
+  /** The version of the algorithm that grouped its first letter, or that it was last regrouped by. */
   readonly algorithm: string;
 }
 

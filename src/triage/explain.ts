@@ -1,46 +1,58 @@
-/** Why a failure got its signature: what was read, which masks hit, which frames counted. */
-import { ALGORITHM, type Signature, type SignedFailure, signatureOf } from "./signature.ts";
-import { tellingLine } from "./telling-line.ts";
+/** Why a failure got its signature: what was read, which masks hit, which frames counted. Made of the same reading. */
+import type { Frame } from "./frames/frame.ts";
+import { MASKS } from "./mask/masks.ts";
+import { type Reading, readFailure, type SignedFailure, type Source } from "./reading.ts";
+import { ALGORITHM, type Signature, signReading } from "./signature.ts";
 
 /** One thing that was masked. */
 export interface MaskHit {
+  /** The mask without its angle brackets. */
   readonly masker: string;
   readonly reason: string;
   readonly before: string;
   readonly after: string;
 }
 
-/** One call of a stack trace. */
-export interface Frame {
-  readonly function: string;
-  readonly file?: string;
-  readonly inApp: boolean;
-}
-
 /** How a failure came to its signature. */
 export interface Explanation extends Signature {
   readonly algorithm: string;
-  readonly source: string;
+  readonly source: Source;
+  /** Why this was read, for people. */
   readonly why: string;
+  /** What was read, as it was printed. */
   readonly lines: readonly string[];
   readonly hits: readonly MaskHit[];
+  /** The language of the stack trace, when there is one. */
   readonly language?: string;
   readonly framesCounted: readonly Frame[];
   readonly framesSkipped: readonly Frame[];
 }
 
+const HITS_MAX = 200;
+
 /** Explains the signature of a failure. `known` are the item's own values. */
 export function explainFailure(failure: SignedFailure, known: readonly string[] = []): Explanation {
-  const recorded = failure.errorMessage.trim();
-  const line = recorded || tellingLine(failure.stderrTail, failure.stdoutTail);
+  const reading = readFailure(failure);
+  const hits: MaskHit[] = [];
+  const signature = signReading(failure.errorType.name, reading, known, (masker, before, after) => {
+    if (hits.length < HITS_MAX) hits.push({ masker, reason: MASKS[masker] ?? "", before, after });
+  });
   return {
-    ...signatureOf(failure, known),
+    ...signature,
     algorithm: ALGORITHM,
-    source: recorded === "" ? "output" : "message",
-    why: recorded === "" ? "the line that tells most" : "the recorded message",
-    lines: line === undefined ? [] : [line],
-    hits: [],
-    framesCounted: [],
-    framesSkipped: [],
+    source: reading.source,
+    why: whyOf(reading),
+    lines: reading.picked?.lines ?? (reading.message === "" ? [] : [reading.message]),
+    hits,
+    ...(reading.trace && { language: reading.trace.language }),
+    framesCounted: reading.counted,
+    framesSkipped: reading.skipped,
   };
+}
+
+function whyOf({ source, picked, trace }: Reading): string {
+  if (picked) return picked.why;
+  if (source === "message") return "the recorded message";
+  if (source === "none") return "the failure says nothing";
+  return `the ${trace?.language ?? ""} stack trace in ${source === "stack trace" ? "the record" : source} names it`;
 }

@@ -2,14 +2,15 @@
  * Which failures are the same failure. The pattern is what people read, the signature its hash; both depend on
  * nothing but the recorded failure and the version of this algorithm, never on what was seen before.
  */
-import { createHash } from "node:crypto";
-import type { Failure } from "../item/failure.ts";
+import { hash } from "node:crypto";
 import { isJsonObject, type Json } from "../kit/json.ts";
+import { framesText } from "./frames/trace.ts";
+import type { Hit } from "./mask/masker.ts";
 import { normalise } from "./normalise.ts";
-import { tellingLine } from "./telling-line.ts";
+import { type Reading, readFailure, type SignedFailure } from "./reading.ts";
 
 /** Changes whenever the same failure would get another pattern, so that old and new signatures never meet. */
-export const ALGORITHM = "redrive-1";
+export const ALGORITHM = "redrive-2";
 const SIGNATURE_HEX_DIGITS = 16;
 
 /** What a failure is grouped by. */
@@ -20,16 +21,23 @@ export interface Signature {
   readonly pattern: string;
 }
 
-/** What of a failure its signature depends on. */
-export type SignedFailure = Pick<Failure, "errorType" | "errorMessage" | "stderrTail" | "stdoutTail">;
+export type { SignedFailure } from "./reading.ts";
 
 /** The signature of a failure. The item's own values, when given, are masked: they must not split a group. */
 export function signatureOf(failure: SignedFailure, known: readonly string[] = []): Signature {
-  const type = failure.errorType.name;
-  const message = failure.errorMessage.trim() || tellingLine(failure.stderrTail, failure.stdoutTail);
-  const pattern = `${type}::${normalise(message ?? "", known) || "(no message)"}`;
-  const hash = createHash("sha256").update(`${ALGORITHM}\n${type}\n${pattern}`);
-  return { signature: hash.digest("hex").slice(0, SIGNATURE_HEX_DIGITS), pattern };
+  return signReading(failure.errorType.name, readFailure(failure), known);
+}
+
+/** The signature of a failure that was read already. */
+export function signReading(
+  type: string,
+  { message, counted }: Reading,
+  known: readonly string[],
+  hit?: Hit,
+): Signature {
+  const pattern = `${type}::${normalise(message, known, hit) || "(no message)"}${framesText(counted)}`;
+  const digest = hash("sha256", `${ALGORITHM}\n${type}\n${pattern}`, "hex");
+  return { signature: digest.slice(0, SIGNATURE_HEX_DIGITS), pattern };
 }
 
 const VALUES_MAX = 50;

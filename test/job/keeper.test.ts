@@ -143,7 +143,7 @@ describe("at the end", () => {
     await keeper.stop();
     expect(await counts()).toMatchObject({ letters: 20, evicted: 30 });
     expect(notices).toEqual([
-      expect.stringMatching(/nearly full: 50 letters/),
+      expect.stringMatching(/over its limit: 50 letters/),
       expect.stringMatching(/^The oldest letters were archived, for job-1 keeps 20: 30\. .*ops undo/),
     ]);
     expect(bench.clock.sleeping).toBe(0);

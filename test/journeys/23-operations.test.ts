@@ -85,13 +85,23 @@ describe("ops list and ops show", () => {
     expect(shown).toMatchObject({
       selected: 2,
       refused: 2,
-      refusals: [{ reason: "not eligible: it needs a person, cannot go well, or came back too often", count: 2 }],
+      refusals: [
+        { reason: "not eligible: it needs a person, cannot go well, or came back too often", count: 2 },
+      ],
     });
     expect(shown.letters).toMatchObject([
-      { status: "refused", reason: "not eligible: it needs a person, cannot go well, or came back too often" },
-      { status: "refused", reason: "not eligible: it needs a person, cannot go well, or came back too often" },
+      {
+        status: "refused",
+        reason: "not eligible: it needs a person, cannot go well, or came back too often",
+      },
+      {
+        status: "refused",
+        reason: "not eligible: it needs a person, cannot go well, or came back too often",
+      },
     ]);
-    expect((await shop.run(["ops", "show", operation_id])).stdout).toContain("Refused\n  2  not eligible: it needs a person, cannot go well, or came back too often\n");
+    expect((await shop.run(["ops", "show", operation_id])).stdout).toContain(
+      "Refused\n  2  not eligible: it needs a person, cannot go well, or came back too often\n",
+    );
   });
 
   it("--open and --job choose; the newest is first", async () => {

@@ -15,7 +15,7 @@ test("the pattern is the type and the masked message, and the signature is its h
     failed("cargo test failed with exit code 101: 3 of 7 at src/a/b.rs:1:2"),
   );
   expect(pattern).toBe("CommandFailed::cargo test failed with exit code 101: <num> of <num> at <path>");
-  const hash = createHash("sha256").update(`redrive-1\nCommandFailed\n${pattern}`).digest("hex");
+  const hash = createHash("sha256").update(`redrive-2\nCommandFailed\n${pattern}`).digest("hex");
   expect(signature).toBe(hash.slice(0, 16));
 });
 
@@ -62,6 +62,32 @@ test("without a message the output speaks, and without any it says so", () => {
     "CommandFailed::error: <num> left",
   );
   expect(signatureOf(silent).pattern).toBe("CommandFailed::(no message)");
+});
+
+describe("a failure with a stack trace", () => {
+  const trace = "TypeError: no cart 7\n    at total (/app/cart.js:3:4)\n    at main (/app/main.js:1:2)\n";
+
+  test("the frames of the recorded trace are part of the pattern", () => {
+    expect(signatureOf({ ...failed("no cart 7"), stackTrace: trace }).pattern).toBe(
+      "CommandFailed::no cart <num> (in total < main)",
+    );
+  });
+
+  test("a trace in the output counts when the message tells of it, and not otherwise", () => {
+    const told = "node x.js failed with exit code 1: TypeError: no cart 7";
+    expect(signatureOf({ ...failed(told), stderrTail: trace }).pattern).toBe(
+      "CommandFailed::node <path> failed with exit code 1: TypeError: no cart <num> (in total < main)",
+    );
+    expect(signatureOf({ ...failed("the disk is full"), stderrTail: trace }).pattern).toBe(
+      "CommandFailed::the disk is full",
+    );
+  });
+
+  test("the same message from another place is another failure, from another line it is not", () => {
+    const at = (text: string) => signatureOf({ ...failed("x"), stackTrace: text }).signature;
+    expect(at(trace.replace("total", "discount"))).not.toBe(at(trace));
+    expect(at(trace.replace(":3:4", ":30:4"))).toBe(at(trace));
+  });
 });
 
 test("the known values of an item are its strings and numbers, at any depth, and not too many", () => {

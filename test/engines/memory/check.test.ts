@@ -7,6 +7,7 @@ import { createJob } from "../../../src/engines/memory/jobs.ts";
 import { enter } from "../../../src/engines/memory/lease.ts";
 import { beginOperation } from "../../../src/engines/memory/operations.ts";
 import { newStore, type Row, type Store } from "../../../src/engines/memory/store.ts";
+import type { GroupLife } from "../../../src/item/group-life.ts";
 import type { OperationKind } from "../../../src/item/operation.ts";
 import { assert } from "../../../src/kit/assert.ts";
 import { newHolder, newItem, QUEUE } from "../../conformance/workbench.ts";
@@ -121,6 +122,27 @@ const DAMAGE: readonly (readonly [what: string, rule: string, harm: (store: Stor
     "same-groups",
     (store) => [...store.groups.values()].map((each) => each.count++),
   ],
+  ["a group without a mark", "group-marked", (store) => store.marks.clear()],
+  [
+    "a letter that says another pattern than its mark",
+    "group-marked",
+    (store) => [...store.marks].map(([key, mark]) => store.marks.set(key, { ...mark, pattern: "another" })),
+  ],
+  [
+    "a regression that is not open",
+    "group-marked",
+    (store) => changeLives(store, { state: "resolved", regressions: 1, isRegression: true }),
+  ],
+  [
+    "a regression that never came back",
+    "group-marked",
+    (store) => changeLives(store, { state: "open", isRegression: true }),
+  ],
+  [
+    "an open group that has an end",
+    "group-marked",
+    (store) => changeLives(store, { state: "open", newLetters: 1 }),
+  ],
   [
     "an operation that counts too many",
     "redrive-accounts",
@@ -156,6 +178,10 @@ const DAMAGE: readonly (readonly [what: string, rule: string, harm: (store: Stor
 
 function moveGrave(store: Store, from: string, to: string): void {
   rowOf(store, to).burial = rowOf(store, from).burial;
+}
+
+function changeLives(store: Store, change: Partial<GroupLife>): void {
+  for (const mark of store.marks.values()) mark.life = { ...mark.life, ...change };
 }
 
 function holderOf(store: Store) {

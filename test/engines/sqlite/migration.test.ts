@@ -78,6 +78,20 @@ migrated("the burials of version 1 whose letters wait are counted in their minut
   ]);
 });
 
+migrated("the groups of version 1 are open, and grouped by the algorithm that it had", async (engine) => {
+  const groups = await engine.listGroups({});
+  expect(groups.map(({ signature, state, algorithm }) => [signature, state, algorithm])).toEqual([
+    ["sig-a", "open", "redrive-1"],
+    ["sig-b", "open", "redrive-1"],
+  ]);
+  const since = Date.UTC(2026, 0, 1);
+  const mark = { state: "open", since, regressions: 0, isRegression: false, notes: [], fixes: [] };
+  expect(await engine.listMarks({})).toEqual([
+    { signature: "sig-a", pattern: "pattern a", ...mark },
+    { signature: "sig-b", pattern: "pattern b", ...mark },
+  ]);
+});
+
 migrated(
   "an open redrive of version 1 ends, and what it had not sent is refused and still dead",
   async (engine) => {

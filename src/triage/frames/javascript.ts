@@ -1,0 +1,54 @@
+/**
+ * JavaScript and TypeScript, as V8 prints them (`at load (file:///app/x.js:3:7)`), and as Firefox and Safari do
+ * (`load@https://host/x.js:3:7`). A cause is printed behind what it caused, so the last run of frames is the root.
+ */
+import { headlineAbove, lastBlock } from "./block.ts";
+import type { Frame, Trace, TraceReader } from "./frame.ts";
+
+export const JAVASCRIPT: TraceReader = {
+  language: "JavaScript",
+  hint: /^[ \t]*at .*:\d+:\d+\)?|^[^\s@]*@\S+:\d+:\d+$/m,
+  read,
+};
+
+function read(lines: readonly string[]): Trace | undefined {
+  const block = lastBlock(lines, parse);
+  if (!block) return undefined;
+  const headline = headlineAbove(lines, block.start).replace(/^\[cause\]: /, "");
+  return { language: "JavaScript", headline, frames: block.frames, endsAt: block.end };
+}
+
+const POSITION = /:\d+:\d+$/;
+/** Of the runtime, of a package manager's folder, or of a tool that runs the program. */
+const FOREIGN =
+  /^(?:node:|internal\/|native|<anonymous>|webpack\/|bun:|ext:|deno:)|[/\\]node_modules[/\\]|\/\.(?:yarn|pnpm)\//;
+
+function parse(line: string): Frame | undefined {
+  const text = line.trim();
+  if (text.startsWith("at ")) return parseV8(text.slice(3).replace(/ \{$/, ""));
+  const at = text.indexOf("@");
+  if (at < 0 || !POSITION.test(text) || text.includes(" ")) return undefined;
+  return frameOf(text.slice(0, at), text.slice(at + 1));
+}
+
+function parseV8(call: string): Frame | undefined {
+  const open = call.endsWith(")") ? call.lastIndexOf(" (") : -1;
+  const place = open < 0 ? call : call.slice(open + 2, -1);
+  if (!POSITION.test(place) && !/^(?:native|<anonymous>|node:\S+|index \d+)$/.test(place)) return undefined;
+  return frameOf(open < 0 ? "" : call.slice(0, open), place);
+}
+
+function frameOf(name: string, place: string): Frame {
+  const file = place.replace(POSITION, "").replace(/^file:\/\//, "");
+  return { function: nameOf(name), file, inApp: !FOREIGN.test(file) };
+}
+
+/** `async Object.run [as run]` is `run`: how it was called differs, what was called does not. */
+function nameOf(name: string): string {
+  const plain = name
+    .replace(/ \[as [^\]]{1,100}\]$/, "")
+    .replace(/^(?:async |new )+/, "")
+    .replace(/^(?:Object|Module|Function|exports|global|globalThis|process)\./, "")
+    .replace(/^(.{1,100})\/<$/, "$1");
+  return plain === "" || plain === "eval" ? "<anonymous>" : plain;
+}

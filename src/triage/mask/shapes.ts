@@ -1,0 +1,137 @@
+/**
+ * Things that are known by their own shape, wherever they stand: URLs, UUIDs, times, e-mail and network addresses. Each
+ * has a cheap test first, because most messages have none of them. Every repetition is bounded.
+ */
+import { type Hit, type Masker, replaceAll } from "./masker.ts";
+
+interface Shape {
+  readonly mask: string;
+  /** Without a match of this there is nothing to find. */
+  readonly hint: RegExp;
+  readonly shape: RegExp;
+  /** Refuses what only looks like it; else says how much of the match it is. */
+  readonly fit?: (match: string) => string | undefined;
+}
+
+const CLOCK = "\\d{1,2}:\\d\\d(?::\\d\\d)?(?:[.,:]\\d{1,9})?(?: ?[AP]M\\b)?";
+const ZONE = "(?:Z(?:\\d\\d:\\d\\d)?| ?[+-]\\d\\d:?\\d\\d| (?:UTC|GMT|[A-Z]{2,3}T)\\b)";
+const DATE =
+  "(?:\\d{4}[-/.]\\d{1,2}[-/.]\\d{1,2}|\\d{1,2}[/.]\\d{1,2}[/.]\\d{4}|\\d{8}(?=[ T-]\\d{1,2}:\\d\\d:))";
+const MONTH = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)(?:[a-z]{0,6})";
+const DAY = "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]{0,6}";
+
+const URL: Shape = {
+  mask: "url",
+  hint: /:\/\//,
+  shape: /\b[a-zA-Z][a-zA-Z\d+.-]{1,15}:\/\/[^\s"'`<>()[\]{}|]{1,2000}/g,
+  fit: (match) => match.slice(0, match.length - (/[.,;:!?]{1,8}$/.exec(match)?.[0].length ?? 0)),
+};
+
+const SHAPES: readonly Shape[] = [
+  {
+    mask: "uuid",
+    hint: /-[\da-fA-F]{4}-[\da-fA-F]{4}-/,
+    shape: /(?<![\da-zA-Z])[\da-fA-F]{8}(?:-[\da-fA-F]{4}){3}-[\da-fA-F]{12}(?![\da-zA-Z])/g,
+  },
+  {
+    mask: "time",
+    hint: /\d[-/.]\d{1,2}[-/.]\d|\d{8}[ T-]\d/,
+    shape: new RegExp(`(?<![\\w./-])${DATE}(?:[T _:-]${CLOCK}${ZONE}?)?(?![\\d/]|\\.\\d)`, "g"),
+    fit: (match) => (isDate(match) ? match : undefined),
+  },
+  {
+    mask: "time",
+    hint: /(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}[ /-]{1,2}\d/,
+    shape: new RegExp(
+      `(?<!\\w)(?:${DAY},? )?(?:${MONTH} {1,2}\\d{1,2}(?:,? \\d{4}(?!:))?|\\d{1,2}[ /-]${MONTH}[ /-]\\d{2,4})(?:[,:]? ?${CLOCK}${ZONE}?)?(?: \\d{4})?(?!\\w)`,
+      "g",
+    ),
+  },
+  {
+    mask: "time", // `W0622 10:00:00.1`: the letter is how bad it is, the number is month and day
+    hint: /^[A-Z]\d{4} \d\d:/,
+    shape: /(?<=^[IWEFD])\d{4} \d\d:\d\d:\d\d(?:\.\d{1,9})?/g,
+  },
+  {
+    mask: "dur",
+    hint: /\d:\d\d/,
+    shape:
+      /(?<=\b(?:[Ll]ifetime|[Dd]uration|[Ee]lapsed|[Tt]ook|[Uu]ptime|[Rr]untime|[Aa]fter)[ :=]{1,2})\d{1,3}(?::\d\d){1,2}(?:\.\d{1,9})?(?![\w:])/g,
+  },
+  {
+    mask: "time",
+    hint: /\d:\d\d/,
+    shape: new RegExp(
+      `(?<![\\w.:])(?:\\d{1,2}:\\d\\d:\\d\\d(?:[.,:]\\d{1,9})?|\\d{1,2}:\\d\\d ?[AP]M)${ZONE}?(?![\\w]|:[\\da-fA-F])`,
+      "g",
+    ),
+  },
+  {
+    mask: "email",
+    hint: /\w@\w/,
+    shape: /(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,6}/g,
+  },
+  {
+    mask: "mac",
+    hint: /[\da-fA-F]{2}([:-])[\da-fA-F]{2}\1[\da-fA-F]{2}\1/,
+    shape:
+      /(?<![\w:-])[\da-fA-F]{2}(?::[\da-fA-F]{2}){5,7}(?![\w:-])|(?<![\w:-])[\da-fA-F]{2}(?:-[\da-fA-F]{2}){5}(?![\w:-])/g,
+  },
+  {
+    mask: "ip",
+    hint: /::|[\da-fA-F]:[\da-fA-F]/,
+    shape: /(?<![\w:.])(?:[\da-fA-F]{1,4}:|:){2,15}(?::|[\da-fA-F]{1,4})(?:%\w{1,16})?(?![\w:])/g,
+    fit: (match) => (isAddress(match) ? match : undefined),
+  },
+  {
+    mask: "ip",
+    hint: /\d\.\d{1,3}\.\d/,
+    shape: /(?<![\w.~-]|\b[vV]ersion )\d{1,3}(?:\.\d{1,3}){3}(?:[:#]\d{1,5})?(?:\/\d{1,2})?(?!\w|\.\d)/g,
+  },
+];
+
+/** URLs go before fields: what a URL asks for has fields of its own. */
+export const URL_MASKER: Masker = {
+  masks: ["url"],
+  mask: (text, hit) => (text.includes("://") ? maskShape(text, URL, hit) : text),
+};
+
+/** Times, UUIDs and addresses. */
+export const SHAPE_MASKER: Masker = {
+  masks: [...new Set(SHAPES.map(({ mask }) => mask))],
+  mask: maskShapes,
+};
+
+/** All of them have a digit, `@` or `::` in them. */
+const WORTH_A_LOOK = /\d[-:./]|@|::|[a-z] {1,2}\d|\d [A-Z]/;
+
+function maskShapes(text: string, hit?: Hit): string {
+  if (!WORTH_A_LOOK.test(text)) return text;
+  let masked = text;
+  for (const shape of SHAPES) if (shape.hint.test(masked)) masked = maskShape(masked, shape, hit);
+  return masked;
+}
+
+function maskShape(text: string, { mask, shape, fit }: Shape, hit?: Hit): string {
+  return replaceAll(text, shape, (match) => {
+    const part = fit ? fit(match) : match;
+    if (part === undefined || part === "") return undefined;
+    hit?.(mask, part, `<${mask}>`);
+    return `<${mask}>${match.slice(part.length)}`;
+  });
+}
+
+/** `1.2.2024` is a date and `6.1.7601` a version: the day and the month are small numbers. */
+function isDate(match: string): boolean {
+  const [first = 0, second = 0, third = 0] = match.split(/[-/.T _:]/, 3).map(Number);
+  if (first > 9_999_999) return true;
+  const isYear = (year: number) => year >= 1900 && year < 2200;
+  return first > 31
+    ? isYear(first) && second <= 12 && third <= 31
+    : first >= 1 && second >= 1 && second <= 31 && isYear(third);
+}
+
+/** `12:30:` and `add::bad` are made of the same characters as an address. */
+function isAddress(match: string): boolean {
+  return /\d/.test(match) && (match.includes("::") || match.split(":").length > 3);
+}

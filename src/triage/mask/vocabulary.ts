@@ -1,0 +1,109 @@
+/**
+ * Words that tell an operand from the sentence around it. After the word for a kind of thing ("table", "user",
+ * "module") a name follows, unless what follows is one of the plain words of which error messages are made.
+ */
+
+function words(text: string): ReadonlySet<string> {
+  return new Set(text.trim().split(/\s+/));
+}
+
+/** Kinds of things that are called by a name. */
+export const KINDS = words(`
+  user username account role group host hostname node server domain database schema table view column field relation
+  index sequence constraint trigger rule extension language function procedure method aggregate operator type datatype
+  class object module package library plugin component service target container image volume namespace topic queue job
+  task worker process thread program command option parameter argument variable property attribute key label tag branch
+  ref remote repository file directory folder path bucket region zone cluster pod secret policy publication subscription
+  collation cast wrapper tablespace symbol identifier token alias member named called point action format`);
+
+/** Words that are part of the message when they follow a kind: "type arguments", "table is full". */
+export const PLAIN = words(`
+  a an the this that these those it its is are was were be been being has have had do does did can could cannot may might
+  must should shall will would not no nor and or but if then else when while until unless because since as than so such to
+  of in on at by for from with without within into onto over under above below between among about after before during
+  through across against per via out off up down again already also always never only just still yet even ever too very
+  more most less least many much few all any both each every either neither none some other another same different own
+  first last next previous new old name names named error errors failure failures failed fail fails invalid valid missing
+  required expected unexpected unknown unsupported supported allowed denied found value values type types argument
+  arguments parameter parameters expression expressions declaration declarations definition definitions mismatch version
+  versions number size length limit range access method methods function functions class classes object objects property
+  properties member members module modules package packages file files directory directories path option options key keys
+  id ids list lists set sets map maps array arrays string strings null undefined true false void returned returns return
+  returning call calls called caller callee used use uses using unused request requests response responses server client
+  host port ports address addresses connection connections timeout timed time times state states status code codes message
+  messages data field fields column columns table tables row rows index indexes indices constraint constraints reference
+  references referenced referring exists exist existing created create creating deleted delete deleting removed remove
+  removing added add adding changed change changing started start starting stopped stop stopping running run runs finished
+  finish completed complete done ready open opened opening close closed closing read reading write writing written load
+  loaded loading send sending sent receive received receiving attempt attempts retry retries lock locked locks wait waiting
+  full empty available unavailable disabled enabled process processes thread threads memory disk space resource resources
+  quota exceeded outside inside inherits inherit extends implements overrides import imports export exports imported
+  exported assigned assignable assignment initializer literal literals operator operators operand operands statement
+  statements block body constructor signature signatures annotation annotations parse parser parsing syntax near line lines
+  token tokens end begin position character characters permission permissions owner owned user users group groups role
+  roles password authentication authorization login check checks violates violation violated default defaults query
+  queries result results transaction transactions session sessions lookup resolution resolve resolved resolving
+  information details detail reason see level mode format input output source target destination local remote domain
+  domains service services event events usage system systems handle handles descriptor descriptors pattern patterns image
+  images applicability pool pools cache caches buffer buffers header headers footer content contents entry entries record
+  records tree trees node nodes page pages frame frames stack heap pointer pointers offset count counts total index limits
+  died lost dead down up gone stuck hung broken wrong bad good ok too long short large small big high low busy idle stale
+  exit exits crash crashes abort aborts hang hangs leak leaks overflow underflow corruption exception exceptions warning
+  warnings info debug trace log logs history policy policies rule rules template templates schema schemas script scripts
+  driver drivers device devices controller manager handler handlers listener scheduler monitor agent daemon master slave
+  leader follower replica replicas shard shards partition partitions backup restore snapshot migration migrations update
+  updates upgrade install installation registration initialization configuration settings environment registry store
+  storage filesystem mount network interface protocol socket sockets packet packets tunnel proxy gateway router certificate
+  certificates signature credentials returned got gets get gave
+  went comes came became becomes seems looks left right`);
+
+/** What follows the name of a thing in a sentence. */
+export const AFTER_NAME = words(`
+  is are was were does do did has have had can cannot could must may might should will would not because but and or with
+  without from to of in on at by for as than into already violates requires failed fails expects exists after before when
+  while if returned`);
+
+/** Cannot be anybody's user name in "user X from". */
+export const NO_NAME = words("is was are not unknown has authentication name does cannot");
+
+/** Names of data types, which are operands behind "from", "to", "as" and "type". */
+export const DATA_TYPES = words(`
+  smallint integer int bigint numeric decimal real float double text varchar char bytea boolean bool date time timestamp
+  timestamptz timetz interval json jsonb uuid inet cidr money xml`);
+
+/** Words that a text in capitals has only when it is SQL. */
+export const SQL_VERBS = words(`
+  SELECT INSERT UPDATE DELETE MERGE CREATE ALTER DROP TRUNCATE COPY WHERE FROM RETURNING HAVING LIMIT OFFSET UNION JOIN
+  SAVEPOINT ROLLBACK COMMIT DECLARE FETCH REINDEX VACUUM ANALYZE GRANT REVOKE CONCURRENTLY CONFLICT PREPARE LISTEN NOTIFY
+  REFRESH GROUP ORDER VALUES CURSOR CONSTRAINT FOREIGN PRIMARY UNIQUE DEFAULT EXCLUDE PARTITION INHERIT EXPLAIN MATERIALIZED
+  TABLESPACE`);
+
+/** Words of SQL, in capitals: a statement or clause that a database names is its operand. */
+export const SQL_WORDS = words(`
+  SELECT INSERT UPDATE DELETE MERGE CREATE ALTER DROP TRUNCATE COPY TABLE VIEW INDEX COLUMN SCHEMA DATABASE CONSTRAINT
+  UNIQUE PRIMARY FOREIGN KEY WHERE FROM INTO VALUES SET ON DO TO RETURNING GROUP BY ORDER HAVING LIMIT OFFSET UNION JOIN
+  LOCK SAVEPOINT RELEASE ROLLBACK COMMIT BEGIN DECLARE CURSOR FETCH DEFAULT FILTER CHECK NOT NULL EXCLUDE REINDEX VACUUM
+  ANALYZE CLUSTER GRANT REVOKE CONCURRENTLY DETACH PARTITION ATTACH CONFLICT NOTHING TRIGGER FUNCTION PROCEDURE CALL
+  EXECUTE PREPARE LISTEN NOTIFY REFRESH MATERIALIZED SEQUENCE TYPE DOMAIN RULE EXTENSION SUBSCRIPTION PUBLICATION IF
+  EXISTS CASCADE EMPTY AND OR WITH INHERIT CHAIN STATISTICS EXPRESSION OPERATOR AGGREGATE COLLATION POLICY ROLE USER OWNER
+  OWNED EXPLAIN LANGUAGE TABLESPACE SERVER DATA WRAPPER MAPPING TEXT SEARCH CAST EVENT ACCESS METHOD RENAME ADD VALIDATE
+  ENABLE DISABLE REPLICA IDENTITY ROW LEVEL OPTIONS STORAGE GENERATED ALWAYS USING NO ALL TABLES SEQUENCES FUNCTIONS EACH
+  FOR OF AS LIKE DISTINCT FINALIZE CURRENT HOLD OBJECT ARRAY TRANSACTION`);
+
+/** Technical words that have a digit and are no names. */
+export const FIXED_WORD =
+  /^(?:https?\/\d(?:\.\d)?|ipv[46]|utf-?(?:8|16)|sha-?(?:1|256|512)|md5|base64|http2|ssh2|x86|x64|x86_64|arm64|s3|ec2|oauth2|k8s|win32|x509)$/i;
+
+export const FILE_ENDING =
+  /\.(?:c|cc|cfg|cjs|conf|cpp|cs|css|csv|cts|cxx|db|dll|elf|exe|go|gz|h|hpp|html|ini|jar|java|jpg|js|json|jsonl|jsx|key|kt|lock|log|lua|md|mjs|mm|mts|out|pdf|pem|php|pl|png|py|rb|rs|scala|sh|so|sock|sql|svg|swift|tar|tgz|tmp|toml|ts|tsx|txt|vue|xml|yaml|yml|zip)$/;
+
+export const HOST_NAME =
+  /^[A-Za-z\d][A-Za-z\d-]{0,62}(?:\.[A-Za-z\d-]{1,63}){0,8}\.(?:com|net|org|edu|gov|io|dev|cn|de|uk|fr|jp|ru|br|in|it|nl|pl|eu|info|biz|mx|tw|kr|es|se|ch|au|hk|local|internal|lan|corp)$/;
+
+/** Verbs and qualities that are told by their ending. */
+const INFLECTED = /^[a-z]{2,}(?:ed|ing|able|ible)$/;
+
+/** Whether a word belongs to the sentence, and so is nobody's name. */
+export function isPlain(word: string): boolean {
+  return PLAIN.has(word) || PLAIN.has(word.toLowerCase()) || INFLECTED.test(word);
+}

@@ -1,0 +1,150 @@
+/**
+ * The words of a message, one after the other: numbers, paths, hosts, ids, and names of things. What a word is follows
+ * from its own characters and from the words right beside it. One pass, no look further than the next two words.
+ */
+import { DASH, DIGIT, DOT, HIGH, LETTER, LOWER, SIGN, SLASH, UNDERSCORE } from "./characters.ts";
+import { isMeantNumber } from "./codes.ts";
+import { areFigures, HASH_DIGITS_MIN, maskMixed } from "./identifiers.ts";
+import type { Hit, Masker } from "./masker.ts";
+import { measureMask } from "./measures.ts";
+import { isOperand } from "./operands.ts";
+import { isHost, isPath, positionEnd } from "./paths.ts";
+import { FIXED_WORD } from "./vocabulary.ts";
+import { Words } from "./words.ts";
+
+/** No text of more characters is masked word by word. */
+export const WORDS_CHARS_MAX = 8192;
+
+export const WORD_MASKER: Masker = {
+  masks: ["path", "host", "num", "dur", "size", "hex", "hash", "id", "name"],
+  mask: (text, hit) => new Pass(text, hit).run(),
+};
+
+/** Read into again and again; a pass is over before the next begins. */
+const words = new Words(WORDS_CHARS_MAX);
+
+/** One pass over the words of a text. */
+class Pass {
+  readonly #text: string;
+  readonly #hit: Hit | undefined;
+  #written = "";
+  /** Up to where the text is written. */
+  #from = 0;
+
+  constructor(text: string, hit: Hit | undefined) {
+    this.#text = text;
+    this.#hit = hit;
+    words.read(text);
+  }
+
+  run(): string {
+    let before = "";
+    for (let index = 0; index < words.count; index += 1) {
+      if (words.isMask(index)) {
+        before = "";
+        continue;
+      }
+      const start = words.start(index);
+      if (start < this.#from) continue; // a part of what is masked already
+      before = this.#word(index, before);
+    }
+    return this.#from === 0 ? this.#text : this.#written + this.#text.slice(this.#from);
+  }
+
+  /** Answers the word as it is written; empty when it is masked. */
+  #word(index: number, before: string): string {
+    const kinds = words.kinds(index);
+    const isTouching = words.isMask(index + 1) && words.touchesNext(index);
+    if (isTouching && (kinds & (DIGIT | SLASH)) === 0) return ""; // what is left of a word whose number is masked
+    const word = words.word(index);
+    const mask = this.#maskOf(word, kinds, index, before);
+    if (mask === word) return word;
+    this.#replace(index, word, mask);
+    return "";
+  }
+
+  #maskOf(word: string, kinds: number, index: number, before: string): string {
+    if ((kinds & ~LETTER) === 0) return isOperand(words, index, before) ? "<name>" : word;
+    if ((kinds & DIGIT) !== 0 && FIXED_WORD.test(word)) return word;
+    if (isOperand(words, index, before)) return "<name>";
+    if (isNumber(word, kinds)) return this.#isCode(index) ? word : numberMask(word);
+    if ((kinds & SLASH) !== 0 && areFigures(word)) return "<num>";
+    if (isPath(word, kinds)) return "<path>";
+    if (isHost(word, kinds)) return "<host>";
+    if ((kinds & DIGIT) !== 0) return this.#isCode(index) ? word : maskMixed(word);
+    if (index > 0 && isBundle(word, kinds)) return "<name>";
+    return isLaterIdentifier(word, kinds, index) ? "<name>" : word;
+  }
+
+  #isCode(index: number): boolean {
+    return isMeantNumber(
+      words,
+      index,
+      () => this.#written + this.#text.slice(this.#from, words.start(index)),
+    );
+  }
+
+  #replace(index: number, word: string, mask: string): void {
+    let end = words.end(index);
+    let whole = mask;
+    if (mask === "<path>") end = positionEnd(this.#text, pathEnd(index));
+    else if (mask === "<num>" && words.hasBlankAfter(index)) {
+      whole = measureMask(words.word(index + 1)) ?? mask;
+      if (whole !== mask) end = words.end(index + 1);
+    }
+    const start = this.#startOf(index, whole);
+    this.#written += this.#text.slice(this.#from, start) + whole;
+    this.#from = end;
+    if (this.#hit) this.#hit(nameOf(whole), this.#text.slice(start, end) || word, whole);
+  }
+
+  /** The drive of a path and the `<` of "<1 sec" belong to what is masked. */
+  #startOf(index: number, mask: string): number {
+    const start = words.start(index);
+    const text = this.#text;
+    if (
+      mask === "<path>" &&
+      start >= this.#from + 2 &&
+      /^[A-Za-z]:\\/.test(text.slice(start - 2, start + 1))
+    ) {
+      return start - 2;
+    }
+    return mask === "<dur>" && start > this.#from && text[start - 1] === "<" ? start - 1 : start;
+  }
+}
+
+/** A path goes on through the masks within it: `/var/<uuid>/log`. */
+function pathEnd(index: number): number {
+  let last = index;
+  while (words.touchesNext(last)) last += 1;
+  return words.end(last);
+}
+
+function nameOf(mask: string): string {
+  return /<([a-z]+)>/.exec(mask)?.[1] ?? "";
+}
+
+/** Digits with a sign, separators or a percent sign. */
+function isNumber(word: string, kinds: number): boolean {
+  if ((kinds & DIGIT) === 0 || (kinds & ~(DIGIT | DOT | UNDERSCORE | DASH | SIGN)) !== 0) return false;
+  return (kinds & (DASH | SIGN | UNDERSCORE)) === 0 || /^[-+]?\d[\d._]*%?$/.test(word);
+}
+
+function numberMask(word: string): string {
+  if (word.endsWith("%")) return "<num>%";
+  return word.length >= HASH_DIGITS_MIN && !/[._]/.test(word) ? "<hash>" : "<num>";
+}
+
+/** At the start of a message an identifier says who speaks; further on it is what was spoken of. */
+function isLaterIdentifier(word: string, kinds: number, index: number): boolean {
+  if (index === 0 || (kinds & UNDERSCORE) === 0 || (kinds & ~(LOWER | UNDERSCORE)) !== 0) return false;
+  return words.charAfter(index) !== ":" && (kinds & (HIGH | SIGN)) === 0 && word.length > 2;
+}
+
+/** `com.shop.cart`: an application, as its system calls it. With a capital it is a class, which may be an exception's. */
+function isBundle(word: string, kinds: number): boolean {
+  return (
+    (kinds & ~(LOWER | DOT | DASH | UNDERSCORE)) === 0 &&
+    /^(?:com|org|net|io|cn|de|uk|jp|co)\.[a-z_-]+(?:\.[a-z_-]+)+$/.test(word)
+  );
+}

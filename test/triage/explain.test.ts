@@ -1,0 +1,62 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { explainFailure } from "../../src/triage/explain.ts";
+import { MASKS } from "../../src/triage/mask/masks.ts";
+import { signatureOf } from "../../src/triage/signature.ts";
+import { failures } from "../item/arbitraries.ts";
+
+const silent = { errorType: { name: "CommandFailed" as const }, errorMessage: "" };
+
+describe("an explanation", () => {
+  test("it shows each mask that hit, with its reason, what stood there and what stands there now", () => {
+    const { hits, source, why } = explainFailure(
+      { ...silent, errorMessage: "cannot open /a/b.csv for ann: 3 left" },
+      ["ann"],
+    );
+    expect(source).toBe("message");
+    expect(why).toBe("the recorded message");
+    expect(hits).toEqual([
+      { masker: "item", reason: MASKS.item, before: "ann", after: "<item>" },
+      { masker: "path", reason: MASKS.path, before: "/a/b.csv", after: "<path>" },
+      { masker: "num", reason: MASKS.num, before: "3", after: "<num>" },
+    ]);
+  });
+
+  test("it shows which lines were picked, from which stream and why", () => {
+    const stderr = "starting\nerror[E0308]: mismatched types\n --> src/main.rs:2:5\nbye\n";
+    expect(explainFailure({ ...silent, stderrTail: stderr })).toMatchObject({
+      source: "stderr",
+      why: "the last line with an error marker, in the output of stderr",
+      lines: ["error[E0308]: mismatched types", " --> src/main.rs:2:5"],
+      pattern: "CommandFailed::error[E0308]: mismatched types --> <path>",
+    });
+  });
+
+  test("it shows which frames counted and which did not", () => {
+    const stackTrace =
+      "Error: no\n    at parse (/a/node_modules/x/i.js:1:2)\n    at total (/a/cart.js:3:4)\n";
+    const { language, framesCounted, framesSkipped, why } = explainFailure({ ...silent, stackTrace });
+    expect(language).toBe("JavaScript");
+    expect(why).toBe("the JavaScript stack trace in the record names it");
+    expect(framesCounted).toEqual([{ function: "total", file: "/a/cart.js", inApp: true }]);
+    expect(framesSkipped.map((frame) => frame.function)).toEqual(["parse"]);
+  });
+
+  test("a failure that says nothing is explained too", () => {
+    expect(explainFailure(silent)).toMatchObject({
+      source: "none",
+      lines: [],
+      hits: [],
+      why: "the failure says nothing",
+    });
+  });
+});
+
+test("an explanation ends in the very signature that the failure has", () => {
+  fc.assert(
+    fc.property(failures, fc.array(fc.string(), { maxLength: 3 }), (failure, known) => {
+      const { signature, pattern } = explainFailure(failure, known);
+      expect({ signature, pattern }).toEqual(signatureOf(failure, known));
+    }),
+  );
+});

@@ -1,0 +1,62 @@
+import { describe, expect, test } from "vitest";
+import { patternOf, traceOf } from "./trace-text.ts";
+
+const FAILED = `/srv/shop/dist/config.js:12
+    throw new TypeError("x");
+    ^
+
+TypeError: Cannot read properties of undefined (reading 'port')
+    at readPort (/srv/shop/dist/config.js:12:11)
+    at Object.loadConfig [as load] (file:///srv/shop/dist/config.js:30:5)
+    at async main (/srv/shop/dist/main.js:4:3)
+    at node:internal/main/run_main_module:23:47
+
+Node.js v20.1.0
+`;
+
+describe("a JavaScript trace", () => {
+  test("it is told by its error and its innermost application frames", () => {
+    expect(patternOf(FAILED)).toBe(
+      "TypeError: Cannot read properties of undefined (reading '<str>') (in readPort < loadConfig)",
+    );
+  });
+
+  test("line numbers, folders and how it was called do not count", () => {
+    const moved = FAILED.replaceAll("/srv/shop", "/home/ann/shop")
+      .replaceAll(":12:11", ":99:1")
+      .replace("async ", "");
+    expect(patternOf(moved)).toBe(patternOf(FAILED));
+  });
+
+  test("frames of the runtime and of packages are skipped", () => {
+    const trace =
+      traceOf(`Error: no\n    at JSON.parse (<anonymous>)\n    at parse (/a/node_modules/x/i.js:1:2)
+    at Module._compile (node:internal/modules/cjs/loader:1:2)\n    at new Cart (/a/cart.js:3:4)\n    at /a/main.js:5:6\n`);
+    expect(trace.counted).toEqual(["Cart", "<anonymous>"]);
+    expect(trace.skipped).toEqual(["JSON.parse", "parse", "_compile"]);
+  });
+
+  test("a cause goes before what it caused", () => {
+    const caused = `Error: cannot start
+    at start (/a/start.js:1:2)
+    at run (/a/run.js:1:2) {
+  [cause]: RangeError: port 99999 is out of range
+      at listen (/a/listen.js:3:4)
+      at start (/a/start.js:1:1)
+}
+`;
+    expect(patternOf(caused)).toBe("RangeError: port <num> is out of range (in listen < start)");
+  });
+
+  test("browsers that write function@place are read too", () => {
+    expect(
+      patternOf(
+        "TypeError: x is null\npay@https://shop.example/app.js:3:4\nrun@https://shop.example/app.js:9:1\n",
+      ),
+    ).toBe("TypeError: x is null (in pay < run)");
+  });
+
+  test("a line that only begins with at is no frame", () => {
+    expect(traceOf("error: it broke\n  at noon\n  at the station\n").language).toBeUndefined();
+  });
+});

@@ -1,0 +1,79 @@
+import { describe, expect, test } from "vitest";
+import { patternOf, traceOf } from "./trace-text.ts";
+
+/** Lines as a kernel prints them. */
+const log = (...lines: readonly string[]) =>
+  lines.map((line, at) => `[  ${12 + at}.345678][  T99] ${line}\n`).join("");
+
+describe("a kernel's report", () => {
+  test("a bad access is told by its kind and by the function that did it, not by what checked or printed it", () => {
+    const text = log(
+      "==================================================================",
+      "BUG: KASAN: slab-use-after-free in _raw_spin_lock+0x12/0x40",
+      "Write of size 8 at addr ffff8881001a2b10 by task worker/1:2/24",
+      "Call Trace:",
+      " <TASK>",
+      " dump_stack_lvl+0x116/0x1b0",
+      " ? lock_acquire+0x10/0x20",
+      " print_report+0xcf/0x610",
+      " _raw_spin_lock+0x12/0x40",
+      " shop_cart_put.isra.0+0x44/0x90",
+      " shop_release+0x1a/0x30",
+    );
+    expect(patternOf(text)).toBe("KASAN: slab-use-after-free write (in shop_cart_put)");
+    expect(traceOf(text).skipped).toContain("_raw_spin_lock");
+  });
+
+  test("a hang is told by what it waits in", () => {
+    const hung = (task: string, seconds: number, caller: string) =>
+      log(
+        `INFO: task ${task} blocked for more than ${seconds} seconds.`,
+        "      Not tainted 6.1.0 #1",
+        "Call Trace:",
+        " __schedule+0x94f/0x1e70",
+        " schedule+0xd9/0x260",
+        " mutex_lock_nested+0x16/0x20",
+        " rtnl_lock+0x17/0x20",
+        ` ${caller}+0x1a4/0xc60`,
+      );
+    expect(patternOf(hung("worker:17", 143, "shop_open"))).toBe("INFO: task hung (in rtnl_lock)");
+    expect(patternOf(hung("other:2", 120, "shop_close"))).toBe("INFO: task hung (in rtnl_lock)");
+  });
+
+  test("of a stall the interrupt that found it does not count", () => {
+    const text = log(
+      "rcu: INFO: rcu_sched self-detected stall on CPU",
+      "Call Trace:",
+      " <IRQ>",
+      " shop_timer+0x1/0x2",
+      " </IRQ>",
+      "RIP: 0010:smp_call_function_single+0x3f5/0x5c0",
+      " shop_flush+0x10/0x20",
+    );
+    expect(patternOf(text)).toBe("INFO: rcu detected stall (in smp_call_function)");
+  });
+
+  test("the first report counts, and not what follows from it", () => {
+    const text = log(
+      "WARNING: CPU: 0 PID: 12 at mm/shop.c:31 shop_map+0x1/0x2",
+      " shop_map+0x1/0x2",
+      "Kernel panic - not syncing: panic_on_warn set ...",
+      " panic+0x1/0x2",
+    );
+    expect(patternOf(text)).toBe("WARNING (in shop_map)");
+  });
+
+  test("a BSD's panic is read", () => {
+    const text =
+      "panic: kmem: bad size 17\ndb_enter() at db_enter+0x18\npanic(ffff) at panic+0x15c\nshop_alloc(1,2) at shop_alloc+0x1b\n";
+    expect(patternOf(text)).toBe("panic: kmem: bad size <num> (in shop_alloc)");
+  });
+
+  test("a report without frames is told by its first line", () => {
+    expect(
+      patternOf(
+        log("eth0: link is up", "BUG: unable to handle page fault for address: ffff88812345", "oops"),
+      ),
+    ).toBe("BUG: unable to handle kernel paging request");
+  });
+});
