@@ -60,7 +60,7 @@ function groupTable(
 
 /** The pattern says most: where there is some room, the others make way for it. */
 const ROOMY_COLUMNS = 90;
-const PATTERN_COLUMNS_MIN = 40;
+const PATTERN_COLUMNS_MIN = 56;
 
 function stateWord({ state, isRegression }: Pick<GroupSummary, "state" | "isRegression">): string {
   return isRegression ? "regression" : state;

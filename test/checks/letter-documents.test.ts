@@ -9,11 +9,15 @@ import { EXPORT_FORMATS, IMPORT_FORMATS } from "../../src/dead-letter/exchange/f
 import { LETTER_ORDERS } from "../../src/engine.ts";
 import { ERROR_TYPE_NAMES, reviewOf } from "../../src/item/error-type.ts";
 import { EVENT_TYPES } from "../../src/item/event.ts";
+import { GROUP_STATES } from "../../src/item/group.ts";
 import { RESOLUTION_KINDS } from "../../src/item/letter.ts";
 import { OPERATION_KINDS, OPERATION_STATUSES } from "../../src/item/operation.ts";
 import { LETTER_VARIABLES } from "../../src/redrive/matcher.ts";
 import { CLASS_OF_TYPE } from "../../src/retry/class-of-type.ts";
-import { everyHelp } from "./help.ts";
+import { MASKS } from "../../src/triage/mask/masks.ts";
+import { normalise } from "../../src/triage/normalise.ts";
+import { ALGORITHM } from "../../src/triage/signature.ts";
+import { everyHelp, type Help } from "./help.ts";
 import { ROOT, readSources } from "./sources.ts";
 
 const PLAIN = paintFor({ isTty: false, env: {} });
@@ -24,6 +28,7 @@ const settings = page("08-settings.md");
 const exchange = page("09-exchange.md");
 const library = page("10-library.md");
 const trouble = page("11-troubleshooting.md");
+const groups = page("12-groups.md");
 
 /** Those that no row of a table on the page begins with, alone or among others. */
 function withoutRow(text: string, names: readonly string[]): readonly string[] {
@@ -39,13 +44,26 @@ function withoutWord(text: string, names: readonly string[]): readonly string[] 
   return names.filter((name) => !text.includes(`\`${name}\``));
 }
 
+const SHARED = ["--help", "--json", "--store", "--config"];
+
+/** Commands and their options that the page does not have. */
+function withoutPlace(text: string, helps: readonly Help[]): readonly string[] {
+  return helps.flatMap(({ command, flags }) =>
+    [`redrive ${command}`, ...flags.filter((flag) => !SHARED.includes(flag))].filter(
+      (name) => !new RegExp(`${name}(?![a-z-])`).test(text),
+    ),
+  );
+}
+
 describe("the page about settings", () => {
   const schema = JSON.parse(readFileSync(join(ROOT, "schema/redrive.schema.json"), "utf8"));
 
   it("has every key of redrive.yml, in a row of its own", () => {
-    const { dlq, fix } = schema.$defs;
-    expect(Object.keys(schema.properties)).toEqual(["dlq", "fixes"]);
-    const keys = [...Object.keys(dlq.properties), ...Object.keys(fix.properties)];
+    const { dlq, fix, group } = schema.$defs;
+    expect(Object.keys(schema.properties)).toEqual(["dlq", "fixes", "groups"]);
+    const keys = [dlq, fix, group, group.properties.match].flatMap(({ properties }) =>
+      Object.keys(properties),
+    );
     expect(keys).toEqual(expect.arrayContaining(["max_items", "toxic_after", "command", "max_uses"]));
     expect(withoutRow(settings, keys)).toEqual([]);
     expect(withoutWord(settings, Object.keys(fix.properties.match.properties))).toEqual([]);
@@ -53,7 +71,10 @@ describe("the page about settings", () => {
 
   it("has no key that the schema does not know", () => {
     const rows = [...settings.matchAll(/^\| `([a-z_]+)` \| .*\|$/gm)].map(([, key = ""]) => key);
-    const known = [schema.$defs.dlq, schema.$defs.fix].flatMap(({ properties }) => Object.keys(properties));
+    const { dlq, fix, group } = schema.$defs;
+    const known = [dlq, fix, group, group.properties.match].flatMap(({ properties }) =>
+      Object.keys(properties),
+    );
     expect(rows.length).toBeGreaterThan(10);
     expect(rows.filter((key) => !known.includes(key))).toEqual([]);
   });
@@ -62,8 +83,6 @@ describe("the page about settings", () => {
 describe("the page about managing letters", () => {
   const flagsOf = async (command: string) =>
     (await everyHelp(command.split(" ")))[0]?.flags.filter((flag) => !SHARED.includes(flag)) ?? [];
-  const SHARED = ["--help", "--json", "--store", "--config"];
-
   it("has every word that selects letters, and every option of list, edit and retry, in a row", async () => {
     for (const command of ["dlq list", "dlq edit", "dlq retry"]) {
       const flags = await flagsOf(command);
@@ -76,12 +95,7 @@ describe("the page about managing letters", () => {
     const text = managing + settings + exchange;
     const helps = [...(await everyHelp(["dlq"])), ...(await everyHelp(["ops"]))];
     expect(helps.length).toBeGreaterThan(20);
-    const missing = helps.flatMap(({ command, flags }) =>
-      [`redrive ${command}`, ...flags.filter((flag) => !SHARED.includes(flag))].filter(
-        (name) => !new RegExp(`${name}(?![a-z-])`).test(text),
-      ),
-    );
-    expect(missing).toEqual([]);
+    expect(withoutPlace(text, helps)).toEqual([]);
   });
 
   it("has every column, order, kind of operation and status", () => {
@@ -112,9 +126,36 @@ describe("the page about dead letters", () => {
     expect(
       withoutRow(
         letters,
-        EVENT_TYPES.filter((type) => /^(dlq|operation)_/.test(type)),
+        EVENT_TYPES.filter((type) => /^(dlq|operation|group)_/.test(type)),
       ),
     ).toEqual([]);
+  });
+});
+
+describe("the page about groups", () => {
+  it("has every mask, with the reason that the code gives and an example that gets it", () => {
+    const rows = [...groups.matchAll(/^\| `<([a-z]+)>` \| `([^`]+)` \| (.*) \|$/gm)].map(
+      ([, mask = "", example = "", reason = ""]) => ({ mask, example, reason }),
+    );
+    expect(Object.fromEntries(rows.map(({ mask, reason }) => [mask, reason]))).toEqual(MASKS);
+    const without = rows.filter(({ mask, example }) => !normalise(example, ["rome"]).includes(`<${mask}>`));
+    expect(without).toEqual([]);
+  });
+
+  it("has every state and every event of a group, in a row", () => {
+    const events = EVENT_TYPES.filter((type) => type.startsWith("group_"));
+    expect(events.length).toBeGreaterThan(3);
+    expect(withoutRow(groups, [...GROUP_STATES, ...events])).toEqual([]);
+  });
+
+  it("has every command and every option", async () => {
+    const helps = await everyHelp(["groups"]);
+    expect(helps.length).toBeGreaterThan(10);
+    expect(withoutPlace(groups, helps)).toEqual([]);
+  });
+
+  it("names the version of the algorithm", () => {
+    expect(groups).toContain(`Now the version\nis \`${ALGORITHM}\``);
   });
 });
 

@@ -13,6 +13,7 @@ import { decideTests } from "./decide.ts";
 import { durabilityTests } from "./durability.ts";
 import { eventTests } from "./events.ts";
 import { fencingTests } from "./fencing.ts";
+import { groupDecisionTests } from "./group-decisions.ts";
 import { groupLifeTests } from "./group-life.ts";
 import { groupTests } from "./groups.ts";
 import { importTests } from "./import.ts";
@@ -53,6 +54,7 @@ const THEMES: Readonly<Record<string, (test: Declare) => void>> = {
   "pages of letters": letterPageTests,
   groups: groupTests,
   "the life of groups": groupLifeTests,
+  "decisions about groups": groupDecisionTests,
   "corrections and regrouping": regroupTests,
   arrivals: arrivalTests,
   events: eventTests,

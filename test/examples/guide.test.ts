@@ -14,6 +14,7 @@ const CODES: Readonly<Record<string, readonly number[]>> = {
   "07-managing-letters.md": [3, 0, 0, 0, 0, 0, 3, 0, 0, 0],
   "08-settings.md": [0, 0],
   "09-exchange.md": [3, 0, 0, 0, 0],
+  "12-groups.md": [3, 0, 0, 0, 0, 3, 0, 0, 0, 0],
 };
 
 describe("the guide", () => {

@@ -22,7 +22,7 @@ export function essence(text: string): string[] {
     .split("\n")
     .map((line) =>
       line
-        .replace(/\b20\d\d-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{3}Z)?/g, "MOMENT")
+        .replace(/\b20\d\d-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{3}Z)?)?/g, "MOMENT")
         .replace(/\b([a-z-]+)-[0-9a-z]{8}\b/g, "$1-ID")
         .replace(/\b\d+(\.\d+)? m?s\b/g, "TIME")
         .replace("first TIME ago, last TIME ago", "TIME ago") // those of one moment have one

@@ -28,7 +28,7 @@ const TESTS: Readonly<Record<string, MaskTest>> = {
     ],
   },
   val: {
-    hits: { "uid=0 tty=ssh, rhost=shop.example": "uid=<val> tty=<val>, rhost=<val>" },
+    hits: { "cart=17 shop=north, till=t9.example": "cart=<val> shop=<val>, till=<val>" },
     misses: ["a == b", "a => b", "a <= b", "exit=3", "code=7", "errno=13"],
   },
   bool: {
@@ -44,19 +44,19 @@ const TESTS: Readonly<Record<string, MaskTest>> = {
     misses: ["std::io", "http: no", "a // b"],
   },
   uuid: {
-    hits: { "job 7c1811ed-e98f-4c9c-a9f9-58c757ff494f died": "job <uuid> died" },
-    misses: ["7c1811ed-e98f-4c9c", "x7c1811ed-e98f-4c9c-a9f9-58c757ff494fx"],
+    hits: { "job 1f0c2d3e-4b5a-4978-8675-a4b3c2d1e0f9 died": "job <uuid> died" },
+    misses: ["1f0c2d3e-4b5a-4978", "x1f0c2d3e-4b5a-4978-8675-a4b3c2d1e0f9x"],
   },
   time: {
     hits: {
       "failed at 2024-01-01T10:00:00.123Z": "failed at <time>",
       "failed at 2024-01-01 10:00:00,5 +0100: x": "failed at <time>: x",
       "Jan  3 10:00:00 web sshd": "<time> web sshd",
-      "on Mon, 02 Jan 2006 15:04:05 MST it broke": "on <time> it broke",
+      "on Thu, 14 Mar 2019 08:21:36 CET it broke": "on <time> it broke",
       "at 10:00:00.": "at <time>.",
-      "since 3:04PM": "since <time>",
-      "on 2016/9/7:20:40:53.744 it broke": "on <time> it broke",
-      "W0622 10:00:00.123456 cannot start": "W<time> cannot start",
+      "since 7:15PM": "since <time>",
+      "on 2021/3/8:07:15:42.631 it broke": "on <time> it broke",
+      "W0814 07:15:42.631 cannot start": "W<time> cannot start",
     },
     misses: ["version 6.1.7601", "March on", "May I", "ratio 3:4"],
   },
@@ -72,12 +72,12 @@ const TESTS: Readonly<Record<string, MaskTest>> = {
     hits: { "no user bob.x+1@mail.example here": "no user <email> here" },
     misses: ["user@host", "@decorator", "a @ b.example"],
   },
-  mac: { hits: { "from 00:11:43:e3:ba:c3 via x": "from <mac> via x" }, misses: ["00:11:43", "de:ad"] },
+  mac: { hits: { "from 02:5a:9c:e1:07:fd via x": "from <mac> via x" }, misses: ["02:5a:9c", "de:ad"] },
   ip: {
     hits: {
       "cannot reach 10.0.0.1:5432.": "cannot reach <ip>.",
       "cannot reach /10.0.0.1 or fe80::1 and 2001:db8:0:0:1:0:0:1": "cannot reach /<ip> or <ip> and <ip>",
-      "channel 127.0.0.1#953 and 10.0.0.0/8": "channel <ip> and <ip>",
+      "listens on 10.9.8.7#4053 and 10.0.0.0/8": "listens on <ip> and <ip>",
     },
     misses: ["std::fmt::Error", "add::bad", "version 1.2.3.4", "1.2.3"],
   },
@@ -89,14 +89,14 @@ const TESTS: Readonly<Record<string, MaskTest>> = {
       "open ./a and ../b/c and ~/d": "open <path> and <path> and <path>",
       "open C:\\Users\\bob\\x.txt now": "open <path> now",
       "cart_17.csv is empty": "<path> is empty",
-      "in /data/7c1811ed-e98f-4c9c-a9f9-58c757ff494f/x": "in <path>",
+      "in /data/1f0c2d3e-4b5a-4978-8675-a4b3c2d1e0f9/x": "in <path>",
       "start com.shop/.Cart": "start <path>",
     },
     misses: ["and/or", "N/A", "text/html", "a / b", "3/5 tests", "HTTP/1.1"],
   },
   host: {
     hits: { "cannot resolve db-1.shop.example.com": "cannot resolve <host>" },
-    misses: ["std.fmt.Error", "e.g. this", "mapred.job.id"],
+    misses: ["std.fmt.Error", "e.g. this", "cart.total.max"],
   },
   num: {
     hits: {
@@ -116,17 +116,17 @@ const TESTS: Readonly<Record<string, MaskTest>> = {
     misses: ["0x", "0xyz", "error code 0x80070005"],
   },
   hash: {
-    hits: { "digest 0751007cd28df267e8e051b51f918c60 differs": "digest <hash> differs" },
+    hits: { "digest a1b2c3d4e5f60718293a4b5c6d7e8f90 differs": "digest <hash> differs" },
     misses: ["deadbeef", "4711081512345678"],
   },
   id: {
-    hits: { "attempt_1445_0020_m_01 and a1b2c3xyz9": "attempt<id> and <id>" },
+    hits: { "order_17_x_0032 and a1b2c3xyz9": "order<id> and <id>" },
     misses: ["E0308", "TS2345", "ORA-00942"],
   },
   name: {
     hits: {
       'column cart of relation "x" is gone': 'column <name> of relation "<str>" is gone',
-      "session opened for user ann by root": "session opened for user <name> by root",
+      "the drawer was opened for user ann by hand": "the drawer was opened for user <name> by hand",
       "it failed for ann from 10.0.0.1": "it failed for <name> from <ip>",
       "cannot call shop_total here": "cannot call <name> here",
       "stopping com.shop.cart now": "stopping <name> now",
@@ -143,15 +143,14 @@ const TESTS: Readonly<Record<string, MaskTest>> = {
   },
   sql: {
     hits: {
-      "cannot execute CREATE TABLE AS in a read-only transaction":
-        "cannot execute <sql> in a read-only transaction",
+      "the replica refuses DROP VIEW at night": "the replica refuses <sql> at night",
     },
     misses: ["POWER ON", "NOT FOUND", "CHECK failed", "ERROR", '"SELECT"'],
   },
   list: {
     hits: {
       "waiting for a, b, c, and 5 more": "waiting for <list>, and <num> more",
-      "deleted blk_1 blk_2 blk_-3": "deleted blk<num>",
+      "deleted part_1 part_2 part_-3": "deleted part<num>",
       "ports 1, 2, 3": "ports <num>",
     },
     misses: ["1: 2", "a, b and c"],

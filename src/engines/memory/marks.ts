@@ -105,8 +105,9 @@ export function resolveGroups(store: Store, succeeded: readonly Row[]): void {
   const lastOf = new Map(succeeded.map((row) => [burialOf(row).grave.signature, row]));
   for (const [signature, row] of lastOf) {
     const mark = requireMark(store, signature);
-    if (mark.life.state !== "open" || isWaiting(store, signature)) continue;
-    mark.life = afterLastSuccess(mark.life, store.now);
+    const resolved = afterLastSuccess(mark.life, store.now);
+    if (resolved === mark.life || isWaiting(store, signature)) continue;
+    mark.life = resolved;
     tell(store, row, resolvedEvent(signature));
   }
 }

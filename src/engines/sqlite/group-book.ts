@@ -117,8 +117,9 @@ export class GroupBook {
   #resolveWhenOver(signature: string, place: EventPlace): void {
     if (isWaiting(this.#session, signature)) return;
     const life = this.#lifeOf(signature);
-    if (life.state !== "open") return;
-    this.#lives.set(signature, afterLastSuccess(life, this.#now));
+    const resolved = afterLastSuccess(life, this.#now);
+    if (resolved === life) return;
+    this.#lives.set(signature, resolved);
     this.#events.add(resolvedEvent(signature), place);
   }
 

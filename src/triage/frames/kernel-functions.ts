@@ -12,7 +12,7 @@ const REPORTING = `dump_stack dump_backtrace dump_cpu dump_header show_ print_ p
   bust_spinlocks do_error_trap do_trap do_invalid_op invalid_op handle_bug fixup_bug exc_ asm_ die do_exit_oops oops_ kasan
   asan_ check_memory_region describe_ kmsan msan_ kcsan ubsan_ handle_overflow val_to_string sanitizer_cov write_comp_data
   save_stack set_track stack_trace arch_stack_walk walk_stackframe unwind_ return_address fortify_panic stack_chk_fail
-  slowpath_warn refcount_warn_saturate refcount_ debug_object debug_check debug_print object_ kmemleak should_fail fail_dump db_ kdb_ vpanic
+  slowpath_warn refcount_warn_saturate refcount_ debug_object debug_check debug_print object_ kmemleak should_fail fail_dump db_ kdb_
   assfail kassert trap calltrap alltraps Xsyscall Xtrap breakpoint stack_dump stack_segment secondary_startup brk_handler
   call_break_hook bug_handler do_debug_exception do_mem_abort do_translation_fault el1 el0 ret_to_user do_sync do_undef
   do_general do_page_fault do_kern_addr_fault do_user_addr_fault bad_area no_context page_fault_oops page_fault notify_die
@@ -21,7 +21,7 @@ const REPORTING = `dump_stack dump_backtrace dump_cpu dump_header show_ print_ p
 /** What keeps account of locks. */
 const LOCK_CHECKING = `lock_acquire lock_release lock_is_held lock_downgrade lock_sock_nested lockdep_ register_lock_class look_up_lock_class assign_lock_key
   validate_chain check_prev check_noncircular check_deadlock check_usage mark_lock mark_held mark_usage add_lock_to_list
-  prev_add prev_add check_wait_context reacquire lock_set trace_hardirqs trace_softirqs might_sleep might_fault
+  prev_add check_wait_context reacquire lock_set trace_hardirqs trace_softirqs might_sleep might_fault
   might_resched might_lock valid_state check_preemption debug_mutex debug_lockdep debug_smp`;
 /** Locks, atomic counters and lists: who took or followed them is the cause. */
 const PRIMITIVES = `raw_spin raw_read raw_write spin_lock spin_unlock spin_trylock do_raw_ queued_ native_queued pv_queued read_lock write_lock read_unlock

@@ -34,7 +34,7 @@ function isCounted(words: Words, index: number): boolean {
   return words.hasBlankAfter(index) && /^[a-z]/.test(words.word(index + 1));
 }
 
-/** `status: 404 len: 1893 time: 0.2`: one of several labelled figures is a measurement. */
+/** `status: 404 bytes: 17 seconds: 0.2`: one of several labelled figures is a measurement. */
 function isOneOfManyFields(words: Words, index: number): boolean {
   return (
     words.hasBlankAfter(index) &&

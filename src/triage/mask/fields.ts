@@ -1,4 +1,4 @@
-/** Fields of structured messages: `uid=0 tty=ssh rhost=10.0.0.1`. The keys say what it is, the values are the item's. */
+/** Fields of structured messages: `cart=17 shop=north till=10.0.0.1`. The keys say what it is, the values are the item's. */
 import type { Hit, Masker } from "./masker.ts";
 
 export const FIELD_MASKER: Masker = { masks: ["val", "bool"], mask: maskFields };

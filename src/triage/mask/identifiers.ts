@@ -14,7 +14,7 @@ const NUMBERED = /^([A-Za-z](?:[A-Za-z_.-]*[A-Za-z])?)[_.-]{0,2}\d+(?:[._-]\d+)*
 const DURATION = /^[+-]?\d[\d.]*(?:ns|us|ms|s|m|h|d|min|mins|sec|secs|hr|hrs)(?:\d[\d.]*(?:ms|s|m|h))*$/;
 /** `1.5GB`, `12k`, `3x`, `40%`: the unit stays, for it says what was counted. */
 const SIZE = /^[+-]?\d[\d.]*(?:[kKMGTP]i?[Bb]?|B|b|bytes?)$/;
-/** `attempt_1445_0020_m_01`: what kind of id it is stays. */
+/** `order_17_x_0032`: what kind of id it is stays. */
 const PREFIXED = /^([a-z]{3,})_/;
 /** `1-2`, `3/5`, `12k/64k`: figures beside each other. */
 const FIGURES = /^[\d.]+[a-zA-Z%]{0,3}(?:(?:[-/]|\.\.)\d[\d.]*[a-zA-Z%]{0,3})+$/;

@@ -14,7 +14,7 @@ export function isOperand(words: Words, index: number, before: string): boolean 
   if (before === "user" && isUserName(words, index, word)) return true;
   if (DATA_TYPES.has(word)) return isOfType;
   if (isOfType && !isKind(before)) return false;
-  if (isPlain(word) || isPath(word, words.kinds(index))) return false;
+  if (/^\d+$/.test(word) || isPlain(word) || isPath(word, words.kinds(index))) return false; // "column 1" has no name
   return (
     (words.kinds(index) & (UNDERSCORE | DIGIT)) !== 0 || /[a-z][A-Z]/.test(word) || endsName(words, index)
   );

@@ -48,7 +48,7 @@ const SHAPES: readonly Shape[] = [
     ),
   },
   {
-    mask: "time", // `W0622 10:00:00.1`: the letter is how bad it is, the number is month and day
+    mask: "time", // `W0814 07:15:42.6`: the letter is how bad it is, the number is month and day
     hint: /^[A-Z]\d{4} \d\d:/,
     shape: /(?<=^[IWEFD])\d{4} \d\d:\d\d:\d\d(?:\.\d{1,9})?/g,
   },

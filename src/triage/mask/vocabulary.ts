@@ -92,7 +92,7 @@ export const SQL_WORDS = words(`
 
 /** Technical words that have a digit and are no names. */
 export const FIXED_WORD =
-  /^(?:https?\/\d(?:\.\d)?|ipv[46]|utf-?(?:8|16)|sha-?(?:1|256|512)|md5|base64|http2|ssh2|x86|x64|x86_64|arm64|s3|ec2|oauth2|k8s|win32|x509)$/i;
+  /^(?:https?\/\d(?:\.\d)?|ipv[46]|utf-?(?:8|16)|sha-?(?:1|256|512)|md5|base64|http2|ssh2|x86|x64|x86_64|arm64|s3|ec2|oauth2|k8s|win32|x509|python[23]|pip[23]|perl5|php[5-8])$/i;
 
 export const FILE_ENDING =
   /\.(?:c|cc|cfg|cjs|conf|cpp|cs|css|csv|cts|cxx|db|dll|elf|exe|go|gz|h|hpp|html|ini|jar|java|jpg|js|json|jsonl|jsx|key|kt|lock|log|lua|md|mjs|mm|mts|out|pdf|pem|php|pl|png|py|rb|rs|scala|sh|so|sock|sql|svg|swift|tar|tgz|tmp|toml|ts|tsx|txt|vue|xml|yaml|yml|zip)$/;

@@ -1,0 +1,217 @@
+/** The contract of what people decide about groups: ignored until something comes, noted, and found again by it. */
+import { expect } from "vitest";
+import type { IgnoreUntil } from "../../src/item/group.ts";
+import { buried, succeeded } from "../support/settlements.ts";
+import { decide, GROUP, mark, told } from "./group-words.ts";
+import { AUTHOR, type Declare, QUEUE, type Workbench } from "./workbench.ts";
+
+export function groupDecisionTests(test: Declare): void {
+  ignoring(test);
+  deciding(test);
+  listing(test);
+}
+
+const MINUTE_MS = 60_000;
+
+function ignoring(test: Declare): void {
+  const ignore = async (bench: Workbench, ignoreUntil?: IgnoreUntil) => {
+    await bench.enter();
+    await bench.bury(["first"], GROUP);
+    return decide(bench, { state: "ignored", ...(ignoreUntil && { ignoreUntil }) });
+  };
+  const state = async (bench: Workbench) => (await mark(bench)).state;
+
+  test("a group that is ignored without an end stays so, also when its last letter succeeds", async (bench) => {
+    const ignored = await ignore(bench);
+    expect(ignored).toMatchObject({ state: "ignored", author: AUTHOR, since: bench.clock.now() });
+    expect(ignored.ignoreUntil).toBeUndefined();
+    await bench.bury(["a", "b", "c"], GROUP);
+    await bench.operate("redrive");
+    await bench.settle(...(await bench.lease(9)).map(succeeded));
+    expect(await mark(bench)).toMatchObject({ state: "ignored", fixes: [{ count: 4 }] });
+    expect(await told(bench)).toEqual([
+      ["group_opened", "first", "s1"],
+      ["group_changed", undefined, "s1"],
+    ]);
+  });
+
+  test("an end that says nothing is no end", async (bench) => {
+    expect((await ignore(bench, {})).ignoreUntil).toBeUndefined();
+  });
+
+  test("the first burial at or after the time opens it", async (bench) => {
+    const at = bench.clock.now() + 1000;
+    expect(await ignore(bench, { at })).toMatchObject({ ignoreUntil: { at } });
+    bench.clock.advance(999);
+    await bench.bury(["a"], GROUP);
+    expect(await state(bench)).toBe("ignored");
+    bench.clock.advance(1);
+    expect(await state(bench)).toBe("ignored");
+    const cursor = await bench.lastEvent();
+    await bench.bury(["b"], GROUP);
+    const opened = await mark(bench);
+    expect(opened).toMatchObject({ state: "open", since: at, isRegression: false, regressions: 0 });
+    expect([opened.author, opened.ignoreUntil]).toEqual([undefined, undefined]);
+    expect(await told(bench, cursor)).toEqual([["group_reopened", "b", "time"]]);
+  });
+
+  test("the burial that makes it so many opens it, and those before it was ignored do not count", async (bench) => {
+    await ignore(bench, { count: 3 });
+    await bench.bury(["a", "b"], GROUP);
+    expect(await state(bench)).toBe("ignored");
+    const cursor = await bench.lastEvent();
+    await bench.bury(["c"], GROUP);
+    expect(await told(bench, cursor)).toEqual([["group_reopened", "c", "count"]]);
+    expect(await state(bench)).toBe("open");
+  });
+
+  test("burials of one step are counted one by one, and the group is opened once", async (bench) => {
+    await ignore(bench, { count: 2 });
+    await bench.add("a", "b", "c", "d");
+    const cursor = await bench.lastEvent();
+    await bench.settle(...(await bench.lease(4)).map((lease) => buried(lease, GROUP)));
+    expect(await told(bench, cursor)).toEqual([["group_reopened", "b", "count"]]);
+  });
+
+  test("more than so many within one hour open it, and older ones are forgotten", async (bench) => {
+    await ignore(bench, { perHour: 2 });
+    await bench.bury(["a", "b"], GROUP);
+    bench.clock.advance(60 * MINUTE_MS);
+    await bench.bury(["c", "d"], GROUP);
+    expect(await state(bench)).toBe("ignored");
+    bench.clock.advance(59 * MINUTE_MS);
+    const cursor = await bench.lastEvent();
+    await bench.bury(["e"], GROUP);
+    expect(await told(bench, cursor)).toEqual([["group_reopened", "e", "rate"]]);
+  });
+
+  test("whichever comes first opens it", async (bench) => {
+    await ignore(bench, { at: bench.clock.now() + 1000, count: 2, perHour: 9 });
+    await bench.bury(["a", "b"], GROUP);
+    expect(await bench.told("group_reopened")).toMatchObject([{ data: { why: "count" } }]);
+  });
+
+  test("to be ignored anew begins a new count", async (bench) => {
+    await ignore(bench, { count: 2, perHour: 1 });
+    await bench.bury(["a"], GROUP);
+    await decide(bench, { state: "ignored", ignoreUntil: { count: 2, perHour: 1 } });
+    await bench.bury(["b"], GROUP);
+    expect(await state(bench)).toBe("ignored");
+    await bench.bury(["c"], GROUP);
+    expect(await state(bench)).toBe("open");
+  });
+}
+
+function deciding(test: Declare): void {
+  test("a person's word is written down with name and time, and told", async (bench) => {
+    await bench.enter();
+    await bench.bury(["a"], GROUP);
+    bench.clock.advance(1000);
+    const cursor = await bench.lastEvent();
+    const marked = await decide(bench, { state: "resolved", note: "it was the disk" });
+    const at = bench.clock.now();
+    expect(marked).toMatchObject({
+      ...{ state: "resolved", since: at, author: AUTHOR },
+      notes: [{ at, author: AUTHOR, text: "it was the disk" }],
+    });
+    expect(await mark(bench)).toEqual(marked);
+    const [event] = await bench.engine.listEvents({ after: cursor, limit: 10 });
+    const data = { signature: "s1", author: AUTHOR, state: "resolved", note: "it was the disk" };
+    expect(event).toMatchObject({ type: "group_changed", data });
+    expect(event?.queue).toBeUndefined();
+  });
+
+  test("a note alone leaves the state as it is, and notes stay in order", async (bench) => {
+    await bench.enter();
+    await bench.bury(["a"], GROUP);
+    const { since } = await decide(bench, { state: "ignored", ignoreUntil: { count: 5 } });
+    bench.clock.advance(1000);
+    await decide(bench, { note: "one" });
+    const marked = await bench.engine.markGroup("s1", { author: "bob", note: "two" });
+    expect(marked).toMatchObject({ state: "ignored", since, author: AUTHOR, ignoreUntil: { count: 5 } });
+    expect(marked.notes.map(({ author, text }) => [author, text])).toEqual([
+      [AUTHOR, "one"],
+      ["bob", "two"],
+    ]);
+  });
+
+  test("an event tells until when a group is ignored", async (bench) => {
+    await bench.enter();
+    await bench.bury(["a"], GROUP);
+    await decide(bench, { state: "ignored", ignoreUntil: { at: 0, count: 2, perHour: 3 } });
+    const until = { at: "1970-01-01T00:00:00.000Z", count: 2, per_hour: 3 };
+    expect(await bench.told("group_changed")).toMatchObject([{ data: { ignore_until: until } }]);
+  });
+
+  test("a group that a person opens is no regression any more", async (bench) => {
+    await bench.enter();
+    await bench.bury(["a"], GROUP);
+    await decide(bench, { state: "resolved" });
+    await bench.bury(["b"], GROUP);
+    expect(await decide(bench, { state: "open" })).toMatchObject({ isRegression: false, regressions: 1 });
+  });
+
+  test("a state that is given again counts from now", async (bench) => {
+    await bench.enter();
+    await bench.bury(["a"], GROUP);
+    await decide(bench, { state: "resolved" });
+    bench.clock.advance(1000);
+    expect(await decide(bench, { state: "resolved" })).toMatchObject({ since: bench.clock.now() });
+  });
+
+  test("a signature that was never seen cannot be marked", async (bench) => {
+    await expect(decide(bench, { state: "resolved" })).rejects.toMatchObject({ code: "item_not_found" });
+    expect(await bench.engine.readGroup("s1")).toBeNull();
+    expect(await bench.told("group_changed")).toEqual([]);
+  });
+
+  test("only what is ignored has an end", async (bench) => {
+    await bench.enter();
+    await bench.bury(["a"], GROUP);
+    await expect(decide(bench, { state: "resolved", ignoreUntil: { count: 1 } })).rejects.toThrow();
+    expect(await mark(bench)).toMatchObject({ state: "open" });
+  });
+}
+
+function listing(test: Declare): void {
+  const three = async (bench: Workbench) => {
+    await bench.enter();
+    for (const signature of ["b2", "a1", "a%"])
+      await bench.bury([signature], { signature, pattern: `P ${signature}` });
+    await bench.engine.markGroup("a1", { author: AUTHOR, state: "resolved", note: "n" });
+    await bench.engine.markGroup("b2", { author: AUTHOR, state: "ignored" });
+  };
+  const names = async (bench: Workbench, filter: Parameters<Workbench["engine"]["listMarks"]>[0]) =>
+    (await bench.engine.listMarks(filter)).map(({ signature }) => signature);
+
+  test("marks are listed in the order of their signatures, with all that is known", async (bench) => {
+    await three(bench);
+    expect(await names(bench, {})).toEqual(["a%", "a1", "b2"]);
+    expect((await bench.engine.listMarks({}))[1]).toEqual(await mark(bench, "a1"));
+  });
+
+  test("marks are found by state, and by the beginning of signature or pattern", async (bench) => {
+    await three(bench);
+    expect(await names(bench, { states: ["resolved", "ignored"] })).toEqual(["a1", "b2"]);
+    expect(await names(bench, { states: [] })).toEqual([]);
+    expect(await names(bench, { prefix: "a" })).toEqual(["a%", "a1"]);
+    expect(await names(bench, { prefix: "a%" })).toEqual(["a%"]);
+    expect(await names(bench, { prefix: "P b" })).toEqual(["b2"]);
+    expect(await names(bench, { prefix: "2" })).toEqual([]);
+    expect(await names(bench, { prefix: "p" })).toEqual([]);
+    expect(await names(bench, { prefix: "a", states: ["resolved"] })).toEqual(["a1"]);
+  });
+
+  test("groups are listed by the state of their signatures", async (bench) => {
+    await three(bench);
+    const listed = async (filter: Parameters<Workbench["engine"]["listGroups"]>[0]) =>
+      (await bench.engine.listGroups(filter)).map(({ signature, state }) => [signature, state]);
+    expect(await listed({ states: ["open"] })).toEqual([["a%", "open"]]);
+    expect(await listed({ queue: QUEUE, states: ["resolved", "ignored"] })).toEqual([
+      ["a1", "resolved"],
+      ["b2", "ignored"],
+    ]);
+    expect(await listed({ states: [] })).toEqual([]);
+    expect(await listed({ queue: "job-9", states: ["open"] })).toEqual([]);
+  });
+}
