@@ -38,6 +38,8 @@ export interface Cuts {
 export interface KeptOutput {
   readonly stdoutTail: string;
   readonly stderrTail: string;
+  /** More of the end of a failure's output, to find in it what went wrong; the record has the tails alone. */
+  readonly ends?: { readonly stdoutTail: string; readonly stderrTail: string };
   /** The path of the log; absent when there was no output. */
   readonly log?: string;
   /** Why there is no log although there was output. */
@@ -45,6 +47,8 @@ export interface KeptOutput {
 }
 
 const TAIL_BYTES_MAX = 8192;
+/** The line that tells what failed can stand hundreds of lines before the last one. */
+const END_BYTES_MAX = 65_536;
 
 /** Rejects with a store error when the log cannot be written, as when the disk is full. */
 export async function keepOutput(options: KeepOutputOptions): Promise<KeptOutput> {
@@ -54,10 +58,12 @@ export async function keepOutput(options: KeepOutputOptions): Promise<KeptOutput
   const stderr = new Output("stderr", ended.stderr, options.stderrPath, cuts.stderr);
   const outputs = [stdout, stderr].filter((output) => output.bytes > 0);
   try {
-    const tails = {
-      stdoutTail: stdout.tail(tailBytesMax, mask),
-      stderrTail: stderr.tail(tailBytesMax, mask),
-    };
+    const tailsOf = (bytesMax: number) => ({
+      stdoutTail: stdout.tail(bytesMax, mask),
+      stderrTail: stderr.tail(bytesMax, mask),
+    });
+    const isLong = ended.exitCode !== 0 && outputs.some((output) => output.bytes > tailBytesMax);
+    const tails = { ...tailsOf(tailBytesMax), ...(isLong && { ends: tailsOf(END_BYTES_MAX) }) };
     if (outputs.length === 0 && titles.length === 0) return tails;
     const streams = outputs.map((output) => output.forLog(logBytesMax));
     await writeLog(options.logPath, streams, { titles, mask });

@@ -37,7 +37,7 @@ export function processFailure(
     ...ending,
     startError: ended.startError,
     reported,
-    ...tails,
+    ...(kept.ends ?? tails),
     command: facts.command,
   });
   const { errorType, errorClass, message } = classify(signs);

@@ -1,8 +1,10 @@
 /** Why a failure got its signature: what was read, which masks hit, which frames counted. Made of the same reading. */
+import { oneLine } from "./clean.ts";
 import type { Frame } from "./frames/frame.ts";
 import { MASKS } from "./mask/masks.ts";
 import { type Reading, readFailure, type SignedFailure, type Source } from "./reading.ts";
 import { ALGORITHM, type Signature, signReading } from "./signature.ts";
+import { pickTelling } from "./telling-line.ts";
 
 /** One thing that was masked. */
 export interface MaskHit {
@@ -32,7 +34,8 @@ const HITS_MAX = 200;
 
 /** Explains the signature of a failure. `known` are the item's own values. */
 export function explainFailure(failure: SignedFailure, known: readonly string[] = []): Explanation {
-  const reading = readFailure(failure);
+  const read = readFailure(failure);
+  const reading = read.source === "message" ? { ...read, ...pickedFor(failure) } : read;
   const hits: MaskHit[] = [];
   const signature = signReading(failure.errorType.name, reading, known, (masker, before, after) => {
     if (hits.length < HITS_MAX) hits.push({ masker, reason: MASKS[masker] ?? "", before, after });
@@ -40,7 +43,7 @@ export function explainFailure(failure: SignedFailure, known: readonly string[] 
   return {
     ...signature,
     algorithm: ALGORITHM,
-    source: reading.source,
+    source: reading.picked?.stream ?? reading.source,
     why: whyOf(reading),
     lines: reading.picked?.lines ?? (reading.message === "" ? [] : [reading.message]),
     hits,
@@ -49,6 +52,16 @@ export function explainFailure(failure: SignedFailure, known: readonly string[] 
     framesSkipped: reading.skipped,
   };
 }
+
+/** Where in the output a recorded message has its words from. */
+function pickedFor({ errorMessage, stderrTail, stdoutTail }: SignedFailure): Pick<Reading, "picked"> {
+  const picked = pickTelling(stderrTail, stdoutTail);
+  return picked && errorMessage.includes(oneLine(picked.message, COMPARED_CHARS_MAX).replace(/…$/, ""))
+    ? { picked }
+    : {};
+}
+
+const COMPARED_CHARS_MAX = 80;
 
 function whyOf({ source, picked, trace }: Reading): string {
   if (picked) return picked.why;

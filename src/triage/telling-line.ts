@@ -13,7 +13,7 @@ export interface Picked {
   readonly message: string;
   /** The failure as it was printed, which may be several lines. */
   readonly lines: readonly string[];
-  /** For people, e.g. `the last line of stderr with an error marker`. */
+  /** For people, e.g. `the last line with an error marker`. */
   readonly why: string;
 }
 
@@ -33,7 +33,7 @@ export function pickTelling(stderr: string | undefined, stdout: string | undefin
   ] as const;
   for (const { stream, lines } of streams) {
     const found = markedLine(lines);
-    if (found) return { stream, ...wholeAt(lines, found.index), why: `${found.why} of ${stream}` };
+    if (found) return { stream, ...wholeAt(lines, found.index), why: found.why };
   }
   for (const { stream, lines } of streams) {
     const last = lines.at(-1)?.trim();
@@ -42,7 +42,7 @@ export function pickTelling(stderr: string | undefined, stdout: string | undefin
         stream,
         message: last,
         lines: [last],
-        why: `no line is marked as an error: the last line of ${stream}`,
+        why: "no line is marked as an error: the last one",
       };
     }
   }
@@ -81,12 +81,9 @@ function markedLine(lines: readonly string[]): Found | undefined {
   );
   if (traceback >= 0 && traceback >= best)
     return { index: traceback, why: "the end of the last Python traceback" };
-  if (best >= 0)
-    return { index: best, why: `the last line with ${markOf(lines[best] ?? "")}, in the output` };
+  if (best >= 0) return { index: best, why: `the last line with ${markOf(lines[best] ?? "")}` };
   const summary = lines.findLastIndex((line) => markOf(line) !== undefined);
-  return summary < 0
-    ? undefined
-    : { index: summary, why: "only a summary has a mark: the last line of it, in the output" };
+  return summary < 0 ? undefined : { index: summary, why: "only a summary has a mark: its last line" };
 }
 
 /** "thread 'x' panicked at …:" announces the line below it, which may be marked too. */

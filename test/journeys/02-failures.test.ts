@@ -30,6 +30,17 @@ describe("a failed attempt", () => {
     expect(log).toContain("error: cannot open a.md\n");
   });
 
+  it("is named by the line that tells what failed, also hundreds of lines before the last one", async () => {
+    const shop = openWorkshop();
+    const script = 'echo "error: lost the $1"; seq -f "step %05.0f is skipped" 1 1000; exit 4';
+    await shop.map(["key"], script, ["--retries", "0"]);
+    const [letter] = await shop.letters();
+    const [failure] = letter?.failure_history ?? [];
+    expect(failure?.error_message).toBe("sh failed with exit code 4: error: lost the key");
+    expect(failure?.stdout_tail).not.toContain("error: lost");
+    expect(failure?.stdout_tail?.length).toBeLessThan(10_000);
+  });
+
   it("by a signal says which", async () => {
     const shop = openWorkshop();
     await shop.map([1], "kill -SEGV $$", ["--retries", "0"]);

@@ -8,6 +8,19 @@ import { failures } from "../item/arbitraries.ts";
 const silent = { errorType: { name: "CommandFailed" as const }, errorMessage: "" };
 
 describe("an explanation", () => {
+  test("a recorded message is shown where it was printed, and why that line was picked", () => {
+    const told = explainFailure({
+      errorType: { name: "CommandFailed" },
+      errorMessage: "make failed with exit code 2: error: no rule for 'x'",
+      stderrTail: "starting\nerror: no rule for 'x'\nmake: *** stopped\n",
+    });
+    expect(told).toMatchObject({
+      source: "stderr",
+      why: "the last line with an error marker",
+      lines: ["error: no rule for 'x'"],
+    });
+  });
+
   test("it shows each mask that hit, with its reason, what stood there and what stands there now", () => {
     const { hits, source, why } = explainFailure(
       { ...silent, errorMessage: "cannot open /a/b.csv for ann: 3 left" },
@@ -26,7 +39,7 @@ describe("an explanation", () => {
     const stderr = "starting\nerror[E0308]: mismatched types\n --> src/main.rs:2:5\nbye\n";
     expect(explainFailure({ ...silent, stderrTail: stderr })).toMatchObject({
       source: "stderr",
-      why: "the last line with an error marker, in the output of stderr",
+      why: "the last line with an error marker",
       lines: ["error[E0308]: mismatched types", " --> src/main.rs:2:5"],
       pattern: "CommandFailed::error[E0308]: mismatched types --> <path>",
     });

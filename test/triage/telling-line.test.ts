@@ -145,9 +145,9 @@ test("what was picked says from where and why, with the lines that belong to it"
       "2 |     1",
       "  |     ^ expected `()`",
     ],
-    why: "the last line with an error marker, in the output of stdout",
+    why: "the last line with an error marker",
   });
-  expect(pickTelling("bye\n", undefined)?.why).toBe("no line is marked as an error: the last line of stderr");
+  expect(pickTelling("bye\n", undefined)?.why).toBe("no line is marked as an error: the last one");
 });
 
 test("bytes that are no text tell nothing", () => {

@@ -21,7 +21,7 @@ function read(lines: readonly string[]): Trace | undefined {
 const POSITION = /:\d+:\d+$/;
 /** Of the runtime, of a package manager's folder, or of a tool that runs the program. */
 const FOREIGN =
-  /^(?:node:|internal\/|native|<anonymous>|webpack\/|bun:|ext:|deno:)|[/\\]node_modules[/\\]|\/\.(?:yarn|pnpm)\//;
+  /^(?:node:|internal\/|native|<anonymous>|\[eval|evalmachine|webpack\/|bun:|ext:|deno:)|[/\\]node_modules[/\\]|\/\.(?:yarn|pnpm)\//;
 
 function parse(line: string): Frame | undefined {
   const text = line.trim();
@@ -40,7 +40,7 @@ function parseV8(call: string): Frame | undefined {
 
 function frameOf(name: string, place: string): Frame {
   const file = place.replace(POSITION, "").replace(/^file:\/\//, "");
-  return { function: nameOf(name), file, inApp: !FOREIGN.test(file) };
+  return { function: nameOf(name) || fileNameOf(file), file, inApp: !FOREIGN.test(file) };
 }
 
 /** `async Object.run [as run]` is `run`: how it was called differs, what was called does not. */
@@ -50,5 +50,10 @@ function nameOf(name: string): string {
     .replace(/^(?:async |new )+/, "")
     .replace(/^(?:Object|Module|Function|exports|global|globalThis|process)\./, "")
     .replace(/^(.{1,100})\/<$/, "$1");
-  return plain === "" || plain === "eval" ? "<anonymous>" : plain;
+  return plain === "eval" || plain === "<anonymous>" ? "" : plain;
+}
+
+/** A function without a name is known by the file it is in. */
+function fileNameOf(file: string): string {
+  return file.split(/[/\\]/).at(-1) || "anonymous";
 }

@@ -32,7 +32,7 @@ describe("a JavaScript trace", () => {
     const trace =
       traceOf(`Error: no\n    at JSON.parse (<anonymous>)\n    at parse (/a/node_modules/x/i.js:1:2)
     at Module._compile (node:internal/modules/cjs/loader:1:2)\n    at new Cart (/a/cart.js:3:4)\n    at /a/main.js:5:6\n`);
-    expect(trace.counted).toEqual(["Cart", "<anonymous>"]);
+    expect(trace.counted).toEqual(["Cart", "main.js"]);
     expect(trace.skipped).toEqual(["JSON.parse", "parse", "_compile"]);
   });
 
