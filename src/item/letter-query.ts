@@ -19,6 +19,11 @@ export interface LetterQuery extends LetterFilter {
   readonly limit: number;
   /** The `next` of the page before, of the same order. */
   readonly cursor?: string;
+  /**
+   * Default true. False leaves out what the attempts left, evidence, amendments and notes: the history is empty, its
+   * count and times are 0. For a search that looks at the data alone, which is quicker so.
+   */
+  readonly history?: boolean;
 }
 
 /** A letter as the store has it. */

@@ -7,7 +7,7 @@ import { WorkError } from "../errors.ts";
 import { type NewOperation, type Operation, type OperationKind, STATES_OF_KIND } from "../item/operation.ts";
 import type { JsonObject } from "../kit/json.ts";
 import { randomName } from "../kit/random.ts";
-import { matcherOf, type Selection } from "./select.ts";
+import { isOfData, matcherOf, type Selection } from "./select.ts";
 
 /** What is to be done with which letters. */
 export interface OperationRequest {
@@ -84,13 +84,14 @@ export async function completeSelection(
   return operation;
 }
 
-function nextPage(engine: Engine, { kind, filter, cursor }: Operation): Promise<LetterPage> {
+function nextPage(engine: Engine, { kind, filter, cursor, plan }: Operation): Promise<LetterPage> {
   const [first] = STATES_OF_KIND[kind];
   return engine.listLetters({
     ...filter,
     states: filter.states ?? (first === undefined ? [] : [first]),
     order: "oldest", // what is buried from now on comes last, and ends the search
     limit: PAGE_MAX,
+    history: !isOfData(plan.where),
     ...(cursor !== undefined && { cursor }),
   });
 }

@@ -55,7 +55,9 @@ export async function* selectPages(
   selection: Selection,
   options: SelectOptions = {},
 ): AsyncGenerator<SelectedPage> {
-  for await (const { letters, next } of searchPages(engine, selection, options)) yield { letters, next };
+  for await (const { letters, next } of searchPages(engine, selection, options)) {
+    yield { letters: isOfData(selection.where) ? await readWhole(engine, letters) : letters, next };
+  }
 }
 
 /** How many letters are meant. */
@@ -64,7 +66,7 @@ export async function countSelected(engine: Engine, selection: Selection): Promi
     return (await engine.listLetters({ ...selection.filter, limit: 0 })).total;
   }
   let count = 0;
-  for await (const page of selectPages(engine, selection)) count += page.letters.length;
+  for await (const page of searchPages(engine, selection, {})) count += page.letters.length;
   return count;
 }
 
@@ -102,7 +104,11 @@ async function searchPage(
       last = { query, index };
     }
   }
-  return { letters, total, next: last && hasMore ? await cursorAfter(engine, last) : null };
+  return {
+    letters: isOfData(selection.where) ? await readWhole(engine, letters) : letters,
+    total,
+    next: last && hasMore ? await cursorAfter(engine, last) : null,
+  };
 }
 
 /** The first letter behind a cursor. */
@@ -131,16 +137,40 @@ interface SearchedPage extends SelectedPage {
   readonly read: readonly StoredLetter[];
 }
 
+/** Whether the expression speaks of the item's data alone: then histories need not be read to ask it. */
+export function isOfData(where: unknown): boolean {
+  return typeof where === "string" && !/\b(?:letter|failure)\b/.test(where);
+}
+
+/** The letters with their histories; those that left meanwhile are left out. */
+async function readWhole(engine: Engine, found: readonly StoredLetter[]): Promise<StoredLetter[]> {
+  const whole: StoredLetter[] = [];
+  for (const { ref, burial } of found) {
+    const letter = await engine.readLetter(ref);
+    if (letter?.burial === burial) whole.push(letter);
+  }
+  return whole;
+}
+
+/** Without histories when the expression does not ask for them. */
 async function* searchPages(
   engine: Engine,
-  { filter, where }: Selection,
+  selection: Selection,
   { order = "newest", signal, cursor }: SelectOptions,
 ): AsyncGenerator<SearchedPage> {
+  const { filter, where } = selection;
   const matches = where === undefined ? undefined : await matcherOf(where);
+  const history = !isOfData(selection.where);
   let at: string | null | undefined = cursor;
   while (at !== null) {
     signal?.throwIfAborted();
-    const query = { ...filter, order, limit: PAGE_LETTERS_MAX, ...(at !== undefined && { cursor: at }) };
+    const query = {
+      ...filter,
+      order,
+      history,
+      limit: PAGE_LETTERS_MAX,
+      ...(at !== undefined && { cursor: at }),
+    };
     const { letters: read, next }: LetterPage = await engine.listLetters(query);
     yield { query, read, letters: matches ? read.filter(matches) : read, next };
     at = next;

@@ -142,6 +142,14 @@ function paging(test: Declare): void {
 }
 
 function cursors(test: Declare): void {
+  test("letters without their history have data, state and group, and nothing that attempts left", async (bench) => {
+    await sevenLetters(bench);
+    const [whole] = (await bench.engine.listLetters({ queue: QUEUE, limit: 1 })).letters;
+    const [bare] = (await bench.engine.listLetters({ queue: QUEUE, limit: 1, history: false })).letters;
+    expect(whole?.failureHistory).not.toEqual([]);
+    expect(bare).toEqual({ ...whole, failureHistory: [], failureCount: 0, firstAttempt: 0, lastAttempt: 0 });
+  });
+
   test("a cursor stays right when letters arrive and its own letter has been buried anew", async (bench) => {
     await bench.enter();
     await bench.bury(["a", "b", "c", "d"]);

@@ -184,15 +184,16 @@ describe("the stream of all letters", () => {
   it("what others add while it is written anew is not lost", async () => {
     const folder = temporary.file("global");
     await appendLetters(folder, [{ item_id: "old" }]);
+    const adding: Promise<void>[] = [];
+    // What was there before the writing began is the store's to tell; from here on it is this file's.
     async function* letters(): AsyncGenerator<JsonObject> {
+      for (let n = 1; n <= 20; n += 1) adding.push(appendLetters(folder, [{ item_id: `late-${n}` }]));
       yield { item_id: "a" };
       await appendLetters(folder, [{ item_id: "meanwhile" }]);
       yield { item_id: "b" };
     }
-    const adding: Promise<void>[] = [];
-    const writing = rewriteLetters(folder, letters());
-    for (let n = 1; n <= 20; n += 1) adding.push(appendLetters(folder, [{ item_id: `late-${n}` }]));
-    await Promise.all([writing, ...adding]);
+    await rewriteLetters(folder, letters());
+    await Promise.all(adding);
     const ids = lines(folder).map(({ item_id }) => item_id);
     expect(ids.slice(0, 2)).not.toContain("old");
     expect(new Set(ids)).toEqual(

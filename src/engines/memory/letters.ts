@@ -21,10 +21,15 @@ export function listLetters(store: Store, query: LetterQuery): LetterPage {
   const page = rest.slice(0, limit);
   const last = page.at(-1);
   return {
-    letters: page.map(({ row }) => letterOf(row)),
+    letters: page.map(({ row }) => (query.history === false ? withoutHistory(letterOf(row)) : letterOf(row))),
     total: found.length,
     next: last && rest.length > page.length ? writeCursor(order, last.place) : null,
   };
+}
+
+function withoutHistory(letter: StoredLetter): StoredLetter {
+  const { evidence: _evidence, amendments: _amendments, notes: _notes, ...rest } = letter;
+  return { ...rest, failureHistory: [], failureCount: 0, firstAttempt: 0, lastAttempt: 0 };
 }
 
 /** The letter of an item; null when it is none. */

@@ -31,7 +31,7 @@ export function listLetters(session: Session, query: LetterQuery): LetterPage {
   const page = found.slice(0, query.limit);
   const last = page.at(-1);
   return {
-    letters: readLetters(session, page),
+    letters: readLetters(session, page, query.history),
     total: parts.reduce((sum, part) => sum + part.total, 0),
     next: found.length > query.limit && last !== undefined ? cursorOf(order, last) : null,
   };

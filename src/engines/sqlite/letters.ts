@@ -32,12 +32,11 @@ export function readLetter(session: Session, ref: number): StoredLetter | null {
 export function readLetters(
   session: Session,
   found: readonly { readonly table: LetterTable; readonly no: number }[],
+  withHistory = true,
 ): StoredLetter[] {
   const rows = new Map([...rowsOf(session, "letters", found), ...rowsOf(session, "closed", found)]);
-  const kept = keptOf(
-    session,
-    [...rows.values()].map((row) => row.ref),
-  );
+  const refs = [...rows.values()].map((row) => row.ref);
+  const kept = withHistory ? keptOf(session, refs) : null;
   return found.map(({ no }) => {
     const row = rows.get(no);
     assert(row, `letter ${no} vanished inside one read`);
@@ -103,8 +102,9 @@ function letterSql(table: LetterTable): string {
            JOIN groups g ON g.no = l.grp JOIN queues q ON q.no = i.queue`;
 }
 
-function letterOf(session: Session, row: LetterRow, kept: Kept): StoredLetter {
-  const attempts = kept.attempts.get(row.ref) ?? [];
+/** Without what the item keeps when that is null. */
+function letterOf(session: Session, row: LetterRow, kept: Kept | null): StoredLetter {
+  const attempts = kept?.attempts.get(row.ref) ?? [];
   const failed = attempts.filter((attempt) => attempt.failure !== undefined);
   return compact({
     ref: row.ref,
@@ -128,9 +128,9 @@ function letterOf(session: Session, row: LetterRow, kept: Kept): StoredLetter {
     revision: row.revision,
     redriveCount: row.redrives,
     toxic: row.toxic === 1 ? true : undefined,
-    evidence: kept.evidence.get(row.ref),
-    amendments: row.revision === 1 ? undefined : listAmendments(session, row.ref),
-    notes: kept.notes.get(row.ref),
+    evidence: kept?.evidence.get(row.ref),
+    amendments: row.revision === 1 || !kept ? undefined : listAmendments(session, row.ref),
+    notes: kept?.notes.get(row.ref),
     resolution: resolutionOf(row),
   });
 }
