@@ -15,10 +15,11 @@ const THEMES = {
   scale: () => import("./scale.mjs"),
   store: () => import("./store.mjs"),
   letters: () => import("./letters.mjs"),
+  exchange: () => import("./exchange.mjs"),
   worktree: () => import("./worktree.mjs"),
 };
 /** What the short names of `--only` stand for. */
-const PARTS = { start: ["start"], map: ["map", "scale"], store: ["store", "letters"] };
+const PARTS = { start: ["start"], map: ["map", "scale"], store: ["store", "letters", "exchange"] };
 
 const { values } = parseArgs({
   options: {

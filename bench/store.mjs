@@ -40,7 +40,6 @@ const NOTES = [
   "Items have 1 KB of data. A burial is timed with its signature, from the failure to the durable commit, as the runner sees it.",
   "The raw insert writes each letter (data and failure) as one row of text, 1,000 rows per durable commit, and nothing else: no state, no attempt, no event, no group.",
   "The hand-written loop has one table and one index; it keeps no attempts and no events. Both loops have 1 KB items, batches of 100.",
-  "Import of letters: not built yet, so not measured.",
 ];
 
 async function inFolder(folder, run) {
