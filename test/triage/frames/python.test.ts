@@ -16,11 +16,11 @@ describe("a Python traceback", () => {
   test("it is told by its exception and its innermost application frames", () => {
     expect(traceOf(FAILED)).toMatchObject({
       language: "Python",
-      counted: ["pay", "<module>"],
+      counted: ["pay", "main.py"],
       skipped: ["raw_decode"],
     });
     expect(patternOf(FAILED)).toMatch(
-      /^json\.decoder\.JSONDecodeError: Expecting value: .*\(in pay < <module>\)$/,
+      /^json\.decoder\.JSONDecodeError: Expecting value: .*\(in pay < main\.py\)$/,
     );
   });
 
