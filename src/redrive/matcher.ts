@@ -62,6 +62,14 @@ export function compileMatcher(where: string): (letter: Letter) => boolean {
 
 /** Making the whole letter costs more than the question, so it is made only where the text speaks of it. */
 function variablesFor(where: string): (letter: Letter) => ExpressionVariables {
-  if (/\bletter\b/.test(where)) return letterVariables;
-  return (letter) => ({ item: letter.itemData, failure: lastFailure(letter) });
+  const ofFailure = /\bfailure\b/.test(where) ? lastFailure : () => ({});
+  if (!/\bletter\b/.test(where)) {
+    return (letter) => ({ item: letter.itemData, failure: ofFailure(letter) });
+  }
+  if (/\bfailure_history\b|\bletter\b(?!\s*\.)/.test(where)) return letterVariables;
+  return (letter) => ({
+    letter: letterToJson({ ...letter, failureHistory: [] }), // its length is in failure_count
+    item: letter.itemData,
+    failure: ofFailure(letter),
+  });
 }

@@ -1,5 +1,5 @@
 /** The records of an item's attempts in SQLite. */
-import { compact, failureFromJson } from "../../item/failure.ts";
+import { compact, type Failure, failureFromJson } from "../../item/failure.ts";
 import type { Attempt, AttemptOutcome } from "../../item/item.ts";
 import type { Json, JsonObject } from "../../kit/json.ts";
 import type { Session } from "./session.ts";
@@ -17,24 +17,12 @@ interface AttemptRow {
 }
 
 export function listAttempts(session: Session, ref: number): Attempt[] {
-  return attemptsOf(session, [ref]).get(ref) ?? [];
-}
-
-/** Those of many items in one step: a statement costs more than its rows. */
-export function attemptsOf(session: Session, refs: readonly number[]): ReadonlyMap<number, Attempt[]> {
   const rows = session.all<AttemptRow>(
     `SELECT a.ref, a.number, a.outcome, h.id AS holder, a.started_at, a.ended_at, a.failure, a.log, a.result
-       FROM json_each(?) refs CROSS JOIN attempts a ON a.ref = refs.value JOIN holders h ON h.no = a.holder
-      ORDER BY a.ref, a.number`,
-    JSON.stringify(refs),
+       FROM attempts a JOIN holders h ON h.no = a.holder WHERE a.ref = ? ORDER BY a.number`,
+    ref,
   );
-  const attempts = new Map<number, Attempt[]>();
-  for (const row of rows) {
-    const list = attempts.get(row.ref);
-    if (list === undefined) attempts.set(row.ref, [attemptOf(row)]);
-    else list.push(attemptOf(row));
-  }
-  return attempts;
+  return rows.map(attemptOf);
 }
 
 function attemptOf(row: AttemptRow): Attempt {
@@ -48,4 +36,29 @@ function attemptOf(row: AttemptRow): Attempt {
     log: row.log ?? undefined,
     result: row.result === null ? undefined : (JSON.parse(row.result) as Json),
   });
+}
+
+/** What the attempts of an item left, as its letter tells it. */
+export interface FailureHistory {
+  readonly firstAttempt: number;
+  readonly lastAttempt: number;
+  readonly failures: readonly Failure[];
+}
+
+/** The histories of many items in one step, with no more of each row than a letter needs. */
+export function historiesOf(session: Session, refs: readonly number[]): ReadonlyMap<number, FailureHistory> {
+  const rows = session.all<Pick<AttemptRow, "ref" | "started_at" | "ended_at" | "failure">>(
+    `SELECT a.ref, a.started_at, a.ended_at, a.failure
+       FROM json_each(?) refs CROSS JOIN attempts a ON a.ref = refs.value ORDER BY a.ref, a.number`,
+    JSON.stringify(refs),
+  );
+  const histories = new Map<number, FailureHistory & { lastAttempt: number; readonly failures: Failure[] }>();
+  for (const { ref, started_at, ended_at, failure } of rows) {
+    const history = histories.get(ref) ?? { firstAttempt: started_at, lastAttempt: 0, failures: [] };
+    histories.set(ref, history);
+    if (failure === null) continue;
+    history.lastAttempt = ended_at ?? 0;
+    history.failures.push(failureFromJson(JSON.parse(failure) as JsonObject));
+  }
+  return histories;
 }

@@ -1,7 +1,6 @@
 /** Reading letters from SQLite: the rows under their numbers, and everything that their items keep, a page in one go. */
 import type { StoredLetter } from "../../engine.ts";
 import { compact } from "../../item/failure.ts";
-import type { Attempt } from "../../item/item.ts";
 import {
   artifactsFromJson,
   type Evidence,
@@ -13,7 +12,7 @@ import type { ItemState } from "../../item/state.ts";
 import { assert } from "../../kit/assert.ts";
 import type { Json, JsonObject } from "../../kit/json.ts";
 import { listAmendments } from "./amendments.ts";
-import { attemptsOf } from "./attempts.ts";
+import { type FailureHistory, historiesOf } from "./attempts.ts";
 import { byRef, notesOf } from "./notes.ts";
 import type { Session } from "./session.ts";
 
@@ -57,14 +56,14 @@ function rowsOf(
 
 /** What items keep beside their rows. */
 interface Kept {
-  readonly attempts: ReadonlyMap<number, readonly Attempt[]>;
+  readonly histories: ReadonlyMap<number, FailureHistory>;
   readonly evidence: ReadonlyMap<number, readonly Evidence[]>;
   readonly notes: ReadonlyMap<number, readonly LetterNote[]>;
 }
 
 function keptOf(session: Session, refs: readonly number[]): Kept {
   return {
-    attempts: attemptsOf(session, refs),
+    histories: historiesOf(session, refs),
     evidence: evidenceOf(session, refs),
     notes: notesOf(session, refs),
   };
@@ -104,17 +103,17 @@ function letterSql(table: LetterTable): string {
 
 /** Without what the item keeps when that is null. */
 function letterOf(session: Session, row: LetterRow, kept: Kept | null): StoredLetter {
-  const attempts = kept?.attempts.get(row.ref) ?? [];
-  const failed = attempts.filter((attempt) => attempt.failure !== undefined);
+  const history = kept?.histories.get(row.ref);
+  const failureHistory = history?.failures ?? [];
   return compact({
     ref: row.ref,
     burial: row.no,
     itemId: row.item_id,
     itemData: JSON.parse(row.data) as Json,
-    firstAttempt: attempts[0]?.startedAt ?? 0,
-    lastAttempt: failed.at(-1)?.endedAt ?? 0,
-    failureCount: failed.length,
-    failureHistory: failed.flatMap((attempt) => attempt.failure ?? []),
+    firstAttempt: history?.firstAttempt ?? 0,
+    lastAttempt: history?.lastAttempt ?? 0,
+    failureCount: failureHistory.length,
+    failureHistory,
     errorSignature: row.signature,
     errorPattern: row.pattern,
     reprocessEligible: row.eligible === 1,
