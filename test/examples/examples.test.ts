@@ -72,7 +72,7 @@ describe("the examples", () => {
     const left = join(shell.copy("dlq-manager"), "left.json");
     const result = spawnSync(process.execPath, [join(EXAMPLES, "dlq-manager", "orders.mjs"), left], {
       encoding: "utf8",
-      env: { ...process.env, REDRIVE_STORE: "memory:" },
+      env: { ...process.env, REDRIVE_STORE: "memory:", REDRIVE_HOME: `${left}.home` },
     });
     expect(result.stderr).toBe("");
     expect(result.stdout.trim().split("\n")).toEqual([
