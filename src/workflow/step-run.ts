@@ -86,17 +86,17 @@ export async function withDeadline<T>(
 ): Promise<T> {
   if (timeoutMs === undefined) return work(at);
   const late = new AbortController();
-  const any = new AbortController();
-  const abort = () => any.abort();
+  const either = new AbortController();
+  const abort = () => either.abort();
   const cancel = systemClock.after(timeoutMs, () => {
     late.abort();
-    any.abort();
+    either.abort();
   });
-  if (at.signal.aborted) any.abort();
+  if (at.signal.aborted) either.abort();
   at.signal.addEventListener("abort", abort, { once: true });
   const deadline = { timeoutMs, what, signal: late.signal, outer: at.deadline };
   try {
-    return await work({ ...at, signal: any.signal, deadline });
+    return await work({ ...at, signal: either.signal, deadline });
   } finally {
     cancel();
     at.signal.removeEventListener("abort", abort);

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { compact, failureFromJson, failureToJson } from "../../src/item/failure.ts";
 import { type Letter, letterFromJson, letterToJson } from "../../src/item/letter.ts";
 import type { JsonObject } from "../../src/kit/json.ts";
+import { PRODIGY_LETTER } from "../support/prodigy-letter.ts";
 import { failures, letters } from "./arbitraries.ts";
 
 const throughText = (json: JsonObject) => JSON.parse(JSON.stringify(json)) as JsonObject;
@@ -23,44 +24,13 @@ test("a letter reads back from its JSON as it was", () => {
   );
 });
 
-/** A letter as Prodigy wrote it: no class, no pattern, no state, times without milliseconds. */
-const predecessor = {
-  item_id: "item-123",
-  item_data: { file: "src/main.rs", priority: 5 },
-  first_attempt: "2025-01-11T10:25:00Z",
-  last_attempt: "2025-01-11T10:30:00Z",
-  failure_count: 3,
-  failure_history: [
-    {
-      attempt_number: 1,
-      timestamp: "2025-01-11T10:30:00Z",
-      error_type: { CommandFailed: { exit_code: 101 } },
-      error_message: "cargo test failed with exit code 101",
-      stack_trace: "thread 'main' panicked at src/main.rs:42...",
-      agent_id: "agent-1",
-      step_failed: "shell: cargo test",
-      duration_ms: 45_000,
-      json_log_location: "/Users/user/.local/state/claude/logs/session-abc123.json",
-    },
-  ],
-  error_signature: "CommandFailed::cargo test failed with exit",
-  reprocess_eligible: true,
-  manual_review_required: false,
-  worktree_artifacts: {
-    worktree_path: "/Users/user/.prodigy/worktrees/prodigy/agent-1",
-    branch_name: "agent-1",
-    uncommitted_changes: "src/main.rs modified",
-    error_logs: "error.log contents...",
-  },
-};
-
 describe("a letter of a predecessor", () => {
-  const letter = letterFromJson(predecessor);
+  const letter = letterFromJson(PRODIGY_LETTER);
 
   test("it keeps everything it says", () => {
     expect(letter).toMatchObject({
       itemId: "item-123",
-      itemData: predecessor.item_data,
+      itemData: PRODIGY_LETTER.item_data,
       firstAttempt: Date.UTC(2025, 0, 11, 10, 25),
       lastAttempt: Date.UTC(2025, 0, 11, 10, 30),
       failureCount: 3,
@@ -86,19 +56,19 @@ describe("a letter of a predecessor", () => {
   test("written again, it says what it said", () => {
     const { failure_history: history, ...rest } = letterToJson(letter);
     expect(rest).toMatchObject({
-      item_data: predecessor.item_data,
-      worktree_artifacts: predecessor.worktree_artifacts,
+      item_data: PRODIGY_LETTER.item_data,
+      worktree_artifacts: PRODIGY_LETTER.worktree_artifacts,
       first_attempt: "2025-01-11T10:25:00.000Z",
     });
     expect(history).toMatchObject([
-      { ...predecessor.failure_history[0], timestamp: "2025-01-11T10:30:00.000Z" },
+      { ...PRODIGY_LETTER.failure_history[0], timestamp: "2025-01-11T10:30:00.000Z" },
     ]);
   });
 });
 
 /** A letter with everything that people and rules have added to it. */
 const worked: Letter = {
-  ...letterFromJson(predecessor),
+  ...letterFromJson(PRODIGY_LETTER),
   state: "done",
   revision: 3,
   toxic: true,

@@ -1,9 +1,11 @@
 /** Letters leave the store and come back, or come from elsewhere: every format, both compressions, pipes, and broken files. */
+
 import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
+import { PRODIGY_LETTER } from "../support/prodigy-letter.ts";
 import {
   asJsonLines,
   type ErrorJson,
@@ -217,40 +219,10 @@ describe("export and import", () => {
   });
 });
 
-const PRODIGY = {
-  item_id: "item-123",
-  item_data: { file: "src/main.rs", priority: 5 },
-  first_attempt: "2025-01-11T10:25:00Z",
-  last_attempt: "2025-01-11T10:30:00Z",
-  failure_count: 3,
-  failure_history: [
-    {
-      attempt_number: 1,
-      timestamp: "2025-01-11T10:30:00Z",
-      error_type: { CommandFailed: { exit_code: 101 } },
-      error_message: "cargo test failed with exit code 101",
-      stack_trace: "thread 'main' panicked at src/main.rs:42...",
-      agent_id: "agent-1",
-      step_failed: "shell: cargo test",
-      duration_ms: 45000,
-      json_log_location: "/Users/user/.local/state/claude/logs/session-abc123.json",
-    },
-  ],
-  error_signature: "CommandFailed::cargo test failed with exit",
-  reprocess_eligible: true,
-  manual_review_required: false,
-  worktree_artifacts: {
-    worktree_path: "/Users/user/.prodigy/worktrees/prodigy/agent-1",
-    branch_name: "agent-1",
-    uncommitted_changes: "src/main.rs modified",
-    error_logs: "error.log contents...",
-  },
-};
-
 function manyLetters(count: number): string {
   return asJsonLines(
     Array.from({ length: count }, (_, n) => ({
-      ...PRODIGY,
+      ...PRODIGY_LETTER,
       item_id: `item-${n}`,
       item_data: { n },
       job_id: "many",
@@ -262,7 +234,7 @@ describe("letters of others", () => {
   test("a folder of Prodigy is imported, listed, and can be exported", async () => {
     const workshop = openWorkshop();
     const folder = ".prodigy/dlq/prodigy/mapreduce-1234567890/mapreduce/dlq/mapreduce-1234567890";
-    put(workshop, `${folder}/items/item-123.json`, PRODIGY);
+    put(workshop, `${folder}/items/item-123.json`, PRODIGY_LETTER);
     put(workshop, `${folder}/index.json`, { job_id: "mapreduce-1234567890", item_ids: ["item-123"] });
     symlinkSync("/etc/hostname", workshop.path(`${folder}/items/link.json`));
     const result = await workshop.run(["dlq", "import", ".prodigy/dlq", "--json"]);
@@ -277,7 +249,7 @@ describe("letters of others", () => {
     expect(letter).toMatchObject({
       item_id: "item-123",
       error_pattern: expect.stringMatching(/^CommandFailed::cargo test failed/),
-      worktree_artifacts: PRODIGY.worktree_artifacts,
+      worktree_artifacts: PRODIGY_LETTER.worktree_artifacts,
     });
     expect(letter?.error_signature).toMatch(/^[0-9a-f]{16}$/);
     const job = await workshop.json<{ status: string }>("status", "mapreduce-1234567890");
@@ -286,7 +258,7 @@ describe("letters of others", () => {
 
   test("a folder of mmm with several jobs, and its receipts, are imported", async () => {
     const workshop = openWorkshop();
-    const { worktree_artifacts: _artifacts, ...mmm } = PRODIGY;
+    const { worktree_artifacts: _artifacts, ...mmm } = PRODIGY_LETTER;
     for (const job of ["one", "two"]) put(workshop, `.mmm/mapreduce/dlq/${job}/items/item-123.json`, mmm);
     put(workshop, ".mmm/mapreduce/dlq/global/all-items.jsonl", asJsonLines([mmm]));
     expect(await workshop.json("dlq", "import", ".mmm/mapreduce/dlq")).toMatchObject({
@@ -316,7 +288,7 @@ describe("letters of others", () => {
       ...letter,
       failure_history: [1, 2].map((n) => ({ ...letter?.failure_history[0], attempt_number: n })),
     };
-    put(workshop, "more.json", [longer, { ...PRODIGY, job_id: "elsewhere" }]);
+    put(workshop, "more.json", [longer, { ...PRODIGY_LETTER, job_id: "elsewhere" }]);
     expect(await workshop.json("dlq", "import", "more.json", "--job", "first")).toMatchObject({
       imported: 1,
       extended: 1,
@@ -336,7 +308,7 @@ describe("letters of others", () => {
 describe("what is wrong", () => {
   test("a dry run says what would be done, and changes nothing", async () => {
     const workshop = openWorkshop();
-    put(workshop, "x.jsonl", `${JSON.stringify(PRODIGY)}\n{"broken"\n`);
+    put(workshop, "x.jsonl", `${JSON.stringify(PRODIGY_LETTER)}\n{"broken"\n`);
     const dry = await workshop.run(["dlq", "import", "x.jsonl", "--dry-run", "--json"]);
     expect(dry.code).toBe(3);
     expect(dry.json()).toMatchObject({ imported: 1, refused_count: 1, dry_run: true });
@@ -354,7 +326,7 @@ describe("what is wrong", () => {
       return (await workshop.run(["dlq", "import", name, ...flags])).code;
     };
     expect(await codeOf("a.jsonl", "")).toBe(0);
-    expect(await codeOf("b.jsonl", `7\n${JSON.stringify(PRODIGY)}\n`)).toBe(3);
+    expect(await codeOf("b.jsonl", `7\n${JSON.stringify(PRODIGY_LETTER)}\n`)).toBe(3);
     expect(await codeOf("c.jsonl", "7\n8\n")).toBe(2);
     expect(await codeOf("d.txt", "hello\n")).toBe(2);
     expect(await codeOf("e.jsonl.gz", gzipSync(manyLetters(2000)).subarray(0, -500))).toBe(3);

@@ -1,9 +1,11 @@
 /** Letters that others wrote: what they lack is worked out, what they say stays. */
+
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { JsonObject } from "../../../src/kit/json.ts";
 import { signatureOf } from "../../../src/triage/signature.ts";
+import { PRODIGY_LETTER } from "../../support/prodigy-letter.ts";
 import { ExchangeKit } from "./exchange-kit.ts";
 
 let kit: ExchangeKit;
@@ -18,30 +20,7 @@ function write(name: string, content: unknown): void {
   writeFileSync(path, typeof content === "string" ? content : JSON.stringify(content, null, 2));
 }
 
-const prodigy = {
-  item_id: "item-123",
-  item_data: { file: "src/main.rs", priority: 5 },
-  first_attempt: "2025-01-11T10:25:00Z",
-  last_attempt: "2025-01-11T10:30:00Z",
-  failure_count: 3,
-  failure_history: [
-    {
-      attempt_number: 1,
-      timestamp: "2025-01-11T10:30:00Z",
-      error_type: { CommandFailed: { exit_code: 101 } },
-      error_message: "cargo test failed with exit code 101",
-      stack_trace: "thread 'main' panicked at src/main.rs:42...",
-      agent_id: "agent-1",
-      step_failed: "shell: cargo test",
-      duration_ms: 45_000,
-      json_log_location: "/logs/session-abc123.json",
-    },
-  ],
-  error_signature: "CommandFailed::cargo test failed with exit",
-  reprocess_eligible: true,
-  manual_review_required: false,
-  worktree_artifacts: null,
-};
+const prodigy = { ...PRODIGY_LETTER, worktree_artifacts: null };
 
 const HOME = "dlq/repo/mapreduce-1/mapreduce/dlq/mapreduce-1";
 
@@ -82,7 +61,7 @@ describe("a folder of Prodigy", () => {
           error_type: { CommandFailed: { exit_code: 101 } },
           error_class: "unknown",
           exit_code: 101,
-          json_log_location: "/logs/session-abc123.json",
+          json_log_location: PRODIGY_LETTER.failure_history[0]?.json_log_location,
         },
       ],
       error_signature: signature,
