@@ -85,7 +85,9 @@ export async function continuePurge(
 }
 
 /** Two writers of one archive would spoil it. */
-async function alone<T>(path: string, { id, plan }: Operation, work: () => Promise<T>): Promise<T> {
+async function alone<T>(path: string, operation: Operation, work: () => Promise<T>): Promise<T> {
+  const { id, plan, status, selected } = operation;
+  if (status !== "selecting" && selected === 0) return work(); // there is nothing to archive
   if (plan.archive === false) return work();
   const lock = `${path}.lock`;
   await mkdir(dirname(lock), { recursive: true });

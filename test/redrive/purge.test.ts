@@ -73,6 +73,13 @@ describe("purge", () => {
     expect(existsSync(`${archivePath(home, QUEUE, operation.id)}.lock`)).toBe(false);
   });
 
+  it("of nothing ends at once, and leaves no folder behind", async () => {
+    const home = folder.file("home");
+    const { engine } = await storeWithLetters([]);
+    expect(await purge(engine, home)).toMatchObject({ selected: 0, status: "ended" });
+    expect(existsSync(home)).toBe(false);
+  });
+
   it("keeps no copy when that is not wanted, and makes no file", async () => {
     const home = folder.file("home");
     const { engine } = await storeWithLetters(many(3));
