@@ -6,11 +6,12 @@ const reportPath = process.env.REDRIVE_TEST_REPORT;
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
-    globalSetup: ["test/support/build.ts"],
+    globalSetup: ["test/support/build.ts", "test/support/postgres.ts"],
+    setupFiles: ["test/support/properties.ts"],
     testTimeout: 60_000,
     hookTimeout: 120_000,
     pool: "forks",
-    maxWorkers: 2,
+    maxWorkers: 3,
     reporters: reportPath ? ["default", ["json", { outputFile: reportPath }]] : ["default"],
   },
 });

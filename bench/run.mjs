@@ -1,6 +1,6 @@
 /**
  * `npm run bench`: measures the figures of the budgets beside their peers, prints the tables and writes RESULTS.md.
- * node bench/run.mjs [--only map,store,start,worktree] [--quick] [--out FILE]
+ * node bench/run.mjs [--only map,store,start,worktree,queues,receipts] [--quick] [--out FILE]
  */
 import { writeFileSync } from "node:fs";
 import { loadavg } from "node:os";
@@ -17,6 +17,8 @@ const THEMES = {
   letters: () => import("./letters.mjs"),
   exchange: () => import("./exchange.mjs"),
   worktree: () => import("./worktree.mjs"),
+  queues: () => import("./queues.mjs"),
+  receipts: () => import("./receipts.mjs"),
 };
 /** What the short names of `--only` stand for. */
 const PARTS = { start: ["start"], map: ["map", "scale"], store: ["store", "letters", "exchange"] };

@@ -1,5 +1,6 @@
 /** Builds dist/: the library and the command line as bundles with shared chunks, the types, and the native launcher. */
 import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
 import { chmodSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { build } from "esbuild";
 import { buildLauncher } from "./build-launcher.mjs";
@@ -27,6 +28,7 @@ await build({
   outdir: "dist",
   outExtension: { ".js": ".cjs" },
   format: "cjs",
+  supported: { "dynamic-import": false }, // a script that comes from a code cache cannot `import()`, but it can require
   external: ["./program.cjs", ...Object.keys(dependencies).filter((name) => !INSIDE_CLI.includes(name))],
   banner: { js: 'const moduleUrl = require("node:url").pathToFileURL(__filename).href;' },
   define: { ...common.define, "import.meta.url": "moduleUrl" },
@@ -42,7 +44,11 @@ await build({
   external: Object.keys(dependencies),
 });
 const main = "dist/cli/main.cjs";
-writeFileSync(main, `#!/usr/bin/env node\n${readFileSync(main, "utf8")}`);
+const buildId = createHash("sha256").update(readFileSync("dist/cli/program.cjs")).digest("hex").slice(0, 16);
+writeFileSync(
+  main,
+  `#!/usr/bin/env node\n${readFileSync(main, "utf8").replaceAll("REDRIVE_BUILD_ID", buildId)}`,
+);
 chmodSync(main, 0o755);
 execFileSync("node_modules/.bin/tsc", ["-p", "tsconfig.build.json"], { stdio: "inherit" });
 await buildLauncher("dist");

@@ -6,10 +6,14 @@
  * Every failure that comes from the store itself is a `WorkError` whose code starts with `store_`; when one is
  * thrown, nothing of the call was written.
  */
+
+import type { ErrorEntry, ErrorQuery } from "./item/error-entry.ts";
 import type { Event, EventType } from "./item/event.ts";
+import type { Exchange, Exchanged, Holder, NewHolder } from "./item/exchange.ts";
 import type { Correction, GroupChange, GroupMark, GroupState } from "./item/group.ts";
-import type { Attempt, Item, Lease, LeasedItem, NewItem, Settlement } from "./item/item.ts";
-import type { Job, JobKind, JobStatus, NewJob } from "./item/job.ts";
+import type { AddOptions, AddReport, HoldBy, HoldReport } from "./item/intake-report.ts";
+import type { Attempt, Item, LeasedItem, NewItem, NewNote } from "./item/item.ts";
+import type { Job, JobKind, JobStatus, NewJob, Pause } from "./item/job.ts";
 import type { Amendment, Letter, LetterNote } from "./item/letter.ts";
 import type {
   Arrival,
@@ -28,22 +32,47 @@ import type {
   OperationStep,
   SelectedLetter,
 } from "./item/operation.ts";
-import type { ItemState } from "./item/state.ts";
+import type {
+  Counter,
+  EventQuery,
+  ItemQuery,
+  ItemResult,
+  Problem,
+  QueueCounts,
+  RowPage,
+  SharedDocument,
+  StoreInfo,
+} from "./item/store-look.ts";
 import type { Json, JsonObject } from "./kit/json.ts";
 
+export type { Exchange, Exchanged, Holder, NewHolder } from "./item/exchange.ts";
+export type { AddOptions, AddReport, HoldBy, HoldReport } from "./item/intake-report.ts";
 export type { LetterFilter } from "./item/letter-filter.ts";
 export {
   type Arrival,
   type ArrivalQuery,
   type ImportReport,
   LETTER_ORDERS,
+  LETTER_PARTS,
   type LetterGroup,
   type LetterOrder,
   type LetterPage,
+  type LetterPart,
   type LetterQuery,
   type Regrouped,
   type StoredLetter,
 } from "./item/letter-query.ts";
+export type {
+  Counter,
+  EventQuery,
+  ItemQuery,
+  ItemResult,
+  Problem,
+  QueueCounts,
+  RowPage,
+  SharedDocument,
+  StoreInfo,
+} from "./item/store-look.ts";
 
 /** A store. Every engine passes the one suite of this contract. */
 export interface Engine {
@@ -56,19 +85,43 @@ export interface Engine {
 
   // Jobs -----------------------------------------------------------------------------------------------------
 
-  /** Makes a job and its queue, running. `job_changed` when the id or name is taken. Event: `job_started`. */
+  /**
+   * Makes a job and its queue, running. `job_changed` when the id or name is taken. Event: `job_started`; of the kinds
+   * that stand (`STANDING_KINDS`) `queue_created`.
+   */
   createJob(job: NewJob): Promise<Job>;
   /** By id or name. */
   findJob(idOrName: string): Promise<Job | null>;
-  /** Newest first. */
-  listJobs(page: { readonly limit: number; readonly before?: number }): Promise<readonly Job[]>;
-  /** Changes what is given and writes the event. `job_not_found` when there is no such job. */
+  /** Newest first; of all kinds, unless some are named. */
+  listJobs(page: {
+    readonly limit: number;
+    readonly before?: number;
+    readonly kinds?: readonly JobKind[];
+  }): Promise<readonly Job[]>;
+  /**
+   * Changes what is given and writes the event. `job_not_found` when there is no such job. A pause or its end writes
+   * `queue_paused` (with `author` and `reason`) or `queue_resumed` by itself, when it changes something, before that event.
+   */
   changeJob(id: string, change: JobChange): Promise<Job>;
 
   // Intake ---------------------------------------------------------------------------------------------------
 
-  /** Adds the items that the queue does not have, ready and due now, in order. Event each: `item_queued`. */
-  add(queue: string, items: readonly NewItem[]): Promise<AddReport>;
+  /**
+   * Adds the items that the queue does not have, ready, in order, and wakes who watches the queue. Event each:
+   * `item_queued`. With `replace`, one that is there with other data and waits (ready or held) gets the new data as a new
+   * revision, the old one kept as an amendment by `author`, with its new name, priority, due time and expiry (what is not
+   * given has its default; the lane stays); event `item_replaced` with `revision` and `author`. What it has now is compared
+   * then. Any other keeps what it has.
+   */
+  add(queue: string, items: readonly NewItem[], options?: AddOptions): Promise<AddReport>;
+  /**
+   * Takes ready items out of the line. Those in another state, or not there, are refused. Event each: `item_held` with
+   * `author` and `reason`. A letter on its way can be held too; an operation that is cancelled does not take it back
+   * before it is released.
+   */
+  hold(queue: string, itemIds: readonly string[], by: HoldBy): Promise<HoldReport>;
+  /** Puts held items back, due when they were. Event each: `item_released` with `author` and `reason`. */
+  unhold(queue: string, itemIds: readonly string[], by: HoldBy): Promise<HoldReport>;
 
   // Lease, attempt, settle -----------------------------------------------------------------------------------
 
@@ -90,8 +143,18 @@ export interface Engine {
    * A letter whose item is done is closed, by the operation that sent it and its author: as `auto_fix` or `manual_fix`
    * when its data has a revision that it did not have when it was buried, by who made the last one (a rule, a person),
    * else as `requeue`. One that is buried again is the same letter with a new number.
+   *
+   * Items are leased by priority, then due time, then age, lane by lane (`NewItem.lane`; none while another one of its lane
+   * is leased, also a younger one, which happens when the older was redriven); of a paused queue none, within `lease.rate`
+   * (item/rate.ts), and none when `gate.seen` is not the version of the queue's gate. No request switches one of these off.
+   * What is counted: `countersOf` (item/counter.ts).
    */
   exchange(holderId: string | null, exchange: Exchange): Promise<Exchanged>;
+  /**
+   * Rings whenever something of the queue may have become leasable: items added, redriven, released, resumed. A ring may
+   * come for nothing, and where `can.wakes` is false none comes. The answer ends it.
+   */
+  watch(queue: string, ring: () => void): Promise<() => Promise<void>>;
 
   // Look -----------------------------------------------------------------------------------------------------
 
@@ -102,6 +165,18 @@ export interface Engine {
     idOrPrefix: string,
     options: { readonly queue?: string; readonly limit: number },
   ): Promise<readonly Item[]>;
+  /** Items of one queue, oldest first, from the one after the given number on; of all states, unless some are named. */
+  listItems(query: ItemQuery): Promise<readonly Item[]>;
+  /** What was written on an item, oldest first; on its letter, too. */
+  listNotes(ref: number): Promise<readonly LetterNote[]>;
+  /** The error log, newest first: see item/error-entry.ts. */
+  listErrors(query: ErrorQuery): Promise<readonly ErrorEntry[]>;
+  /**
+   * Every counter that is not 0. They only go up, and survive purges and restarts. The store's own, of each queue:
+   * `attempts.OUTCOME` for ended attempts, `retries` (verdicts `retry`), `parks`, `dead.ERROR_TYPE` (burials by an
+   * attempt), `redrives.succeeded` and `redrives.failed` (the ends of redriven items), `store_write_failed` (events).
+   */
+  listCounters(): Promise<readonly Counter[]>;
   /** What the done items of a queue left, oldest item first; those that left nothing have null. */
   listResults(
     queue: string,
@@ -185,8 +260,8 @@ export interface Engine {
    * extended: `dlq_items_imported` with the report.
    */
   importLetters(queue: string, letters: readonly Letter[]): Promise<ImportReport>;
-  /** Writes a note on a letter. False when the item has none. */
-  addNote(ref: number, note: Omit<LetterNote, "at">): Promise<boolean>;
+  /** Writes a note on an item, and so on its letter. False when there is no such item, or it was purged. */
+  addNote(ref: number, note: NewNote): Promise<boolean>;
   /** What was changed in an item's data, oldest first. */
   listAmendments(ref: number): Promise<readonly Amendment[]>;
 
@@ -221,10 +296,12 @@ export interface Engine {
    * in the same step. A letter that is not where it was when it was selected (it left, was buried anew, is in another
    * state, or in none that the kind works on) is refused, and so is one that is not eligible for a redrive that is not
    * forced. Nothing is done, and no progress kept, unless the operation is open, and nothing ever twice. What each does:
-   * `redrive` sends it back to ready, attempts anew, history kept · `edit` makes an amendment · `discard` closes it with
+   * `redrive` sends it back to ready, attempts anew, history kept, without its expiry · `requeue` adds another item with its
+   * data (or the step's), name, priority and lane, under its id with `~2`, `~3` … at the end, the first that is free, and
+   * discards the letter with the reason `sent anew as ID`; the two items name each other · `edit` makes an amendment · `discard` closes it with
    * the operation's reason · `restore` makes it dead again · `purge`, `evict` and `clear` delete the letter with data,
-   * attempts and notes; the item's bare row stays, discarded and `purged`, so that it is not taken in again. A resolved
-   * letter (`done`) loses only its record.
+   * attempts and notes; the item's bare row stays, discarded and `purged`, without name, lane and expiry, so that it is not
+   * taken in again. A resolved letter (`done`) loses only its record: its item keeps what it has.
    */
   advance(operationId: string, step: OperationStep): Promise<Operation>;
   /**
@@ -243,8 +320,34 @@ export interface Engine {
    */
   closeOperation(id: string): Promise<Operation>;
 
+  // Documents ------------------------------------------------------------------------------------------------------
+
+  /** A small document that processes share under a name; null when there is none. */
+  readDocument(name: string): Promise<SharedDocument | null>;
+  /** Writes it if it still has the version that was seen (0: there was none). False, and nothing changed, if not. */
+  writeDocument(name: string, document: { readonly seen: number; readonly body: Json }): Promise<boolean>;
+
   // Keep -----------------------------------------------------------------------------------------------------
 
+  /**
+   * Rows of one of `TABLES` (item/row.ts) as plain JSON, in the order of their keys, for a copy into another store; the
+   * first page is after null, and `next` is null at the end. Every engine that can be copied gives the same rows for the
+   * same store. Only where `can.copy` is true, as the next two.
+   */
+  readRows(table: string, page: { readonly after: Json; readonly limit: number }): Promise<RowPage>;
+  /**
+   * Takes rows of another store in, as they are; those that are there already are left alone. No event is written.
+   * `copy_differs` when they point at rows that are not there.
+   */
+  writeRows(table: string, rows: readonly JsonObject[]): Promise<void>;
+  /** Deletes every row of every table, for a copy that has to begin anew. Nobody else asks for it. */
+  deleteRows(): Promise<void>;
+
+  /**
+   * Does for about so long what makes later answers quicker and may wait, if the store has any such work: no answer
+   * depends on it. So many letters may be left (default 0). True when there are more.
+   */
+  catchUp(pace: { readonly forMs: number; readonly leaveMax?: number }): Promise<boolean>;
   /** Verifies integrity and every invariant. An empty list is a clean bill. */
   check(): Promise<readonly Problem[]>;
   info(): Promise<StoreInfo>;
@@ -255,6 +358,14 @@ export interface Engine {
 export interface Capabilities {
   /** Several processes may open the same store. */
   readonly sharedByProcesses: boolean;
+  /** Several machines may. */
+  readonly sharedByMachines: boolean;
+  /** `watch` rings for what other processes do. */
+  readonly wakes: boolean;
+  /** Its rows can be read and written as they are. */
+  readonly copy: boolean;
+  /** The events of one item at a known time are found without a look at those of others. */
+  readonly findItemEvents: boolean;
 }
 
 export interface JobChange {
@@ -266,106 +377,7 @@ export interface JobChange {
   readonly progress?: JsonObject;
   /** Sets the start of the run to now and clears the end. */
   readonly restarted?: boolean;
+  /** Pauses the queue, or with null ends the pause. One that is paused stays as it was paused. */
+  readonly pause?: Omit<Pause, "at"> | null;
   readonly event?: { readonly type: EventType; readonly data?: JsonObject };
-}
-
-/** What became of a batch of items. */
-export interface AddReport {
-  readonly added: number;
-  /** Already there with the same data. */
-  readonly existing: number;
-  /** Already there with other data; the stored data is kept. The ids, at most 10. */
-  readonly changed: number;
-  readonly changedIds: readonly string[];
-}
-
-export interface NewHolder {
-  readonly id: string;
-  /** The queue it works. */
-  readonly queue: string;
-  /** Names the machine (and its boot), so that a dead local process can be told at once. */
-  readonly host: string;
-  readonly pid: number;
-  /** When the process started, in the system's own words; tells a reused pid apart. */
-  readonly processStart: string;
-  readonly ttlMs: number;
-}
-
-/** A holder as the store knows it. */
-export interface Holder extends NewHolder {
-  readonly expiresAt: number;
-  /** By the store's clock, at the time of reading. */
-  readonly expired: boolean;
-}
-
-/** What a runner hands in and asks for in one step. */
-export interface Exchange {
-  readonly settle: readonly Settlement[];
-  readonly lease?: {
-    readonly queue: string;
-    readonly max: number;
-    /** Lease only the items of this operation, and only while it is open. */
-    readonly operationId?: string;
-  };
-}
-
-/** What it gets back. */
-export interface Exchanged {
-  readonly leased: readonly LeasedItem[];
-  /** Leases that were not held any more. */
-  readonly stale: readonly Lease[];
-  /** The earliest due time of the items that are ready and not due, when fewer were leased than wanted; else null. */
-  readonly nextDueAt: number | null;
-  /** The store's clock at this step. */
-  readonly now: number;
-}
-
-/** How many items are in each state. */
-export type QueueCounts = { readonly [state in ItemState]: number } & {
-  readonly total: number;
-  /** Items that are letters: dead, or redriven and not yet done. */
-  readonly letters: number;
-  /** Letters whose item was done in the end, and whose record is still there. */
-  readonly resolved: number;
-  /** Letters that a person or the retention rule deleted, and those that the capacity rule deleted; ever. */
-  readonly purged: number;
-  readonly evicted: number;
-  readonly attempts: number;
-};
-
-export interface ItemResult {
-  /** A cursor: the item's number. */
-  readonly ref: number;
-  readonly itemId: string;
-  readonly result: Json;
-}
-
-/** Which events are wanted. */
-export interface EventQuery {
-  readonly queue?: string;
-  readonly types?: readonly EventType[];
-  /** Only events with a higher id. */
-  readonly after: number;
-  readonly since?: number;
-  readonly limit: number;
-}
-
-/** One thing that `check` found wrong. */
-export interface Problem {
-  /** Which rule is broken: the name of an invariant, or `integrity`. */
-  readonly rule: string;
-  readonly detail: string;
-}
-
-/** Where a store is and what is in it. */
-export interface StoreInfo {
-  readonly engine: string;
-  readonly location: string;
-  readonly schemaVersion: number;
-  readonly bytes: number;
-  readonly jobs: number;
-  readonly items: number;
-  readonly letters: number;
-  readonly attempts: number;
-  readonly events: number;
 }

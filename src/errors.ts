@@ -21,9 +21,13 @@ export const ERROR_CODES = [
   "job_changed", // the same name, but other work than before
   "git_unusable", // git is missing or too old, or this is not a repository that work can start from
   "git_refused", // git said no; its own words are in the message
+  "copy_refused", // the store that is to take a copy has other content
+  "copy_differs", // a copy is not equal to its source
   "lease_lost", // a stale token; nothing was changed
   "interrupted", // by a signal, before anything was done
   "illegal_move", // the item is not in a state from which this is allowed
+  "receipt_conflict", // a receipt with the same key and another body was sent before
+  "target_unreachable", // nobody answers where receipts are to go, or the target is paused; nothing is lost
   "store_busy", // locked by another process for too long
   "store_full", // no space left to write
   "store_readonly",

@@ -25,23 +25,35 @@ export {
 } from "./dead-letter/exchange/import.ts";
 export type { FailureReport } from "./dead-letter/extend-letter.ts";
 export { type LetterStats, letterStatsToJson, readLetterStats } from "./dead-letter/stats.ts";
+// Receipts
+export type { DeliverySettings } from "./delivery/check-delivery.ts";
+export type { DeliverFunction } from "./delivery/function.ts";
+export type { DeliveryOutcome, NotDelivered } from "./delivery/outcome.ts";
+export type { DeliveryCall, Protocol, Reachability } from "./delivery/protocol.ts";
+export { setTarget, type TargetSettings } from "./delivery/settings.ts";
+export {
+  DELIVERY_PROTOCOLS,
+  type DeliveryProtocol,
+  type DeliverySpec,
+  type TargetSpec,
+  type TokenSource,
+} from "./delivery/spec.ts";
+export { openStore, type Store } from "./delivery/store.ts";
+export { Target } from "./delivery/target.ts";
 export type {
-  AddReport,
-  Engine,
-  EventQuery,
-  Exchange,
-  Exchanged,
-  Holder,
-  Problem,
-  QueueCounts,
-  StoreInfo,
-} from "./engine.ts";
-export { openStore } from "./engines/open.ts";
+  DrainReport,
+  KeptReceipt,
+  Receipt,
+  SendOptions,
+  TargetOptions,
+} from "./delivery/target-options.ts";
+export type { Engine } from "./engine.ts";
 export { ERROR_CODES, type ErrorCode, WorkError } from "./errors.ts";
 // Running
 export { INPUT_FORMATS, type InputFormat } from "./intake/format.ts";
 export { type InputSource, readItems } from "./intake/read-items.ts";
 // The nouns
+export { ERROR_ORIGINS, type ErrorEntry, type ErrorOrigin } from "./item/error-entry.ts";
 export {
   ERROR_CLASSES,
   ERROR_TYPE_NAMES,
@@ -50,7 +62,10 @@ export {
   type ErrorTypeName,
 } from "./item/error-type.ts";
 export { EVENT_TYPES, type Event, type EventType, eventToJson } from "./item/event.ts";
+export type { EvidenceFile } from "./item/evidence-file.ts";
+export type { Exchange, Exchanged, Holder } from "./item/exchange.ts";
 export { type Failure, failureFromJson, failureToJson } from "./item/failure.ts";
+export type { FailureSource } from "./item/failure-source.ts";
 export {
   type Correction,
   GROUP_STATES,
@@ -59,6 +74,7 @@ export {
   type GroupState,
   groupMarkToJson,
 } from "./item/group.ts";
+export type { AddReport } from "./item/intake-report.ts";
 export type { Attempt, Item, LeasedItem, NewItem, Settlement, Verdict } from "./item/item.ts";
 export type { Job, JobStatus } from "./item/job.ts";
 export {
@@ -79,10 +95,13 @@ export {
   type Arrival,
   type ImportReport,
   LETTER_ORDERS,
+  LETTER_PARTS,
   type LetterGroup,
   /** One of `LETTER_ORDERS`. */
   type LetterOrder,
   type LetterPage,
+  /** One of `LETTER_PARTS`. */
+  type LetterPart,
   type LetterQuery,
   type StoredLetter,
 } from "./item/letter-query.ts";
@@ -95,7 +114,9 @@ export {
   operationToJson,
 } from "./item/operation.ts";
 export type { Outcome } from "./item/outcome.ts";
+export { RECEIPT_STATUSES, type ReceiptStatus } from "./item/receipt-count.ts";
 export { ITEM_STATES, type ItemState, MOVES } from "./item/state.ts";
+export type { EventQuery, Problem, QueueCounts, StoreInfo } from "./item/store-look.ts";
 export {
   /** Which variables go into a capsule. */
   type CapsuleOptions,
@@ -118,6 +139,28 @@ export { type ResumeOptions, resumeJob } from "./job/resume.ts";
 export { continueRedrive, detachLetters, type RetryOptions, retryLetters } from "./job/retry.ts";
 export type { RunDeps } from "./job/run-job.ts";
 export { type JobSummary, statusOf, summarise, summaryToJson } from "./job/summary.ts";
+// Named queues
+export {
+  /** What became of one item. */
+  type AddedItem,
+  type AddItemsOptions,
+  addItems,
+  /** An item as somebody brings it. */
+  type QueueItem,
+} from "./queue/add-items.ts";
+export {
+  type ImportItemsOptions,
+  /** What became of the rows of a file. */
+  type ItemImport,
+  importItems,
+  type RefusedRow,
+} from "./queue/import-items.ts";
+export type { ItemHandler } from "./queue/item-handler.ts";
+export { listQueues, type QueueSummary, queueToJson, summariseQueue } from "./queue/look.ts";
+export { type ProcessOptions, Queue, type QueueAct } from "./queue/queue.ts";
+export { changeQueue, createQueue, type QueueSettings } from "./queue/settings.ts";
+export { type QueueSpec, UNIQUE_RULES, type UniqueRule } from "./queue/spec.ts";
+export { Worker, type WorkerOptions } from "./queue/worker.ts";
 // Operations on many letters
 export {
   continueEdit,
@@ -153,10 +196,21 @@ export type {
   /** How data is changed. */
   Recipe,
 } from "./redrive/recipe.ts";
+export {
+  /** Which letters are sent anew and how. */
+  type RequeueRequest,
+  requeueLetters,
+} from "./redrive/requeue.ts";
 export { countSelected, type Selection, selectLetters } from "./redrive/select.ts";
 export { undoOperation } from "./redrive/undo.ts";
 export { parseBackoff } from "./retry/backoff.ts";
 export { decide } from "./retry/decide.ts";
+export {
+  BusinessException,
+  type ExceptionOptions,
+  GenericException,
+  ITException,
+} from "./retry/exception.ts";
 export {
   type Backoff,
   type BreakerPolicy,
@@ -165,15 +219,17 @@ export {
   type OnItemFailure,
   type Policy,
 } from "./retry/policy.ts";
-export {
-  type Feed,
-  type RunObserver,
+export type {
+  Feed,
+  RunObserver,
   /** What is worked and how. */
-  type RunOptions,
+  RunOptions,
   /** How a run ended. */
-  type RunResult,
-  runQueue,
-} from "./runner/runner.ts";
+  RunResult,
+} from "./runner/run-options.ts";
+export { runQueue } from "./runner/runner.ts";
+export { type CopyOptions, type CopyProgress, type CopyReport, copyStore } from "./store/copy.ts";
+export type { TableSum } from "./store/digest.ts";
 export {
   /** Why letters died as numbers. */
   type Analysis,
@@ -182,3 +238,20 @@ export {
 } from "./triage/analyse.ts";
 export type { GroupRule } from "./triage/group-rule.ts";
 export { type Signature, signatureOf } from "./triage/signature.ts";
+// The error log
+export {
+  type ErrorLogQuery,
+  /** A page of the error log. */
+  type ErrorPage,
+  errorToBody,
+  errorToJson,
+  followErrors,
+  readErrors,
+} from "./watch/error-log.ts";
+// Numbers and alerts
+export { type Metrics, type QueueMetrics, readMetrics } from "./watch/metrics.ts";
+export {
+  /** How the names of the metrics begin. */
+  type MetricsTextOptions,
+  metricsText,
+} from "./watch/metrics-text.ts";

@@ -89,7 +89,8 @@ export class Arena {
   }
 }
 
-function hasBash() {
+/** Bash tells the time by itself. */
+export function hasBash() {
   try {
     return /^\d+\.\d+/.test(
       execFileSync("bash", ["--norc", "-c", "echo $EPOCHREALTIME"], {

@@ -13,14 +13,19 @@ const KINDS = [
   [3, "bad"], // always fails
 ];
 
-/** Appends `count` new items to the input, as JSON Lines; returns their ids. */
-export function appendItems(path, chance, { from, count }) {
-  const items = Array.from({ length: count }, (_, index) => ({
+/** `count` new items. */
+export function newItems(chance, { from, count }) {
+  return Array.from({ length: count }, (_, index) => ({
     id: `item-${String(from + index).padStart(6, "0")}`,
     kind: chance.pick(KINDS),
     failures: chance.between(1, 3),
     seconds: (chance.between(1, 40) / 100).toFixed(2),
   }));
+}
+
+/** Appends `count` new items to the input, as JSON Lines; returns their ids. */
+export function appendItems(path, chance, { from, count }) {
+  const items = newItems(chance, { from, count });
   appendFileSync(path, items.map((item) => `${JSON.stringify(item)}\n`).join(""));
   return items.map(({ id }) => id);
 }

@@ -13,7 +13,7 @@ export interface Testimony {
   }[];
   /** What the commands wrote down. */
   readonly ledger: readonly {
-    readonly what: "start" | "done";
+    readonly what: "start" | "done" | "failed";
     readonly item: string;
     readonly attempt: number;
     readonly pid: number;

@@ -1,7 +1,7 @@
 /** What the commands themselves wrote down: the witness that the store is judged by. */
 import { existsSync, readFileSync } from "node:fs";
 
-/** Every line in the order of writing: `{ what: "start" | "done", item, attempt, pid, at }`, times in milliseconds. */
+/** Every line in the order of writing: `{ what: "start" | "done" | "failed", item, attempt, pid, at }`, times in milliseconds. */
 export function readLedger(path) {
   if (!existsSync(path)) return [];
   const lines = readFileSync(path, "utf8").split("\n");
@@ -11,7 +11,7 @@ export function readLedger(path) {
 }
 
 function readLine(line) {
-  const match = /^(start|done) (\S+) (\d+) (\d+) (\d+(?:\.\d+)?)$/.exec(line);
+  const match = /^(start|done|failed) (\S+) (\d+) (\d+) (\d+(?:\.\d+)?)$/.exec(line);
   if (match === null) throw new Error(`the ledger has a line that no worker writes: ${line}`);
   const [, what, item, attempt, pid, seconds] = match;
   return { what, item, attempt: Number(attempt), pid: Number(pid), at: Number(seconds) * 1000 };

@@ -1,13 +1,15 @@
-# One attempt of one item. It tells the ledger of its start and of its success, each in one appended write, so that
-# lines of many workers never mix. Given: item, kind, how often it fails, how long it takes.
+# One attempt of one item. It tells the ledger of its start and of its end, each in one appended write, so that lines of
+# many workers never mix. Given: item, kind, how often it fails, how long it takes.
 item=$1 kind=$2 failures=$3 seconds=$4
 
 tell() { echo "$1 $item $REDRIVE_ATTEMPT $$ ${EPOCHREALTIME:-$(date +%s)}" >>"$TORTURE_LEDGER"; }
 
+fail() { tell failed; echo "$2" >&2; exit "$1"; }
+
 tell start
 case $kind in
-flaky) [ "$REDRIVE_ATTEMPT" -gt "$failures" ] || { echo "$item is not ready yet" >&2; exit 1; } ;;
-bad) echo "$item cannot be done" >&2; exit 9 ;;
+flaky) [ "$REDRIVE_ATTEMPT" -gt "$failures" ] || fail 1 "$item is not ready yet" ;;
+bad) fail 9 "$item cannot be done" ;;
 slow) sleep "$seconds" ;;
 parent) sleep 120 & ;;
 daemon) setsid sleep 120 >/dev/null 2>&1 & ;;

@@ -8,6 +8,7 @@ import type { Outcome } from "../item/outcome.ts";
 import { asText } from "../kit/json.ts";
 import { keepLater, keepOrSayWhy } from "./capture.ts";
 import { commandName, commandStep, unfillable } from "./command-failure.ts";
+import { reportFilesOf, withReports } from "./command-reports.ts";
 import { unlessDiskFull } from "./disk-room.ts";
 import type { AttemptContext, Handler } from "./handler.ts";
 import { itemEnvironment } from "./item-environment.ts";
@@ -30,6 +31,8 @@ export interface CommandOptions {
   /** Where a slot's files are while its attempt runs: a path that these files start with, in a folder that is there. */
   readonly scratch: (slot: number) => string;
   readonly logPath: (itemId: string, attempt: number) => string;
+  /** Where copies of the files go that a command names as evidence. Default: none are made. */
+  readonly evidenceFolder?: string;
   readonly now: () => number;
 }
 
@@ -57,8 +60,8 @@ interface Worker extends CommandOptions {
 async function runCommand(item: LeasedItem, context: AttemptContext, worker: Worker): Promise<Outcome> {
   const filled = worker.fill({ item: item.data, item_id: item.itemId });
   if (!filled.ok) return { kind: "failed", failure: unfillable(item, context, filled.message, worker) };
-  const { outputs, launcher, graceMs, timeoutMs, now } = worker;
-  const spec = specOf(item, context, filled.value, worker);
+  const { outputs, launcher, graceMs, timeoutMs, now, evidenceFolder } = worker;
+  const { spec, reports } = specOf(item, context, filled.value, worker);
   const end = await runProcess({
     launcher,
     spec,
@@ -68,6 +71,7 @@ async function runCommand(item: LeasedItem, context: AttemptContext, worker: Wor
     graceMs,
     signal: context.signal,
     now,
+    evidenceFolder,
     keep: (ended, cuts) => {
       const { stdoutPath, stderrPath } = spec;
       const logPath = worker.logPath(item.itemId, item.attempt);
@@ -75,29 +79,33 @@ async function runCommand(item: LeasedItem, context: AttemptContext, worker: Wor
       return keepLater(output, worker.logs) ?? keepOrSayWhy(output);
     },
   });
-  const outcome = judge(end, { item, context, worker, argv: filled.value });
+  const judged = judge(end, { item, context, worker, argv: filled.value });
+  const outcome = withReports(judged, reports, context);
   return unlessDiskFull(outcome, dirname(spec.stdoutPath), context.signal);
 }
 
 function specOf(
-  { data, itemId, ref, attempt }: LeasedItem,
+  { data, itemId, ref, attempt, queue }: LeasedItem,
   { slot }: AttemptContext,
   argv: readonly string[],
   worker: Worker,
 ) {
   const prefix = worker.scratch(slot);
   // A report is the attempt's own: one that a success left behind must not be taken for the next one's.
-  const failureFile = `${prefix}-${ref}-${attempt}.failure.json`;
-  const environment = itemEnvironment({ item: data, itemId, attempt, jobId: worker.jobId, failureFile });
-  return {
+  const ownPrefix = `${prefix}-${ref}-${attempt}`;
+  const failureFile = `${ownPrefix}.failure.json`;
+  const reports = reportFilesOf(ownPrefix);
+  const known = { item: data, itemId, attempt, jobId: worker.jobId, queue, failureFile, reports };
+  const spec = {
     argv,
     cwd: worker.cwd,
-    env: { ...environment, REDRIVE_FAILURE_FILE: failureFile },
+    env: { ...itemEnvironment(known), REDRIVE_FAILURE_FILE: failureFile },
     stdin: `${asText(data)}\n`,
     stdoutPath: `${prefix}.out`,
     stderrPath: `${prefix}.err`,
     keepEmptyFiles: true,
   };
+  return { spec, reports };
 }
 
 interface CommandCase {

@@ -26,7 +26,7 @@ export interface ProcessFacts {
 
 /** The record of a failed run. */
 export function processFailure(
-  { ended, cutShort, kept, reported }: ProcessEnd,
+  { ended, cutShort, kept, reported, evidence }: ProcessEnd,
   facts: ProcessFacts,
 ): Failure {
   const ending = { exitCode: ended.exitCode ?? undefined, signal: ended.signal ?? undefined };
@@ -56,7 +56,8 @@ export function processFailure(
     ...ending,
     ...tails,
     log: kept.log,
-    evidence: reported?.evidence,
+    evidence,
+    source: reported?.source,
   });
 }
 

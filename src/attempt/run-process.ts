@@ -3,9 +3,11 @@
  * tree when its time is over or the runner stops, its output is kept, and its own report of a failure is read.
  */
 import { readFileSync, rmSync } from "node:fs";
+import type { EvidenceFile } from "../item/evidence-file.ts";
 import { systemClock } from "../kit/clock.ts";
 import { parseReportedFailure, type ReportedFailure } from "../retry/reported-failure.ts";
 import type { Cuts, KeptOutput } from "./capture.ts";
+import { collectEvidence } from "./evidence.ts";
 import type { Ended, Launched, Launcher, LaunchSpec } from "./launch.ts";
 import type { OutputWatch } from "./output-watch.ts";
 
@@ -22,6 +24,8 @@ export interface ProcessOptions {
   /** Aborted when the runner stops. */
   readonly signal: AbortSignal;
   readonly now: () => number;
+  /** Where copies of the files go that it names as evidence. Default: none are made. */
+  readonly evidenceFolder?: string | undefined;
   /** Keeps what is worth keeping of the output. */
   readonly keep: (ended: Ended, cuts: Cuts) => KeptOutput | Promise<KeptOutput>;
 }
@@ -36,6 +40,8 @@ export interface ProcessEnd {
   readonly kept: KeptOutput;
   /** What it said about its own failure. */
   readonly reported: ReportedFailure | undefined;
+  /** The files that it named as evidence, as they were when it ended. */
+  readonly evidence?: readonly EvidenceFile[] | undefined;
 }
 
 /** Resolves when nothing of the process is left and its output is kept. */
@@ -50,7 +56,16 @@ export async function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
   const cuts = { stdout: outputs.take(spec.stdoutPath), stderr: outputs.take(spec.stderrPath) };
   const kept = await options.keep(ended, cuts);
   const reported = ended.exitCode === 0 ? undefined : takeReport(options.failureFile, options.now());
-  return { ended, cutShort, kept, reported };
+  return { ended, cutShort, kept, reported, evidence: await evidenceOf(reported, options) };
+}
+
+async function evidenceOf(
+  reported: ReportedFailure | undefined,
+  { spec, signal, evidenceFolder }: ProcessOptions,
+): Promise<readonly EvidenceFile[] | undefined> {
+  if (reported?.evidence === undefined) return undefined;
+  const keeping = evidenceFolder === undefined ? {} : { keepIn: evidenceFolder };
+  return collectEvidence(reported.evidence, { cwd: spec.cwd, signal, ...keeping });
 }
 
 /** Ends the whole tree when the time is over or the runner stops. */

@@ -23,6 +23,9 @@ export interface SharedOptions {
   readonly config?: string;
 }
 
+/** How long a command is silent while its store is opened. */
+const SILENCE_MS_MAX = 2_000;
+
 export class Context {
   readonly terminal: Terminal;
   readonly isJson: boolean;
@@ -33,6 +36,7 @@ export class Context {
   readonly paintNotes: Paint;
   readonly #configFile: string | undefined;
   #config: Promise<Config> | undefined;
+  #hasWaited = false;
 
   constructor(terminal: Terminal, options: SharedOptions) {
     const { env, stdout, stderr } = terminal;
@@ -47,12 +51,27 @@ export class Context {
 
   /** Opens the store for as long as the action takes. */
   async withStore<T>(action: (engine: Engine) => Promise<T>, options: OpenOptions = {}): Promise<T> {
-    const engine = await openStore(this.storeUrl, options);
+    const engine = await this.openStore(options);
     try {
       return await action(engine);
     } finally {
       await engine.close();
     }
+  }
+
+  /** A server that does not answer is said to be waited for: nobody looks at a still screen. The caller closes it. */
+  async openStore(options: OpenOptions = {}): Promise<Engine> {
+    const tell = setTimeout(() => this.#sayThatItWaits(), SILENCE_MS_MAX);
+    try {
+      return await openStore(this.storeUrl, options);
+    } finally {
+      clearTimeout(tell);
+    }
+  }
+
+  #sayThatItWaits(): void {
+    if (!this.#hasWaited) this.note("redrive: still waiting for the store to answer");
+    this.#hasWaited = true;
   }
 
   /** The settings. Read when they are first asked for, for many commands need none. */

@@ -22,6 +22,13 @@ export function storeWait(): Option {
   );
 }
 
+export function keepEvidence(): Option {
+  return new Option(
+    "--keep-evidence",
+    "copy the files that the work names as evidence into the home (default: record their digest, size and type)",
+  );
+}
+
 export function limit(description: string): Option {
   return new Option("-l, --limit <n>", description).default("20", "20");
 }
@@ -32,6 +39,17 @@ export function list(flags: string, description: string): Option {
     ...(before ?? []),
     text,
   ]);
+}
+
+/** For commands that take one job: a named queue is called by either word. */
+export function ofJob(command: Command, description: string): Command {
+  return command
+    .option("--job <job>", description)
+    .addOption(new Option("--queue <queue>", "the same, of a queue").conflicts("job"))
+    .hook("preAction", (_, called) => {
+      const queue: unknown = called.getOptionValue("queue");
+      if (queue !== undefined) called.setOptionValue("job", queue);
+    });
 }
 
 /** The same words select letters in every command. */

@@ -10,6 +10,8 @@ export const EXIT = {
   notFound: 4,
   refused: 5,
   storeUnavailable: 75,
+  /** Not now: what was asked for can be asked for again, and nothing is lost. */
+  notNow: 75,
   interrupted: 130,
 } as const;
 
@@ -29,8 +31,12 @@ export const EXIT_CODE: Readonly<Record<ErrorCode, number>> = {
   job_running: EXIT.refused,
   job_changed: EXIT.refused,
   git_refused: EXIT.refused,
+  copy_refused: EXIT.refused,
+  copy_differs: EXIT.failed,
   lease_lost: EXIT.refused,
   illegal_move: EXIT.refused,
+  receipt_conflict: EXIT.refused,
+  target_unreachable: EXIT.notNow,
   interrupted: EXIT.interrupted,
   store_busy: EXIT.storeUnavailable,
   store_full: EXIT.storeUnavailable,

@@ -22,7 +22,7 @@ export async function requireItem(
       "item_not_found",
       `There is no item ${name}${queue === undefined ? "" : ` in ${queue}`}.`,
       {
-        hint: "`redrive dlq list` shows the letters; an item is named by its id, which may be cut short, or by its data.",
+        hint: "`redrive dlq list` shows the letters, `redrive queue items` what is in a queue; an item is named by its id, which may be cut short, or by its data.",
       },
     );
   }

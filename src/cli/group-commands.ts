@@ -1,7 +1,7 @@
 /** `redrive groups …`: the same failure is one group; what is known of it, and what people decide about it. */
 import type { Command } from "commander";
 import type { Terminal } from "./context.ts";
-import { call, limit, list, type Report } from "./definition.ts";
+import { call, limit, list, ofJob, type Report } from "./definition.ts";
 
 export function addGroups(groups: Command, terminal: Terminal, report: Report): void {
   addLooking(groups, terminal, report);
@@ -12,10 +12,8 @@ export function addGroups(groups: Command, terminal: Terminal, report: Report): 
 const GROUP = "a signature, the beginning of one, or the name that a rule or a split gave it";
 
 function addLooking(groups: Command, terminal: Terminal, report: Report): void {
-  groups
-    .command("list", { isDefault: true })
+  ofJob(groups.command("list", { isDefault: true }), "of this job (default: all jobs)")
     .description("lists the groups of letters that wait, largest first")
-    .option("--job <job>", "of this job (default: all jobs)")
     .addOption(list("--state <states>", "open, resolved, ignored, all (default: open)"))
     .addOption(limit("how many"))
     .action(call(terminal, report, async () => (await import("./commands/groups-list.ts")).groupsList));
@@ -24,13 +22,11 @@ function addLooking(groups: Command, terminal: Terminal, report: Report): void {
     .description("shows a group: how many, since when, where, samples, notes, what helped before")
     .argument("<group>", GROUP)
     .action(call(terminal, report, async () => (await import("./commands/groups-show.ts")).groupsShow));
-  groups
-    .command("explain")
+  ofJob(groups.command("explain"), "the job that the item belongs to")
     .description(
       "shows why failures are in a group: the line that was picked, the masks, the frames, and what is near",
     )
     .argument("<group-or-item>", "a group (signature, beginning, name), or the id of an item")
-    .option("--job <job>", "the job that the item belongs to")
     .action(call(terminal, report, async () => (await import("./commands/groups-explain.ts")).groupsExplain));
   groups
     .command("preview")
@@ -68,12 +64,10 @@ function addCorrecting(groups: Command, terminal: Terminal, report: Report): voi
         async () => (await import("./commands/groups-corrections.ts")).groupsCorrections,
       ),
     );
-  groups
-    .command("rebuild")
+  ofJob(groups.command("rebuild"), "only of this job")
     .description(
       "groups all letters anew, with the newest algorithm, the rules of redrive.yml and the corrections",
     )
-    .option("--job <job>", "only of this job")
     .option("--dry-run", "only say what would change")
     .option("-y, --yes", "do not ask")
     .action(call(terminal, report, async () => (await import("./commands/groups-rebuild.ts")).groupsRebuild));

@@ -2,7 +2,7 @@
 import { type Command, Option } from "commander";
 import { LETTER_ORDERS } from "../engine.ts";
 import type { Terminal } from "./context.ts";
-import { bulk, call, limit, list, type Report, selection, storeWait } from "./definition.ts";
+import { bulk, call, limit, list, ofJob, type Report, selection, storeWait } from "./definition.ts";
 
 export function addLetters(dlq: Command, terminal: Terminal, report: Report): void {
   addFinding(dlq, terminal, report);
@@ -22,11 +22,9 @@ function addFinding(dlq: Command, terminal: Terminal, report: Report): void {
     .addOption(limit("how many on a page"))
     .option("--cursor <cursor>", "the `next` of the page before")
     .action(call(terminal, report, async () => (await import("./commands/dlq-list.ts")).dlqList));
-  dlq
-    .command("inspect")
+  ofJob(dlq.command("inspect"), "the job it belongs to")
     .description("shows a letter: data, every attempt, output, log, changes, notes, what to try next")
     .argument("<item>", "id, or the beginning of one")
-    .option("--job <job>", "the job it belongs to")
     .action(call(terminal, report, async () => (await import("./commands/dlq-inspect.ts")).dlqInspect));
   dlq
     .command("show")
@@ -62,6 +60,9 @@ function addRepairing(dlq: Command, terminal: Terminal, report: Report): void {
     .option("--delay <duration>", "how long to wait before the first of them (default: 0)")
     .option("-r, --max-retries <n>", "how often each is tried again (default: as the job)")
     .option("--workflow <file>", "run them with this corrected workflow; the job keeps it")
+    .option("--as-new", "of a queue: send each as another item, linked with the letter, which is closed")
+    .addOption(list("--set <path=cel>", "with --as-new: sets a field of the new item's data"))
+    .option("--patch <json>", "with --as-new: a JSON merge patch of the new item's data, or @FILE")
     .option("--detach", "only send them back to the job; a runner of the job or `ops resume` does the work")
     .option("-q, --quiet", "neither progress nor the commands' output")
     .addOption(storeWait())
@@ -81,12 +82,16 @@ function addRepairing(dlq: Command, terminal: Terminal, report: Report): void {
     .addOption(list("--rule <names>", "only these rules"))
     .option("-q, --quiet", "neither progress nor the commands' output")
     .action(call(terminal, report, async () => (await import("./commands/dlq-fix.ts")).dlqFix));
-  dlq
-    .command("note")
+  ofJob(dlq.command("evidence"), "the job it belongs to")
+    .description("lists the files that a letter's attempts named as evidence, or copies them")
+    .argument("<item>", "id, or the beginning of one")
+    .option("-a, --attempt <n>", "of this attempt (default: of all)")
+    .option("--out <folder>", "copy them here, if they are still what they were")
+    .action(call(terminal, report, async () => (await import("./commands/dlq-evidence.ts")).dlqEvidence));
+  ofJob(dlq.command("note"), "the job it belongs to")
     .description("writes a note on a letter, with your name and the time")
     .argument("<item>", "id, or the beginning of one")
     .argument("<text>", "the note")
-    .option("--job <job>", "the job it belongs to")
     .action(call(terminal, report, async () => (await import("./commands/dlq-note.ts")).dlqNote));
 }
 
@@ -138,15 +143,14 @@ function addExchange(dlq: Command, terminal: Terminal, report: Report): void {
         "jsonl",
         "csv",
         "error-body",
+        "receipts",
         "directory",
       ]),
     )
     .action(call(terminal, report, async () => (await import("./commands/dlq-export.ts")).dlqExport));
-  dlq
-    .command("import")
+  ofJob(dlq.command("import"), "put them into this job (default: the job that each letter names)")
     .description("takes letters in from an export, a folder of Prodigy or mmm, or a receipts.json")
     .argument("<path>", "the file or folder")
-    .option("--job <job>", "put them into this job (default: the job that each letter names)")
     .addOption(
       new Option("-f, --format <format>", "default: by what is there").choices([
         "json",
@@ -165,12 +169,10 @@ function addExchange(dlq: Command, terminal: Terminal, report: Report): void {
     .argument("[job]", "id or name (default: all jobs)")
     .option("--dlq-dir <folder>", "where, e.g. .mmm/mapreduce/dlq (default: dlq in the home)")
     .action(call(terminal, report, async () => (await import("./commands/dlq-mirror.ts")).dlqMirror));
-  dlq
-    .command("capsule")
+  ofJob(dlq.command("capsule"), "the job it belongs to")
     .description("writes one file with all that is needed to look at a failure elsewhere, or opens one")
     .argument("<item>", "id, or the beginning of one; or the word open")
     .argument("[file]", "the capsule to open")
-    .option("--job <job>", "the job it belongs to")
     .option("-o, --output <file>", "where to write it (default: ITEM.capsule.json.gz here)")
     .addOption(list("--env <names>", "variables of the environment that go in too"))
     .action(call(terminal, report, async () => (await import("./commands/dlq-capsule.ts")).dlqCapsule));

@@ -1,5 +1,6 @@
 /** One letter for a person: what it was about, its life as a timeline, what changed, its output, and what to do next. */
 import { type LetterHistory, momentsOf } from "../dead-letter/history.ts";
+import type { LetterLinks } from "../dead-letter/links.ts";
 import type { Event } from "../item/event.ts";
 import type { GroupMark } from "../item/group.ts";
 import type { Letter, WorktreeArtifacts } from "../item/letter.ts";
@@ -16,6 +17,8 @@ interface View {
   readonly columns: number;
   /** What the store knows besides the letter; a letter from a file has none. */
   readonly history?: LetterHistory;
+  /** The items that it was made from or sent anew as. */
+  readonly links?: LetterLinks;
   /** What helped its group before. */
   readonly fixes?: readonly KnownFix[];
 }
@@ -48,7 +51,7 @@ function section(title: string, body: string): string {
 /** A pattern may be as long as a message. */
 const FACT_LINES_MAX = 3;
 
-function header(letter: Letter, { paint, history, columns }: View): string {
+function header(letter: Letter, { paint, history, columns, links = {} }: View): string {
   const facts: [string, string][] = [
     ["Job", letter.jobId],
     ["Died", `${toRfc3339(letter.lastAttempt)}: ${letter.reason}`],
@@ -60,6 +63,8 @@ function header(letter: Letter, { paint, history, columns }: View): string {
     ["Retry", retryText(letter)],
   ];
   if (letter.redriveCount > 0) facts.push(["Redriven", times(letter.redriveCount)]);
+  if (links.requeuedFrom !== undefined) facts.push(["Made from", links.requeuedFrom]);
+  if (links.requeuedAs !== undefined) facts.push(["Sent anew", `as ${links.requeuedAs.join(", ")}`]);
   const lines = facts.map(
     ([name, value]) => `  ${paint.dim(name.padEnd(9))} ${fit(value, columns * FACT_LINES_MAX)}`,
   );

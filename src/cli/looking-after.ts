@@ -24,3 +24,16 @@ async function mirror({ dlqDir, maxItems: itemsMax }: LetterSettings) {
   const { mirroring } = await import("../job/mirroring.ts");
   return mirroring({ itemsMax, ...(dlqDir !== undefined && { dlqDir }) });
 }
+
+/** The same for the workers of a queue, which has no end at which its letters could be looked after. */
+export async function lookingAfterQueues(context: Context): Promise<Required<Pick<RunDeps, "companions">>> {
+  const { dlq, fixes } = await context.config();
+  const { tending } = await import("../job/tender.ts");
+  const { limitsOf } = await import("../redrive/limits.ts");
+  const tender = tending({
+    limits: limitsOf(dlq),
+    fixes: fixes.filter(({ auto }) => auto),
+    author: authorOf(context.terminal.env),
+  });
+  return { companions: dlq.mirror ? [tender, await mirror(dlq)] : [tender] };
+}

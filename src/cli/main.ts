@@ -1,7 +1,10 @@
 /** The `redrive` program. It answers `--version` by itself and loads everything else only when it is needed. */
-import { createRequire } from "node:module";
+import { fileURLToPath } from "node:url";
+import { loadProgram } from "./load-program.ts";
 
 declare const REDRIVE_VERSION: string;
+/** Names the bundle that was built with this file. */
+const BUILD = "REDRIVE_BUILD_ID";
 
 async function main(): Promise<void> {
   const argv = process.argv.slice(2);
@@ -17,8 +20,8 @@ async function main(): Promise<void> {
     process.stderr.write(`redrive: stdout cannot be written: ${error.message}.\n`);
   });
   process.stderr.on("error", () => undefined); // there is nowhere left to say it
-  // Not `import()`: for a CommonJS file that reads its whole text twice.
-  const { runCli } = createRequire(import.meta.url)("./program.cjs") as typeof import("./program.ts");
+  const path = fileURLToPath(new URL("./program.cjs", import.meta.url));
+  const { runCli } = loadProgram<typeof import("./program.ts")>(path, BUILD);
   const code = await runCli(argv, {
     version: REDRIVE_VERSION,
     env: process.env,

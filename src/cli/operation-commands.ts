@@ -1,13 +1,11 @@
 /** `redrive ops …`: operations on many letters, how they stand, and what can be done with them. */
 import type { Command } from "commander";
 import type { Terminal } from "./context.ts";
-import { call, type Report, storeWait } from "./definition.ts";
+import { call, ofJob, type Report, storeWait } from "./definition.ts";
 
 export function addOperations(ops: Command, terminal: Terminal, report: Report): void {
-  ops
-    .command("list", { isDefault: true })
+  ofJob(ops.command("list", { isDefault: true }), "of this job")
     .description("lists operations, newest first")
-    .option("--job <job>", "of this job")
     .option("--open", "only those that have not ended")
     .action(call(terminal, report, async () => (await import("./commands/ops-list.ts")).opsList));
   ops

@@ -18,14 +18,16 @@ export function leftText(operation: Operation): string {
   return `${left} left: redrive ops resume ${operation.id}`;
 }
 
-/** What a redrive has come to. */
-export function redriveText(operation: Operation): string {
-  const { id, queue, selected, refused, succeeded, failed } = operation;
+/** What a redrive has come to. `hasWorkers`: what is in line is done by workers, whoever sent it. */
+export function redriveText(operation: Operation, { hasWorkers }: { readonly hasWorkers: boolean }): string {
+  const { id, queue, selected, done, refused, succeeded, failed } = operation;
   if (selected === 0) return `No letters of ${queue} match.\n`;
   const left = leftOf(operation);
   const parts = [`${succeeded} succeeded`, `${failed} failed again`];
   if (refused > 0) parts.push(`${refused} refused${whyRefused(operation)}`);
-  if (left > 0) parts.push(`${left} still to do: redrive ops resume ${id}`);
+  const isAllSent = done + refused === selected;
+  if (left > 0 && hasWorkers && isAllSent) parts.push(`${left} in line for workers: redrive ops show ${id}`);
+  else if (left > 0) parts.push(`${left} still to do: redrive ops resume ${id}`);
   return `${lettersText(selected)} of ${queue}: ${parts.join(", ")}.\n`;
 }
 

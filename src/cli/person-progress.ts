@@ -1,7 +1,7 @@
 /** Progress of a job whose id is known only once it has begun; before that, notes go to stderr as they are. */
 import type { Engine } from "../engine.ts";
 import type { LeasedItem } from "../item/item.ts";
-import type { Job } from "../item/job.ts";
+import { isStanding, type Job } from "../item/job.ts";
 import { leftOf, type Operation } from "../item/operation.ts";
 import { specOf } from "../job/map-spec.ts";
 import { workflowSpecOf } from "../job/workflow-spec.ts";
@@ -104,5 +104,6 @@ function policyOf(job: Job): Policy {
 }
 
 function slotsOf(job: Job): number {
+  if (isStanding(job)) return 0; // what runs, runs elsewhere
   return job.kind === "workflow" ? workflowSpecOf(job).workflow.map.maxParallel : specOf(job).jobs;
 }

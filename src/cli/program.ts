@@ -5,11 +5,16 @@ import { INPUT_FORMATS } from "../intake/format.ts";
 import { MERGE_MODES } from "../job/workflow-spec.ts";
 import { ITEM_FAILURE_ACTIONS } from "../retry/policy.ts";
 import type { Terminal } from "./context.ts";
-import { call, limit, list, type Report, storeWait } from "./definition.ts";
+import { call, keepEvidence, limit, list, type Report, storeWait } from "./definition.ts";
+import { addErrors } from "./error-commands.ts";
 import { EXIT, EXIT_CODE } from "./exit-code.ts";
 import { addGroups } from "./group-commands.ts";
 import { addLetters } from "./letter-commands.ts";
 import { addOperations } from "./operation-commands.ts";
+import { addQueues } from "./queue-commands.ts";
+import { addReceipts } from "./receipt-commands.ts";
+import { addWatching } from "./watch-commands.ts";
+import { addWorker } from "./worker-commands.ts";
 
 /** Runs one command line and answers with the exit code. */
 export async function runCli(argv: readonly string[], terminal: Terminal): Promise<number> {
@@ -40,6 +45,7 @@ function buildProgram(terminal: Terminal, report: Report): Command {
     .addHelpText("after", EXAMPLES);
   addRunning(program, terminal, report);
   addLooking(program, terminal, report);
+  addErrors(program, terminal, report);
   addLetters(
     program.command("dlq").description("the dead letter queue: what failed, and how to run it again"),
     terminal,
@@ -52,6 +58,14 @@ function buildProgram(terminal: Terminal, report: Report): Command {
   );
   addOperations(
     program.command("ops").description("operations on many letters: retries, edits, discards, purges"),
+    terminal,
+    report,
+  );
+  addWatching(program, terminal, report);
+  addWorker(program, terminal, report);
+  addQueues(program.command("queue").description("named queues of work for workers"), terminal, report);
+  addReceipts(
+    program.command("receipts").description("receipts: delivered through outages, or kept"),
     terminal,
     report,
   );
@@ -72,7 +86,7 @@ Examples:
   redrive resume                                          go on after Ctrl-C or a crash
 
 Exit codes: 0 done · 1 job failed or stopped · 2 usage or input error · 3 done, but letters were left · 4 not found
-            5 refused · 75 store unavailable, try again · 130, 143 interrupted (\`redrive resume\` goes on)`;
+            5 refused · 75 store or target unavailable, try again · 130, 143 interrupted (\`redrive resume\` goes on)`;
 
 function addRunning(program: Command, terminal: Terminal, report: Report): void {
   program
@@ -109,6 +123,7 @@ function addRunning(program: Command, terminal: Terminal, report: Report): void 
       "name of the job; the same name again goes on with it: done items are not repeated",
     )
     .option("--accept-changes", "go on with the job of that name although the command is another one")
+    .addOption(keepEvidence())
     .addOption(storeWait())
     .option("-q, --quiet", "neither progress nor the commands' output, only the summary")
     .optionsGroup("When an item fails:")
@@ -153,6 +168,7 @@ function addRunning(program: Command, terminal: Terminal, report: Report): void 
         .choices(MERGE_MODES)
         .default("auto", "auto"),
     )
+    .addOption(keepEvidence())
     .addOption(storeWait())
     .option("-q, --quiet", "no progress, only the summary")
     .action(call(terminal, report, async () => (await import("./commands/run.ts")).run));
@@ -239,6 +255,16 @@ function addStore(store: Command, terminal: Terminal, report: Report): void {
     .command("check")
     .description("verifies the file and every rule that the store must keep")
     .action(call(terminal, report, async () => (await import("./commands/store-check.ts")).storeCheck));
+  store
+    .command("copy")
+    .description("copies a whole store into another, empty one, and proves that both are equal")
+    .argument("<from>", "the store that is copied, e.g. sqlite:./work.db; nobody may work with it meanwhile")
+    .argument("<to>", "the store that takes the copy, e.g. postgres://user@host/db?schema=redrive")
+    .action(call(terminal, report, async () => (await import("./commands/store-copy.ts")).storeCopy));
+  store
+    .command("migrate")
+    .description("brings the store to the newest version, and says from which")
+    .action(call(terminal, report, async () => (await import("./commands/store-migrate.ts")).storeMigrate));
 }
 
 function* leavesOf(command: Command): Generator<Command> {
@@ -253,7 +279,7 @@ function addShared(command: Command): void {
     .option("--json", "one JSON document on stdout, nothing else there")
     .option(
       "--store <url>",
-      "the store, e.g. sqlite:./work.db (default: $REDRIVE_STORE, else redrive.db in $REDRIVE_HOME or ~/.redrive)",
+      "the store, e.g. sqlite:./work.db or postgres://me@host/work (default: $REDRIVE_STORE, else redrive.db in $REDRIVE_HOME or ~/.redrive)",
     )
     .option(
       "--config <file>",

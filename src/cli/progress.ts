@@ -84,6 +84,7 @@ class RunProgress implements Progress {
   #troubleSaidAt = Number.NEGATIVE_INFINITY;
   #parkedUntil = 0;
   #parked = "";
+  #reported = "";
 
   constructor(options: ProgressOptions) {
     this.#options = options;
@@ -189,7 +190,13 @@ class RunProgress implements Progress {
     const view = this.#view();
     const { isLive, stderr, paint } = this.#options;
     if (isLive) this.#screen.draw(liveLines(view, { columns: this.#columns(), paint }));
-    else if (view.counts !== null) stderr.write(`${plainLine(view)}\n`);
+    else if (view.counts !== null) this.#report(plainLine(view), stderr);
+  }
+
+  /** What stands still, as an idle queue does, is not told again and again. */
+  #report(line: string, stderr: NodeJS.WritableStream): void {
+    if (line !== this.#reported) stderr.write(`${line}\n`);
+    this.#reported = line;
   }
 
   #view(): ProgressView {

@@ -1,8 +1,9 @@
 /** Runs a redrive with what a person sees of it, and says what became of its letters; then the exit code. */
-import type { Job } from "../item/job.ts";
+import { type Job, STANDING_KINDS } from "../item/job.ts";
 import { type Operation, operationToJson } from "../item/operation.ts";
 import type { RunDeps } from "../job/run-job.ts";
 import { hasLaterSteps } from "../job/workflow-spec.ts";
+import type { JsonObject } from "../kit/json.ts";
 import { returnedOf, returnedToJson } from "../redrive/canary.ts";
 import type { Context } from "./context.ts";
 import { EXIT } from "./exit-code.ts";
@@ -27,10 +28,10 @@ export async function redriveForPerson(
 }
 
 /** Says what became of the letters. */
-export function sayRedriven(context: Context, { operation, job }: Redriven): number {
+export function sayRedriven(context: Context, { operation, job }: Redriven, more: JsonObject = {}): number {
   const returned = returnedOf(operation);
-  const document = { ...operationToJson(operation), ...(returned && returnedToJson(returned)) };
-  context.answer(document, () => redriveText(operation));
+  const document = { ...operationToJson(operation), ...(returned && returnedToJson(returned)), ...more };
+  context.answer(document, () => redriveText(operation, { hasWorkers: STANDING_KINDS.includes(job.kind) }));
   const stopped = canaryText(operation);
   if (stopped !== null) context.note(stopped);
   if (operation.succeeded > 0 && hasLaterSteps(job)) {

@@ -1,5 +1,6 @@
 /** The options that say how letters are run again. */
 import { WorkError } from "../errors.ts";
+import { isStanding, type Job } from "../item/job.ts";
 import { parseDuration } from "../kit/duration.ts";
 import { parseRate } from "../redrive/pace.ts";
 import type { RedrivePlan } from "../redrive/plan.ts";
@@ -28,4 +29,23 @@ export function planFrom(flags: PlanFlags): RedrivePlan {
     ...(slots !== undefined && { slots }),
     ...(flags.canary && { canary: true }),
   };
+}
+
+/** What workers decide for themselves cannot be decided by who sends them letters; it would be ignored. */
+export function refuseForQueue(job: Job, { parallel, maxRetries }: PlanFlags): void {
+  if (!isStanding(job)) return;
+  if (parallel !== undefined) {
+    throw new WorkError(
+      "usage",
+      `--parallel: how many of ${job.id} run at a time is its workers' business.`,
+      {
+        hint: `Start more workers, or begin fewer a second with --rate, e.g. --rate 5/s.`,
+      },
+    );
+  }
+  if (maxRetries !== undefined) {
+    throw new WorkError("usage", `--max-retries: the workers of ${job.id} try as often as the queue says.`, {
+      hint: `\`redrive queue set ${job.id} --max-retries ${maxRetries}\` changes that for all of its items.`,
+    });
+  }
 }

@@ -8,6 +8,7 @@ import { toRfc3339 } from "../kit/clock.ts";
 import { formatDuration } from "../kit/duration.ts";
 import type { Json } from "../kit/json.ts";
 import { type Change, diffJson } from "../redrive/json-diff.ts";
+import { evidenceText } from "./evidence-text.ts";
 import { clean, fit, type Paint } from "./paint.ts";
 
 export interface TimelineView {
@@ -113,7 +114,7 @@ const OUTCOMES: Readonly<Record<Attempt["outcome"], string>> = {
 function failureLines(failure: Failure, before: Failure | undefined, view: TimelineView): readonly string[] {
   const { paint } = view;
   const files = [
-    ...(failure.evidence ?? []).map((file) => `evidence: ${clean(file)}`),
+    ...(failure.evidence ?? []).map((file) => `evidence: ${clean(evidenceText(file))}`),
     ...(failure.log ? [paint.dim(`log: ${clean(failure.log)}`)] : []),
     ...(failure.jsonLogLocation ? [paint.dim(`json log: ${clean(failure.jsonLogLocation)}`)] : []),
   ];

@@ -5,6 +5,7 @@
 import { z } from "zod";
 import { count, duration, required } from "../form/scalars.ts";
 import { ERROR_CLASSES, ERROR_TYPE_NAMES } from "../item/error-type.ts";
+import { watchForm } from "./watch-form.ts";
 
 /** 0 is refused: some take it for "no limit", others for "nothing", and the difference is every letter. */
 const limit = (what: string) => {
@@ -90,6 +91,7 @@ export const configForm = z
       .array(groupForm)
       .optional()
       .describe("Names for groups of failures; the first that fits wins over the algorithm."),
+    watch: watchForm.optional().describe("What `redrive watch` looks for, when, and whom it tells."),
   })
   .meta({ title: "Settings of Redrive" });
 

@@ -5,11 +5,12 @@ import { fitForm } from "../form/fit-form.ts";
 import { type Finding, type FormProblem, problemText } from "../form/problem.ts";
 import { readYaml } from "../form/read-yaml.ts";
 import { parseDuration } from "../kit/duration.ts";
-import type { JsonObject } from "../kit/json.ts";
+import { isJsonObject, type JsonObject } from "../kit/json.ts";
 import type { FixChange, FixRule } from "../redrive/fix-rule.ts";
 import type { GroupRule } from "../triage/group-rule.ts";
 import { checkGroups } from "./check-groups.ts";
 import { type ConfigForm, configForm, type FixForm, type GroupForm } from "./config-form.ts";
+import { watchFrom } from "./read-watch.ts";
 import { type Config, DEFAULT_CONFIG, type LetterSettings } from "./settings.ts";
 
 /** Paths in it are meant from the folder of the file. */
@@ -23,6 +24,7 @@ export async function readConfig(text: string, path: string): Promise<Config> {
     ...findings,
     ...(await checkFixes(read.raw)),
     ...checkGroups(read.raw.groups),
+    ...(await checkWatch(read.raw)),
   ]);
   if (value === undefined || problems.length > 0) throw refused(path, problems);
   const folder = dirname(path);
@@ -30,12 +32,18 @@ export async function readConfig(text: string, path: string): Promise<Config> {
     dlq: settingsFrom(value.dlq ?? {}, folder),
     fixes: rulesFrom(value.fixes ?? [], folder),
     groups: (value.groups ?? []).map(groupRuleFrom),
+    watch: watchFrom(value.watch ?? {}, folder),
   };
 }
 
 /** What reads expressions is loaded only when there are some. */
 async function checkFixes(raw: JsonObject): Promise<readonly Finding[]> {
   return Array.isArray(raw.fixes) ? (await import("./check-fixes.ts")).checkFixes(raw.fixes) : [];
+}
+
+/** What reads cron patterns is loaded only when there may be one. */
+async function checkWatch({ watch }: JsonObject): Promise<readonly Finding[]> {
+  return isJsonObject(watch) ? (await import("./check-watch.ts")).checkWatch(watch) : [];
 }
 
 function refused(path: string, problems: readonly FormProblem[]): WorkError {

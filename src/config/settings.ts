@@ -1,6 +1,7 @@
 /** What can be set, and what holds where nothing is. */
 import type { FixRule } from "../redrive/fix-rule.ts";
 import type { GroupRule } from "../triage/group-rule.ts";
+import { DEFAULT_WATCH, type WatchSettings } from "../watch/settings.ts";
 
 /** Everything that can be set. */
 export interface Config {
@@ -8,6 +9,8 @@ export interface Config {
   readonly fixes: readonly FixRule[];
   /** Rules that name the groups of failures; the first that fits wins. */
   readonly groups: readonly GroupRule[];
+  /** What `redrive watch` looks for, when, and whom it tells. */
+  readonly watch: WatchSettings;
 }
 
 /** How letters are looked after. */
@@ -29,4 +32,5 @@ export const DEFAULT_CONFIG: Config = {
   dlq: { maxItems: 10_000, retentionDays: 30, toxicAfter: 5, mirror: true },
   fixes: [],
   groups: [],
+  watch: DEFAULT_WATCH,
 };

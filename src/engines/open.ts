@@ -7,9 +7,11 @@ export interface OpenOptions {
   readonly clock?: Clock;
   /** How long a write waits for another process that has the store locked. Default: the engine's own. */
   readonly busyMsMax?: number;
+  /** A store that is not there is not made, but refused (`input_invalid`). Default false. */
+  readonly mustExist?: boolean;
 }
 
-/** `memory:`, or `sqlite:PATH`. */
+/** `memory:`, `sqlite:PATH`, or `postgres://USER@HOST/DATABASE`. */
 export async function openStore(url: string, options: OpenOptions = {}): Promise<Engine> {
   const scheme = /^([a-z][a-z0-9+.-]*):/.exec(url)?.[1];
   const rest = url.slice((scheme?.length ?? -1) + 1);
@@ -20,7 +22,11 @@ export async function openStore(url: string, options: OpenOptions = {}): Promise
       path: rest.replace(/^\/\/(?=\/)/, ""),
     });
   }
-  throw new WorkError("usage", `"${url}" is not the URL of a store.`, {
-    hint: "Write sqlite:PATH, for example sqlite:./redrive.db.",
+  if (scheme === "postgres" || scheme === "postgresql") {
+    return (await import("./postgres/open.ts")).openPostgresEngine({ ...options, url });
+  }
+  const { maskPassword } = await import("./postgres/address.ts");
+  throw new WorkError("usage", `"${maskPassword(url)}" is not the URL of a store.`, {
+    hint: "Write sqlite:PATH, for example sqlite:./redrive.db, or postgres://USER@HOST/DATABASE.",
   });
 }

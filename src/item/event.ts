@@ -17,6 +17,9 @@ export const EVENT_TYPES = [
   "phase_started",
   "phase_completed",
   "item_queued",
+  "item_replaced",
+  "item_held",
+  "item_released",
   "attempt_started",
   "attempt_succeeded",
   "attempt_failed",
@@ -38,6 +41,7 @@ export const EVENT_TYPES = [
   "dlq_nearly_full",
   "dlq_analysis_generated",
   "dlq_rule_applied",
+  "dlq_items_requeued",
   "operation_changed",
   "group_opened",
   "group_reopened",
@@ -47,9 +51,17 @@ export const EVENT_TYPES = [
   "worktree_merged",
   "worktree_kept",
   "late_result",
+  "queue_created",
+  "queue_changed",
+  "queue_paused",
+  "queue_resumed",
   "breaker_opened",
   "breaker_closed",
+  "runner_failed",
   "store_write_failed",
+  "alert_raised",
+  "alert_recovered",
+  "alert_undelivered",
 ] as const;
 /** One of `EVENT_TYPES`. */
 export type EventType = (typeof EVENT_TYPES)[number];
@@ -114,7 +126,9 @@ function whatFollows(settlement: Settlement, wasLetter: boolean): readonly Event
     case "park":
       return [{ type: "attempt_parked", data: { delay_ms: verdict.delayMs } }];
     case "release":
-      return [];
+      return settlement.fault === undefined
+        ? []
+        : [{ type: "runner_failed", data: { message: settlement.fault } }];
     case "skip":
       return [
         { type: "item_skipped", data: { reason: verdict.reason } },

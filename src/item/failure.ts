@@ -1,6 +1,6 @@
 /** What a failed attempt leaves. Written once, never rewritten; `failureToJson` is its form outside the process. */
 import { fromRfc3339, toRfc3339 } from "../kit/clock.ts";
-import { isJsonObject, type Json, type JsonObject } from "../kit/json.ts";
+import type { Json, JsonObject } from "../kit/json.ts";
 import {
   type ErrorClass,
   type ErrorType,
@@ -8,6 +8,11 @@ import {
   errorTypeToJson,
   isErrorClass,
 } from "./error-type.ts";
+import { type EvidenceFile, evidenceFileFromJson, evidenceFileToJson } from "./evidence-file.ts";
+import { type FailureSource, sourceFromJson, sourceToJson } from "./failure-source.ts";
+import { compact, reader } from "./record.ts";
+
+export { compact, reader } from "./record.ts";
 
 /** The record of one failed attempt. */
 export interface Failure {
@@ -33,32 +38,51 @@ export interface Failure {
   readonly stderrTail?: string;
   /** Path of the file with the whole output. */
   readonly log?: string;
-  /** Files that the command named as evidence. */
-  readonly evidence?: readonly string[];
+  /** Files that the work named as evidence. */
+  readonly evidence?: readonly EvidenceFile[];
+  /** Where in its own world it failed, as far as the work said so. */
+  readonly source?: FailureSource;
 }
 
 /** The form of a failure outside the process. */
 export function failureToJson(failure: Failure): JsonObject {
-  return compact({
-    attempt_number: failure.attemptNumber,
-    timestamp: toRfc3339(failure.timestamp),
-    error_type: errorTypeToJson(failure.errorType),
-    error_class: failure.errorClass,
-    error_message: failure.errorMessage,
-    error_context: failure.errorContext,
-    stack_trace: failure.stackTrace,
-    agent_id: failure.agentId,
-    step_failed: failure.stepFailed,
-    duration_ms: failure.durationMs,
-    json_log_location: failure.jsonLogLocation,
-    exit_code: failure.exitCode,
-    signal: failure.signal,
-    stdout_tail: failure.stdoutTail,
-    stderr_tail: failure.stderrTail,
-    log: failure.log,
-    evidence: failure.evidence,
-  });
+  return failureFieldsToJson(failure, FAILURE_FIELDS);
 }
+
+/** The same with some of its fields alone, for one who asks many failures for little. */
+export function failureFieldsToJson(failure: Failure, fields: readonly FailureField[]): JsonObject {
+  const json: Record<string, Json> = {};
+  for (const field of fields) {
+    const value = TELL[field](failure);
+    if (value !== undefined) json[field] = value;
+  }
+  return json;
+}
+
+const TELL = {
+  attempt_number: (failure) => failure.attemptNumber,
+  timestamp: (failure) => toRfc3339(failure.timestamp),
+  error_type: (failure) => errorTypeToJson(failure.errorType),
+  error_class: (failure) => failure.errorClass,
+  error_message: (failure) => failure.errorMessage,
+  error_context: (failure) => failure.errorContext,
+  stack_trace: (failure) => failure.stackTrace,
+  agent_id: (failure) => failure.agentId,
+  step_failed: (failure) => failure.stepFailed,
+  duration_ms: (failure) => failure.durationMs,
+  json_log_location: (failure) => failure.jsonLogLocation,
+  exit_code: (failure) => failure.exitCode,
+  signal: (failure) => failure.signal,
+  stdout_tail: (failure) => failure.stdoutTail,
+  stderr_tail: (failure) => failure.stderrTail,
+  log: (failure) => failure.log,
+  evidence: (failure) => failure.evidence?.map(evidenceFileToJson),
+  source: (failure) => failure.source && sourceToJson(failure.source),
+} as const satisfies Record<string, (failure: Failure) => Json | undefined>;
+
+/** The name of a field in that form. */
+export type FailureField = keyof typeof TELL;
+export const FAILURE_FIELDS = Object.keys(TELL) as readonly FailureField[];
 
 /** Reads a failure of ours or of a predecessor, which lacks the fields that came later. */
 export function failureFromJson(json: JsonObject): Failure {
@@ -81,33 +105,7 @@ export function failureFromJson(json: JsonObject): Failure {
     stdoutTail: read.text("stdout_tail"),
     stderrTail: read.text("stderr_tail"),
     log: read.text("log"),
-    evidence: read.texts("evidence"),
+    evidence: read.list("evidence")?.flatMap((entry) => evidenceFileFromJson(entry) ?? []),
+    source: sourceFromJson(read.object("source")),
   });
-}
-
-type Defined<T> = { [K in keyof T]: Exclude<T[K], undefined> };
-
-/** The same object without the fields that are undefined, as `exactOptionalPropertyTypes` and JSON want it. */
-export function compact<T extends object>(object: T): Defined<T> {
-  const kept: Partial<T> = {};
-  for (const key in object) if (object[key] !== undefined) kept[key] = object[key]; // many a letter passes here
-  return kept as Defined<T>;
-}
-
-/** Reads fields of the expected kind and takes anything else for absent. */
-export function reader(json: JsonObject) {
-  const pick = (key: string): Json => json[key] ?? null;
-  return {
-    text: (key: string) => (typeof pick(key) === "string" ? (pick(key) as string) : undefined),
-    number: (key: string) => (typeof pick(key) === "number" ? (pick(key) as number) : undefined),
-    flag: (key: string) => (typeof pick(key) === "boolean" ? (pick(key) as boolean) : undefined),
-    object: (key: string) => (isJsonObject(pick(key)) ? (pick(key) as JsonObject) : undefined),
-    list: (key: string) => (Array.isArray(pick(key)) ? (pick(key) as readonly Json[]) : undefined),
-    texts: (key: string) => {
-      const list = pick(key);
-      return Array.isArray(list)
-        ? list.filter((entry): entry is string => typeof entry === "string")
-        : undefined;
-    },
-  };
 }

@@ -3,6 +3,7 @@ import type { Json } from "../kit/json.ts";
 import type { ErrorClass, ErrorTypeName } from "./error-type.ts";
 import type { Failure } from "./failure.ts";
 import type { WorktreeArtifacts } from "./letter.ts";
+import type { Priority } from "./priority.ts";
 import type { ItemState } from "./state.ts";
 
 /** An item before the store knows it. */
@@ -10,6 +11,19 @@ export interface NewItem {
   /** Known by content or key, never by position. Unique in its queue. */
   readonly itemId: string;
   readonly data: Json;
+  /** What people call it. */
+  readonly name?: string;
+  /** Default `normal`. */
+  readonly priority?: Priority;
+  /** Not before this time, in milliseconds since the epoch. Default: now. */
+  readonly dueAt?: number;
+  /** Not from this time on: an item that is leased later is not worked but fails for good. Default: never. */
+  readonly expiresAt?: number;
+  /**
+   * Items of one lane are worked one at a time, oldest first: none is leased while an older one of the lane is ready,
+   * leased or held. One that died, was skipped or discarded is out of the way. Default: no lane.
+   */
+  readonly lane?: string;
 }
 
 /** One unit of work, as the store knows it. */
@@ -30,6 +44,15 @@ export interface Item {
   readonly losses: number;
   readonly revision: number;
   readonly redriveCount: number;
+  readonly name?: string;
+  readonly priority: Priority;
+  /** A redrive takes it away: whoever sends an item again wants it done. */
+  readonly expiresAt?: number;
+  readonly lane?: string;
+  /** The item that this one was made from, when a letter was sent anew as another item. */
+  readonly requeuedFrom?: string;
+  /** The items that were made from this one, oldest first. */
+  readonly requeuedAs?: readonly string[];
 }
 
 /** A fenced claim. The number of the attempt is the fence: each lease starts a new one. */
@@ -52,6 +75,8 @@ export interface LeasedItem extends Lease {
   readonly index: number;
   /** When the attempt started, by the store's clock. */
   readonly startedAt: number;
+  readonly name?: string;
+  readonly expiresAt?: number;
 }
 
 export const ATTEMPT_OUTCOMES = ["running", "succeeded", "failed", "released", "lost"] as const;
@@ -110,4 +135,16 @@ export interface Settlement {
   readonly mergedCommit?: string;
   /** Present exactly when the verdict buries the item (`bury` and `stop`). */
   readonly grave?: Grave;
+  /** What the worker wrote on the item. Kept whatever the outcome; of a stale lease nothing is. */
+  readonly notes?: readonly NewNote[];
+  /** Counters of the queue that go up by one with this settlement, besides the store's own. */
+  readonly counts?: readonly string[];
+  /** Why the runner itself could not make the attempt; only of one that is released. Event: `runner_failed`. */
+  readonly fault?: string;
+}
+
+/** A note before the store has given it its time. */
+export interface NewNote {
+  readonly author: string;
+  readonly text: string;
 }

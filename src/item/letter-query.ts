@@ -20,11 +20,21 @@ export interface LetterQuery extends LetterFilter {
   /** The `next` of the page before, of the same order. */
   readonly cursor?: string;
   /**
-   * Default true. False leaves out what the attempts left, evidence, amendments and notes: the history is empty, its
-   * count and times are 0. For a search that looks at the data alone, which is quicker so.
+   * Default all. For a search that looks at many letters: what is not named may be left out, which is quicker, and is
+   * then empty and says nothing. The ids of item and job, the numbers, and what the group says are always there.
    */
-  readonly history?: boolean;
+  readonly parts?: readonly LetterPart[];
+  /** Default true. False when nobody looks at the total, for a search page by page: it may be 0 then. */
+  readonly counted?: boolean;
 }
+
+/**
+ * What letters are read by: the item's data; the record of state, revision, redrives, reason, toxic, artifacts and
+ * resolution; the count of failures with the times of the first and the last attempt; the last failure (then the
+ * history has that one alone) or all of them; and what was added: evidence, amendments and notes.
+ */
+export const LETTER_PARTS = ["data", "record", "times", "last_failure", "failures", "additions"] as const;
+export type LetterPart = (typeof LETTER_PARTS)[number];
 
 /** A letter as the store has it. */
 export interface StoredLetter extends Letter {

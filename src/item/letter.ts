@@ -91,31 +91,47 @@ export interface Letter {
 
 /** The form of a letter outside the process. */
 export function letterToJson(letter: Letter): JsonObject {
-  return compact({
-    item_id: letter.itemId,
-    item_data: letter.itemData,
-    first_attempt: toRfc3339(letter.firstAttempt),
-    last_attempt: toRfc3339(letter.lastAttempt),
-    failure_count: letter.failureCount,
-    failure_history: letter.failureHistory.map(failureToJson),
-    error_signature: letter.errorSignature,
-    error_pattern: letter.errorPattern,
-    reprocess_eligible: letter.reprocessEligible,
-    manual_review_required: letter.manualReviewRequired,
-    worktree_artifacts: letter.worktreeArtifacts && artifactsToJson(letter.worktreeArtifacts),
-    job_id: letter.jobId,
-    queue: letter.queue,
-    state: letter.state,
-    reason: letter.reason,
-    revision: letter.revision,
-    redrive_count: letter.redriveCount,
-    toxic: letter.toxic,
-    evidence: letter.evidence?.map(evidenceToJson),
-    amendments: letter.amendments?.map(amendmentToJson),
-    notes: letter.notes?.map((note) => ({ ...note, at: toRfc3339(note.at) })),
-    resolution: letter.resolution && resolutionToJson(letter.resolution),
-  });
+  return letterFieldsToJson(letter, LETTER_FIELDS);
 }
+
+/** The same with some of its fields alone, for one who asks many letters for little. */
+export function letterFieldsToJson(letter: Letter, fields: readonly LetterField[]): JsonObject {
+  const json: Record<string, Json> = {};
+  for (const field of fields) {
+    const value = TELL[field](letter);
+    if (value !== undefined) json[field] = value;
+  }
+  return json;
+}
+
+const TELL = {
+  item_id: (letter) => letter.itemId,
+  item_data: (letter) => letter.itemData,
+  first_attempt: (letter) => toRfc3339(letter.firstAttempt),
+  last_attempt: (letter) => toRfc3339(letter.lastAttempt),
+  failure_count: (letter) => letter.failureCount,
+  failure_history: (letter) => letter.failureHistory.map(failureToJson),
+  error_signature: (letter) => letter.errorSignature,
+  error_pattern: (letter) => letter.errorPattern,
+  reprocess_eligible: (letter) => letter.reprocessEligible,
+  manual_review_required: (letter) => letter.manualReviewRequired,
+  worktree_artifacts: (letter) => letter.worktreeArtifacts && artifactsToJson(letter.worktreeArtifacts),
+  job_id: (letter) => letter.jobId,
+  queue: (letter) => letter.queue,
+  state: (letter) => letter.state,
+  reason: (letter) => letter.reason,
+  revision: (letter) => letter.revision,
+  redrive_count: (letter) => letter.redriveCount,
+  toxic: (letter) => letter.toxic,
+  evidence: (letter) => letter.evidence?.map(evidenceToJson),
+  amendments: (letter) => letter.amendments?.map(amendmentToJson),
+  notes: (letter) => letter.notes?.map((note) => ({ ...note, at: toRfc3339(note.at) })),
+  resolution: (letter) => letter.resolution && resolutionToJson(letter.resolution),
+} as const satisfies Record<string, (letter: Letter) => Json | undefined>;
+
+/** The name of a field in that form. */
+export type LetterField = keyof typeof TELL;
+export const LETTER_FIELDS = Object.keys(TELL) as readonly LetterField[];
 
 /** Reads a letter of ours or of a predecessor, which lacks the fields that came later. */
 export function letterFromJson(json: JsonObject): Letter {

@@ -7,6 +7,7 @@ import { EVENT_OF_KIND, type NewOperation, type Operation } from "./operation.ts
 
 /** What `dlq_item_removed` says of a letter that the operation discarded or deleted. */
 const WHY_REMOVED = {
+  requeue: "requeued",
   discard: "discarded",
   purge: "purged",
   clear: "cleared",
@@ -23,15 +24,20 @@ export function stepEvent(
   return [{ type: EVENT_OF_KIND[kind], data: { operation_id: id, ...count, refused } }];
 }
 
-/** Of one letter that was worked on, besides the event of the step. A redrive has none: the letter still waits. */
+/**
+ * Of one letter that was worked on, besides the event of the step. A redrive has none: the letter still waits. Of one
+ * that was sent anew it says under which id.
+ */
 export function letterEvent(
   { id, kind }: Pick<NewOperation, "id" | "kind">,
   signature: string,
+  requeuedAs?: string,
 ): readonly EventDraft[] {
   if (kind === "redrive" || kind === "edit") return [];
   if (kind === "restore")
     return [{ type: "dlq_item_added", data: { reason: "restored", signature, operation_id: id } }];
-  return [{ type: "dlq_item_removed", data: { why: WHY_REMOVED[kind], operation_id: id } }];
+  const as: JsonObject = requeuedAs === undefined ? {} : { requeued_as: requeuedAs };
+  return [{ type: "dlq_item_removed", data: { why: WHY_REMOVED[kind], operation_id: id, ...as } }];
 }
 
 /** Of one amendment. Data that stayed the same has none. */

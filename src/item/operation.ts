@@ -10,13 +10,23 @@ import type { LetterFilter } from "./letter-filter.ts";
 import type { ItemState } from "./state.ts";
 
 /** What an operation does to its letters. */
-export const OPERATION_KINDS = ["redrive", "edit", "discard", "restore", "purge", "clear", "evict"] as const;
+export const OPERATION_KINDS = [
+  "redrive",
+  "requeue",
+  "edit",
+  "discard",
+  "restore",
+  "purge",
+  "clear",
+  "evict",
+] as const;
 /** One of `OPERATION_KINDS`. */
 export type OperationKind = (typeof OPERATION_KINDS)[number];
 
 /** The states of the letters that each kind works on. When the filter names none, the first is what it selects. */
 export const STATES_OF_KIND: Readonly<Record<OperationKind, readonly ItemState[]>> = {
   redrive: ["dead"],
+  requeue: ["dead"],
   edit: ["dead"],
   discard: ["dead"],
   restore: ["discarded"],
@@ -29,11 +39,12 @@ export const STATES_OF_KIND: Readonly<Record<OperationKind, readonly ItemState[]
  * The event of a step that did or refused something, with `operation_id`, `count` (of a redrive: `redriven`) and
  * `refused`. An edit has one for each letter instead, with `operation_id`, `revision`, `author` and `rule`.
  * Besides, each letter that is discarded or deleted has its `dlq_item_removed`, whose `why` is `discarded`, `purged`,
- * `cleared` or `evicted`, and one that comes back its `dlq_item_added` with the reason `restored`. The drafts are made
+ * `cleared`, `evicted` or `requeued` (with `requeued_as`, and after the `item_queued` of the other item), and one that comes back its `dlq_item_added` with the reason `restored`. The drafts are made
  * by operation-event.ts; the letters' own events come before that of the step, in the order of their burials.
  */
 export const EVENT_OF_KIND: Readonly<Record<OperationKind, EventType>> = {
   redrive: "dlq_items_reprocessed",
+  requeue: "dlq_items_requeued",
   edit: "dlq_item_amended",
   discard: "dlq_items_discarded",
   restore: "dlq_items_restored",
@@ -119,7 +130,7 @@ export interface LetterStep {
   readonly refuse?: string;
   /** Only while its data has this revision; after a change by somebody else it is refused as gone. */
   readonly revision?: number;
-  /** Of an edit: the new data. Data that equals the old makes no revision, and counts as done. */
+  /** Of an edit: the new data. Data that equals the old makes no revision, and counts as done. Of a requeue: that of the other item. */
   readonly data?: Json;
   /** Of an edit: the automatic rule that made it. */
   readonly rule?: string;

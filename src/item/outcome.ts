@@ -13,6 +13,8 @@ export type Outcome =
       readonly result?: Json;
       /** The commit that brought it into the job's branch. */
       readonly mergedCommit?: string;
+      /** Counters of the queue that go up by one, besides the store's own. */
+      readonly counts?: readonly string[];
     }
   | {
       readonly kind: "failed";
@@ -22,9 +24,20 @@ export type Outcome =
       readonly log?: string;
       /** Where the work was done, if it is to be kept with the letter. */
       readonly artifacts?: WorktreeArtifacts;
+      /** Counters of the queue that go up by one, besides the store's own. */
+      readonly counts?: readonly string[];
     }
-  /** Stopped by the runner, or by a fault that is not the item's. Not spent. */
-  | { readonly kind: "released"; readonly why: string; readonly log?: string }
+  /**
+   * Stopped by the runner, or by a fault that is not the item's. Not spent. When nobody stopped the attempt, it is such a
+   * fault, and goes into the error log as the runner's own.
+   */
+  | {
+      readonly kind: "released";
+      readonly why: string;
+      readonly log?: string;
+      /** Counters of the queue that go up by one, besides the store's own. */
+      readonly counts?: readonly string[];
+    }
   /** The worker vanished. */
   | { readonly kind: "lost"; readonly failure: Failure };
 

@@ -19,13 +19,13 @@ export async function readFiles(attempts: readonly Attempt[], mask: CapsuleMask)
   const files: CapsuleFile[] = [];
   const missing: string[] = [];
   let bytes = 0;
-  for (const place of attempts.toReversed().flatMap(placesOf)) {
+  for (const { from, ...place } of attempts.toReversed().flatMap(placesOf)) {
     if (bytes >= ALL_BYTES_MAX) {
       missing.push(`${place.path} was left out: there was too much.`);
       continue;
     }
     try {
-      const content = await readCapped(place.path, mask);
+      const content = await readCapped(from ?? place.path, mask);
       bytes += content.bytes - content.dropped_bytes;
       files.push({ ...place, ...content });
     } catch (error) {
@@ -37,13 +37,21 @@ export async function readFiles(attempts: readonly Attempt[], mask: CapsuleMask)
   return { files: files.toReversed(), missing };
 }
 
-type Place = Pick<CapsuleFile, "kind" | "attempt_number" | "path">;
+type Place = Pick<CapsuleFile, "kind" | "attempt_number" | "path"> & {
+  /** Where it is read, when that is a copy. */
+  readonly from?: string;
+};
 
 function placesOf({ number, log, failure }: Attempt): readonly Place[] {
   const path = log ?? failure?.log;
   return [
     ...(failure?.evidence ?? []).map(
-      (file): Place => ({ kind: "evidence", attempt_number: number, path: file }),
+      (file): Place => ({
+        kind: "evidence",
+        attempt_number: number,
+        path: file.path,
+        ...(file.kept !== undefined && { from: file.kept }),
+      }),
     ),
     ...of("json_log", number, failure?.jsonLogLocation),
     ...of("log", number, path),

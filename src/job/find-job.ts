@@ -1,7 +1,7 @@
 /** Finds a job by what a person calls it. */
 import type { Engine } from "../engine.ts";
 import { WorkError } from "../errors.ts";
-import type { Job } from "../item/job.ts";
+import { ENDING_KINDS, type Job } from "../item/job.ts";
 import { slugOf } from "./slug.ts";
 
 /** The job with that id or name, else the latest whose id was made from that name; or a `job_not_found` error. */
@@ -15,6 +15,6 @@ const LOOK_AT_MAX = 200;
 
 /** `fix-lint` is the latest of `fix-lint-7h2k9m4x` and the like. */
 async function latestOf(engine: Engine, slug: string): Promise<Job | undefined> {
-  const jobs = await engine.listJobs({ limit: LOOK_AT_MAX });
+  const jobs = await engine.listJobs({ limit: LOOK_AT_MAX, kinds: ENDING_KINDS });
   return jobs.find(({ id }) => id.startsWith(`${slug}-`) && /^-[a-z0-9]{8}$/.test(id.slice(slug.length)));
 }

@@ -13,6 +13,11 @@ export function storeUrlOf(env: NodeJS.ProcessEnv, option?: string): string {
   return option || env.REDRIVE_STORE || `sqlite:${join(homeOf(env), "redrive.db")}`;
 }
 
+/** Copies of files that work named as evidence, `ab/abcd…`: named by the SHA-256 of their content. */
+export function evidenceFolder(home: string): string {
+  return join(home, "evidence");
+}
+
 /** Logs of a job: `{item}/{attempt}.log`, `{phase}.log` of a workflow, and the output of running attempts in `.running/`. */
 export interface JobLogs {
   readonly folder: string;

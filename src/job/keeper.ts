@@ -27,6 +27,9 @@ const AGE_LOOK_MS = 3_600_000;
 /** While the job runs, so much more than the limit is waited for: an archive of each single letter helps nobody. */
 const SLACK = 0.01;
 
+/** A short step now and then, when many letters have come: the work of this process goes first. */
+const CATCHING_UP = { forMs: 20, leaveMax: 1000 };
+
 /** Most runs remove nothing, and are not slowed by what writes archives. */
 const enforcing = () => import("../redrive/enforce-limits.ts");
 
@@ -102,6 +105,7 @@ class Keeper implements Companion {
     if (fullnessOf(counts, limits).evict > slack) {
       this.#count(await (await enforcing()).evictOldest(engine, this.#request()));
     }
+    await engine.catchUp(CATCHING_UP);
   }
 
   #request() {

@@ -37,6 +37,9 @@ export interface Maintained {
   readonly archives: readonly string[];
 }
 
+/** How long messages are read into the index of texts; the rest is read later. */
+const CATCH_UP_MS = 30_000;
+
 /** The jobs that had anything to do, newest first; the one that was asked for is always there. */
 export async function maintain(engine: Engine, options: MaintainOptions): Promise<readonly Maintained[]> {
   const { job: only, isPreview = false } = options;
@@ -45,7 +48,10 @@ export async function maintain(engine: Engine, options: MaintainOptions): Promis
     const one = isPreview ? await preview(engine, job, options) : await maintainJob(engine, job, options);
     if (only || one.evicted + one.purged > 0) all.push(one);
   }
-  if (!isPreview) await writeRetentionPolicy(globalFolder(options), options, await engine.now());
+  if (!isPreview) {
+    await writeRetentionPolicy(globalFolder(options), options, await engine.now());
+    await engine.catchUp({ forMs: CATCH_UP_MS });
+  }
   return all;
 }
 

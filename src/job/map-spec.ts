@@ -17,6 +17,8 @@ export interface MapSpec {
   readonly timeoutMs?: number;
   /** How long a command has between the signals TERM and KILL. */
   readonly graceMs: number;
+  /** Copies the files that the command names as evidence into the home. Default: only their digests are recorded. */
+  readonly keepEvidence?: boolean;
   readonly policy: Policy;
 }
 

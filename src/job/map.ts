@@ -94,6 +94,15 @@ async function openJob(engine: Engine, options: MapOptions): Promise<Job> {
 
 /** Same name, same work: it goes on. Another command under an old name is more likely a mistake. */
 async function reopenJob(engine: Engine, job: Job, { spec, acceptChanges }: MapOptions): Promise<Job> {
+  if (job.kind !== "map") {
+    throw new WorkError(
+      "job_changed",
+      `The name ${job.name} is taken: ${job.id} is a ${job.kind}, not a map.`,
+      {
+        hint: "Choose another --name.",
+      },
+    );
+  }
   const before = specOf(job);
   const same =
     canonicalJson([...before.command]) === canonicalJson([...spec.command]) && before.cwd === spec.cwd;
@@ -120,7 +129,7 @@ async function currentJob(engine: Engine, job: Job): Promise<Job> {
 }
 
 /** Fails before anything is queued when the command is plainly not there. One with variables is seen per item. */
-function requireCommand({ command, cwd }: MapSpec): void {
+export function requireCommand({ command, cwd }: Pick<MapSpec, "command" | "cwd">): void {
   const program = command[0] ?? "";
   if (program === "")
     throw new WorkError("usage", "No command was given.", {

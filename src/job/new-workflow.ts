@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Engine, JobChange } from "../engine.ts";
 import { WorkError } from "../errors.ts";
-import type { Job } from "../item/job.ts";
+import { isStanding, type Job } from "../item/job.ts";
 import { hasOtherRunner } from "./summary.ts";
 import { digestOf } from "./workflow.ts";
 import { checkStart } from "./workflow-kit.ts";
@@ -17,6 +17,11 @@ export interface NewWorkflow {
 
 /** What the job would be with it. Everything that can be wrong is found here, before anything is changed. */
 export async function readNewWorkflow(job: Job, { file, cwd }: NewWorkflow): Promise<JobChange> {
+  if (isStanding(job)) {
+    throw new WorkError("usage", `${job.id} is a ${job.kind}: workers do its work, not a workflow.`, {
+      hint: "Leave --workflow out: the letters go back to the workers.",
+    });
+  }
   if (job.kind === "map") {
     throw new WorkError("usage", `${job.id} is a map: it runs a command, not a workflow.`, {
       hint: `Start the map again with --name ${job.name} --accept-changes and the corrected command.`,
@@ -49,6 +54,7 @@ async function specWith(job: Job, path: string, cwd: string): Promise<WorkflowSp
     cwd: before?.cwd ?? cwd,
     variables,
     mergeMode: before?.mergeMode ?? "auto",
+    ...(before?.keepEvidence && { keepEvidence: true }),
     workflow: requireWorkflow(text, path, { variables: Object.keys(variables) }),
     file: path,
     digest: digestOf(text),

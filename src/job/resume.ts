@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Engine, JobChange } from "../engine.ts";
 import { WorkError } from "../errors.ts";
-import type { Job } from "../item/job.ts";
+import { ENDING_KINDS, isStanding, type Job } from "../item/job.ts";
 import type { JsonObject } from "../kit/json.ts";
 import { redriveOnResume } from "../redrive/resume.ts";
 import type { Feed } from "../runner/runner.ts";
@@ -12,7 +12,7 @@ import { inputFeed } from "./map.ts";
 import { specOf } from "./map-spec.ts";
 import { type RunDeps, redriving, runJob } from "./run-job.ts";
 import { statusOf, summarise } from "./summary.ts";
-import { requireWork } from "./work.ts";
+import { refuseStanding, requireWork } from "./work.ts";
 import {
   aloneAtJob,
   digestOf,
@@ -42,6 +42,7 @@ export async function resumeJob(deps: RunDeps, options: ResumeOptions): Promise<
       ? await latestUnfinished(engine, options.cwd)
       : await requireJob(engine, options.job);
   requireWork(found);
+  if (isStanding(found)) refuseStanding(found);
   if (found.kind === "workflow") {
     return aloneAtJob(deps, found.id, () => resumeWorkflow(deps, found.id, options));
   }
@@ -132,7 +133,7 @@ const LOOK_AT_MAX = 200;
 
 async function latestUnfinished(engine: Engine, cwd: string | undefined): Promise<Job> {
   const unfinished: Job[] = [];
-  for (const job of await engine.listJobs({ limit: LOOK_AT_MAX })) {
+  for (const job of await engine.listJobs({ limit: LOOK_AT_MAX, kinds: ENDING_KINDS })) {
     const status = await statusOf(engine, job);
     if (status === "interrupted" || status === "stopped" || status === "failed") unfinished.push(job);
   }

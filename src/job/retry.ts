@@ -2,8 +2,9 @@
  * `redrive dlq retry`: runs the selected letters' own work again, and waits for the end. What a process left behind, in
  * whatever way it ended, is gone on with by the same code.
  */
+import { isDeliverable } from "../delivery/deliverable.ts";
 import type { Engine } from "../engine.ts";
-import type { Job } from "../item/job.ts";
+import { isStanding, type Job } from "../item/job.ts";
 import type { Operation } from "../item/operation.ts";
 import { systemClock } from "../kit/clock.ts";
 import { beginSelected, completeSelection } from "../redrive/operation.ts";
@@ -16,8 +17,9 @@ import { Patience } from "../runner/patience.ts";
 import type { RunObserver } from "../runner/runner.ts";
 import { Wake } from "../runner/wake.ts";
 import { requireJob } from "./find-job.ts";
+import { followRedrive } from "./follow-redrive.ts";
 import { type RunDeps, runJob } from "./run-job.ts";
-import { requireWork } from "./work.ts";
+import { requireWork, type Work } from "./work.ts";
 import { hasLaterSteps, plain, workflowProgressOf } from "./workflow-spec.ts";
 
 /** Which letters are run again, and how. */
@@ -64,7 +66,10 @@ export async function continueRedrive(
   const operation = await completeSelection(engine, begun);
   onOperation?.(operation, job);
   if (operation.selected > 0 && operation.endedAt === undefined) {
-    await runRedrive(deps, { job, operation, ...(onNotice && { onNotice }) });
+    const redrive = { job, operation, ...(onNotice && { onNotice }) };
+    if (isDeliverable(job)) await deliverAgain(deps, redrive);
+    else if (isStanding(job)) await followRedrive(deps, redrive);
+    else await runRedrive(deps, redrive);
   }
   const closed = await engine.closeOperation(operation.id);
   if (closed.succeeded > 0) await reduceAgain(engine, job.id);
@@ -83,9 +88,17 @@ const STORE_WAIT_MS = 30_000;
 interface Redrive extends Pick<ContinueOptions, "onNotice"> {
   readonly job: Job;
   readonly operation: Operation;
+  /** What the letters are worked with. Default: the job's own work. */
+  readonly work?: Work;
 }
 
-async function runRedrive(deps: RunDeps, { job, operation, onNotice }: Redrive): Promise<void> {
+/** Receipts are delivered by this process, beside whoever else does. */
+async function deliverAgain(deps: RunDeps, redrive: Redrive): Promise<void> {
+  const { redeliver } = await import("./target-work.ts");
+  await redeliver(deps, redrive, (own, work) => runRedrive(own, { ...redrive, work }));
+}
+
+async function runRedrive(deps: RunDeps, { job, operation, onNotice, work }: Redrive): Promise<void> {
   const { engine, clock = systemClock } = deps;
   const { slots, maxRetries, canary } = planOf(operation);
   const bell = canary ? new Wake() : undefined;
@@ -97,6 +110,7 @@ async function runRedrive(deps: RunDeps, { job, operation, onNotice }: Redrive):
       job,
       operationId: operation.id,
       feed: (patience, signal) => sendLetters(operation, { ...sending, patience, signal }),
+      ...(work && { work }),
       ...(slots !== undefined && { slots }),
       ...(maxRetries !== undefined && { maxAttempts: maxRetries + 1 }),
       ...(onNotice && { onNotice }),

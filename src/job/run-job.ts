@@ -13,6 +13,7 @@ import type { GroupRule } from "../triage/group-rule.ts";
 import type { Companion, OpenCompanion } from "./companion.ts";
 import { openCompanions } from "./companions.ts";
 import { hasOtherRunner } from "./summary.ts";
+import { tellingFaults } from "./tell-fault.ts";
 import { inWorkshop, openWork, type Work } from "./work.ts";
 
 /** What every run needs from its surroundings. */
@@ -20,8 +21,10 @@ export interface RunDeps {
   readonly engine: Engine;
   /** The folder for logs. */
   readonly home: string;
-  /** Aborted to drain. */
+  /** Aborted to end: what runs is ended and given back. */
   readonly stop: AbortSignal;
+  /** Aborted to drain: nothing more is begun, and what runs comes to its own end. */
+  readonly drain?: AbortSignal;
   readonly observer?: RunObserver;
   /** How long a store that cannot be written is waited for. */
   readonly storeWaitMs?: number;
@@ -63,7 +66,7 @@ export async function runJob(deps: RunDeps, options: RunJobOptions): Promise<Run
   const { job, isPhase = false } = options;
   const isRedrive = options.operationId !== undefined;
   try {
-    const result = await workQueue(deps, options);
+    const result = await tellingFaults(deps.engine, job.id, () => workQueue(deps, options));
     await closeOperations(deps.engine, job);
     const isWritten = !isRedrive && (!isPhase || result.end !== "finished");
     if (isWritten) await writeEnd(deps.engine, job, END_OF[result.end], result.reason);
@@ -102,9 +105,11 @@ async function workWith(work: Work, deps: RunDeps, options: RunJobOptions): Prom
       handler: work.handler,
       slots: slots ?? work.slots,
       stop: deps.stop,
+      ...(deps.drain && { drain: deps.drain }),
       clock: deps.clock ?? systemClock,
       observer: observersOf([work, companions], deps.observer),
       ...(work.askHandler && { askHandler: work.askHandler }),
+      ...(work.settings && { settings: work.settings }),
       ...(operationId !== undefined && { operationId }),
       ...(fed && { feed: fed }),
       ...(deps.storeWaitMs !== undefined && { storeWaitMs: deps.storeWaitMs }),

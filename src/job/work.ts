@@ -25,6 +25,8 @@ export interface Work {
   /** How many attempts run at a time. */
   readonly slots: number;
   readonly askHandler?: NonNullable<RunOptions["askHandler"]>;
+  /** Settings that may change while the queue is worked. Default: the policy as it is here. */
+  readonly settings?: NonNullable<RunOptions["settings"]>;
   /** After a redrive that has come to its end: brings its work to where the user is, and says what a person should know. */
   readonly finish?: () => Promise<string | undefined>;
   /** Told after the store has it, before anybody else. */
@@ -87,6 +89,8 @@ const WORK_OF: Readonly<Record<JobKind, () => Promise<OpenWork>>> = {
   map: async () => (await import("./map-work.ts")).openMapWork,
   workflow: async () => (await import("./workflow-work.ts")).openWorkflowWork,
   imported: async () => async (job) => refuseWithoutWork(job),
+  queue: async () => async (job) => refuseStanding(job),
+  target: async () => async (job) => refuseStanding(job),
 };
 
 /** Letters from elsewhere can only be run with a workflow that somebody gives them. */
@@ -102,6 +106,18 @@ function refuseWithoutWork(job: Job): never {
       hint: `Say what is to be run: redrive dlq retry ${job.id} --workflow FILE`,
     },
   );
+}
+
+/** What stands is worked by workers that come and go. */
+export function refuseStanding(job: Job): never {
+  if (job.kind === "target") {
+    throw new WorkError("usage", `${job.id} is a target of receipts: it is not run like a job.`, {
+      hint: "`redrive receipts --help` shows what can be done with it.",
+    });
+  }
+  throw new WorkError("usage", `${job.id} is a queue: it has no end and no work of its own.`, {
+    hint: `\`redrive queue show ${job.id}\` shows how it stands. Start a worker: redrive worker --queue ${job.id} -- COMMAND`,
+  });
 }
 
 export async function openWork(job: Job, workshop: Workshop): Promise<Work> {

@@ -18,6 +18,8 @@ export interface WorkflowSpec {
   /** From `--var`. */
   readonly variables: Readonly<Record<string, string>>;
   readonly mergeMode: MergeMode;
+  /** Copies the files that steps name as evidence into the home. Default: only their digests are recorded. */
+  readonly keepEvidence?: boolean;
 }
 
 export const PHASES = ["setup", "map", "reduce", "merge", "ended"] as const;

@@ -14,18 +14,20 @@ export type FileContent = string | Uint8Array | AsyncIterable<string | Uint8Arra
 export interface WriteOptions {
   /** Flush the folder too, so that the name itself survives a power cut. Default true; false for files that can be made anew. */
   readonly syncFolder?: boolean;
+  /** The file's permissions. Default: what the process gives to new files. */
+  readonly mode?: number;
 }
 
 /** The folder has to be there. When it fails, the file is as it was, and no draft is left. */
 export async function writeAtomically(
   path: string,
   content: FileContent,
-  { syncFolder = true }: WriteOptions = {},
+  { syncFolder = true, mode }: WriteOptions = {},
 ): Promise<void> {
   const folder = dirname(path);
   const draft = join(folder, `${DRAFT}${hostMark()}-${process.pid}-${randomName(8)}`);
   try {
-    await writeDraft(draft, content);
+    await writeDraft(draft, content, mode);
     await rename(draft, path);
   } catch (error) {
     await rm(draft, { force: true });
@@ -56,8 +58,9 @@ export async function removeStaleDrafts(folder: string): Promise<void> {
 /** Short, whatever the file is called, so that the draft of a long name fits. */
 const DRAFT = ".draft-";
 
-function writeDraft(draft: string, content: FileContent): Promise<void> {
+function writeDraft(draft: string, content: FileContent, mode: number | undefined): Promise<void> {
   return withFile(draft, "wx", async (handle) => {
+    if (mode !== undefined) await handle.chmod(mode);
     await writePieces(handle, content);
     await handle.sync();
   });

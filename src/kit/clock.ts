@@ -37,8 +37,23 @@ const TIMER_MS_MAX = 2 ** 31 - 1;
 
 /** RFC 3339 in UTC with milliseconds, the form of every time that leaves the process. */
 export function toRfc3339(ms: number): string {
-  return new Date(ms).toISOString();
+  if (!Number.isInteger(ms) || Math.abs(ms) > DATE_MS_MAX) return new Date(ms).toISOString();
+  const day = Math.floor(ms / DAY_MS);
+  if (day !== lastDay.number)
+    lastDay = { number: day, date: new Date(day * DAY_MS).toISOString().slice(0, -13) };
+  const rest = ms - day * DAY_MS;
+  const minutes = Math.floor(rest / 60_000);
+  const [hour, minute] = [PADDED[Math.floor(minutes / 60)], PADDED[minutes % 60]];
+  const second = PADDED[Math.floor(rest / 1000) % 60];
+  return `${lastDay.date}${hour}:${minute}:${second}.${`${1000 + (rest % 1000)}`.slice(1)}Z`;
 }
+
+/** Letters are written with several times each, nearly all of a few days: the date is worked out once for each day. */
+let lastDay = { number: Number.NaN, date: "" };
+const DAY_MS = 86_400_000;
+/** The last time that a Date can have. */
+const DATE_MS_MAX = 8.64e15;
+const PADDED: readonly string[] = Array.from({ length: 60 }, (_, number) => `${number}`.padStart(2, "0"));
 
 /** Reads an RFC 3339 time; undefined when it is none. */
 export function fromRfc3339(text: string): number | undefined {

@@ -1,8 +1,9 @@
 /** Where a text stops being JSON. The engine's own messages name no place for most faults. */
 
 const SPACE = /[ \t\n\r]*/y;
-/** Of characters from the space on, without the quote and the backslash. */
-const STRING = /"(?:[ !#-[\]-\uffff]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
+/** What does not stand for itself in a string: all before the space, the quote and the backslash. */
+const SPECIAL = /[^ !#-[\]-\uffff]/g;
+const ESCAPE = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
 const PLAIN = /(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)(?![\w.+-])/y;
 
 /** What may come next: a value, a key, or what follows one of them. */
@@ -41,14 +42,27 @@ function take(text: string, at: number, expected: Expected, inside: "{" | "[" | 
   if (sign === "]" && inside === "[" && (expected === "next" || expected === "first value"))
     return { end, after: "next", closes: true };
   if (expected === "next") return sign === "," ? { end, after: inside === "{" ? "key" : "value" } : null;
-  if (expected === "key" || expected === "first key") return taken(endOf(STRING, text, at), "colon");
+  if (expected === "key" || expected === "first key") return taken(endOfString(text, at), "colon");
   return expected === "end" ? null : takeValue(text, at);
 }
 
 function takeValue(text: string, at: number): Taken | null {
   if (text[at] === "{") return { end: at + 1, after: "first key", opens: "{" };
   if (text[at] === "[") return { end: at + 1, after: "first value", opens: "[" };
-  return taken(endOf(STRING, text, at) ?? endOf(PLAIN, text, at), "next");
+  return taken(endOfString(text, at) ?? endOf(PLAIN, text, at), "next");
+}
+
+/** From one special sign to the next: one pattern for a whole string needs as much of the stack as the string is long. */
+function endOfString(text: string, at: number): number | null {
+  if (text[at] !== '"') return null;
+  let end: number | null = at + 1;
+  while (end !== null) {
+    SPECIAL.lastIndex = end;
+    const special = SPECIAL.exec(text)?.index ?? text.length;
+    if (text[special] === '"') return special + 1;
+    end = endOf(ESCAPE, text, special);
+  }
+  return null;
 }
 
 function taken(end: number | null, after: Expected): Taken | null {

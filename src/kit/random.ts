@@ -12,6 +12,28 @@ export function randomName(length: number): string {
   return toBase32(randomBytes(length)).slice(0, length);
 }
 
+/** So many names share their beginning at most. */
+const SERIES_MAX = 32 ** 4;
+
+/**
+ * Names that no other process will make, 16 characters each. They rise one after the other, so that an index over them
+ * grows in one place; the first 12 characters of a series are its own.
+ */
+export function nameSeries(): () => string {
+  let beginning = "";
+  let next = 0;
+  return () => {
+    if (next % SERIES_MAX === 0) {
+      beginning = randomName(12);
+      next = 0;
+    }
+    const digit = (place: number) => ALPHABET[(next >> (5 * place)) & 31];
+    const name = `${beginning}${digit(3)}${digit(2)}${digit(1)}${digit(0)}`;
+    next += 1;
+    return name;
+  };
+}
+
 /** The leading bits of the bytes as lower-case characters, 5 bits each. */
 export function toBase32(bytes: Uint8Array): string {
   let text = "";

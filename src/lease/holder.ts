@@ -22,6 +22,11 @@ export function describeSelf(queue: string, ttlMs: number = HOLDER_TTL_MS): NewH
   };
 }
 
+/** The machine that a holder's id, or that of one of its slots, names; the id itself when it has another form. */
+export function machineOf(holderId: string): string {
+  return /^(.+):\d+:[^:]+$/.exec(holderId)?.[1] ?? holderId;
+}
+
 /** True when the holder cannot come back: its heartbeats stopped, or its process on this machine is gone. */
 export function isGone(holder: Holder): boolean {
   return holder.expired || (holder.host === thisHost() && !isAlive(holder));

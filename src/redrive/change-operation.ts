@@ -45,6 +45,7 @@ type Finish = (engine: Engine, operation: Operation, surroundings: Surroundings)
 /** Loaded when one of the kind is gone on with. A redrive runs work, and is its job's business. */
 const FINISH_OF: Readonly<Record<Exclude<OperationKind, "redrive">, () => Promise<Finish>>> = {
   edit: async () => (await import("./amend.ts")).continueEdit,
+  requeue: async () => (await import("./requeue.ts")).continueRequeue,
   discard: async () => (await import("./discard.ts")).continueDiscard,
   restore: async () => (await import("./discard.ts")).continueDiscard,
   purge: async () => (await import("./purge.ts")).continuePurge,

@@ -4,10 +4,12 @@
  */
 import type { Engine, LetterPage } from "../engine.ts";
 import { WorkError } from "../errors.ts";
+import type { LetterFilter } from "../item/letter-filter.ts";
 import { type NewOperation, type Operation, type OperationKind, STATES_OF_KIND } from "../item/operation.ts";
 import type { JsonObject } from "../kit/json.ts";
 import { randomName } from "../kit/random.ts";
-import { isOfData, matcherOf, type Selection } from "./select.ts";
+import { partsNamedIn } from "./named-parts.ts";
+import { matcherOf, type Selection } from "./select.ts";
 
 /** What is to be done with which letters. */
 export interface OperationRequest {
@@ -74,24 +76,34 @@ export async function completeSelection(
   if (begun.filter.itemIds?.length === 0) {
     return engine.enlist(begun.id, { burials: [], cursor: null }); // nothing but what was listed is meant
   }
-  const matches = typeof begun.plan.where === "string" ? await matcherOf(begun.plan.where) : () => true;
+  const { where } = begun.plan;
+  const matches = typeof where === "string" ? await matcherOf(where) : () => true;
+  const filter = await filterOf(begun);
   let operation = begun;
   while (operation.status === "selecting" && !signal?.aborted) {
-    const page = await nextPage(engine, operation);
+    const page = await nextPage(engine, { ...operation, filter });
     const burials = page.letters.filter(matches).map(({ burial }) => burial);
     operation = await engine.enlist(begun.id, { burials, cursor: cursorAfter(page, begun) });
   }
   return operation;
 }
 
-function nextPage(engine: Engine, { kind, filter, cursor, plan }: Operation): Promise<LetterPage> {
+/** What the store can search by, of the expression too. */
+async function filterOf({ kind, filter, plan }: Operation): Promise<LetterFilter> {
   const [first] = STATES_OF_KIND[kind];
+  const whole = { ...filter, states: filter.states ?? (first === undefined ? [] : [first]) };
+  if (typeof plan.where !== "string") return whole;
+  const { narrowedBy } = await import("./push-down.ts");
+  return narrowedBy(plan.where, whole);
+}
+
+function nextPage(engine: Engine, { filter, cursor, plan }: Operation): Promise<LetterPage> {
   return engine.listLetters({
     ...filter,
-    states: filter.states ?? (first === undefined ? [] : [first]),
     order: "oldest", // what is buried from now on comes last, and ends the search
     limit: PAGE_MAX,
-    history: !isOfData(plan.where),
+    parts: typeof plan.where === "string" ? partsNamedIn(plan.where) : [],
+    counted: false,
     ...(cursor !== undefined && { cursor }),
   });
 }

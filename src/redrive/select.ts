@@ -2,9 +2,19 @@
  * The one selection language: what a store can search by is its filter; the rest, a CEL expression over the letter and
  * its data, is looked at here, page by page, so that memory stays bounded however many letters there are.
  */
-import type { Engine, LetterOrder, LetterPage, LetterQuery, StoredLetter } from "../engine.ts";
+import {
+  type Engine,
+  LETTER_PARTS,
+  type LetterOrder,
+  type LetterPage,
+  type LetterPart,
+  type LetterQuery,
+  type StoredLetter,
+} from "../engine.ts";
 import type { Letter } from "../item/letter.ts";
 import type { LetterFilter } from "../item/letter-filter.ts";
+import type { PartMatcher } from "./matcher.ts";
+import { partsNamedIn } from "./named-parts.ts";
 
 /** Which letters are meant. What cannot be understood is an error, never "everything". */
 export interface Selection {
@@ -40,6 +50,16 @@ export interface SelectedPage {
 /** A letter may have megabytes of output in its history; so many fit into memory. */
 const PAGE_LETTERS_MAX = 200;
 
+/** A search keeps little of what it reads, so it reads more at once; most when it leaves the histories out. */
+function pageMax(parts: readonly LetterPart[] | undefined): number {
+  if (parts === undefined) return PAGE_LETTERS_MAX;
+  return parts.includes("failures") ? 500 : 1000;
+}
+
+/** The first page is small, for often it is enough; each one after it is larger, up to the most. */
+const FIRST_PAGE = 100;
+const GROWTH = 4;
+
 /** Every letter of the selection, one after the other. */
 export async function* selectLetters(
   engine: Engine,
@@ -55,10 +75,18 @@ export async function* selectPages(
   selection: Selection,
   options: SelectOptions = {},
 ): AsyncGenerator<SelectedPage> {
+  const { where } = selection;
+  const parts = where === undefined ? ALL : partsNamedIn(where);
+  if (parts.some((part) => part !== "data")) {
+    yield* searchPages(engine, selection, { ...options, isWhole: true }); // most of each is read to ask it, so all of it is
+    return;
+  }
   for await (const { letters, next } of searchPages(engine, selection, options)) {
-    yield { letters: isOfData(selection.where) ? await readWhole(engine, letters) : letters, next };
+    yield { letters: await whole(engine, letters), next };
   }
 }
+
+const ALL: readonly LetterPart[] = LETTER_PARTS;
 
 /** How many letters are meant. */
 export async function countSelected(engine: Engine, selection: Selection): Promise<number> {
@@ -70,27 +98,45 @@ export async function countSelected(engine: Engine, selection: Selection): Promi
   return count;
 }
 
+/** Which page of a selection is wanted. */
+export interface PageWanted {
+  /** Default `newest`. */
+  readonly order?: LetterOrder;
+  readonly limit: number;
+  /** The `next` of the page before, of the same order. */
+  readonly cursor?: string;
+  /** Default true. False when nobody waits for the total: it may be 0 then, and the search ends with the page. */
+  readonly counted?: boolean;
+}
+
 /** A page of the selection with its exact total; `next` is a cursor of the store, with or without CEL. */
 export async function selectPage(
   engine: Engine,
   selection: Selection,
-  page: { readonly order?: LetterOrder; readonly limit: number; readonly cursor?: string },
+  page: PageWanted,
 ): Promise<LetterPage> {
-  if (selection.where === undefined) return engine.listLetters({ ...selection.filter, ...page });
-  return searchPage(engine, selection, page);
+  const { filter, where } = selection;
+  if (where === undefined) return engine.listLetters({ ...filter, ...page });
+  const narrowed = { filter: await narrow(filter, where), where };
+  return searchPage(engine, narrowed, page);
 }
 
-/** Looks at all letters once: for the total, and for the matches of the page and whether one comes after them. */
+/**
+ * Looks at all letters once: for the total, and for the matches of the page and whether one comes after them. Without a
+ * total it begins where the page does, and stops behind it.
+ */
 async function searchPage(
   engine: Engine,
-  selection: Selection,
-  { limit, cursor, order = "newest" }: { limit: number; cursor?: string; order?: LetterOrder },
+  selection: Selection & { readonly where: string },
+  { limit, cursor, order = "newest", counted = true }: PageWanted,
 ): Promise<LetterPage> {
-  const start = cursor === undefined ? undefined : await burialAfter(engine, selection, { cursor, order });
+  const isFromStart = cursor === undefined || !counted;
+  const start = isFromStart ? undefined : await burialAfter(engine, selection, { cursor, order });
   const letters: StoredLetter[] = [];
-  let [total, isReached, hasMore] = [0, cursor === undefined, false];
+  let [total, isReached, hasMore] = [0, isFromStart, false];
   let last: Place | undefined;
-  for await (const { query, read, letters: matching } of searchPages(engine, selection, { order })) {
+  const from = counted || cursor === undefined ? {} : { cursor };
+  for await (const { query, read, letters: matching } of searchPages(engine, selection, { order, ...from })) {
     const found = new Set(matching);
     total += matching.length;
     for (const [index, letter] of read.entries()) {
@@ -103,10 +149,11 @@ async function searchPage(
       letters.push(letter);
       last = { query, index };
     }
+    if (hasMore && !counted) break;
   }
   return {
-    letters: isOfData(selection.where) ? await readWhole(engine, letters) : letters,
-    total,
+    letters: await whole(engine, letters),
+    total: counted ? total : 0,
     next: last && hasMore ? await cursorAfter(engine, last) : null,
   };
 }
@@ -137,13 +184,8 @@ interface SearchedPage extends SelectedPage {
   readonly read: readonly StoredLetter[];
 }
 
-/** Whether the expression speaks of the item's data alone: then histories need not be read to ask it. */
-export function isOfData(where: unknown): boolean {
-  return typeof where === "string" && !/\b(?:letter|failure)\b/.test(where);
-}
-
-/** The letters with their histories; those that left meanwhile are left out. */
-async function readWhole(engine: Engine, found: readonly StoredLetter[]): Promise<StoredLetter[]> {
+/** Searched letters with all their parts; those that left meanwhile are left out. */
+async function whole(engine: Engine, found: readonly StoredLetter[]): Promise<readonly StoredLetter[]> {
   const whole: StoredLetter[] = [];
   for (const { ref, burial } of found) {
     const letter = await engine.readLetter(ref);
@@ -152,27 +194,50 @@ async function readWhole(engine: Engine, found: readonly StoredLetter[]): Promis
   return whole;
 }
 
-/** Without histories when the expression does not ask for them. */
 async function* searchPages(
   engine: Engine,
-  selection: Selection,
-  { order = "newest", signal, cursor }: SelectOptions,
+  { filter, where }: Selection,
+  { order = "newest", signal, cursor, isWhole = false }: SelectOptions & { readonly isWhole?: boolean },
 ): AsyncGenerator<SearchedPage> {
-  const { filter, where } = selection;
-  const matches = where === undefined ? undefined : await matcherOf(where);
-  const history = !isOfData(selection.where);
+  const matcher = await partMatcherOf(where, isWhole);
+  const narrowed = where === undefined ? filter : await narrow(filter, where);
   let at: string | null | undefined = cursor;
+  let size = FIRST_PAGE;
   while (at !== null) {
     signal?.throwIfAborted();
+    const parts = matcher.parts();
     const query = {
-      ...filter,
+      ...narrowed,
       order,
-      history,
-      limit: PAGE_LETTERS_MAX,
+      limit: Math.min(size, pageMax(parts)),
+      counted: false,
+      ...(parts !== undefined && { parts }),
       ...(at !== undefined && { cursor: at }),
     };
     const { letters: read, next }: LetterPage = await engine.listLetters(query);
-    yield { query, read, letters: matches ? read.filter(matches) : read, next };
+    const letters = matcher.filter(read);
+    if (letters === null) continue; // the same page once more, with what the expression looked at
+    yield { query, read, letters, next };
     at = next;
+    size *= GROWTH;
   }
+}
+
+/** Asks what was read of the letters; or all of each, when that is wanted anyway. */
+async function partMatcherOf(
+  where: string | undefined,
+  isWhole: boolean,
+): Promise<Pick<PartMatcher, "filter"> & { readonly parts: () => readonly LetterPart[] | undefined }> {
+  if (where === undefined) return { parts: () => undefined, filter: (letters) => letters };
+  const { compileMatcher, compilePartMatcher } = await import("./matcher.ts");
+  if (!isWhole) return compilePartMatcher(where);
+  const matches = compileMatcher(where);
+  return { parts: () => undefined, filter: (letters) => letters.filter(matches) };
+}
+
+/** CEL that was narrowed once is narrowed no further. */
+async function narrow(filter: LetterFilter, where: string): Promise<LetterFilter> {
+  await matcherOf(where); // what cannot be understood is refused, and not narrowed by
+  const { narrowedBy } = await import("./push-down.ts");
+  return narrowedBy(where, filter);
 }

@@ -46,6 +46,11 @@ export function refuseUndo(operation: Operation): void {
       hint: "`redrive ops cancel` ends one that is not over; `redrive dlq list` shows what died again.",
     });
   }
+  if (kind === "requeue") {
+    throw new WorkError("illegal_move", `The requeue ${id} cannot be undone: its new items are in line.`, {
+      hint: "`redrive queue hold` takes those out of the line; `redrive dlq restore` brings the letters back.",
+    });
+  }
   if (status !== "ended" && status !== "cancelled") {
     throw new WorkError("illegal_move", `The operation ${id} is not over.`, {
       hint: `\`redrive ops resume ${id}\` goes on with it, \`redrive ops cancel ${id}\` ends it; then it can be undone.`,

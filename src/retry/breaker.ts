@@ -17,7 +17,13 @@ export interface Breaker {
 type Gate =
   | { readonly kind: "closed"; readonly failures: number }
   | { readonly kind: "open"; readonly untilMs: number }
-  | { readonly kind: "half_open"; readonly successes: number; readonly probesOut: number };
+  | {
+      readonly kind: "half_open";
+      readonly successes: number;
+      readonly probesOut: number;
+      /** When the latest probe was let through: one that never reports keeps its place for the timeout, and no longer. */
+      readonly probedAtMs: number;
+    };
 
 /** What a request became, as far as the breaker cares. `cancelled`: it says nothing about the other side. */
 export type Report = "success" | "failure" | "cancelled";
@@ -25,24 +31,35 @@ export type Report = "success" | "failure" | "cancelled";
 /** The answer of `admit`: the state from now on, and whether this request may go. */
 export type Admission =
   | { readonly state: Breaker; readonly admitted: true; readonly ticket: number }
-  /** `retryAtMs` is absent when the way is free as soon as a probe reports. */
-  | { readonly state: Breaker; readonly admitted: false; readonly retryAtMs?: number };
+  /** Half open, the way may be free sooner: as soon as a probe reports. */
+  | { readonly state: Breaker; readonly admitted: false; readonly retryAtMs: number };
 
 /** A closed breaker. */
 export function breakerOf(policy: BreakerPolicy): Breaker {
   return { policy, generation: 0, gate: { kind: "closed", failures: 0 } };
 }
 
-/** Asks to let one request through. Every ticket that is given out has to come back through `report`. */
+/** Asks to let one request through. Every ticket that is given out should come back through `report`. */
 export function admit(breaker: Breaker, nowMs: number): Admission {
-  const { gate, generation, policy } = breaker;
+  const { gate, generation } = breaker;
   if (gate.kind === "closed") return { state: breaker, admitted: true, ticket: generation };
-  if (gate.kind === "open") {
-    if (nowMs < gate.untilMs) return { state: breaker, admitted: false, retryAtMs: gate.untilMs };
-    return admit(turn(breaker, { kind: "half_open", successes: 0, probesOut: 0 }), nowMs);
+  if (gate.kind === "half_open") return admitProbe(breaker, gate, nowMs);
+  if (nowMs < gate.untilMs) return { state: breaker, admitted: false, retryAtMs: gate.untilMs };
+  return admit(turn(breaker, { kind: "half_open", successes: 0, probesOut: 0, probedAtMs: nowMs }), nowMs);
+}
+
+/**
+ * The places of probes that were not heard of for the timeout are free again, for their worker may be gone. The
+ * generation stays: a probe that only took longer still says what it found out.
+ */
+function admitProbe(breaker: Breaker, gate: HalfOpenGate, nowMs: number): Admission {
+  const { policy, generation } = breaker;
+  const freeAtMs = gate.probedAtMs + policy.timeoutMs;
+  const probesOut = nowMs >= freeAtMs ? 0 : gate.probesOut;
+  if (probesOut >= Math.max(1, policy.halfOpenRequests)) {
+    return { state: breaker, admitted: false, retryAtMs: freeAtMs };
   }
-  if (gate.probesOut >= Math.max(1, policy.halfOpenRequests)) return { state: breaker, admitted: false };
-  const state = { ...breaker, gate: { ...gate, probesOut: gate.probesOut + 1 } };
+  const state = { ...breaker, gate: { ...gate, probesOut: probesOut + 1, probedAtMs: nowMs } };
   return { state, admitted: true, ticket: generation };
 }
 
@@ -53,12 +70,6 @@ export function report(breaker: Breaker, ticket: number, result: Report, nowMs: 
   return gate.kind === "closed"
     ? reportClosed(breaker, gate, result, nowMs)
     : reportProbe(breaker, gate, result, nowMs);
-}
-
-/** The same breaker for a new process: the probes of the one that is gone will never report. */
-export function forgetProbes(breaker: Breaker): Breaker {
-  const { gate } = breaker;
-  return gate.kind === "half_open" ? turn(breaker, { ...gate, probesOut: 0 }) : breaker;
 }
 
 /** How long from now nobody is let through; 0 unless it is open. */
@@ -73,7 +84,7 @@ function reportClosed(breaker: Breaker, gate: ClosedGate, result: Report, nowMs:
   if (result === "cancelled") return breaker;
   const failures = result === "failure" ? gate.failures + 1 : 0;
   if (failures >= Math.max(1, breaker.policy.failureThreshold)) return opened(breaker, nowMs);
-  return { ...breaker, gate: { kind: "closed", failures } };
+  return failures === gate.failures ? breaker : { ...breaker, gate: { kind: "closed", failures } };
 }
 
 function reportProbe(breaker: Breaker, gate: HalfOpenGate, result: Report, nowMs: number): Breaker {

@@ -20,8 +20,12 @@ export interface Life {
 /** What the decision needs to know of the world. */
 export interface Context {
   readonly random: Random;
-  /** An open breaker: nobody is let through for this long, so coming back sooner is of no use. */
-  readonly breaker?: { readonly waitMs: number };
+  readonly breaker?: {
+    /** Nobody is let through for this long, so coming back sooner is of no use. */
+    readonly waitMs: number;
+    /** It was not closed when the attempt ended: the failure is taken for the outage's, not for the item's. */
+    readonly isOutage?: boolean;
+  };
   /** What the policy's own handler said about this failure; `dlq` when it was not asked. */
   readonly answer?: HandlerAnswer;
 }
@@ -46,6 +50,7 @@ export function decide(life: Life, outcome: Outcome, policy: Policy, context: Co
   const { errorClass, errorType } = outcome.failure;
   if (errorClass === "throttled" || errorClass === "outage") return park(life, outcome, policy, context);
   if (errorClass === "permanent") return giveUp(life, outcome, policy, context, permanentReason(errorType));
+  if (context.breaker?.isOutage) return park(life, outcome, policy, context);
   const tries = life.spent + 1;
   if (tries < policy.maxAttempts) return retry(life, outcome, policy, context);
   return giveUp(life, outcome, policy, context, `attempts spent (${tries} of ${policy.maxAttempts})`);

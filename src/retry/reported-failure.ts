@@ -4,6 +4,7 @@
  */
 import { type ErrorClass, type ErrorType, errorTypeFromJson, isErrorClass } from "../item/error-type.ts";
 import { compact, reader } from "../item/failure.ts";
+import { type FailureSource, SOURCE_FIELDS, sourceFromJson } from "../item/failure-source.ts";
 import { fromRfc3339 } from "../kit/clock.ts";
 import { isJsonObject, type Json, type JsonObject } from "../kit/json.ts";
 import { oneLine, shorten } from "../triage/clean.ts";
@@ -18,6 +19,8 @@ export interface ReportedFailure {
   readonly context?: readonly string[];
   /** Files that show what happened. */
   readonly evidence?: readonly string[];
+  /** Where in its own world it failed. */
+  readonly source?: FailureSource;
   /** When to come back, from the time the report was read. */
   readonly retryAfterMs?: number;
   readonly stackTrace?: string;
@@ -28,6 +31,7 @@ export interface ReportedFailure {
 const TEXT_CHARS_MAX = 2000;
 const STACK_CHARS_MAX = 16_384;
 const ENTRIES_MAX = 50;
+const PATH_CHARS_MAX = 4096;
 
 /** Reads a report. An empty text is no report; `nowMs` turns a `retry_after` date into a delay. */
 export function parseReportedFailure(text: string, nowMs: number): ReportedFailure {
@@ -54,7 +58,8 @@ function fieldsOf(json: JsonObject, nowMs: number) {
     class: errorClass !== undefined && isErrorClass(errorClass) ? errorClass : undefined,
     message: oneLine(read.text("message") ?? "", TEXT_CHARS_MAX) || undefined,
     context: entries(read.texts("context")),
-    evidence: entries(read.texts("evidence")),
+    evidence: read.texts("evidence")?.filter(isPath).slice(0, ENTRIES_MAX),
+    source: sourceOf(json),
     retryAfterMs: retryAfterMs(json.retry_after, nowMs),
     stackTrace: read.text("stack_trace")?.slice(0, STACK_CHARS_MAX),
   };
@@ -63,6 +68,19 @@ function fieldsOf(json: JsonObject, nowMs: number) {
 /** `"Timeout"` or `{"CommandFailed": {"exit_code": 1}}`. */
 function isTypeForm(json: Json | undefined): json is string | JsonObject {
   return (typeof json === "string" && json !== "") || (isJsonObject(json) && Object.keys(json).length === 1);
+}
+
+/** The fields stand beside the others, each of one line. */
+function sourceOf(json: JsonObject): FailureSource | undefined {
+  const lines = Object.values(SOURCE_FIELDS).flatMap((name) => {
+    const value = json[name];
+    return isWord(value) ? [[name, oneLine(String(value), TEXT_CHARS_MAX)]] : [];
+  });
+  return sourceFromJson(Object.fromEntries(lines) as JsonObject);
+}
+
+function isWord(json: Json | undefined): json is string | number {
+  return typeof json === "string" || typeof json === "number";
 }
 
 function entries(texts: readonly string[] | undefined): readonly string[] | undefined {
@@ -88,7 +106,9 @@ function problemOf(json: JsonObject): string | undefined {
     given("type") && !isTypeForm(json.type) && "type",
     given("class") && !(isText("class") && isErrorClass(String(json.class))) && "class",
     ...["message", "stack_trace"].map((key) => given(key) && !isText(key) && key),
-    ...["context", "evidence"].map((key) => given(key) && !isTextList(json[key]) && key),
+    given("context") && !isTextList(json.context) && "context",
+    given("evidence") && !isPathList(json.evidence) && "evidence",
+    ...Object.values(SOURCE_FIELDS).map((key) => given(key) && !isWord(json[key]) && key),
     given("retry_after") && retryAfterMs(json.retry_after, 0) === undefined && "retry_after",
   ].filter((name) => name !== false);
   return wrong.length === 0
@@ -98,4 +118,13 @@ function problemOf(json: JsonObject): string | undefined {
 
 function isTextList(json: Json | undefined): boolean {
   return Array.isArray(json) && json.every((entry) => typeof entry === "string");
+}
+
+function isPathList(json: Json | undefined): boolean {
+  return Array.isArray(json) && json.every((entry) => typeof entry === "string" && isPath(entry));
+}
+
+/** Cut short, a path would be that of another file. */
+function isPath(text: string): boolean {
+  return text !== "" && text.length <= PATH_CHARS_MAX;
 }

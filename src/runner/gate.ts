@@ -1,84 +1,72 @@
 /**
- * Decides before each lease whether the queue may be worked at all: not while it is parked or its breaker is open, and
- * not any more once the job has to stop. What is not leased stays ready; nothing dies here.
+ * Decides before each lease whether the queue may be worked at all: not while it is parked or its breaker is open, which
+ * all workers share, and not any more once this run has to stop. What is not leased stays ready; nothing dies here. Times
+ * are those of the store's clock.
  */
 import type { Verdict } from "../item/item.ts";
 import type { Outcome } from "../item/outcome.ts";
-import { admit, type Breaker, breakerOf, breakerWaitMs, type Report, report } from "../retry/breaker.ts";
+import type { Report } from "../retry/breaker.ts";
 import type { Policy } from "../retry/policy.ts";
 import { shouldStop } from "../retry/thresholds.ts";
-
-export interface Tickets {
-  /** One ticket for each item that may be leased; each has to be given back with `heard` or `unused`. */
-  readonly tickets: readonly number[];
-  /** When to ask again, in milliseconds of the runner's clock, if nothing was admitted. */
-  readonly againAt: number | null;
-}
+import { type Admitted, SharedGate } from "./shared-gate.ts";
 
 const FAULT_PAUSE_MS_MAX = 5000;
 const FAULTS_MAX = 20;
 
+export interface GateOptions {
+  readonly queue: string;
+  /** Names this runner in what it writes. */
+  readonly author: string;
+  /** Faults of the runner's own pause it, but never end it. Default false. */
+  readonly isTireless?: boolean;
+}
+
 export class Gate {
-  readonly #policy: Policy;
-  #breaker: Breaker | null;
-  #parkedUntil = 0;
+  readonly shared: SharedGate;
+  readonly #isTireless: boolean;
+  #policy: Policy;
+  #pausedUntil = 0;
   #finished = 0;
   #dead = 0;
   #faults = 0;
   #stopReason: string | null = null;
 
-  constructor(policy: Policy) {
+  constructor(policy: Policy, { queue, author, isTireless = false }: GateOptions) {
     this.#policy = policy;
-    this.#breaker = policy.breaker ? breakerOf(policy.breaker) : null;
+    this.#isTireless = isTireless;
+    this.shared = new SharedGate({ queue, author, ...(policy.breaker && { policy: policy.breaker }) });
   }
 
-  /** Why the job has to stop; null while it may go on. */
+  /** Why the run has to stop; null while it may go on. */
   get stopReason(): string | null {
     return this.#stopReason;
   }
 
-  get isBreakerOpen(): boolean {
-    return this.#breaker?.gate.kind === "open";
+  obey(policy: Policy): void {
+    this.#policy = policy;
+    this.shared.obey(policy.breaker);
   }
 
-  /** Half open: a few probes decide. */
-  get isProbing(): boolean {
-    return this.#breaker?.gate.kind === "half_open";
+  ask(wanted: number, now: number): Admitted {
+    if (now < this.#pausedUntil) return { count: 0, ticket: 0, againAt: this.#pausedUntil };
+    return this.shared.ask(wanted, now);
   }
 
-  ask(wanted: number, now: number): Tickets {
-    if (now < this.#parkedUntil) return { tickets: [], againAt: this.#parkedUntil };
-    if (this.#breaker === null) return { tickets: new Array<number>(wanted).fill(0), againAt: null };
-    const tickets: number[] = [];
-    while (tickets.length < wanted) {
-      const admission = admit(this.#breaker, now);
-      this.#breaker = admission.state;
-      if (!admission.admitted) return { tickets, againAt: admission.retryAtMs ?? null };
-      tickets.push(admission.ticket);
-    }
-    return { tickets, againAt: null };
-  }
-
-  /** Gives a ticket back that no item was found for. */
-  unused(ticket: number, now: number): void {
-    this.#report(ticket, "cancelled", now);
-  }
-
-  /** How long nobody is let through, for `decide`. */
-  waitMs(now: number): number {
-    return this.#breaker === null ? 0 : breakerWaitMs(this.#breaker, now);
+  /** Gives tickets back that no item was found for, or whose attempt says nothing about the world. */
+  unused(ticket: number, now: number, count = 1): void {
+    for (let n = 0; n < count; n += 1) this.shared.report(ticket, "cancelled", now);
   }
 
   /** What an attempt says about the world: the breaker hears of it before `decide` is asked. */
   heard(ticket: number, outcome: Outcome, now: number): void {
-    this.#report(ticket, reportOf(outcome), now);
+    this.shared.report(ticket, reportOf(outcome), now);
     if (outcome.kind === "released") this.#pauseAfterFault(outcome.why, now);
     else this.#faults = 0;
   }
 
   /** What was decided about an item: it may close the gate for the rest. */
   judged(verdict: Verdict, now: number): void {
-    if (verdict.kind === "park") this.#parkedUntil = Math.max(this.#parkedUntil, now + verdict.delayMs);
+    if (verdict.kind === "park") this.shared.park(now + verdict.delayMs);
     const died = verdict.kind === "bury" || verdict.kind === "stop";
     if (died || verdict.kind === "done" || verdict.kind === "skip") this.#finished += 1;
     if (died) this.#dead += 1;
@@ -89,18 +77,12 @@ export class Gate {
 
   /** The runner's own fault spends nothing, so only a pause and an end keep it from spinning for ever. */
   #pauseAfterFault(why: string, now: number): void {
-    if (now < this.#parkedUntil) return; // one fault takes all that run with it
+    if (now < this.#pausedUntil) return; // one fault takes all that run with it
     this.#faults += 1;
-    this.#parkedUntil = Math.max(
-      this.#parkedUntil,
-      now + Math.min(FAULT_PAUSE_MS_MAX, 2 ** this.#faults * 50),
-    );
-    if (this.#faults >= FAULTS_MAX)
+    const pauseMs = Math.min(FAULT_PAUSE_MS_MAX, 2 ** Math.min(this.#faults, FAULTS_MAX) * 50);
+    this.#pausedUntil = Math.max(this.#pausedUntil, now + pauseMs);
+    if (this.#faults >= FAULTS_MAX && !this.#isTireless)
       this.#stopReason ??= `${FAULTS_MAX} times in a row no attempt could be made: ${why}`;
-  }
-
-  #report(ticket: number, result: Report, now: number): void {
-    if (this.#breaker !== null) this.#breaker = report(this.#breaker, ticket, result, now);
   }
 }
 

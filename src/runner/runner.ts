@@ -3,121 +3,60 @@
  * ended and leases what is due in one durable step of the store; then the leased items start. It holds no more
  * items in memory than it has slots, and acknowledges nothing before the store has it.
  */
-import { type Handler, perform } from "../attempt/handler.ts";
-import { settlementOf } from "../dead-letter/bury.ts";
 import type { Engine, Exchange, Exchanged } from "../engine.ts";
-import { WorkError } from "../errors.ts";
-import type { Failure } from "../item/failure.ts";
-import type { LeasedItem, Settlement } from "../item/item.ts";
-import type { Outcome } from "../item/outcome.ts";
-import { assert } from "../kit/assert.ts";
+import { isStoreTrouble, WorkError } from "../errors.ts";
+import { gateName } from "../item/document.ts";
+import type { Settlement } from "../item/item.ts";
 import { type Clock, systemClock } from "../kit/clock.ts";
-import type { Random } from "../kit/random.ts";
-import { decide, type HandlerAnswer, needsAnswer } from "../retry/decide.ts";
-import type { Policy } from "../retry/policy.ts";
-import type { GroupRule } from "../triage/group-rule.ts";
 import { Gate } from "./gate.ts";
+import { LeaseTimes } from "./lease-times.ts";
 import { Patience } from "./patience.ts";
+import type { RunOptions, RunResult } from "./run-options.ts";
+import type { Admitted } from "./shared-gate.ts";
+import { type Ended, Slots } from "./slots.ts";
 import { Teller } from "./teller.ts";
 import { Tenure } from "./tenure.ts";
 import { Wake } from "./wake.ts";
 
-export interface RunOptions {
-  readonly engine: Engine;
-  readonly queue: string;
-  readonly policy: Policy;
-  readonly handler: Handler;
-  /** How many attempts run at a time. */
-  readonly slots: number;
-  /** Asked when the policy is `custom` and an item would be given up. One that throws has said `dlq`. */
-  readonly askHandler?: (item: LeasedItem, failure: Failure) => Promise<HandlerAnswer>;
-  /** Work only the letters of this redrive. */
-  readonly operationId?: string;
-  /** Brings work into the queue while it is worked; yields how many items each step brought. */
-  readonly feed?: Feed;
-  /** Aborted to drain: running attempts are ended and given back. */
-  readonly stop: AbortSignal;
-  /** How long a store that cannot be written is waited for. Default 30 s. */
-  readonly storeWaitMs?: number;
-  readonly observer?: RunObserver;
-  readonly clock?: Clock;
-  readonly random?: Random;
-  readonly holderTtlMs?: number;
-  /** From how many redrives an item may come back before it is toxic. Default 5. */
-  readonly toxicAfter?: number;
-  /** Rules that name the groups of failures, before the algorithm. Default: none. */
-  readonly groupRules?: readonly GroupRule[];
-}
-
-/** A feed does its own writing to the store, through the runner's patience, and ends when the signal is aborted. */
-export type Feed = (patience: Patience, signal: AbortSignal) => AsyncIterable<number>;
-
-/** Told of what happens, after it is durable. */
-export interface RunObserver {
-  started?(item: LeasedItem, slot: number): void;
-  settled?(item: LeasedItem, settlement: Settlement, outcome: Outcome): void;
-  added?(items: number): void;
-  /** A promise makes the runner wait before it leases more: whoever takes the results is behind. */
-  ready?(): Promise<unknown> | undefined;
-  trouble?(error: WorkError): void;
-  recovered?(): void;
-}
-
-export interface RunResult {
-  readonly end: "finished" | "stopped" | "interrupted";
-  /** Why it stopped, when it did. */
-  readonly reason?: string;
-}
+export type { Feed, RunObserver, RunOptions, RunResult } from "./run-options.ts";
 
 /** Works the queue until nothing is left, the policy stops it, or it is told to stop. */
 export async function runQueue(options: RunOptions): Promise<RunResult> {
   return new Runner(options).run();
 }
 
-/** How often other processes' changes are looked for when there is nothing to do. */
-const POLL_MS = 500;
-
 const GATHER_MS = 2;
-
-interface Running {
-  readonly item: LeasedItem;
-  readonly ended: Promise<void>;
-}
-
-interface Ended {
-  readonly item: LeasedItem;
-  readonly outcome: Outcome;
-  readonly settlement: Settlement;
-}
+const NOTHING: Admitted = { count: 0, ticket: 0, againAt: null };
+/** Each try means that another worker wrote the gate; more than a few in a row are not met. */
+const LAST_WORDS_MAX = 10;
 
 class Runner {
   readonly #options: RunOptions;
   readonly #engine: Engine;
   readonly #clock: Clock;
-  readonly #random: Random;
   readonly #gate: Gate;
   readonly #wake = new Wake();
   readonly #patience: Patience;
   readonly #teller: Teller;
   readonly #tenure: Tenure;
-  readonly #freeSlots: number[];
-  readonly #running = new Map<number, Running>();
+  readonly #slots: Slots;
+  readonly #times: LeaseTimes;
   readonly #feedStop = new AbortController();
-  #ended: Ended[] = [];
   #isOver = false;
-  #leaseAgainAt = 0;
+  #isPaused = false;
   #stopGathering: (() => void) | undefined;
+  #cancelAbandon: (() => void) | undefined;
   #feedDone: boolean;
   #fault: unknown = null;
 
   constructor(options: RunOptions) {
+    const { engine, queue, clock = systemClock, random = Math.random, keepGoing = false } = options;
+    const policy = () => this.#settings().policy;
     this.#options = options;
-    this.#engine = options.engine;
-    this.#clock = options.clock ?? systemClock;
-    this.#random = options.random ?? Math.random;
-    this.#gate = new Gate(options.policy);
-    this.#teller = new Teller(options.engine, options.queue);
-    this.#patience = new Patience(options.storeWaitMs ?? 30_000, this.#clock, {
+    this.#engine = engine;
+    this.#clock = clock;
+    this.#teller = new Teller(engine, queue);
+    this.#patience = new Patience(options.storeWaitMs ?? 30_000, clock, {
       trouble: (error) => {
         this.#teller.trouble(error);
         options.observer?.trouble?.(error);
@@ -126,14 +65,14 @@ class Runner {
         options.observer?.recovered?.();
         this.#teller.recovered(this.#patience);
       },
+      isEnding: () => this.#isEnding(),
     });
-    this.#freeSlots = Array.from({ length: options.slots }, (_, index) => options.slots - index);
     this.#tenure = new Tenure({
-      engine: options.engine,
-      queue: options.queue,
-      policy: options.policy,
-      random: this.#random,
-      clock: this.#clock,
+      engine,
+      queue,
+      policy,
+      random,
+      clock,
       patience: this.#patience,
       ...(options.holderTtlMs !== undefined && { ttlMs: options.holderTtlMs }),
       ...(options.toxicAfter !== undefined && { toxicAfter: options.toxicAfter }),
@@ -143,45 +82,88 @@ class Runner {
         this.#fault ??= error;
       },
     });
+    this.#gate = new Gate(policy(), { queue, author: this.#tenure.holderId, isTireless: keepGoing });
+    this.#times = new LeaseTimes({
+      clock,
+      ...(options.ownRate && { ownRate: options.ownRate }),
+      isWoken: keepGoing && engine.can.wakes,
+    });
+    this.#slots = new Slots({
+      options,
+      gate: this.#gate,
+      random,
+      policy,
+      now: () => clock.now(),
+      storeNow: () => this.#times.storeNow,
+      onEnded: (settlement) => this.#onEnded(settlement),
+    });
     this.#feedDone = options.feed === undefined;
   }
 
   async run(): Promise<RunResult> {
-    const onStop = () => {
-      this.#tenure.stop();
-      this.#feedStop.abort();
-      this.#wake.ring();
-    };
-    this.#options.stop.addEventListener("abort", onStop, { once: true });
+    const { stop, drain } = this.#options;
+    const onStop = () => this.#stop();
+    const onDrain = () => this.#wake.ring();
+    stop.addEventListener("abort", onStop, { once: true });
+    drain?.addEventListener("abort", onDrain, { once: true });
     const { background } = await this.#tenure.begin();
     const feeding = this.#takeIn();
+    let endWatch: (() => Promise<void>) | undefined;
     try {
-      if (this.#options.stop.aborted) onStop();
+      endWatch = await this.#watch();
+      if (stop.aborted) onStop();
       await this.#loop();
     } catch (error) {
-      this.#fault = error;
+      this.#fault ??= error;
     }
-    this.#options.stop.removeEventListener("abort", onStop);
+    stop.removeEventListener("abort", onStop);
+    drain?.removeEventListener("abort", onDrain);
     this.#isOver = true;
     this.#tenure.over();
     this.#feedStop.abort();
-    await Promise.all([this.#windDown(), background, feeding]);
+    await Promise.all([this.#windDown(), background, feeding, endWatch?.().catch(() => undefined)]);
     if (this.#fault !== null) throw this.#fault;
     return this.#result();
   }
 
+  /** Ends what runs; the loop settles it as it ends. */
+  #stop(): void {
+    const { abandonAfterMs } = this.#options;
+    this.#tenure.stop();
+    this.#feedStop.abort();
+    if (abandonAfterMs !== undefined)
+      this.#cancelAbandon ??= this.#clock.after(abandonAfterMs, () => this.#slots.abandon());
+    this.#wake.ring();
+  }
+
+  /** One that is to end with its queue asks it anyway. */
+  async #watch(): Promise<(() => Promise<void>) | undefined> {
+    if (!this.#options.keepGoing || this.#isEnding()) return undefined;
+    return this.#patience.through(() => this.#engine.watch(this.#options.queue, () => this.#lookAgain()));
+  }
+
   /** Ends what still runs and says goodbye. After a fault the store gets one more chance to hear how it ended. */
   async #windDown(): Promise<void> {
-    this.#tenure.stop();
-    await Promise.all([...this.#running.values()].map((running) => running.ended));
+    this.#stop();
+    await this.#slots.allEnded();
+    this.#cancelAbandon?.();
     try {
-      if (this.#ended.length > 0) {
-        await this.#engine.exchange(null, { settle: this.#ended.map((one) => one.settlement) });
-      }
+      await this.#sayLast();
       await this.#teller.told();
       await this.#engine.leave(this.#tenure.holderId);
     } catch (error) {
       this.#fault ??= error; // what is not settled stays leased, and is taken back as lost by the next runner
+    }
+  }
+
+  async #sayLast(): Promise<void> {
+    const { shared } = this.#gate;
+    for (let tries = 0; tries < LAST_WORDS_MAX; tries += 1) {
+      if (this.#slots.ended === 0 && !shared.hasNews) return;
+      const settle = this.#slots.takeEnded().map((one) => one.settlement);
+      const news = shared.hasNews ? { gate: shared.proposal() } : {};
+      const { gate } = await this.#engine.exchange(null, { settle, ...news });
+      if (news.gate !== undefined) shared.answered(gate);
     }
   }
 
@@ -196,21 +178,40 @@ class Runner {
 
   /** Settle and lease in one durable step, then start what was leased. */
   async #turn(): Promise<void> {
-    const tickets = this.#mayLease() ? this.#askGate() : [];
+    const admitted = this.#mayLease() ? await this.#ask() : NOTHING;
+    const { shared } = this.#gate;
+    if (this.#slots.ended === 0 && admitted.count === 0 && !shared.hasNews) return;
     const { holderId, signal } = this.#tenure;
-    const ended = this.#ended;
-    if (ended.length === 0 && tickets.length === 0) return;
-    this.#ended = [];
-    const { queue, operationId } = this.#options;
-    const lease = { queue, max: tickets.length, ...(operationId !== undefined && { operationId }) };
-    const settle = ended.map((one) => one.settlement);
-    const exchanged = await this.#exchange(holderId, { settle, ...(tickets.length > 0 && { lease }) }, ended);
-    for (const ticket of tickets.slice(exchanged?.leased.length ?? 0))
-      this.#gate.unused(ticket, this.#clock.now());
+    const ended = this.#slots.takeEnded();
+    const request = this.#requestOf(ended, admitted);
+    const asked = this.#times.asked();
+    const exchanged = await this.#exchange(holderId, request, ended);
     if (exchanged === null) return;
-    if (tickets.length > 0) this.#planNextLease(exchanged, tickets.length);
     this.#announce(ended, exchanged);
-    for (const [index, item] of exchanged.leased.entries()) this.#start(item, tickets[index] ?? 0, signal);
+    const isThrough = request.gate === undefined || shared.answered(exchanged.gate);
+    const { isProbe = false } = admitted;
+    const { rate } = request.lease ?? {};
+    this.#times.answered(asked, exchanged, { wanted: admitted.count, isThrough, isProbe, rate });
+    const { leased } = exchanged;
+    // Another worker may have written the gate first: then nothing is leased, unless it was by an answer that got lost.
+    if (isThrough) this.#gate.unused(admitted.ticket, this.#times.storeNow, admitted.count - leased.length);
+    if (admitted.count > 0) this.#tellPause(exchanged.isPaused);
+    for (const item of leased) this.#slots.start(item, { ticket: admitted.ticket, holderId, signal });
+  }
+
+  #requestOf(ended: readonly Ended[], { count: max }: Admitted): Exchange {
+    const { queue, operationId } = this.#options;
+    const { rate } = this.#settings();
+    const settle = ended.map((one) => one.settlement);
+    const { shared } = this.#gate;
+    if (max === 0) return { settle, ...(shared.hasNews && { gate: shared.proposal() }) };
+    const lease = {
+      queue,
+      max,
+      ...(operationId !== undefined && { operationId }),
+      ...(rate !== undefined && { rate }),
+    };
+    return { settle, lease, gate: shared.proposal() };
   }
 
   /**
@@ -221,47 +222,58 @@ class Runner {
     try {
       return await this.#patience.through(() => this.#engine.exchange(holderId, request));
     } catch (error) {
-      this.#ended = [...ended, ...this.#ended];
-      if (!(error instanceof WorkError) || error.code !== "lease_lost") throw error;
-      await this.#tenure.renew();
+      this.#gate.shared.withdraw();
+      this.#slots.putBack(ended);
+      if (error instanceof WorkError && error.code === "lease_lost") await this.#tenure.renew();
+      else if (isStoreTrouble(error) || ended.length === 0) throw error;
+      else await this.#settleOneByOne(error);
       return null;
     }
   }
 
+  /** One of them cannot be written: it is given back as a fault of ours, and holds up none of the others. */
+  async #settleOneByOne(fault: unknown): Promise<void> {
+    for (const one of this.#slots.takeEnded()) {
+      const { lease, notes } = one.settlement;
+      const write = (settlement: Settlement) =>
+        this.#patience.through(() => this.#engine.exchange(null, { settle: [settlement] }));
+      try {
+        this.#announce([one], await write(one.settlement));
+      } catch (error) {
+        if (isStoreTrouble(error)) throw error;
+        const why = `its end could not be written: ${String(error)}`;
+        const given = { lease, outcome: "released", verdict: { kind: "release" }, fault: why } as const;
+        await write({ ...given, ...(notes && { notes }) }).catch(() => {
+          throw fault;
+        });
+      }
+    }
+  }
+
   #announce(ended: readonly Ended[], { stale }: Exchanged): void {
+    const settled = this.#options.observer?.settled;
+    if (settled === undefined) return;
     const staleRefs = new Set(stale.map((lease) => `${lease.ref}/${lease.attempt}`));
     for (const { item, outcome, settlement } of ended) {
-      if (staleRefs.has(`${item.ref}/${item.attempt}`)) continue;
+      if (staleRefs.size > 0 && staleRefs.has(`${item.ref}/${item.attempt}`)) continue;
       this.#options.observer?.settled?.(item, settlement, outcome);
     }
   }
 
-  #start(item: LeasedItem, ticket: number, signal: AbortSignal): void {
-    const slot = this.#freeSlots.pop();
-    assert(slot !== undefined, "more items were leased than there are free slots");
-    this.#options.observer?.started?.(item, slot);
-    this.#running.set(slot, { item, ended: this.#attempt(item, slot, ticket, signal) });
+  #tellPause(isPaused: boolean): void {
+    if (isPaused === this.#isPaused) return;
+    this.#isPaused = isPaused;
+    this.#options.observer?.paused?.(isPaused);
   }
 
-  async #attempt(item: LeasedItem, slot: number, ticket: number, signal: AbortSignal): Promise<void> {
-    const context = { slot, agentId: `${this.#tenure.holderId}/${slot}`, signal };
-    const outcome = await perform(item, this.#options.handler, context, () => this.#clock.now());
-    const answer = await this.#askHandler(item, outcome);
-    this.#running.delete(slot);
-    this.#freeSlots.push(slot);
-    try {
-      if (isCutOff(outcome, signal)) this.#gate.unused(ticket, this.#clock.now());
-      else this.#gate.heard(ticket, outcome, this.#clock.now());
-      this.#ended.push(this.#judge(item, outcome, answer));
-    } catch (error) {
-      this.#fault ??= error; // the item stays leased, and comes back by the next runner
-    }
+  #onEnded({ verdict }: Settlement): void {
+    if (verdict.kind === "retry") this.#times.dueIn(verdict.delayMs);
     this.#ringSoon();
   }
 
   /** Group commit: while more run than have ended, a moment's wait lets one durable step settle several. */
   #ringSoon(): void {
-    if (this.#ended.length < this.#running.size && !this.#isEnding()) {
+    if (this.#slots.ended < this.#slots.running && !this.#isEnding()) {
       this.#stopGathering ??= this.#clock.after(GATHER_MS, () => this.#ringNow());
     } else {
       this.#ringNow();
@@ -274,64 +286,47 @@ class Runner {
     this.#wake.ring();
   }
 
-  async #askHandler(item: LeasedItem, outcome: Outcome): Promise<HandlerAnswer> {
-    const { askHandler, policy } = this.#options;
-    if (!askHandler || outcome.kind !== "failed" || !needsAnswer(item, outcome, policy)) return "dlq";
-    try {
-      return await askHandler(item, outcome.failure);
-    } catch {
-      return "dlq"; // a handler that fails has not handled it
-    }
-  }
-
-  #judge(item: LeasedItem, outcome: Outcome, answer: HandlerAnswer): Ended {
-    const now = this.#clock.now();
-    const breaker = { waitMs: this.#gate.waitMs(now) };
-    const { policy, toxicAfter, groupRules } = this.#options;
-    const verdict = decide(item, outcome, policy, { random: this.#random, breaker, answer });
-    this.#gate.judged(verdict, now); // before anything else is leased, also in the same step
-    if (verdict.kind === "retry") this.#leaseAgainAt = Math.min(this.#leaseAgainAt, now + verdict.delayMs);
-    this.#teller.lookAt(this.#gate, this.#patience);
-    const judging = { ...(toxicAfter !== undefined && { toxicAfter }), ...(groupRules && { groupRules }) };
-    return { item, outcome, settlement: settlementOf(item, { outcome, verdict, ...judging }) };
-  }
-
+  /** What is settled anyway may free a lane or a place: then asking for more costs no step of its own. */
   #mayLease(): boolean {
-    return this.#freeSlots.length > 0 && !this.#isEnding() && this.#leaseInMs() === 0;
+    const isTime = this.#times.leaseInMs === 0 || this.#slots.ended > 0;
+    return this.#slots.free > 0 && isTime && !this.#isEnding();
   }
 
-  /** A longer wait than was ever planned means that the clock was put back. */
-  #leaseInMs(): number {
-    const leftMs = this.#leaseAgainAt - this.#clock.now();
-    return leftMs > POLL_MS ? 0 : Math.max(0, leftMs);
+  async #ask(): Promise<Admitted> {
+    this.#gate.obey(this.#settings().policy);
+    const wanted = this.#times.allowed(this.#slots.free);
+    if (wanted === 0) return NOTHING;
+    const admitted = this.#gate.ask(wanted, this.#times.storeNow);
+    if (admitted.count > 0) return admitted;
+    return this.#times.leaseInMs === 0 ? this.#askAnew(wanted) : admitted;
   }
 
-  #askGate(): readonly number[] {
-    const { tickets, againAt } = this.#gate.ask(this.#freeSlots.length, this.#clock.now());
-    if (tickets.length === 0) this.#leaseAgainAt = Math.min(againAt ?? Infinity, this.#clock.now() + POLL_MS);
-    return tickets;
-  }
-
-  /** When fewer came than were wanted, there is no use in asking before something is due or has changed. */
-  #planNextLease({ leased, nextDueAt, now }: Exchanged, wanted: number): void {
-    if (leased.length === wanted) return;
-    const dueInMs = nextDueAt === null ? POLL_MS : Math.min(POLL_MS, nextDueAt - now);
-    this.#leaseAgainAt = this.#clock.now() + dueInMs;
+  /** Others may have opened the gate since; if not, it is looked at again in a while. */
+  async #askAnew(wanted: number): Promise<Admitted> {
+    const name = gateName(this.#options.queue);
+    this.#gate.shared.look(await this.#patience.through(() => this.#engine.readDocument(name)));
+    if (this.#isEnding()) return NOTHING;
+    const admitted = this.#gate.ask(wanted, this.#times.storeNow);
+    if (admitted.count === 0) this.#times.againAt(admitted.againAt);
+    return admitted;
   }
 
   #idleMs(): number {
-    if (this.#ended.length > 0) return 0;
-    return this.#freeSlots.length === 0 ? POLL_MS : this.#leaseInMs();
+    if (this.#slots.ended > 0 || this.#gate.shared.hasNews) return 0;
+    return this.#slots.free === 0 ? this.#times.pollMs : this.#times.leaseInMs;
   }
 
   #isEnding(): boolean {
-    return this.#options.stop.aborted || this.#gate.stopReason !== null || this.#fault !== null;
+    const { stop, drain } = this.#options;
+    return (
+      stop.aborted || (drain?.aborted ?? false) || this.#gate.stopReason !== null || this.#fault !== null
+    );
   }
 
   async #isFinished(): Promise<boolean> {
-    if (this.#running.size > 0 || this.#ended.length > 0) return false;
+    if (this.#slots.running > 0 || this.#slots.ended > 0 || this.#gate.shared.hasNews) return false;
     if (this.#isEnding()) return true;
-    if (!this.#feedDone || this.#leaseInMs() === 0) return false;
+    if (this.#options.keepGoing || !this.#feedDone || this.#times.leaseInMs === 0) return false;
     return this.#patience.through(() => this.#isNothingLeft());
   }
 
@@ -345,8 +340,9 @@ class Runner {
   }
 
   #result(): RunResult {
-    if (this.#options.stop.aborted) return { end: "interrupted" };
     const reason = this.#gate.stopReason;
+    const { stop, drain } = this.#options;
+    if (stop.aborted || (drain?.aborted && reason === null)) return { end: "interrupted" };
     return reason === null ? { end: "finished" } : { end: "stopped", reason };
   }
 
@@ -367,12 +363,11 @@ class Runner {
 
   /** There may be something to lease that was not there before. */
   #lookAgain(): void {
-    this.#leaseAgainAt = 0;
+    this.#times.now();
     this.#wake.ring();
   }
-}
 
-/** The runner itself ended the attempt, which says nothing about the world. */
-function isCutOff(outcome: Outcome, signal: AbortSignal): boolean {
-  return outcome.kind === "released" && signal.aborted;
+  #settings(): Pick<RunOptions, "policy" | "rate"> {
+    return this.#options.settings?.() ?? this.#options;
+  }
 }

@@ -16,7 +16,8 @@ import type { Patience } from "./patience.ts";
 export interface TenureOptions {
   readonly engine: Engine;
   readonly queue: string;
-  readonly policy: Policy;
+  /** As it is at the time. */
+  readonly policy: () => Policy;
   readonly random: Random;
   readonly clock: Clock;
   readonly patience: Patience;
@@ -114,7 +115,7 @@ export class Tenure {
     const { engine, queue, policy, random, toxicAfter, groupRules } = this.#options;
     const selfId = this.#holder.id;
     const judging = { ...(toxicAfter !== undefined && { toxicAfter }), ...(groupRules && { groupRules }) };
-    return reap({ engine, queue, policy, random, selfId, ...judging });
+    return reap({ engine, queue, policy: policy(), random, selfId, ...judging });
   }
 
   /** The background tries again by itself; the runner's loop is the one that gives up. */

@@ -49,6 +49,7 @@ export async function runProgram(step: Step, program: Program, at: At): Promise<
     graceMs: world.graceMs,
     signal: at.signal,
     now: world.clock.now,
+    evidenceFolder: world.evidenceFolder,
     keep: async (ended, cuts) => {
       heard = await hear(at, program, { ended, cuts, files });
       return heard.kept;

@@ -100,7 +100,8 @@ function withLog(failure: Failure, { run }: At): Failure {
 
 /** Every text that a process had a part in, before anything of it is cut. */
 function maskAll(end: ProcessEnd, { run }: At): ProcessEnd {
-  return { ...end, reported: maskDeep(end.reported, run.world.mask) };
+  const { mask } = run.world;
+  return { ...end, reported: maskDeep(end.reported, mask), evidence: maskDeep(end.evidence, mask) };
 }
 
 function maskDeep<T>(value: T, mask: (text: string) => string): T {

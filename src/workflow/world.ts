@@ -30,6 +30,8 @@ export interface World {
   readonly graceMs: number;
   readonly agentId: string;
   readonly attempt: number;
+  /** Where copies of the files go that a step names as evidence. Default: none are made. */
+  readonly evidenceFolder?: string;
   /** The commit that HEAD is at; absent where there is no git. */
   readonly head?: () => Promise<string>;
   readonly clock: Clock;

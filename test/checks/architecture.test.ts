@@ -32,7 +32,9 @@ describe("the code map", () => {
     const table = page.slice(page.indexOf("## Invariants"), page.indexOf("## What cuts across"));
     const named = [...table.matchAll(/`([a-z][\w/*-]*\/[\w*/-]+\.ts)`/g)].map((match) => match[1] ?? "");
     expect(named.length).toBeGreaterThan(8);
-    const paths = named.flatMap((name) => ["sqlite", "memory"].map((engine) => name.replace("*", engine)));
+    const paths = named.flatMap((name) =>
+      ["sqlite", "memory", "postgres"].map((engine) => name.replace("*", engine)),
+    );
     const missing = paths.filter(
       (path) => ![ROOT, join(ROOT, "src")].some((base) => existsSync(join(base, path))),
     );

@@ -26,6 +26,15 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "dead-letter", // what is deleted is archived first
     "attempt", // the command of a fix is ended with all that it started
   ],
+  // What is looked at from outside: the error log speaks the words that exported letters have, and names machines.
+  watch: [
+    ...[...GROUND, "engine.ts", "dead-letter", "lease"],
+    "queue", // the numbers of queues are read as `queue show` reads them
+    "retry", // a channel that fails is tried again after the same waits
+    "attempt", // a channel's command is ended with all that it started
+  ],
+  // A store as a whole: it is copied row by row, and only while nobody holds leases in it.
+  store: [...GROUND, "engine.ts", "lease"],
   // YAML that people write: where a mistake stands, and in which words it is told.
   form: GROUND,
   // Places to work in: they know git, and neither items' lives nor workflows.
@@ -33,27 +42,47 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   // What is to be done, and how: it reads items as a map does, runs programs as an attempt does, and calls failures by
   // the same names. It knows no store, no runner, no job and no git.
   workflow: [...GROUND, "form", "intake", "attempt", "retry", "triage"],
+  // Named queues: what they are told, what comes into them, and the worker that goes on until it is told to end.
+  queue: [
+    ...[...GROUND, "engine.ts", "engines", "lease", "attempt", "retry", "runner"], // it opens stores for a library's user
+    "intake", // items from files are read as those of a map are
+    "redrive", // data is checked by the schemas that amendments are checked by
+    "triage", // rules for groups are handed on
+  ],
+  // Receipts: a target is a queue whose items are sent to another service.
+  delivery: [
+    ...[...GROUND, "engine.ts", "engines", "attempt", "retry", "runner", "triage"], // it opens stores for a library's user
+    "queue", // the worker and the settings of queues
+    "intake", // a receipt is known by its content as an item of a map is
+    "workflow", // a token is masked as the secrets of a workflow are
+  ],
   // What puts it all together: a job's work and its site, what is fed into the queue, and how it ended.
   job: [
     ...[...GROUND, "engine.ts", "intake", "lease", "attempt", "retry", "runner", "redrive"],
     "triage", // the title of a commit is cleaned as a message is; the letter directory has the analysis
     "dead-letter", // a summary has the numbers of the letters; beside a run they are written as files; capsules
     ...["workflow", "worktree"],
+    "queue", // `redrive worker` works a queue with a command
+    "delivery", // the letters of a target are sent again by what sent them before
   ],
   // What a person or a project has set: fixes in the form that redrive uses, and the home in which the file may lie.
-  config: [...GROUND, "form", "redrive", "job", "triage"], // rules for groups too, in the form that triage uses
+  config: [...GROUND, "form", "redrive", "job", "triage", "watch"], // rules for groups and alerts too, in the forms that triage and watch use
   // The implementations know the contract and the ground, and nothing of the stages.
   engines: [...GROUND, "engine.ts"],
   // The surface names what a library's user needs: the stages and the jobs.
   "index.ts": [
-    ...[...GROUND, "engine.ts", "engines", "intake", "attempt", "retry", "dead-letter", "triage"],
-    ...["redrive", "runner", "job"],
+    ...[...GROUND, "engine.ts", "intake", "attempt", "retry", "dead-letter", "triage"],
+    ...["redrive", "runner", "job", "queue", "delivery", "watch", "store"],
   ],
   // The command line imports modules instead of index.ts, because a command loads only what it needs.
   cli: [
     ...[...GROUND, "engine.ts", "engines", "job", "redrive", "runner"],
     ...["intake", "attempt", "retry"], // words of options, and the form of what they make
     ...["dead-letter", "triage"], // a letter's story, the numbers, the analysis
+    "watch", // the error log, the numbers, the alerts
+    "queue", // what queues are told, and what is in them
+    "delivery", // what targets are told, and what is sent to them
+    "store", // the copy of a store
     "config",
     ...["workflow", "worktree"], // `validate` runs nothing; `worktrees` looks after what jobs left
   ],
@@ -63,9 +92,6 @@ const sources = readSources();
 const local = sources.flatMap(({ path, imports }) =>
   imports.filter((one) => !one.isPackage).map((one) => ({ path, ...one })),
 );
-
-/** What the build makes of cli/program.ts; the program that is started loads it by that name. */
-const BUILT = "cli/program.cjs";
 
 /** Everything that is loaded with a file: what it imports, and what that imports, except for types and what is lazy. */
 function loadedWith(path: string, loaded = new Set<string>()): ReadonlySet<string> {
@@ -81,7 +107,7 @@ describe("import directions", () => {
   it("the reader of sources sees the imports that are there", () => {
     expect(sources.length).toBeGreaterThan(100);
     expect(local).toContainEqual({
-      path: "runner/runner.ts",
+      path: "runner/slots.ts",
       target: "retry/decide.ts",
       isPackage: false,
       isLazy: false,
@@ -89,7 +115,7 @@ describe("import directions", () => {
     });
     expect(local.filter((one) => one.isLazy).map((one) => one.target)).toContain("cli/commands/map.ts");
     const known = new Set(sources.map((source) => source.path));
-    expect(local.filter((one) => !known.has(one.target) && one.target !== BUILT)).toEqual([]);
+    expect(local.filter((one) => !known.has(one.target))).toEqual([]);
   });
 
   it("every part of src/ has a line in the table", () => {
@@ -141,15 +167,29 @@ describe("import directions", () => {
   });
 
   it("a client library is imported by its own engine only", () => {
-    const users = sources.filter(({ imports }) =>
-      imports.some((one) => one.target.includes("sqlite") && one.isPackage),
+    const usersOf = (library: RegExp) =>
+      sources
+        .filter(({ imports }) =>
+          imports.some((one) => one.isPackage && !one.isType && library.test(one.target)),
+        )
+        .map((source) => source.path);
+    expect(usersOf(/sqlite/)).toEqual(["engines/sqlite/session.ts"]);
+    expect(usersOf(/^pg($|-)/).filter((path) => !path.startsWith("engines/postgres/"))).toEqual([]);
+    expect(usersOf(/^pg$/)).not.toEqual([]);
+  });
+
+  it("the SDK of MCP is loaded by the session that needs it, when it needs it", () => {
+    const users = sources.flatMap(({ path, imports }) =>
+      imports
+        .filter((one) => one.isPackage && one.target.startsWith("@modelcontextprotocol/") && !one.isType)
+        .map(({ isLazy }) => ({ path, isLazy })),
     );
-    expect(users.map((source) => source.path)).toEqual(["engines/sqlite/session.ts"]);
+    expect(users.length).toBeGreaterThan(0);
+    expect(users.filter(({ path, isLazy }) => path !== "delivery/mcp-session.ts" || !isLazy)).toEqual([]);
   });
 
   it("what the command line starts with loads no command, no engine and no workflow", () => {
-    expect(local.filter(({ path }) => path === "cli/main.ts").map((one) => one.target)).toEqual([BUILT]);
-    expect([...loadedWith("cli/main.ts")].filter((path) => path !== BUILT)).toEqual(["cli/main.ts"]);
+    expect([...loadedWith("cli/main.ts")]).toEqual(["cli/main.ts", "cli/load-program.ts"]);
     const eager = [...loadedWith("cli/program.ts")];
     expect(eager).toContain("cli/context.ts");
     expect(

@@ -58,12 +58,16 @@ function withoutPlace(text: string, helps: readonly Help[]): readonly string[] {
 describe("the page about settings", () => {
   const schema = JSON.parse(readFileSync(join(ROOT, "schema/redrive.schema.json"), "utf8"));
 
+  function keysOfSettings(): readonly string[] {
+    const { dlq, fix, group, watch, quiet_hours, alert_rule, alert_channel } = schema.$defs;
+    const forms = [dlq, fix, group, group.properties.match, watch, quiet_hours, alert_rule, alert_channel];
+    return forms.flatMap(({ properties }) => Object.keys(properties));
+  }
+
   it("has every key of redrive.yml, in a row of its own", () => {
-    const { dlq, fix, group } = schema.$defs;
-    expect(Object.keys(schema.properties)).toEqual(["dlq", "fixes", "groups"]);
-    const keys = [dlq, fix, group, group.properties.match].flatMap(({ properties }) =>
-      Object.keys(properties),
-    );
+    const { fix } = schema.$defs;
+    expect(Object.keys(schema.properties)).toEqual(["dlq", "fixes", "groups", "watch"]);
+    const keys = keysOfSettings();
     expect(keys).toEqual(expect.arrayContaining(["max_items", "toxic_after", "command", "max_uses"]));
     expect(withoutRow(settings, keys)).toEqual([]);
     expect(withoutWord(settings, Object.keys(fix.properties.match.properties))).toEqual([]);
@@ -71,10 +75,7 @@ describe("the page about settings", () => {
 
   it("has no key that the schema does not know", () => {
     const rows = [...settings.matchAll(/^\| `([a-z_]+)` \| .*\|$/gm)].map(([, key = ""]) => key);
-    const { dlq, fix, group } = schema.$defs;
-    const known = [dlq, fix, group, group.properties.match].flatMap(({ properties }) =>
-      Object.keys(properties),
-    );
+    const known = keysOfSettings();
     expect(rows.length).toBeGreaterThan(10);
     expect(rows.filter((key) => !known.includes(key))).toEqual([]);
   });

@@ -24,7 +24,19 @@ const letter: Letter = {
       exitCode: 77,
       stderrTail: Array.from({ length: 20 }, (_, index) => `line ${index + 1}`).join("\n"),
       log: "/home/ana/logs/1.log",
-      evidence: ["/tmp/shot.png"],
+      evidence: [
+        {
+          path: "/tmp/shot.png",
+          sha256: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+          bytes: 20480,
+          mediaType: "image/png",
+          host: "robot-3",
+          kept: "/home/ana/.redrive/evidence/9f/9f86",
+        },
+        { path: "/tmp/gone.png", host: "robot-3", missing: true },
+        { path: "/srv/dumps", problem: "is a folder" },
+        { path: "C:\\Screenshots\\error.jpg" },
+      ],
     },
   ],
   errorSignature: "0123456789abcdef",
@@ -58,6 +70,16 @@ describe("a letter for a person", () => {
     for (const part of ["opening the file", "evidence: /tmp/shot.png", "log: /home/ana/logs/1.log"]) {
       expect(text).toContain(part);
     }
+  });
+
+  it("pitfall 47: shows what evidence there was, on which machine, and where its copy is", () => {
+    const lines = text.split("\n").filter((line) => line.includes("evidence: "));
+    expect(lines.map((line) => line.trim())).toEqual([
+      "evidence: /tmp/shot.png (image/png, 20,480 bytes, sha256 9f86d081884c…, on robot-3, kept as /home/ana/.redrive/evidence/9f/9f86)",
+      "evidence: /tmp/gone.png (missing, on robot-3)",
+      "evidence: /srv/dumps (is a folder)",
+      "evidence: C:\\Screenshots\\error.jpg",
+    ]);
   });
 
   it("shows the end of long output and says that it is the end", () => {

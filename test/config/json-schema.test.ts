@@ -19,9 +19,17 @@ test("it has every key, says what each means, and refuses others", () => {
       { properties: Record<string, { description?: string }>; additionalProperties: boolean }
     >;
   };
-  expect(Object.keys(schema.properties)).toEqual(["dlq", "fixes", "groups"]);
+  expect(Object.keys(schema.properties)).toEqual(["dlq", "fixes", "groups", "watch"]);
   expect(schema.additionalProperties).toBe(false);
-  const { dlq, fix, group } = schema.$defs;
+  const {
+    dlq,
+    fix,
+    group,
+    watch,
+    alert_rule: rule,
+    alert_channel: channel,
+    quiet_hours: quiet,
+  } = schema.$defs;
   expect(Object.keys(dlq?.properties ?? {})).toEqual(
     "max_items retention_days toxic_after mirror dir".split(" "),
   );
@@ -29,7 +37,18 @@ test("it has every key, says what each means, and refuses others", () => {
     "name match set patch command timeout max_uses auto".split(" "),
   );
   expect(Object.keys(group?.properties ?? {})).toEqual(["name", "match"]);
-  for (const form of [dlq, fix, group]) {
+  expect(Object.keys(watch?.properties ?? {})).toEqual(
+    "schedule time_zone on_arrival gather cool_down recovery quiet_hours rules channels".split(" "),
+  );
+  expect(Object.keys(rule?.properties ?? {})).toEqual(
+    "name depth oldest arrival_rate new_group breaker_open store_unhealthy queues severity channels cool_down".split(
+      " ",
+    ),
+  );
+  expect(Object.keys(channel?.properties ?? {})).toEqual(
+    "type url url_env headers_env command timeout".split(" "),
+  );
+  for (const form of [dlq, fix, group, watch, rule, channel, quiet]) {
     expect(form?.additionalProperties).toBe(false);
     for (const key of Object.values(form?.properties ?? {})) expect(key.description).toMatch(/\S.*\.$/);
   }

@@ -19,6 +19,11 @@ export function durabilityTests(test: Declare): void {
     events: await engine.listEvents({ after: 0, limit: 1000 }),
     operations: await engine.listOperations({}),
     selected: await engine.listSelected("op-1", { limit: 100 }),
+    counters: await engine.listCounters(),
+    errors: await engine.listErrors({ limit: 100 }),
+    notes: await Promise.all([1, 2, 3].map((ref) => engine.listNotes(ref))),
+    gate: await engine.readDocument(`gate/${QUEUE}`),
+    document: await engine.readDocument("watch/one"),
   });
 
   test("invariant 2: all that was acknowledged is there after the store was opened again", async (bench) => {
@@ -32,6 +37,34 @@ export function durabilityTests(test: Declare): void {
     expect(before.items).toHaveLength(3);
     await bench.reopen();
     expect(await everything(bench)).toEqual(before);
+  });
+
+  test("pauses, lanes, holds, gates, rates and documents are there after the store was opened again", async (bench) => {
+    await bench.enter();
+    const more = { priority: "high", lane: "l", name: "n", expiresAt: bench.clock.now() + 9 } as const;
+    await bench.engine.add(QUEUE, [
+      { itemId: "a", data: 1, ...more },
+      { itemId: "b", data: 1, lane: "l" },
+      { itemId: "c", data: 1 },
+      { itemId: "d", data: 1 },
+    ]);
+    await bench.engine.hold(QUEUE, ["a"], { author: "ada" });
+    await bench.engine.writeDocument("watch/one", { seen: 0, body: { at: 1 } });
+    const rate = { perSecond: 1 };
+    const ask = { queue: QUEUE, max: 5, rate };
+    const gate = { queue: QUEUE, seen: 0, next: { parkedUntil: 7 } };
+    const { leased } = await bench.engine.exchange("holder-1", { settle: [], lease: ask, gate });
+    expect(leased).toMatchObject([{ itemId: "c" }]);
+    await bench.begin("op-1");
+    await bench.engine.changeJob(QUEUE, { pause: { author: "ada", reason: "r" } });
+    const before = await everything(bench);
+    expect(before).toMatchObject({ gate: { version: 1 }, document: { version: 1 }, job: { pause: {} } });
+    await bench.reopen();
+    expect(await everything(bench)).toEqual(before);
+    await bench.engine.changeJob(QUEUE, { pause: null });
+    expect((await bench.engine.exchange("holder-1", { settle: [], lease: ask })).leased).toEqual([]);
+    bench.clock.advance(1000);
+    expect(await bench.lease(5)).toMatchObject([{ itemId: "d" }]);
   });
 
   test("what became of letters is there after the store was opened again", async (bench) => {

@@ -1,11 +1,13 @@
 /** The contract of events: what each step tells, in order, and how it is read. */
 import { expect } from "vitest";
+import type { Event } from "../../src/item/event.ts";
 import { buried, lost, parked, released, retried, skipped, succeeded } from "../support/settlements.ts";
 import { type Declare, newItem, QUEUE } from "./workbench.ts";
 
 export function eventTests(test: Declare): void {
   told(test);
   reading(test);
+  runs(test);
 }
 
 function told(test: Declare): void {
@@ -116,5 +118,109 @@ function reading(test: Declare): void {
     expect(await ids({ since: bench.clock.now() })).toEqual(["b"]);
     expect(await ids({ since: bench.clock.now() + 1 })).toEqual([]);
     expect(await ids({ queue: "job-9" })).toEqual([]);
+  });
+}
+
+/** Many items in one step make many events of one kind. However they are stored, each is told for itself. */
+function runs(test: Declare): void {
+  const MANY = Array.from({ length: 7 }, (_, n) => `item-${n}`);
+  const tellingOf = ({ type, itemId, attempt }: Event) => [type, itemId, attempt];
+
+  test("what many items share in one step is told of each, in their order", async (bench) => {
+    await bench.enter();
+    const cursor = await bench.lastEvent();
+    await bench.add(...MANY);
+    const leased = await bench.lease(7);
+    await bench.settle(...leased.map((lease) => succeeded(lease)));
+    const events = await bench.engine.listEvents({ queue: QUEUE, after: cursor, limit: 100 });
+    expect(events.map(tellingOf)).toEqual([
+      ...MANY.map((id) => ["item_queued", id, undefined]),
+      ...MANY.map((id) => ["attempt_started", id, 1]),
+      ...MANY.map((id) => ["attempt_succeeded", id, 1]),
+    ]);
+    const ids = events.map(({ id }) => id);
+    expect(new Set(ids).size).toBe(21);
+    expect(ids).toEqual(ids.toSorted((a, b) => a - b));
+    expect(ids.at(-1)).toBe(await bench.engine.newestEvent());
+  });
+
+  test("from every event on the rest is read, and no page has more than it may", async (bench) => {
+    await bench.enter();
+    await bench.add(...MANY);
+    await bench.settle(...(await bench.lease(7)).map((lease) => succeeded(lease)));
+    for (const filter of [{}, { queue: QUEUE }, { types: ["attempt_started"] as const }]) {
+      const all = await bench.engine.listEvents({ ...filter, after: 0, limit: 100 });
+      for (const [at, { id }] of all.entries()) {
+        const read = (limit: number) => bench.engine.listEvents({ ...filter, after: id, limit });
+        expect(await read(100)).toEqual(all.slice(at + 1));
+        expect(await read(3)).toEqual(all.slice(at + 1, at + 4));
+        expect(await read(1)).toEqual(all.slice(at + 1, at + 2));
+      }
+    }
+  });
+
+  test("a page that ends amid what many share goes on there", async (bench) => {
+    await bench.enter();
+    await bench.add(...MANY);
+    await bench.settle(...(await bench.lease(7)).map((lease) => succeeded(lease)));
+    const all = await bench.engine.listEvents({ after: 0, limit: 100 });
+    const read: Event[] = [];
+    for (let page = [...all]; page.length > 0; read.push(...page))
+      page = [...(await bench.engine.listEvents({ after: read.at(-1)?.id ?? 0, limit: 4 }))];
+    expect(read).toEqual(all);
+  });
+
+  test("other events between them keep their places", async (bench) => {
+    await bench.enter();
+    await bench.add("a", "b", "c", "d", "e", "f");
+    const [a, b, c, d, e, f] = await bench.lease(6);
+    if (!a || !b || !c || !d || !e || !f) throw new Error("six items were added");
+    await bench.settle(retried(b), retried(d));
+    const [b2, d2] = await bench.lease(2);
+    if (!b2 || !d2) throw new Error("two items are due again");
+    const cursor = await bench.lastEvent();
+    await bench.settle(succeeded(a), succeeded(b2), succeeded(d2), skipped(c), succeeded(e), released(f));
+    const events = await bench.engine.listEvents({ after: cursor, limit: 100 });
+    expect(events.map(tellingOf)).toEqual([
+      ["attempt_succeeded", "a", 1],
+      ["attempt_succeeded", "b", 2],
+      ["attempt_succeeded", "d", 2],
+      ["attempt_failed", "c", 1],
+      ["item_skipped", "c", 1],
+      ["attempt_succeeded", "e", 1],
+      ["attempt_released", "f", 1],
+    ]);
+  });
+
+  test("types, a time and a queue choose among what many share", async (bench) => {
+    await bench.job("job-2");
+    await bench.enter();
+    await bench.add(...MANY);
+    bench.clock.advance(1000);
+    const since = bench.clock.now();
+    await bench.engine.add(
+      "job-2",
+      MANY.map((id) => newItem(id)),
+    );
+    const leased = await bench.lease(7);
+    const count = async (query: object) =>
+      (await bench.engine.listEvents({ after: 0, limit: 100, ...query })).length;
+    expect(leased).toHaveLength(7);
+    expect(await count({ types: ["item_queued"] })).toBe(14);
+    expect(await count({ types: ["item_queued"], since })).toBe(7);
+    expect(await count({ types: ["item_queued", "attempt_started"], queue: QUEUE })).toBe(14);
+    expect(await count({ types: ["attempt_succeeded"] })).toBe(0);
+    expect(await count({ types: ["item_queued"], limit: 9 })).toBe(9);
+  });
+
+  test("of more than a thousand at once none is left out", async (bench) => {
+    const cursor = await bench.lastEvent();
+    const ids = Array.from({ length: 2345 }, (_, n) => `item-${n}`);
+    await bench.add(...ids);
+    const events = await bench.engine.listEvents({ after: cursor, limit: 5000 });
+    expect(events.map(({ itemId }) => itemId)).toEqual(ids);
+    const [, , third] = events;
+    const next = await bench.engine.listEvents({ after: third?.id ?? 0, limit: 2000 });
+    expect(next).toEqual(events.slice(3, 2003));
   });
 }

@@ -51,6 +51,33 @@ export function fencingTests(test: Declare): void {
     expect(await bench.engine.listGroups({})).toEqual([]);
   });
 
+  test("invariant 3: among many successes of one step, a stale one and one that is told twice change nothing", async (bench) => {
+    await bench.enter();
+    await bench.add("a", "b", "c", "d", "e", "f");
+    const [a, ...others] = await bench.lease(6);
+    if (a === undefined) throw new Error("nothing was leased");
+    await bench.settle(lost(a));
+    bench.clock.advance(60_000);
+    const again = await bench.leaseOne();
+    const told = [a, ...others, others[0] ?? a].map(succeeded);
+    const answer = await bench.engine.exchange(null, { settle: told });
+    const staleOnes = [a, others[0] ?? a].map(({ ref, attempt }) => ({ ref, attempt }));
+    expect(answer.stale).toEqual(staleOnes);
+    expect(await bench.engine.count(QUEUE)).toMatchObject({ leased: 1, done: 5, attempts: 7 });
+    expect(await bench.engine.listLeases("holder-1")).toEqual([again]);
+    expect((await bench.engine.listAttempts(a.ref)).map(({ outcome }) => outcome)).toEqual([
+      "lost",
+      "running",
+    ]);
+    const types = ["attempt_succeeded", "late_result"] as const;
+    const events = await bench.engine.listEvents({ after: 0, types, limit: 20 });
+    expect(events.map(({ type, itemId }) => `${type} ${itemId}`)).toEqual([
+      "late_result a",
+      ..."bcdef".split("").map((itemId) => `attempt_succeeded ${itemId}`),
+      "late_result b",
+    ]);
+  });
+
   test("two reapers that find the same lost lease settle it once, and the second says nothing", async (bench) => {
     await bench.enter();
     await bench.add("a");
@@ -89,5 +116,17 @@ export function fencingTests(test: Declare): void {
     const lease = { ref: 12_345, attempt: 1 };
     const answer = await bench.engine.exchange(null, { settle: [succeeded(lease)] });
     expect(answer.stale).toEqual([lease]);
+  });
+
+  test("of two settlements of one lease in one step the first counts, and the other is stale", async (bench) => {
+    await bench.enter();
+    await bench.add("a", "b", "c", "d", "e");
+    const [first, ...others] = await bench.lease(5);
+    if (!first) throw new Error("five items were added");
+    const settle = [retried(first, 0), ...others.map(succeeded), succeeded(first)];
+    const { stale } = await bench.engine.exchange(null, { settle });
+    expect(stale).toEqual([{ ref: first.ref, attempt: 1 }]);
+    expect(await bench.item("a")).toMatchObject({ state: "ready", spent: 1 });
+    expect(await bench.engine.count(QUEUE)).toMatchObject({ done: 4, ready: 1 });
   });
 }

@@ -32,22 +32,90 @@ export function intakeTests(test: Declare): void {
   test("invariant 9: an id that is there with the same data is existing, whatever the order of its keys", async (bench) => {
     await bench.engine.add(QUEUE, [{ itemId: "a", data: { x: 1, y: [2] } }]);
     const report = await bench.engine.add(QUEUE, [{ itemId: "a", data: { y: [2], x: 1 } }]);
-    expect(report).toEqual({ added: 0, existing: 1, changed: 0, changedIds: [] });
+    expect(report).toEqual({ added: 0, existing: 1, changed: 0, changedIds: [], replaced: 0 });
     expect(await bench.engine.count(QUEUE)).toMatchObject({ total: 1, ready: 1 });
   });
 
   test("an id that is there with other data is reported and the stored data is kept", async (bench) => {
     await bench.add("a");
     const report = await bench.engine.add(QUEUE, [{ itemId: "a", data: "other" }, newItem("b")]);
-    expect(report).toEqual({ added: 1, existing: 0, changed: 1, changedIds: ["a"] });
+    expect(report).toEqual({ added: 1, existing: 0, changed: 1, changedIds: ["a"], replaced: 0 });
     expect((await bench.item("a")).data).toEqual({ name: "a" });
+  });
+
+  test("items that were taken for new are found when they are there after all, and never overwritten", async (bench) => {
+    await bench.add("a");
+    const batch = [newItem("b"), { itemId: "a", data: "other" }, newItem("c"), newItem("b")];
+    const report = await bench.engine.add(QUEUE, batch, { areNew: true });
+    expect(report).toEqual({ added: 2, existing: 1, changed: 1, changedIds: ["a"], replaced: 0 });
+    expect((await bench.item("a")).data).toEqual({ name: "a" });
+    expect(await bench.engine.count(QUEUE)).toMatchObject({ total: 3, ready: 3 });
+  });
+
+  test("many new items come in their order, numbered without a gap, each told of once", async (bench) => {
+    await bench.add("first");
+    const names = Array.from({ length: 2345 }, (_, n) => `i-${n}`);
+    const batch = names.map((name, n) => ({ ...newItem(name), ...(n % 500 === 7 && { lane: "one" }) }));
+    expect(await bench.engine.add(QUEUE, batch, { areNew: true })).toMatchObject({
+      added: 2345,
+      existing: 0,
+    });
+    const events = await bench.engine.listEvents({ after: 0, types: ["item_queued"], limit: 5000 });
+    expect(events.map(({ itemId }) => itemId)).toEqual(["first", ...names]);
+    await bench.enter();
+    const inLine = names.filter((_, n) => n % 500 !== 7 || n === 7); // of a lane only the first
+    const leased = await bench.lease(5000);
+    expect(leased.map(({ itemId }) => itemId)).toEqual(["first", ...inLine]);
+    expect(leased.slice(1).map(({ itemId, index }) => `i-${index - 1}` === itemId)).not.toContain(false);
   });
 
   test("an id that comes twice in one batch is added once", async (bench) => {
     const batch = [newItem("a"), newItem("a"), { itemId: "a", data: 7 }];
     const report = await bench.engine.add(QUEUE, batch);
-    expect(report).toEqual({ added: 1, existing: 1, changed: 1, changedIds: ["a"] });
+    expect(report).toEqual({ added: 1, existing: 1, changed: 1, changedIds: ["a"], replaced: 0 });
     expect((await bench.item("a")).data).toEqual({ name: "a" });
+  });
+
+  test("among many new items those that are there keep their place, and the new ones follow without a gap", async (bench) => {
+    await bench.enter();
+    await bench.engine.add(QUEUE, [newItem("b"), { ...newItem("d"), priority: "high", name: "Dora" }]);
+    const cursor = await bench.lastEvent();
+    const batch = ["a", "b", "c", "c", "d", "e"].map(newItem);
+    const other = [{ itemId: "f", data: [6], name: "Fay" }, { ...newItem("g"), lane: "one" }, newItem("h")];
+    const changed = { itemId: "b", data: { name: "b", more: 1 } };
+    const report = await bench.engine.add(QUEUE, [...batch, changed, ...other], {
+      replace: { author: "ada" },
+    });
+    expect(report).toEqual({ added: 6, existing: 3, changed: 0, changedIds: [], replaced: 1 });
+    const leased = await bench.lease(10);
+    expect(leased.map(({ itemId, index }) => [itemId, index])).toEqual([
+      ...[
+        ["d", 1],
+        ["b", 0],
+        ["a", 2],
+        ["c", 3],
+      ],
+      ...[
+        ["e", 4],
+        ["f", 5],
+        ["g", 6],
+        ["h", 7],
+      ],
+    ]);
+    expect(leased.map(({ data }) => data)).toEqual([
+      ...[{ name: "d" }, changed.data, { name: "a" }, { name: "c" }],
+      ...[{ name: "e" }, [6], { name: "g" }, { name: "h" }],
+    ]);
+    expect(leased.map(({ name }) => name).filter((name) => name !== undefined)).toEqual(["Dora", "Fay"]);
+    const told = await bench.engine.listEvents({
+      after: cursor,
+      types: ["item_queued", "item_replaced"],
+      limit: 99,
+    });
+    expect(told.map(({ type, itemId }) => `${type} ${itemId}`)).toEqual([
+      ...["item_queued a", "item_queued c", "item_queued e", "item_replaced b"],
+      ...["item_queued f", "item_queued g", "item_queued h"],
+    ]);
   });
 
   test("all changed ids are counted and ten of them are named", async (bench) => {
@@ -57,7 +125,7 @@ export function intakeTests(test: Declare): void {
       QUEUE,
       ids.map((itemId) => ({ itemId, data: null })),
     );
-    expect(report).toEqual({ added: 0, existing: 0, changed: 12, changedIds: ids.slice(0, 10) });
+    expect(report).toEqual({ added: 0, existing: 0, changed: 12, changedIds: ids.slice(0, 10), replaced: 0 });
   });
 
   test("two queues may have items with the same id", async (bench) => {

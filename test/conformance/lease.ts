@@ -149,7 +149,9 @@ function leasing(test: Declare): void {
     await bench.settle(retried(a, 2000), retried(b, 1000));
     const early = await bench.engine.exchange("holder-1", { settle: [], lease: { queue: QUEUE, max: 5 } });
     const now = bench.clock.now();
-    expect(early).toEqual({ leased: [], stale: [], nextDueAt: now + 1000, now });
+    expect(early).toEqual({
+      ...{ leased: [], stale: [], nextDueAt: now + 1000, isPaused: false, gate: null, now },
+    });
     bench.clock.advance(1000);
     const due = await bench.engine.exchange("holder-1", { settle: [], lease: { queue: QUEUE, max: 5 } });
     expect(due.leased.map(({ itemId, attempt }) => [itemId, attempt])).toEqual([["b", 2]]);

@@ -1,5 +1,6 @@
 /** The contract of filters: each leaves just the letters that fit, and a page counts all of them exactly. */
 import { expect } from "vitest";
+import type { LetterQuery } from "../../src/engine.ts";
 import { buried, failureOf, retried, succeeded } from "../support/settlements.ts";
 import { type Declare, newItem, QUEUE, type Workbench } from "./workbench.ts";
 
@@ -50,6 +51,28 @@ function fields(test: Declare): void {
     await threeLetters(bench);
     expect(await bench.letterIds({ eligible: true })).toEqual(["c", "a"]);
     expect(await bench.letterIds({ eligible: false })).toEqual(["ab"]);
+  });
+
+  test("a letter on its way is found by the attempts that it has by now, before and after its return", async (bench) => {
+    await bench.enter();
+    await bench.bury(["a", "b", "c"]);
+    const ids = async (query: Partial<LetterQuery>) => {
+      const { letters, total } = await bench.engine.listLetters({ limit: 9, ...query });
+      expect(total).toBe(letters.length);
+      return letters.map(({ itemId }) => itemId);
+    };
+    const lease = await bench.redriveOne("op-1", "b");
+    expect(await ids({ attemptsMin: 2 })).toEqual(["b"]);
+    expect(await ids({ order: "attempts" })).toEqual(["b", "c", "a"]);
+    expect(await ids({ order: "item" })).toEqual(["a", "b", "c"]);
+    expect(await ids({ attemptsMax: 1, states: ["dead"] })).toEqual(["c", "a"]);
+    await bench.settle(buried(lease));
+    expect(await ids({ attemptsMin: 2, states: ["dead"] })).toEqual(["b"]);
+    expect(await ids({ attemptsMax: 1 })).toEqual(["c", "a"]);
+    expect(await ids({ order: "attempts", types: ["CommandFailed"] })).toEqual(["b", "c", "a"]);
+    await bench.settle(succeeded(await bench.redriveOne("op-2", "b")));
+    expect(await ids({ order: "attempts" })).toEqual(["c", "a"]);
+    expect(await ids({ attemptsMin: 3, states: ["dead", "done"] })).toEqual(["b"]);
   });
 
   test("letters are found by how many attempts were started, both ends included", async (bench) => {

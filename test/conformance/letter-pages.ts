@@ -1,6 +1,6 @@
 /** The contract of pages: every order, through all pages, while letters come and go. */
 import { expect } from "vitest";
-import { LETTER_ORDERS, type LetterQuery } from "../../src/engine.ts";
+import { LETTER_ORDERS, LETTER_PARTS, type LetterPart, type LetterQuery } from "../../src/engine.ts";
 import { buried, retried, succeeded } from "../support/settlements.ts";
 import { type Declare, QUEUE, type Workbench } from "./workbench.ts";
 
@@ -142,12 +142,40 @@ function paging(test: Declare): void {
 }
 
 function cursors(test: Declare): void {
-  test("letters without their history have data, state and group, and nothing that attempts left", async (bench) => {
+  test("a letter has each part that was asked for as the whole letter has it", async (bench) => {
     await sevenLetters(bench);
-    const [whole] = (await bench.engine.listLetters({ queue: QUEUE, limit: 1 })).letters;
-    const [bare] = (await bench.engine.listLetters({ queue: QUEUE, limit: 1, history: false })).letters;
-    expect(whole?.failureHistory).not.toEqual([]);
-    expect(bare).toEqual({ ...whole, failureHistory: [], failureCount: 0, firstAttempt: 0, lastAttempt: 0 });
+    for (const { ref } of (await bench.engine.listLetters({ limit: 3 })).letters) {
+      await bench.engine.addNote(ref, { author: "ada", text: "seen" });
+    }
+    for (const whole of (await bench.engine.listLetters({ limit: 7 })).letters) {
+      const inPart = async (...parts: LetterPart[]) => {
+        const { letters } = await bench.engine.listLetters({ itemIds: [whole.itemId], limit: 7, parts });
+        return letters.find(({ burial }) => burial === whole.burial);
+      };
+      const { ref, burial, itemId, jobId, errorSignature, errorPattern, reprocessEligible } = whole;
+      expect(await inPart()).toMatchObject({ ref, burial, itemId, jobId, errorSignature, errorPattern });
+      expect(await inPart()).toMatchObject({ reprocessEligible });
+      expect(await inPart("data")).toMatchObject({ itemData: whole.itemData });
+      const { state, reason, revision, redriveCount } = whole;
+      expect(await inPart("record")).toMatchObject({ state, reason, revision, redriveCount });
+      const { firstAttempt, lastAttempt, failureCount, failureHistory } = whole;
+      expect(await inPart("times")).toMatchObject({ firstAttempt, lastAttempt, failureCount });
+      expect((await inPart("additions"))?.notes).toEqual(whole.notes);
+      expect((await inPart("failures"))?.failureHistory).toEqual(failureHistory);
+      expect((await inPart("last_failure"))?.failureHistory.at(-1)).toEqual(failureHistory.at(-1));
+      expect(await inPart(...LETTER_PARTS)).toEqual(whole);
+    }
+  });
+
+  test("the page of a query that counts nothing has the same letters and the same next page", async (bench) => {
+    await sevenLetters(bench);
+    for (const order of LETTER_ORDERS) {
+      for (const filter of [{}, { text: "" }, { attemptsMin: 1 }, { types: ["Unknown"] as const }]) {
+        const { letters, next } = await bench.engine.listLetters({ ...filter, order, limit: 2 });
+        const page = await bench.engine.listLetters({ ...filter, order, limit: 2, counted: false });
+        expect(page).toMatchObject({ letters, next });
+      }
+    }
   });
 
   test("a cursor stays right when letters arrive and its own letter has been buried anew", async (bench) => {

@@ -63,7 +63,7 @@ function deleting(test: Declare): void {
     await richLetter(bench);
     await bench.operate("purge");
     const report = await bench.engine.add(QUEUE, [newItem("a"), { itemId: "a", data: "other" }]);
-    expect(report).toEqual({ added: 0, existing: 2, changed: 0, changedIds: [] });
+    expect(report).toEqual({ added: 0, existing: 2, changed: 0, changedIds: [], replaced: 0 });
     expect(await bench.lease(5)).toEqual([]);
   });
 

@@ -122,6 +122,82 @@ function records(test: Declare): void {
     expect((await bench.engine.listAttempts(c.ref)).at(-1)).toMatchObject({ result: { words: 3 } });
   });
 
+  test("of many successes at once each record has its own times, log and result", async (bench) => {
+    await bench.enter();
+    await bench.add("a", "b", "c", "d", "e", "f", "g");
+    const startedAt = bench.clock.now();
+    const first = await bench.lease(3);
+    bench.clock.advance(10);
+    const leased = [...first, ...(await bench.lease(4))];
+    bench.clock.advance(5);
+    const text = 'a "quoted" \\ \u{1f600} \u0000 \ud800 text';
+    const left = [{}, { log: "/logs/é 1.log" }, { result: text }, { result: { list: [1, null, text] } }];
+    const more = [{ result: null }, { result: "null" }, { log: "2.log", result: 0.5 }];
+    const settlements = leased.map((lease, at) => ({ ...succeeded(lease), ...[...left, ...more][at] }));
+    await bench.settle(...settlements);
+    for (const [at, { ref }] of leased.entries()) {
+      expect(await bench.engine.listAttempts(ref)).toEqual([
+        {
+          ...{ number: 1, outcome: "succeeded", holder: "holder-1" },
+          ...{ startedAt: startedAt + (at < 3 ? 0 : 10), endedAt: startedAt + 15 },
+          ...[...left, ...more][at],
+        },
+      ]);
+    }
+  });
+
+  test("of many ends at once each does what it would do alone, in its turn", async (bench) => {
+    await bench.enter();
+    await bench.add("a", "b", "c", "d", "e", "f", "g", "h");
+    const [a, b, c, d, e, f, g, h] = await bench.lease(8);
+    if (!a || !b || !c || !d || !e || !f || !g || !h) throw new Error("eight items were added");
+    await bench.settle(released(g));
+    bench.clock.advance(250);
+    const failure = failureOf(b, { errorMessage: 'b: "no" \u{1f600} \ud800' });
+    const notes = [{ author: "ada", text: "it was near" }];
+    const cursor = await bench.lastEvent();
+    const settle = [
+      { ...retried(a, 5000), log: "a.log" },
+      { ...buried(b), failure },
+      { ...succeeded(c), notes, counts: ["extra"] },
+      lost(d, 100),
+      succeeded(e),
+      buried(f, { signature: "00000000000000bb" }),
+      buried(g), // it was given back before
+      retried(h),
+    ];
+    const { stale } = await bench.engine.exchange(null, { settle });
+    expect(stale).toEqual([{ ref: g.ref, attempt: 1 }]);
+    const now = bench.clock.now();
+    const items = await bench.engine.listItems({ queue: QUEUE, limit: 10 });
+    expect(items.map(({ itemId, state, spent, losses }) => [itemId, state, spent, losses])).toEqual([
+      ["a", "ready", 1, 0],
+      ["b", "dead", 1, 0],
+      ["c", "done", 0, 0],
+      ["d", "ready", 0, 1],
+      ["e", "done", 0, 0],
+      ["f", "dead", 1, 0],
+      ["g", "ready", 0, 0],
+      ["h", "ready", 1, 0],
+    ]);
+    expect(items.filter(({ state }) => state === "ready").map(({ dueAt }) => dueAt - now)).toEqual([
+      ...[5000, 100, -250, 0],
+    ]);
+    const [record] = await bench.engine.listAttempts(a.ref);
+    expect(record).toMatchObject({ outcome: "failed", log: "a.log", startedAt: now - 250, endedAt: now });
+    expect((await bench.letter("b"))?.failureHistory).toEqual([failure]);
+    expect(await bench.letterIds()).toEqual(["f", "b"]); // newest first
+    expect(await bench.engine.listNotes(c.ref)).toMatchObject(notes);
+    const types = (await bench.engine.listEvents({ after: cursor, limit: 99 })).map(
+      ({ type, itemId }) => `${itemId} ${type}`,
+    );
+    expect(types.filter((type) => !type.includes("group_opened"))).toEqual([
+      ...["a attempt_failed", "a attempt_retrying", "b attempt_failed", "b dlq_item_added"],
+      ...["c attempt_succeeded", "d attempt_lost", "d attempt_retrying", "e attempt_succeeded"],
+      ...["f attempt_failed", "f dlq_item_added", "g late_result", "h attempt_failed", "h attempt_retrying"],
+    ]);
+  });
+
   test("invariant 4: every attempt leaves one record that says how it ended", async (bench) => {
     await bench.enter();
     await bench.add("a");
@@ -167,7 +243,18 @@ function records(test: Declare): void {
       stdoutTail: "line\nline",
       stderrTail: "\u001b[31mred\u001b[0m",
       log: "/logs/a/1.log",
-      evidence: ["/tmp/shot.png"],
+      evidence: [
+        { path: "/tmp/shot.png", sha256: "ab12", bytes: 7, mediaType: "image/png", host: "robot-3" },
+        { path: "/tmp/gone.png", missing: true },
+        { path: "/srv/dumps", problem: "is a folder", kept: "/home/e/ab/ab12" },
+      ],
+      source: {
+        executionId: "20260216143022",
+        flow: "DF1",
+        subflow: "Main",
+        action: "5",
+        actionName: "Click",
+      },
     });
     await bench.settle({ ...retried(lease), failure });
     expect((await bench.engine.listAttempts(lease.ref))[0]?.failure).toEqual(failure);

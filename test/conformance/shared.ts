@@ -121,6 +121,81 @@ export function sharedTests(test: Declare, join: (engine: Engine) => Promise<Eng
     });
   });
 
+  test("a queue that one process pauses is paused for the other", async (bench) => {
+    await bench.enter();
+    await bench.add("a");
+    await beside(bench, async (other) => {
+      await other.changeJob(QUEUE, { pause: { author: "ada", reason: "r" } });
+      const ask = () => bench.engine.exchange("holder-1", { settle: [], lease: { queue: QUEUE, max: 1 } });
+      expect(await ask()).toMatchObject({ leased: [], isPaused: true });
+      await other.changeJob(QUEUE, { pause: null });
+      expect(await ask()).toMatchObject({ leased: [{ itemId: "a" }], isPaused: false });
+    });
+  });
+
+  test("of two processes that change one gate at the same time one does, and the other learns of it", async (bench) => {
+    await beside(bench, async (other) => {
+      const gate = (by: string) => ({ queue: QUEUE, seen: 0, next: { by } });
+      const answers = await Promise.all([
+        bench.engine.exchange(null, { settle: [], gate: gate("one") }),
+        other.exchange(null, { settle: [], gate: gate("two") }),
+      ]);
+      const [first, second] = answers.map((answer) => answer.gate);
+      expect(first).toMatchObject({ version: 1 });
+      expect(second).toEqual(first);
+    });
+  });
+
+  test("two processes never work one lane at the same time", async (bench) => {
+    await bench.enter();
+    await bench.enter("holder-2");
+    const items = Array.from({ length: 6 }, (_, n) => ({ itemId: `item-${n}`, data: n, lane: "l" }));
+    await bench.engine.add(QUEUE, items);
+    await beside(bench, async (other) => {
+      const worked: string[] = [];
+      while (worked.length < items.length) {
+        const lease = { queue: QUEUE, max: 3 };
+        const answers = await Promise.all([
+          bench.engine.exchange("holder-1", { settle: [], lease }),
+          other.exchange("holder-2", { settle: [], lease }),
+        ]);
+        const leased = answers.flatMap((answer) => answer.leased);
+        expect(leased).toHaveLength(1);
+        worked.push(...leased.map(({ itemId }) => itemId));
+        await other.exchange(null, { settle: leased.map(succeeded) });
+      }
+      expect(worked).toEqual(items.map(({ itemId }) => itemId));
+    });
+  });
+
+  test("two processes share one rate", async (bench) => {
+    await bench.enter();
+    await bench.enter("holder-2");
+    await bench.add("a", "b", "c");
+    await beside(bench, async (other) => {
+      const lease = { queue: QUEUE, max: 1, rate: { perSecond: 1 } };
+      const answers = await Promise.all([
+        bench.engine.exchange("holder-1", { settle: [], lease }),
+        other.exchange("holder-2", { settle: [], lease }),
+      ]);
+      expect(answers.flatMap(({ leased }) => leased)).toHaveLength(1);
+    });
+  });
+
+  test("what two processes count is the sum", async (bench) => {
+    await bench.enter();
+    await bench.add("a", "b");
+    const [a, b] = await bench.lease(2);
+    if (!a || !b) throw new Error("two items were added");
+    await beside(bench, async (other) => {
+      await Promise.all([
+        bench.engine.exchange(null, { settle: [{ ...succeeded(a), counts: ["pages"] }] }),
+        other.exchange(null, { settle: [{ ...succeeded(b), counts: ["pages"] }] }),
+      ]);
+      expect(await other.listCounters()).toContainEqual({ queue: QUEUE, name: "pages", value: 2 });
+    });
+  });
+
   test("a redrive that another process pauses leases nothing more", async (bench) => {
     await bench.enter();
     await bench.bury(["a"]);

@@ -9,24 +9,36 @@ import { TestClock } from "../support/test-clock.ts";
 import { advanceTests } from "./advance.ts";
 import { arrivalTests } from "./arrivals.ts";
 import { checkTests } from "./check.ts";
+import { counterTests } from "./counters.ts";
 import { decideTests } from "./decide.ts";
+import { documentTests } from "./documents.ts";
 import { durabilityTests } from "./durability.ts";
+import { errorTests } from "./errors.ts";
 import { eventTests } from "./events.ts";
 import { fencingTests } from "./fencing.ts";
+import { gateTests } from "./gate.ts";
 import { groupDecisionTests } from "./group-decisions.ts";
 import { groupLifeTests } from "./group-life.ts";
 import { groupTests } from "./groups.ts";
+import { holdTests } from "./hold.ts";
 import { importTests } from "./import.ts";
 import { intakeTests } from "./intake.ts";
+import { itemTests } from "./items.ts";
 import { jobTests } from "./jobs.ts";
+import { laneTests } from "./lanes.ts";
 import { leaseTests } from "./lease.ts";
 import { letterFilterTests } from "./letter-filters.ts";
 import { letterPageTests } from "./letter-pages.ts";
 import { letterTests } from "./letters.ts";
+import { noteTests } from "./notes.ts";
 import { operationChangeTests } from "./operation-changes.ts";
+import { orderTests } from "./order.ts";
 import { purgeTests } from "./purge.ts";
+import { queueTests } from "./queues.ts";
 import { redriveTests } from "./redrive.ts";
 import { regroupTests } from "./regroup.ts";
+import { replaceTests } from "./replace.ts";
+import { requeueTests } from "./requeue.ts";
 import { selectionTests } from "./selection.ts";
 import { settleTests } from "./settle.ts";
 import { sharedTests } from "./shared.ts";
@@ -45,10 +57,20 @@ export interface EngineUnderTest {
 
 const THEMES: Readonly<Record<string, (test: Declare) => void>> = {
   jobs: jobTests,
+  queues: queueTests,
   intake: intakeTests,
+  replacement: replaceTests,
+  "held items": holdTests,
+  items: itemTests,
   lease: leaseTests,
+  order: orderTests,
+  lanes: laneTests,
+  gates: gateTests,
   settle: settleTests,
   fencing: fencingTests,
+  notes: noteTests,
+  counters: counterTests,
+  "the error log": errorTests,
   letters: letterTests,
   "filters of letters": letterFilterTests,
   "pages of letters": letterPageTests,
@@ -62,9 +84,11 @@ const THEMES: Readonly<Record<string, (test: Declare) => void>> = {
   steps: advanceTests,
   redrive: redriveTests,
   decisions: decideTests,
+  requeue: requeueTests,
   deletion: purgeTests,
   "changes of operations": operationChangeTests,
   import: importTests,
+  documents: documentTests,
   check: checkTests,
 };
 

@@ -3,6 +3,8 @@ import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { randomName } from "../../src/kit/random.ts";
+import { askPostgres, postgresUrl } from "../support/postgres-stores.ts";
 import { ExampleShell } from "./shell.ts";
 
 const EXAMPLES = join(import.meta.dirname, "../../examples");
@@ -87,6 +89,52 @@ describe("the examples", () => {
     expect(readFileSync(left, "utf8")).toContain("a total of -3 cannot be charged");
   });
 
+  const INVOICES = [
+    "2 done, 2 dead",
+    "4711 again: existing",
+    "4711 paid",
+    "4712 1 Bolt & Co has no VAT id",
+    "4713 paid",
+    "4714 2 the bank does not answer",
+  ];
+
+  function invoices(store: string): string[] {
+    const result = spawnSync(process.execPath, [join(EXAMPLES, "invoices/worker.mjs")], {
+      encoding: "utf8",
+      env: { ...process.env, REDRIVE_STORE: store },
+    });
+    expect(result.stderr).toBe("");
+    return result.stdout.trim().split("\n").sort();
+  }
+
+  it("invoices: two workers of a queue in a program pay what can be paid, on every engine", async () => {
+    const schema = `invoices_${randomName(8)}`;
+    try {
+      expect(invoices("memory:")).toEqual(INVOICES);
+      expect(invoices(`sqlite:${join(shell.folder, "work.db")}`)).toEqual(INVOICES);
+      expect(invoices(postgresUrl(schema))).toEqual(INVOICES);
+    } finally {
+      await askPostgres(`DROP SCHEMA IF EXISTS ${schema} CASCADE`);
+    }
+  });
+
+  it("receipts: one goes through an outage, one is refused and kept", () => {
+    const result = spawnSync(process.execPath, [join(EXAMPLES, "receipts/receipts.mjs")], {
+      encoding: "utf8",
+      env: { ...process.env, REDRIVE_STORE: "memory:" },
+    });
+    expect(result.stderr).toBe("");
+    expect(result.stdout.trim().split("\n")).toEqual([
+      "t-1 is kept: true",
+      "t-1 is delivered: true",
+      "again: true",
+      "receipt_conflict",
+      "t-2 is delivered: false",
+      "t-2 HTTP 422 Unprocessable Entity: {}",
+      "[ [ 't-1', 't-1' ] ]",
+    ]);
+  });
+
   it("every example is run by a test", () => {
     const names = readdirSync(EXAMPLES).sort();
     expect(names).toEqual([
@@ -95,8 +143,10 @@ describe("the examples", () => {
       "dlq-manager",
       "enrich-records",
       "fix-lint",
+      "invoices",
       "library.mjs",
       "no-git",
+      "receipts",
       "resume",
       "shipments",
     ]);

@@ -1,21 +1,32 @@
 /** What the guide shows is what happens: each page is run block by block in a copy of its example. */
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { hostname } from "node:os";
+import { basename, join } from "node:path";
+import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
 import { parse } from "yaml";
+import { randomName } from "../../src/kit/random.ts";
+import { askPostgres, postgresUrl } from "../support/postgres-stores.ts";
 import { ExampleShell } from "./shell.ts";
 import { essence, shownIn } from "./shown.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const read = (path: string) => readFileSync(join(ROOT, path), "utf8");
 
-/** How each block ends. */
-const CODES: Readonly<Record<string, readonly number[]>> = {
-  "07-managing-letters.md": [3, 0, 0, 0, 0, 0, 3, 0, 0, 0],
-  "08-settings.md": [0, 0],
-  "09-exchange.md": [3, 0, 0, 0, 0],
-  "12-groups.md": [3, 0, 0, 0, 0, 3, 0, 0, 0, 0],
+/** The example that each page is about, and how each block ends. */
+const PAGES: Readonly<Record<string, { readonly example: string; readonly codes: readonly number[] }>> = {
+  "07-managing-letters.md": { example: "shipments", codes: [3, 0, 0, 0, 0, 0, 3, 0, 0, 0] },
+  "08-settings.md": { example: "shipments", codes: [0, 0] },
+  "09-exchange.md": { example: "shipments", codes: [3, 0, 0, 0, 0] },
+  "12-groups.md": { example: "shipments", codes: [3, 0, 0, 0, 0, 3, 0, 0, 0, 0] },
+  "13-queues.md": { example: "invoices", codes: [0, 0, 3, 0, 0, 0, 0, 3] },
+  "15-error-log.md": { example: "invoices", codes: [0, 0, 0, 0] },
+  "16-many-machines.md": { example: "invoices", codes: [0, 0, 0] },
+  "17-watching.md": { example: "invoices", codes: [3, 0, 0] },
 };
+
+/** The server of the guide; a real one takes its place. */
+const SHOWN_URL = "postgres://ana@db.example/work";
+const schema = `guide_${randomName(8)}`;
 
 describe("the guide", () => {
   let shell: ExampleShell;
@@ -23,18 +34,23 @@ describe("the guide", () => {
     shell = new ExampleShell();
   });
   afterEach(() => shell.remove());
+  afterAll(() => askPostgres(`DROP SCHEMA IF EXISTS ${schema} CASCADE`));
 
-  /** The guide is written by somebody called Ana. */
+  /** The guide is written by somebody called Ana, at a machine called robot-1. */
   function asShown(text: string, folder: string): string {
-    return text.replaceAll(shell.home, "/home/ana/.redrive").replaceAll(folder, "/home/ana/shipments");
+    return text
+      .replaceAll(shell.home, "/home/ana/.redrive")
+      .replaceAll(folder, `/home/ana/${basename(folder)}`)
+      .replaceAll(`: "${hostname()}"`, ': "robot-1"');
   }
 
-  it.each(Object.entries(CODES))("%s shows what it prints", (page, codes) => {
-    const folder = shell.copy("shipments");
+  it.each(Object.entries(PAGES))("%s shows what it prints", (page, { example, codes }) => {
+    const folder = shell.copy(example);
     const steps = shownIn(read(`docs/${page}`));
     expect(steps).toHaveLength(codes.length);
     const ended = steps.map(({ script, shown }) => {
-      const { exitCode, stdout } = shell.run(`{ ${script}} 2>&1`, folder);
+      const real = script.replaceAll(SHOWN_URL, postgresUrl(schema));
+      const { exitCode, stdout } = shell.run(`{ ${real}} 2>&1`, folder);
       expect(essence(asShown(stdout, folder))).toEqual(essence(shown));
       return exitCode;
     });
@@ -50,8 +66,21 @@ describe("the guide", () => {
     expect(result.exitCode, result.stderr).toBe(0);
   });
 
-  it("the library code in the guide is the example that the tests run", () => {
-    const [, shown = "the guide shows none"] = /```js\n(.*?)```/s.exec(read("docs/10-library.md")) ?? [];
-    expect(read("examples/dlq-manager/orders.mjs").replace(/^\/\*\*.*\*\/\n/, "")).toBe(shown);
+  it("the rules for alerts that the guide shows are valid", () => {
+    const [, shown = ""] = /```yaml\n(.*?)```/s.exec(read("docs/17-watching.md")) ?? [];
+    const folder = shell.copy("invoices");
+    const script = `cat > redrive.yml <<'END'\n${shown}END\nredrive queue create invoices && redrive watch --dry-run`;
+    const result = shell.run(script, folder);
+    expect(result.stdout).toContain("Nothing is wrong.");
+    expect(result.exitCode, result.stderr).toBe(0);
+  });
+
+  it.each([
+    ["10-library.md", "dlq-manager/orders.mjs"],
+    ["14-workers.md", "invoices/worker.mjs"],
+    ["18-receipts.md", "receipts/receipts.mjs"],
+  ])("the library code in %s is the example that the tests run", (page, example) => {
+    const [, shown = "the page shows none"] = /```js\n(.*?)```/s.exec(read(`docs/${page}`)) ?? [];
+    expect(read(`examples/${example}`).replace(/^\/\*\*.*\*\/\n/, "")).toBe(shown);
   });
 });

@@ -20,7 +20,7 @@ it("the examples print what the README shows", () => {
       expect(essence(stdout)).toEqual(essence(shown));
       return exitCode;
     });
-    expect(codes).toEqual([3, 0, 0, 3]);
+    expect(codes).toEqual([3, 0, 0, 3, 3]);
   } finally {
     shell.remove();
   }

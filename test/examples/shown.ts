@@ -23,6 +23,9 @@ export function essence(text: string): string[] {
     .map((line) =>
       line
         .replace(/\b20\d\d-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{3}Z)?)?/g, "MOMENT")
+        .replace(/\b\d\d-\d\d \d\d:\d\d:\d\d\b/g, "MOMENT") // as the error log has it within a year
+        .replace(/\b[0-9a-f]{64}\b/g, "DIGEST")
+        .replace(/\b[\w.-]+:\d+:[0-9a-z]{6}\/\d+/g, "WORKER")
         .replace(/\b([a-z-]+)-[0-9a-z]{8}\b/g, "$1-ID")
         .replace(/\b\d+(\.\d+)? m?s\b/g, "TIME")
         .replace("first TIME ago, last TIME ago", "TIME ago") // those of one moment have one

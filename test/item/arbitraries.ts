@@ -14,6 +14,21 @@ const errorType = fc.oneof(
   fc.record({ name: fc.constantFrom(...ERROR_TYPE_NAMES), fields: fc.dictionary(text, fc.integer()) }),
 );
 
+const word = fc.string({ unit: "grapheme", minLength: 1 });
+const evidenceFile = fc.record(
+  {
+    path: text,
+    sha256: text,
+    bytes: fc.nat(),
+    mediaType: text,
+    host: text,
+    missing: fc.constant(true as const),
+    kept: text,
+    problem: text,
+  },
+  { requiredKeys: ["path"] },
+);
+
 export const failures: fc.Arbitrary<Failure> = fc.record(
   {
     attemptNumber: fc.nat(),
@@ -32,7 +47,8 @@ export const failures: fc.Arbitrary<Failure> = fc.record(
     stdoutTail: text,
     stderrTail: text,
     log: text,
-    evidence: fc.array(text),
+    evidence: fc.array(evidenceFile),
+    source: fc.record({ executionId: word, flow: word, subflow: word, action: word, actionName: word }),
   },
   {
     requiredKeys: [

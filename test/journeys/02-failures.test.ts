@@ -89,12 +89,12 @@ describe("REDRIVE_FAILURE_FILE", () => {
       error_class: "transient",
       error_message: "the order service answered nonsense",
       error_context: ["loading order 7", "calling the order service"],
-      evidence: ["shots/7.png"],
+      evidence: [{ path: shop.path("shots/7.png"), missing: true }],
       exit_code: 3,
     });
     const { stdout } = await shop.run(["dlq", "inspect", letter?.item_id ?? ""]);
     expect(stdout).toContain("calling the order service");
-    expect(stdout).toContain("evidence: shots/7.png");
+    expect(stdout).toContain(`evidence: ${shop.path("shots/7.png")} (missing)`);
   });
 
   it("with a permanent class is not tried again, and needs --force to be redriven", async () => {

@@ -170,16 +170,16 @@ describe("store", () => {
   it("info says where it is and what is in it", async () => {
     const shop = openWorkshop();
     await shop.map(upTo(3), "[ $1 != 2 ]", ["--retries", "1", "--backoff", "none"]);
-    const info = await shop.json("store", "info");
+    const info = await shop.json<{ location: string }>("store", "info");
     expect(info).toMatchObject({
-      engine: "sqlite",
-      location: shop.storePath,
+      engine: shop.isOnPostgres ? "postgres" : "sqlite",
+      location: shop.isOnPostgres ? shop.storeUrl : shop.storePath,
       jobs: 1,
       items: 3,
       letters: 1,
       attempts: 4,
     });
-    expect((await shop.run(["store", "info"])).stdout).toContain(shop.storePath);
+    expect((await shop.run(["store", "info"])).stdout).toContain(info.location);
   });
 
   it("check gives a sound store a clean bill", async () => {
@@ -211,7 +211,7 @@ describe("a reader that leaves", () => {
         process.execPath,
         [CLI_PATH, ...shop.mapArgs('echo "$1" | tee -a $L', ["-j", "1"])],
         {
-          env: { ...process.env, REDRIVE_HOME: shop.path("redrive") },
+          env: { ...process.env, ...shop.env },
         },
       );
       const left = stream === "stdout" ? child.stdout : child.stderr;

@@ -1,7 +1,7 @@
 /** Running the work of letters again: every option's effect, and that nothing is lost, repeated or made up on the way. */
 import { describe, expect, it } from "vitest";
 import { until } from "../support/until.ts";
-import { itemsJson, mapOver, ONE_TRY, openProject, plainMap } from "./project.ts";
+import { itemsJson, mapOver, ONE_TRY, openFolder, openProject, plainMap } from "./project.ts";
 import {
   asJsonLines,
   type ErrorJson,
@@ -415,7 +415,7 @@ describe("dlq retry --workflow", () => {
     expect((await project.do("dlq", "export", letters)).code).toBe(0);
     const elsewhere = {
       ...project.here,
-      env: { ...project.here.env, REDRIVE_HOME: project.path("elsewhere") },
+      env: { ...openFolder().env, ...project.here.env },
     };
     const there = (...args: string[]) => project.run(args, elsewhere);
     expect((await there("dlq", "import", letters)).code).toBe(0);

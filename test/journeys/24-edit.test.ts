@@ -30,11 +30,23 @@ type AmendedJson = LetterJson & {
   readonly resolution?: { kind: string; author?: string; reason?: string };
 };
 
-/** Letters `i1` to `in` with a bad URL each: the command works once it begins with https. */
+/** Letters `i1` to `in` in this order, with a bad URL each: the command works once it begins with https. */
 async function badUrls(shop: Workshop, count = 3): Promise<void> {
   const items = upTo(count).map((n) => ({ id: `i${n}`, n, url: `http://h/${n}` }));
   const script = 'echo "$1" >> $L; case "$1" in https:*) exit 0;; esac; exit 3';
-  const flags = ["--name", "ship", "--id-field", "id", "--retries", "0", "--format", "jsonl", "-q"];
+  const flags = [
+    "--name",
+    "ship",
+    "--id-field",
+    "id",
+    "--retries",
+    "0",
+    "--format",
+    "jsonl",
+    "-q",
+    "-j",
+    "1",
+  ];
   await shop.run(
     ["map", ...flags, "--", "sh", "-c", `L=${shop.ledgerPath}; ${script}`, "sh", "${item.url}"],
     {
@@ -123,6 +135,8 @@ describe("dlq edit by a rule", () => {
     const shop = openWorkshop();
     await badUrls(shop, 8);
     const before = await shop.letters();
+    const newest = before[0]?.item_id ?? "";
+    const n = Number(newest.slice(1));
     const dry = await shop.json<EditJson>(
       "dlq",
       "edit",
@@ -142,14 +156,14 @@ describe("dlq edit by a rule", () => {
     });
     expect(dry.changes).toHaveLength(2);
     expect(dry.changes?.[0]).toEqual({
-      item_id: "i8",
+      item_id: newest,
       changes: [
-        { path: "n", before: 8 },
-        { path: "url", before: "http://h/8", after: "https://x" },
+        { path: "n", before: n },
+        { path: "url", before: `http://h/${n}`, after: "https://x" },
       ],
     });
     const { stdout } = await shop.run(["dlq", "edit", "--set", REPAIR, "--dry-run"]);
-    expect(stdout).toContain('~ url: "http://h/8" → "https://h/8"');
+    expect(stdout).toContain(`~ url: "http://h/${n}" → "https://h/${n}"`);
     expect(stdout).toContain("… and 3 more (--show 8 shows all)");
     expect(stdout).toContain("8 of 8 letters change.");
     expect(await shop.letters()).toEqual(before);
@@ -209,7 +223,7 @@ describe("dlq edit by a rule", () => {
   it("obeys the schema of the queue without being told", async () => {
     const shop = openWorkshop();
     await badUrls(shop, 2);
-    const engine = await openStore(`sqlite:${shop.storePath}`);
+    const engine = await openStore(shop.storeUrl);
     const job = await engine.findJob("ship");
     await engine.changeJob(job?.id ?? "", { spec: { ...job?.spec, schema: { required: ["url"] } } });
     await engine.close();
@@ -258,17 +272,17 @@ describe("dlq edit by a rule", () => {
     const shop = openWorkshop();
     await badUrls(shop, 3);
     const args = ["dlq", "edit", "--set", REPAIR];
-    const no = await asPerson(args, { home: shop.home, answers: ["n"] });
+    const no = await asPerson(args, { home: shop.home, env: shop.env, answers: ["n"] });
     expect(no.code).toBe(2);
     expect(no.stderr).toContain('~ url: "http://h/3" → "https://h/3"');
     expect(no.stderr).toContain("Change 3 letters of");
     expect((await dataOf(shop)).i1).toMatchObject({ url: "http://h/1" });
-    const yes = await asPerson(args, { home: shop.home, answers: ["y"] });
+    const yes = await asPerson(args, { home: shop.home, env: shop.env, answers: ["y"] });
     expect([yes.code, yes.stdout.split("\n")[0]]).toEqual([
       0,
       expect.stringMatching(/^Changed 3 letters of ship-/),
     ]);
-    const unasked = await asPerson([...args, "--yes"], { home: shop.home, answers: [] });
+    const unasked = await asPerson([...args, "--yes"], { home: shop.home, env: shop.env, answers: [] });
     expect(unasked.stdout).toContain("3 had the data already");
     expect(unasked.stderr).not.toContain("[y/N]");
   });
@@ -333,7 +347,7 @@ describe("dlq edit in an editor", () => {
 case $c in 0) echo nonsense > "$1";; 1) echo '{"n": 1}' > "$1";; *) echo '{"n": 9}' > "$1";; esac`;
     const { code, stderr } = await asPerson(["dlq", "edit", "i1", "--schema", "schema.json"], {
       home: shop.home,
-      env: { EDITOR: editor(shop, script) },
+      env: { ...shop.env, EDITOR: editor(shop, script) },
       answers: ["y", "y"],
     });
     expect(stderr).toContain("this is not JSON from here on");
@@ -393,7 +407,7 @@ describe("an edit of thousands that is killed", () => {
     expect(left.done).toBeLessThan(3000);
     const ended = await shop.json<EditJson>("ops", "resume", left.id);
     expect(ended).toMatchObject({ status: "ended", selected: 3000, done: 3000, refused: 0, remaining: 0 });
-    const engine = await openStore(`sqlite:${shop.storePath}`);
+    const engine = await openStore(shop.storeUrl);
     const { letters } = await engine.listLetters({ order: "oldest", limit: 5000 });
     await engine.close();
     expect(letters.map(({ itemData, revision }) => [itemData, revision])).toEqual(

@@ -154,16 +154,16 @@ describe("dlq discard and restore", () => {
     const shop = openWorkshop();
     await letters(shop);
     const args = ["dlq", "discard", "--reason", "x"];
-    const no = await asPerson(args, { home: shop.home, answers: ["no"] });
+    const no = await asPerson(args, { home: shop.home, env: shop.env, answers: ["no"] });
     expect([no.code, no.stderr]).toEqual([
       2,
       expect.stringMatching(/Discard 4 letters of parts-\w+\? \[y\/N\]/),
     ]);
     expect(no.stderr).toContain("LETTERS  GROUP");
     expect(await idsIn(shop, "dead")).toHaveLength(4);
-    const one = await asPerson([...args, "p1"], { home: shop.home, answers: [] });
+    const one = await asPerson([...args, "p1"], { home: shop.home, env: shop.env, answers: [] });
     expect([one.code, one.stderr]).toEqual([0, ""]);
-    const unasked = await asPerson([...args, "--yes"], { home: shop.home, answers: [] });
+    const unasked = await asPerson([...args, "--yes"], { home: shop.home, env: shop.env, answers: [] });
     expect(unasked.stdout).toMatch(/^Discarded 3 letters of parts-\w+\.\nTake it back: redrive ops undo op-/);
   });
 });
@@ -282,10 +282,10 @@ describe("dlq purge", () => {
     const dry = await decide(shop, "purge", "--older-than", "0s", "--dry-run");
     expect(dry).toMatchObject({ dry_run: true, selected: 4, groups: [{ count: 3 }, { count: 1 }] });
     const args = ["dlq", "purge", "--type", "CommandFailed"];
-    const no = await asPerson(args, { home: shop.home, answers: ["n"] });
+    const no = await asPerson(args, { home: shop.home, env: shop.env, answers: ["n"] });
     expect([no.code, no.stderr]).toEqual([2, expect.stringContaining("The oldest died")]);
     expect(await idsIn(shop, "dead")).toHaveLength(4);
-    const yes = await asPerson(args, { home: shop.home, answers: ["yes"] });
+    const yes = await asPerson(args, { home: shop.home, env: shop.env, answers: ["yes"] });
     expect([yes.code, yes.stdout]).toEqual([
       0,
       expect.stringMatching(/^Deleted 4 letters of parts-\w+\.\nArchived in .+\.jsonl\.gz\n/),
@@ -343,13 +343,21 @@ describe("ops undo", () => {
     const shop = openWorkshop();
     await letters(shop, 2);
     const { operation_id } = await decide(shop, "discard", "--reason", "x");
-    const no = await asPerson(["ops", "undo", operation_id ?? ""], { home: shop.home, answers: ["n"] });
+    const no = await asPerson(["ops", "undo", operation_id ?? ""], {
+      home: shop.home,
+      env: shop.env,
+      answers: ["n"],
+    });
     expect([no.code, no.stderr]).toEqual([
       2,
       expect.stringContaining("Take back the discard of 2 letters of parts-"),
     ]);
     expect(await idsIn(shop, "dead")).toEqual([]);
-    const yes = await asPerson(["ops", "undo", operation_id ?? "", "-y"], { home: shop.home, answers: [] });
+    const yes = await asPerson(["ops", "undo", operation_id ?? "", "-y"], {
+      home: shop.home,
+      env: shop.env,
+      answers: [],
+    });
     expect([yes.code, yes.stderr, yes.stdout]).toEqual([
       0,
       "",
@@ -433,14 +441,14 @@ describe("thousands of letters, and the command is killed", () => {
 });
 
 async function isOpen(shop: Workshop): Promise<boolean> {
-  const engine = await openStore(`sqlite:${shop.storePath}`);
+  const engine = await openStore(shop.storeUrl);
   const open = await engine.listOperations({ open: true });
   await engine.close();
   return open.length > 0;
 }
 
 async function countIn(shop: Workshop, state: "dead"): Promise<number> {
-  const engine = await openStore(`sqlite:${shop.storePath}`);
+  const engine = await openStore(shop.storeUrl);
   const { total } = await engine.listLetters({ states: [state], limit: 0 });
   await engine.close();
   return total;

@@ -199,13 +199,15 @@ describe("export and import", () => {
     const [letter] = await workshop.letters();
     expect(bodies).toMatchObject(
       ["1", "2"].map((attempt) => ({
-        ExecutionId: letter?.job_id,
+        ExecutionId: `${letter?.failure_history[0]?.agent_id}#${attempt}`,
         DesktopFlow: letter?.job_id,
-        Subflow: letter?.item_id,
+        Subflow: letter?.failure_history[0]?.step_failed,
         Action: attempt,
         "Action name": letter?.failure_history[0]?.step_failed,
         "Error Message": letter?.failure_history[0]?.error_message,
         "Error Evidence": expect.stringContaining(".log"),
+        "Job Id": letter?.job_id,
+        "Item Id": letter?.item_id,
       })),
     );
     put(workshop, "errors.jsonl", stdout);
@@ -331,7 +333,7 @@ describe("what is wrong", () => {
     expect(await codeOf("d.txt", "hello\n")).toBe(2);
     expect(await codeOf("e.jsonl.gz", gzipSync(manyLetters(2000)).subarray(0, -500))).toBe(3);
     expect((await workshop.run(["dlq", "import", "nothing.json"])).code).toBe(2);
-    const empty = await workshop.run(["dlq", "import", ".", "--json"], { cwd: workshop.path("redrive") });
+    const empty = await workshop.run(["dlq", "import", ".", "--json"], { cwd: openWorkshop().home });
     expect(empty.code).toBe(2);
     expect(empty.json<ErrorJson>().error.message).toContain("no folder items");
     expect(await workshop.check()).toBe(SOUND);

@@ -2,7 +2,6 @@
 import { existsSync, readdirSync, readFileSync, watch } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
-import { DatabaseSync } from "@photostructure/sqlite";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { until } from "../support/until.ts";
 import { killedInBetween, importLetters as takeIn } from "./killed-bulk.ts";
@@ -18,6 +17,7 @@ import {
   upTo,
   type Workshop,
 } from "./workshop.ts";
+import { openWriteLock } from "./write-lock.ts";
 
 const ONE = ["--retries", "0", "--name", "n"];
 const BY_ID = [...ONE, "--id-field", "id"];
@@ -32,11 +32,13 @@ describe("a failure that the store cannot take", () => {
       stdin: asJsonLines(["only"]),
     });
     await shop.untilLedger("it runs", (lines) => lines.length === 1);
-    const unlock = locked(shop);
+    const lock = await openWriteLock(shop);
+    onTestFinished(() => lock.close());
+    await lock.take();
     shop.write("gate", "");
     const { code, stderr } = await running.ended;
     expect([code, stderr]).toEqual([75, expect.stringContaining("locked by another process")]);
-    unlock();
+    await lock.giveBack();
     expect(await shop.json<Summary>("status", "n")).toMatchObject({ total: 1, dead: 0, remaining: 1 });
     expect((await shop.run(["resume", "n"])).code).toBe(3);
     const [letter, ...others] = await shop.letters();
@@ -45,14 +47,6 @@ describe("a failure that the store cannot take", () => {
     expect(await shop.check()).toBe(SOUND);
   });
 });
-
-/** Nobody else can write until it is let go. */
-function locked(shop: Workshop): () => void {
-  const db = new DatabaseSync(shop.storePath);
-  onTestFinished(() => db.close());
-  db.exec("PRAGMA busy_timeout = 10000; BEGIN IMMEDIATE");
-  return () => db.exec("ROLLBACK");
-}
 
 describe("a worker that crashes", () => {
   it("pitfall 10: takes no item out of the totals, whoever of them dies", async () => {

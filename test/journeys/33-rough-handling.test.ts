@@ -129,7 +129,7 @@ describe("a terminal", () => {
       ["dlq", "discard", "--reason", "x"],
       ["dlq", "purge", "--older-than", "0s"],
     ]) {
-      const { code, stderr } = await asPerson(args, { home: shop.home, answers: ["\u0003"] });
+      const { code, stderr } = await asPerson(args, { home: shop.home, env: shop.env, answers: ["\u0003"] });
       expect([args, code, stderr]).toEqual([args, 130, expect.stringContaining("Nothing was done.")]);
     }
     expect(await shop.letters()).toHaveLength(2);
@@ -151,7 +151,7 @@ function onNarrowTerminal(shop: Workshop, command: string): string {
   const line = `stty cols 40; ${CLI} ${command}`;
   return execFileSync("script", ["-qec", line, "/dev/null"], {
     cwd: shop.home,
-    env: { PATH: process.env.PATH, REDRIVE_HOME: shop.path("redrive"), NO_COLOR: "1" },
+    env: { ...shop.env, NO_COLOR: "1" },
     encoding: "utf8",
   }).replaceAll("\r", "");
 }
@@ -186,7 +186,7 @@ describe("what is no file", () => {
     const shop = openWorkshop();
     await letters(shop, "a");
     for (const command of ["dlq list --json", "dlq export -", "jobs"]) {
-      const env = { PATH: process.env.PATH, REDRIVE_HOME: shop.path("redrive") };
+      const { env } = shop;
       const { status, stderr } = spawnSync(
         "sh",
         ["-c", `"$0" "$1" ${command} > /dev/full`, process.execPath, CLI_PATH],

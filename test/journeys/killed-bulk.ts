@@ -2,19 +2,19 @@
  * Bulk commands that are killed in the middle: the store's write lock is taken away from them between two of their
  * steps, so that it is certain that they are in the middle, and then they are killed or interrupted.
  */
-import { DatabaseSync } from "@photostructure/sqlite";
 import { openStore } from "../../src/engines/open.ts";
 import type { Operation } from "../../src/item/operation.ts";
 import { QUEUE, sampleLetter } from "../redrive/sample-letters.ts";
 import { CLI_PATH, type CliResult } from "../support/cli.ts";
 import { upTo, type Workshop } from "./workshop.ts";
+import { openWriteLock } from "./write-lock.ts";
 
 /** How a script in a test calls the command line. */
 export const CLI = `"${process.execPath}" "${CLI_PATH}"`;
 
 /** Letters `o1` to `on`, whose data is `{n}`, in a job that has no work of its own. */
 export async function importLetters(shop: Workshop, count: number): Promise<void> {
-  const engine = await openStore(`sqlite:${shop.storePath}`);
+  const engine = await openStore(shop.storeUrl);
   await engine.createJob({ id: QUEUE, name: QUEUE, kind: "imported", spec: {} });
   await engine.importLetters(
     QUEUE,
@@ -48,49 +48,32 @@ async function signalledInBetween(
   void running.ended.then(() => {
     hasEnded = true;
   });
-  const engine = await openStore(`sqlite:${shop.storePath}`);
-  const db = new DatabaseSync(shop.storePath);
-  db.exec("PRAGMA busy_timeout = 0");
+  const engine = await openStore(shop.storeUrl);
+  const lock = await openWriteLock(shop);
   const isInTheMiddle = async () => {
     const [operation] = await engine.listOperations({ open: true });
     return operation !== undefined && operation.done >= atLeast && operation.done < operation.selected;
   };
   for (;;) {
-    takeWriteLock(db); // while it is ours, nobody goes on
+    await lock.take(); // while it is ours, nobody goes on
     if (await isInTheMiddle()) break;
-    db.exec("ROLLBACK");
-    await new Promise((resolve) => setImmediate(resolve)); // let go for a moment: enough for one step, hardly for two
+    await lock.giveBack();
     if (hasEnded) throw new Error(`the command ended before the signal: ${running.stderr}`);
   }
   running.signal(signal);
   if (signal !== "SIGKILL") {
     await running.untilStderr("Stopping");
-    db.exec("ROLLBACK");
+    await lock.giveBack();
   }
   const ended = await running.ended;
-  db.close();
+  await lock.close();
   await engine.close();
   return ended;
 }
 
-/** Tries without a pause: who waits politely sees the whole command go by between two looks. */
-function takeWriteLock(db: InstanceType<typeof DatabaseSync>): void {
-  const deadline = performance.now() + LOCK_MS_MAX;
-  for (;;) {
-    try {
-      db.exec("BEGIN IMMEDIATE");
-      return;
-    } catch (error) {
-      if (performance.now() > deadline) throw error;
-    }
-  }
-}
-
-const LOCK_MS_MAX = 10_000;
-
 /** The operation that has not ended. */
 export async function onlyOpen(shop: Workshop): Promise<Operation> {
-  const engine = await openStore(`sqlite:${shop.storePath}`);
+  const engine = await openStore(shop.storeUrl);
   const [operation, ...more] = await engine.listOperations({ open: true });
   await engine.close();
   if (operation === undefined || more.length > 0) throw new Error("not one operation is open");

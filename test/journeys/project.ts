@@ -3,22 +3,11 @@
  * it so that the checkout stays clean, and what an onlooker can see of branches, worktrees and letters.
  */
 import { execFileSync } from "node:child_process";
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { onTestFinished } from "vitest";
 import type { CliResult, RunningCli } from "../support/cli.ts";
-import { type FailureJson, type LetterJson, type Summary, Workshop } from "./workshop.ts";
+import { type FailureJson, type LetterJson, newHome, type Summary, Workshop } from "./workshop.ts";
 
 /** A workflow as it would be written in YAML; JSON is YAML. */
 export type WorkflowYaml = Readonly<Record<string, unknown>>;
@@ -57,8 +46,7 @@ export function openProject(files: Readonly<Record<string, string>> = {}): Proje
 
 /** A project without git. */
 export function openFolder(files: Readonly<Record<string, string>> = {}): Project {
-  const project = new Project(mkdtempSync(join(tmpdir(), "redrive-journey-")));
-  onTestFinished(() => rmSync(project.home, { recursive: true, force: true }));
+  const project = new Project(newHome());
   mkdirSync(project.top);
   for (const [name, content] of Object.entries(files)) project.put(name, content);
   return project;

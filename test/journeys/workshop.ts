@@ -3,11 +3,13 @@
  * keep, and the few ways to look at both that every journey needs. It is removed when its test is over.
  */
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { onTestFinished } from "vitest";
+import { randomName } from "../../src/kit/random.ts";
 import { type CliOptions, type CliResult, type RunningCli, redrive, startRedrive } from "../support/cli.ts";
+import { dropSchema, postgresUrl } from "../support/postgres-stores.ts";
 import { until } from "../support/until.ts";
 
 export type Summary = {
@@ -43,7 +45,17 @@ export type FailureJson = {
   readonly stdout_tail?: string;
   readonly stderr_tail?: string;
   readonly log?: string;
-  readonly evidence?: readonly string[];
+  readonly evidence?: readonly {
+    readonly path: string;
+    readonly sha256?: string;
+    readonly bytes?: number;
+    readonly media_type?: string;
+    readonly host?: string;
+    readonly missing?: boolean;
+    readonly kept?: string;
+    readonly problem?: string;
+  }[];
+  readonly source?: Readonly<Record<string, string>>;
 };
 
 export type LetterJson = {
@@ -91,11 +103,26 @@ export type ErrorJson = {
   readonly error: { readonly code: string; readonly message: string; readonly hint?: string };
 };
 
-/** A workshop for the test that calls it. */
-export function openWorkshop(): Workshop {
-  const workshop = new Workshop(mkdtempSync(join(tmpdir(), "redrive-journey-")));
-  onTestFinished(() => rmSync(workshop.home, { recursive: true, force: true }));
-  return workshop;
+/** With `REDRIVE_TEST_STORE=postgres` every journey takes place on PostgreSQL; those of the store's file are skipped. */
+export const ON_POSTGRES = process.env.REDRIVE_TEST_STORE === "postgres";
+
+/** A workshop for the test that calls it. Its store is a file, unless it is said otherwise. */
+export function openWorkshop({ onPostgres = ON_POSTGRES } = {}): Workshop {
+  return new Workshop(newHome(), { onPostgres });
+}
+
+/** A folder that is removed when the test is over. */
+export function newHome(): string {
+  const home = mkdtempSync(join(tmpdir(), "redrive-journey-"));
+  onTestFinished(() => rmSync(home, { recursive: true, force: true }));
+  return home;
+}
+
+/** A place for a store on the server, which is removed when the test is over. */
+export function newPostgresStore(): { readonly schema: string; readonly url: string } {
+  const schema = `journey_${randomName(10)}`;
+  onTestFinished(() => dropSchema(schema));
+  return { schema, url: postgresUrl(schema) };
 }
 
 type Options = Partial<CliOptions>;
@@ -103,14 +130,29 @@ type Options = Partial<CliOptions>;
 export class Workshop {
   readonly home: string;
   readonly ledgerPath: string;
+  /** What `--store` would be told. */
+  readonly storeUrl: string;
+  readonly isOnPostgres: boolean;
 
-  constructor(home: string) {
+  constructor(home: string, { onPostgres = ON_POSTGRES } = {}) {
     this.home = home;
     this.ledgerPath = join(home, "ledger");
+    this.isOnPostgres = onPostgres;
+    this.storeUrl = onPostgres ? newPostgresStore().url : `sqlite:${this.storePath}`;
   }
 
+  /** The file of a store that is one. */
   get storePath(): string {
     return join(this.home, "redrive", "redrive.db");
+  }
+
+  /** What the command line finds in its environment. */
+  get env(): Readonly<Record<string, string>> {
+    return {
+      PATH: process.env.PATH ?? "",
+      REDRIVE_HOME: this.path("redrive"),
+      ...(this.isOnPostgres && { REDRIVE_STORE: this.storeUrl }),
+    };
   }
 
   path(name: string): string {
@@ -118,6 +160,7 @@ export class Workshop {
   }
 
   write(name: string, content: string | Uint8Array): string {
+    mkdirSync(dirname(this.path(name)), { recursive: true });
     writeFileSync(this.path(name), content);
     return this.path(name);
   }
@@ -136,13 +179,17 @@ export class Workshop {
   }
 
   run(args: readonly string[], options: Options = {}): Promise<CliResult> {
-    return redrive(args, { home: this.home, ...options });
+    return redrive(args, this.#with(options));
   }
 
   start(args: readonly string[], options: Options = {}): RunningCli {
-    const running = startRedrive(args, { home: this.home, ...options });
+    const running = startRedrive(args, this.#with(options));
     onTestFinished(() => running.signal("SIGKILL"));
     return running;
+  }
+
+  #with(options: Options): CliOptions {
+    return { home: this.home, ...options, env: { ...this.env, ...options.env } };
   }
 
   /** `map` over lines with a shell script whose `$1` is the item and `$L` the ledger. */

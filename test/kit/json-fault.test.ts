@@ -29,6 +29,11 @@ describe("the fault of a text", () => {
     expect(faultOf(text)).toBe(at);
   });
 
+  it("is found in a text of any length", () => {
+    const long = `{"a": "${"x".repeat(40_000_000)}\\n"`;
+    expect([faultOf(`${long}}`), faultOf(long)]).toEqual([null, long.length]);
+  });
+
   it("is there just when the engine refuses the text", () => {
     const piece = fc.constantFrom(
       "{",

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { randomName, seededRandom, toBase32 } from "../../src/kit/random.ts";
+import { nameSeries, randomName, seededRandom, toBase32 } from "../../src/kit/random.ts";
 
 test("base 32 takes five bits a character, the first bits first", () => {
   expect(toBase32(new Uint8Array([0b00000_000, 0b01_00010_0, 0b0011_0010, 0b0_00101_00, 0b110_11111]))).toBe(
@@ -39,4 +39,19 @@ test("seeded numbers are in [0, 1) and spread over it", () => {
   const mean = numbers.reduce((sum, number) => sum + number, 0) / numbers.length;
   expect(mean).toBeGreaterThan(0.48);
   expect(mean).toBeLessThan(0.52);
+});
+
+test("the names of a series rise, and no two series make the same", () => {
+  const [one, other] = [nameSeries(), nameSeries()];
+  const names = Array.from({ length: 40_000 }, one);
+  expect(names).toEqual([...names].sort());
+  expect(new Set([...names, ...Array.from({ length: 40_000 }, other)]).size).toBe(80_000);
+  expect(names.every((name) => /^[0-9a-hjkmnp-tv-z]{16}$/.test(name))).toBe(true);
+});
+
+test("a series that is used up goes on with another beginning", () => {
+  const next = nameSeries();
+  const beginnings = new Set<string>();
+  for (let count = 0; count <= 32 ** 4; count += 1) beginnings.add(next().slice(0, 12));
+  expect(beginnings.size).toBe(2);
 });

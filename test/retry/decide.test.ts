@@ -107,6 +107,24 @@ describe("the order of the rules", () => {
   });
 });
 
+describe("a breaker that was not closed when the attempt ended", () => {
+  const outage = { ...context, breaker: { waitMs: 20_000, isOutage: true } };
+
+  test.each(["transient", "unknown"] as const)(
+    "parks a %s failure, even after the last attempt",
+    (errorClass) => {
+      expect(decide({ spent: 2, losses: 0 }, failed(errorClass), exact, outage)).toEqual({
+        kind: "park",
+        delayMs: 20_000,
+      });
+    },
+  );
+
+  test("does not keep a permanent failure from its end", () => {
+    expect(decide(FRESH, failed("permanent"), exact, outage)).toMatchObject({ kind: "bury" });
+  });
+});
+
 describe("attempts", () => {
   test.each([1, 2, 3, 10])("%d attempts are just as many tries", (maxAttempts) => {
     expect(live({ ...exact, maxAttempts }, () => failed("unknown"))).toEqual({

@@ -27,6 +27,29 @@ test("a full report is read in full", () => {
   });
 });
 
+test("it says where in its own world it failed, a word or a number each", () => {
+  const said = { execution_id: "20260216143022", flow: "DF1\nGuide", subflow: "Main", action: 5 };
+  expect(parse({ ...said, action_name: "Click" })).toEqual({
+    source: {
+      executionId: "20260216143022",
+      flow: "DF1 Guide",
+      subflow: "Main",
+      action: "5",
+      actionName: "Click",
+    },
+  });
+  expect(parse({ flow: "", action: ["5"], subflow: true })).toEqual({
+    problem: "its failure report cannot be used in full: wrong subflow, action",
+  });
+});
+
+test("a path that is too long is refused, for cut short it would be another file's", () => {
+  expect(parse({ evidence: ["a.png", "b".repeat(5000)] })).toEqual({
+    evidence: ["a.png"],
+    problem: "its failure report cannot be used in full: wrong evidence",
+  });
+});
+
 test("an empty file is no report", () => {
   expect(parseReportedFailure(" \n", NOW)).toEqual({});
 });
@@ -92,6 +115,8 @@ test("no report throws, whatever is in it", () => {
     "evidence",
     "retry_after",
     "stack_trace",
+    "execution_id",
+    "action",
   );
   fc.assert(
     fc.property(fc.dictionary(keys, fc.jsonValue()), fc.string(), (json, noise) => {

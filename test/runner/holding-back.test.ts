@@ -89,6 +89,16 @@ describe.each(ENGINES)("holding back on the %s engine", (_, open) => {
     expect(told.map(({ type }) => type)).toEqual(["breaker_opened", "breaker_closed"]);
   });
 
+  it("invariant 5, pitfall 43: however long the outage, no probe spends an attempt and nothing is buried", async () => {
+    await make("a", "b", "c", "d", "e");
+    let calls = 0;
+    const handler = async (item: LeasedItem): Promise<Outcome> =>
+      ++calls <= 15 ? fail()(item) : { kind: "succeeded" };
+    const policy = policyOf({ maxAttempts: 2, breaker: BREAKER });
+    expect(await kit.end(kit.run(handler, { slots: 3, policy }))).toEqual({ end: "finished" });
+    expect(await kit.counts()).toEqual({ done: 5, attempts: 20 });
+  });
+
   it("a probe that is given back without a result leaves its place to the next one", async () => {
     await make("a", "b", "c");
     let calls = 0;

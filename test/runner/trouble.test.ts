@@ -116,22 +116,86 @@ describe.each(ENGINES)("store trouble on the %s engine", (_, open) => {
     expect(await kit.counts()).toEqual({ ready: 1 });
   });
 
-  it("a decision that cannot be made ends the run with its error, and what runs is given back", async () => {
+  it("pitfall 44: a decision that cannot be made gives its item back, goes into the error log, and the item is worked again", async () => {
     await make("a", "b");
-    const hands = new Hands();
+    let calls = 0;
     const random = () => {
-      throw new RangeError("no luck");
+      calls += 1;
+      if (calls === 1) throw new RangeError("no luck");
+      return 0.5;
     };
     const policy = policyOf({
       maxAttempts: 2,
       backoff: { kind: "fixed", delayMs: 1000, jitter: true },
     });
-    const run = kit.run(hands.handler, { policy, random });
-    await kit.until(() => hands.running.length === 2);
-    hands.letGo("a", { kind: "failed", failure: failureOf({ ref: 1, attempt: 1 }) });
-    hands.letGo("b");
-    expect(await kit.end(run)).toEqual({ error: new RangeError("no luck") });
-    expect(await kit.counts()).toEqual({ leased: 1, done: 1, attempts: 2 });
+    const handler = async (item: LeasedItem): Promise<Outcome> =>
+      item.itemId === "a" && item.attempt <= 2
+        ? { kind: "failed", failure: failureOf(item) }
+        : { kind: "succeeded" };
+    expect(await kit.end(kit.run(handler, { policy, random }))).toEqual({ end: "finished" });
+    expect(await kit.outcomes("a")).toEqual(["released", "failed", "succeeded"]);
+    const told = await kit.engine.listErrors({ origin: "runner", limit: 10 });
+    expect(told).toMatchObject([
+      { type: "runner_failed", itemId: "a", message: expect.stringMatching(/no luck/) },
+    ]);
+  });
+
+  it("pitfall 44: an end that the store cannot take gives its item back, and holds up none of the others", async () => {
+    await make("a", "b", "c");
+    const circle: Record<string, unknown> = {};
+    circle.self = circle;
+    const handler = async (item: LeasedItem): Promise<Outcome> =>
+      item.itemId === "b" && item.attempt === 1
+        ? { kind: "succeeded", result: circle as never }
+        : { kind: "succeeded", result: { fine: true } };
+    const engine = refusing(kit.engine, circle);
+    expect(await kit.end(kit.run(handler, { engine }))).toEqual({ end: "finished" });
+    expect(await kit.outcomes("a")).toEqual(["succeeded"]);
+    expect(await kit.outcomes("b")).toEqual(["released", "succeeded"]);
+    expect(await kit.counts()).toEqual({ done: 3, attempts: 4 });
+    expect(await kit.engine.listErrors({ origin: "runner", limit: 10 })).toMatchObject([{ itemId: "b" }]);
+  });
+
+  it("pitfall 45: a store that cannot be read is not an empty queue", async () => {
+    await make("a");
+    const hands = new Hands();
+    let isDown = false;
+    const engine: Engine = {
+      ...kit.engine,
+      count: async (queue) => {
+        if (isDown) throw new WorkError("store_unavailable", "the store does not answer");
+        return kit.engine.count(queue);
+      },
+    };
+    const other = kit.run(hands.handler, { slots: 1 });
+    await kit.until(() => hands.running.length === 1);
+    isDown = true;
+    const run = kit.run(succeed, { engine, storeWaitMs: Number.POSITIVE_INFINITY });
+    await kit.pass(60_000);
+    expect(run.isOver).toBe(false);
+    hands.letGo("a", { kind: "released", why: "no process could be started" });
+    isDown = false;
+    await kit.until(() => hands.running.length === 1 || run.isOver);
+    if (hands.running.length === 1) hands.letAllGo();
+    expect(await kit.end(run)).toEqual({ end: "finished" });
+    expect(await kit.end(other)).toEqual({ end: "finished" });
+    expect(await kit.counts()).toMatchObject({ done: 1 });
+  });
+
+  it("what an answer that got lost had leased is worked, also when the gate was written in between", async () => {
+    await make("a", "b");
+    let isFirst = true;
+    const engine: Engine = {
+      ...kit.engine,
+      exchange: async (holderId, asked) => {
+        const answer = await kit.engine.exchange(holderId, asked);
+        if (!isFirst || answer.leased.length === 0) return answer;
+        isFirst = false;
+        return { ...answer, gate: { version: 7, body: { parkedUntil: 0 } } };
+      },
+    };
+    expect(await kit.end(kit.run(succeed, { engine }))).toEqual({ end: "finished" });
+    expect(await kit.counts()).toEqual({ done: 2, attempts: 2 });
   });
 
   it("a stop during the trouble still gives everything back when the store is there again", async () => {
@@ -315,6 +379,17 @@ function lossOf({ ref, attempt, startedAt }: LeasedItem, by: string) {
   } as const;
   const verdict = { kind: "retry", delayMs: 1000 } as const;
   return { lease: { ref, attempt }, outcome: "lost", verdict, failure } as const;
+}
+
+/** As every engine does with what is no JSON, whether or not it writes text. */
+function refusing(engine: Engine, result: unknown): Engine {
+  return {
+    ...engine,
+    exchange: async (holderId, asked) => {
+      if (asked.settle.some((settlement) => settlement.result === result)) throw new TypeError("a circle");
+      return engine.exchange(holderId, asked);
+    },
+  };
 }
 
 /** An engine whose exchange or intake fails as long as the test says. */

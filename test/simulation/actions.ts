@@ -2,18 +2,20 @@
 import { randomEnding, randomLoss } from "./endings.ts";
 import { GROUP_ACTIONS } from "./group-actions.ts";
 import { OPERATION_ACTIONS } from "./operation-actions.ts";
+import { QUEUE_ACTIONS, randomDemands, withRemarks } from "./queue-actions.ts";
 import { type Action, type Claim, claimsOf, letGo, newName, QUEUES, type World } from "./world.ts";
 
 /** Every action by name, as often as it is to be chosen. */
 export const ACTIONS: readonly (readonly [name: string, action: Action])[] = [
-  ...often(3, "add", add),
   ...often(2, "enter", enter),
   ...often(14, "exchange", exchange),
   ...often(1, "beat", beat),
   ...often(2, "reap", reap),
+  ...QUEUE_ACTIONS.flatMap(([times, name, action]) => often(times, name, action)),
   ...GROUP_ACTIONS.flatMap(([times, name, action]) => often(times, name, action)),
   ...OPERATION_ACTIONS.flatMap(([times, name, action]) => often(times, name, action)),
   ...often(1, "change job", changeJob),
+  ...often(2, "catch up", catchUp),
   ...often(3, "time passes", timePasses),
   ...often(1, "clock goes back", clockGoesBack),
   ...often(1, "crash", crash),
@@ -23,14 +25,9 @@ function often(times: number, name: string, action: Action): readonly (readonly 
   return Array.from({ length: times }, () => [name, action] as const);
 }
 
-/** Ids and data are few, so that the same ones come again, sometimes changed. */
-async function add({ twins, chance }: World): Promise<void> {
-  const queue = chance.pick(QUEUES);
-  const items = Array.from({ length: 1 + chance.below(12) }, () => ({
-    itemId: `item-${chance.below(100)}`,
-    data: { version: chance.happens(0.9) ? 1 : 2 },
-  }));
-  await twins.same((engine) => engine.add(queue, items));
+/** What a store may do later, it does now; no answer depends on it. */
+async function catchUp({ twins }: World): Promise<void> {
+  await twins.same((engine) => engine.catchUp({ forMs: 10_000 }));
 }
 
 const RUNNERS_MAX = 3;
@@ -51,15 +48,24 @@ async function exchange(world: World): Promise<void> {
   const { holder, queue } = chance.pick(world.runners);
   const ending = chance.some(world.claims.filter((claim) => claim.holder === holder));
   const late = chance.happens(0.2) ? chance.some(world.pastClaims).slice(0, 2) : [];
-  const ends = [...ending, ...late].map((claim) => ({ claim, end: randomEnding(chance) }));
+  const ends = [...ending, ...late].map((claim) => ({
+    claim,
+    end: withRemarks(chance, randomEnding(chance)),
+  }));
+  const { rate, gate } = await randomDemands(world, queue);
   const ofOperation = chance.happens(0.2) && world.operations.findLast((one) => one.queue === queue);
   const lease = {
     queue,
     max: chance.pick([0, 3, 6, 12]),
     ...(ofOperation && { operationId: ofOperation.id }),
+    ...(rate && { rate }),
   };
   const answer = await twins.same((engine, side) =>
-    engine.exchange(holder, { settle: ends.map(({ claim, end }) => end(claim.lease[side])), lease }),
+    engine.exchange(holder, {
+      settle: ends.map(({ claim, end }) => end(claim.lease[side])),
+      lease,
+      ...(gate && { gate }),
+    }),
   );
   letGo(world, answer ? ending : world.claims.filter((claim) => claim.holder === holder));
   if (!answer) return;

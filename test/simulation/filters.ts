@@ -13,10 +13,32 @@ export function randomFilter(chance: Chance): LetterFilter {
     ...(chance.happens(0.05) && { olderThanMs: chance.pick([0, 2000]) }),
     ...(chance.happens(0.05) && { attemptsMin: chance.pick([1, 2, 3]) }),
     ...(chance.happens(0.05) && { attemptsMax: chance.pick([1, 2, 4]) }),
-    ...(chance.happens(0.1) && {
-      text: chance.pick(["boom", "GRÖSSE", "GRÖß", "\\", "%1_", "it's\n", "", "\nit'S"]),
-    }),
+    ...(chance.happens(0.1) && { text: randomText(chance) }),
   };
+}
+
+/** Texts that are words, numbers, parts of both, and neither. */
+const TEXTS = [
+  ...["boom", "GRÖSSE", "GRÖß", "\\", "%1_", "it's\n", "", "\nit'S", "ken", "a"],
+  ...[
+    "attempt 1",
+    "t 2 F",
+    "code 101",
+    "101",
+    "10",
+    "01",
+    "1",
+    "after 30 s",
+    "0 s",
+    "3",
+    "fa",
+    "failed",
+    "ed w",
+  ],
+];
+
+export function randomText(chance: Chance): string {
+  return chance.pick(TEXTS);
 }
 
 const STATES: readonly (readonly ItemState[])[] = [

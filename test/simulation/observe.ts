@@ -1,9 +1,9 @@
 /** Looks at everything that can be seen from outside, on both sides, and expects to see the same. */
 import { expect } from "vitest";
-import type { Engine, LetterFilter, LetterOrder } from "../../src/engine.ts";
+import type { Counter, Engine, LetterFilter, LetterOrder } from "../../src/engine.ts";
 import { GROUP_STATES } from "../../src/item/group.ts";
 import type { Letter } from "../../src/item/letter.ts";
-import { randomArrivalQuery, randomOrder, randomStatesFilter } from "./filters.ts";
+import { randomArrivalQuery, randomFilter, randomOrder, randomStatesFilter, randomText } from "./filters.ts";
 import { type Both, pairsOf, type Side, type Twins } from "./twins.ts";
 import { QUEUES, type World } from "./world.ts";
 
@@ -17,13 +17,18 @@ export async function observe(world: World, cursors: Cursors): Promise<Cursors> 
   const arrivals = randomArrivalQuery(chance, twins.clock.now());
   for (const queue of QUEUES) {
     await twins.same((engine) => engine.count(queue));
+    await twins.same((engine) => engine.findJob(queue));
+    await twins.same((engine) => engine.readDocument(`gate/${queue}`));
     await twins.same((engine) => engine.listGroups({ queue }));
     await observeItems(world, queue);
   }
   await twins.same((engine) => allPages(engine, filter, order));
   await twins.same((engine) => engine.listLetters({ ...filter, limit: 0 }));
+  await observeTexts(world);
   await twins.same((engine) => engine.listArrivals(arrivals));
   await observeGroups(world);
+  await observeErrors(world);
+  await twins.same(async (engine) => [...(await engine.listCounters())].sort(byName));
   await twins.same((engine) => engine.listHolders());
   await twins.same((engine) => engine.listOperations({}));
   await observeSelections(world);
@@ -32,6 +37,13 @@ export async function observe(world: World, cursors: Cursors): Promise<Cursors> 
     await twins.same((engine, side) => engine.readLetter(lease[side].ref));
   }
   return readEvents(twins, cursors);
+}
+
+/** By words of the last message, alone or with another question. */
+async function observeTexts({ twins, chance }: World): Promise<void> {
+  const filter = { ...(chance.happens(0.3) && randomFilter(chance)), text: randomText(chance) };
+  const order = chance.pick(["newest", "oldest"] as const);
+  await twins.same((engine) => allPages(engine, filter, order));
 }
 
 /** Every mark, some of them as they are asked for, and where letters are said to belong. */
@@ -50,9 +62,37 @@ async function observeItems({ twins, chance }: World, queue: string): Promise<vo
   const items = pairsOf(await twins.same((engine) => engine.findItems("", { queue, limit: 1000 })));
   if (items.length === 0) return;
   const item = chance.pick(items);
+  const states = chance.pick([
+    {},
+    { states: ["held"] },
+    { states: ["ready", "leased"] },
+    { states: [] },
+  ] as const);
+  await twins.same((engine, side) => engine.listItems({ queue, ...states, after: item[side].ref, limit: 5 }));
+  await twins.same((engine, side) => engine.listNotes(item[side].ref));
   await twins.same((engine, side) => engine.listAttempts(item[side].ref));
   await twins.same((engine, side) => engine.listAmendments(item[side].ref));
   await twins.same((engine, side) => engine.readLetter(item[side].ref));
+}
+
+/** The newest of them, of all or of some. */
+async function observeErrors({ twins, chance }: World): Promise<void> {
+  const origin = chance.pick([{}, { origin: "work" }, { origin: "runner" }] as const);
+  const some = {
+    ...(chance.happens(0.4) && { queue: chance.pick(QUEUES) }),
+    ...(chance.happens(0.2) && { itemId: `item-${chance.below(100)}` }),
+    ...(chance.happens(0.2) && { since: twins.clock.now() - 2000 }),
+  };
+  const newest = pairsOf(await twins.same((engine) => engine.listErrors({ ...origin, ...some, limit: 5 })));
+  const last = newest.at(-1);
+  if (!last) return;
+  await twins.same((engine, side) =>
+    engine.listErrors({ ...origin, ...some, before: last[side].id, limit: 3 }),
+  );
+}
+
+function byName(a: Counter, b: Counter): number {
+  return a.queue.localeCompare(b.queue) || a.name.localeCompare(b.name);
 }
 
 /** What the latest operations selected, and what became of it. */

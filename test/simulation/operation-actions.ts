@@ -6,6 +6,7 @@ import {
   type NewOperation,
   OPERATION_KINDS,
   type Operation,
+  type OperationKind,
   type OperationStep,
   type SelectedLetter,
 } from "../../src/item/operation.ts";
@@ -31,7 +32,10 @@ export const OPERATION_ACTIONS: readonly (readonly [times: number, name: string,
 ];
 
 /** What operators do more often than to delete. */
-const OFTEN = ["redrive", "redrive", "redrive", "edit", "edit", "discard", "discard", "restore"] as const;
+const OFTEN: readonly OperationKind[] = [
+  ...(["redrive", "redrive", "redrive"] as const),
+  ...(["edit", "edit", "discard", "discard", "restore", "requeue"] as const),
+];
 
 async function begin(world: World): Promise<void> {
   const { chance } = world;
@@ -47,7 +51,8 @@ async function begin(world: World): Promise<void> {
 async function undo(world: World): Promise<void> {
   const { chance } = world;
   const undone = await pickOperation(world, hasDone);
-  const kind = undone.kind === "discard" ? "restore" : chance.pick(["edit", "discard", "purge"] as const);
+  const isDiscard = undone.kind === "discard" || undone.kind === "requeue";
+  const kind = isDiscard ? "restore" : chance.pick(["edit", "discard", "purge"] as const);
   await beginAs(world, { kind, filter: {}, undoes: undone.id }, undone.queue);
 }
 
@@ -110,6 +115,7 @@ async function advanceSome(world: World): Promise<void> {
 
 function randomLetterStep(chance: Chance, kind: string): Omit<LetterStep, "burial"> {
   if (chance.happens(0.2)) return { refuse: chance.pick(["the schema says no", "not today"]) };
+  if (kind === "requeue") return chance.happens(0.5) ? { data: { version: 3 } } : {};
   if (kind !== "edit") return {};
   return {
     data: chance.pick([null, { version: 1 }, { version: 2 }, { version: chance.below(100) }, "ü", [1, [2]]]),

@@ -10,8 +10,8 @@ import { lost, succeeded } from "../support/settlements.ts";
 import { ACTIONS } from "./actions.ts";
 import { Chance } from "./chance.ts";
 import { type Cursors, observe, observeSoundness } from "./observe.ts";
-import { Twins } from "./twins.ts";
-import { claimsOf, newName, newWorld, QUEUES, type World } from "./world.ts";
+import { type Side, Twins } from "./twins.ts";
+import { type Claim, claimsOf, newName, newWorld, QUEUES, type World } from "./world.ts";
 
 export interface Simulation {
   readonly seed: number;
@@ -64,6 +64,7 @@ async function createQueues(twins: Twins): Promise<void> {
 async function heal(world: World): Promise<void> {
   for (const queue of QUEUES) {
     await giveUpLeases(world);
+    await letAllThrough(world, queue);
     await workAll(world, queue, "restore");
     await workAll(world, queue, "redrive");
     await runAll(world, queue);
@@ -95,6 +96,13 @@ async function endOperation({ twins }: World, id: string): Promise<void> {
   expect(well + failed).toBe(kind === "redrive" ? done : 0);
 }
 
+async function letAllThrough({ twins }: World, queue: string): Promise<void> {
+  const held = await twins.same((engine) => engine.listItems({ queue, states: ["held"], limit: 1000 }));
+  const ids = (held?.oracle ?? []).map(({ itemId }) => itemId);
+  await twins.same((engine) => engine.unhold(queue, ids, { author: "healer" }));
+  await twins.same((engine) => engine.changeJob(queue, { pause: null }));
+}
+
 async function giveUpLeases({ twins }: World): Promise<void> {
   const holders = await twins.same((engine) => engine.listHolders());
   for (const { id } of holders?.oracle ?? []) {
@@ -120,11 +128,12 @@ async function runAll(world: World, queue: string): Promise<void> {
   await twins.same((engine) => engine.enter({ id: holder, queue, ...machine }));
   twins.clock.advance(3_600_000);
   const lease = { queue, max: 1000 };
-  const answer = await twins.same((engine) => engine.exchange(holder, { settle: [], lease }));
-  const claims = answer
-    ? claimsOf(holder, { oracle: answer.oracle.leased, subject: answer.subject.leased })
-    : [];
-  await twins.same((engine, side) =>
-    engine.exchange(null, { settle: claims.map((claim) => succeeded(claim.lease[side])) }),
-  );
+  let claims: readonly Claim[] = [];
+  do {
+    const settle = (side: Side) => claims.map((claim) => succeeded(claim.lease[side]));
+    const answer = await twins.same((engine, side) =>
+      engine.exchange(holder, { settle: settle(side), lease }),
+    );
+    claims = answer ? claimsOf(holder, { oracle: answer.oracle.leased, subject: answer.subject.leased }) : [];
+  } while (claims.length > 0); // of each lane one at a time
 }

@@ -21,6 +21,8 @@ export interface CliOptions {
   readonly stdin?: string | Uint8Array;
   /** Added to the few variables that a command line needs. */
   readonly env?: Readonly<Record<string, string>>;
+  /** From the words of the program to those that start it elsewhere. Default: as they are. */
+  readonly on?: { words(program: readonly string[]): readonly string[] };
 }
 
 export interface CliResult {
@@ -56,9 +58,11 @@ export class RunningCli {
   readonly #stderr: Buffer[] = [];
   #isOver = false;
 
-  constructor(args: readonly string[], { home, cwd = home, stdin, env = {} }: StartOptions) {
+  constructor(args: readonly string[], { home, cwd = home, stdin, env = {}, on }: StartOptions) {
     this.#args = args;
-    this.#child = spawn(process.execPath, [CLI_PATH, ...args], {
+    const program = [process.execPath, CLI_PATH, ...args];
+    const [first = process.execPath, ...rest] = on?.words(program) ?? program;
+    this.#child = spawn(first, rest, {
       cwd,
       env: { PATH: process.env.PATH ?? "", HOME: home, REDRIVE_HOME: join(home, "redrive"), ...env },
       stdio: ["pipe", "pipe", "pipe"],

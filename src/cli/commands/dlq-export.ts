@@ -17,7 +17,7 @@ export interface ExportFlags extends SelectionFlags {
 export async function dlqExport(context: Context, path: string, flags: ExportFlags): Promise<number> {
   const { format } = flags;
   const isStream = path === "-";
-  if (isStream && context.isJson && (format ?? "json") !== "json") {
+  if (isStream && context.isJson && !ONE_DOCUMENT.includes(format ?? "json")) {
     throw new WorkError("usage", `--json asks for one JSON document, and --format ${format} is none.`, {
       hint: "Leave --json out, or name a file.",
     });
@@ -41,6 +41,8 @@ export async function dlqExport(context: Context, path: string, flags: ExportFla
   else context.answer({ ...exported, path }, () => `${exportText({ ...exported, path })}\n`);
   return EXIT.done;
 }
+
+const ONE_DOCUMENT: readonly ExportFormat[] = ["json", "receipts"];
 
 function exportText({ letters, format, path }: Exported): string {
   const count = letters === 1 ? "1 letter" : `${letters} letters`;

@@ -1,5 +1,6 @@
 /** `redrive dlq inspect`: everything about one letter. */
 import { readHistory } from "../../dead-letter/history.ts";
+import { linksToJson, readLinks } from "../../dead-letter/links.ts";
 import { eventToJson } from "../../item/event.ts";
 import { groupMarkToJson } from "../../item/group.ts";
 import { letterToJson } from "../../item/letter.ts";
@@ -14,10 +15,11 @@ export async function dlqInspect(
   itemName: string,
   flags: { job?: string },
 ): Promise<number> {
-  const { letter, history, fixes } = await context.withStore(async (engine) => {
+  const { letter, history, fixes, links } = await context.withStore(async (engine) => {
     const found = await requireLetter(engine, itemName, flags.job);
     const told = await readHistory(engine, found);
     return {
+      links: await readLinks(engine, found),
       letter: found,
       history: told,
       fixes: told.group ? await readFixes(engine, told.group.fixes) : [],
@@ -26,10 +28,11 @@ export async function dlqInspect(
   const { paint, columns } = context;
   const document = {
     ...letterToJson(letter),
+    ...linksToJson(links),
     group_count: history.groupCount,
     group: history.group && groupMarkToJson(history.group),
     events: history.events.map(eventToJson),
   };
-  context.answer(document, () => letterText(letter, { paint, columns, history, fixes }));
+  context.answer(document, () => letterText(letter, { paint, columns, history, fixes, links }));
   return EXIT.done;
 }

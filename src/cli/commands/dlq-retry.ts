@@ -9,16 +9,14 @@ import type { Context } from "../context.ts";
 import { EXIT } from "../exit-code.ts";
 import { lettersText, previewText } from "../operation-text.ts";
 import { redriveForPerson, sayRedriven } from "../redrive-for-person.ts";
-import { type PlanFlags, planFrom } from "../redrive-plan.ts";
+import { type PlanFlags, planFrom, refuseForQueue } from "../redrive-plan.ts";
 import { refreshDirectories } from "../refresh-directories.ts";
+import { type RequeueFlags, recipeFrom, requeue } from "../requeue-for-person.ts";
 import { findRequest, jobToRun, type RetryRequest } from "../retry-request.ts";
 import type { WatchOptions } from "../run-for-person.ts";
 import type { SelectionFlags } from "../selection.ts";
 
-interface RetryFlags extends SelectionFlags, WatchOptions, PlanFlags {
-  readonly force?: boolean;
-  readonly dryRun?: boolean;
-  readonly yes?: boolean;
+interface RetryFlags extends SelectionFlags, WatchOptions, PlanFlags, RequeueFlags {
   readonly workflow?: string;
 }
 
@@ -30,8 +28,11 @@ export async function dlqRetry(
 ): Promise<number> {
   const plan = planFrom(flags);
   const { cwd, env } = context.terminal;
+  const recipe = recipeFrom(context, flags);
   const request = await context.withStore((engine) => findRequest(engine, { word, items, flags, cwd }));
   if (request === null) return sayNone(context, flags);
+  refuseForQueue(request.job, flags);
+  if (flags.asNew) return requeue(context, request, { flags, recipe });
   if (flags.dryRun) return sayPreview(context, request, flags);
   await confirm(context, request, flags);
   const { selection } = request;

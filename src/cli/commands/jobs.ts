@@ -1,4 +1,5 @@
 /** `redrive jobs`: every job and how it stands. */
+import { ENDING_KINDS } from "../../item/job.ts";
 import { type JobSummary, summarise, summaryToJson } from "../../job/summary.ts";
 import { toRfc3339 } from "../../kit/clock.ts";
 import { formatDuration } from "../../kit/duration.ts";
@@ -9,12 +10,15 @@ import { table } from "../table.ts";
 
 export async function jobs(context: Context, flags: { limit: string }): Promise<number> {
   const limit = countOption("--limit", flags.limit, 1) ?? 20;
-  const summaries = await context.withStore(async (engine) => {
+  const { summaries, hasQueues } = await context.withStore(async (engine) => {
     const found: JobSummary[] = [];
-    for (const job of await engine.listJobs({ limit })) found.push(await summarise(engine, job));
-    return found;
+    for (const job of await engine.listJobs({ limit, kinds: ENDING_KINDS }))
+      found.push(await summarise(engine, job));
+    const queues = await engine.listJobs({ limit: 1, kinds: ["queue"] });
+    return { summaries: found, hasQueues: queues.length > 0 };
   });
   context.answer({ jobs: summaries.map(summaryToJson) }, () => jobsText(context, summaries));
+  if (hasQueues && !context.isJson) context.note("Queues are listed by `redrive queue list`.");
   return EXIT.done;
 }
 

@@ -28,6 +28,7 @@ interface MapFlags extends WatchOptions {
   readonly failFast?: boolean;
   readonly breaker?: string;
   readonly breakerTimeout?: string;
+  readonly keepEvidence?: boolean;
   readonly name?: string;
   readonly acceptChanges?: boolean;
 }
@@ -69,6 +70,7 @@ function specFrom({ terminal }: Context, command: readonly string[], flags: MapF
     jobs: countOption("--jobs", flags.jobs, 1) ?? availableParallelism(),
     graceMs: flags.grace === undefined ? DEFAULT_GRACE_MS : parseDuration(flags.grace, "--grace"),
     policy: policyFrom(flags),
+    ...(flags.keepEvidence && { keepEvidence: true }),
     ...(flags.timeout !== undefined && { timeoutMs: parseDuration(flags.timeout, "--timeout") }),
   };
 }

@@ -15,6 +15,7 @@ interface RunFlags extends WatchOptions {
   readonly maxParallel?: string;
   readonly var?: string[];
   readonly merge: MergeMode;
+  readonly keepEvidence?: boolean;
 }
 
 export async function run(context: Context, file: string, flags: RunFlags): Promise<number> {
@@ -36,6 +37,7 @@ function specFrom({ terminal }: Context, file: string, flags: RunFlags): Workflo
     cwd: terminal.cwd,
     variables,
     mergeMode: flags.merge,
+    ...(flags.keepEvidence && { keepEvidence: true }),
   };
 }
 

@@ -1,7 +1,9 @@
 /** `redrive status`: how one job stands, once or until it has ended. */
 import type { Engine } from "../../engine.ts";
+import { isStanding } from "../../item/job.ts";
 import { requireJob } from "../../job/find-job.ts";
 import { type JobSummary, summarise, summaryToJson } from "../../job/summary.ts";
+import { refuseStanding } from "../../job/work.ts";
 import { systemClock } from "../../kit/clock.ts";
 import type { Context } from "../context.ts";
 import { EXIT } from "../exit-code.ts";
@@ -22,7 +24,9 @@ export async function status(context: Context, name: string, flags: { watch?: bo
 }
 
 async function look(engine: Engine, name: string): Promise<JobSummary> {
-  return summarise(engine, await requireJob(engine, name));
+  const job = await requireJob(engine, name);
+  if (isStanding(job)) refuseStanding(job);
+  return summarise(engine, job);
 }
 
 /** One line on stderr, rewritten on a terminal and written when something changed elsewhere. */

@@ -2,14 +2,15 @@
 
 /**
  * `json`: one document `{items, total}`. `jsonl`: a letter a line. `csv`: a letter a row. `error-body`: a failure a line,
- * in the words of Power Automate's error queues. `directory`: a file for each letter.
+ * in the words of Power Automate's error queues. `receipts`: one array of undelivered receipts, as `receipts.json` has
+ * them. `directory`: a file for each letter.
  */
-export const EXPORT_FORMATS = ["json", "jsonl", "csv", "error-body", "directory"] as const;
+export const EXPORT_FORMATS = ["json", "jsonl", "csv", "error-body", "receipts", "directory"] as const;
 /** One of `EXPORT_FORMATS`. */
 export type ExportFormat = (typeof EXPORT_FORMATS)[number];
 
-/** All of these, and the file in which undelivered receipts were kept. */
-export const IMPORT_FORMATS = [...EXPORT_FORMATS, "receipts"] as const;
+/** What was exported can be imported. */
+export const IMPORT_FORMATS = EXPORT_FORMATS;
 /** One of `IMPORT_FORMATS`. */
 export type ImportFormat = (typeof IMPORT_FORMATS)[number];
 
@@ -23,7 +24,7 @@ export function compressionOfName(path: string): Compression {
 }
 
 /** By the end of the name, a compression put aside; undefined when it says nothing. */
-export function formatOfName(path: string): Exclude<ExportFormat, "error-body"> | undefined {
+export function formatOfName(path: string): Exclude<ExportFormat, "error-body" | "receipts"> | undefined {
   if (path.endsWith("/")) return "directory";
   const name = path.replace(/\.(gz|zst)$/i, "").toLowerCase();
   if (name.endsWith(".json")) return "json";

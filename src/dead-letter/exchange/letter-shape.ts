@@ -1,5 +1,6 @@
 /** What a letter's JSON has to look like to come in. A field of the wrong kind is refused: read as absent, it would be lost. */
 import { idProblem } from "../../intake/field.ts";
+import { isEvidenceList } from "../../item/evidence-file.ts";
 import { parseItemState } from "../../item/state.ts";
 import { fromRfc3339 } from "../../kit/clock.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../kit/json.ts";
@@ -26,6 +27,7 @@ const TEXTS: Kind = [
   (value) => Array.isArray(value) && value.every((one) => typeof one === "string"),
   "not a list of texts",
 ];
+const FILES: Kind = [isEvidenceList, "neither a list of paths nor of files with a path"];
 const TYPE: Kind = [(value) => typeof value === "string" || isJsonObject(value), "not an error type"];
 const ID: Kind = [
   (value) => typeof value === "string" && (value === "" || idProblem(value) === undefined),
@@ -77,7 +79,8 @@ const FAILURE: Shape = new Map([
   ["stdout_tail", TEXT],
   ["stderr_tail", TEXT],
   ["log", TEXT],
-  ["evidence", TEXTS],
+  ["evidence", FILES],
+  ["source", OBJECT],
 ]);
 
 /** Why it cannot come in; undefined when it can. Names of fields that mean nothing here go to `onUnknown`. */

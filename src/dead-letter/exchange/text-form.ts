@@ -8,6 +8,7 @@ export type TextFormat = Exclude<ExportFormat, "directory">;
 /** The whole text of an export. Letters are taken one at a time. */
 export async function* textOf(letters: AsyncIterable<Letter>, format: TextFormat): AsyncGenerator<string> {
   if (format === "json") return yield* documentText(letters);
+  if (format === "receipts") return yield* receiptsText(letters);
   const { head, write } = await rowsOf(format);
   yield head;
   for await (const letter of letters) yield write(letter);
@@ -24,12 +25,24 @@ async function* documentText(letters: AsyncIterable<Letter>): AsyncGenerator<str
   yield `${total === 0 ? "" : "\n"}],"total":${total}}\n`;
 }
 
+/** One array, as `receipts.json` is; each entry has a line. */
+async function* receiptsText(letters: AsyncIterable<Letter>): AsyncGenerator<string> {
+  const { receiptOfLetter } = await import("./receipt.ts");
+  let total = 0;
+  yield "[";
+  for await (const letter of letters) {
+    yield `${total === 0 ? "" : ","}\n${JSON.stringify(receiptOfLetter(letter))}`;
+    total += 1;
+  }
+  yield `${total === 0 ? "" : "\n"}]\n`;
+}
+
 interface Rows {
   readonly head: string;
   readonly write: (letter: Letter) => string;
 }
 
-async function rowsOf(format: Exclude<TextFormat, "json">): Promise<Rows> {
+async function rowsOf(format: Exclude<TextFormat, "json" | "receipts">): Promise<Rows> {
   if (format === "jsonl") return { head: "", write: (letter) => line(letterToJson(letter)) };
   if (format === "csv") {
     const { CSV_HEADER, csvRow } = await import("./csv-form.ts");

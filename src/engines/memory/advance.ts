@@ -1,5 +1,7 @@
 /** The work of an operation, one step at a time: each letter of the step is done or refused, and counted as it is. */
 import type { EventDraft } from "../../item/event.ts";
+import { compact } from "../../item/failure.ts";
+import type { Resolution } from "../../item/letter.ts";
 import {
   type LetterStep,
   type Operation,
@@ -8,11 +10,13 @@ import {
   STATES_OF_KIND,
 } from "../../item/operation.ts";
 import { letterEvent, stepEvent } from "../../item/operation-event.ts";
+import { newIdOf, sentAnewAs } from "../../item/requeued.ts";
 import { assert } from "../../kit/assert.ts";
 import { amend } from "./amend.ts";
 import { operationOf, requireOperation } from "./books.ts";
 import { burialOf, closeLetter, reopenLetter } from "./bury.ts";
 import { record } from "./events.ts";
+import { addOne } from "./intake.ts";
 import { moveRow } from "./move.ts";
 import { deleteLetter } from "./purge.ts";
 import { inOrder, refuse } from "./selection.ts";
@@ -29,6 +33,7 @@ export function advance(store: Store, operationId: string, step: OperationStep):
     if (reason !== undefined) refuse(operation, selected, reason);
     else work(store, operation, selected, { given, step });
   }
+  if (operation.done > before.done) store.bell.ring(operation.asked.queue);
   if (step.progress) operation.progress = frozenCopy(step.progress);
   const counted = { done: operation.done - before.done, refused: operation.refused - before.refused };
   for (const event of stepEvent(operation.asked, counted))
@@ -43,7 +48,9 @@ function assertStep({ asked }: OperationRow, { max, letters }: OperationStep): v
   assert(max === undefined || (max > 0 && kind !== "edit"), says(`is to work on ${max} letters`));
   for (const { data, refuse: reason } of letters ?? []) {
     const isEdited = kind === "edit" && reason === undefined;
-    assert(isEdited === (data !== undefined), says(isEdited ? "lacks the new data" : "has data"));
+    const mayHaveData = isEdited || (kind === "requeue" && reason === undefined);
+    assert(!isEdited || data !== undefined, says("lacks the new data"));
+    assert(mayHaveData || data === undefined, says("has data"));
   }
 }
 
@@ -85,17 +92,31 @@ function work(store: Store, operation: OperationRow, selected: SelectedRow, { gi
   const { id: operationId, kind, author, reason } = operation.asked;
   selected.status = "done";
   operation.done += 1;
+  let requeuedAs: string | undefined;
   if (kind === "redrive") sendBack(store, row, operation, step.due);
+  else if (kind === "requeue") requeuedAs = sendAnew(store, row, operation, given);
   else if (kind === "edit") tell(store, row, amend(store, row, { given, author, operationId }));
   else if (kind === "discard") {
-    moveRow(row, "discard");
-    const by = reason === undefined ? { author } : { author, reason };
-    closeLetter(store, row, { kind: "discard", at: store.now, ...by, operationId });
+    discard(store, row, reason === undefined ? { author, operationId } : { author, operationId, reason });
   } else if (kind === "restore") {
     moveRow(row, "restore");
     reopenLetter(store, row);
   } else deleteLetter(store, row, kind);
-  tell(store, row, letterEvent(operation.asked, signature));
+  tell(store, row, letterEvent(operation.asked, signature, requeuedAs));
+}
+
+function discard(store: Store, row: Row, by: Pick<Resolution, "author" | "operationId" | "reason">): void {
+  moveRow(row, "discard");
+  closeLetter(store, row, { kind: "discard", at: store.now, ...by });
+}
+
+/** Another item takes the letter's place; the two name each other. */
+function sendAnew(store: Store, row: Row, { asked }: OperationRow, { data = row.data }: LetterStep): string {
+  const { queue, name, priority, lane } = row;
+  const itemId = newIdOf(row.itemId, (id) => queue.byId.has(id));
+  addOne(store, queue, compact({ itemId, data, name, priority, lane }), row);
+  discard(store, row, { author: asked.author, operationId: asked.id, reason: sentAnewAs(itemId) });
+  return itemId;
 }
 
 function tell(store: Store, { queue, itemId }: Row, events: readonly EventDraft[]): void {
@@ -108,6 +129,7 @@ function sendBack(store: Store, row: Row, operation: OperationRow, due: Operatio
   row.spent = 0;
   row.losses = 0;
   row.redriveCount += 1;
+  row.expiresAt = undefined;
   row.operation = operation;
 }
 

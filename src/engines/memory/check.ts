@@ -2,6 +2,7 @@
 import type { Problem } from "../../engine.ts";
 import type { ItemState } from "../../item/state.ts";
 import { arrivalKey } from "./arrivals.ts";
+import { checkQueues } from "./check-queue.ts";
 import { groupKey } from "./groups.ts";
 import { isBefore } from "./line.ts";
 import { type Burial, noItems, type OperationRow, type Queue, type Row, type Store } from "./store.ts";
@@ -16,6 +17,7 @@ export function check(store: Store): readonly Problem[] {
       ...checkLetter(store, row),
       ...checkRevisions(row),
     ]),
+    ...checkQueues(store),
     ...checkGroups(store),
     ...checkMarks(store),
     ...checkArrivals(store),
@@ -92,7 +94,7 @@ function checkAttempts(row: Row): readonly Problem[] {
 /** Invariant 6: a letter keeps its gravestone and its failures, until it is deleted and leaves a bare row. */
 function checkLetter(store: Store, row: Row): readonly Problem[] {
   const { state, burial, resolution, purged } = row;
-  const isAtWork = (state === "ready" || state === "leased") && burial !== undefined;
+  const isAtWork = AT_WORK.has(state) && burial !== undefined;
   const problem = (holds: boolean, what: string) => expect(holds, "letter-kept", says(row, what));
   return [
     ...problem(LETTER_STATES[letterKind(row)].includes(state), `is ${state} and ${letterKind(row)}`),
@@ -111,10 +113,12 @@ function checkLetter(store: Store, row: Row): readonly Problem[] {
   ];
 }
 
+const AT_WORK: ReadonlySet<ItemState> = new Set(["ready", "leased", "held"]);
+
 /** The states in which an item may be, by what it has of a letter. */
 const LETTER_STATES: Readonly<Record<ReturnType<typeof letterKind>, readonly ItemState[]>> = {
   "no letter": ["ready", "leased", "held", "done", "skipped"],
-  "a letter": ["dead", "ready", "leased"],
+  "a letter": ["dead", "ready", "leased", "held"],
   "a closed letter": ["discarded", "done"],
   purged: ["discarded"],
 };

@@ -1,11 +1,15 @@
 /** Events: written by the step that makes the change, read by cursor. */
 import type { EventQuery } from "../../engine.ts";
+import { isCounted } from "../../item/counter.ts";
 import type { Event } from "../../item/event.ts";
+import { countUp } from "./counters.ts";
 import { frozenCopy, type Store } from "./store.ts";
 
 /** Writes an event of now, with the next id. */
 export function record(store: Store, event: Omit<Event, "id" | "at">): void {
   store.events.push(frozenCopy({ id: store.events.length + 1, at: store.now, ...event }));
+  const queue = isCounted(event.type) ? store.queues.get(event.queue ?? "") : undefined;
+  if (queue) countUp(queue, [event.type]);
 }
 
 /** Oldest first. Everything that is given must hold; `since` is inclusive, `after` is not. */

@@ -4,29 +4,37 @@
  */
 import type { Exchange, Exchanged } from "../../engine.ts";
 import type { LeasedItem } from "../../item/item.ts";
+import { allow, spend } from "../../item/rate.ts";
 import { assertSettlement } from "../../item/settlement.ts";
 import { assert } from "../../kit/assert.ts";
+import { passGate } from "./documents.ts";
 import { record } from "./events.ts";
 import { leasedItem, requireHolder } from "./lease.ts";
+import { isBlocked } from "./line.ts";
 import { resolveGroups } from "./marks.ts";
 import { moveRow } from "./move.ts";
 import { settle } from "./settle.ts";
-import type { HolderRow, Row, Store } from "./store.ts";
+import { type HolderRow, type Queue, type Row, requireQueue, type Store } from "./store.ts";
 
 /** Refuses the whole call when the holder is not known or a settlement contradicts itself. */
 export function exchange(store: Store, holderId: string | null, asked: Exchange): Exchanged {
   const { now } = store;
   const holder = asked.lease && requireHolder(store, named(holderId));
+  if (asked.lease) requireQueue(store, asked.lease.queue);
+  if (asked.gate) requireQueue(store, asked.gate.queue);
   asked.settle.forEach(assertSettlement);
   const fates = asked.settle.map((settlement) => ({ settlement, isHeld: settle(store, settlement) }));
   const stale = fates.filter(({ isHeld }) => !isHeld).map(({ settlement }) => ({ ...settlement.lease }));
   const settled = fates.flatMap(({ settlement, isHeld }) => (isHeld ? [settlement.lease.ref] : []));
-  const leasing = asked.lease && holder ? leaseDue(store, asked.lease, holder) : NOTHING;
+  const { isOpen, gate } = passGate(store, asked.gate);
+  const isPaused = asked.lease !== undefined && store.jobs.get(asked.lease.queue)?.pause !== undefined;
+  const mayLease = isOpen && !isPaused;
+  const leasing = asked.lease && holder && mayLease ? leaseDue(store, asked.lease, holder) : NOTHING;
   resolveGroups(
     store,
     settled.flatMap((ref) => succeededLetter(store, ref)),
   );
-  return { ...leasing, stale, now };
+  return { ...leasing, stale, isPaused, gate, now };
 }
 
 const NOTHING = { leased: [], nextDueAt: null } as const;
@@ -42,11 +50,27 @@ function leaseDue(
   asked: NonNullable<Exchange["lease"]>,
   holder: HolderRow,
 ): Pick<Exchanged, "leased" | "nextDueAt"> {
-  const line = lineOf(store, asked);
-  const due = line.filter((row) => row.dueAt <= store.now).slice(0, asked.max);
-  const leased = due.map((row) => lease(store, row, holder));
-  const isShort = leased.length < asked.max;
-  return { leased, nextDueAt: isShort ? (line.find((row) => row.dueAt > store.now)?.dueAt ?? null) : null };
+  const { now } = store;
+  const queue = requireQueue(store, asked.queue);
+  const line = lineOf(store, asked, queue);
+  const { granted, nextAt } = allowance(queue, asked, now);
+  const leased: LeasedItem[] = [];
+  for (const row of line)
+    if (leased.length < granted && isLeasable(row, now)) leased.push(lease(store, row, holder));
+  if (asked.rate && leased.length > 0)
+    queue.spentUntil = spend(queue.spentUntil, now, asked.rate, leased.length);
+  if (leased.length === asked.max) return { leased, nextDueAt: null };
+  const rest = line.filter((row) => row.state === "ready" && !isBlocked(row));
+  const coming = rest.map(({ dueAt }) => (dueAt > now ? dueAt : nextAt)).filter((at) => at !== null);
+  return { leased, nextDueAt: coming.length > 0 ? Math.min(...coming) : null };
+}
+
+function allowance({ spentUntil }: Queue, { max, rate }: NonNullable<Exchange["lease"]>, now: number) {
+  return rate ? allow(spentUntil, now, rate, max) : { granted: max, nextAt: null };
+}
+
+function isLeasable(row: Row, now: number): boolean {
+  return row.dueAt <= now && !isBlocked(row);
 }
 
 function named(holderId: string | null): string {
@@ -54,9 +78,12 @@ function named(holderId: string | null): string {
   return holderId;
 }
 
-/** The ready items that may be leased, due or not, in order of (dueAt, ref). */
-function lineOf(store: Store, { queue, operationId }: NonNullable<Exchange["lease"]>): readonly Row[] {
-  const line = store.queues.get(queue)?.line ?? [];
+/** The ready items that may be leased, due or not, in order of (priority, dueAt, ref). */
+function lineOf(
+  store: Store,
+  { operationId }: NonNullable<Exchange["lease"]>,
+  { line }: Queue,
+): readonly Row[] {
   if (operationId === undefined) return [...line];
   if (store.operations.get(operationId)?.status !== "open") return [];
   return line.filter(({ operation }) => operation?.asked.id === operationId);

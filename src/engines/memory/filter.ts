@@ -5,7 +5,7 @@ import { burialOf } from "./bury.ts";
 import type { Row, Store } from "./store.ts";
 
 /** The letters that wait: dead, or on their way. */
-const WAITING: readonly ItemState[] = ["dead", "ready", "leased"];
+const WAITING: readonly ItemState[] = ["dead", "ready", "leased", "held"];
 
 /** The letters that fit, in no order. */
 export function matchingLetters(store: Store, filter: LetterFilter): Row[] {

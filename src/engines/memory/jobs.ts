@@ -2,7 +2,7 @@
 import type { JobChange } from "../../engine.ts";
 import { WorkError } from "../../errors.ts";
 import { compact } from "../../item/failure.ts";
-import type { Job, NewJob } from "../../item/job.ts";
+import { type Job, type JobKind, type NewJob, type Pause, STANDING_KINDS } from "../../item/job.ts";
 import { record } from "./events.ts";
 import { frozenCopy, newQueue, type Store } from "./store.ts";
 
@@ -27,7 +27,8 @@ export function createJob(store: Store, job: NewJob): Job {
   });
   store.jobs.set(made.id, made);
   store.queues.set(made.id, newQueue(made.id));
-  record(store, { type: "job_started", queue: made.id, data: { name: made.name } });
+  const type = STANDING_KINDS.includes(made.kind) ? "queue_created" : "job_started";
+  record(store, { type, queue: made.id, data: { name: made.name } });
   return made;
 }
 
@@ -40,12 +41,13 @@ export function findJob(store: Store, idOrName: string): Job | null {
 /** The latest made first, whatever the clock said; `before` leaves only those created before that time. */
 export function listJobs(
   store: Store,
-  page: { readonly limit: number; readonly before?: number },
+  page: { readonly limit: number; readonly before?: number; readonly kinds?: readonly JobKind[] },
 ): readonly Job[] {
   const before = page.before ?? Number.POSITIVE_INFINITY;
   return [...store.jobs.values()]
     .reverse()
     .filter(({ createdAt }) => createdAt < before)
+    .filter(({ kind }) => page.kinds === undefined || page.kinds.includes(kind))
     .slice(0, page.limit);
 }
 
@@ -59,6 +61,7 @@ export function changeJob(store: Store, id: string, change: JobChange): Job {
   }
   const changed = frozenCopy(withChange(job, change, store.now));
   store.jobs.set(id, changed);
+  tellOfPause(store, job, changed);
   if (change.event) record(store, { ...change.event, queue: id });
   return changed;
 }
@@ -73,7 +76,23 @@ function withChange(job: Job, change: JobChange, now: number): Job {
     progress: change.progress ?? job.progress,
     startedAt: change.restarted ? now : job.startedAt,
     endedAt: endOf(job, change, now),
+    pause: pauseAfter(job, change, now),
   });
+}
+
+function pauseAfter(job: Job, { pause }: JobChange, now: number): Pause | undefined {
+  if (pause === null) return undefined;
+  return job.pause ?? (pause && { ...pause, at: now });
+}
+
+function tellOfPause(store: Store, before: Job, { id, pause }: Job): void {
+  if (pause && !before.pause) {
+    const { author, reason } = pause;
+    record(store, { type: "queue_paused", queue: id, data: { author, reason } });
+  } else if (!pause && before.pause) {
+    record(store, { type: "queue_resumed", queue: id });
+    store.bell.ring(id);
+  }
 }
 
 function endOf(job: Job, { status, restarted }: JobChange, now: number): number | undefined {

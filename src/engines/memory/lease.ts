@@ -4,6 +4,7 @@
  */
 import type { Holder, NewHolder } from "../../engine.ts";
 import { WorkError } from "../../errors.ts";
+import { compact } from "../../item/failure.ts";
 import type { LeasedItem } from "../../item/item.ts";
 import { assert } from "../../kit/assert.ts";
 import { type HolderRow, type Row, requireQueue, type Store } from "./store.ts";
@@ -58,7 +59,7 @@ export function requireHolder(store: Store, holderId: string): HolderRow {
 export function leasedItem(row: Row): LeasedItem {
   const attempt = row.attempts.at(-1);
   assert(row.state === "leased" && attempt, `item ${row.ref} is not leased`);
-  return {
+  return compact({
     ref: row.ref,
     attempt: attempt.number,
     queue: row.queue.name,
@@ -70,7 +71,9 @@ export function leasedItem(row: Row): LeasedItem {
     redriveCount: row.redriveCount,
     index: row.index,
     startedAt: attempt.startedAt,
-  };
+    name: row.name,
+    expiresAt: row.expiresAt,
+  });
 }
 
 function holderOf({ leases: _, ...holder }: HolderRow, now: number): Holder {

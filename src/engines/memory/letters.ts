@@ -2,9 +2,9 @@
  * Letters: the items that have a gravestone. That is every dead item, every redriven one until its new attempt has
  * succeeded, and the closed ones until they are deleted.
  */
-import type { LetterPage, LetterQuery, StoredLetter } from "../../engine.ts";
+import type { LetterPage, LetterPart, LetterQuery, StoredLetter } from "../../engine.ts";
 import { compact } from "../../item/failure.ts";
-import type { LetterNote } from "../../item/letter.ts";
+import type { NewNote } from "../../item/item.ts";
 import { burialOf } from "./bury.ts";
 import { matchingLetters } from "./filter.ts";
 import { comparePlaces, placeOf, readCursor, writeCursor } from "./letter-order.ts";
@@ -21,16 +21,27 @@ export function listLetters(store: Store, query: LetterQuery): LetterPage {
   const page = rest.slice(0, limit);
   const last = page.at(-1);
   return {
-    letters: page.map(({ row }) => (query.history === false ? withoutHistory(letterOf(row)) : letterOf(row))),
+    letters: page.map(({ row }) => (query.parts ? withParts(letterOf(row), query.parts) : letterOf(row))),
     total: found.length,
     next: last && rest.length > page.length ? writeCursor(order, last.place) : null,
   };
 }
 
-function withoutHistory(letter: StoredLetter): StoredLetter {
-  const { evidence: _evidence, amendments: _amendments, notes: _notes, ...rest } = letter;
-  return { ...rest, failureHistory: [], failureCount: 0, firstAttempt: 0, lastAttempt: 0 };
+/** Leaves out what is not named, so that a search that names too little finds too little here as everywhere. */
+function withParts(letter: StoredLetter, parts: readonly LetterPart[]): StoredLetter {
+  const has = (part: LetterPart) => parts.includes(part);
+  const { evidence, amendments, notes, toxic, worktreeArtifacts, resolution, ...rest } = letter;
+  return compact({
+    ...rest,
+    ...(!has("data") && { itemData: null }),
+    ...(has("record") ? { toxic, worktreeArtifacts, resolution } : NO_RECORD),
+    ...(!has("times") && !has("failures") && { failureCount: 0, firstAttempt: 0, lastAttempt: 0 }),
+    ...(!has("failures") && { failureHistory: has("last_failure") ? letter.failureHistory.slice(-1) : [] }),
+    ...(has("additions") && { evidence, amendments, notes }),
+  }) as StoredLetter;
 }
+
+const NO_RECORD = { state: "dead", revision: 0, redriveCount: 0, reason: "" } as const;
 
 /** The letter of an item; null when it is none. */
 export function readLetter(store: Store, ref: number): StoredLetter | null {
@@ -38,10 +49,10 @@ export function readLetter(store: Store, ref: number): StoredLetter | null {
   return row?.burial ? letterOf(row) : null;
 }
 
-/** False when the item is no letter. */
-export function addNote(store: Store, ref: number, { author, text }: Omit<LetterNote, "at">): boolean {
+/** False when there is no such item, or only its bare row. */
+export function addNote(store: Store, ref: number, { author, text }: NewNote): boolean {
   const row = store.rows[ref - 1];
-  if (!row?.burial) return false;
+  if (!row || row.purged) return false;
   row.notes.push(Object.freeze({ at: store.now, author, text }));
   return true;
 }

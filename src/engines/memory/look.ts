@@ -1,7 +1,8 @@
 /** Looks at queues, items and attempts. Changes nothing. */
-import type { ItemResult, QueueCounts, StoreInfo } from "../../engine.ts";
+import type { ItemQuery, ItemResult, QueueCounts, StoreInfo } from "../../engine.ts";
+import { compact } from "../../item/failure.ts";
 import type { Attempt, Item } from "../../item/item.ts";
-import type { Amendment } from "../../item/letter.ts";
+import type { Amendment, LetterNote } from "../../item/letter.ts";
 import { type Row, requireQueue, type Store } from "./store.ts";
 
 /** `job_not_found` for a queue that is not there, which is something else than an empty one. */
@@ -23,6 +24,21 @@ export function findItems(
     .sort((a, b) => Number(b.itemId === idOrPrefix) - Number(a.itemId === idOrPrefix) || a.ref - b.ref)
     .slice(0, options.limit)
     .map(itemOf);
+}
+
+/** In order of their age. */
+export function listItems(store: Store, query: ItemQuery): readonly Item[] {
+  const { queue, states, itemIds, after = 0, limit } = query;
+  const isNamed = itemIds === undefined ? () => true : ({ itemId }: Row) => itemIds.includes(itemId);
+  return [...requireQueue(store, queue).byId.values()]
+    .filter((row) => row.ref > after && (states === undefined || states.includes(row.state)) && isNamed(row))
+    .slice(0, limit)
+    .map(itemOf);
+}
+
+/** Oldest first. */
+export function listNotes(store: Store, ref: number): readonly LetterNote[] {
+  return [...(store.rows[ref - 1]?.notes ?? [])];
 }
 
 /** Of the done items, in order of their age. */
@@ -54,6 +70,7 @@ export function info(store: Store): StoreInfo {
     engine: "memory",
     location: store.url,
     schemaVersion: 1,
+    foundVersion: 0,
     bytes: 0,
     jobs: store.jobs.size,
     items: store.rows.length,
@@ -64,7 +81,8 @@ export function info(store: Store): StoreInfo {
 }
 
 function itemOf(row: Row): Item {
-  return {
+  const { offspring } = row;
+  return compact({
     ref: row.ref,
     queue: row.queue.name,
     itemId: row.itemId,
@@ -76,5 +94,11 @@ function itemOf(row: Row): Item {
     losses: row.losses,
     revision: row.revision,
     redriveCount: row.redriveCount,
-  };
+    name: row.name,
+    priority: row.priority,
+    expiresAt: row.expiresAt,
+    lane: row.lane,
+    requeuedFrom: row.origin?.itemId,
+    requeuedAs: offspring.length > 0 ? offspring.map(({ itemId }) => itemId) : undefined,
+  });
 }

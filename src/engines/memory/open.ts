@@ -4,20 +4,34 @@
  */
 import type { Engine } from "../../engine.ts";
 import { WorkError } from "../../errors.ts";
+import { assert } from "../../kit/assert.ts";
 import { type Clock, systemClock } from "../../kit/clock.ts";
 import { advance } from "./advance.ts";
 import { listArrivals } from "./arrivals.ts";
 import { check } from "./check.ts";
 import { correct, listCorrections, removeCorrection } from "./corrections.ts";
+import { listCounters } from "./counters.ts";
+import { readDocument, writeDocument } from "./documents.ts";
+import { listErrors } from "./errors.ts";
 import { listEvents, newestEvent } from "./events.ts";
 import { exchange } from "./exchange.ts";
 import { listGroups } from "./groups.ts";
+import { hold, unhold } from "./hold.ts";
 import { importLetters } from "./import.ts";
 import { add } from "./intake.ts";
 import { changeJob, createJob, findJob, listJobs } from "./jobs.ts";
 import { beat, enter, leave, listHolders, listLeases } from "./lease.ts";
 import { addNote, listLetters, readLetter } from "./letters.ts";
-import { count, findItems, info, listAmendments, listAttempts, listResults } from "./look.ts";
+import {
+  count,
+  findItems,
+  info,
+  listAmendments,
+  listAttempts,
+  listItems,
+  listNotes,
+  listResults,
+} from "./look.ts";
 import { listMarks, markGroup, readGroup } from "./marks.ts";
 import {
   beginOperation,
@@ -28,7 +42,7 @@ import {
 } from "./operations.ts";
 import { regroup } from "./regroup.ts";
 import { enlist, listRefusals, listSelected } from "./selection.ts";
-import { newStore, type Store } from "./store.ts";
+import { newStore, requireQueue, type Store } from "./store.ts";
 
 /** All of them may be left out. */
 export interface MemoryEngineOptions {
@@ -53,21 +67,34 @@ export function openMemoryEngine(options: MemoryEngineOptions = {}): Engine {
 
   return {
     url: store.url,
-    can: { sharedByProcesses: false },
+    can: {
+      sharedByProcesses: false,
+      sharedByMachines: false,
+      wakes: false,
+      copy: false,
+      findItemEvents: false,
+    },
     now: step(({ now }) => now),
     createJob: step(createJob),
     findJob: step(findJob),
     listJobs: step(listJobs),
     changeJob: step(changeJob),
     add: step(add),
+    hold: step(hold),
+    unhold: step(unhold),
     enter: step(enter),
     beat: step(beat),
     leave: step(leave),
     listHolders: step(listHolders),
     listLeases: step(listLeases),
     exchange: step(exchange),
+    watch: step(watch),
     count: step(count),
     findItems: step(findItems),
+    listItems: step(listItems),
+    listNotes: step(listNotes),
+    listErrors: step(listErrors),
+    listCounters: step(listCounters),
     listResults: step(listResults),
     listAttempts: step(listAttempts),
     listLetters: step(listLetters),
@@ -95,6 +122,12 @@ export function openMemoryEngine(options: MemoryEngineOptions = {}): Engine {
     findOperation: step(findOperation),
     listOperations: step(listOperations),
     closeOperation: step(closeOperation),
+    readDocument: step(readDocument),
+    writeDocument: step(writeDocument),
+    readRows: async () => cannotBeCopied(),
+    writeRows: async () => cannotBeCopied(),
+    deleteRows: async () => cannotBeCopied(),
+    catchUp: async () => false,
     check: step(check),
     info: step(info),
     close: async () => {
@@ -106,4 +139,14 @@ export function openMemoryEngine(options: MemoryEngineOptions = {}): Engine {
 function requireOpen(store: Store): void {
   if (!store.closed) return;
   throw new WorkError("store_unavailable", `The store ${store.url} was closed.`, { hint: "Open it again." });
+}
+
+function watch(store: Store, queue: string, ring: () => void): () => Promise<void> {
+  const end = store.bell.on(requireQueue(store, queue).name, ring);
+  return async () => end();
+}
+
+/** Nothing of it outlives the process, so there is nothing to copy. */
+function cannotBeCopied(): never {
+  assert(false, "a store in memory says that its rows cannot be copied");
 }

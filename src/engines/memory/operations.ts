@@ -45,6 +45,7 @@ export function changeOperation(store: Store, id: string, change: OperationChang
   const before = operation.status;
   if (change.status) operation.status = nextStatus(operation, change.status);
   if (operation.status === "cancelled") cancel(store, operation);
+  if (operation.status !== before) store.bell.ring(operation.asked.queue);
   if (operation.status !== before)
     record(store, { ...statusEvent({ id, status: operation.status }), queue: operation.asked.queue });
   return operationOf(operation);

@@ -7,12 +7,25 @@ import type { Row, Store } from "./store.ts";
 export function deleteLetter(store: Store, row: Row, kind: "purge" | "clear" | "evict"): void {
   row.queue[kind === "evict" ? "evicted" : "purged"] += 1;
   removeLetter(store, row);
-  row.notes = [];
   if (row.state === "done") return;
   if (row.state === "dead") moveRow(row, "discard");
+  leaveLane(row);
   row.purged = true;
   row.data = null;
+  row.name = undefined;
+  row.expiresAt = undefined;
+  row.notes = [];
   row.attempts = [];
   row.amendments = [];
   row.evidence = [];
+}
+
+function leaveLane(row: Row): void {
+  if (row.lane === undefined) return;
+  const { lanes } = row.queue;
+  lanes.set(
+    row.lane,
+    (lanes.get(row.lane) ?? []).filter((other) => other !== row),
+  );
+  row.lane = undefined;
 }

@@ -16,6 +16,7 @@
  * A lease that is not held any more changes nothing. What a late worker says is kept as evidence; that a second
  * reaper finds the same lost lease, or a runner gives back what it no longer has, says nothing new and is dropped.
  */
+import { countersOf } from "../../item/counter.ts";
 import { eventsOf } from "../../item/event.ts";
 import { compact } from "../../item/failure.ts";
 import type { Attempt, Settlement } from "../../item/item.ts";
@@ -25,6 +26,7 @@ import { assert } from "../../kit/assert.ts";
 import { accountFor } from "./books.ts";
 import { buryRow, closeLetter, removeLetter } from "./bury.ts";
 import { groupFor } from "./corrections.ts";
+import { countUp } from "./counters.ts";
 import { record } from "./events.ts";
 import { countBurial, countFix } from "./marks.ts";
 import { moveRow } from "./move.ts";
@@ -39,11 +41,21 @@ export function settle(store: Store, given: Settlement): boolean {
   }
   const settlement = underItsGroup(store, given);
   const where = { queue: row.queue.name, itemId: row.itemId, attempt: settlement.lease.attempt };
-  for (const draft of eventsOf(settlement, row.burial !== undefined)) record(store, { ...draft, ...where });
+  const wasLetter = row.burial !== undefined;
+  for (const draft of eventsOf(settlement, wasLetter)) record(store, { ...draft, ...where });
+  countUp(row.queue, countersOf(settlement, wasLetter));
+  for (const { author, text } of settlement.notes ?? [])
+    row.notes.push(Object.freeze({ at: store.now, author, text }));
   endAttempt(store, row, settlement);
   spend(row, settlement);
   carryOut(store, row, settlement);
+  ringFor(store, row);
   return true;
+}
+
+/** What came back to the line, or left its lane, lets another worker begin. */
+function ringFor({ bell }: Store, { state, lane, queue }: Row): void {
+  if (state === "ready" || lane !== undefined) bell.ring(queue.name);
 }
 
 /** With the gravestone of the group that people want such failures in. */

@@ -2,7 +2,7 @@
  * Everything the in-memory engine knows, as plain data. The other files of this folder are the steps that change
  * it; each runs to its end without waiting, so each is atomic. What leaves the store is frozen or freshly made.
  */
-import type { LetterGroup, NewHolder } from "../../engine.ts";
+import type { LetterGroup, NewHolder, SharedDocument } from "../../engine.ts";
 import { WorkError } from "../../errors.ts";
 import type { Event } from "../../item/event.ts";
 import type { Correction, GroupFix } from "../../item/group.ts";
@@ -11,7 +11,9 @@ import type { Attempt, Grave } from "../../item/item.ts";
 import type { Job } from "../../item/job.ts";
 import type { Amendment, Evidence, LetterNote, Resolution } from "../../item/letter.ts";
 import type { NewOperation, OperationStatus, SelectedLetter } from "../../item/operation.ts";
+import type { Priority } from "../../item/priority.ts";
 import { ITEM_STATES, type ItemState } from "../../item/state.ts";
+import { Bell } from "../../kit/bell.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Json, JsonObject } from "../../kit/json.ts";
 
@@ -37,6 +39,10 @@ export interface Store {
   readonly arrivals: Map<string, ArrivalRow>;
   readonly operations: Map<string, OperationRow>;
   readonly events: Event[];
+  /** By name; the gates of queues are among them. */
+  readonly documents: Map<string, SharedDocument>;
+  /** Who waits for something of a queue to be leasable. */
+  readonly bell: Bell;
   /** How many burials there were: the number of the latest one. */
   burials: number;
   closed: boolean;
@@ -46,8 +52,14 @@ export interface Store {
 export interface Queue {
   readonly name: string;
   readonly byId: Map<string, Row>;
-  /** The ready items by (dueAt, ref); see line.ts. */
+  /** The ready items by (priority, dueAt, ref); see line.ts. */
   readonly line: Row[];
+  /** The items of each lane, oldest first. */
+  readonly lanes: Map<string, Row[]>;
+  /** Until when the rate is used up; see item/rate.ts. */
+  spentUntil: number;
+  /** What only goes up, by name. */
+  readonly counters: Map<string, number>;
   readonly counts: Record<ItemState, number>;
   /** Letters that wait. */
   letters: number;
@@ -65,8 +77,16 @@ export interface Row {
   readonly queue: Queue;
   readonly itemId: string;
   data: Json;
+  name: string | undefined;
   state: ItemState;
+  priority: Priority;
   dueAt: number;
+  expiresAt: number | undefined;
+  lane: string | undefined;
+  /** The item that this one was made from. */
+  readonly origin: Row | undefined;
+  /** The items that were made from this one, oldest first. */
+  readonly offspring: Row[];
   /** How many attempts were started, ever. */
   started: number;
   /** One record for each started attempt; the attempt with number n is at n - 1. Empty once the item is purged. */
@@ -177,6 +197,8 @@ export function newStore(url: string, clock: Clock): Store {
     arrivals: new Map(),
     operations: new Map(),
     events: [],
+    documents: new Map(),
+    bell: new Bell(),
     burials: 0,
     closed: false,
   };
@@ -184,8 +206,9 @@ export function newStore(url: string, clock: Clock): Store {
 
 /** A queue with nothing in it. */
 export function newQueue(name: string): Queue {
-  const counters = { letters: 0, resolved: 0, purged: 0, evicted: 0, attempts: 0 };
-  return { name, byId: new Map(), line: [], counts: noItems(), ...counters };
+  const sums = { letters: 0, resolved: 0, purged: 0, evicted: 0, attempts: 0, spentUntil: 0 };
+  const places = { byId: new Map(), line: [], lanes: new Map() };
+  return { name, ...places, counts: noItems(), counters: new Map(), ...sums };
 }
 
 /** A counter for each state, all at zero. */

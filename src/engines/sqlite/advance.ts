@@ -24,7 +24,9 @@ import {
   restoreLetters,
 } from "./closed.ts";
 import { EventLog } from "./events.ts";
+import { putLanesInOrder } from "./lanes.ts";
 import { type OperationRow, operationOf, requireOperation, requireRow } from "./operations.ts";
+import { requeueLetter } from "./requeue.ts";
 import type { Session } from "./session.ts";
 import { Tally } from "./tally.ts";
 
@@ -51,7 +53,9 @@ function assertStep({ id, kind }: OperationRow, { max, letters }: OperationStep)
   assert(max === undefined || (max > 0 && kind !== "edit"), says(`is to work on ${max} letters`));
   for (const { data, refuse } of letters ?? []) {
     const isEdited = kind === "edit" && refuse === undefined;
-    assert(isEdited === (data !== undefined), says(isEdited ? "lacks the new data" : "has data"));
+    const mayHaveData = isEdited || (kind === "requeue" && refuse === undefined);
+    assert(!isEdited || data !== undefined, says("lacks the new data"));
+    assert(mayHaveData || data === undefined, says("has data"));
   }
 }
 
@@ -136,6 +140,9 @@ function carryOut(work: Work, letters: readonly Candidate[]): void {
     case "redrive":
       redrive(work, bulk);
       break;
+    case "requeue":
+      requeue(work, letters);
+      return; // it has told of each
     case "edit":
       for (const letter of letters) edit(work, letter);
       break;
@@ -164,7 +171,7 @@ function redrive({ session, operation, step, now }: Work, { tally, queue, letter
   const since = step.due?.sinceBurialMs ?? [];
   session.run(
     `UPDATE items SET state = 'ready', spent = 0, losses = 0, redrives = redrives + 1, operation = ?1,
-            due_at = ${since.length === 0 ? "?2" : DUE}
+            due_at = ${since.length === 0 ? "?2" : DUE}, expires_at = NULL, waits = lane IS NOT NULL
       WHERE ref IN (SELECT value FROM json_each(?3))`,
     ...[operation.no, now + (step.due?.delayMs ?? 0), JSON.stringify(letters.map(({ ref }) => ref))],
     ...(since.length === 0 ? [] : [JSON.stringify(since), since.length - 1]),
@@ -172,6 +179,11 @@ function redrive({ session, operation, step, now }: Work, { tally, queue, letter
   for (const { grp } of letters) tally.group(grp, "away", 1);
   tally.queue(queue, "dead", -letters.length);
   tally.queue(queue, "ready", letters.length);
+  putLanesInOrder(
+    session,
+    letters.map(({ ref }) => ref),
+  );
+  session.ring(queue);
 }
 
 /** Not before the wait after its burial is over, which is the longer the oftener it was redriven. */
@@ -188,6 +200,22 @@ function edit({ session, operation, named, now, events }: Work, { no, ref }: Can
     ...(note === undefined ? {} : { note }),
   });
   if (amendment !== null) events.add(amendmentEvent(amendment), { queue: operation.queue_no, ref });
+}
+
+/** Each in its turn: two of them may want the same new id. */
+function requeue(work: Work, letters: readonly Candidate[]): void {
+  const { session, operation, named, now, tally, events } = work;
+  const { queue_no, id, author } = operation;
+  for (const letter of letters) {
+    const data = named.get(letter.no)?.data;
+    const sent = requeueLetter(
+      { session, queue: queue_no, now, events },
+      { letter, tally, operationId: id, author, ...(data !== undefined && { data }) },
+    );
+    for (const draft of letterEvent(operation, letter.signature, sent))
+      events.add(draft, { queue: queue_no, ref: letter.ref });
+  }
+  session.ring(queue_no);
 }
 
 function remove(work: Work, letters: readonly Candidate[]): void {

@@ -6,8 +6,8 @@ import type { Session } from "./session.ts";
 
 export interface NewAmendment extends Pick<Amendment, "at" | "author" | "rule" | "note" | "operationId"> {
   readonly ref: number;
-  /** The number of the letter that it is made for. */
-  readonly letter: number;
+  /** The number of the letter that it is made for; null when it is none. */
+  readonly letter: number | null;
   readonly data: Json;
 }
 

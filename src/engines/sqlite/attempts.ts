@@ -1,6 +1,7 @@
 /** The records of an item's attempts in SQLite. */
 import { compact, type Failure, failureFromJson } from "../../item/failure.ts";
 import type { Attempt, AttemptOutcome } from "../../item/item.ts";
+import type { LetterPart } from "../../item/letter-query.ts";
 import type { Json, JsonObject } from "../../kit/json.ts";
 import type { Session } from "./session.ts";
 
@@ -16,14 +17,23 @@ interface AttemptRow {
   readonly result: string | null;
 }
 
+/** The one that runs is told by the row of its item, and is the last. */
 export function listAttempts(session: Session, ref: number): Attempt[] {
+  const columns =
+    "h.id AS holder, a.ref, a.number, a.outcome, a.started_at, a.ended_at, a.failure, a.log, a.result";
   const rows = session.all<AttemptRow>(
-    `SELECT a.ref, a.number, a.outcome, h.id AS holder, a.started_at, a.ended_at, a.failure, a.log, a.result
-       FROM attempts a JOIN holders h ON h.no = a.holder WHERE a.ref = ? ORDER BY a.number`,
+    `SELECT ${columns} FROM attempts a JOIN holders h ON h.no = a.holder WHERE a.ref = ?1
+      UNION ALL
+     SELECT ${columns} FROM (${RUNNING} WHERE i.ref = ?1 AND i.state = 'leased') a JOIN holders h ON h.no = a.holder
+      ORDER BY 3`,
     ref,
   );
   return rows.map(attemptOf);
 }
+
+/** An attempt that runs, as a row of `attempts` would tell it: of items `i` that are leased. */
+export const RUNNING = `SELECT i.ref, i.attempts AS number, i.holder, i.started_at, NULL AS ended_at, 'running' AS outcome,
+  NULL AS failure, NULL AS log, NULL AS result FROM items i`;
 
 function attemptOf(row: AttemptRow): Attempt {
   return compact({
@@ -32,7 +42,7 @@ function attemptOf(row: AttemptRow): Attempt {
     holder: row.holder,
     startedAt: row.started_at,
     endedAt: row.ended_at ?? undefined,
-    failure: row.failure === null ? undefined : failureFromJson(JSON.parse(row.failure) as JsonObject),
+    failure: row.failure === null ? undefined : readFailure(row.failure),
     log: row.log ?? undefined,
     result: row.result === null ? undefined : (JSON.parse(row.result) as Json),
   });
@@ -42,23 +52,82 @@ function attemptOf(row: AttemptRow): Attempt {
 export interface FailureHistory {
   readonly firstAttempt: number;
   readonly lastAttempt: number;
+  readonly failureCount: number;
   readonly failures: readonly Failure[];
 }
 
-/** The histories of many items in one step, with no more of each row than a letter needs. */
-export function historiesOf(session: Session, refs: readonly number[]): ReadonlyMap<number, FailureHistory> {
-  const rows = session.all<Pick<AttemptRow, "ref" | "started_at" | "ended_at" | "failure">>(
-    `SELECT a.ref, a.started_at, a.ended_at, a.failure
-       FROM json_each(?) refs CROSS JOIN attempts a ON a.ref = refs.value ORDER BY a.ref, a.number`,
-    JSON.stringify(refs),
+/** Of many items in one step: what is wanted, and no more of each row than that needs. The rest is empty. */
+export function historiesOf(
+  session: Session,
+  refs: readonly number[],
+  parts: ReadonlySet<LetterPart>,
+): ReadonlyMap<number, FailureHistory> {
+  const chosen = JSON.stringify(refs);
+  const histories = new Map<number, Growing>();
+  if (parts.has("failures")) addAttempts(histories, wholeAttempts(session, chosen));
+  else if (parts.has("times")) addAttempts(histories, attemptTimes(session, chosen));
+  if (parts.has("last_failure") && !parts.has("failures")) addLastFailures(histories, session, chosen);
+  return histories;
+}
+
+type Growing = { -readonly [Key in keyof FailureHistory]: FailureHistory[Key] } & { failures: Failure[] };
+
+function newHistory(firstAttempt: number): Growing {
+  return { firstAttempt, lastAttempt: 0, failureCount: 0, failures: [] };
+}
+
+/** In the order of their numbers. The failure is empty where it is not wanted. */
+type AttemptTuple = readonly [ref: number, startedAt: number, endedAt: number | null, failure: string | null];
+
+const OF_REFS = "FROM json_each(?) refs CROSS JOIN attempts a ON a.ref = refs.value";
+
+function wholeAttempts(session: Session, chosen: string): AttemptTuple[] {
+  return session.tuples<AttemptTuple>(
+    `SELECT a.ref, a.started_at, a.ended_at, a.failure ${OF_REFS} ORDER BY a.ref, a.number`,
+    chosen,
   );
-  const histories = new Map<number, FailureHistory & { lastAttempt: number; readonly failures: Failure[] }>();
-  for (const { ref, started_at, ended_at, failure } of rows) {
-    const history = histories.get(ref) ?? { firstAttempt: started_at, lastAttempt: 0, failures: [] };
+}
+
+/** Text is much of a failure; here it is only seen that there is some. */
+function attemptTimes(session: Session, chosen: string): AttemptTuple[] {
+  const rows = session.packed<[number: number, ...AttemptTuple]>(
+    "a.number, a.ref, a.started_at, a.ended_at, iif(a.failure IS NULL, NULL, '')",
+    OF_REFS,
+    chosen,
+  );
+  return rows.sort(([a], [b]) => a - b).map(([, ...attempt]) => attempt);
+}
+
+function addAttempts(histories: Map<number, Growing>, attempts: readonly AttemptTuple[]): void {
+  for (const [ref, startedAt, endedAt, failure] of attempts) {
+    const history = histories.get(ref) ?? newHistory(startedAt);
     histories.set(ref, history);
     if (failure === null) continue;
-    history.lastAttempt = ended_at ?? 0;
-    history.failures.push(failureFromJson(JSON.parse(failure) as JsonObject));
+    history.lastAttempt = endedAt ?? 0;
+    history.failureCount += 1;
+    if (failure !== "") history.failures.push(readFailure(failure));
   }
-  return histories;
+}
+
+function addLastFailures(histories: Map<number, Growing>, session: Session, chosen: string): void {
+  const rows = session.tuples<[ref: number, failure: string | null]>(
+    `SELECT refs.value, ${lastFailureOf("refs.value")} FROM json_each(?) refs`,
+    chosen,
+  );
+  for (const [ref, failure] of rows) {
+    if (failure === null) continue;
+    const history = histories.get(ref) ?? newHistory(0);
+    histories.set(ref, history);
+    history.failures.push(readFailure(failure));
+  }
+}
+
+/** The failure of the item's last attempt that failed, as it is stored. */
+export function lastFailureOf(ref: string): string {
+  return `(SELECT a.failure FROM attempts a
+    WHERE a.ref = ${ref} AND a.failure IS NOT NULL ORDER BY a.number DESC LIMIT 1)`;
+}
+
+function readFailure(text: string): Failure {
+  return failureFromJson(JSON.parse(text) as JsonObject);
 }

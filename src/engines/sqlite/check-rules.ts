@@ -5,7 +5,11 @@
 import { ITEM_STATES } from "../../item/state.ts";
 import { IN_STRATUM } from "./strata.ts";
 
-type Rule = readonly [rule: string, sql: string];
+/** Its name, and the query that must find nothing. */
+export type Rule = readonly [rule: string, sql: string];
+
+/** The attempts of an item `i` that have ended; the one that runs has no record yet. */
+const ENDED = "i.attempts - (i.state = 'leased')";
 
 const ITEM_RULES: readonly Rule[] = [
   ...ITEM_STATES.map(
@@ -27,7 +31,7 @@ const ITEM_RULES: readonly Rule[] = [
     `SELECT 'item ' || i.item_id || ' started ' || i.attempts || ' attempts, recorded are ' || count(a.number) || ' up to '
             || coalesce(max(a.number), 0) AS detail
        FROM items i LEFT JOIN attempts a ON a.ref = i.ref GROUP BY i.ref
-     HAVING i.purged = 0 AND (i.attempts <> count(a.number) OR i.attempts <> coalesce(max(a.number), 0))`,
+     HAVING i.purged = 0 AND (${ENDED} <> count(a.number) OR ${ENDED} <> coalesce(max(a.number), 0))`,
   ],
   [
     "every attempt leaves one record",
@@ -37,15 +41,13 @@ const ITEM_RULES: readonly Rule[] = [
   ],
   [
     "a lease has one holder",
-    `SELECT 'item ' || i.item_id || ' is ' || i.state || ' and attempt ' || a.number || ' is running' AS detail
-       FROM attempts a JOIN items i ON i.ref = a.ref
-      WHERE a.outcome = 'running' AND (i.state <> 'leased' OR a.number <> i.attempts)`,
+    `SELECT 'item ' || i.item_id || ' is ' || i.state || ' and the record of attempt ' || a.number || ' has no end' AS detail
+       FROM attempts a JOIN items i ON i.ref = a.ref WHERE a.outcome = 'running'`,
   ],
   [
     "a lease has one holder",
-    `SELECT 'item ' || i.item_id || ' is leased and its attempt ' || i.attempts || ' is not running' AS detail
-       FROM items i LEFT JOIN attempts a ON a.ref = i.ref AND a.number = i.attempts
-      WHERE i.state = 'leased' AND a.outcome IS NOT 'running'`,
+    `SELECT 'item ' || i.item_id || ' is leased, and nobody knows since when' AS detail
+       FROM items i WHERE i.state = 'leased' AND (i.started_at IS NULL OR i.attempts = 0)`,
   ],
   [
     "a lease has one holder",
@@ -89,7 +91,7 @@ const LETTER_RULES: readonly Rule[] = [
     "a letter leaves on success only",
     `SELECT 'item ' || i.item_id || ' is ' || i.state || ' and a letter that waits' AS detail
        FROM letters l JOIN items i ON i.ref = l.ref
-      WHERE i.state <> 'dead' AND (i.state NOT IN ('ready', 'leased') OR i.redrives = 0 OR i.operation IS NULL)`,
+      WHERE i.state <> 'dead' AND (i.state NOT IN ('ready', 'leased', 'held') OR i.redrives = 0 OR i.operation IS NULL)`,
   ],
   [
     "a letter leaves on success only",
@@ -146,6 +148,15 @@ const GROUP_RULES: readonly Rule[] = [
               ON l.grp = a.grp AND l.minute = a.minute
       WHERE coalesce(a.waiting, 0) <> coalesce(l.n, 0)`,
   ],
+  [
+    "groups count their letters",
+    `SELECT 'queue ' || coalesce(t.queue, i.queue) || ' counts ' || coalesce(t.count, 0) || ' dead items with '
+            || coalesce(t.attempts, i.attempts) || ' attempts, there are ' || coalesce(i.n, 0) AS detail
+       FROM tries t
+       FULL JOIN (SELECT queue, attempts, count(*) AS n FROM items WHERE state = 'dead' GROUP BY 1, 2) i
+              ON i.queue = t.queue AND i.attempts = t.attempts
+      WHERE coalesce(t.count, 0) <> coalesce(i.n, 0)`,
+  ],
 ];
 
 const MARK_RULES: readonly Rule[] = [
@@ -169,7 +180,7 @@ const OPERATION_RULES: readonly Rule[] = [
     "an operation accounts for all",
     `SELECT 'operation ' || o.id || ': done ' || o.done || ', succeeded ' || o.succeeded || ', failed ' || o.failed
             || ', at work ' || count(i.ref) AS detail
-       FROM operations o LEFT JOIN items i ON i.operation = o.no AND i.state IN ('ready', 'leased')
+       FROM operations o LEFT JOIN items i ON i.operation = o.no AND i.state IN ('ready', 'leased', 'held')
       WHERE o.kind = 'redrive' GROUP BY o.no HAVING o.done <> o.succeeded + o.failed + count(i.ref)`,
   ],
   [

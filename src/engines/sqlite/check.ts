@@ -1,13 +1,18 @@
 /** `store check` for SQLite: the file's own integrity, then every invariant as a query that must find nothing. */
 import { statSync } from "node:fs";
 import type { Problem, StoreInfo } from "../../engine.ts";
+import { QUEUE_RULES } from "./check-queue-rules.ts";
 import { RULES } from "./check-rules.ts";
+import { checkTexts, TEXT_RULES } from "./check-texts.ts";
 import { MIGRATIONS } from "./schema.ts";
 import type { Session } from "./session.ts";
+import { STRATA_RULES } from "./strata.ts";
 
 const PROBLEMS_MAX = 100;
 
+/** In a transaction, so that all is of one moment. */
 export function checkStore(session: Session): Problem[] {
+  renewTexts(session);
   const broken = session
     .all<{ integrity_check: string }>(`PRAGMA integrity_check(${PROBLEMS_MAX})`)
     .map((row) => row.integrity_check)
@@ -20,10 +25,19 @@ export function checkStore(session: Session): Problem[] {
       rule: "integrity",
       detail: `${row.table} ${row.rowid ?? ""} points at no row of ${row.parent}`,
     }));
-  const violations = RULES.flatMap(([rule, sql]) =>
+  const violations = [...RULES, ...QUEUE_RULES, ...STRATA_RULES, ...TEXT_RULES].flatMap(([rule, sql]) =>
     session.all<{ detail: string }>(`${sql} LIMIT ${PROBLEMS_MAX}`).map(({ detail }) => ({ rule, detail })),
   );
-  return [...orphans, ...violations].slice(0, PROBLEMS_MAX);
+  return [...orphans, ...violations, ...checkTexts(session, PROBLEMS_MAX)].slice(0, PROBLEMS_MAX);
+}
+
+/**
+ * SQLite's check takes what a connection remembers of the index of texts for what is there, and calls it damaged when another
+ * process has changed it since. A question makes it remember anew.
+ */
+function renewTexts(session: Session): void {
+  for (const table of ["wording_texts", "said_figures"])
+    session.all(`SELECT 1 FROM ${table} WHERE ${table} MATCH '"..."' LIMIT 1`);
 }
 
 export function storeInfo(session: Session): StoreInfo {
@@ -32,11 +46,12 @@ export function storeInfo(session: Session): StoreInfo {
             coalesce(sum(letters), 0) AS letters, coalesce(sum(attempts), 0) AS attempts FROM queues`,
   );
   const jobs = session.get<{ n: number }>("SELECT count(*) AS n FROM jobs")?.n ?? 0;
-  const events = session.get<{ n: number }>("SELECT coalesce(max(id), 0) AS n FROM events")?.n ?? 0;
+  const events = session.get<{ n: number }>("SELECT coalesce(sum(span), 0) AS n FROM events")?.n ?? 0;
   return {
     engine: "sqlite",
     location: session.path,
     schemaVersion: MIGRATIONS.length,
+    foundVersion: session.foundVersion,
     bytes: fileBytes(session.path) + fileBytes(`${session.path}-wal`),
     jobs,
     items: sums?.items ?? 0,

@@ -6,6 +6,7 @@ import type { Resolution, ResolutionKind } from "../../item/letter.ts";
 import { type Ledger, STONE, type Unburied } from "./graves.ts";
 import type { Session } from "./session.ts";
 import type { LetterPlace, Tally } from "./tally.ts";
+import { readAgain } from "./text-index.ts";
 
 /** The item of a redriven letter was done in the end. */
 export function resolveLetter(
@@ -100,6 +101,10 @@ export function restoreLetters({ session, tally, queue, letters }: Bulk): void {
     numbersOf(letters),
   );
   session.run("DELETE FROM closed WHERE no IN (SELECT value FROM json_each(?))", numbersOf(letters));
+  readAgain(
+    session,
+    letters.map(({ no }) => no),
+  );
   setState(session, letters, "dead");
   for (const letter of letters) {
     tally.restored(letter);
@@ -150,7 +155,7 @@ function empty(session: Session, letters: readonly BulkLetter[]): void {
     session.run(`DELETE FROM ${table} WHERE ref IN (SELECT value FROM json_each(?))`, refsOf(letters));
   }
   session.run(
-    "UPDATE items SET state = 'discarded', purged = 1 WHERE ref IN (SELECT value FROM json_each(?))",
+    "UPDATE items SET state = 'discarded', purged = 1, lane = NULL, expires_at = NULL WHERE ref IN (SELECT value FROM json_each(?))",
     refsOf(letters),
   );
 }

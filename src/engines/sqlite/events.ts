@@ -1,43 +1,57 @@
-/** Events in SQLite: appended in the transaction of the change they tell of, read in order by cursor. */
+/**
+ * Events in SQLite: appended in the transaction of the change they tell of, read in order by cursor. Those that many items
+ * share in one step are a run, one row that has the number of its last event.
+ */
 import type { EventQuery } from "../../engine.ts";
+import { isCounted } from "../../item/counter.ts";
 import type { Event, EventDraft, EventType } from "../../item/event.ts";
+import { addToRuns, type EventPlace, type EventRun } from "../../item/event-run.ts";
 import { compact } from "../../item/failure.ts";
 import type { JsonObject } from "../../kit/json.ts";
+import { countUp } from "./counters.ts";
 import type { Session, Value } from "./session.ts";
 
-export interface EventPlace {
-  readonly queue?: number;
-  readonly ref?: number;
-  readonly attempt?: number;
-}
+export type { EventPlace } from "../../item/event-run.ts";
 
 /** For a step that tells of one thing. */
 export function writeEvent(session: Session, at: number, draft: EventDraft, place: EventPlace): void {
   const log = new EventLog(at);
   log.add(draft, place);
   log.write(session);
+  if (isCounted(draft.type) && place.queue !== undefined)
+    countUp(session, place.queue, new Map([[draft.type, 1]]));
 }
 
 /** The events of one step, written together at its end. */
 export class EventLog {
   readonly #at: number;
-  readonly #rows: Value[][] = [];
+  readonly #runs: EventRun[] = [];
 
   constructor(at: number) {
     this.#at = at;
   }
 
-  add({ type, data }: EventDraft, { queue, ref, attempt }: EventPlace): void {
-    const json = data === undefined ? null : JSON.stringify(data);
-    this.#rows.push([this.#at, type, queue ?? null, ref ?? null, attempt ?? null, json]);
+  add(draft: EventDraft, place: EventPlace): void {
+    addToRuns(this.#runs, draft, place);
   }
 
+  /** Every row is given its number, because a run takes up as many as it has events. */
   write(session: Session): void {
-    session.insert("events (at, type, queue, ref, attempt, data)", this.#rows);
+    if (this.#runs.length === 0) return;
+    let id = newestEvent(session);
+    const rows = this.#runs.map(({ type, data, queue, attempt, refs }): Value[] => {
+      const span = Math.max(refs.length, 1);
+      id += span;
+      const [ref, list] = span === 1 ? [refs[0] ?? null, null] : [null, JSON.stringify(refs)];
+      const text = data === undefined ? null : JSON.stringify(data);
+      return [id, this.#at, type, queue ?? null, ref, attempt ?? null, text, span, list];
+    });
+    session.insert("events (id, at, type, queue, ref, attempt, data, span, refs)", rows);
   }
 }
 
-interface EventRow {
+/** An event as it is read. */
+export interface EventRow {
   readonly id: number;
   readonly at: number;
   readonly type: EventType;
@@ -47,20 +61,28 @@ interface EventRow {
   readonly data: string | null;
 }
 
-/** The index (queue, id) serves one job, the primary key all of them; each is read from the cursor on. */
+/**
+ * The index (queue, id) serves one job, the primary key all of them; each is read from the cursor on. Of a run, only the
+ * events after the cursor and within the limit are looked at: `passed` of it are not, and `before` it there are so many.
+ */
 export function listEvents(session: Session, query: EventQuery): Event[] {
+  const ofQueue =
+    query.queue === undefined ? "?3 IS NULL" : "queue = (SELECT no FROM queues WHERE name = ?3)";
   const rows = session.all<EventRow>(
-    `SELECT e.id, e.at, e.type, q.name AS queue, i.item_id, e.attempt, e.data
-       FROM events e LEFT JOIN queues q ON q.no = e.queue LEFT JOIN items i ON i.ref = e.ref
-      WHERE e.id > ? AND e.at >= ?
-        ${query.queue === undefined ? "AND ? IS NULL" : "AND e.queue = (SELECT no FROM queues WHERE name = ?)"}
-        AND (? IS NULL OR e.type IN (SELECT value FROM json_each(?)))
-      ORDER BY e.id LIMIT ?`,
+    `WITH found AS (SELECT id, span, max(span - id + ?1, 0) AS passed FROM events
+                     WHERE id > ?1 AND at >= ?2 AND ${ofQueue}
+                       AND (?4 IS NULL OR type IN (SELECT value FROM json_each(?4))) ORDER BY id LIMIT ?5),
+          counted AS (SELECT id, passed, sum(span - passed) OVER (ORDER BY id ROWS UNBOUNDED PRECEDING) - (span - passed) AS before
+                        FROM found)
+     SELECT e.id - e.span + 1 + coalesce(r.key, 0) AS id, e.at, e.type, q.name AS queue, i.item_id, e.attempt, e.data
+       FROM counted c CROSS JOIN events e ON e.id = c.id LEFT JOIN json_each(e.refs) r LEFT JOIN queues q ON q.no = e.queue
+            LEFT JOIN items i ON i.ref = coalesce(r.value, e.ref)
+      WHERE c.before < ?5 AND coalesce(r.key, 0) >= c.passed AND c.before + coalesce(r.key, 0) - c.passed < ?5
+      ORDER BY 1`,
     query.after,
     query.since ?? 0,
     query.queue ?? null,
     query.types === undefined ? null : JSON.stringify(query.types),
-    JSON.stringify(query.types ?? []),
     query.limit,
   );
   return rows.map(eventOf);
@@ -71,7 +93,7 @@ export function newestEvent(session: Session): number {
   return session.get<{ readonly id: number | null }>("SELECT max(id) AS id FROM events")?.id ?? 0;
 }
 
-function eventOf(row: EventRow): Event {
+export function eventOf(row: EventRow): Event {
   return compact({
     id: row.id,
     at: row.at,

@@ -20,18 +20,29 @@ export interface Burial {
   readonly grave: Grave;
 }
 
-export function bury({ session, tally, groups }: Ledger, { ref, queue, at, grave }: Burial): void {
-  const grp = groups.numberOf(queue, at, grave);
-  const { lastInsertRowid: no } = session.run(
-    `INSERT INTO letters (ref, grp, buried_at, ${STONE}) VALUES (?, ?, ?, ?, ?, ?)`,
-    ref,
-    grp,
-    at,
-    ...stoneOf(grave),
-  );
-  tally.buried({ no: Number(no), grp, buried_at: at });
-  tally.queue(queue, "letters", 1);
-  groups.buried(grave, { queue, ref });
+/** The burials of one step. Each is told of in its turn; their rows are written together, numbered in the same order. */
+export class Burials {
+  readonly #rows: { readonly grp: number; readonly at: number; readonly values: Value[] }[] = [];
+
+  bury({ tally, groups }: Ledger, { ref, queue, at, grave }: Burial): void {
+    const grp = groups.numberOf(queue, at, grave);
+    this.#rows.push({ grp, at, values: [ref, grp, at, ...stoneOf(grave)] });
+    tally.queue(queue, "letters", 1);
+    groups.buried(grave, { queue, ref });
+  }
+
+  write({ session, tally }: Ledger): void {
+    if (this.#rows.length === 0) return;
+    const { lastInsertRowid } = session.insert(
+      `letters (ref, grp, buried_at, ${STONE})`,
+      this.#rows.map(({ values }) => values),
+    );
+    let no = Number(lastInsertRowid) - this.#rows.length; // SQLite numbers rows one after the other
+    for (const { grp, at } of this.#rows) {
+      no += 1;
+      tally.buried({ no, grp, buried_at: at });
+    }
+  }
 }
 
 /** The columns of what is written on a gravestone besides its group. */

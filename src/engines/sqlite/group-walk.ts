@@ -18,8 +18,9 @@ export interface Walk {
   readonly after: number | undefined;
 }
 
-/** With more groups than this, the letters near by are looked at before each group is. */
+/** With more groups than this, or for a longer page, the letters near by are looked at before each group is. */
 const FEW_GROUPS = 64;
+const SHORT_PAGE = 100;
 
 /** How many letters near by are looked at. */
 const NEAR = 4096;
@@ -55,8 +56,8 @@ export function walkTypes({
 type LetterTypes = NonNullable<LetterFilter["types"]>;
 
 function numbersOf(walk: Walk): number[] {
-  if (isWhole(walk)) return nearest(walk, condition("1"));
-  const near = hasFewGroups(walk) ? [] : nearBy(walk);
+  if (isWhole(walk)) return inOrder(walk);
+  const near = walk.limit <= SHORT_PAGE && hasFewGroups(walk) ? [] : nearBy(walk);
   return near.length === walk.limit ? near : mergeHeads(walk, headsOf(walk));
 }
 
@@ -69,16 +70,34 @@ function isWhole({ session, filter, source }: Walk): boolean {
   return queue === undefined || session.get<{ n: number }>(sql, queue)?.n === 0;
 }
 
+function inOrder({ session, source: { table }, order, after, limit }: Walk): number[] {
+  return numbersIn(
+    session,
+    order,
+    condition(
+      `SELECT no FROM ${table} WHERE no ${beyond(order)} ? ORDER BY no ${direction(order)} LIMIT ?`,
+      after ?? startOf(order),
+      limit,
+    ),
+  );
+}
+
+function numbersIn(session: Session, order: Walk["order"], { sql, values }: Conditions): number[] {
+  const numbers = session.packed<[no: number]>("no", `FROM (${sql})`, ...values).map(([no]) => no);
+  return numbers.sort((a, b) => (order === "newest" ? b - a : a - b));
+}
+
 /** The nearest letters in the order of the walk for which the conditions hold, whichever group they are of. */
 function nearest({ session, source, order, after, limit }: Walk, { sql, values }: Conditions): number[] {
-  const rows = session.all<{ no: number }>(
-    `SELECT l.no FROM ${source.table} l CROSS JOIN groups g ON g.no = l.grp CROSS JOIN items i ON i.ref = l.ref
-      WHERE l.no ${beyond(order)} ? AND ${source.condition} AND ${sql} ORDER BY l.no ${direction(order)} LIMIT ?`,
-    after ?? startOf(order),
-    ...values,
-    limit,
+  return numbersIn(
+    session,
+    order,
+    condition(
+      `SELECT l.no FROM ${source.table} l CROSS JOIN groups g ON g.no = l.grp CROSS JOIN items i ON i.ref = l.ref
+        WHERE l.no ${beyond(order)} ? AND ${source.condition} AND ${sql} ORDER BY l.no ${direction(order)} LIMIT ?`,
+      ...[after ?? startOf(order), ...values, limit],
+    ),
   );
-  return rows.map((row) => row.no);
 }
 
 function hasFewGroups({ session, filter }: Walk): boolean {
@@ -185,16 +204,19 @@ function startOf(order: Walk["order"]): number {
 export function countWalk(session: Session, source: Source, filter: LetterFilter): number {
   const { sql, values } = groupConditions(filter);
   if (filter.olderThanMs !== undefined) {
-    const groups = session.all<{ no: number }>(
-      `SELECT g.no FROM groups g WHERE ${sql} AND g.count > 0`,
-      ...values,
-    );
-    return countBuriedBy(
-      session,
-      groups.map(({ no }) => no),
-      buriedBy(session, filter),
-    );
+    return countBuriedBy(session, groupsOf(session, filter), buriedBy(session, filter));
   }
   const counted = `SELECT coalesce(sum(${source.counted}), 0) AS n FROM groups g WHERE ${sql}`;
   return session.get<{ n: number }>(counted, ...values)?.n ?? 0;
+}
+
+/** The groups with letters that the filter means. */
+function groupsOf(session: Session, filter: LetterFilter): readonly number[] | "all" {
+  const { sql, values } = groupConditions(filter);
+  if (values.length === 0) return "all";
+  const rows = session.tuples<[no: number]>(
+    `SELECT g.no FROM groups g WHERE ${sql} AND g.count > 0`,
+    ...values,
+  );
+  return rows.map(([no]) => no);
 }

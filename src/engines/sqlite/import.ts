@@ -251,7 +251,7 @@ function writeRows({ session, ...batch }: Batch): void {
 }
 
 /** A number that only a closed letter took is not given away again. */
-function numberBurials(session: Session, last: number): void {
+export function numberBurials(session: Session, last: number): void {
   const { changes } = session.run(
     "UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'letters'",
     last,

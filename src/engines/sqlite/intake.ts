@@ -1,144 +1,255 @@
-/** Items come into SQLite here, and are found again by id. */
-import type { AddReport, ItemResult } from "../../engine.ts";
-import type { Item, NewItem } from "../../item/item.ts";
+/** Items come into SQLite here, each id once. What waits gets new data where that is asked for, as a new revision. */
+import type { AddOptions, AddReport } from "../../engine.ts";
+import type { NewItem } from "../../item/item.ts";
+import { rankOf } from "../../item/priority.ts";
 import type { ItemState } from "../../item/state.ts";
 import { assert } from "../../kit/assert.ts";
 import { canonicalJson, type Json } from "../../kit/json.ts";
+import { amend } from "./amendments.ts";
 import { EventLog } from "./events.ts";
 import { countQueue, queueNo } from "./jobs.ts";
+import { isOccupied } from "./lanes.ts";
 import type { Session } from "./session.ts";
 import { Tally } from "./tally.ts";
 
 const CHANGED_IDS_MAX = 10;
 
 /** Safe under concurrency: the unique index on (queue, item_id) decides, in one write transaction. */
-export function addItems(session: Session, queueName: string, items: readonly NewItem[]): AddReport {
+export function addItems(
+  session: Session,
+  queueName: string,
+  items: readonly NewItem[],
+  { replace }: AddOptions = {},
+): AddReport {
   const queue = queueNo(session, queueName);
   const now = session.clock.now();
-  const tally = new Tally();
-  const events = new EventLog(now);
+  const intake: Intake = { session, queue, now, events: new EventLog(now) };
   const place = countQueue(session, queueName).total;
-  let added = 0;
+  let [added, replaced] = [0, 0];
   const changedIds: string[] = [];
-  for (const item of items) {
-    const ref = insertItem(session, queue, { itemId: item.itemId, place: place + added, now });
-    if (ref !== null) {
-      session.run("INSERT INTO payloads (ref, data) VALUES (?, ?)", ref, JSON.stringify(item.data));
-      events.add({ type: "item_queued" }, { queue, ref });
-      added += 1;
-    } else if (!hasSameData(session, queue, item)) {
-      changedIds.push(item.itemId);
+  for (const run of runsOf(items)) {
+    const refs = bringIn(intake, run, place + added);
+    for (const [at, item] of run.entries()) {
+      const ref = refs[at];
+      if (ref !== undefined) {
+        added += 1;
+        intake.events.add(QUEUED, { queue, ref });
+        continue;
+      }
+      const fate = meet(intake, item, replace?.author);
+      if (fate === "replaced") replaced += 1;
+      if (fate === "changed") changedIds.push(item.itemId);
     }
   }
+  finish(intake, added);
+  if (added + replaced > 0) session.ring(queue);
+  return {
+    added,
+    existing: items.length - added - replaced - changedIds.length,
+    changed: changedIds.length,
+    changedIds: changedIds.slice(0, CHANGED_IDS_MAX),
+    replaced,
+  };
+}
+
+/** What items come into, and what is summed up until the end. */
+export interface Intake {
+  readonly session: Session;
+  readonly queue: number;
+  readonly now: number;
+  readonly events: EventLog;
+}
+
+function finish({ session, queue, events }: Intake, added: number): void {
+  const tally = new Tally();
   tally.queue(queue, "ready", added);
   events.write(session);
   tally.write(session);
-  return {
-    added,
-    existing: items.length - added - changedIds.length,
-    changed: changedIds.length,
-    changedIds: changedIds.slice(0, CHANGED_IDS_MAX),
-  };
 }
 
-function insertItem(
-  session: Session,
-  queue: number,
-  { itemId, place, now }: { readonly itemId: string; readonly place: number; readonly now: number },
+const QUEUED = { type: "item_queued" } as const;
+
+/** Ready and told of; null when its id is there. The caller counts it. */
+export function insertItem(
+  intake: Intake,
+  item: NewItem,
+  place: number,
+  origin: number | null = null,
 ): number | null {
-  const result = session.run(
-    "INSERT INTO items (queue, item_id, place, state, due_at) VALUES (?, ?, ?, 'ready', ?) ON CONFLICT DO NOTHING",
+  const ref = insertOne(intake, item, place, origin);
+  if (ref !== undefined) intake.events.add(QUEUED, { queue: intake.queue, ref });
+  return ref ?? null;
+}
+
+/** Many items have nothing but their data, and come in by the million: several of them are one run. */
+function* runsOf(items: readonly NewItem[]): Generator<readonly NewItem[]> {
+  let run: NewItem[] = [];
+  for (const item of items) {
+    if (run.length === RUN_MAX || (run.length > 0 && !isBare(item))) {
+      yield run;
+      run = [];
+    }
+    if (isBare(item)) run.push(item);
+    else yield [item];
+  }
+  if (run.length > 0) yield run;
+}
+
+/** Keeps the number of different statements small. */
+const RUN_MAX = 32;
+
+function isBare({ priority = "normal", expiresAt, lane }: NewItem): boolean {
+  return priority === "normal" && expiresAt === undefined && lane === undefined;
+}
+
+/** The number of each item; none when its id is there. */
+function bringIn(intake: Intake, run: readonly NewItem[], place: number): readonly (number | undefined)[] {
+  const [only] = run;
+  if (run.length === 1 && only !== undefined) return [insertOne(intake, only, place, null)];
+  const { session, queue, now } = intake;
+  const { changes, lastInsertRowid } = session.insert(
+    "items (queue, item_id, place, state, due_at)",
+    run.map(({ itemId, dueAt = now }, at) => [queue, itemId, place + at, "ready", dueAt]),
+    "ON CONFLICT DO NOTHING",
+  );
+  if (changes === 0) return [];
+  const before = Number(lastInsertRowid) - changes; // SQLite numbers rows one after the other
+  const isAll = changes === run.length;
+  const refs = isAll ? run.map((_, at) => before + at + 1) : sortOut(session, before, place);
+  insertPayloads(session, run, refs);
+  return refs;
+}
+
+/** Some were there before, or came twice in the run. The others have their numbers, and places as if all were new. */
+function sortOut(session: Session, before: number, first: number): readonly (number | undefined)[] {
+  const refs: (number | undefined)[] = [];
+  const rows = session.tuples<[ref: number, place: number]>(
+    "SELECT ref, place FROM items WHERE ref > ?",
+    before,
+  );
+  for (const [ref, place] of rows) {
+    refs[place - first] = ref;
+    const right = first + ref - before - 1;
+    if (right !== place) session.run("UPDATE items SET place = ? WHERE ref = ?", right, ref);
+  }
+  return refs;
+}
+
+function insertPayloads(
+  session: Session,
+  items: readonly NewItem[],
+  refs: readonly (number | undefined)[],
+): void {
+  session.insert(
+    "payloads (ref, data, name)",
+    items.flatMap(({ data, name = null }, at) => {
+      const ref = refs[at];
+      return ref === undefined ? [] : [[ref, JSON.stringify(data), name]];
+    }),
+  );
+}
+
+/** Its number; none when its id is there. */
+function insertOne(
+  { session, queue, now }: Intake,
+  item: NewItem,
+  place: number,
+  origin: number | null,
+): number | undefined {
+  const { changes, lastInsertRowid } = insertRow({ session, queue, now, item, place, origin });
+  if (changes === 0) return undefined;
+  const ref = Number(lastInsertRowid);
+  insertPayloads(session, [item], [ref]);
+  return ref;
+}
+
+interface NewRow extends Omit<Intake, "events"> {
+  readonly item: NewItem;
+  readonly place: number;
+  readonly origin: number | null;
+}
+
+function insertRow({ session, queue, now, item, place, origin }: NewRow): ReturnType<Session["run"]> {
+  const { itemId, dueAt = now, priority = "normal", expiresAt = null, lane = null } = item;
+  const waits = lane !== null && isOccupied(session, queue, lane) ? 1 : 0;
+  return session.run(
+    `INSERT INTO items (queue, item_id, place, state, due_at, priority, expires_at, lane, waits, origin)
+     VALUES (?, ?, ?, 'ready', ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
     queue,
     itemId,
     place,
-    now,
+    dueAt,
+    rankOf(priority),
+    expiresAt,
+    lane,
+    waits,
+    origin,
   );
-  return result.changes === 0 ? null : Number(result.lastInsertRowid);
 }
 
-/** What it came in with counts, not what was made of it here. Of a purged item nobody knows it any more. */
-function hasSameData(session: Session, queue: number, item: NewItem): boolean {
-  const row = session.get<{ purged: number; data: string | null }>(
-    `SELECT i.purged, coalesce(a.before, p.data) AS data FROM items i LEFT JOIN payloads p ON p.ref = i.ref
+interface Known {
+  readonly ref: number;
+  readonly state: ItemState;
+  readonly purged: number;
+  /** Its data now, and the data that it came with. */
+  readonly data: string | null;
+  readonly first: string | null;
+}
+
+/** An item comes whose id is there. Of a purged one nobody knows the data any more. */
+function meet(
+  intake: Intake,
+  item: NewItem,
+  replacer: string | undefined,
+): "existing" | "changed" | "replaced" {
+  const known = findKnown(intake, item.itemId);
+  if (known.purged === 1) return "existing";
+  const text = canonicalJson(item.data);
+  const isNow = textOf(known.data) === text;
+  if (replacer === undefined)
+    return (known.first === null ? isNow : textOf(known.first) === text) ? "existing" : "changed";
+  if (isNow) return "existing";
+  if (known.state === "ready" || known.state === "held") {
+    replaceItem(intake, known.ref, item, replacer);
+    return "replaced";
+  }
+  return known.first !== null && textOf(known.first) === text ? "existing" : "changed";
+}
+
+function findKnown({ session, queue }: Intake, itemId: string): Known {
+  const row = session.get<Known>(
+    `SELECT i.ref, i.state, i.purged, p.data, a.before AS first FROM items i LEFT JOIN payloads p ON p.ref = i.ref
             LEFT JOIN amendments a ON a.ref = i.ref AND a.revision = 2
       WHERE i.queue = ? AND i.item_id = ?`,
     queue,
-    item.itemId,
+    itemId,
   );
-  assert(row, `item ${item.itemId} is neither new nor there`);
-  if (row.purged === 1) return true;
-  return canonicalJson(JSON.parse(row.data ?? "null") as Json) === canonicalJson(item.data);
+  assert(row, `item ${itemId} is neither new nor there`);
+  return row;
 }
 
-interface ItemRow {
-  readonly ref: number;
-  readonly queue: string;
-  readonly item_id: string;
-  readonly data: string | null;
-  readonly state: ItemState;
-  readonly due_at: number;
-  readonly attempts: number;
-  readonly spent: number;
-  readonly losses: number;
-  readonly revision: number;
-  readonly redrives: number;
+function textOf(data: string | null): string {
+  return canonicalJson(JSON.parse(data ?? "null") as Json);
 }
 
-/** A prefix is a range of the unique index, sought once per queue. */
-export function findItems(
-  session: Session,
-  idOrPrefix: string,
-  where: { readonly queue?: string; readonly limit: number },
-): Item[] {
-  const rows = session.all<ItemRow>(
-    `SELECT i.ref, q.name AS queue, i.item_id, p.data, i.state, i.due_at, i.attempts, i.spent, i.losses, i.revision,
-            i.redrives
-       FROM queues q CROSS JOIN items i ON i.queue = q.no AND i.item_id >= ? AND i.item_id < ?
-            LEFT JOIN payloads p ON p.ref = i.ref
-      WHERE ? IS NULL OR q.name = ?
-      ORDER BY i.item_id <> ?, i.ref LIMIT ?`,
-    idOrPrefix,
-    `${idOrPrefix}\u{10ffff}`,
-    where.queue ?? null,
-    where.queue ?? null,
-    idOrPrefix,
-    where.limit,
+/** The old data is kept as an amendment. Whatever else the item came with is as if it came now. */
+function replaceItem(
+  { session, queue, now, events }: Intake,
+  ref: number,
+  item: NewItem,
+  author: string,
+): void {
+  const letter = session.get<{ no: number }>("SELECT no FROM letters WHERE ref = ?", ref)?.no ?? null;
+  const amendment = amend(session, { ref, letter, data: item.data, at: now, author });
+  assert(amendment, `item ${ref} is replaced by what it is`);
+  session.run("UPDATE payloads SET name = ? WHERE ref = ?", item.name ?? null, ref);
+  session.run(
+    "UPDATE items SET priority = ?, due_at = ?, expires_at = ? WHERE ref = ?",
+    rankOf(item.priority ?? "normal"),
+    item.dueAt ?? now,
+    item.expiresAt ?? null,
+    ref,
   );
-  return rows.map(itemOf);
-}
-
-function itemOf(row: ItemRow): Item {
-  return {
-    ref: row.ref,
-    queue: row.queue,
-    itemId: row.item_id,
-    data: row.data === null ? null : (JSON.parse(row.data) as Json),
-    state: row.state,
-    dueAt: row.due_at,
-    attempts: row.attempts,
-    spent: row.spent,
-    losses: row.losses,
-    revision: row.revision,
-    redriveCount: row.redrives,
-  };
-}
-
-/** By the number of the item, which the primary key orders. */
-export function listResults(
-  session: Session,
-  queue: string,
-  page: { readonly after: number; readonly limit: number },
-): ItemResult[] {
-  const rows = session.all<{ ref: number; item_id: string; result: string | null }>(
-    `SELECT i.ref, i.item_id, a.result FROM items i JOIN attempts a ON a.ref = i.ref AND a.number = i.attempts
-      WHERE i.ref > ? AND +i.queue = ? AND i.state = 'done' ORDER BY i.ref LIMIT ?`,
-    page.after,
-    queueNo(session, queue),
-    page.limit,
-  );
-  return rows.map((row) => ({
-    ref: row.ref,
-    itemId: row.item_id,
-    result: row.result === null ? null : (JSON.parse(row.result) as Json),
-  }));
+  const data = { revision: amendment.revision, author };
+  events.add({ type: "item_replaced", data }, { queue, ref });
 }

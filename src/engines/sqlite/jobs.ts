@@ -2,7 +2,14 @@
 import type { JobChange, QueueCounts } from "../../engine.ts";
 import { WorkError } from "../../errors.ts";
 import { compact } from "../../item/failure.ts";
-import type { Job, JobKind, JobStatus, NewJob } from "../../item/job.ts";
+import {
+  type Job,
+  type JobKind,
+  type JobStatus,
+  type NewJob,
+  type Pause,
+  STANDING_KINDS,
+} from "../../item/job.ts";
 import { ITEM_STATES } from "../../item/state.ts";
 import type { JsonObject } from "../../kit/json.ts";
 import { writeEvent } from "./events.ts";
@@ -26,7 +33,8 @@ export function createJob(session: Session, job: NewJob): Job {
     now,
     now,
   );
-  writeEvent(session, now, { type: "job_started", data: { name: job.name } }, { queue });
+  const type = STANDING_KINDS.includes(job.kind) ? "queue_created" : "job_started";
+  writeEvent(session, now, { type, data: { name: job.name } }, { queue });
   return requireJob(session, job.id);
 }
 
@@ -41,6 +49,9 @@ interface JobRow {
   readonly created_at: number;
   readonly started_at: number;
   readonly ended_at: number | null;
+  readonly paused_at: number | null;
+  readonly paused_by: string | null;
+  readonly paused_why: string | null;
 }
 
 export function findJob(session: Session, idOrName: string): Job | null {
@@ -50,11 +61,16 @@ export function findJob(session: Session, idOrName: string): Job | null {
   return row === undefined ? null : jobOf(row);
 }
 
-export function listJobs(session: Session, page: { limit: number; before?: number }): Job[] {
+export function listJobs(
+  session: Session,
+  page: { readonly limit: number; readonly before?: number; readonly kinds?: readonly JobKind[] },
+): Job[] {
   return session
     .all<JobRow>(
-      "SELECT * FROM jobs WHERE created_at < ? ORDER BY no DESC LIMIT ?",
+      `SELECT * FROM jobs WHERE created_at < ?1 AND (?2 IS NULL OR kind IN (SELECT value FROM json_each(?2)))
+        ORDER BY no DESC LIMIT ?3`,
       page.before ?? Number.MAX_SAFE_INTEGER,
+      page.kinds === undefined ? null : JSON.stringify(page.kinds),
       page.limit,
     )
     .map(jobOf);
@@ -76,8 +92,23 @@ export function changeJob(session: Session, id: string, change: JobChange): Job 
     change.restarted ? null : ended,
     job.id,
   );
+  if (change.pause !== undefined) changePause(session, job, change.pause, now);
   if (change.event) writeEvent(session, now, change.event, { queue: queueNo(session, job.id) });
   return requireJob(session, job.id);
+}
+
+/** One that is paused stays as it was paused; one that is not has no pause to end. */
+function changePause(session: Session, job: Job, pause: Omit<Pause, "at"> | null, now: number): void {
+  if ((pause === null) === (job.pause === undefined)) return;
+  const queue = queueNo(session, job.id);
+  session.run(
+    "UPDATE jobs SET paused_at = ?, paused_by = ?, paused_why = ? WHERE id = ?",
+    ...[pause && now, pause?.author ?? null, pause?.reason ?? null, job.id],
+  );
+  const { author = "", reason = "" } = pause ?? {};
+  const paused = { type: "queue_paused", data: { author, reason } } as const;
+  writeEvent(session, now, pause ? paused : { type: "queue_resumed" }, { queue });
+  if (!pause) session.ring(queue);
 }
 
 /** The number of a queue. Adding to one that is not there is an error. */
@@ -117,5 +148,11 @@ function jobOf(row: JobRow): Job {
     createdAt: row.created_at,
     startedAt: row.started_at,
     endedAt: row.ended_at ?? undefined,
+    pause: pauseOf(row),
   });
+}
+
+function pauseOf({ paused_at: at, paused_by: author, paused_why: reason }: JobRow): Pause | undefined {
+  if (at === null || author === null || reason === null) return undefined;
+  return { at, author, reason };
 }

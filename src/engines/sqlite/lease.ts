@@ -67,7 +67,7 @@ export function holderNo(session: Session, holderId: string): number {
   return row.no;
 }
 
-export interface LeasedRow {
+interface LeasedRow {
   readonly ref: number;
   readonly queue: string;
   readonly item_id: string;
@@ -78,24 +78,25 @@ export interface LeasedRow {
   readonly revision: number;
   readonly redrives: number;
   readonly place: number;
+  readonly name: string | null;
+  readonly expires_at: number | null;
   readonly started_at: number;
 }
 
 export function listLeases(session: Session, holderId: string): LeasedItem[] {
   const rows = session.all<LeasedRow>(
     `SELECT i.ref, q.name AS queue, i.item_id, p.data, i.attempts, i.spent, i.losses, i.revision, i.redrives, i.place,
-            a.started_at
+            p.name, i.expires_at, i.started_at
        FROM holders h JOIN items i ON i.holder = h.no AND i.state = 'leased'
             JOIN queues q ON q.no = i.queue
             JOIN payloads p ON p.ref = i.ref
-            JOIN attempts a ON a.ref = i.ref AND a.number = i.attempts
       WHERE h.id = ? ORDER BY i.ref`,
     holderId,
   );
   return rows.map(leasedItemOf);
 }
 
-export function leasedItemOf(row: LeasedRow): LeasedItem {
+function leasedItemOf(row: LeasedRow): LeasedItem {
   return {
     ref: row.ref,
     attempt: row.attempts,
@@ -108,5 +109,7 @@ export function leasedItemOf(row: LeasedRow): LeasedItem {
     redriveCount: row.redrives,
     index: row.place,
     startedAt: row.started_at,
+    ...(row.name !== null && { name: row.name }),
+    ...(row.expires_at !== null && { expiresAt: row.expires_at }),
   };
 }

@@ -4,37 +4,47 @@
  */
 import type { LetterFilter, LetterOrder, LetterPage, LetterQuery } from "../../engine.ts";
 import { WorkError } from "../../errors.ts";
-import { countWalk, walkGroups, walkTypes } from "./group-walk.ts";
+import { countWalk, type Walk, walkGroups, walkTypes } from "./group-walk.ts";
 import { countQueue } from "./jobs.ts";
 import {
   byItemId,
   type Found,
+  isNothingAway,
   isOfGroups,
   type Search,
   type Source,
   searchAndCount,
   searchEach,
+  sourcesApart,
   sourcesOf,
+  textFinds,
 } from "./letter-search.ts";
 import { readLetters } from "./letters.ts";
 import type { Session } from "./session.ts";
+import { walkText } from "./text-walk.ts";
+import { countTries, isOfTries, sumOf, walkTries } from "./tries.ts";
 
 export function listLetters(session: Session, query: LetterQuery): LetterPage {
   const order = query.order ?? "newest";
   const after = query.cursor === undefined ? undefined : readCursor(order, query.cursor);
   const search = { filter: query, order, after, limit: query.limit === 0 ? 0 : query.limit + 1 };
-  const parts = sourcesOf(session, query).map((source) => lookInto(session, source, search));
-  const found = parts
-    .flatMap((part) => part.found)
-    .sort(IN_ORDER[order])
-    .slice(0, search.limit);
+  const sources = isApart(query) ? sourcesApart(session, query) : sourcesOf(session, query);
+  const parts = sources.map((source) => lookInto(session, source, search, query.counted ?? true));
+  const found = merged(parts, order).slice(0, search.limit);
   const page = found.slice(0, query.limit);
   const last = page.at(-1);
   return {
-    letters: readLetters(session, page, query.history),
+    letters: readLetters(session, page, query.parts),
     total: parts.reduce((sum, part) => sum + part.total, 0),
     next: found.length > query.limit && last !== undefined ? cursorOf(order, last) : null,
   };
+}
+
+/** What one place gave is in order already. */
+function merged(parts: readonly Part[], order: LetterOrder): readonly Found[] {
+  const [only, ...others] = parts;
+  if (only !== undefined && others.length === 0) return only.found;
+  return parts.flatMap((part) => part.found).sort(IN_ORDER[order]);
 }
 
 interface Part {
@@ -42,10 +52,50 @@ interface Part {
   readonly total: number;
 }
 
-function lookInto(session: Session, source: Source, search: Search): Part {
-  if (!isWalked(source, search.filter)) return searchAndCount(session, source, search);
-  const total = countWalk(session, source, search.filter);
-  return { found: search.limit === 0 ? [] : findCounted(session, source, search, total), total };
+/**
+ * Attempts, ids of items and texts are looked up by what is kept of dead items alone; ages by what is kept of all that
+ * wait.
+ */
+function isApart({ order, attemptsMin, attemptsMax, olderThanMs, text }: LetterQuery): boolean {
+  if (text !== undefined) return true;
+  const isOfAttempts = attemptsMin !== undefined || attemptsMax !== undefined || order === "attempts";
+  return (isOfAttempts || order === "item") && olderThanMs === undefined;
+}
+
+function lookInto(session: Session, source: Source, search: Search, isCounted: boolean): Part {
+  const { filter, order, limit } = search;
+  if (isOfTries(source, filter) && (order === "newest" || order === "oldest" || order === "attempts")) {
+    const tries = countTries(session, filter);
+    return { found: limit === 0 ? [] : walkTries(session, source, search, tries), total: sumOf(tries) };
+  }
+  const part = findByText(session, source, search, isCounted);
+  if (part !== null) return part;
+  if (!isWalked(source, filter)) {
+    return isCounted
+      ? searchAndCount(session, source, search)
+      : { found: searchEach(session, source, search), total: 0 };
+  }
+  const total = countWalk(session, source, filter);
+  return { found: limit === 0 ? [] : findCounted(session, source, search, total), total };
+}
+
+/** Of more letters that were found one by one, pages are found sooner on the way through all. */
+const OTHERS_MAX = 5000;
+
+/** A text alone, or with a choice of groups, in the order of burials. */
+function findByText(session: Session, source: Source, search: Search, isCounted: boolean): Part | null {
+  const { filter, order } = search;
+  const { text, ...rest } = filter;
+  const isOfText = text !== undefined && isOfGroups(rest) && rest.olderThanMs === undefined;
+  if (!isOfText || (order !== "newest" && order !== "oldest")) return null;
+  const finds = textFinds(session, source, filter, isCounted);
+  // Where nobody counts, one page after the other is asked for, and each would look at all of them.
+  if (finds === null || (finds.isLong && !isCounted)) return null;
+  return walkText(session, finds, {
+    search,
+    isAnyAway: !isNothingAway(session, filter.queue),
+    ...(!isCounted && { othersMax: OTHERS_MAX }),
+  });
 }
 
 /** Ages of closed letters are not kept by strata, and those of letters on their way are not told apart. */
@@ -60,18 +110,39 @@ function findCounted(session: Session, source: Source, search: Search, total: nu
   const walk = { session, source, filter, limit };
   if (order === "newest" || order === "oldest") return walkGroups({ ...walk, order, after: after?.no });
   if (order === "type") return walkTypes({ ...walk, after });
-  const { queue } = filter;
-  const isByItem = order === "item" && queue !== undefined && isDense(session, queue, { total, limit });
-  return searchEach(session, source, search, isByItem ? byItemId(source, queue) : undefined);
+  const attempts = order === "attempts" ? onlyTries(session, source, filter) : undefined;
+  if (attempts !== undefined) return walkAlike(walk, after, attempts);
+  const isByItem = order === "item" && isDense(session, source, { queue: filter.queue, total, limit });
+  return searchEach(session, source, search, isByItem ? byItemId(source, filter.queue) : undefined);
 }
 
-/** Whether walking a queue's items in order comes to a page of letters sooner than sorting the letters does. */
+/** How often the letters were tried, when that is the same for all that may be meant. */
+function onlyTries(session: Session, source: Source, { queue }: LetterFilter): number | undefined {
+  if (!isOfTries(source, {})) return undefined;
+  const [only, ...others] = countTries(session, queue === undefined ? {} : { queue });
+  return others.length === 0 ? only?.attempts : undefined;
+}
+
+/** Then they are in the order of their burials. The letter before the page may have been tried more or less often. */
+function walkAlike(
+  walk: Omit<Walk, "order" | "after">,
+  after: Search["after"],
+  attempts: number,
+): readonly Found[] {
+  if (after !== undefined && Number(after.key) < attempts) return [];
+  const start = after?.key === attempts ? after.no : undefined;
+  const found = walkGroups({ ...walk, order: "newest", after: start });
+  return found.map((letter) => ({ ...letter, key: attempts }));
+}
+
+/** Whether walking items in the order of their ids comes to a page of letters sooner than sorting the letters does. */
 function isDense(
   session: Session,
-  queue: string,
-  { total, limit }: { total: number; limit: number },
+  source: Source,
+  { queue, total, limit }: { queue: string | undefined; total: number; limit: number },
 ): boolean {
-  return countQueue(session, queue).total * limit < total * total;
+  if (queue !== undefined) return countQueue(session, queue).total * limit < total * total;
+  return isOfTries(source, {}) && sumOf(countTries(session, {})) * limit < total * total;
 }
 
 const newestFirst = (a: Found, b: Found) => b.no - a.no;

@@ -8,6 +8,7 @@ import type { ItemState } from "../../item/state.ts";
 import { allOf, type Conditions, condition, groupConditions } from "./groups.ts";
 import type { LetterTable } from "./letters.ts";
 import type { Session } from "./session.ts";
+import { findText, messageHas, type TextFinds } from "./text-search.ts";
 
 /** A place where letters of some states lie. */
 export interface Source {
@@ -27,15 +28,17 @@ const READY: Source = {
   condition: "i.state = 'ready' AND i.operation IS NOT NULL",
   index: "items_ready_again",
 };
+const HELD: Source = { table: "letters", condition: "i.state = 'held'", index: "items_held" };
 const LEASED: Source = { table: "letters", condition: "i.state = 'leased'", index: "items_leased" };
 const RESOLVED: Source = { table: "closed", condition: "l.kind <> 'discard'", counted: "g.resolved" };
 const DISCARDED: Source = { table: "closed", condition: "l.kind = 'discard'", counted: "g.discarded" };
 
-const WAITING_STATES: readonly ItemState[] = ["dead", "ready", "leased"];
+const WAITING_STATES: readonly ItemState[] = ["dead", "ready", "leased", "held"];
 const SOURCE_OF: Partial<Record<ItemState, Source>> = {
   dead: DEAD,
   ready: READY,
   leased: LEASED,
+  held: HELD,
   done: RESOLVED,
   discarded: DISCARDED,
 };
@@ -52,7 +55,21 @@ export function sourcesOf(session: Session, { states = WAITING_STATES, queue }: 
     : rest;
 }
 
-function isNothingAway(session: Session, queue: string | undefined): boolean {
+/** The same with those that wait apart by their state, as what is kept of dead items alone wants it. */
+export function sourcesApart(session: Session, { states = WAITING_STATES, queue }: LetterFilter): Source[] {
+  const away = isNothingAway(session, queue) ? [READY, LEASED] : [];
+  const sources = [...new Set(states)].flatMap((state) => SOURCE_OF[state] ?? []);
+  return sources.filter((source) => !away.includes(source));
+}
+
+/** How letters on their way are found. */
+export type AwayCondition = Required<Pick<Source, "condition" | "index">>;
+
+export function awayConditions(): readonly AwayCondition[] {
+  return [READY, LEASED, HELD].map(({ condition: where, index = "" }) => ({ condition: where, index }));
+}
+
+export function isNothingAway(session: Session, queue: string | undefined): boolean {
   const sql = "SELECT coalesce(sum(letters - dead), 0) AS n FROM queues WHERE ? IS NULL OR name = ?";
   return session.get<{ n: number }>(sql, queue ?? null, queue ?? null)?.n === 0;
 }
@@ -81,21 +98,27 @@ export function matching(
     filter.olderThanMs !== undefined && condition("l.buried_at <= ?", buriedBy(session, filter)),
     filter.attemptsMin !== undefined && condition("i.attempts >= ?", filter.attemptsMin),
     filter.attemptsMax !== undefined && condition("i.attempts <= ?", filter.attemptsMax),
-    filter.text !== undefined && lastMessageHas(filter.text.toLowerCase()),
+    filter.text !== undefined && !path.hasText && messageHas(filter.text.toLowerCase(), "l.ref"),
   ]);
   const { from } = path;
   return { sql: `FROM ${from.sql} WHERE ${where.sql}`, values: [...from.values, ...where.values] };
 }
 
 /** In which order the tables are asked; CROSS JOIN keeps it. */
-interface Path {
+export interface Path {
   readonly from: Conditions;
   readonly where?: Conditions;
+  /** It leads to letters that have the filter's text. */
+  readonly hasText?: boolean;
 }
 
-/** From the few ids, from the few items on their way, from one stretch of numbers, or from the chosen groups. */
-function pathOf(session: Session, source: Source, filter: LetterFilter): Path {
+/**
+ * From the few ids, from the few items on their way, from those that have a text (which are not in the order of their
+ * burials), from one stretch of numbers, or from the chosen groups.
+ */
+function pathOf(session: Session, source: Source, filter: LetterFilter, search?: Search): Path {
   const { table, index } = source;
+  const isInOrder = search?.order === "newest" || search?.order === "oldest";
   const ofItem = `CROSS JOIN ${table} l ON l.ref = i.ref CROSS JOIN groups g ON g.no = l.grp`;
   if (filter.itemIds !== undefined) {
     const items =
@@ -103,14 +126,45 @@ function pathOf(session: Session, source: Source, filter: LetterFilter): Path {
     return { from: condition(`${items} ${ofItem}`, JSON.stringify([...new Set(filter.itemIds)])) };
   }
   if (index !== undefined) return { from: condition(`items i INDEXED BY ${index} ${ofItem}`) };
+  const finds = isInOrder ? null : textFinds(session, source, filter);
+  if (finds !== null) return byText(finds);
   const stretch = stretchOf(session, source, filter);
   const ofLetter = "CROSS JOIN items i ON i.ref = l.ref";
   if (stretch === undefined)
     return { from: condition(`groups g CROSS JOIN ${table} l ON l.grp = g.no ${ofLetter}`) };
   return {
     from: condition(`${table} l CROSS JOIN groups g ON g.no = l.grp ${ofLetter}`),
-    where: condition("l.no BETWEEN ? AND ?", stretch.first, stretch.last),
+    where: condition("l.no BETWEEN ? AND ?", ...boundsOf(stretch, search)),
   };
+}
+
+/** Only one bound at each end leads to rows by their numbers; SQLite would go through all before the cursor for another one. */
+function boundsOf(
+  { first, last }: { readonly first: number; readonly last: number },
+  search: Search | undefined,
+): [first: number, last: number] {
+  if (search?.after === undefined) return [first, last];
+  const { no } = search.after;
+  if (search.order === "newest") return [first, Math.min(last, no - 1)];
+  return search.order === "oldest" ? [Math.max(first, no + 1), last] : [first, last];
+}
+
+/** What the index of texts knows of the letters in a place; null when it is not asked, or has only dead letters. */
+export function textFinds(
+  session: Session,
+  source: Source,
+  filter: LetterFilter,
+  isCounted = true,
+): TextFinds | null {
+  const isOfDead = source === DEAD || (source === WAITING && isNothingAway(session, filter.queue));
+  return filter.text !== undefined && isOfDead ? findText(session, filter, isCounted) : null;
+}
+
+function byText({ sure, others }: TextFinds): Path {
+  const ofSure = "SELECT s.no FROM json_each(?) w CROSS JOIN said s ON s.wording = w.value";
+  const from = `(${ofSure} UNION ALL SELECT no FROM (${others.sql})) f CROSS JOIN letters l ON l.no = f.no
+                CROSS JOIN groups g ON g.no = l.grp CROSS JOIN items i ON i.ref = l.ref`;
+  return { from: condition(from, JSON.stringify(sure), ...others.values), hasText: true };
 }
 
 /** A stretch is read through when at least one in so many of its numbers is a letter of the chosen groups. */
@@ -136,30 +190,14 @@ function stretchOf(
   return row.last - row.first < SPARSE * row.n ? { first: row.first, last: row.last } : undefined;
 }
 
-/** By the ids of the items of one queue, in their order, which its unique index has. */
-export function byItemId({ table }: Source, queue: string): Path {
-  return {
-    from: condition(`items i CROSS JOIN ${table} l ON l.ref = i.ref CROSS JOIN groups g ON g.no = l.grp`),
-    where: condition("i.queue = (SELECT no FROM queues WHERE name = ?)", queue),
-  };
-}
-
-const LAST_FAILURE = `(SELECT a.failure FROM attempts a
-  WHERE a.ref = l.ref AND a.failure IS NOT NULL ORDER BY a.number DESC LIMIT 1)`;
-
-/** Text that JSON writes down as it is. */
-const PLAIN_TEXT = /^[ !#-[\]-~]*$/;
-
-/** The letters outside ASCII whose small form is in ASCII, in part: the Kelvin sign, and the I with a dot. */
-const FOLDED = "instr(failure, char(0x212a)) > 0 OR instr(failure, char(0x130)) > 0";
-
-/** Plain text is looked for in the JSON first, which sorts out most letters cheaply. */
-function lastMessageHas(text: string): Conditions {
-  const { sql, values } = PLAIN_TEXT.test(text)
-    ? condition(`(instr(lower(failure), ?) > 0 OR ${FOLDED})`, text)
-    : condition("1");
-  const has = "has_text(json_extract(failure, '$.error_message'), ?)";
-  return condition(`EXISTS (SELECT 1 FROM ${LAST_FAILURE} WHERE ${sql} AND ${has})`, ...values, text);
+/** By the ids of the items in their order: of one queue, which its unique index has, or of all dead ones. */
+export function byItemId({ table }: Source, queue: string | undefined): Path {
+  const index = queue === undefined ? "items_dead_by_id" : "sqlite_autoindex_items_1";
+  const from = condition(
+    `items i INDEXED BY ${index} CROSS JOIN ${table} l ON l.ref = i.ref CROSS JOIN groups g ON g.no = l.grp`,
+  );
+  if (queue === undefined) return { from };
+  return { from, where: condition("i.queue = (SELECT no FROM queues WHERE name = ?)", queue) };
 }
 
 /** The time of burial that the filter's age allows. */
@@ -182,8 +220,13 @@ export interface Search {
   readonly limit: number;
 }
 
-/** A page of the letters in one place. */
-export function searchEach(session: Session, source: Source, search: Search, path?: Path): Found[] {
+/** A page of the letters in one place; in the order of burials, only as far as the page goes. */
+export function searchEach(
+  session: Session,
+  source: Source,
+  search: Search,
+  path: Path = pathOf(session, source, search.filter, search),
+): Found[] {
   const { sql, values } = matching(session, source, search.filter, path);
   const page = pageOf(search, `(SELECT l.no AS no, ${KEY[search.order]} AS key ${sql})`);
   const rows = session.all<Omit<Found, "table">>(page.sql, ...values, ...page.values);

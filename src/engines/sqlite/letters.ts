@@ -1,5 +1,5 @@
 /** Reading letters from SQLite: the rows under their numbers, and everything that their items keep, a page in one go. */
-import type { StoredLetter } from "../../engine.ts";
+import { LETTER_PARTS, type LetterPart, type StoredLetter } from "../../engine.ts";
 import { compact } from "../../item/failure.ts";
 import {
   artifactsFromJson,
@@ -14,124 +14,214 @@ import type { Json, JsonObject } from "../../kit/json.ts";
 import { listAmendments } from "./amendments.ts";
 import { type FailureHistory, historiesOf } from "./attempts.ts";
 import { byRef, notesOf } from "./notes.ts";
-import type { Session } from "./session.ts";
+import type { Session, Value } from "./session.ts";
 
 /** Where letters lie: those that wait, and those whose story has ended. */
 export type LetterTable = "letters" | "closed";
 
 /** The letter of an item, also a closed one; null when it has none. */
 export function readLetter(session: Session, ref: number): StoredLetter | null {
-  const row =
-    session.get<LetterRow>(`${letterSql("letters")} WHERE l.ref = ?`, ref) ??
-    session.get<LetterRow>(`${letterSql("closed")} WHERE l.ref = ?`, ref);
-  return row === undefined ? null : letterOf(session, row, keptOf(session, [row.ref]));
+  for (const table of TABLES) {
+    const [row] = readRows(session, table, { where: "l.ref = ?", value: ref, parts: ALL_PARTS });
+    if (row !== undefined) return letterOf(session, row, keptOf(session, [row], ALL_PARTS));
+  }
+  return null;
 }
+
+const ALL_PARTS: ReadonlySet<LetterPart> = new Set(LETTER_PARTS);
 
 /** The letters with these numbers, which were just found there, in the same order. */
 export function readLetters(
   session: Session,
   found: readonly { readonly table: LetterTable; readonly no: number }[],
-  withHistory = true,
+  wanted?: readonly LetterPart[],
 ): StoredLetter[] {
-  const rows = new Map([...rowsOf(session, "letters", found), ...rowsOf(session, "closed", found)]);
-  const refs = [...rows.values()].map((row) => row.ref);
-  const kept = withHistory ? keptOf(session, refs) : null;
+  const parts = wanted ? new Set(wanted) : ALL_PARTS;
+  const rows = TABLES.flatMap((table) => {
+    const numbers = found.filter((one) => one.table === table).map((one) => one.no);
+    if (numbers.length === 0) return [];
+    const where = "l.no IN (SELECT value FROM json_each(?))";
+    return readRows(session, table, { where, value: JSON.stringify(numbers), parts });
+  });
+  const kept = keptOf(session, rows, parts);
+  const byNumber = new Map(rows.map((row) => [row[0], row]));
   return found.map(({ no }) => {
-    const row = rows.get(no);
+    const row = byNumber.get(no);
     assert(row, `letter ${no} vanished inside one read`);
     return letterOf(session, row, kept);
   });
 }
 
-function rowsOf(
-  session: Session,
-  table: LetterTable,
-  found: readonly { readonly table: LetterTable; readonly no: number }[],
-): [number, LetterRow][] {
-  const numbers = found.filter((one) => one.table === table).map((one) => one.no);
-  if (numbers.length === 0) return [];
-  const sql = `${letterSql(table)} WHERE l.no IN (SELECT value FROM json_each(?))`;
-  return session.all<LetterRow>(sql, JSON.stringify(numbers)).map((row) => [row.no, row]);
+const TABLES: readonly LetterTable[] = ["letters", "closed"];
+
+/** A letter with its item. As a list, for a search reads very many; the record is not there when it is not wanted. */
+type LetterRow = readonly [
+  no: number,
+  ref: number,
+  group: number,
+  itemId: string,
+  ...record: readonly Value[],
+];
+
+type RecordRow = readonly [
+  state: ItemState,
+  revision: number,
+  redrives: number,
+  reason: string,
+  artifacts: string | null,
+  toxic: number,
+  ...resolution: ResolutionRow | readonly [],
+];
+
+type ResolutionRow = readonly [
+  kind: ResolutionKind,
+  at: number,
+  author: string | null,
+  why: string | null,
+  operation: string | null,
+];
+
+function readRows(session: Session, table: LetterTable, { where, value, parts }: Reading): LetterRow[] {
+  const record = parts.has("record") ? `, ${RECORD}${table === "closed" ? `, ${RESOLUTION}` : ""}` : "";
+  return session.packed<LetterRow>(
+    `l.no, l.ref, l.grp, i.item_id${record}`,
+    `FROM ${table} l CROSS JOIN items i ON i.ref = l.ref WHERE ${where}`,
+    value,
+  );
 }
 
-/** What items keep beside their rows. */
+/** Which letters `l` are read, and what of them. */
+interface Reading {
+  readonly where: string;
+  readonly value: Value;
+  readonly parts: ReadonlySet<LetterPart>;
+}
+
+const RECORD = "i.state, i.revision, i.redrives, l.reason, l.artifacts, l.toxic";
+const RESOLUTION = "l.kind, l.closed_at, l.author, l.why, l.operation";
+
+/** What the letters' groups say, and what their items keep beside their rows, as far as it is wanted. */
 interface Kept {
+  readonly groups: ReadonlyMap<number, GroupRow>;
+  readonly data: ReadonlyMap<number, string>;
   readonly histories: ReadonlyMap<number, FailureHistory>;
+  readonly additions: Additions | null;
+}
+
+interface Additions {
   readonly evidence: ReadonlyMap<number, readonly Evidence[]>;
+  readonly amended: ReadonlySet<number>;
   readonly notes: ReadonlyMap<number, readonly LetterNote[]>;
 }
 
-function keptOf(session: Session, refs: readonly number[]): Kept {
+function keptOf(session: Session, rows: readonly LetterRow[], parts: ReadonlySet<LetterPart>): Kept {
+  const refs = rows.map(([, ref]) => ref);
   return {
-    histories: historiesOf(session, refs),
+    groups: groupsOf(session, rows),
+    data: parts.has("data") ? dataOf(session, refs) : new Map(),
+    histories: historiesOf(session, refs, parts),
+    additions: parts.has("additions") ? additionsOf(session, refs) : null,
+  };
+}
+
+function additionsOf(session: Session, refs: readonly number[]): Additions {
+  const amended = session.tuples<[ref: number]>(
+    `SELECT DISTINCT m.ref FROM json_each(?) refs CROSS JOIN amendments m ON m.ref = refs.value`,
+    JSON.stringify(refs),
+  );
+  return {
     evidence: evidenceOf(session, refs),
+    amended: new Set(amended.map(([ref]) => ref)),
     notes: notesOf(session, refs),
   };
 }
 
-interface LetterRow {
+function dataOf(session: Session, refs: readonly number[]): ReadonlyMap<number, string> {
+  const rows = session.tuples<[ref: number, data: string]>(
+    "SELECT p.ref, p.data FROM json_each(?) refs CROSS JOIN payloads p ON p.ref = refs.value",
+    JSON.stringify(refs),
+  );
+  return new Map(rows);
+}
+
+interface GroupRow {
   readonly no: number;
-  readonly ref: number;
   readonly queue: string;
-  readonly item_id: string;
-  readonly data: string;
-  readonly state: ItemState;
-  readonly revision: number;
-  readonly redrives: number;
-  readonly reason: string;
-  readonly artifacts: string | null;
-  readonly toxic: number;
   readonly signature: string;
   readonly pattern: string;
   readonly eligible: number;
   readonly review: number;
-  readonly kind: ResolutionKind | null;
-  readonly closed_at: number;
-  readonly author: string | null;
-  readonly why: string | null;
-  readonly operation: string | null;
 }
 
-function letterSql(table: LetterTable): string {
-  const resolution = "l.kind, l.closed_at, l.author, l.why, l.operation";
-  return `
-    SELECT l.no, i.ref, q.name AS queue, i.item_id, p.data, i.state, i.revision, i.redrives, l.reason, l.artifacts, l.toxic,
-           g.signature, g.pattern, g.eligible, g.review, ${table === "closed" ? resolution : "NULL AS kind"}
-      FROM ${table} l JOIN items i ON i.ref = l.ref JOIN payloads p ON p.ref = l.ref
-           JOIN groups g ON g.no = l.grp JOIN queues q ON q.no = i.queue`;
+/** Many letters share a group, so it is read once for all of them. */
+function groupsOf(session: Session, rows: readonly LetterRow[]): ReadonlyMap<number, GroupRow> {
+  const numbers = new Set(rows.map(([, , group]) => group));
+  const groups = session.all<GroupRow>(
+    `SELECT g.no, q.name AS queue, g.signature, g.pattern, g.eligible, g.review
+       FROM json_each(?) numbers CROSS JOIN groups g ON g.no = numbers.value CROSS JOIN queues q ON q.no = g.queue`,
+    JSON.stringify([...numbers]),
+  );
+  return new Map(groups.map((group) => [group.no, group]));
 }
 
-/** Without what the item keeps when that is null. */
-function letterOf(session: Session, row: LetterRow, kept: Kept | null): StoredLetter {
-  const history = kept?.histories.get(row.ref);
-  const failureHistory = history?.failures ?? [];
-  return compact({
-    ref: row.ref,
-    burial: row.no,
-    itemId: row.item_id,
-    itemData: JSON.parse(row.data) as Json,
+/** Written out, not by `compact`: a search comes here for every letter. */
+function letterOf(session: Session, row: LetterRow, kept: Kept): StoredLetter {
+  const [burial, ref, grp, itemId] = row;
+  const group = kept.groups.get(grp);
+  assert(group, `letter ${burial} is of group ${grp}, which is not there`);
+  const history = kept.histories.get(ref);
+  const data = kept.data.get(ref);
+  const letter: Growing<StoredLetter> = {
+    ref,
+    burial,
+    itemId,
+    itemData: data === undefined ? null : (JSON.parse(data) as Json),
     firstAttempt: history?.firstAttempt ?? 0,
     lastAttempt: history?.lastAttempt ?? 0,
-    failureCount: failureHistory.length,
-    failureHistory,
-    errorSignature: row.signature,
-    errorPattern: row.pattern,
-    reprocessEligible: row.eligible === 1,
-    manualReviewRequired: row.review === 1,
-    worktreeArtifacts:
-      row.artifacts === null ? undefined : artifactsFromJson(JSON.parse(row.artifacts) as JsonObject),
-    jobId: row.queue,
-    queue: row.queue,
-    state: row.state,
-    reason: row.reason,
-    revision: row.revision,
-    redriveCount: row.redrives,
-    toxic: row.toxic === 1 ? true : undefined,
-    evidence: kept?.evidence.get(row.ref),
-    amendments: row.revision === 1 || !kept ? undefined : listAmendments(session, row.ref),
-    notes: kept?.notes.get(row.ref),
-    resolution: resolutionOf(row),
-  });
+    failureCount: history?.failureCount ?? 0,
+    failureHistory: history?.failures ?? [],
+    errorSignature: group.signature,
+    errorPattern: group.pattern,
+    reprocessEligible: group.eligible === 1,
+    manualReviewRequired: group.review === 1,
+    jobId: group.queue,
+    queue: group.queue,
+    state: "dead",
+    reason: "",
+    revision: 0,
+    redriveCount: 0,
+  };
+  if (row.length > RECORD_AT) addRecord(letter, row.slice(RECORD_AT) as unknown as RecordRow);
+  if (kept.additions !== null) addAdditions(letter, session, kept.additions);
+  return letter;
+}
+
+type Growing<T> = { -readonly [Key in keyof T]: T[Key] };
+
+/** Where the record begins in a row. */
+const RECORD_AT = 4;
+
+function addRecord(letter: Growing<StoredLetter>, record: RecordRow): void {
+  const [state, revision, redrives, reason, artifacts, toxic, ...resolution] = record;
+  letter.state = state;
+  letter.revision = revision;
+  letter.redriveCount = redrives;
+  letter.reason = reason;
+  if (artifacts !== null) letter.worktreeArtifacts = artifactsFromJson(JSON.parse(artifacts) as JsonObject);
+  if (toxic === 1) letter.toxic = true;
+  const [kind] = resolution;
+  if (kind !== undefined) letter.resolution = resolutionOf(resolution as ResolutionRow);
+}
+
+function addAdditions(
+  letter: Growing<StoredLetter>,
+  session: Session,
+  { evidence, amended, notes }: Additions,
+): void {
+  const [said, written] = [evidence.get(letter.ref), notes.get(letter.ref)];
+  if (said !== undefined) letter.evidence = said;
+  if (amended.has(letter.ref)) letter.amendments = listAmendments(session, letter.ref);
+  if (written !== undefined) letter.notes = written;
 }
 
 function evidenceOf(session: Session, refs: readonly number[]): ReadonlyMap<number, Evidence[]> {
@@ -143,11 +233,10 @@ function evidenceOf(session: Session, refs: readonly number[]): ReadonlyMap<numb
   return byRef(rows);
 }
 
-function resolutionOf({ kind, closed_at, author, why, operation }: LetterRow): Resolution | undefined {
-  if (kind === null) return undefined;
+function resolutionOf([kind, at, author, why, operation]: ResolutionRow): Resolution {
   return compact({
     kind,
-    at: closed_at,
+    at,
     author: author ?? undefined,
     reason: why ?? undefined,
     operationId: operation ?? undefined,

@@ -1,17 +1,23 @@
-/** What people write on letters. Never rewritten; a letter that is purged takes its notes with it. */
+/** What is written on items, and so on their letters. Never rewritten; an item that is purged loses its notes. */
+import type { NewNote } from "../../item/item.ts";
 import type { LetterNote } from "../../item/letter.ts";
 import type { Session } from "./session.ts";
 
-export function addNote(session: Session, ref: number, { author, text }: Omit<LetterNote, "at">): boolean {
+export function addNote(session: Session, ref: number, { author, text }: NewNote): boolean {
   const { changes } = session.run(
     `INSERT INTO notes (ref, at, author, text) SELECT ?1, ?2, ?3, ?4
-      WHERE EXISTS (SELECT 1 FROM letters WHERE ref = ?1) OR EXISTS (SELECT 1 FROM closed WHERE ref = ?1)`,
+      WHERE EXISTS (SELECT 1 FROM items WHERE ref = ?1 AND purged = 0)`,
     ref,
     session.clock.now(),
     author,
     text,
   );
   return changes > 0;
+}
+
+/** Those of one item, oldest first. */
+export function listNotes(session: Session, ref: number): readonly LetterNote[] {
+  return session.all<LetterNote>("SELECT at, author, text FROM notes WHERE ref = ? ORDER BY rowid", ref);
 }
 
 /** Those of many items, oldest first. */

@@ -11,56 +11,79 @@ import { listArrivals } from "./arrivals.ts";
 import { listAttempts } from "./attempts.ts";
 import { checkStore, storeInfo } from "./check.ts";
 import { correct, listCorrections, removeCorrection } from "./corrections.ts";
+import { listCounters } from "./counters.ts";
+import { readDocument, writeDocument } from "./documents.ts";
+import { listErrors } from "./error-log.ts";
 import { listEvents, newestEvent } from "./events.ts";
 import { exchange } from "./exchange.ts";
 import { listGroups } from "./groups.ts";
+import { holdItems, releaseItems } from "./hold.ts";
 import { importLetters } from "./import.ts";
-import { addItems, findItems, listResults } from "./intake.ts";
-import { changeJob, countQueue, createJob, findJob, listJobs } from "./jobs.ts";
+import { addItems } from "./intake.ts";
+import { listItemEvents } from "./item-events.ts";
+import { findItems, listItems, listResults } from "./items.ts";
+import { changeJob, countQueue, createJob, findJob, listJobs, queueNo } from "./jobs.ts";
 import { beat, enter, leave, listHolders, listLeases } from "./lease.ts";
 import { listLetters } from "./letter-list.ts";
 import { readLetter } from "./letters.ts";
 import { listMarks, markGroup, readGroup } from "./marks.ts";
-import { addNote } from "./notes.ts";
+import { addNote, listNotes } from "./notes.ts";
 import { changeOperation, closeOperation, findOperation, listOperations } from "./operations.ts";
 import { regroup } from "./regroup.ts";
+import { deleteRows, readRows, writeRows } from "./rows.ts";
 import { MIGRATIONS } from "./schema.ts";
 import { beginOperation, enlist, listRefusals, listSelected } from "./selection.ts";
 import { Session } from "./session.ts";
+import { catchUp } from "./text-index.ts";
 
 export interface SqliteOptions {
   readonly path: string;
   readonly clock?: Clock;
   /** How long a write waits for another process before it fails with `store_busy`. Default 10 s. */
   readonly busyMsMax?: number;
+  /** A file that is not there is not made. */
+  readonly mustExist?: boolean;
 }
 
 export async function openSqliteEngine(options: SqliteOptions): Promise<Engine> {
   const session = await openSession(options);
   return {
     url: `sqlite:${options.path}`,
-    can: { sharedByProcesses: true },
+    can: { sharedByProcesses: true, sharedByMachines: false, wakes: false, copy: true, findItemEvents: true },
     now: async () => session.clock.now(),
     createJob: (job) => session.write(() => createJob(session, job)),
     findJob: async (idOrName) => findJob(session, idOrName),
     listJobs: async (page) => listJobs(session, page),
     changeJob: (id, change) => session.write(() => changeJob(session, id, change)),
-    add: (queue, items) => session.write(() => addItems(session, queue, items)),
+    add: (queue, items, how) => session.write(() => addItems(session, queue, items, how)),
+    hold: (queue, ids, by) => session.write(() => holdItems(session, queue, ids, by)),
+    unhold: (queue, ids, by) => session.write(() => releaseItems(session, queue, ids, by)),
     enter: (holder) => session.write(() => enter(session, holder)),
     beat: (holderId) => session.write(() => beat(session, holderId)),
     leave: (holderId) => session.write(() => leave(session, holderId)),
     listHolders: async () => listHolders(session),
     listLeases: async (holderId) => listLeases(session, holderId),
     exchange: (holderId, request) => session.write(() => exchange(session, holderId, request)),
+    watch: async (queue, ring) => watchQueue(session, queue, ring),
     count: async (queue) => countQueue(session, queue),
     findItems: async (idOrPrefix, where) => findItems(session, idOrPrefix, where),
+    listItems: async (query) => session.read(() => listItems(session, query)),
+    listNotes: async (ref) => listNotes(session, ref),
+    listErrors: async (query) => session.read(() => listErrors(session, query)),
+    listCounters: async () => listCounters(session),
     listResults: async (queue, page) => listResults(session, queue, page),
     listAttempts: async (ref) => listAttempts(session, ref),
-    listLetters: async (query) => session.read(() => listLetters(session, query)),
+    listLetters: async (query) => {
+      if (query.text !== undefined) await catchUp(session, SEARCHING);
+      return session.read(() => listLetters(session, query));
+    },
     readLetter: async (ref) => session.read(() => readLetter(session, ref)),
     listGroups: async (filter) => listGroups(session, filter),
     listArrivals: async (query) => listArrivals(session, query),
-    listEvents: async (query) => listEvents(session, query),
+    listEvents: async ({ queue, itemId, ...query }) =>
+      queue === undefined || itemId === undefined
+        ? listEvents(session, { ...query, ...(queue !== undefined && { queue }) })
+        : session.read(() => listItemEvents(session, { ...query, queue, itemId })),
     newestEvent: async () => newestEvent(session),
     readGroup: async (signature) => session.read(() => readGroup(session, signature)),
     listMarks: async (filter) => session.read(() => listMarks(session, filter)),
@@ -81,17 +104,33 @@ export async function openSqliteEngine(options: SqliteOptions): Promise<Engine> 
     findOperation: async (id) => findOperation(session, id),
     listOperations: async (filter) => listOperations(session, filter),
     closeOperation: (id) => session.write(() => closeOperation(session, id)),
+    readDocument: async (name) => readDocument(session, name),
+    writeDocument: (name, document) => session.write(() => writeDocument(session, name, document)),
+    readRows: async (table, page) => session.read(() => readRows(session, table, page)),
+    writeRows: (table, rows) => session.write(() => writeRows(session, table, rows)),
+    deleteRows: () => session.write(() => deleteRows(session)),
+    catchUp: ({ forMs, leaveMax = 0 }) => catchUp(session, { forMs, leaveMax }),
     check: async () => session.read(() => checkStore(session)),
     info: async () => storeInfo(session),
     close: async () => session.close(),
   };
 }
 
+/** A search reads for a while what has come since the last one; a few letters are looked at as quickly as read. */
+const SEARCHING = { forMs: 1000, leaveMax: 500 };
+
+function watchQueue(session: Session, queue: string, ring: () => void): () => Promise<void> {
+  const end = session.watch(queueNo(session, queue), ring);
+  return async () => end();
+}
+
 async function openSession({
   path,
   clock = systemClock,
   busyMsMax = 10_000,
+  mustExist = false,
 }: SqliteOptions): Promise<Session> {
+  if (mustExist) requireFile(path);
   try {
     mkdirSync(dirname(resolve(path)), { recursive: true });
     const session = new Session({ path, clock, busyMsMax, readOnly: false });
@@ -102,6 +141,13 @@ async function openSession({
     if (looking === null) throw asStoreError(error, path);
     return looking;
   }
+}
+
+function requireFile(path: string): void {
+  if (statSync(path, { throwIfNoEntry: false }) !== undefined) return;
+  throw new WorkError("input_invalid", `There is no store ${path}.`, {
+    hint: "Check the path. `redrive store info` says where the store of this machine is.",
+  });
 }
 
 /** A store that cannot be used leaves no open file behind. */
@@ -134,7 +180,10 @@ async function prepare(session: Session): Promise<void> {
   session.exec("PRAGMA foreign_keys = ON");
   session.exec("PRAGMA cache_size = -8192");
   session.exec("PRAGMA journal_size_limit = 67108864");
-  if (version(session) === MIGRATIONS.length) return;
+  // In pages. A busy queue writes the same pages again and again; the file needs them less often than SQLite thinks.
+  session.exec("PRAGMA wal_autocheckpoint = 4000");
+  session.foundVersion = version(session);
+  if (session.foundVersion === MIGRATIONS.length) return;
   await session.write(() => migrate(session));
 }
 
@@ -173,7 +222,9 @@ function migrate(session: Session): void {
       },
     );
   }
-  for (const sql of MIGRATIONS.slice(from)) session.exec(sql);
+  session.changingSchema(() => {
+    for (const sql of MIGRATIONS.slice(from)) session.exec(sql);
+  });
   session.exec(`PRAGMA user_version = ${MIGRATIONS.length}`);
 }
 
@@ -182,7 +233,7 @@ function version(session: Session): number {
 }
 
 /** A store that cannot be written can still be looked at, when it is there and has our version. */
-function openReadOnly(error: unknown, options: Omit<Required<SqliteOptions>, never>): Session | null {
+function openReadOnly(error: unknown, options: Required<Omit<SqliteOptions, "mustExist">>): Session | null {
   if (!isWriteTrouble(error)) return null;
   return tryReadOnly(options) ?? tryReadOnly({ ...options, ...immutable(options.path) });
 }
@@ -206,10 +257,13 @@ function isReadOnlyMedium(path: string): boolean {
   }
 }
 
-function tryReadOnly(options: Required<SqliteOptions> & { readonly url?: string }): Session | null {
+function tryReadOnly(
+  options: Required<Omit<SqliteOptions, "mustExist">> & { readonly url?: string },
+): Session | null {
   try {
     const session = new Session({ ...options, readOnly: true });
-    if (version(session) === MIGRATIONS.length) return session;
+    session.foundVersion = version(session);
+    if (session.foundVersion === MIGRATIONS.length) return session;
     session.close();
     return null;
   } catch {

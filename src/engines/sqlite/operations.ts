@@ -12,8 +12,10 @@ import {
 import { statusEvent } from "../../item/operation-event.ts";
 import type { JsonObject } from "../../kit/json.ts";
 import { writeEvent } from "./events.ts";
+import { putLanesInOrder } from "./lanes.ts";
 import type { Session } from "./session.ts";
 import { Tally } from "./tally.ts";
+import { readAgain } from "./text-index.ts";
 
 /** An operation as it is written down. */
 export interface OperationRow {
@@ -96,6 +98,7 @@ export function changeOperation(session: Session, id: string, change: OperationC
     if (status === "cancelled") cancel(session, row);
     const place = { queue: row.queue_no };
     writeEvent(session, session.clock.now(), statusEvent({ id, status }), place);
+    session.ring(row.queue_no);
   }
   return requireOperation(session, id);
 }
@@ -131,7 +134,7 @@ function recall(session: Session, { no, queue_no: queue }: OperationRow): void {
   );
   if (rows.length === 0) return;
   session.run(
-    `UPDATE items SET state = 'dead', redrives = redrives - 1, operation = NULL
+    `UPDATE items SET state = 'dead', redrives = redrives - 1, operation = NULL, waits = 0
       WHERE ref IN (SELECT value FROM json_each(?))`,
     JSON.stringify(rows.map(({ ref }) => ref)),
   );
@@ -145,6 +148,15 @@ function recall(session: Session, { no, queue_no: queue }: OperationRow): void {
     "UPDATE operations SET done = done - ?1, refused = refused + ?1 WHERE no = ?2",
     rows.length,
     no,
+  );
+  putLanesInOrder(
+    session,
+    rows.map(({ ref }) => ref),
+  );
+  // Those that were begun may have failed in another way.
+  readAgain(
+    session,
+    rows.map((row) => row.no),
   );
   const tally = new Tally();
   for (const { grp } of rows) tally.group(grp, "away", -1);

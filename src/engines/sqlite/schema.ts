@@ -9,9 +9,8 @@ import { JOB_STATUSES } from "../../item/job.ts";
 import { RESOLUTION_KINDS } from "../../item/letter.ts";
 import { OPERATION_STATUSES } from "../../item/operation.ts";
 import { ITEM_STATES } from "../../item/state.ts";
-
-const oneOf = (column: string, values: readonly string[]) =>
-  `CHECK (${column} IN (${values.map((value) => `'${value}'`).join(", ")}))`;
+import { oneOf } from "./migrations/checks.ts";
+import { VERSION_3 } from "./migrations/version-3.ts";
 
 /** One entry per version; entry n brings a store from version n to n + 1. Never edited once released. */
 export const MIGRATIONS: readonly string[] = [
@@ -343,4 +342,5 @@ export const MIGRATIONS: readonly string[] = [
     CHECK ((text IS NULL) = (folded = ''))
   ) STRICT;
   `,
+  VERSION_3,
 ];

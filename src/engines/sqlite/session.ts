@@ -6,10 +6,18 @@ import { statfsSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync, type StatementSyncInstance } from "@photostructure/sqlite";
 import { WorkError } from "../../errors.ts";
+import type { Bell } from "../../kit/bell.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { formatDuration } from "../../kit/duration.ts";
+import { bellOf } from "./bells.ts";
 
 export type Value = string | number | null;
+
+/** What a statement has written; the number is that of the row that was inserted last, by this statement or before it. */
+export interface Written {
+  readonly changes: number;
+  readonly lastInsertRowid: number | bigint;
+}
 
 /** Keeps the number of different statements small. */
 const INSERT_ROWS_MAX = 32;
@@ -17,14 +25,22 @@ const INSERT_ROWS_MAX = 32;
 export class Session {
   readonly path: string;
   readonly clock: Clock;
+  /** The version of the store when it was opened; 0 when it was made then. */
+  foundVersion = 0;
+  readonly #bell: Bell;
+  readonly #watches = new Set<() => void>();
   readonly #db: InstanceType<typeof DatabaseSync>;
   readonly #busyMsMax: number;
   readonly #statements = new Map<string, StatementSyncInstance>();
+  readonly #tupleStatements = new Map<string, StatementSyncInstance>();
+  /** The texts of INSERTs, by the table and the number of rows. */
+  readonly #inserts = new Map<string, string>();
   #closed = false;
 
   constructor(options: { path: string; clock: Clock; busyMsMax: number; readOnly: boolean; url?: string }) {
     this.path = options.path;
     this.clock = options.clock;
+    this.#bell = bellOf(options.path);
     this.#busyMsMax = options.busyMsMax;
     this.#db = this.guard(
       () => new DatabaseSync(options.url ?? options.path, { readOnly: options.readOnly }),
@@ -50,21 +66,50 @@ export class Session {
     return this.#finish(steps);
   }
 
+  /** Lets the steps write the schema itself, which a store does only when it is brought to a new version. */
+  changingSchema(steps: () => void): void {
+    this.guard(() => this.#db.enableDefensive(false));
+    try {
+      steps();
+    } finally {
+      this.guard(() => this.#db.enableDefensive(true));
+    }
+  }
+
   exec(sql: string): void {
     this.guard(() => this.#db.exec(sql));
   }
 
-  run(sql: string, ...values: Value[]): { changes: number; lastInsertRowid: number | bigint } {
+  run(sql: string, ...values: Value[]): Written {
     return this.guard(() => this.#statement(sql).run(...values));
   }
 
-  /** One INSERT for many rows: the call costs more than the row. */
-  insert(into: string, rows: readonly (readonly Value[])[]): void {
+  /** One INSERT for many rows: the call costs more than the row. Tells how many came in, and the number of the last. */
+  insert(into: string, rows: readonly (readonly Value[])[], onConflict = ""): Written {
+    let changes = 0;
+    let lastInsertRowid: number | bigint = 0;
     for (let from = 0; from < rows.length; from += INSERT_ROWS_MAX) {
-      const chunk = rows.slice(from, from + INSERT_ROWS_MAX);
-      const row = `(${Array(chunk[0]?.length).fill("?").join(", ")})`;
-      this.run(`INSERT INTO ${into} VALUES ${Array(chunk.length).fill(row).join(", ")}`, ...chunk.flat());
+      const to = Math.min(from + INSERT_ROWS_MAX, rows.length);
+      const values: Value[] = [];
+      for (let at = from; at < to; at += 1) values.push(...(rows[at] ?? []));
+      const written = this.run(this.#insertOf(into, to - from, values.length, onConflict), ...values);
+      changes += written.changes;
+      lastInsertRowid = written.lastInsertRowid;
     }
+    return { changes, lastInsertRowid };
+  }
+
+  #insertOf(into: string, rows: number, values: number, onConflict: string): string {
+    const key = `${rows} ${into} ${onConflict}`;
+    let sql = this.#inserts.get(key);
+    if (sql === undefined) {
+      const row = `(${Array(values / rows)
+        .fill("?")
+        .join(", ")})`;
+      sql = `INSERT INTO ${into} VALUES ${Array(rows).fill(row).join(", ")} ${onConflict}`;
+      this.#inserts.set(key, sql);
+    }
+    return sql;
   }
 
   get<Row>(sql: string, ...values: Value[]): Row | undefined {
@@ -75,9 +120,41 @@ export class Session {
     return this.guard(() => this.#statement(sql).all(...values)) as Row[];
   }
 
+  /** Each row as the list of its columns, for many rows at once: that costs half of an object each. */
+  tuples<Tuple extends readonly Value[]>(sql: string, ...values: Value[]): Tuple[] {
+    return this.guard(() => this.#tupleStatement(sql).all(...values)) as unknown as Tuple[];
+  }
+
+  /** Something of the queue may be leasable. Who watches it in this process is told once the transaction is over. */
+  ring(queue: number): void {
+    this.#bell.ring(String(queue));
+  }
+
+  /** The answer ends it, and so does closing the store. */
+  watch(queue: number, ring: () => void): () => void {
+    const end = this.#bell.on(String(queue), ring);
+    this.#watches.add(end);
+    return () => {
+      this.#watches.delete(end);
+      end();
+    };
+  }
+
+  /** As `tuples`, in no order and for narrow columns: all rows come in one JSON text, for each value costs when handed over. */
+  packed<Tuple extends readonly Value[]>(columns: string, from: string, ...values: Value[]): Tuple[] {
+    const row = this.get<{ rows: string }>(
+      `SELECT json_group_array(json_array(${columns})) AS rows ${from}`,
+      ...values,
+    );
+    return JSON.parse(row?.rows ?? "[]") as Tuple[];
+  }
+
   close(): void {
     if (this.#closed) return;
+    for (const end of this.#watches) end();
+    this.#watches.clear();
     this.#statements.clear();
+    this.#tupleStatements.clear();
     this.guard(() => this.#db.close());
     this.#closed = true;
   }
@@ -97,6 +174,16 @@ export class Session {
     if (statement === undefined) {
       statement = this.#db.prepare(sql);
       this.#statements.set(sql, statement);
+    }
+    return statement;
+  }
+
+  #tupleStatement(sql: string): StatementSyncInstance {
+    let statement = this.#tupleStatements.get(sql);
+    if (statement === undefined) {
+      statement = this.#db.prepare(sql);
+      statement.setReturnArrays(true);
+      this.#tupleStatements.set(sql, statement);
     }
     return statement;
   }

@@ -3,6 +3,7 @@
  * are counted by their counters, and only a stratum that the asked time runs through is looked at letter by letter.
  * A clock that was put back makes more such strata and no wrong answer.
  */
+import type { Rule } from "./check-rules.ts";
 import type { Session } from "./session.ts";
 
 /** Few enough that looking at each letter of one is quick, enough that strata are few. */
@@ -34,32 +35,70 @@ export function countIntoStratum(
   );
 }
 
-/** How many letters of the groups were buried at that time or before. */
-export function countBuriedBy(session: Session, groups: readonly number[], at: number): number {
-  const chosen = JSON.stringify(groups);
-  const whole = session.get<{ n: number }>(
-    `SELECT coalesce(sum(count), 0) AS n FROM strata
-      WHERE grp IN (SELECT value FROM json_each(?)) AND last_at <= ?`,
-    chosen,
-    at,
-  );
-  const parted = session.get<{ n: number }>(
-    `SELECT count(*) AS n FROM strata s CROSS JOIN letters l ON l.grp = s.grp AND ${IN_STRATUM}
-      WHERE s.grp IN (SELECT value FROM json_each(?)) AND s.first_at <= ? AND s.last_at > ? AND l.buried_at <= ?`,
-    chosen,
-    at,
-    at,
-    at,
-  );
-  return (whole?.n ?? 0) + (parted?.n ?? 0);
+/** Of the strata that have these letters: they came in as they were in another store, which may keep no strata. */
+export function countStrataAnew(session: Session, numbers: readonly number[]): void {
+  for (const stratum of new Set(numbers.map(stratumOf))) {
+    session.run("DELETE FROM strata WHERE stratum = ?", stratum);
+    session.run(
+      `INSERT INTO strata (grp, stratum, count, first_at, last_at)
+       SELECT grp, ?, count(*), min(buried_at), max(buried_at) FROM letters WHERE no >= ? AND no < ? GROUP BY grp`,
+      stratum,
+      stratum * STRATUM_SIZE,
+      (stratum + 1) * STRATUM_SIZE,
+    );
+  }
 }
+
+/** How many letters of the groups, or of all, were buried at that time or before. */
+export function countBuriedBy(session: Session, groups: readonly number[] | "all", at: number): number {
+  const [strata, ofChosen, values] =
+    groups === "all" ? ["strata_of_all", "1", []] : ["strata", CHOSEN, [JSON.stringify(groups)]];
+  const sums = session.get<{ whole: number; parted: string }>(
+    `SELECT coalesce(sum(count) FILTER (WHERE last_at <= ?), 0) AS whole,
+            json_group_array(DISTINCT stratum) FILTER (WHERE last_at > ?) AS parted
+       FROM ${strata} WHERE first_at <= ? AND count > 0 AND ${ofChosen}`,
+    ...[at, at, at, ...values],
+  );
+  if (sums === undefined || sums.parted === "[]") return sums?.whole ?? 0;
+  // A stratum that the time runs through in one of the groups is looked at for all of them: in the order of their
+  // numbers, whichever group they are of, that is several times faster than group by group.
+  const { parted } = sums;
+  const counted = session.get<{ n: number }>(
+    `SELECT coalesce(sum(count), 0) AS n FROM ${strata} WHERE last_at <= ? AND stratum IN ${LISTED} AND ${ofChosen}`,
+    ...[at, parted, ...values],
+  );
+  const looked = session.get<{ n: number }>(
+    `SELECT count(*) AS n FROM (SELECT value AS stratum FROM json_each(?)) s CROSS JOIN letters l ON ${IN_STRATUM}
+      WHERE l.buried_at <= ? AND ${ofChosen}`,
+    ...[parted, at, ...values],
+  );
+  return sums.whole - (counted?.n ?? 0) + (looked?.n ?? 0);
+}
+
+/** Values of a list that is given as a JSON array. */
+const LISTED = "(SELECT value FROM json_each(?))";
+const CHOSEN = `grp IN ${LISTED}`;
 
 /** The end of the last stratum that may have a letter which was buried at that time or before. */
 export function lastNumberBy(session: Session, at: number): number {
-  const sql = "SELECT max(stratum) AS stratum FROM strata WHERE first_at <= ? AND count > 0";
-  const stratum = session.get<{ stratum: number | null }>(sql, at)?.stratum ?? -1;
+  const sql =
+    "SELECT stratum FROM strata_of_all WHERE first_at <= ? AND count > 0 ORDER BY stratum DESC LIMIT 1";
+  const stratum = session.get<{ stratum: number }>(sql, at)?.stratum ?? -1;
   return (stratum + 1) * STRATUM_SIZE;
 }
+
+/** What is counted of all groups together is the sum of what is counted of each, and has been between these times. */
+export const STRATA_RULES: readonly Rule[] = [
+  [
+    "groups count their letters",
+    `SELECT 'stratum ' || stratum || ' counts ' || coalesce(a.count, 0) || ' letters, its groups ' || coalesce(s.count, 0)
+            AS detail
+       FROM strata_of_all a
+       FULL JOIN (SELECT stratum, sum(count) AS count, min(first_at) AS first_at, max(last_at) AS last_at
+                    FROM strata GROUP BY stratum) s USING (stratum)
+      WHERE coalesce(a.count, 0) <> coalesce(s.count, 0) OR a.first_at > s.first_at OR a.last_at < s.last_at`,
+  ],
+];
 
 /**
  * The group's first letter beyond a number, in the order of the walk, that was buried at that time or before; null when

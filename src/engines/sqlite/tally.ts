@@ -4,6 +4,7 @@
  */
 import type { ItemState } from "../../item/state.ts";
 import { countArrivals, minuteOf } from "./arrivals.ts";
+import { countUp } from "./counters.ts";
 import type { Session } from "./session.ts";
 import { countIntoStratum, stratumOf } from "./strata.ts";
 
@@ -40,6 +41,7 @@ export class Tally {
   readonly #strata = new Map<string, StratumSum>();
   readonly #arrivals = new Map<string, ArrivalSum>();
   readonly #operations = new Map<number, Map<OperationCounter, number>>();
+  readonly #counters = new Map<number, Map<string, number>>();
 
   /** An item went from one state to another; `null` is "was not there". */
   move(queue: number, from: ItemState | null, to: ItemState): void {
@@ -58,6 +60,11 @@ export class Tally {
 
   operation(operation: number, counter: OperationCounter): void {
     count(this.#operations, operation, counter, 1);
+  }
+
+  /** What only goes up; see item/counter.ts. */
+  counter(queue: number, name: string): void {
+    count(this.#counters, queue, name, 1);
   }
 
   /** A letter came into the group. */
@@ -113,12 +120,15 @@ export class Tally {
     for (const sum of this.#arrivals.values()) countArrivals(session, sum);
     for (const [group, counters] of this.#groups) addTo(session, "groups", group, counters);
     for (const [operation, counters] of this.#operations) addTo(session, "operations", operation, counters);
+    for (const [queue, counters] of this.#counters) countUp(session, queue, counters);
   }
 }
 
+/** The hottest of all: nothing is made that is there already. */
 function count<Counter>(sums: Map<number, Map<Counter, number>>, no: number, counter: Counter, by: number) {
-  const counters = entryOf(sums, no, new Map<Counter, number>());
-  counters.set(counter, (counters.get(counter) ?? 0) + by);
+  const counters = sums.get(no);
+  if (counters === undefined) sums.set(no, new Map([[counter, by]]));
+  else counters.set(counter, (counters.get(counter) ?? 0) + by);
 }
 
 function entryOf<Key, Entry>(map: Map<Key, Entry>, key: Key, none: Entry): Entry {

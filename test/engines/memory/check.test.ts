@@ -170,6 +170,28 @@ const DAMAGE: readonly (readonly [what: string, rule: string, harm: (store: Stor
     (store) => Object.assign(rowOf(store, "b"), { operation: undefined }),
   ],
   [
+    "a lane that does not know its items",
+    "one-lane",
+    (store) => Object.assign(rowOf(store, "d"), { lane: "one" }),
+  ],
+  [
+    "two of a lane at work",
+    "one-lane",
+    (store) => putIntoLane(["b", "c", "d"].map((id) => rowOf(store, id))),
+  ],
+  ["a counter that says too much", "counters", (store) => rowOf(store, "a").queue.counters.set("retries", 3)],
+  [
+    "a counter that lost a death",
+    "counters",
+    (store) => rowOf(store, "a").queue.counters.delete("dead.CommandFailed"),
+  ],
+  [
+    "an item that does not know what was made from it",
+    "made-from",
+    (store) => Object.assign(rowOf(store, "d"), { origin: rowOf(store, "a") }),
+  ],
+  ["a gate of no queue", "gate", (store) => store.documents.set("gate/nobody", { version: 1, body: {} })],
+  [
     "an operation that ended too early",
     "redrive-accounts",
     (store) => Object.assign(operationOf(store), { endedAt: 1 }),
@@ -178,6 +200,12 @@ const DAMAGE: readonly (readonly [what: string, rule: string, harm: (store: Stor
 
 function moveGrave(store: Store, from: string, to: string): void {
   rowOf(store, to).burial = rowOf(store, from).burial;
+}
+
+/** As if they were leased together. */
+function putIntoLane(rows: readonly Row[]): void {
+  for (const row of rows) Object.assign(row, { lane: "one", state: "leased" });
+  rows[0]?.queue.lanes.set("one", [...rows]);
 }
 
 function changeLives(store: Store, change: Partial<GroupLife>): void {

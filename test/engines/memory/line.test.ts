@@ -2,11 +2,12 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { enterLine, leaveLine } from "../../../src/engines/memory/line.ts";
 import { newQueue, type Row } from "../../../src/engines/memory/store.ts";
+import { PRIORITIES, type Priority, rankOf } from "../../../src/item/priority.ts";
 import { AssertionError } from "../../../src/kit/assert.ts";
 
 const queue = newQueue("queue-1");
 
-function row(ref: number, dueAt: number): Row {
+function row(ref: number, dueAt: number, priority: Priority = "normal"): Row {
   return {
     ref,
     queue,
@@ -14,6 +15,12 @@ function row(ref: number, dueAt: number): Row {
     data: null,
     state: "ready",
     dueAt,
+    priority,
+    name: undefined,
+    expiresAt: undefined,
+    lane: undefined,
+    origin: undefined,
+    offspring: [],
     started: 0,
     attempts: [],
     spent: 0,
@@ -31,16 +38,24 @@ function row(ref: number, dueAt: number): Row {
   };
 }
 
-it("the line is in order of due time and then of age, whatever came and left", () => {
-  const visits = fc.array(fc.record({ dueAt: fc.integer({ min: 0, max: 5 }), leaves: fc.boolean() }));
+it("the line is in order of priority, due time and age, whatever came and left", () => {
+  const visits = fc.array(
+    fc.record({
+      dueAt: fc.integer({ min: 0, max: 5 }),
+      priority: fc.constantFrom(...PRIORITIES),
+      leaves: fc.boolean(),
+    }),
+  );
   fc.assert(
     fc.property(visits, (guests) => {
-      const rows = guests.map(({ dueAt }, place) => row(place + 1, dueAt));
+      const rows = guests.map(({ dueAt, priority }, place) => row(place + 1, dueAt, priority));
       const line: Row[] = [];
       for (const each of rows) enterLine(line, each);
       for (const each of rows) if (guests[each.ref - 1]?.leaves) leaveLine(line, each);
       const left = rows.filter(({ ref }) => !guests[ref - 1]?.leaves);
-      expect(line).toEqual(left.toSorted((a, b) => a.dueAt - b.dueAt || a.ref - b.ref));
+      const order = (a: Row, b: Row) =>
+        rankOf(a.priority) - rankOf(b.priority) || a.dueAt - b.dueAt || a.ref - b.ref;
+      expect(line).toEqual(left.toSorted(order));
     }),
   );
 });

@@ -1,4 +1,5 @@
 /** A store of an older version is brought to the newest when it is opened, and loses nothing on the way. */
+import { DatabaseSync } from "@photostructure/sqlite";
 import { afterAll, expect, it } from "vitest";
 import type { Engine } from "../../../src/engine.ts";
 import { openSqliteEngine } from "../../../src/engines/sqlite/open.ts";
@@ -6,17 +7,18 @@ import { succeeded } from "../../support/settlements.ts";
 import { TemporaryDirectory } from "../../support/temporary-directory.ts";
 import { TestClock } from "../../support/test-clock.ts";
 import { LAST_WRITE, writeVersion1 } from "./version-1.ts";
+import { writeVersion2 } from "./version-2.ts";
 
 const directory = new TemporaryDirectory();
 afterAll(() => directory.remove());
 
 const QUEUE = "job-1";
 
-/** Runs the test on a store that version 1 wrote; its invariants hold before and after. */
-function migrated(title: string, body: (engine: Engine) => Promise<void>): void {
+/** Runs the test on a store that version 1 wrote, or another one; its invariants hold before and after. */
+function migrated(title: string, body: (engine: Engine) => Promise<void>, write = writeVersion1): void {
   it(title, async () => {
     const path = directory.file("store.db");
-    writeVersion1(path);
+    write(path);
     const engine = await openSqliteEngine({ path, clock: new TestClock() });
     try {
       expect(await engine.check()).toEqual([]);
@@ -29,7 +31,7 @@ function migrated(title: string, body: (engine: Engine) => Promise<void>): void 
 }
 
 migrated("a store of version 1 has the newest version once it was opened", async (engine) => {
-  expect(await engine.info()).toMatchObject({ schemaVersion: 2, jobs: 1, items: 7, letters: 4, attempts: 9 });
+  expect(await engine.info()).toMatchObject({ schemaVersion: 3, jobs: 1, items: 7, letters: 4, attempts: 9 });
   expect(await engine.findJob("my job")).toMatchObject({ id: QUEUE, spec: { command: ["true"] } });
 });
 
@@ -46,6 +48,35 @@ migrated("items, attempts, events and counters of version 1 are kept", async (en
     "item_queued",
     "dlq_item_added",
   ]);
+});
+
+migrated(
+  "an attempt of version 1 that runs still does, and its record is whole when it has ended",
+  async (engine) => {
+    const [lease] = await engine.listLeases("holder-1");
+    if (lease === undefined) throw new Error("an item is leased");
+    const startedAt = Date.UTC(2026, 0, 1) + 2000;
+    expect(lease).toMatchObject({ itemId: "leased", attempt: 2, startedAt });
+    const running = { number: 2, outcome: "running", holder: "holder-1", startedAt };
+    expect((await engine.listAttempts(5)).at(-1)).toEqual(running);
+    await engine.exchange(null, { settle: [succeeded(lease)] });
+    const attempts = await engine.listAttempts(5);
+    expect(attempts.map(({ outcome }) => outcome)).toEqual(["failed", "succeeded"]);
+    expect(attempts[1]).toMatchObject({ holder: "holder-1", startedAt });
+  },
+);
+
+it.each([
+  ["a state that there is not", "UPDATE items SET state = 'lost'"],
+  ["a success without an attempt", "UPDATE items SET state = 'done' WHERE item_id = 'fresh'"],
+  ["an end of an attempt that there is not", "UPDATE attempts SET outcome = 'dead' WHERE ref = 1"],
+])("a store that was brought to the newest version refuses %s", async (_what, change) => {
+  const path = directory.file("store.db");
+  writeVersion1(path);
+  await (await openSqliteEngine({ path })).close();
+  const db = new DatabaseSync(path);
+  expect(() => db.exec(change)).toThrow(/CHECK constraint failed/);
+  db.close();
 });
 
 migrated(
@@ -130,3 +161,52 @@ migrated("letters of version 1 are redriven again and discarded", async (engine)
   expect(await engine.advance("given-up", { max: 9 })).toMatchObject({ selected: 1, done: 1 });
   expect(await engine.count(QUEUE)).toMatchObject({ dead: 0, ready: 3, discarded: 1, letters: 3 });
 });
+
+const migrated2: typeof migrated = (title, body) => migrated(title, body, writeVersion2);
+
+migrated2("a store of version 2 has the newest version once it was opened", async (engine) => {
+  expect(await engine.info()).toMatchObject({ schemaVersion: 3, foundVersion: 2, items: 8 });
+});
+
+migrated2("the counters of version 2 are those of its events, also of what was purged", async (engine) => {
+  const counters = await engine.listCounters();
+  expect(Object.fromEntries(counters.map(({ name, value }) => [name, value]))).toEqual({
+    "attempts.failed": 2,
+    "attempts.lost": 1,
+    "attempts.released": 1,
+    "attempts.succeeded": 1,
+    "dead.CommandFailed": 1,
+    "dead.Timeout": 1,
+    parks: 1,
+    "redrives.failed": 1,
+    "redrives.succeeded": 1,
+    retries: 1,
+    store_write_failed: 1,
+  });
+});
+
+migrated2("the errors of version 2 are in the error log, with the records that are left", async (engine) => {
+  const entries = await engine.listErrors({ limit: 10 });
+  expect(entries.map(({ type, itemId, message }) => [type, itemId, message])).toEqual([
+    ["store_write_failed", undefined, "full"],
+    ["attempt_failed", "gone", "it failed"],
+    ["attempt_lost", "gone", "The worker vanished."],
+    ["attempt_failed", "dead", "it failed"],
+  ]);
+  expect(entries.map(({ failure }) => failure?.errorType.name)).toEqual([
+    ...[undefined, undefined, undefined, "CommandFailed"],
+  ]);
+});
+
+migrated2(
+  "items of version 2 have the normal priority and no lane, and are leased as before",
+  async (engine) => {
+    const [fresh] = await engine.findItems("fresh", { queue: QUEUE, limit: 1 });
+    expect(fresh).toMatchObject({ priority: "normal" });
+    for (const field of ["name", "lane", "expiresAt"]) expect(fresh).not.toHaveProperty(field);
+    await engine.add(QUEUE, [{ itemId: "urgent", data: 1, priority: "high" }]);
+    const { leased } = await engine.exchange("holder-1", { settle: [], lease: { queue: QUEUE, max: 9 } });
+    expect(leased.map(({ itemId }) => itemId)).toEqual(["urgent", "ready", "fresh"]);
+    expect(await engine.findJob(QUEUE)).not.toHaveProperty("pause");
+  },
+);

@@ -1,0 +1,273 @@
+/**
+ * Chaos: workers of several queues at one PostgreSQL server, while items come in, letters are redriven, and workers,
+ * connections and the server are struck down. In the end the store is judged by the ledger that the commands kept.
+ * `bench/torture.mjs --engine postgres` is its command, `test/torture/postgres.test.ts` its short form.
+ */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { chanceOf } from "./chance.mjs";
+import { ChaosArena, patiently, QUEUES } from "./chaos-arena.mjs";
+import { judgeChaos, longestStall, slowestRecovery } from "./chaos-judge.mjs";
+import { newItems } from "./items.mjs";
+import { judge } from "./judge.mjs";
+import { readLedger } from "./ledger.mjs";
+import { markedProcesses } from "./processes.mjs";
+
+/** A killed worker's items run again within this time, and nothing stands still for longer. */
+const RECOVERY_MS_MAX = 10_000;
+
+/**
+ * `options`: `seed`, `kills` (strikes) or `minutes`, `strikes` (weighted, see `chaos-strikes.mjs`), `recoveryMsMax`, `note`
+ * (told of each strike). Answers `{ violations, figures, home }`; the home is kept only when there are violations.
+ */
+export async function chaos({ recoveryMsMax = RECOVERY_MS_MAX, ...options }) {
+  const arena = await ChaosArena.open();
+  const violations = [];
+  try {
+    const feed = { isOver: false, added: [], tries: 0 };
+    const work = [feedQueues(arena, chanceOf(options.seed + 1), feed), redriveLetters(arena, feed)];
+    await strikeOften(arena, options, violations);
+    feed.isOver = true;
+    await Promise.all(work);
+    await finish(arena);
+    await arena.dismiss();
+    const { figures, problems } = await verify(arena, { feed, recoveryMsMax });
+    violations.push(...arena.troubles, ...problems);
+    return { violations, figures, home: arena.home };
+  } catch (error) {
+    violations.push(...arena.troubles, `the chaos itself broke: ${error.stack}`);
+    return { violations, figures: {}, home: arena.home };
+  } finally {
+    await arena.close({ keep: violations.length > 0 });
+  }
+}
+
+/** How often the whole store is checked while everybody writes. */
+const STRIKES_PER_CHECK = 5;
+
+async function strikeOften(arena, { seed, kills, minutes, strikes, note }, violations) {
+  const chance = chanceOf(seed);
+  const until = minutes === undefined ? Infinity : Date.now() + minutes * 60_000;
+  const rounds = minutes === undefined ? kills : Infinity;
+  await untilWorked(arena);
+  for (let round = 1; round <= rounds && Date.now() < until; round += 1) {
+    await sleep(chance.between(100, 1200));
+    const strike = chance.pick(strikes);
+    await strike(arena, chance);
+    note?.(`strike ${round}: ${strike.name}`);
+    if (round % STRIKES_PER_CHECK !== 0) continue;
+    for (const problem of await check(arena))
+      violations.push(`after strike ${round} (${strike.name}): ${problem}`);
+  }
+}
+
+/** Everybody is at work before the first strike. */
+async function untilWorked(arena) {
+  while (readLedger(arena.ledger).length < 20) await sleep(50);
+}
+
+async function check({ store }) {
+  return (await patiently(() => store.check())).map(({ rule, detail }) => `store check: ${rule}: ${detail}`);
+}
+
+/** So few that whatever comes back is soon worked again, so many that nobody is idle. */
+const READY_MIN = 15;
+
+/** Items come by one, in bulk, and from a file, until it is over. What was not acknowledged is brought again. */
+async function feedQueues(arena, chance, feed) {
+  const ways = [
+    [4, addOneByOne],
+    [4, addAtOnce],
+    [1, importFile],
+  ];
+  while (!feed.isOver) {
+    for (const queue of QUEUES) {
+      const { ready } = await patiently(() => arena.store.count(queue.name));
+      if (ready > READY_MIN) continue;
+      const items = newItems(chance, { from: feed.added.length, count: chance.between(5, 25) });
+      const brought = items.map((data) => ({
+        ...{ key: data.id, data, priority: chance.pick(PRIORITIES) },
+        ...(queue.lanes && { lane: `lane-${chance.between(1, queue.lanes)}` }),
+      }));
+      feed.added.push(...brought.map(({ key }) => ({ queue: queue.name, id: key })));
+      await chance.pick(ways)(arena, { queue: queue.name, items: brought, feed });
+    }
+    await sleep(30);
+  }
+}
+
+const PRIORITIES = [
+  [1, "high"],
+  [4, "normal"],
+  [1, "low"],
+];
+
+async function addOneByOne(arena, { queue, items, feed }) {
+  for (const item of items) await addAtOnce(arena, { queue, items: [item], feed });
+}
+
+async function addAtOnce({ store }, { queue, items, feed }) {
+  await patiently(() => {
+    feed.tries += 1;
+    return store.queue(queue).add(items);
+  });
+}
+
+/** The import may be killed, or meet the server's end; the keys let it begin anew. */
+async function importFile(arena, { queue, items }) {
+  const path = join(arena.home, `import-${items[0].key}.jsonl`);
+  writeFileSync(path, items.map((item) => `${JSON.stringify(item)}\n`).join(""));
+  while ((await arena.start("queue", "import", queue, path, "--envelope").ended) !== 0) await sleep(50);
+}
+
+/** Letters are sent back all the time, of one queue after the other. */
+async function redriveLetters(arena, feed) {
+  for (let round = 0; !feed.isOver; round += 1) {
+    const { name } = QUEUES[round % QUEUES.length];
+    await arena.start("dlq", "retry", name, "--force", "--yes", "--quiet").ended;
+    await sleep(500);
+  }
+}
+
+const FINISH_MS = 120_000;
+/** Letters of those that are to succeed may come once more from what happened last. */
+const ROUNDS_MAX = 4;
+
+/** Nobody strikes any more: what was begun is brought to its end, and the letters get their chance. */
+async function finish(arena) {
+  await drained(arena);
+  for (let round = 1; round <= ROUNDS_MAX; round += 1) {
+    for (const { id } of await arena.store.listOperations({ open: true }))
+      await arena.start("ops", "resume", id, "--quiet").ended;
+    for (const { name } of QUEUES)
+      await arena.start("dlq", "retry", name, "--force", "--yes", "--quiet").ended;
+    await drained(arena);
+    const open = await arena.store.listOperations({ open: true });
+    if (open.length === 0 && undone(await findAll(arena.store)).length === 0) return;
+  }
+}
+
+async function drained({ store }) {
+  const deadline = Date.now() + FINISH_MS;
+  for (const { name } of QUEUES) {
+    for (;;) {
+      const { ready, leased } = await patiently(() => store.count(name));
+      if (ready === 0 && leased === 0) break;
+      if (Date.now() > deadline) return; // the judge says what is left
+      await sleep(100);
+    }
+  }
+}
+
+async function verify(arena, { feed, recoveryMsMax }) {
+  const { store, strikes, outages } = arena;
+  const survived = await survivors(arena);
+  const items = await readItems(store);
+  const ledger = readLedger(arena.ledger).toSorted((one, other) => one.at - other.at);
+  const counters = (await store.listCounters()).map(({ name, value }) => [name, value]);
+  const testimony = {
+    ...{ items, ledger, strikes, outages, recoveryMsMax },
+    events: await countEvents(store),
+    counters: sumOf(counters),
+    ...(await readFates(store)),
+    operations: await store.listOperations({}),
+  };
+  const problems = [
+    ...judge({ inputIds: feed.added.map(({ id }) => id), items, ledger }),
+    ...misplaced(feed.added, items),
+    ...undone(items),
+    ...judgeChaos(testimony),
+    ...(await check(arena)),
+    ...survived,
+  ];
+  return { problems, figures: figuresOf(testimony, feed) };
+}
+
+async function readItems(store) {
+  const items = [];
+  for (const item of await findAll(store))
+    items.push({ ...item, attempts: await store.listAttempts(item.ref) });
+  return items;
+}
+
+async function findAll(store) {
+  const limit = 1_000_000;
+  return (await Promise.all(QUEUES.map(({ name }) => store.findItems("", { queue: name, limit })))).flat();
+}
+
+async function* eventsOf(store, query) {
+  for (let after = 0; ; ) {
+    const page = await store.listEvents({ ...query, after, limit: 10_000 });
+    if (page.length === 0) return;
+    yield* page;
+    after = page.at(-1).id;
+  }
+}
+
+async function countEvents(store) {
+  const counts = [];
+  for await (const { type } of eventsOf(store, {})) counts.push([type, 1]);
+  return sumOf(counts);
+}
+
+/** Attempts after which an item was buried, and those of which somebody reported too late, as `item/attempt`. */
+async function readFates(store) {
+  const [buried, late] = [new Set(), []];
+  for await (const event of eventsOf(store, { types: ["dlq_item_added", "late_result"] })) {
+    const attempt = `${event.itemId}/${event.attempt}`;
+    if (event.type === "late_result") late.push({ attempt, outcome: event.data.outcome });
+    else buried.add(attempt);
+  }
+  return { buried, late };
+}
+
+function misplaced(added, items) {
+  const queues = new Map(items.map(({ itemId, queue }) => [itemId, queue]));
+  return added
+    .filter(({ id, queue }) => queues.has(id) && queues.get(id) !== queue)
+    .map(({ id, queue }) => `${id} was added to ${queue} and is in ${queues.get(id)}`);
+}
+
+/** Strikes are not the item's fault: whatever can succeed has succeeded in the end. */
+function undone(items) {
+  return items
+    .filter(({ state, data }) => (state === "done") === (data.kind === "bad"))
+    .map(({ itemId, state, data }) => `${itemId} (${data.kind}) is ${state} in the end`);
+}
+
+const SURVIVAL_MS = 15_000;
+
+async function survivors(arena) {
+  const deadline = Date.now() + SURVIVAL_MS;
+  while (Date.now() < deadline && markedProcesses(arena.mark).length > 0) await sleep(50);
+  return markedProcesses(arena.mark).map(({ pid, command }) => `process ${pid} survived: ${command}`);
+}
+
+function sumOf(pairs) {
+  const sums = {};
+  for (const [name, value] of pairs) sums[name] = (sums[name] ?? 0) + value;
+  return sums;
+}
+
+function figuresOf(testimony, feed) {
+  const { items, ledger, strikes, outages, events, operations } = testimony;
+  const { recovered, takenBackMs, firstsMs, againMs } = slowestRecovery(testimony);
+  return {
+    strikes: strikes.length,
+    ...sumOf(strikes.map(({ what }) => [what, 1])),
+    items: items.length,
+    added: feed.added.length,
+    ...sumOf(items.map(({ state }) => [state, 1])),
+    starts: ledger.filter(({ what }) => what === "start").length,
+    ...sumOf(items.flatMap(({ attempts }) => attempts.map(({ outcome }) => [outcome, 1]))),
+    "late results": events.late_result ?? 0,
+    redrives: operations.length,
+    "ms of outages": outages.reduce((sum, { from, to }) => sum + to - from, 0),
+    "ms of the longest standstill": Math.round(longestStall(testimony).ms),
+    "lost attempts of killed workers": recovered,
+    "ms until the last was taken back": takenBackMs,
+    "ms until the last urgent one was begun again": firstsMs,
+    "ms until the last of all was begun again": againMs,
+  };
+}

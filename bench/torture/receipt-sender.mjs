@@ -1,0 +1,28 @@
+/**
+ * The service that is killed: sends receipts from a number on and writes down each one that was taken, after the promise
+ * that it is kept. It goes on until all are delivered, or until it is killed.
+ */
+import { appendFileSync } from "node:fs";
+import { openStore } from "../../dist/index.js";
+
+const { store: url, target: settings, first, last, acks } = JSON.parse(process.argv[2]);
+const store = await openStore(url);
+const target = store.target("gate", settings);
+await target.opened;
+process.stdout.write("open\n");
+
+const AT_ONCE = 20;
+for (let from = first; from <= last; from += AT_ONCE) {
+  const numbers = Array.from({ length: Math.min(AT_ONCE, last - from + 1) }, (_, index) => from + index);
+  await Promise.all(numbers.map(send));
+}
+const { left } = await target.drain(120_000);
+await store.close();
+process.exitCode = left === 0 ? 0 : 3;
+
+/** Every second one has a key of its own; the others are known by their content. */
+async function send(n) {
+  const receipt = { lease_id: `l-${n % 7}`, task_id: `t-${n}`, n };
+  await target.send(receipt, { wait: false, ...(n % 2 === 0 && { key: `k-${n}` }) });
+  appendFileSync(acks, `${n}\n`);
+}

@@ -1,0 +1,42 @@
+/** Receipts for a service that is away at first, and refuses some: none is lost, and none is taken for delivered that is not. */
+import { createServer } from "node:http";
+import { openStore } from "redrive";
+
+// The other side. It is closed at first, and refuses receipts without a status.
+let isOpen = false;
+const taken = new Map();
+const service = createServer(async (request, response) => {
+  let body = "";
+  for await (const chunk of request) body += chunk;
+  const receipt = JSON.parse(body);
+  response.statusCode = !isOpen ? 503 : receipt.status ? 200 : 422;
+  if (response.statusCode === 200) taken.set(request.headers["idempotency-key"], receipt.task_id);
+  response.setHeader("content-type", "application/json").end("{}");
+});
+await new Promise((resolve) => service.listen(0, "127.0.0.1", resolve));
+const url = `http://127.0.0.1:${service.address().port}/receipts`;
+
+const store = await openStore(process.env.REDRIVE_STORE ?? "memory:");
+const target = store.target("audit", { url, timeoutMs: 5000 });
+
+// It is on the disk before `send` answers, whether or not anybody is there to take it.
+const kept = await target.send({ task_id: "t-1", status: "complete" }, { key: "t-1", wait: false });
+console.log("t-1 is kept:", kept.isNew);
+isOpen = true;
+console.log("t-1 is delivered:", await kept.delivered());
+
+// The same again is the one that was sent; another one under the same key is a conflict.
+console.log("again:", await target.send({ task_id: "t-1", status: "complete" }, { key: "t-1" }));
+await target
+  .send({ task_id: "t-1", status: "failed" }, { key: "t-1" })
+  .catch(({ code }) => console.log(code));
+
+// What the other side refuses is a letter at once.
+console.log("t-2 is delivered:", await target.send({ task_id: "t-2" }, { key: "t-2" }));
+const { letters } = await store.listLetters({ queue: "audit", limit: 10 });
+for (const { itemId, failureHistory } of letters) console.log(itemId, failureHistory[0].errorMessage);
+
+console.log([...taken]);
+await target.drain(5000);
+await store.close();
+service.close();

@@ -1,0 +1,43 @@
+/** `redrive receipts deliver`: delivers what waits for targets, until a signal comes or nothing waits. */
+import { DELIVERY_SLOTS } from "../../job/target-work.ts";
+import { parseDuration } from "../../kit/duration.ts";
+import { parseRate } from "../../redrive/pace.ts";
+import type { Context } from "../context.ts";
+import { countOption } from "../option.ts";
+import { mirrorPath } from "../recover-for-person.ts";
+import { workForPerson } from "../work-for-person.ts";
+
+interface DeliverFlags {
+  readonly concurrency?: string;
+  readonly rate?: string;
+  readonly drain?: boolean;
+  readonly drainTimeout?: string;
+  readonly storeWait?: string;
+  readonly quiet?: boolean;
+  readonly mirror?: string;
+}
+
+export async function receiptsDeliver(
+  context: Context,
+  targets: string[],
+  flags: DeliverFlags,
+): Promise<number> {
+  const rate = flags.rate === undefined ? undefined : parseRate(flags.rate, "--rate");
+  const duration = (name: string, text: string | undefined, otherwise: number) =>
+    text === undefined ? otherwise : parseDuration(text, name);
+  return workForPerson(context, {
+    command: [],
+    queues: [],
+    targets: targets.length === 0 ? "all" : targets,
+    jobs: [],
+    slots: countOption("--concurrency", flags.concurrency, 1) ?? DELIVERY_SLOTS,
+    graceMs: 0,
+    keepEvidence: false,
+    drainMs: duration("--drain-timeout", flags.drainTimeout, 30_000),
+    storeWaitMs: duration("--store-wait", flags.storeWait, Number.POSITIVE_INFINITY),
+    untilEmpty: flags.drain ?? false,
+    isQuiet: flags.quiet ?? false,
+    ...(rate && { rate: { perSecond: (rate.letters * 1000) / rate.perMs } }),
+    ...(flags.mirror !== undefined && { mirror: mirrorPath(context, flags.mirror) }),
+  });
+}

@@ -1,0 +1,202 @@
+/** Sends receipts for a person: first all of them into the store, then each to its end, or until nobody waits any more. */
+import type { ReadReceipt } from "../delivery/read-receipts.ts";
+import { Target } from "../delivery/target.ts";
+import type { KeptReceipt } from "../delivery/target-options.ts";
+import type { Engine } from "../engine.ts";
+import { WorkError } from "../errors.ts";
+import type { LeasedItem, Settlement } from "../item/item.ts";
+import type { Job } from "../item/job.ts";
+import type { Companion } from "../job/companion.ts";
+import { openCompanions } from "../job/companions.ts";
+import type { RunDeps } from "../job/run-job.ts";
+import { systemClock } from "../kit/clock.ts";
+import { requireTarget } from "../queue/find-queue.ts";
+import type { Context } from "./context.ts";
+import { clean } from "./paint.ts";
+
+/** `kept`: nobody waited. `waiting`: it was not over when the waiting was. `conflict`: it was refused, nothing was kept. */
+export type SentOutcome = "delivered" | "dead" | "kept" | "waiting" | "conflict";
+
+export interface SentReceipt {
+  readonly key: string;
+  readonly outcome: SentOutcome;
+  /** False when it was sent before. */
+  readonly isNew: boolean;
+  /** Of one that is dead, or was refused: why. */
+  readonly error?: string;
+}
+
+export interface SendPlan {
+  readonly name: string;
+  readonly receipts: AsyncIterable<readonly ReadReceipt[]>;
+  readonly order?: string;
+  /** How long the end is waited for; null: not at all. */
+  readonly waitMs: number | null;
+  readonly concurrency?: number;
+  /** Aborted to wait no longer. */
+  readonly signal: AbortSignal;
+  /** Who looks after the letters, and what is a letter for good. */
+  readonly letters: Pick<RunDeps, "companions" | "toxicAfter" | "groupRules">;
+}
+
+/** Answers with what became of each, in their order. `onEnd` hears of it as it comes. */
+export async function sendForPerson(
+  context: Context,
+  engine: Engine,
+  plan: SendPlan,
+  onEnd: (receipt: SentReceipt) => void,
+): Promise<readonly SentReceipt[]> {
+  const job = await requireTarget(engine, plan.name);
+  const companions = companionsOf(context, engine, { job, plan });
+  const sending = new Sending(context, engine, { plan, job, companions, onEnd });
+  try {
+    return await sending.send();
+  } finally {
+    await sending.close();
+    await companions.stop();
+  }
+}
+
+function companionsOf(
+  context: Context,
+  engine: Engine,
+  { job, plan }: { readonly job: Job; readonly plan: SendPlan },
+): Required<Companion> {
+  const surroundings = {
+    engine,
+    home: context.home,
+    clock: systemClock,
+    onNotice: (text: string) => context.note(text),
+  };
+  return openCompanions(plan.letters.companions ?? [], job, surroundings);
+}
+
+const STORE_WAIT_MS = 30_000;
+
+interface Parts {
+  readonly plan: SendPlan;
+  readonly job: Job;
+  readonly companions: Required<Companion>;
+  readonly onEnd: (receipt: SentReceipt) => void;
+}
+
+class Sending {
+  readonly #context: Context;
+  readonly #engine: Engine;
+  readonly #parts: Parts;
+  readonly #target: Target;
+  readonly #giveUp = new AbortController();
+  /** Why the last try of a key failed. */
+  readonly #failures = new Map<string, string>();
+  #cancelWait: (() => void) | undefined;
+  #isOut = false;
+
+  constructor(context: Context, engine: Engine, parts: Parts) {
+    const { plan } = parts;
+    this.#context = context;
+    this.#engine = engine;
+    this.#parts = parts;
+    const { toxicAfter, groupRules } = plan.letters;
+    this.#target = new Target(engine, plan.name, {
+      isDelivering: plan.waitMs !== null,
+      storeWaitMs: STORE_WAIT_MS,
+      onSettled: this.#settled,
+      onPaused: (isPaused) => void (isPaused && this.#paused()),
+      ...(plan.concurrency !== undefined && { concurrency: plan.concurrency }),
+      ...(toxicAfter !== undefined && { toxicAfter }),
+      ...(groupRules && { groupRules }),
+    });
+    if (plan.signal.aborted) this.#giveUp.abort();
+    plan.signal.addEventListener("abort", () => this.#giveUp.abort(), { once: true });
+  }
+
+  async send(): Promise<readonly SentReceipt[]> {
+    await this.#target.opened;
+    const { waitMs } = this.#parts.plan;
+    const ends: Promise<SentReceipt>[] = [];
+    for await (const run of this.#read()) {
+      const kept = await Promise.all(run.map((one) => this.#keep(one)));
+      for (const one of kept) ends.push(this.#end(one));
+    }
+    if (waitMs !== null && Number.isFinite(waitMs))
+      this.#cancelWait = systemClock.after(waitMs, () => this.#giveUp.abort());
+    return Promise.all(ends);
+  }
+
+  /** Whoever stops means that no more are read, not that those before it are forgotten. */
+  async *#read(): AsyncGenerator<readonly ReadReceipt[]> {
+    const { receipts, signal } = this.#parts.plan;
+    try {
+      yield* receipts;
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#cancelWait?.();
+    await this.#target.close();
+  }
+
+  async #keep({ receipt, key }: ReadReceipt): Promise<KeptReceipt | SentReceipt> {
+    const { order } = this.#parts.plan;
+    const how = {
+      wait: false,
+      ...(key !== undefined && { key }),
+      ...(order !== undefined && { order }),
+    } as const;
+    try {
+      return await this.#target.send(receipt, how);
+    } catch (error) {
+      if (!(error instanceof WorkError) || error.code !== "receipt_conflict") throw error;
+      return { key: key ?? "", outcome: "conflict", isNew: false, error: error.message };
+    }
+  }
+
+  async #end(kept: KeptReceipt | SentReceipt): Promise<SentReceipt> {
+    const ended = "outcome" in kept ? kept : await this.#outcomeOf(kept);
+    this.#parts.onEnd(ended);
+    return ended;
+  }
+
+  async #outcomeOf(kept: KeptReceipt): Promise<SentReceipt> {
+    const { key, isNew } = kept;
+    if (this.#parts.plan.waitMs === null) return { key, isNew, outcome: "kept" };
+    try {
+      if (await kept.delivered(this.#giveUp.signal)) return { key, isNew, outcome: "delivered" };
+      const error = this.#failures.get(key);
+      return { key, isNew, outcome: "dead", ...(error !== undefined && { error }) };
+    } catch (error) {
+      if (!(error instanceof WorkError) || error.code !== "interrupted") throw error;
+      return { key, isNew, outcome: "waiting" };
+    }
+  }
+
+  readonly #settled = (item: LeasedItem, settlement: Settlement): void => {
+    this.#parts.companions.settled(item, settlement);
+    const { failure, verdict, grave } = settlement;
+    if (grave && failure) this.#failures.set(item.itemId, failure.errorMessage);
+    if (verdict.kind === "done" && this.#isOut) {
+      this.#isOut = false;
+      this.#note(`${this.#parts.plan.name} answers again.`);
+    }
+    if (verdict.kind !== "park" || this.#isOut || !failure) return;
+    this.#isOut = true;
+    this.#note(
+      `${this.#parts.plan.name} does not take receipts now (${clean(failure.errorMessage)}): they are kept, and go when it does.`,
+    );
+  };
+
+  /** Nothing would go however long one waits. */
+  async #paused(): Promise<void> {
+    const { name } = this.#parts.plan;
+    const pause = (await this.#engine.findJob(name).catch(() => null))?.pause;
+    const why = pause === undefined || pause.reason === "" ? "" : `: ${clean(pause.reason)}`;
+    this.#note(`${name} is paused${why}. \`redrive receipts resume ${name}\` lets it go on.`);
+    this.#giveUp.abort();
+  }
+
+  #note(text: string): void {
+    this.#context.note(text);
+  }
+}

@@ -1,0 +1,36 @@
+/**
+ * The way to the other side, as the delivery of receipts knows it: `http.ts`, `mcp.ts` and `function.ts` are such ways, and
+ * anybody can write another. A protocol sends once and says what became of it; trying again is not its concern.
+ */
+import type { Json } from "../kit/json.ts";
+import type { DeliveryOutcome } from "./outcome.ts";
+import type { DeliverySpec } from "./spec.ts";
+
+/** What a protocol is told about one try. */
+export interface DeliveryCall {
+  /** Goes along with the receipt: the same receipt has the same key in every try, so that the other side knows it again. */
+  readonly key: string;
+  /** Counts the tries of this receipt, from 1. */
+  readonly attempt: number;
+  /** Aborted when the try has to end: what it answers then is not heard. */
+  readonly signal: AbortSignal;
+  /** The target's settings, as they are now. */
+  readonly settings: DeliverySpec;
+}
+
+/** Whether there is anybody on the other side. */
+export interface Reachability {
+  readonly isReachable: boolean;
+  /** Why not, or what was answered. */
+  readonly detail: string;
+}
+
+/** A way to the other side. It may be asked for many deliveries at a time. */
+export interface Protocol {
+  /** Sends the receipt once. What it throws is a fault of ours: the receipt is tried again, and no attempt is spent. */
+  deliver(receipt: Json, call: DeliveryCall): Promise<DeliveryOutcome>;
+  /** Asks whether a delivery makes sense, without sending anything that has an effect. Default: yes, it does. */
+  probe?(settings: DeliverySpec, signal: AbortSignal): Promise<Reachability>;
+  /** Lets go of what it holds. */
+  close?(): Promise<void>;
+}

@@ -1,0 +1,291 @@
+/**
+ * The work of an operation in PostgreSQL, one step at a time: which letters are next, which of them are refused, and what
+ * is done to the others. The books are kept in the same transaction, so a step has happened with all that it says or not
+ * at all. However many letters a step has, it takes the same few statements.
+ */
+import type { Amendment } from "../../item/letter.ts";
+import {
+  type LetterStep,
+  type Operation,
+  type OperationStep,
+  REFUSAL,
+  STATES_OF_KIND,
+} from "../../item/operation.ts";
+import { amendmentEvent, letterEvent, stepEvent } from "../../item/operation-event.ts";
+import type { ItemState } from "../../item/state.ts";
+import { assert } from "../../kit/assert.ts";
+import { amendAll } from "./amendments.ts";
+import {
+  type Bulk,
+  type BulkLetter,
+  discardLetters,
+  purgeDead,
+  purgeDiscarded,
+  purgeResolved,
+  restoreLetters,
+} from "./closed.ts";
+import { EventLog } from "./events.ts";
+import { joinLine } from "./line.ts";
+import { type OperationRow, operationOf, requireOperation, requireRow } from "./operations.ts";
+import { requeueLetters } from "./requeue.ts";
+import { type SentBack, sendBack } from "./send-back.ts";
+import type { Tx } from "./session.ts";
+import { Tally } from "./tally.ts";
+
+export async function advance(tx: Tx, id: string, step: OperationStep): Promise<Operation> {
+  const operation = await requireRow(tx, id);
+  assertStep(operation, step);
+  if (operation.status !== "open") return operationOf(operation);
+  // Of one that is named twice, the first naming counts.
+  const named = new Map([...(step.letters ?? [])].reverse().map((letter) => [letter.burial, letter]));
+  const work: Work = { tx, operation, step, named, tally: new Tally(), events: new EventLog(tx.now) };
+  const isMany = operation.kind === "redrive" && step.letters === undefined;
+  const worked = await (isMany ? sendBack(tx, work.tally, work) : workOn(work));
+  for (const [reason, numbers] of worked.refused) await mark(work, numbers, reason);
+  const [, , , after] = await Promise.all([
+    keepBooks(work, worked),
+    work.tally.write(tx),
+    work.events.write(tx),
+    requireOperation(tx, id),
+  ]);
+  return after;
+}
+
+async function workOn(work: Work): Promise<SentBack> {
+  const { accepted, refused } = judge(work, await nextCandidates(work));
+  if (accepted.length > 0) await carryOut(work, accepted);
+  await mark(
+    work,
+    accepted.map(({ no }) => no),
+    null,
+  );
+  return { done: accepted.length, refused };
+}
+
+function assertStep({ id, kind }: OperationRow, { max, letters }: OperationStep): void {
+  const says = (what: string) => `a step of operation ${id} (${kind}) ${what}`;
+  assert(max === undefined || letters === undefined, says("names letters and says how many"));
+  assert(max === undefined || (max > 0 && kind !== "edit"), says(`is to work on ${max} letters`));
+  for (const { data, refuse } of letters ?? []) {
+    const isEdited = kind === "edit" && refuse === undefined;
+    const mayHaveData = isEdited || (kind === "requeue" && refuse === undefined);
+    assert(!isEdited || data !== undefined, says("lacks the new data"));
+    assert(mayHaveData || data === undefined, says("has data"));
+  }
+}
+
+interface Work {
+  readonly tx: Tx;
+  readonly operation: OperationRow;
+  readonly step: OperationStep;
+  /** The letters that the step names, by number. */
+  readonly named: ReadonlyMap<number, LetterStep>;
+  readonly tally: Tally;
+  readonly events: EventLog;
+}
+
+/** A pending letter, where it was and where it is. */
+interface Candidate extends BulkLetter {
+  readonly was: ItemState;
+  readonly state: ItemState;
+  /** False when there is no such letter any more. */
+  readonly here: boolean;
+  readonly revision: number;
+  readonly eligible: number;
+  readonly signature: string;
+}
+
+/**
+ * The group is the one that the letter is in now: it may have been regrouped since. The subqueries with OFFSET 0 keep it at
+ * one seek for each letter: a join would be free to read the whole table.
+ */
+const CANDIDATE_SQL = `
+  SELECT s.no, s.ref, g.no AS grp, s.state AS was, i.state, coalesce(l.no, c.no) IS NOT NULL AS here,
+         coalesce(l.buried_at, c.buried_at, 0) AS buried_at, i.revision, g.eligible, g.signature
+    FROM next s CROSS JOIN LATERAL (SELECT state, revision FROM items WHERE ref = s.ref OFFSET 0) i
+         LEFT JOIN LATERAL (SELECT no, grp, buried_at FROM letters WHERE no = s.no OFFSET 0) l ON true
+         LEFT JOIN LATERAL (SELECT no, grp, buried_at FROM closed WHERE no = s.no OFFSET 0) c ON true
+         JOIN groups g ON g.no = coalesce(l.grp, c.grp, s.grp) ORDER BY s.no`;
+
+/** Oldest burial first; nothing up to `next_no` is pending. */
+async function nextCandidates({ tx, operation: { no, next_no }, step }: Work): Promise<Candidate[]> {
+  const pending =
+    "SELECT no, ref, grp, state FROM selections WHERE operation = ? AND no > ? AND status = 'pending'";
+  if (step.letters !== undefined) {
+    const burials = step.letters.map(({ burial }) => burial);
+    const next = `WITH next AS MATERIALIZED (${pending} AND no = ANY (?::bigint[]))`;
+    return tx.all<Candidate>(next + CANDIDATE_SQL, no, next_no, burials);
+  }
+  if (step.max === undefined) return [];
+  const next = `WITH next AS MATERIALIZED (${pending} ORDER BY no LIMIT ?)`;
+  return tx.all<Candidate>(next + CANDIDATE_SQL, no, next_no, step.max);
+}
+
+interface Judged {
+  readonly accepted: readonly Candidate[];
+  /** The numbers of the refused, by reason. */
+  readonly refused: ReadonlyMap<string, readonly number[]>;
+}
+
+function judge({ operation, named }: Work, candidates: readonly Candidate[]): Judged {
+  const refused = new Map<string, number[]>();
+  const accepted = candidates.filter((candidate) => {
+    const asked = named.get(candidate.no);
+    const reason = asked?.refuse ?? obstacle(operation, candidate, asked?.revision);
+    if (reason === undefined) return true;
+    const numbers = refused.get(reason) ?? [];
+    numbers.push(candidate.no);
+    refused.set(reason, numbers);
+    return false;
+  });
+  return { accepted, refused };
+}
+
+/** Why the letter cannot be worked on, if so. */
+function obstacle(
+  { kind, force }: OperationRow,
+  candidate: Candidate,
+  expected: number = candidate.revision,
+): string | undefined {
+  const { here, state, was, revision, eligible } = candidate;
+  const isThere = here && state === was && revision === expected;
+  if (!isThere || !STATES_OF_KIND[kind].includes(state)) return REFUSAL.gone;
+  return kind === "redrive" && eligible === 0 && force === 0 ? REFUSAL.ineligible : undefined;
+}
+
+async function carryOut(work: Work, letters: readonly Candidate[]): Promise<void> {
+  const { tx, operation } = work;
+  const bulk = bulkOf(work, letters);
+  switch (operation.kind) {
+    case "redrive":
+      return redrive(work, bulk);
+    case "edit":
+      return edit(work, letters);
+    case "requeue":
+      return requeue(work, letters);
+    case "discard":
+      await discardLetters(bulk, { at: tx.now, operationId: operation.id, ...byWhom(operation) });
+      break;
+    case "restore":
+      await restoreLetters(bulk);
+      break;
+    default:
+      await remove(work, letters);
+  }
+  for (const { ref, signature } of letters) {
+    for (const draft of letterEvent(operation, signature)) {
+      work.events.add(draft, { queue: operation.queue_no, ref });
+    }
+  }
+}
+
+function bulkOf({ tx, tally, operation }: Work, letters: readonly Candidate[]): Bulk {
+  return { tx, tally, queue: operation.queue_no, letters };
+}
+
+function byWhom({ author, reason }: OperationRow): { author: string; reason?: string } {
+  return reason === null ? { author } : { author, reason };
+}
+
+/** Attempts start anew for the policy; the history stays, and so does the letter until its item is done. */
+async function redrive({ tx, operation, step }: Work, { tally, queue, letters }: Bulk): Promise<void> {
+  const since = step.due?.sinceBurialMs ?? [];
+  const due = tx.now + (step.due?.delayMs ?? 0);
+  await tx.run(
+    `UPDATE items SET state = 'ready', spent = 0, losses = 0, redrives = redrives + 1, operation = ?1, expires_at = NULL,
+            due_at = greatest(?2::bigint, n.buried_at + (?3::bigint[])[least(redrives, cardinality(?3::bigint[]) - 1) + 1])
+       FROM unnest(?4::bigint[], ?5::bigint[]) n (ref, buried_at) WHERE items.ref = n.ref`,
+    ...[operation.no, due, since],
+    letters.map(({ ref }) => ref),
+    letters.map(({ buried_at }) => buried_at),
+  );
+  await joinLine(
+    tx,
+    letters.map(({ ref }) => ref),
+  );
+  for (const { grp } of letters) tally.group(grp, "away", 1);
+  tally.queue(queue, "dead", -letters.length);
+  tally.queue(queue, "ready", letters.length);
+}
+
+async function edit({ tx, operation, named, events }: Work, letters: readonly Candidate[]): Promise<void> {
+  const { author, id: operationId } = operation;
+  const changes = letters.map(({ no, ref }) => {
+    const asked = named.get(no);
+    assert(asked?.data !== undefined, `the edit of letter ${no} has no data`);
+    const { data, rule, note } = asked;
+    return {
+      ...{ ref, letter: no, data, at: tx.now, author, operationId },
+      ...(rule === undefined ? {} : { rule }),
+      ...(note === undefined ? {} : { note }),
+    };
+  });
+  const amendments: readonly (Amendment | null)[] = await amendAll(tx, changes);
+  for (const [at, { ref }] of letters.entries()) {
+    const amendment = amendments[at];
+    if (amendment) events.add(amendmentEvent(amendment), { queue: operation.queue_no, ref });
+  }
+}
+
+/** Other items take the letters' places; each tells of itself before its letter does. */
+async function requeue(work: Work, letters: readonly Candidate[]): Promise<void> {
+  const { operation, named, events } = work;
+  const asked = letters.map(({ no }) => named.get(no)?.data);
+  const by = { author: operation.author, operationId: operation.id };
+  const made = await requeueLetters(bulkOf(work, letters), asked, by);
+  for (const [at, { ref, signature }] of letters.entries()) {
+    const other = made[at];
+    assert(other, `letter ${letters[at]?.no} was sent anew as nothing`);
+    events.add({ type: "item_queued" }, { queue: operation.queue_no, ref: other.ref });
+    for (const draft of letterEvent(operation, signature, other.itemId)) {
+      events.add(draft, { queue: operation.queue_no, ref });
+    }
+  }
+}
+
+async function remove(work: Work, letters: readonly Candidate[]): Promise<void> {
+  const { tally, operation } = work;
+  const inState = (state: ItemState) =>
+    bulkOf(
+      work,
+      letters.filter((letter) => letter.state === state),
+    );
+  await purgeDead(inState("dead"));
+  await purgeDiscarded(inState("discarded"));
+  await purgeResolved(inState("done"));
+  tally.queue(operation.queue_no, operation.kind === "evict" ? "evicted" : "purged", letters.length);
+}
+
+async function keepBooks(work: Work, { done, refused, workedTo = 0 }: SentBack): Promise<void> {
+  const { tx, operation, step, events } = work;
+  const refusals = [...refused.values()].reduce((sum, numbers) => sum + numbers.length, 0);
+  for (const draft of stepEvent(operation, { done, refused: refusals })) {
+    events.add(draft, { queue: operation.queue_no });
+  }
+  await tx.run(
+    `UPDATE operations SET done = done + ?1, refused = refused + ?2, progress = ?3,
+            next_no = coalesce((SELECT s.no - 1 FROM selections s WHERE s.operation = ?4 AND s.no > greatest(operations.next_no, ?5::bigint)
+                                   AND s.status = 'pending' ORDER BY s.no LIMIT 1), bound)
+      WHERE no = ?4`,
+    done,
+    refusals,
+    step.progress === undefined ? operation.progress : JSON.stringify(step.progress),
+    operation.no,
+    workedTo,
+  );
+}
+
+async function mark(
+  { tx, operation }: Work,
+  numbers: readonly number[],
+  reason: string | null,
+): Promise<void> {
+  if (numbers.length === 0) return;
+  await tx.run(
+    "UPDATE selections SET status = ?, reason = ? WHERE operation = ? AND no = ANY(?::bigint[])",
+    reason === null ? "done" : "refused",
+    reason,
+    operation.no,
+    numbers,
+  );
+}

@@ -1,0 +1,130 @@
+/**
+ * Exchanges whose commit was sent and never answered, when the server could not be asked what became of it. The runner asks
+ * again with the same settlements; what was carried out the first time is then neither stale nor done twice, and what was
+ * leased by it, which nobody was told of, is handed out.
+ */
+import type { Exchange, Exchanged } from "../../engine.ts";
+import type { Lease, LeasedItem, Settlement } from "../../item/item.ts";
+import { exchange } from "./exchange.ts";
+import { PlainLeases } from "./plain-leases.ts";
+import { CommitInDoubt, type Session, type Tx } from "./session.ts";
+
+/** What may or may not have been carried out. */
+interface Doubt {
+  readonly settled: readonly Settlement[];
+  readonly leased: readonly LeasedItem[];
+}
+
+/** A runner that hears nothing for so long is better off with another connection. */
+const EXCHANGE_MS_MAX = 30_000;
+
+export class Exchanges {
+  readonly #session: Session;
+  /** By the lease: the runner may ask again as another holder. */
+  readonly #settled = new Map<string, Settlement>();
+  /** By holder. */
+  readonly #leased = new Map<string, readonly LeasedItem[]>();
+  readonly #plain = new PlainLeases();
+
+  constructor(session: Session) {
+    this.#session = session;
+  }
+
+  async exchange(holderId: string | null, request: Exchange): Promise<Exchanged> {
+    const doubt = this.#doubtOf(holderId, request);
+    try {
+      const answer = await this.#session.writeEagerly(
+        (tx) =>
+          doubt === null
+            ? exchange(tx, holderId, request, this.#plain)
+            : resolve(tx, { holderId, request, doubt }),
+        { timeoutMs: EXCHANGE_MS_MAX },
+      );
+      this.#forget(holderId, request);
+      return answer;
+    } catch (error) {
+      if (error instanceof CommitInDoubt) this.#remember(holderId, request, error.answer as Exchanged);
+      throw error;
+    }
+  }
+
+  #doubtOf(holderId: string | null, { settle }: Exchange): Doubt | null {
+    const settled = settle.flatMap(({ lease }) => this.#settled.get(keyOf(lease)) ?? []);
+    const leased = this.#leased.get(holderId ?? "") ?? [];
+    return settled.length === 0 && leased.length === 0 ? null : { settled, leased };
+  }
+
+  #remember(holderId: string | null, { settle }: Exchange, { leased }: Exchanged): void {
+    for (const settlement of settle) {
+      const key = keyOf(settlement.lease);
+      if (!this.#settled.has(key)) this.#settled.set(key, settlement);
+    }
+    const before = this.#leased.get(holderId ?? "") ?? [];
+    if (leased.length > 0) this.#leased.set(holderId ?? "", [...before, ...leased]);
+  }
+
+  #forget(holderId: string | null, { settle }: Exchange): void {
+    for (const { lease } of settle) this.#settled.delete(keyOf(lease));
+    this.#leased.delete(holderId ?? "");
+    this.#plain.forget(settle);
+  }
+}
+
+async function resolve(
+  tx: Tx,
+  asked: { readonly holderId: string | null; readonly request: Exchange; readonly doubt: Doubt },
+): Promise<Exchanged> {
+  const { holderId, request, doubt } = asked;
+  await tx.begun();
+  const isSettled = await settledOf(tx, doubt.settled);
+  const leased = await heldOf(tx, holderId, doubt.leased);
+  const { lease } = request;
+  const max = Math.max(0, (lease?.max ?? 0) - leased.length);
+  const answer = await exchange(tx, holderId, {
+    ...request,
+    // Nobody works on what nobody was told of; who wants no more gives it back.
+    settle: [
+      ...request.settle.filter((settlement) => !isSettled.has(keyOf(settlement.lease))),
+      ...(lease ? [] : leased.map(givenBack)),
+    ],
+    ...(lease && { lease: { ...lease, max } }),
+  });
+  return lease ? { ...answer, leased: [...leased, ...answer.leased] } : answer;
+}
+
+function keyOf({ ref, attempt }: Lease): string {
+  return `${ref}/${attempt}`;
+}
+
+function givenBack({ ref, attempt }: LeasedItem): Settlement {
+  return { lease: { ref, attempt }, outcome: "released", verdict: { kind: "release" } };
+}
+
+/** Those whose attempts ended just as they say: it was them. */
+async function settledOf(tx: Tx, settlements: readonly Settlement[]): Promise<ReadonlySet<string>> {
+  const rows = await tx.all<Lease>(
+    `SELECT a.ref, a.number AS attempt FROM unnest(?::bigint[], ?::integer[], ?::text[]) AS s (ref, number, outcome)
+            JOIN attempts a ON a.ref = s.ref AND a.number = s.number AND a.outcome = s.outcome`,
+    settlements.map(({ lease }) => lease.ref),
+    settlements.map(({ lease }) => lease.attempt),
+    settlements.map(({ outcome }) => outcome),
+  );
+  return new Set(rows.map(keyOf));
+}
+
+/** Those that the holder has. */
+async function heldOf(tx: Tx, holderId: string | null, leased: readonly LeasedItem[]): Promise<LeasedItem[]> {
+  if (holderId === null || leased.length === 0) return [];
+  const rows = await tx.all<Lease>(
+    `SELECT i.ref, i.attempts AS attempt
+       FROM unnest(?::bigint[], ?::integer[]) AS l (ref, number)
+            JOIN items i ON i.ref = l.ref AND i.attempts = l.number AND i.state = 'leased'
+            JOIN holders h ON h.no = i.holder
+      WHERE h.id = ?`,
+    leased.map(({ ref }) => ref),
+    leased.map(({ attempt }) => attempt),
+    holderId,
+  );
+  const held = new Set(rows.map(keyOf));
+  return leased.filter((item) => held.has(keyOf(item)));
+}

@@ -1,0 +1,193 @@
+/**
+ * Events in PostgreSQL: appended in the transaction of the change they tell of, read in order by cursor. Numbers are drawn
+ * before a transaction ends, and transactions end in any order; whoever writes therefore holds a mark from its beginning
+ * to its end that says which numbers it may yet use (`Session.write`), and nobody is shown an event beyond such a mark. So
+ * a reader with a cursor never misses one.
+ */
+import type { EventQuery } from "../../engine.ts";
+import { isCounted } from "../../item/counter.ts";
+import type { Event, EventDraft, EventType } from "../../item/event.ts";
+import { addToRuns, type EventPlace, type EventRun, RUN_MAX } from "../../item/event-run.ts";
+import { compact } from "../../item/failure.ts";
+import type { JsonObject } from "../../kit/json.ts";
+import type { Scalar } from "./arrays.ts";
+import { countUp } from "./counters.ts";
+import type { Session, Tx } from "./session.ts";
+
+export type { EventPlace } from "../../item/event-run.ts";
+
+/** For a step that tells of one thing. */
+export async function writeEvent(tx: Tx, at: number, draft: EventDraft, place: EventPlace): Promise<void> {
+  const log = new EventLog(at);
+  log.add(draft, place);
+  await log.write(tx);
+}
+
+/** The events of one step, written together; what is added afterwards is written by the next call. */
+export class EventLog {
+  readonly #at: number;
+  #runs: EventRun[] = [];
+
+  constructor(at: number) {
+    this.#at = at;
+  }
+
+  add(draft: EventDraft, place: EventPlace): void {
+    addToRuns(this.#runs, draft, place);
+  }
+
+  async write(tx: Tx): Promise<void> {
+    const runs = this.#runs;
+    if (runs.length === 0) return;
+    this.#runs = [];
+    const counted = runs.filter(({ type }) => isCounted(type));
+    const column = <T extends Scalar>(of: (run: EventRun) => T | undefined) =>
+      runs.map((run) => of(run) ?? null);
+    await Promise.all([
+      tx.run(
+        WRITE,
+        this.#at,
+        column(({ type }) => type),
+        column(({ queue }) => queue ?? 0),
+        column(({ refs }) => (refs.length === 1 ? refs[0] : undefined)),
+        column(({ attempt }) => attempt),
+        column(({ refs }) => Math.max(1, refs.length)),
+        column(({ data }) => (data === undefined ? undefined : JSON.stringify(data))),
+        column(({ refs }) => (refs.length > 1 ? `{${refs.join(",")}}` : undefined)),
+      ),
+      countUp(
+        tx,
+        counted.map(({ type, queue = 0, refs }) => ({ queue, name: type, by: Math.max(1, refs.length) })),
+      ),
+    ]);
+  }
+}
+
+/** A run comes as the text of a list, because lists of lists must be of one length. */
+const WRITE = `
+  INSERT INTO events (id, at, type, queue, ref, attempt, span, data, refs)
+  SELECT nextval('event_ids') + span - 1, ?::bigint, type, queue, ref, attempt, span, data, run::bigint[]
+    FROM unnest(?::text[], ?::bigint[], ?::bigint[], ?::integer[], ?::integer[], ?::text[], ?::text[])
+         AS e (type, queue, ref, attempt, span, data, run)`;
+
+/** The items that are told of: a relation (queue, ref, attempt), in which order, and when. */
+interface Told {
+  readonly relation: string;
+  readonly order: string;
+  readonly at: string;
+}
+
+/** A statement that tells the same of all items: as runs when they have one queue and one attempt, as most have, else one by one. */
+export function tellAll(type: EventType, { relation, order, at }: Told): string {
+  const isMixed = "min(queue) < max(queue) OR min(attempt) < max(attempt)";
+  return `
+    INSERT INTO events (id, at, type, queue, attempt, span, ref, refs)
+    SELECT nextval('event_ids') + span - 1, ${at}, '${type}', queue, attempt, span,
+           CASE WHEN span = 1 THEN refs[1] END, CASE WHEN span > 1 THEN refs END
+      FROM (SELECT r.*, cardinality(refs) AS span
+              FROM (SELECT queue, attempt, refs[part * ${RUN_MAX} + 1 : (part + 1) * ${RUN_MAX}] AS refs
+                      FROM (SELECT min(queue) AS queue, min(attempt) AS attempt, array_agg(ref ORDER BY ${order}) AS refs
+                              FROM ${relation} e HAVING count(*) > 0 AND (${isMixed}) IS NOT TRUE) alike
+                           CROSS JOIN LATERAL generate_series(0, (cardinality(refs) - 1) / ${RUN_MAX}) AS part
+                     UNION ALL
+                    (SELECT queue, attempt, ARRAY[ref] FROM ${relation} e
+                      WHERE (SELECT ${isMixed} FROM ${relation} e) ORDER BY ${order})) r) r`;
+}
+
+export interface EventRow {
+  readonly id: number;
+  readonly at: number;
+  readonly type: EventType;
+  readonly queue: string | null;
+  readonly item_id: string | null;
+  readonly attempt: number | null;
+  readonly data: string | null;
+}
+
+/** Nobody belongs to the queue 0. */
+const EVERY_QUEUE = "(SELECT 0 AS no UNION ALL SELECT no FROM queues)";
+
+/**
+ * The index (queue, id) serves one queue; of all, each is asked for as many as are wanted. Runs are opened only as far as
+ * that needs; the cursor may be in the middle of the first.
+ */
+export async function listEvents(session: Session, query: EventQuery): Promise<Event[]> {
+  const { queue } = query;
+  const queues = queue === undefined ? EVERY_QUEUE : "(SELECT no FROM queues WHERE name = ?6)";
+  return afterHorizon(session, async (tx, horizon) => {
+    const rows = await tx.all<EventRow>(
+      `SELECT one.id, e.at, e.type, n.name AS queue, i.item_id, e.attempt, e.data
+         FROM (SELECT e.*, sum(span) OVER (ORDER BY e.id) - span AS before
+                 FROM (SELECT e.* FROM ${queues} q CROSS JOIN LATERAL
+                         (SELECT * FROM events WHERE queue = q.no AND id > ?1 AND id <= ?2 AND at >= ?3
+                             AND (?4::text[] IS NULL OR type = ANY (?4::text[]))
+                           ORDER BY id LIMIT ?5) e
+                        ORDER BY e.id LIMIT ?5) e) e
+              CROSS JOIN LATERAL (SELECT e.id - e.span + r.place AS id, r.ref
+                FROM unnest(coalesce(e.refs, ARRAY[e.ref])) WITH ORDINALITY AS r (ref, place)) one
+              LEFT JOIN queues n ON n.no = e.queue LEFT JOIN items i ON i.ref = one.ref
+        WHERE e.before < ?5 + ${RUN_MAX} AND one.id > ?1
+        ORDER BY one.id LIMIT ?5`,
+      ...[query.after, horizon, query.since ?? 0, query.types ?? null, query.limit],
+      ...(queue === undefined ? [] : [queue]),
+    );
+    return rows.map(eventOf);
+  });
+}
+
+/** The ends of the index: no scan. */
+export async function newestEvent(session: Session): Promise<number> {
+  return afterHorizon(session, async (tx, horizon) => {
+    const row = await tx.get<{ id: number | null }>(
+      `SELECT max(e.id) AS id FROM ${EVERY_QUEUE} q CROSS JOIN LATERAL
+              (SELECT id FROM events WHERE queue = q.no AND id <= ? ORDER BY id DESC LIMIT 1) e`,
+      horizon,
+    );
+    return row?.id ?? 0;
+  });
+}
+
+/** Transactions are short: what was written just now is waited for, so that who wrote it finds it. */
+const HORIZON_TRIES = 10;
+const HORIZON_PAUSE_MS = 4;
+
+/** Reads up to the number beyond which somebody may yet write. */
+async function afterHorizon<T>(session: Session, read: (tx: Tx, horizon: number) => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries += 1) {
+    const answer = await session.look(async (tx) => {
+      const { newest, horizon } = await horizonOf(tx);
+      return horizon < newest && tries < HORIZON_TRIES ? null : { read: await read(tx, horizon) };
+    });
+    if (answer !== null) return answer.read;
+    await new Promise((resolve) => setTimeout(resolve, HORIZON_PAUSE_MS));
+  }
+}
+
+/** First the newest number, then the marks: who has drawn a number up to it either has its mark there, or has ended. */
+async function horizonOf(tx: Tx): Promise<{ newest: number; horizon: number }> {
+  const [newest, mark] = await Promise.all([
+    tx.get<{ id: number }>(
+      `SELECT CASE WHEN is_called THEN last_value + ${RUN_MAX} - 1 ELSE 0 END AS id FROM event_ids`,
+    ),
+    tx.get<{ id: number | null }>(
+      `SELECT min(objid::bigint) << 16 AS id FROM pg_locks
+        WHERE locktype = 'advisory' AND objsubid = 2 AND classid = (hashtext(?)::bigint & 4294967295)::oid
+          AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+      `redrive events ${tx.schema}`,
+    ),
+  ]);
+  const last = newest?.id ?? 0;
+  return { newest: last, horizon: Math.min(last, mark?.id ?? last) };
+}
+
+export function eventOf(row: EventRow): Event {
+  return compact({
+    id: row.id,
+    at: row.at,
+    type: row.type,
+    queue: row.queue ?? undefined,
+    itemId: row.item_id ?? undefined,
+    attempt: row.attempt ?? undefined,
+    data: row.data === null ? undefined : (JSON.parse(row.data) as JsonObject),
+  });
+}

@@ -1,0 +1,94 @@
+/** The gravestones of letters from elsewhere: each is buried now, in its turn; one that has a resolution is closed at once. */
+import type { Grave } from "../../item/item.ts";
+import { assert } from "../../kit/assert.ts";
+import type { EventLog } from "./events.ts";
+import { type Ledger, STONE, stoneOf, takeBurials, unburyAll } from "./graves.ts";
+import type { Admission, Admissions, PlannedBurial } from "./import-plan.ts";
+import type { LetterPlace } from "./letter-tally.ts";
+import type { Tx } from "./session.ts";
+
+interface ImportLedger extends Ledger {
+  readonly events: EventLog;
+}
+
+/** A burial with its number and its group. */
+interface Buried extends PlannedBurial {
+  readonly place: LetterPlace;
+}
+
+/** The items have their rows, and those that are new their numbers. */
+export async function buryAdmitted(ledger: ImportLedger, queue: number, plan: Admissions): Promise<void> {
+  const { tx, tally } = ledger;
+  const burials = await place(ledger, queue, plan.burials);
+  await unburyAll(
+    tx,
+    tally,
+    plan.reburied.map(({ ref }) => ({ ref, queue })),
+  );
+  // Of an item that is buried several times in this import, the last burial stays.
+  const lying = new Map<Admission, Buried>();
+  for (const burial of burials) {
+    const earlier = lying.get(burial.item);
+    if (earlier !== undefined) {
+      tally.unburied(earlier.place);
+      tally.queue(queue, "letters", -1);
+    }
+    lying.set(burial.item, burial);
+    buryOne(ledger, queue, burial);
+  }
+  await writeGraves(tx, [...lying.values()]);
+}
+
+async function place(
+  { tx, groups }: ImportLedger,
+  queue: number,
+  burials: readonly PlannedBurial[],
+): Promise<readonly Buried[]> {
+  const graves: readonly Grave[] = await groups.groupAll(
+    burials.map(({ grave, message }) => ({ group: grave, message })),
+  );
+  const numbers = await groups.numbersOf(graves.map((stone) => ({ queue, at: tx.now, stone })));
+  const first = await takeBurials(tx, burials.length);
+  return burials.map((burial, at) => {
+    const [grave, grp] = [graves[at], numbers[at]];
+    assert(grave !== undefined && grp !== undefined, `the letter of ${burial.item.itemId} has no group`);
+    return { ...burial, grave, place: { no: first + at, grp, buried_at: tx.now } };
+  });
+}
+
+/** One that comes in closed is no new failure of its group. */
+function buryOne({ tally, groups, events }: ImportLedger, queue: number, burial: Buried): void {
+  const { item, grave, place: at, resolution } = burial;
+  const where = { queue, ref: item.ref };
+  events.add({ type: "dlq_item_added", data: { reason: "imported", signature: grave.signature } }, where);
+  tally.buried(at);
+  if (resolution === undefined) {
+    tally.queue(queue, "letters", 1);
+    groups.buried(grave, where);
+    return;
+  }
+  tally.unburied(at);
+  tally.group(at.grp, item.state === "done" ? "resolved" : "discarded", 1);
+  if (item.state === "done") tally.queue(queue, "resolved", 1);
+  groups.know(grave, where);
+}
+
+async function writeGraves(tx: Tx, burials: readonly Buried[]): Promise<void> {
+  const rowOf = ({ item, grave, message, place: { no, grp, buried_at } }: Buried) => [
+    ...[no, item.ref, grp, buried_at],
+    ...stoneOf(grave, message),
+  ];
+  const columns = `no, ref, grp, buried_at, ${STONE}`;
+  await tx.insert(
+    `letters (${columns})`,
+    burials.filter(({ resolution }) => resolution === undefined).map(rowOf),
+  );
+  await tx.insert(
+    `closed (${columns}, kind, closed_at, author, why, operation)`,
+    burials.flatMap((burial) => {
+      if (burial.resolution === undefined) return [];
+      const { kind, at, author, reason, operationId } = burial.resolution;
+      return [[...rowOf(burial), kind, at, author ?? null, reason ?? null, operationId ?? null]];
+    }),
+  );
+}

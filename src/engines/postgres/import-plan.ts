@@ -1,0 +1,104 @@
+/**
+ * What letters from elsewhere are to become, worked out before anything is written: they come in one after the other, so
+ * that the second of the same item finds the first. Pure; the store's part is in import.ts.
+ */
+import type { ImportReport } from "../../engine.ts";
+import { type ImportedLetter, releasedElsewhere } from "../../item/imported-letter.ts";
+import type { Attempt, Grave } from "../../item/item.ts";
+import type { Letter, Resolution } from "../../item/letter.ts";
+import type { ItemState } from "../../item/state.ts";
+
+/** What the queue knows of an item. */
+export interface KnownItem {
+  readonly itemId: string;
+  readonly ref: number;
+  readonly state: ItemState;
+  readonly attempts: number;
+  readonly isPurged: boolean;
+}
+
+/** An item that the import makes, fills again or extends. */
+export interface Admission {
+  readonly itemId: string;
+  readonly known: KnownItem | undefined;
+  /** What it came in with; undefined when it was there and is only extended. */
+  readonly came: { readonly letter: Letter; readonly given: ImportedLetter } | undefined;
+  readonly state: ItemState;
+  /** 0 until a new item has got its number. */
+  ref: number;
+  /** How many attempts it has in the end, and those that are written. */
+  attempts: number;
+  readonly records: Attempt[];
+}
+
+/** A letter is buried, in the order of the import. */
+export interface PlannedBurial {
+  readonly item: Admission;
+  readonly grave: Grave;
+  readonly message: string;
+  readonly resolution: Resolution | undefined;
+}
+
+export class Admissions {
+  readonly burials: PlannedBurial[] = [];
+  readonly #known: ReadonlyMap<string, KnownItem>;
+  readonly #items = new Map<string, Admission>();
+
+  constructor(known: readonly KnownItem[]) {
+    this.#known = new Map(known.map((item) => [item.itemId, item]));
+  }
+
+  get items(): readonly Admission[] {
+    return [...this.#items.values()];
+  }
+
+  /** Items that were dead here and get another gravestone. */
+  get reburied(): readonly Admission[] {
+    return this.items.filter(({ came }) => came === undefined);
+  }
+
+  take(letter: Letter, given: ImportedLetter): keyof ImportReport {
+    const known = this.#known.get(letter.itemId);
+    const item = this.#items.get(letter.itemId);
+    if (item === undefined && (known === undefined || known.isPurged)) {
+      this.#comeIn(letter, given, known);
+      return "imported";
+    }
+    const { state, attempts } = item ?? known ?? { state: "ready", attempts: 0 };
+    if (state !== "dead" || attempts >= given.attempts.length) return "existing";
+    this.#extend(item ?? this.#foundDead(letter.itemId, known), given);
+    return "extended";
+  }
+
+  /** A new item, or one whose bare row was left: it keeps the number of attempts that it had. */
+  #comeIn(letter: Letter, given: ImportedLetter, known: KnownItem | undefined): void {
+    const records = [...given.attempts];
+    const last = records.at(-1)?.endedAt ?? 0;
+    while (records.length < (known?.attempts ?? 0)) records.push(releasedElsewhere(records.length + 1, last));
+    const { itemId, resolution } = letter;
+    const came = { letter, given };
+    const sums = { ref: known?.ref ?? 0, attempts: records.length };
+    const item = { itemId, known, came, state: given.state, records, ...sums };
+    this.#items.set(itemId, item);
+    this.#bury(item, given, resolution);
+  }
+
+  #foundDead(itemId: string, known: KnownItem | undefined): Admission {
+    const [ref, attempts] = [known?.ref ?? 0, known?.attempts ?? 0];
+    const item: Admission = { itemId, known, came: undefined, state: "dead", ref, attempts, records: [] };
+    this.#items.set(itemId, item);
+    return item;
+  }
+
+  /** It was dead with less of a history: it gets the rest, and dies of what it died of in the end. */
+  #extend(item: Admission, given: ImportedLetter): void {
+    item.records.push(...given.attempts.slice(item.attempts));
+    item.attempts = given.attempts.length;
+    this.#bury(item, given, undefined);
+  }
+
+  #bury(item: Admission, { attempts, grave }: ImportedLetter, resolution: Resolution | undefined): void {
+    const message = attempts.at(-1)?.failure?.errorMessage ?? "";
+    this.burials.push({ item, grave, message, resolution });
+  }
+}

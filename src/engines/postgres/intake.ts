@@ -1,0 +1,227 @@
+/**
+ * Items come into PostgreSQL here, each id once, a whole batch by one statement. What waits gets new data where that is
+ * asked for, as a new revision.
+ */
+import type { AddOptions, AddReport } from "../../engine.ts";
+import type { NewItem } from "../../item/item.ts";
+import { rankOf } from "../../item/priority.ts";
+import { assert } from "../../kit/assert.ts";
+import { column } from "./arrays.ts";
+import { tellAll } from "./events.ts";
+import { noQueue } from "./jobs.ts";
+import { alignLanes } from "./lanes.ts";
+import { meetAgain } from "./replace.ts";
+import { type Session, type Tx, timeIn } from "./session.ts";
+import { Tally } from "./tally.ts";
+import { asConflict } from "./trouble.ts";
+
+const CHANGED_IDS_MAX = 10;
+
+/** Safe under concurrency: the unique index on (queue, item_id) decides. */
+export function addItems(
+  session: Session,
+  queueName: string,
+  items: readonly NewItem[],
+  options: AddOptions = {},
+): Promise<AddReport> {
+  assert(!items.some(({ itemId }) => itemId === ""), `an item of "${queueName}" has no id`);
+  let areNew = options.areNew === true;
+  return session.writeEagerly((tx) => {
+    const intake = { queueName, replacer: options.replace?.author, areNew };
+    areNew = false; // whoever has to try again looks first
+    return addTo(tx, intake, items);
+  });
+}
+
+interface Intake {
+  readonly queueName: string;
+  /** Who replaces what waits; nobody when it is not to be replaced. */
+  readonly replacer: string | undefined;
+  /** Whether nobody knows their ids, most likely. */
+  readonly areNew: boolean;
+}
+
+/** The transaction need not have begun. */
+async function addTo(tx: Tx, intake: Intake, items: readonly NewItem[]): Promise<AddReport> {
+  const { queueName, replacer, areNew } = intake;
+  const runs = replacer === undefined || areNew ? [items] : await runsOf(tx, queueName, items);
+  const changedIds: string[] = [];
+  let [added, replaced] = [0, 0];
+  for (const run of runs) {
+    const { queue, again, taken } = await addRun(tx, intake, run);
+    const fates = await meetAgain(tx, queue, again, replacer);
+    added += taken;
+    replaced += fates.filter((fate) => fate === "replaced").length;
+    changedIds.push(...again.flatMap(({ itemId }, at) => (fates[at] === "changed" ? [itemId] : [])));
+  }
+  if (added + replaced > 0) tx.part(tx.ring(queueName));
+  return {
+    added,
+    existing: items.length - added - replaced - changedIds.length,
+    changed: changedIds.length,
+    changedIds: changedIds.slice(0, CHANGED_IDS_MAX),
+    replaced,
+  };
+}
+
+/** New ones in a row come in together; each that may replace another one comes by itself, so that all is told in order. */
+async function runsOf(tx: Tx, queueName: string, items: readonly NewItem[]): Promise<NewItem[][]> {
+  const [rows] = await Promise.all([
+    tx.all<{ item_id: string }>(
+      "SELECT item_id FROM items WHERE queue = (SELECT no FROM queues WHERE name = ?) AND item_id = ANY (?::text[])",
+      queueName,
+      items.map(({ itemId }) => itemId),
+    ),
+    tx.begun(),
+  ]);
+  const met = new Set(rows.map(({ item_id: itemId }) => itemId));
+  const runs: NewItem[][] = [];
+  let isOpen = false;
+  for (const item of items) {
+    const isNew = !met.has(item.itemId);
+    if (isNew && isOpen) runs.at(-1)?.push(item);
+    else runs.push([item]);
+    isOpen = isNew;
+    met.add(item.itemId);
+  }
+  return runs;
+}
+
+interface Run {
+  readonly queue: number;
+  /** Those that were there before them, in the order given. */
+  readonly again: readonly NewItem[];
+  /** How many came in. */
+  readonly taken: number;
+}
+
+async function addRun(tx: Tx, intake: Intake, items: readonly NewItem[]): Promise<Run> {
+  if (intake.areNew) return { ...(await insertItems(tx, intake, items)), again: [] };
+  const first = new Map<string, number>();
+  for (const [at, { itemId }] of items.entries()) if (!first.has(itemId)) first.set(itemId, at);
+  const isFirst = (item: NewItem, at: number) => first.get(item.itemId) === at;
+  const firsts = first.size === items.length ? items : items.filter(isFirst);
+  const { queue, taken, takenIds } = await insertItems(tx, intake, firsts);
+  if (taken === items.length) return { queue, again: [], taken };
+  const isTaken = takenIds === null ? () => true : ({ itemId }: NewItem) => takenIds.has(itemId);
+  return { queue, again: items.filter((item, at) => !isFirst(item, at) || !isTaken(item)), taken };
+}
+
+interface Inserted {
+  readonly queue: number;
+  readonly taken: number;
+  /** Which; null for all. */
+  readonly takenIds: ReadonlySet<string> | null;
+}
+
+interface InsertedRow {
+  readonly queue: number;
+  readonly taken: number;
+  readonly ids: string | null;
+  readonly lanes: string | null;
+}
+
+/** Those that are new: ready, in line and told of. */
+async function insertItems(tx: Tx, intake: Intake, items: readonly NewItem[]): Promise<Inserted> {
+  const rows = await asConflict(() =>
+    (intake.areNew ? insertNew : insertUnknown)(tx, intake.queueName, items),
+  );
+  const [row] = rows;
+  if (row === undefined) throw noQueue(intake.queueName);
+  const { queue, ids } = row;
+  const lanes = rows.flatMap((one) => (one.lanes === null ? [] : (JSON.parse(one.lanes) as string[])));
+  await alignLanes(
+    tx,
+    lanes.map((lane) => ({ queue, lane })),
+  );
+  const taken = rows.reduce((sum, one) => sum + one.taken, 0);
+  const tally = new Tally();
+  tally.queue(queue, "ready", taken);
+  tx.part(tally.write(tx));
+  return { queue, taken, takenIds: ids === null ? null : new Set(JSON.parse(ids) as string[]) };
+}
+
+async function insertUnknown(tx: Tx, queueName: string, items: readonly NewItem[]): Promise<InsertedRow[]> {
+  const [row] = await Promise.all([
+    insert(tx, INSERT_UNKNOWN, { queueName, items, skipped: 0 }),
+    tx.number(),
+    tx.begun(),
+  ]);
+  return row === undefined ? [] : [row];
+}
+
+/** The server works on the first part while the next one is written. */
+async function insertNew(tx: Tx, queueName: string, items: readonly NewItem[]): Promise<InsertedRow[]> {
+  const sent: Promise<InsertedRow | undefined>[] = [];
+  for (let at = 0; at === 0 || at < items.length; at += PART_MAX) {
+    if (at > 0) await new Promise(setImmediate);
+    sent.push(insert(tx, INSERT_NEW, { queueName, items: items.slice(at, at + PART_MAX), skipped: at }));
+    sent.at(-1)?.catch(() => {}); // told below
+  }
+  const [rows] = await Promise.all([Promise.all(sent), tx.number(), tx.begun()]);
+  return rows.filter((row) => row !== undefined);
+}
+
+const PART_MAX = 1000;
+
+interface Part {
+  readonly queueName: string;
+  readonly items: readonly NewItem[];
+  /** How many were sent before it, and not counted yet. */
+  readonly skipped: number;
+}
+
+function insert(tx: Tx, sql: string, { queueName, items, skipped }: Part): Promise<InsertedRow | undefined> {
+  return tx.get<InsertedRow>(
+    sql,
+    queueName,
+    tx.timeIfKnown,
+    items.map(({ itemId }) => itemId),
+    column(items, ({ dueAt }) => dueAt),
+    items.map(({ priority }) => rankOf(priority ?? "normal")),
+    column(items, ({ expiresAt }) => expiresAt),
+    column(items, ({ lane }) => lane),
+    items.map(({ data }) => JSON.stringify(data)),
+    column(items, ({ name }) => name),
+    skipped,
+  );
+}
+
+/**
+ * What is there already is left out first, unless all are new. Numbers are drawn for the rest, so that the other tables need
+ * no look at `items`; what another one adds at this moment breaks the unique index, and the transaction is tried again.
+ */
+const insertSql = (given: string) => `
+  WITH here AS MATERIALIZED (
+         SELECT no AS queue, ready + leased + held + done + dead + skipped + discarded + ?10::bigint AS place,
+                ${timeIn("?2")} AS now
+           FROM queue_totals WHERE name = ?1),
+       given AS MATERIALIZED (${given}),
+       added AS (
+         INSERT INTO items (ref, queue, item_id, place, state, due_at, priority, expires_at, lane)
+         SELECT ref, queue, item_id, place + step, 'ready', due_at, priority, expires_at, lane FROM given),
+       kept AS (INSERT INTO payloads (ref, data, name) SELECT ref, data, name FROM given),
+       placed AS (
+         INSERT INTO line (queue, priority, due_at, ref)
+         SELECT queue, priority, due_at, ref FROM given WHERE lane IS NULL),
+       laned AS (INSERT INTO lanes (queue, lane, ref) SELECT queue, lane, ref FROM given WHERE lane IS NOT NULL),
+       told AS (${tellAll("item_queued", {
+         relation: "(SELECT queue, ref, NULL::integer AS attempt, step FROM given)",
+         order: "step",
+         at: "(SELECT now FROM here)",
+       })})
+  SELECT h.queue, n.taken, (SELECT json_agg(DISTINCT lane)::text FROM given WHERE lane IS NOT NULL) AS lanes,
+         CASE WHEN n.taken < cardinality(?3::text[]) THEN (SELECT coalesce(json_agg(item_id), '[]')::text FROM given) END AS ids
+    FROM here h CROSS JOIN (SELECT count(*) AS taken FROM given) n`;
+
+const GIVEN = `
+  h.queue, h.place, h.now, g.item_id, coalesce(g.due_at, h.now) AS due_at, g.priority, g.expires_at, g.lane, g.data, g.name
+    FROM here h CROSS JOIN
+         unnest(?3::text[], ?4::bigint[], ?5::integer[], ?6::bigint[], ?7::text[], ?8::text[], ?9::text[])
+         WITH ORDINALITY AS g (item_id, due_at, priority, expires_at, lane, data, name, at)`;
+
+const INSERT_NEW = insertSql(`SELECT nextval('items_ref_seq') AS ref, g.at - 1 AS step, ${GIVEN}`);
+const INSERT_UNKNOWN = insertSql(`
+  SELECT nextval('items_ref_seq') AS ref, row_number() OVER () - 1 AS step, g.*
+    FROM (SELECT ${GIVEN} WHERE NOT EXISTS (SELECT 1 FROM items i WHERE i.queue = h.queue AND i.item_id = g.item_id)
+           ORDER BY g.at) g`);

@@ -1,0 +1,127 @@
+/** The holders of leases in PostgreSQL, and what each of them holds. */
+import type { Holder, NewHolder } from "../../engine.ts";
+import { WorkError } from "../../errors.ts";
+import type { LeasedItem } from "../../item/item.ts";
+import type { Json } from "../../kit/json.ts";
+import { queueNo } from "./jobs.ts";
+import type { Tx } from "./session.ts";
+
+export async function enter(tx: Tx, holder: NewHolder): Promise<Holder> {
+  const { id, host, pid, processStart, ttlMs } = holder;
+  const expiresAt = tx.now + ttlMs;
+  await tx.run(
+    "INSERT INTO holders (id, queue, host, pid, process_start, ttl_ms, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+    ...[id, await queueNo(tx, holder.queue), host, pid, processStart, ttlMs, expiresAt],
+  );
+  return { ...holder, expiresAt, expired: false };
+}
+
+export async function beat(tx: Tx, holderId: string): Promise<boolean> {
+  const sql = "UPDATE holders SET expires_at = ?::bigint + ttl_ms WHERE id = ? AND gone = 0";
+  return (await tx.run(sql, tx.now, holderId)) > 0;
+}
+
+/** The row is locked first: a holder that is leasing at this moment has its leases, or is refused them. */
+export async function leave(tx: Tx, holderId: string): Promise<boolean> {
+  const holder = await tx.get<{ no: number }>("SELECT no FROM holders WHERE id = ? FOR UPDATE", holderId);
+  if (holder === undefined) return true;
+  const held = await tx.get(`SELECT 1 FROM ${HELD} WHERE l.holder = ? LIMIT 1`, holder.no);
+  if (held !== undefined) return false;
+  await tx.run("UPDATE holders SET gone = 1 WHERE no = ?", holder.no);
+  await tx.run("DELETE FROM leases WHERE holder = ?", holder.no);
+  return true;
+}
+
+/** The items `i` that are leased, by what their holders were given; one may be there twice. */
+export const HELD = `leases l CROSS JOIN LATERAL unnest(l.refs) AS r (ref)
+  JOIN items i ON i.ref = r.ref AND i.holder = l.holder AND i.state = 'leased'`;
+
+/** Makes one row of what the holder was given: of what it still has. */
+export async function gatherLeases(tx: Tx, holder: number): Promise<void> {
+  await tx.run(
+    `WITH given AS (DELETE FROM leases WHERE holder = ?1 RETURNING refs)
+     INSERT INTO leases (holder, refs)
+     SELECT ?1::bigint, array_agg(DISTINCT i.ref) FROM given g CROSS JOIN LATERAL unnest(g.refs) AS r (ref)
+       JOIN items i ON i.ref = r.ref AND i.holder = ?1 AND i.state = 'leased' HAVING count(*) > 0`,
+    holder,
+  );
+}
+
+interface HolderRow {
+  readonly id: string;
+  readonly queue: string;
+  readonly host: string;
+  readonly pid: number;
+  readonly process_start: string;
+  readonly ttl_ms: number;
+  readonly expires_at: number;
+}
+
+export async function listHolders(tx: Tx): Promise<Holder[]> {
+  const rows = await tx.all<HolderRow>(
+    `SELECT h.id, q.name AS queue, h.host, h.pid, h.process_start, h.ttl_ms, h.expires_at
+       FROM holders h JOIN queues q ON q.no = h.queue WHERE h.gone = 0 ORDER BY h.no`,
+  );
+  return rows.map((row) => ({
+    id: row.id,
+    queue: row.queue,
+    host: row.host,
+    pid: row.pid,
+    processStart: row.process_start,
+    ttlMs: row.ttl_ms,
+    expiresAt: row.expires_at,
+    expired: row.expires_at <= tx.now,
+  }));
+}
+
+export function holderGone(holderId: string): WorkError {
+  return new WorkError("lease_lost", `Holder ${holderId} is not known any more; nothing was changed.`, {
+    hint: "It missed its heartbeats and was taken for dead. Enter again as a new holder.",
+  });
+}
+
+interface LeasedRow {
+  readonly ref: number;
+  readonly queue: string;
+  readonly item_id: string;
+  readonly data: string;
+  readonly name: string | null;
+  readonly attempts: number;
+  readonly spent: number;
+  readonly losses: number;
+  readonly revision: number;
+  readonly redrives: number;
+  readonly place: number;
+  readonly expires_at: number | null;
+  readonly started_at: number;
+}
+
+export async function listLeases(tx: Tx, holderId: string): Promise<LeasedItem[]> {
+  const rows = await tx.all<LeasedRow>(
+    `SELECT i.ref, q.name AS queue, i.item_id, p.data, p.name, i.attempts, i.spent, i.losses, i.revision, i.redrives,
+            i.place, i.expires_at, i.started_at
+       FROM (SELECT DISTINCT i.ref FROM holders h JOIN ${HELD} ON l.holder = h.no WHERE h.id = ?) held
+            JOIN items i ON i.ref = held.ref JOIN queues q ON q.no = i.queue JOIN payloads p ON p.ref = i.ref
+      ORDER BY i.ref`,
+    holderId,
+  );
+  return rows.map(leasedItemOf);
+}
+
+function leasedItemOf(row: LeasedRow): LeasedItem {
+  return {
+    ref: row.ref,
+    attempt: row.attempts,
+    queue: row.queue,
+    itemId: row.item_id,
+    data: JSON.parse(row.data) as Json,
+    spent: row.spent,
+    losses: row.losses,
+    revision: row.revision,
+    redriveCount: row.redrives,
+    index: row.place,
+    startedAt: row.started_at,
+    ...(row.name !== null && { name: row.name }),
+    ...(row.expires_at !== null && { expiresAt: row.expires_at }),
+  };
+}

@@ -1,0 +1,262 @@
+/**
+ * Which items a runner gets: by priority, due time and age. One statement locks their places in line, passing over those
+ * that others have locked, takes them out and starts the attempts. Pause, rate and gate are asked in the same transaction.
+ */
+import type { Exchange, Exchanged } from "../../engine.ts";
+import { gateName } from "../../item/document.ts";
+import type { LeasedItem } from "../../item/item.ts";
+import { PRIORITIES } from "../../item/priority.ts";
+import { allow, spend } from "../../item/rate.ts";
+import { assert } from "../../kit/assert.ts";
+import type { Json, JsonObject } from "../../kit/json.ts";
+import { tellAll } from "./events.ts";
+import { noQueue } from "./jobs.ts";
+import { leaseInLanes } from "./lanes.ts";
+import { gatherLeases, holderGone } from "./lease.ts";
+import type { KnownLessee, PlainLeases } from "./plain-leases.ts";
+import { type Tx, timeIn } from "./session.ts";
+import type { Tally } from "./tally.ts";
+
+type LeaseRequest = NonNullable<Exchange["lease"]>;
+type Leased = Pick<Exchanged, "leased" | "nextDueAt" | "isPaused">;
+
+export const NOTHING: Leased = { leased: [], nextDueAt: null, isPaused: false };
+
+/** Who leases, and of what, as it was found. */
+export interface Lessee extends KnownLessee {
+  readonly spentUntil: number;
+  readonly isPaused: boolean;
+  readonly gate: Exchanged["gate"];
+}
+
+/** What a transaction leases with. */
+interface Leasing {
+  readonly tx: Tx;
+  readonly tally: Tally;
+  readonly plain: PlainLeases;
+  /** Whether less will come than is wanted, most likely: then it is asked at once what will be due next. */
+  readonly expectsFew: boolean;
+  /** The version of the gate that must still be there; null when that is known. */
+  readonly seen: number | null;
+}
+
+interface LesseeRow {
+  readonly no: number;
+  readonly spent: number;
+  readonly paused: number | null;
+  readonly holder: number | null;
+  readonly version: number | null;
+  readonly body: string | null;
+}
+
+/**
+ * `lease_lost` when the holder is not known any more. A queue with a rate is locked: the rate is one for all. The queue's
+ * gate is read with it, which costs nothing more.
+ */
+export async function findLessee(
+  tx: Tx,
+  holderId: string | null,
+  { queue, rate }: LeaseRequest,
+): Promise<Lessee> {
+  assert(holderId !== null, "a lease needs a holder");
+  const row = await tx.get<LesseeRow>(
+    `SELECT q.no, q.spent_until AS spent, j.paused_at AS paused, d.version, d.body,
+            (SELECT h.no FROM holders h WHERE h.id = ? AND h.gone = 0) AS holder
+       FROM queues q LEFT JOIN jobs j ON j.id = q.name LEFT JOIN documents d ON d.name = ?
+      WHERE q.name = ? ${rate ? "FOR NO KEY UPDATE OF q" : ""}`,
+    holderId,
+    gateName(queue),
+    queue,
+  );
+  if (row !== undefined && row.holder === null) throw holderGone(holderId);
+  if (row === undefined || row.holder === null) throw noQueue(queue);
+  const { no, spent, paused, holder, version, body } = row;
+  const gate = version === null || body === null ? null : { version, body: JSON.parse(body) as JsonObject };
+  return { holderId, holder, queue: no, spentUntil: spent, isPaused: paused !== null, gate };
+}
+
+/**
+ * A holder that was taken away at this moment gets nothing: its row is locked against that until the end. Asked after the
+ * lease, with the transaction's number; when that has none, nothing was leased, and nothing is locked.
+ */
+export async function stillHere(tx: Tx, { holder, holderId }: KnownLessee): Promise<void> {
+  const row = await tx.get<{ xid: string | null; no: number | null }>(
+    `SELECT x.xid::text, CASE WHEN x.xid IS NOT NULL THEN
+              (SELECT no FROM holders WHERE no = ? AND gone = 0 FOR KEY SHARE) END AS no
+       FROM (SELECT pg_current_xact_id_if_assigned() AS xid OFFSET 0) x`,
+    holder,
+  );
+  if (row === undefined || row.xid === null) return;
+  if (row.no === null) throw holderGone(holderId);
+  tx.knowNumber(row.xid);
+}
+
+/** The transaction need not have begun, unless there is a rate. */
+export async function leaseDue(
+  { tx, tally, plain, expectsFew, seen }: Leasing,
+  lessee: KnownLessee & Partial<Lessee>,
+  request: LeaseRequest,
+): Promise<Leased> {
+  if (lessee.isPaused) return { ...NOTHING, isPaused: true };
+  const { rate, max } = request;
+  const spentUntil = lessee.spentUntil ?? 0;
+  const allowed = rate ? allow(spentUntil, tx.now, rate, max) : { granted: max, nextAt: null };
+  const asked = { lessee, request, rateAt: allowed.nextAt };
+  const [rows, , soon] = await Promise.all([
+    takeDue(tx, { lessee, request, max: allowed.granted, seen }),
+    stillHere(tx, lessee),
+    expectsFew ? nextDue(tx, asked) : undefined,
+    tx.begun(),
+  ]);
+  if (rows.length > 0) await begin({ tx, tally, plain }, lessee, rows);
+  if (rate && rows.length > 0) {
+    const spent = spend(spentUntil, tx.now, rate, rows.length);
+    await tx.run("UPDATE queues SET spent_until = ? WHERE no = ?", spent, lessee.queue);
+  }
+  const nextDueAt = rows.length === max ? null : soon === undefined ? await nextDue(tx, asked) : soon;
+  return { leased: rows.map((row) => itemOf(row, request.queue, tx.now)), nextDueAt, isPaused: false };
+}
+
+/** The last is there only when one of its columns is not what it is for most items: this way much less is sent and read. */
+type TakenRow = readonly [
+  ref: number,
+  attempts: number,
+  place: number,
+  itemId: string,
+  data: string,
+  rare: string | null,
+];
+
+type Rare = [
+  spent: number,
+  losses: number,
+  revision: number,
+  redrives: number,
+  expiresAt: number | null,
+  name: string | null,
+  lane: string | null,
+];
+
+const USUAL: Rare = [0, 0, 1, 0, null, null, null];
+
+const RARE = `CASE WHEN m.spent > 0 OR m.losses > 0 OR m.revision > 1 OR m.redrives > 0 OR m.expires_at IS NOT NULL
+    OR m.lane IS NOT NULL OR p.name IS NOT NULL
+  THEN json_build_array(m.spent, m.losses, m.revision, m.redrives, m.expires_at, p.name, m.lane)::text END`;
+
+/** There are thousands a second: what most items have is not even looked at, and one literal is ten times as fast as spreads. */
+function itemOf(row: TakenRow, queue: string, now: number): LeasedItem {
+  const [ref, attempt, index, itemId, text, rare] = row;
+  const usual = {
+    ref,
+    attempt,
+    queue,
+    itemId,
+    data: JSON.parse(text) as Json,
+    index,
+    startedAt: now,
+    spent: 0,
+    losses: 0,
+    revision: 1,
+    redriveCount: 0,
+  };
+  if (rare === null) return usual;
+  const [spent, losses, revision, redriveCount, expiresAt, name] = JSON.parse(rare) as Rare;
+  return {
+    ...usual,
+    ...{ spent, losses, revision, redriveCount },
+    ...(name !== null && { name }),
+    ...(expiresAt !== null && { expiresAt }),
+  };
+}
+
+/** While it is paused or its letters are still searched for, nothing of an operation is leased. */
+const OF_OPERATION = "l.operation = (SELECT no FROM operations WHERE id = ?6 AND status = 'open')";
+
+/** Asked once: whether the queue is worked, and its gate is the one that was seen. */
+const IS_OPEN = `(SELECT j.paused_at IS NULL AND (?5::bigint IS NULL OR coalesce(d.version, 0) = ?5::bigint)
+  FROM queues q LEFT JOIN jobs j ON j.id = q.name LEFT JOIN documents d ON d.name = '${gateName("")}' || q.name
+ WHERE q.no = ?1::bigint)`;
+
+/** Places of one priority after the other; no more is looked at, and locked, than is taken. */
+const placesIn = (condition: string) => `
+  (VALUES ${PRIORITIES.map((_, rank) => `(${rank})`).join(", ")}) AS p (rank) CROSS JOIN LATERAL
+     (SELECT l.ctid AS place FROM line l
+       WHERE ${IS_OPEN} AND l.queue = ?1::bigint AND l.priority = p.rank AND l.due_at <= ${timeIn("?2")} ${condition}
+       ORDER BY l.due_at, l.ref LIMIT ?3::bigint FOR UPDATE SKIP LOCKED) d`;
+
+const leaseSql = (condition: string) => `
+  WITH taken AS (
+         DELETE FROM line
+          WHERE ctid = ANY (ARRAY(SELECT d.place FROM ${placesIn(condition)} LIMIT ?3::bigint)) RETURNING ref),
+       moved AS (
+         UPDATE items i SET state = 'leased', holder = ?4::bigint, started_at = ${timeIn("?2")}, attempts = i.attempts + 1
+           FROM taken t WHERE i.ref = t.ref
+         RETURNING i.ref, i.item_id, i.attempts, i.spent, i.losses, i.revision, i.redrives, i.place, i.expires_at,
+                   i.lane, i.priority, i.due_at),
+       given AS (
+         INSERT INTO leases (holder, refs) SELECT ?4::bigint, array_agg(ref) FROM taken HAVING count(*) > 0),
+       told AS (${tellAll("attempt_started", {
+         relation: "(SELECT ?1::bigint AS queue, ref, attempts AS attempt, priority, due_at FROM moved)",
+         order: "priority, due_at, ref",
+         at: timeIn("?2"),
+       })})
+  SELECT m.ref, m.attempts, m.place, m.item_id, p.data, ${RARE}
+    FROM moved m JOIN payloads p ON p.ref = m.ref ORDER BY m.priority, m.due_at, m.ref`;
+
+const LEASE = leaseSql("");
+const LEASE_OF_OPERATION = leaseSql(`AND ${OF_OPERATION}`);
+
+interface Taking {
+  readonly lessee: KnownLessee;
+  readonly request: LeaseRequest;
+  readonly max: number;
+  readonly seen: number | null;
+}
+
+async function takeDue(tx: Tx, { lessee, request, max, seen }: Taking): Promise<TakenRow[]> {
+  if (max === 0) return [];
+  const values = [lessee.queue, tx.timeIfKnown, max, lessee.holder, seen];
+  const { operationId } = request;
+  return operationId === undefined
+    ? tx.tuples<TakenRow>(LEASE, ...values)
+    : tx.tuples<TakenRow>(LEASE_OF_OPERATION, ...values, operationId);
+}
+
+async function begin(
+  { tx, tally, plain }: Pick<Leasing, "tx" | "tally" | "plain">,
+  { holder, queue }: KnownLessee,
+  rows: readonly TakenRow[],
+): Promise<void> {
+  tally.queue(queue, "ready", -rows.length);
+  tally.queue(queue, "leased", rows.length);
+  tally.queue(queue, "attempts", rows.length);
+  const laned: number[] = [];
+  for (const [ref, attempt, , , , rare] of rows) {
+    const [, , , redrives, , , lane] = rare === null ? USUAL : (JSON.parse(rare) as Rare);
+    plain.note(ref, attempt, redrives === 0 && lane === null);
+    if (lane !== null) laned.push(ref);
+  }
+  await leaseInLanes(tx, laned);
+  if (plain.isTimeToGather(holder)) tx.part(gatherLeases(tx, holder));
+}
+
+/** Of what stands in line and is not due; and when the rate allows another one that is. */
+async function nextDue(
+  tx: Tx,
+  asked: { readonly lessee: KnownLessee; readonly request: LeaseRequest; readonly rateAt: number | null },
+): Promise<number | null> {
+  const { lessee, request, rateAt } = asked;
+  const { operationId } = request;
+  const condition = operationId === undefined ? "" : `AND ${OF_OPERATION.replace("?6", "?3")}`;
+  const ofRank = `SELECT l.due_at FROM line l WHERE l.queue = ?1 AND l.priority = p.rank ${condition}`;
+  const row = await tx.get<{ coming: number | null; is_due: boolean }>(
+    `SELECT min((${ofRank} AND l.due_at > ${timeIn("?2")} ORDER BY l.due_at LIMIT 1)) AS coming,
+            bool_or(EXISTS (${ofRank} AND l.due_at <= ${timeIn("?2")})) AS is_due
+       FROM (VALUES ${PRIORITIES.map((_, rank) => `(${rank})`).join(", ")}) AS p (rank)`,
+    ...[lessee.queue, tx.timeIfKnown, ...(operationId === undefined ? [] : [operationId])],
+  );
+  const coming = row?.coming ?? null;
+  const allowed = row?.is_due ? rateAt : null;
+  if (coming === null || allowed === null) return coming ?? allowed;
+  return Math.min(coming, allowed);
+}

@@ -1,0 +1,47 @@
+/** The orders in which letters are paged, and the cursors between two pages: places, which stay right when letters leave. */
+import type { LetterOrder } from "../../engine.ts";
+import { WorkError } from "../../errors.ts";
+import type { Found } from "./letter-search.ts";
+
+type Place = Pick<Found, "no" | "key">;
+
+const newestFirst = (a: Place, b: Place) => b.no - a.no;
+const byKey = (a: Place, b: Place) => compare(a.key, b.key) || newestFirst(a, b);
+
+export const IN_ORDER: Readonly<Record<LetterOrder, (a: Place, b: Place) => number>> = {
+  newest: newestFirst,
+  oldest: (a, b) => a.no - b.no,
+  attempts: (a, b) => compare(b.key, a.key) || newestFirst(a, b),
+  item: byKey,
+  type: byKey,
+};
+
+/** As the store compares: numbers by value, texts by their UTF-8 bytes. */
+function compare(a: string | number, b: string | number): number {
+  return typeof a === "number" && typeof b === "number"
+    ? a - b
+    : Buffer.compare(Buffer.from(String(a)), Buffer.from(String(b)));
+}
+
+export function cursorOf(order: LetterOrder, { no, key }: Place): string {
+  return Buffer.from(JSON.stringify([order, key, no])).toString("base64url");
+}
+
+export function readCursor(order: LetterOrder, cursor: string): Place {
+  const [of, key, no] = readList(cursor);
+  const isKey = typeof key === (order === "item" || order === "type" ? "string" : "number");
+  if (of === order && isKey && Number.isSafeInteger(no))
+    return { key: key as Place["key"], no: no as number };
+  throw new WorkError("usage", `"${cursor}" is not the cursor of a page in the order ${order}.`, {
+    hint: "Take `next` of the page before, in the same order.",
+  });
+}
+
+function readList(cursor: string): readonly unknown[] {
+  try {
+    const read: unknown = JSON.parse(Buffer.from(cursor, "base64url").toString());
+    return Array.isArray(read) ? read : [];
+  } catch {
+    return []; // no JSON: then it is no cursor of ours
+  }
+}

@@ -1,0 +1,181 @@
+/** Reading letters from PostgreSQL: the rows under their numbers with everything that their items keep, in one statement. */
+import { LETTER_PARTS, type LetterPart, type StoredLetter } from "../../engine.ts";
+import { compact } from "../../item/failure.ts";
+import { artifactsFromJson, type Evidence, type Resolution, type ResolutionKind } from "../../item/letter.ts";
+import type { ItemState } from "../../item/state.ts";
+import { assert } from "../../kit/assert.ts";
+import type { Json, JsonObject } from "../../kit/json.ts";
+import { type AmendmentTuple, amendmentFrom, amendmentsSql } from "./amendments.ts";
+import { attemptsSql, historyOf, lastFailureSql } from "./attempts.ts";
+import { type NoteTuple, noteFrom, notesSql } from "./notes.ts";
+import type { Tx } from "./session.ts";
+
+/** Where letters lie: those that wait, and those whose story has ended. */
+export type LetterTable = "letters" | "closed";
+
+const TABLES: readonly LetterTable[] = ["letters", "closed"];
+
+/** The letter of an item, also a closed one; null when it has none. */
+export async function readLetter(tx: Tx, ref: number): Promise<StoredLetter | null> {
+  const found = await Promise.all(
+    TABLES.map((table) =>
+      tx.all<LetterRow>(lettersIn(table, `(SELECT no FROM ${table} WHERE ref = ?)`, LETTER_PARTS), ref),
+    ),
+  );
+  const [row] = found.flat();
+  return row === undefined ? null : letterOf(row);
+}
+
+/** The letters with these numbers, which were just found there, in the same order. */
+export async function readLetters(
+  tx: Tx,
+  found: readonly { readonly table: LetterTable; readonly no: number }[],
+  parts?: readonly LetterPart[],
+): Promise<StoredLetter[]> {
+  const rows = await Promise.all(
+    TABLES.map(async (table) => {
+      const numbers = found.filter((one) => one.table === table).map((one) => one.no);
+      if (numbers.length === 0) return [];
+      return tx.all<LetterRow>(lettersIn(table, "unnest(?::bigint[])", parts), numbers);
+    }),
+  );
+  const byNumber = new Map(rows.flat().map((row) => [row.no, row]));
+  return found.map(({ no }) => {
+    const row = byNumber.get(no);
+    assert(row, `letter ${no} vanished inside one read`);
+    return letterOf(row);
+  });
+}
+
+/** A letter with its item and its group, and lists of what else its item keeps as far as it is wanted. */
+export interface LetterRow extends Partial<ResolutionRow> {
+  readonly no: number;
+  readonly ref: number;
+  readonly item_id: string;
+  readonly state: ItemState;
+  readonly revision: number;
+  readonly redrives: number;
+  readonly reason: string;
+  readonly artifacts: string | null;
+  readonly toxic: number;
+  readonly queue: string;
+  readonly signature: string;
+  readonly pattern: string;
+  readonly eligible: number;
+  readonly review: number;
+  readonly data?: string;
+  readonly attempts?: string | null;
+  readonly last_failure?: string | null;
+  readonly evidence?: readonly EvidenceTuple[] | null;
+  readonly amendments?: readonly AmendmentTuple[] | null;
+  readonly notes?: readonly NoteTuple[] | null;
+}
+
+interface ResolutionRow {
+  readonly kind: ResolutionKind;
+  readonly closed_at: number;
+  readonly author: string | null;
+  readonly why: string | null;
+  readonly operation: string | null;
+}
+
+type EvidenceTuple = readonly [
+  at: number,
+  attempt: number,
+  outcome: Evidence["outcome"],
+  note: Evidence["note"],
+];
+
+/**
+ * Selects rows of a table by their numbers, which a relation names. The subqueries with OFFSET 0 keep it at one seek for
+ * each letter: a join would be free to read the whole table.
+ */
+export function lettersIn(
+  table: LetterTable,
+  numbers: string,
+  wanted: readonly LetterPart[] = LETTER_PARTS,
+): string {
+  const parts = new Set(wanted);
+  const hasFailures = parts.has("failures");
+  const hasData = parts.has("data");
+  const columns = [
+    "l.no, l.ref, i.item_id, i.state, i.revision, i.redrives, l.reason, l.artifacts, l.toxic, q.name AS queue",
+    "g.signature, g.pattern, g.eligible, g.review",
+    hasData && "p.data",
+    (hasFailures || parts.has("times")) && `${attemptsSql("l.ref", hasFailures)} AS attempts`,
+    !hasFailures && parts.has("last_failure") && `${lastFailureSql("l.ref")} AS last_failure`,
+    parts.has("additions") && ADDITIONS,
+    table === "closed" && "l.kind, l.closed_at, l.author, l.why, l.operation",
+  ];
+  return `
+    WITH page AS MATERIALIZED (
+           SELECT l.* FROM ${numbers} AS f (no) CROSS JOIN LATERAL (SELECT * FROM ${table} WHERE no = f.no OFFSET 0) l)
+    SELECT ${columns.filter(Boolean).join(", ")}
+      FROM page l
+           CROSS JOIN LATERAL (SELECT queue, item_id, state, revision, redrives FROM items WHERE ref = l.ref OFFSET 0) i
+           CROSS JOIN LATERAL (SELECT signature, pattern, eligible, review FROM groups WHERE no = l.grp OFFSET 0) g
+           CROSS JOIN LATERAL (SELECT name FROM queues WHERE no = i.queue OFFSET 0) q
+           ${hasData ? "CROSS JOIN LATERAL (SELECT data FROM payloads WHERE ref = l.ref OFFSET 0) p" : ""}`;
+}
+
+const EVIDENCE = `(SELECT json_agg(json_build_array(e.at, e.attempt, e.outcome, e.note) ORDER BY e.no)
+                     FROM evidence e WHERE e.ref = l.ref)`;
+
+/** Most letters have none: each table is asked for the whole page first. */
+const ADDITIONS = [
+  `${ifAnyHas("evidence", EVIDENCE)} AS evidence`,
+  `${ifAnyHas("notes", notesSql("l.ref"))} AS notes`,
+  `CASE WHEN i.revision > 1 THEN ${amendmentsSql("l.ref")} END AS amendments`,
+].join(", ");
+
+function ifAnyHas(table: string, sql: string): string {
+  const any = `SELECT EXISTS (SELECT FROM ${table} WHERE ref = ANY (ARRAY (SELECT ref FROM page)))`;
+  return `CASE WHEN (${any}) THEN ${sql} END`;
+}
+
+export function letterOf(row: LetterRow): StoredLetter {
+  const { ref, queue } = row;
+  const history = historyOf(row.attempts ?? null, row.last_failure ?? null);
+  return compact({
+    ref,
+    burial: row.no,
+    itemId: row.item_id,
+    itemData: row.data === undefined ? null : (JSON.parse(row.data) as Json),
+    firstAttempt: history.firstAttempt,
+    lastAttempt: history.lastAttempt,
+    failureCount: history.failureCount,
+    failureHistory: history.failures,
+    errorSignature: row.signature,
+    errorPattern: row.pattern,
+    reprocessEligible: row.eligible === 1,
+    manualReviewRequired: row.review === 1,
+    worktreeArtifacts:
+      row.artifacts === null ? undefined : artifactsFromJson(JSON.parse(row.artifacts) as JsonObject),
+    jobId: queue,
+    queue,
+    state: row.state,
+    reason: row.reason,
+    revision: row.revision,
+    redriveCount: row.redrives,
+    toxic: row.toxic === 1 ? true : undefined,
+    evidence: row.evidence?.map(evidenceFrom),
+    amendments: row.amendments?.map(amendmentFrom),
+    notes: row.notes?.map(noteFrom),
+    resolution: resolutionOf(row),
+  });
+}
+
+function evidenceFrom([at, attemptNumber, outcome, note]: EvidenceTuple): Evidence {
+  return { at, attemptNumber, outcome, note };
+}
+
+function resolutionOf({ kind, closed_at, author, why, operation }: LetterRow): Resolution | undefined {
+  if (kind === undefined) return undefined;
+  return compact({
+    kind,
+    at: closed_at ?? 0,
+    author: author ?? undefined,
+    reason: why ?? undefined,
+    operationId: operation ?? undefined,
+  });
+}

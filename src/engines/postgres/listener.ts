@@ -1,0 +1,127 @@
+/**
+ * One connection of an engine that listens for what other processes and machines do, and rings for those who watch a queue.
+ * It is there while somebody watches. When it is lost it is made again, and everybody is rung then: nobody knows what was
+ * missed meanwhile.
+ */
+import pg from "pg";
+import { Bell } from "../../kit/bell.ts";
+import { hangUp } from "./sending.ts";
+import type { Session } from "./session.ts";
+import { storeError } from "./trouble.ts";
+
+/** How long to wait before the next try to connect again: doubled from the first to the last. */
+const RETRY_MS_MIN = 100;
+const RETRY_MS_MAX = 5_000;
+/** A connection that nobody hears of may be dead without a word. */
+const PROBE_MS = 15_000;
+const PROBE_MS_MAX = 10_000;
+
+export class Listener {
+  readonly #session: Session;
+  readonly #bell = new Bell();
+  /** How many watch each queue. */
+  readonly #watched = new Map<string, number>();
+  #client: pg.Client | undefined;
+  #connecting: Promise<void> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(session: Session) {
+    this.#session = session;
+  }
+
+  /** Listens before it resolves: what is committed afterwards rings. The answer ends it. */
+  async watch(queue: string, ring: () => void): Promise<() => Promise<void>> {
+    const end = this.#bell.on(queue, ring);
+    this.#count(queue, 1);
+    try {
+      await this.#connect();
+    } catch (error) {
+      end();
+      this.#count(queue, -1);
+      throw storeError(error, this.#session.address.shown);
+    }
+    let hasEnded = false;
+    return async () => {
+      if (hasEnded) return;
+      hasEnded = true;
+      end();
+      this.#count(queue, -1);
+      if (this.#watched.size === 0) await this.close();
+    };
+  }
+
+  async close(): Promise<void> {
+    this.#watched.clear();
+    clearTimeout(this.#timer);
+    const client = this.#client;
+    this.#client = undefined;
+    if (client !== undefined) await hangUp(client);
+  }
+
+  #count(queue: string, by: number): void {
+    const count = (this.#watched.get(queue) ?? 0) + by;
+    if (count > 0) this.#watched.set(queue, count);
+    else this.#watched.delete(queue);
+  }
+
+  #connect(): Promise<void> {
+    if (this.#client !== undefined) return Promise.resolve();
+    this.#connecting ??= this.#listen().finally(() => {
+      this.#connecting = undefined;
+    });
+    return this.#connecting;
+  }
+
+  async #listen(): Promise<void> {
+    const client = new pg.Client(this.#session.config());
+    client.on("error", () => this.#lost(client));
+    client.on("end", () => this.#lost(client));
+    client.on("notification", ({ payload }) => this.#ring(payload ?? ""));
+    try {
+      await client.connect();
+      await client.query(`LISTEN ${pg.escapeIdentifier(this.#session.channel)}`);
+    } catch (error) {
+      await hangUp(client);
+      throw error;
+    }
+    this.#client = client;
+    this.#probeLater(client);
+  }
+
+  #lost(client: pg.Client): void {
+    if (this.#client !== client) return;
+    this.#client = undefined;
+    void hangUp(client);
+    this.#connectAgain(RETRY_MS_MIN);
+  }
+
+  #connectAgain(waitMs: number): void {
+    clearTimeout(this.#timer);
+    if (this.#watched.size === 0) return;
+    this.#timer = setTimeout(() => {
+      this.#connect().then(
+        () => this.#ring(""),
+        () => this.#connectAgain(Math.min(waitMs * 2, RETRY_MS_MAX)),
+      );
+    }, waitMs);
+    this.#timer.unref();
+  }
+
+  #probeLater(client: pg.Client): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => {
+      const probe = { text: "SELECT 1", query_timeout: PROBE_MS_MAX };
+      client.query(probe).then(
+        () => this.#client === client && this.#probeLater(client),
+        () => this.#lost(client),
+      );
+    }, PROBE_MS);
+    this.#timer.unref();
+  }
+
+  /** For one queue, or for all. */
+  #ring(queue: string): void {
+    if (queue !== "") this.#bell.ring(queue);
+    else for (const name of this.#watched.keys()) this.#bell.ring(name);
+  }
+}

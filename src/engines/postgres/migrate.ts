@@ -1,0 +1,76 @@
+/** Makes the tables of a PostgreSQL store, or brings them to the newest version. Of many processes at once one does it. */
+import pg from "pg";
+import { WorkError } from "../../errors.ts";
+import { MIGRATIONS } from "./schema.ts";
+import type { Session, Tx } from "./session.ts";
+
+/** The version that it was found with; 0 when it was made. */
+export async function migrate(
+  session: Session,
+  { mustExist = false }: { readonly mustExist?: boolean } = {},
+): Promise<number> {
+  const found = await session.prepare(versionOf);
+  if (found === MIGRATIONS.length) return found;
+  refuseNewer(session, found);
+  if (found === 0 && mustExist) throw notThere(session);
+  return session.prepare(async (tx) => {
+    await tx.all("SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", `redrive schema ${tx.schema}`);
+    const from = await versionOf(tx); // again: another process may have migrated while this one waited
+    refuseNewer(session, from);
+    if (from < MIGRATIONS.length) await bringUp(tx, from);
+    return from;
+  });
+}
+
+/** 0 when there is no store yet. Asked of the catalogue, which tells what others have just committed. */
+async function versionOf(tx: Tx): Promise<number> {
+  const found = await tx.get(
+    `SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+      WHERE n.nspname = ? AND c.relname = 'store' AND c.relkind = 'r'`,
+    tx.schema,
+  );
+  if (found === undefined) return 0;
+  return (await tx.get<{ version: number }>("SELECT version FROM store"))?.version ?? 0;
+}
+
+async function bringUp(tx: Tx, from: number): Promise<void> {
+  if (from === 0) await makeSchema(tx);
+  for (const sql of MIGRATIONS.slice(from)) await tx.script(sql);
+  await tx.run("UPDATE store SET version = ?", MIGRATIONS.length);
+}
+
+/** Only where it is missing: a user who may not make one can be given one. Another program's tables are left alone. */
+async function makeSchema(tx: Tx): Promise<void> {
+  const schema = pg.escapeIdentifier(tx.schema);
+  const there = await tx.get<{ tables: number }>(
+    `SELECT count(c.oid) AS tables FROM pg_namespace n LEFT JOIN pg_class c ON c.relnamespace = n.oid
+      WHERE n.nspname = ? GROUP BY n.oid`,
+    tx.schema,
+  );
+  if (there !== undefined && there.tables > 0) {
+    throw new WorkError(
+      "store_corrupt",
+      `The schema ${tx.schema} is another program's: it has other tables.`,
+      {
+        hint: "Choose another one with ?schema=NAME in the store's URL.",
+      },
+    );
+  }
+  if (there === undefined) await tx.script(`CREATE SCHEMA ${schema}`);
+  await tx.script("CREATE TABLE store (version bigint NOT NULL); INSERT INTO store (version) VALUES (0)");
+}
+
+function notThere({ address: { shown, schema } }: Session): WorkError {
+  return new WorkError("input_invalid", `There is no store in the schema ${schema} of ${shown}.`, {
+    hint: "Check the database and the ?schema= of the URL.",
+  });
+}
+
+function refuseNewer(session: Session, version: number): void {
+  if (version <= MIGRATIONS.length) return;
+  throw new WorkError(
+    "store_newer",
+    `The store ${session.address.shown} has version ${version}, this Redrive knows ${MIGRATIONS.length}.`,
+    { hint: "Install a newer Redrive." },
+  );
+}

@@ -1,0 +1,120 @@
+/** Items that come again into PostgreSQL: compared with what is there, and where that is asked for, put in its place. */
+import type { NewItem } from "../../item/item.ts";
+import { rankOf } from "../../item/priority.ts";
+import type { ItemState } from "../../item/state.ts";
+import { assert } from "../../kit/assert.ts";
+import { canonicalJson, type Json } from "../../kit/json.ts";
+import { amendAll } from "./amendments.ts";
+import { writeEvent } from "./events.ts";
+import { joinLine, takeFromLine } from "./line.ts";
+import type { Tx } from "./session.ts";
+
+type Fate = "existing" | "changed" | "replaced";
+
+interface Known {
+  readonly ref: number;
+  readonly item_id: string;
+  readonly state: ItemState;
+  readonly purged: number;
+  /** Its data now, and the data that it came with. */
+  readonly data: string | null;
+  readonly first: string | null;
+}
+
+/** Items whose ids are there. The fate of each, in order. */
+export async function meetAgain(
+  tx: Tx,
+  queue: number,
+  items: readonly NewItem[],
+  replacer: string | undefined,
+): Promise<Fate[]> {
+  if (items.length === 0) return [];
+  const known = await findKnown(
+    tx,
+    queue,
+    items.map(({ itemId }) => itemId),
+  );
+  const fates: Fate[] = [];
+  for (const item of items) {
+    const row = known.get(item.itemId);
+    assert(row, `item ${item.itemId} is neither new nor there`);
+    fates.push(replacer === undefined ? compare(row, item) : await replace(tx, queue, item, replacer));
+  }
+  return fates;
+}
+
+async function findKnown(
+  tx: Tx,
+  queue: number,
+  itemIds: readonly string[],
+): Promise<ReadonlyMap<string, Known>> {
+  const rows = await tx.all<Known>(
+    `SELECT i.ref, i.item_id, i.state, i.purged, p.data, a.before AS first
+       FROM items i LEFT JOIN payloads p ON p.ref = i.ref LEFT JOIN amendments a ON a.ref = i.ref AND a.revision = 2
+      WHERE i.queue = ? AND i.item_id = ANY (?::text[])`,
+    queue,
+    itemIds,
+  );
+  return new Map(rows.map((row) => [row.item_id, row]));
+}
+
+/** What it came in with counts, not what was made of it here. Of a purged one nobody knows it any more. */
+function compare({ purged, data, first }: Known, item: NewItem): Fate {
+  if (purged === 1) return "existing";
+  return textOf(first ?? data) === canonicalJson(item.data) ? "existing" : "changed";
+}
+
+/** Its place in line is taken before the row is locked, as those do who lease it: then nobody waits for each other. */
+async function replace(tx: Tx, queue: number, item: NewItem, author: string): Promise<Fate> {
+  const seen = await requireKnown(tx, queue, item.itemId);
+  if (!isReplaceable(seen, item)) return fateOf(seen, item);
+  await takeFromLine(tx, [seen.ref]);
+  await tx.run("SELECT 1 FROM items WHERE ref = ? FOR UPDATE", seen.ref);
+  const known = await requireKnown(tx, queue, item.itemId);
+  const isReplaced = isReplaceable(known, item);
+  if (isReplaced) await rewrite(tx, { known, item, author, queue });
+  if (known.state === "ready") await joinLine(tx, [known.ref]);
+  return isReplaced ? "replaced" : fateOf(known, item);
+}
+
+function isReplaceable({ purged, state, data }: Known, item: NewItem): boolean {
+  const waits = state === "ready" || state === "held";
+  return waits && purged === 0 && textOf(data) !== canonicalJson(item.data);
+}
+
+/** Of one that is not replaced: what it is now counts too. */
+function fateOf(known: Known, item: NewItem): Fate {
+  return textOf(known.data) === canonicalJson(item.data) ? "existing" : compare(known, item);
+}
+
+async function requireKnown(tx: Tx, queue: number, itemId: string): Promise<Known> {
+  const known = (await findKnown(tx, queue, [itemId])).get(itemId);
+  assert(known, `item ${itemId} is neither new nor there`);
+  return known;
+}
+
+interface Rewriting {
+  readonly known: Known;
+  readonly item: NewItem;
+  readonly author: string;
+  readonly queue: number;
+}
+
+/** The old data is kept as an amendment. Whatever else the item came with is as if it came now; the lane stays. */
+async function rewrite(tx: Tx, { known: { ref }, item, author, queue }: Rewriting): Promise<void> {
+  const letter = await tx.get<{ no: number }>("SELECT no FROM letters WHERE ref = ?", ref);
+  const change = { ref, letter: letter?.no ?? null, data: item.data, at: tx.now, author };
+  const [amendment] = await amendAll(tx, [change]);
+  assert(amendment, `item ${item.itemId} is replaced by what it is`);
+  await tx.run("UPDATE payloads SET name = ? WHERE ref = ?", item.name ?? null, ref);
+  await tx.run(
+    "UPDATE items SET priority = ?, due_at = ?, expires_at = ? WHERE ref = ?",
+    ...[rankOf(item.priority ?? "normal"), item.dueAt ?? tx.now, item.expiresAt ?? null, ref],
+  );
+  const data = { revision: amendment.revision, author };
+  await writeEvent(tx, tx.now, { type: "item_replaced", data }, { queue, ref });
+}
+
+function textOf(data: string | null): string {
+  return canonicalJson(JSON.parse(data ?? "null") as Json);
+}

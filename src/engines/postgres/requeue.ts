@@ -1,0 +1,112 @@
+/** Letters that are sent anew: for each another item with its data comes into the line, and the letter is discarded. */
+import type { Resolution } from "../../item/letter.ts";
+import { newIdOf, sentAnewAs } from "../../item/requeued.ts";
+import { assert } from "../../kit/assert.ts";
+import type { Json } from "../../kit/json.ts";
+import { type Bulk, discardLetters } from "./closed.ts";
+import { takeRefs } from "./import.ts";
+import { joinLine } from "./line.ts";
+import type { Tx } from "./session.ts";
+import { lostRace } from "./trouble.ts";
+
+/** The item that took a letter's place. */
+export interface Requeued {
+  readonly ref: number;
+  readonly itemId: string;
+}
+
+/** In the order of the letters; `data` has what is given for each instead of what it has. */
+export async function requeueLetters(
+  bulk: Bulk,
+  data: readonly (Json | undefined)[],
+  by: Pick<Resolution, "author" | "operationId">,
+): Promise<readonly Requeued[]> {
+  const { tx, tally, queue, letters } = bulk;
+  const origins = await readOrigins(
+    tx,
+    letters.map(({ ref }) => ref),
+  );
+  const made = nameThem(origins, await takenIds(tx, queue, origins));
+  const refs = await takeRefs(tx, made.length);
+  const items = made.map((item, at) => ({ ...item, ref: refs[at] ?? 0, given: data[at] }));
+  await insertItems(tx, queue, items);
+  tally.queue(queue, "ready", items.length);
+  const reason = items.map(({ itemId }) => sentAnewAs(itemId));
+  await discardLetters(bulk, { at: tx.now, ...by, reason });
+  return items;
+}
+
+/** A letter's item, and what another one takes over from it. */
+interface Origin {
+  readonly origin: number;
+  readonly item_id: string;
+  readonly priority: number;
+  readonly lane: string | null;
+  readonly name: string | null;
+  readonly data: string;
+}
+
+async function readOrigins(tx: Tx, refs: readonly number[]): Promise<readonly Origin[]> {
+  const rows = await tx.all<Origin>(
+    `SELECT i.ref AS origin, i.item_id, i.priority, i.lane, p.name, p.data
+       FROM unnest(?::bigint[]) WITH ORDINALITY AS r (ref, place) JOIN items i ON i.ref = r.ref JOIN payloads p ON p.ref = i.ref
+      ORDER BY r.place`,
+    refs,
+  );
+  assert(rows.length === refs.length, "a letter that is sent anew has no data");
+  return rows;
+}
+
+/** The ids of the queue that begin as those of these items, with a `~` after it. */
+async function takenIds(tx: Tx, queue: number, origins: readonly Origin[]): Promise<Set<string>> {
+  const rows = await tx.all<{ item_id: string }>(
+    `SELECT i.item_id FROM unnest(?2::text[]) AS o (item_id)
+       JOIN items i ON i.queue = ?1 AND i.item_id > o.item_id || '~' AND i.item_id < o.item_id || chr(127)`,
+    queue,
+    origins.map(({ item_id }) => item_id),
+  );
+  return new Set(rows.map((row) => row.item_id));
+}
+
+function nameThem(
+  origins: readonly Origin[],
+  taken: Set<string>,
+): readonly (Origin & { readonly itemId: string })[] {
+  return origins.map((origin) => {
+    const itemId = newIdOf(origin.item_id, (id) => taken.has(id));
+    taken.add(itemId);
+    return { ...origin, itemId };
+  });
+}
+
+interface NewRow extends Origin, Requeued {
+  readonly given: Json | undefined;
+}
+
+async function insertItems(tx: Tx, queue: number, items: readonly NewRow[]): Promise<void> {
+  const place = await tx.get<{ next: number }>(
+    "SELECT ready + leased + held + done + dead + skipped + discarded AS next FROM queue_totals WHERE no = ?",
+    queue,
+  );
+  const made = await tx.insert(
+    "items (ref, queue, item_id, place, state, due_at, priority, lane, origin, attempts, spent, losses, revision, redrives, purged)",
+    items.map(({ ref, itemId, priority, lane, origin }, at) => [
+      ...[ref, queue, itemId, (place?.next ?? 0) + at, "ready", tx.now, priority, lane, origin],
+      ...[0, 0, 0, 1, 0, 0],
+    ]),
+    "ON CONFLICT DO NOTHING",
+  );
+  if (made < items.length) throw lostRace("an item was added under the id of a letter that is sent anew");
+  await tx.insert(
+    "payloads (ref, data, name)",
+    items.map(({ ref, given, data, name }) => [
+      ref,
+      given === undefined ? data : JSON.stringify(given),
+      name,
+    ]),
+  );
+  await joinLine(
+    tx,
+    items.map(({ ref }) => ref),
+  );
+}

@@ -1,0 +1,108 @@
+/** The tables that PostgreSQL keeps in another form than rows are given and taken in: how each is read, and written. */
+import { type Table, tableNamed } from "../../item/row.ts";
+import { RUNNING } from "./attempts.ts";
+import { HELD } from "./lease.ts";
+
+export interface Form {
+  /** A relation that has the rows as they are given; default: the table. */
+  readonly relation?: string;
+  /** Statements that take the rows in, each with a list for every column. Default: into the columns of these names. */
+  readonly inserts?: readonly string[];
+  /** An expression that names the sequence which numbers the rows. */
+  readonly sequence?: string;
+}
+
+const QUEUE_COUNTERS = namesOf("queues", ["no", "name", "spent_until"]);
+
+const ATTEMPT = namesOf("attempts", []).join(", ");
+
+/** By table. */
+export const FORMS: Readonly<Record<string, Form>> = {
+  queues: {
+    relation:
+      "(SELECT t.*, q.spent_until::bigint AS spent_until FROM queue_totals t JOIN queues q ON q.no = t.no) queues",
+    inserts: [
+      into("queues", "queues (no, name, spent_until)", "no, name, spent_until"),
+      into(
+        "queues",
+        `queue_counts (queue, shard, ${QUEUE_COUNTERS.join(", ")})`,
+        `no, 0, ${QUEUE_COUNTERS.join(", ")}`,
+      ),
+    ],
+    sequence: serial("queues", "no"),
+  },
+  jobs: { sequence: serial("jobs", "no") },
+  holders: { sequence: serial("holders", "no") },
+  operations: { sequence: serial("operations", "no") },
+  selections: { relation: "selected" },
+  items: {
+    relation: `(SELECT ${namesOf("items", ["holder"]).join(", ")},
+                       CASE state WHEN 'leased' THEN holder END AS holder FROM items) items`,
+    sequence: serial("items", "ref"),
+  },
+  attempts: {
+    // Of the running ones there are few; they are found by what holders were given.
+    relation: `(SELECT ref, holder, started_at, ended_at, number, outcome, failure, log, result FROM attempts
+                UNION ALL ${RUNNING} WHERE i.ref IN (SELECT i.ref FROM ${HELD})) attempts`,
+    inserts: [
+      `${into("attempts", `attempts (${ATTEMPT})`, ATTEMPT, "WHERE outcome <> 'running'")}`,
+      `UPDATE items i SET started_at = r.started_at FROM ${givenRows("attempts")}
+        WHERE r.outcome = 'running' AND i.ref = r.ref AND i.attempts = r.number AND i.state = 'leased'`,
+      `INSERT INTO leases (holder, refs) SELECT r.holder, array_agg(r.ref) FROM ${givenRows("attempts")}
+        WHERE r.outcome = 'running' GROUP BY r.holder`,
+    ],
+  },
+  groups: { sequence: serial("groups", "no") },
+  evidence: { sequence: serial("evidence", "no") },
+  notes: { sequence: serial("notes", "no") },
+  group_notes: { sequence: serial("group_notes", "no") },
+  group_fixes: { sequence: serial("group_fixes", "no") },
+  corrections: { sequence: serial("corrections", "no") },
+  events: {
+    relation: `(SELECT ${namesOf("events", ["refs"]).join(", ")}, array_to_json(refs)::text AS refs FROM events) events`,
+    inserts: [
+      into(
+        "events",
+        `events (${namesOf("events", ["refs"]).join(", ")}, refs)`,
+        `${namesOf("events", ["refs"]).join(", ")}, translate(refs, '[]', '{}')::bigint[]`,
+      ),
+    ],
+    sequence: "'event_ids'",
+  },
+  counters: {
+    relation: `(SELECT queue, name, sum(value)::bigint AS value FROM counters WHERE queue <> 0 GROUP BY queue, name) counters`,
+    inserts: [into("counters", "counters (queue, name, shard, value)", "queue, name, 0, value")],
+  },
+  sequences: {
+    relation: "(SELECT 'letters' AS name, last FROM burials WHERE last > 0) sequences",
+    inserts: [
+      // Whether the times of those burials rise with their numbers is not known.
+      `UPDATE burials SET last = greatest(burials.last, r.last), unordered = greatest(burials.unordered, r.last),
+              latest_at = greatest(latest_at, (SELECT max(buried_at) FROM letters), (SELECT max(buried_at) FROM closed))
+         FROM ${givenRows("sequences")} WHERE r.name = 'letters'`,
+    ],
+  },
+};
+
+function namesOf(table: string, without: readonly string[]): readonly string[] {
+  const names = tableNamed(table).columns.map((column) => column.name);
+  return names.filter((name) => !without.includes(name));
+}
+
+function into(table: string, place: string, select: string, where = ""): string {
+  return `INSERT INTO ${place} SELECT ${select} FROM ${givenRows(table)} ${where} ON CONFLICT DO NOTHING`;
+}
+
+/** The rows as a relation `r`; each column is a list. */
+function givenRows(table: string): string {
+  return rowsOf(tableNamed(table).columns);
+}
+
+export function rowsOf(columns: Table["columns"]): string {
+  const lists = columns.map(({ kind }, at) => `?${at + 1}::${kind === "int" ? "bigint" : "text"}[]`);
+  return `unnest(${lists.join(", ")}) AS r (${columns.map((column) => column.name).join(", ")})`;
+}
+
+function serial(table: string, column: string): string {
+  return `pg_get_serial_sequence('${table}', '${column}')`;
+}

@@ -1,0 +1,108 @@
+/**
+ * The rows of a PostgreSQL store as every engine gives and takes them, for a copy from one store into another. What is kept
+ * in another form here (counters in shards, the line) is put together when it is read, and worked out when it comes in.
+ */
+import type { RowPage } from "../../engine.ts";
+import { WorkError } from "../../errors.ts";
+import { rowOf, TABLES, type Table, tableNamed } from "../../item/row.ts";
+import { assert } from "../../kit/assert.ts";
+import type { Json, JsonObject } from "../../kit/json.ts";
+import type { Scalar } from "./arrays.ts";
+import { recallMessages } from "./graves.ts";
+import { FORMS, rowsOf } from "./row-forms.ts";
+import { lineUp } from "./row-line.ts";
+import type { Tx } from "./session.ts";
+
+/** In the order of the key, from the one after the given key on. */
+export async function readRows(
+  tx: Tx,
+  name: string,
+  { after, limit }: { readonly after: Json; readonly limit: number },
+): Promise<RowPage> {
+  const table = tableNamed(name);
+  const columns = table.columns.map((column) => column.name);
+  const key = table.key.join(", ");
+  const seen = keyValues(after);
+  const beyond = seen.length === 0 ? "" : `WHERE (${key}) > (${seen.map(() => "?").join(", ")})`;
+  const tuples = await tx.tuples<readonly (string | number | null)[]>(
+    `SELECT ${columns.join(", ")} FROM ${FORMS[name]?.relation ?? name} ${beyond} ORDER BY ${key} LIMIT ?`,
+    ...seen,
+    limit,
+  );
+  const rows = tuples.map((values) => rowOf(columns, values));
+  const last = rows.at(-1);
+  const isEnd = last === undefined || rows.length < limit;
+  return { rows, next: isEnd ? null : table.key.map((column) => last[column] ?? null) };
+}
+
+function keyValues(after: Json): readonly Scalar[] {
+  if (after === null) return [];
+  assert(Array.isArray(after), "rows are read after a key, which is a list");
+  return after as readonly Scalar[];
+}
+
+/** Rows that are there are left alone. */
+export async function writeRows(tx: Tx, name: string, rows: readonly JsonObject[]): Promise<void> {
+  if (rows.length === 0) return;
+  const table = tableNamed(name);
+  const form = FORMS[name];
+  try {
+    for (const insert of form?.inserts ?? [insertOf(table)]) await tx.run(insert, ...listsOf(table, rows));
+  } catch (error) {
+    throw asDiffering(error, name);
+  }
+  if (form?.sequence !== undefined) await raise(tx, form.sequence, largest(rows, table.key.at(-1) ?? ""));
+  if (name === "items") await lineUp(tx, rows);
+  if (name === "letters" || name === "closed") {
+    await recallMessages(
+      tx,
+      name,
+      rows.map((row) => Number(row.no)),
+    );
+  }
+}
+
+function insertOf({ name, columns }: Table): string {
+  const names = columns.map((column) => column.name).join(", ");
+  return `INSERT INTO ${name} (${names}) SELECT * FROM ${rowsOf(columns)} ON CONFLICT DO NOTHING`;
+}
+
+function listsOf({ columns }: Table, rows: readonly JsonObject[]): Scalar[][] {
+  return columns.map(({ name }) => rows.map((row) => (row[name] ?? null) as Scalar));
+}
+
+function largest(rows: readonly JsonObject[], column: string): number {
+  return rows.reduce((most, row) => Math.max(most, Number(row[column])), 0);
+}
+
+/** New rows get higher numbers than those that came in. */
+async function raise(tx: Tx, sequence: string, to: number): Promise<void> {
+  await tx.run(
+    `SELECT setval(s, greatest(?::bigint, coalesce(pg_sequence_last_value(s), 0)))
+       FROM (SELECT (${sequence})::regclass AS s) named`,
+    to,
+  );
+}
+
+/** The class of errors that say that a rule of the tables is broken. */
+const RULE_BROKEN = "23";
+
+/** A row that points at none was made after the table that it points at was read. */
+function asDiffering(error: unknown, table: string): unknown {
+  const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
+  if (typeof code !== "string" || !code.startsWith(RULE_BROKEN)) return error;
+  return new WorkError("copy_differs", `Rows of ${table} do not fit those that are there.`, {
+    cause: error,
+    hint: "The store that is copied was changed meanwhile. Run the same copy again when nobody works with it.",
+  });
+}
+
+/** With the numbers that were given away. */
+export async function deleteRows(tx: Tx): Promise<void> {
+  const names = TABLES.map(({ name }) => name).filter((name) => name !== "sequences");
+  await tx.run(
+    `TRUNCATE ${[...names, "queue_counts", "line", "lanes", "lane_heads", "leases"].join(", ")} RESTART IDENTITY`,
+  );
+  await tx.run("SELECT setval('event_ids', 1, false)");
+  await tx.run("UPDATE burials SET last = 0, latest_at = 0, unordered = 0");
+}

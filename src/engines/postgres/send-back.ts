@@ -1,0 +1,103 @@
+/**
+ * The redrive of many letters in PostgreSQL by one statement: the next of the selection are judged, sent back to ready, put
+ * into the line and marked, and only sums come back. It goes from letter to letter by index, however large the store is.
+ */
+import { type OperationStep, REFUSAL } from "../../item/operation.ts";
+import { alignLanes } from "./lanes.ts";
+import type { OperationRow } from "./operations.ts";
+import type { Tx } from "./session.ts";
+import type { Tally } from "./tally.ts";
+
+/** What became of the letters of a step. */
+export interface SentBack {
+  readonly done: number;
+  /** The numbers of the refused, by reason. They are still pending. */
+  readonly refused: ReadonlyMap<string, readonly number[]>;
+  /** None up to this one is pending then, also where the rows do not say so. */
+  readonly workedTo?: number;
+}
+
+interface Sum {
+  readonly grp: number | null;
+  readonly refusal: "gone" | "ineligible" | null;
+  readonly count: number;
+  /** Of the refused. */
+  readonly numbers: readonly number[] | null;
+  /** Of all that were sent. */
+  readonly lanes: readonly string[] | null;
+  readonly last: number;
+}
+
+/** Attempts start anew for the policy; the history stays, and so does the letter until its item is done. */
+export async function sendBack(
+  tx: Tx,
+  tally: Tally,
+  { operation, step }: { readonly operation: OperationRow; readonly step: OperationStep },
+): Promise<SentBack> {
+  const { no, next_no: worked, force, queue_no: queue } = operation;
+  const due = tx.now + (step.due?.delayMs ?? 0);
+  const wanted = [no, worked, step.max ?? 0, force, due, step.due?.sinceBurialMs ?? []];
+  const sums = await tx.all<Sum>(SEND_BACK, ...wanted);
+  const sent = sums.filter(({ refusal }) => refusal === null);
+  const done = sent.reduce((sum, { count }) => sum + count, 0);
+  for (const { grp, count } of sent) tally.group(grp ?? 0, "away", count);
+  tally.queue(queue, "dead", -done);
+  tally.queue(queue, "ready", done);
+  await alignLanes(
+    tx,
+    (sums[0]?.lanes ?? []).map((lane) => ({ queue, lane })),
+  );
+  if (done > 0) tx.part(tx.ring(operation.queue));
+  return { done, refused: refusedOf(sums), workedTo: sums[0]?.last ?? worked };
+}
+
+function refusedOf(sums: readonly Sum[]): ReadonlyMap<string, readonly number[]> {
+  const refused = new Map<string, readonly number[]>();
+  for (const { refusal, numbers } of sums) {
+    if (refusal === null) continue;
+    const reason = REFUSAL[refusal];
+    refused.set(reason, [...(refused.get(reason) ?? []), ...(numbers ?? [])]);
+  }
+  return refused;
+}
+
+/** What is told of letters `j` as they were judged, together for those that are alike. */
+const SUMS = `grp, refusal, count(*) AS count, array_agg(no) FILTER (WHERE refusal IS NOT NULL) AS numbers,
+         (SELECT array_agg(DISTINCT lane::text) FROM sent WHERE lane IS NOT NULL) AS lanes, (SELECT max(no) FROM next) AS last`;
+
+/**
+ * A letter whose item is not dead is found out by the change itself, which passes it over; nearly always there is none, and
+ * nothing is compared. The rows of the selection are left as they are: `next_no` says of them that they are done. The
+ * subqueries with OFFSET 0 keep it at one seek for each letter: a join would be free to read the whole table. Not before
+ * the wait after its burial is over, which is the longer the oftener a letter was redriven.
+ */
+const SEND_BACK = `
+  WITH next AS MATERIALIZED (
+         SELECT no, ref, state FROM selections WHERE operation = ?1 AND no > ?2 AND status = 'pending' ORDER BY no LIMIT ?3),
+       judged AS MATERIALIZED (
+         SELECT n.no, n.ref, l.grp,
+                CASE WHEN n.state <> 'dead' OR l.grp IS NULL THEN 'gone'
+                     WHEN l.grp IN (SELECT g.no FROM groups g WHERE g.eligible = 0 AND ?4::integer = 0) THEN
+                       CASE (SELECT i.state FROM items i WHERE i.ref = n.ref) WHEN 'dead' THEN 'ineligible' ELSE 'gone' END
+                END AS refusal
+           FROM next n LEFT JOIN LATERAL (SELECT grp FROM letters WHERE no = n.no OFFSET 0) l ON true),
+       sent AS (
+         UPDATE items i SET state = 'ready', spent = 0, losses = 0, redrives = redrives + 1, operation = ?1, expires_at = NULL,
+                due_at = CASE WHEN cardinality(?6::bigint[]) = 0 THEN ?5::bigint ELSE
+                  greatest(?5::bigint, (SELECT l.buried_at FROM letters l WHERE l.ref = i.ref)
+                                       + (?6::bigint[])[least(redrives, cardinality(?6::bigint[]) - 1) + 1]) END
+          WHERE ref = ANY (ARRAY (SELECT ref FROM judged WHERE refusal IS NULL)) AND state = 'dead'
+         RETURNING queue, priority, due_at, ref, operation, lane),
+       placed AS (
+         INSERT INTO line (queue, priority, due_at, ref, operation)
+         SELECT queue, priority, due_at, ref, operation FROM sent WHERE lane IS NULL),
+       laned AS (
+         INSERT INTO lanes (queue, lane, ref) SELECT queue, lane, ref FROM sent WHERE lane IS NOT NULL),
+       compared AS MATERIALIZED (
+         SELECT (SELECT count(*) FROM sent) = (SELECT count(*) FROM judged WHERE refusal IS NULL) AS is_all)
+  SELECT ${SUMS} FROM judged WHERE (SELECT is_all FROM compared) GROUP BY grp, refusal
+  UNION ALL
+  SELECT ${SUMS}
+    FROM (SELECT no, grp, CASE WHEN refusal IS NULL AND ref NOT IN (SELECT ref FROM sent) THEN 'gone' ELSE refusal END AS refusal
+            FROM judged WHERE NOT (SELECT is_all FROM compared)) j
+   GROUP BY grp, refusal`;

@@ -1,0 +1,290 @@
+/**
+ * The ends of attempts, a whole batch by a few statements. The number of the attempt is the fence: one that the item is not
+ * leased for any more moves nothing. Burials and the ends of letters are written under the book, which the caller has.
+ */
+import { countersOf } from "../../item/counter.ts";
+import { eventsOf } from "../../item/event.ts";
+import { failureToJson } from "../../item/failure.ts";
+import type { Grave, Lease, Settlement } from "../../item/item.ts";
+import { MOVE_OF } from "../../item/settlement.ts";
+import { assertMove, type ItemState } from "../../item/state.ts";
+import { resolveLetters } from "./closed.ts";
+import { EventLog } from "./events.ts";
+import { type Burial, buryAll, failedAgain, type Ledger, unburyAll } from "./graves.ts";
+import { settleInLanes } from "./lanes.ts";
+import { insertNotes } from "./notes.ts";
+import type { Tx } from "./session.ts";
+
+export interface Step extends Ledger {
+  readonly events: EventLog;
+}
+
+/** An item that was settled, and where it is now. */
+interface Moved {
+  readonly ref: number;
+  readonly queue: number;
+  readonly operation: number | null;
+  readonly redrives: number;
+  readonly revision: number;
+  readonly lane: string | null;
+}
+
+interface Settled {
+  readonly settlement: Settlement;
+  readonly row: Moved;
+  readonly to: ItemState;
+}
+
+/**
+ * Those that were not held any more, in the order given. Everything is summed up in the step; the caller writes it. They
+ * are of the queue, if one is given, or most of them.
+ */
+export async function settleAll(
+  step: Step,
+  settlements: readonly Settlement[],
+  queue: number | undefined,
+): Promise<Lease[]> {
+  if (settlements.length === 0) return [];
+  const { tx } = step;
+  const [moved] = await Promise.all([
+    moveItems(tx, firstOfEach(settlements)),
+    queue === undefined
+      ? null
+      : step.groups.foresee(
+          queue,
+          settlements.flatMap(({ grave }) => grave ?? []),
+        ),
+  ]);
+  const done = new Set<Settlement>();
+  const settled: Settled[] = [];
+  for (const settlement of settlements) {
+    const row = moved.get(settlement.lease.ref);
+    if (row === undefined || !isFor(settlement, row)) continue;
+    moved.delete(settlement.lease.ref);
+    done.add(settlement);
+    settled.push({ settlement, row, to: stateAfter(settlement) });
+  }
+  const stale = settlements.filter((settlement) => !done.has(settlement));
+  const late = await lateResults(tx, stale);
+  const letters = await settleLetters(step, settled);
+  tellAll(step, settlements, { letters, late });
+  tx.part(keepEvidence(tx, late), keepNotes(tx, settled));
+  await leaveLanes(tx, settled);
+  return stale.map(({ lease }) => lease);
+}
+
+type MovedRow = Moved & { readonly attempt: number };
+
+function isFor({ lease }: Settlement, row: Moved): boolean {
+  return (row as MovedRow).attempt === lease.attempt;
+}
+
+/** A lease that is settled twice in one call is settled by the first; of two attempts of an item one is held at most. */
+function firstOfEach(settlements: readonly Settlement[]): Settlement[] {
+  const first = new Map<string, Settlement>();
+  for (const settlement of settlements) {
+    const key = `${settlement.lease.ref}/${settlement.lease.attempt}`;
+    if (!first.has(key)) first.set(key, settlement);
+  }
+  // In one order for everybody, so that two that settle the same leases do not wait for each other.
+  return [...first.values()].sort((a, b) => a.lease.ref - b.lease.ref);
+}
+
+function stateAfter({ verdict }: Settlement): ItemState {
+  return assertMove(MOVE_OF[verdict.kind], "leased");
+}
+
+const SETTLE = `
+  WITH given AS MATERIALIZED (
+         SELECT * FROM unnest(?2::bigint[], ?3::integer[], ?4::text[], ?5::bigint[], ?6::integer[], ?7::integer[],
+                              ?8::text[], ?9::text[], ?10::text[], ?11::text[])
+                       AS g (ref, attempt, state, delay, spent, losses, outcome, failure, log, result)),
+       moved AS (
+         UPDATE items i SET state = g.state, due_at = coalesce(?1::bigint + g.delay, i.due_at), spent = i.spent + g.spent,
+                losses = i.losses + g.losses
+           FROM given g WHERE i.ref = g.ref AND i.attempts = g.attempt AND i.state = 'leased'
+         RETURNING i.ref, i.attempts, i.queue, i.priority, i.due_at, i.operation, i.redrives, i.revision, i.lane, i.state,
+                   i.holder, i.started_at, g.outcome, g.failure, g.log, g.result),
+       ended AS (
+         INSERT INTO attempts (ref, number, holder, started_at, ended_at, outcome, failure, log, result)
+         SELECT ref, attempts, holder, started_at, ?1::bigint, outcome, failure, log, result FROM moved),
+       placed AS (
+         INSERT INTO line (queue, priority, due_at, ref, operation)
+         SELECT queue, priority, due_at, ref, operation FROM moved WHERE state = 'ready' AND lane IS NULL)
+  SELECT ref, attempts AS attempt, queue, operation, redrives, revision, lane FROM moved`;
+
+async function moveItems(tx: Tx, settlements: readonly Settlement[]): Promise<Map<number, MovedRow>> {
+  const column = <T>(of: (settlement: Settlement) => T) => settlements.map(of);
+  const rows = await tx.all<MovedRow>(
+    SETTLE,
+    tx.now,
+    column(({ lease }) => lease.ref),
+    column(({ lease }) => lease.attempt),
+    column(stateAfter),
+    column(({ verdict }) => ("delayMs" in verdict ? verdict.delayMs : null)),
+    column((settlement) => (countsAs(settlement, "failed") ? 1 : 0)),
+    column((settlement) => (countsAs(settlement, "lost") ? 1 : 0)),
+    column(({ outcome }) => outcome),
+    column(({ failure }) => (failure === undefined ? null : JSON.stringify(failureToJson(failure)))),
+    column(({ log }) => log ?? null),
+    column(({ result }) => (result === undefined ? null : JSON.stringify(result))),
+  );
+  return new Map(rows.map((row) => [row.ref, row]));
+}
+
+function countsAs({ verdict, outcome }: Settlement, what: "failed" | "lost"): boolean {
+  return outcome === what && verdict.kind !== "park" && verdict.kind !== "release";
+}
+
+/** What is told of a settlement: as it was carried out, with the gravestone of the group that people want it in. */
+interface Told extends Settled {
+  readonly wasLetter: boolean;
+  /** It died anew of the failure that it had died of before. */
+  readonly returned: boolean;
+}
+
+/** Letters that end, and new ones. An item is redriven only as a letter, and leaves as one only when it is done. */
+async function settleLetters(
+  step: Step,
+  settled: readonly Settled[],
+): Promise<ReadonlyMap<Settlement, Told>> {
+  const graves = await groupGraves(step, settled);
+  const ended = settled.filter(({ row, to }) => row.redrives > 0 && to !== "ready");
+  const letters = await unburyAll(
+    step.tx,
+    step.tally,
+    ended.map(({ row }) => row),
+  );
+  for (const { grp } of letters.values()) step.tally.group(grp, "away", -1);
+  const told = new Map<Settlement, Told>();
+  for (const { settlement: given, row, to } of settled) {
+    const grave = graves.get(given);
+    const settlement = grave === undefined ? given : { ...given, grave };
+    const returned = grave !== undefined && grave.signature === letters.get(row.ref)?.signature;
+    told.set(given, { settlement, row, to, wasLetter: row.redrives > 0, returned });
+  }
+  await resolveLetters(
+    step,
+    ended.flatMap(({ row, to }) => {
+      const letter = letters.get(row.ref);
+      return to === "done" && letter !== undefined ? [{ ...row, letter }] : [];
+    }),
+  );
+  await buryAll(step, [...told.values()].flatMap(burialOf));
+  await failedAgain(
+    step.tx,
+    settled.flatMap(({ settlement: { failure }, row, to }) =>
+      to === "ready" && row.redrives > 0 && failure ? [{ ref: row.ref, message: failure.errorMessage }] : [],
+    ),
+  );
+  return told;
+}
+
+async function groupGraves(
+  { groups }: Step,
+  settled: readonly Settled[],
+): Promise<ReadonlyMap<Settlement, Grave>> {
+  const buried = settled.flatMap(({ settlement }) =>
+    settlement.grave === undefined ? [] : [{ settlement, grave: settlement.grave }],
+  );
+  const found = await groups.groupAll(
+    buried.map(({ settlement, grave }) => ({
+      group: grave,
+      message: settlement.failure?.errorMessage ?? "",
+    })),
+  );
+  return new Map(buried.map(({ settlement, grave }, at) => [settlement, found[at] ?? grave]));
+}
+
+function burialOf({ settlement: { grave, failure }, row }: Told): Burial[] {
+  if (grave === undefined) return [];
+  return [{ ref: row.ref, queue: row.queue, grave, message: failure?.errorMessage ?? "" }];
+}
+
+interface Late {
+  readonly settlement: Settlement;
+  readonly queue: number;
+}
+
+/** In the order in which they were handed in. */
+function tellAll(
+  step: Step,
+  settlements: readonly Settlement[],
+  { letters, late }: { readonly letters: ReadonlyMap<Settlement, Told>; readonly late: readonly Late[] },
+): void {
+  const lateOnes = new Map(late.map((one) => [one.settlement, one]));
+  for (const settlement of settlements) {
+    const told = letters.get(settlement);
+    if (told !== undefined) tellOf(step, told);
+    const lateOne = lateOnes.get(settlement);
+    if (lateOne !== undefined) tellOfLate(step.events, lateOne);
+  }
+}
+
+function tellOfLate(events: EventLog, { settlement: { lease, outcome }, queue }: Late): void {
+  events.add({ type: "late_result", data: { outcome } }, { queue, ref: lease.ref, attempt: lease.attempt });
+}
+
+function tellOf({ tally, events, groups }: Step, told: Told): void {
+  const { settlement, row, to, wasLetter, returned } = told;
+  const place = { queue: row.queue, ref: row.ref, attempt: settlement.lease.attempt };
+  tally.move(row.queue, "leased", to);
+  tally.countUp(row.queue, countersOf(settlement, wasLetter));
+  for (const event of eventsOf(settlement, wasLetter)) events.add(event, place);
+  if (settlement.grave) groups.buried(settlement.grave, { queue: row.queue, ref: row.ref });
+  if (to === "ready" || row.operation === null) return;
+  tally.operation(row.operation, to === "done" ? "succeeded" : "failed");
+  if (returned) tally.operation(row.operation, "returned");
+}
+
+/** Keeps what stale settlements say, and tells of it. */
+export async function keepLate(tx: Tx, stale: readonly Settlement[]): Promise<void> {
+  const late = await lateResults(tx, stale);
+  const events = new EventLog(tx.now);
+  for (const one of late) tellOfLate(events, one);
+  await Promise.all([keepEvidence(tx, late), events.write(tx)]);
+}
+
+/** Two reapers may race, and a stopped runner may be late: only what a worker found out is worth keeping. */
+async function lateResults(tx: Tx, stale: readonly Settlement[]): Promise<Late[]> {
+  const worth = stale.filter(({ outcome }) => outcome === "succeeded" || outcome === "failed");
+  if (worth.length === 0) return [];
+  const rows = await tx.all<{ ref: number; queue: number }>(
+    "SELECT ref, queue FROM items WHERE ref = ANY (?::bigint[])",
+    worth.map(({ lease }) => lease.ref),
+  );
+  const queues = new Map(rows.map(({ ref, queue }) => [ref, queue]));
+  return worth.flatMap((settlement) => {
+    const queue = queues.get(settlement.lease.ref);
+    return queue === undefined ? [] : [{ settlement, queue }];
+  });
+}
+
+async function keepEvidence(tx: Tx, late: readonly Late[]): Promise<void> {
+  await tx.insert(
+    "evidence (ref, at, attempt, outcome, note)",
+    late.map(({ settlement: { lease, outcome, failure } }) => [
+      ...[lease.ref, tx.now, lease.attempt, outcome, failure?.errorMessage ?? ""],
+    ]),
+  );
+}
+
+async function keepNotes(tx: Tx, settled: readonly Settled[]): Promise<void> {
+  await insertNotes(
+    tx,
+    settled.flatMap(({ settlement, row }) =>
+      (settlement.notes ?? []).map((note) => ({ ...note, ref: row.ref })),
+    ),
+  );
+}
+
+/** What left its lane, or came back to the line at once, lets another worker begin. */
+async function leaveLanes(tx: Tx, settled: readonly Settled[]): Promise<void> {
+  const laned = settled.flatMap(({ row: { queue, lane, ref }, to }) =>
+    lane === null ? [] : [{ queue, lane, ref, isReady: to === "ready" }],
+  );
+  await settleInLanes(tx, laned);
+  const back = settled.filter(({ settlement }) => settlement.verdict.kind === "release");
+  const rung = [...laned.map(({ queue }) => queue), ...back.map(({ row }) => row.queue)];
+  await tx.ringFor([...new Set(rung)]);
+}

@@ -1,0 +1,40 @@
+/** The statements of a session by their text: question marks numbered as PostgreSQL wants them, and a name for each. */
+import { createHash } from "node:crypto";
+
+export interface Statement {
+  readonly text: string;
+  /** By which a connection knows it once it is prepared. */
+  readonly name: string | undefined;
+}
+
+/** Beyond this a statement is sent without a name: every connection keeps all that were ever prepared. */
+const NAMED_MAX = 500;
+
+export class Statements {
+  readonly #known = new Map<string, Statement>();
+
+  /** `?` takes the next value, `?3` the third; a statement that has `$1` is taken as it is. */
+  of(sql: string): Statement {
+    const known = this.#known.get(sql);
+    if (known !== undefined) return known;
+    const text = numbered(sql);
+    if (this.#known.size >= NAMED_MAX) return { text, name: undefined };
+    const made = { text, name: nameOf(text) };
+    this.#known.set(sql, made);
+    return made;
+  }
+}
+
+/** By its text, so that sessions which share a connection mean the same by a name. */
+function nameOf(text: string): string {
+  return `redrive_${createHash("sha256").update(text).digest("hex").slice(0, 32)}`;
+}
+
+function numbered(sql: string): string {
+  let last = 0;
+  return sql.replace(/\?(\d+)?/g, (_, given: string | undefined) => {
+    if (given !== undefined) return `$${given}`;
+    last += 1;
+    return `$${last}`;
+  });
+}

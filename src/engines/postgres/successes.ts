@@ -1,0 +1,74 @@
+/**
+ * The usual case, and so the quick one: a batch of successes of items that are no letters and in no lane. One statement ends
+ * the attempts, moves the items and tells of it; only what it cannot take is looked at one by one.
+ */
+import { countersOf } from "../../item/counter.ts";
+import type { Settlement } from "../../item/item.ts";
+import { column } from "./arrays.ts";
+import { tellAll } from "./events.ts";
+import { type Tx, timeIn } from "./session.ts";
+import type { Tally } from "./tally.ts";
+
+/** Whether nothing but the end of the attempt follows from it, when its item is no letter and in no lane. */
+export function isPlainSuccess({ verdict, notes, mergedCommit }: Settlement): boolean {
+  return verdict.kind === "done" && notes === undefined && mergedCommit === undefined;
+}
+
+/** Those that were not held any more. Each lease is named once. The transaction need not have begun. */
+export async function settleSuccesses(
+  tx: Tx,
+  tally: Tally,
+  settlements: readonly Settlement[],
+): Promise<Settlement[]> {
+  if (settlements.length === 0) return [];
+  const sums = await tx.all<{ queue: number; refs: number[] | null; count: number }>(
+    SUCCEED,
+    tx.timeIfKnown,
+    settlements.map(({ lease }) => lease.ref),
+    settlements.map(({ lease }) => lease.attempt),
+    column(settlements, ({ log }) => log),
+    column(settlements, ({ result }) => (result === undefined ? undefined : JSON.stringify(result))),
+  );
+  const isWhole = sums.every(({ refs }) => refs === null) && sums.length > 0;
+  const held = isWhole ? null : new Set(sums.flatMap(({ refs }) => refs ?? []));
+  const isHeld = ({ lease }: Settlement) => held === null || held.has(lease.ref);
+  for (const { queue, count } of sums) {
+    tally.queue(queue, "leased", -count);
+    tally.queue(queue, "done", count);
+  }
+  countAll(tally, sums, settlements.filter(isHeld));
+  return held === null ? [] : settlements.filter((settlement) => !isHeld(settlement));
+}
+
+/** The items are named only when some are missing, or are of several queues. */
+const SUCCEED = `
+  WITH moved AS (
+         UPDATE items i SET state = 'done'
+           FROM unnest(?2::bigint[], ?3::integer[], ?4::text[], ?5::text[]) WITH ORDINALITY AS g (ref, attempt, log, result, at)
+          WHERE i.ref = g.ref AND i.attempts = g.attempt AND i.state = 'leased'
+         RETURNING i.ref, i.attempts, i.queue, i.holder, i.started_at, g.log, g.result, g.at),
+       ended AS (
+         INSERT INTO attempts (ref, number, holder, started_at, ended_at, outcome, log, result)
+         SELECT ref, attempts, holder, started_at, ${timeIn("?1")}, 'succeeded', log, result FROM moved),
+       told AS (${tellAll("attempt_succeeded", {
+         relation: "(SELECT queue, ref, attempts AS attempt, at FROM moved)",
+         order: "at",
+         at: timeIn("?1"),
+       })})
+  SELECT queue, count(*) AS count,
+         CASE WHEN count(*) < cardinality(?2::bigint[]) THEN array_agg(ref) END AS refs FROM moved GROUP BY queue`;
+
+function countAll(
+  tally: Tally,
+  sums: readonly { readonly queue: number; readonly refs: readonly number[] | null }[],
+  settled: readonly Settlement[],
+): void {
+  const queueOf = new Map(
+    sums.flatMap(({ queue, refs }) => (refs ?? []).map((ref) => [ref, queue] as const)),
+  );
+  const [only] = sums;
+  for (const settlement of settled) {
+    const queue = queueOf.get(settlement.lease.ref) ?? only?.queue;
+    if (queue !== undefined) tally.countUp(queue, countersOf(settlement, false));
+  }
+}

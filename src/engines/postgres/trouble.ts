@@ -1,0 +1,163 @@
+/** From what `pg` and the server say went wrong to errors of ours that say what to do. No password passes through here. */
+import { type ErrorCode, WorkError } from "../../errors.ts";
+import { maskPassword } from "./address.ts";
+
+/** A transaction that lost against another one, and may be tried again as a whole. */
+export function isConflict(error: unknown): boolean {
+  const code = codeOf(error);
+  return error instanceof Conflict || code === "40001" || code === "40P01";
+}
+
+/** Somebody else made the same row at the same moment: the next try finds it. */
+class Conflict extends Error {}
+
+/** For a step that has looked first: a row that is there all the same was made meanwhile. */
+export async function asConflict<T>(step: () => Promise<T>): Promise<T> {
+  try {
+    return await step();
+  } catch (error) {
+    if (codeOf(error) === "23505") throw new Conflict("the row was made by another one", { cause: error });
+    throw error;
+  }
+}
+
+/** Somebody else was quicker: the transaction is to be tried again, as if the server had said so. */
+export function lostRace(what: string): Error {
+  return Object.assign(new Error(what), { code: "40001" });
+}
+
+/** The connection is gone, so that nobody knows whether the last statement was carried out. */
+export function isConnectionLoss(error: unknown): boolean {
+  const code = codeOf(error);
+  if (code === undefined) return isClientSideLoss(error);
+  return /^(08...|57P0[1-5])$/.test(code) || SYSTEM_CODES.has(code);
+}
+
+/** The connection is there, and nothing comes over it. */
+export function isSilence(error: unknown): boolean {
+  return error instanceof Error && codeOf(error) === undefined && error.message === "Query read timeout";
+}
+
+/** The server was asked about a transaction whose number it has not given yet. */
+export function isUnknownTransaction(error: unknown): boolean {
+  return codeOf(error) === "22023";
+}
+
+/** As a `WorkError`; a bug of ours, such as a wrong statement, stays what it is. */
+export function storeError(error: unknown, store: string): unknown {
+  if (error instanceof WorkError) return error;
+  const meaning = meaningOf(error);
+  if (meaning === undefined) return error;
+  const [code, what, hint] = meaning;
+  const said = error instanceof Error && error.message !== "" ? ` (${maskPassword(error.message)})` : "";
+  return new WorkError(code, `The store ${store} ${what}${said}.`, { hint });
+}
+
+type Meaning = readonly [ErrorCode, string, string];
+
+const WAIT = "Running work goes on by itself when the server is back; nothing was lost.";
+const UNREACHABLE: Meaning = [
+  "store_unavailable",
+  "cannot be reached",
+  `Check that the server runs and that host and port of the URL are right. ${WAIT}`,
+];
+const NO_TLS: Meaning = [
+  "store_unavailable",
+  "cannot be reached over TLS",
+  "Turn TLS on in the server, or leave sslmode out of the URL.",
+];
+const UNTRUSTED: Meaning = [
+  "store_unavailable",
+  "shows a certificate that is not trusted",
+  "Name its authority with ?sslrootcert=FILE; ?sslmode=no-verify trusts any server.",
+];
+const NO_FILE: Meaning = [
+  "usage",
+  "names a file that cannot be read",
+  "Correct sslrootcert, sslcert or sslkey of the URL.",
+];
+const NO_SECRET: Meaning = [
+  "store_unavailable",
+  "wants a password",
+  "Put it into the URL (with %XX for special characters) or into PGPASSWORD.",
+];
+
+const SYSTEM_CODES = new Set([
+  ...["ECONNRESET", "ECONNREFUSED", "ETIMEDOUT", "EPIPE", "EHOSTUNREACH", "ENETUNREACH", "ENETDOWN"],
+  ...["ENOTFOUND", "EAI_AGAIN", "ENOENT", "ECONNABORTED", "EHOSTDOWN", "EADDRNOTAVAIL"],
+]);
+
+/** What the server says, by SQLSTATE: first the exact code, then its class. */
+const MEANINGS: Readonly<Record<string, Meaning>> = {
+  "08": ["store_unavailable", "lost its connection", WAIT],
+  "28": [
+    "store_unavailable",
+    "refuses the user",
+    "Check the user and the password of the URL (or PGPASSWORD), and the server's pg_hba.conf.",
+  ],
+  "3D000": [
+    "store_unavailable",
+    "is in a database that does not exist",
+    "Make it with createdb, or correct the URL.",
+  ],
+  "42501": [
+    "store_unavailable",
+    "may not be used by this user",
+    "Grant the user CREATE on the database, or all rights on the schema and its tables.",
+  ],
+  "53100": [
+    "store_full",
+    "cannot be written: the server's disk is full",
+    "Free some space on the server; nothing was lost, and the work goes on.",
+  ],
+  "53": [
+    "store_unavailable",
+    "has no room for another connection or query",
+    "Lower ?pool= of the URL, raise max_connections, or put a pooler in between.",
+  ],
+  "25006": [
+    "store_unavailable",
+    "is read-only: the server is a replica",
+    `Point the URL at the primary server. ${WAIT}`,
+  ],
+  "25P03": ["store_unavailable", "ended a transaction that stood still", WAIT],
+  "55P03": ["store_busy", "was locked by another process for too long", "Try again when it is done."],
+  "57014": ["store_busy", "did not answer in time", "Try again when the server is less busy."],
+  "57P": ["store_unavailable", "is shutting down, starting or restarting", WAIT],
+  "58": ["store_unavailable", "met a system error", "Look into the server's log, then try again."],
+  XX001: [
+    "store_corrupt",
+    "is damaged",
+    "Look into the server's log, and restore the database from a backup.",
+  ],
+  XX002: ["store_corrupt", "has a damaged index", "Look into the server's log; REINDEX may help."],
+};
+
+function meaningOf(error: unknown): Meaning | undefined {
+  const code = codeOf(error);
+  if (error instanceof Error && Reflect.get(error, "syscall") === "open") return NO_FILE;
+  if (code === undefined) return isClientSideLoss(error) ? clientSideMeaning(error) : undefined;
+  if (/^(ERR_TLS|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/.test(code)) return UNTRUSTED;
+  if (SYSTEM_CODES.has(code) || code.startsWith("ERR_SSL")) return UNREACHABLE;
+  return MEANINGS[code] ?? MEANINGS[code.slice(0, 3)] ?? MEANINGS[code.slice(0, 2)];
+}
+
+function clientSideMeaning(error: unknown): Meaning {
+  const said = error instanceof Error ? error.message : "";
+  if (/not support SSL/i.test(said)) return NO_TLS;
+  return /password must be/i.test(said) ? NO_SECRET : UNREACHABLE;
+}
+
+/** Errors of `pg` itself have no code. */
+function isClientSideLoss(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  if (error instanceof AggregateError) return true; // every address of the host refused
+  return /connection (terminated|ended|error|timeout)|timeout expired|read timeout|timeout exceeded|not queryable|SSL|SASL|password must be/i.test(
+    error.message,
+  );
+}
+
+function codeOf(error: unknown): string | undefined {
+  const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
+  return typeof code === "string" ? code : undefined;
+}

@@ -1,0 +1,197 @@
+/** One transaction, as the steps of this folder see it: statements with values, the store's clock, the book, the bell. */
+import { assert } from "../../kit/assert.ts";
+import type { Clock } from "../../kit/clock.ts";
+import { type Scalar, storable, type Value } from "./arrays.ts";
+
+export type { Value } from "./arrays.ts";
+
+interface Answer {
+  readonly rows: readonly unknown[];
+  readonly rowCount: number | null;
+}
+
+export interface TxOptions {
+  readonly send: (sql: string, values: readonly Scalar[], asTuples: boolean) => Promise<Answer>;
+  /** Several statements at once, without values. */
+  readonly script: (sql: string) => Promise<unknown>;
+  /** The server's time at the beginning, when that is answered. */
+  readonly begun: Promise<number>;
+  readonly clock: Clock | undefined;
+  readonly schema: string;
+  /** On which watchers listen. */
+  readonly channel: string;
+  readonly connection: number;
+}
+
+/** The server's time, in milliseconds. */
+export const CLOCK = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+
+/** Where a transaction that writes keeps the time of its beginning, for what is sent before that is answered. */
+const BEGAN_AT = "redrive.began_at";
+/** The clock, kept there. */
+export const KEPT_CLOCK = `set_config('${BEGAN_AT}', ${CLOCK}::text, true)::bigint`;
+
+/** The time in a statement that was given `Tx.timeIfKnown` as this parameter: `timeIn("?2")`. */
+export function timeIn(parameter: string): string {
+  return `coalesce(${parameter}::bigint, current_setting('${BEGAN_AT}')::bigint)`;
+}
+
+/** Workers count in different rows, so that none waits for another one's transaction. */
+const SHARDS = 16;
+/** PostgreSQL refuses longer words with a ring; an empty one rings for every queue. */
+const RING_BYTES_MAX = 7000;
+
+export class Tx {
+  readonly schema: string;
+  /** Where its counts are written. */
+  readonly shard: number;
+  readonly #options: TxOptions;
+  readonly #parting: Promise<unknown>[] = [];
+  #now: number | undefined;
+  #hasBook = false;
+  #isOver = false;
+  #number: string | null = null;
+
+  constructor(options: TxOptions) {
+    this.schema = options.schema;
+    this.shard = options.connection % SHARDS;
+    this.#options = options;
+  }
+
+  /** Everything that asks for the time waits for this first. What is sent before it is answered after it all the same. */
+  async begun(): Promise<void> {
+    const now = await this.#options.begun;
+    this.#now ??= this.#options.clock?.now() ?? now; // when the book was taken meanwhile, its time counts
+  }
+
+  /** The store's clock, when the transaction began or when it got the book. */
+  get now(): number {
+    assert(this.#now !== undefined, "the time is asked for before the transaction has begun");
+    return this.#now;
+  }
+
+  /** The same, or null while the beginning is not answered: then the statement takes it from there; see `timeIn`. */
+  get timeIfKnown(): number | null {
+    return this.#now ?? this.#options.clock?.now() ?? null;
+  }
+
+  /**
+   * Statements whose answers nobody needs: they were sent just now, and what comes next is sent after them without waiting,
+   * also the end of the transaction. That must have its number by then.
+   */
+  part(...statements: readonly Promise<unknown>[]): void {
+    for (const statement of statements) {
+      statement.catch(() => {}); // told by `parted`
+      this.#parting.push(statement);
+    }
+  }
+
+  /** Rejects when one of the statements of `part` has failed. */
+  async parted(): Promise<void> {
+    await Promise.all(this.#parting);
+  }
+
+  /** The end of the transaction is sent now: whoever would send something later has forgotten to wait. */
+  end(): void {
+    this.#isOver = true;
+  }
+
+  async all<Row>(sql: string, ...values: Value[]): Promise<Row[]> {
+    return (await this.#send(sql, values)).rows as Row[];
+  }
+
+  /** Each row as the list of its columns. */
+  async tuples<Tuple extends readonly unknown[]>(sql: string, ...values: Value[]): Promise<Tuple[]> {
+    return (await this.#send(sql, values, true)).rows as Tuple[];
+  }
+
+  async get<Row>(sql: string, ...values: Value[]): Promise<Row | undefined> {
+    return (await this.#send(sql, values)).rows[0] as Row | undefined;
+  }
+
+  /** How many rows were written. */
+  async run(sql: string, ...values: Value[]): Promise<number> {
+    return (await this.#send(sql, values)).rowCount ?? 0;
+  }
+
+  /** Several statements, without values. */
+  async script(sql: string): Promise<void> {
+    await this.#options.script(sql);
+  }
+
+  /**
+   * Writes many rows in one statement, in their order. `into` names the table and the columns, which tell the types:
+   * `insert("notes (ref, at, author, text)", rows)`.
+   */
+  async insert(into: string, rows: readonly (readonly Scalar[])[], onConflict = ""): Promise<number> {
+    if (rows.length === 0) return 0;
+    const { table, columns } = readInto(into);
+    const list = columns.join(", ");
+    const objects = rows.map((row) => objectOf(columns, row));
+    return this.run(
+      `INSERT INTO ${table} (${list}) SELECT ${list} FROM json_populate_recordset(NULL::${table}, ?::json) ${onConflict}`,
+      JSON.stringify(objects),
+    );
+  }
+
+  /**
+   * Takes the store's book: from here to the end of the transaction nobody else changes letters, groups, marks or
+   * operations. Before any row is locked, so that two that want both never wait for each other.
+   */
+  async takeBook(): Promise<void> {
+    if (this.#hasBook) return;
+    const row = await this.get<{ now: number }>(
+      `SELECT ${CLOCK} AS now
+         FROM (SELECT pg_advisory_xact_lock(hashtextextended(?, 0)) OFFSET 0) taken`,
+      `redrive book ${this.schema}`,
+    );
+    this.#hasBook = true;
+    this.#now = this.#options.clock?.now() ?? row?.now ?? this.#now;
+  }
+
+  /** Rings for the queue when the transaction is committed. */
+  async ring(queue: string): Promise<void> {
+    const word = Buffer.byteLength(queue) > RING_BYTES_MAX ? "" : queue;
+    await this.run("SELECT pg_notify(?, ?)", this.#options.channel, word);
+  }
+
+  /** The same for queues known by their numbers. */
+  async ringFor(queues: readonly number[]): Promise<void> {
+    if (queues.length === 0) return;
+    await this.run(
+      `SELECT pg_notify(?, CASE WHEN octet_length(name) > ${RING_BYTES_MAX} THEN '' ELSE name END)
+         FROM queues WHERE no = ANY (?::bigint[])`,
+      this.#options.channel,
+      queues,
+    );
+  }
+
+  /** The transaction's number, when another statement has answered it. */
+  knowNumber(xid: string): void {
+    this.#number = xid;
+  }
+
+  /** The transaction's number, by which its end can be asked for; null when it has written nothing. */
+  async number(): Promise<string | null> {
+    if (this.#number !== null) return this.#number;
+    const row = await this.get<{ xid: string | null }>(
+      "SELECT pg_current_xact_id_if_assigned()::text AS xid",
+    );
+    this.#number = row?.xid ?? null;
+    return this.#number;
+  }
+
+  #send(sql: string, values: readonly Value[], asTuples = false): Promise<Answer> {
+    assert(!this.#isOver, "a statement is sent after the end of its transaction");
+    return this.#options.send(sql, values.map(storable), asTuples);
+  }
+}
+
+function readInto(into: string): { table: string; columns: string[] } {
+  const [, table = "", columns = ""] = /^(\w+) \((.*)\)$/s.exec(into) ?? [];
+  return { table, columns: columns.split(/,\s*/) };
+}
+
+function objectOf(columns: readonly string[], row: readonly Scalar[]): Record<string, Scalar> {
+  return Object.fromEntries(columns.map((column, at) => [column, storable(row[at] ?? null)]));
+}

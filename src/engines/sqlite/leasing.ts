@@ -1,0 +1,169 @@
+/**
+ * Which items a runner gets: by priority, due time and age, one seek of an index for each priority, so that neither what is
+ * not due nor what waits in a lane is ever looked at. Pause, rate and gate are asked here, in the same transaction.
+ */
+import type { Exchange, Exchanged } from "../../engine.ts";
+import { WorkError } from "../../errors.ts";
+import type { LeasedItem } from "../../item/item.ts";
+import { PRIORITIES, rankOf } from "../../item/priority.ts";
+import { allow, spend } from "../../item/rate.ts";
+import { assert } from "../../kit/assert.ts";
+import type { Json } from "../../kit/json.ts";
+import type { EventLog } from "./events.ts";
+import { holderNo } from "./lease.ts";
+import type { Session } from "./session.ts";
+import type { Tally } from "./tally.ts";
+
+/** What a transaction leases with. */
+interface Leasing {
+  readonly session: Session;
+  readonly now: number;
+  readonly tally: Tally;
+  readonly events: EventLog;
+}
+
+type LeaseRequest = NonNullable<Exchange["lease"]>;
+type Leased = Pick<Exchanged, "leased" | "nextDueAt" | "isPaused">;
+
+export const NOTHING: Leased = { leased: [], nextDueAt: null, isPaused: false };
+
+export function leaseDue(
+  step: Leasing,
+  holderId: string | null,
+  request: LeaseRequest,
+  isOpen: boolean,
+): Leased {
+  assert(holderId !== null, "a lease needs a holder");
+  const holder = holderNo(step.session, holderId);
+  const { no, spent_until, paused_at } = queueNamed(step.session, request.queue);
+  if (paused_at !== null) return { ...NOTHING, isPaused: true };
+  if (!isOpen) return NOTHING;
+  const { rate, max } = request;
+  const { granted, nextAt } = rate ? allow(spent_until, step.now, rate, max) : { granted: max, nextAt: null };
+  // One more is looked for than the rate allows: only then it is worth asking again for its sake.
+  const found = findDue(step, no, request, granted < max ? granted + 1 : granted);
+  const leased = found.slice(0, granted);
+  if (leased.length > 0) {
+    begin(step, { holder, queue: no }, leased);
+    if (rate) keepRate(step, no, spend(spent_until, step.now, rate, leased.length));
+  }
+  const isShort = leased.length < max;
+  const nextDueAt = isShort
+    ? earliest(nextDue(step, no, request), found.length > granted ? nextAt : null)
+    : null;
+  return { leased: leased.map((row) => itemOf(row, request.queue, step.now)), nextDueAt, isPaused: false };
+}
+
+interface QueueRow {
+  readonly no: number;
+  readonly spent_until: number;
+  readonly paused_at: number | null;
+}
+
+function queueNamed(session: Session, name: string): QueueRow {
+  const row = session.get<QueueRow>(
+    "SELECT q.no, q.spent_until, j.paused_at FROM queues q LEFT JOIN jobs j ON j.id = q.name WHERE q.name = ?",
+    name,
+  );
+  if (row === undefined) throw new WorkError("job_not_found", `There is no job or queue ${name}.`);
+  return row;
+}
+
+/** As a list, for that costs half of an object; this is read for every item that is worked. */
+type DueRow = readonly [
+  ref: number,
+  attempts: number,
+  itemId: string,
+  data: string,
+  name: string | null,
+  spent: number,
+  losses: number,
+  revision: number,
+  redrives: number,
+  place: number,
+  expiresAt: number | null,
+];
+
+const COLUMNS =
+  "i.ref, i.attempts, i.item_id, p.data, p.name, i.spent, i.losses, i.revision, i.redrives, i.place, i.expires_at";
+
+/** While it is paused or its letters are still searched for, nothing of an operation is leased. */
+const OPEN_OPERATION = "(SELECT no FROM operations WHERE id = ? AND status = 'open')";
+
+/** Ready items of one priority that nothing of their lane keeps back. Served by the partial indexes on ready items. */
+function inLine({ operationId }: LeaseRequest): string {
+  const ready = "i.queue = ? AND i.priority = ? AND i.state = 'ready' AND i.waits = 0";
+  return operationId === undefined ? ready : `i.operation = ${OPEN_OPERATION} AND ${ready}`;
+}
+
+function findDue({ session, now }: Leasing, queue: number, request: LeaseRequest, max: number): DueRow[] {
+  const sql = `SELECT ${COLUMNS} FROM items i JOIN payloads p ON p.ref = i.ref
+                WHERE ${inLine(request)} AND i.due_at <= ? ORDER BY i.due_at, i.ref LIMIT ?`;
+  const found: DueRow[] = [];
+  for (const priority of PRIORITIES) {
+    if (found.length >= max) break;
+    const values = [...operationOf(request), queue, rankOf(priority), now, max - found.length];
+    found.push(...session.tuples<DueRow>(sql, ...values));
+  }
+  return found;
+}
+
+function nextDue({ session, now }: Leasing, queue: number, request: LeaseRequest): number | null {
+  const sql = `SELECT min(i.due_at) AS due FROM items i WHERE ${inLine(request)} AND i.due_at > ?`;
+  return PRIORITIES.map((priority) => {
+    const values = [...operationOf(request), queue, rankOf(priority), now];
+    return session.get<{ due: number | null }>(sql, ...values)?.due ?? null;
+  }).reduce(earliest, null);
+}
+
+function operationOf({ operationId }: LeaseRequest): string[] {
+  return operationId === undefined ? [] : [operationId];
+}
+
+function earliest(a: number | null, b: number | null): number | null {
+  if (a === null || b === null) return a ?? b;
+  return Math.min(a, b);
+}
+
+/** Starts the attempts: the rows of their items tell of them, before the worker knows of them. */
+function begin(
+  { session, now, tally, events }: Leasing,
+  { holder, queue }: { readonly holder: number; readonly queue: number },
+  rows: readonly DueRow[],
+): void {
+  session.run(
+    `UPDATE items SET state = 'leased', holder = ?, started_at = ?, attempts = attempts + 1
+      WHERE ref IN (SELECT value FROM json_each(?))`,
+    holder,
+    now,
+    JSON.stringify(rows.map(([ref]) => ref)),
+  );
+  for (const [ref, attempts] of rows)
+    events.add({ type: "attempt_started" }, { queue, ref, attempt: attempts + 1 });
+  tally.queue(queue, "ready", -rows.length);
+  tally.queue(queue, "leased", rows.length);
+  tally.queue(queue, "attempts", rows.length);
+}
+
+function keepRate({ session }: Leasing, queue: number, spentUntil: number): void {
+  session.run("UPDATE queues SET spent_until = ? WHERE no = ?", spentUntil, queue);
+}
+
+function itemOf(row: DueRow, queue: string, startedAt: number): LeasedItem {
+  const [ref, attempts, itemId, data, name, spent, losses, revision, redriveCount, index, expiresAt] = row;
+  const item = {
+    ref,
+    attempt: attempts + 1,
+    queue,
+    itemId,
+    data: JSON.parse(data) as Json,
+    spent,
+    losses,
+    revision,
+    redriveCount,
+    index,
+    startedAt,
+  };
+  if (name === null && expiresAt === null) return item; // most have neither
+  return { ...item, ...(name !== null && { name }), ...(expiresAt !== null && { expiresAt }) };
+}

@@ -1,0 +1,140 @@
+/** From version 2 to 3: queues with priorities, lanes, pauses and rates; documents, counters and an error log. */
+import { ERROR_EVENTS } from "../../../item/error-entry.ts";
+import { ATTEMPT_OUTCOMES } from "../../../item/item.ts";
+import { PRIORITIES, rankOf } from "../../../item/priority.ts";
+import { ITEM_STATES } from "../../../item/state.ts";
+import { anyOf, oneOf, restate } from "./checks.ts";
+import { STRATA_OF_ALL } from "./strata-of-all.ts";
+import { TEXT_INDEX } from "./text-index.ts";
+
+/**
+ * The events that tell of errors. The index is used only by a query that names them just so. It is asked of every event
+ * that is written, and SQLite would make a table of its own for a list with `IN`.
+ */
+export const ERRORS = `(${ERROR_EVENTS.map((type) => `type = '${type}'`).join(" OR ")})`;
+
+const ENDS = ["succeeded", "failed", "released", "lost"] as const;
+
+/** What events tell of, under the name of its counter. */
+export const TOLD: readonly (readonly [counter: string, type: string])[] = [
+  ...ENDS.map((end) => [`attempts.${end}`, `attempt_${end}`] as const),
+  ["retries", "attempt_retrying"],
+  ["parks", "attempt_parked"],
+  ["store_write_failed", "store_write_failed"],
+];
+
+/** CHECKs of the tables that are written for every attempt, said so that they cost little. */
+const QUICK_CHECKS = restate([
+  ["items", oneOf("state", ITEM_STATES), anyOf("state", ITEM_STATES)],
+  [
+    "items",
+    "CHECK (state NOT IN ('done', 'dead', 'skipped') OR attempts > 0)",
+    "CHECK (attempts > 0 OR (state <> 'done' AND state <> 'dead' AND state <> 'skipped'))",
+  ],
+  ["attempts", oneOf("outcome", ATTEMPT_OUTCOMES), anyOf("outcome", ATTEMPT_OUTCOMES)],
+]);
+
+const COUNT_IN = `INSERT INTO tries (queue, attempts, count) VALUES (NEW.queue, NEW.attempts, 1)
+    ON CONFLICT DO UPDATE SET count = count + 1;`;
+const COUNT_OUT = `UPDATE tries SET count = count - 1 WHERE queue = OLD.queue AND attempts = OLD.attempts;`;
+
+export const VERSION_3 = `
+  ${QUICK_CHECKS}
+
+  -- Present while the queue is paused.
+  ALTER TABLE jobs ADD COLUMN paused_at  INTEGER;
+  ALTER TABLE jobs ADD COLUMN paused_by  TEXT CHECK ((paused_by IS NULL) = (paused_at IS NULL));
+  ALTER TABLE jobs ADD COLUMN paused_why TEXT CHECK ((paused_why IS NULL) = (paused_at IS NULL));
+
+  -- Up to which microsecond the rate of the queue is used up; see item/rate.ts.
+  ALTER TABLE queues ADD COLUMN spent_until INTEGER NOT NULL DEFAULT 0;
+
+  -- The name goes with the data when an item is purged.
+  ALTER TABLE payloads ADD COLUMN name TEXT;
+
+  ALTER TABLE items ADD COLUMN priority   INTEGER NOT NULL DEFAULT ${rankOf("normal")}
+    CHECK (priority BETWEEN 0 AND ${PRIORITIES.length - 1});
+  ALTER TABLE items ADD COLUMN expires_at INTEGER;
+  ALTER TABLE items ADD COLUMN lane       TEXT;
+  -- A ready item that has to let others of its lane go first. It stands in no line, so that a long lane costs nothing.
+  ALTER TABLE items ADD COLUMN waits      INTEGER NOT NULL DEFAULT 0
+    CHECK (waits = 0 OR (waits = 1 AND state = 'ready' AND lane IS NOT NULL));
+  -- The item that this one was made from.
+  ALTER TABLE items ADD COLUMN origin     INTEGER REFERENCES items (ref);
+
+  -- When the attempt of a leased item began. Its record is written once, whole, when it has ended.
+  ALTER TABLE items ADD COLUMN started_at INTEGER;
+  UPDATE items SET started_at = (SELECT a.started_at FROM attempts a WHERE a.ref = items.ref AND a.number = items.attempts)
+   WHERE state = 'leased';
+  DELETE FROM attempts WHERE (ref, number) IN (SELECT ref, attempts FROM items WHERE state = 'leased');
+
+  DROP INDEX items_ready;
+  CREATE INDEX items_ready ON items (queue, priority, due_at, ref) WHERE state = 'ready' AND waits = 0;
+  DROP INDEX items_ready_again;
+  CREATE INDEX items_ready_again ON items (operation, priority, due_at, ref) WHERE state = 'ready' AND operation IS NOT NULL;
+  CREATE INDEX items_held ON items (queue, ref) WHERE state = 'held';
+  CREATE INDEX items_in_lane ON items (queue, lane, state, waits, ref) WHERE lane IS NOT NULL;
+  CREATE INDEX items_by_origin ON items (origin, ref) WHERE origin IS NOT NULL;
+
+  -- What processes share: gates of queues, what was watched, how far a copy is.
+  CREATE TABLE documents (
+    name    TEXT PRIMARY KEY,
+    version INTEGER NOT NULL CHECK (version >= 1),
+    body    TEXT NOT NULL CHECK (json_valid(body))
+  ) STRICT, WITHOUT ROWID;
+
+  -- What only goes up. Purges do not touch it.
+  CREATE TABLE counters (
+    queue INTEGER NOT NULL REFERENCES queues (no),
+    name  TEXT NOT NULL,
+    value INTEGER NOT NULL CHECK (value > 0),
+    PRIMARY KEY (queue, name)
+  ) STRICT, WITHOUT ROWID;
+  ${TOLD.map(
+    ([counter, type]) => `INSERT INTO counters (queue, name, value)
+  SELECT queue, '${counter}', count(*) FROM events WHERE type = '${type}' AND queue IS NOT NULL GROUP BY queue;`,
+  ).join("\n  ")}
+  -- The letters that an attempt made; a lost one is told of without its type, and its record has it unless it was purged.
+  INSERT INTO counters (queue, name, value)
+  SELECT queue, 'dead.' || type, count(*) FROM (
+    SELECT b.queue, coalesce(
+             (SELECT iif(json_type(a.failure, '$.error_type') = 'text', json_extract(a.failure, '$.error_type'),
+                         (SELECT key FROM json_each(a.failure, '$.error_type') LIMIT 1))
+                FROM attempts a WHERE a.ref = b.ref AND a.number = b.attempt),
+             (SELECT json_extract(f.data, '$.error_type') FROM events f
+               WHERE f.queue = b.queue AND f.id BETWEEN b.id - 8 AND b.id AND f.ref = b.ref AND f.attempt = b.attempt
+                 AND f.type = 'attempt_failed' ORDER BY f.id DESC LIMIT 1),
+             'WorkerLost') AS type
+      FROM events b WHERE b.type = 'dlq_item_added' AND b.attempt IS NOT NULL AND b.queue IS NOT NULL)
+   GROUP BY 1, 2;
+  INSERT INTO counters (queue, name, value)
+  SELECT queue, 'redrives.succeeded', sum(succeeded) FROM operations GROUP BY queue HAVING sum(succeeded) > 0;
+  INSERT INTO counters (queue, name, value)
+  SELECT queue, 'redrives.failed', sum(failed) FROM operations GROUP BY queue HAVING sum(failed) > 0;
+
+  -- A row may tell of a run of events that differ in nothing but their item. Its id is that of the last of them.
+  ALTER TABLE events ADD COLUMN span INTEGER NOT NULL DEFAULT 1 CHECK (span >= 1);
+  ALTER TABLE events ADD COLUMN refs TEXT CHECK ((refs IS NULL) = (span = 1));
+
+  -- The error log, newest first.
+  CREATE INDEX events_of_errors ON events (queue, id) WHERE ${ERRORS};
+
+  -- Letters by how often they were tried, and in the order of their items' ids, whichever queue those are of.
+  CREATE INDEX items_dead ON items (queue, attempts, ref) WHERE state = 'dead';
+  CREATE INDEX items_dead_by_id ON items (item_id, ref) WHERE state = 'dead';
+
+  -- The dead items of a queue by the number of their attempts. Kept by triggers, because many steps make items dead.
+  CREATE TABLE tries (
+    queue    INTEGER NOT NULL REFERENCES queues (no),
+    attempts INTEGER NOT NULL,
+    count    INTEGER NOT NULL CHECK (count >= 0),
+    PRIMARY KEY (queue, attempts)
+  ) STRICT, WITHOUT ROWID;
+  INSERT INTO tries (queue, attempts, count)
+  SELECT queue, attempts, count(*) FROM items WHERE state = 'dead' GROUP BY 1, 2;
+  CREATE TRIGGER items_added_dead AFTER INSERT ON items WHEN NEW.state = 'dead' BEGIN ${COUNT_IN} END;
+  CREATE TRIGGER items_died AFTER UPDATE OF state, attempts ON items WHEN NEW.state = 'dead' BEGIN ${COUNT_IN} END;
+  CREATE TRIGGER items_were_dead AFTER UPDATE OF state, attempts ON items WHEN OLD.state = 'dead' BEGIN ${COUNT_OUT} END;
+  ${STRATA_OF_ALL}
+  ${TEXT_INDEX}
+`;

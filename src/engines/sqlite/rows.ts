@@ -1,0 +1,202 @@
+/**
+ * The rows of a SQLite store as every engine gives and takes them, for a copy from one store into another. What follows
+ * from other rows (strata, tries, lanes) is not among them: it is worked out anew where they come in. No event is written here.
+ */
+import type { RowPage } from "../../engine.ts";
+import { WorkError } from "../../errors.ts";
+import { rowOf, TABLES, type Table, tableNamed } from "../../item/row.ts";
+import { assert } from "../../kit/assert.ts";
+import type { Json, JsonObject } from "../../kit/json.ts";
+import { RUNNING } from "./attempts.ts";
+import { numberBurials } from "./import.ts";
+import { Lanes } from "./lanes.ts";
+import type { Session, Value } from "./session.ts";
+import { countStrataAnew } from "./strata.ts";
+
+/** In the order of the key, from the one after the given key on. */
+export function readRows(
+  session: Session,
+  name: string,
+  { after, limit }: { readonly after: Json; readonly limit: number },
+): RowPage {
+  const table = tableNamed(name);
+  const columns = table.columns.map((column) => column.name);
+  const tuples = READERS[name] ?? readTuples;
+  const rows = tuples(session, table, { after: valuesOf(after), limit }).map((values) =>
+    rowOf(columns, values.map(given)),
+  );
+  const last = rows.at(-1);
+  const isEnd = last === undefined || rows.length < limit;
+  return { rows, next: isEnd ? null : table.key.map((column) => last[column] ?? null) };
+}
+
+/** Not every engine has a text with a NUL in it: its picture takes its place. */
+function given(value: Value): Value {
+  return typeof value === "string" && value.includes("\0") ? value.replaceAll("\0", "\u2400") : value;
+}
+
+function valuesOf(after: Json): readonly Value[] {
+  if (after === null) return [];
+  assert(Array.isArray(after), "rows are read after a key, which is a list");
+  return after as readonly Value[];
+}
+
+interface Page {
+  /** The key of the row before; empty at the beginning. */
+  readonly after: readonly Value[];
+  readonly limit: number;
+}
+
+function readTuples(session: Session, table: Table, { after, limit }: Page): (readonly Value[])[] {
+  const key = table.key.map((column) => sourceOf(table, column)).join(", ");
+  const beyond = after.length === 0 ? "" : `WHERE (${key}) > (${after.map(() => "?").join(", ")})`;
+  return session.tuples<readonly Value[]>(
+    `SELECT ${sourcesOf(table)} FROM ${relationOf(table)} ${beyond} ORDER BY ${key} LIMIT ?`,
+    ...after,
+    limit,
+  );
+}
+
+/** By queue, those of none first; the index has them in this order, but none is not a number to go on from. */
+function readEvents(session: Session, table: Table, { after, limit }: Page): (readonly Value[])[] {
+  const [queue = 0, id = 0] = after;
+  const sql = `SELECT ${sourcesOf(table)} FROM events`;
+  const ofNone =
+    queue === 0
+      ? session.tuples<readonly Value[]>(
+          `${sql} WHERE queue IS NULL AND id > ? ORDER BY id LIMIT ?`,
+          id,
+          limit,
+        )
+      : [];
+  const rest = session.tuples<readonly Value[]>(
+    `${sql} WHERE (queue, id) > (?, ?) ORDER BY queue, id LIMIT ?`,
+    ...[queue, queue === 0 ? 0 : id, limit - ofNone.length],
+  );
+  return [...ofNone, ...rest];
+}
+
+/** Those that run are told by the rows of their items, of which few are leased. */
+function readAttempts(session: Session, table: Table, { after, limit }: Page): (readonly Value[])[] {
+  const ended = readTuples(session, table, { after, limit });
+  const running = session.tuples<readonly Value[]>(
+    `SELECT ${sourcesOf(table)} FROM (${RUNNING} INDEXED BY items_leased WHERE i.state = 'leased' AND (i.ref, i.attempts) > (?, ?))
+      ORDER BY ref LIMIT ?`,
+    ...[after[0] ?? 0, after[1] ?? 0, limit],
+  );
+  if (running.length === 0) return ended;
+  const [ref, number] = table.key.map((key) => table.columns.findIndex(({ name }) => name === key));
+  const at = (row: readonly Value[], column = 0) => Number(row[column]);
+  const order = (a: readonly Value[], b: readonly Value[]) =>
+    at(a, ref) - at(b, ref) || at(a, number) - at(b, number);
+  return [...ended, ...running].sort(order).slice(0, limit);
+}
+
+const READERS: Readonly<Record<string, typeof readTuples>> = { events: readEvents, attempts: readAttempts };
+
+/** These tables have no number of their own; SQLite gives each row one. */
+const WITHOUT_NUMBER = ["evidence", "notes", "group_notes"];
+
+function sourceOf({ name }: Table, column: string): string {
+  if (name === "events" && column === "queue") return "coalesce(queue, 0)";
+  return column === "no" && WITHOUT_NUMBER.includes(name) ? "rowid" : column;
+}
+
+function sourcesOf(table: Table): string {
+  return table.columns.map((column) => sourceOf(table, column.name)).join(", ");
+}
+
+/** SQLite's own table of sequences has this one alone. */
+function relationOf({ name }: Table): string {
+  if (name !== "sequences") return name;
+  return "(SELECT name, seq AS last FROM sqlite_sequence WHERE name = 'letters' AND seq > 0)";
+}
+
+/** Rows that are there are left alone. They must be given after those that they point at, or with them. */
+export function writeRows(session: Session, name: string, rows: readonly JsonObject[]): void {
+  try {
+    if (name === "sequences") raiseSequence(session, rows);
+    else if (name === "attempts") insertAttempts(session, rows);
+    else insertRows(session, tableNamed(name), rows);
+  } catch (error) {
+    throw asDiffering(error, name);
+  }
+  if (name === "items") putLanesInOrder(session, rows);
+  if (name === "letters") {
+    countStrataAnew(
+      session,
+      rows.map((row) => Number(row.no)),
+    );
+  }
+}
+
+function insertRows(session: Session, table: Table, rows: readonly JsonObject[]): void {
+  const { name, columns } = table;
+  const into = columns.map((column) => (column.name === "queue" ? "queue" : sourceOf(table, column.name)));
+  const isEvent = name === "events";
+  session.insert(
+    `${name} (${into.join(", ")})`,
+    rows.map((row) =>
+      columns.map((column) => {
+        const value = row[column.name] as Value;
+        return isEvent && column.name === "queue" && value === 0 ? null : value;
+      }),
+    ),
+    "ON CONFLICT DO NOTHING",
+  );
+}
+
+/** Of one that runs, its item's row tells. */
+function insertAttempts(session: Session, rows: readonly JsonObject[]): void {
+  const isRunning = ({ outcome }: JsonObject) => outcome === "running";
+  insertRows(
+    session,
+    tableNamed("attempts"),
+    rows.filter((row) => !isRunning(row)),
+  );
+  for (const { ref, number, started_at } of rows.filter(isRunning)) {
+    session.run(
+      "UPDATE items SET started_at = ? WHERE ref = ? AND attempts = ? AND state = 'leased'",
+      ...[Number(started_at), Number(ref), Number(number)],
+    );
+  }
+}
+
+function putLanesInOrder(session: Session, rows: readonly JsonObject[]): void {
+  const lanes = new Lanes();
+  for (const { queue, lane } of rows) lanes.moved(Number(queue), typeof lane === "string" ? lane : null);
+  lanes.write(session);
+}
+
+/** A number that was given away is not given again, also when its letter has left. */
+function raiseSequence(session: Session, rows: readonly JsonObject[]): void {
+  for (const { name, last } of rows) {
+    assert(name === "letters", `there is no sequence "${name}"`);
+    numberBurials(session, Number(last));
+  }
+}
+
+const CONSTRAINT = 19;
+
+/** A row that points at none was made after the table that it points at was read. */
+function asDiffering(error: unknown, table: string): unknown {
+  const code: unknown = error instanceof Error ? Reflect.get(error, "errcode") : undefined;
+  if (typeof code !== "number" || (code & 0xff) !== CONSTRAINT) return error;
+  return new WorkError("copy_differs", `Rows of ${table} do not fit those that are there.`, {
+    cause: error,
+    hint: "The store that is copied was changed meanwhile. Run the same copy again when nobody works with it.",
+  });
+}
+
+/** What is worked out from other rows as they come in. */
+const DERIVED = ["strata", "tries"];
+
+/** Those that point at others go before them. */
+export function deleteRows(session: Session): void {
+  for (const name of DERIVED) session.run(`DELETE FROM ${name}`);
+  for (const { name } of [...TABLES].reverse()) {
+    session.run(
+      name === "sequences" ? "DELETE FROM sqlite_sequence WHERE name = 'letters'" : `DELETE FROM ${name}`,
+    );
+  }
+}

@@ -1,0 +1,162 @@
+/**
+ * The usual ends of attempts, many in one statement: the records of successes and failures, and the moves of their items. A
+ * statement for each of them costs more than its row. Whatever is more than that, or stale, is left untouched; what is told,
+ * counted and buried is the caller's, one after the other.
+ */
+import { failureToJson } from "../../item/failure.ts";
+import type { Settlement } from "../../item/item.ts";
+import type { Session } from "./session.ts";
+
+/** Fewer than this are not worth statements of their own. */
+const FEW = 4;
+
+/** The queue of an item that was moved here, and is no letter, in no lane and of no operation. */
+export type TakePlain = (settlement: Settlement) => number | undefined;
+
+export function settlePlain(session: Session, now: number, settlements: readonly Settlement[]): TakePlain {
+  const successes = settlements.filter(isSuccess);
+  const failures = settlements.filter(isFailure);
+  if (successes.length + failures.length < FEW || isAnyNamedTwice(settlements)) return () => undefined;
+  const queues = new Map<number, number>();
+  if (successes.length > 0) succeed(session, now, successes, queues);
+  if (failures.length > 0) fail(session, now, failures, queues);
+  return ({ lease }) => queues.get(lease.ref);
+}
+
+/** Then the first counts, whatever it says: they are settled one after the other. */
+function isAnyNamedTwice(settlements: readonly Settlement[]): boolean {
+  return new Set(settlements.map(({ lease }) => lease.ref)).size < settlements.length;
+}
+
+function isSuccess({ outcome, verdict }: Settlement): boolean {
+  return outcome === "succeeded" && verdict.kind === "done";
+}
+
+function isFailure({ outcome, verdict }: Settlement): boolean {
+  return outcome === "failed" && (isBurial(verdict) || verdict.kind === "retry");
+}
+
+function isBurial({ kind }: Settlement["verdict"]): boolean {
+  return kind === "bury" || kind === "stop";
+}
+
+/** Most attempts are first ones, so there are few lists. */
+function refsByAttempt(settlements: readonly Settlement[]): Map<number, number[]> {
+  const lists = new Map<number, number[]>();
+  for (const { lease } of settlements) {
+    const refs = lists.get(lease.attempt);
+    if (refs === undefined) lists.set(lease.attempt, [lease.ref]);
+    else refs.push(lease.ref);
+  }
+  return lists;
+}
+
+/** The fence is the attempt, as for one. Letters, lanes and operations have more to write than this. */
+const HELD = `FROM json_each(?) refs CROSS JOIN items i ON i.ref = refs.value
+  WHERE i.attempts = ? AND i.state = 'leased' AND i.operation IS NULL AND i.redrives = 0 AND i.lane IS NULL`;
+
+/** Nobody else writes meanwhile: the items are as they were found. */
+function succeed(
+  session: Session,
+  now: number,
+  settlements: readonly Settlement[],
+  queues: Map<number, number>,
+): void {
+  for (const [attempt, refs] of refsByAttempt(settlements)) {
+    for (const [ref, queue] of heldOf(session, attempt, refs)) queues.set(ref, queue);
+  }
+  const held = settlements.filter(({ lease }) => queues.has(lease.ref));
+  const refs = JSON.stringify(held.map(({ lease }) => lease.ref));
+  if (held.every(({ log, result }) => log === undefined && result === undefined)) {
+    session.run(successesOf("refs.value", "NULL, NULL"), now, refs);
+  } else {
+    session.run(successesOf("refs.value ->> 0", "refs.value ->> 1, refs.value ->> 2"), now, tellingOf(held));
+  }
+  session.run(`UPDATE items SET state = 'done', holder = NULL ${THESE}`, refs);
+}
+
+/** One parameter for all of them, so that one prepared statement serves every number of rows. */
+const THESE = "WHERE ref IN (SELECT value FROM json_each(?))";
+
+/** Those that are held, with their queues. Nearly always all are, and of one queue: then no list comes back. */
+function heldOf(
+  session: Session,
+  attempt: number,
+  refs: readonly number[],
+): readonly (readonly [ref: number, queue: number])[] {
+  const list = JSON.stringify(refs);
+  const sum = session.get<{ count: number; queue: number; last: number }>(
+    `SELECT count(*) AS count, min(i.queue) AS queue, max(i.queue) AS last ${HELD}`,
+    list,
+    attempt,
+  );
+  if (sum?.count === refs.length && sum.queue === sum.last) return refs.map((ref) => [ref, sum.queue]);
+  return session.tuples<[number, number]>(`SELECT i.ref, i.queue ${HELD}`, list, attempt);
+}
+
+function successesOf(ref: string, told: string): string {
+  return `INSERT INTO attempts (ref, number, holder, started_at, outcome, ended_at, log, result)
+    SELECT i.ref, i.attempts, i.holder, i.started_at, 'succeeded', ?, ${told}
+      FROM json_each(?) refs CROSS JOIN items i ON i.ref = ${ref}`;
+}
+
+function tellingOf(settlements: readonly Settlement[]): string {
+  return JSON.stringify(
+    settlements.map(({ lease, log = null, result }) => [
+      ...[lease.ref, log, result === undefined ? null : JSON.stringify(result)],
+    ]),
+  );
+}
+
+/** What failed comes as it is: to pack its text into another one costs more than to hand it over. */
+function fail(
+  session: Session,
+  now: number,
+  settlements: readonly Settlement[],
+  queues: Map<number, number>,
+): void {
+  const begun = new Map<number, readonly [holder: number, startedAt: number]>();
+  for (const [attempt, refs] of refsByAttempt(settlements)) {
+    const rows = session.tuples<[ref: number, queue: number, holder: number, startedAt: number]>(
+      `SELECT i.ref, i.queue, i.holder, i.started_at ${HELD}`,
+      ...[JSON.stringify(refs), attempt],
+    );
+    for (const [ref, queue, holder, startedAt] of rows) {
+      queues.set(ref, queue);
+      begun.set(ref, [holder, startedAt]);
+    }
+  }
+  session.insert(
+    "attempts (ref, number, holder, started_at, outcome, ended_at, failure, log)",
+    settlements.flatMap(({ lease, failure, log = null }) => {
+      const begin = begun.get(lease.ref);
+      if (begin === undefined || failure === undefined) return [];
+      const text = JSON.stringify(failureToJson(failure));
+      return [[lease.ref, lease.attempt, ...begin, "failed", now, text, log]];
+    }),
+  );
+  moveFailed(
+    session,
+    now,
+    settlements.filter(({ lease }) => begun.has(lease.ref)),
+  );
+}
+
+function moveFailed(session: Session, now: number, settlements: readonly Settlement[]): void {
+  const [dead, again]: [number[], [ref: number, dueAt: number][]] = [[], []];
+  for (const { lease, verdict } of settlements) {
+    if (verdict.kind === "retry") again.push([lease.ref, now + verdict.delayMs]);
+    else dead.push(lease.ref);
+  }
+  if (dead.length > 0) {
+    const sql = `UPDATE items SET state = 'dead', spent = spent + 1, holder = NULL ${THESE}`;
+    session.run(sql, JSON.stringify(dead));
+  }
+  if (again.length > 0) {
+    session.run(
+      `UPDATE items SET state = 'ready', due_at = given.due_at, spent = spent + 1, holder = NULL
+         FROM (SELECT value ->> 0 AS ref, value ->> 1 AS due_at FROM json_each(?)) AS given WHERE items.ref = given.ref`,
+      JSON.stringify(again),
+    );
+  }
+}

@@ -1,0 +1,226 @@
+/**
+ * Letters by a text in their last message. The text is looked for among the wordings, of which there are few; those that
+ * have it say which letters have it, and how many. Only letters of a wording in which the text would be part of a figure
+ * are asked themselves, and those that are not in the index yet.
+ */
+import type { LetterFilter } from "../../engine.ts";
+import { lastFailureOf } from "./attempts.ts";
+import { allOf, type Conditions, condition, groupConditions } from "./groups.ts";
+import type { Session } from "./session.ts";
+import { countUnread, READ_TO } from "./text-index.ts";
+import { BLANK, type Trace, tracesOf } from "./wording.ts";
+
+/** The letters that wait, as far as they are dead, which have a text. */
+export interface TextFinds {
+  /** Of these wordings each letter has it. */
+  readonly sure: readonly number[];
+  /** How many letters the sure wordings have. */
+  readonly sureCount: number;
+  /** The numbers of the other letters that have it; SQL that gives a column `no`. */
+  readonly others: Conditions;
+  /** To find the others, many letters have to be looked at. */
+  readonly isLong: boolean;
+}
+
+/** With more letters that are not in the index, or more wordings that have the text, a look at each is as quick. */
+const UNREAD_MAX = 1999;
+const WORDINGS_MAX = 100_000;
+/** A page alone is found on the way through the letters as soon as among so many wordings. */
+const WORDINGS_OF_PAGE_MAX = 2000;
+
+/** Which letters of the filter's groups have its text. Null when only a look at each message can say. */
+export function findText(session: Session, filter: LetterFilter, isCounted: boolean): TextFinds | null {
+  const text = filter.text?.toLowerCase() ?? "";
+  if (text === "" || text.includes(BLANK) || text.includes("\0")) return null;
+  if (countUnread(session) > UNREAD_MAX) return null;
+  const max = isCounted ? WORDINGS_MAX : WORDINGS_OF_PAGE_MAX;
+  const traces = tracesOf(text).map((trace) => ({ trace, rows: wordingsWith(session, filter, trace, max) }));
+  const open = openWordings(session, filter, max);
+  if ([open, ...traces.map(({ rows }) => rows)].some((rows) => rows.length > max)) return null;
+  const certain = traces.filter(({ trace }) => trace.figures.length === 0).flatMap(({ rows }) => rows);
+  const sure = countsOf(certain);
+  const isLeft = ({ no }: WordingRow) => !sure.has(no);
+  const questions = [
+    ...traces.flatMap(({ trace, rows }) => questionsOf(trace, rows.filter(isLeft))),
+    { figures: [], isExact: false, wordings: countsOf(open.filter(isLeft)) },
+  ].filter(({ wordings }) => wordings.size > 0);
+  return {
+    sure: [...sure.keys()],
+    sureCount: sumOf(sure),
+    others: eitherOf([
+      ...questions.map((question) => lettersWith(text, question)),
+      ...unreadWith(text, filter),
+    ]),
+    isLong: questions.some((question) => !isIndexed(question) && sumOf(question.wordings) > LONG),
+  };
+}
+
+/** So many letters to look at are many. */
+const LONG = 20_000;
+
+interface WordingRow {
+  readonly no: number;
+  readonly count: number;
+  readonly isOpen: boolean;
+  /** How many figures it has; asked where figures are. */
+  readonly blanks: number;
+}
+
+/** Wordings by their numbers, with the counts of their letters. */
+type Wordings = ReadonlyMap<number, number>;
+
+function countsOf(rows: readonly WordingRow[]): Wordings {
+  return new Map(rows.map(({ no, count }) => [no, count]));
+}
+
+function sumOf(wordings: Wordings): number {
+  let sum = 0;
+  for (const count of wordings.values()) sum += count;
+  return sum;
+}
+
+/** The index of texts knows three characters and more. */
+const INDEXED_CHARS_MIN = 3;
+
+function isLong(text: string): boolean {
+  return [...text].length >= INDEXED_CHARS_MIN;
+}
+
+/** As the search of SQLite wants a text that is meant as it stands. */
+function phrase(text: string): string {
+  return `"${text.replaceAll('"', '""')}"`;
+}
+
+const BLANKS = "length(w.text) - length(replace(w.text, char(1), ''))";
+
+/** Up to one more than the most that are wanted. */
+function wordingsWith(
+  session: Session,
+  filter: LetterFilter,
+  { text, figures }: Trace,
+  max: number,
+): readonly WordingRow[] {
+  const [from, has] = isLong(text)
+    ? ["wording_texts t CROSS JOIN wordings w ON w.no = t.rowid", condition("t.text MATCH ?", phrase(text))]
+    : ["wordings w", condition("instr(w.text, ?) > 0", text)];
+  return rowsOf(session, filter, { from, where: has, blanks: figures.length === 0 ? "0" : BLANKS, max });
+}
+
+function openWordings(session: Session, filter: LetterFilter, max: number): readonly WordingRow[] {
+  const from = "wordings w INDEXED BY wordings_open";
+  return rowsOf(session, filter, { from, where: condition("w.is_open = 1"), blanks: "0", max });
+}
+
+interface Asked {
+  readonly from: string;
+  readonly where: Conditions;
+  readonly blanks: string;
+  readonly max: number;
+}
+
+/** Packed, for there may be many. */
+function rowsOf(
+  session: Session,
+  filter: LetterFilter,
+  { from, where, blanks, max }: Asked,
+): readonly WordingRow[] {
+  const { sql, values } = allOf([where, condition("w.count > 0"), groupConditions(filter)]);
+  const groups = sql.includes("g.") ? "CROSS JOIN groups g ON g.no = w.grp" : "";
+  return session
+    .packed<[number, number, number, number]>(
+      "no, count, is_open, blanks",
+      `FROM (SELECT w.no, w.count, w.is_open, ${blanks} AS blanks FROM ${from} ${groups} WHERE ${sql} LIMIT ?)`,
+      ...values,
+      max + 1,
+    )
+    .map(([no, count, isOpen, found]) => ({ no, count, isOpen: isOpen === 1, blanks: found }));
+}
+
+/** Which letters of some wordings have these parts of figures. */
+interface Question {
+  readonly figures: readonly string[];
+  readonly wordings: Wordings;
+  /** The figures say it all; else the message is looked at, too. */
+  readonly isExact: boolean;
+}
+
+/**
+ * A text that is all inside of a figure may be in any; and in a wording with one figure it is clear which one is meant.
+ * Open wordings are asked about in any case.
+ */
+function questionsOf({ text, figures }: Trace, rows: readonly WordingRow[]): readonly Question[] {
+  if (figures.length === 0) return [];
+  const isClear = ({ blanks }: WordingRow) => text === BLANK || (blanks === 1 && figures.length === 1);
+  const closed = rows.filter(({ isOpen }) => !isOpen);
+  return [
+    { figures, isExact: true, wordings: countsOf(closed.filter(isClear)) },
+    { figures, isExact: false, wordings: countsOf(closed.filter((row) => !isClear(row))) },
+  ];
+}
+
+/** With more letters than this, their figures are looked up in the index. */
+const FEW_LETTERS = 2000;
+
+function lettersWith(text: string, question: Question): Conditions {
+  const { figures, wordings, isExact } = question;
+  const numbers = JSON.stringify([...wordings.keys()]);
+  const from =
+    isIndexed(question) && sumOf(wordings) > FEW_LETTERS
+      ? condition(BY_FIGURES, phrase(lookedUp(longestOf(figures))), numbers)
+      : condition(BY_WORDING, numbers);
+  const has = figures.map((figure) => condition("instr(s.figures, ?) > 0", figure));
+  const where = allOf(isExact ? has : [...has, messageHas(text, "l.ref")]);
+  const letters = isExact ? "" : "CROSS JOIN letters l ON l.no = s.no";
+  const sql = `SELECT s.no AS no FROM ${from.sql} ${letters} WHERE ${where.sql}`;
+  return condition(sql, ...from.values, ...where.values);
+}
+
+const BY_WORDING = "json_each(?) w CROSS JOIN said s INDEXED BY said_by_wording ON s.wording = w.value";
+const BY_FIGURES = `(SELECT rowid FROM said_figures WHERE said_figures MATCH ?) f
+  CROSS JOIN said s ON s.no = f.rowid AND s.wording IN (SELECT value FROM json_each(?))`;
+
+/** Very many figures begin alike, so a blank before one is not looked up with it where there is enough else. */
+function lookedUp(figure: string): string {
+  const bare = figure.replaceAll(BLANK, "");
+  return isLong(bare) ? bare : figure;
+}
+
+function isIndexed({ figures }: Question): boolean {
+  return isLong(longestOf(figures));
+}
+
+function longestOf(figures: readonly string[]): string {
+  return figures.reduce((a, b) => (b.length > a.length ? b : a), "");
+}
+
+/** Those that came after the last that was read, and those that are to be read again. */
+function unreadWith(text: string, filter: LetterFilter): Conditions[] {
+  const where = allOf([groupConditions(filter), messageHas(text, "l.ref")]);
+  return [
+    `letters l CROSS JOIN groups g ON g.no = l.grp WHERE l.no > ${READ_TO}`,
+    "unread u CROSS JOIN letters l ON l.no = u.no CROSS JOIN groups g ON g.no = l.grp WHERE 1",
+  ].map((from) => condition(`SELECT l.no AS no FROM ${from} AND ${where.sql}`, ...where.values));
+}
+
+/** A letter may have the text in two ways. */
+function eitherOf(conditions: readonly Conditions[]): Conditions {
+  return {
+    sql: conditions.map(({ sql }) => sql).join(" UNION "),
+    values: conditions.flatMap(({ values }) => values),
+  };
+}
+
+/** Text that JSON writes down as it is. */
+const PLAIN_TEXT = /^[ !#-[\]-~]*$/;
+
+/** The letters outside ASCII whose small form is in ASCII, in part: the Kelvin sign, and the I with a dot. */
+const FOLDED = "instr(failure, char(0x212a)) > 0 OR instr(failure, char(0x130)) > 0";
+
+/** That the last message of an item has the text, in small letters. Plain text is looked for in the JSON first. */
+export function messageHas(text: string, ref: string): Conditions {
+  const { sql, values } = PLAIN_TEXT.test(text)
+    ? condition(`(instr(lower(failure), ?) > 0 OR ${FOLDED})`, text)
+    : condition("1");
+  const has = "has_text(json_extract(failure, '$.error_message'), ?)";
+  return condition(`EXISTS (SELECT 1 FROM ${lastFailureOf(ref)} WHERE ${sql} AND ${has})`, ...values, text);
+}

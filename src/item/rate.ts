@@ -1,0 +1,49 @@
+/** A rate that all workers of a queue share. The store keeps one whole number for a queue; this is the arithmetic on it. */
+
+/** How many items of a queue may be leased, all workers together. */
+export interface Rate {
+  /** More than 0; may be a fraction. */
+  readonly perSecond: number;
+}
+
+export interface Allowance {
+  /** How many of the wanted may be leased now. */
+  readonly granted: number;
+  /** When the next one may be; null when all wanted ones were granted. */
+  readonly nextAt: number | null;
+}
+
+/** At most so much of a rate can be saved up while nothing is leased: a tenth of a second, and at least one item. */
+const BURST_SECONDS = 0.1;
+
+/** The number is kept in whole microseconds and counted with in milliseconds since the epoch: right to less than this. */
+const ROUNDING_MS = 0.002;
+const PER_MS = 1000;
+
+/**
+ * `spentUntil` is the time up to which the rate is used up, in whole microseconds since the epoch, so that every store
+ * keeps the same; 0 for a queue that was never worked. Times are in milliseconds. Asking changes nothing: `spend` says what
+ * the number is after so many were really leased.
+ */
+export function allow(spentUntil: number, now: number, rate: Rate, wanted: number): Allowance {
+  const periodMs = 1000 / rate.perSecond;
+  const from = startOf(spentUntil, now, rate);
+  const free = Math.floor((now - from + ROUNDING_MS) / periodMs);
+  const granted = Math.max(0, Math.min(wanted, free));
+  if (granted === wanted) return { granted, nextAt: null };
+  return { granted, nextAt: Math.max(now + 1, Math.ceil(from + (granted + 1) * periodMs)) };
+}
+
+/** The number to keep after `taken` items were leased. */
+export function spend(spentUntil: number, now: number, rate: Rate, taken: number): number {
+  return Math.round((startOf(spentUntil, now, rate) + (taken * 1000) / rate.perSecond) * PER_MS);
+}
+
+/**
+ * What was not used for longer than the burst is lost. Nothing is ever granted ahead of time, so a number that lies in the
+ * future was written before the clock was put back: it must not stop the queue until then.
+ */
+function startOf(spentUntil: number, now: number, rate: Rate): number {
+  const savedMs = Math.max(1000 / rate.perSecond, BURST_SECONDS * 1000);
+  return Math.min(now, Math.max(spentUntil / PER_MS, now - savedMs));
+}

@@ -1,0 +1,282 @@
+/**
+ * Brings items into a named queue by its rules: the schema, the priority and expiry of those that come without, and what
+ * becomes of a key that the queue knows. Says of every item what became of it; one that is refused never holds up others.
+ */
+import { createHash } from "node:crypto";
+import type { Engine } from "../engine.ts";
+import { idProblem } from "../intake/field.ts";
+import { KEY_BYTES, SeenTable } from "../intake/seen-table.ts";
+import { compact } from "../item/failure.ts";
+import type { Item, NewItem } from "../item/item.ts";
+import type { Job } from "../item/job.ts";
+import type { Priority } from "../item/priority.ts";
+import { canonicalJson, type Json } from "../kit/json.ts";
+import { nameSeries } from "../kit/random.ts";
+import { requireQueue } from "./find-queue.ts";
+import { type QueueSpec, queueSpecOf } from "./spec.ts";
+
+/** An item as somebody brings it. */
+export interface QueueItem {
+  readonly data: Json;
+  /** What the item is known by in the queue, for ever. Default: a random name. */
+  readonly key?: string;
+  /** What people call it. */
+  readonly name?: string;
+  /** Default: the queue's own. */
+  readonly priority?: Priority;
+  /** Not before this time, in milliseconds since the epoch. Default: now. */
+  readonly dueAt?: number;
+  /** Not from this time on. Default: as the queue says. */
+  readonly expiresAt?: number;
+  /** Items of one lane are worked one at a time, oldest first. Default: no lane. */
+  readonly lane?: string;
+}
+
+/** What became of one item. */
+export interface AddedItem {
+  /** `existing`: the queue has it, and keeps what it has. */
+  readonly outcome: "added" | "existing" | "replaced" | "refused";
+  /** Its id in the queue; of a refused one the key that it came with, if any. */
+  readonly itemId?: string;
+  /** Why it was refused, and whether that is about its key or about what was given. */
+  readonly reason?: string;
+  readonly because?: "key_taken" | "invalid";
+}
+
+/** Who brings items. */
+export interface AddItemsOptions {
+  /** Who brings them: kept with data that they replace. Default `redrive`. */
+  readonly author?: string;
+}
+
+/** Adds them in their order, and answers in it. */
+export async function addItems(
+  engine: Engine,
+  queue: string,
+  items: readonly QueueItem[],
+  options: AddItemsOptions = {},
+): Promise<readonly AddedItem[]> {
+  return (await openQueueIntake(engine, await requireQueue(engine, queue), options)).add(items);
+}
+
+/** The way into one queue, for those who bring many. */
+export interface QueueIntake {
+  add(items: readonly QueueItem[]): Promise<readonly AddedItem[]>;
+  /** What would become of them. Writes nothing. */
+  preview(items: readonly QueueItem[]): Promise<readonly AddedItem[]>;
+}
+
+/** Obeys the settings as the job has them. */
+export async function openQueueIntake(
+  engine: Engine,
+  job: Job,
+  { author = "redrive" }: AddItemsOptions = {},
+): Promise<QueueIntake> {
+  const spec = queueSpecOf(job);
+  const check = await checkOf(spec);
+  const intake = new Intake({ engine, queue: job.id, spec, check, author });
+  return { add: (items) => intake.add(items), preview: (items) => intake.preview(items) };
+}
+
+type Check = (data: Json) => string | undefined;
+
+async function checkOf({ schema }: QueueSpec): Promise<Check> {
+  if (schema === undefined) return () => undefined;
+  const { compileSchema } = await import("../redrive/data-schema/compile.ts");
+  return compileSchema(schema);
+}
+
+interface Surroundings {
+  readonly engine: Engine;
+  readonly queue: string;
+  readonly spec: QueueSpec;
+  readonly check: Check;
+  readonly author: string;
+}
+
+/** Small enough that other writers get their turn. */
+const BATCH_MAX = 10_000;
+
+/** An item on its way in: its place in the answer, what is written, and what the queue has under its key. */
+interface Entry {
+  readonly place: number;
+  readonly item: NewItem;
+  readonly stored: Pick<Item, "state" | "data"> | null;
+}
+
+class Intake {
+  readonly #options: Surroundings;
+  readonly #nextName = nameSeries();
+  /** Keys that a preview has let through, as digests: the next one of the same name would meet them. */
+  readonly #previewed = new SeenTable();
+
+  constructor(options: Surroundings) {
+    this.#options = options;
+  }
+
+  /** In runs in which no key is met twice: the second of a name has to find what became of the first. */
+  async add(items: readonly QueueItem[]): Promise<readonly AddedItem[]> {
+    const answers: AddedItem[] = [];
+    for (const run of runsOf(items)) answers.push(...(await this.#addRun(run)));
+    return answers;
+  }
+
+  async preview(items: readonly QueueItem[]): Promise<readonly AddedItem[]> {
+    const answers: AddedItem[] = [];
+    for (const run of runsOf(items)) {
+      const { answers: refused, entries } = await this.#look(run);
+      for (const entry of entries) refused[entry.place] = this.#foreseen(this.#met(entry));
+      answers.push(...refused.filter((one) => one !== undefined));
+    }
+    return answers;
+  }
+
+  /** As the store would have it if those before it had gone in. */
+  #met(entry: Entry): Entry {
+    const { itemId, data } = entry.item;
+    if (entry.stored !== null || this.#previewed.count(digestOf(itemId)) === 1) return entry;
+    return { ...entry, stored: { state: "ready", data: [data] } }; // other data, as a second of its name most likely has
+  }
+
+  async #addRun(items: readonly QueueItem[]): Promise<readonly AddedItem[]> {
+    const { engine, queue, spec, author } = this.#options;
+    const { answers, entries } = await this.#look(items);
+    const going: Entry[] = [];
+    for (const entry of entries) {
+      const foreseen = this.#foreseen(entry);
+      if (foreseen.outcome === "added" || foreseen.outcome === "replaced") going.push(entry);
+      answers[entry.place] = foreseen;
+    }
+    if (going.length > 0) {
+      const batch = going.map(({ item }) => item);
+      const wanted = going.filter(({ stored }) => stored === null).length;
+      const { added, replaced } = await engine.add(queue, batch, {
+        ...(spec.unique === "replace" && { replace: { author } }),
+        areNew: wanted === going.length,
+      });
+      if (added !== wanted || replaced !== going.length - wanted)
+        await this.#lookAgain(going, answers, added);
+    }
+    return answers.filter((one) => one !== undefined);
+  }
+
+  /** Refuses what is wrong by itself, and looks up the rest. */
+  async #look(items: readonly QueueItem[]) {
+    const { engine, spec } = this.#options;
+    const answers: (AddedItem | undefined)[] = items.map(() => undefined);
+    const entries: Entry[] = [];
+    const keys = items.flatMap(({ key }) => (key === undefined || idProblem(key) ? [] : [key]));
+    const storedOf = await this.#find(keys);
+    const needsTime =
+      spec.expiresAfterMs !== undefined || items.some(({ expiresAt }) => expiresAt !== undefined);
+    const now = needsTime ? await engine.now() : 0;
+    for (const [place, given] of items.entries()) {
+      const reason = this.#problemOf(given, now);
+      if (reason === undefined) {
+        const item = this.#newItem(given, now);
+        entries.push({ place, item, stored: storedOf.get(item.itemId) ?? null });
+      } else answers[place] = compact({ outcome: "refused", itemId: given.key, reason, because: "invalid" });
+    }
+    return { answers, entries };
+  }
+
+  #problemOf({ data, key, dueAt, expiresAt }: QueueItem, now: number): string | undefined {
+    const wrong = key === undefined ? undefined : idProblem(key);
+    if (wrong !== undefined) return `its key ${wrong}`;
+    if (!isTime(dueAt) || !isTime(expiresAt)) return "its due time or its expiry is no time";
+    if (expiresAt !== undefined && expiresAt <= now) return "it has expired already";
+    if (expiresAt !== undefined && dueAt !== undefined && expiresAt <= dueAt)
+      return "it expires before it is due";
+    const problem = this.#options.check(data);
+    return problem === undefined ? undefined : `the schema refuses it: ${problem}`;
+  }
+
+  /** An expiry that the queue gives counts from when the item is due: one that is due tomorrow is not over today. */
+  #newItem({ key, data, name, priority, dueAt, expiresAt, lane }: QueueItem, now: number): NewItem {
+    const { spec } = this.#options;
+    const afterMs = spec.expiresAfterMs;
+    const limit = afterMs === undefined ? undefined : Math.max(now, dueAt ?? now) + afterMs;
+    return compact({
+      itemId: key ?? this.#nextName(),
+      data,
+      name,
+      priority: priority ?? spec.priority,
+      dueAt,
+      expiresAt: expiresAt ?? limit,
+      lane,
+    });
+  }
+
+  /** What the queue has of these, asked for at once: a server may be far away. */
+  async #find(itemIds: readonly string[]): Promise<ReadonlyMap<string, Item>> {
+    const { engine, queue } = this.#options;
+    if (itemIds.length === 0) return new Map();
+    const found = await engine.listItems({ queue, itemIds, limit: itemIds.length });
+    return new Map(found.map((item) => [item.itemId, item]));
+  }
+
+  /** What the queue's rule makes of it, as things stand. */
+  #foreseen({ item, stored }: Entry): AddedItem {
+    const { itemId } = item;
+    if (stored === null) return { outcome: "added", itemId };
+    const { unique } = this.#options.spec;
+    if (unique === "return") return { outcome: "existing", itemId };
+    if (unique === "reject") return taken(itemId, `its key is taken by an item that is ${stored.state}`);
+    if (isSame(item, stored)) return { outcome: "existing", itemId };
+    if (stored.state === "ready" || stored.state === "held") return { outcome: "replaced", itemId };
+    return taken(itemId, `only an item that waits is replaced, and that of its key is ${stored.state}`);
+  }
+
+  /**
+   * Somebody else brought or took one of them in between. What each has become is read off the store; of several with
+   * the same key and the same data as another process brought, the first count as ours: nobody can tell them apart.
+   */
+  async #lookAgain(
+    going: readonly Entry[],
+    answers: (AddedItem | undefined)[],
+    added: number,
+  ): Promise<void> {
+    let left = added;
+    const storedOf = await this.#find(going.map(({ item }) => item.itemId));
+    for (const entry of going) {
+      const { place, item } = entry;
+      const now = storedOf.get(item.itemId) ?? null;
+      const isOurs = now !== null && isSame(item, now);
+      if (entry.stored !== null) {
+        if (!isOurs) answers[place] = this.#foreseen({ ...entry, stored: now });
+      } else if (isOurs && left > 0) left -= 1;
+      else answers[place] = this.#foreseen({ ...entry, stored: now });
+    }
+  }
+}
+
+function taken(itemId: string, reason: string): AddedItem {
+  return { outcome: "refused", itemId, reason, because: "key_taken" };
+}
+
+function isTime(ms: number | undefined): boolean {
+  return ms === undefined || Number.isSafeInteger(Math.round(ms));
+}
+
+function digestOf(key: string): Uint8Array {
+  return createHash("sha256").update(key).digest().subarray(0, KEY_BYTES);
+}
+
+function isSame({ data }: NewItem, stored: Pick<Item, "data">): boolean {
+  return canonicalJson(data) === canonicalJson(stored.data);
+}
+
+function* runsOf(items: readonly QueueItem[]): Generator<readonly QueueItem[]> {
+  let run: QueueItem[] = [];
+  let keys = new Set<string>();
+  for (const item of items) {
+    const isAgain = item.key !== undefined && keys.has(item.key);
+    if (isAgain || run.length === BATCH_MAX) {
+      yield run;
+      [run, keys] = [[], new Set()];
+    }
+    run.push(item);
+    if (item.key !== undefined) keys.add(item.key);
+  }
+  if (run.length > 0) yield run;
+}

@@ -1,0 +1,140 @@
+/**
+ * Takes items into a named queue from JSON Lines or CSV, however many: it holds one batch at a time. A row that is wrong
+ * is told with its line and why, and the others go in.
+ */
+import type { Readable } from "node:stream";
+import type { Engine } from "../engine.ts";
+import { WorkError } from "../errors.ts";
+import { formatOfName } from "../intake/format.ts";
+import { openInput } from "../intake/input.ts";
+import { compact } from "../item/failure.ts";
+import { type AddedItem, type AddItemsOptions, openQueueIntake, type QueueItem } from "./add-items.ts";
+import { requireQueue } from "./find-queue.ts";
+import { envelopeRowOf, type Row, type RowFields, rowOf } from "./import-row.ts";
+import { type ItemFormat, readRows } from "./read-rows.ts";
+
+/** How a file is read, and who is told of what. */
+export interface ImportItemsOptions extends AddItemsOptions {
+  /** Default: by the name of the file, else JSON Lines. */
+  readonly format?: ItemFormat;
+  /** Which fields of a record are the settings of its item. Default: none. */
+  readonly fields?: RowFields;
+  /** Each record is `{data, key, name, priority, due, expires, lane}`. Default: it is the data. */
+  readonly isEnvelope?: boolean;
+  /** Values of CSV that read as a number, true, false or null are that. Default: all are texts. */
+  readonly isTyped?: boolean;
+  /** Says what would become of the rows, and writes nothing. */
+  readonly isDry?: boolean;
+  /** Told of every row that does not go in, in the order of the file. */
+  readonly onRefused?: (row: RefusedRow) => void;
+  /** Told after each batch. */
+  readonly onProgress?: (report: ItemImport) => void;
+  /** What `-` reads. Default: the process's own. */
+  readonly stdin?: Readable;
+  /** Ends the reading between two batches. */
+  readonly signal?: AbortSignal;
+}
+
+/** A row that did not go in. */
+export interface RefusedRow {
+  readonly line: number;
+  readonly reason: string;
+  /** Of an item that has one. */
+  readonly key?: string;
+}
+
+/** What became of the rows: read = added + existing + replaced + refused. */
+export interface ItemImport {
+  readonly read: number;
+  readonly added: number;
+  readonly existing: number;
+  readonly replaced: number;
+  readonly refused: number;
+  /** Why the reading ended before the end of the file; absent when it did not. */
+  readonly brokenOff?: string;
+}
+
+const BATCH_MAX = 500;
+
+/** Reads the file (`-` is stdin) to its end. The same file again adds nothing twice where rows have keys. */
+export async function importItems(
+  engine: Engine,
+  queue: string,
+  path: string,
+  options: ImportItemsOptions = {},
+): Promise<ItemImport> {
+  const job = await requireQueue(engine, queue);
+  const intake = await openQueueIntake(engine, job, options);
+  const input = await openInput(path, options.stdin ?? process.stdin);
+  const format = options.format ?? formatFor(path);
+  const books = new Books(options);
+  const send = options.isDry ? intake.preview : intake.add;
+  let batch: Waiting[] = [];
+  const flush = async () => {
+    const rows = batch;
+    batch = [];
+    const going = rows.filter((one) => one.row.ok);
+    const answers = await send(going.flatMap(({ row }) => (row.ok ? [row.item] : [])));
+    const answerOf = new Map(going.map((one, index) => [one, answers[index]]));
+    for (const one of rows) books.count(one, answerOf.get(one));
+    options.onProgress?.(books.report);
+  };
+  const now = await engine.now();
+  for await (const record of readRows(input, { format, isTyped: options.isTyped ?? false })) {
+    if (options.signal?.aborted) return { ...books.report, brokenOff: "it was interrupted" };
+    if (!record.ok && record.isEnd) books.breakOff(record);
+    batch.push({ line: record.line, row: record.ok ? toRow(record.data, options, now) : record });
+    if (batch.length === BATCH_MAX) await flush();
+  }
+  await flush();
+  return books.report;
+}
+
+interface Waiting {
+  readonly line: number;
+  readonly row: Row;
+}
+
+function toRow(data: QueueItem["data"], { isEnvelope, fields = {} }: ImportItemsOptions, now: number): Row {
+  return isEnvelope ? envelopeRowOf(data, now) : rowOf(data, fields, now);
+}
+
+function formatFor(path: string): ItemFormat {
+  const named = path === "-" ? undefined : formatOfName(path);
+  if (named === undefined || named === "jsonl") return "jsonl";
+  if (named === "csv") return named;
+  throw new WorkError("usage", `${path}: items are read from JSON Lines or CSV.`, {
+    hint: "Name the format with --format if the file is one of them, or convert it: jq -c '.[]' FILE.json.",
+  });
+}
+
+class Books {
+  readonly #options: ImportItemsOptions;
+  readonly #counts = { read: 0, added: 0, existing: 0, replaced: 0, refused: 0 };
+  #brokenOff: string | undefined;
+
+  constructor(options: ImportItemsOptions) {
+    this.#options = options;
+  }
+
+  get report(): ItemImport {
+    return compact({ ...this.#counts, brokenOff: this.#brokenOff });
+  }
+
+  breakOff({ line, reason }: { readonly line: number; readonly reason: string }): void {
+    this.#brokenOff = `line ${line}: ${reason}; what comes after it was not read`;
+  }
+
+  count({ line, row }: Waiting, answer: AddedItem | undefined): void {
+    const { outcome, reason = "", itemId } = row.ok && answer ? answer : refusedBy(row);
+    this.#counts.read += 1;
+    this.#counts[outcome] += 1;
+    if (outcome === "refused") this.#options.onRefused?.(compact({ line, reason, key: itemId }));
+  }
+}
+
+function refusedBy(row: Row): AddedItem {
+  return row.ok
+    ? { outcome: "refused", reason: "it was not answered for" }
+    : { outcome: "refused", reason: row.reason };
+}

@@ -1,0 +1,133 @@
+/**
+ * The records of JSON Lines or CSV one by one, wrong ones among them: a line that cannot be read is an answer here, not an
+ * end. Only what leaves no way to find the next record ends the reading.
+ */
+import { WorkError } from "../errors.ts";
+import { CsvRows, type Row } from "../intake/csv-rows.ts";
+import type { Input } from "../intake/input.ts";
+import { linesOf } from "../intake/lines.ts";
+import type { Origin } from "../intake/origin.ts";
+import { parseJson } from "../intake/parse-json.ts";
+import { wholeLines } from "../intake/whole-lines.ts";
+import type { Json } from "../kit/json.ts";
+
+/** What a file of items can be. */
+export const ITEM_FORMATS = ["jsonl", "csv"] as const;
+/** One of `ITEM_FORMATS`. */
+export type ItemFormat = (typeof ITEM_FORMATS)[number];
+
+/** A record, or what is wrong with the line. */
+export type RowRecord =
+  | { readonly ok: true; readonly line: number; readonly data: Json }
+  /** `isEnd`: nothing after it can be read. */
+  | { readonly ok: false; readonly line: number; readonly reason: string; readonly isEnd?: boolean };
+
+interface RowsOptions {
+  readonly format: ItemFormat;
+  readonly isTyped: boolean;
+}
+
+export async function* readRows(input: Input, { format, isTyped }: RowsOptions): AsyncGenerator<RowRecord> {
+  const origin: Origin = { name: input.name, format, sniffed: false };
+  const lines = { last: 0 };
+  try {
+    if (format === "csv") yield* csvRows(input, { origin, isTyped, lines });
+    else yield* jsonRows(input, origin, lines);
+  } catch (error) {
+    // A line that is too long, or not UTF-8: where the next one begins is not known any more.
+    if (!(error instanceof WorkError) || error.code !== "input_invalid") throw error;
+    const place = placeIn(error.message, origin);
+    yield { ok: false, line: place ?? lines.last + 1, reason: reasonIn(error.message, origin), isEnd: true };
+  }
+}
+
+interface Lines {
+  last: number;
+}
+
+async function* jsonRows({ chunks }: Input, origin: Origin, lines: Lines): AsyncGenerator<RowRecord> {
+  for await (const block of wholeLines(chunks, origin, 0x0a)) {
+    for (const { data: text, line } of linesOf(block)) {
+      lines.last = line;
+      if (text.trim() !== "") yield jsonRow(text, line, origin);
+    }
+  }
+}
+
+function jsonRow(text: string, line: number, origin: Origin): RowRecord {
+  try {
+    return { ok: true, line, data: parseJson(text, origin, { line, column: 1 }) };
+  } catch (error) {
+    if (!(error instanceof WorkError)) throw error;
+    return { ok: false, line, reason: reasonIn(error.message, origin) };
+  }
+}
+
+interface CsvOptions {
+  readonly origin: Origin;
+  readonly isTyped: boolean;
+  readonly lines: Lines;
+}
+
+async function* csvRows(
+  { chunks }: Input,
+  { origin, isTyped, lines }: CsvOptions,
+): AsyncGenerator<RowRecord> {
+  const parser = new CsvRows({ anyLength: true });
+  let header: readonly string[] | undefined;
+  const take = function* (rows: readonly Row[]): Generator<RowRecord> {
+    for (const row of rows) {
+      lines.last = row.line;
+      if (header !== undefined) yield csvRow(row, header, isTyped);
+      else header = requireHeader(row, origin);
+    }
+  };
+  for await (const block of wholeLines(chunks, origin, 0x0a)) {
+    const { rows, failure } = await parser.push(block.bytes);
+    yield* take(rows);
+    if (failure !== undefined) return yield csvEnd(failure.line);
+  }
+  const { rows, failure } = await parser.end();
+  yield* take(rows);
+  if (failure !== undefined) yield csvEnd(failure.line);
+}
+
+function csvEnd(line: number): RowRecord {
+  return { ok: false, line, reason: "a quote is in the wrong place or never closed", isEnd: true };
+}
+
+function requireHeader({ fields, line }: Row, { name }: Origin): readonly string[] {
+  const repeated = fields.find((one, index) => fields.indexOf(one) !== index);
+  if (repeated === undefined) return fields;
+  throw new WorkError("usage", `${name}:${line}: the header names the column "${repeated}" twice.`, {
+    hint: "Give every column a name of its own in the first row.",
+  });
+}
+
+function csvRow({ fields, line }: Row, header: readonly string[], isTyped: boolean): RowRecord {
+  if (fields.length !== header.length) {
+    const values = fields.length === 1 ? "1 value" : `${fields.length} values`;
+    return { ok: false, line, reason: `it has ${values}, and the header has ${header.length}` };
+  }
+  const entries = header.map((name, index) => [name, typedValue(fields[index] ?? "", isTyped)]);
+  return { ok: true, line, data: Object.fromEntries(entries) as Json };
+}
+
+/** A number that would be written in another way, such as 007 or 1e400, stays a text: it is a name more likely. */
+function typedValue(text: string, isTyped: boolean): Json {
+  if (!isTyped) return text;
+  if (text === "true" || text === "false") return text === "true";
+  if (text === "null") return null;
+  const isNumber = /^-?(0|[1-9]\d{0,14})(\.\d{1,15})?$/.test(text);
+  return isNumber ? Number(text) : text;
+}
+
+/** Messages of the readers begin with `name:line:column: `. */
+function reasonIn(message: string, { name }: Origin): string {
+  return message.startsWith(`${name}:`) ? message.slice(name.length + 1).replace(/^[\d:]+\s*/, "") : message;
+}
+
+function placeIn(message: string, { name }: Origin): number | undefined {
+  const line = /^(\d+)/.exec(message.slice(name.length + 1))?.[1];
+  return message.startsWith(`${name}:`) && line !== undefined ? Number(line) : undefined;
+}

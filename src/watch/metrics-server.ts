@@ -1,0 +1,115 @@
+/**
+ * Serves the numbers over HTTP, for a Prometheus that scrapes them, and says whether the store can be used. Every answer is
+ * read from the store at that moment; a store that cannot be read is a 503, so that nothing false is ever scraped.
+ */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Engine } from "../engine.ts";
+import { WorkError } from "../errors.ts";
+
+export interface ListenAddress {
+  /** Default: this machine alone. */
+  readonly host: string;
+  /** 0 takes one that is free. */
+  readonly port: number;
+}
+
+export interface MetricsServer {
+  /** Where it listens, e.g. `http://127.0.0.1:9464`. */
+  readonly url: string;
+  /** Resolves when every answer was given. */
+  close(): Promise<void>;
+}
+
+export interface ServeOptions {
+  readonly engine: Engine;
+  readonly at: ListenAddress;
+  /** Reads and writes the text. */
+  readonly text: () => Promise<string>;
+}
+
+const LOOPBACK = "127.0.0.1";
+const PORT_MAX = 65_535;
+
+/** `9464`, `0.0.0.0:9464` or `[::1]:9464`. */
+export function parseListen(text: string): ListenAddress {
+  const match = /^(?:\[([^\]]+)\]:|([^:[\]]+):)?(\d{1,5})$/.exec(text.trim());
+  const port = Number(match?.[3] ?? Number.NaN);
+  if (match && port <= PORT_MAX) return { host: match[1] ?? match[2] ?? LOOPBACK, port };
+  throw new WorkError("usage", `--listen: "${text}" is not a port or HOST:PORT.`, {
+    hint: "Write a port from 0 to 65535, with a host before it where others are to reach it: 0.0.0.0:9464.",
+  });
+}
+
+/** Resolves when it listens. */
+export async function serveMetrics({ engine, at, text }: ServeOptions): Promise<MetricsServer> {
+  const once = sharedRead(text);
+  const server = createServer((request, response) => void answer(request, response, { engine, text: once }));
+  await listening(server, at);
+  const { address, port } = server.address() as AddressInfo;
+  return {
+    url: `http://${address.includes(":") ? `[${address}]` : address}:${port}`,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeIdleConnections();
+      }),
+  };
+}
+
+/** Whoever asks while an answer is being read gets the same one: many that scrape cost no more than one. */
+export function sharedRead(read: () => Promise<string>): () => Promise<string> {
+  let reading: Promise<string> | undefined;
+  return () => {
+    reading ??= read().finally(() => {
+      reading = undefined;
+    });
+    return reading;
+  };
+}
+
+function listening(server: Server, { host, port }: ListenAddress): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", (error: NodeJS.ErrnoException) =>
+      reject(
+        new WorkError("usage", `Nobody can listen on ${host}:${port}: ${error.code ?? error.message}.`, {
+          cause: error,
+          hint: "Choose another port, or 0 for one that is free.",
+        }),
+      ),
+    );
+    server.listen({ host, port }, resolve);
+  });
+}
+
+interface Served {
+  readonly engine: Engine;
+  readonly text: () => Promise<string>;
+}
+
+const TEXT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
+const JSON_TYPE = "application/json; charset=utf-8";
+
+async function answer(request: IncomingMessage, response: ServerResponse, served: Served): Promise<void> {
+  const end = (status: number, type: string, body: string) => {
+    response.writeHead(status, { "content-type": type, "cache-control": "no-store" });
+    response.end(request.method === "HEAD" ? undefined : body);
+  };
+  const path = (request.url ?? "/").split("?")[0];
+  if (request.method !== "GET" && request.method !== "HEAD") {
+    response.setHeader("allow", "GET, HEAD");
+    return end(405, TEXT_TYPE, "Only GET is answered here.\n");
+  }
+  if (path !== "/metrics" && path !== "/health")
+    return end(404, TEXT_TYPE, "There is /metrics and /health.\n");
+  try {
+    if (path === "/metrics") return end(200, TEXT_TYPE, await served.text());
+    await served.engine.newestEvent();
+    return end(200, JSON_TYPE, `${JSON.stringify({ status: "ok" })}\n`);
+  } catch (error) {
+    if (!(error instanceof WorkError)) throw error; // a bug of ours: let it crash with its stack
+    const { code, message } = error;
+    if (path === "/metrics") return end(503, TEXT_TYPE, `${code}: ${message}\n`);
+    return end(503, JSON_TYPE, `${JSON.stringify({ status: "unhealthy", reason: { code, message } })}\n`);
+  }
+}

@@ -1,0 +1,163 @@
+/** The contract of lanes: one item at a time, oldest first, whatever becomes of the ones before. */
+import { expect } from "vitest";
+import type { NewItem } from "../../src/item/item.ts";
+import { buried, released, retried, skipped, succeeded } from "../support/settlements.ts";
+import { AUTHOR, type Declare, QUEUE, type Workbench } from "./workbench.ts";
+
+async function addTo(bench: Workbench, lane: string, ...items: readonly (string | NewItem)[]): Promise<void> {
+  const all = items.map((item) => (typeof item === "string" ? { itemId: item, data: item } : item));
+  await bench.engine.add(
+    QUEUE,
+    all.map((item) => ({ ...item, lane })),
+  );
+}
+
+async function leaseIds(bench: Workbench): Promise<readonly string[]> {
+  return (await bench.lease(9)).map(({ itemId }) => itemId);
+}
+
+export function laneTests(test: Declare): void {
+  turns(test);
+  returns(test);
+}
+
+function turns(test: Declare): void {
+  test("of each lane one item is worked at a time, and those without a lane go on", async (bench) => {
+    await bench.enter();
+    await addTo(bench, "one", "a", "b");
+    await addTo(bench, "two", "c", "d");
+    await bench.add("e", "f");
+    expect(await leaseIds(bench)).toEqual(["a", "c", "e", "f"]);
+    expect(await leaseIds(bench)).toEqual([]);
+  });
+
+  test("the next of a lane is leased by the step that settles the one before", async (bench) => {
+    await bench.enter();
+    await addTo(bench, "one", "a", "b");
+    const first = await bench.leaseOne();
+    const { leased } = await bench.engine.exchange("holder-1", {
+      settle: [succeeded(first)],
+      lease: { queue: QUEUE, max: 5 },
+    });
+    expect(leased).toMatchObject([{ itemId: "b" }]);
+  });
+
+  test("the oldest of a lane comes first, whatever the priorities and due times of the others", async (bench) => {
+    await bench.enter();
+    const now = bench.clock.now();
+    await addTo(
+      bench,
+      "one",
+      { itemId: "a", data: 1, priority: "low" },
+      { itemId: "b", data: 1, priority: "high", dueAt: now - 9000 },
+    );
+    expect(await leaseIds(bench)).toEqual(["a"]);
+  });
+
+  test("one that waits for another try keeps its lane waiting, and says when to come back", async (bench) => {
+    await bench.enter();
+    await addTo(bench, "one", "a", "b");
+    await bench.settle(retried(await bench.leaseOne(), 4000));
+    const ask = () => bench.engine.exchange("holder-1", { settle: [], lease: { queue: QUEUE, max: 5 } });
+    expect(await ask()).toMatchObject({ leased: [], nextDueAt: bench.clock.now() + 4000 });
+    bench.clock.advance(4000);
+    expect((await ask()).leased).toMatchObject([{ itemId: "a" }]);
+  });
+
+  test("a younger one that is due sooner than the first says nothing of when to come back", async (bench) => {
+    await bench.enter();
+    const now = bench.clock.now();
+    const item = (itemId: string, dueAt: number) => ({ itemId, data: 1, dueAt });
+    await addTo(bench, "one", item("a", now + 3000), item("b", now + 1000));
+    const ask = () => bench.engine.exchange("holder-1", { settle: [], lease: { queue: QUEUE, max: 5 } });
+    expect((await ask()).nextDueAt).toBe(now + 3000);
+    await bench.engine.hold(QUEUE, ["a"], { author: AUTHOR });
+    expect((await ask()).nextDueAt).toBeNull();
+  });
+
+  test("a held item keeps its lane waiting until it is released and done", async (bench) => {
+    await bench.enter();
+    await addTo(bench, "one", "a", "b");
+    await bench.engine.hold(QUEUE, ["a"], { author: AUTHOR });
+    expect(await leaseIds(bench)).toEqual([]);
+    await bench.engine.unhold(QUEUE, ["a"], { author: AUTHOR });
+    const [a] = await bench.lease(9);
+    expect(a).toMatchObject({ itemId: "a" });
+    if (a) await bench.settle(succeeded(a));
+    expect(await leaseIds(bench)).toEqual(["b"]);
+  });
+
+  test("one that is held while it waits behind another is still in its turn", async (bench) => {
+    await bench.enter();
+    await addTo(bench, "one", "a", "b", "c");
+    await bench.engine.hold(QUEUE, ["b"], { author: AUTHOR });
+    await bench.settle(succeeded(await bench.leaseOne()));
+    expect(await leaseIds(bench)).toEqual([]);
+    await bench.engine.unhold(QUEUE, ["b"], { author: AUTHOR });
+    expect(await leaseIds(bench)).toEqual(["b"]);
+  });
+
+  test("what died, was skipped or done is out of the way", async (bench) => {
+    await bench.enter();
+    await addTo(bench, "one", "a", "b", "c", "d");
+    await bench.settle(buried(await bench.leaseOne()));
+    await bench.settle(skipped(await bench.leaseOne()));
+    await bench.settle(succeeded(await bench.leaseOne()));
+    expect(await leaseIds(bench)).toEqual(["d"]);
+  });
+}
+
+function returns(test: Declare): void {
+  test("an older one that is redriven waits for the younger that is at work, and goes before the rest", async (bench) => {
+    await bench.enter();
+    await addTo(bench, "one", "a", "b", "c");
+    await bench.settle(buried(await bench.leaseOne()));
+    const b = await bench.leaseOne();
+    await bench.operate("redrive");
+    expect(await leaseIds(bench)).toEqual([]);
+    await bench.settle(released(b));
+    const [a] = await bench.lease(9);
+    expect(a).toMatchObject({ itemId: "a" });
+    if (a) await bench.settle(buried(a));
+    expect(await leaseIds(bench)).toEqual(["b"]);
+  });
+
+  test("a redrive that is cancelled lets the lane go on", async (bench) => {
+    await bench.enter();
+    await addTo(bench, "one", "a", "b");
+    await bench.settle(buried(await bench.leaseOne()));
+    await bench.begin("op-1");
+    await bench.engine.advance("op-1", { max: 1, due: { delayMs: 60_000, sinceBurialMs: [] } });
+    expect(await leaseIds(bench)).toEqual([]);
+    await bench.engine.changeOperation("op-1", { status: "cancelled" });
+    expect(await leaseIds(bench)).toEqual(["b"]);
+  });
+
+  test("many letters of one lane that are redriven together come one by one", async (bench) => {
+    await bench.enter();
+    await addTo(bench, "one", "a", "b", "c");
+    for (let n = 0; n < 3; n += 1) await bench.settle(buried(await bench.leaseOne()));
+    await bench.begin("op-1");
+    await bench.engine.advance("op-1", { max: 9 });
+    const worked: string[] = [];
+    for (let n = 0; n < 3; n += 1) {
+      const answer = await bench.engine.exchange("holder-1", {
+        settle: [],
+        lease: { queue: QUEUE, max: 9, operationId: "op-1" },
+      });
+      expect(answer.leased).toHaveLength(1);
+      worked.push(...answer.leased.map(({ itemId }) => itemId));
+      await bench.settle(...answer.leased.map(succeeded));
+    }
+    expect(worked).toEqual(["a", "b", "c"]);
+  });
+
+  test("lanes of the same name in two queues know nothing of each other", async (bench) => {
+    await bench.job("job-2");
+    await bench.enter();
+    await addTo(bench, "one", "a");
+    await bench.engine.add("job-2", [{ itemId: "b", data: 1, lane: "one" }]);
+    expect(await leaseIds(bench)).toEqual(["a"]);
+    expect(await bench.lease(9, "holder-1", "job-2")).toHaveLength(1);
+  });
+}

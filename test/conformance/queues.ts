@@ -1,0 +1,145 @@
+/** The contract of queues that stand: their kind, their pauses, and the ring that wakes who watches them. */
+import { expect } from "vitest";
+import { buried, released, succeeded } from "../support/settlements.ts";
+import { until } from "../support/until.ts";
+import { AUTHOR, type Declare, newItem, QUEUE, type Workbench } from "./workbench.ts";
+
+export function queueTests(test: Declare): void {
+  kinds(test);
+  pauses(test);
+  watches(test);
+}
+
+function kinds(test: Declare): void {
+  test("a job of a kind that never ends is told of as a queue", async ({ engine }) => {
+    for (const kind of ["queue", "target"] as const) {
+      await engine.createJob({ id: kind, name: kind, kind, spec: { leaseMs: 8000 } });
+      expect(await engine.findJob(kind)).toMatchObject({ kind, status: "running", spec: { leaseMs: 8000 } });
+      const events = await engine.listEvents({ queue: kind, after: 0, limit: 10 });
+      expect(events).toMatchObject([{ type: "queue_created", data: { name: kind } }]);
+    }
+  });
+
+  test("jobs are listed by their kinds when some are named", async ({ engine }) => {
+    await engine.createJob({ id: "q", name: "q", kind: "queue", spec: {} });
+    await engine.createJob({ id: "w", name: "w", kind: "workflow", spec: {} });
+    const ids = async (kinds?: Parameters<typeof engine.listJobs>[0]["kinds"]) =>
+      (await engine.listJobs({ limit: 10, ...(kinds && { kinds }) })).map(({ id }) => id);
+    expect(await ids()).toEqual(["w", "q", QUEUE]);
+    expect(await ids(["queue"])).toEqual(["q"]);
+    expect(await ids(["map", "workflow"])).toEqual(["w", QUEUE]);
+    expect(await ids([])).toEqual([]);
+    expect((await engine.listJobs({ limit: 1, kinds: ["map", "queue"] })).map(({ id }) => id)).toEqual(["q"]);
+  });
+}
+
+const PAUSE = { author: AUTHOR, reason: "the bank is closed" } as const;
+
+function pauses(test: Declare): void {
+  test("nothing of a paused queue is leased, whatever is asked for, and the answer says why", async (bench) => {
+    await bench.enter();
+    await bench.bury(["dead"]);
+    await bench.add("a");
+    await bench.begin("op-1");
+    await bench.engine.advance("op-1", { max: 1 });
+    await bench.engine.changeJob(QUEUE, { pause: PAUSE });
+    for (const more of [{}, { operationId: "op-1" }, { rate: { perSecond: 100 } }]) {
+      const answer = await bench.engine.exchange("holder-1", {
+        settle: [],
+        lease: { queue: QUEUE, max: 5, ...more },
+      });
+      expect(answer).toMatchObject({ leased: [], isPaused: true, nextDueAt: null });
+    }
+    await bench.engine.changeJob(QUEUE, { pause: null });
+    const answer = await bench.engine.exchange("holder-1", { settle: [], lease: { queue: QUEUE, max: 5 } });
+    expect(answer).toMatchObject({ isPaused: false });
+    expect(answer.leased.map(({ itemId }) => itemId).sort()).toEqual(["a", "dead"]);
+  });
+
+  test("what runs when a queue is paused is settled, and another queue goes on", async (bench) => {
+    await bench.job("job-2");
+    await bench.enter();
+    await bench.add("a");
+    await bench.engine.add("job-2", [newItem("b")]);
+    const lease = await bench.leaseOne();
+    await bench.engine.changeJob(QUEUE, { pause: PAUSE });
+    await bench.settle(succeeded(lease));
+    expect((await bench.item("a")).state).toBe("done");
+    expect(await bench.lease(1, "holder-1", "job-2")).toHaveLength(1);
+  });
+
+  test("a pause is kept as it was made until it ends, and both are told of once", async (bench) => {
+    const { engine, clock } = bench;
+    const at = clock.now();
+    const paused = await engine.changeJob(QUEUE, { pause: PAUSE });
+    expect(paused.pause).toEqual({ at, ...PAUSE });
+    clock.advance(1000);
+    await engine.changeJob(QUEUE, { pause: { author: "bob", reason: "another" } });
+    expect((await engine.findJob(QUEUE))?.pause).toEqual({ at, ...PAUSE });
+    await engine.changeJob(QUEUE, { pause: null, event: { type: "queue_changed" } });
+    await engine.changeJob(QUEUE, { pause: null });
+    expect(await engine.findJob(QUEUE)).not.toHaveProperty("pause");
+    expect(await bench.told("queue_paused", "queue_resumed", "queue_changed")).toMatchObject([
+      { type: "queue_paused", queue: QUEUE, at, data: PAUSE },
+      { type: "queue_resumed", queue: QUEUE, at: at + 1000 },
+      { type: "queue_changed", queue: QUEUE },
+    ]);
+  });
+
+  test("a change that does not speak of the pause leaves it", async ({ engine }) => {
+    await engine.changeJob(QUEUE, { pause: PAUSE });
+    await engine.changeJob(QUEUE, { intakeComplete: true });
+    expect((await engine.findJob(QUEUE))?.pause).toMatchObject(PAUSE);
+  });
+}
+
+function watches(test: Declare): void {
+  const REASONS: Readonly<Record<string, (bench: Workbench) => Promise<unknown>>> = {
+    "an item is added": (bench) => bench.add("new"),
+    "a letter is redriven": (bench) => bench.operate("redrive", ["dead"]),
+    "a letter is sent anew": (bench) => bench.operate("requeue", ["dead"]),
+    "a held item is put back": (bench) => bench.engine.unhold(QUEUE, ["held"], { author: AUTHOR }),
+    "a pause ends": (bench) => bench.engine.changeJob(QUEUE, { pause: null }),
+    "an attempt is released": async (bench) => {
+      const [running] = await bench.engine.listLeases("holder-1");
+      if (running) await bench.settle(released(running));
+    },
+  };
+
+  for (const [reason, does] of Object.entries(REASONS)) {
+    test(`who watches a queue is rung when ${reason}`, async (bench) => {
+      await bench.enter();
+      await bench.bury(["dead"]);
+      await bench.add("running");
+      await bench.leaseOne();
+      await bench.add("held");
+      await bench.engine.hold(QUEUE, ["held"], { author: AUTHOR });
+      await bench.engine.changeJob(QUEUE, { pause: PAUSE });
+      let rings = 0;
+      const end = await bench.engine.watch(QUEUE, () => {
+        rings += 1;
+      });
+      await does(bench);
+      await until("the ring", () => rings > 0);
+      await end();
+    });
+  }
+
+  test("who has ended a watch is rung no more, and others are", async (bench) => {
+    await bench.enter();
+    const rung: string[] = [];
+    const end = await bench.engine.watch(QUEUE, () => rung.push("first"));
+    const second = await bench.engine.watch(QUEUE, () => rung.push("second"));
+    await end();
+    await end();
+    await bench.add("a");
+    await until("the other ring", () => rung.includes("second"));
+    await bench.settle(buried(await bench.leaseOne()));
+    expect(rung).not.toContain("first");
+    await second();
+  });
+
+  test("a queue that is not there cannot be watched", async ({ engine }) => {
+    await expect(engine.watch("job-9", () => {})).rejects.toMatchObject({ code: "job_not_found" });
+  });
+}

@@ -1,0 +1,125 @@
+/** The contract of letters that are sent anew as another item: both know each other, and the letter is closed. */
+import { expect } from "vitest";
+import { buried, succeeded } from "../support/settlements.ts";
+import { AUTHOR, type Declare, QUEUE, type Workbench } from "./workbench.ts";
+
+export function requeueTests(test: Declare): void {
+  made(test);
+  links(test);
+}
+
+/** One letter with everything that the other item may take over. */
+async function buryOne(bench: Workbench): Promise<void> {
+  await bench.enter();
+  const expiresAt = bench.clock.now() + 60_000;
+  const more = { name: "the first", priority: "high", lane: "l", expiresAt } as const;
+  await bench.engine.add(QUEUE, [{ itemId: "a", data: { n: 1 }, ...more }]);
+  await bench.settle(buried(await bench.leaseOne()));
+}
+
+function made(test: Declare): void {
+  test("a letter is sent anew as another item with its data, name, priority and lane, fresh and due now", async (bench) => {
+    await buryOne(bench);
+    bench.clock.advance(1000);
+    expect(await bench.operate("requeue")).toMatchObject({
+      status: "ended",
+      selected: 1,
+      done: 1,
+      refused: 0,
+    });
+    const made = await bench.item("a~2");
+    expect(made).toMatchObject({
+      ...{ data: { n: 1 }, name: "the first", priority: "high", lane: "l", state: "ready" },
+      ...{ dueAt: bench.clock.now(), attempts: 0, revision: 1, redriveCount: 0, requeuedFrom: "a" },
+    });
+    expect(made).not.toHaveProperty("expiresAt");
+    expect(await bench.engine.count(QUEUE)).toMatchObject({ ready: 1, discarded: 1, total: 2, letters: 0 });
+    expect(await bench.lease(5)).toMatchObject([{ itemId: "a~2", attempt: 1, index: 1 }]);
+  });
+
+  test("the letter is discarded with a word on where its work went", async (bench) => {
+    await buryOne(bench);
+    const { id } = await bench.operate("requeue", undefined, { reason: "another reason" });
+    expect(await bench.letter("a")).toMatchObject({
+      state: "discarded",
+      resolution: { kind: "discard", author: AUTHOR, operationId: id, reason: "sent anew as a~2" },
+    });
+    expect(await bench.item("a")).toMatchObject({ state: "discarded", requeuedAs: ["a~2"] });
+  });
+
+  test("the new item may have the data that the step names", async (bench) => {
+    await buryOne(bench);
+    await bench.begin("op-1", { kind: "requeue" });
+    await bench.engine.advance("op-1", { letters: [{ burial: await bench.burial("a"), data: { n: 2 } }] });
+    expect(await bench.item("a~2")).toMatchObject({ data: { n: 2 }, revision: 1 });
+    expect((await bench.letter("a"))?.itemData).toEqual({ n: 1 });
+  });
+
+  test("the new item is told of, then that the letter left, then the step", async (bench) => {
+    await bench.enter();
+    await bench.bury(["a", "b"]);
+    const after = await bench.lastEvent();
+    const { id } = await bench.operate("requeue");
+    const events = await bench.engine.listEvents({ after, limit: 10 });
+    const of = (itemId: string) => [
+      { type: "item_queued", itemId: `${itemId}~2` },
+      {
+        type: "dlq_item_removed",
+        itemId,
+        data: { why: "requeued", operation_id: id, requeued_as: `${itemId}~2` },
+      },
+    ];
+    const sum = { type: "dlq_items_requeued", data: { operation_id: id, count: 2, refused: 0 } };
+    expect(events).toMatchObject([...of("a"), ...of("b"), sum]);
+  });
+
+  test("a letter that is no letter any more is refused", async (bench) => {
+    await buryOne(bench);
+    await bench.begin("op-1", { kind: "requeue" });
+    await bench.operate("redrive");
+    expect(await bench.engine.advance("op-1", { max: 5 })).toMatchObject({ done: 0, refused: 1 });
+    expect(await bench.engine.findItems("a~", { limit: 5 })).toEqual([]);
+  });
+}
+
+function links(test: Declare): void {
+  test("the first number that is free is taken, and all that were made are named", async (bench) => {
+    await bench.enter();
+    await bench.bury(["a"]);
+    await bench.add("a~2");
+    await bench.operate("requeue", ["a"]);
+    await bench.operate("restore", ["a"]);
+    await bench.operate("requeue", ["a"]);
+    expect(await bench.item("a")).toMatchObject({ requeuedAs: ["a~3", "a~4"] });
+    expect(await bench.item("a~2")).not.toHaveProperty("requeuedFrom");
+    expect(await bench.item("a~4")).toMatchObject({ requeuedFrom: "a" });
+  });
+
+  test("one that was sent anew and died can be sent anew itself", async (bench) => {
+    await bench.enter();
+    await bench.bury(["a"]);
+    await bench.operate("requeue");
+    await bench.settle(buried(await bench.leaseOne()));
+    await bench.operate("requeue");
+    expect(await bench.item("a~2")).toMatchObject({ requeuedFrom: "a", requeuedAs: ["a~2~2"] });
+    await bench.settle(succeeded(await bench.leaseOne()));
+    expect(await bench.item("a~2~2")).toMatchObject({ state: "done", requeuedFrom: "a~2" });
+  });
+
+  test("the new item has its letter's lane, and its turn at the end of it", async (bench) => {
+    await buryOne(bench);
+    await bench.engine.add(QUEUE, [{ itemId: "b", data: 1, lane: "l", priority: "low" }]);
+    await bench.operate("requeue");
+    expect(await bench.lease(5)).toMatchObject([{ itemId: "b" }]);
+  });
+
+  test("the items still name each other when the letter was purged", async (bench) => {
+    await buryOne(bench);
+    await bench.operate("requeue");
+    await bench.operate("purge", undefined, { filter: { states: ["discarded"] } });
+    const bare = await bench.item("a");
+    expect(bare).toMatchObject({ data: null, requeuedAs: ["a~2"], priority: "high" });
+    for (const field of ["name", "lane", "expiresAt"]) expect(bare).not.toHaveProperty(field);
+    expect(await bench.item("a~2")).toMatchObject({ requeuedFrom: "a", name: "the first" });
+  });
+}

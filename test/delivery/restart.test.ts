@@ -1,0 +1,119 @@
+/** Receipts on disk: kept before the first try, and delivered by whoever opens the target next. */
+import { join } from "node:path";
+import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
+import { openStore, type Store } from "../../src/delivery/store.ts";
+import { TemporaryDirectory } from "../support/temporary-directory.ts";
+import { until } from "../support/until.ts";
+import { RECEIPT } from "./delivery-kit.ts";
+import { ReceiptServer } from "./receipt-server.ts";
+
+const directory = new TemporaryDirectory();
+afterAll(() => directory.remove());
+
+let url: string;
+let files = 0;
+let server: ReceiptServer;
+const stores: Store[] = [];
+beforeEach(async () => {
+  files += 1;
+  url = `sqlite:${join(directory.path, `${files}.db`)}`;
+  server = await ReceiptServer.open();
+});
+afterEach(async () => {
+  for (const store of stores.splice(0)) await store.close();
+  await server.close();
+});
+
+const open = async () => {
+  const store = await openStore(url);
+  stores.push(store);
+  return store;
+};
+
+describe("receipts on disk", () => {
+  it("pitfall 35: a receipt is durable before its first try", async () => {
+    const other = await open();
+    const seen: unknown[] = [];
+    const store = await open();
+    const target = store.target("gate", {
+      deliver: async (_receipt, { key }) => {
+        const [item] = await other.findItems(key, { queue: "gate", limit: 1 });
+        seen.push([item?.data, item?.state]);
+      },
+    });
+    expect(await target.send(RECEIPT)).toBe(true);
+    expect(seen).toEqual([[RECEIPT, "leased"]]);
+  });
+
+  it("pitfall 33: what was left goes on by itself when the target is opened again, and nothing is overwritten", async () => {
+    server.otherwise = 503;
+    const before = await open();
+    const target = before.target("gate", { url: server.url, backoffBase: 0 });
+    const keys = ["k1", "k2", "k3"];
+    for (const key of keys) await target.send({ ...RECEIPT, key }, { key, wait: false });
+    await until("one was tried", () => server.keys.length > 0);
+    await target.close();
+    server.otherwise = 200;
+    server.ledger.length = 0;
+    const after = await open();
+    const reopened = after.target("gate");
+    expect(await reopened.send({ ...RECEIPT, key: "k4" }, { key: "k4" })).toBe(true);
+    await until("all are delivered", async () => (await reopened.counts()).done === 4);
+    expect([...new Set(server.keys)].sort()).toEqual([...keys, "k4"]); // one that was on its way may come twice
+    expect(await after.check()).toEqual([]);
+  });
+
+  it("pitfall 33: letters of before are there, beside the new ones", async () => {
+    server.otherwise = 422;
+    const before = await open();
+    expect(await before.target("gate", { url: server.url }).send({ n: 1 })).toBe(false);
+    await before.close();
+    const after = await open();
+    expect(await after.target("gate").send({ n: 2 })).toBe(false);
+    const { letters } = await after.listLetters({ queue: "gate", order: "oldest", limit: 10 });
+    expect(letters.map(({ itemData }) => itemData)).toEqual([{ n: 1 }, { n: 2 }]);
+  });
+
+  it("counters go on after a restart", async () => {
+    const before = await open();
+    await before.target("gate", { url: server.url }).send({ n: 1 });
+    await before.close();
+    const after = await open();
+    await after.target("gate").send({ n: 2 });
+    const counters = await after.listCounters();
+    expect(counters.find(({ name }) => name === "receipt.delivered")).toMatchObject({
+      queue: "gate",
+      value: 2,
+    });
+  });
+});
+
+describe("the targets of a store", () => {
+  it("asked for again is the same, until it is closed; other options are refused meanwhile", async () => {
+    const store = await open();
+    const target = store.target("gate", { url: server.url });
+    expect(store.target("gate")).toBe(target);
+    expect(() => store.target("gate", { timeoutMs: 1 })).toThrow(/open already/);
+    expect(await store.target("gate").send(RECEIPT)).toBe(true);
+    await target.close();
+    const next = store.target("gate", { timeoutMs: 5000 });
+    expect(next).not.toBe(target);
+    await next.opened;
+    expect((await next.settings()).delivery.timeoutMs).toBe(5000);
+  });
+
+  it("closing the store closes them, and gives back what was on its way", async () => {
+    server.otherwise = () => undefined;
+    const store = await open();
+    const sending = store.target("gate", { url: server.url }).send(RECEIPT, { key: "k" });
+    const end = sending.catch((error: unknown) => error);
+    await until("it is on its way", () => server.keys.length === 1);
+    await store.close();
+    stores.pop();
+    expect(await end).toMatchObject({ code: "interrupted" });
+    const after = await open();
+    expect(await after.findItems("k", { queue: "gate", limit: 1 })).toMatchObject([
+      { state: "ready", spent: 0 },
+    ]);
+  });
+});

@@ -1,0 +1,137 @@
+/** A COMMIT whose answer is lost: nobody knows whether it was carried out, and nothing may be lost or done twice. */
+import { afterAll, afterEach, beforeEach, expect, it } from "vitest";
+import type { Engine } from "../../../src/engine.ts";
+import { openPostgresEngine } from "../../../src/engines/postgres/open.ts";
+import { postgresStores, postgresUrl } from "../../support/postgres-stores.ts";
+import { succeeded } from "../../support/settlements.ts";
+import { TcpProxy } from "../../support/tcp-proxy.ts";
+
+const QUEUE = "job-1";
+const HOLDER = { id: "holder-1", queue: QUEUE, host: "host-1", pid: 1, processStart: "1", ttlMs: 60_000 };
+const stores = postgresStores();
+afterAll(() => stores.remove());
+
+let proxy: TcpProxy;
+/** Another process, whose connections are not cut. */
+let beside: Engine;
+let engine: Engine;
+
+beforeEach(async () => {
+  beside = await stores.open();
+  await beside.createJob({ id: QUEUE, name: QUEUE, kind: "map", spec: {} });
+  await beside.enter(HOLDER);
+  await beside.add(QUEUE, [
+    { itemId: "a", data: 1 },
+    { itemId: "b", data: 2 },
+  ]);
+  const url = postgresUrl(stores.schemaOf(beside));
+  proxy = await TcpProxy.before(url);
+  engine = await openPostgresEngine({ url: proxy.through(url), doubtMsMax: 100 });
+});
+
+afterEach(async () => {
+  expect(await beside.check()).toEqual([]);
+  await engine.close();
+  await beside.close();
+  await proxy.close();
+});
+
+const leaseOne = async () => {
+  const { leased } = await engine.exchange(HOLDER.id, { settle: [], lease: { queue: QUEUE, max: 1 } });
+  const [item] = leased;
+  if (!item) throw new Error("nothing was leased");
+  return item;
+};
+
+const typesTold = async () =>
+  (await beside.listEvents({ after: 0, limit: 100 })).map(({ type }) => type).sort();
+
+it("what was committed is answered as if nothing had been", async () => {
+  const item = await leaseOne();
+  proxy.cutAt("COMMIT\0", "after");
+  const answer = await engine.exchange(HOLDER.id, {
+    settle: [succeeded(item)],
+    lease: { queue: QUEUE, max: 1 },
+  });
+  expect(proxy.cuts).toBe(1);
+  expect(answer.stale).toEqual([]);
+  expect(answer.leased.map(({ itemId }) => itemId)).toEqual(["b"]);
+  expect(await beside.count(QUEUE)).toMatchObject({ done: 1, leased: 1, attempts: 2 });
+});
+
+it("items whose intake was committed are told of as added", async () => {
+  proxy.cutAt("COMMIT\0", "after");
+  expect(await engine.add(QUEUE, [{ itemId: "c", data: 3 }])).toMatchObject({ added: 1, existing: 0 });
+  expect(proxy.cuts).toBe(1);
+});
+
+it("what never reached the server is store trouble, and done by the next try", async () => {
+  const item = await leaseOne();
+  const settle = [succeeded(item)];
+  proxy.cutAt("COMMIT\0", "before");
+  await expect(engine.exchange(HOLDER.id, { settle })).rejects.toMatchObject({ code: "store_unavailable" });
+  expect(await beside.count(QUEUE)).toMatchObject({ done: 0, leased: 1 });
+  expect(await engine.exchange(HOLDER.id, { settle })).toMatchObject({ stale: [] });
+  expect(await beside.count(QUEUE)).toMatchObject({ done: 1, leased: 0 });
+});
+
+it("a runner that asks again, when nobody could be asked, gets its leases and settles nothing twice", async () => {
+  const item = await leaseOne();
+  const request = { settle: [succeeded(item)], lease: { queue: QUEUE, max: 1 } };
+  proxy.cutAt("COMMIT\0", "after");
+  const lost = engine.exchange(HOLDER.id, request);
+  proxy.refuse(true);
+  await expect(lost).rejects.toMatchObject({ code: "store_unavailable" });
+  proxy.refuse(false);
+  const answer = await engine.exchange(HOLDER.id, request);
+  expect(answer.stale).toEqual([]);
+  expect(answer.leased).toMatchObject([{ itemId: "b", attempt: 1 }]);
+  expect(await beside.listLeases(HOLDER.id)).toEqual(answer.leased);
+  const told = ["attempt_started", "attempt_started", "attempt_succeeded"];
+  expect((await typesTold()).filter((type) => type.startsWith("attempt_"))).toEqual(told);
+  expect((await beside.listCounters()).find(({ name }) => name === "attempts.succeeded")?.value).toBe(1);
+});
+
+it("a runner that wants no more gives back what it was never told of", async () => {
+  proxy.cutAt("COMMIT\0", "after");
+  const lost = engine.exchange(HOLDER.id, { settle: [], lease: { queue: QUEUE, max: 2 } });
+  proxy.refuse(true);
+  await expect(lost).rejects.toMatchObject({ code: "store_unavailable" });
+  proxy.refuse(false);
+  expect(await engine.exchange(HOLDER.id, { settle: [] })).toMatchObject({ leased: [], stale: [] });
+  expect(await beside.count(QUEUE)).toMatchObject({ ready: 2, leased: 0 });
+  expect(await beside.leave(HOLDER.id)).toBe(true);
+});
+
+it("a runner that is another holder by now is not told that what it settled came late", async () => {
+  const item = await leaseOne();
+  const settle = [succeeded(item)];
+  proxy.cutAt("COMMIT\0", "after");
+  const lost = engine.exchange(HOLDER.id, { settle });
+  proxy.refuse(true);
+  await expect(lost).rejects.toMatchObject({ code: "store_unavailable" });
+  proxy.refuse(false);
+  expect(await beside.leave(HOLDER.id)).toBe(true);
+  await beside.enter({ ...HOLDER, id: "holder-2" });
+  const request = { settle, lease: { queue: QUEUE, max: 1 } };
+  await expect(engine.exchange(HOLDER.id, request)).rejects.toMatchObject({ code: "lease_lost" });
+  expect(await engine.exchange("holder-2", request)).toMatchObject({ stale: [], leased: [{ itemId: "b" }] });
+  expect(await typesTold()).not.toContain("late_result");
+});
+
+it("a lease that was reaped meanwhile is stale, also when its settlement was in doubt", async () => {
+  const item = await leaseOne();
+  const settle = [succeeded(item)];
+  proxy.cutAt("COMMIT\0", "before");
+  const lost = engine.exchange(HOLDER.id, { settle });
+  proxy.refuse(true);
+  await expect(lost).rejects.toMatchObject({ code: "store_unavailable" });
+  await beside.exchange(null, {
+    settle: [{ lease: settle[0]?.lease ?? item, outcome: "released", verdict: { kind: "release" } }],
+  });
+  proxy.refuse(false);
+  expect(await engine.exchange(HOLDER.id, { settle })).toMatchObject({
+    stale: [{ ref: item.ref, attempt: 1 }],
+  });
+  expect(await beside.count(QUEUE)).toMatchObject({ ready: 2, done: 0 });
+});

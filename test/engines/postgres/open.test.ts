@@ -1,0 +1,168 @@
+/** Opening a PostgreSQL store: its schema, its URL, and what is said when it cannot be opened. The password is told to nobody. */
+import { afterAll, afterEach, describe, expect, it } from "vitest";
+import type { Engine } from "../../../src/engine.ts";
+import { openStore } from "../../../src/engines/open.ts";
+import { openPostgresEngine } from "../../../src/engines/postgres/open.ts";
+import { WorkError } from "../../../src/errors.ts";
+import { randomName } from "../../../src/kit/random.ts";
+import { askPostgres, dropSchema, postgresServerUrl, postgresUrl } from "../../support/postgres-stores.ts";
+
+const SECRET = "s3cret-Word";
+const made: string[] = [];
+const opened: Engine[] = [];
+
+afterEach(async () => {
+  for (const engine of opened.splice(0)) await engine.close();
+});
+afterAll(async () => {
+  for (const schema of made) await dropSchema(schema);
+});
+
+function newSchema(name = `test_${randomName(10)}`): string {
+  made.push(name);
+  return name;
+}
+
+async function open(url: string): Promise<Engine> {
+  const engine = await openPostgresEngine({ url });
+  opened.push(engine);
+  return engine;
+}
+
+const errorOf = (url: string) =>
+  openPostgresEngine({ url }).then(
+    () => expect.fail("it was opened"),
+    (error: unknown) => error as WorkError,
+  );
+
+describe("a schema", () => {
+  it("is made once when ten open it at once, and all of them can work", async () => {
+    const url = postgresUrl(newSchema(), { pool: "1" });
+    const engines = await Promise.all(Array.from({ length: 10 }, () => open(url)));
+    const found = await Promise.all(engines.map(async (engine) => (await engine.info()).foundVersion));
+    expect(found.filter((version) => version === 0)).toHaveLength(1);
+    await engines[0]?.createJob({ id: "q", name: "q", kind: "queue", spec: {} });
+    expect(await engines[9]?.count("q")).toMatchObject({ total: 0 });
+  });
+
+  it("may have any name, also one that SQL would have to quote", async () => {
+    const schema = newSchema(`Odd "name"; DROP ${randomName(6)}`);
+    const engine = await open(postgresUrl(schema));
+    await engine.createJob({ id: "q", name: "q", kind: "queue", spec: {} });
+    await engine.add("q", [{ itemId: "a", data: 1 }]);
+    expect(await engine.check()).toEqual([]);
+    const there = await askPostgres(
+      "SELECT 1 FROM pg_tables WHERE schemaname = $1 AND tablename = 'items'",
+      schema,
+    );
+    expect(there).toHaveLength(1);
+  });
+
+  it("two schemas of one database are two stores", async () => {
+    const [one, two] = [await open(postgresUrl(newSchema())), await open(postgresUrl(newSchema()))];
+    await one.createJob({ id: "q", name: "q", kind: "queue", spec: {} });
+    expect(await two.findJob("q")).toBeNull();
+  });
+
+  it("is redrive when none is named", async () => {
+    const url = new URL(postgresServerUrl());
+    url.searchParams.delete("schema");
+    const engine = await openStore(url.href);
+    opened.push(engine);
+    const there = await askPostgres(
+      "SELECT 1 FROM pg_tables WHERE schemaname = 'redrive' AND tablename = 'items'",
+    );
+    expect(there).toHaveLength(1);
+  });
+
+  it("that another program uses is left alone", async () => {
+    const schema = newSchema();
+    await askPostgres(`CREATE SCHEMA ${schema}`);
+    await askPostgres(`CREATE TABLE ${schema}.orders (id int)`);
+    expect(await errorOf(postgresUrl(schema))).toMatchObject({ code: "store_corrupt" });
+    const tables = await askPostgres("SELECT tablename FROM pg_tables WHERE schemaname = $1", schema);
+    expect(tables).toEqual([{ tablename: "orders" }]);
+  });
+
+  it("of a newer Redrive is refused", async () => {
+    const schema = newSchema();
+    const url = postgresUrl(schema);
+    await (await openPostgresEngine({ url })).close();
+    await askPostgres(`UPDATE ${schema}.store SET version = 99`);
+    const error = await errorOf(url);
+    expect(error).toMatchObject({ code: "store_newer", hint: "Install a newer Redrive." });
+  });
+
+  it("is not made when it must be there", async () => {
+    const schema = newSchema();
+    const asked = openStore(postgresUrl(schema), { mustExist: true });
+    await expect(asked).rejects.toMatchObject({ code: "input_invalid" });
+    expect(await askPostgres("SELECT 1 FROM pg_namespace WHERE nspname = $1", schema)).toEqual([]);
+  });
+});
+
+describe("a URL", () => {
+  it("with a password shows none, wherever it is shown", async () => {
+    const url = new URL(postgresUrl(newSchema()));
+    url.password = SECRET;
+    const engine = await open(url.href);
+    const info = await engine.info();
+    expect(engine.url).toContain(":***@");
+    expect(JSON.stringify([engine.url, info])).not.toContain(SECRET);
+  });
+
+  it.each([
+    ["a server that is not there", (url: URL) => (url.port = "1")],
+    ["a database that is not there", (url: URL) => (url.pathname = "/no_such_database")],
+    ["a user that is not there", (url: URL) => (url.username = "nobody_of_that_name")],
+  ])("of %s is store trouble with a hint, without the password", async (_, change) => {
+    const url = new URL(postgresUrl(newSchema()));
+    url.password = SECRET;
+    change(url);
+    const error = await errorOf(url.href);
+    expect(error).toBeInstanceOf(WorkError);
+    expect(error.code).toBe("store_unavailable");
+    expect(error.hint).toBeTruthy();
+    expect(`${error.message} ${error.hint} ${error.stack} ${JSON.stringify(error)}`).not.toContain(SECRET);
+    expect(String(error.cause)).not.toContain(SECRET);
+  });
+
+  it.each([
+    ["pool=none", "pool"],
+    ["pool=0", "pool"],
+    ["prepare=maybe", "prepare"],
+    ["listen=perhaps", "listen"],
+    ["schema=pg_catalog", "schema"],
+    ["schema=", "schema"],
+  ])("with ?%s is refused", async (parameter, name) => {
+    const error = await errorOf(`postgres://user:${SECRET}@127.0.0.1:1/db?${parameter}`);
+    expect(error.code).toBe("usage");
+    expect(error.message).toContain(name);
+  });
+
+  it("that cannot be read is refused without its password", async () => {
+    const error = await errorOf(`postgres://user:${SECRET}@bad host/db`);
+    expect(error.code).toBe("usage");
+    expect(error.message).not.toContain(SECRET);
+  });
+
+  it("says how many connections a process opens at most", async () => {
+    const schema = newSchema();
+    const url = new URL(postgresUrl(schema, { pool: "2" }));
+    url.searchParams.set("application_name", schema);
+    const engine = await open(url.href);
+    await Promise.all(Array.from({ length: 12 }, () => engine.listHolders()));
+    const [row] = await askPostgres<{ count: string }>(
+      "SELECT count(*) FROM pg_stat_activity WHERE application_name = $1",
+      schema,
+    );
+    expect(Number(row?.count)).toBe(2);
+  });
+
+  it("names the application unless it says otherwise", async () => {
+    const engine = await open(postgresUrl(newSchema()));
+    await engine.listHolders();
+    const rows = await askPostgres("SELECT 1 FROM pg_stat_activity WHERE application_name = 'redrive'");
+    expect(rows.length).toBeGreaterThan(0);
+  });
+});

@@ -1,0 +1,80 @@
+/** That `check` finds an index of texts, or strata of all groups, that say something else than the letters. */
+import { join } from "node:path";
+import { DatabaseSync } from "@photostructure/sqlite";
+import { afterAll, expect, it } from "vitest";
+import { openSqliteEngine } from "../../../src/engines/sqlite/open.ts";
+import { newHolder, newItem, QUEUE } from "../../conformance/workbench.ts";
+import { buried } from "../../support/settlements.ts";
+import { TemporaryDirectory } from "../../support/temporary-directory.ts";
+
+const directory = new TemporaryDirectory();
+afterAll(() => directory.remove());
+
+const TEXTS = "texts are found where they are";
+
+/** "a" was read, "b" came later. */
+it.each([
+  ["a wording that counts too many", "UPDATE wordings SET count = 7", TEXTS],
+  ["a letter that was passed over", "UPDATE read_to SET no = 2", TEXTS],
+  ["a letter that is read and to be read", "INSERT INTO unread VALUES (1)", TEXTS],
+  ["a letter to be read that is not there", "INSERT INTO unread VALUES (0)", TEXTS],
+  ["a wording of another group", "UPDATE wordings SET grp = grp + 1", TEXTS],
+  ["figures that nobody said", "UPDATE said SET figures = ''", TEXTS],
+  ["a wording that nobody said", "UPDATE wordings SET text = 'something else'", TEXTS],
+  ["a stratum that counts too many", "UPDATE strata_of_all SET count = 9", "groups count their letters"],
+  ["a stratum that is gone", "DELETE FROM strata_of_all", "groups count their letters"],
+])("finds %s", async (what, damage, rule) => {
+  const path = join(directory.path, `${what}.db`);
+  const engine = await openSqliteEngine({ path });
+  await engine.createJob({ id: QUEUE, name: QUEUE, kind: "map", spec: {} });
+  await engine.enter(newHolder("holder-1"));
+  for (const id of ["a", "b"]) {
+    await engine.catchUp({ forMs: 10_000 });
+    await engine.add(QUEUE, [newItem(id)]);
+    const { leased } = await engine.exchange("holder-1", { settle: [], lease: { queue: QUEUE, max: 1 } });
+    await engine.exchange(null, { settle: leased.map((lease) => buried(lease)) });
+  }
+  expect(await engine.check()).toEqual([]);
+  const db = new DatabaseSync(path);
+  db.exec(damage);
+  db.close();
+  expect((await engine.check()).map((problem) => problem.rule)).toContain(rule);
+  await engine.close();
+});
+
+it("takes an index that another process has changed for what it is", async () => {
+  const path = join(directory.path, "changed.db");
+  const engine = await openSqliteEngine({ path });
+  await engine.createJob({ id: QUEUE, name: QUEUE, kind: "map", spec: {} });
+  await engine.enter(newHolder("holder-1"));
+  const other = await openSqliteEngine({ path });
+  for (let round = 1; round <= 3; round += 1) {
+    await engine.add(QUEUE, [newItem(`i${round}`)]);
+    const { leased } = await engine.exchange("holder-1", { settle: [], lease: { queue: QUEUE, max: 1 } });
+    await engine.exchange(null, { settle: leased.map((lease) => buried(lease)) });
+    await other.catchUp({ forMs: 10_000 });
+    expect(await engine.check()).toEqual([]);
+    const db = new DatabaseSync(path);
+    for (const table of ["wording_texts", "said_figures"])
+      db.exec(`INSERT INTO ${table} (${table}) VALUES ('optimize')`);
+    db.close();
+    expect(await engine.check()).toEqual([]);
+  }
+  await other.close();
+  await engine.close();
+});
+
+it("a store that is emptied for a copy forgets what it has read", async () => {
+  const engine = await openSqliteEngine({ path: join(directory.path, "emptied.db") });
+  await engine.createJob({ id: QUEUE, name: QUEUE, kind: "map", spec: {} });
+  await engine.enter(newHolder("holder-1"));
+  await engine.add(QUEUE, [newItem("a"), newItem("b")]);
+  const { leased } = await engine.exchange("holder-1", { settle: [], lease: { queue: QUEUE, max: 2 } });
+  await engine.exchange(null, { settle: leased.map((lease) => buried(lease)) });
+  await engine.catchUp({ forMs: 10_000 });
+  expect((await engine.listLetters({ text: "exit code 101", limit: 9 })).total).toBe(2);
+  await engine.deleteRows();
+  expect(await engine.check()).toEqual([]);
+  expect((await engine.listLetters({ text: "exit code 101", limit: 9 })).total).toBe(0);
+  await engine.close();
+});

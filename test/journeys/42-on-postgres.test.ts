@@ -1,0 +1,229 @@
+/**
+ * From one machine to many: the same commands on a PostgreSQL store say and do what they do on a file, word for word.
+ * Every journey of this folder runs on PostgreSQL with `REDRIVE_TEST_STORE=postgres npx vitest run test/journeys`; these
+ * always do.
+ */
+import { describe, expect, it } from "vitest";
+import { until } from "../support/until.ts";
+import { asJsonLines, openWorkshop, SOUND, upTo, type Workshop } from "./workshop.ts";
+
+/** What a person typed, and what came of it. */
+type Line = readonly [command: string, code: number | null, stdout: string, stderr: string];
+
+/** Types the lines one after the other; what differs from one run to the next is left out of what is told. */
+class Teller {
+  readonly told: Line[] = [];
+  readonly shop: Workshop;
+
+  constructor(shop: Workshop) {
+    this.shop = shop;
+  }
+
+  /** Answers what was really printed. */
+  async type(args: readonly string[], stdin = ""): Promise<string> {
+    const { code, stdout, stderr } = await this.shop.run(args, { stdin });
+    this.told.push([this.#same(args.join(" ")), code, this.#same(stdout), this.#same(stderr)]);
+    return stdout;
+  }
+
+  async each(...lines: readonly string[]): Promise<void> {
+    for (const line of lines) await this.type(line.split(" "));
+  }
+
+  async operation(...args: string[]): Promise<string> {
+    return (JSON.parse(await this.type([...args, "--json"])) as { operation_id: string }).operation_id;
+  }
+
+  #same(text: string): string {
+    return text
+      .replaceAll(this.shop.home, "HOME")
+      .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, "TIME")
+      .replace(/\b(\d\d-)?\d\d-\d\d \d\d:\d\d(:\d\d)?\b/g, "TIME")
+      .replace(/\b(\d+m )?[\d.]+ ?(ms|s|min)\b/g, "LONG")
+      .replace(/\b[\d.,]+\/(s|min|h)\b/g, "FAST")
+      .replace(/("(?:[a-z_]+_ms|duration_seconds|pid|id)": |_seconds[^ \n]* )[\d.]+/g, "$1N")
+      .replace(/("next": )"\d+"/g, "$1N")
+      .replace(/\b[\w.-]+:\d+:[a-z0-9]{6}\b/g, "HOLDER")
+      .replace(/(bytes": |-)\d+(?=,?\n)/g, "$1N")
+      .replace(/\b(ship|op)-[a-z0-9]{8,}\b/g, "$1-ID")
+      .replace(/ +/g, " ")
+      .replace(/-{2,}|─+/g, "-");
+  }
+}
+
+/** Does the same in both places at once. */
+async function inBoth(story: (teller: Teller) => Promise<void>): Promise<readonly [Teller, Teller]> {
+  const tellers = [false, true].map((onPostgres) => new Teller(openWorkshop({ onPostgres })));
+  await Promise.all(tellers.map(story));
+  const [inFile, onServer] = tellers as [Teller, Teller];
+  expect(onServer.shop.isOnPostgres).toBe(true);
+  return [inFile, onServer];
+}
+
+const MAP =
+  'echo "$1" >> $L; case "$1" in *bad*) [ -e $L.mended ] || { echo "no route" >&2; exit 4; };; esac';
+
+describe("a job on PostgreSQL", () => {
+  it("is mapped, fails, is looked at, corrected, sent again, discarded and undone as in a file", async () => {
+    const [inFile, onServer] = await inBoth(async (teller) => {
+      const { shop } = teller;
+      const items = ["a", "bad1", "b", "bad2", "ключ bad 3 🎉"].map((id, n) => ({ id, n }));
+      const flags = ["--name", "ship", "-j", "1", "--retries", "1", "--backoff", "none", "--id-field", "id"];
+      await teller.type(shop.mapArgs(MAP, flags), asJsonLines(items));
+      await teller.each(
+        "jobs",
+        "status ship",
+        "dlq list",
+        "dlq list --type CommandFailed --json",
+        "dlq stats",
+      );
+      await teller.each("dlq inspect bad1", "groups", "errors", "errors --json --limit 2", "logs ship bad1");
+      await teller.type(["dlq", "list", "--json", "--filter", "item.n > 2"]);
+      const edit = await teller.operation("dlq", "edit", "bad1", "--patch", '{"n": 100}', "--yes");
+      await teller.type(["ops", "undo", edit, "--yes"]);
+      await teller.type(["dlq", "discard", "bad2", "--reason", "no use"]);
+      await teller.each("dlq list --state all", "dlq restore bad2 --yes", "dlq retry ship bad1");
+      shop.write("ledger.mended", "");
+      await teller.each("dlq retry ship --json", "dlq list", "status ship --json", "dlq inspect bad2 --json");
+      await teller.each("events ship --limit 200", "metrics", "ops", "jobs --json", "store check");
+      await teller.each("dlq retry ship");
+    });
+    expect(onServer.told).toEqual(inFile.told);
+    expect(onServer.shop.ledger.map((line) => JSON.parse(line).id)).toEqual(
+      inFile.shop.ledger.map((line) => JSON.parse(line).id),
+    );
+    expect(await onServer.shop.letters()).toEqual([]);
+  }, 120_000);
+});
+
+const WORK = 'echo "$REDRIVE_ITEM_ID" >> $L; case "$1" in -*) echo "negative" >&2; exit 4;; esac';
+
+describe("a queue on PostgreSQL", () => {
+  it("is made, filled, paused, worked, and its letters are corrected and sent anew as in a file", async () => {
+    const [inFile, onServer] = await inBoth(async (teller) => {
+      const { shop } = teller;
+      const script = ["--", "sh", "-c", `L=${shop.ledgerPath}; ${WORK}`, "sh", "${item.amount}"];
+      const drain = ["worker", "--queue", "bills", "--drain", "-j", "1", "--quiet", "--json", ...script];
+      await teller.each("queue", "queue create bills --max-retries 1 --backoff none --rate 1000/s");
+      const rows =
+        '{"id":"a","amount":1}\n{"id":"b","amount":-2}\nnope\n{"id":"a","amount":3}\n{"amount":4}\n';
+      await teller.type(["queue", "import", "bills", "-", "--key-field", "id"], rows);
+      await teller.type([
+        "queue",
+        "add",
+        "bills",
+        "--data",
+        '{"amount": -9}',
+        "--key",
+        "c",
+        "--priority",
+        "high",
+      ]);
+      await teller.each("queue pause bills --reason lunch", "queue show bills", "queue resume bills");
+      await teller.each("queue hold bills a --reason wait", "queue items bills", "queue hold bills nobody");
+      await teller.type(drain);
+      await teller.each(
+        "queue release bills a",
+        "queue show bills c",
+        "queue list",
+        "errors --queue bills --json",
+      );
+      await teller.type(drain);
+      await teller.each("dlq list bills", "groups --queue bills", "dlq note b --queue bills --text looked");
+      await teller.type([
+        "dlq",
+        "retry",
+        "bills",
+        "b",
+        "--as-new",
+        "--patch",
+        '{"amount": 2}',
+        "--yes",
+        "--json",
+      ]);
+      await teller.type(["dlq", "edit", "c", "--queue", "bills", "--set", "amount=0 - item.amount", "--yes"]);
+      await teller.type(["dlq", "retry", "bills", "--yes"]);
+      await teller.type(drain);
+      await teller.each(
+        "queue show bills --json",
+        "queue show bills b~2",
+        "dlq inspect b --queue bills --json",
+      );
+      await teller.each("metrics", "events bills --limit 200", "errors --format error-body", "store check");
+    });
+    expect(onServer.told).toEqual(inFile.told);
+    expect(onServer.shop.ledger).toEqual(inFile.shop.ledger);
+    expect(onServer.told.at(-1)?.[2]).toBe(SOUND);
+  }, 120_000);
+
+  it("is worked by ten workers at once, one of them killed: every item once, nothing left behind", async () => {
+    const shop = openWorkshop({ onPostgres: true });
+    await shop.run(["queue", "create", "bills", "--lease", "2s"]);
+    await shop.run(["queue", "import", "bills", "-", "--key-field", "id"], {
+      stdin: asJsonLines(upTo(60).map((id) => ({ id: String(id) }))),
+    });
+    const script = `[ "$1" != 1 ] || [ -e $L.killed ] || exec sleep 60; echo "$1" >> $L`;
+    const work = ["--", "sh", "-c", `L=${shop.ledgerPath}; ${script}`, "sh", "${item.id}"];
+    const start = () => shop.start(["worker", "--queue", "bills", "--drain", "-j", "1", "-q", ...work]);
+    const first = start();
+    await until("the first has an item", async () => {
+      const { counts } = await shop.json<{ counts: { leased: number } }>("queue", "show", "bills");
+      return counts.leased === 1;
+    });
+    const others = upTo(9).map(start);
+    shop.write("ledger.killed", "");
+    first.signal("SIGKILL");
+    for (const worker of others) expect((await worker.ended).code).toBe(0);
+    expect(shop.ledger.map(Number).sort((a, b) => a - b)).toEqual(upTo(60));
+    const { counts, workers } = await shop.json<{ counts: object; workers: object }>(
+      "queue",
+      "show",
+      "bills",
+    );
+    expect([counts, workers]).toEqual([expect.objectContaining({ done: 60, attempts: 61, letters: 0 }), []]);
+    expect(await shop.check()).toBe(SOUND);
+  });
+});
+
+describe("a PostgreSQL server that cannot be used", () => {
+  it("is waited for by a worker, which ends when it is told to: nothing was begun", async () => {
+    const shop = openWorkshop();
+    const away = "postgres://me@127.0.0.1:1/test";
+    const worker = shop.start(["worker", "--queue", "q", "--store", away, "--", "true"]);
+    await worker.untilStderr("waiting: The store postgres://me@127.0.0.1:1/test cannot be reached");
+    worker.signal("SIGINT");
+    const { code, stderr } = await worker.ended;
+    expect([code, stderr.match(/cannot be reached/g)]).toEqual([130, ["cannot be reached"]]);
+  });
+
+  it.each([
+    ["nobody listens", "postgres://me:s3cret@127.0.0.1:1/test", 75, /cannot be reached \(.*ECONNREFUSED/],
+    [
+      "a parameter is misspelt",
+      "postgres://me:s3cret@127.0.0.1:1/test?schmea=x",
+      2,
+      /"schmea"\. Is it schema\?/,
+    ],
+    ["its name is misspelt", "postgre://me:s3cret@127.0.0.1:1/test", 2, /"postgre:\/\/me:\*\*\*@127/],
+    [
+      "a certificate is missing",
+      "postgres://127.0.0.1:1/t?sslrootcert=/no.pem",
+      2,
+      /cannot be read .*\/no\.pem/,
+    ],
+  ])("because %s is told in two lines, without the password", async (_why, store, code, words) => {
+    const shop = openWorkshop();
+    for (const args of [["queue", "list"], ["metrics"], ["worker", "--store-wait", "1ms"]]) {
+      const ended = await shop.run([
+        ...args,
+        "--store",
+        store,
+        ...(args[0] === "worker" ? ["--", "true"] : []),
+      ]);
+      expect([args, ended.code, ended.stdout]).toEqual([args, code, ""]);
+      expect(ended.stderr).toMatch(words);
+      expect(ended.stderr).not.toContain("s3cret");
+      expect(ended.stderr).not.toMatch(/^ {4}at /m);
+    }
+  });
+});

@@ -1,0 +1,129 @@
+/** Items come into a queue by its rules, and each has an answer. */
+import { describe, expect, it } from "vitest";
+import { addItems } from "../../src/queue/add-items.ts";
+import { openQueueBench, QUEUE } from "./queue-kit.ts";
+
+const outcomes = (answers: readonly { readonly outcome: string }[]) => answers.map(({ outcome }) => outcome);
+
+describe("an item that is added", () => {
+  it("is ready under its key, or under a name of its own", async () => {
+    const { engine, add, item } = await openQueueBench();
+    const [keyed, free] = await add({ data: 1, key: "k" }, { data: 1 });
+    expect(keyed).toEqual({ outcome: "added", itemId: "k" });
+    expect(free?.itemId).toMatch(/^[0-9a-z]{16}$/);
+    expect(await item("k")).toMatchObject({ state: "ready", data: 1, priority: "normal" });
+    expect(await engine.count(QUEUE)).toMatchObject({ ready: 2 });
+  });
+
+  it("has the priority and the expiry of its queue unless it brings its own", async () => {
+    const { add, item, engine } = await openQueueBench({ priority: "low", expiresAfterMs: 60_000 });
+    const now = await engine.now();
+    const dueAt = now + 3_600_000;
+    await add(
+      { data: 1, key: "a" },
+      { data: 2, key: "b", priority: "high", expiresAt: now + 5000 },
+      { data: 3, key: "c", dueAt },
+    );
+    const a = await item("a");
+    expect(a.priority).toBe("low");
+    expect((a.expiresAt ?? 0) - now).toBeGreaterThanOrEqual(60_000);
+    expect(await item("b")).toMatchObject({ priority: "high", expiresAt: now + 5000 });
+    expect((await item("c")).expiresAt).toBe(dueAt + 60_000);
+  });
+
+  it.each([
+    [{ data: 1, key: "" }, /key is empty/],
+    [{ data: 1, key: "x".repeat(600) }, /longer/],
+    [{ data: 1, key: "a\u0000b" }, /control character/],
+    [{ data: 1, expiresAt: 1 }, /expired already/],
+    [{ data: 1, dueAt: 9e12, expiresAt: 8e12 }, /expires before it is due/],
+    [{ data: 1, dueAt: Number.NaN }, /no time/],
+  ])("is refused when it is wrong: %j", async (wrong, reason) => {
+    const { engine, add } = await openQueueBench();
+    const [answer, good] = await add(wrong, { data: "good" });
+    expect(answer).toMatchObject({ outcome: "refused", because: "invalid" });
+    expect(answer?.reason).toMatch(reason);
+    expect(good?.outcome).toBe("added");
+    expect(await engine.count(QUEUE)).toMatchObject({ total: 1 });
+  });
+
+  it("is refused when the schema does, with the place", async () => {
+    const schema = { type: "object", required: ["amount"], properties: { amount: { type: "number" } } };
+    const { add } = await openQueueBench({ schema });
+    const answers = await add({ data: { amount: 1 } }, { data: { amount: "1" } }, { data: {} });
+    expect(outcomes(answers)).toEqual(["added", "refused", "refused"]);
+    expect(answers[1]?.reason).toMatch(/^the schema refuses it: .*amount/);
+  });
+
+  it("needs a queue", async () => {
+    const { engine } = await openQueueBench();
+    await expect(addItems(engine, "nope", [])).rejects.toMatchObject({ code: "job_not_found" });
+  });
+});
+
+describe("a key that the queue knows", () => {
+  it("is refused by the rule reject, in whatever state its item is", async () => {
+    const { add, work } = await openQueueBench();
+    await add({ data: 1, key: "k" });
+    expect(await add({ data: 1, key: "k" })).toEqual([
+      {
+        outcome: "refused",
+        itemId: "k",
+        because: "key_taken",
+        reason: "its key is taken by an item that is ready",
+      },
+    ]);
+    await work(() => undefined);
+    expect((await add({ data: 2, key: "k" }))[0]?.reason).toBe("its key is taken by an item that is done");
+  });
+
+  it("is answered with the item that is there by the rule return", async () => {
+    const { add, item } = await openQueueBench({ unique: "return" });
+    await add({ data: 1, key: "k" });
+    expect(await add({ data: 2, key: "k" })).toEqual([{ outcome: "existing", itemId: "k" }]);
+    expect((await item("k")).data).toBe(1);
+  });
+
+  it("gets the new data by the rule replace while it waits, and not after", async () => {
+    const { engine, add, item, work } = await openQueueBench({ unique: "replace" });
+    await add({ data: 1, key: "k" });
+    expect(await add({ data: 2, key: "k", priority: "high" })).toEqual([
+      { outcome: "replaced", itemId: "k" },
+    ]);
+    const replaced = await item("k");
+    expect(replaced).toMatchObject({ data: 2, priority: "high", revision: 2 });
+    expect(await engine.listAmendments(replaced.ref)).toMatchObject([{ before: 1, author: "ann" }]);
+    expect(await add({ data: 2, key: "k" })).toEqual([{ outcome: "existing", itemId: "k" }]);
+    await work(() => undefined);
+    const [late] = await add({ data: 3, key: "k" });
+    expect(late).toMatchObject({ outcome: "refused", because: "key_taken" });
+    expect(late?.reason).toMatch(/is done/);
+    expect((await item("k")).data).toBe(2);
+  });
+
+  it("is known from the first item of the same call", async () => {
+    const reject = await openQueueBench();
+    expect(outcomes(await reject.add({ data: 1, key: "k" }, { data: 2, key: "k" }, { data: 3 }))).toEqual([
+      "added",
+      "refused",
+      "added",
+    ]);
+    const replace = await openQueueBench({ unique: "replace" });
+    expect(outcomes(await replace.add({ data: 1, key: "k" }, { data: 2, key: "k" }))).toEqual([
+      "added",
+      "replaced",
+    ]);
+    expect((await replace.item("k")).data).toBe(2);
+  });
+
+  it("of two that come at the same time goes in once, and both are told the truth", async () => {
+    const { engine, add } = await openQueueBench();
+    const answers = await Promise.all([
+      add({ data: 1, key: "k" }),
+      add({ data: 2, key: "k" }),
+      add({ data: 3, key: "k" }),
+    ]);
+    expect(outcomes(answers.flat()).sort()).toEqual(["added", "refused", "refused"]);
+    expect(await engine.count(QUEUE)).toMatchObject({ total: 1 });
+  });
+});

@@ -1,0 +1,50 @@
+import { setImmediate } from "node:timers/promises";
+import { expect, it } from "vitest";
+import type { Engine } from "../../src/engine.ts";
+import { openMemoryEngine } from "../../src/engines/memory/open.ts";
+import { WorkError } from "../../src/errors.ts";
+import { LiveSettings } from "../../src/queue/live-settings.ts";
+import { changeQueue, createQueue } from "../../src/queue/settings.ts";
+import { queueSpecOf } from "../../src/queue/spec.ts";
+import { TestClock } from "../support/test-clock.ts";
+
+async function setUp(change: (engine: Engine) => Partial<Engine> = () => ({})) {
+  const clock = new TestClock();
+  const engine = openMemoryEngine({ clock });
+  const job = await createQueue(engine, "q", { maxRetries: 2 });
+  let looks = 0;
+  const counted: Engine = {
+    ...engine,
+    findJob: (name) => {
+      looks += 1;
+      return engine.findJob(name);
+    },
+    ...change(engine),
+  };
+  const settings = new LiveSettings(counted, "q", { spec: queueSpecOf(job), clock });
+  const attempts = async () => {
+    settings.now();
+    await setImmediate();
+    return settings.now().policy.maxAttempts;
+  };
+  return { engine, clock, attempts, looks: () => looks };
+}
+
+it("what is changed is obeyed after the next look, and the store is not asked more often than every two seconds", async () => {
+  const { engine, clock, attempts, looks } = await setUp();
+  await changeQueue(engine, "q", { maxRetries: 0 });
+  expect(await attempts()).toBe(3);
+  expect(looks()).toBe(0);
+  clock.advance(2000);
+  expect(await attempts()).toBe(1);
+  for (let n = 0; n < 10; n += 1) await attempts();
+  expect(looks()).toBe(1);
+});
+
+it("a store that does not answer leaves the settings as they are", async () => {
+  const { clock, attempts } = await setUp(() => ({
+    findJob: () => Promise.reject(new WorkError("store_unavailable", "no answer")),
+  }));
+  clock.advance(2000);
+  expect(await attempts()).toBe(3);
+});

@@ -1,0 +1,301 @@
+/** A named queue as the library's user has it: `store.queue("invoices").process(…)`. */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Settlement } from "../../src/item/item.ts";
+import { assert } from "../../src/kit/assert.ts";
+import type { ItemHandler } from "../../src/queue/item-handler.ts";
+import type { ProcessOptions } from "../../src/queue/queue.ts";
+import { openStore, type Store } from "../../src/queue/store.ts";
+import type { Worker } from "../../src/queue/worker.ts";
+import { BusinessException, GenericException, ITException } from "../../src/retry/exception.ts";
+import { TemporaryDirectory } from "../support/temporary-directory.ts";
+import { until } from "../support/until.ts";
+
+const directory = new TemporaryDirectory();
+afterAll(() => directory.remove());
+
+const FAST = { kind: "fixed", delayMs: 1, jitter: false } as const;
+
+describe.each(["memory:", "sqlite:"])("a queue of a store %s", (scheme) => {
+  let store: Store;
+  const workers: Worker[] = [];
+  let files = 0;
+
+  beforeEach(async () => {
+    files += 1;
+    const path = scheme === "memory:" ? scheme : `sqlite:${join(directory.path, `${files}.db`)}`;
+    store = await openStore(path);
+    await store.queue("invoices").create({ backoff: FAST, maxRetries: 2 });
+  });
+  afterEach(async () => {
+    for (const worker of workers.splice(0)) await worker.stop();
+    expect(await store.check()).toEqual([]);
+    await store.close();
+  });
+
+  const queue = () => store.queue("invoices");
+  const process = (handler: ItemHandler, options: ProcessOptions = {}) => {
+    const worker = queue().process(handler, options);
+    workers.push(worker);
+    return worker;
+  };
+  const add = (...keys: string[]) => queue().add(keys.map((key) => ({ key, data: { key } })));
+  const drained = (handler: ItemHandler, options: ProcessOptions = {}) =>
+    process(handler, { untilEmpty: true, ...options }).ended;
+  const itemOf = async (key: string) => {
+    const [item] = await store.findItems(key, { queue: "invoices", limit: 1 });
+    assert(item?.itemId === key, `there is no item ${key}`);
+    return item;
+  };
+  const failuresOf = async (key: string) =>
+    (await store.readLetter((await itemOf(key)).ref))?.failureHistory ?? [];
+
+  it("works every item once, and keeps what the function returns", async () => {
+    expect((await add("a", "b")).map(({ outcome }) => outcome)).toEqual(["added", "added"]);
+    expect(await queue().add({ key: "c", data: 3 })).toMatchObject([{ outcome: "added", itemId: "c" }]);
+    const seen: [unknown, number][] = [];
+    const result = await drained(({ data }, { attempt }) => {
+      seen.push([data, attempt]);
+      return { total: seen.length };
+    });
+    expect(result).toEqual({ end: "finished" });
+    expect(seen).toEqual([
+      [{ key: "a" }, 1],
+      [{ key: "b" }, 1],
+      [3, 1],
+    ]);
+    const results = await store.listResults("invoices", { after: 0, limit: 10 });
+    expect(results.map((one) => [one.itemId, one.result])).toEqual([
+      ["a", { total: 1 }],
+      ["b", { total: 2 }],
+      ["c", { total: 3 }],
+    ]);
+    expect(await queue().counts()).toMatchObject({ done: 3, ready: 0 });
+  });
+
+  it("a business exception is not tried again, IT and generic exceptions are, up to Max Retries, then the item is dead", async () => {
+    await add("business", "it", "generic");
+    await drained(({ itemId }) => {
+      if (itemId === "business") throw new BusinessException("the invoice has no VAT id");
+      if (itemId === "it") throw new ITException("the portal is down");
+      throw new GenericException("who knows");
+    });
+    const types = async (key: string) => (await failuresOf(key)).map(({ errorType }) => errorType.name);
+    expect(await types("business")).toEqual(["BusinessException"]);
+    expect(await types("it")).toEqual(["ITException", "ITException", "ITException"]);
+    expect(await types("generic")).toEqual(new Array(3).fill("GenericException"));
+    expect(await queue().counts()).toMatchObject({ dead: 3 });
+  });
+
+  it("what an exception says of where, why and with which evidence is in the record", async () => {
+    await add("a");
+    const shot = join(directory.path, "shot.png");
+    writeFileSync(shot, "not really a picture");
+    const evidenceFolder = join(directory.path, "kept");
+    await drained(
+      (_item, { evidence }) => {
+        evidence(shot);
+        throw new BusinessException("no VAT id", {
+          step: "check the invoice",
+          flow: "Invoices",
+          subflow: "Check",
+          action: "4",
+          evidence: [join(directory.path, "gone.txt")],
+          cause: new Error("field VAT is empty"),
+        });
+      },
+      { evidenceFolder },
+    );
+    expect(await failuresOf("a")).toMatchObject([
+      {
+        errorMessage: "no VAT id",
+        stepFailed: "check the invoice",
+        errorContext: ["field VAT is empty"],
+        source: { flow: "Invoices", subflow: "Check", action: "4" },
+        evidence: [
+          { path: shot, bytes: 20, kept: expect.stringContaining(evidenceFolder) },
+          { path: join(directory.path, "gone.txt"), missing: true },
+        ],
+      },
+    ]);
+  });
+
+  it("an exception may say when to come back", async () => {
+    await add("a");
+    const zero = await store.now();
+    const worker = process(() => {
+      throw new ITException("closed until Monday", { retryAfterMs: 3_600_000 });
+    });
+    await until("it was tried", async () => (await itemOf("a")).spent === 1);
+    expect((await itemOf("a")).dueAt).toBeGreaterThanOrEqual(zero + 3_600_000);
+    await worker.stop();
+  });
+
+  it("notes have the worker's name, and are there whatever the outcome", async () => {
+    await add("a", "b");
+    await drained(
+      ({ itemId }, { note }) => {
+        note(`looked at ${itemId}`);
+        if (itemId === "b") throw new BusinessException("no");
+      },
+      { name: "robot-7" },
+    );
+    for (const key of ["a", "b"]) {
+      expect(await store.listNotes((await itemOf(key)).ref)).toMatchObject([
+        { author: "robot-7", text: `looked at ${key}` },
+      ]);
+    }
+  });
+
+  it.each<[string, unknown, RegExp]>([
+    ["a circle", circle(), /circular/i],
+    ["a number too large for JSON", 10n, /BigInt/i],
+    ["a function", () => 1, /is a function/],
+  ])(
+    "work whose result is %s is done all the same, and a note says what is missing",
+    async (_what, value, why) => {
+      await add("a");
+      await drained(() => value);
+      expect(await itemOf("a")).toMatchObject({ state: "done", attempts: 1 });
+      const notes = await store.listNotes((await itemOf("a")).ref);
+      expect(notes).toMatchObject([{ text: expect.stringMatching(why) }]);
+    },
+  );
+
+  it("a function that takes longer than its time has failed, its signal is aborted, and what it says later is not heard", async () => {
+    await store.queue("invoices").change({ maxRetries: 0 });
+    await add("a", "deaf");
+    const reasons: unknown[] = [];
+    let wake: (value: string) => void = () => undefined;
+    await drained(
+      ({ itemId }, { signal }) =>
+        new Promise((resolve, reject) => {
+          if (itemId === "deaf") wake = resolve;
+          else
+            signal.addEventListener("abort", () => {
+              reasons.push(signal.reason);
+              reject(signal.reason);
+            });
+        }),
+      { timeoutMs: 30 },
+    );
+    wake("too late");
+    expect(reasons).toEqual([new Error("it took longer than 30 ms")]);
+    for (const key of ["a", "deaf"]) {
+      expect(await failuresOf(key)).toMatchObject([
+        { errorType: { name: "Timeout" }, errorMessage: "The handler took longer than 30 ms." },
+      ]);
+    }
+  });
+
+  it("a worker waits for work, drains what runs, and leaves the rest", async () => {
+    let end: () => void = () => undefined;
+    const started: string[] = [];
+    const worker = process(
+      ({ itemId }) => {
+        started.push(itemId);
+        return new Promise<void>((resolve) => {
+          end = resolve;
+        });
+      },
+      { concurrency: 1 },
+    );
+    await add("a", "b");
+    await until("one runs", () => started.length === 1);
+    const ended = worker.drain();
+    end();
+    expect(await ended).toEqual({ end: "interrupted" });
+    expect(started).toEqual(["a"]);
+    expect(await queue().counts()).toMatchObject({ done: 1, ready: 1 });
+    expect(await store.listHolders()).toEqual([]);
+  });
+
+  it("a drain that takes too long, and a stop, give back what runs, unspent", async () => {
+    await add("a");
+    const handler: ItemHandler = (_item, { signal }) =>
+      new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+    const first = process(handler);
+    await until("it runs", async () => (await itemOf("a")).state === "leased");
+    expect(await first.drain(20)).toEqual({ end: "interrupted" });
+    expect(await itemOf("a")).toMatchObject({ state: "ready", spent: 0, attempts: 1 });
+    const stop = new AbortController();
+    const second = process(handler, { signal: stop.signal });
+    await until("it runs again", async () => (await itemOf("a")).state === "leased");
+    stop.abort();
+    await second.ended;
+    expect(await itemOf("a")).toMatchObject({ state: "ready", spent: 0, attempts: 2 });
+    expect(await store.listErrors({ limit: 10 })).toEqual([]);
+  });
+
+  it("what it throws about the item itself is heard even while it stops", async () => {
+    await add("a");
+    const worker = process(
+      (_item, { signal }) =>
+        new Promise((_resolve, reject) =>
+          signal.addEventListener("abort", () => reject(new BusinessException("no VAT id"))),
+        ),
+    );
+    await until("it runs", async () => (await itemOf("a")).state === "leased");
+    await worker.stop();
+    expect(await itemOf("a")).toMatchObject({ state: "dead" });
+  });
+
+  it("a pause and a hold are obeyed by a worker that is there", async () => {
+    const done: string[] = [];
+    process(({ itemId }) => {
+      done.push(itemId);
+    });
+    await queue().pause({ author: "ann", reason: "month end" });
+    await add("a", "b");
+    expect(await queue().hold(["b"], { author: "ann" })).toEqual({ moved: 1, refused: [] });
+    expect((await store.findJob("invoices"))?.pause).toMatchObject({ author: "ann", reason: "month end" });
+    await queue().resume();
+    await until("a is done", () => done.includes("a"));
+    expect(done).toEqual(["a"]);
+    expect(await queue().release(["b"])).toEqual({ moved: 1, refused: [] });
+    await until("b is done", () => done.includes("b"));
+    await queue().change({ maxRetries: 0 });
+    expect((await queue().settings()).policy.maxAttempts).toBe(1);
+  });
+
+  it("whoever asks is told of every end, after the store has it", async () => {
+    await add("a");
+    const told: [string, Settlement["outcome"]][] = [];
+    const onSettled: ProcessOptions["onSettled"] = ({ itemId }, { outcome }) => {
+      told.push([itemId, outcome]);
+    };
+    await drained(() => undefined, { onSettled });
+    expect(told).toEqual([["a", "succeeded"]]);
+  });
+
+  it("a queue that is not there is an error, which the worker's end and onError tell", async () => {
+    const errors: unknown[] = [];
+    const worker = store
+      .queue("nowhere")
+      .process(() => undefined, { onError: (error) => errors.push(error) });
+    await expect(worker.ended).rejects.toMatchObject({ code: "job_not_found" });
+    expect(errors).toMatchObject([{ code: "job_not_found" }]);
+  });
+
+  it("no more run at a time than was asked for", async () => {
+    await add("a", "b", "c", "d", "e");
+    let [running, most] = [0, 0];
+    await drained(
+      async () => {
+        running += 1;
+        most = Math.max(most, running);
+        await new Promise((resolve) => setImmediate(resolve));
+        running -= 1;
+      },
+      { concurrency: 2 },
+    );
+    expect(most).toBe(2);
+  });
+});
+
+function circle(): unknown {
+  const it: Record<string, unknown> = {};
+  it.self = it;
+  return it;
+}
