@@ -2,7 +2,7 @@
 import pg from "pg";
 import type { Engine } from "../../src/engine.ts";
 import { openPostgresEngine } from "../../src/engines/postgres/open.ts";
-import { connectionsTo } from "../../src/engines/postgres/session.ts";
+import { connectionsTo } from "../../src/engines/postgres/connections.ts";
 import { assert } from "../../src/kit/assert.ts";
 import type { Clock } from "../../src/kit/clock.ts";
 import { randomName } from "../../src/kit/random.ts";

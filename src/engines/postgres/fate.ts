@@ -1,10 +1,57 @@
 /** What became of a transaction whose commit was sent and never answered, as the server tells over another connection. */
 import pg from "pg";
+import { WorkError } from "../../errors.ts";
 import { hangUp, within } from "./sending.ts";
 import { isConnectionLoss, isUnknownTransaction } from "./trouble.ts";
 
+/** A commit was sent, and its answer was lost: it is not known whether it was carried out. */
+export class CommitInDoubt extends WorkError {
+  /** What the transaction would have answered, as far as that was heard. */
+  readonly answer: unknown;
+
+  constructor(store: string, { answer, cause }: { readonly answer?: unknown; readonly cause: unknown }) {
+    super("store_unavailable", `The store ${store} lost its connection while it committed.`, {
+      hint: "The work goes on by itself when the server is back.",
+      cause,
+    });
+    this.answer = answer;
+  }
+}
+
+/** Two clocks do not run alike. */
+const CLOCK_SLACK_MS = 1000;
+
+/** A transaction whose end was not heard. */
+interface Unheard {
+  readonly xid: string;
+  /** By `performance.now`. */
+  readonly beganAt: number;
+  /** How long to ask. */
+  readonly doubtMsMax: number;
+}
+
+/**
+ * Asks the server, over another connection, what became of a transaction; null when it does not tell. A server that crashed
+ * gives the numbers of transactions that never reached its disk to others: after a crash "committed" may be the word of
+ * another one.
+ */
+export async function wasCommitted(
+  config: pg.ClientConfig,
+  { xid, beganAt, doubtMsMax }: Unheard,
+): Promise<boolean | null> {
+  const deadline = performance.now() + doubtMsMax;
+  for (;;) {
+    const { status, upMs } = await fateOf(config, xid);
+    if (status === "aborted") return false;
+    const isSameLife = upMs !== null && upMs > performance.now() - beganAt + CLOCK_SLACK_MS;
+    if (status === "committed") return isSameLife ? true : null;
+    if (performance.now() > deadline) return null;
+    await new Promise((resolve) => setTimeout(resolve, 50 + Math.random() * 100));
+  }
+}
+
 /** What became of a transaction, and how long the server has been up since it was started or crashed; null: not known. */
-export interface Fate {
+interface Fate {
   readonly status: string | null;
   readonly upMs: number | null;
 }
@@ -17,7 +64,7 @@ const FATE = `SELECT pg_xact_status($1::xid8) AS status,
 const ASK_MS_MAX = 15_000;
 
 /** Over a connection of its own: those of the pool may all wait for the same. */
-export async function fateOf(config: pg.ClientConfig, xid: string): Promise<Fate> {
+async function fateOf(config: pg.ClientConfig, xid: string): Promise<Fate> {
   const client = new pg.Client(config);
   client.on("error", () => {}); // told by the query that meets it
   try {

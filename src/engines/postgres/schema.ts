@@ -83,6 +83,8 @@ export const MIGRATIONS: readonly string[] = [
     process_start text NOT NULL,
     ttl_ms        bigint NOT NULL CHECK (ttl_ms > 0),
     expires_at    bigint NOT NULL,
+    -- Exchanges with a lower number, of those that were sent at once, come too late.
+    turn          bigint NOT NULL DEFAULT 0,
     gone          integer NOT NULL DEFAULT 0 CHECK (gone IN (0, 1))
   ) WITH (fillfactor = 50);
   CREATE INDEX holders_here ON holders (no) WHERE gone = 0;
@@ -161,7 +163,8 @@ export const MIGRATIONS: readonly string[] = [
   );
 
   -- What holders were given, a row for each exchange. All that they have is in them, and more, until they are pulled together.
-  CREATE TABLE leases (holder bigint NOT NULL, refs bigint[] NOT NULL)
+  -- One that was sent at once has its number there: by it the holder finds what it was given and did not hear of.
+  CREATE TABLE leases (holder bigint NOT NULL, refs bigint[] NOT NULL, exchange bigint)
     WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
   ALTER TABLE leases ALTER COLUMN refs SET STORAGE EXTERNAL; -- not worth compressing: it is gone soon
   CREATE INDEX leases_by_holder ON leases (holder);

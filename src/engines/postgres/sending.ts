@@ -3,10 +3,10 @@ import { Writable } from "node:stream";
 import pg from "pg";
 import type { Tx } from "./tx.ts";
 
-/** One statement for all settings, which hold until the end of the transaction. */
+/** The columns of a statement that sets them all, until the end of the transaction. */
 export function settingsIn(settings: Readonly<Record<string, string>>): string {
   const set = ([name, value]: [string, string]) => `set_config('${name}', ${pg.escapeLiteral(value)}, true)`;
-  return `SELECT ${Object.entries(settings).map(set).join(", ")}`;
+  return Object.entries(settings).map(set).join(", ");
 }
 
 /** Steps that begin when the beginning is answered. */
@@ -15,12 +15,6 @@ export function afterBeginning<T>(steps: (tx: Tx) => Promise<T>): (tx: Tx) => Pr
     await tx.begun();
     return steps(tx);
   };
-}
-
-/** The time that the last statement of a beginning answers. */
-export function answeredTime(results: unknown): number {
-  const last = Array.isArray(results) ? (results.at(-1) as pg.QueryResult<{ now: number }>) : undefined;
-  return last?.rows[0]?.now ?? 0;
 }
 
 /** What is sent in one go is written in one go: each writing wakes the server up. */

@@ -9,13 +9,14 @@ import { WorkError } from "../../errors.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { type Address, readAddress } from "./address.ts";
 import type { Scalar } from "./arrays.ts";
-import { getTypeParser } from "./column-types.ts";
-import { fateOf } from "./fate.ts";
-import { afterBeginning, answeredTime, send, settingsIn, within } from "./sending.ts";
+import { Connections, connectionNumber } from "./connections.ts";
+import { CommitInDoubt, wasCommitted } from "./fate.ts";
+import { afterBeginning, send, settingsIn, within } from "./sending.ts";
 import { type Statement, Statements } from "./statements.ts";
-import { isConflict, isConnectionLoss, isSilence, storeError } from "./trouble.ts";
-import { CLOCK, KEPT_CLOCK, Tx } from "./tx.ts";
+import { isConflict, isConnectionLoss, storeError } from "./trouble.ts";
+import { BEGAN_AT, Tx } from "./tx.ts";
 
+export { CommitInDoubt } from "./fate.ts";
 export { Tx, timeIn, type Value } from "./tx.ts";
 
 export interface SessionOptions {
@@ -30,33 +31,8 @@ export interface SessionOptions {
   readonly connections?: pg.Pool;
 }
 
-/** For `SessionOptions.connections`. Who waits for little waits no longer for a server that says nothing. */
-export function connectionsTo(url: string, busyMsMax = CONNECT_MS_MAX): pg.Pool {
-  const address = readAddress(url);
-  const connectionTimeoutMillis = Math.min(CONNECT_MS_MAX, Math.max(CONNECT_MS_MIN, busyMsMax));
-  const config = { ...configOf(address), connectionTimeoutMillis };
-  const pool = new pg.Pool({ ...config, max: address.poolMax, allowExitOnIdle: true });
-  pool.on("error", () => {}); // an idle connection was lost; the pool has dropped it
-  pool.on("connect", (client) => client.on("error", () => {})); // told by the query that meets it
-  return pool;
-}
-
-function configOf({ connectionString }: Address): pg.ClientConfig {
-  return {
-    connectionString,
-    fallback_application_name: "redrive",
-    pipeline: true,
-    keepAlive: true,
-    keepAliveInitialDelayMillis: 10_000,
-    connectionTimeoutMillis: CONNECT_MS_MAX,
-    types: { getTypeParser },
-  };
-}
-
 /** A transaction that lost this often in a row does not only have bad luck. */
 const TRIES_MAX = 20;
-const CONNECT_MS_MIN = 2_000;
-const CONNECT_MS_MAX = 10_000;
 /** A vanished client must not keep others waiting for its locks. */
 const IDLE_MS_MAX = 20_000;
 const WRITE_MS_MAX = 120_000;
@@ -69,27 +45,13 @@ const GRACE_MS = 5_000;
 const COMMITTED_READ = "BEGIN TRANSACTION ISOLATION LEVEL READ COMMITTED READ ONLY";
 const SNAPSHOT_READ = "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY";
 const WRITE = "BEGIN TRANSACTION ISOLATION LEVEL READ COMMITTED READ WRITE";
+/** Planning for each batch anew takes longer than small batches do, and finds the same plan. */
+const GENERIC_PLANS = { plan_cache_mode: "force_generic_plan" };
 
-/** Two clocks do not run alike. */
-const CLOCK_SLACK_MS = 1000;
-
-/** What a transaction would answer, and when it began. */
-interface Sent {
-  readonly answer: unknown;
-  readonly beganAt: number;
-}
-
-/** A commit was sent, and its answer was lost: it is not known whether it was carried out. */
-export class CommitInDoubt extends WorkError {
-  /** What the transaction would have answered. */
-  readonly answer: unknown;
-
-  constructor(store: string, answer: unknown) {
-    super("store_unavailable", `The store ${store} lost its connection while it committed.`, {
-      hint: "The work goes on by itself when the server is back.",
-    });
-    this.answer = answer;
-  }
+/** How a transaction begins, and the one statement that is sent with it: it sets what holds to its end, and tells the time. */
+interface Beginning {
+  readonly begin: string;
+  readonly setting: string;
 }
 
 export class Session {
@@ -97,16 +59,12 @@ export class Session {
   readonly clock: Clock | undefined;
   /** On which who watches a queue listens. */
   readonly channel: string;
-  #pool: pg.Pool;
-  readonly #url: string;
-  readonly #ownsPool: boolean;
+  readonly #connections: Connections;
   readonly #statements = new Statements();
   readonly #settings: Readonly<Record<string, string>>;
-  readonly #asking: string;
   readonly #eventsMark: string;
   readonly #doubtMsMax: number;
   #prepares: boolean;
-  #closed = false;
 
   constructor(options: SessionOptions) {
     this.address = readAddress(options.url);
@@ -122,16 +80,14 @@ export class Session {
       // A scan of the whole store costs less than compiling its query.
       jit: "off",
     };
-    this.#asking = `${SNAPSHOT_READ}; ${settingsIn({ ...this.#settings, plan_cache_mode: "force_generic_plan" })}`;
-    this.#eventsMark = `pg_advisory_xact_lock_shared(hashtext(${pg.escapeLiteral(`redrive events ${schema}`)}), (last_value >> 16)::int)`;
-    this.#url = options.url;
-    this.#ownsPool = options.connections === undefined;
-    this.#pool = options.connections ?? connectionsTo(options.url, options.busyMsMax);
+    const events = `${pg.escapeIdentifier(schema)}.event_ids`;
+    this.#eventsMark = `, pg_advisory_xact_lock_shared(hashtext(${pg.escapeLiteral(`redrive events ${schema}`)}), (last_value >> 16)::int) FROM ${events}`;
+    this.#connections = new Connections(options);
   }
 
   /** For a connection beside the pool. */
   config(): pg.ClientConfig {
-    return configOf(this.address);
+    return this.#connections.config();
   }
 
   /**
@@ -143,23 +99,31 @@ export class Session {
   }
 
   /** The same for steps that send their first statements together with the beginning, and wait for `tx.begun` by themselves. */
-  async writeEagerly<T>(steps: (tx: Tx) => Promise<T>, limits: Limits = {}): Promise<T> {
-    const { timeoutMs = WRITE_MS_MAX, silenceMs = BEGIN_MS_MAX } = limits;
-    const settings = settingsIn({
-      ...this.#settings,
-      statement_timeout: String(timeoutMs),
-      // Planning for each batch anew takes longer than small batches do, and finds the same plan.
-      plan_cache_mode: "force_generic_plan",
-    });
-    const begin = `${WRITE}; ${settings}; SELECT ${KEPT_CLOCK} AS now, ${this.#eventsMark} FROM event_ids`;
-    for (let tries = 1; ; tries += 1) {
+  writeEagerly<T>(steps: (tx: Tx) => Promise<T>, limits: Limits = {}): Promise<T> {
+    const given = { timeoutMs: WRITE_MS_MAX, ...limits };
+    return this.#untilWon(() => this.#attempt(this.#writing(given), steps, given));
+  }
+
+  /**
+   * The same for steps that send all that they do before they wait for anything: it is carried out in one round trip. When the
+   * connection is lost meanwhile, nobody knows what became of it: a `CommitInDoubt` without an answer.
+   */
+  writeAtOnce<T>(steps: (tx: Tx) => Promise<T>, limits: Limits = {}): Promise<T> {
+    const given = { timeoutMs: WRITE_MS_MAX, ...limits };
+    return this.#untilWon(() => this.#attemptAtOnce(this.#writing(given), steps, given));
+  }
+
+  /** Repeats what finds out how a doubt ends, while the store cannot be reached and for as long as a doubt lasts. */
+  async untilKnown<T>(action: () => Promise<T>): Promise<T> {
+    const deadline = performance.now() + this.#doubtMsMax;
+    for (;;) {
       try {
-        return await this.#attempt(begin, steps, { timeoutMs, silenceMs });
+        return await action();
       } catch (error) {
-        if (!isConflict(error)) throw storeError(error, this.address.shown);
-        if (tries >= TRIES_MAX) throw this.#busy();
+        const isAway = error instanceof WorkError && error.code === "store_unavailable";
+        if (!isAway || this.#connections.isClosed || performance.now() > deadline) throw error;
       }
-      await pause(Math.random() * 2 ** Math.min(tries, 7));
+      await pause(50 + Math.random() * 100);
     }
   }
 
@@ -178,13 +142,13 @@ export class Session {
    * transaction, in one round trip. The time is not known to them. What they ask is planned once, whatever the values are.
    */
   ask<T>(steps: (tx: Tx) => Promise<T>, limits?: Limits): Promise<T> {
-    return this.#told(() => this.#attemptAtOnce(this.#asking, steps, limits));
+    const asking = this.#beginning(SNAPSHOT_READ, GENERIC_PLANS);
+    return this.#told(() => this.#attemptAtOnce(asking, steps, limits));
   }
 
   /** For the making of tables: a transaction that relies on none. */
   prepare<T>(steps: (tx: Tx) => Promise<T>): Promise<T> {
-    const begin = `${WRITE}; ${settingsIn(this.#settings)}; SELECT ${CLOCK} AS now`;
-    return this.#told(() => this.#attempt(begin, afterBeginning(steps)));
+    return this.#told(() => this.#attempt(this.#beginning(WRITE), afterBeginning(steps)));
   }
 
   /**
@@ -193,7 +157,7 @@ export class Session {
    */
   async findPooler(): Promise<boolean> {
     const isPooled = await this.#told(() =>
-      this.#guarded(async (client) => {
+      this.#connections.lend(async (client) => {
         const { rows } = await client.query("SELECT pg_backend_pid() AS pid");
         return rows[0]?.pid !== connectionNumber(client);
       }),
@@ -205,19 +169,39 @@ export class Session {
   /** In milliseconds: the injected clock's, else the database's. */
   async now(): Promise<number> {
     if (this.clock) return this.clock.now();
-    const ask = within(`SELECT ${CLOCK} AS now`, BEGIN_MS_MAX);
-    return this.#told(() => this.#guarded(async (client) => answeredTime([await send(client, ask)])));
+    const ask = within(`SELECT ${BEGAN_AT} AS now`, BEGIN_MS_MAX);
+    return this.#told(() => this.#connections.lend(async (client) => timeOf(await send(client, ask))));
   }
 
   async close(): Promise<void> {
-    if (this.#closed) return;
-    this.#closed = true;
-    if (this.#ownsPool) await this.#pool.end();
+    await this.#connections.close();
   }
 
   #look<T>(begin: string, steps: (tx: Tx) => Promise<T>, limits?: Limits): Promise<T> {
-    const sql = `${begin}; ${settingsIn(this.#settings)}; SELECT ${CLOCK} AS now`;
-    return this.#told(() => this.#attempt(sql, afterBeginning(steps), limits));
+    return this.#told(() => this.#attempt(this.#beginning(begin), afterBeginning(steps), limits));
+  }
+
+  #beginning(begin: string, settings: Readonly<Record<string, string>> = {}, mark = ""): Beginning {
+    const set = settingsIn({ ...this.#settings, ...settings });
+    return { begin, setting: `SELECT ${set}, ${BEGAN_AT} AS now${mark}` };
+  }
+
+  #writing({ timeoutMs }: { readonly timeoutMs: number }): Beginning {
+    const settings = { statement_timeout: String(timeoutMs), ...GENERIC_PLANS };
+    return this.#beginning(WRITE, settings, this.#eventsMark);
+  }
+
+  /** Tried again as a whole when it lost against others. */
+  async #untilWon<T>(attempt: () => Promise<T>): Promise<T> {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await attempt();
+      } catch (error) {
+        if (!isConflict(error)) throw storeError(error, this.address.shown);
+        if (tries >= TRIES_MAX) throw this.#busy();
+      }
+      await pause(Math.random() * 2 ** Math.min(tries, 7));
+    }
   }
 
   /** With errors of ours. */
@@ -230,45 +214,58 @@ export class Session {
   }
 
   async #attempt<T>(
-    begin: string,
+    beginning: Beginning,
     steps: (tx: Tx) => Promise<T>,
     { timeoutMs = READ_MS_MAX, silenceMs = BEGIN_MS_MAX }: Limits = {},
   ): Promise<T> {
-    return this.#guarded(async (client) => {
+    return this.#connections.lend(async (client) => {
       const beganAt = performance.now();
-      const tx = this.#begin(client, begin, { timeoutMs, silenceMs });
+      const tx = this.#begin(client, beginning, { timeoutMs, silenceMs });
       const answer = await this.#carryOut(client, tx, steps);
       const commit = () => send(client, within("COMMIT", timeoutMs + GRACE_MS));
-      if (begin.startsWith(WRITE)) await this.#commit(commit, tx, { answer, beganAt });
+      if (beginning.begin === WRITE) await this.#commit(commit, tx, { answer, beganAt });
       else await commit();
       return answer;
     });
   }
 
   #attemptAtOnce<T>(
-    begin: string,
+    beginning: Beginning,
     steps: (tx: Tx) => Promise<T>,
     { timeoutMs = READ_MS_MAX, silenceMs = BEGIN_MS_MAX }: Limits = {},
   ): Promise<T> {
-    return this.#guarded(async (client) => {
-      const tx = this.#begin(client, begin, { timeoutMs, silenceMs });
+    return this.#connections.lend(async (client) => {
+      const tx = this.#begin(client, beginning, { timeoutMs, silenceMs });
       const asked = steps(tx);
       tx.end();
-      const commit = send(client, within("COMMIT", timeoutMs + GRACE_MS));
+      const committing = send(client, within("COMMIT", timeoutMs + GRACE_MS));
       // Nobody gets the connection before all is answered. What failed first is the reason for the rest.
-      await Promise.allSettled([asked, commit]);
-      await tx.begun();
-      const answer = await asked;
-      await commit;
-      return answer;
+      await Promise.allSettled([asked, committing]);
+      try {
+        await tx.begun();
+        const answer = await asked;
+        requireCommit(await committing);
+        return answer;
+      } catch (error) {
+        if (beginning.begin !== WRITE || !isConnectionLoss(error)) throw error;
+        throw new CommitInDoubt(this.address.shown, { cause: error });
+      }
     });
   }
 
-  #begin(client: pg.PoolClient, begin: string, { timeoutMs, silenceMs }: Required<Limits>): Tx {
-    const begun = send(client, within(begin, silenceMs)).then(answeredTime);
+  #begin(
+    client: pg.PoolClient,
+    { begin, setting }: Beginning,
+    { timeoutMs, silenceMs }: Required<Limits>,
+  ): Tx {
+    const begun = Promise.all([
+      send(client, within(begin, silenceMs)),
+      send(client, this.#query({ sql: setting, values: [], asTuples: false, timeoutMs: silenceMs })),
+    ]).then(([, answer]) => timeOf(answer));
     begun.catch(() => {}); // told by `Tx.begun`
     return new Tx({
-      send: (sql, values, asTuples) => send(client, this.#query({ sql, values, asTuples, timeoutMs })),
+      send: (sql, values, asTuples) =>
+        send(client, this.#query({ sql, values, asTuples, timeoutMs: timeoutMs + GRACE_MS })),
       script: (sql) => client.query(sql),
       begun,
       clock: this.clock,
@@ -287,7 +284,7 @@ export class Session {
     const { values, asTuples, timeoutMs } = asked;
     const { text, name }: Statement = this.#statements.of(asked.sql);
     return {
-      ...within(text, timeoutMs + GRACE_MS),
+      ...within(text, timeoutMs),
       values: values as Scalar[],
       ...(this.#prepares && name !== undefined && { name }),
       ...(asTuples && { rowMode: "array" }),
@@ -305,65 +302,26 @@ export class Session {
     }
   }
 
-  async #commit(commit: () => Promise<pg.QueryResult>, tx: Tx, sent: Sent): Promise<void> {
+  async #commit(
+    commit: () => Promise<pg.QueryResult>,
+    tx: Tx,
+    sent: { readonly answer: unknown; readonly beganAt: number },
+  ): Promise<void> {
     const xid = await tx.number();
     try {
       tx.end();
       const [parted, committed] = await Promise.allSettled([tx.parted(), commit()]);
       if (parted.status === "rejected") throw parted.reason;
       if (committed.status === "rejected") throw committed.reason;
-      const { command } = committed.value;
-      if (command !== "COMMIT") throw new WorkError("store_unavailable", "The transaction was rolled back.");
+      requireCommit(committed.value);
     } catch (error) {
       if (xid === null || !isConnectionLoss(error)) throw error;
-      if (await this.#wasCommitted(xid, sent)) return;
-      throw error; // rolled back: as if the connection had been lost before
+      const doubt = { xid, beganAt: sent.beganAt, doubtMsMax: this.#doubtMsMax };
+      const isCommitted = await wasCommitted(this.config(), doubt);
+      if (isCommitted === null)
+        throw new CommitInDoubt(this.address.shown, { answer: sent.answer, cause: error });
+      if (!isCommitted) throw error; // rolled back: as if the connection had been lost before
     }
-  }
-
-  /**
-   * Asks the server, over another connection, what became of a transaction. A server that crashed gives the numbers of
-   * transactions that never reached its disk to others: after a crash "committed" may be the word of another one.
-   */
-  async #wasCommitted(xid: string, { answer, beganAt }: Sent): Promise<boolean> {
-    const deadline = performance.now() + this.#doubtMsMax;
-    for (;;) {
-      const { status, upMs } = await fateOf(this.config(), xid);
-      if (status === "aborted") return false;
-      const isSameLife = upMs !== null && upMs > performance.now() - beganAt + CLOCK_SLACK_MS;
-      if (status === "committed" && isSameLife) return true;
-      if (status === "committed" || performance.now() > deadline)
-        throw new CommitInDoubt(this.address.shown, answer);
-      await pause(50 + Math.random() * 100);
-    }
-  }
-
-  /** A connection that met trouble is not used again. */
-  async #guarded<T>(action: (client: pg.PoolClient) => Promise<T>): Promise<T> {
-    if (this.#closed) {
-      throw new WorkError("store_unavailable", `The store ${this.address.shown} is closed.`);
-    }
-    const pool = this.#pool;
-    const client = await pool.connect();
-    try {
-      const answer = await action(client);
-      client.release();
-      return answer;
-    } catch (error) {
-      client.release(!isUsable(client) || isConnectionLoss(error));
-      if (isSilence(error)) this.#distrust(pool);
-      throw error;
-    }
-  }
-
-  /**
-   * Where one connection is dead without a word, the idle ones are too, and each would be found out only by another wait: from
-   * here on all are made anew. Those in use come to their own end.
-   */
-  #distrust(pool: pg.Pool): void {
-    if (!this.#ownsPool || this.#pool !== pool || this.#closed) return;
-    this.#pool = connectionsTo(this.#url);
-    pool.end().catch(() => {}); // nobody waits for what is dead
   }
 
   #busy(): WorkError {
@@ -375,23 +333,21 @@ export class Session {
   }
 }
 
+function requireCommit({ command }: pg.QueryResult): void {
+  if (command !== "COMMIT") throw new WorkError("store_unavailable", "The transaction was rolled back.");
+}
+
+function timeOf({ rows }: pg.QueryResult): number {
+  const now: unknown = rows[0]?.now;
+  return typeof now === "number" ? now : 0;
+}
+
 /** How long a transaction may take. */
 export interface Limits {
   /** Each of its statements. Default 120 s; of those that only read 600 s. */
   readonly timeoutMs?: number;
   /** What is answered at once; a connection that says nothing for longer is dead. Default 15 s. */
   readonly silenceMs?: number;
-}
-
-/** Outside of any transaction, and not in the middle of an answer. */
-function isUsable(client: pg.PoolClient): boolean {
-  return client.getTransactionStatus() === "I";
-}
-
-/** By which the server knows it; a pooler makes one up. */
-function connectionNumber(client: pg.PoolClient): number {
-  const number: unknown = Reflect.get(client, "processID");
-  return typeof number === "number" ? number : 0;
 }
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));

@@ -24,16 +24,13 @@ export interface TxOptions {
 }
 
 /** The server's time, in milliseconds. */
-export const CLOCK = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
-
-/** Where a transaction that writes keeps the time of its beginning, for what is sent before that is answered. */
-const BEGAN_AT = "redrive.began_at";
-/** The clock, kept there. */
-export const KEPT_CLOCK = `set_config('${BEGAN_AT}', ${CLOCK}::text, true)::bigint`;
+const CLOCK = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+/** The same, when the transaction began. */
+export const BEGAN_AT = "(extract(epoch FROM now()) * 1000)::bigint";
 
 /** The time in a statement that was given `Tx.timeIfKnown` as this parameter: `timeIn("?2")`. */
 export function timeIn(parameter: string): string {
-  return `coalesce(${parameter}::bigint, current_setting('${BEGAN_AT}')::bigint)`;
+  return `coalesce(${parameter}::bigint, ${BEGAN_AT})`;
 }
 
 /** Workers count in different rows, so that none waits for another one's transaction. */
@@ -70,7 +67,7 @@ export class Tx {
     return this.#now;
   }
 
-  /** The same, or null while the beginning is not answered: then the statement takes it from there; see `timeIn`. */
+  /** The same, or null while the beginning is not answered: then the statement asks by itself; see `timeIn`. */
   get timeIfKnown(): number | null {
     return this.#now ?? this.#options.clock?.now() ?? null;
   }
