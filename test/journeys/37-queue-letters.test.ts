@@ -178,7 +178,9 @@ describe("a redrive of a queue", () => {
       remaining: 0,
     });
     const again = await shop.run(["dlq", "retry", "invoices", "--force", "--yes"]);
-    expect(again.stdout).toMatch(/2 letters of invoices: .* 2 in line for workers: redrive ops show op-\w+\.\n$/);
+    expect(again.stdout).toMatch(
+      /2 letters of invoices: .* 2 in line for workers: redrive ops show op-\w+\.\n$/,
+    );
   });
 
   it("that feels its way stops when the worker meets the same failure again", async () => {

@@ -1,8 +1,8 @@
 /** PostgreSQL stores for tests, each in a schema of its own, that can be opened again or twice. Schemas are used again. */
 import pg from "pg";
 import type { Engine } from "../../src/engine.ts";
-import { openPostgresEngine } from "../../src/engines/postgres/open.ts";
 import { connectionsTo } from "../../src/engines/postgres/connections.ts";
+import { openPostgresEngine } from "../../src/engines/postgres/open.ts";
 import { assert } from "../../src/kit/assert.ts";
 import type { Clock } from "../../src/kit/clock.ts";
 import { randomName } from "../../src/kit/random.ts";

@@ -65,8 +65,7 @@ export class Connections {
 
   /** One that met trouble is not used again. */
   async lend<T>(action: (client: pg.PoolClient) => Promise<T>): Promise<T> {
-    if (this.#closed)
-      throw new WorkError("store_unavailable", `The store ${this.#address.shown} is closed.`);
+    if (this.#closed) throw new WorkError("store_unavailable", `The store ${this.#address.shown} is closed.`);
     const pool = this.#pool;
     const client = await pool.connect();
     try {

@@ -5,14 +5,17 @@
  */
 import type { Exchange, Exchanged } from "../../engine.ts";
 import type { Lease, LeasedItem, Settlement } from "../../item/item.ts";
-import { exchange } from "./exchange.ts";
-import { PlainLeases } from "./plain-leases.ts";
+import { exchange, exchangeAtOnce, lesseeAtOnce } from "./exchange.ts";
+import { takeUnheard } from "./lease.ts";
+import { type KnownLessee, PlainLeases } from "./plain-leases.ts";
 import { CommitInDoubt, type Session, type Tx } from "./session.ts";
 
 /** What may or may not have been carried out. */
 interface Doubt {
   readonly settled: readonly Settlement[];
   readonly leased: readonly LeasedItem[];
+  /** The number of the exchange that was sent at once, and of which nothing was heard. */
+  readonly unheard: number | undefined;
 }
 
 /** A runner that hears nothing for so long is better off with another connection. */
@@ -24,7 +27,10 @@ export class Exchanges {
   readonly #settled = new Map<string, Settlement>();
   /** By holder. */
   readonly #leased = new Map<string, readonly LeasedItem[]>();
+  /** By holder: the number of its last exchange, when nothing was heard of that. */
+  readonly #unheard = new Map<string, number>();
   readonly #plain = new PlainLeases();
+  #turn = 0;
 
   constructor(session: Session) {
     this.#session = session;
@@ -32,6 +38,8 @@ export class Exchanges {
 
   async exchange(holderId: string | null, request: Exchange): Promise<Exchanged> {
     const doubt = this.#doubtOf(holderId, request);
+    const lessee = doubt === null ? lesseeAtOnce(holderId, request, this.#plain) : undefined;
+    if (lessee !== undefined) return this.#leaseAtOnce(lessee, request);
     try {
       const answer = await this.#session.writeEagerly(
         (tx) =>
@@ -48,10 +56,25 @@ export class Exchanges {
     }
   }
 
+  async #leaseAtOnce(lessee: KnownLessee, request: Exchange): Promise<Exchanged> {
+    this.#turn += 1;
+    const asked = { request, plain: this.#plain, turn: this.#turn };
+    try {
+      return await this.#session.writeAtOnce((tx) => exchangeAtOnce(tx, lessee, asked), {
+        timeoutMs: EXCHANGE_MS_MAX,
+      });
+    } catch (error) {
+      if (error instanceof CommitInDoubt) this.#unheard.set(lessee.holderId, asked.turn);
+      throw error;
+    }
+  }
+
   #doubtOf(holderId: string | null, { settle }: Exchange): Doubt | null {
     const settled = settle.flatMap(({ lease }) => this.#settled.get(keyOf(lease)) ?? []);
     const leased = this.#leased.get(holderId ?? "") ?? [];
-    return settled.length === 0 && leased.length === 0 ? null : { settled, leased };
+    const unheard = this.#unheard.get(holderId ?? "");
+    const isClear = settled.length === 0 && leased.length === 0 && unheard === undefined;
+    return isClear ? null : { settled, leased, unheard };
   }
 
   #remember(holderId: string | null, { settle }: Exchange, { leased }: Exchanged): void {
@@ -66,6 +89,7 @@ export class Exchanges {
   #forget(holderId: string | null, { settle }: Exchange): void {
     for (const { lease } of settle) this.#settled.delete(keyOf(lease));
     this.#leased.delete(holderId ?? "");
+    this.#unheard.delete(holderId ?? "");
     this.#plain.forget(settle);
   }
 }
@@ -77,7 +101,7 @@ async function resolve(
   const { holderId, request, doubt } = asked;
   await tx.begun();
   const isSettled = await settledOf(tx, doubt.settled);
-  const leased = await heldOf(tx, holderId, doubt.leased);
+  const leased = await leasedOf(tx, holderId, doubt);
   const { lease } = request;
   const max = Math.max(0, (lease?.max ?? 0) - leased.length);
   const answer = await exchange(tx, holderId, {
@@ -110,6 +134,18 @@ async function settledOf(tx: Tx, settlements: readonly Settlement[]): Promise<Re
     settlements.map(({ outcome }) => outcome),
   );
   return new Set(rows.map(keyOf));
+}
+
+/** What the holder has and was not told of. */
+async function leasedOf(
+  tx: Tx,
+  holderId: string | null,
+  { leased, unheard }: Doubt,
+): Promise<readonly LeasedItem[]> {
+  const held = await heldOf(tx, holderId, leased);
+  if (holderId === null || unheard === undefined) return held;
+  const found = await takeUnheard(tx, holderId, unheard);
+  return [...new Map([...held, ...found].map((item) => [keyOf(item), item])).values()];
 }
 
 /** Those that the holder has. */

@@ -6,12 +6,13 @@
 import type { Exchange, Exchanged } from "../../engine.ts";
 import type { Lease, Settlement } from "../../item/item.ts";
 import { assertSettlement } from "../../item/settlement.ts";
+import { assert } from "../../kit/assert.ts";
 import { type Passage, passGate } from "./documents.ts";
 import { EventLog } from "./events.ts";
 import { GroupBook } from "./group-book.ts";
 import { queueNo } from "./jobs.ts";
-import { findLessee, type Lessee, leaseDue, NOTHING } from "./leasing.ts";
-import { PlainLeases } from "./plain-leases.ts";
+import { findLessee, type Lessee, leaseAtOnce, leaseDue, NOTHING } from "./leasing.ts";
+import { type KnownLessee, PlainLeases } from "./plain-leases.ts";
 import type { Tx } from "./session.ts";
 import { keepLate, type Step, settleAll } from "./settle.ts";
 import { isPlainSuccess, settleSuccesses } from "./successes.ts";
@@ -40,6 +41,44 @@ function isQuick(request: Exchange, plain: PlainLeases): request is QuickExchang
   return settle.every(isPlainSuccess) && plain.has(settle);
 }
 
+/** Who leases, when nothing else is wanted and all that it takes is known: then it can be done at once. */
+export function lesseeAtOnce(
+  holderId: string | null,
+  request: Exchange,
+  plain: PlainLeases,
+): KnownLessee | undefined {
+  const { settle, lease } = request;
+  if (settle.length > 0 || !isQuick(request, plain) || lease?.rate !== undefined) return undefined;
+  const lessee = plain.lesseeOf(holderId, request.lease.queue);
+  return lessee !== undefined && plain.isTimeToGather(lessee.holder) ? undefined : lessee;
+}
+
+/** For `Session.writeAtOnce`. The number tells it apart from the holder's others. */
+export async function exchangeAtOnce(
+  tx: Tx,
+  lessee: KnownLessee,
+  asked: { readonly request: Exchange; readonly plain: PlainLeases; readonly turn: number },
+): Promise<Exchanged> {
+  const { request, plain, turn } = asked;
+  assert(request.lease !== undefined, "nothing is to be leased");
+  const { lease, gate } = request;
+  const leasing = { tx, plain, seen: gate?.seen ?? null };
+  const { lessee: found, ...leased } = await leaseAtOnce(leasing, lessee, { request: lease, turn });
+  return exchanged(leased, { asked: gate, found, now: tx.now });
+}
+
+/** What is told of leases, as the gate and the queue are. */
+function exchanged(
+  { leased, nextDueAt }: Pick<Exchanged, "leased" | "nextDueAt">,
+  as: { readonly asked: Exchange["gate"]; readonly found: Lessee; readonly now: number },
+): Exchanged {
+  const { asked, found, now } = as;
+  const gate = asked === undefined ? null : found.gate;
+  const isOpen = asked === undefined || (gate?.version ?? 0) === asked.seen;
+  const isPaused = found.isPaused && leased.length === 0;
+  return { leased, nextDueAt: isOpen && !isPaused ? nextDueAt : null, isPaused, stale: [], gate, now };
+}
+
 /** What is sent before the beginning is answered needs no more than the numbers of queue and holder, which stay. */
 async function exchangeQuickly(
   tx: Tx,
@@ -62,18 +101,7 @@ async function exchangeQuickly(
   plain.noteLessee(found, lease.queue);
   await Promise.all([keepLate(tx, stale), tx.number()]);
   tx.part(tally.write(tx));
-  const gate = asked === undefined ? null : found.gate;
-  const isOpen = asked === undefined || (gate?.version ?? 0) === asked.seen;
-  const { leased, nextDueAt } = leasing;
-  const isPaused = found.isPaused && leased.length === 0;
-  return {
-    leased,
-    nextDueAt: isOpen && !isPaused ? nextDueAt : null,
-    isPaused,
-    stale: stale.map(leaseOf),
-    gate,
-    now: tx.now,
-  };
+  return { ...exchanged(leasing, { asked, found, now: tx.now }), stale: stale.map(leaseOf) };
 }
 
 const leaseOf = ({ lease }: Settlement): Lease => lease;

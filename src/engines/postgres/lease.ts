@@ -32,6 +32,13 @@ export async function leave(tx: Tx, holderId: string): Promise<boolean> {
   return true;
 }
 
+/** What the holder was given by an exchange whose answer it did not hear. If that is yet to be carried out, it is too late now. */
+export async function takeUnheard(tx: Tx, holderId: string, exchange: number): Promise<LeasedItem[]> {
+  await tx.run("SELECT 1 FROM holders WHERE id = ? FOR UPDATE", holderId); // who leases at this moment is waited for
+  await tx.run("UPDATE holders SET turn = ? WHERE id = ?", exchange + 1, holderId);
+  return listLeases(tx, holderId, exchange);
+}
+
 /** The items `i` that are leased, by what their holders were given; one may be there twice. */
 export const HELD = `leases l CROSS JOIN LATERAL unnest(l.refs) AS r (ref)
   JOIN items i ON i.ref = r.ref AND i.holder = l.holder AND i.state = 'leased'`;
@@ -96,14 +103,17 @@ interface LeasedRow {
   readonly started_at: number;
 }
 
-export async function listLeases(tx: Tx, holderId: string): Promise<LeasedItem[]> {
+/** All that it holds, or what it was given by one of the exchanges that were sent at once. */
+export async function listLeases(tx: Tx, holderId: string, exchange?: number): Promise<LeasedItem[]> {
   const rows = await tx.all<LeasedRow>(
     `SELECT i.ref, q.name AS queue, i.item_id, p.data, p.name, i.attempts, i.spent, i.losses, i.revision, i.redrives,
             i.place, i.expires_at, i.started_at
-       FROM (SELECT DISTINCT i.ref FROM holders h JOIN ${HELD} ON l.holder = h.no WHERE h.id = ?) held
+       FROM (SELECT DISTINCT i.ref FROM holders h JOIN ${HELD} ON l.holder = h.no
+              WHERE h.id = ?1 AND (?2::bigint IS NULL OR l.exchange = ?2::bigint)) held
             JOIN items i ON i.ref = held.ref JOIN queues q ON q.no = i.queue JOIN payloads p ON p.ref = i.ref
       ORDER BY i.ref`,
     holderId,
+    exchange ?? null,
   );
   return rows.map(leasedItemOf);
 }

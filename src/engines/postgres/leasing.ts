@@ -76,19 +76,25 @@ export async function findLessee(
 }
 
 /**
- * A holder that was taken away at this moment gets nothing: its row is locked against that until the end. Asked after the
- * lease, with the transaction's number; when that has none, nothing was leased, and nothing is locked.
+ * All by itself, in one round trip, for who only wants items, without a rate. The answer may be lost on its way: what was
+ * leased is then found by the number of the exchange.
  */
-export async function stillHere(tx: Tx, { holder, holderId }: KnownLessee): Promise<void> {
-  const row = await tx.get<{ xid: string | null; no: number | null }>(
-    `SELECT x.xid::text, CASE WHEN x.xid IS NOT NULL THEN
-              (SELECT no FROM holders WHERE no = ? AND gone = 0 FOR KEY SHARE) END AS no
-       FROM (SELECT pg_current_xact_id_if_assigned() AS xid OFFSET 0) x`,
-    holder,
-  );
-  if (row === undefined || row.xid === null) return;
-  if (row.no === null) throw holderGone(holderId);
-  tx.knowNumber(row.xid);
+export async function leaseAtOnce(
+  { tx, plain, seen }: Pick<Leasing, "tx" | "plain" | "seen">,
+  lessee: KnownLessee,
+  { request, turn }: { readonly request: LeaseRequest; readonly turn: number },
+): Promise<Leased & { readonly lessee: Lessee }> {
+  const { max } = request;
+  const [found, rows, soon] = await Promise.all([
+    findLessee(tx, lessee.holderId, request),
+    takeDue(tx, { lessee, request, max, seen, turn }),
+    nextDue(tx, { lessee, request, rateAt: null }),
+    tx.begun(),
+  ]);
+  note(plain, lessee.holder, rows);
+  const leased = rows.map((row) => itemOf(row, request.queue, tx.now));
+  const isPaused = found.isPaused && leased.length === 0;
+  return { lessee: found, leased, nextDueAt: leased.length === max ? null : soon, isPaused };
 }
 
 /** The transaction need not have begun, unless there is a rate. */
@@ -104,7 +110,7 @@ export async function leaseDue(
   const asked = { lessee, request, rateAt: allowed.nextAt };
   const [rows, , soon] = await Promise.all([
     takeDue(tx, { lessee, request, max: allowed.granted, seen }),
-    stillHere(tx, lessee),
+    tx.number(),
     expectsFew ? nextDue(tx, asked) : undefined,
     tx.begun(),
   ]);
@@ -170,7 +176,8 @@ function itemOf(row: TakenRow, queue: string, now: number): LeasedItem {
 }
 
 /** While it is paused or its letters are still searched for, nothing of an operation is leased. */
-const OF_OPERATION = "l.operation = (SELECT no FROM operations WHERE id = ?6 AND status = 'open')";
+const ofOperation = (parameter: string) =>
+  `AND l.operation = (SELECT no FROM operations WHERE id = ${parameter} AND status = 'open')`;
 
 /** Asked once: whether the queue is worked, and its gate is the one that was seen. */
 const IS_OPEN = `(SELECT j.paused_at IS NULL AND (?5::bigint IS NULL OR coalesce(d.version, 0) = ?5::bigint)
@@ -184,17 +191,38 @@ const placesIn = (condition: string) => `
        WHERE ${IS_OPEN} AND l.queue = ?1::bigint AND l.priority = p.rank AND l.due_at <= ${timeIn("?2")} ${condition}
        ORDER BY l.due_at, l.ref LIMIT ?3::bigint FOR UPDATE SKIP LOCKED) d`;
 
+/**
+ * A holder that was taken away at this moment gets nothing, nor does an exchange whose turn is over: the holder's row is locked
+ * against both until the end, once something was found.
+ */
+const IS_HERE =
+  "(SELECT true FROM holders WHERE no = ?4::bigint AND gone = 0 AND turn <= coalesce(?6::bigint, turn) FOR KEY SHARE)";
+
+/** An exchange that is sent at once, and so has a number and a shard, sums up and marks its lanes by itself. */
 const leaseSql = (condition: string) => `
-  WITH taken AS (
-         DELETE FROM line
-          WHERE ctid = ANY (ARRAY(SELECT d.place FROM ${placesIn(condition)} LIMIT ?3::bigint)) RETURNING ref),
+  WITH found AS MATERIALIZED (
+         SELECT ARRAY(SELECT d.place FROM ${placesIn(condition)} LIMIT ?3::bigint) AS places),
+       taken AS (
+         DELETE FROM line WHERE ctid = ANY (
+           (SELECT CASE WHEN cardinality(places) > 0 THEN CASE WHEN ${IS_HERE} THEN places END END FROM found)::tid[])
+         RETURNING ref),
        moved AS (
          UPDATE items i SET state = 'leased', holder = ?4::bigint, started_at = ${timeIn("?2")}, attempts = i.attempts + 1
            FROM taken t WHERE i.ref = t.ref
          RETURNING i.ref, i.item_id, i.attempts, i.spent, i.losses, i.revision, i.redrives, i.place, i.expires_at,
                    i.lane, i.priority, i.due_at),
        given AS (
-         INSERT INTO leases (holder, refs) SELECT ?4::bigint, array_agg(ref) FROM taken HAVING count(*) > 0),
+         INSERT INTO leases (holder, refs, exchange)
+         SELECT ?4::bigint, array_agg(ref), ?6::bigint FROM taken HAVING count(*) > 0),
+       counted AS (
+         INSERT INTO queue_counts (shard, queue, ready, leased, attempts)
+         SELECT ?7::integer, ?1::bigint, -count(*), count(*), count(*) FROM taken
+         HAVING count(*) > 0 AND ?7::integer IS NOT NULL
+         ON CONFLICT (queue, shard) DO UPDATE SET ready = queue_counts.ready + excluded.ready,
+            leased = queue_counts.leased + excluded.leased, attempts = queue_counts.attempts + excluded.attempts),
+       laned AS (
+         UPDATE lanes l SET leased = 1 FROM moved m
+          WHERE ?7::integer IS NOT NULL AND m.lane IS NOT NULL AND l.queue = ?1::bigint AND l.lane = m.lane AND l.ref = m.ref),
        told AS (${tellAll("attempt_started", {
          relation: "(SELECT ?1::bigint AS queue, ref, attempts AS attempt, priority, due_at FROM moved)",
          order: "priority, due_at, ref",
@@ -204,18 +232,21 @@ const leaseSql = (condition: string) => `
     FROM moved m JOIN payloads p ON p.ref = m.ref ORDER BY m.priority, m.due_at, m.ref`;
 
 const LEASE = leaseSql("");
-const LEASE_OF_OPERATION = leaseSql(`AND ${OF_OPERATION}`);
+const LEASE_OF_OPERATION = leaseSql(ofOperation("?8"));
 
 interface Taking {
   readonly lessee: KnownLessee;
   readonly request: LeaseRequest;
   readonly max: number;
   readonly seen: number | null;
+  /** Of an exchange that is sent at once. */
+  readonly turn?: number;
 }
 
-async function takeDue(tx: Tx, { lessee, request, max, seen }: Taking): Promise<TakenRow[]> {
+async function takeDue(tx: Tx, { lessee, request, max, seen, turn }: Taking): Promise<TakenRow[]> {
   if (max === 0) return [];
-  const values = [lessee.queue, tx.timeIfKnown, max, lessee.holder, seen];
+  const atOnce = turn === undefined ? [null, null] : [turn, tx.shard];
+  const values = [lessee.queue, tx.timeIfKnown, max, lessee.holder, seen, ...atOnce];
   const { operationId } = request;
   return operationId === undefined
     ? tx.tuples<TakenRow>(LEASE, ...values)
@@ -230,14 +261,22 @@ async function begin(
   tally.queue(queue, "ready", -rows.length);
   tally.queue(queue, "leased", rows.length);
   tally.queue(queue, "attempts", rows.length);
+  await leaseInLanes(tx, note(plain, holder, rows));
+  if (!plain.isTimeToGather(holder)) return;
+  plain.countGathered(holder);
+  tx.part(gatherLeases(tx, holder));
+}
+
+/** Remembers which of them are plain. Answers those that are in a lane. */
+function note(plain: PlainLeases, holder: number, rows: readonly TakenRow[]): number[] {
   const laned: number[] = [];
+  if (rows.length > 0) plain.countGiven(holder);
   for (const [ref, attempt, , , , rare] of rows) {
     const [, , , redrives, , , lane] = rare === null ? USUAL : (JSON.parse(rare) as Rare);
     plain.note(ref, attempt, redrives === 0 && lane === null);
     if (lane !== null) laned.push(ref);
   }
-  await leaseInLanes(tx, laned);
-  if (plain.isTimeToGather(holder)) tx.part(gatherLeases(tx, holder));
+  return laned;
 }
 
 /** Of what stands in line and is not due; and when the rate allows another one that is. */
@@ -247,7 +286,7 @@ async function nextDue(
 ): Promise<number | null> {
   const { lessee, request, rateAt } = asked;
   const { operationId } = request;
-  const condition = operationId === undefined ? "" : `AND ${OF_OPERATION.replace("?6", "?3")}`;
+  const condition = operationId === undefined ? "" : ofOperation("?3");
   const ofRank = `SELECT l.due_at FROM line l WHERE l.queue = ?1 AND l.priority = p.rank ${condition}`;
   const row = await tx.get<{ coming: number | null; is_due: boolean }>(
     `SELECT min((${ofRank} AND l.due_at > ${timeIn("?2")} ORDER BY l.due_at LIMIT 1)) AS coming,

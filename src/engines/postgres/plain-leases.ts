@@ -21,7 +21,7 @@ export class PlainLeases {
   readonly #attempts = new Map<number, number>();
   /** Those that leased before, by holder and queue. */
   readonly #lessees = new Map<string, KnownLessee>();
-  /** How often each holder was given something. */
+  /** How often each holder was given something since that was made one row. */
   readonly #given = new Map<number, number>();
 
   /** A lease that is being given. If that comes to nothing, nobody ever asks for this attempt. */
@@ -41,11 +41,19 @@ export class PlainLeases {
     return true;
   }
 
-  /** Whether what the holder was given since the last time is to be made one row. */
+  /** The holder is being given something. */
+  countGiven(holder: number): void {
+    this.#given.set(holder, (this.#given.get(holder) ?? 0) + 1);
+  }
+
+  /** Whether what the holder was given is to be made one row. */
   isTimeToGather(holder: number): boolean {
-    const given = (this.#given.get(holder) ?? 0) + 1;
-    this.#given.set(holder, given % GATHER_AFTER);
-    return given === GATHER_AFTER;
+    return (this.#given.get(holder) ?? 0) >= GATHER_AFTER;
+  }
+
+  /** It is being made one. */
+  countGathered(holder: number): void {
+    this.#given.set(holder, 1);
   }
 
   lesseeOf(holderId: string | null, queueName: string): KnownLessee | undefined {

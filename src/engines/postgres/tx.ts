@@ -163,11 +163,6 @@ export class Tx {
     );
   }
 
-  /** The transaction's number, when another statement has answered it. */
-  knowNumber(xid: string): void {
-    this.#number = xid;
-  }
-
   /** The transaction's number, by which its end can be asked for; null when it has written nothing. */
   async number(): Promise<string | null> {
     if (this.#number !== null) return this.#number;
