@@ -57,6 +57,13 @@ export class WorkError extends Error {
   }
 }
 
+/** What obeys the settings of a queue meets others; see `AddOptions.spec`. */
+export function settingsChanged(queue: string): WorkError {
+  return new WorkError("job_changed", `The settings of ${queue} are others by now; nothing was added.`, {
+    hint: "Read them again, and add by them.",
+  });
+}
+
 /** True for the errors that say "the store cannot be used right now"; a runner waits and tries again. */
 export function isStoreTrouble(error: unknown): error is WorkError {
   return error instanceof WorkError && error.code.startsWith("store_") && error.code !== "store_newer";

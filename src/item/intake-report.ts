@@ -1,4 +1,5 @@
 /** How items are taken in and taken out of the line, and what became of them. Nouns only. */
+import type { JsonObject } from "../kit/json.ts";
 import type { ItemState } from "./state.ts";
 
 export interface AddOptions {
@@ -6,6 +7,16 @@ export interface AddOptions {
   readonly replace?: { readonly author: string };
   /** Whether they are new, as far as anybody knows: a store may look for them only when one is there after all. Default no. */
   readonly areNew?: boolean;
+  /**
+   * Whether their ids were made up for this call, so that one which is there already can only have come in by it: a store whose
+   * answer was lost on the way may then simply do it again. Default no.
+   */
+  readonly areMadeUp?: boolean;
+  /**
+   * The settings of the queue that they obey, as `findJob` gave them. When it has others by now, nothing is added: a
+   * `job_changed` error. Default: any.
+   */
+  readonly spec?: JsonObject;
 }
 
 /** What became of a batch of items. */

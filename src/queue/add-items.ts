@@ -4,6 +4,7 @@
  */
 import { createHash } from "node:crypto";
 import type { Engine } from "../engine.ts";
+import { WorkError } from "../errors.ts";
 import { idProblem } from "../intake/field.ts";
 import { KEY_BYTES, SeenTable } from "../intake/seen-table.ts";
 import { compact } from "../item/failure.ts";
@@ -56,42 +57,43 @@ export async function addItems(
   items: readonly QueueItem[],
   options: AddItemsOptions = {},
 ): Promise<readonly AddedItem[]> {
-  return (await openQueueIntake(engine, await requireQueue(engine, queue), options)).add(items);
+  return (await openQueueIntake(engine, await requireQueue(engine, queue))).add(items, options);
 }
 
 /** The way into one queue, for those who bring many. */
 export interface QueueIntake {
-  add(items: readonly QueueItem[]): Promise<readonly AddedItem[]>;
+  add(items: readonly QueueItem[], options?: AddItemsOptions): Promise<readonly AddedItem[]>;
   /** What would become of them. Writes nothing. */
   preview(items: readonly QueueItem[]): Promise<readonly AddedItem[]>;
 }
 
-/** Obeys the settings as the job has them. */
-export async function openQueueIntake(
-  engine: Engine,
-  job: Job,
-  { author = "redrive" }: AddItemsOptions = {},
-): Promise<QueueIntake> {
-  const spec = queueSpecOf(job);
-  const check = await checkOf(spec);
-  const intake = new Intake({ engine, queue: job.id, spec, check, author });
-  return { add: (items) => intake.add(items), preview: (items) => intake.preview(items) };
+/** Obeys the settings that the queue has when items come in, though it may be kept for long. */
+export async function openQueueIntake(engine: Engine, job: Job): Promise<QueueIntake> {
+  const intake = new Intake(engine, await rulesOf(job));
+  return {
+    add: (items, options) => intake.add(items, options),
+    preview: (items) => intake.preview(items),
+  };
 }
 
 type Check = (data: Json) => string | undefined;
+
+/** What a queue demands of its items. */
+interface Rules {
+  readonly job: Job;
+  readonly spec: QueueSpec;
+  readonly check: Check;
+}
+
+async function rulesOf(job: Job): Promise<Rules> {
+  const spec = queueSpecOf(job);
+  return { job, spec, check: await checkOf(spec) };
+}
 
 async function checkOf({ schema }: QueueSpec): Promise<Check> {
   if (schema === undefined) return () => undefined;
   const { compileSchema } = await import("../redrive/data-schema/compile.ts");
   return compileSchema(schema);
-}
-
-interface Surroundings {
-  readonly engine: Engine;
-  readonly queue: string;
-  readonly spec: QueueSpec;
-  readonly check: Check;
-  readonly author: string;
 }
 
 /** Small enough that other writers get their turn. */
@@ -104,20 +106,30 @@ interface Entry {
   readonly stored: Pick<Item, "state" | "data"> | null;
 }
 
+/** Settings that are changed more often than that in a moment are obeyed as they were in that moment. */
+const TRIES_MAX = 3;
+
 class Intake {
-  readonly #options: Surroundings;
+  readonly #engine: Engine;
+  readonly #queue: string;
+  #rules: Rules;
   readonly #nextName = nameSeries();
   /** Keys that a preview has let through, as digests: the next one of the same name would meet them. */
   readonly #previewed = new SeenTable();
 
-  constructor(options: Surroundings) {
-    this.#options = options;
+  constructor(engine: Engine, rules: Rules) {
+    this.#engine = engine;
+    this.#queue = rules.job.id;
+    this.#rules = rules;
   }
 
   /** In runs in which no key is met twice: the second of a name has to find what became of the first. */
-  async add(items: readonly QueueItem[]): Promise<readonly AddedItem[]> {
+  async add(
+    items: readonly QueueItem[],
+    { author = "redrive" }: AddItemsOptions = {},
+  ): Promise<readonly AddedItem[]> {
     const answers: AddedItem[] = [];
-    for (const run of runsOf(items)) answers.push(...(await this.#addRun(run)));
+    for (const run of runsOf(items)) answers.push(...(await this.#addRun(run, author)));
     return answers;
   }
 
@@ -138,8 +150,24 @@ class Intake {
     return { ...entry, stored: { state: "ready", data: [data] } }; // other data, as a second of its name most likely has
   }
 
-  async #addRun(items: readonly QueueItem[]): Promise<readonly AddedItem[]> {
-    const { engine, queue, spec, author } = this.#options;
+  /** The store takes nothing in by rules that are not the queue's any more: then it is all done again, by the new ones. */
+  async #addRun(items: readonly QueueItem[], author: string): Promise<readonly AddedItem[]> {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        const answers = await this.#tryRun(items, { author, isLast: tries === TRIES_MAX });
+        if (answers !== "outdated") return answers;
+      } catch (error) {
+        if (!(error instanceof WorkError) || error.code !== "job_changed") throw error;
+        await this.#readRules();
+      }
+    }
+  }
+
+  async #tryRun(
+    items: readonly QueueItem[],
+    { author, isLast }: { readonly author: string; readonly isLast: boolean },
+  ): Promise<readonly AddedItem[] | "outdated"> {
+    const { job, spec } = this.#rules;
     const { answers, entries } = await this.#look(items);
     const going: Entry[] = [];
     for (const entry of entries) {
@@ -147,12 +175,16 @@ class Intake {
       if (foreseen.outcome === "added" || foreseen.outcome === "replaced") going.push(entry);
       answers[entry.place] = foreseen;
     }
+    // What is not brought to the store cannot be refused by it: whether these still are the rules has to be asked.
+    if (going.length < items.length && !isLast && (await this.#readRules())) return "outdated";
     if (going.length > 0) {
       const batch = going.map(({ item }) => item);
       const wanted = going.filter(({ stored }) => stored === null).length;
-      const { added, replaced } = await engine.add(queue, batch, {
+      const { added, replaced } = await this.#engine.add(this.#queue, batch, {
         ...(spec.unique === "replace" && { replace: { author } }),
         areNew: wanted === going.length,
+        areMadeUp: items.every(({ key }) => key === undefined),
+        ...(!isLast && { spec: job.spec }),
       });
       if (added !== wanted || replaced !== going.length - wanted)
         await this.#lookAgain(going, answers, added);
@@ -160,16 +192,24 @@ class Intake {
     return answers.filter((one) => one !== undefined);
   }
 
+  /** Whether they have changed. */
+  async #readRules(): Promise<boolean> {
+    const job = await requireQueue(this.#engine, this.#queue);
+    if (JSON.stringify(job.spec) === JSON.stringify(this.#rules.job.spec)) return false;
+    this.#rules = await rulesOf(job);
+    return true;
+  }
+
   /** Refuses what is wrong by itself, and looks up the rest. */
   async #look(items: readonly QueueItem[]) {
-    const { engine, spec } = this.#options;
+    const { spec } = this.#rules;
     const answers: (AddedItem | undefined)[] = items.map(() => undefined);
     const entries: Entry[] = [];
     const keys = items.flatMap(({ key }) => (key === undefined || idProblem(key) ? [] : [key]));
     const storedOf = await this.#find(keys);
     const needsTime =
       spec.expiresAfterMs !== undefined || items.some(({ expiresAt }) => expiresAt !== undefined);
-    const now = needsTime ? await engine.now() : 0;
+    const now = needsTime ? await this.#engine.now() : 0;
     for (const [place, given] of items.entries()) {
       const reason = this.#problemOf(given, now);
       if (reason === undefined) {
@@ -187,13 +227,13 @@ class Intake {
     if (expiresAt !== undefined && expiresAt <= now) return "it has expired already";
     if (expiresAt !== undefined && dueAt !== undefined && expiresAt <= dueAt)
       return "it expires before it is due";
-    const problem = this.#options.check(data);
+    const problem = this.#rules.check(data);
     return problem === undefined ? undefined : `the schema refuses it: ${problem}`;
   }
 
   /** An expiry that the queue gives counts from when the item is due: one that is due tomorrow is not over today. */
   #newItem({ key, data, name, priority, dueAt, expiresAt, lane }: QueueItem, now: number): NewItem {
-    const { spec } = this.#options;
+    const { spec } = this.#rules;
     const afterMs = spec.expiresAfterMs;
     const limit = afterMs === undefined ? undefined : Math.max(now, dueAt ?? now) + afterMs;
     return compact({
@@ -209,9 +249,8 @@ class Intake {
 
   /** What the queue has of these, asked for at once: a server may be far away. */
   async #find(itemIds: readonly string[]): Promise<ReadonlyMap<string, Item>> {
-    const { engine, queue } = this.#options;
     if (itemIds.length === 0) return new Map();
-    const found = await engine.listItems({ queue, itemIds, limit: itemIds.length });
+    const found = await this.#engine.listItems({ queue: this.#queue, itemIds, limit: itemIds.length });
     return new Map(found.map((item) => [item.itemId, item]));
   }
 
@@ -219,7 +258,7 @@ class Intake {
   #foreseen({ item, stored }: Entry): AddedItem {
     const { itemId } = item;
     if (stored === null) return { outcome: "added", itemId };
-    const { unique } = this.#options.spec;
+    const { unique } = this.#rules.spec;
     if (unique === "return") return { outcome: "existing", itemId };
     if (unique === "reject") return taken(itemId, `its key is taken by an item that is ${stored.state}`);
     if (isSame(item, stored)) return { outcome: "existing", itemId };

@@ -64,11 +64,12 @@ export async function importItems(
   options: ImportItemsOptions = {},
 ): Promise<ItemImport> {
   const job = await requireQueue(engine, queue);
-  const intake = await openQueueIntake(engine, job, options);
+  const intake = await openQueueIntake(engine, job);
   const input = await openInput(path, options.stdin ?? process.stdin);
   const format = options.format ?? formatFor(path);
   const books = new Books(options);
-  const send = options.isDry ? intake.preview : intake.add;
+  const send = (items: readonly QueueItem[]) =>
+    options.isDry ? intake.preview(items) : intake.add(items, options);
   let batch: Waiting[] = [];
   const flush = async () => {
     const rows = batch;

@@ -3,7 +3,13 @@ import type { Engine, HoldReport, QueueCounts } from "../engine.ts";
 import type { LeasedItem, Settlement } from "../item/item.ts";
 import type { Job } from "../item/job.ts";
 import { systemClock } from "../kit/clock.ts";
-import { type AddedItem, type AddItemsOptions, addItems, type QueueItem } from "./add-items.ts";
+import {
+  type AddedItem,
+  type AddItemsOptions,
+  openQueueIntake,
+  type QueueIntake,
+  type QueueItem,
+} from "./add-items.ts";
 import { requireQueue } from "./find-queue.ts";
 import { type ItemHandler, itemHandler } from "./item-handler.ts";
 import { changeQueue, createQueue, type QueueSettings } from "./settings.ts";
@@ -34,6 +40,7 @@ const ABANDON_AFTER_MS = 5000;
 export class Queue {
   readonly name: string;
   readonly #engine: Engine;
+  #intake: Promise<QueueIntake> | undefined;
 
   constructor(engine: Engine, name: string) {
     this.#engine = engine;
@@ -55,9 +62,23 @@ export class Queue {
   }
 
   /** Brings items in, in their order; what became of each. */
-  add(items: QueueItem | readonly QueueItem[], options: AddItemsOptions = {}): Promise<readonly AddedItem[]> {
+  async add(
+    items: QueueItem | readonly QueueItem[],
+    options: AddItemsOptions = {},
+  ): Promise<readonly AddedItem[]> {
     const all = Array.isArray(items) ? (items as readonly QueueItem[]) : [items as QueueItem];
-    return addItems(this.#engine, this.name, all, options);
+    this.#intake ??= this.#openIntake();
+    return (await this.#intake).add(all, options);
+  }
+
+  /** Kept, unless there is no such queue yet. */
+  async #openIntake(): Promise<QueueIntake> {
+    try {
+      return await openQueueIntake(this.#engine, await requireQueue(this.#engine, this.name));
+    } catch (error) {
+      this.#intake = undefined;
+      throw error;
+    }
   }
 
   /** Works it with a function, until the worker is told to end. */

@@ -1,5 +1,6 @@
 /** The contract of intake: an item is known by its id, is added once, and is never overwritten. */
 import { expect } from "vitest";
+import { until } from "../support/until.ts";
 import { type Declare, newItem, QUEUE } from "./workbench.ts";
 
 export function intakeTests(test: Declare): void {
@@ -67,6 +68,43 @@ export function intakeTests(test: Declare): void {
     const leased = await bench.lease(5000);
     expect(leased.map(({ itemId }) => itemId)).toEqual(["first", ...inLine]);
     expect(leased.slice(1).map(({ itemId, index }) => `i-${index - 1}` === itemId)).not.toContain(false);
+  });
+
+  test("items whose ids were made up for them come in, counted and told of, and ring", async (bench) => {
+    let rings = 0;
+    const end = await bench.engine.watch(QUEUE, () => {
+      rings += 1;
+    });
+    const batch = [newItem("m-1"), { ...newItem("m-2"), priority: "high" as const }];
+    const report = await bench.engine.add(QUEUE, batch, { areNew: true, areMadeUp: true });
+    expect(report).toEqual({ added: 2, existing: 0, changed: 0, changedIds: [], replaced: 0 });
+    if (bench.engine.can.wakes) await until("it rings", async () => rings > 0);
+    await end();
+    expect(await bench.engine.count(QUEUE)).toMatchObject({ total: 2, ready: 2 });
+    const events = await bench.engine.listEvents({ after: 0, types: ["item_queued"], limit: 10 });
+    expect(events.map(({ itemId }) => itemId)).toEqual(["m-1", "m-2"]);
+    await bench.enter();
+    expect((await bench.lease(5)).map(({ itemId }) => itemId)).toEqual(["m-2", "m-1"]);
+    const inLane = { ...newItem("m-3"), lane: "one" };
+    await bench.engine.add(QUEUE, [inLane, { ...newItem("m-4"), lane: "one" }], { areMadeUp: true });
+    expect((await bench.lease(5)).map(({ itemId }) => itemId)).toEqual(["m-3"]);
+  });
+
+  test("items that obey other settings than the queue has by now are not added", async (bench) => {
+    const { engine } = bench;
+    const job = await engine.createJob({ id: "q", name: "q", kind: "queue", spec: { limit: 1, of: ["x"] } });
+    for (const how of [{ areMadeUp: true }, { areNew: true }, {}]) {
+      const batch = [newItem(`a-${JSON.stringify(how)}`)];
+      expect(await engine.add("q", batch, { ...how, spec: job.spec })).toMatchObject({ added: 1 });
+    }
+    await engine.changeJob("q", { spec: { limit: 2, of: ["x"] } });
+    for (const how of [{ areMadeUp: true }, { areNew: true }, {}])
+      await expect(engine.add("q", [newItem("b")], { ...how, spec: job.spec })).rejects.toMatchObject({
+        code: "job_changed",
+      });
+    expect(await engine.count("q")).toMatchObject({ total: 3 });
+    const now = await engine.findJob("q");
+    expect(await engine.add("q", [newItem("b")], { spec: now?.spec ?? {} })).toMatchObject({ added: 1 });
   });
 
   test("an id that comes twice in one batch is added once", async (bench) => {

@@ -2,7 +2,7 @@
 import { connect, createServer, type Server, type Socket } from "node:net";
 
 /** What becomes of the connection that sends the awaited text. */
-export type Cut = "before" | "after";
+export type Cut = "before" | "after" | "late";
 
 export class TcpProxy {
   readonly #server: Server;
@@ -12,6 +12,8 @@ export class TcpProxy {
   readonly #mute = new Set<Socket>();
   #awaited: { readonly text: string; readonly cut: Cut } | undefined;
   #refuses = false;
+  /** What is on its way to the server for longer than its sender lives. */
+  #deliver = async () => {};
   /** How many connections were cut at an awaited text. */
   cuts = 0;
 
@@ -37,10 +39,16 @@ export class TcpProxy {
 
   /**
    * Cuts the next connection whose client sends the text: before it reaches the server, or after the server has answered
-   * and before the answer reaches the client.
+   * with the same word and before the answer reaches the client. `late`: the client is cut off, and the server gets what was
+   * sent when the test says so (`deliver`).
    */
   cutAt(text: string, cut: Cut): void {
     this.#awaited = { text, cut };
+  }
+
+  /** The server gets what was held up, and answers it to nobody. Resolves when it has. */
+  deliver(): Promise<void> {
+    return this.#deliver();
   }
 
   /** Nobody new gets through, until they do again. */
@@ -70,28 +78,33 @@ export class TcpProxy {
     }
     const server = connect(this.#target);
     for (const socket of [client, server]) this.#keep(socket);
-    let isMute = false;
+    let awaited: string | undefined;
+    let isLate = false;
     client.on("data", (data) => {
       if (this.#mute.has(client)) return;
-      const cut = this.#isAwaited(data);
-      if (cut === "before") this.#cut(client, server);
+      const { text, cut } = this.#met(data) ?? {};
+      if (cut === "late") {
+        isLate = true;
+        this.#deliver = () => answered(server, data);
+        this.#cut(client);
+      } else if (cut === "before") this.#cut(client, server);
       else server.write(data);
-      isMute ||= cut === "after";
+      if (cut === "after") awaited = text;
     });
     server.on("data", (data) => {
       if (this.#mute.has(server)) return;
-      if (isMute) this.#cut(client, server);
-      else client.write(data);
+      if (awaited === undefined) client.write(data);
+      else if (data.includes(awaited)) this.#cut(client, server);
     });
-    client.on("close", () => server.destroy());
+    client.on("close", () => isLate || server.destroy());
     server.on("close", () => client.destroy());
   }
 
-  #isAwaited(data: Buffer): Cut | undefined {
-    if (this.#awaited === undefined || !data.includes(this.#awaited.text)) return undefined;
-    const { cut } = this.#awaited;
+  #met(data: Buffer): { readonly text: string; readonly cut: Cut } | undefined {
+    const awaited = this.#awaited;
+    if (awaited === undefined || !data.includes(awaited.text)) return undefined;
     this.#awaited = undefined;
-    return cut;
+    return awaited;
   }
 
   #cut(...sockets: readonly Socket[]): void {
@@ -104,4 +117,14 @@ export class TcpProxy {
     socket.on("error", () => {}); // the other side is told by the close
     socket.on("close", () => this.#sockets.delete(socket));
   }
+}
+
+/** Sends it, and waits for the server to have ended what it began with it. */
+async function answered(server: Socket, data: Buffer): Promise<void> {
+  const done = new Promise<void>((resolve) => {
+    server.on("data", (answer) => /(COMMIT|ROLLBACK)\0/.test(answer.toString("latin1")) && resolve());
+  });
+  server.write(data);
+  await done;
+  server.destroy();
 }

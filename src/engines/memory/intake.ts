@@ -3,10 +3,12 @@
  * asked for, what waits gets new data as a new revision.
  */
 import type { AddOptions, AddReport } from "../../engine.ts";
+import { settingsChanged } from "../../errors.ts";
 import type { NewItem } from "../../item/item.ts";
 import { assert } from "../../kit/assert.ts";
 import { canonicalJson } from "../../kit/json.ts";
 import { record } from "./events.ts";
+import { hasSpec } from "./jobs.ts";
 import { enterLine, leaveLine } from "./line.ts";
 import { frozenCopy, type Queue, type Row, requireQueue, type Store } from "./store.ts";
 
@@ -18,9 +20,10 @@ export function add(
   store: Store,
   queueName: string,
   items: readonly NewItem[],
-  { replace }: AddOptions = {},
+  { replace, spec }: AddOptions = {},
 ): AddReport {
   const queue = requireQueue(store, queueName);
+  if (spec !== undefined && !hasSpec(store, queueName, spec)) throw settingsChanged(queueName);
   assert(!items.some(({ itemId }) => itemId === ""), `an item of "${queueName}" has no id`);
   const changedIds: string[] = [];
   let [added, replaced] = [0, 0];

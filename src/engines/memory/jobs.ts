@@ -3,6 +3,7 @@ import type { JobChange } from "../../engine.ts";
 import { WorkError } from "../../errors.ts";
 import { compact } from "../../item/failure.ts";
 import { type Job, type JobKind, type NewJob, type Pause, STANDING_KINDS } from "../../item/job.ts";
+import type { JsonObject } from "../../kit/json.ts";
 import { record } from "./events.ts";
 import { frozenCopy, newQueue, type Store } from "./store.ts";
 
@@ -36,6 +37,10 @@ export function createJob(store: Store, job: NewJob): Job {
 export function findJob(store: Store, idOrName: string): Job | null {
   const byName = () => [...store.jobs.values()].find(({ name }) => name === idOrName);
   return store.jobs.get(idOrName) ?? byName() ?? null;
+}
+
+export function hasSpec(store: Store, id: string, spec: JsonObject): boolean {
+  return JSON.stringify(store.jobs.get(id)?.spec) === JSON.stringify(spec);
 }
 
 /** The latest made first, whatever the clock said; `before` leaves only those created before that time. */

@@ -3,6 +3,7 @@
  * asked for, as a new revision.
  */
 import type { AddOptions, AddReport } from "../../engine.ts";
+import { settingsChanged, type WorkError } from "../../errors.ts";
 import type { NewItem } from "../../item/item.ts";
 import { rankOf } from "../../item/priority.ts";
 import { assert } from "../../kit/assert.ts";
@@ -11,26 +12,54 @@ import { tellAll } from "./events.ts";
 import { noQueue } from "./jobs.ts";
 import { alignLanes } from "./lanes.ts";
 import { meetAgain } from "./replace.ts";
-import { type Session, type Tx, timeIn } from "./session.ts";
+import { CommitInDoubt, type Session, type Tx, timeIn } from "./session.ts";
 import { Tally } from "./tally.ts";
-import { asConflict } from "./trouble.ts";
+import { asConflict, isTaken } from "./trouble.ts";
 
 const CHANGED_IDS_MAX = 10;
 
 /** Safe under concurrency: the unique index on (queue, item_id) decides. */
-export function addItems(
+export async function addItems(
   session: Session,
   queueName: string,
   items: readonly NewItem[],
   options: AddOptions = {},
 ): Promise<AddReport> {
   assert(!items.some(({ itemId }) => itemId === ""), `an item of "${queueName}" has no id`);
+  const spec = options.spec === undefined ? null : JSON.stringify(options.spec);
+  const intake = { queueName, replacer: options.replace?.author, spec };
+  if (options.areMadeUp && items.length <= PART_MAX && items.every(({ lane }) => lane === undefined))
+    return addMadeUp(session, intake, items);
   let areNew = options.areNew === true;
   return session.writeEagerly((tx) => {
-    const intake = { queueName, replacer: options.replace?.author, areNew };
+    const asFound = { ...intake, areNew };
     areNew = false; // whoever has to try again looks first
-    return addTo(tx, intake, items);
+    return addTo(tx, asFound, items);
   });
+}
+
+/** In one round trip. When its answer is lost, what it brought in is known by its names. */
+async function addMadeUp(
+  session: Session,
+  intake: Omit<Intake, "areNew">,
+  items: readonly NewItem[],
+): Promise<AddReport> {
+  try {
+    return await session.writeAtOnce((tx) => addAtOnce(tx, { ...intake, areNew: true }, items));
+  } catch (error) {
+    if (!(error instanceof CommitInDoubt) && !isTaken(error)) throw error;
+  }
+  const again = { ...intake, areNew: false };
+  const report = await session.untilKnown(() => session.writeEagerly((tx) => addTo(tx, again, items)));
+  return { ...report, added: report.added + report.existing, existing: 0 };
+}
+
+/** Sends all that it does before it waits for anything. */
+async function addAtOnce(tx: Tx, intake: Intake, items: readonly NewItem[]): Promise<AddReport> {
+  const part = { items, skipped: 0, shard: tx.shard };
+  const [row] = await Promise.all([insert(tx, INSERT_NEW, intake, part), tx.ring(intake.queueName)]);
+  if (row === undefined) throw noPlace(intake);
+  return { added: row.taken, existing: 0, changed: 0, changedIds: [], replaced: 0 };
 }
 
 interface Intake {
@@ -39,6 +68,8 @@ interface Intake {
   readonly replacer: string | undefined;
   /** Whether nobody knows their ids, most likely. */
   readonly areNew: boolean;
+  /** The settings that the queue must have. */
+  readonly spec: string | null;
 }
 
 /** The transaction need not have begun. */
@@ -123,55 +154,67 @@ interface InsertedRow {
 
 /** Those that are new: ready, in line and told of. */
 async function insertItems(tx: Tx, intake: Intake, items: readonly NewItem[]): Promise<Inserted> {
-  const rows = await asConflict(() =>
-    (intake.areNew ? insertNew : insertUnknown)(tx, intake.queueName, items),
-  );
+  const rows = await asConflict(() => (intake.areNew ? insertNew : insertUnknown)(tx, intake, items));
   const [row] = rows;
-  if (row === undefined) throw noQueue(intake.queueName);
+  if (row === undefined || rows.includes(undefined)) throw noPlace(intake);
   const { queue, ids } = row;
-  const lanes = rows.flatMap((one) => (one.lanes === null ? [] : (JSON.parse(one.lanes) as string[])));
+  const lanes = rows.flatMap((one) => JSON.parse(one?.lanes ?? "[]") as string[]);
   await alignLanes(
     tx,
     lanes.map((lane) => ({ queue, lane })),
   );
-  const taken = rows.reduce((sum, one) => sum + one.taken, 0);
+  const taken = rows.reduce((sum, one) => sum + (one?.taken ?? 0), 0);
   const tally = new Tally();
   tally.queue(queue, "ready", taken);
   tx.part(tally.write(tx));
   return { queue, taken, takenIds: ids === null ? null : new Set(JSON.parse(ids) as string[]) };
 }
 
-async function insertUnknown(tx: Tx, queueName: string, items: readonly NewItem[]): Promise<InsertedRow[]> {
+/** There is no such queue, or it has other settings by now. */
+function noPlace({ queueName, spec }: Intake): WorkError {
+  return spec === null ? noQueue(queueName) : settingsChanged(queueName);
+}
+
+type InsertedPart = InsertedRow | undefined;
+
+async function insertUnknown(tx: Tx, intake: Intake, items: readonly NewItem[]): Promise<InsertedPart[]> {
   const [row] = await Promise.all([
-    insert(tx, INSERT_UNKNOWN, { queueName, items, skipped: 0 }),
+    insert(tx, INSERT_UNKNOWN, intake, { items, skipped: 0, shard: null }),
     tx.number(),
     tx.begun(),
   ]);
-  return row === undefined ? [] : [row];
+  return [row];
 }
 
 /** The server works on the first part while the next one is written. */
-async function insertNew(tx: Tx, queueName: string, items: readonly NewItem[]): Promise<InsertedRow[]> {
-  const sent: Promise<InsertedRow | undefined>[] = [];
+async function insertNew(tx: Tx, intake: Intake, items: readonly NewItem[]): Promise<InsertedPart[]> {
+  const sent: Promise<InsertedPart>[] = [];
   for (let at = 0; at === 0 || at < items.length; at += PART_MAX) {
     if (at > 0) await new Promise(setImmediate);
-    sent.push(insert(tx, INSERT_NEW, { queueName, items: items.slice(at, at + PART_MAX), skipped: at }));
+    const part = { items: items.slice(at, at + PART_MAX), skipped: at, shard: null };
+    sent.push(insert(tx, INSERT_NEW, intake, part));
     sent.at(-1)?.catch(() => {}); // told below
   }
   const [rows] = await Promise.all([Promise.all(sent), tx.number(), tx.begun()]);
-  return rows.filter((row) => row !== undefined);
+  return rows;
 }
 
 const PART_MAX = 1000;
 
 interface Part {
-  readonly queueName: string;
   readonly items: readonly NewItem[];
   /** How many were sent before it, and not counted yet. */
   readonly skipped: number;
+  /** Where it counts them by itself; null when that is done later. */
+  readonly shard: number | null;
 }
 
-function insert(tx: Tx, sql: string, { queueName, items, skipped }: Part): Promise<InsertedRow | undefined> {
+function insert(
+  tx: Tx,
+  sql: string,
+  { queueName, spec }: Intake,
+  { items, skipped, shard }: Part,
+): Promise<InsertedPart> {
   return tx.get<InsertedRow>(
     sql,
     queueName,
@@ -184,6 +227,8 @@ function insert(tx: Tx, sql: string, { queueName, items, skipped }: Part): Promi
     items.map(({ data }) => JSON.stringify(data)),
     column(items, ({ name }) => name),
     skipped,
+    spec,
+    shard,
   );
 }
 
@@ -195,7 +240,8 @@ const insertSql = (given: string) => `
   WITH here AS MATERIALIZED (
          SELECT no AS queue, ready + leased + held + done + dead + skipped + discarded + ?10::bigint AS place,
                 ${timeIn("?2")} AS now
-           FROM queue_totals WHERE name = ?1),
+           FROM queue_totals
+          WHERE name = ?1 AND (?11::text IS NULL OR EXISTS (SELECT 1 FROM jobs WHERE id = ?1 AND spec = ?11::text))),
        given AS MATERIALIZED (${given}),
        added AS (
          INSERT INTO items (ref, queue, item_id, place, state, due_at, priority, expires_at, lane)
@@ -205,6 +251,10 @@ const insertSql = (given: string) => `
          INSERT INTO line (queue, priority, due_at, ref)
          SELECT queue, priority, due_at, ref FROM given WHERE lane IS NULL),
        laned AS (INSERT INTO lanes (queue, lane, ref) SELECT queue, lane, ref FROM given WHERE lane IS NOT NULL),
+       counted AS (
+         INSERT INTO queue_counts (shard, queue, ready)
+         SELECT ?12::integer, queue, count(*) FROM given WHERE ?12::integer IS NOT NULL GROUP BY queue
+         ON CONFLICT (queue, shard) DO UPDATE SET ready = queue_counts.ready + excluded.ready),
        told AS (${tellAll("item_queued", {
          relation: "(SELECT queue, ref, NULL::integer AS attempt, step FROM given)",
          order: "step",

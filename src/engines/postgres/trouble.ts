@@ -16,9 +16,14 @@ export async function asConflict<T>(step: () => Promise<T>): Promise<T> {
   try {
     return await step();
   } catch (error) {
-    if (codeOf(error) === "23505") throw new Conflict("the row was made by another one", { cause: error });
+    if (isTaken(error)) throw new Conflict("the row was made by another one", { cause: error });
     throw error;
   }
+}
+
+/** A row of that name is there. */
+export function isTaken(error: unknown): boolean {
+  return codeOf(error) === "23505";
 }
 
 /** Somebody else was quicker: the transaction is to be tried again, as if the server had said so. */

@@ -1,5 +1,6 @@
 /** Items come into SQLite here, each id once. What waits gets new data where that is asked for, as a new revision. */
 import type { AddOptions, AddReport } from "../../engine.ts";
+import { settingsChanged } from "../../errors.ts";
 import type { NewItem } from "../../item/item.ts";
 import { rankOf } from "../../item/priority.ts";
 import type { ItemState } from "../../item/state.ts";
@@ -7,7 +8,7 @@ import { assert } from "../../kit/assert.ts";
 import { canonicalJson, type Json } from "../../kit/json.ts";
 import { amend } from "./amendments.ts";
 import { EventLog } from "./events.ts";
-import { countQueue, queueNo } from "./jobs.ts";
+import { countQueue, hasSpec, queueNo } from "./jobs.ts";
 import { isOccupied } from "./lanes.ts";
 import type { Session } from "./session.ts";
 import { Tally } from "./tally.ts";
@@ -19,9 +20,10 @@ export function addItems(
   session: Session,
   queueName: string,
   items: readonly NewItem[],
-  { replace }: AddOptions = {},
+  { replace, spec }: AddOptions = {},
 ): AddReport {
   const queue = queueNo(session, queueName);
+  if (spec !== undefined && !hasSpec(session, queueName, spec)) throw settingsChanged(queueName);
   const now = session.clock.now();
   const intake: Intake = { session, queue, now, events: new EventLog(now) };
   const place = countQueue(session, queueName).total;

@@ -61,6 +61,10 @@ export function findJob(session: Session, idOrName: string): Job | null {
   return row === undefined ? null : jobOf(row);
 }
 
+export function hasSpec(session: Session, id: string, spec: JsonObject): boolean {
+  return session.get("SELECT 1 FROM jobs WHERE id = ? AND spec = ?", id, JSON.stringify(spec)) !== undefined;
+}
+
 export function listJobs(
   session: Session,
   page: { readonly limit: number; readonly before?: number; readonly kinds?: readonly JobKind[] },

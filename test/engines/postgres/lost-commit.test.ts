@@ -135,3 +135,72 @@ it("a lease that was reaped meanwhile is stale, also when its settlement was in 
   });
   expect(await beside.count(QUEUE)).toMatchObject({ ready: 2, done: 0 });
 });
+
+/** By now the engine knows who leases, so that what it only leases is sent at once. */
+const leaseAtOnce = (max = 1) => engine.exchange(HOLDER.id, { settle: [], lease: { queue: QUEUE, max } });
+
+it("a lease that was sent at once, and whose answer was lost, is handed out by the next exchange", async () => {
+  await leaseOne();
+  proxy.cutAt("COMMIT\0", "after");
+  await expect(leaseAtOnce()).rejects.toMatchObject({ code: "store_unavailable" });
+  expect(proxy.cuts).toBe(1);
+  expect(await beside.count(QUEUE)).toMatchObject({ leased: 2, attempts: 2 });
+  const answer = await leaseAtOnce(2);
+  expect(answer.leased).toMatchObject([{ itemId: "b", attempt: 1, data: 2 }]);
+  await engine.exchange(HOLDER.id, { settle: answer.leased.map(succeeded) });
+  expect(await beside.count(QUEUE)).toMatchObject({ leased: 1, done: 1 });
+  expect((await leaseAtOnce()).leased).toEqual([]);
+});
+
+it("a lease that was sent at once and never arrived is given by the next exchange", async () => {
+  await leaseOne();
+  proxy.cutAt("COMMIT\0", "before");
+  await expect(leaseAtOnce()).rejects.toMatchObject({ code: "store_unavailable" });
+  expect((await leaseAtOnce()).leased).toMatchObject([{ itemId: "b", attempt: 1 }]);
+  expect(await beside.count(QUEUE)).toMatchObject({ leased: 2, attempts: 2 });
+});
+
+it("a lease that was sent at once and arrives after the holder has asked again leases nothing", async () => {
+  await leaseOne();
+  proxy.cutAt("COMMIT\0", "late");
+  await expect(leaseAtOnce()).rejects.toMatchObject({ code: "store_unavailable" });
+  expect((await leaseAtOnce()).leased).toMatchObject([{ itemId: "b" }]);
+  await beside.add(QUEUE, [{ itemId: "c", data: 3 }]);
+  await proxy.deliver();
+  expect(await beside.count(QUEUE)).toMatchObject({ ready: 1, leased: 2 });
+  expect((await leaseAtOnce()).leased).toMatchObject([{ itemId: "c" }]);
+});
+
+it("a lease that was sent at once, and whose answer was lost, is given back by who wants no more", async () => {
+  await leaseOne();
+  proxy.cutAt("COMMIT\0", "after");
+  await expect(leaseAtOnce()).rejects.toMatchObject({ code: "store_unavailable" });
+  expect(await engine.exchange(HOLDER.id, { settle: [] })).toMatchObject({ leased: [], stale: [] });
+  expect(await beside.count(QUEUE)).toMatchObject({ ready: 1, leased: 1 });
+});
+
+it.each(["before", "after"] as const)(
+  "made up names make an intake that is cut off %s its end come in once",
+  async (cut) => {
+    proxy.cutAt("COMMIT\0", cut);
+    const batch = [
+      { itemId: "m-1", data: 3 },
+      { itemId: "m-2", data: 4 },
+    ];
+    expect(await engine.add(QUEUE, batch, { areNew: true, areMadeUp: true })).toMatchObject({
+      added: 2,
+      existing: 0,
+    });
+    expect(proxy.cuts).toBe(1);
+    expect(await beside.count(QUEUE)).toMatchObject({ total: 4, ready: 4 });
+    expect((await typesTold()).filter((type) => type === "item_queued")).toHaveLength(4);
+  },
+);
+
+it("an intake of made up names that arrives after it was done again adds nothing", async () => {
+  proxy.cutAt("COMMIT\0", "late");
+  const batch = [{ itemId: "m-1", data: 3 }];
+  expect(await engine.add(QUEUE, batch, { areNew: true, areMadeUp: true })).toMatchObject({ added: 1 });
+  await proxy.deliver();
+  expect(await beside.count(QUEUE)).toMatchObject({ total: 3, ready: 3 });
+});
