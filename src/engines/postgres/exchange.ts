@@ -90,12 +90,14 @@ async function exchangeQuickly(
   const known = lease.rate === undefined ? plain.lesseeOf(holderId, lease.queue) : undefined;
   const lessee = known ?? (await Promise.all([finding, tx.begun()]))[0];
   const tally = new Tally();
+  // Successes bring nothing into the line: what comes next is known without looking again, unless there is a rate.
+  const coming = lease.rate === undefined ? finding.then((found) => found.coming) : undefined;
   const expectsFew = settle.length < lease.max;
   // What is sent first is told first: the ends of attempts before the new ones.
   const [found, stale, leasing] = await Promise.all([
     finding,
     settleSuccesses(tx, tally, settle),
-    leaseDue({ tx, tally, plain, expectsFew, seen: asked?.seen ?? null }, lessee, lease),
+    leaseDue({ tx, tally, plain, coming, expectsFew, seen: asked?.seen ?? null }, lessee, lease),
     tx.begun(),
   ]);
   plain.noteLessee(found, lease.queue);

@@ -54,10 +54,10 @@ async function addMadeUp(
   return { ...report, added: report.added + report.existing, existing: 0 };
 }
 
-/** Sends all that it does before it waits for anything. */
+/** For `Session.writeAtOnce`. */
 async function addAtOnce(tx: Tx, intake: Intake, items: readonly NewItem[]): Promise<AddReport> {
   const part = { items, skipped: 0, shard: tx.shard };
-  const [row] = await Promise.all([insert(tx, INSERT_NEW, intake, part), tx.ring(intake.queueName)]);
+  const row = await insert(tx, INSERT_NEW, intake, part);
   if (row === undefined) throw noPlace(intake);
   return { added: row.taken, existing: 0, changed: 0, changedIds: [], replaced: 0 };
 }
@@ -85,7 +85,7 @@ async function addTo(tx: Tx, intake: Intake, items: readonly NewItem[]): Promise
     replaced += fates.filter((fate) => fate === "replaced").length;
     changedIds.push(...again.flatMap(({ itemId }, at) => (fates[at] === "changed" ? [itemId] : [])));
   }
-  if (added + replaced > 0) tx.part(tx.ring(queueName));
+  if (replaced > 0) tx.part(tx.ring(queueName));
   return {
     added,
     existing: items.length - added - replaced - changedIds.length,
@@ -152,7 +152,7 @@ interface InsertedRow {
   readonly lanes: string | null;
 }
 
-/** Those that are new: ready, in line and told of. */
+/** Those that are new: ready, in line and told of. Rings for them. */
 async function insertItems(tx: Tx, intake: Intake, items: readonly NewItem[]): Promise<Inserted> {
   const rows = await asConflict(() => (intake.areNew ? insertNew : insertUnknown)(tx, intake, items));
   const [row] = rows;
@@ -229,6 +229,7 @@ function insert(
     skipped,
     spec,
     shard,
+    ...tx.bellOf(queueName),
   );
 }
 
@@ -260,7 +261,7 @@ const insertSql = (given: string) => `
          order: "step",
          at: "(SELECT now FROM here)",
        })})
-  SELECT h.queue, n.taken, (SELECT json_agg(DISTINCT lane)::text FROM given WHERE lane IS NOT NULL) AS lanes,
+  SELECT h.queue, n.taken, CASE WHEN n.taken > 0 THEN pg_notify(?13, ?14) END, (SELECT json_agg(DISTINCT lane)::text FROM given WHERE lane IS NOT NULL) AS lanes,
          CASE WHEN n.taken < cardinality(?3::text[]) THEN (SELECT coalesce(json_agg(item_id), '[]')::text FROM given) END AS ids
     FROM here h CROSS JOIN (SELECT count(*) AS taken FROM given) n`;
 

@@ -27,6 +27,8 @@ export interface Lessee extends KnownLessee {
   readonly spentUntil: number;
   readonly isPaused: boolean;
   readonly gate: Exchanged["gate"];
+  /** When the first of those that stand in line and are not due will be. */
+  readonly coming: number | null;
 }
 
 /** What a transaction leases with. */
@@ -34,7 +36,9 @@ interface Leasing {
   readonly tx: Tx;
   readonly tally: Tally;
   readonly plain: PlainLeases;
-  /** Whether less will come than is wanted, most likely: then it is asked at once what will be due next. */
+  /** When the next one will be due, where nothing else can tell. */
+  readonly coming?: Promise<number | null> | undefined;
+  /** Else that is asked; at once, when less will come than is wanted, most likely. */
   readonly expectsFew: boolean;
   /** The version of the gate that must still be there; null when that is known. */
   readonly seen: number | null;
@@ -47,7 +51,20 @@ interface LesseeRow {
   readonly holder: number | null;
   readonly version: number | null;
   readonly body: string | null;
+  readonly coming: number | null;
 }
+
+/** While it is paused or its letters are still searched for, nothing of an operation is leased. */
+const ofOperation = (parameter: string) =>
+  `AND l.operation = (SELECT no FROM operations WHERE id = ${parameter} AND status = 'open')`;
+
+/** The line has a part for each priority. */
+const RANKS = `(VALUES ${PRIORITIES.map((_, rank) => `(${rank})`).join(", ")}) AS p (rank)`;
+
+/** The first of a priority that is not due; by the queue's number, the time and what else is asked of it. */
+const comingIn = (queue: string, time: string, condition: string) => `(
+  SELECT l.due_at FROM line l WHERE l.queue = ${queue} AND l.priority = p.rank AND l.due_at > ${timeIn(time)} ${condition}
+   ORDER BY l.due_at LIMIT 1)`;
 
 /**
  * `lease_lost` when the holder is not known any more. A queue with a rate is locked: the rate is one for all. The queue's
@@ -56,23 +73,24 @@ interface LesseeRow {
 export async function findLessee(
   tx: Tx,
   holderId: string | null,
-  { queue, rate }: LeaseRequest,
+  { queue, rate, operationId }: LeaseRequest,
 ): Promise<Lessee> {
   assert(holderId !== null, "a lease needs a holder");
+  const condition = operationId === undefined ? "" : ofOperation("?5");
   const row = await tx.get<LesseeRow>(
     `SELECT q.no, q.spent_until AS spent, j.paused_at AS paused, d.version, d.body,
-            (SELECT h.no FROM holders h WHERE h.id = ? AND h.gone = 0) AS holder
-       FROM queues q LEFT JOIN jobs j ON j.id = q.name LEFT JOIN documents d ON d.name = ?
-      WHERE q.name = ? ${rate ? "FOR NO KEY UPDATE OF q" : ""}`,
-    holderId,
-    gateName(queue),
-    queue,
+            (SELECT h.no FROM holders h WHERE h.id = ?1 AND h.gone = 0) AS holder,
+            (SELECT min(${comingIn("q.no", "?4", condition)}) FROM ${RANKS}) AS coming
+       FROM queues q LEFT JOIN jobs j ON j.id = q.name LEFT JOIN documents d ON d.name = ?2
+      WHERE q.name = ?3 ${rate ? "FOR NO KEY UPDATE OF q" : ""}`,
+    ...[holderId, gateName(queue), queue, tx.timeIfKnown],
+    ...(operationId === undefined ? [] : [operationId]),
   );
   if (row !== undefined && row.holder === null) throw holderGone(holderId);
   if (row === undefined || row.holder === null) throw noQueue(queue);
-  const { no, spent, paused, holder, version, body } = row;
+  const { no, spent, paused, holder, version, body, coming } = row;
   const gate = version === null || body === null ? null : { version, body: JSON.parse(body) as JsonObject };
-  return { holderId, holder, queue: no, spentUntil: spent, isPaused: paused !== null, gate };
+  return { holderId, holder, queue: no, spentUntil: spent, isPaused: paused !== null, gate, coming };
 }
 
 /**
@@ -85,21 +103,20 @@ export async function leaseAtOnce(
   { request, turn }: { readonly request: LeaseRequest; readonly turn: number },
 ): Promise<Leased & { readonly lessee: Lessee }> {
   const { max } = request;
-  const [found, rows, soon] = await Promise.all([
+  const [found, rows] = await Promise.all([
     findLessee(tx, lessee.holderId, request),
     takeDue(tx, { lessee, request, max, seen, turn }),
-    nextDue(tx, { lessee, request, rateAt: null }),
     tx.begun(),
   ]);
   note(plain, lessee.holder, rows);
   const leased = rows.map((row) => itemOf(row, request.queue, tx.now));
   const isPaused = found.isPaused && leased.length === 0;
-  return { lessee: found, leased, nextDueAt: leased.length === max ? null : soon, isPaused };
+  return { lessee: found, leased, nextDueAt: leased.length === max ? null : found.coming, isPaused };
 }
 
 /** The transaction need not have begun, unless there is a rate. */
 export async function leaseDue(
-  { tx, tally, plain, expectsFew, seen }: Leasing,
+  { tx, tally, plain, coming, expectsFew, seen }: Leasing,
   lessee: KnownLessee & Partial<Lessee>,
   request: LeaseRequest,
 ): Promise<Leased> {
@@ -111,7 +128,7 @@ export async function leaseDue(
   const [rows, , soon] = await Promise.all([
     takeDue(tx, { lessee, request, max: allowed.granted, seen }),
     tx.number(),
-    expectsFew ? nextDue(tx, asked) : undefined,
+    coming ?? (expectsFew ? nextDue(tx, asked) : undefined),
     tx.begun(),
   ]);
   if (rows.length > 0) await begin({ tx, tally, plain }, lessee, rows);
@@ -175,10 +192,6 @@ function itemOf(row: TakenRow, queue: string, now: number): LeasedItem {
   };
 }
 
-/** While it is paused or its letters are still searched for, nothing of an operation is leased. */
-const ofOperation = (parameter: string) =>
-  `AND l.operation = (SELECT no FROM operations WHERE id = ${parameter} AND status = 'open')`;
-
 /** Asked once: whether the queue is worked, and its gate is the one that was seen. */
 const IS_OPEN = `(SELECT j.paused_at IS NULL AND (?5::bigint IS NULL OR coalesce(d.version, 0) = ?5::bigint)
   FROM queues q LEFT JOIN jobs j ON j.id = q.name LEFT JOIN documents d ON d.name = '${gateName("")}' || q.name
@@ -186,7 +199,7 @@ const IS_OPEN = `(SELECT j.paused_at IS NULL AND (?5::bigint IS NULL OR coalesce
 
 /** Places of one priority after the other; no more is looked at, and locked, than is taken. */
 const placesIn = (condition: string) => `
-  (VALUES ${PRIORITIES.map((_, rank) => `(${rank})`).join(", ")}) AS p (rank) CROSS JOIN LATERAL
+  ${RANKS} CROSS JOIN LATERAL
      (SELECT l.ctid AS place FROM line l
        WHERE ${IS_OPEN} AND l.queue = ?1::bigint AND l.priority = p.rank AND l.due_at <= ${timeIn("?2")} ${condition}
        ORDER BY l.due_at, l.ref LIMIT ?3::bigint FOR UPDATE SKIP LOCKED) d`;
@@ -287,11 +300,11 @@ async function nextDue(
   const { lessee, request, rateAt } = asked;
   const { operationId } = request;
   const condition = operationId === undefined ? "" : ofOperation("?3");
-  const ofRank = `SELECT l.due_at FROM line l WHERE l.queue = ?1 AND l.priority = p.rank ${condition}`;
   const row = await tx.get<{ coming: number | null; is_due: boolean }>(
-    `SELECT min((${ofRank} AND l.due_at > ${timeIn("?2")} ORDER BY l.due_at LIMIT 1)) AS coming,
-            bool_or(EXISTS (${ofRank} AND l.due_at <= ${timeIn("?2")})) AS is_due
-       FROM (VALUES ${PRIORITIES.map((_, rank) => `(${rank})`).join(", ")}) AS p (rank)`,
+    `SELECT min(${comingIn("?1", "?2", condition)}) AS coming,
+            bool_or(EXISTS (SELECT 1 FROM line l WHERE l.queue = ?1 AND l.priority = p.rank ${condition}
+                               AND l.due_at <= ${timeIn("?2")})) AS is_due
+       FROM ${RANKS}`,
     ...[lessee.queue, tx.timeIfKnown, ...(operationId === undefined ? [] : [operationId])],
   );
   const coming = row?.coming ?? null;

@@ -64,6 +64,8 @@ export class Session {
   readonly #settings: Readonly<Record<string, string>>;
   readonly #eventsMark: string;
   readonly #doubtMsMax: number;
+  /** By how long each statement may take; there are few. */
+  readonly #writings = new Map<number, Beginning>();
   #prepares: boolean;
 
   constructor(options: SessionOptions) {
@@ -187,8 +189,12 @@ export class Session {
   }
 
   #writing({ timeoutMs }: { readonly timeoutMs: number }): Beginning {
+    const known = this.#writings.get(timeoutMs);
+    if (known !== undefined) return known;
     const settings = { statement_timeout: String(timeoutMs), ...GENERIC_PLANS };
-    return this.#beginning(WRITE, settings, this.#eventsMark);
+    const made = this.#beginning(WRITE, settings, this.#eventsMark);
+    this.#writings.set(timeoutMs, made);
+    return made;
   }
 
   /** Tried again as a whole when it lost against others. */

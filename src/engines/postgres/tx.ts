@@ -148,8 +148,12 @@ export class Tx {
 
   /** Rings for the queue when the transaction is committed. */
   async ring(queue: string): Promise<void> {
-    const word = Buffer.byteLength(queue) > RING_BYTES_MAX ? "" : queue;
-    await this.run("SELECT pg_notify(?, ?)", this.#options.channel, word);
+    await this.run("SELECT pg_notify(?, ?)", ...this.bellOf(queue));
+  }
+
+  /** What to give `pg_notify`, for a statement that rings by itself. */
+  bellOf(queue: string): readonly [channel: string, word: string] {
+    return [this.#options.channel, Buffer.byteLength(queue) > RING_BYTES_MAX ? "" : queue];
   }
 
   /** The same for queues known by their numbers. */
