@@ -250,6 +250,7 @@ describe("the tables of a copy", () => {
       "lane_heads",
       "selected",
       "leases",
+      "holders.turn",
       "items.started_at",
       "burials",
       "counters.shard",

@@ -10,8 +10,8 @@ import {
   STATES_OF_KIND,
 } from "../../item/operation.ts";
 import { letterEvent, stepEvent } from "../../item/operation-event.ts";
+import { assertStep } from "../../item/operation-step.ts";
 import { newIdOf, sentAnewAs } from "../../item/requeued.ts";
-import { assert } from "../../kit/assert.ts";
 import { amend } from "./amend.ts";
 import { operationOf, requireOperation } from "./books.ts";
 import { burialOf, closeLetter, reopenLetter } from "./bury.ts";
@@ -25,7 +25,7 @@ import { frozenCopy, type OperationRow, type Row, type SelectedRow, type Store }
 /** Nothing happens unless the operation is open. */
 export function advance(store: Store, operationId: string, step: OperationStep): Operation {
   const operation = requireOperation(store, operationId);
-  assertStep(operation, step);
+  assertStep(operation.asked, step);
   if (operation.status !== "open") return operationOf(operation);
   const before = { done: operation.done, refused: operation.refused };
   for (const { selected, given } of lettersOf(operation, step)) {
@@ -39,19 +39,6 @@ export function advance(store: Store, operationId: string, step: OperationStep):
   for (const event of stepEvent(operation.asked, counted))
     record(store, { ...event, queue: operation.asked.queue });
   return operationOf(operation);
-}
-
-function assertStep({ asked }: OperationRow, { max, letters }: OperationStep): void {
-  const { id, kind } = asked;
-  const says = (what: string) => `a step of operation ${id} (${kind}) ${what}`;
-  assert(max === undefined || letters === undefined, says("names letters and says how many"));
-  assert(max === undefined || (max > 0 && kind !== "edit"), says(`is to work on ${max} letters`));
-  for (const { data, refuse: reason } of letters ?? []) {
-    const isEdited = kind === "edit" && reason === undefined;
-    const mayHaveData = isEdited || (kind === "requeue" && reason === undefined);
-    assert(!isEdited || data !== undefined, says("lacks the new data"));
-    assert(mayHaveData || data === undefined, says("has data"));
-  }
 }
 
 /** The pending letters that the step is about, oldest burial first; of one that is named twice, the first naming. */

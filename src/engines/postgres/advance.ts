@@ -4,16 +4,13 @@
  * at all. However many letters a step has, it takes the same few statements.
  */
 import type { Amendment } from "../../item/letter.ts";
-import {
-  type LetterStep,
-  type Operation,
-  type OperationStep,
-  REFUSAL,
-  STATES_OF_KIND,
-} from "../../item/operation.ts";
+import type { LetterStep, Operation, OperationStep } from "../../item/operation.ts";
 import { amendmentEvent, letterEvent, stepEvent } from "../../item/operation-event.ts";
+import { assertStep } from "../../item/operation-step.ts";
 import type { ItemState } from "../../item/state.ts";
 import { assert } from "../../kit/assert.ts";
+import { type CandidateRow, judge } from "../judge.ts";
+import { type OperationRow, operationOf } from "../operation-row.ts";
 import { amendAll } from "./amendments.ts";
 import {
   type Bulk,
@@ -26,7 +23,7 @@ import {
 } from "./closed.ts";
 import { EventLog } from "./events.ts";
 import { joinLine } from "./line.ts";
-import { type OperationRow, operationOf, requireOperation, requireRow } from "./operations.ts";
+import { requireOperation, requireRow } from "./operations.ts";
 import { requeueLetters } from "./requeue.ts";
 import { type SentBack, sendBack } from "./send-back.ts";
 import type { Tx } from "./session.ts";
@@ -62,18 +59,6 @@ async function workOn(work: Work): Promise<SentBack> {
   return { done: accepted.length, refused };
 }
 
-function assertStep({ id, kind }: OperationRow, { max, letters }: OperationStep): void {
-  const says = (what: string) => `a step of operation ${id} (${kind}) ${what}`;
-  assert(max === undefined || letters === undefined, says("names letters and says how many"));
-  assert(max === undefined || (max > 0 && kind !== "edit"), says(`is to work on ${max} letters`));
-  for (const { data, refuse } of letters ?? []) {
-    const isEdited = kind === "edit" && refuse === undefined;
-    const mayHaveData = isEdited || (kind === "requeue" && refuse === undefined);
-    assert(!isEdited || data !== undefined, says("lacks the new data"));
-    assert(mayHaveData || data === undefined, says("has data"));
-  }
-}
-
 interface Work {
   readonly tx: Tx;
   readonly operation: OperationRow;
@@ -84,16 +69,7 @@ interface Work {
   readonly events: EventLog;
 }
 
-/** A pending letter, where it was and where it is. */
-interface Candidate extends BulkLetter {
-  readonly was: ItemState;
-  readonly state: ItemState;
-  /** False when there is no such letter any more. */
-  readonly here: boolean;
-  readonly revision: number;
-  readonly eligible: number;
-  readonly signature: string;
-}
+type Candidate = CandidateRow & BulkLetter;
 
 /**
  * The group is the one that the letter is in now: it may have been regrouped since. The subqueries with OFFSET 0 keep it at
@@ -119,38 +95,6 @@ async function nextCandidates({ tx, operation: { no, next_no }, step }: Work): P
   if (step.max === undefined) return [];
   const next = `WITH next AS MATERIALIZED (${pending} ORDER BY no LIMIT ?)`;
   return tx.all<Candidate>(next + CANDIDATE_SQL, no, next_no, step.max);
-}
-
-interface Judged {
-  readonly accepted: readonly Candidate[];
-  /** The numbers of the refused, by reason. */
-  readonly refused: ReadonlyMap<string, readonly number[]>;
-}
-
-function judge({ operation, named }: Work, candidates: readonly Candidate[]): Judged {
-  const refused = new Map<string, number[]>();
-  const accepted = candidates.filter((candidate) => {
-    const asked = named.get(candidate.no);
-    const reason = asked?.refuse ?? obstacle(operation, candidate, asked?.revision);
-    if (reason === undefined) return true;
-    const numbers = refused.get(reason) ?? [];
-    numbers.push(candidate.no);
-    refused.set(reason, numbers);
-    return false;
-  });
-  return { accepted, refused };
-}
-
-/** Why the letter cannot be worked on, if so. */
-function obstacle(
-  { kind, force }: OperationRow,
-  candidate: Candidate,
-  expected: number = candidate.revision,
-): string | undefined {
-  const { here, state, was, revision, eligible } = candidate;
-  const isThere = here && state === was && revision === expected;
-  if (!isThere || !STATES_OF_KIND[kind].includes(state)) return REFUSAL.gone;
-  return kind === "redrive" && eligible === 0 && force === 0 ? REFUSAL.ineligible : undefined;
 }
 
 async function carryOut(work: Work, letters: readonly Candidate[]): Promise<void> {

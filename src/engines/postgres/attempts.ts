@@ -1,19 +1,8 @@
 /** The records of an item's attempts in PostgreSQL. */
-import { compact, type Failure, failureFromJson } from "../../item/failure.ts";
-import type { Attempt, AttemptOutcome } from "../../item/item.ts";
-import type { Json, JsonObject } from "../../kit/json.ts";
+import type { Failure } from "../../item/failure.ts";
+import type { Attempt } from "../../item/item.ts";
+import { type AttemptRow, attemptOf, readFailure } from "../attempt-row.ts";
 import type { Tx } from "./session.ts";
-
-interface AttemptRow {
-  readonly number: number;
-  readonly outcome: AttemptOutcome;
-  readonly holder: string;
-  readonly started_at: number;
-  readonly ended_at: number | null;
-  readonly failure: string | null;
-  readonly log: string | null;
-  readonly result: string | null;
-}
 
 /** An attempt that runs, as a row of `attempts` would tell it: of items `i` that are leased. */
 export const RUNNING = `SELECT i.ref, i.holder, i.started_at, NULL::bigint AS ended_at, i.attempts AS number,
@@ -27,19 +16,6 @@ export async function listAttempts(tx: Tx, ref: number): Promise<Attempt[]> {
     ref,
   );
   return rows.map(attemptOf);
-}
-
-function attemptOf(row: AttemptRow): Attempt {
-  return compact({
-    number: row.number,
-    outcome: row.outcome,
-    holder: row.holder,
-    startedAt: row.started_at,
-    endedAt: row.ended_at ?? undefined,
-    failure: row.failure === null ? undefined : readFailure(row.failure),
-    log: row.log ?? undefined,
-    result: row.result === null ? undefined : (JSON.parse(row.result) as Json),
-  });
 }
 
 /** What the attempts of an item left, as its letter tells it. */
@@ -88,9 +64,4 @@ function attemptIn(text: string): { startedAt: number; endedAt: number; failure:
     endedAt: Number(text.slice(first + 1, end)),
     failure: text.slice(end + 1),
   };
-}
-
-/** A failure as it is stored. */
-export function readFailure(text: string): Failure {
-  return failureFromJson(JSON.parse(text) as JsonObject);
 }

@@ -6,8 +6,8 @@ import {
   EVENTS_OF_ORIGIN,
   errorEntryOf,
 } from "../../item/error-entry.ts";
-import { readFailure } from "./attempts.ts";
-import { type EventRow, eventOf } from "./events.ts";
+import { readFailure } from "../attempt-row.ts";
+import { type EventRow, eventOf } from "../event-row.ts";
 import { ERRORS } from "./schema.ts";
 import type { Tx } from "./session.ts";
 

@@ -8,8 +8,7 @@ import type { EventQuery } from "../../engine.ts";
 import { isCounted } from "../../item/counter.ts";
 import type { Event, EventDraft, EventType } from "../../item/event.ts";
 import { addToRuns, type EventPlace, type EventRun, RUN_MAX } from "../../item/event-run.ts";
-import { compact } from "../../item/failure.ts";
-import type { JsonObject } from "../../kit/json.ts";
+import { type EventRow, eventOf } from "../event-row.ts";
 import type { Scalar } from "./arrays.ts";
 import { countUp } from "./counters.ts";
 import type { Session, Tx } from "./session.ts";
@@ -94,16 +93,6 @@ export function tellAll(type: EventType, { relation, order, at }: Told): string 
                       WHERE (SELECT ${isMixed} FROM ${relation} e) ORDER BY ${order})) r) r`;
 }
 
-export interface EventRow {
-  readonly id: number;
-  readonly at: number;
-  readonly type: EventType;
-  readonly queue: string | null;
-  readonly item_id: string | null;
-  readonly attempt: number | null;
-  readonly data: string | null;
-}
-
 /** Nobody belongs to the queue 0. */
 const EVERY_QUEUE = "(SELECT 0 AS no UNION ALL SELECT no FROM queues)";
 
@@ -178,16 +167,4 @@ async function horizonOf(tx: Tx): Promise<{ newest: number; horizon: number }> {
   ]);
   const last = newest?.id ?? 0;
   return { newest: last, horizon: Math.min(last, mark?.id ?? last) };
-}
-
-export function eventOf(row: EventRow): Event {
-  return compact({
-    id: row.id,
-    at: row.at,
-    type: row.type,
-    queue: row.queue ?? undefined,
-    itemId: row.item_id ?? undefined,
-    attempt: row.attempt ?? undefined,
-    data: row.data === null ? undefined : (JSON.parse(row.data) as JsonObject),
-  });
 }

@@ -1,7 +1,7 @@
 /** What helped against a failure, in PostgreSQL: one row for each signature, redrive and way, counted as letters succeed. */
-import { compact } from "../../item/failure.ts";
 import type { GroupFix } from "../../item/group.ts";
 import type { ResolutionKind } from "../../item/letter.ts";
+import { type FixRow, fixOf } from "../fix-row.ts";
 import type { Tx } from "./session.ts";
 
 /** The successes of one transaction that are one fix. The last of them says which edit it was. */
@@ -38,18 +38,6 @@ export async function countFixes(tx: Tx, fixes: readonly FixSum[], at: number): 
   );
 }
 
-interface FixRow {
-  readonly signature: string;
-  readonly operation: string;
-  readonly kind: ResolutionKind;
-  readonly at: number;
-  readonly count: number;
-  readonly edit: string | null;
-  readonly rule: string | null;
-  readonly author: string | null;
-  readonly waited_ms: number;
-}
-
 const FIXES_MAX = 10;
 
 /** Of each signature, newest first. */
@@ -57,7 +45,7 @@ export async function fixesOf(
   tx: Tx,
   signatures: readonly string[],
 ): Promise<ReadonlyMap<string, readonly GroupFix[]>> {
-  const rows = await tx.all<FixRow>(
+  const rows = await tx.all<FixRow & { readonly signature: string }>(
     `SELECT s.signature, f.operation, f.kind, f.at, f.count, f.edit, f.rule, f.author, f.waited_ms
        FROM unnest(?::text[]) AS s (signature) CROSS JOIN LATERAL
             (SELECT * FROM group_fixes g WHERE g.signature = s.signature ORDER BY g.at DESC, g.no DESC LIMIT ${FIXES_MAX}) f
@@ -67,17 +55,4 @@ export async function fixesOf(
   const found = new Map<string, GroupFix[]>();
   for (const row of rows) found.set(row.signature, [...(found.get(row.signature) ?? []), fixOf(row)]);
   return found;
-}
-
-function fixOf(row: FixRow): GroupFix {
-  return compact({
-    at: row.at,
-    kind: row.kind,
-    count: row.count,
-    operationId: row.operation === "" ? undefined : row.operation,
-    editId: row.edit ?? undefined,
-    rule: row.rule ?? undefined,
-    author: row.author ?? undefined,
-    waitedMs: row.waited_ms,
-  });
 }

@@ -1,32 +1,16 @@
 /** Items in PostgreSQL as they are looked at: found by id, listed by age, and what the done ones left. */
 import type { ItemQuery, ItemResult } from "../../engine.ts";
-import { compact } from "../../item/failure.ts";
 import type { Item } from "../../item/item.ts";
-import { priorityOf } from "../../item/priority.ts";
-import type { ItemState } from "../../item/state.ts";
 import type { Json } from "../../kit/json.ts";
+import { type ItemRow, itemOf } from "../item-row.ts";
 import { queueNo } from "./jobs.ts";
 import type { Tx } from "./session.ts";
 
-interface ItemRow {
-  readonly ref: number;
-  readonly queue: string;
-  readonly item_id: string;
-  readonly data: string | null;
-  readonly name: string | null;
-  readonly state: ItemState;
-  readonly priority: number;
-  readonly due_at: number;
-  readonly expires_at: number | null;
-  readonly lane: string | null;
-  readonly attempts: number;
-  readonly spent: number;
-  readonly losses: number;
-  readonly revision: number;
-  readonly redrives: number;
-  readonly requeued_from: string | null;
+interface FoundRow extends ItemRow {
   readonly requeued_as: readonly string[] | null;
 }
+
+const found = (row: FoundRow) => itemOf(row, row.requeued_as ?? []);
 
 const COLUMNS = `
   i.ref, q.name AS queue, i.item_id, p.data, p.name, i.state, i.priority, i.due_at, i.expires_at, i.lane, i.attempts,
@@ -39,7 +23,7 @@ export async function findItems(
   idOrPrefix: string,
   where: { readonly queue?: string; readonly limit: number },
 ): Promise<Item[]> {
-  const rows = await tx.all<ItemRow>(
+  const rows = await tx.all<FoundRow>(
     `SELECT ${COLUMNS}
        FROM (SELECT i.* FROM queues q JOIN items i ON i.queue = q.no AND i.item_id >= ?1 AND i.item_id < ?2
               WHERE ?3::text IS NULL OR q.name = ?3 ORDER BY i.item_id <> ?1, i.ref LIMIT ?4) i
@@ -50,14 +34,14 @@ export async function findItems(
     where.queue ?? null,
     where.limit,
   );
-  return rows.map(itemOf);
+  return rows.map(found);
 }
 
 /** By the number of the item, which the primary key orders. */
 export async function listItems(tx: Tx, query: ItemQuery): Promise<Item[]> {
   const { queue, states, itemIds, after = 0, limit } = query;
   const named = itemIds === undefined ? "" : "AND item_id = ANY (?5::text[])";
-  const rows = await tx.all<ItemRow>(
+  const rows = await tx.all<FoundRow>(
     `SELECT ${COLUMNS}
        FROM (SELECT * FROM items WHERE ref > ?1 AND queue = ?2 AND (?3::text[] IS NULL OR state = ANY (?3::text[]))
                 ${named} ORDER BY ref LIMIT ?4) i
@@ -69,29 +53,7 @@ export async function listItems(tx: Tx, query: ItemQuery): Promise<Item[]> {
     limit,
     ...(itemIds === undefined ? [] : [itemIds]),
   );
-  return rows.map(itemOf);
-}
-
-function itemOf(row: ItemRow): Item {
-  return compact({
-    ref: row.ref,
-    queue: row.queue,
-    itemId: row.item_id,
-    data: row.data === null ? null : (JSON.parse(row.data) as Json),
-    state: row.state,
-    dueAt: row.due_at,
-    attempts: row.attempts,
-    spent: row.spent,
-    losses: row.losses,
-    revision: row.revision,
-    redriveCount: row.redrives,
-    name: row.name ?? undefined,
-    priority: priorityOf(row.priority),
-    expiresAt: row.expires_at ?? undefined,
-    lane: row.lane ?? undefined,
-    requeuedFrom: row.requeued_from ?? undefined,
-    requeuedAs: row.requeued_as ?? undefined,
-  });
+  return rows.map(found);
 }
 
 /** By the number of the item, which the primary key orders. */

@@ -1,17 +1,9 @@
 /** Jobs and their queues in PostgreSQL, and the counts of a queue. */
 import type { JobChange, QueueCounts } from "../../engine.ts";
 import { WorkError } from "../../errors.ts";
-import { compact } from "../../item/failure.ts";
-import {
-  type Job,
-  type JobKind,
-  type JobStatus,
-  type NewJob,
-  type Pause,
-  STANDING_KINDS,
-} from "../../item/job.ts";
+import { type Job, type JobKind, type NewJob, type Pause, STANDING_KINDS } from "../../item/job.ts";
 import { ITEM_STATES } from "../../item/state.ts";
-import type { JsonObject } from "../../kit/json.ts";
+import { type JobRow, jobOf } from "../job-row.ts";
 import { writeEvent } from "./events.ts";
 import type { Tx } from "./session.ts";
 
@@ -35,22 +27,6 @@ export async function createJob(tx: Tx, job: NewJob): Promise<Job> {
 
 function taken({ id, name }: NewJob): WorkError {
   return new WorkError("job_changed", `A job with the id ${id} or the name ${name} is already there.`);
-}
-
-interface JobRow {
-  readonly id: string;
-  readonly name: string;
-  readonly kind: JobKind;
-  readonly spec: string;
-  readonly progress: string;
-  readonly status: JobStatus;
-  readonly intake_complete: number;
-  readonly created_at: number;
-  readonly started_at: number;
-  readonly ended_at: number | null;
-  readonly paused_at: number | null;
-  readonly paused_by: string | null;
-  readonly paused_why: string | null;
 }
 
 export async function findJob(tx: Tx, idOrName: string): Promise<Job | null> {
@@ -146,25 +122,4 @@ async function requireJob(tx: Tx, id: string): Promise<Job> {
   const job = await findJob(tx, id);
   if (job === null) throw new WorkError("job_not_found", `There is no job ${id}.`);
   return job;
-}
-
-function jobOf(row: JobRow): Job {
-  return compact({
-    id: row.id,
-    name: row.name,
-    kind: row.kind,
-    spec: JSON.parse(row.spec) as JsonObject,
-    progress: JSON.parse(row.progress) as JsonObject,
-    status: row.status,
-    intakeComplete: row.intake_complete === 1,
-    createdAt: row.created_at,
-    startedAt: row.started_at,
-    endedAt: row.ended_at ?? undefined,
-    pause: pauseOf(row),
-  });
-}
-
-function pauseOf({ paused_at: at, paused_by: author, paused_why: reason }: JobRow): Pause | undefined {
-  if (at === null || author === null || reason === null) return undefined;
-  return { at, author, reason };
 }

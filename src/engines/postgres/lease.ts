@@ -2,7 +2,7 @@
 import type { Holder, NewHolder } from "../../engine.ts";
 import { WorkError } from "../../errors.ts";
 import type { LeasedItem } from "../../item/item.ts";
-import type { Json } from "../../kit/json.ts";
+import { type HolderRow, holderOf, type LeasedRow, leasedItemOf } from "../lease-row.ts";
 import { queueNo } from "./jobs.ts";
 import type { Tx } from "./session.ts";
 
@@ -54,53 +54,18 @@ export async function gatherLeases(tx: Tx, holder: number): Promise<void> {
   );
 }
 
-interface HolderRow {
-  readonly id: string;
-  readonly queue: string;
-  readonly host: string;
-  readonly pid: number;
-  readonly process_start: string;
-  readonly ttl_ms: number;
-  readonly expires_at: number;
-}
-
 export async function listHolders(tx: Tx): Promise<Holder[]> {
   const rows = await tx.all<HolderRow>(
     `SELECT h.id, q.name AS queue, h.host, h.pid, h.process_start, h.ttl_ms, h.expires_at
        FROM holders h JOIN queues q ON q.no = h.queue WHERE h.gone = 0 ORDER BY h.no`,
   );
-  return rows.map((row) => ({
-    id: row.id,
-    queue: row.queue,
-    host: row.host,
-    pid: row.pid,
-    processStart: row.process_start,
-    ttlMs: row.ttl_ms,
-    expiresAt: row.expires_at,
-    expired: row.expires_at <= tx.now,
-  }));
+  return rows.map((row) => holderOf(row, tx.now));
 }
 
 export function holderGone(holderId: string): WorkError {
   return new WorkError("lease_lost", `Holder ${holderId} is not known any more; nothing was changed.`, {
     hint: "It missed its heartbeats and was taken for dead. Enter again as a new holder.",
   });
-}
-
-interface LeasedRow {
-  readonly ref: number;
-  readonly queue: string;
-  readonly item_id: string;
-  readonly data: string;
-  readonly name: string | null;
-  readonly attempts: number;
-  readonly spent: number;
-  readonly losses: number;
-  readonly revision: number;
-  readonly redrives: number;
-  readonly place: number;
-  readonly expires_at: number | null;
-  readonly started_at: number;
 }
 
 /** All that it holds, or what it was given by one of the exchanges that were sent at once. */
@@ -116,22 +81,4 @@ export async function listLeases(tx: Tx, holderId: string, exchange?: number): P
     exchange ?? null,
   );
   return rows.map(leasedItemOf);
-}
-
-function leasedItemOf(row: LeasedRow): LeasedItem {
-  return {
-    ref: row.ref,
-    attempt: row.attempts,
-    queue: row.queue,
-    itemId: row.item_id,
-    data: JSON.parse(row.data) as Json,
-    spent: row.spent,
-    losses: row.losses,
-    revision: row.revision,
-    redriveCount: row.redrives,
-    index: row.place,
-    startedAt: row.started_at,
-    ...(row.name !== null && { name: row.name }),
-    ...(row.expires_at !== null && { expiresAt: row.expires_at }),
-  };
 }

@@ -3,8 +3,8 @@
  * that are counted already. What only a look at each letter can tell is searched for in SQL. No OFFSET anywhere.
  */
 import type { LetterPage, LetterQuery } from "../../engine.ts";
+import { cursorOf, IN_ORDER, readCursor } from "../letter-order.ts";
 import { type Survey, survey, type Walk, walkGroups, walkSql, walkTypes } from "./group-walk.ts";
-import { cursorOf, IN_ORDER, readCursor } from "./letter-cursor.ts";
 import {
   buriedBy,
   type Found,

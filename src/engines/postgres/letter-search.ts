@@ -2,8 +2,9 @@
  * Which letters a filter means, in SQL. The letters of each state lie in a place of their own: those that wait in one
  * table, the closed ones in another. A search asks each place that the filter names, and what it asks is written once, here.
  */
-import type { LetterFilter, LetterOrder } from "../../engine.ts";
+import type { LetterFilter } from "../../engine.ts";
 import type { ItemState } from "../../item/state.ts";
+import { KEY, type PagePlace, type Place, pageOf, ROWS } from "../letter-order.ts";
 import { foldMessage } from "./graves.ts";
 import { allOf, anyOf, type Conditions, condition, groupConditions } from "./groups.ts";
 import type { LetterTable } from "./letters.ts";
@@ -96,18 +97,12 @@ export function buriedBy(tx: Tx, { olderThanMs }: LetterFilter): number {
 }
 
 /** A letter that was found, with what it is ordered by besides its number. */
-export interface Found {
+export interface Found extends Place {
   readonly table: LetterTable;
-  readonly no: number;
-  readonly key: string | number;
 }
 
-/** A page in its order, after the letter before it. */
-export interface Search {
+export interface Search extends PagePlace {
   readonly filter: LetterFilter;
-  readonly order: LetterOrder;
-  readonly after: Pick<Found, "no" | "key"> | undefined;
-  readonly limit: number;
 }
 
 /** A page of the letters in one place. */
@@ -159,35 +154,4 @@ export async function searchAndCount(
     found: rows.flatMap(({ no, key }) => (no === null ? [] : { table: source.table, no, key })),
     total: rows[0]?.total ?? 0,
   };
-}
-
-/** What letters are ordered by before their number. */
-const KEY: Readonly<Record<LetterOrder, string>> = {
-  newest: "0",
-  oldest: "0",
-  attempts: "i.attempts",
-  item: "i.item_id",
-  type: "g.error_type",
-};
-
-const ROWS: Readonly<Record<LetterOrder, string>> = {
-  newest: "no DESC",
-  oldest: "no",
-  attempts: "key DESC, no DESC",
-  item: "key, no DESC",
-  type: "key, no DESC",
-};
-
-function pageOf({ order, after, limit }: Search, from: string): Conditions {
-  const place = after === undefined ? condition("true") : placeAfter(order, after);
-  const sql = `SELECT no, key FROM ${from} WHERE ${place.sql} ORDER BY ${ROWS[order]} LIMIT ?`;
-  return condition(sql, ...place.values, limit);
-}
-
-/** The first comparison is for the index; the second one tells those with the same key apart. */
-function placeAfter(order: LetterOrder, { no, key }: Pick<Found, "no" | "key">): Conditions {
-  if (order === "newest") return condition("no < ?", no);
-  if (order === "oldest") return condition("no > ?", no);
-  const beyond = order === "attempts" ? "<" : ">";
-  return condition(`key ${beyond}= ? AND (key ${beyond} ? OR no < ?)`, key, key, no);
 }

@@ -3,30 +3,17 @@
  * transaction's own burials and successes change them is in group-book.ts.
  */
 import { WorkError } from "../../errors.ts";
-import { compact } from "../../item/failure.ts";
-import type { GroupChange, GroupMark, GroupState, IgnoreUntil } from "../../item/group.ts";
-import { afterChange, changedEvent, type GroupLife, type MinuteCount } from "../../item/group-life.ts";
+import type { GroupChange, GroupMark, GroupState } from "../../item/group.ts";
+import { afterChange, changedEvent, type GroupLife } from "../../item/group-life.ts";
 import type { LetterNote } from "../../item/letter.ts";
 import { assert } from "../../kit/assert.ts";
+import { lifeOf, type MarkRow, standingOf } from "../mark-row.ts";
 import { writeEvent } from "./events.ts";
 import { fixesOf } from "./fixes.ts";
 import { allOf, anyOf, condition } from "./groups.ts";
 import type { Tx } from "./session.ts";
 
 /** A mark as it is written down. */
-interface MarkRow {
-  readonly signature: string;
-  readonly pattern: string;
-  readonly state: GroupState;
-  readonly since: number;
-  readonly author: string | null;
-  readonly ignore_until: string | null;
-  readonly new_letters: number;
-  readonly recent: string;
-  readonly regressions: number;
-  readonly is_regression: number;
-}
-
 const COLUMNS =
   "signature, pattern, state, since, author, ignore_until, new_letters, recent, regressions, is_regression";
 
@@ -106,25 +93,6 @@ export async function writeLives(
             ignore_until = excluded.ignore_until, new_letters = excluded.new_letters, recent = excluded.recent,
             regressions = excluded.regressions, is_regression = excluded.is_regression`,
   );
-}
-
-function lifeOf(row: MarkRow): GroupLife {
-  return {
-    ...standingOf(row),
-    newLetters: row.new_letters,
-    recent: JSON.parse(row.recent) as readonly MinuteCount[],
-  };
-}
-
-function standingOf(row: MarkRow): Omit<GroupLife, "newLetters" | "recent"> {
-  return compact({
-    state: row.state,
-    since: row.since,
-    author: row.author ?? undefined,
-    ignoreUntil: row.ignore_until === null ? undefined : (JSON.parse(row.ignore_until) as IgnoreUntil),
-    regressions: row.regressions,
-    isRegression: row.is_regression === 1,
-  });
 }
 
 async function marksOf(tx: Tx, rows: readonly MarkRow[]): Promise<GroupMark[]> {

@@ -1,51 +1,12 @@
 /** Operations in PostgreSQL: their records and books, and what a person may change about them. */
 import { WorkError } from "../../errors.ts";
-import { compact } from "../../item/failure.ts";
-import type { LetterFilter } from "../../item/letter-filter.ts";
-import {
-  type Operation,
-  type OperationChange,
-  type OperationKind,
-  type OperationStatus,
-  REFUSAL,
-} from "../../item/operation.ts";
+import { type Operation, type OperationChange, REFUSAL } from "../../item/operation.ts";
 import { statusEvent } from "../../item/operation-event.ts";
-import type { JsonObject } from "../../kit/json.ts";
+import { type OperationRow, operationOf, statusAfter } from "../operation-row.ts";
 import { writeEvent } from "./events.ts";
 import { leaveLine } from "./line.ts";
 import type { Tx } from "./session.ts";
 import { Tally } from "./tally.ts";
-
-/** An operation as it is written down. */
-export interface OperationRow {
-  readonly no: number;
-  readonly id: string;
-  readonly kind: OperationKind;
-  readonly queue: string;
-  readonly queue_no: number;
-  readonly filter: string;
-  readonly force: number;
-  readonly author: string;
-  readonly reason: string | null;
-  readonly selection: "filter" | "enlisted" | null;
-  readonly undone: string | null;
-  readonly plan: string;
-  readonly status: OperationStatus;
-  readonly created_at: number;
-  readonly ended_at: number | null;
-  readonly bound: number;
-  /** Letters of the selection up to this one are done or refused. */
-  readonly next_no: number;
-  readonly complete: number;
-  readonly cursor: string | null;
-  readonly progress: string;
-  readonly selected: number;
-  readonly done: number;
-  readonly refused: number;
-  readonly succeeded: number;
-  readonly failed: number;
-  readonly returned: number;
-}
 
 const OPERATION_SQL = `
   SELECT o.no, o.id, o.kind, q.name AS queue, q.no AS queue_no, o.filter, o.force, o.author, o.reason, o.selection,
@@ -101,12 +62,6 @@ export async function changeOperation(tx: Tx, id: string, change: OperationChang
     await tx.ring(row.queue);
   }
   return requireOperation(tx, id);
-}
-
-/** One that was paused while its letters were searched for goes on searching when it is opened. */
-function statusAfter(row: OperationRow, change: OperationChange): OperationStatus {
-  if (change.status === undefined) return row.status;
-  return change.status === "open" && row.complete === 0 ? "selecting" : change.status;
 }
 
 async function refuseRest(tx: Tx, { no, next_no: worked }: OperationRow, reason: string): Promise<void> {
@@ -182,31 +137,4 @@ async function endWhenOver(tx: Tx, { no }: OperationRow): Promise<void> {
     tx.now,
     no,
   );
-}
-
-export function operationOf(row: OperationRow): Operation {
-  return compact({
-    id: row.id,
-    kind: row.kind,
-    queue: row.queue,
-    filter: JSON.parse(row.filter) as LetterFilter,
-    force: row.force === 1,
-    author: row.author,
-    reason: row.reason ?? undefined,
-    selection: row.selection ?? undefined,
-    undoes: row.undone ?? undefined,
-    plan: JSON.parse(row.plan) as JsonObject,
-    status: row.status,
-    createdAt: row.created_at,
-    endedAt: row.ended_at ?? undefined,
-    bound: row.bound,
-    cursor: row.cursor ?? undefined,
-    progress: JSON.parse(row.progress) as JsonObject,
-    selected: row.selected,
-    done: row.done,
-    refused: row.refused,
-    succeeded: row.succeeded,
-    failed: row.failed,
-    returned: row.returned,
-  });
 }

@@ -3,8 +3,8 @@
  * into the line and marked, and only sums come back. It goes from letter to letter by index, however large the store is.
  */
 import { type OperationStep, REFUSAL } from "../../item/operation.ts";
+import type { OperationRow } from "../operation-row.ts";
 import { alignLanes } from "./lanes.ts";
-import type { OperationRow } from "./operations.ts";
 import type { Tx } from "./session.ts";
 import type { Tally } from "./tally.ts";
 

@@ -3,16 +3,13 @@
  * done to the others. The books are kept in the same transaction, so a step has happened with all that it says or not at
  * all. Many letters are moved by a few statements.
  */
-import {
-  type LetterStep,
-  type Operation,
-  type OperationStep,
-  REFUSAL,
-  STATES_OF_KIND,
-} from "../../item/operation.ts";
+import type { LetterStep, Operation, OperationStep } from "../../item/operation.ts";
 import { amendmentEvent, letterEvent, stepEvent } from "../../item/operation-event.ts";
+import { assertStep } from "../../item/operation-step.ts";
 import type { ItemState } from "../../item/state.ts";
 import { assert } from "../../kit/assert.ts";
+import { type CandidateRow, judge, type Refused } from "../judge.ts";
+import { type OperationRow, operationOf } from "../operation-row.ts";
 import { amend } from "./amendments.ts";
 import {
   type Bulk,
@@ -25,7 +22,7 @@ import {
 } from "./closed.ts";
 import { EventLog } from "./events.ts";
 import { putLanesInOrder } from "./lanes.ts";
-import { type OperationRow, operationOf, requireOperation, requireRow } from "./operations.ts";
+import { requireOperation, requireRow } from "./operations.ts";
 import { requeueLetter } from "./requeue.ts";
 import type { Session } from "./session.ts";
 import { Tally } from "./tally.ts";
@@ -47,18 +44,6 @@ export function advance(session: Session, id: string, step: OperationStep): Oper
   return requireOperation(session, id);
 }
 
-function assertStep({ id, kind }: OperationRow, { max, letters }: OperationStep): void {
-  const says = (what: string) => `a step of operation ${id} (${kind}) ${what}`;
-  assert(max === undefined || letters === undefined, says("names letters and says how many"));
-  assert(max === undefined || (max > 0 && kind !== "edit"), says(`is to work on ${max} letters`));
-  for (const { data, refuse } of letters ?? []) {
-    const isEdited = kind === "edit" && refuse === undefined;
-    const mayHaveData = isEdited || (kind === "requeue" && refuse === undefined);
-    assert(!isEdited || data !== undefined, says("lacks the new data"));
-    assert(mayHaveData || data === undefined, says("has data"));
-  }
-}
-
 interface Work {
   readonly session: Session;
   readonly operation: OperationRow;
@@ -70,16 +55,7 @@ interface Work {
   readonly events: EventLog;
 }
 
-/** A pending letter, where it was and where it is. */
-interface Candidate extends BulkLetter {
-  readonly was: ItemState;
-  readonly state: ItemState;
-  /** False when there is no such letter any more. */
-  readonly here: number;
-  readonly revision: number;
-  readonly eligible: number;
-  readonly signature: string;
-}
+type Candidate = CandidateRow & BulkLetter;
 
 /** The group is the one that the letter is in now: it may have been regrouped since. */
 const CANDIDATE_SQL = `
@@ -99,38 +75,6 @@ function nextCandidates({ session, operation: { no, next_no }, step }: Work): Ca
   }
   if (step.max === undefined) return [];
   return session.all<Candidate>(`${CANDIDATE_SQL} ORDER BY s.no LIMIT ?`, no, next_no, step.max);
-}
-
-interface Judged {
-  readonly accepted: readonly Candidate[];
-  /** The numbers of the refused, by reason. */
-  readonly refused: ReadonlyMap<string, readonly number[]>;
-}
-
-function judge({ operation, named }: Work, candidates: readonly Candidate[]): Judged {
-  const refused = new Map<string, number[]>();
-  const accepted = candidates.filter((candidate) => {
-    const asked = named.get(candidate.no);
-    const reason = asked?.refuse ?? obstacle(operation, candidate, asked?.revision);
-    if (reason === undefined) return true;
-    const numbers = refused.get(reason) ?? [];
-    numbers.push(candidate.no);
-    refused.set(reason, numbers);
-    return false;
-  });
-  return { accepted, refused };
-}
-
-/** Why the letter cannot be worked on, if so. */
-function obstacle(
-  { kind, force }: OperationRow,
-  candidate: Candidate,
-  expected: number = candidate.revision,
-): string | undefined {
-  const { here, state, was, revision, eligible } = candidate;
-  const isThere = here === 1 && state === was && revision === expected;
-  if (!isThere || !STATES_OF_KIND[kind].includes(state)) return REFUSAL.gone;
-  return kind === "redrive" && eligible === 0 && force === 0 ? REFUSAL.ineligible : undefined;
 }
 
 function carryOut(work: Work, letters: readonly Candidate[]): void {
@@ -239,7 +183,7 @@ function tellOfEach({ operation, events }: Work, letters: readonly Candidate[]):
   }
 }
 
-function keepBooks(work: Work, accepted: readonly Candidate[], refused: Judged["refused"]): void {
+function keepBooks(work: Work, accepted: readonly Candidate[], refused: Refused): void {
   const { session, operation, step, events } = work;
   mark(
     work,

@@ -1,21 +1,9 @@
 /** The records of an item's attempts in SQLite. */
-import { compact, type Failure, failureFromJson } from "../../item/failure.ts";
-import type { Attempt, AttemptOutcome } from "../../item/item.ts";
+import type { Failure } from "../../item/failure.ts";
+import type { Attempt } from "../../item/item.ts";
 import type { LetterPart } from "../../item/letter-query.ts";
-import type { Json, JsonObject } from "../../kit/json.ts";
+import { type AttemptRow, attemptOf, readFailure } from "../attempt-row.ts";
 import type { Session } from "./session.ts";
-
-interface AttemptRow {
-  readonly ref: number;
-  readonly number: number;
-  readonly outcome: AttemptOutcome;
-  readonly holder: string;
-  readonly started_at: number;
-  readonly ended_at: number | null;
-  readonly failure: string | null;
-  readonly log: string | null;
-  readonly result: string | null;
-}
 
 /** The one that runs is told by the row of its item, and is the last. */
 export function listAttempts(session: Session, ref: number): Attempt[] {
@@ -34,19 +22,6 @@ export function listAttempts(session: Session, ref: number): Attempt[] {
 /** An attempt that runs, as a row of `attempts` would tell it: of items `i` that are leased. */
 export const RUNNING = `SELECT i.ref, i.attempts AS number, i.holder, i.started_at, NULL AS ended_at, 'running' AS outcome,
   NULL AS failure, NULL AS log, NULL AS result FROM items i`;
-
-function attemptOf(row: AttemptRow): Attempt {
-  return compact({
-    number: row.number,
-    outcome: row.outcome,
-    holder: row.holder,
-    startedAt: row.started_at,
-    endedAt: row.ended_at ?? undefined,
-    failure: row.failure === null ? undefined : readFailure(row.failure),
-    log: row.log ?? undefined,
-    result: row.result === null ? undefined : (JSON.parse(row.result) as Json),
-  });
-}
 
 /** What the attempts of an item left, as its letter tells it. */
 export interface FailureHistory {
@@ -126,8 +101,4 @@ function addLastFailures(histories: Map<number, Growing>, session: Session, chos
 export function lastFailureOf(ref: string): string {
   return `(SELECT a.failure FROM attempts a
     WHERE a.ref = ${ref} AND a.failure IS NOT NULL ORDER BY a.number DESC LIMIT 1)`;
-}
-
-function readFailure(text: string): Failure {
-  return failureFromJson(JSON.parse(text) as JsonObject);
 }

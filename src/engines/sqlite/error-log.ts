@@ -8,7 +8,7 @@ import {
 } from "../../item/error-entry.ts";
 import { failureFromJson } from "../../item/failure.ts";
 import type { JsonObject } from "../../kit/json.ts";
-import { type EventRow, eventOf } from "./events.ts";
+import { type EventRow, eventOf } from "../event-row.ts";
 import { ERRORS } from "./migrations/version-3.ts";
 import type { Session } from "./session.ts";
 

@@ -4,10 +4,9 @@
  */
 import type { EventQuery } from "../../engine.ts";
 import { isCounted } from "../../item/counter.ts";
-import type { Event, EventDraft, EventType } from "../../item/event.ts";
+import type { Event, EventDraft } from "../../item/event.ts";
 import { addToRuns, type EventPlace, type EventRun } from "../../item/event-run.ts";
-import { compact } from "../../item/failure.ts";
-import type { JsonObject } from "../../kit/json.ts";
+import { type EventRow, eventOf } from "../event-row.ts";
 import { countUp } from "./counters.ts";
 import type { Session, Value } from "./session.ts";
 
@@ -50,17 +49,6 @@ export class EventLog {
   }
 }
 
-/** An event as it is read. */
-export interface EventRow {
-  readonly id: number;
-  readonly at: number;
-  readonly type: EventType;
-  readonly queue: string | null;
-  readonly item_id: string | null;
-  readonly attempt: number | null;
-  readonly data: string | null;
-}
-
 /**
  * The index (queue, id) serves one job, the primary key all of them; each is read from the cursor on. Of a run, only the
  * events after the cursor and within the limit are looked at: `passed` of it are not, and `before` it there are so many.
@@ -91,16 +79,4 @@ export function listEvents(session: Session, query: EventQuery): Event[] {
 /** The end of the primary key: no scan. */
 export function newestEvent(session: Session): number {
   return session.get<{ readonly id: number | null }>("SELECT max(id) AS id FROM events")?.id ?? 0;
-}
-
-export function eventOf(row: EventRow): Event {
-  return compact({
-    id: row.id,
-    at: row.at,
-    type: row.type,
-    queue: row.queue ?? undefined,
-    itemId: row.item_id ?? undefined,
-    attempt: row.attempt ?? undefined,
-    data: row.data === null ? undefined : (JSON.parse(row.data) as JsonObject),
-  });
 }

@@ -1,7 +1,7 @@
 /** What helped against a failure, in SQLite: one row for each signature, redrive and way, counted as letters succeed. */
-import { compact } from "../../item/failure.ts";
 import type { GroupFix } from "../../item/group.ts";
 import type { ResolutionKind } from "../../item/letter.ts";
+import { type FixRow, fixOf } from "../fix-row.ts";
 import type { Session } from "./session.ts";
 
 /** The successes of one transaction that are one fix. The last of them says which edit it was. */
@@ -26,17 +26,6 @@ export function countFix(session: Session, fix: FixSum, at: number): void {
   );
 }
 
-interface FixRow {
-  readonly operation: string;
-  readonly kind: ResolutionKind;
-  readonly at: number;
-  readonly count: number;
-  readonly edit: string | null;
-  readonly rule: string | null;
-  readonly author: string | null;
-  readonly waited_ms: number;
-}
-
 const FIXES_MAX = 10;
 
 /** Newest first. */
@@ -46,16 +35,5 @@ export function listFixes(session: Session, signature: string): GroupFix[] {
       ORDER BY at DESC, no DESC LIMIT ${FIXES_MAX}`,
     signature,
   );
-  return rows.map((row) =>
-    compact({
-      at: row.at,
-      kind: row.kind,
-      count: row.count,
-      operationId: row.operation === "" ? undefined : row.operation,
-      editId: row.edit ?? undefined,
-      rule: row.rule ?? undefined,
-      author: row.author ?? undefined,
-      waitedMs: row.waited_ms,
-    }),
-  );
+  return rows.map(fixOf);
 }

@@ -4,7 +4,8 @@
  */
 import type { EventQuery } from "../../engine.ts";
 import type { Event } from "../../item/event.ts";
-import { type EventRow, eventOf, newestEvent } from "./events.ts";
+import { type EventRow, eventOf } from "../event-row.ts";
+import { newestEvent } from "./events.ts";
 import { queueNo } from "./jobs.ts";
 import type { Session } from "./session.ts";
 

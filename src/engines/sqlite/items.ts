@@ -1,32 +1,16 @@
 /** Items in SQLite as they are looked at: found by id, listed by age, and what the done ones left. */
 import type { ItemQuery, ItemResult } from "../../engine.ts";
-import { compact } from "../../item/failure.ts";
 import type { Item } from "../../item/item.ts";
-import { priorityOf } from "../../item/priority.ts";
-import type { ItemState } from "../../item/state.ts";
 import type { Json } from "../../kit/json.ts";
+import { type ItemRow, itemOf } from "../item-row.ts";
 import { queueNo } from "./jobs.ts";
 import type { Session } from "./session.ts";
 
-interface ItemRow {
-  readonly ref: number;
-  readonly queue: string;
-  readonly item_id: string;
-  readonly data: string | null;
-  readonly name: string | null;
-  readonly state: ItemState;
-  readonly priority: number;
-  readonly due_at: number;
-  readonly expires_at: number | null;
-  readonly lane: string | null;
-  readonly attempts: number;
-  readonly spent: number;
-  readonly losses: number;
-  readonly revision: number;
-  readonly redrives: number;
-  readonly requeued_from: string | null;
+interface FoundRow extends ItemRow {
   readonly requeued_as: string;
 }
+
+const found = (row: FoundRow) => itemOf(row, JSON.parse(row.requeued_as) as string[]);
 
 const COLUMNS = `
   i.ref, q.name AS queue, i.item_id, p.data, p.name, i.state, i.priority, i.due_at, i.expires_at, i.lane, i.attempts, i.spent,
@@ -39,7 +23,7 @@ export function findItems(
   idOrPrefix: string,
   where: { readonly queue?: string; readonly limit: number },
 ): Item[] {
-  const rows = session.all<ItemRow>(
+  const rows = session.all<FoundRow>(
     `SELECT ${COLUMNS}
        FROM queues q CROSS JOIN items i ON i.queue = q.no AND i.item_id >= ? AND i.item_id < ?
             LEFT JOIN payloads p ON p.ref = i.ref
@@ -52,13 +36,13 @@ export function findItems(
     idOrPrefix,
     where.limit,
   );
-  return rows.map(itemOf);
+  return rows.map(found);
 }
 
 /** By the number of the item, which the primary key orders; the held ones, of which there are few, have their own index. */
 export function listItems(session: Session, query: ItemQuery): Item[] {
   const { queue, states, itemIds, after = 0, limit } = query;
-  const rows = session.all<ItemRow>(
+  const rows = session.all<FoundRow>(
     `SELECT ${COLUMNS}
        FROM items i CROSS JOIN queues q ON q.no = i.queue LEFT JOIN payloads p ON p.ref = i.ref
       WHERE ${sievedBy(query)}
@@ -70,7 +54,7 @@ export function listItems(session: Session, query: ItemQuery): Item[] {
     limit,
     ...(itemIds === undefined ? [] : [JSON.stringify(itemIds)]),
   );
-  return rows.map(itemOf);
+  return rows.map(found);
 }
 
 /** By what is found quickest: the ids, the index of held items, or a walk by number. */
@@ -80,29 +64,6 @@ function sievedBy({ states, itemIds }: ItemQuery): string {
   }
   const isHeld = states?.length === 1 && states[0] === "held";
   return isHeld ? "i.ref > ?1 AND i.state = 'held' AND i.queue = ?2" : "i.ref > ?1 AND +i.queue = ?2";
-}
-
-function itemOf(row: ItemRow): Item {
-  const requeuedAs = JSON.parse(row.requeued_as) as string[];
-  return compact({
-    ref: row.ref,
-    queue: row.queue,
-    itemId: row.item_id,
-    data: row.data === null ? null : (JSON.parse(row.data) as Json),
-    state: row.state,
-    dueAt: row.due_at,
-    attempts: row.attempts,
-    spent: row.spent,
-    losses: row.losses,
-    revision: row.revision,
-    redriveCount: row.redrives,
-    name: row.name ?? undefined,
-    priority: priorityOf(row.priority),
-    expiresAt: row.expires_at ?? undefined,
-    lane: row.lane ?? undefined,
-    requeuedFrom: row.requeued_from ?? undefined,
-    requeuedAs: requeuedAs.length > 0 ? requeuedAs : undefined,
-  });
 }
 
 /** By the number of the item, which the primary key orders. */

@@ -1,17 +1,10 @@
 /** Jobs and the counters of their queues in SQLite. */
 import type { JobChange, QueueCounts } from "../../engine.ts";
 import { WorkError } from "../../errors.ts";
-import { compact } from "../../item/failure.ts";
-import {
-  type Job,
-  type JobKind,
-  type JobStatus,
-  type NewJob,
-  type Pause,
-  STANDING_KINDS,
-} from "../../item/job.ts";
+import { type Job, type JobKind, type NewJob, type Pause, STANDING_KINDS } from "../../item/job.ts";
 import { ITEM_STATES } from "../../item/state.ts";
 import type { JsonObject } from "../../kit/json.ts";
+import { type JobRow, jobOf } from "../job-row.ts";
 import { writeEvent } from "./events.ts";
 import type { Session } from "./session.ts";
 
@@ -36,22 +29,6 @@ export function createJob(session: Session, job: NewJob): Job {
   const type = STANDING_KINDS.includes(job.kind) ? "queue_created" : "job_started";
   writeEvent(session, now, { type, data: { name: job.name } }, { queue });
   return requireJob(session, job.id);
-}
-
-interface JobRow {
-  readonly id: string;
-  readonly name: string;
-  readonly kind: JobKind;
-  readonly spec: string;
-  readonly progress: string;
-  readonly status: JobStatus;
-  readonly intake_complete: number;
-  readonly created_at: number;
-  readonly started_at: number;
-  readonly ended_at: number | null;
-  readonly paused_at: number | null;
-  readonly paused_by: string | null;
-  readonly paused_why: string | null;
 }
 
 export function findJob(session: Session, idOrName: string): Job | null {
@@ -138,25 +115,4 @@ function requireJob(session: Session, id: string): Job {
   const job = findJob(session, id);
   if (job === null) throw new WorkError("job_not_found", `There is no job ${id}.`);
   return job;
-}
-
-function jobOf(row: JobRow): Job {
-  return compact({
-    id: row.id,
-    name: row.name,
-    kind: row.kind,
-    spec: JSON.parse(row.spec) as JsonObject,
-    progress: JSON.parse(row.progress) as JsonObject,
-    status: row.status,
-    intakeComplete: row.intake_complete === 1,
-    createdAt: row.created_at,
-    startedAt: row.started_at,
-    endedAt: row.ended_at ?? undefined,
-    pause: pauseOf(row),
-  });
-}
-
-function pauseOf({ paused_at: at, paused_by: author, paused_why: reason }: JobRow): Pause | undefined {
-  if (at === null || author === null || reason === null) return undefined;
-  return { at, author, reason };
 }

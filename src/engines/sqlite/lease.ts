@@ -2,7 +2,7 @@
 import type { Holder, NewHolder } from "../../engine.ts";
 import { WorkError } from "../../errors.ts";
 import type { LeasedItem } from "../../item/item.ts";
-import type { Json } from "../../kit/json.ts";
+import { type HolderRow, holderOf, type LeasedRow, leasedItemOf } from "../lease-row.ts";
 import { queueNo } from "./jobs.ts";
 import type { Session } from "./session.ts";
 
@@ -32,32 +32,13 @@ export function leave(session: Session, holderId: string): boolean {
   return true;
 }
 
-interface HolderRow {
-  readonly id: string;
-  readonly queue: string;
-  readonly host: string;
-  readonly pid: number;
-  readonly process_start: string;
-  readonly ttl_ms: number;
-  readonly expires_at: number;
-}
-
 export function listHolders(session: Session): Holder[] {
   const now = session.clock.now();
   const rows = session.all<HolderRow>(
     `SELECT h.id, q.name AS queue, h.host, h.pid, h.process_start, h.ttl_ms, h.expires_at
        FROM holders h JOIN queues q ON q.no = h.queue WHERE h.gone = 0 ORDER BY h.no`,
   );
-  return rows.map((row) => ({
-    id: row.id,
-    queue: row.queue,
-    host: row.host,
-    pid: row.pid,
-    processStart: row.process_start,
-    ttlMs: row.ttl_ms,
-    expiresAt: row.expires_at,
-    expired: row.expires_at <= now,
-  }));
+  return rows.map((row) => holderOf(row, now));
 }
 
 /** The number of a holder that is still there; a lease can only be given to one. */
@@ -65,22 +46,6 @@ export function holderNo(session: Session, holderId: string): number {
   const row = session.get<{ no: number }>("SELECT no FROM holders WHERE id = ? AND gone = 0", holderId);
   if (row === undefined) throw new WorkError("lease_lost", `The holder ${holderId} is not known any more.`);
   return row.no;
-}
-
-interface LeasedRow {
-  readonly ref: number;
-  readonly queue: string;
-  readonly item_id: string;
-  readonly data: string;
-  readonly attempts: number;
-  readonly spent: number;
-  readonly losses: number;
-  readonly revision: number;
-  readonly redrives: number;
-  readonly place: number;
-  readonly name: string | null;
-  readonly expires_at: number | null;
-  readonly started_at: number;
 }
 
 export function listLeases(session: Session, holderId: string): LeasedItem[] {
@@ -94,22 +59,4 @@ export function listLeases(session: Session, holderId: string): LeasedItem[] {
     holderId,
   );
   return rows.map(leasedItemOf);
-}
-
-function leasedItemOf(row: LeasedRow): LeasedItem {
-  return {
-    ref: row.ref,
-    attempt: row.attempts,
-    queue: row.queue,
-    itemId: row.item_id,
-    data: JSON.parse(row.data) as Json,
-    spent: row.spent,
-    losses: row.losses,
-    revision: row.revision,
-    redriveCount: row.redrives,
-    index: row.place,
-    startedAt: row.started_at,
-    ...(row.name !== null && { name: row.name }),
-    ...(row.expires_at !== null && { expiresAt: row.expires_at }),
-  };
 }

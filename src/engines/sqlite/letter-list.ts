@@ -3,7 +3,7 @@
  * that are counted already. What only a look at each letter can tell is searched for in SQL. No OFFSET anywhere.
  */
 import type { LetterFilter, LetterOrder, LetterPage, LetterQuery } from "../../engine.ts";
-import { WorkError } from "../../errors.ts";
+import { cursorOf, IN_ORDER, readCursor } from "../letter-order.ts";
 import { countWalk, type Walk, walkGroups, walkTypes } from "./group-walk.ts";
 import { countQueue } from "./jobs.ts";
 import {
@@ -143,46 +143,4 @@ function isDense(
 ): boolean {
   if (queue !== undefined) return countQueue(session, queue).total * limit < total * total;
   return isOfTries(source, {}) && sumOf(countTries(session, {})) * limit < total * total;
-}
-
-const newestFirst = (a: Found, b: Found) => b.no - a.no;
-const byKey = (a: Found, b: Found) => compare(a.key, b.key) || newestFirst(a, b);
-
-const IN_ORDER: Readonly<Record<LetterOrder, (a: Found, b: Found) => number>> = {
-  newest: newestFirst,
-  oldest: (a, b) => a.no - b.no,
-  attempts: (a, b) => compare(b.key, a.key) || newestFirst(a, b),
-  item: byKey,
-  type: byKey,
-};
-
-/** As SQLite compares: numbers by value, texts by their UTF-8 bytes. */
-function compare(a: string | number, b: string | number): number {
-  return typeof a === "number" && typeof b === "number"
-    ? a - b
-    : Buffer.compare(Buffer.from(String(a)), Buffer.from(String(b)));
-}
-
-type Place = Pick<Found, "no" | "key">;
-
-function cursorOf(order: LetterOrder, { no, key }: Place): string {
-  return Buffer.from(JSON.stringify([order, key, no])).toString("base64url");
-}
-
-function readCursor(order: LetterOrder, cursor: string): Place {
-  const [of, key, no] = readList(cursor);
-  const isKey = typeof key === (order === "item" || order === "type" ? "string" : "number");
-  if (of === order && isKey && Number.isInteger(no)) return { key: key as Place["key"], no: no as number };
-  throw new WorkError("usage", `"${cursor}" is not the cursor of a page in the order ${order}.`, {
-    hint: "Take `next` of the page before, in the same order.",
-  });
-}
-
-function readList(cursor: string): readonly unknown[] {
-  try {
-    const read: unknown = JSON.parse(Buffer.from(cursor, "base64url").toString());
-    return Array.isArray(read) ? read : [];
-  } catch {
-    return []; // no JSON: then it is no cursor of ours
-  }
 }

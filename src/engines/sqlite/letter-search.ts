@@ -3,8 +3,9 @@
  * table, the closed ones in another, and those on their way are found by their items. A search asks each place that the
  * filter names, and what it asks is written once, here.
  */
-import type { LetterFilter, LetterOrder } from "../../engine.ts";
+import type { LetterFilter } from "../../engine.ts";
 import type { ItemState } from "../../item/state.ts";
+import { KEY, type PagePlace, type Place, pageOf } from "../letter-order.ts";
 import { allOf, type Conditions, condition, groupConditions } from "./groups.ts";
 import type { LetterTable } from "./letters.ts";
 import type { Session } from "./session.ts";
@@ -206,18 +207,12 @@ export function buriedBy(session: Session, { olderThanMs }: LetterFilter): numbe
 }
 
 /** A letter that was found, with what it is ordered by besides its number. */
-export interface Found {
+export interface Found extends Place {
   readonly table: LetterTable;
-  readonly no: number;
-  readonly key: string | number;
 }
 
-/** A page in its order, after the letter before it. */
-export interface Search {
+export interface Search extends PagePlace {
   readonly filter: LetterFilter;
-  readonly order: LetterOrder;
-  readonly after: Pick<Found, "no" | "key"> | undefined;
-  readonly limit: number;
 }
 
 /** A page of the letters in one place; in the order of burials, only as far as the page goes. */
@@ -252,35 +247,4 @@ export function searchAndCount(
     found: rows.flatMap(({ no, key }) => (no === null ? [] : { table: source.table, no, key })),
     total: rows[0]?.total ?? 0,
   };
-}
-
-/** What letters are ordered by before their number. */
-const KEY: Readonly<Record<LetterOrder, string>> = {
-  newest: "0",
-  oldest: "0",
-  attempts: "i.attempts",
-  item: "i.item_id",
-  type: "g.error_type",
-};
-
-const ROWS: Readonly<Record<LetterOrder, string>> = {
-  newest: "no DESC",
-  oldest: "no",
-  attempts: "key DESC, no DESC",
-  item: "key, no DESC",
-  type: "key, no DESC",
-};
-
-function pageOf({ order, after, limit }: Search, from: string): Conditions {
-  const place = after === undefined ? condition("1") : placeAfter(order, after);
-  const sql = `SELECT no, key FROM ${from} WHERE ${place.sql} ORDER BY ${ROWS[order]} LIMIT ?`;
-  return condition(sql, ...place.values, limit);
-}
-
-/** The first comparison is for the index; the second one tells those with the same key apart. */
-function placeAfter(order: LetterOrder, { no, key }: Pick<Found, "no" | "key">): Conditions {
-  if (order === "newest") return condition("no < ?", no);
-  if (order === "oldest") return condition("no > ?", no);
-  const beyond = order === "attempts" ? "<" : ">";
-  return condition(`key ${beyond}= ? AND (key ${beyond} ? OR no < ?)`, key, key, no);
 }

@@ -3,30 +3,17 @@
  * burials and successes change them is in group-book.ts.
  */
 import { WorkError } from "../../errors.ts";
-import { compact } from "../../item/failure.ts";
-import type { GroupChange, GroupMark, GroupState, IgnoreUntil } from "../../item/group.ts";
-import { afterChange, changedEvent, type GroupLife, type MinuteCount } from "../../item/group-life.ts";
+import type { GroupChange, GroupMark, GroupState } from "../../item/group.ts";
+import { afterChange, changedEvent, type GroupLife } from "../../item/group-life.ts";
 import type { LetterNote } from "../../item/letter.ts";
 import { assert } from "../../kit/assert.ts";
+import { lifeOf, type MarkRow, standingOf } from "../mark-row.ts";
 import { writeEvent } from "./events.ts";
 import { listFixes } from "./fixes.ts";
 import { allOf, anyOf, condition } from "./groups.ts";
 import type { Session } from "./session.ts";
 
 /** A mark as it is written down. */
-interface MarkRow {
-  readonly signature: string;
-  readonly pattern: string;
-  readonly state: GroupState;
-  readonly since: number;
-  readonly author: string | null;
-  readonly ignore_until: string | null;
-  readonly new_letters: number;
-  readonly recent: string;
-  readonly regressions: number;
-  readonly is_regression: number;
-}
-
 export function readGroup(session: Session, signature: string): GroupMark | null {
   const row = session.get<MarkRow>("SELECT * FROM marks WHERE signature = ?", signature);
   return row === undefined ? null : markOf(session, row);
@@ -85,25 +72,6 @@ export function readLife(session: Session, signature: string): GroupLife {
   const row = session.get<MarkRow>("SELECT * FROM marks WHERE signature = ?", signature);
   assert(row, `signature ${signature} has letters and no mark`);
   return lifeOf(row);
-}
-
-function lifeOf(row: MarkRow): GroupLife {
-  return {
-    ...standingOf(row),
-    newLetters: row.new_letters,
-    recent: JSON.parse(row.recent) as readonly MinuteCount[],
-  };
-}
-
-function standingOf(row: MarkRow): Omit<GroupLife, "newLetters" | "recent"> {
-  return compact({
-    state: row.state,
-    since: row.since,
-    author: row.author ?? undefined,
-    ignoreUntil: row.ignore_until === null ? undefined : (JSON.parse(row.ignore_until) as IgnoreUntil),
-    regressions: row.regressions,
-    isRegression: row.is_regression === 1,
-  });
 }
 
 function markOf(session: Session, row: MarkRow): GroupMark {

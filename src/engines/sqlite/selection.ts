@@ -3,7 +3,6 @@
  * "selected = done + refused + pending" is a fact of rows, and nothing that is buried later is ever among them.
  */
 import type { LetterFilter } from "../../engine.ts";
-import { compact } from "../../item/failure.ts";
 import {
   type NewOperation,
   type Operation,
@@ -11,10 +10,12 @@ import {
   STATES_OF_KIND,
 } from "../../item/operation.ts";
 import { assert } from "../../kit/assert.ts";
+import { type OperationRow, operationOf } from "../operation-row.ts";
+import { type SelectedRow, selectedOf } from "../selected-row.ts";
 import { queueNo } from "./jobs.ts";
 import { matching, sourcesOf } from "./letter-search.ts";
 import type { LetterTable } from "./letters.ts";
-import { type OperationRow, operationOf, requireOperation, requireRow } from "./operations.ts";
+import { requireOperation, requireRow } from "./operations.ts";
 import type { Session } from "./session.ts";
 
 /** The newest letter of this moment is the bound: whatever is buried later gets a higher number. */
@@ -116,15 +117,6 @@ function enlistFrom(session: Session, row: OperationRow, table: LetterTable, bur
   return changes;
 }
 
-interface SelectedRow {
-  readonly no: number;
-  readonly ref: number;
-  readonly item_id: string;
-  readonly signature: string;
-  readonly status: SelectedLetter["status"];
-  readonly reason: string | null;
-}
-
 /** Nothing up to `next_no` is pending, so that what is done need not be walked to find it. */
 export function listSelected(
   session: Session,
@@ -143,16 +135,7 @@ export function listSelected(
     query.status ?? null,
     query.limit,
   );
-  return rows.map((row) =>
-    compact({
-      burial: row.no,
-      ref: row.ref,
-      itemId: row.item_id,
-      signature: row.signature,
-      status: row.status,
-      reason: row.reason ?? undefined,
-    }),
-  );
+  return rows.map(selectedOf);
 }
 
 export function listRefusals(session: Session, id: string): { reason: string; count: number }[] {

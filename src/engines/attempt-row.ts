@@ -1,0 +1,32 @@
+/** An attempt as both SQL stores write it down. */
+import { compact, type Failure, failureFromJson } from "../item/failure.ts";
+import type { Attempt, AttemptOutcome } from "../item/item.ts";
+import type { Json, JsonObject } from "../kit/json.ts";
+
+export interface AttemptRow {
+  readonly number: number;
+  readonly outcome: AttemptOutcome;
+  readonly holder: string;
+  readonly started_at: number;
+  readonly ended_at: number | null;
+  readonly failure: string | null;
+  readonly log: string | null;
+  readonly result: string | null;
+}
+
+export function attemptOf(row: AttemptRow): Attempt {
+  return compact({
+    number: row.number,
+    outcome: row.outcome,
+    holder: row.holder,
+    startedAt: row.started_at,
+    endedAt: row.ended_at ?? undefined,
+    failure: row.failure === null ? undefined : readFailure(row.failure),
+    log: row.log ?? undefined,
+    result: row.result === null ? undefined : (JSON.parse(row.result) as Json),
+  });
+}
+
+export function readFailure(text: string): Failure {
+  return failureFromJson(JSON.parse(text) as JsonObject);
+}

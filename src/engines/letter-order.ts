@@ -1,0 +1,95 @@
+/** The orders in which letters are paged, and the cursors between two pages: places, which stay right when letters leave. */
+import type { LetterOrder } from "../engine.ts";
+import { WorkError } from "../errors.ts";
+
+/** A letter's number, and what it is ordered by before that. */
+export interface Place {
+  readonly no: number;
+  readonly key: string | number;
+}
+
+const newestFirst = (a: Place, b: Place) => b.no - a.no;
+const byKey = (a: Place, b: Place) => compare(a.key, b.key) || newestFirst(a, b);
+
+export const IN_ORDER: Readonly<Record<LetterOrder, (a: Place, b: Place) => number>> = {
+  newest: newestFirst,
+  oldest: (a, b) => a.no - b.no,
+  attempts: (a, b) => compare(b.key, a.key) || newestFirst(a, b),
+  item: byKey,
+  type: byKey,
+};
+
+/** As the store compares: numbers by value, texts by their UTF-8 bytes. */
+function compare(a: string | number, b: string | number): number {
+  return typeof a === "number" && typeof b === "number"
+    ? a - b
+    : Buffer.compare(Buffer.from(String(a)), Buffer.from(String(b)));
+}
+
+export function cursorOf(order: LetterOrder, { no, key }: Place): string {
+  return Buffer.from(JSON.stringify([order, key, no])).toString("base64url");
+}
+
+export function readCursor(order: LetterOrder, cursor: string): Place {
+  const [of, key, no] = readList(cursor);
+  const isKey = typeof key === (order === "item" || order === "type" ? "string" : "number");
+  if (of === order && isKey && Number.isSafeInteger(no))
+    return { key: key as Place["key"], no: no as number };
+  throw new WorkError("usage", `"${cursor}" is not the cursor of a page in the order ${order}.`, {
+    hint: "Take `next` of the page before, in the same order.",
+  });
+}
+
+function readList(cursor: string): readonly unknown[] {
+  try {
+    const read: unknown = JSON.parse(Buffer.from(cursor, "base64url").toString());
+    return Array.isArray(read) ? read : [];
+  } catch {
+    return []; // no JSON: then it is no cursor of ours
+  }
+}
+
+/** What letters are ordered by before their number. */
+export const KEY: Readonly<Record<LetterOrder, string>> = {
+  newest: "0",
+  oldest: "0",
+  attempts: "i.attempts",
+  item: "i.item_id",
+  type: "g.error_type",
+};
+
+/** The columns of a page in its order. */
+export const ROWS: Readonly<Record<LetterOrder, string>> = {
+  newest: "no DESC",
+  oldest: "no",
+  attempts: "key DESC, no DESC",
+  item: "key, no DESC",
+  type: "key, no DESC",
+};
+
+/** A page in its order, after the letter before it. */
+export interface PagePlace {
+  readonly order: LetterOrder;
+  readonly after: Place | undefined;
+  readonly limit: number;
+}
+
+interface PageSql {
+  readonly sql: string;
+  readonly values: readonly (string | number)[];
+}
+
+/** Of a relation that has `no` and `key`. */
+export function pageOf({ order, after, limit }: PagePlace, from: string): PageSql {
+  const place = after === undefined ? { sql: "true", values: [] } : placeAfter(order, after);
+  const sql = `SELECT no, key FROM ${from} WHERE ${place.sql} ORDER BY ${ROWS[order]} LIMIT ?`;
+  return { sql, values: [...place.values, limit] };
+}
+
+/** The first comparison is for the index; the second one tells those with the same key apart. */
+function placeAfter(order: LetterOrder, { no, key }: Place): PageSql {
+  if (order === "newest") return { sql: "no < ?", values: [no] };
+  if (order === "oldest") return { sql: "no > ?", values: [no] };
+  const beyond = order === "attempts" ? "<" : ">";
+  return { sql: `key ${beyond}= ? AND (key ${beyond} ? OR no < ?)`, values: [key, key, no] };
+}
