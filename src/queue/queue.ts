@@ -52,7 +52,7 @@ export class Queue {
     return createQueue(this.#engine, this.name, settings);
   }
 
-  /** Changes what is given. Workers obey it within seconds. */
+  /** Changes what is given. Who adds obeys it at once, workers within seconds. */
   change(settings: QueueSettings): Promise<Job> {
     return changeQueue(this.#engine, this.name, settings);
   }
