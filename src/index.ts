@@ -226,6 +226,8 @@ export type {
   RunOptions,
   /** How a run ended. */
   RunResult,
+  /** Nothing is due yet. */
+  Waiting,
 } from "./runner/run-options.ts";
 export { runQueue } from "./runner/runner.ts";
 export { type CopyOptions, type CopyProgress, type CopyReport, copyStore } from "./store/copy.ts";

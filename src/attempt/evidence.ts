@@ -33,7 +33,10 @@ const ALL_BYTES_MAX = 1024 * 1024 * 1024;
 const TIMEOUT_MS = 10_000;
 const FILES_MAX = 50;
 
-/** One record for each path, in order; the same path twice is one. */
+/**
+ * One record for each path, in order; the same path twice is one. Past the limit there is one more record: it names the
+ * first that was left out, and says how many were.
+ */
 export async function collectEvidence(
   paths: readonly string[],
   options: EvidenceOptions,
@@ -55,7 +58,14 @@ export async function collectEvidence(
     const file = await unlessStopped(recordOf(path, options.keepIn, limits), limits);
     files.push({ ...(file ?? { path, problem: limits.why() }), host: hostname() });
   }
+  const [path, ...more] = distinct.slice(FILES_MAX);
+  if (path !== undefined) files.push({ path, problem: leftOut(more.length), host: hostname() });
   return files;
+}
+
+function leftOut(more: number): string {
+  const others = more === 0 ? "" : ` with ${more} more`;
+  return `was left out${others}: of one attempt ${FILES_MAX} files are recorded`;
 }
 
 interface Limits {

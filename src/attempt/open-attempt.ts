@@ -14,7 +14,8 @@ export interface AttemptPlace {
 
 const NOTES_MAX = 100;
 const NOTE_CHARS_MAX = 4000;
-const PATHS_MAX = 50;
+/** Far fewer are recorded; how many were named is told. */
+const PATHS_MAX = 10_000;
 
 export class OpenAttempt implements AttemptContext {
   readonly attempt: number;
@@ -24,7 +25,7 @@ export class OpenAttempt implements AttemptContext {
   readonly #author: string;
   /** Null while there are none: most attempts say nothing, and there are many. */
   #notes: NewNote[] | null = null;
-  #paths: string[] | null = null;
+  #paths: Set<string> | null = null;
 
   constructor({ attempt, slot, agentId, signal, author }: AttemptPlace) {
     this.attempt = attempt;
@@ -40,7 +41,7 @@ export class OpenAttempt implements AttemptContext {
 
   /** The files that were named as evidence. */
   get paths(): readonly string[] | null {
-    return this.#paths;
+    return this.#paths && [...this.#paths];
   }
 
   /** Made when it is asked for, and bound, as `evidence` is: a handler may take both out of its context. */
@@ -59,8 +60,8 @@ export class OpenAttempt implements AttemptContext {
   }
 
   #addPath(path: string): void {
-    this.#paths ??= [];
-    if (this.#paths.length < PATHS_MAX && !this.#paths.includes(path)) this.#paths.push(path);
+    this.#paths ??= new Set();
+    if (this.#paths.size < PATHS_MAX) this.#paths.add(path);
   }
 }
 

@@ -22,6 +22,13 @@ export function storeWait(): Option {
   );
 }
 
+export function dueWithin(): Option {
+  return new Option(
+    "--due-within <duration>",
+    "with --drain: what is due later is left in line (default: 5m)",
+  );
+}
+
 export function keepEvidence(): Option {
   return new Option(
     "--keep-evidence",

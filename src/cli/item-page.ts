@@ -28,11 +28,11 @@ const PAGE_DEFAULT = 20;
 export async function readItemPage(
   context: Context,
   flags: ItemFlags,
-  find: (engine: Engine) => Promise<string>,
+  { list, find }: { readonly list: Asked["list"]; readonly find: (engine: Engine) => Promise<string> },
 ): Promise<ItemPage> {
   const limit = countOption("--limit", flags.limit, 1) ?? PAGE_DEFAULT;
   const after = countOption("--cursor", flags.cursor, 0) ?? 0;
-  const states = words(flags.state)?.map(readState);
+  const states = words(flags.state)?.map((word) => readState(word, list));
   return context.withStore(async (engine) => {
     const query = { queue: await find(engine), after, limit: limit + 1, ...(states && { states }) };
     const page = await engine.listItems(query); // one more tells whether there is more
@@ -42,11 +42,12 @@ export async function readItemPage(
   });
 }
 
-function readState(word: string): ItemState {
+function readState(word: string, list: Asked["list"]): ItemState {
   const state = parseItemState(word);
   if (state !== undefined) return state;
-  throw new WorkError("filter_invalid", `--state: no item is "${word}".`, {
-    hint: `There are: ${ITEM_STATES.join(", ")}; also Queued, Processing, OnHold, Processed, Failed.`,
+  const aliases = list === "items" ? "; also Queued, Processing, OnHold, Processed, Failed" : "";
+  throw new WorkError("filter_invalid", `--state: ${list} are never "${word}".`, {
+    hint: `There are: ${ITEM_STATES.join(", ")}${aliases}.`,
   });
 }
 
@@ -63,10 +64,12 @@ export function answerItems(context: Context, page: ItemPage, asked: Asked): voi
   const { items, next } = page;
   const { list, name, flags } = asked;
   const toJson = (item: Item) =>
-    list === "receipts" ? { key: item.itemId, ...itemToJson(item) } : itemToJson(item);
+    list === "receipts" ? { key: item.itemId, target: item.queue, ...itemToJson(item) } : itemToJson(item);
   context.answer({ [list]: items.map(toJson), next }, () => {
     if (items.length === 0) return flags.state ? `No ${list} match.\n` : `${name} has no ${list}.\n`;
-    return itemsText(items, page.now, context) + moreText(context, page, asked);
+    const { paint, columns } = context;
+    const word = list === "receipts" ? "receipt" : "item";
+    return itemsText({ items, now: page.now, word, paint, columns }) + moreText(context, page, asked);
   });
 }
 

@@ -1,4 +1,4 @@
-/** Items of a queue as people read them: a page of them, and one with all that happened to it. */
+/** Items of a queue, or receipts of a target, as people read them: a page of them, and one with all that happened to it. */
 import type { Attempt, Item } from "../item/item.ts";
 import type { ItemState } from "../item/state.ts";
 import { toRfc3339 } from "../kit/clock.ts";
@@ -6,32 +6,76 @@ import { formatDuration } from "../kit/duration.ts";
 import { asText } from "../kit/json.ts";
 import { type ItemView, resultOf } from "../queue/item-json.ts";
 import { clean, fit, type Paint, type Tint } from "./paint.ts";
-import { table } from "./table.ts";
+import { type Column, table } from "./table.ts";
 
 interface View {
   readonly paint: Paint;
   readonly columns: number;
 }
 
-export function itemsText(items: readonly Item[], now: number, { paint, columns }: View): string {
+/** What an item and its parts are called. */
+interface Words {
+  readonly id: string;
+  readonly queue: string;
+  readonly data: string;
+  readonly attempts: string;
+  readonly lane: string;
+  /** Whether anybody can give it one. */
+  readonly hasPriority: boolean;
+}
+
+const WORDS: Readonly<Record<"item" | "receipt", Words>> = {
+  item: {
+    id: "ITEM",
+    queue: "Queue",
+    data: "Data",
+    attempts: "Attempts",
+    lane: "Lane",
+    hasPriority: true,
+  },
+  receipt: {
+    id: "KEY",
+    queue: "Target",
+    data: "Receipt",
+    attempts: "Tries",
+    lane: "Order",
+    hasPriority: false,
+  },
+};
+
+export interface ItemsView extends View {
+  readonly items: readonly Item[];
+  /** By the store's clock. */
+  readonly now: number;
+  readonly word: keyof typeof WORDS;
+}
+
+export function itemsText({ items, now, word, paint, columns }: ItemsView): string {
+  const { id, data, hasPriority } = WORDS[word];
+  const priority: Column<Item> = { title: "PRIORITY", value: (item) => item.priority, giveUp: 2 };
   return table(
     items,
     [
-      { title: "ITEM", value: ({ itemId }) => itemId },
+      { title: id, value: ({ itemId }) => itemId },
       { title: "STATE", value: ({ state }) => state, paint: (cell, { state }) => tintOf(state, paint)(cell) },
-      { title: "PRIORITY", value: ({ priority }) => priority, giveUp: 2 },
+      ...(hasPriority ? [priority] : []),
       { title: "DUE", value: (item) => dueText(item, now), giveUp: 1 },
       { title: "TRIES", value: ({ attempts }) => String(attempts), align: "right" },
-      { title: "DATA", value: ({ name, data }) => name ?? asText(data) },
+      { title: data.toUpperCase(), value: (item) => item.name ?? asText(item.data) },
     ],
     columns,
   );
 }
 
-/** Only of those that wait: for the others it is over. */
-function dueText({ state, dueAt }: Item, now: number): string {
-  if (state !== "ready" && state !== "held") return "";
+function dueText(item: Item, now: number): string {
+  if (!isWaiting(item)) return "";
+  const { dueAt } = item;
   return dueAt > now ? `in ${formatDuration(dueAt - now)}` : "now";
+}
+
+/** Only those that wait are due: for the others it is over. */
+function isWaiting({ state }: Item): boolean {
+  return state === "ready" || state === "held";
 }
 
 function tintOf(state: ItemState, paint: Paint): Tint {
@@ -40,32 +84,47 @@ function tintOf(state: ItemState, paint: Paint): Tint {
   return state === "leased" ? paint.cyan : state === "ready" ? (text) => text : paint.yellow;
 }
 
-export function itemText({ item, attempts, notes }: ItemView, view: View): string {
+export function itemText(
+  { item, attempts, notes }: ItemView,
+  view: View,
+  word: keyof typeof WORDS = "item",
+): string {
   const { paint, columns } = view;
-  const facts = factsOf(item).map(([name, value]) => `  ${paint.dim(name.padEnd(9))} ${clean(value)}\n`);
+  const words = WORDS[word];
+  const facts = factsOf(item, words).map(
+    ([name, value]) => `  ${paint.dim(name.padEnd(9))} ${clean(value)}\n`,
+  );
   const result = resultOf(attempts);
   const sections = [
     `${paint.bold(clean(item.itemId))}  ${tintOf(item.state, paint)(item.state)}\n${facts.join("")}`,
-    `${paint.bold("Data")}\n  ${fit(asText(item.data), Math.max(40, columns * 3))}\n`,
+    `${paint.bold(words.data)}\n  ${fit(asText(item.data), Math.max(40, columns * 3))}\n`,
     attempts.length > 0 &&
-      `${paint.bold("Attempts")}\n${attempts.map((one) => attemptLine(one, view)).join("")}`,
+      `${paint.bold(words.attempts)}\n${attempts.map((one) => attemptLines(one, view)).join("")}`,
     result !== undefined && `${paint.bold("Result")}\n  ${fit(asText(result), Math.max(40, columns * 3))}\n`,
     notes.length > 0 &&
       `${paint.bold("Notes")}\n${notes.map(({ at, author, text }) => `  ${toRfc3339(at)}  ${clean(author)}: ${clean(text)}\n`).join("")}`,
     item.state === "dead" &&
-      `${paint.bold("Next")}\n  ${paint.cyan(`redrive dlq inspect ${item.itemId} --queue ${item.queue}`)}\n`,
+      `${paint.bold("Next")}\n${stepsOf(item, word)
+        .map((step) => `  ${paint.cyan(step)}\n`)
+        .join("")}`,
   ];
   return sections.filter(Boolean).join("\n");
 }
 
-function factsOf(item: Item): readonly (readonly [string, string])[] {
+function stepsOf({ itemId, queue }: Item, word: keyof typeof WORDS): readonly string[] {
+  const inspect = `redrive dlq inspect ${itemId} --queue ${queue}`;
+  return word === "receipt" ? [inspect, `redrive receipts recover ${queue}`] : [inspect];
+}
+
+function factsOf(item: Item, words: Words): readonly (readonly [string, string])[] {
   const { queue, name, priority, dueAt, expiresAt, lane, revision, redriveCount, requeuedFrom, requeuedAs } =
     item;
-  const facts: [string, string][] = [["Queue", queue]];
+  const facts: [string, string][] = [[words.queue, queue]];
   if (name !== undefined) facts.push(["Name", name]);
-  facts.push(["Priority", priority], ["Due", toRfc3339(dueAt)]);
+  if (words.hasPriority) facts.push(["Priority", priority]);
+  if (isWaiting(item)) facts.push(["Due", toRfc3339(dueAt)]);
   if (expiresAt !== undefined) facts.push(["Expires", toRfc3339(expiresAt)]);
-  if (lane !== undefined) facts.push(["Lane", lane]);
+  if (lane !== undefined) facts.push([words.lane, lane]);
   if (revision > 1) facts.push(["Revision", String(revision)]);
   if (redriveCount > 0) facts.push(["Redriven", redriveCount === 1 ? "once" : `${redriveCount} times`]);
   if (requeuedFrom !== undefined) facts.push(["Made from", requeuedFrom]);
@@ -74,8 +133,14 @@ function factsOf(item: Item): readonly (readonly [string, string])[] {
   return facts;
 }
 
-function attemptLine({ number, outcome, startedAt, endedAt, failure }: Attempt, { columns }: View): string {
+/** The reason has a line of its own: it is what one looks for. */
+function attemptLines({ number, outcome, startedAt, endedAt, failure }: Attempt, { columns }: View): string {
   const took = endedAt === undefined ? "" : `  ${formatDuration(endedAt - startedAt)}`;
-  const why = failure === undefined ? "" : `  ${failure.errorType.name}: ${failure.errorMessage}`;
-  return `  ${fit(`#${number}  ${toRfc3339(startedAt)}  ${outcome}${took}${why}`, Math.max(40, columns - 2))}\n`;
+  const type = failure === undefined ? "" : `  ${failure.errorType.name}`;
+  const first = fit(
+    `#${number}  ${toRfc3339(startedAt)}  ${outcome}${took}${type}`,
+    Math.max(40, columns - 2),
+  );
+  const why = failure === undefined ? "" : `      ${fit(failure.errorMessage, Math.max(40, columns * 3))}\n`;
+  return `  ${first}\n${why}`;
 }

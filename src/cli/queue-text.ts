@@ -102,21 +102,24 @@ export function pauseText({ at, author, reason }: Pause): string {
   return clean(`since ${toRfc3339(at)} by ${author}${reason === "" ? "" : `: ${reason}`}`);
 }
 
-export function countsOf({ counts, oldestReadyMs }: QueueSummary): readonly Fact[] {
+/** What items are that wait, are worked and are done. */
+const ITEM_WORDS = { ready: "Ready", leased: "Leased", done: "Done" };
+
+export function countsOf({ counts, oldestReadyMs }: QueueSummary, words = ITEM_WORDS): readonly Fact[] {
   const { ready, leased, held, done, dead, skipped, discarded, letters } = counts;
   const oldest = oldestReadyMs === undefined ? "" : `, the oldest due for ${formatDuration(oldestReadyMs)}`;
   const onTheirWay = letters > dead ? `, ${thousands(letters - dead)} more on their way` : "";
   const all: readonly (readonly [string, number, string])[] = [
-    ["Ready", ready, oldest],
-    ["Leased", leased, ""],
+    [words.ready, ready, oldest],
+    [words.leased, leased, ""],
     ["Held", held, ""],
-    ["Done", done, ""],
+    [words.done, done, ""],
     ["Dead", dead, onTheirWay],
     ["Skipped", skipped, ""],
     ["Discarded", discarded, ""],
   ];
   return all
-    .filter(([name, count]) => count > 0 || ["Ready", "Done", "Dead"].includes(name))
+    .filter(([name, count]) => count > 0 || [words.ready, words.done, "Dead"].includes(name))
     .map(([name, count, more]) => [name, `${thousands(count)}${more}`]);
 }
 

@@ -1,7 +1,7 @@
 /** `redrive receipts …`: where receipts go, sending them through outages, and bringing back those that were refused. */
 import { type Command, Option } from "commander";
 import type { Terminal } from "./context.ts";
-import { call, limit, list, type Report, storeWait } from "./definition.ts";
+import { call, dueWithin, limit, list, type Report, storeWait } from "./definition.ts";
 
 export function addReceipts(receipts: Command, terminal: Terminal, report: Report): void {
   addTargets(receipts, terminal, report);
@@ -101,7 +101,8 @@ function addSending(receipts: Command, terminal: Terminal, report: Report): void
       "--rate <n/s>",
       "what this process may send of each target: 5/s, 100/m, 1000/h (default: no limit)",
     )
-    .option("--drain", "end when nothing waits any more")
+    .option("--drain", "end when nothing waits any more that is due, or soon will be")
+    .addOption(dueWithin())
     .option(
       "--drain-timeout <duration>",
       "after a signal, how long what is on its way may take (default: 30s)",

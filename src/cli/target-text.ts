@@ -42,11 +42,14 @@ function whereOf({ protocol, url, tool }: DeliverySpec): string {
   return protocol === "mcp" ? `${tool} at ${addressOf(url)}` : addressOf(url);
 }
 
+/** As the table of all targets has it. */
+const RECEIPT_WORDS = { ready: "Waiting", leased: "Sending", done: "Delivered" };
+
 export function targetText(target: TargetSummary, { paint }: View): string {
   const status = tintOf(target, paint)(statusOf(target));
   const sections = [
     `${paint.bold(clean(target.name))}  ${status}\n${factLines(factsOf(target), paint)}`,
-    `${paint.bold("Receipts")}\n${factLines(countsOf(target), paint)}`,
+    `${paint.bold("Receipts")}\n${factLines(countsOf(target, RECEIPT_WORDS), paint)}`,
     `${paint.bold("Settings")}\n${targetSettingsText(target, paint)}`,
     workersText(target, paint),
     nextText(target, paint),

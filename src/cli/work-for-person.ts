@@ -14,6 +14,7 @@ import { Patience, type PatienceObserver } from "../runner/patience.ts";
 import type { RunResult } from "../runner/runner.ts";
 import { authorOf } from "./author.ts";
 import type { Context } from "./context.ts";
+import { DueBound } from "./due-bound.ts";
 import { EXIT } from "./exit-code.ts";
 import { lookingAfter, lookingAfterQueues } from "./looking-after.ts";
 import { listenForWorker, type WorkerInterrupt } from "./worker-interrupt.ts";
@@ -39,6 +40,8 @@ export interface WorkerPlan {
   readonly storeWaitMs: number;
   readonly isQuiet: boolean;
   readonly untilEmpty: boolean;
+  /** Of a worker that ends when its queues are empty: what is due later is left. */
+  readonly dueWithinMs: number;
   readonly drainMs: number;
 }
 
@@ -143,7 +146,7 @@ const TARGETS_MAX = 1000;
 /** What was said has to have a meaning for one of them at least. */
 function requireFitting(
   queues: readonly Job[],
-  { command, timeoutMs, keepEvidence, mirror }: WorkerPlan,
+  { command, timeoutMs, keepEvidence, mirror, name }: WorkerPlan,
 ): void {
   const queue = queues.find(({ kind }) => kind === "queue");
   const target = queues.find(({ kind }) => kind === "target");
@@ -155,8 +158,13 @@ function requireFitting(
   }
   if (queue !== undefined || target === undefined) return;
   requireDeliverable(target);
-  const idle = command.length > 0 ? "A command" : timeoutMs !== undefined ? "--timeout" : "--keep-evidence";
-  if (command.length === 0 && timeoutMs === undefined && !keepEvidence) return;
+  const [idle] = [
+    command.length > 0 && "A command",
+    timeoutMs !== undefined && "--timeout",
+    keepEvidence && "--keep-evidence",
+    name !== undefined && "--name",
+  ].filter((word) => word !== false);
+  if (idle === undefined) return;
   throw new WorkError("usage", `${idle} has no meaning for ${target.id}: it is a target of receipts.`, {
     hint: `They are delivered as the target says: redrive worker --queue ${target.id}`,
   });
@@ -198,8 +206,11 @@ async function workAll(working: Working): Promise<readonly RunResult[]> {
   const runs = [
     ...queues.map((queue, index) => {
       const own = { ...deps, ...forQueues, observer: screen.observer(index) };
-      if (queue.kind === "target") return deliver(own, queue, { ...plan, onNotice });
-      return workQueue(own, queue, { ...plan, cwd: context.terminal.cwd, onNotice });
+      return untilDueLater(working, own, index, (bounded) =>
+        queue.kind === "target"
+          ? deliver(bounded, queue, { ...plan, onNotice })
+          : workQueue(bounded, queue, { ...plan, cwd: context.terminal.cwd, onNotice }),
+      );
     }),
     ...jobs.map((job, index) => {
       const observer = screen.observer(queues.length + index);
@@ -218,6 +229,23 @@ async function workAll(working: Working): Promise<readonly RunResult[]> {
   const failed = ended.find((one) => one.status === "rejected");
   if (failed !== undefined) throw failed.reason;
   return ended.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+}
+
+/** A worker that is to end with its queue ends as well when all that is left is due later than it waits for. */
+async function untilDueLater(
+  { deps, plan, screen }: Working,
+  own: RunDeps,
+  index: number,
+  work: (deps: RunDeps) => Promise<RunResult>,
+): Promise<RunResult> {
+  if (!plan.untilEmpty) return work(own);
+  const bound = new DueBound(plan.dueWithinMs, (wait) => screen.waiting(index, wait));
+  const drain = deps.drain ? AbortSignal.any([deps.drain, bound.signal]) : bound.signal;
+  const result = await work({ ...own, drain, observer: { ...own.observer, waiting: bound.waiting } });
+  const isOurs = result.end === "interrupted" && !deps.stop.aborted && !deps.drain?.aborted;
+  if (bound.left === null || !isOurs) return result;
+  screen.left(index, bound.left);
+  return { end: "finished" };
 }
 
 /** Loaded when receipts are delivered. */

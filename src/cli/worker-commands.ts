@@ -1,7 +1,7 @@
 /** `redrive worker`: a process that works queues with a command, on as many machines as share the store. */
 import { type Command, Option } from "commander";
 import type { Terminal } from "./context.ts";
-import { call, keepEvidence, list, type Report } from "./definition.ts";
+import { call, dueWithin, keepEvidence, list, type Report } from "./definition.ts";
 
 export function addWorker(program: Command, terminal: Terminal, report: Report): void {
   program
@@ -46,7 +46,8 @@ export function addWorker(program: Command, terminal: Terminal, report: Report):
     )
     .option("-q, --quiet", "neither progress nor the commands' output, only the summary")
     .optionsGroup("Ending:")
-    .option("--drain", "work until the queues are empty, then end")
+    .option("--drain", "work until nothing is left that is due, or soon will be, then end")
+    .addOption(dueWithin())
     .option(
       "--drain-timeout <duration>",
       "after SIGTERM or Ctrl-C, how long what runs may take to end; then it is ended and given back (default: 30s)",

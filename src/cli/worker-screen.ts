@@ -6,12 +6,13 @@ import type { Engine } from "../engine.ts";
 import type { WorkError } from "../errors.ts";
 import type { Settlement } from "../item/item.ts";
 import type { Job } from "../item/job.ts";
-import { systemClock } from "../kit/clock.ts";
+import { systemClock, toRfc3339 } from "../kit/clock.ts";
 import { formatDuration } from "../kit/duration.ts";
 import type { JsonObject } from "../kit/json.ts";
-import type { RunObserver, RunResult } from "../runner/runner.ts";
+import type { RunObserver, RunResult, Waiting } from "../runner/runner.ts";
 import { CommandOutput } from "./command-output.ts";
 import type { Context } from "./context.ts";
+import { leftText, waitingText } from "./due-bound.ts";
 import { EXIT } from "./exit-code.ts";
 import { canRedraw, clean } from "./paint.ts";
 import { type Progress, startProgress } from "./progress.ts";
@@ -38,6 +39,7 @@ export class WorkerScreen {
   readonly #isQuiet: boolean;
   readonly #startedAt = systemClock.now();
   readonly #tallies: Tally[] = [];
+  readonly #left = new Map<number, Waiting>();
   #works: readonly Job[] = [];
   #progress: Progress | null = null;
   #output: CommandOutput;
@@ -103,6 +105,21 @@ export class WorkerScreen {
     else this.#context.note(text);
   }
 
+  /** One of the queues has nothing to do before the next item is due. */
+  waiting(index: number, wait: Waiting): void {
+    if (!this.#isQuiet) this.note(waitingText(wait, this.#lineOf(index)));
+  }
+
+  /** What one of the queues still has in line, because it is due too late to wait for it. */
+  left(index: number, wait: Waiting): void {
+    this.#left.set(index, wait);
+  }
+
+  #lineOf(index: number) {
+    const { name = "", kind } = this.#works[index] ?? {};
+    return { name, word: kind === "target" ? "receipt" : "item" } as const;
+  }
+
   /** Takes the live lines away, and says what was done. */
   async close(results: readonly RunResult[]): Promise<void> {
     await this.stop();
@@ -147,6 +164,7 @@ export class WorkerScreen {
     return [
       ...(reason === undefined ? [] : [`Stopped: ${reason}.`]),
       facts.join(" · "),
+      ...[...this.#left].map(([index, wait]) => leftText(wait, this.#lineOf(index))),
       ...(first === undefined ? [] : [`  redrive dlq list --queue ${first.id}   what died, and why`]),
     ].join("\n");
   }
@@ -154,7 +172,14 @@ export class WorkerScreen {
   #document(results: readonly RunResult[]): JsonObject {
     const queues = this.#works.map(({ id }, index) => {
       const { end = "interrupted", reason } = results[index] ?? {};
-      return { queue: id, end, ...(reason !== undefined && { reason }), ...this.#tallies[index] };
+      const left = this.#left.get(index);
+      return {
+        queue: id,
+        end,
+        ...(reason !== undefined && { reason }),
+        ...this.#tallies[index],
+        ...(left && { left: left.items, next_due_at: toRfc3339(left.nextDueAt) }),
+      };
     });
     return { queues, duration_ms: systemClock.now() - this.#startedAt };
   }

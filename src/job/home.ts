@@ -1,6 +1,7 @@
 /** Where Redrive keeps its files: the folder, and what lies where in it. */
+import { createHash } from "node:crypto";
 import { homedir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { fileNameOf, jobLogsFolder } from "../item/item-path.ts";
 
 /** `REDRIVE_HOME`, else `~/.redrive`. */
@@ -13,9 +14,21 @@ export function storeUrlOf(env: NodeJS.ProcessEnv, option?: string): string {
   return option || env.REDRIVE_STORE || `sqlite:${join(homeOf(env), "redrive.db")}`;
 }
 
-/** Copies of files that work named as evidence, `ab/abcd…`: named by the SHA-256 of their content. */
-export function evidenceFolder(home: string): string {
-  return join(home, "evidence");
+/**
+ * Copies of files that work named as evidence, `ab/abcd…`: named by the SHA-256 of their content. The home's own store has
+ * them at the top; any other store has a folder below, so that what one of them does not name can be deleted.
+ */
+export function evidenceFolder(home: string, storeUrl: string): string {
+  const folder = join(home, "evidence");
+  const store = fromAnywhere(storeUrl);
+  if (store === fromAnywhere(storeUrlOf({ REDRIVE_HOME: home }))) return folder;
+  return join(folder, createHash("sha256").update(store).digest("hex").slice(0, 16));
+}
+
+/** A relative path leads to another file from every folder. */
+function fromAnywhere(storeUrl: string): string {
+  const path = /^sqlite:(.+)$/.exec(storeUrl)?.[1];
+  return path === undefined ? storeUrl : `sqlite:${resolve(path)}`;
 }
 
 /** Logs of a job: `{item}/{attempt}.log`, `{phase}.log` of a workflow, and the output of running attempts in `.running/`. */

@@ -1,13 +1,12 @@
 /** The work of a map: the user's command for each item. */
 import { commandHandler } from "../attempt/command.ts";
 import type { Job } from "../item/job.ts";
-import { evidenceFolder } from "./home.ts";
 import { specOf } from "./map-spec.ts";
 import type { Work, Workshop } from "./work.ts";
 
 export async function openMapWork(
   job: Job,
-  { home, launcher, logs, scratch, clock }: Workshop,
+  { launcher, logs, evidence, scratch, clock }: Workshop,
 ): Promise<Work> {
   const spec = specOf(job);
   const command = commandHandler({
@@ -19,7 +18,7 @@ export async function openMapWork(
     ...(spec.timeoutMs !== undefined && { timeoutMs: spec.timeoutMs }),
     scratch: (slot) => `${scratch}/${slot}`,
     logPath: logs.log,
-    ...(spec.keepEvidence && { evidenceFolder: evidenceFolder(home) }),
+    ...(spec.keepEvidence && { evidenceFolder: evidence }),
     now: clock.now,
   });
   return {

@@ -30,8 +30,6 @@ export interface DeliverOptions {
   readonly rate?: Rate;
   /** Ends when nothing waits. */
   readonly untilEmpty: boolean;
-  /** Who its notes are by. */
-  readonly name?: string;
   readonly onNotice: (notice: string) => void;
 }
 
@@ -51,7 +49,7 @@ export async function deliverTarget(deps: RunDeps, target: Job, options: Deliver
 async function deliver(
   deps: RunDeps,
   target: Job,
-  { delivery, slots, rate, untilEmpty, name, onNotice }: DeliverOptions & { readonly delivery: Delivery },
+  { delivery, slots, rate, untilEmpty, onNotice }: DeliverOptions & { readonly delivery: Delivery },
 ): Promise<RunResult> {
   const { engine, home, clock = systemClock, companions: openers = [] } = deps;
   const companions = openCompanions(openers, target, { engine, home, clock, onNotice });
@@ -71,7 +69,6 @@ async function deliver(
       clock,
       observer: { ...observer, settled },
       ...(rate && { rate }),
-      ...(name !== undefined && { name }),
       ...(deps.storeWaitMs !== undefined && { storeWaitMs: deps.storeWaitMs }),
       ...(deps.toxicAfter !== undefined && { toxicAfter: deps.toxicAfter }),
       ...(deps.groupRules && { groupRules: deps.groupRules }),

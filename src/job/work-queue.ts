@@ -13,7 +13,6 @@ import { Worker } from "../queue/worker.ts";
 import type { Feed, RunObserver, RunResult } from "../runner/runner.ts";
 import { openCompanions } from "./companions.ts";
 import { drainedBy } from "./drained-by.ts";
-import { evidenceFolder } from "./home.ts";
 import { specOf } from "./map-spec.ts";
 import { type RunDeps, runJob } from "./run-job.ts";
 import { hasOtherRunner } from "./summary.ts";
@@ -49,7 +48,8 @@ export async function workQueue(deps: RunDeps, queue: Job, plan: QueueCommand): 
 
 async function workWithCommand(deps: RunDeps, queue: Job, plan: QueueCommand): Promise<RunResult> {
   const { engine, home, clock = systemClock, companions: openers = [], observer = {} } = deps;
-  return inWorkshop(queue, { engine, home, clock, stop: deps.stop }, async ({ launcher, logs, scratch }) => {
+  return inWorkshop(queue, { engine, home, clock, stop: deps.stop }, async (workshop) => {
+    const { launcher, logs, evidence, scratch } = workshop;
     const companions = openCompanions(openers, queue, { engine, home, clock, onNotice: plan.onNotice });
     const command = commandHandler({
       launcher,
@@ -60,7 +60,7 @@ async function workWithCommand(deps: RunDeps, queue: Job, plan: QueueCommand): P
       ...(plan.timeoutMs !== undefined && { timeoutMs: plan.timeoutMs }),
       scratch: (slot) => `${scratch}/${slot}`,
       logPath: logs.log,
-      ...(plan.keepEvidence && { evidenceFolder: evidenceFolder(home) }),
+      ...(plan.keepEvidence && { evidenceFolder: evidence }),
       now: clock.now,
     });
     const settled: NonNullable<RunObserver["settled"]> = (item, settlement, outcome) => {

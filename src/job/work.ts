@@ -2,7 +2,7 @@
  * What a job's queue is worked with: the handler of its items, its policy and its slots, made for the kind of the job.
  * `map`, `run`, `resume` and `dlq retry` differ only in what they feed into the queue.
  */
-import { mkdirSync, rmSync } from "node:fs";
+import { rmSync } from "node:fs";
 import type { Handler } from "../attempt/handler.ts";
 import type { Launcher } from "../attempt/launch.ts";
 import { openLauncher } from "../attempt/launcher.ts";
@@ -12,10 +12,11 @@ import type { EventType } from "../item/event.ts";
 import type { Job, JobKind } from "../item/job.ts";
 import type { Clock } from "../kit/clock.ts";
 import type { JsonObject } from "../kit/json.ts";
+import { makeFolder } from "../kit/make-folder.ts";
 import { randomName } from "../kit/random.ts";
 import type { Policy } from "../retry/policy.ts";
 import type { RunObserver, RunOptions } from "../runner/runner.ts";
-import { type JobLogs, jobLogs } from "./home.ts";
+import { evidenceFolder, type JobLogs, jobLogs } from "./home.ts";
 import { hasLetters, isNamedByLetter, type KeptPlace } from "./letter-needs.ts";
 import { hasOtherRunner } from "./summary.ts";
 
@@ -39,6 +40,8 @@ export interface Workshop {
   readonly home: string;
   readonly launcher: Launcher;
   readonly logs: JobLogs;
+  /** The folder for copies of evidence, for those that are told to keep them. */
+  readonly evidence: string;
   /** A folder of this run alone, gone when it ends. */
   readonly scratch: string;
   readonly clock: Clock;
@@ -61,13 +64,14 @@ export async function inWorkshop<T>(
 ): Promise<T> {
   const logs = jobLogs(home, job.id);
   const scratch = `${logs.runningFolder}/${process.pid}-${randomName(6)}`;
-  mkdirSync(scratch, { recursive: true, mode: 0o700 });
+  makeFolder(scratch, 0o700);
   const launcher = openLauncher();
   try {
     return await action({
       home,
       launcher,
       logs,
+      evidence: evidenceFolder(home, engine.url),
       scratch,
       clock,
       stop,

@@ -9,7 +9,6 @@ import { type Sealer, sealerOf } from "../workflow/sealed-values.ts";
 import { type Masker, maskerOf } from "../workflow/secrets.ts";
 import { expand } from "../workflow/variables.ts";
 import type { World } from "../workflow/world.ts";
-import { evidenceFolder } from "./home.ts";
 import { DEFAULT_GRACE_MS } from "./map-spec.ts";
 import { openPlainSite, type Site } from "./site.ts";
 import type { Workshop } from "./work.ts";
@@ -116,7 +115,7 @@ export function worldOf(kit: WorkflowKit, plan: WorldPlan): World {
     mask: kit.masker.mask,
     secretValues: kit.secretValues,
     graceMs: DEFAULT_GRACE_MS,
-    ...(kit.spec.keepEvidence && { evidenceFolder: evidenceFolder(kit.workshop.home) }),
+    ...(kit.spec.keepEvidence && { evidenceFolder: kit.workshop.evidence }),
     clock: kit.workshop.clock,
     random: Math.random,
   };

@@ -58,7 +58,7 @@ function fieldsOf(json: JsonObject, nowMs: number) {
     class: errorClass !== undefined && isErrorClass(errorClass) ? errorClass : undefined,
     message: oneLine(read.text("message") ?? "", TEXT_CHARS_MAX) || undefined,
     context: entries(read.texts("context")),
-    evidence: read.texts("evidence")?.filter(isPath).slice(0, ENTRIES_MAX),
+    evidence: read.texts("evidence")?.filter(isPath),
     source: sourceOf(json),
     retryAfterMs: retryAfterMs(json.retry_after, nowMs),
     stackTrace: read.text("stack_trace")?.slice(0, STACK_CHARS_MAX),

@@ -36,6 +36,7 @@ export class LeaseTimes {
   #rings = 0;
   #storeAheadMs = 0;
   #spentUntil = 0;
+  #nextDueAt: number | null = null;
 
   constructor({ clock, ownRate, isWoken }: LeaseTimesOptions) {
     this.#clock = clock;
@@ -54,11 +55,17 @@ export class LeaseTimes {
     return leftMs > this.pollMs ? 0 : Math.max(0, leftMs);
   }
 
+  /** When something may be begun, by the store's clock; null unless the store or the gate has said so and nothing came since. */
+  get nextDueAt(): number | null {
+    return this.#nextDueAt;
+  }
+
   /** How many of the wanted this runner's own rate allows; when none, it is asked again in time. */
   allowed(wanted: number): number {
     if (this.#ownRate === undefined) return wanted;
     const now = this.#clock.now();
     const { granted, nextAt } = allow(this.#spentUntil, now, this.#ownRate, wanted);
+    if (granted === 0) this.#nextDueAt = null;
     if (granted === 0 && nextAt !== null) this.#plan(Math.max(RATE_GATHER_MS, nextAt - now));
     return granted;
   }
@@ -66,6 +73,12 @@ export class LeaseTimes {
   now(): void {
     this.#rings += 1;
     this.#leaseAt = 0;
+    this.#nextDueAt = null;
+  }
+
+  /** An attempt has ended: its item may be in line again, and due before the others. */
+  ended(): void {
+    this.#nextDueAt = null;
   }
 
   /** Something will be due then. */
@@ -75,6 +88,7 @@ export class LeaseTimes {
 
   /** The gate is closed until then, by the store's clock, or until somebody else opens it. */
   againAt(storeTime: number | null): void {
+    this.#nextDueAt = storeTime;
     this.#plan(Math.min(POLL_MS, storeTime === null ? POLL_MS : storeTime - this.storeNow));
   }
 
@@ -88,12 +102,14 @@ export class LeaseTimes {
     const { wanted, isThrough, isProbe, rate } = request;
     this.#storeAheadMs = now - this.#clock.now();
     if (wanted === 0) return;
+    this.#nextDueAt = null;
     // A gate that is written rings. Without a rest, probes that find nothing would ring for one another for ever.
     if (isProbe && isThrough && leased.length === 0) this.#restUntil = this.#clock.now() + POLL_MS;
     if (!isThrough) this.#leaseAt = 0;
     if (this.#ownRate)
       this.#spentUntil = spend(this.#spentUntil, this.#clock.now(), this.#ownRate, leased.length);
     if (!isThrough || leased.length === wanted || this.#rings !== asked) return;
+    this.#nextDueAt = nextDueAt;
     const dueInMs = nextDueAt === null ? this.pollMs : nextDueAt - now;
     this.#plan(rate === undefined ? dueInMs : Math.max(RATE_GATHER_MS, dueInMs));
   }

@@ -68,8 +68,19 @@ export interface RunObserver {
   ready?(): Promise<unknown> | undefined;
   /** The queue was found paused, or is not any more. */
   paused?(isPaused: boolean): void;
+  /** Told again and again while a runner that ends with its queue has nothing to do before the next item is due. */
+  waiting?(wait: Waiting): void;
   trouble?(error: WorkError): void;
   recovered?(): void;
+}
+
+/** Nobody works an item, and none can be begun yet. */
+export interface Waiting {
+  /** How many are in line. */
+  readonly items: number;
+  /** When the next one may be begun, and what time it is, both by the store's clock. */
+  readonly nextDueAt: number;
+  readonly now: number;
 }
 
 export interface RunResult {

@@ -18,7 +18,7 @@ import { Teller } from "./teller.ts";
 import { Tenure } from "./tenure.ts";
 import { Wake } from "./wake.ts";
 
-export type { Feed, RunObserver, RunOptions, RunResult } from "./run-options.ts";
+export type { Feed, RunObserver, RunOptions, RunResult, Waiting } from "./run-options.ts";
 
 /** Works the queue until nothing is left, the policy stops it, or it is told to stop. */
 export async function runQueue(options: RunOptions): Promise<RunResult> {
@@ -267,6 +267,7 @@ class Runner {
   }
 
   #onEnded({ verdict }: Settlement): void {
+    this.#times.ended();
     if (verdict.kind === "retry") this.#times.dueIn(verdict.delayMs);
     this.#ringSoon();
   }
@@ -336,6 +337,9 @@ class Runner {
     if (operationId !== undefined)
       return (await this.#engine.closeOperation(operationId)).endedAt !== undefined;
     const counts = await this.#engine.count(queue);
+    const { nextDueAt, storeNow } = this.#times;
+    if (counts.ready > 0 && counts.leased === 0 && nextDueAt !== null)
+      this.#options.observer?.waiting?.({ items: counts.ready, nextDueAt, now: storeNow });
     return counts.ready === 0 && counts.leased === 0;
   }
 

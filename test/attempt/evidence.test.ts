@@ -99,6 +99,22 @@ describe("files that were named as evidence", () => {
     expect(await collectEvidence(["a", "./a", path("a")], { cwd: folder })).toHaveLength(1);
   });
 
+  it("beyond fifty are left out, and the record says how many", async () => {
+    const names = Array.from({ length: 60 }, (_, index) => `shot-${index}.png`);
+    for (const name of names) write(name, name);
+    const found = await collectEvidence(names, { cwd: folder });
+    expect(found).toHaveLength(51);
+    expect(found.slice(0, 50).every(({ sha256 }) => sha256 !== undefined)).toBe(true);
+    expect(found.at(-1)).toEqual({
+      path: path("shot-50.png"),
+      problem: "was left out with 9 more: of one attempt 50 files are recorded",
+      host: hostname(),
+    });
+    expect(await collectEvidence(names.slice(0, 50), { cwd: folder })).toHaveLength(50);
+    const [oneMore] = (await collectEvidence(names.slice(0, 51), { cwd: folder })).slice(50);
+    expect(oneMore?.problem).toBe("was left out: of one attempt 50 files are recorded");
+  });
+
   it("that are too large, alone or together, have a size and a type, and say why there is no digest", async () => {
     write("large.png", PNG);
     truncateSync(path("large.png"), 3000);
@@ -200,6 +216,15 @@ describe("a handler's evidence", () => {
       { path: path("a.png"), sha256: sha256(PNG), mediaType: "image/png" },
       { path: path("gone.png"), missing: true },
     ]);
+  });
+
+  it("is counted also when a handler names more files than are recorded", async () => {
+    const failure = await failureOf(async (_, context) => {
+      for (let n = 0; n < 60; n += 1) context.evidence(path(`gone-${n}`));
+      throw new Error("no");
+    });
+    expect(failure?.evidence).toHaveLength(51);
+    expect(failure?.evidence?.at(-1)?.problem).toMatch(/^was left out with 9 more/);
   });
 
   it("is kept where the worker keeps it, and nothing is recorded of a success", async () => {

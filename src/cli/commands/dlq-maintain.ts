@@ -1,11 +1,16 @@
 /** `redrive dlq maintain`: archives letters that are too old or too many, for one job or all. */
+import type { Engine } from "../../engine.ts";
 import { WorkError } from "../../errors.ts";
 import { requireJob } from "../../job/find-job.ts";
+import { evidenceFolder } from "../../job/home.ts";
 import { type Maintained, maintain, maintainedToJson } from "../../job/maintain.ts";
+import { type Swept, sweepEvidence } from "../../store/sweep-evidence.ts";
 import { authorOf } from "../author.ts";
 import type { Context } from "../context.ts";
 import { EXIT } from "../exit-code.ts";
 import { lettersText } from "../operation-text.ts";
+import { clean } from "../paint.ts";
+import { thousands } from "../progress-rate.ts";
 import { refreshDirectories } from "../refresh-directories.ts";
 
 interface MaintainFlags {
@@ -24,7 +29,7 @@ export async function dlqMaintain(
   const maxItems = limitOption("--max-items", flags.maxItems, 1);
   const retentionDays = limitOption("--retention-days", flags.retentionDays, 0);
   const isPreview = flags.dryRun ?? false;
-  const all = await context.withStore(async (engine) => {
+  const { maintained: all, swept } = await context.withStore(async (engine) => {
     const job = word === undefined ? undefined : await requireJob(engine, word);
     const maintained = await maintain(engine, {
       maxItems: maxItems === undefined ? dlq.maxItems : maxItems,
@@ -42,11 +47,34 @@ export async function dlqMaintain(
         count: maintained.reduce((sum, { evicted, purged }) => sum + evicted + purged, 0),
       });
     }
-    return maintained;
+    const swept = job ? NOTHING_SWEPT : await sweep(context, engine, isPreview);
+    return { maintained, swept };
   });
-  const document = { ...maintainedToJson(all), ...(isPreview && { dry_run: true }) };
-  context.answer(document, () => maintainedText(all, isPreview));
+  const evidence = swept.copies > 0 && { evidence_deleted: swept.copies, evidence_bytes: swept.bytes };
+  const document = { ...maintainedToJson(all), ...evidence, ...(isPreview && { dry_run: true }) };
+  context.answer(document, () => maintainedText(all, isPreview, swept) + sweptText(swept, isPreview));
   return EXIT.done;
+}
+
+/** Whose evidence a copy is does not follow from one job: the same content may be named by others. */
+const NOTHING_SWEPT: Swept = { copies: 0, bytes: 0 };
+
+/** The letters are within their limits whether or not a folder of somebody else can be looked at. */
+async function sweep(context: Context, engine: Engine, isPreview: boolean): Promise<Swept> {
+  try {
+    return await sweepEvidence(engine, { folder: evidenceFolder(context.home, engine.url), isPreview });
+  } catch (error) {
+    if (!(error instanceof Error) || Reflect.get(error, "syscall") === undefined) throw error;
+    context.note(`The copies of evidence could not all be looked at: ${clean(error.message)}.`);
+    return NOTHING_SWEPT;
+  }
+}
+
+function sweptText({ copies, bytes }: Swept, isPreview: boolean): string {
+  if (copies === 0) return "";
+  const what = copies === 1 ? "copy of evidence" : "copies of evidence";
+  const verb = isPreview ? "Would delete" : "Deleted";
+  return `${verb} ${thousands(copies)} ${what} that nothing names any more, ${thousands(bytes)} bytes.\n`;
 }
 
 /** A number, or `none` for no limit; undefined when the option was not given. */
@@ -58,10 +86,10 @@ function limitOption(name: string, text: string | undefined, min: number): numbe
   throw new WorkError("usage", `${name}: "${text}" is neither a whole number of at least ${min} nor none.`);
 }
 
-function maintainedText(all: readonly Maintained[], isPreview: boolean): string {
+function maintainedText(all: readonly Maintained[], isPreview: boolean, { copies }: Swept): string {
   const busy = all.filter(({ evicted, purged }) => evicted + purged > 0);
   if (busy.length === 0)
-    return `Every letter is within the limits${isPreview ? "" : "; nothing was done"}.\n`;
+    return `Every letter is within the limits${isPreview || copies > 0 ? "" : "; nothing was done"}.\n`;
   return busy.map((one) => jobText(one, isPreview)).join("");
 }
 

@@ -3,6 +3,7 @@ import { DELIVERY_SLOTS } from "../../job/target-work.ts";
 import { parseDuration } from "../../kit/duration.ts";
 import { parseRate } from "../../redrive/pace.ts";
 import type { Context } from "../context.ts";
+import { dueWithinOption } from "../due-bound.ts";
 import { countOption } from "../option.ts";
 import { mirrorPath } from "../recover-for-person.ts";
 import { workForPerson } from "../work-for-person.ts";
@@ -11,6 +12,7 @@ interface DeliverFlags {
   readonly concurrency?: string;
   readonly rate?: string;
   readonly drain?: boolean;
+  readonly dueWithin?: string;
   readonly drainTimeout?: string;
   readonly storeWait?: string;
   readonly quiet?: boolean;
@@ -36,6 +38,7 @@ export async function receiptsDeliver(
     drainMs: duration("--drain-timeout", flags.drainTimeout, 30_000),
     storeWaitMs: duration("--store-wait", flags.storeWait, Number.POSITIVE_INFINITY),
     untilEmpty: flags.drain ?? false,
+    dueWithinMs: dueWithinOption(flags),
     isQuiet: flags.quiet ?? false,
     ...(rate && { rate: { perSecond: (rate.letters * 1000) / rate.perMs } }),
     ...(flags.mirror !== undefined && { mirror: mirrorPath(context, flags.mirror) }),

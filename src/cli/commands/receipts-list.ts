@@ -1,5 +1,6 @@
 /** `redrive receipts list`: the targets and how they stand, or a page of the receipts of one. */
 import { listTargets, targetToJson } from "../../delivery/look.ts";
+import type { Engine } from "../../engine.ts";
 import { WorkError } from "../../errors.ts";
 import { requireTarget } from "../../queue/find-queue.ts";
 import type { Context } from "../context.ts";
@@ -13,8 +14,10 @@ export async function receiptsList(
   flags: ItemFlags,
 ): Promise<number> {
   if (name === undefined) return listAll(context, flags);
-  const page = await readItemPage(context, flags, async (engine) => (await requireTarget(engine, name)).id);
-  answerItems(context, page, { list: "receipts", command: `redrive receipts list ${name}`, name, flags });
+  const list = "receipts";
+  const find = async (engine: Engine) => (await requireTarget(engine, name)).id;
+  const page = await readItemPage(context, flags, { list, find });
+  answerItems(context, page, { list, command: `redrive receipts list ${name}`, name, flags });
   return EXIT.done;
 }
 

@@ -6,6 +6,7 @@ import { DEFAULT_GRACE_MS } from "../../job/map-spec.ts";
 import { parseDuration } from "../../kit/duration.ts";
 import { parseRate } from "../../redrive/pace.ts";
 import type { Context } from "../context.ts";
+import { dueWithinOption } from "../due-bound.ts";
 import { words } from "../list-words.ts";
 import { countOption } from "../option.ts";
 import { noCommand, type WorkerPlan, workForPerson } from "../work-for-person.ts";
@@ -22,6 +23,7 @@ interface WorkerFlags {
   readonly storeWait?: string;
   readonly quiet?: boolean;
   readonly drain?: boolean;
+  readonly dueWithin?: string;
   readonly drainTimeout?: string;
 }
 
@@ -57,6 +59,7 @@ function planFrom(
     storeWaitMs: duration("--store-wait", flags.storeWait, Number.POSITIVE_INFINITY),
     keepEvidence: flags.keepEvidence ?? false,
     untilEmpty: flags.drain ?? false,
+    dueWithinMs: dueWithinOption(flags),
     isQuiet: flags.quiet ?? false,
     ...(flags.timeout !== undefined && { timeoutMs: parseDuration(flags.timeout, "--timeout") }),
     ...(rate && { rate: { perSecond: (rate.letters * 1000) / rate.perMs } }),

@@ -1,10 +1,11 @@
 /** Opens a SQLite store: makes the file or brings it to the newest version, and binds the contract to this folder. */
-import { closeSync, mkdirSync, openSync, statSync } from "node:fs";
+import { closeSync, openSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Engine } from "../../engine.ts";
 import { WorkError } from "../../errors.ts";
 import { type Clock, systemClock } from "../../kit/clock.ts";
+import { makeFolder } from "../../kit/make-folder.ts";
 import { advance } from "./advance.ts";
 import { listAmendments } from "./amendments.ts";
 import { listArrivals } from "./arrivals.ts";
@@ -130,9 +131,9 @@ async function openSession({
   busyMsMax = 10_000,
   mustExist = false,
 }: SqliteOptions): Promise<Session> {
-  if (mustExist) requireFile(path);
   try {
-    mkdirSync(dirname(resolve(path)), { recursive: true });
+    if (mustExist) requireFile(path);
+    makeFolder(dirname(resolve(path)));
     const session = new Session({ path, clock, busyMsMax, readOnly: false });
     await prepareOrClose(session, busyMsMax);
     return session;
@@ -243,8 +244,9 @@ function openReadOnly(error: unknown, options: Required<Omit<SqliteOptions, "mus
  * rights are missing, another user may be writing, and reading so would be wrong.
  */
 function immutable(path: string): { url?: string } {
+  if (!isReadOnlyMedium(path)) return {};
   const hasJournal = (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0;
-  if (hasJournal || !isReadOnlyMedium(path)) return {};
+  if (hasJournal) return {};
   return { url: `${pathToFileURL(resolve(path)).href}?immutable=1` };
 }
 

@@ -1,0 +1,53 @@
+/** What a worker with `--drain` waits for, leaves and says. */
+import { describe, expect, it } from "vitest";
+import { DueBound, leftText, waitingText } from "../../src/cli/due-bound.ts";
+import type { Waiting } from "../../src/runner/runner.ts";
+
+const NOW = Date.UTC(2030, 0, 31, 9);
+const wait = (inMs: number, items = 3, now = NOW): Waiting => ({ items, nextDueAt: now + inMs, now });
+
+function boundOf(withinMs: number) {
+  const told: Waiting[] = [];
+  return { bound: new DueBound(withinMs, (one) => told.push(one)), told };
+}
+
+describe("a bound of what is waited for", () => {
+  it("leaves what is due later, when a second look finds the same", () => {
+    const { bound, told } = boundOf(60_000);
+    bound.waiting(wait(60_001));
+    expect(bound.signal.aborted).toBe(false);
+    bound.waiting(wait(60_001));
+    expect(bound.signal.aborted).toBe(true);
+    expect(bound.left).toMatchObject({ items: 3 });
+    expect(told).toEqual([]);
+  });
+
+  it("looks again when another worker has given something back, or something came, between two looks", () => {
+    const { bound } = boundOf(60_000);
+    bound.waiting(wait(3_600_000, 1));
+    bound.waiting(wait(3_600_000, 2));
+    bound.waiting(wait(1000, 2));
+    bound.waiting(wait(3_600_000, 1));
+    expect(bound.signal.aborted).toBe(false);
+    expect(bound.left).toBeNull();
+  });
+
+  it("waits for what is due at the bound, says so once for each due time, and nothing of a short wait", () => {
+    const { bound, told } = boundOf(60_000);
+    const due = NOW + 60_000;
+    for (const now of [NOW, NOW + 500, NOW + 58_000]) bound.waiting({ items: 3, nextDueAt: due, now });
+    bound.waiting(wait(4999));
+    bound.waiting(wait(20_000));
+    expect(bound.signal.aborted).toBe(false);
+    expect(told.map(({ nextDueAt }) => nextDueAt - NOW)).toEqual([60_000, 20_000]);
+  });
+
+  it("is told of in the words of what is in line", () => {
+    expect(waitingText(wait(25_000), { name: "orders", word: "item" })).toBe(
+      "orders: waiting for 3 items; the next is due in 25.0 s, at 2030-01-31T09:00:25.000Z.",
+    );
+    expect(leftText(wait(7_200_000, 1), { name: "gate", word: "receipt" })).toBe(
+      "gate: 1 receipt is left in line; the next is due in 2h 00m, at 2030-01-31T11:00:00.000Z.",
+    );
+  });
+});
