@@ -26,7 +26,7 @@ export async function requireTarget(engine: Engine, name: string): Promise<Job> 
 function noQueue({ id, kind }: Job): WorkError {
   const what = kind === "target" ? "a target of receipts" : "a job";
   return new WorkError("job_not_found", `There is no queue ${id}: it is ${what}.`, {
-    hint: kind === "target" ? "`redrive queue list` lists the queues." : `\`redrive status ${id}\` shows it.`,
+    hint: `\`redrive ${kind === "target" ? "receipts target" : "status"} ${id}\` shows it.`,
   });
 }
 

@@ -241,7 +241,7 @@ export class Workshop {
 }
 
 /** What `store check` says about a store in order. */
-export const SOUND = "The store is sound: the file and every invariant hold.\n";
+export const SOUND = "The store is sound: nothing is damaged, and every invariant holds.\n";
 
 export function asJsonLines(items: readonly unknown[]): string {
   return items.map((item) => `${JSON.stringify(item)}\n`).join("");

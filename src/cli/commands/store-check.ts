@@ -9,7 +9,7 @@ export async function storeCheck(context: Context): Promise<number> {
   const document = { ok: problems.length === 0, problems: problems.map((problem) => ({ ...problem })) };
   context.answer(document, () =>
     problems.length === 0
-      ? "The store is sound: the file and every invariant hold.\n"
+      ? "The store is sound: nothing is damaged, and every invariant holds.\n"
       : `${problems.map(({ rule, detail }) => `${rule}: ${detail}\n`).join("")}${problems.length} problems.\n`,
   );
   return problems.length === 0 ? EXIT.done : EXIT.failed;
