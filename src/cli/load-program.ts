@@ -1,40 +1,99 @@
 /**
- * Loads the bundle with the commands. Reading its text is most of a short command's start, so what the engine made of it is
- * kept in a file beside the bundle and used the next time. Where that folder cannot be written, every start reads the text.
+ * Loads the program from its volumes: a few files, each with chunks of modules that are run when they are first asked for.
+ * Reading the text is most of a short command's start, so what the engine made of a volume is kept in a file beside it and
+ * used the next time. Where that folder cannot be written, every start reads the text.
  */
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
-import { constants, Script } from "node:vm";
+import { basename, dirname, join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { Script } from "node:vm";
 
-type Wrapper = (
-  exports: object,
-  require: NodeJS.Require,
-  module: { exports: object },
-  filename: string,
-  dirname: string,
-) => void;
-
-/** `build` tells one bundle from another: the engine itself compares no more than the length of the text. */
-export function loadProgram<Program>(path: string, build: string): Program {
-  const cachePath = join(dirname(path), "cache", `${build}-${process.version}-${process.arch}`);
-  const cachedData = readIfThere(cachePath);
-  const script = new Script(wrap(readFileSync(path, "utf8")), {
-    filename: path,
-    importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
-    ...(cachedData && { cachedData }),
-  });
-  const isKept = cachedData !== undefined && script.cachedDataRejected === false;
-  if (!isKept) process.once("exit", () => keep(cachePath, script)); // by then it has seen what a command needs
-  const module = { exports: {} };
-  const run = script.runInThisContext() as Wrapper;
-  run(module.exports, createRequire(path), module, path, dirname(path));
-  return module.exports as Program;
+/** The text of a volume is one expression of this kind. */
+interface Volume {
+  readonly chunks: Readonly<Record<string, Chunk>>;
+  /** Which volume a chunk is in. The first volume knows it of all. */
+  readonly places?: Readonly<Record<string, string>>;
 }
 
-/** As Node wraps a CommonJS file; on one line, so that line numbers stay. */
-function wrap(text: string): string {
-  return `(function (exports, require, module, __filename, __dirname) { ${text}\n})`;
+type Chunk = (
+  exports: object,
+  require: (name: string) => unknown,
+  module: { exports: object },
+  moduleUrl: string,
+) => void;
+
+/** `build` tells one program from another: the engine itself compares no more than the length of the text. */
+export function loadProgram<Program>(folder: string, build: string): Program {
+  const path = join(folder, "program.cjs");
+  const first = openVolume(path, build)();
+  const places = first.places ?? {};
+  const volumes = new Map<string, () => Volume>([["program", () => first]]);
+  for (const name of Object.values(places)) {
+    if (!volumes.has(name)) volumes.set(name, openVolume(join(folder, `${name}.cjs`), build));
+  }
+  const modules = new Map<string, { exports: object }>();
+  const moduleUrl = pathToFileURL(path).href;
+  const requireOther = createRequire(path);
+
+  const requireAny = (name: string): unknown => {
+    if (LATE_MODULES.includes(name)) return atFirstUse(() => requireOther(name));
+    const known = modules.get(name);
+    if (known) return known.exports;
+    const chunk = volumes.get(places[name] ?? "")?.().chunks[name];
+    if (!chunk) return requireOther(name);
+    const module = { exports: {} };
+    modules.set(name, module);
+    chunk(module.exports, requireAny, module, moduleUrl);
+    return module.exports;
+  };
+  return requireAny("./program.js") as Program;
+}
+
+/** Modules of Node that take milliseconds to load, that many files name, and that a command which only looks never calls. */
+const LATE_MODULES = ["node:crypto", "node:child_process"];
+
+/** Stands for the module, and loads it when something of it is asked for. */
+function atFirstUse(load: () => object): object {
+  let loaded: object | undefined;
+  const module = () => {
+    loaded ??= load();
+    return loaded;
+  };
+  return new Proxy(
+    {},
+    {
+      get: (_, name) => Reflect.get(module(), name),
+      has: (_, name) => Reflect.has(module(), name),
+      ownKeys: () => Reflect.ownKeys(module()),
+      getOwnPropertyDescriptor: (_, name) => {
+        const descriptor = Reflect.getOwnPropertyDescriptor(module(), name);
+        return descriptor && { ...descriptor, configurable: true }; // a proxy may not show any other
+      },
+    },
+  );
+}
+
+/** Opened at once and read when it is needed: what a long run asks for late is of its own build, whatever was installed since. */
+function openVolume(path: string, build: string): () => Volume {
+  const file = openSync(path, "r");
+  let volume: Volume | undefined;
+  return () => {
+    volume ??= readVolume(file, path, build);
+    return volume;
+  };
+}
+
+function readVolume(file: number, path: string, build: string): Volume {
+  const name = `${build}-${process.version}-${process.arch}-${basename(path, ".cjs")}`;
+  const cachePath = join(dirname(path), "cache", name);
+  const cachedData = readIfThere(cachePath);
+  const text = readFileSync(file, "latin1"); // the build writes nothing but ASCII
+  closeSync(file);
+  const script = new Script(text, { filename: path, ...(cachedData && { cachedData }) });
+  const isKept = cachedData !== undefined && script.cachedDataRejected === false;
+  if (!isKept) process.once("exit", () => keep(cachePath, script)); // by then it has seen what a command needs
+  return script.runInThisContext() as Volume;
 }
 
 function readIfThere(path: string): Buffer | undefined {

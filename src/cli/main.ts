@@ -3,8 +3,8 @@ import { fileURLToPath } from "node:url";
 import { loadProgram } from "./load-program.ts";
 
 declare const REDRIVE_VERSION: string;
-/** Names the bundle that was built with this file. */
-const BUILD = "REDRIVE_BUILD_ID";
+/** Names the volumes that were built with this file. */
+declare const REDRIVE_BUILD_ID: string;
 
 async function main(): Promise<void> {
   const argv = process.argv.slice(2);
@@ -20,13 +20,15 @@ async function main(): Promise<void> {
     process.stderr.write(`redrive: stdout cannot be written: ${error.message}.\n`);
   });
   process.stderr.on("error", () => undefined); // there is nowhere left to say it
-  const path = fileURLToPath(new URL("./program.cjs", import.meta.url));
-  const { runCli } = loadProgram<typeof import("./program.ts")>(path, BUILD);
+  const folder = fileURLToPath(new URL(".", import.meta.url));
+  const { runCli } = loadProgram<typeof import("./program.ts")>(folder, REDRIVE_BUILD_ID);
   const code = await runCli(argv, {
     version: REDRIVE_VERSION,
     env: process.env,
     cwd: process.cwd(),
-    stdin: process.stdin,
+    get stdin() {
+      return process.stdin; // made when it is asked for: most commands never do
+    },
     stdout: process.stdout,
     stderr: process.stderr,
   });

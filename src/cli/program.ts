@@ -19,7 +19,7 @@ import { addWorker } from "./worker-commands.ts";
 /** Runs one command line and answers with the exit code. */
 export async function runCli(argv: readonly string[], terminal: Terminal): Promise<number> {
   let code: number = EXIT.done;
-  const program = buildProgram(terminal, (result) => {
+  const program = buildProgram(argv[0], terminal, (result) => {
     code = result;
   });
   try {
@@ -30,7 +30,8 @@ export async function runCli(argv: readonly string[], terminal: Terminal): Promi
   }
 }
 
-function buildProgram(terminal: Terminal, report: Report): Command {
+/** To make every command takes longer than many a command, so where the first word is one of them, no other is made. */
+function buildProgram(word: string | undefined, terminal: Terminal, report: Report): Command {
   const program = new Command("redrive")
     .description("Runs work over many items in parallel, and never loses the ones that fail.")
     .version(terminal.version)
@@ -43,36 +44,39 @@ function buildProgram(terminal: Terminal, report: Report): Command {
     })
     .showSuggestionAfterError()
     .addHelpText("after", EXAMPLES);
-  addRunning(program, terminal, report);
-  addLooking(program, terminal, report);
-  addErrors(program, terminal, report);
-  addLetters(
-    program.command("dlq").description("the dead letter queue: what failed, and how to run it again"),
-    terminal,
-    report,
-  );
-  addGroups(
-    program.command("groups").description("groups of letters: the same failure is one group"),
-    terminal,
-    report,
-  );
-  addOperations(
-    program.command("ops").description("operations on many letters: retries, edits, discards, purges"),
-    terminal,
-    report,
-  );
-  addWatching(program, terminal, report);
-  addWorker(program, terminal, report);
-  addQueues(program.command("queue").description("named queues of work for workers"), terminal, report);
-  addReceipts(
-    program.command("receipts").description("receipts: delivered through outages, or kept"),
-    terminal,
-    report,
-  );
-  addWorktrees(program.command("worktrees").description("the git worktrees of workflows"), terminal, report);
-  addStore(program.command("store").description("the store: where everything is kept"), terminal, report);
+  const meant = FAMILIES.filter(({ names }) => names.some((name) => name === word));
+  for (const { add } of meant.length > 0 ? meant : FAMILIES) add(program, terminal, report);
   for (const command of leavesOf(program)) addShared(command);
   return program;
+}
+
+interface Family {
+  /** The first words of its commands. */
+  readonly names: readonly string[];
+  readonly add: (program: Command, terminal: Terminal, report: Report) => void;
+}
+
+/** In the order of the help. */
+const FAMILIES: readonly Family[] = [
+  { names: ["map", "run", "validate", "init", "resume", "demo"], add: addRunning },
+  { names: ["jobs", "status", "logs", "events"], add: addLooking },
+  { names: ["errors"], add: addErrors },
+  under("dlq", "the dead letter queue: what failed, and how to run it again", addLetters),
+  under("groups", "groups of letters: the same failure is one group", addGroups),
+  under("ops", "operations on many letters: retries, edits, discards, purges", addOperations),
+  { names: ["metrics", "watch"], add: addWatching },
+  { names: ["worker"], add: addWorker },
+  under("queue", "named queues of work for workers", addQueues),
+  under("receipts", "receipts: delivered through outages, or kept", addReceipts),
+  under("worktrees", "the git worktrees of workflows", addWorktrees),
+  under("store", "the store: where everything is kept", addStore),
+];
+
+function under(name: string, description: string, add: Family["add"]): Family {
+  return {
+    names: [name],
+    add: (program, terminal, report) => add(program.command(name).description(description), terminal, report),
+  };
 }
 
 const EXAMPLES = `

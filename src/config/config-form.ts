@@ -2,7 +2,7 @@
  * The one source of what `redrive.yml` may hold: the validator, the types behind it and the JSON Schema for editors all
  * come from here. Unknown keys are errors everywhere.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { count, duration, required } from "../form/scalars.ts";
 import { ERROR_CLASSES, ERROR_TYPE_NAMES } from "../item/error-type.ts";
 import { watchForm } from "./watch-form.ts";

@@ -1,5 +1,5 @@
 /** The JSON Schema of `redrive.yml`, for editors. It comes from the same source as the validator. */
-import { z } from "zod";
+import * as z from "zod";
 import { configForm } from "./config-form.ts";
 
 /** The schema, as JSON. */

@@ -1,5 +1,5 @@
 /** What `watch:` in `redrive.yml` may hold. What a form cannot say is in check-watch.ts. */
-import { z } from "zod";
+import * as z from "zod";
 import { count, duration, required } from "../form/scalars.ts";
 import { CHANNEL_TYPES, SEVERITIES } from "../watch/settings.ts";
 

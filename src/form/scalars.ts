@@ -1,5 +1,5 @@
 /** The forms of single values in a YAML file, with the words for what is wrong with one. */
-import { z } from "zod";
+import * as z from "zod";
 
 /** A text that says something. */
 export function required(what: string) {

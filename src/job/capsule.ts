@@ -15,8 +15,7 @@ import { readFiles } from "./capsule-files.ts";
 import { type CapsuleMask, capsuleMask } from "./capsule-mask.ts";
 import { requireJob } from "./find-job.ts";
 import { specOf } from "./map-spec.ts";
-import { digestOf } from "./workflow.ts";
-import { workflowSpecOf } from "./workflow-spec.ts";
+import { digestOf, workflowSpecOf } from "./workflow-spec.ts";
 
 export interface CapsuleOptions {
   /** The version of Redrive that makes it. */

@@ -5,9 +5,8 @@ import type { Engine, JobChange } from "../engine.ts";
 import { WorkError } from "../errors.ts";
 import { isStanding, type Job } from "../item/job.ts";
 import { hasOtherRunner } from "./summary.ts";
-import { digestOf } from "./workflow.ts";
 import { checkStart } from "./workflow-kit.ts";
-import { plain, type WorkflowSpec, workflowProgressOf, workflowSpecOf } from "./workflow-spec.ts";
+import { digestOf, plain, type WorkflowSpec, workflowProgressOf, workflowSpecOf } from "./workflow-spec.ts";
 
 /** Where a workflow is, and where the user is. */
 export interface NewWorkflow {

@@ -13,14 +13,8 @@ import { specOf } from "./map-spec.ts";
 import { type RunDeps, redriving, runJob } from "./run-job.ts";
 import { statusOf, summarise } from "./summary.ts";
 import { refuseStanding, requireWork } from "./work.ts";
-import {
-  aloneAtJob,
-  digestOf,
-  runWorkflow,
-  type WorkflowResult,
-  type WorkflowRunOptions,
-} from "./workflow.ts";
-import { plain, workflowProgressOf, workflowSpecOf } from "./workflow-spec.ts";
+import type { WorkflowResult, WorkflowRunOptions } from "./workflow.ts";
+import { digestOf, plain, workflowProgressOf, workflowSpecOf } from "./workflow-spec.ts";
 
 /** Which job goes on, and how. */
 export interface ResumeOptions extends Omit<WorkflowRunOptions, "withLetters"> {
@@ -44,6 +38,7 @@ export async function resumeJob(deps: RunDeps, options: ResumeOptions): Promise<
   requireWork(found);
   if (isStanding(found)) refuseStanding(found);
   if (found.kind === "workflow") {
+    const { aloneAtJob } = await import("./workflow.ts");
     return aloneAtJob(deps, found.id, () => resumeWorkflow(deps, found.id, options));
   }
   return resumeMap(deps, await engine.changeJob(found.id, restart(options)), options);
@@ -61,6 +56,7 @@ async function resumeWorkflow(deps: RunDeps, jobId: string, options: ResumeOptio
   const spec = await workflowSpecNow(left, options);
   const progress = await phasesAgain(engine, left, options);
   const job = await engine.changeJob(jobId, { ...restart(options), progress, ...(spec && { spec }) });
+  const { runWorkflow } = await import("./workflow.ts");
   return runWorkflow(deps, job, options);
 }
 

@@ -1,4 +1,5 @@
 /** What a workflow job is told to do and how far it has come: kept with the job, so that any process can go on. */
+import { createHash } from "node:crypto";
 import type { Job } from "../item/job.ts";
 import type { Json, JsonObject } from "../kit/json.ts";
 import type { Workflow } from "../workflow/model.ts";
@@ -20,6 +21,11 @@ export interface WorkflowSpec {
   readonly mergeMode: MergeMode;
   /** Copies the files that steps name as evidence into the home. Default: only their digests are recorded. */
   readonly keepEvidence?: boolean;
+}
+
+/** Tells whether a workflow's text has changed. */
+export function digestOf(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
 }
 
 export const PHASES = ["setup", "map", "reduce", "merge", "ended"] as const;

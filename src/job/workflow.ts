@@ -1,5 +1,4 @@
 /** `redrive run`: setup, map, reduce, merge, each begun where the last run of the job left off. */
-import { createHash } from "node:crypto";
 import { mkdirSync } from "node:fs";
 import type { Engine } from "../engine.ts";
 import { WorkError } from "../errors.ts";
@@ -71,11 +70,6 @@ export async function startWorkflow(
 /** The phases of a job are for one process at a time. */
 export function aloneAtJob<T>({ engine, clock }: RunDeps, jobId: string, work: () => Promise<T>): Promise<T> {
   return aloneAt({ engine, clock: clock ?? systemClock }, jobId, work);
-}
-
-/** Tells whether a workflow's text has changed. */
-export function digestOf(text: string): string {
-  return createHash("sha256").update(text).digest("hex");
 }
 
 /** Goes through the phases that are left. */

@@ -1,5 +1,5 @@
 /** The JSON Schema of a workflow file, for editors. It comes from the same source as the validator. */
-import { z } from "zod";
+import * as z from "zod";
 import { workflowForm } from "./yaml-form.ts";
 
 /** The schema, as JSON. */

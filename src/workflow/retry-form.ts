@@ -1,5 +1,5 @@
 /** The form of `retry` and `retry_config` in YAML, and the backoff that it stands for. */
-import { z } from "zod";
+import * as z from "zod";
 import { count, duration } from "../form/scalars.ts";
 import { parseDuration } from "../kit/duration.ts";
 import type { Backoff } from "../retry/policy.ts";

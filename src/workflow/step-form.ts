@@ -1,5 +1,5 @@
 /** The form of a step in YAML: what may be written, before anything is made of it. Part of the one source in `yaml-form.ts`. */
-import { z } from "zod";
+import * as z from "zod";
 import { count, duration, exitCode, ratio, required, scalar } from "../form/scalars.ts";
 import type { Json } from "../kit/json.ts";
 import { CAPTURE_FORMATS } from "./model.ts";

@@ -2,7 +2,7 @@
  * The one source of what a workflow file may hold: the validator, the types behind it and the JSON Schema for editors
  * all come from here. Unknown keys are errors everywhere.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { count, duration, ratio, required, scalar } from "../form/scalars.ts";
 import { ITEM_FAILURE_ACTIONS } from "../retry/policy.ts";
 import { retryForm } from "./retry-form.ts";

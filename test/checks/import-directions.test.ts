@@ -203,6 +203,18 @@ describe("import directions", () => {
     expect([...new Set(packages)]).toEqual(["commander"]);
   });
 
+  it("the library loads no workflow, and nothing that only workflows need, before it is asked to", () => {
+    const eager = loadedWith("index.ts");
+    expect(eager).toContain("runner/runner.ts");
+    expect(eager).not.toContain("workflow/run-steps.ts");
+    const packages = sources
+      .filter(({ path }) => eager.has(path))
+      .flatMap(({ imports }) => imports.filter((one) => one.isPackage && !one.isLazy && !one.isType))
+      .map((one) => one.target);
+    const heavy = ["@marcbachmann/cel-js", "jsonpath-rfc9535", "yaml", "zod", "prom-client", "pg"];
+    expect(packages.filter((name) => heavy.includes(name))).toEqual([]);
+  });
+
   it("a command on letters loads neither CEL nor YAML nor a form before it is needed", () => {
     const heavy = ["@marcbachmann/cel-js", "yaml", "zod", "@hpcc-js/wasm-zstd", "csv-parse"];
     for (const command of [

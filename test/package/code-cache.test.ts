@@ -14,7 +14,9 @@ beforeEach(() => {
   directory = new TemporaryDirectory();
   folder = join(directory.path, "cli");
   mkdirSync(folder);
-  for (const name of ["main.cjs", "program.cjs"]) cpSync(join(BUILT, name), join(folder, name));
+  for (const name of readdirSync(BUILT).filter((file) => file.endsWith(".cjs"))) {
+    cpSync(join(BUILT, name), join(folder, name));
+  }
 });
 afterEach(() => directory.remove());
 

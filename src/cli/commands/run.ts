@@ -2,8 +2,8 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { WorkError } from "../../errors.ts";
-import { digestOf, startWorkflow } from "../../job/workflow.ts";
-import type { MergeMode, WorkflowSpec } from "../../job/workflow-spec.ts";
+import { startWorkflow } from "../../job/workflow.ts";
+import { digestOf, type MergeMode, type WorkflowSpec } from "../../job/workflow-spec.ts";
 import type { Workflow } from "../../workflow/model.ts";
 import { requireWorkflow } from "../../workflow/schema.ts";
 import type { Context } from "../context.ts";
