@@ -84,6 +84,7 @@ export async function completeSelection(
     const page = await nextPage(engine, { ...operation, filter });
     const burials = page.letters.filter(matches).map(({ burial }) => burial);
     operation = await engine.enlist(begun.id, { burials, cursor: cursorAfter(page, begun) });
+    await new Promise(setImmediate); // lets a signal be heard between two pages
   }
   return operation;
 }

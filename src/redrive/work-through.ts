@@ -26,6 +26,7 @@ export async function workThrough(
     if (pending.length === 0) return engine.closeOperation(begun.id);
     operation = await engine.advance(begun.id, await stepFor(pending, operation));
     await onStep?.(operation);
+    await new Promise(setImmediate); // a store that never makes us wait would let no signal be heard before the end
   }
   return operation;
 }

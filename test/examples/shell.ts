@@ -62,7 +62,7 @@ export class ExampleShell {
       env: this.#env,
       encoding: "utf8",
       stdio: ["ignore", "pipe", "pipe"],
-      timeout: 50_000,
+      timeout: 100_000,
     });
     return { exitCode: result.status, stdout: result.stdout, stderr: result.stderr };
   }

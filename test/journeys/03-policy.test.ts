@@ -79,20 +79,20 @@ describe("--timeout", () => {
       `while [ $(wc -l < $L) -lt 4 ]; do sleep 0.01; done`,
       `touch ${shop.path("all-up")}; wait`,
     ].join("\n");
-    const result = await shop.map([1], script, ["--timeout", "1500ms", "--retries", "0"]);
+    const result = await shop.map([1], script, ["--timeout", "3s", "--retries", "0"]);
     expect(result.code).toBe(3);
     expect(existsSync(shop.path("all-up"))).toBe(true);
     expect(shop.ledger).toHaveLength(4);
     expect(shop.ledger.filter((pid) => isAlive(Number(pid)))).toEqual([]);
     const [letter] = await shop.letters();
     expect(letter?.failure_history[0]).toMatchObject({ error_type: "Timeout", error_class: "transient" });
-    expect(letter?.failure_history[0]?.error_message).toBe("sh timed out after 1.5 s");
+    expect(letter?.failure_history[0]?.error_message).toBe("sh timed out after 3.0 s");
   });
 
   it("is a failure like any other: tried again, and kept what was printed", async () => {
     const shop = openWorkshop();
     const script = 'echo "begun $REDRIVE_ATTEMPT"; [ "$REDRIVE_ATTEMPT" = 2 ] || exec sleep 300';
-    const summary = await shop.mapJson([1], script, ["--timeout", "300ms", ...AT_ONCE]);
+    const summary = await shop.mapJson([1], script, ["--timeout", "1s", ...AT_ONCE]);
     expect(summary).toMatchObject({ succeeded: 1, attempts: 2 });
     const { item_id } = (await shop.events("--type", "attempt_failed"))[0] ?? {};
     const { stdout } = await shop.run(["logs", summary.job_id, item_id ?? "", "--attempt", "1"]);
@@ -106,7 +106,7 @@ describe("--grace", () => {
 
   it("lets a command tidy up after TERM", async () => {
     const shop = openWorkshop();
-    await shop.map([1], tidying("sleep 0.1"), ["--timeout", "300ms", "--retries", "0"]);
+    await shop.map([1], tidying("sleep 0.1"), ["--timeout", "1s", "--retries", "0"]);
     expect(shop.ledger).toEqual(["tidy"]);
   });
 
@@ -227,7 +227,7 @@ describe("--breaker", () => {
   it("tries a few after --breaker-timeout and goes on when they succeed", async () => {
     const shop = openWorkshop();
     const down = shop.write("down", "");
-    const flags = ["--breaker", "2", "--breaker-timeout", "150ms", "-j", "2", "--retries", "50", "--json"];
+    const flags = ["--breaker", "2", "--breaker-timeout", "500ms", "-j", "2", "--retries", "50", "--json"];
     const running = shop.start(shop.mapArgs(calling(down), [...flags, ...AT_ONCE]), {
       stdin: upTo(20).join("\n"),
     });

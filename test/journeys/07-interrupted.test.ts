@@ -86,7 +86,10 @@ describe("while stdin is still open", () => {
     const args = shop.mapArgs('echo "$1" >> $L', ["--name", "n"]);
     const running = shop.start(args);
     running.stdin.write("1\n2\n");
-    await shop.untilLedger("what came is worked before the input ends", (lines) => lines.length === 2);
+    await until("what came is done before the input ends", async () => {
+      const { code, stdout } = await shop.run(["status", "n", "--json"]);
+      return code === 0 && JSON.parse(stdout).succeeded === 2;
+    });
     running.signal("SIGINT");
     const { code } = await running.ended;
     expect(code).toBe(130);

@@ -93,7 +93,9 @@ ifMounts(`a full disk${because}`, () => {
     const shop = openWorkshop();
     mountSmall(shop.path("redrive/logs"), MB);
     const ballast = shop.path("redrive/logs/ballast");
-    const script = 'echo "$1" >> $L; head -c 30000 /dev/zero | tr "\\0" x';
+    // A second try waits until there is room: it must not fail in the very moment in which room is made.
+    const wait = `[ "$REDRIVE_ATTEMPT" = 1 ] || until [ -e ${shop.path("room")} ]; do sleep 0.02; done`;
+    const script = `echo "$1" >> $L; ${wait}; head -c 30000 /dev/zero | tr "\\0" x`;
     const running = shop.start(
       shop.mapArgs(script, ["-j", "1", "--retries", "0", "--json", "--backoff", "none"]),
     );
@@ -105,6 +107,7 @@ ifMounts(`a full disk${because}`, () => {
     running.stdin.write("2\n");
     await untilEvent("attempt_released");
     rmSync(ballast);
+    shop.write("room", "");
     running.stdin.end("3\n");
     const { code, stdout } = await running.ended;
     expect(JSON.parse(stdout)).toMatchObject({ succeeded: 3, dead: 0 });

@@ -226,7 +226,7 @@ describe("agent_timeout_secs", () => {
   it("ends all steps of an item together, with every process", async () => {
     const project = openFolder(itemsJson("a"));
     const steps = [{ shell: "true" }, { shell: "sleep 300 & echo $! >> $L; wait" }];
-    const workflow = { map: plainMap(steps, { agent_timeout_secs: 0.5 }), error_policy: ONE_TRY };
+    const workflow = { map: plainMap(steps, { agent_timeout_secs: 1.5 }), error_policy: ONE_TRY };
     expect(await project.runJson(workflow)).toMatchObject({ dead: 1 });
     const [failure] = (await project.onlyLetter()).failure_history;
     expect(failure).toMatchObject({ error_type: "Timeout" });

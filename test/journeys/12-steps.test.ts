@@ -188,7 +188,7 @@ describe("in every phase", () => {
     const steps = (phase: Phase) => [
       {
         shell: "sleep 300 & echo $! >> pids; sleep 300",
-        timeout: "300ms",
+        timeout: "1s",
         on_failure: letThrough(`echo ${phase} \${error.type} >> $L`),
       },
     ];
@@ -308,11 +308,11 @@ describe("the timeout of a phase", () => {
       const commands = [{ shell: "true" }, { shell: "sleep 300 & echo $! >> $L; wait" }];
       const { code, stderr } = await project.runWorkflow({
         map: plainMap("true"),
-        [phase]: { commands, timeout: "300ms" },
+        [phase]: { commands, timeout: "1500ms" },
       });
       expect(code).toBe(1);
       expect(stderr).toContain(`The ${phase} phase failed at step 2 of 2`);
-      expect(stderr).toContain("timed out after 300 ms");
+      expect(stderr).toContain("timed out after 1.5 s");
       await until("no grandchild is left", () => !isAlive(Number(project.ledger[0])));
     },
   );

@@ -101,7 +101,7 @@ describe("claude:", () => {
 
   it("that hangs is ended by the timeout with its letter: no process is left", async () => {
     const project = acting("hang");
-    expect(await project.runJson(flow({ ...CLAUDE, timeout: "1s" }))).toMatchObject({ dead: 1 });
+    expect(await project.runJson(flow({ ...CLAUDE, timeout: "3s" }))).toMatchObject({ dead: 1 });
     const { failure, place } = follow(await project.onlyLetter());
     expect(failure).toMatchObject({ error_type: "Timeout", step_failed: "claude: work on i1" });
     const pid = Number(readFileSync(join(place.worktree_path, "agent.pid"), "utf8"));

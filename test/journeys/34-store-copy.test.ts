@@ -1,6 +1,6 @@
 /** A store moves: from a file to a PostgreSQL server and back, killed on the way, and work goes on where it is then. */
 import { existsSync } from "node:fs";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { writeVersion2 } from "../engines/sqlite/version-2.ts";
 import { askPostgres } from "../support/postgres-stores.ts";
 import { until } from "../support/until.ts";
@@ -14,6 +14,7 @@ import {
   upTo,
   type Workshop,
 } from "./workshop.ts";
+import { lockOnServer } from "./write-lock.ts";
 
 const FAIL_ODD = 'echo "$1" >> $L; [ $(( $1 % 2 )) = 0 ] || { echo "no $1" >&2; exit 3; }';
 
@@ -90,13 +91,17 @@ describe("store copy", () => {
     await importLetters(shop, 3000);
     const from = `sqlite:${shop.storePath}`;
     await shop.run(["store", "migrate", "--store", url]);
+    const lock = await lockOnServer(url);
+    onTestFinished(() => lock.close());
+    await lock.take(); // the copy stops before the events
     const copying = shop.start(["store", "copy", from, url], { stdin: "" });
-    await until("some of the attempts are there", async () => {
+    await until("some of the items are there", async () => {
       const [found] = await askPostgres<{ n: string }>(`SELECT count(*) AS n FROM ${schema}.items`);
       return Number(found?.n) >= 1000;
     });
     copying.signal("SIGKILL");
     await copying.ended;
+    await lock.giveBack();
     const [left] = await askPostgres<{ n: string }>(`SELECT count(*) AS n FROM ${schema}.events`);
     expect(Number(left?.n)).toBeLessThan(3000);
     const again = await shop.run(["store", "copy", from, url, "--json"]);

@@ -167,9 +167,11 @@ describe("redrive worker", () => {
       "--key",
       "old",
       "--expires",
-      "20ms",
+      "1s",
     ]);
     expect(added.code).toBe(0);
+    const { expires_at } = await shop.json<{ expires_at: string }>("queue", "show", "orders", "old");
+    await until("it has expired", () => Date.now() > Date.parse(expires_at));
     await shop.run(["queue", "resume", "orders"]);
     expect((await drain(shop, 'echo "$REDRIVE_ITEM_ID" >> $L')).code).toBe(3);
     expect(shop.ledger).toEqual(["1"]);
@@ -315,12 +317,10 @@ describe("a worker that is killed", () => {
   it("pitfall 42: by its item every time is not killed for ever: the item is buried, the others are worked", async () => {
     const shop = await openQueue(1, ["--max-losses", "2", ...QUICK]);
     for (const name of ["first", "second"]) {
-      const worker = startWorker(
-        shop,
-        `echo "${name} $1" >> $L; kill -9 $(cat ${shop.path("pid")}); exec sleep 60`,
-      );
-      await worker.untilStderr("Working");
-      shop.write("pid", String(worker.pid));
+      const pid = shop.path(`${name}.pid`);
+      const script = `until [ -s ${pid} ]; do sleep 0.02; done; kill -9 $(cat ${pid}); exec sleep 60`;
+      const worker = startWorker(shop, `echo "${name} $1" >> $L; ${script}`);
+      shop.write(`${name}.pid`, String(worker.pid));
       expect((await worker.ended).signal).toBe("SIGKILL");
     }
     await fill(shop, "orders", [{ id: "good" }]);
@@ -354,10 +354,9 @@ describe("the other side of the work", () => {
     for (const worker of workers) expect((await worker.ended).code).toBe(0);
     const { counts } = await shop.json<{ counts: Record<string, number> }>("queue", "show", "orders");
     expect(counts).toMatchObject({ done: 12, dead: 0 });
-    expect((await shop.events("--type", "breaker_opened,breaker_closed")).map(({ type }) => type)).toEqual([
-      "breaker_opened",
-      "breaker_closed",
-    ]);
+    // A probe that began before the portal was up may have opened it once more.
+    const told = (await shop.events("--type", "breaker_opened,breaker_closed")).map(({ type }) => type);
+    expect([told[0], told.at(-1)]).toEqual(["breaker_opened", "breaker_closed"]);
   });
 
   it("pitfall 58: the first quota error parks the queue for every worker: untouched items stay as they are", async () => {

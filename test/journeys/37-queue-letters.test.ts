@@ -22,13 +22,16 @@ const command = (shop: Workshop) => [
   ...["--", "sh", "-c", `L=${shop.ledgerPath}; D=${shop.path("down")}; ${SCRIPT}`, "sh", "${item.amount}"],
 ];
 
-/** A queue that tries once, with items a, b, c …; those whose amount is below 0 are letters. */
+/** A queue that tries once, with items a, b, c …; those whose amount is below 0 are letters, in this order. */
 async function open(amounts: readonly number[], ...flags: string[]): Promise<Workshop> {
   const shop = openWorkshop();
   await shop.run(["queue", "create", "invoices", "--max-retries", "0", ...flags]);
   const rows = amounts.map((amount, n) => JSON.stringify({ id: String.fromCharCode(97 + n), amount }));
   await shop.run(["queue", "import", "invoices", "-", "--key-field", "id"], { stdin: rows.join("\n") });
-  const drained = await shop.run(["worker", "--queue", "invoices", "--drain", "--quiet", ...command(shop)]);
+  const drained = await shop.run([
+    ...["worker", "--queue", "invoices", "--drain", "--quiet", "-j", "1"],
+    ...command(shop),
+  ]);
   expect(drained.code).toBe(amounts.some((amount) => amount < 0) ? 3 : 0);
   return shop;
 }

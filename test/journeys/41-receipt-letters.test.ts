@@ -223,7 +223,7 @@ describe("receipts.json", () => {
     const { shop, server } = await openGate();
     const path = shop.path("receipts.json");
     server.otherwise = REFUSED;
-    await sendMany(shop, 2, "--mirror", "receipts.json");
+    await sendMany(shop, 2, "-j", "1", "--mirror", "receipts.json");
     expect(entriesIn(path)).toMatchObject([{ receipt: receipt(1), attempts: 1 }, { receipt: receipt(2) }]);
     const delivering = shop.start(["receipts", "deliver", "gate", "--mirror", "receipts.json"], {
       stdin: "",

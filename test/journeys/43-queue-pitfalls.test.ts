@@ -70,7 +70,7 @@ describe("what a monitor sees", () => {
 describe("a breaker", () => {
   it("pitfall 41: is not stuck half open when the worker of all its probes is killed", async () => {
     const shop = openWorkshop();
-    await fill(shop, 6, "--max-retries", "5", "--breaker", "2", "--breaker-timeout", "300ms");
+    await fill(shop, 6, "--max-retries", "50", "--breaker", "2", "--breaker-timeout", "300ms");
     const [hangs, mended] = [shop.path("hangs"), shop.path("mended")];
     const script = `[ -e ${mended} ] && echo "$1" >> $L && exit 0; [ -e ${hangs} ] && { echo probe >> $L; exec sleep 60; }; exit 7`;
     const killed = shop.start(work(shop, script, "-j", "3"));

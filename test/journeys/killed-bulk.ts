@@ -1,13 +1,11 @@
-/**
- * Bulk commands that are killed in the middle: the store's write lock is taken away from them between two of their
- * steps, so that it is certain that they are in the middle, and then they are killed or interrupted.
- */
+/** Bulk commands that are killed or interrupted in the middle: their steps are made slow, so that there is one. */
 import { openStore } from "../../src/engines/open.ts";
 import type { Operation } from "../../src/item/operation.ts";
 import { QUEUE, sampleLetter } from "../redrive/sample-letters.ts";
 import { CLI_PATH, type CliResult } from "../support/cli.ts";
+import { until } from "../support/until.ts";
+import { slowStepsAfter } from "./slow-steps.ts";
 import { upTo, type Workshop } from "./workshop.ts";
-import { openWriteLock } from "./write-lock.ts";
 
 /** How a script in a test calls the command line. */
 export const CLI = `"${process.execPath}" "${CLI_PATH}"`;
@@ -43,31 +41,22 @@ async function signalledInBetween(
   args: readonly string[],
   { atLeast, signal }: { readonly atLeast: number; readonly signal: NodeJS.Signals },
 ): Promise<CliResult> {
+  const quickAgain = await slowStepsAfter(shop, atLeast);
   const running = shop.start(args, { stdin: "" });
+  const engine = await openStore(shop.storeUrl);
   let hasEnded = false;
   void running.ended.then(() => {
     hasEnded = true;
   });
-  const engine = await openStore(shop.storeUrl);
-  const lock = await openWriteLock(shop);
-  const isInTheMiddle = async () => {
+  await until("the command is in the middle of its work", async () => {
+    if (hasEnded) throw new Error(`the command ended before the signal: ${running.stderr}`);
     const [operation] = await engine.listOperations({ open: true });
     return operation !== undefined && operation.done >= atLeast && operation.done < operation.selected;
-  };
-  for (;;) {
-    await lock.take(); // while it is ours, nobody goes on
-    if (await isInTheMiddle()) break;
-    await lock.giveBack();
-    if (hasEnded) throw new Error(`the command ended before the signal: ${running.stderr}`);
-  }
+  });
   running.signal(signal);
-  if (signal !== "SIGKILL") {
-    await running.untilStderr("Stopping");
-    await lock.giveBack();
-  }
   const ended = await running.ended;
-  await lock.close();
   await engine.close();
+  await quickAgain();
   return ended;
 }
 

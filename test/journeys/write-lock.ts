@@ -46,8 +46,9 @@ function takeAtOnce(db: InstanceType<typeof DatabaseSync>): void {
 
 const LOCK_MS_MAX = 10_000;
 
-/** Every change writes an event. The server gives a table to those who wait in the order in which they came. */
-async function lockOnServer(url: string): Promise<WriteLock> {
+/**
+ * Of the store at this URL, which has to be there. Every change writes an event, and a copy writes the events last. The server gives a table to those who wait in the order in which they came. */
+export async function lockOnServer(url: string): Promise<WriteLock> {
   const schema = new URL(url).searchParams.get("schema") ?? "redrive";
   const server = new URL(url);
   server.search = "";

@@ -1,7 +1,7 @@
 /** Waits for a condition of the outside world, such as a file that another process writes, up to a deadline. */
 
 const LOOK_MS = 10;
-const DEADLINE_MS = 30_000;
+const DEADLINE_MS = 60_000;
 
 /** Resolves when the condition holds; the error after the deadline says what was waited for. */
 export async function until(

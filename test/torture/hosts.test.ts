@@ -14,7 +14,7 @@ const directory = new TemporaryDirectory();
 afterAll(() => directory.remove());
 
 /** Tells the ledger of its start and its end. The first attempt of the item `x` waits until it is told to go on. */
-const WORK = `say() { echo "$1 $REDRIVE_ITEM_ID $REDRIVE_ATTEMPT $(hostname)" >>"$LEDGER"; }
+const WORK = `say() { echo "$1 $REDRIVE_ITEM_ID $REDRIVE_ATTEMPT $(hostname) $$" >>"$LEDGER"; }
 say start
 while [ "$REDRIVE_ITEM_ID/$REDRIVE_ATTEMPT" = x/1 ] && [ ! -e "$LEDGER.go" ]; do sleep 0.05; done
 say done`;
@@ -49,7 +49,7 @@ describe.skipIf(noHosts !== undefined)(title, () => {
       const queue = `q${Math.random().toString(36).slice(2)}`;
       const ledger = directory.file("ledger");
       const said = () => (existsSync(ledger) ? readFileSync(ledger, "utf8") : "");
-      await store.queue(queue).create({ leaseMs: 2000 });
+      await store.queue(queue).create({ leaseMs: 3000 });
       await store.queue(queue).add({ key: "x", data: 1 });
 
       const workers = { north: workOn(north, { queue, ledger }), south: undefined as RunningCli | undefined };
@@ -60,6 +60,8 @@ describe.skipIf(noHosts !== undefined)(title, () => {
       await until("its success is on record", async () => (await store.count(queue)).done === 1);
       writeFileSync(`${ledger}.go`, "");
       await workers.north.until("the first attempt ends too", () => said().includes("done x 1 north"));
+      const pid = /^done x 1 north (\d+)$/m.exec(said())?.[1];
+      await until("its worker has seen it end", () => !existsSync(`/proc/${pid}`));
       mend(north);
       await until("the late result", async () => (await lateResults(queue)).length > 0);
       expect(await lateResults(queue)).toMatchObject([{ attempt: 1, data: { outcome: "succeeded" } }]);
@@ -110,11 +112,11 @@ describe("hosts whose clocks differ by hours", () => {
   it("steal no lease and wait for no wrong time: the database's clock decides", async () => {
     const store = await openStore(postgresUrl(schema));
     const queue = store.queue("clocks");
-    await queue.create({ leaseMs: 1000, backoff: { kind: "fixed", delayMs: 50, jitter: false } });
-    const ids = Array.from({ length: 8 }, (_, n) => `i${n}`);
+    await queue.create({ leaseMs: 2500, backoff: { kind: "fixed", delayMs: 50, jitter: false } });
+    const ids = Array.from({ length: 4 }, (_, n) => `i${n}`);
     await queue.add(ids.map((key) => ({ key, data: key })));
     // Each takes longer than the lease, which lives on heartbeats meanwhile; the first try of each fails.
-    const work = 'sleep 1.2; [ "$REDRIVE_ATTEMPT" -gt 1 ] || exit 1';
+    const work = 'sleep 2.7; [ "$REDRIVE_ATTEMPT" -gt 1 ] || exit 1';
     const began = Date.now();
     const workers = ["1", "-1"].map((hours) => startShifted(hours, work));
     const ends = await Promise.all(workers.map(({ ended }) => ended));

@@ -26,7 +26,7 @@ beforeEach(async () => {
   ]);
   const url = postgresUrl(stores.schemaOf(beside));
   proxy = await TcpProxy.before(url);
-  engine = await openPostgresEngine({ url: proxy.through(url), doubtMsMax: 100 });
+  engine = await openPostgresEngine({ url: proxy.through(url), doubtMsMax: 500 });
 });
 
 afterEach(async () => {

@@ -1,7 +1,7 @@
 /** PgBouncer in transaction mode: it is found, what it cannot carry is left out, and the rest works. */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { chmodSync, chownSync, writeFileSync } from "node:fs";
-import { connect } from "node:net";
+import { type AddressInfo, connect, createServer } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openPostgresEngine } from "../../../src/engines/postgres/open.ts";
 import { randomName } from "../../../src/kit/random.ts";
@@ -11,7 +11,6 @@ import { TemporaryDirectory } from "../../support/temporary-directory.ts";
 import { until } from "../../support/until.ts";
 
 const NOBODY = 65_534;
-const PORT = 20_000 + (process.pid % 20_000);
 const QUEUE = "q";
 
 function hasPgBouncer(): boolean {
@@ -31,20 +30,22 @@ describe.skipIf(!isThere)(
     const directory = new TemporaryDirectory();
     const schema = `test_${randomName(10)}`;
     let bouncer: ChildProcess;
+    let port: number;
 
     beforeAll(async () => {
-      const { hostname, port, username, pathname } = new URL(postgresServerUrl());
+      const server = new URL(postgresServerUrl());
+      port = await freePort();
       const config = directory.file("pgbouncer.ini");
       const users = directory.file("users.txt");
-      writeFileSync(users, `"${username}" ""\n`);
+      writeFileSync(users, `"${server.username}" ""\n`);
       writeFileSync(
         config,
         [
           "[databases]",
-          `* = host=${hostname} port=${port || 5432}`,
+          `* = host=${server.hostname} port=${server.port || 5432}`,
           "[pgbouncer]",
           "listen_addr = 127.0.0.1",
-          `listen_port = ${PORT}`,
+          `listen_port = ${port}`,
           "unix_socket_dir =",
           "auth_type = trust",
           `auth_file = ${users}`,
@@ -60,8 +61,8 @@ describe.skipIf(!isThere)(
         stdio: "ignore",
         ...(isRoot && { uid: NOBODY, gid: NOBODY }),
       });
-      await until("PgBouncer listens", canConnect);
-      expect(pathname).not.toBe("");
+      await until("PgBouncer listens", () => canConnect(port));
+      expect(server.pathname).not.toBe("");
     });
 
     afterAll(async () => {
@@ -73,7 +74,7 @@ describe.skipIf(!isThere)(
     const bounced = () => {
       const url = new URL(postgresUrl(schema, { pool: "6" }));
       url.hostname = "127.0.0.1";
-      url.port = String(PORT);
+      url.port = String(port);
       return url.href;
     };
 
@@ -126,9 +127,17 @@ it("without a pooler in between queues can be watched, unless the URL says other
   await dropSchema(schema);
 });
 
-function canConnect(): Promise<boolean> {
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+function canConnect(port: number): Promise<boolean> {
   return new Promise((resolve) => {
-    const socket = connect(PORT, "127.0.0.1");
+    const socket = connect(port, "127.0.0.1");
     const end = (answer: boolean) => {
       socket.destroy();
       resolve(answer);

@@ -28,7 +28,7 @@ test("an agent that fails a few times succeeds with its retries", async () => {
 
 test("an agent that hangs is ended with its time", async () => {
   const bench = openBench();
-  const failure = await bench.failure([agent("go", "hang", { timeoutMs: 1500 })]);
+  const failure = await bench.failure([agent("go", "hang", { timeoutMs: 3000 })]);
   expect(failure.errorType).toEqual({ name: "Timeout" });
   expect(isAlive(Number(bench.read("agent.pid")))).toBe(false);
 });

@@ -69,7 +69,7 @@ test("a failure lets the others finish, begins no more, and tells the element", 
   const script = [
     "touch began-${foreach.item}",
     "if test ${foreach.item} = a; then until test -e began-b; do sleep 0.01; done; exit 3; fi",
-    "until test -e a-failed -o $((tries = tries + 1)) -gt 20; do sleep 0.01; done",
+    "until test -e a-failed -o $((tries = tries + 1)) -gt 100; do sleep 0.01; done",
     "touch ended-${foreach.item}",
   ].join("\n");
   const failure = await bench.failure([foreach(["a", "b", "c"], [shell(script)], { parallel: 2 })]);
@@ -97,7 +97,7 @@ test("the time of a foreach ends what runs in it, and the step can be tried agai
   const bench = openBench();
   const script = "if test -e second; then exit 0; fi; touch second; echo $$ > pid; sleep 300";
   const retry = { maxAttempts: 2, backoff: { kind: "fixed", delayMs: 0, jitter: false } } as const;
-  const step = foreach(["a", "b"], [shell(script)], { timeoutMs: 1000, retry });
+  const step = foreach(["a", "b"], [shell(script)], { timeoutMs: 2000, retry });
   expect(await bench.run([step])).toMatchObject({ kind: "done" });
   expect(isAlive(Number(bench.read("pid")))).toBe(false);
 });

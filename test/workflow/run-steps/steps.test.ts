@@ -88,9 +88,9 @@ test("a step's own report of its failure is believed", async () => {
 test("a timeout ends the whole tree, grandchildren too, and names the step", async () => {
   const bench = openBench();
   const script = "sh -c 'sleep 300 & echo $! > grandchild.pid; wait' & wait";
-  const failure = await bench.failure([shell(script, { timeoutMs: 1500 })]);
+  const failure = await bench.failure([shell(script, { timeoutMs: 2500 })]);
   expect(failure).toMatchObject({ errorType: { name: "Timeout" }, errorClass: "transient" });
-  expect(failure.errorMessage).toMatch(/^sh -c .* timed out after 1.5 s$/);
+  expect(failure.errorMessage).toMatch(/^sh -c .* timed out after 2.5 s$/);
   expect(isAlive(Number(bench.read("grandchild.pid")))).toBe(false);
 });
 
@@ -100,7 +100,7 @@ test("the time of all steps together ends the step that runs, and says which", a
   const end = await bench.run(
     [shell("true"), shell("echo begun; sleep 300", { retry }), shell("touch after")],
     {
-      timeoutMs: 1500,
+      timeoutMs: 2500,
     },
   );
   expect(end).toMatchObject({
@@ -113,7 +113,7 @@ test("the time of all steps together ends the step that runs, and says which", a
     },
   });
   expect(end.kind === "failed" && end.failure.errorMessage).toContain(
-    "the attempt timed out after 1.5 s in echo begun",
+    "the attempt timed out after 2.5 s in echo begun",
   );
   expect(bench.has("after")).toBe(false);
 });
