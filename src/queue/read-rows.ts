@@ -3,7 +3,7 @@
  * end. Only what leaves no way to find the next record ends the reading.
  */
 import { WorkError } from "../errors.ts";
-import { CsvRows, type Row } from "../intake/csv-rows.ts";
+import type { Row } from "../intake/csv-rows.ts";
 import type { Input } from "../intake/input.ts";
 import { linesOf } from "../intake/lines.ts";
 import type { Origin } from "../intake/origin.ts";
@@ -73,6 +73,7 @@ async function* csvRows(
   { chunks }: Input,
   { origin, isTyped, lines }: CsvOptions,
 ): AsyncGenerator<RowRecord> {
+  const { CsvRows } = await import("../intake/csv-rows.ts"); // a library is not made to load it for those who have no CSV
   const parser = new CsvRows({ anyLength: true });
   let header: readonly string[] | undefined;
   const take = function* (rows: readonly Row[]): Generator<RowRecord> {
