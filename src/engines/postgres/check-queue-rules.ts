@@ -1,5 +1,5 @@
 /** The invariants of queues as queries: the line, lanes, counters, gates, and items that were made from others. */
-import type { Rule } from "./check-rules.ts";
+import type { Rule } from "../letter-rules.ts";
 
 /** A place of the line that is the item's own. */
 const OWN_PLACE = `n.queue = i.queue AND n.priority = i.priority AND n.due_at = i.due_at AND n.ref = i.ref

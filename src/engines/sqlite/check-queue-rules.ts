@@ -1,5 +1,5 @@
 /** The invariants of queues as queries: lanes, counters, gates, and items that were made from others. See check-rules.ts. */
-import type { Rule } from "./check-rules.ts";
+import type { Rule } from "../letter-rules.ts";
 import { TOLD } from "./migrations/version-3.ts";
 
 /** The states in which an item keeps the younger ones of its lane waiting. */

@@ -1,7 +1,7 @@
 /** `store check` for the index of texts: what it says of a letter is what the letter says, and it counts right. */
 import type { Problem } from "../../engine.ts";
+import type { Rule } from "../letter-rules.ts";
 import { lastFailureOf } from "./attempts.ts";
-import type { Rule } from "./check-rules.ts";
 import type { Session } from "./session.ts";
 import { READ_TO } from "./text-index.ts";
 import { wordingOf } from "./wording.ts";

@@ -3,7 +3,7 @@
  * are counted by their counters, and only a stratum that the asked time runs through is looked at letter by letter.
  * A clock that was put back makes more such strata and no wrong answer.
  */
-import type { Rule } from "./check-rules.ts";
+import type { Rule } from "../letter-rules.ts";
 import type { Session } from "./session.ts";
 
 /** Few enough that looking at each letter of one is quick, enough that strata are few. */
