@@ -236,15 +236,10 @@ class Intake {
     const { spec } = this.#rules;
     const afterMs = spec.expiresAfterMs;
     const limit = afterMs === undefined ? undefined : Math.max(now, dueAt ?? now) + afterMs;
-    return compact({
-      itemId: key ?? this.#nextName(),
-      data,
-      name,
-      priority: priority ?? spec.priority,
-      dueAt,
-      expiresAt: expiresAt ?? limit,
-      lane,
-    });
+    const usual = { itemId: key ?? this.#nextName(), data, priority: priority ?? spec.priority };
+    const end = expiresAt ?? limit;
+    if ((name ?? dueAt ?? end ?? lane) === undefined) return usual; // nearly always, and there are many
+    return { ...usual, ...compact({ name, dueAt, expiresAt: end, lane }) };
   }
 
   /** What the queue has of these, asked for at once: a server may be far away. */

@@ -25,18 +25,16 @@ function isList(value: Value): value is readonly Scalar[] {
   return Array.isArray(value);
 }
 
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+const SPECIAL = /[\0-\x1f]|\p{Surrogate}/u;
+
+/** As JSON writes a list, in other brackets; unless a text has something of which JSON makes more than PostgreSQL does. */
 function arrayOf(list: readonly Scalar[]): string {
-  let text = "{";
-  for (const value of list) {
-    if (text.length > 1) text += ",";
-    text += value === null ? "NULL" : typeof value === "string" ? quoted(value) : String(value);
-  }
-  return `${text}}`;
+  const isPlain = list.every((value) => typeof value !== "string" || !SPECIAL.test(value));
+  return isPlain ? `{${JSON.stringify(list).slice(1, -1)}}` : `{${list.map(literalOf).join(",")}}`;
 }
 
-const SPECIAL = /["\\\0]/;
-
-function quoted(text: string): string {
-  if (!SPECIAL.test(text)) return `"${text}"`;
-  return `"${text.replace(/["\\]/g, "\\$&").replaceAll("\0", "\u2400")}"`;
+function literalOf(value: Scalar): string {
+  if (typeof value !== "string") return String(value);
+  return `"${value.replace(/["\\]/g, "\\$&").replaceAll("\0", "\u2400")}"`;
 }

@@ -77,20 +77,35 @@ interface Told {
 }
 
 /** A statement that tells the same of all items: as runs when they have one queue and one attempt, as most have, else one by one. */
-export function tellAll(type: EventType, { relation, order, at }: Told): string {
+export function tellAll(type: EventType, told: Told): string {
+  const { relation, order, at } = told;
   const isMixed = "min(queue) < max(queue) OR min(attempt) < max(attempt)";
+  return tell(
+    type,
+    at,
+    `${runsIn(told, `HAVING count(*) > 0 AND (${isMixed}) IS NOT TRUE`)}
+      UNION ALL
+     (SELECT queue, attempt, ARRAY[ref] FROM ${relation} e WHERE (SELECT ${isMixed} FROM ${relation} e) ORDER BY ${order})`,
+  );
+}
+
+/** The same for items that are known to be alike. */
+export function tellAlike(type: EventType, told: Told): string {
+  return tell(type, told.at, runsIn(told, "HAVING count(*) > 0"));
+}
+
+function tell(type: EventType, at: string, runs: string): string {
   return `
     INSERT INTO events (id, at, type, queue, attempt, span, ref, refs)
     SELECT nextval('event_ids') + span - 1, ${at}, '${type}', queue, attempt, span,
            CASE WHEN span = 1 THEN refs[1] END, CASE WHEN span > 1 THEN refs END
-      FROM (SELECT r.*, cardinality(refs) AS span
-              FROM (SELECT queue, attempt, refs[part * ${RUN_MAX} + 1 : (part + 1) * ${RUN_MAX}] AS refs
-                      FROM (SELECT min(queue) AS queue, min(attempt) AS attempt, array_agg(ref ORDER BY ${order}) AS refs
-                              FROM ${relation} e HAVING count(*) > 0 AND (${isMixed}) IS NOT TRUE) alike
-                           CROSS JOIN LATERAL generate_series(0, (cardinality(refs) - 1) / ${RUN_MAX}) AS part
-                     UNION ALL
-                    (SELECT queue, attempt, ARRAY[ref] FROM ${relation} e
-                      WHERE (SELECT ${isMixed} FROM ${relation} e) ORDER BY ${order})) r) r`;
+      FROM (SELECT r.*, cardinality(refs) AS span FROM (${runs}) r) r`;
+}
+
+function runsIn({ relation, order }: Told, having: string): string {
+  return `SELECT queue, attempt, refs[part * ${RUN_MAX} + 1 : (part + 1) * ${RUN_MAX}] AS refs
+      FROM (SELECT min(queue) AS queue, min(attempt) AS attempt, array_agg(ref ORDER BY ${order}) AS refs FROM ${relation} e ${having}) alike
+           CROSS JOIN LATERAL generate_series(0, (cardinality(refs) - 1) / ${RUN_MAX}) AS part`;
 }
 
 /** Nobody belongs to the queue 0. */

@@ -8,7 +8,7 @@ import type { NewItem } from "../../item/item.ts";
 import { rankOf } from "../../item/priority.ts";
 import { assert } from "../../kit/assert.ts";
 import { column } from "./arrays.ts";
-import { tellAll } from "./events.ts";
+import { tellAlike } from "./events.ts";
 import { noQueue } from "./jobs.ts";
 import { alignLanes } from "./lanes.ts";
 import { meetAgain } from "./replace.ts";
@@ -251,17 +251,20 @@ const insertSql = (given: string) => `
        placed AS (
          INSERT INTO line (queue, priority, due_at, ref)
          SELECT queue, priority, due_at, ref FROM given WHERE lane IS NULL),
-       laned AS (INSERT INTO lanes (queue, lane, ref) SELECT queue, lane, ref FROM given WHERE lane IS NOT NULL),
+       laned AS (
+         INSERT INTO lanes (queue, lane, ref)
+         SELECT queue, lane, ref FROM given WHERE ?7::text[] IS NOT NULL AND lane IS NOT NULL),
        counted AS (
          INSERT INTO queue_counts (shard, queue, ready)
          SELECT ?12::integer, queue, count(*) FROM given WHERE ?12::integer IS NOT NULL GROUP BY queue
          ON CONFLICT (queue, shard) DO UPDATE SET ready = queue_counts.ready + excluded.ready),
-       told AS (${tellAll("item_queued", {
+       told AS (${tellAlike("item_queued", {
          relation: "(SELECT queue, ref, NULL::integer AS attempt, step FROM given)",
          order: "step",
          at: "(SELECT now FROM here)",
        })})
-  SELECT h.queue, n.taken, CASE WHEN n.taken > 0 THEN pg_notify(?13, ?14) END, (SELECT json_agg(DISTINCT lane)::text FROM given WHERE lane IS NOT NULL) AS lanes,
+  SELECT h.queue, n.taken, CASE WHEN n.taken > 0 THEN pg_notify(?13, ?14) END, 
+         (SELECT json_agg(DISTINCT lane)::text FROM given WHERE ?7::text[] IS NOT NULL AND lane IS NOT NULL) AS lanes,
          CASE WHEN n.taken < cardinality(?3::text[]) THEN (SELECT coalesce(json_agg(item_id), '[]')::text FROM given) END AS ids
     FROM here h CROSS JOIN (SELECT count(*) AS taken FROM given) n`;
 

@@ -61,32 +61,32 @@ function refusedOf(sums: readonly Sum[]): ReadonlyMap<string, readonly number[]>
   return refused;
 }
 
-/** What is told of letters `j` as they were judged, together for those that are alike. */
+/** What is told of letters as they were judged, together for those that are alike. */
 const SUMS = `grp, refusal, count(*) AS count, array_agg(no) FILTER (WHERE refusal IS NOT NULL) AS numbers,
          (SELECT array_agg(DISTINCT lane::text) FROM sent WHERE lane IS NOT NULL) AS lanes, (SELECT max(no) FROM next) AS last`;
 
+/** The groups whose letters need a person's word first; none when that was given. */
+const INELIGIBLE = "(SELECT no FROM groups WHERE eligible = 0 AND ?4::integer = 0)";
+
 /**
- * A letter whose item is not dead is found out by the change itself, which passes it over; nearly always there is none, and
- * nothing is compared. The rows of the selection are left as they are: `next_no` says of them that they are done. The
- * subqueries with OFFSET 0 keep it at one seek for each letter: a join would be free to read the whole table. Not before
- * the wait after its burial is over, which is the longer the oftener a letter was redriven.
+ * Nearly always all that were selected are there and go: then they are counted, and not one is judged by itself. A letter whose
+ * item is not dead is found out by the change, which passes it over. The rows of the selection are left as they are: `next_no`
+ * says of them that they are done. The arrays and the subqueries with OFFSET 0 keep it at one seek for each letter: a join
+ * would be free to read the whole table. Not before the wait after its burial is over, which is the longer the oftener a letter
+ * was redriven.
  */
 const SEND_BACK = `
   WITH next AS MATERIALIZED (
          SELECT no, ref, state FROM selections WHERE operation = ?1 AND no > ?2 AND status = 'pending' ORDER BY no LIMIT ?3),
-       judged AS MATERIALIZED (
-         SELECT n.no, n.ref, l.grp,
-                CASE WHEN n.state <> 'dead' OR l.grp IS NULL THEN 'gone'
-                     WHEN l.grp IN (SELECT g.no FROM groups g WHERE g.eligible = 0 AND ?4::integer = 0) THEN
-                       CASE (SELECT i.state FROM items i WHERE i.ref = n.ref) WHEN 'dead' THEN 'ineligible' ELSE 'gone' END
-                END AS refusal
-           FROM next n LEFT JOIN LATERAL (SELECT grp FROM letters WHERE no = n.no OFFSET 0) l ON true),
+       here AS MATERIALIZED (
+         SELECT ref, grp FROM letters
+          WHERE no = ANY (ARRAY (SELECT no FROM next WHERE state = 'dead')) AND grp NOT IN ${INELIGIBLE}),
        sent AS (
          UPDATE items i SET state = 'ready', spent = 0, losses = 0, redrives = redrives + 1, operation = ?1, expires_at = NULL,
                 due_at = CASE WHEN cardinality(?6::bigint[]) = 0 THEN ?5::bigint ELSE
                   greatest(?5::bigint, (SELECT l.buried_at FROM letters l WHERE l.ref = i.ref)
                                        + (?6::bigint[])[least(redrives, cardinality(?6::bigint[]) - 1) + 1]) END
-          WHERE ref = ANY (ARRAY (SELECT ref FROM judged WHERE refusal IS NULL)) AND state = 'dead'
+          WHERE ref = ANY (ARRAY (SELECT ref FROM here)) AND state = 'dead'
          RETURNING queue, priority, due_at, ref, operation, lane),
        placed AS (
          INSERT INTO line (queue, priority, due_at, ref, operation)
@@ -94,10 +94,16 @@ const SEND_BACK = `
        laned AS (
          INSERT INTO lanes (queue, lane, ref) SELECT queue, lane, ref FROM sent WHERE lane IS NOT NULL),
        compared AS MATERIALIZED (
-         SELECT (SELECT count(*) FROM sent) = (SELECT count(*) FROM judged WHERE refusal IS NULL) AS is_all)
-  SELECT ${SUMS} FROM judged WHERE (SELECT is_all FROM compared) GROUP BY grp, refusal
+         SELECT (SELECT count(*) FROM sent) = (SELECT count(*) FROM next) AS is_all)
+  SELECT ${SUMS} FROM (SELECT NULL::bigint AS no, grp, NULL AS refusal FROM here WHERE (SELECT is_all FROM compared)) j
+   GROUP BY grp, refusal
   UNION ALL
   SELECT ${SUMS}
-    FROM (SELECT no, grp, CASE WHEN refusal IS NULL AND ref NOT IN (SELECT ref FROM sent) THEN 'gone' ELSE refusal END AS refusal
-            FROM judged WHERE NOT (SELECT is_all FROM compared)) j
+    FROM (SELECT n.no, l.grp,
+                 CASE WHEN (n.ref IN (SELECT ref FROM sent)) IS TRUE THEN NULL
+                      WHEN n.state = 'dead' AND l.grp IN ${INELIGIBLE}
+                        THEN CASE (SELECT i.state FROM items i WHERE i.ref = n.ref) WHEN 'dead' THEN 'ineligible' ELSE 'gone' END
+                      ELSE 'gone' END AS refusal
+            FROM next n LEFT JOIN LATERAL (SELECT grp FROM letters WHERE no = n.no OFFSET 0) l ON true
+           WHERE NOT (SELECT is_all FROM compared)) j
    GROUP BY grp, refusal`;

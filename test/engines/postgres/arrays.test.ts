@@ -1,0 +1,53 @@
+/** Lists of values come to the server as they are. */
+import fc from "fast-check";
+import { afterAll, expect, it } from "vitest";
+import { storable } from "../../../src/engines/postgres/arrays.ts";
+import { Session } from "../../../src/engines/postgres/session.ts";
+import { postgresUrl } from "../../support/postgres-stores.ts";
+
+const session = new Session({ url: postgresUrl("public") });
+afterAll(() => session.close());
+
+async function arrived(list: readonly (string | null)[]): Promise<readonly (string | null)[]> {
+  const row = await session.read((tx) =>
+    tx.get<{ list: string }>("SELECT to_json(?::text[])::text AS list", list),
+  );
+  return JSON.parse(row?.list ?? "[]");
+}
+
+it("texts with quotes, backslashes, control characters and what looks like null", async () => {
+  const list = [
+    '{"a": "b\\\\n"}',
+    "a\nb\tc\u0001",
+    "\\n",
+    "\\u0041",
+    '"',
+    "\\",
+    "null",
+    "NULL",
+    "",
+    "{,}",
+    null,
+    "😀 é",
+  ];
+  expect(await arrived(list)).toEqual(list);
+});
+
+it("each of many texts, one by one and with another that is special", async () => {
+  const text = fc.string({ unit: "grapheme", maxLength: 12 }).map((value) => value.replaceAll("\0", ""));
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.option(text), { maxLength: 20 }), async (list) => {
+      expect(await arrived(list)).toEqual(list);
+      expect(await arrived([...list, "\n"])).toEqual([...list, "\n"]);
+    }),
+    { numRuns: 60 },
+  );
+});
+
+it("a NUL comes as its picture", async () => {
+  expect(await arrived(["a\0b", "c"])).toEqual(["a\u2400b", "c"]);
+});
+
+it("numbers and truths are written as PostgreSQL reads them", () => {
+  expect(storable([1, -2.5, 1e21, null, true])).toBe("{1,-2.5,1e+21,null,true}");
+});
