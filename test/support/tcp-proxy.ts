@@ -4,6 +4,9 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 /** What becomes of the connection that sends the awaited text. */
 export type Cut = "before" | "after" | "late";
 
+/** What the server says when it is ready for more, outside of any transaction. */
+const ENDED = Buffer.from("Z\0\0\0\x05I");
+
 export class TcpProxy {
   readonly #server: Server;
   readonly #target: { readonly host: string; readonly port: number };
@@ -38,9 +41,9 @@ export class TcpProxy {
   }
 
   /**
-   * Cuts the next connection whose client sends the text: before it reaches the server, or after the server has answered
-   * with the same word and before the answer reaches the client. `late`: the client is cut off, and the server gets what was
-   * sent when the test says so (`deliver`).
+   * Cuts the next connection whose client sends the text: before it reaches the server, or after the server has ended the
+   * transaction and before the answer reaches the client. `late`: the client is cut off, and the server gets what was sent when
+   * the test says so (`deliver`).
    */
   cutAt(text: string, cut: Cut): void {
     this.#awaited = { text, cut };
@@ -78,33 +81,32 @@ export class TcpProxy {
     }
     const server = connect(this.#target);
     for (const socket of [client, server]) this.#keep(socket);
-    let awaited: string | undefined;
-    let isLate = false;
+    let [isLate, isAwaited] = [false, false];
     client.on("data", (data) => {
       if (this.#mute.has(client)) return;
-      const { text, cut } = this.#met(data) ?? {};
+      const cut = this.#met(data);
       if (cut === "late") {
         isLate = true;
         this.#deliver = () => answered(server, data);
         this.#cut(client);
       } else if (cut === "before") this.#cut(client, server);
       else server.write(data);
-      if (cut === "after") awaited = text;
+      if (cut === "after") isAwaited = true;
     });
     server.on("data", (data) => {
       if (this.#mute.has(server)) return;
-      if (awaited === undefined) client.write(data);
-      else if (data.includes(awaited)) this.#cut(client, server);
+      if (!isAwaited) client.write(data);
+      else if (data.includes(ENDED)) this.#cut(client, server);
     });
     client.on("close", () => isLate || server.destroy());
     server.on("close", () => client.destroy());
   }
 
-  #met(data: Buffer): { readonly text: string; readonly cut: Cut } | undefined {
+  #met(data: Buffer): Cut | undefined {
     const awaited = this.#awaited;
     if (awaited === undefined || !data.includes(awaited.text)) return undefined;
     this.#awaited = undefined;
-    return awaited;
+    return awaited.cut;
   }
 
   #cut(...sockets: readonly Socket[]): void {
@@ -122,7 +124,7 @@ export class TcpProxy {
 /** Sends it, and waits for the server to have ended what it began with it. */
 async function answered(server: Socket, data: Buffer): Promise<void> {
   const done = new Promise<void>((resolve) => {
-    server.on("data", (answer) => /(COMMIT|ROLLBACK)\0/.test(answer.toString("latin1")) && resolve());
+    server.on("data", (answer) => answer.includes(ENDED) && resolve());
   });
   server.write(data);
   await done;

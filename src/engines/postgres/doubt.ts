@@ -4,6 +4,7 @@
  * leased by it, which nobody was told of, is handed out.
  */
 import type { Exchange, Exchanged } from "../../engine.ts";
+import { WorkError } from "../../errors.ts";
 import type { Lease, LeasedItem, Settlement } from "../../item/item.ts";
 import { exchange, exchangeAtOnce, lesseeAtOnce } from "./exchange.ts";
 import { takeUnheard } from "./lease.ts";
@@ -64,7 +65,8 @@ export class Exchanges {
         timeoutMs: EXCHANGE_MS_MAX,
       });
     } catch (error) {
-      if (error instanceof CommitInDoubt) this.#unheard.set(lessee.holderId, asked.turn);
+      // Whatever went wrong: something may have been leased. Who is gone has nothing.
+      if (!isGone(error)) this.#unheard.set(lessee.holderId, asked.turn);
       throw error;
     }
   }
@@ -114,6 +116,10 @@ async function resolve(
     ...(lease && { lease: { ...lease, max } }),
   });
   return lease ? { ...answer, leased: [...leased, ...answer.leased] } : answer;
+}
+
+function isGone(error: unknown): boolean {
+  return error instanceof WorkError && error.code === "lease_lost";
 }
 
 function keyOf({ ref, attempt }: Lease): string {

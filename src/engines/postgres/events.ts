@@ -11,7 +11,8 @@ import { addToRuns, type EventPlace, type EventRun, RUN_MAX } from "../../item/e
 import { type EventRow, eventOf } from "../event-row.ts";
 import type { Scalar } from "./arrays.ts";
 import { countUp } from "./counters.ts";
-import type { Session, Tx } from "./session.ts";
+import type { Session } from "./session.ts";
+import { eventsLock, type Tx } from "./tx.ts";
 
 export type { EventPlace } from "../../item/event-run.ts";
 
@@ -177,7 +178,7 @@ async function horizonOf(tx: Tx): Promise<{ newest: number; horizon: number }> {
       `SELECT min(objid::bigint) << 16 AS id FROM pg_locks
         WHERE locktype = 'advisory' AND objsubid = 2 AND classid = (hashtext(?)::bigint & 4294967295)::oid
           AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
-      `redrive events ${tx.schema}`,
+      eventsLock(tx.schema),
     ),
   ]);
   const last = newest?.id ?? 0;

@@ -64,7 +64,7 @@ export async function exchangeAtOnce(
   const { lease, gate } = request;
   const leasing = { tx, plain, seen: gate?.seen ?? null };
   const { lessee: found, ...leased } = await leaseAtOnce(leasing, lessee, { request: lease, turn });
-  return exchanged(leased, { asked: gate, found, now: tx.now });
+  return exchanged(leased, { asked: gate, found, now: found.now });
 }
 
 /** What is told of leases, as the gate and the queue are. */

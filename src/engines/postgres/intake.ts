@@ -15,6 +15,7 @@ import { meetAgain } from "./replace.ts";
 import { CommitInDoubt, type Session, type Tx, timeIn } from "./session.ts";
 import { Tally } from "./tally.ts";
 import { asConflict, isTaken } from "./trouble.ts";
+import { MARKED } from "./tx.ts";
 
 const CHANGED_IDS_MAX = 10;
 
@@ -242,7 +243,7 @@ const insertSql = (given: string) => `
          SELECT no AS queue, ready + leased + held + done + dead + skipped + discarded + ?10::bigint AS place,
                 ${timeIn("?2")} AS now
            FROM queue_totals
-          WHERE name = ?1 AND (?11::text IS NULL OR EXISTS (SELECT 1 FROM jobs WHERE id = ?1 AND spec = ?11::text))),
+          WHERE name = ?1 AND ${MARKED} AND (?11::text IS NULL OR EXISTS (SELECT 1 FROM jobs WHERE id = ?1 AND spec = ?11::text))),
        given AS MATERIALIZED (${given}),
        added AS (
          INSERT INTO items (ref, queue, item_id, place, state, due_at, priority, expires_at, lane)

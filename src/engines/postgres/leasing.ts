@@ -16,6 +16,7 @@ import { gatherLeases, holderGone } from "./lease.ts";
 import type { KnownLessee, PlainLeases } from "./plain-leases.ts";
 import { type Tx, timeIn } from "./session.ts";
 import type { Tally } from "./tally.ts";
+import { MARKED } from "./tx.ts";
 
 type LeaseRequest = NonNullable<Exchange["lease"]>;
 type Leased = Pick<Exchanged, "leased" | "nextDueAt" | "isPaused">;
@@ -29,6 +30,8 @@ export interface Lessee extends KnownLessee {
   readonly gate: Exchanged["gate"];
   /** When the first of those that stand in line and are not due will be. */
   readonly coming: number | null;
+  /** When it was found. */
+  readonly now: number;
 }
 
 /** What a transaction leases with. */
@@ -52,6 +55,7 @@ interface LesseeRow {
   readonly version: number | null;
   readonly body: string | null;
   readonly coming: number | null;
+  readonly now: number;
 }
 
 /** While it is paused or its letters are still searched for, nothing of an operation is leased. */
@@ -78,7 +82,7 @@ export async function findLessee(
   assert(holderId !== null, "a lease needs a holder");
   const condition = operationId === undefined ? "" : ofOperation("?5");
   const row = await tx.get<LesseeRow>(
-    `SELECT q.no, q.spent_until AS spent, j.paused_at AS paused, d.version, d.body,
+    `SELECT q.no, q.spent_until AS spent, j.paused_at AS paused, d.version, d.body, ${timeIn("?4")} AS now,
             (SELECT h.no FROM holders h WHERE h.id = ?1 AND h.gone = 0) AS holder,
             (SELECT min(${comingIn("q.no", "?4", condition)}) FROM ${RANKS}) AS coming
        FROM queues q LEFT JOIN jobs j ON j.id = q.name LEFT JOIN documents d ON d.name = ?2
@@ -88,9 +92,9 @@ export async function findLessee(
   );
   if (row !== undefined && row.holder === null) throw holderGone(holderId);
   if (row === undefined || row.holder === null) throw noQueue(queue);
-  const { no, spent, paused, holder, version, body, coming } = row;
+  const { no, spent, paused, holder, version, body, coming, now } = row;
   const gate = version === null || body === null ? null : { version, body: JSON.parse(body) as JsonObject };
-  return { holderId, holder, queue: no, spentUntil: spent, isPaused: paused !== null, gate, coming };
+  return { holderId, holder, queue: no, spentUntil: spent, isPaused: paused !== null, gate, coming, now };
 }
 
 /**
@@ -103,13 +107,12 @@ export async function leaseAtOnce(
   { request, turn }: { readonly request: LeaseRequest; readonly turn: number },
 ): Promise<Leased & { readonly lessee: Lessee }> {
   const { max } = request;
-  const [found, rows] = await Promise.all([
-    findLessee(tx, lessee.holderId, request),
+  const [rows, found] = await Promise.all([
     takeDue(tx, { lessee, request, max, seen, turn }),
-    tx.begun(),
+    findLessee(tx, lessee.holderId, request),
   ]);
   note(plain, lessee.holder, rows);
-  const leased = rows.map((row) => itemOf(row, request.queue, tx.now));
+  const leased = rows.map((row) => itemOf(row, request.queue));
   const isPaused = found.isPaused && leased.length === 0;
   return { lessee: found, leased, nextDueAt: leased.length === max ? null : found.coming, isPaused };
 }
@@ -137,7 +140,7 @@ export async function leaseDue(
     await tx.run("UPDATE queues SET spent_until = ? WHERE no = ?", spent, lessee.queue);
   }
   const nextDueAt = rows.length === max ? null : soon === undefined ? await nextDue(tx, asked) : soon;
-  return { leased: rows.map((row) => itemOf(row, request.queue, tx.now)), nextDueAt, isPaused: false };
+  return { leased: rows.map((row) => itemOf(row, request.queue)), nextDueAt, isPaused: false };
 }
 
 /** The last is there only when one of its columns is not what it is for most items: this way much less is sent and read. */
@@ -147,6 +150,7 @@ type TakenRow = readonly [
   place: number,
   itemId: string,
   data: string,
+  startedAt: number,
   rare: string | null,
 ];
 
@@ -167,8 +171,8 @@ const RARE = `CASE WHEN m.spent > 0 OR m.losses > 0 OR m.revision > 1 OR m.redri
   THEN json_build_array(m.spent, m.losses, m.revision, m.redrives, m.expires_at, p.name, m.lane)::text END`;
 
 /** There are thousands a second: what most items have is not even looked at, and one literal is ten times as fast as spreads. */
-function itemOf(row: TakenRow, queue: string, now: number): LeasedItem {
-  const [ref, attempt, index, itemId, text, rare] = row;
+function itemOf(row: TakenRow, queue: string): LeasedItem {
+  const [ref, attempt, index, itemId, text, startedAt, rare] = row;
   const usual = {
     ref,
     attempt,
@@ -176,7 +180,7 @@ function itemOf(row: TakenRow, queue: string, now: number): LeasedItem {
     itemId,
     data: JSON.parse(text) as Json,
     index,
-    startedAt: now,
+    startedAt,
     spent: 0,
     losses: 0,
     revision: 1,
@@ -217,13 +221,13 @@ const leaseSql = (condition: string) => `
          SELECT ARRAY(SELECT d.place FROM ${placesIn(condition)} LIMIT ?3::bigint) AS places),
        taken AS (
          DELETE FROM line WHERE ctid = ANY (
-           (SELECT CASE WHEN cardinality(places) > 0 THEN CASE WHEN ${IS_HERE} THEN places END END FROM found)::tid[])
+           (SELECT CASE WHEN cardinality(places) > 0 THEN CASE WHEN ${IS_HERE} AND ${MARKED} THEN places END END FROM found)::tid[])
          RETURNING ref),
        moved AS (
          UPDATE items i SET state = 'leased', holder = ?4::bigint, started_at = ${timeIn("?2")}, attempts = i.attempts + 1
            FROM taken t WHERE i.ref = t.ref
          RETURNING i.ref, i.item_id, i.attempts, i.spent, i.losses, i.revision, i.redrives, i.place, i.expires_at,
-                   i.lane, i.priority, i.due_at),
+                   i.started_at, i.lane, i.priority, i.due_at),
        given AS (
          INSERT INTO leases (holder, refs, exchange)
          SELECT ?4::bigint, array_agg(ref), ?6::bigint FROM taken HAVING count(*) > 0),
@@ -241,7 +245,7 @@ const leaseSql = (condition: string) => `
          order: "priority, due_at, ref",
          at: timeIn("?2"),
        })})
-  SELECT m.ref, m.attempts, m.place, m.item_id, p.data, ${RARE}
+  SELECT m.ref, m.attempts, m.place, m.item_id, p.data, m.started_at, ${RARE}
     FROM moved m JOIN payloads p ON p.ref = m.ref ORDER BY m.priority, m.due_at, m.ref`;
 
 const LEASE = leaseSql("");
@@ -284,7 +288,7 @@ async function begin(
 function note(plain: PlainLeases, holder: number, rows: readonly TakenRow[]): number[] {
   const laned: number[] = [];
   if (rows.length > 0) plain.countGiven(holder);
-  for (const [ref, attempt, , , , rare] of rows) {
+  for (const [ref, attempt, , , , , rare] of rows) {
     const [, , , redrives, , , lane] = rare === null ? USUAL : (JSON.parse(rare) as Rare);
     plain.note(ref, attempt, redrives === 0 && lane === null);
     if (lane !== null) laned.push(ref);

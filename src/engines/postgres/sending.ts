@@ -3,9 +3,14 @@ import { Writable } from "node:stream";
 import pg from "pg";
 import type { Tx } from "./tx.ts";
 
-/** The columns of a statement that sets them all, until the end of the transaction. */
-export function settingsIn(settings: Readonly<Record<string, string>>): string {
-  const set = ([name, value]: [string, string]) => `set_config('${name}', ${pg.escapeLiteral(value)}, true)`;
+/** The columns of a statement that sets them all, until the end of the transaction or of the connection. */
+export function settingsIn(
+  settings: Readonly<Record<string, string>>,
+  until: "transaction" | "connection",
+): string {
+  const isLocal = until === "transaction";
+  const set = ([name, value]: [string, string]) =>
+    `set_config('${name}', ${pg.escapeLiteral(value)}, ${isLocal})`;
   return Object.entries(settings).map(set).join(", ");
 }
 
@@ -31,6 +36,26 @@ function streamOf(client: pg.PoolClient): Writable | undefined {
   const connection: unknown = Reflect.get(client, "connection");
   const stream: unknown = typeof connection === "object" && connection && Reflect.get(connection, "stream");
   return stream instanceof Writable ? stream : undefined;
+}
+
+/** Statements that wait until all are known, and go out together. */
+export class Outbox {
+  readonly #held: (() => Promise<void>)[] = [];
+
+  get count(): number {
+    return this.#held.length;
+  }
+
+  hold<T>(sending: () => Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.#held.push(() => sending().then(resolve, reject));
+    });
+  }
+
+  /** Resolves when each is answered; who holds its promise is told what. */
+  async send(): Promise<void> {
+    await Promise.all(this.#held.map((sending) => sending()));
+  }
 }
 
 const HANG_UP_MS_MAX = 1_000;

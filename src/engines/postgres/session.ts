@@ -11,10 +11,10 @@ import { type Address, readAddress } from "./address.ts";
 import type { Scalar } from "./arrays.ts";
 import { Connections, connectionNumber } from "./connections.ts";
 import { CommitInDoubt, wasCommitted } from "./fate.ts";
-import { afterBeginning, send, settingsIn, within } from "./sending.ts";
+import { afterBeginning, Outbox, send, settingsIn, within } from "./sending.ts";
 import { type Statement, Statements } from "./statements.ts";
 import { isConflict, isConnectionLoss, storeError } from "./trouble.ts";
-import { BEGAN_AT, Tx } from "./tx.ts";
+import { BEGAN_AT, eventsLock, markIn, Tx } from "./tx.ts";
 
 export { CommitInDoubt } from "./fate.ts";
 export { Tx, timeIn, type Value } from "./tx.ts";
@@ -47,6 +47,10 @@ const SNAPSHOT_READ = "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ON
 const WRITE = "BEGIN TRANSACTION ISOLATION LEVEL READ COMMITTED READ WRITE";
 /** Planning for each batch anew takes longer than small batches do, and finds the same plan. */
 const GENERIC_PLANS = { plan_cache_mode: "force_generic_plan" };
+const FITTING_PLANS = { plan_cache_mode: "auto" };
+
+/** The statement by which each connection got what it keeps; sessions may share connections. */
+const keptSettings = new WeakMap<pg.PoolClient, string>();
 
 /** How a transaction begins, and the one statement that is sent with it: it sets what holds to its end, and tells the time. */
 interface Beginning {
@@ -62,11 +66,15 @@ export class Session {
   readonly #connections: Connections;
   readonly #statements = new Statements();
   readonly #settings: Readonly<Record<string, string>>;
-  readonly #eventsMark: string;
+  readonly #mark: string;
+  /** Sets them on a connection for as long as it lasts. */
+  readonly #kept: string;
   readonly #doubtMsMax: number;
   /** By how long each statement may take; there are few. */
   readonly #writings = new Map<number, Beginning>();
   #prepares: boolean;
+  /** Whether a connection keeps what is set on it. */
+  #isDirect = false;
 
   constructor(options: SessionOptions) {
     this.address = readAddress(options.url);
@@ -83,7 +91,8 @@ export class Session {
       jit: "off",
     };
     const events = `${pg.escapeIdentifier(schema)}.event_ids`;
-    this.#eventsMark = `, pg_advisory_xact_lock_shared(hashtext(${pg.escapeLiteral(`redrive events ${schema}`)}), (last_value >> 16)::int) FROM ${events}`;
+    this.#mark = markIn(events, pg.escapeLiteral(eventsLock(schema)));
+    this.#kept = `SELECT ${settingsIn({ ...this.#settings, ...GENERIC_PLANS }, "connection")}`;
     this.#connections = new Connections(options);
   }
 
@@ -107,8 +116,9 @@ export class Session {
   }
 
   /**
-   * The same for steps that send all that they do before they wait for anything: it is carried out in one round trip. When the
-   * connection is lost meanwhile, nobody knows what became of it: a `CommitInDoubt` without an answer.
+   * The same for steps that send all that they do before they wait for anything: it is carried out in one round trip. Each
+   * statement is durable by itself, and takes the events' mark if it tells of any (`MARKED`); only a pooler makes one
+   * transaction of them. When the connection is lost meanwhile, nobody knows what became of it: a `CommitInDoubt` without an answer.
    */
   writeAtOnce<T>(steps: (tx: Tx) => Promise<T>, limits: Limits = {}): Promise<T> {
     const given = { timeoutMs: WRITE_MS_MAX, ...limits };
@@ -140,8 +150,8 @@ export class Session {
   }
 
   /**
-   * For steps that send all that they ask before they wait for anything: it goes out with the beginning and the end of the
-   * transaction, in one round trip. The time is not known to them. What they ask is planned once, whatever the values are.
+   * For steps that send all that they ask before they wait for anything: it goes out in one round trip, and sees one view of the
+   * store. The time is not known to them. What they ask is planned once, whatever the values are.
    */
   ask<T>(steps: (tx: Tx) => Promise<T>, limits?: Limits): Promise<T> {
     const asking = this.#beginning(SNAPSHOT_READ, GENERIC_PLANS);
@@ -165,6 +175,7 @@ export class Session {
       }),
     );
     this.#prepares = this.address.prepares ?? !isPooled;
+    this.#isDirect = !isPooled;
     return isPooled;
   }
 
@@ -184,7 +195,7 @@ export class Session {
   }
 
   #beginning(begin: string, settings: Readonly<Record<string, string>> = {}, mark = ""): Beginning {
-    const set = settingsIn({ ...this.#settings, ...settings });
+    const set = settingsIn({ ...this.#settings, ...FITTING_PLANS, ...settings }, "transaction");
     return { begin, setting: `SELECT ${set}, ${BEGAN_AT} AS now${mark}` };
   }
 
@@ -192,7 +203,7 @@ export class Session {
     const known = this.#writings.get(timeoutMs);
     if (known !== undefined) return known;
     const settings = { statement_timeout: String(timeoutMs), ...GENERIC_PLANS };
-    const made = this.#beginning(WRITE, settings, this.#eventsMark);
+    const made = this.#beginning(WRITE, settings, `, ${this.#mark}`);
     this.#writings.set(timeoutMs, made);
     return made;
   }
@@ -241,39 +252,67 @@ export class Session {
     { timeoutMs = READ_MS_MAX, silenceMs = BEGIN_MS_MAX }: Limits = {},
   ): Promise<T> {
     return this.#connections.lend(async (client) => {
-      const tx = this.#begin(client, beginning, { timeoutMs, silenceMs });
+      const outbox = new Outbox();
+      const tx = this.#over(client, timeoutMs, { outbox });
       const asked = steps(tx);
       tx.end();
-      const committing = send(client, within("COMMIT", timeoutMs + GRACE_MS));
+      const isWriting = beginning.begin === WRITE;
+      const isBare = this.#isDirect && (isWriting || outbox.count === 1);
+      const begun = isBare ? this.#keepSettings(client, silenceMs) : this.#open(client, beginning, silenceMs);
+      const answered = outbox.send();
+      const committing = isBare ? undefined : send(client, within("COMMIT", timeoutMs + GRACE_MS));
       // Nobody gets the connection before all is answered. What failed first is the reason for the rest.
-      await Promise.allSettled([asked, committing]);
+      await Promise.allSettled([begun, answered, asked, committing]);
       try {
-        await tx.begun();
+        await begun;
         const answer = await asked;
-        requireCommit(await committing);
+        if (committing !== undefined) requireCommit(await committing);
         return answer;
       } catch (error) {
-        if (beginning.begin !== WRITE || !isConnectionLoss(error)) throw error;
+        if (!isWriting || !isConnectionLoss(error)) throw error;
         throw new CommitInDoubt(this.address.shown, { cause: error });
       }
     });
   }
 
-  #begin(
-    client: pg.PoolClient,
-    { begin, setting }: Beginning,
-    { timeoutMs, silenceMs }: Required<Limits>,
-  ): Tx {
-    const begun = Promise.all([
+  #begin(client: pg.PoolClient, beginning: Beginning, { timeoutMs, silenceMs }: Required<Limits>): Tx {
+    const begun = this.#open(client, beginning, silenceMs);
+    begun.catch(() => {}); // told by `Tx.begun`
+    return this.#over(client, timeoutMs, { begun });
+  }
+
+  /** Sends the beginning of a transaction. Answers the server's time. */
+  async #open(client: pg.PoolClient, { begin, setting }: Beginning, silenceMs: number): Promise<number> {
+    const [, answer] = await Promise.all([
       send(client, within(begin, silenceMs)),
       send(client, this.#query({ sql: setting, values: [], asTuples: false, timeoutMs: silenceMs })),
-    ]).then(([, answer]) => timeOf(answer));
-    begun.catch(() => {}); // told by `Tx.begun`
+    ]);
+    return timeOf(answer);
+  }
+
+  /** What is sent without a beginning finds the settings on the connection, from the first time on. */
+  async #keepSettings(client: pg.PoolClient, silenceMs: number): Promise<void> {
+    if (keptSettings.get(client) === this.#kept) return;
+    keptSettings.set(client, this.#kept);
+    try {
+      await send(client, within(this.#kept, silenceMs));
+    } catch (error) {
+      keptSettings.delete(client);
+      throw error;
+    }
+  }
+
+  #over(
+    client: pg.PoolClient,
+    timeoutMs: number,
+    { begun, outbox }: { readonly begun?: Promise<number>; readonly outbox?: Outbox },
+  ): Tx {
+    const speak = (sql: string, values: readonly Scalar[], asTuples: boolean) =>
+      send(client, this.#query({ sql, values, asTuples, timeoutMs: timeoutMs + GRACE_MS }));
     return new Tx({
-      send: (sql, values, asTuples) =>
-        send(client, this.#query({ sql, values, asTuples, timeoutMs: timeoutMs + GRACE_MS })),
+      send: outbox ? (...statement) => outbox.hold(() => speak(...statement)) : speak,
       script: (sql) => client.query(sql),
-      begun,
+      ...(begun && { begun }),
       clock: this.clock,
       schema: this.address.schema,
       channel: this.channel,

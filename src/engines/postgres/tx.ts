@@ -14,8 +14,8 @@ export interface TxOptions {
   readonly send: (sql: string, values: readonly Scalar[], asTuples: boolean) => Promise<Answer>;
   /** Several statements at once, without values. */
   readonly script: (sql: string) => Promise<unknown>;
-  /** The server's time at the beginning, when that is answered. */
-  readonly begun: Promise<number>;
+  /** The server's time at the beginning, when that is answered; undefined where nobody waits for it. */
+  readonly begun?: Promise<number>;
   readonly clock: Clock | undefined;
   readonly schema: string;
   /** On which watchers listen. */
@@ -32,6 +32,19 @@ export const BEGAN_AT = "(extract(epoch FROM now()) * 1000)::bigint";
 export function timeIn(parameter: string): string {
   return `coalesce(${parameter}::bigint, ${BEGAN_AT})`;
 }
+
+/** Who tells of events holds a mark from before it draws their numbers to its end; see events.ts. It is a condition that holds. */
+export function markIn(events: string, lock: string): string {
+  return `(SELECT pg_advisory_xact_lock_shared(hashtext(${lock}), (last_value >> 16)::int) FROM ${events}) IS NOT NULL`;
+}
+
+/** What the mark is a lock of. */
+export function eventsLock(schema: string): string {
+  return `redrive events ${schema}`;
+}
+
+/** The same for a statement that may be sent without a beginning. */
+export const MARKED = markIn("event_ids", `'${eventsLock("")}' || current_schema()`);
 
 /** Workers count in different rows, so that none waits for another one's transaction. */
 const SHARDS = 16;
@@ -58,6 +71,7 @@ export class Tx {
   /** Everything that asks for the time waits for this first. What is sent before it is answered after it all the same. */
   async begun(): Promise<void> {
     const now = await this.#options.begun;
+    assert(now !== undefined, "the beginning of what is sent at once is waited for");
     this.#now ??= this.#options.clock?.now() ?? now; // when the book was taken meanwhile, its time counts
   }
 

@@ -1,4 +1,5 @@
 /** Transactions end in any order. Who reads events with a cursor misses none of them all the same. */
+import pg from "pg";
 import { afterAll, expect, it } from "vitest";
 import { listEvents, writeEvent } from "../../../src/engines/postgres/events.ts";
 import { migrate } from "../../../src/engines/postgres/migrate.ts";
@@ -29,6 +30,60 @@ it("an event is held back while an older one may yet be committed", async () => 
   const told = await listEvents(session, { after: 0, types: ["alert_raised"], limit: 100 });
   expect(told.map(({ data }) => data?.n)).toEqual([1, 2]);
   await session.close();
+  await engine.close();
+});
+
+/** What is written about items of this queue comes to the end of its transaction, and no further, until it is let go. */
+async function holdUp(schema: string, queue: string) {
+  const client = new pg.Client({ connectionString: postgresUrl(schema).split("?")[0] });
+  await client.connect();
+  await client.query(`SET search_path = ${pg.escapeIdentifier(schema)}`);
+  await client.query(`
+    CREATE FUNCTION be_held_up() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+      IF NEW.queue = (SELECT no FROM queues WHERE name = '${queue}') THEN PERFORM pg_advisory_xact_lock_shared(${HELD_UP}); END IF;
+      RETURN NULL; END $$;
+    CREATE CONSTRAINT TRIGGER held_up AFTER INSERT ON events DEFERRABLE INITIALLY DEFERRED
+      FOR EACH ROW EXECUTE FUNCTION be_held_up();
+    SELECT pg_advisory_lock(${HELD_UP})`);
+  return {
+    isWaitedFor: async () => {
+      const sql = `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = ${HELD_UP} AND objsubid = 1 AND NOT granted`;
+      return (await client.query(sql)).rows.length > 0;
+    },
+    letGo: () => client.query(`SELECT pg_advisory_unlock(${HELD_UP})`),
+    end: async () => {
+      await client.query("DROP FUNCTION be_held_up CASCADE");
+      await client.end();
+    },
+  };
+}
+
+const HELD_UP = 20_261_116;
+const MADE_UP = { areNew: true, areMadeUp: true };
+
+it.each(["item_queued", "attempt_started"] as const)("%s, sent by itself, is not passed by", async (type) => {
+  const engine = await stores.open();
+  for (const id of ["slow", "quick"]) await engine.createJob({ id, name: id, kind: "queue", spec: {} });
+  const holder = { id: "h", queue: "slow", host: "host", pid: 1, processStart: "1", ttlMs: 60_000 };
+  await engine.enter(holder);
+  const lease = () => engine.exchange("h", { settle: [], lease: { queue: "slow", max: 1 } });
+  await lease(); // from here on it is known, and leases by itself
+  const add = (queue: string) => engine.add(queue, [{ itemId: `${queue}-${type}`, data: 0 }], MADE_UP);
+  if (type === "attempt_started") await add("slow");
+  const before = await engine.newestEvent();
+  const slowly = await holdUp(stores.schemaOf(engine), "slow");
+  const slow = type === "item_queued" ? add("slow") : lease();
+  await until("it is held up", slowly.isWaitedFor);
+  await add("quick");
+  expect(await engine.listEvents({ after: before, limit: 10 })).toEqual([]);
+  await slowly.letGo();
+  await slow;
+  const told = await engine.listEvents({ after: before, limit: 10 });
+  expect(told.map((event) => [event.type, event.queue])).toEqual([
+    [type, "slow"],
+    ["item_queued", "quick"],
+  ]);
+  await slowly.end();
   await engine.close();
 });
 

@@ -136,12 +136,16 @@ it("a lease that was reaped meanwhile is stale, also when its settlement was in 
   expect(await beside.count(QUEUE)).toMatchObject({ ready: 2, done: 0 });
 });
 
-/** By now the engine knows who leases, so that what it only leases is sent at once. */
+/** By now the engine knows who leases, so that what it only leases is sent at once, and by itself. */
 const leaseAtOnce = (max = 1) => engine.exchange(HOLDER.id, { settle: [], lease: { queue: QUEUE, max } });
+
+/** From here on a statement that is sent by itself is all that is sent. */
+const settleIn = () => engine.count(QUEUE);
 
 it("a lease that was sent at once, and whose answer was lost, is handed out by the next exchange", async () => {
   await leaseOne();
-  proxy.cutAt("COMMIT\0", "after");
+  await settleIn();
+  proxy.cutAt(HOLDER.id, "after");
   await expect(leaseAtOnce()).rejects.toMatchObject({ code: "store_unavailable" });
   expect(proxy.cuts).toBe(1);
   expect(await beside.count(QUEUE)).toMatchObject({ leased: 2, attempts: 2 });
@@ -154,7 +158,8 @@ it("a lease that was sent at once, and whose answer was lost, is handed out by t
 
 it("a lease that was sent at once and never arrived is given by the next exchange", async () => {
   await leaseOne();
-  proxy.cutAt("COMMIT\0", "before");
+  await settleIn();
+  proxy.cutAt(HOLDER.id, "before");
   await expect(leaseAtOnce()).rejects.toMatchObject({ code: "store_unavailable" });
   expect((await leaseAtOnce()).leased).toMatchObject([{ itemId: "b", attempt: 1 }]);
   expect(await beside.count(QUEUE)).toMatchObject({ leased: 2, attempts: 2 });
@@ -162,7 +167,8 @@ it("a lease that was sent at once and never arrived is given by the next exchang
 
 it("a lease that was sent at once and arrives after the holder has asked again leases nothing", async () => {
   await leaseOne();
-  proxy.cutAt("COMMIT\0", "late");
+  await settleIn();
+  proxy.cutAt(HOLDER.id, "late");
   await expect(leaseAtOnce()).rejects.toMatchObject({ code: "store_unavailable" });
   expect((await leaseAtOnce()).leased).toMatchObject([{ itemId: "b" }]);
   await beside.add(QUEUE, [{ itemId: "c", data: 3 }]);
@@ -173,7 +179,8 @@ it("a lease that was sent at once and arrives after the holder has asked again l
 
 it("a lease that was sent at once, and whose answer was lost, is given back by who wants no more", async () => {
   await leaseOne();
-  proxy.cutAt("COMMIT\0", "after");
+  await settleIn();
+  proxy.cutAt(HOLDER.id, "after");
   await expect(leaseAtOnce()).rejects.toMatchObject({ code: "store_unavailable" });
   expect(await engine.exchange(HOLDER.id, { settle: [] })).toMatchObject({ leased: [], stale: [] });
   expect(await beside.count(QUEUE)).toMatchObject({ ready: 1, leased: 1 });
@@ -182,7 +189,8 @@ it("a lease that was sent at once, and whose answer was lost, is given back by w
 it.each(["before", "after"] as const)(
   "made up names make an intake that is cut off %s its end come in once",
   async (cut) => {
-    proxy.cutAt("COMMIT\0", cut);
+    await settleIn();
+    proxy.cutAt("m-2", cut);
     const batch = [
       { itemId: "m-1", data: 3 },
       { itemId: "m-2", data: 4 },
@@ -198,9 +206,11 @@ it.each(["before", "after"] as const)(
 );
 
 it("an intake of made up names that arrives after it was done again adds nothing", async () => {
-  proxy.cutAt("COMMIT\0", "late");
+  await settleIn();
+  proxy.cutAt("m-1", "late");
   const batch = [{ itemId: "m-1", data: 3 }];
   expect(await engine.add(QUEUE, batch, { areNew: true, areMadeUp: true })).toMatchObject({ added: 1 });
+  expect(proxy.cuts).toBe(1);
   await proxy.deliver();
   expect(await beside.count(QUEUE)).toMatchObject({ total: 3, ready: 3 });
 });
