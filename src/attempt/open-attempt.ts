@@ -25,6 +25,8 @@ export class OpenAttempt implements AttemptContext {
   readonly #author: string;
   /** Null while there are none: most attempts say nothing, and there are many. */
   #notes: NewNote[] | null = null;
+  /** How many came after them. */
+  #notesLeftOut = 0;
   #paths: Set<string> | null = null;
 
   constructor({ attempt, slot, agentId, signal, author }: AttemptPlace) {
@@ -35,8 +37,11 @@ export class OpenAttempt implements AttemptContext {
     this.#author = author;
   }
 
+  /** Of those that are left out, the last tells. */
   get notes(): readonly NewNote[] | null {
-    return this.#notes;
+    if (this.#notes === null || this.#notesLeftOut === 0) return this.#notes;
+    const text = `${this.#notesLeftOut} more notes of this attempt were left out: ${NOTES_MAX} are kept.`;
+    return [...this.#notes, { author: this.#author, text }];
   }
 
   /** The files that were named as evidence. */
@@ -57,6 +62,7 @@ export class OpenAttempt implements AttemptContext {
     if (text === "") return;
     this.#notes ??= [];
     if (this.#notes.length < NOTES_MAX) this.#notes.push({ author: this.#author, text: shortened(text) });
+    else this.#notesLeftOut += 1;
   }
 
   #addPath(path: string): void {

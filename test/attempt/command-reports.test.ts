@@ -70,10 +70,11 @@ it.each<[string, (path: string) => void, RegExp]>([
   expect(existsSync(files.resultFile)).toBe(false);
 });
 
-it("notes are bounded in number and length", () => {
+it("notes are bounded in number and length, and the last tells how many were left out", () => {
   const { files, attempt, notes } = setUp();
   writeFileSync(files.notesFile, `${"x".repeat(5000)}\n${"y\n".repeat(200)}`);
   withReports(done, files, attempt);
-  expect(notes()).toHaveLength(100);
+  expect(notes()).toHaveLength(101);
+  expect(notes().at(-1)).toBe("101 more notes of this attempt were left out: 100 are kept.");
   expect(notes()[0]).toHaveLength(4000);
 });
