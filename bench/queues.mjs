@@ -45,7 +45,7 @@ export async function measure({ quick }) {
 
 const FULL = { jobs: 10_000, failed: 100_000, retry: 10_000, pickUps: 60 };
 
-/** All peers take their turn in each round, so that a busy moment of the machine hits all alike. */
+/** All peers take their turn in each step of each round, so that a busy moment of the machine hits all alike. */
 async function inTurn(openers, sizes) {
   const { peers, missing } = await openAll(openers);
   const samples = Object.fromEntries(Object.keys(peers).map((name) => [name, {}]));
@@ -53,20 +53,21 @@ async function inTurn(openers, sizes) {
     samples[name][field] ??= [];
     samples[name][field].push(value);
   };
-  for (let round = 0; round < ROUNDS; round += 1) {
-    for (const [name, peer] of Object.entries(peers)) {
-      say(`  ${peer.name}, round ${round + 1}`);
-      for (const [field, rate] of Object.entries(await throughput(peer, sizes.jobs))) keep(name, field, rate);
-    }
+  const each = async (step) => {
+    for (const [name, peer] of Object.entries(peers)) await step(peer, (...figure) => keep(name, ...figure));
+  };
+  for (let round = 1; round <= ROUNDS; round += 1) {
+    say(`  enqueue and process, round ${round}`);
+    await throughput(each, sizes.jobs);
   }
-  for (const [name, peer] of Object.entries(peers)) {
-    if (sizes.failed > 0 && peer.page) await failedFigures(peer, sizes, (...figure) => keep(name, ...figure));
-    if (sizes.pickUps > 0 && peer.pickUp) {
-      say(`  ${peer.name}: idle pick-up`);
-      for (const taken of await peer.pickUp(sizes.pickUps)) keep(name, "pickUpMs", taken);
-    }
-    await peer.close();
+  if (sizes.failed > 0) await failedFigures(each, sizes);
+  for (let turn = 1; turn <= ROUNDS && sizes.pickUps > 0; turn += 1) {
+    say(`  idle pick-up, round ${turn}`);
+    await each(async (peer, keepOne) => {
+      for (const taken of (await peer.pickUp?.(sizes.pickUps / ROUNDS)) ?? []) keepOne("pickUpMs", taken);
+    });
   }
+  for (const peer of Object.values(peers)) await peer.close();
   const figures = Object.fromEntries(
     Object.entries(samples).map(([name, fields]) => [
       name,
@@ -92,34 +93,43 @@ async function openAll(openers) {
   return { peers, missing };
 }
 
-async function throughput(peer, jobs) {
-  const figures = {};
-  const rate = async (action) => (jobs / (await timed(action)).wallMs) * 1000;
-  figures.enqueue = await rate(() => peer.enqueue(jobs));
-  if (peer.processUsual) {
-    figures.usual = await rate(() => peer.processUsual(jobs));
-    await peer.clear();
-    await peer.enqueue(jobs);
-  }
-  figures.fast = await rate(() => peer.processFast(jobs));
-  await peer.clear();
-  return figures;
+async function throughput(each, jobs) {
+  const timedEach = (field, action) =>
+    each(async (peer, keep) => {
+      if (action(peer)) keep(field, (jobs / (await timed(action(peer))).wallMs) * 1000);
+    });
+  await timedEach("enqueue", (peer) => () => peer.enqueue(jobs));
+  await timedEach("usual", (peer) => peer.processUsual && (() => peer.processUsual(jobs)));
+  await each((peer) => peer.clear());
+  await timedEach("enqueue", (peer) => () => peer.enqueue(jobs));
+  await timedEach("fast", (peer) => () => peer.processFast(jobs));
+  await each((peer) => peer.clear());
 }
 
 const PAGES = 30;
 
-async function failedFigures(peer, { failed, retry }, keep) {
-  say(`  ${peer.name}: ${count(failed)} failed`);
-  await peer.enqueue(failed);
-  await peer.failAll(failed);
-  const time = async (field, action, times) => {
-    await action(); // statements are prepared and pages are read once
-    for (let n = 0; n < times; n += 1) keep(field, (await timed(action)).wallMs);
+async function failedFigures(each, { failed, retry }) {
+  say(`  ${count(failed)} failed of each`);
+  await each(async (peer) => {
+    if (!peer.page) return;
+    await peer.enqueue(failed);
+    await peer.failAll(failed);
+  });
+  const time = async (field, actionOf, times) => {
+    say(`  ${field}`);
+    for (let n = 0; n <= times; n += 1) {
+      await each(async (peer, keep) => {
+        const action = actionOf(peer);
+        if (!action) return;
+        const { wallMs } = await timed(action);
+        if (n > 0) keep(field, wallMs); // statements are prepared and pages are read once
+      });
+    }
   };
-  await time("pageMs", () => peer.page(), PAGES);
-  if (peer.filter) await time("filterMs", () => peer.filter(), PAGES);
-  await time("retryMs", () => peer.retry(retry), ROUNDS);
-  await peer.clear();
+  await time("pageMs", (peer) => peer.page && (() => peer.page()), PAGES);
+  await time("filterMs", (peer) => peer.filter && (() => peer.filter()), PAGES);
+  await time("retryMs", (peer) => peer.retry && (() => peer.retry(retry)), ROUNDS);
+  await each((peer) => peer.page && peer.clear());
 }
 
 const NAMES = { pgBoss: "pg-boss", graphile: "graphile-worker", bullmq: "BullMQ" };

@@ -20,6 +20,7 @@ const SERIES_MAX = 32 ** 4;
  * grows in one place; the first 12 characters of a series are its own.
  */
 export function nameSeries(): () => string {
+  const pairs = Array.from({ length: 32 ** 2 }, (_, n) => `${ALPHABET[n >> 5]}${ALPHABET[n & 31]}`);
   let beginning = "";
   let next = 0;
   return () => {
@@ -27,8 +28,7 @@ export function nameSeries(): () => string {
       beginning = randomName(12);
       next = 0;
     }
-    const digit = (place: number) => ALPHABET[(next >> (5 * place)) & 31];
-    const name = `${beginning}${digit(3)}${digit(2)}${digit(1)}${digit(0)}`;
+    const name = `${beginning}${pairs[next >> 10]}${pairs[next & 1023]}`;
     next += 1;
     return name;
   };

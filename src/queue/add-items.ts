@@ -170,16 +170,19 @@ class Intake {
     const { job, spec } = this.#rules;
     const { answers, entries } = await this.#look(items);
     const going: Entry[] = [];
+    const batch: NewItem[] = [];
+    let wanted = 0;
     for (const entry of entries) {
       const foreseen = this.#foreseen(entry);
-      if (foreseen.outcome === "added" || foreseen.outcome === "replaced") going.push(entry);
       answers[entry.place] = foreseen;
+      if (foreseen.outcome !== "added" && foreseen.outcome !== "replaced") continue;
+      going.push(entry);
+      batch.push(entry.item);
+      if (entry.stored === null) wanted += 1;
     }
     // What is not brought to the store cannot be refused by it: whether these still are the rules has to be asked.
     if (going.length < items.length && !isLast && (await this.#readRules())) return "outdated";
     if (going.length > 0) {
-      const batch = going.map(({ item }) => item);
-      const wanted = going.filter(({ stored }) => stored === null).length;
       const { added, replaced } = await this.#engine.add(this.#queue, batch, {
         ...(spec.unique === "replace" && { replace: { author } }),
         areNew: wanted === going.length,
@@ -203,19 +206,24 @@ class Intake {
   /** Refuses what is wrong by itself, and looks up the rest. */
   async #look(items: readonly QueueItem[]) {
     const { spec } = this.#rules;
-    const answers: (AddedItem | undefined)[] = items.map(() => undefined);
+    const answers: (AddedItem | undefined)[] = new Array(items.length).fill(undefined);
     const entries: Entry[] = [];
-    const keys = items.flatMap(({ key }) => (key === undefined || idProblem(key) ? [] : [key]));
+    const keys: string[] = [];
+    let needsTime = spec.expiresAfterMs !== undefined;
+    for (const { key, expiresAt } of items) {
+      if (key !== undefined && !idProblem(key)) keys.push(key);
+      if (expiresAt !== undefined) needsTime = true;
+    }
     const storedOf = await this.#find(keys);
-    const needsTime =
-      spec.expiresAfterMs !== undefined || items.some(({ expiresAt }) => expiresAt !== undefined);
     const now = needsTime ? await this.#engine.now() : 0;
-    for (const [place, given] of items.entries()) {
+    let place = 0;
+    for (const given of items) {
       const reason = this.#problemOf(given, now);
       if (reason === undefined) {
-        const item = this.#newItem(given, now);
-        entries.push({ place, item, stored: storedOf.get(item.itemId) ?? null });
+        const stored = given.key === undefined ? null : (storedOf.get(given.key) ?? null);
+        entries.push({ place, item: this.#newItem(given, now), stored });
       } else answers[place] = compact({ outcome: "refused", itemId: given.key, reason, because: "invalid" });
+      place += 1;
     }
     return { answers, entries };
   }
@@ -223,10 +231,9 @@ class Intake {
   #problemOf({ data, key, dueAt, expiresAt }: QueueItem, now: number): string | undefined {
     const wrong = key === undefined ? undefined : idProblem(key);
     if (wrong !== undefined) return `its key ${wrong}`;
-    if (!isTime(dueAt) || !isTime(expiresAt)) return "its due time or its expiry is no time";
-    if (expiresAt !== undefined && expiresAt <= now) return "it has expired already";
-    if (expiresAt !== undefined && dueAt !== undefined && expiresAt <= dueAt)
-      return "it expires before it is due";
+    const when =
+      dueAt === undefined && expiresAt === undefined ? undefined : timeProblem(dueAt, expiresAt, now);
+    if (when !== undefined) return when;
     const problem = this.#rules.check(data);
     return problem === undefined ? undefined : `the schema refuses it: ${problem}`;
   }
@@ -286,6 +293,18 @@ class Intake {
 
 function taken(itemId: string, reason: string): AddedItem {
   return { outcome: "refused", itemId, reason, because: "key_taken" };
+}
+
+function timeProblem(
+  dueAt: number | undefined,
+  expiresAt: number | undefined,
+  now: number,
+): string | undefined {
+  if (!isTime(dueAt) || !isTime(expiresAt)) return "its due time or its expiry is no time";
+  if (expiresAt !== undefined && expiresAt <= now) return "it has expired already";
+  if (expiresAt !== undefined && dueAt !== undefined && expiresAt <= dueAt)
+    return "it expires before it is due";
+  return undefined;
 }
 
 function isTime(ms: number | undefined): boolean {
