@@ -264,7 +264,7 @@ const insertSql = (given: string) => `
          order: "step",
          at: "(SELECT now FROM here)",
        })})
-  SELECT h.queue, n.taken, CASE WHEN n.taken > 0 THEN pg_notify(?13, ?14) END, 
+  SELECT h.queue, n.taken, CASE WHEN n.taken > 0 THEN pg_notify(?13, ?14) END,
          (SELECT json_agg(DISTINCT lane)::text FROM given WHERE ?7::text[] IS NOT NULL AND lane IS NOT NULL) AS lanes,
          CASE WHEN n.taken < cardinality(?3::text[]) THEN (SELECT coalesce(json_agg(item_id), '[]')::text FROM given) END AS ids
     FROM here h CROSS JOIN (SELECT count(*) AS taken FROM given) n`;

@@ -1,18 +1,7 @@
-/** How a session speaks to a connection: beginnings with their settings, and writings that go out together. */
+/** How a session speaks to a connection: what goes out together, and for how long it is waited for. */
 import { Writable } from "node:stream";
-import pg from "pg";
+import type pg from "pg";
 import type { Tx } from "./tx.ts";
-
-/** The columns of a statement that sets them all, until the end of the transaction or of the connection. */
-export function settingsIn(
-  settings: Readonly<Record<string, string>>,
-  until: "transaction" | "connection",
-): string {
-  const isLocal = until === "transaction";
-  const set = ([name, value]: [string, string]) =>
-    `set_config('${name}', ${pg.escapeLiteral(value)}, ${isLocal})`;
-  return Object.entries(settings).map(set).join(", ");
-}
 
 /** Steps that begin when the beginning is answered. */
 export function afterBeginning<T>(steps: (tx: Tx) => Promise<T>): (tx: Tx) => Promise<T> {

@@ -4,17 +4,18 @@
  * through it; nothing of `pg` leaves it.
  */
 import { createHash } from "node:crypto";
-import pg from "pg";
+import type pg from "pg";
 import { WorkError } from "../../errors.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { type Address, readAddress } from "./address.ts";
 import type { Scalar } from "./arrays.ts";
+import { type Beginning, Beginnings } from "./beginnings.ts";
 import { Connections, connectionNumber } from "./connections.ts";
 import { CommitInDoubt, wasCommitted } from "./fate.ts";
-import { afterBeginning, Outbox, send, settingsIn, within } from "./sending.ts";
+import { afterBeginning, Outbox, send, within } from "./sending.ts";
 import { type Statement, Statements } from "./statements.ts";
 import { isConflict, isConnectionLoss, storeError } from "./trouble.ts";
-import { BEGAN_AT, eventsLock, markIn, Tx } from "./tx.ts";
+import { BEGAN_AT, Tx } from "./tx.ts";
 
 export { CommitInDoubt } from "./fate.ts";
 export { Tx, timeIn, type Value } from "./tx.ts";
@@ -33,30 +34,19 @@ export interface SessionOptions {
 
 /** A transaction that lost this often in a row does not only have bad luck. */
 const TRIES_MAX = 20;
-/** A vanished client must not keep others waiting for its locks. */
-const IDLE_MS_MAX = 20_000;
 const WRITE_MS_MAX = 120_000;
 /** A link that is dead says nothing; what is answered at once is not waited for longer than this. */
 const BEGIN_MS_MAX = 15_000;
 /** The server itself does not limit what only reads. */
 const READ_MS_MAX = 600_000;
-/** The server gives up first; when not even that is heard of, the connection is dead. */
+/**
+ * The server gives up first; when not even that is heard of, the connection is dead. What is sent by itself has no limit there but
+ * that of its locks.
+ */
 const GRACE_MS = 5_000;
-const COMMITTED_READ = "BEGIN TRANSACTION ISOLATION LEVEL READ COMMITTED READ ONLY";
-const SNAPSHOT_READ = "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY";
-const WRITE = "BEGIN TRANSACTION ISOLATION LEVEL READ COMMITTED READ WRITE";
-/** Planning for each batch anew takes longer than small batches do, and finds the same plan. */
-const GENERIC_PLANS = { plan_cache_mode: "force_generic_plan" };
-const FITTING_PLANS = { plan_cache_mode: "auto" };
 
 /** The statement by which each connection got what it keeps; sessions may share connections. */
 const keptSettings = new WeakMap<pg.PoolClient, string>();
-
-/** How a transaction begins, and the one statement that is sent with it: it sets what holds to its end, and tells the time. */
-interface Beginning {
-  readonly begin: string;
-  readonly setting: string;
-}
 
 export class Session {
   readonly address: Address;
@@ -65,13 +55,8 @@ export class Session {
   readonly channel: string;
   readonly #connections: Connections;
   readonly #statements = new Statements();
-  readonly #settings: Readonly<Record<string, string>>;
-  readonly #mark: string;
-  /** Sets them on a connection for as long as it lasts. */
-  readonly #kept: string;
+  readonly #beginnings: Beginnings;
   readonly #doubtMsMax: number;
-  /** By how long each statement may take; there are few. */
-  readonly #writings = new Map<number, Beginning>();
   #prepares: boolean;
   /** Whether a connection keeps what is set on it. */
   #isDirect = false;
@@ -83,16 +68,7 @@ export class Session {
     this.#doubtMsMax = options.doubtMsMax ?? 5_000;
     const { schema } = this.address;
     this.channel = `redrive_${createHash("sha256").update(schema).digest("hex").slice(0, 16)}`;
-    this.#settings = {
-      search_path: pg.escapeIdentifier(schema),
-      idle_in_transaction_session_timeout: String(IDLE_MS_MAX),
-      lock_timeout: String(options.busyMsMax ?? 30_000),
-      // A scan of the whole store costs less than compiling its query.
-      jit: "off",
-    };
-    const events = `${pg.escapeIdentifier(schema)}.event_ids`;
-    this.#mark = markIn(events, pg.escapeLiteral(eventsLock(schema)));
-    this.#kept = `SELECT ${settingsIn({ ...this.#settings, ...GENERIC_PLANS }, "connection")}`;
+    this.#beginnings = new Beginnings(schema, options.busyMsMax ?? 30_000);
     this.#connections = new Connections(options);
   }
 
@@ -112,7 +88,7 @@ export class Session {
   /** The same for steps that send their first statements together with the beginning, and wait for `tx.begun` by themselves. */
   writeEagerly<T>(steps: (tx: Tx) => Promise<T>, limits: Limits = {}): Promise<T> {
     const given = { timeoutMs: WRITE_MS_MAX, ...limits };
-    return this.#untilWon(() => this.#attempt(this.#writing(given), steps, given));
+    return this.#untilWon(() => this.#attempt(this.#beginnings.ofWriting(given.timeoutMs), steps, given));
   }
 
   /**
@@ -122,7 +98,9 @@ export class Session {
    */
   writeAtOnce<T>(steps: (tx: Tx) => Promise<T>, limits: Limits = {}): Promise<T> {
     const given = { timeoutMs: WRITE_MS_MAX, ...limits };
-    return this.#untilWon(() => this.#attemptAtOnce(this.#writing(given), steps, given));
+    return this.#untilWon(() =>
+      this.#attemptAtOnce(this.#beginnings.ofWriting(given.timeoutMs), steps, given),
+    );
   }
 
   /** Repeats what finds out how a doubt ends, while the store cannot be reached and for as long as a doubt lasts. */
@@ -141,12 +119,12 @@ export class Session {
 
   /** Runs the steps on one unchanging view of the store. */
   read<T>(steps: (tx: Tx) => Promise<T>, limits?: Limits): Promise<T> {
-    return this.#look(SNAPSHOT_READ, steps, limits);
+    return this.#look(this.#beginnings.ofReading, steps, limits);
   }
 
   /** Runs the steps so that each sees what was committed before it began. */
   look<T>(steps: (tx: Tx) => Promise<T>): Promise<T> {
-    return this.#look(COMMITTED_READ, steps);
+    return this.#look(this.#beginnings.ofLooking, steps);
   }
 
   /**
@@ -154,13 +132,12 @@ export class Session {
    * store. The time is not known to them. What they ask is planned once, whatever the values are.
    */
   ask<T>(steps: (tx: Tx) => Promise<T>, limits?: Limits): Promise<T> {
-    const asking = this.#beginning(SNAPSHOT_READ, GENERIC_PLANS);
-    return this.#told(() => this.#attemptAtOnce(asking, steps, limits));
+    return this.#told(() => this.#attemptAtOnce(this.#beginnings.ofAsking, steps, limits));
   }
 
   /** For the making of tables: a transaction that relies on none. */
   prepare<T>(steps: (tx: Tx) => Promise<T>): Promise<T> {
-    return this.#told(() => this.#attempt(this.#beginning(WRITE), afterBeginning(steps)));
+    return this.#told(() => this.#attempt(this.#beginnings.ofPreparing, afterBeginning(steps)));
   }
 
   /**
@@ -190,22 +167,8 @@ export class Session {
     await this.#connections.close();
   }
 
-  #look<T>(begin: string, steps: (tx: Tx) => Promise<T>, limits?: Limits): Promise<T> {
-    return this.#told(() => this.#attempt(this.#beginning(begin), afterBeginning(steps), limits));
-  }
-
-  #beginning(begin: string, settings: Readonly<Record<string, string>> = {}, mark = ""): Beginning {
-    const set = settingsIn({ ...this.#settings, ...FITTING_PLANS, ...settings }, "transaction");
-    return { begin, setting: `SELECT ${set}, ${BEGAN_AT} AS now${mark}` };
-  }
-
-  #writing({ timeoutMs }: { readonly timeoutMs: number }): Beginning {
-    const known = this.#writings.get(timeoutMs);
-    if (known !== undefined) return known;
-    const settings = { statement_timeout: String(timeoutMs), ...GENERIC_PLANS };
-    const made = this.#beginning(WRITE, settings, `, ${this.#mark}`);
-    this.#writings.set(timeoutMs, made);
-    return made;
+  #look<T>(beginning: Beginning, steps: (tx: Tx) => Promise<T>, limits?: Limits): Promise<T> {
+    return this.#told(() => this.#attempt(beginning, afterBeginning(steps), limits));
   }
 
   /** Tried again as a whole when it lost against others. */
@@ -240,7 +203,7 @@ export class Session {
       const tx = this.#begin(client, beginning, { timeoutMs, silenceMs });
       const answer = await this.#carryOut(client, tx, steps);
       const commit = () => send(client, within("COMMIT", timeoutMs + GRACE_MS));
-      if (beginning.begin === WRITE) await this.#commit(commit, tx, { answer, beganAt });
+      if (beginning.isWriting) await this.#commit(commit, tx, { answer, beganAt });
       else await commit();
       return answer;
     });
@@ -256,7 +219,7 @@ export class Session {
       const tx = this.#over(client, timeoutMs, { outbox });
       const asked = steps(tx);
       tx.end();
-      const isWriting = beginning.begin === WRITE;
+      const { isWriting } = beginning;
       const isBare = this.#isDirect && (isWriting || outbox.count === 1);
       const begun = isBare ? this.#keepSettings(client, silenceMs) : this.#open(client, beginning, silenceMs);
       const answered = outbox.send();
@@ -292,10 +255,10 @@ export class Session {
 
   /** What is sent without a beginning finds the settings on the connection, from the first time on. */
   async #keepSettings(client: pg.PoolClient, silenceMs: number): Promise<void> {
-    if (keptSettings.get(client) === this.#kept) return;
-    keptSettings.set(client, this.#kept);
+    if (keptSettings.get(client) === this.#beginnings.kept) return;
+    keptSettings.set(client, this.#beginnings.kept);
     try {
-      await send(client, within(this.#kept, silenceMs));
+      await send(client, within(this.#beginnings.kept, silenceMs));
     } catch (error) {
       keptSettings.delete(client);
       throw error;

@@ -2,7 +2,8 @@
 import { afterAll, afterEach, beforeEach, expect, it } from "vitest";
 import type { Engine } from "../../../src/engine.ts";
 import { openPostgresEngine } from "../../../src/engines/postgres/open.ts";
-import { postgresStores, postgresUrl } from "../../support/postgres-stores.ts";
+import { gateName } from "../../../src/item/document.ts";
+import { askPostgres, postgresStores, postgresUrl } from "../../support/postgres-stores.ts";
 import { succeeded } from "../../support/settlements.ts";
 import { TcpProxy } from "../../support/tcp-proxy.ts";
 
@@ -184,6 +185,17 @@ it("a lease that was sent at once, and whose answer was lost, is given back by w
   await expect(leaseAtOnce()).rejects.toMatchObject({ code: "store_unavailable" });
   expect(await engine.exchange(HOLDER.id, { settle: [] })).toMatchObject({ leased: [], stale: [] });
   expect(await beside.count(QUEUE)).toMatchObject({ ready: 1, leased: 1 });
+});
+
+it("a lease that was sent at once, and whose second statement failed, is handed out by the next exchange", async () => {
+  await leaseOne();
+  const documents = `${stores.schemaOf(beside)}.documents`;
+  const gate = gateName(QUEUE);
+  await askPostgres(`INSERT INTO ${documents} (name, version, body) VALUES ($1, 1, 'no JSON')`, gate);
+  await expect(leaseAtOnce()).rejects.toThrow(/JSON/);
+  expect(await beside.count(QUEUE)).toMatchObject({ leased: 2 });
+  await askPostgres(`DELETE FROM ${documents} WHERE name = $1`, gate);
+  expect((await leaseAtOnce(2)).leased).toMatchObject([{ itemId: "b", attempt: 1 }]);
 });
 
 it.each(["before", "after"] as const)(
