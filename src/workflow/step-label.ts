@@ -1,5 +1,6 @@
 /** How a step is named: to people with its values filled in, and in messages the same for every item. */
 import { basename } from "node:path";
+import { templateParts } from "../attempt/template-parts.ts";
 import type { Json } from "../kit/json.ts";
 import { oneLine } from "../triage/clean.ts";
 import type { Step } from "./model.ts";
@@ -7,6 +8,9 @@ import { expandKnown } from "./variables.ts";
 
 const LABEL_CHARS_MAX = 200;
 const NAME_CHARS_MAX = 120;
+/** A script on one line of this length is its own name. */
+const SHORT_CHARS_MAX = 60;
+const COMMAND_CHARS_MAX = 40;
 
 /** E.g. `shell: cargo test --all`; a secret is replaced before anything is cut, and so never half shown. */
 export function stepLabel(
@@ -33,25 +37,49 @@ function labelParts({ action }: Step): { kind: string; text: string; mode: "plai
   }
 }
 
-/** What a failure's message calls the step: without values, so that the same failures are one group. */
-export function stepName({ action }: Step): string {
+/**
+ * What a failure's message calls the step. It has no values of the item, so that the same failures are one group: a
+ * place to fill is shown as `…`. A short script is its own name; any other is named after its first command, and its id.
+ */
+export function stepName({ action, id }: Step): string {
   switch (action.kind) {
     case "shell":
-      return oneLine(tellingLineOf(action.script), NAME_CHARS_MAX) || "the script";
+      return scriptName(action.script.trim(), id);
     case "agent":
       return programOf(action.command);
     case "write_file":
-      return `write_file ${oneLine(action.path, NAME_CHARS_MAX)}`;
+      return `write_file ${oneLine(withoutValues(action.path), NAME_CHARS_MAX)}`;
     case "foreach":
       return "foreach";
   }
 }
 
-/** The first line that does something, not a comment or the shell's own settings. */
-function tellingLineOf(script: string): string {
-  const lines = script.split("\n").filter((line) => line.trim() !== "");
-  return lines.find((line) => !/^\s*(#|set [-+])/.test(line)) ?? lines[0] ?? "";
+function scriptName(script: string, id: string | undefined): string {
+  const text = withoutValues(script);
+  if (text.length <= SHORT_CHARS_MAX && !text.includes("\n"))
+    return oneLine(text, SHORT_CHARS_MAX) || "the script";
+  const command = `${oneLine(firstCommand(text), COMMAND_CHARS_MAX).replace(/ ?…$/, "")} …`;
+  return id === undefined ? command : `step ${id} (${command})`;
 }
+
+function withoutValues(template: string): string {
+  return templateParts(template)
+    .map((part) => (typeof part === "string" ? part : "…"))
+    .join("");
+}
+
+/** Up to the first operator of the first line that does something. */
+function firstCommand(script: string): string {
+  const lines = script.split("\n").filter((line) => /[^\s{}()]/.test(line));
+  const line = lines.find((one) => !PREPARES.test(one)) ?? lines[0] ?? "the script";
+  return (COMMAND.exec(line.trim())?.[0] ?? line).trim();
+}
+
+/** A comment, a setting of the shell, a change of folder or an assignment and nothing else. */
+const PREPARES =
+  /^\s*(?:#|(?:set [-+]|cd |export |[A-Za-z_]\w*=(?:'[^']*'|"[^"]*"|[^\s'";&|])*\s*$)[^;&|]*$)/;
+/** Words and quoted texts, up to a `;`, `&` or `|`; `2>&1` is no operator. */
+const COMMAND = /^(?:'[^']*'|"(?:[^"\\]|\\.)*"|\\.|[<>]&|[^;&|])+/;
 
 function programOf(command: readonly string[]): string {
   return basename(command[0] ?? "") || "agent";

@@ -140,5 +140,5 @@ test("a handler whose agent is turned away leaves the item to the runner too", a
 test("a message names the line of the script that does something", async () => {
   const bench = openBench();
   const failure = await bench.failure([shell("# build it\nset -eu\n\nexit 3 # ${raw:x:-}\n")]);
-  expect(failure.errorMessage).toBe("exit 3 # ${raw:x:-} failed with exit code 3");
+  expect(failure.errorMessage).toBe("exit 3 # … failed with exit code 3");
 });
