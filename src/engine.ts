@@ -129,6 +129,11 @@ export interface Engine {
   enter(holder: NewHolder): Promise<Holder>;
   /** Puts off the expiry. False when the holder is not known any more: its leases are lost. */
   beat(holderId: string): Promise<boolean>;
+  /**
+   * Ends an expired holder's right to heartbeat and lease, so that its leases can be settled as lost. A holder whose process
+   * is dead need not have expired. False, and nothing is changed, when it is not expired (any more) or not known.
+   */
+  revoke(holderId: string, options: { readonly isProcessDead: boolean }): Promise<boolean>;
   /** Takes the holder away. False, and nothing is changed, while it holds a lease. */
   leave(holderId: string): Promise<boolean>;
   listHolders(): Promise<readonly Holder[]>;

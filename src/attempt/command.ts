@@ -70,6 +70,7 @@ async function runCommand(item: LeasedItem, context: AttemptContext, worker: Wor
     timeoutMs,
     graceMs,
     signal: context.signal,
+    mayStart: context.mayStart,
     now,
     evidenceFolder,
     keep: (ended, cuts) => {

@@ -16,6 +16,8 @@ export interface AttemptContext {
   readonly agentId: string;
   /** Aborted when the runner stops or has lost its leases: end the work and answer `released`. */
   readonly signal: AbortSignal;
+  /** False when the lease may have expired, as after a stall of the machine: start nothing more and answer `released`. */
+  readonly mayStart: () => boolean;
   /** Writes a note on the item. It is kept whatever becomes of the attempt. */
   readonly note: (text: string) => void;
   /** Names a file that shows what happened. If the attempt fails, its record tells what was in it. */

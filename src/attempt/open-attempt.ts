@@ -8,6 +8,7 @@ export interface AttemptPlace {
   readonly slot: number;
   readonly agentId: string;
   readonly signal: AbortSignal;
+  readonly mayStart: () => boolean;
   /** Who its notes are by. */
   readonly author: string;
 }
@@ -22,6 +23,7 @@ export class OpenAttempt implements AttemptContext {
   readonly slot: number;
   readonly agentId: string;
   readonly signal: AbortSignal;
+  readonly mayStart: () => boolean;
   readonly #author: string;
   /** Null while there are none: most attempts say nothing, and there are many. */
   #notes: NewNote[] | null = null;
@@ -29,11 +31,12 @@ export class OpenAttempt implements AttemptContext {
   #notesLeftOut = 0;
   #paths: Set<string> | null = null;
 
-  constructor({ attempt, slot, agentId, signal, author }: AttemptPlace) {
+  constructor({ attempt, slot, agentId, signal, mayStart, author }: AttemptPlace) {
     this.attempt = attempt;
     this.slot = slot;
     this.agentId = agentId;
     this.signal = signal;
+    this.mayStart = mayStart;
     this.#author = author;
   }
 

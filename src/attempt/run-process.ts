@@ -8,7 +8,7 @@ import { systemClock } from "../kit/clock.ts";
 import { parseReportedFailure, type ReportedFailure } from "../retry/reported-failure.ts";
 import type { Cuts, KeptOutput } from "./capture.ts";
 import { collectEvidence } from "./evidence.ts";
-import type { Ended, Launched, Launcher, LaunchSpec } from "./launch.ts";
+import { type Ended, type Launched, type Launcher, type LaunchSpec, notStarted } from "./launch.ts";
 import type { OutputWatch } from "./output-watch.ts";
 
 export interface ProcessOptions {
@@ -23,6 +23,8 @@ export interface ProcessOptions {
   readonly graceMs: number;
   /** Aborted when the runner stops. */
   readonly signal: AbortSignal;
+  /** Asked just before it starts: false when the lease may have expired. */
+  readonly mayStart: () => boolean;
   readonly now: () => number;
   /** Where copies of the files go that it names as evidence. Default: none are made. */
   readonly evidenceFolder?: string | undefined;
@@ -47,6 +49,7 @@ export interface ProcessEnd {
 /** Resolves when nothing of the process is left and its output is kept. */
 export async function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
   const { spec, outputs } = options;
+  if (!options.mayStart()) return NEVER_STARTED;
   outputs.add(spec.stdoutPath);
   outputs.add(spec.stderrPath);
   const launched = options.launcher.launch(spec);
@@ -58,6 +61,14 @@ export async function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
   const reported = ended.exitCode === 0 ? undefined : takeReport(options.failureFile, options.now());
   return { ended, cutShort, kept, reported, evidence: await evidenceOf(reported, options) };
 }
+
+/** Like one that was ended by the runner's stop: it counts for nothing. */
+const NEVER_STARTED: ProcessEnd = {
+  ended: notStarted("ESTALE", "runner"),
+  cutShort: "stopped",
+  kept: { stdoutTail: "", stderrTail: "" },
+  reported: undefined,
+};
 
 async function evidenceOf(
   reported: ReportedFailure | undefined,

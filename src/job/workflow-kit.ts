@@ -98,6 +98,8 @@ export interface WorldPlan {
   readonly logPath: string;
   readonly scratch: string;
   readonly signal: AbortSignal;
+  /** Default: always. A phase has no lease that could expire. */
+  readonly mayStart?: World["mayStart"];
   readonly agentId: string;
   readonly attempt: number;
   readonly onStep?: World["onStep"];
@@ -105,9 +107,10 @@ export interface WorldPlan {
 
 /** The world of a phase or of one attempt. */
 export function worldOf(kit: WorkflowKit, plan: WorldPlan): World {
-  const { onStep, head, ...rest } = plan;
+  const { onStep, head, mayStart = () => true, ...rest } = plan;
   return {
     ...rest,
+    mayStart,
     ...(head && { head }),
     ...(onStep && { onStep }),
     launcher: kit.workshop.launcher,

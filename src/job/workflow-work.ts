@@ -83,6 +83,7 @@ async function runAgent(crew: Crew, item: LeasedItem, context: AttemptContext): 
     logPath: kit.workshop.logs.log(item.itemId, item.attempt),
     scratch: `${kit.workshop.scratch}/${context.slot}`,
     signal: context.signal,
+    mayStart: context.mayStart,
     agentId: context.agentId,
     attempt: item.attempt,
     onStep: (index, total, label) => crew.onStep?.(item, index, total, label),

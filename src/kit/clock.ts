@@ -1,8 +1,10 @@
 /** Time, injected everywhere so that tests decide what time it is. Milliseconds since the epoch. */
 
 export interface Clock {
-  /** Milliseconds since the epoch. */
+  /** Milliseconds since the epoch. People and time servers move it, in both directions. */
   now(): number;
+  /** Milliseconds since some moment. It never goes back; it may stand still while the machine sleeps. */
+  monotonicNow(): number;
   /** Calls the action once after `ms`, unless the function that it returns is called before. */
   after(ms: number, action: () => void): () => void;
   /** Resolves after `ms`, or at once when the signal is aborted. It never rejects. */
@@ -11,6 +13,7 @@ export interface Clock {
 
 export const systemClock: Clock = {
   now: () => Date.now(),
+  monotonicNow: () => performance.now(),
   after: (ms, action) => {
     const timer = setTimeout(action, Math.min(ms, TIMER_MS_MAX));
     return () => clearTimeout(timer);

@@ -38,10 +38,14 @@ export async function reap(options: ReapOptions): Promise<number> {
   return reaped;
 }
 
-/** A holder that was only late may lease between the two steps; then it is asked again. */
+/**
+ * Revokes the holder first, so that one that was only late keeps its leases or loses them for certain: after a heartbeat that
+ * succeeded, nobody else has begun its items. A lease that commits at the same moment is found in the next round.
+ */
 async function reapHolder(holder: Holder, options: ReapOptions): Promise<number> {
   const { engine } = options;
   let reaped = 0;
+  if (!(await engine.revoke(holder.id, { isProcessDead: !holder.expired }))) return reaped;
   do {
     const leases = await engine.listLeases(holder.id);
     const settle = leases.map((item) => settleLost(item, holder, options));

@@ -85,10 +85,10 @@ async function performInTime({ work, item, attempt, timeoutMs, now }: Timed): Pr
 
 /** The same attempt with a signal of its own. */
 function under(
-  { attempt, slot, agentId, note, evidence }: AttemptContext,
+  { attempt, slot, agentId, mayStart, note, evidence }: AttemptContext,
   signal: AbortSignal,
 ): AttemptContext {
-  return { attempt, slot, agentId, note, evidence, signal };
+  return { attempt, slot, agentId, mayStart, note, evidence, signal };
 }
 
 function timedOut(

@@ -178,7 +178,7 @@ class Runner {
 
   /** Settle and lease in one durable step, then start what was leased. */
   async #turn(): Promise<void> {
-    const admitted = this.#mayLease() ? await this.#ask() : NOTHING;
+    const admitted = (await this.#mayLease()) ? await this.#ask() : NOTHING;
     const { shared } = this.#gate;
     if (this.#slots.ended === 0 && admitted.count === 0 && !shared.hasNews) return;
     const { holderId, signal } = this.#tenure;
@@ -196,7 +196,9 @@ class Runner {
     // Another worker may have written the gate first: then nothing is leased, unless it was by an answer that got lost.
     if (isThrough) this.#gate.unused(admitted.ticket, this.#times.storeNow, admitted.count - leased.length);
     if (admitted.count > 0) this.#tellPause(exchanged.isPaused);
-    for (const item of leased) this.#slots.start(item, { ticket: admitted.ticket, holderId, signal });
+    const mayStart = () => holderId === this.#tenure.holderId && this.#tenure.isConfirmed;
+    for (const item of leased)
+      this.#slots.start(item, { ticket: admitted.ticket, holderId, signal, mayStart });
   }
 
   #requestOf(ended: readonly Ended[], { count: max }: Admitted): Exchange {
@@ -288,9 +290,12 @@ class Runner {
   }
 
   /** What is settled anyway may free a lane or a place: then asking for more costs no step of its own. */
-  #mayLease(): boolean {
+  async #mayLease(): Promise<boolean> {
     const isTime = this.#times.leaseInMs === 0 || this.#slots.ended > 0;
-    return this.#slots.free > 0 && isTime && !this.#isEnding();
+    if (this.#slots.free === 0 || !isTime || this.#isEnding()) return false;
+    // What is leased under an old heartbeat could not be started.
+    if (!this.#tenure.isConfirmed) await this.#patience.through(() => this.#tenure.confirm());
+    return !this.#isEnding();
   }
 
   async #ask(): Promise<Admitted> {

@@ -37,6 +37,8 @@ export interface Place {
   readonly holderId: string;
   /** Aborted when the attempts of this holder must end. */
   readonly signal: AbortSignal;
+  /** False while its leases may have expired: then nothing starts under them. */
+  readonly mayStart: () => boolean;
 }
 
 interface Running extends Place {
@@ -45,6 +47,7 @@ interface Running extends Place {
   ended: Promise<void>;
 }
 
+const LEASE_TOO_OLD = "the lease may have expired before the work started";
 const NOT_YET: Promise<void> = Promise.resolve();
 
 export class Slots {
@@ -90,10 +93,10 @@ export class Slots {
     const { options } = this.#plan;
     options.observer?.started?.(item, slot);
     const agentId = `${place.holderId}/${slot}`;
-    const { signal, ticket, holderId } = place;
+    const { signal, mayStart } = place;
     const author = options.author ?? agentId;
-    const attempt = new OpenAttempt({ attempt: item.attempt, slot, agentId, signal, author });
-    const running: Running = { item, attempt, ticket, holderId, signal, ended: NOT_YET };
+    const attempt = new OpenAttempt({ attempt: item.attempt, slot, agentId, signal, mayStart, author });
+    const running: Running = { ...place, item, attempt, ended: NOT_YET };
     this.#running.set(slot, running);
     running.ended = this.#work(running);
   }
@@ -112,12 +115,16 @@ export class Slots {
 
   async #work(running: Running): Promise<void> {
     const { item, attempt } = running;
-    const { options, now } = this.#plan;
-    const outcome = isExpired(item)
-      ? expired(item, attempt.agentId)
-      : await perform(item, options.handler, attempt, { now, evidenceFolder: options.evidenceFolder });
+    const outcome = await this.#perform(running);
     const answer = outcome.kind === "failed" ? await this.#askHandler(item, outcome) : "dlq";
     if (this.#running.get(attempt.slot) === running) this.#settle(running, outcome, answer);
+  }
+
+  async #perform({ item, attempt, mayStart }: Running): Promise<Outcome> {
+    const { options, now } = this.#plan;
+    if (isExpired(item)) return expired(item, attempt.agentId);
+    if (!mayStart()) return { kind: "released", why: LEASE_TOO_OLD };
+    return perform(item, options.handler, attempt, { now, evidenceFolder: options.evidenceFolder });
   }
 
   async #askHandler(item: LeasedItem, outcome: Outcome): Promise<HandlerAnswer> {

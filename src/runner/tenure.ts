@@ -30,6 +30,9 @@ export interface TenureOptions {
   readonly onFault: (error: unknown) => void;
 }
 
+/** Of the time to live. What remains covers the start itself. */
+const STARTABLE_SHARE = 7 / 8;
+
 export class Tenure {
   readonly #options: TenureOptions;
   readonly #over = new AbortController();
@@ -37,10 +40,12 @@ export class Tenure {
   #running = newController();
   #renewing: Promise<void> | undefined;
   #isEnded = false;
+  #confirmedAt: Moment;
 
   constructor(options: TenureOptions) {
     this.#options = options;
     this.#holder = describeSelf(options.queue, options.ttlMs);
+    this.#confirmedAt = momentOf(options.clock);
   }
 
   get holderId(): string {
@@ -52,10 +57,33 @@ export class Tenure {
     return this.#running.signal;
   }
 
+  /**
+   * False when the leases may have expired, because the process or its machine was stalled: nothing starts then until a
+   * heartbeat has succeeded. Measured by both clocks, because one stands still in sleep and the other can be moved.
+   */
+  get isConfirmed(): boolean {
+    const { clock } = this.#options;
+    const ageMs = Math.max(
+      clock.monotonicNow() - this.#confirmedAt.monotonic,
+      clock.now() - this.#confirmedAt.wall,
+    );
+    return ageMs < this.#holder.ttlMs * STARTABLE_SHARE;
+  }
+
+  /** Sends a heartbeat; a holder that was revoked is replaced by a new one. */
+  async confirm(): Promise<void> {
+    const { id } = this.#holder;
+    const sentAt = momentOf(this.#options.clock);
+    const isKnown = await this.#options.engine.beat(id);
+    if (id !== this.#holder.id) return;
+    if (isKnown) this.#confirmedAt = sentAt;
+    else await this.renew();
+  }
+
   /** Enters, takes back what the vanished held, and goes on with both in the background until `over`. */
   async begin(): Promise<{ readonly background: Promise<unknown> }> {
-    const { engine, patience } = this.#options;
-    await patience.through(() => engine.enter(this.#holder));
+    const { patience } = this.#options;
+    await patience.through(() => this.#enter(this.#holder));
     await patience.through(() => this.#reap());
     return { background: Promise.all([this.#beatForEver(), this.#reapForEver()]) };
   }
@@ -81,21 +109,23 @@ export class Tenure {
 
   async #change(): Promise<void> {
     if (this.#isEnded) return;
-    const { engine, patience, queue, ttlMs } = this.#options;
+    const { patience, queue, ttlMs } = this.#options;
     this.#running.abort("leases lost");
     const holder = describeSelf(queue, ttlMs);
-    await patience.through(() => engine.enter(holder));
+    await patience.through(() => this.#enter(holder));
     this.#holder = holder;
     this.#running = newController();
     if (this.#isEnded) this.#running.abort("stopped");
   }
 
+  async #enter(holder: NewHolder): Promise<void> {
+    const sentAt = momentOf(this.#options.clock);
+    await this.#options.engine.enter(holder);
+    this.#confirmedAt = sentAt;
+  }
+
   async #beatForEver(): Promise<void> {
-    while (await this.#pause()) {
-      const { id } = this.#holder;
-      const isKnown = await this.#tolerate(() => this.#options.engine.beat(id), true);
-      if (!isKnown && id === this.#holder.id) await this.#tolerate(() => this.renew(), undefined);
-    }
+    while (await this.#pause()) await this.#tolerate(() => this.confirm(), undefined);
   }
 
   async #reapForEver(): Promise<void> {
@@ -127,6 +157,16 @@ export class Tenure {
       return otherwise;
     }
   }
+}
+
+/** One moment by both clocks. */
+interface Moment {
+  readonly wall: number;
+  readonly monotonic: number;
+}
+
+function momentOf(clock: Clock): Moment {
+  return { wall: clock.now(), monotonic: clock.monotonicNow() };
 }
 
 function newController(): AbortController {

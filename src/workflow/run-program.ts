@@ -48,6 +48,7 @@ export async function runProgram(step: Step, program: Program, at: At): Promise<
     timeoutMs: step.timeoutMs,
     graceMs: world.graceMs,
     signal: at.signal,
+    mayStart: world.mayStart,
     now: world.clock.now,
     evidenceFolder: world.evidenceFolder,
     keep: async (ended, cuts) => {

@@ -26,6 +26,8 @@ export interface World {
   readonly scratch: string;
   /** Aborted when the runner stops. */
   readonly signal: AbortSignal;
+  /** False when the attempt's lease may have expired: no process starts then. */
+  readonly mayStart: () => boolean;
   /** Between the signals TERM and KILL. */
   readonly graceMs: number;
   readonly agentId: string;

@@ -21,6 +21,7 @@ function setUp() {
     slot: 1,
     agentId: "host:1/1",
     signal: new AbortController().signal,
+    mayStart: () => true,
     author: "robot",
   });
   return { files, attempt, notes: () => attempt.notes?.map(({ text }) => text) ?? [] };

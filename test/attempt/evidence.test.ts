@@ -193,7 +193,7 @@ describe("evidence that is kept", () => {
 
 describe("a handler's evidence", () => {
   const item = { ref: 1, attempt: 3 } as LeasedItem;
-  const place = { attempt: 3, slot: 1, agentId: "robot-3:1:abcdef/1", author: "robot" };
+  const place = { attempt: 3, slot: 1, agentId: "robot-3:1:abcdef/1", author: "robot", mayStart: () => true };
   const failureOf = async (handler: Handler, options: Partial<PerformOptions> = {}) => {
     const attempt = new OpenAttempt({ ...place, signal: new AbortController().signal });
     const outcome = await perform(item, handler, attempt, { now: () => 0, ...options });

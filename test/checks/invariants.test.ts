@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { ROOT } from "./sources.ts";
 
-const COUNT = 11;
+const COUNT = 12;
 
 const tests = readdirSync(join(ROOT, "test"), { recursive: true, encoding: "utf8" })
   .filter((path) => path.endsWith(".ts"))

@@ -46,6 +46,30 @@ function holders(test: Declare): void {
     expect(await bench.engine.beat("nobody")).toBe(false);
   });
 
+  test("a holder that is expired can be revoked: it neither beats nor leases any more", async (bench) => {
+    await bench.enter();
+    await bench.add("a", "b");
+    const held = await bench.leaseOne();
+    expect(await bench.engine.revoke("holder-1", { isProcessDead: false })).toBe(false);
+    bench.clock.advance(10_000);
+    expect(await bench.engine.revoke("holder-1", { isProcessDead: false })).toBe(true);
+    expect(await bench.engine.beat("holder-1")).toBe(false);
+    await expect(bench.leaseOne()).rejects.toMatchObject({ code: "lease_lost" });
+    expect(await bench.engine.listLeases("holder-1")).toEqual([held]);
+    expect(await bench.engine.listHolders()).toMatchObject([{ id: "holder-1", expired: true }]);
+  });
+
+  test("a holder that has sent a heartbeat since cannot be revoked, unless its process is dead", async (bench) => {
+    await bench.enter();
+    bench.clock.advance(10_000);
+    await bench.engine.beat("holder-1");
+    expect(await bench.engine.revoke("holder-1", { isProcessDead: false })).toBe(false);
+    expect(await bench.engine.beat("holder-1")).toBe(true);
+    expect(await bench.engine.revoke("holder-1", { isProcessDead: true })).toBe(true);
+    expect(await bench.engine.beat("holder-1")).toBe(false);
+    expect(await bench.engine.revoke("nobody", { isProcessDead: true })).toBe(false);
+  });
+
   test("a holder cannot leave while it holds something", async (bench) => {
     await bench.enter();
     await bench.add("a");

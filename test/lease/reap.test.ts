@@ -140,21 +140,37 @@ describe.each(ENGINES)("reaping on the %s engine", (_, open) => {
     expect(await kit.engine.listEvents({ after: 0, types: ["late_result"], limit: 10 })).toEqual([]);
   });
 
-  it("a holder that leases once more while it is reaped loses that lease as well", async () => {
+  it("a holder that is being reaped is refused a further lease", async () => {
     await make("a", "b");
     await hold({ pid: await deadPid() }, 1);
-    let asked = 0;
     const engine = {
       ...kit.engine,
       leave: async (holderId: string) => {
-        asked += 1;
-        if (asked === 1) await lease(holderId, 1);
+        await expect(lease(holderId, 1)).rejects.toMatchObject({ code: "lease_lost" });
         return kit.engine.leave(holderId);
       },
     };
-    expect(await reapAs({ engine })).toBe(2);
-    expect(await kit.counts()).toEqual({ ready: 2, attempts: 2 });
+    expect(await reapAs({ engine })).toBe(1);
+    expect(await kit.counts()).toEqual({ ready: 2, attempts: 1 });
     expect(await kit.engine.listHolders()).toEqual([]);
+  });
+
+  it("a holder that sends a heartbeat just before it is reaped keeps its leases", async () => {
+    await make("a");
+    await hold({ host: "elsewhere" }, 1);
+    kit.clock.advance(TTL_MS);
+    const engine = {
+      ...kit.engine,
+      listHolders: async () => {
+        const holders = await kit.engine.listHolders();
+        await kit.engine.beat("holder-1");
+        return holders;
+      },
+    };
+    expect(await reapAs({ engine })).toBe(0);
+    expect(await kit.counts()).toEqual({ leased: 1, attempts: 1 });
+    kit.clock.advance(TTL_MS);
+    expect(await reapAs()).toBe(1);
   });
 
   it("a runner reaps when it starts, and again while it works", async () => {

@@ -147,6 +147,7 @@ describe.each(ENGINES)("the runner's loop on the %s engine", (_, open) => {
     let putBackMs = 0;
     const clock = {
       now: () => kit.clock.now() - putBackMs,
+      monotonicNow: kit.clock.monotonicNow,
       after: (ms: number, action: () => void) => kit.clock.after(ms, action),
       sleep: (ms: number, signal?: AbortSignal) => kit.clock.sleep(ms, signal),
     };

@@ -87,6 +87,7 @@ async function reap(world: World): Promise<void> {
   const holders = await twins.same((engine) => engine.listHolders());
   const dead = holders?.oracle.find(({ expired }) => expired);
   if (!dead) return;
+  await twins.same((engine) => engine.revoke(dead.id, { isProcessDead: false }));
   const leases = await twins.same((engine) => engine.listLeases(dead.id));
   const claims: readonly Claim[] = leases ? claimsOf(dead.id, leases) : [];
   const ends = claims.map((claim) => ({ claim, end: randomLoss(chance) }));

@@ -16,6 +16,7 @@ export class TestClock implements Clock {
   }
 
   readonly now = (): number => this.#now;
+  readonly monotonicNow = (): number => this.#now;
 
   /** Moves the time, also back when negative, and calls what is due, in order. */
   advance(ms: number): void {

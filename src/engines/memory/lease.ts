@@ -19,11 +19,24 @@ export function enter(store: Store, holder: NewHolder): Holder {
   return holderOf(row, now);
 }
 
-/** Puts off the expiry, also when it has passed. False for a holder that is not there. */
+/** Puts off the expiry, also when it has passed. False for a holder that is unknown or revoked. */
 export function beat(store: Store, holderId: string): boolean {
   const holder = store.holders.get(holderId);
-  if (holder) holder.expiresAt = store.now + holder.ttlMs;
-  return holder !== undefined;
+  if (holder === undefined || holder.expiresAt === 0) return false;
+  holder.expiresAt = store.now + holder.ttlMs;
+  return true;
+}
+
+/** A revoked holder expired at time 0, which no heartbeat changes. */
+export function revoke(
+  store: Store,
+  holderId: string,
+  { isProcessDead }: { readonly isProcessDead: boolean },
+): boolean {
+  const holder = store.holders.get(holderId);
+  if (holder === undefined || (!isProcessDead && holder.expiresAt > store.now)) return false;
+  holder.expiresAt = 0;
+  return true;
 }
 
 /** Leaving twice is no fault: two reapers may have found the same dead holder. */
@@ -49,7 +62,7 @@ export function listLeases(store: Store, holderId: string): readonly LeasedItem[
 /** The holder, or `lease_lost` when it was taken away. */
 export function requireHolder(store: Store, holderId: string): HolderRow {
   const holder = store.holders.get(holderId);
-  if (holder) return holder;
+  if (holder && holder.expiresAt > 0) return holder;
   throw new WorkError("lease_lost", `Holder ${holderId} is not known any more; nothing was changed.`, {
     hint: "It missed its heartbeats and was taken for dead. Enter again as a new holder.",
   });

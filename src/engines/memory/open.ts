@@ -20,7 +20,7 @@ import { hold, unhold } from "./hold.ts";
 import { importLetters } from "./import.ts";
 import { add } from "./intake.ts";
 import { changeJob, createJob, findJob, listJobs } from "./jobs.ts";
-import { beat, enter, leave, listHolders, listLeases } from "./lease.ts";
+import { beat, enter, leave, listHolders, listLeases, revoke } from "./lease.ts";
 import { addNote, listLetters, readLetter } from "./letters.ts";
 import {
   count,
@@ -84,6 +84,7 @@ export function openMemoryEngine(options: MemoryEngineOptions = {}): Engine {
     unhold: step(unhold),
     enter: step(enter),
     beat: step(beat),
+    revoke: step(revoke),
     leave: step(leave),
     listHolders: step(listHolders),
     listLeases: step(listLeases),

@@ -4,7 +4,7 @@
  */
 import type { Holder, NewHolder } from "../../engine.ts";
 import { WorkError } from "../../errors.ts";
-import { beat, enter, leave } from "./lease.ts";
+import { beat, enter, leave, revoke } from "./lease.ts";
 import type { Session } from "./session.ts";
 
 const STEP_MS_MAX = 30_000;
@@ -37,6 +37,10 @@ export class Beats {
     });
     if (!isKnown) this.#silences.delete(holderId);
     return isKnown;
+  }
+
+  revoke(holderId: string, options: { readonly isProcessDead: boolean }): Promise<boolean> {
+    return this.#session.write((tx) => revoke(tx, holderId, options), { timeoutMs: STEP_MS_MAX });
   }
 
   async leave(holderId: string): Promise<boolean> {

@@ -17,8 +17,23 @@ export async function enter(tx: Tx, holder: NewHolder): Promise<Holder> {
 }
 
 export async function beat(tx: Tx, holderId: string): Promise<boolean> {
-  const sql = "UPDATE holders SET expires_at = ?::bigint + ttl_ms WHERE id = ? AND gone = 0";
+  const sql =
+    "UPDATE holders SET expires_at = ?::bigint + ttl_ms WHERE id = ? AND gone = 0 AND expires_at > 0";
   return (await tx.run(sql, tx.now, holderId)) > 0;
+}
+
+/**
+ * A revoked holder expired at time 0, which no heartbeat changes. A lease that commits at the same moment is found by `leave`,
+ * which waits for it; its holder starts nothing, because its own heartbeat is too old.
+ */
+export async function revoke(
+  tx: Tx,
+  holderId: string,
+  { isProcessDead }: { readonly isProcessDead: boolean },
+): Promise<boolean> {
+  const until = isProcessDead ? Number.MAX_SAFE_INTEGER : tx.now;
+  const sql = "UPDATE holders SET expires_at = 0 WHERE id = ? AND gone = 0 AND expires_at <= ?::bigint";
+  return (await tx.run(sql, holderId, until)) > 0;
 }
 
 /** The row is locked first: a holder that is leasing at this moment has its leases, or is refused them. */

@@ -83,7 +83,7 @@ export async function findLessee(
   const condition = operationId === undefined ? "" : ofOperation("?5");
   const row = await tx.get<LesseeRow>(
     `SELECT q.no, q.spent_until AS spent, j.paused_at AS paused, d.version, d.body, ${timeIn("?4")} AS now,
-            (SELECT h.no FROM holders h WHERE h.id = ?1 AND h.gone = 0) AS holder,
+            (SELECT h.no FROM holders h WHERE h.id = ?1 AND h.gone = 0 AND h.expires_at > 0) AS holder,
             (SELECT min(${comingIn("q.no", "?4", condition)}) FROM ${RANKS}) AS coming
        FROM queues q LEFT JOIN jobs j ON j.id = q.name LEFT JOIN documents d ON d.name = ?2
       WHERE q.name = ?3 ${rate ? "FOR NO KEY UPDATE OF q" : ""}`,
@@ -213,7 +213,7 @@ const placesIn = (condition: string) => `
  * against both until the end, once something was found.
  */
 const IS_HERE =
-  "(SELECT true FROM holders WHERE no = ?4::bigint AND gone = 0 AND turn <= coalesce(?6::bigint, turn) FOR KEY SHARE)";
+  "(SELECT true FROM holders WHERE no = ?4::bigint AND gone = 0 AND expires_at > 0 AND turn <= coalesce(?6::bigint, turn) FOR KEY SHARE)";
 
 /** An exchange that is sent at once, and so has a number and a shard, sums up and marks its lanes by itself. */
 const leaseSql = (condition: string) => `

@@ -59,6 +59,7 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
     unhold: (queue, itemIds, by) => write((tx) => moveHeld(tx, { queue, itemIds, by, to: "ready" })),
     enter: (holder) => beats.enter(holder),
     beat: (holderId) => beats.beat(holderId),
+    revoke: (holderId, options) => beats.revoke(holderId, options),
     leave: (holderId) => beats.leave(holderId),
     listHolders: () => read((tx) => listHolders(tx), GLANCE),
     listLeases: (holderId) => ask((tx) => listLeases(tx, holderId), GLANCE),

@@ -22,8 +22,19 @@ export function enter(session: Session, holder: NewHolder): Holder {
 }
 
 export function beat(session: Session, holderId: string): boolean {
-  const sql = "UPDATE holders SET expires_at = ? + ttl_ms WHERE id = ? AND gone = 0";
+  const sql = "UPDATE holders SET expires_at = ? + ttl_ms WHERE id = ? AND gone = 0 AND expires_at > 0";
   return session.run(sql, session.clock.now(), holderId).changes > 0;
+}
+
+/** A revoked holder expired at time 0, which no heartbeat changes. */
+export function revoke(
+  session: Session,
+  holderId: string,
+  { isProcessDead }: { readonly isProcessDead: boolean },
+): boolean {
+  const until = isProcessDead ? Number.MAX_SAFE_INTEGER : session.clock.now();
+  const sql = "UPDATE holders SET expires_at = 0 WHERE id = ? AND gone = 0 AND expires_at <= ?";
+  return session.run(sql, holderId, until).changes > 0;
 }
 
 export function leave(session: Session, holderId: string): boolean {
@@ -43,7 +54,8 @@ export function listHolders(session: Session): Holder[] {
 
 /** The number of a holder that is still there; a lease can only be given to one. */
 export function holderNo(session: Session, holderId: string): number {
-  const row = session.get<{ no: number }>("SELECT no FROM holders WHERE id = ? AND gone = 0", holderId);
+  const sql = "SELECT no FROM holders WHERE id = ? AND gone = 0 AND expires_at > 0";
+  const row = session.get<{ no: number }>(sql, holderId);
   if (row === undefined) throw new WorkError("lease_lost", `The holder ${holderId} is not known any more.`);
   return row.no;
 }

@@ -24,7 +24,7 @@ import { addItems } from "./intake.ts";
 import { listItemEvents } from "./item-events.ts";
 import { findItems, listItems, listResults } from "./items.ts";
 import { changeJob, countQueue, createJob, findJob, listJobs, queueNo } from "./jobs.ts";
-import { beat, enter, leave, listHolders, listLeases } from "./lease.ts";
+import { beat, enter, leave, listHolders, listLeases, revoke } from "./lease.ts";
 import { listLetters } from "./letter-list.ts";
 import { readLetter } from "./letters.ts";
 import { listMarks, markGroup, readGroup } from "./marks.ts";
@@ -61,6 +61,7 @@ export async function openSqliteEngine(options: SqliteOptions): Promise<Engine> 
     unhold: (queue, ids, by) => session.write(() => releaseItems(session, queue, ids, by)),
     enter: (holder) => session.write(() => enter(session, holder)),
     beat: (holderId) => session.write(() => beat(session, holderId)),
+    revoke: (holderId, options) => session.write(() => revoke(session, holderId, options)),
     leave: (holderId) => session.write(() => leave(session, holderId)),
     listHolders: async () => listHolders(session),
     listLeases: async (holderId) => listLeases(session, holderId),

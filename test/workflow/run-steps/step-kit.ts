@@ -47,6 +47,7 @@ export function openBench(rest: Partial<World> = {}): Bench {
     logPath: join(folder, "logs", "item", "1.log"),
     scratch: join(scratchFolder, "agent"),
     signal: stop.signal,
+    mayStart: () => true,
     graceMs: 200,
     agentId: "agent-1",
     attempt: 1,
