@@ -20,9 +20,9 @@ export async function lookingAfter(
   };
 }
 
-async function mirror({ dlqDir, maxItems: itemsMax }: LetterSettings) {
+async function mirror({ dlqDir, maxItems: itemsMax, retentionDays }: LetterSettings) {
   const { mirroring } = await import("../job/mirroring.ts");
-  return mirroring({ itemsMax, ...(dlqDir !== undefined && { dlqDir }) });
+  return mirroring({ itemsMax, retentionDays, ...(dlqDir !== undefined && { dlqDir }) });
 }
 
 /** The same for the workers of a queue, which has no end at which its letters could be looked after. */

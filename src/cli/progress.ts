@@ -82,6 +82,7 @@ class RunProgress implements Progress {
   #troubles = 0;
   #trouble = "";
   #troubleSaidAt = Number.NEGATIVE_INFINITY;
+  #obstacleShownAt = Number.NEGATIVE_INFINITY;
   #parkedUntil = 0;
   #parked = "";
   #reported = "";
@@ -108,6 +109,7 @@ class RunProgress implements Progress {
 
   settled(item: LeasedItem, { verdict }: Settlement, outcome: Outcome): void {
     this.#running.ended(item);
+    this.#reportObstacle(outcome);
     if (verdict.kind === "retry") this.#retrying.add(item.ref);
     else if (verdict.kind === "park") this.#park(item, verdict.delayMs, outcome);
     else if (verdict.kind !== "release") this.#finished += 1;
@@ -144,6 +146,15 @@ class RunProgress implements Progress {
     await this.#ticking;
     await this.#looking;
     this.#screen.erase();
+  }
+
+  /** What keeps items from being started is shown at once, not when their attempts are used up. */
+  #reportObstacle(outcome: Outcome): void {
+    if (outcome.kind !== "failed" || outcome.failure.errorType.name !== "WorktreeError") return;
+    const now = this.#options.clock.now();
+    if (now - this.#obstacleShownAt < REPORT_MS) return;
+    this.#obstacleShownAt = now;
+    this.note(`redrive: WorktreeError: ${clean(outcome.failure.errorMessage)}`);
   }
 
   /** The whole queue stands still until the other side can be asked again. */

@@ -1,4 +1,5 @@
 /** Letters that are also files: after a command has changed letters outside of a run, their files follow. */
+import type { LetterSettings } from "../config/config.ts";
 import type { Engine } from "../engine.ts";
 import type { Context } from "./context.ts";
 
@@ -8,6 +9,8 @@ export interface ChangedLetters {
   readonly itemIds?: readonly string[];
   /** How many letters have changed. */
   readonly count: number;
+  /** The limits by which the command kept the letters. Default: those of the settings. */
+  readonly limits?: Pick<LetterSettings, "maxItems" | "retentionDays">;
 }
 
 /** A file is written safely in a millisecond or two: a person waits for so many, and not for more. */
@@ -17,7 +20,7 @@ const COUNT_MAX = 1000;
 export async function refreshDirectories(
   context: Context,
   engine: Engine,
-  { jobIds, itemIds = [], count }: ChangedLetters,
+  { jobIds, itemIds = [], count, limits }: ChangedLetters,
 ): Promise<void> {
   if (count === 0) return;
   try {
@@ -25,8 +28,8 @@ export async function refreshDirectories(
     if (!dlq.mirror) return;
     const { openProjection } = await import("../job/letter-directory.ts");
     const { refreshDirectory } = await import("../job/mirror.ts");
-    const { dlqDir, maxItems: itemsMax } = dlq;
-    const place = { home: context.home, itemsMax, ...(dlqDir !== undefined && { dlqDir }) };
+    const { dlqDir, maxItems: itemsMax, retentionDays } = { ...dlq, ...limits };
+    const place = { home: context.home, itemsMax, retentionDays, ...(dlqDir !== undefined && { dlqDir }) };
     for (const id of jobIds) {
       const job = await engine.findJob(id);
       if (job === null || !openProjection(engine, job, place).isThere) continue;

@@ -2,11 +2,11 @@
  * What lies beside the folders of the jobs, in `global/`: `all-items.jsonl`, the letters of all jobs as a stream (a line
  * for each change; of a job and an item, the last line holds), and `retention-policy.json`, how long letters are kept.
  */
-import { type FileHandle, mkdir, open, stat } from "node:fs/promises";
+import { type FileHandle, mkdir, open, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { writeAtomically } from "../kit/atomic-file.ts";
 import { toRfc3339 } from "../kit/clock.ts";
-import type { JsonObject } from "../kit/json.ts";
+import { isJsonObject, type JsonObject } from "../kit/json.ts";
 
 /** Adds lines to the stream, and does it again when somebody has put a new file into its place meanwhile. */
 export async function appendLetters(folder: string, letters: readonly JsonObject[]): Promise<void> {
@@ -57,6 +57,27 @@ export async function writeRetentionPolicy(
   await mkdir(folder, { recursive: true });
   const policy = { max_items: maxItems, retention_days: retentionDays, updated_at: toRfc3339(now) };
   await writeAtomically(join(folder, "retention-policy.json"), `${JSON.stringify(policy, null, 2)}\n`);
+}
+
+/** The same, unless the file has these limits already. */
+export async function updateRetentionPolicy(
+  folder: string,
+  policy: RetentionPolicy,
+  now: () => Promise<number>,
+): Promise<void> {
+  const found = await readRetentionPolicy(folder);
+  const isSame = found?.max_items === policy.maxItems && found?.retention_days === policy.retentionDays;
+  if (!isSame) await writeRetentionPolicy(folder, policy, await now());
+}
+
+/** Null when there is none, or it is not JSON: then it is written again. */
+async function readRetentionPolicy(folder: string): Promise<JsonObject | null> {
+  try {
+    const json: unknown = JSON.parse(await readFile(join(folder, "retention-policy.json"), "utf8"));
+    return isJsonObject(json) ? json : null;
+  } catch {
+    return null;
+  }
 }
 
 function streamPath(folder: string): string {

@@ -6,12 +6,12 @@ import type { Job } from "../item/job.ts";
 import { oneLine } from "../triage/clean.ts";
 import { agentEnvironment } from "../worktree/agent-environment.ts";
 import { GIT_LOCATION_VARIABLES } from "../worktree/git.ts";
-import { JobWorktrees } from "../worktree/job-worktrees.ts";
+import { JobWorktrees, type TidyOptions } from "../worktree/job-worktrees.ts";
 import type { AgentWorktree } from "../worktree/pool.ts";
 import { openRepository } from "../worktree/repository.ts";
 import type { AskMerge, Finish, Merge, Place, Site } from "./site.ts";
 import type { Workshop } from "./work.ts";
-import type { WorkflowSpec } from "./workflow-spec.ts";
+import { keepWorktreesOf, type WorkflowSpec } from "./workflow-spec.ts";
 
 export async function openGitSite(job: Job, spec: WorkflowSpec, workshop: Workshop): Promise<Site> {
   // Git sets these for its hooks; in a run that a hook started they would send the agents to another repository.
@@ -24,7 +24,8 @@ export async function openGitSite(job: Job, spec: WorkflowSpec, workshop: Worksh
   const top = await worktrees.jobWorktree();
   const { prefix } = repository;
   const root = folderIn(top, prefix);
-  await worktrees.adopt({ isNeeded: workshop.isKeptForLetter });
+  const isNeeded = neededBy(spec, workshop);
+  await worktrees.adopt({ isNeeded });
   return {
     root,
     head: () => worktrees.headOf(top),
@@ -44,7 +45,7 @@ export async function openGitSite(job: Job, spec: WorkflowSpec, workshop: Worksh
       folderIn(top, prefix);
     },
     finish: (ask) => finish(worktrees, spec, ask),
-    tidy: () => tidy(worktrees, workshop),
+    tidy: () => tidy(worktrees, workshop, isNeeded),
     close: () => worktrees.close(),
   };
 }
@@ -77,6 +78,7 @@ function placeOf(
   let isMerged = false;
   return {
     root: folderIn(worktree.path, prefix),
+    name: worktree.name,
     head: () => worktrees.head(worktree),
     merge: async () => {
       const merge = await mergeAll(worktrees, worktree, title);
@@ -109,12 +111,18 @@ async function finish(worktrees: JobWorktrees, { mergeMode }: WorkflowSpec, ask?
   return { note: `${end.detail}\nTo merge it: ${end.command}`, branch: worktrees.branchName };
 }
 
-/** The last one to leave tidies up. */
-async function tidy(worktrees: JobWorktrees, workshop: Workshop): Promise<void> {
-  const { isKeptForLetter, hasLetters, hasOtherRunner } = workshop;
+/** Letters need their worktrees. With `keep_worktrees: always` every kept one stays until `redrive worktrees clean`. */
+function neededBy(spec: WorkflowSpec, { isKeptForLetter }: Workshop): TidyOptions["isNeeded"] {
+  if (keepWorktreesOf(spec) !== "always") return isKeptForLetter;
+  return async (kept) => kept.state === "kept" || isKeptForLetter(kept);
+}
+
+/** Leaves everything as it is while another process runs the job. */
+async function tidy(
+  worktrees: JobWorktrees,
+  { hasLetters, hasOtherRunner }: Workshop,
+  isNeeded: TidyOptions["isNeeded"],
+): Promise<void> {
   if (await hasOtherRunner()) return;
-  await worktrees.tidy({
-    isNeeded: isKeptForLetter,
-    hasLetters,
-  });
+  await worktrees.tidy({ isNeeded, hasLetters });
 }

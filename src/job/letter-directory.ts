@@ -1,11 +1,13 @@
 /** Where the letter directory of a job lies, and the projection that keeps it. */
 import { existsSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { appendLetters } from "../dead-letter/all-letters.ts";
+import { appendLetters, updateRetentionPolicy } from "../dead-letter/all-letters.ts";
 import { Projection } from "../dead-letter/projection.ts";
 import type { Engine } from "../engine.ts";
 import { fileNameOf } from "../item/item-path.ts";
 import type { Job } from "../item/job.ts";
+import type { JsonObject } from "../kit/json.ts";
+import { repositoryNameOf } from "../worktree/repository-name.ts";
 import { letterDocuments } from "./letter-documents.ts";
 
 /** Which folder the letter directories are in. */
@@ -14,8 +16,10 @@ export interface DirectoryPlace {
   readonly home: string;
   /** Another folder instead: `{dlqDir}/{job_id}/`. */
   readonly dlqDir?: string;
-  /** How many letters may wait in a job, for metrics.json; null is no limit. Default: nothing is said of it. */
+  /** How many letters may wait in a job; null is no limit. Default: no limit, and metrics.json does not mention one. */
   readonly itemsMax?: number | null;
+  /** How many days a letter is kept, for retention-policy.json; null is no limit. Default: no limit. */
+  readonly retentionDays?: number | null;
 }
 
 /** The folder in which the job's own folder lies: `{home}/dlq/{repo_name}/{job_id}/mapreduce/dlq`, or the one that was given. */
@@ -40,14 +44,32 @@ export function openProjection(
     jobId: job.id,
     root: directoryRoot(job, place),
     documents: () => letterDocuments(engine, job.id, place.itemsMax),
-    ...(tellsAll && { onChange: (changes) => appendLetters(globalFolder(place), changes) }),
+    ...(tellsAll && { onChange: (changes) => appendChanges(engine, place, changes) }),
   });
 }
 
-/** The name of the folder that git has its checkout in, else of the job's own; letters from elsewhere have neither. */
+/** Adds to the stream of all letters, and keeps the file of the retention policy beside it. */
+async function appendChanges(
+  engine: Engine,
+  place: DirectoryPlace,
+  changes: readonly JsonObject[],
+): Promise<void> {
+  await appendLetters(globalFolder(place), changes);
+  if (changes.length > 0) await writePlacePolicy(engine, place);
+}
+
+/** Writes `retention-policy.json` when it is missing or differs. */
+export async function writePlacePolicy(engine: Engine, place: DirectoryPlace): Promise<void> {
+  const { itemsMax = null, retentionDays = null } = place;
+  const policy = { maxItems: itemsMax, retentionDays };
+  await updateRetentionPolicy(globalFolder(place), policy, () => engine.now());
+}
+
+/** The name of the git repository, else of the job's folder; imported letters have neither. */
 function repositoryName({ spec }: Job): string {
   if (typeof spec.cwd !== "string") return "elsewhere";
-  return basename(topOf(spec.cwd) ?? spec.cwd) || "root";
+  const top = topOf(spec.cwd);
+  return top === null ? basename(spec.cwd) || "root" : repositoryNameOf(top);
 }
 
 function topOf(folder: string): string | null {

@@ -9,7 +9,7 @@ import type { ItemState } from "../item/state.ts";
 import type { JsonObject } from "../kit/json.ts";
 import { selectLetters } from "../redrive/select.ts";
 import { everyJob } from "./every-job.ts";
-import { type DirectoryPlace, globalFolder, openProjection } from "./letter-directory.ts";
+import { type DirectoryPlace, globalFolder, openProjection, writePlacePolicy } from "./letter-directory.ts";
 
 /** Writes the directory of one job anew. A job without letters gets no folder; one that it has is emptied. */
 export async function mirrorJob(engine: Engine, job: Job, place: DirectoryPlace): Promise<WrittenFolder> {
@@ -19,7 +19,7 @@ export async function mirrorJob(engine: Engine, job: Job, place: DirectoryPlace)
 /** Writes the directories of all jobs that have letters or a folder, and the stream of all letters. */
 export async function mirrorAll(engine: Engine, place: DirectoryPlace): Promise<readonly WrittenFolder[]> {
   const written: WrittenFolder[] = [];
-  await mirrorStream(engine, globalFolder(place));
+  await mirrorStream(engine, place);
   for await (const job of everyJob(engine)) {
     const isThere = openProjection(engine, job, place).isThere;
     const one = await rewrite(engine, job, { ...place, tellsAll: false });
@@ -52,9 +52,12 @@ async function rewrite(
   return { jobId: job.id, folder: projection.folder, items };
 }
 
-async function mirrorStream(engine: Engine, folder: string): Promise<void> {
+async function mirrorStream(engine: Engine, place: DirectoryPlace): Promise<void> {
+  const folder = globalFolder(place);
   const { total } = await engine.listLetters({ states: STATES, limit: 0 });
-  if (total > 0 || existsSync(folder)) await rewriteLetters(folder, allLetters(engine));
+  if (total === 0 && !existsSync(folder)) return;
+  await rewriteLetters(folder, allLetters(engine));
+  await writePlacePolicy(engine, place);
 }
 
 const STATES: readonly ItemState[] = ["dead", "ready", "leased", "done", "discarded"];

@@ -33,6 +33,8 @@ export type AskMerge = (question: string) => Promise<boolean>;
 
 export interface Place {
   readonly root: string;
+  /** The name of the worktree; absent where there is none. */
+  readonly name?: string;
   readonly head?: () => Promise<string>;
   /** Brings what was changed here into the job. */
   merge(): Promise<Merge>;

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
 import { parseEnv } from "node:util";
 import { WorkError } from "../errors.ts";
+import type { LeasedItem } from "../item/item.ts";
 import type { Job } from "../item/job.ts";
 import type { Json } from "../kit/json.ts";
 import { type Sealer, sealerOf } from "../workflow/sealed-values.ts";
@@ -132,6 +133,11 @@ export function capturedSince(
   return Object.fromEntries(
     Object.entries(variables).filter(([name]) => !before.has(name) && name !== "shell"),
   );
+}
+
+/** What the steps of an item can name besides. */
+export function itemVariables(item: LeasedItem): Record<string, Json> {
+  return { item: item.data, item_id: item.itemId, index: item.index };
 }
 
 /** What every step of the job can name. */

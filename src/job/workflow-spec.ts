@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import type { Job } from "../item/job.ts";
 import type { Json, JsonObject } from "../kit/json.ts";
-import type { Workflow } from "../workflow/model.ts";
+import type { KeepWorktrees, Workflow } from "../workflow/model.ts";
 
 export const MERGE_MODES = ["auto", "ask", "never"] as const;
 /** Whether the job's branch is merged into the branch that the run started from. */
@@ -43,6 +43,11 @@ export interface WorkflowProgress {
 
 export function workflowSpecOf(job: Job): WorkflowSpec {
   return job.spec as unknown as WorkflowSpec;
+}
+
+/** Which worktrees stay when the job has ended. */
+export function keepWorktreesOf({ workflow }: WorkflowSpec): KeepWorktrees {
+  return workflow.map.keepWorktrees ?? "failed";
 }
 
 /** Whether there is anything to do after the items. */

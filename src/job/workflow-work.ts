@@ -1,21 +1,28 @@
 /** The work of a workflow's map phase: for each item an agent, its steps in a place of their own, then the merge. */
+import { unlessDiskFull } from "../attempt/disk-room.ts";
 import type { AttemptContext } from "../attempt/handler.ts";
 import { isStoreTrouble, WorkError } from "../errors.ts";
-import type { ErrorType } from "../item/error-type.ts";
-import { compact, type Failure } from "../item/failure.ts";
-import type { LeasedItem } from "../item/item.ts";
+import { compact } from "../item/failure.ts";
+import type { LeasedItem, Verdict } from "../item/item.ts";
 import { itemName } from "../item/item-name.ts";
 import type { Job } from "../item/job.ts";
 import type { Outcome } from "../item/outcome.ts";
 import type { Json } from "../kit/json.ts";
-import type { HandlerAnswer } from "../retry/decide.ts";
-import { errorVariable } from "../workflow/error-variable.ts";
 import { runSteps } from "../workflow/run-steps.ts";
 import type { StepsEnd } from "../workflow/world.ts";
-import type { Place } from "./site.ts";
+import { type AgentFault, agentFailure, withErrorLogs, worktreeFault } from "./agent-failure.ts";
+import { askSteps } from "./failure-steps.ts";
+import type { Merge, Place } from "./site.ts";
 import type { Work, Workshop } from "./work.ts";
-import { capturedSince, jobVariables, openWorkflowKit, type WorkflowKit, worldOf } from "./workflow-kit.ts";
-import { workflowProgressOf } from "./workflow-spec.ts";
+import {
+  capturedSince,
+  itemVariables,
+  jobVariables,
+  openWorkflowKit,
+  type WorkflowKit,
+  worldOf,
+} from "./workflow-kit.ts";
+import { keepWorktreesOf, workflowProgressOf } from "./workflow-spec.ts";
 
 /** For a redrive, which has no phases around it. */
 export async function openWorkflowWork(job: Job, workshop: Workshop): Promise<Work> {
@@ -49,9 +56,8 @@ export async function agentWork(
     handler: (item, context) => runAgent(crew, item, context),
     policy: kit.spec.workflow.policy,
     slots: kit.spec.workflow.map.maxParallel,
-    askHandler: (item, failure) => askSteps(crew, item, failure),
-    settled: (item, { verdict }) =>
-      letGo(crew, giveBack(crew, item, verdict.kind === "bury" || verdict.kind === "stop")),
+    askHandler: (item, failure) => askSteps(kit, item, failure),
+    settled: (item, { verdict }) => letGo(crew, giveBack(crew, item, verdict.kind)),
     ...(options.finish && { finish: () => afterAll(crew, options.finish) }),
     close: () => afterAll(crew, options.close),
   };
@@ -71,9 +77,10 @@ interface Crew {
 async function runAgent(crew: Crew, item: LeasedItem, context: AttemptContext): Promise<Outcome> {
   const { kit } = crew;
   if (crew.merged.has(item.itemId)) return { kind: "succeeded", result: { already_merged: true } };
-  const place = await enter(kit, item);
+  const place = await enter(kit, item, context);
   if ("kind" in place) return place;
   crew.places.set(keyOf(item), place);
+  const agentId = place.name ?? context.agentId;
   if (place.head) await tellOfPlace(kit, item, place);
   const variables: Record<string, Json> = { ...jobVariables(kit), ...itemVariables(item) };
   const world = worldOf(kit, {
@@ -84,7 +91,7 @@ async function runAgent(crew: Crew, item: LeasedItem, context: AttemptContext): 
     scratch: `${kit.workshop.scratch}/${context.slot}`,
     signal: context.signal,
     mayStart: context.mayStart,
-    agentId: context.agentId,
+    agentId,
     attempt: item.attempt,
     onStep: (index, total, label) => crew.onStep?.(item, index, total, label),
   });
@@ -93,22 +100,19 @@ async function runAgent(crew: Crew, item: LeasedItem, context: AttemptContext): 
   const limit = agentTimeoutMs === undefined ? {} : { timeoutMs: agentTimeoutMs };
   const end = await runSteps(steps, world, limit);
   if (end.kind === "stopped") return released(crew, item, end.why ?? "the runner stopped");
-  if (end.kind === "failed") return failed(place, item, end);
+  if (end.kind === "failed") return failed(kit, place, item, end);
   const captured = capturedSince(before, variables);
-  return deliver({ kit, item, context, place, end, captured });
+  return deliver({ kit, item, agentId, place, end, captured });
 }
 
-function itemVariables(item: LeasedItem): Record<string, Json> {
-  return { item: item.data, item_id: item.itemId, index: item.index };
-}
-
-/** A place that cannot be made is not the item's fault. */
-async function enter(kit: WorkflowKit, item: LeasedItem): Promise<Place | Outcome> {
+/** Nothing can run without a worktree: the attempt failed. On a full disk it is not counted. */
+async function enter(kit: WorkflowKit, item: LeasedItem, context: AttemptContext): Promise<Place | Outcome> {
   try {
     return await kit.site.enter(item.itemId, item.attempt, kit.masker.mask(itemName(item)));
   } catch (error) {
     if (!(error instanceof WorkError)) throw error;
-    return { kind: "released", why: error.message };
+    const failure = agentFailure({ kit, item, agentId: context.agentId }, worktreeFault(error, "worktree"));
+    return unlessDiskFull({ kind: "failed", failure }, kit.workshop.home, context.signal);
   }
 }
 
@@ -121,7 +125,7 @@ async function tellOfPlace({ workshop }: WorkflowKit, item: LeasedItem, place: P
 }
 
 async function released(crew: Crew, item: LeasedItem, why: string): Promise<Outcome> {
-  await giveBack(crew, item, false);
+  await giveBack(crew, item, "release");
   return { kind: "released", why };
 }
 
@@ -129,19 +133,21 @@ type Failed = Extract<StepsEnd, { kind: "failed" }>;
 
 /** Kept before the store knows of a letter, so that a crash in between cannot take the place away. */
 async function failed(
+  kit: WorkflowKit,
   place: Place,
   item: LeasedItem,
   { failure, retryAfterMs }: Omit<Failed, "kind" | "stepIndex">,
 ): Promise<Outcome> {
-  const artifacts = await place.artifacts();
-  await place.keep(`attempt ${item.attempt} of ${item.itemId} failed`);
+  const found = keepWorktreesOf(kit.spec) === "never" ? undefined : await place.artifacts();
+  const artifacts = found && withErrorLogs(found, failure);
+  if (artifacts) await place.keep(`attempt ${item.attempt} of ${item.itemId} failed`);
   return compact({ kind: "failed" as const, failure, retryAfterMs, artifacts, log: failure.log });
 }
 
 interface Delivery {
   readonly kit: WorkflowKit;
   readonly item: LeasedItem;
-  readonly context: AttemptContext;
+  readonly agentId: string;
   readonly place: Place;
   readonly end: Extract<StepsEnd, { kind: "done" }>;
   readonly captured: Readonly<Record<string, Json>>;
@@ -149,21 +155,16 @@ interface Delivery {
 
 /** Git first: the work is in the job's branch before the store calls it done. */
 async function deliver(delivery: Delivery): Promise<Outcome> {
-  const { item, place, end, captured } = delivery;
-  const merge = await place.merge();
-  if (merge.kind === "conflict") {
-    const message = `The agent's commits conflict with the job's branch in ${merge.files.join(", ")}.`;
-    const type = { name: "MergeConflict", fields: { files: [...merge.files] } } as const;
-    return failed(place, item, { failure: mergeFailure(delivery, type, message) });
-  }
-  if (merge.kind === "refused") {
-    const message = `The agent's changes could not be committed: ${merge.detail}`;
-    return failed(place, item, {
-      failure: mergeFailure(delivery, { name: "CommitValidationFailed" }, message),
-    });
+  const { kit, item, place, end, captured } = delivery;
+  const merge = await mergeOrFault(place);
+  const fault = faultOf(merge);
+  if (fault !== null) {
+    const after = { context: ["all steps succeeded", "merge into the job's branch"] };
+    const logs = { log: end.log, jsonLog: end.jsonLog };
+    return failed(kit, place, item, { failure: agentFailure(delivery, { ...fault, ...after, ...logs }) });
   }
   const result = compact({
-    ...maskValues(captured, delivery.kit),
+    ...maskValues(captured, kit),
     commit: merge.kind === "merged" ? merge.commit : undefined,
     usage: end.usage && { ...end.usage },
     json_log: end.jsonLog,
@@ -172,34 +173,47 @@ async function deliver(delivery: Delivery): Promise<Outcome> {
   return compact({ kind: "succeeded" as const, result: result as Json, log: end.log, mergedCommit });
 }
 
+type MergeOrFault = Merge | { readonly kind: "fault"; readonly error: WorkError };
+
+async function mergeOrFault(place: Place): Promise<MergeOrFault> {
+  try {
+    return await place.merge();
+  } catch (error) {
+    if (error instanceof WorkError) return { kind: "fault", error };
+    throw error;
+  }
+}
+
+function faultOf(merge: MergeOrFault): AgentFault | null {
+  if (merge.kind === "fault") return worktreeFault(merge.error, "merge");
+  if (merge.kind === "conflict") {
+    const message = `The agent's commits conflict with the job's branch in ${merge.files.join(", ")}.`;
+    const errorType = { name: "MergeConflict", fields: { files: [...merge.files] } } as const;
+    return { errorType, message, step: "merge" };
+  }
+  if (merge.kind === "refused") {
+    const message = `The agent's changes could not be committed: ${merge.detail}`;
+    return { errorType: { name: "CommitValidationFailed" }, message, step: "merge" };
+  }
+  return null;
+}
+
 /** Steps need secrets as they are; what is stored has none. */
 function maskValues(captured: Readonly<Record<string, Json>>, { masker }: WorkflowKit): Record<string, Json> {
   return JSON.parse(masker.mask(JSON.stringify(captured))) as Record<string, Json>;
 }
 
-function mergeFailure({ kit, item, context, end }: Delivery, errorType: ErrorType, message: string): Failure {
-  const now = kit.workshop.clock.now();
-  return compact({
-    attemptNumber: item.attempt,
-    timestamp: now,
-    errorType,
-    errorClass: "unknown" as const,
-    errorMessage: kit.masker.mask(message),
-    errorContext: ["all steps succeeded", "merge into the job's branch"],
-    agentId: context.agentId,
-    stepFailed: "merge",
-    durationMs: Math.max(0, now - item.startedAt),
-    log: end.log,
-    jsonLogLocation: end.jsonLog,
-  });
-}
-
-/** Once the store has the end of an attempt, its place is free, or stays for the letter. */
-async function giveBack(crew: Crew, item: LeasedItem, isLetter: boolean): Promise<void> {
+/** Once the store has the end of an attempt, its place is free, or stays for a person. */
+async function giveBack(crew: Crew, item: LeasedItem, verdict: Verdict["kind"]): Promise<void> {
   const key = keyOf(item);
   const place = crew.places.get(key);
   crew.places.delete(key);
-  if (!isLetter) await place?.leave();
+  const mode = keepWorktreesOf(crew.kit.spec);
+  const isLetter = verdict === "bury" || verdict === "stop";
+  if (isLetter && mode !== "never") return;
+  const isDone = verdict === "done" || verdict === "skip";
+  if (isDone && mode === "always") await place?.keep(`attempt ${item.attempt} of ${item.itemId} ended`);
+  else await place?.leave();
 }
 
 /** Nobody waits for it but the end. A place that cannot be given back is found by the next runner. */
@@ -218,27 +232,3 @@ async function afterAll<T>(crew: Crew, action: (() => Promise<T>) | undefined): 
 function keyOf({ ref, attempt }: LeasedItem): string {
   return `${ref}/${attempt}`;
 }
-
-/** The steps of `on_item_failure: custom`: success is handled, exit code 75 is retry, all else dlq. */
-async function askSteps(crew: Crew, item: LeasedItem, failure: Failure): Promise<HandlerAnswer> {
-  const { kit } = crew;
-  const steps = kit.spec.workflow.onItemFailureSteps;
-  const error = errorVariable(failure);
-  const world = worldOf(kit, {
-    root: kit.site.root,
-    ...(kit.site.head && { head: kit.site.head }),
-    variables: { ...jobVariables(kit), ...itemVariables(item), error },
-    logPath: kit.workshop.logs.log(item.itemId, item.attempt).replace(/\.log$/, ".handler.log"),
-    scratch: `${kit.workshop.scratch}/handler-${item.ref}`,
-    signal: kit.workshop.stop,
-    agentId: "handler",
-    attempt: item.attempt,
-  });
-  const end = await runSteps(steps, world);
-  if (end.kind === "done") return "handled";
-  if (end.kind === "stopped") return "retry"; // it could not say; it is asked again when the job goes on
-  return end.failure.exitCode === RETRY_EXIT_CODE ? "retry" : "dlq";
-}
-
-/** EX_TEMPFAIL of sysexits.h. */
-const RETRY_EXIT_CODE = 75;

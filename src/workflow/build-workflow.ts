@@ -39,6 +39,7 @@ function buildMap(form: WorkflowForm["map"]): MapPhase {
     maxParallel: form.max_parallel ?? DEFAULT_PARALLEL,
     isolation: form.isolation ?? "worktree",
     keep: form.keep ?? [],
+    ...(form.keep_worktrees !== undefined && { keepWorktrees: form.keep_worktrees }),
     steps: buildSteps("commands" in template ? template.commands : template),
     ...(form.json_path !== undefined && { jsonPath: form.json_path }),
     ...(form.id_field !== undefined && { idField: form.id_field }),

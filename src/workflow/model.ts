@@ -23,6 +23,10 @@ export interface Workflow {
   readonly onItemFailureSteps: readonly Step[];
 }
 
+export const KEEP_WORKTREES = ["never", "failed", "always"] as const;
+/** Which worktrees stay for a person: none, those of letters, or that of every item. */
+export type KeepWorktrees = (typeof KEEP_WORKTREES)[number];
+
 export interface MapPhase {
   readonly input: { readonly file: string } | { readonly command: string };
   /** RFC 9535. */
@@ -42,6 +46,8 @@ export interface MapPhase {
   readonly isolation: "worktree" | "none";
   /** Paths in the worktree that one item leaves for the next, such as node_modules. */
   readonly keep: readonly string[];
+  /** Which worktrees stay when the job has ended. Default `failed`. */
+  readonly keepWorktrees?: KeepWorktrees;
   readonly steps: readonly Step[];
 }
 

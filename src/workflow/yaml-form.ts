@@ -5,6 +5,7 @@
 import * as z from "zod";
 import { count, duration, ratio, required, scalar } from "../form/scalars.ts";
 import { ITEM_FAILURE_ACTIONS } from "../retry/policy.ts";
+import { KEEP_WORKTREES } from "./model.ts";
 import { retryForm } from "./retry-form.ts";
 import { stepForm, stepsForm } from "./step-form.ts";
 
@@ -41,6 +42,10 @@ const mapForm = z
     agent_timeout_secs: z.number().gt(0, "expected a number of seconds above 0").optional(),
     isolation: z.enum(["worktree", "none"]).optional().describe("Default worktree: each agent has its own."),
     keep: z.array(required("a path")).optional().describe("Paths that a worktree keeps, e.g. node_modules."),
+    keep_worktrees: z
+      .enum(KEEP_WORKTREES)
+      .optional()
+      .describe("Which worktrees stay: never, those of letters (failed) or all (always). Default failed."),
     agent_template: z
       .union([z.array(stepForm), z.strictObject({ commands: z.array(stepForm) })])
       .describe("The steps for each item."),

@@ -1,14 +1,15 @@
 /** The user's repository as a job finds it: looked at once when a run starts, and refused with a reason when no work can start from it. */
 import { existsSync, realpathSync } from "node:fs";
-import { basename, join } from "node:path";
+import { join } from "node:path";
 import { WorkError } from "../errors.ts";
 import { Git, type RunGit } from "./git.ts";
+import { repositoryNameOf } from "./repository-name.ts";
 
 /** The repository, and where its HEAD was when it was opened. */
 export interface Repository {
   /** The top folder of the user's checkout (which may be a linked worktree). */
   readonly top: string;
-  /** The base name of `top`. */
+  /** The base name of its main checkout. */
   readonly name: string;
   /** The folder that all worktrees of the repository share, usually `.git`. It is what tells repositories apart. */
   readonly commonDir: string;
@@ -42,7 +43,7 @@ export async function openRepository(cwd: string, { run }: OpenRepositoryOptions
   const notes = await notesOn(inTop, { ...place, startBranch });
   return {
     top: place.top,
-    name: basename(place.top) || "root",
+    name: repositoryNameOf(place.top),
     commonDir: place.commonDir,
     prefix: place.prefix,
     startBranch,

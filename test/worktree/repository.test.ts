@@ -70,7 +70,7 @@ describe("a repository", () => {
     put(linked, "only-here.txt", "x");
     commit(linked, "here");
     const repository = await openRepository(linked);
-    expect(repository).toMatchObject({ top: linked, name: "linked", startBranch: "feature" });
+    expect(repository).toMatchObject({ top: linked, name: "project", startBranch: "feature" });
     expect(repository.commonDir).toBe(join(workshop.top, ".git"));
     expect(repository.notes).toEqual([expect.stringContaining("linked worktree")]);
     const job = await JobWorktrees.open(repository, "job-1", { home: workshop.home });

@@ -28,12 +28,15 @@ export async function dlqMaintain(
   const { home, terminal } = context;
   const maxItems = limitOption("--max-items", flags.maxItems, 1);
   const retentionDays = limitOption("--retention-days", flags.retentionDays, 0);
+  const limits = {
+    maxItems: maxItems === undefined ? dlq.maxItems : maxItems,
+    retentionDays: retentionDays === undefined ? dlq.retentionDays : retentionDays,
+  };
   const isPreview = flags.dryRun ?? false;
   const { maintained: all, swept } = await context.withStore(async (engine) => {
     const job = word === undefined ? undefined : await requireJob(engine, word);
     const maintained = await maintain(engine, {
-      maxItems: maxItems === undefined ? dlq.maxItems : maxItems,
-      retentionDays: retentionDays === undefined ? dlq.retentionDays : retentionDays,
+      ...limits,
       author: authorOf(terminal.env),
       home,
       isPreview,
@@ -45,6 +48,7 @@ export async function dlqMaintain(
       await refreshDirectories(context, engine, {
         jobIds: maintained.map(({ jobId }) => jobId),
         count: maintained.reduce((sum, { evicted, purged }) => sum + evicted + purged, 0),
+        limits,
       });
     }
     const swept = job ? NOTHING_SWEPT : await sweep(context, engine, isPreview);

@@ -16,7 +16,8 @@ export async function dlqMirror(
     flags.dlqDir === undefined
       ? dlq.dlqDir
       : resolve(context.terminal.cwd, requirePath("--dlq-dir", flags.dlqDir));
-  const place = { home: context.home, itemsMax: dlq.maxItems, ...(dlqDir !== undefined && { dlqDir }) };
+  const { maxItems: itemsMax, retentionDays } = dlq;
+  const place = { home: context.home, itemsMax, retentionDays, ...(dlqDir !== undefined && { dlqDir }) };
   const written = await context.withStore(async (engine) => {
     if (jobName === undefined) return mirrorAll(engine, place);
     return [await mirrorJob(engine, await requireJob(engine, jobName), place)];
