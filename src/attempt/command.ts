@@ -2,19 +2,20 @@
  * The handler of a map: one attempt is one run of the user's command, without a shell. It says what the command gets
  * to know of its item and what its end means; `run-process.ts` does the rest.
  */
+import { openSync } from "node:fs";
 import { dirname } from "node:path";
 import type { LeasedItem } from "../item/item.ts";
-import type { Outcome } from "../item/outcome.ts";
+import type { Outcome, StandardOutput } from "../item/outcome.ts";
 import { asText } from "../kit/json.ts";
-import { keepLater, keepOrSayWhy } from "./capture.ts";
+import { type Cuts, type KeptOutput, keepLater, keepOrSayWhy } from "./capture.ts";
 import { commandName, commandStep, unfillable } from "./command-failure.ts";
 import { reportFilesOf, withReports } from "./command-reports.ts";
-import { unlessDiskFull } from "./disk-room.ts";
+import { DiskRoom, unlessDiskFull } from "./disk-room.ts";
 import type { AttemptContext, Handler } from "./handler.ts";
 import { itemEnvironment } from "./item-environment.ts";
-import type { Launcher } from "./launch.ts";
+import type { Ended, Launcher } from "./launch.ts";
 import { LogWriter } from "./log-writer.ts";
-import { OutputWatch } from "./output-watch.ts";
+import { LOG_BYTES_MAX, OutputWatch } from "./output-watch.ts";
 import { processFailure } from "./process-failure.ts";
 import { type ProcessEnd, runProcess } from "./run-process.ts";
 import { compileCommand } from "./template.ts";
@@ -34,38 +35,52 @@ export interface CommandOptions {
   /** Where copies of the files go that a command names as evidence. Default: none are made. */
   readonly evidenceFolder?: string;
   readonly now: () => number;
+  /** Whether the output of successes is printed, and so has to be whole. Default: it is only kept in logs. */
+  readonly isOutputWanted?: boolean;
+  /** Called at the end with the number of successes whose logs could not be written. */
+  readonly onLogsLost?: (count: number) => void;
 }
 
 /** `close` ends the watch over the outputs and waits for the last logs; the attempts have ended by then. */
 export function commandHandler(options: CommandOptions): { handle: Handler; close(): Promise<void> } {
   const outputs = new OutputWatch();
   const logs = new LogWriter();
-  const worker: Worker = { ...options, fill: compileCommand(options.command), outputs, logs };
+  const room = new DiskRoom(options.now);
+  const worker: Worker = { ...options, fill: compileCommand(options.command), outputs, logs, room };
   const stopTicking = outputs.startTicking();
   return {
     handle: (item, context) => runCommand(item, context, worker),
     close: async () => {
       stopTicking();
-      await logs.flush();
+      const lost = await logs.flush();
+      if (lost > 0) options.onLogsLost?.(lost);
     },
   };
+}
+
+/** For a person, when the disk did not take all logs. */
+export function logsLostNotice(count: number): string {
+  return `The logs of ${count} successful ${count === 1 ? "attempt" : "attempts"} could not be written.`;
 }
 
 interface Worker extends CommandOptions {
   readonly fill: ReturnType<typeof compileCommand>;
   readonly outputs: OutputWatch;
   readonly logs: LogWriter;
+  readonly room: DiskRoom;
 }
 
 async function runCommand(item: LeasedItem, context: AttemptContext, worker: Worker): Promise<Outcome> {
   const filled = worker.fill({ item: item.data, item_id: item.itemId });
   if (!filled.ok) return { kind: "failed", failure: unfillable(item, context, filled.message, worker) };
-  const { outputs, launcher, graceMs, timeoutMs, now, evidenceFolder } = worker;
+  const { outputs, launcher, graceMs, timeoutMs, now, evidenceFolder, isOutputWanted = false } = worker;
   const { spec, reports } = specOf(item, context, filled.value, worker);
+  let stdout: StandardOutput | undefined;
   const end = await runProcess({
     launcher,
     spec,
     outputs,
+    isStdoutWanted: isOutputWanted,
     failureFile: spec.env.REDRIVE_FAILURE_FILE,
     timeoutMs,
     graceMs,
@@ -75,12 +90,15 @@ async function runCommand(item: LeasedItem, context: AttemptContext, worker: Wor
     evidenceFolder,
     keep: (ended, cuts) => {
       const { stdoutPath, stderrPath } = spec;
+      if (ended.exitCode === 0) stdout = standardOutput(ended, cuts, isOutputWanted ? stdoutPath : undefined);
+      if (ended.exitCode === 0 && worker.room.isFull(dirname(stdoutPath)))
+        stdout = { ...ended.stdout, ...stdout, lost: "The disk of the logs is full." };
       const logPath = worker.logPath(item.itemId, item.attempt);
       const output = { ended, cuts, stdoutPath, stderrPath, logPath };
       return keepLater(output, worker.logs) ?? keepOrSayWhy(output);
     },
   });
-  const judged = judge(end, { item, context, worker, argv: filled.value });
+  const judged = judge(end, { item, context, worker, argv: filled.value, stdout });
   const outcome = withReports(judged, reports, context);
   return unlessDiskFull(outcome, dirname(spec.stdoutPath), context.signal);
 }
@@ -109,21 +127,43 @@ function specOf(
   return { spec, reports };
 }
 
+/** Opened before its file is removed, where the log keeps less than all of it. */
+function standardOutput({ stdout }: Ended, cuts: Cuts, path: string | undefined): StandardOutput {
+  if (path === undefined || stdout.inline || stdout.bytes === 0) return stdout;
+  if (cuts.stdout) return { ...stdout, lost: "The disk was nearly full while the command ran." };
+  return stdout.bytes <= LOG_BYTES_MAX ? stdout : { ...stdout, fd: openSync(path, "r") };
+}
+
+/** What could not be kept or printed of a success is noted on its item. */
+function succeeded(stdout: StandardOutput, kept: KeptOutput, { note }: AttemptContext): Outcome {
+  const { log, logTrouble } = kept;
+  if (logTrouble !== undefined) note(`The log of this attempt is missing. ${logTrouble}`);
+  const isLost = logTrouble !== undefined && stdout.inline === undefined && stdout.fd === undefined;
+  const lost = stdout.lost ?? (isLost && stdout.bytes > 0 ? logTrouble : undefined);
+  if (stdout.lost !== undefined) note(`The output of this attempt may not be whole. ${stdout.lost}`);
+  return {
+    kind: "succeeded",
+    stdout: lost === undefined ? stdout : { ...stdout, lost },
+    ...(log !== undefined && { log }),
+  };
+}
+
 interface CommandCase {
   readonly item: LeasedItem;
   readonly context: AttemptContext;
   readonly worker: Worker;
   readonly argv: readonly string[];
+  readonly stdout: StandardOutput | undefined;
 }
 
-function judge(end: ProcessEnd, { item, context, worker, argv }: CommandCase): Outcome {
+function judge(end: ProcessEnd, { item, context, worker, argv, stdout }: CommandCase): Outcome {
   const { ended, kept, cutShort, reported } = end;
   const log = kept.log === undefined ? {} : { log: kept.log };
   if (cutShort === "stopped") return { kind: "released", why: "the runner stopped", ...log };
   if (ended.startStage === "runner") {
     return { kind: "released", why: `no process could be started (${ended.startError})`, ...log };
   }
-  if (ended.exitCode === 0 && cutShort === null) return { kind: "succeeded", stdout: ended.stdout, ...log };
+  if (ended.exitCode === 0 && cutShort === null) return succeeded(stdout ?? ended.stdout, kept, context);
   const failure = processFailure(end, {
     attempt: item.attempt,
     agentId: context.agentId,

@@ -23,6 +23,29 @@ export async function unlessDiskFull(
   return { kind: "released", why: "the disk of the logs is full", ...log };
 }
 
+/** Successes are too many to ask the file system after each of them. */
+const RECHECK_MS = 250;
+
+/** Whether the disk of the outputs is full, as of a moment ago: a success may then have lost output that it never checked. */
+export class DiskRoom {
+  readonly #now: () => number;
+  #checkedAt = Number.NEGATIVE_INFINITY;
+  #isFull = false;
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  isFull(folder: string): boolean {
+    const now = this.#now();
+    if (Math.abs(now - this.#checkedAt) >= RECHECK_MS) {
+      this.#checkedAt = now;
+      this.#isFull = isFull(folder);
+    }
+    return this.#isFull;
+  }
+}
+
 function isFull(folder: string): boolean {
   const { bavail, bsize } = statfsSync(folder);
   return bavail * bsize < ROOM_BYTES_MIN;

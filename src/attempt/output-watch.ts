@@ -1,8 +1,18 @@
 /**
  * Keeps a runaway command from filling the disk: an output file that grows past its limit while the command runs is
  * cut back to nothing. Its beginning is saved first; what is lost is counted, and `keepOutput` says so in the log.
+ * Output that somebody waits for is cut only when the disk is nearly full.
  */
-import { closeSync, fstatSync, ftruncateSync, openSync, readSync, rmSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  fstatSync,
+  ftruncateSync,
+  openSync,
+  readSync,
+  rmSync,
+  statfsSync,
+  writeSync,
+} from "node:fs";
 
 /** What is known of an output that was cut while it was written. */
 export interface Cut {
@@ -18,9 +28,12 @@ export interface Cut {
 export interface OutputWatchOptions {
   /** What a log keeps of one stream; a running file may be twice as large. Default 64 MiB. */
   readonly logBytesMax?: number;
+  /** Output that is wanted whole is cut when its disk has less room than this. Default 256 MiB. */
+  readonly roomBytesMin?: number;
 }
 
 export const LOG_BYTES_MAX = 64 * 1024 * 1024;
+const ROOM_BYTES_MIN = 256 * 1024 * 1024;
 const RECENT_BYTES_MAX = 64 * 1024;
 const CHUNK_BYTES = 1024 * 1024;
 const TICK_MS = 500;
@@ -28,20 +41,25 @@ const TICK_MS = 500;
 /** The runner adds an attempt's paths at its start, ticks now and then, and takes the cut, if any, at its end. */
 export class OutputWatch {
   readonly #logBytesMax: number;
+  readonly #roomBytesMin: number;
   readonly #cuts = new Map<string, Cut | undefined>();
+  readonly #wanted = new Set<string>();
 
   constructor(options: OutputWatchOptions = {}) {
     this.#logBytesMax = options.logBytesMax ?? LOG_BYTES_MAX;
+    this.#roomBytesMin = options.roomBytesMin ?? ROOM_BYTES_MIN;
   }
 
-  add(path: string): void {
+  add(path: string, { isWantedWhole = false }: { readonly isWantedWhole?: boolean } = {}): void {
     this.#cuts.set(path, undefined);
+    if (isWantedWhole) this.#wanted.add(path);
   }
 
   /** Ends the watch over the path. Undefined when it was never cut. */
   take(path: string): Cut | undefined {
     const cut = this.#cuts.get(path);
     this.#cuts.delete(path);
+    this.#wanted.delete(path);
     return cut;
   }
 
@@ -54,8 +72,18 @@ export class OutputWatch {
   /** Cuts every file that is too large. To be called every half second or so. */
   tick(): void {
     for (const [path, cut] of this.#cuts) {
+      if (this.#wanted.has(path) && this.#hasRoom(path)) continue;
       const next = cutIfLarge(path, cut, this.#logBytesMax);
       if (next) this.#cuts.set(path, next);
+    }
+  }
+
+  #hasRoom(path: string): boolean {
+    try {
+      const { bavail, bsize } = statfsSync(path);
+      return bavail * bsize >= this.#roomBytesMin;
+    } catch {
+      return true; // the command has not opened it yet, or its output was collected meanwhile
     }
   }
 }

@@ -16,6 +16,8 @@ export interface ProcessOptions {
   readonly spec: LaunchSpec;
   /** Keeps its running output from filling the disk. */
   readonly outputs: OutputWatch;
+  /** Stdout is the result that somebody waits for, of any size. Default: no more is needed than a log keeps. */
+  readonly isStdoutWanted?: boolean;
   /** The file that REDRIVE_FAILURE_FILE names to it. */
   readonly failureFile: string;
   readonly timeoutMs?: number | undefined;
@@ -50,7 +52,7 @@ export interface ProcessEnd {
 export async function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
   const { spec, outputs } = options;
   if (!options.mayStart()) return NEVER_STARTED;
-  outputs.add(spec.stdoutPath);
+  outputs.add(spec.stdoutPath, { isWantedWhole: options.isStdoutWanted ?? false });
   outputs.add(spec.stderrPath);
   const launched = options.launcher.launch(spec);
   const limits = limit(launched, options);

@@ -82,6 +82,7 @@ export async function withProgress<T>(
         stop: interrupt.signal,
         clock: systemClock,
         observer,
+        isOutputWanted: !options.quiet && !context.isJson,
         author: authorOf(context.terminal.env),
         ...letters,
         ...(storeWaitMs !== undefined && { storeWaitMs }),
@@ -114,7 +115,7 @@ function observe(progress: PersonProgress, output: CommandOutput): RunObserver {
     started: (item: LeasedItem, slot: number) => progress.observer.started?.(item, slot),
     settled: (item: LeasedItem, settlement: Settlement, outcome: Outcome) => {
       progress.observer.settled?.(item, settlement, outcome);
-      if (outcome.kind === "succeeded") output.print(outcome);
+      if (outcome.kind === "succeeded") output.print(item, outcome);
     },
     ready: () => output.ready(),
     trouble: (error) => progress.observer.trouble?.(error),

@@ -64,6 +64,7 @@ export async function workForPerson(context: Context, plan: WorkerPlan): Promise
         stop: interrupt.stop,
         drain: interrupt.drain,
         clock: systemClock,
+        isOutputWanted: !plan.isQuiet && !context.isJson,
         author: authorOf(context.terminal.env),
         storeWaitMs: plan.storeWaitMs,
         ...letters,

@@ -48,7 +48,8 @@ export class WorkerScreen {
   constructor(context: Context, isQuiet: boolean) {
     this.#context = context;
     this.#isQuiet = isQuiet;
-    const beside = isQuiet || context.isJson ? null : { suspend: this.#suspend };
+    const beside =
+      isQuiet || context.isJson ? null : { suspend: this.#suspend, note: (line: string) => this.note(line) };
     this.#output = new CommandOutput(context.terminal.stdout, beside);
   }
 
@@ -89,7 +90,7 @@ export class WorkerScreen {
       settled: (item, settlement, outcome) => {
         this.#progress?.settled(item, settlement, outcome);
         this.#count(index, settlement);
-        if (outcome.kind === "succeeded") this.#output.print(outcome);
+        if (outcome.kind === "succeeded") this.#output.print(item, outcome);
       },
       ready: () => this.#output.ready(),
       paused: (isPaused) => {

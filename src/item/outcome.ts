@@ -41,8 +41,12 @@ export type Outcome =
   /** The worker vanished. */
   | { readonly kind: "lost"; readonly failure: Failure };
 
-/** What a successful command printed: in memory when it was small, else in its log. */
+/** What a successful command printed: in memory when it was small, in its log, or in a file when the log keeps only parts. */
 export interface StandardOutput {
   readonly bytes: number;
   readonly inline?: Uint8Array;
+  /** An open file with all of it, which has no name any more. Whoever prints it closes it. */
+  readonly fd?: number;
+  /** Why some of it is missing, also from the log. */
+  readonly lost?: string;
 }

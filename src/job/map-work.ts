@@ -1,12 +1,12 @@
 /** The work of a map: the user's command for each item. */
-import { commandHandler } from "../attempt/command.ts";
+import { commandHandler, logsLostNotice } from "../attempt/command.ts";
 import type { Job } from "../item/job.ts";
 import { specOf } from "./map-spec.ts";
 import type { Work, Workshop } from "./work.ts";
 
 export async function openMapWork(
   job: Job,
-  { launcher, logs, evidence, scratch, clock }: Workshop,
+  { launcher, logs, evidence, scratch, clock, isOutputWanted = false, onNotice }: Workshop,
 ): Promise<Work> {
   const spec = specOf(job);
   const command = commandHandler({
@@ -20,6 +20,8 @@ export async function openMapWork(
     logPath: logs.log,
     ...(spec.keepEvidence && { evidenceFolder: evidence }),
     now: clock.now,
+    isOutputWanted,
+    onLogsLost: (count) => onNotice?.(logsLostNotice(count)),
   });
   return {
     handler: command.handle,

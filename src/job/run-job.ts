@@ -26,6 +26,8 @@ export interface RunDeps {
   /** Aborted to drain: nothing more is begun, and what runs comes to its own end. */
   readonly drain?: AbortSignal;
   readonly observer?: RunObserver;
+  /** Whether the observer prints the output of successful commands. Default: it is only kept in logs. */
+  readonly isOutputWanted?: boolean;
   /** How long a store that cannot be written is waited for. */
   readonly storeWaitMs?: number;
   readonly clock?: Clock;
@@ -87,9 +89,9 @@ export function redriving(
 
 async function workQueue(deps: RunDeps, options: RunJobOptions): Promise<RunResult> {
   const clock = deps.clock ?? systemClock;
-  const { job, work } = options;
+  const { job, work, onNotice } = options;
   if (work !== undefined) return workWith(work, deps, options);
-  return inWorkshop(job, { ...deps, clock }, async (workshop) =>
+  return inWorkshop(job, { ...deps, clock, ...(onNotice && { onNotice }) }, async (workshop) =>
     workWith(await openWork(job, workshop), deps, options),
   );
 }

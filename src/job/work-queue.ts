@@ -3,7 +3,7 @@
  * runs. Both come to the same runner; here they get their command, their folder of logs and those that go along.
  */
 import { existsSync } from "node:fs";
-import { commandHandler } from "../attempt/command.ts";
+import { commandHandler, logsLostNotice } from "../attempt/command.ts";
 import type { Engine } from "../engine.ts";
 import { WorkError } from "../errors.ts";
 import type { Job } from "../item/job.ts";
@@ -62,6 +62,8 @@ async function workWithCommand(deps: RunDeps, queue: Job, plan: QueueCommand): P
       logPath: logs.log,
       ...(plan.keepEvidence && { evidenceFolder: evidence }),
       now: clock.now,
+      isOutputWanted: deps.isOutputWanted ?? false,
+      onLogsLost: (count) => plan.onNotice(logsLostNotice(count)),
     });
     const settled: NonNullable<RunObserver["settled"]> = (item, settlement, outcome) => {
       companions.settled(item, settlement);

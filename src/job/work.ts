@@ -45,6 +45,10 @@ export interface Workshop {
   /** A folder of this run alone, gone when it ends. */
   readonly scratch: string;
   readonly clock: Clock;
+  /** Whether the output of successful commands is printed, and so has to be whole. Default false. */
+  readonly isOutputWanted?: boolean;
+  /** Called with what a person should know. */
+  readonly onNotice?: (notice: string) => void;
   /** Aborted when the run is to end. */
   readonly stop: AbortSignal;
   /** Whether a worktree that was kept for an item still has its letter. */
@@ -59,9 +63,12 @@ export interface Workshop {
 /** Opens the launcher and a folder for running attempts, for as long as the action takes. */
 export async function inWorkshop<T>(
   job: Job,
-  { engine, home, clock, stop }: Pick<Workshop, "home" | "clock" | "stop"> & { readonly engine: Engine },
+  surroundings: Pick<Workshop, "home" | "clock" | "stop" | "isOutputWanted" | "onNotice"> & {
+    readonly engine: Engine;
+  },
   action: (workshop: Workshop) => Promise<T>,
 ): Promise<T> {
+  const { engine, home, clock, stop, isOutputWanted, onNotice } = surroundings;
   const logs = jobLogs(home, job.id);
   const scratch = `${logs.runningFolder}/${process.pid}-${randomName(6)}`;
   makeFolder(scratch, 0o700);
@@ -75,6 +82,8 @@ export async function inWorkshop<T>(
       scratch,
       clock,
       stop,
+      ...(isOutputWanted !== undefined && { isOutputWanted }),
+      ...(onNotice && { onNotice }),
       isKeptForLetter: (kept) => isNamedByLetter(engine, job.id, kept),
       tell: async (type, data) => void (await engine.changeJob(job.id, { event: { type, data } })),
       hasLetters: () => hasLetters(engine, job.id),

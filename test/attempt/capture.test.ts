@@ -116,6 +116,19 @@ test("a running file that grows too large is cut back, and the log tells its beg
   expect(existsSync(`${place.stdoutPath}.head`)).toBe(false);
 });
 
+test("output that is wanted whole is cut only when its disk has no room", () => {
+  const place = placeOf(temporaryFolder());
+  writeFileSync(place.stdoutPath, "a".repeat(300));
+  const sizeUnder = (roomBytesMin: number) => {
+    const watch = new OutputWatch({ logBytesMax: 100, roomBytesMin });
+    watch.add(place.stdoutPath, { isWantedWhole: true });
+    watch.tick();
+    return statSync(place.stdoutPath).size;
+  };
+  expect(sizeUnder(1)).toBe(300);
+  expect(sizeUnder(Number.MAX_SAFE_INTEGER)).toBe(0);
+});
+
 test("a file that was cut after its command had ended is not counted twice", async () => {
   const place = placeOf(temporaryFolder());
   const watch = new OutputWatch({ logBytesMax: 10 });
