@@ -20,6 +20,8 @@ const common = {
 // For a fast start, because a bundle has no more of a library than is used; and the JSONPath one because its default export
 // is not one when CommonJS requires it.
 const INSIDE_CLI = ["commander", "yaml", "zod", "jsonpath-rfc9535"];
+// Zod is a hundred small files, and every program that imports the library would read them.
+const INSIDE_LIBRARY = ["zod"];
 
 await buildCli("dist/cli", {
   common,
@@ -32,7 +34,7 @@ await build({
   format: "esm",
   splitting: true,
   chunkNames: "chunks/[name]-[hash]",
-  external: Object.keys(dependencies),
+  external: Object.keys(dependencies).filter((name) => !INSIDE_LIBRARY.includes(name)),
 });
 execFileSync("node_modules/.bin/tsc", ["-p", "tsconfig.build.json"], { stdio: "inherit" });
 await buildLauncher("dist");

@@ -2,14 +2,11 @@
 
 export type { AttemptContext, Handler } from "./attempt/handler.ts";
 // Dead letters
-export { type AgentResult, agentResultToDlqItem } from "./dead-letter/agent-result.ts";
-export { type Capsule, readCapsule, writeCapsule } from "./dead-letter/capsule.ts";
-export { writeDirectory } from "./dead-letter/directory.ts";
-export { readDirectory } from "./dead-letter/directory-reader.ts";
-export {
+export type { AgentResult } from "./dead-letter/agent-result.ts";
+export type { Capsule } from "./dead-letter/capsule.ts";
+export type {
   /** Where letters are written and how. */
-  type ExportOptions,
-  exportLetters,
+  ExportOptions,
 } from "./dead-letter/exchange/export.ts";
 export {
   EXPORT_FORMATS,
@@ -17,20 +14,19 @@ export {
   IMPORT_FORMATS,
   type ImportFormat,
 } from "./dead-letter/exchange/format.ts";
-export {
-  type Imported,
+export type {
+  Imported,
   /** Which job they go to and how they are read. */
-  type ImportOptions,
-  importLetters,
+  ImportOptions,
 } from "./dead-letter/exchange/import.ts";
 export type { FailureReport } from "./dead-letter/extend-letter.ts";
-export { type LetterStats, letterStatsToJson, readLetterStats } from "./dead-letter/stats.ts";
+export { type LetterStats, letterStatsToJson } from "./dead-letter/stats.ts";
 // Receipts
 export type { DeliverySettings } from "./delivery/check-delivery.ts";
 export type { DeliverFunction } from "./delivery/function.ts";
 export type { DeliveryOutcome, NotDelivered } from "./delivery/outcome.ts";
 export type { DeliveryCall, Protocol, Reachability } from "./delivery/protocol.ts";
-export { setTarget, type TargetSettings } from "./delivery/settings.ts";
+export type { TargetSettings } from "./delivery/settings.ts";
 export {
   DELIVERY_PROTOCOLS,
   type DeliveryProtocol,
@@ -38,8 +34,6 @@ export {
   type TargetSpec,
   type TokenSource,
 } from "./delivery/spec.ts";
-export { openStore, type Store } from "./delivery/store.ts";
-export { Target } from "./delivery/target.ts";
 export type {
   DrainReport,
   KeptReceipt,
@@ -51,7 +45,7 @@ export type { Engine } from "./engine.ts";
 export { ERROR_CODES, type ErrorCode, WorkError } from "./errors.ts";
 // Running
 export { INPUT_FORMATS, type InputFormat } from "./intake/format.ts";
-export { type InputSource, readItems } from "./intake/read-items.ts";
+export type { InputSource } from "./intake/read-items.ts";
 // The nouns
 export { ERROR_ORIGINS, type ErrorEntry, type ErrorOrigin } from "./item/error-entry.ts";
 export {
@@ -117,93 +111,132 @@ export type { Outcome } from "./item/outcome.ts";
 export { RECEIPT_STATUSES, type ReceiptStatus } from "./item/receipt-count.ts";
 export { ITEM_STATES, type ItemState, MOVES } from "./item/state.ts";
 export type { EventQuery, Problem, QueueCounts, StoreInfo } from "./item/store-look.ts";
-export {
+export type {
   /** Which variables go into a capsule. */
-  type CapsuleOptions,
-  makeCapsule,
+  CapsuleOptions,
 } from "./job/capsule.ts";
-export {
-  DlqManager,
-  type DlqManagerOptions,
-  type ListRequest,
-  type ReprocessRequest,
-} from "./job/dlq-manager.ts";
-export { requireJob } from "./job/find-job.ts";
+export type { DlqManagerOptions, ListRequest, ReprocessRequest } from "./job/dlq-manager.ts";
 export { homeOf, jobLogs, storeUrlOf } from "./job/home.ts";
 export type { DirectoryPlace } from "./job/letter-directory.ts";
-export { type MapOptions, type MapResult, startMap } from "./job/map.ts";
+export type { MapOptions, MapResult } from "./job/map.ts";
 export { DEFAULT_GRACE_MS, type MapInput, type MapSpec } from "./job/map-spec.ts";
-export { mirrorAll, mirrorJob, refreshDirectory } from "./job/mirror.ts";
 export { mirroring } from "./job/mirroring.ts";
-export { type ResumeOptions, resumeJob } from "./job/resume.ts";
-export { continueRedrive, detachLetters, type RetryOptions, retryLetters } from "./job/retry.ts";
+export type { ResumeOptions } from "./job/resume.ts";
+export type { RetryOptions } from "./job/retry.ts";
 export type { RunDeps } from "./job/run-job.ts";
-export { type JobSummary, statusOf, summarise, summaryToJson } from "./job/summary.ts";
-// Named queues
+export { type JobSummary, summaryToJson } from "./job/summary.ts";
+export { DlqManager } from "./library/dlq-manager.ts";
 export {
-  /** What became of one item. */
-  type AddedItem,
-  type AddItemsOptions,
+  continueRedrive,
+  detachLetters,
+  followErrors,
+  metricsText,
+  parseBackoff,
+  readErrors,
+  readItems,
+  readMetrics,
+  requireJob,
+  resumeJob,
+  retryLetters,
+  runQueue,
+  startMap,
+  statusOf,
+  summarise,
+} from "./library/jobs.ts";
+export {
+  agentResultToDlqItem,
+  analyseSelected,
+  continueDiscard,
+  continueEdit,
+  continuePurge,
+  countSelected,
+  discardLetters,
+  editLetters,
+  explainGroup,
+  explainLetter,
+  exportLetters,
+  importLetters,
+  listGroups,
+  makeCapsule,
+  mergeGroups,
+  mirrorAll,
+  mirrorJob,
+  purgeLetters,
+  readCapsule,
+  readDirectory,
+  readLetterStats,
+  rebuildGroups,
+  refreshDirectory,
+  requeueLetters,
+  requireGroup,
+  restoreLetters,
+  selectLetters,
+  splitGroup,
+  undoOperation,
+  writeCapsule,
+  writeDirectory,
+} from "./library/letters.ts";
+export {
   addItems,
-  /** An item as somebody brings it. */
-  type QueueItem,
-} from "./queue/add-items.ts";
-export {
-  type ImportItemsOptions,
-  /** What became of the rows of a file. */
-  type ItemImport,
+  changeQueue,
+  createQueue,
   importItems,
-  type RefusedRow,
+  listQueues,
+  Queue,
+  summariseQueue,
+  Worker,
+} from "./library/queues.ts";
+export { copyStore, openStore, type Store } from "./library/stores.ts";
+export { setTarget, Target } from "./library/targets.ts";
+// Named queues
+export type {
+  /** What became of one item. */
+  AddedItem,
+  AddItemsOptions,
+  /** An item as somebody brings it. */
+  QueueItem,
+} from "./queue/add-items.ts";
+export type {
+  ImportItemsOptions,
+  /** What became of the rows of a file. */
+  ItemImport,
+  RefusedRow,
 } from "./queue/import-items.ts";
 export type { ItemHandler } from "./queue/item-handler.ts";
-export { listQueues, type QueueSummary, queueToJson, summariseQueue } from "./queue/look.ts";
-export { type ProcessOptions, Queue, type QueueAct } from "./queue/queue.ts";
-export { changeQueue, createQueue, type QueueSettings } from "./queue/settings.ts";
+export { type QueueSummary, queueToJson } from "./queue/look.ts";
+export type { ProcessOptions, QueueAct } from "./queue/queue.ts";
+export type { QueueSettings } from "./queue/settings.ts";
 export { type QueueSpec, UNIQUE_RULES, type UniqueRule } from "./queue/spec.ts";
-export { Worker, type WorkerOptions } from "./queue/worker.ts";
+export type { WorkerOptions } from "./queue/worker.ts";
 // Operations on many letters
-export {
-  continueEdit,
+export type {
   /** Which letters are edited and how. */
-  type EditRequest,
-  editLetters,
+  EditRequest,
 } from "./redrive/amend.ts";
-export { analyseSelected } from "./redrive/analyse-selected.ts";
-export { mergeGroups, splitGroup } from "./redrive/correct-groups.ts";
-export {
-  continueDiscard,
+export type {
   /** Which letters are given up and why. */
-  type DiscardRequest,
-  discardLetters,
-  restoreLetters,
+  DiscardRequest,
 } from "./redrive/discard.ts";
-export { explainGroup, explainLetter, explanationToJson } from "./redrive/explain-group.ts";
-export { requireGroup } from "./redrive/find-group.ts";
-export { type GroupSummary, groupToJson, listGroups } from "./redrive/groups.ts";
+export { explanationToJson } from "./redrive/explain-group.ts";
+export { type GroupSummary, groupToJson } from "./redrive/groups.ts";
 export type {
   /** How a redrive sends its letters. */
   RedrivePlan,
 } from "./redrive/plan.ts";
 export {
   archiveOf,
-  continuePurge,
   /** Which letters are deleted and where they are archived. */
   type PurgeRequest,
-  purgeLetters,
 } from "./redrive/purge.ts";
-export { rebuildGroups } from "./redrive/rebuild-groups.ts";
 export type {
   /** How data is changed. */
   Recipe,
 } from "./redrive/recipe.ts";
-export {
+export type {
   /** Which letters are sent anew and how. */
-  type RequeueRequest,
-  requeueLetters,
+  RequeueRequest,
 } from "./redrive/requeue.ts";
-export { countSelected, type Selection, selectLetters } from "./redrive/select.ts";
-export { undoOperation } from "./redrive/undo.ts";
-export { parseBackoff } from "./retry/backoff.ts";
+export type { Selection } from "./redrive/select.ts";
 export { decide } from "./retry/decide.ts";
 export {
   BusinessException,
@@ -229,8 +262,7 @@ export type {
   /** Nothing is due yet. */
   Waiting,
 } from "./runner/run-options.ts";
-export { runQueue } from "./runner/runner.ts";
-export { type CopyOptions, type CopyProgress, type CopyReport, copyStore } from "./store/copy.ts";
+export type { CopyOptions, CopyProgress, CopyReport } from "./store/copy.ts";
 export type { TableSum } from "./store/digest.ts";
 export {
   /** Why letters died as numbers. */
@@ -247,13 +279,10 @@ export {
   type ErrorPage,
   errorToBody,
   errorToJson,
-  followErrors,
-  readErrors,
 } from "./watch/error-log.ts";
 // Numbers and alerts
-export { type Metrics, type QueueMetrics, readMetrics } from "./watch/metrics.ts";
-export {
+export type { Metrics, QueueMetrics } from "./watch/metrics.ts";
+export type {
   /** How the names of the metrics begin. */
-  type MetricsTextOptions,
-  metricsText,
+  MetricsTextOptions,
 } from "./watch/metrics-text.ts";

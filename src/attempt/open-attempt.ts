@@ -58,7 +58,7 @@ export class OpenAttempt implements AttemptContext {
   }
 
   get evidence(): (path: string) => void {
-    return (path) => this.#addPath(path);
+    return (path) => this.#addPath(String(path));
   }
 
   #addNote(text: string): void {

@@ -73,7 +73,7 @@ export class DlqManager {
   readonly #engine: Engine;
   readonly #options: DlqManagerOptions;
 
-  private constructor(engine: Engine, job: Job, options: DlqManagerOptions) {
+  protected constructor(engine: Engine, job: Job, options: DlqManagerOptions) {
     this.#engine = engine;
     this.job = job;
     this.#options = options;
@@ -81,7 +81,7 @@ export class DlqManager {
 
   /** Finds the job, or makes it. The engine stays the caller's to close. */
   static async open(engine: Engine, options: DlqManagerOptions): Promise<DlqManager> {
-    return new DlqManager(engine, await findOrMake(engine, options.job), options);
+    return new DlqManager(engine, await findOrMakeJob(engine, options.job), options);
   }
 
   /**
@@ -243,7 +243,8 @@ interface Redrive {
   readonly plan: Pick<ReprocessRequest, "maxRetries" | "delayMs">;
 }
 
-async function findOrMake(engine: Engine, name: string): Promise<Job> {
+/** The job of that id or name; one that the store does not have is made, without work of its own. */
+export async function findOrMakeJob(engine: Engine, name: string): Promise<Job> {
   const found = await engine.findJob(name);
   if (found !== null) return found;
   try {

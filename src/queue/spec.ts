@@ -43,5 +43,8 @@ export function queueSpecToJson(spec: QueueSpec): JsonObject {
 
 /** The settings of a queue's job; what an older version did not write has its default. */
 export function queueSpecOf(job: Job): QueueSpec {
-  return { ...DEFAULT_QUEUE, ...(job.spec as unknown as Partial<QueueSpec>) };
+  const spec = { ...DEFAULT_QUEUE, ...(job.spec as unknown as Partial<QueueSpec>) };
+  if (typeof spec.policy.backoff === "object") return spec;
+  // Earlier versions stored any value that a program gave, and an item of such a queue was never settled.
+  return { ...spec, policy: { ...spec.policy, backoff: DEFAULT_POLICY.backoff } };
 }

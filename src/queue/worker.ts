@@ -41,7 +41,7 @@ export interface WorkerOptions {
 }
 
 /** What is worked, and with what. */
-interface WorkPlan extends WorkerOptions {
+export interface WorkPlan extends WorkerOptions {
   readonly handler: Handler;
   /** It is a target of receipts. Default: it is a queue. */
   readonly isTarget?: boolean;

@@ -1,0 +1,93 @@
+/**
+ * Checks items before they go into a queue: thousands come in one call, so this is written out instead of a schema. What is
+ * wrong with the shape of an item is a mistake of the program and fails the whole call; nothing is added then.
+ */
+import type { NewItem } from "../item/item.ts";
+import { PRIORITIES } from "../item/priority.ts";
+import { nearest } from "../kit/nearest.ts";
+import type { QueueItem } from "../queue/add-items.ts";
+import { describeValue, invalidInput } from "./check-input.ts";
+import { jsonProblem, toJsonData } from "./json-data.ts";
+
+/** What is wrong with one field, to be read after its name; undefined when nothing is. */
+type FieldCheck = (value: unknown) => string | undefined;
+type Fields<T> = { readonly [Key in keyof Required<T>]: FieldCheck };
+
+const COMMON = {
+  name: text,
+  priority: (value) =>
+    (PRIORITIES as readonly unknown[]).includes(value)
+      ? undefined
+      : `expected one of ${PRIORITIES.join(", ")}`,
+  dueAt: time,
+  expiresAt: time,
+  lane: text,
+} satisfies Partial<Fields<QueueItem>>;
+
+const QUEUE_ITEM: Fields<QueueItem> = { ...COMMON, data, key: text };
+const NEW_ITEM: Fields<NewItem> = { ...COMMON, data, itemId: text };
+
+/** The items with data as JSON has it, or a `usage` error that names the item and the field. */
+export function checkQueueItems(items: readonly QueueItem[], caller: string): readonly QueueItem[] {
+  return checkItems(items, { caller, fields: QUEUE_ITEM, required: ["data"] });
+}
+
+/** The same for items with ids. */
+export function checkNewItems(items: readonly NewItem[], caller: string): readonly NewItem[] {
+  return checkItems(items, { caller, fields: NEW_ITEM, required: ["itemId", "data"] });
+}
+
+interface Check<T> {
+  readonly caller: string;
+  readonly fields: Fields<T>;
+  readonly required: readonly (keyof T & string)[];
+}
+
+function checkItems<T extends { readonly data: NewItem["data"] }>(
+  items: readonly T[],
+  check: Check<T>,
+): readonly T[] {
+  if (!Array.isArray(items))
+    throw invalidInput(check.caller, `items: expected a list, but this is ${describeValue(items)}`);
+  return items.map((item: T, index) => {
+    checkItem(item, `items[${index}]`, check);
+    const json = toJsonData(item.data);
+    return json === item.data ? item : { ...item, data: json };
+  });
+}
+
+function checkItem<T>(item: T, name: string, { caller, fields, required }: Check<T>): void {
+  if (typeof item !== "object" || item === null || Array.isArray(item))
+    throw invalidInput(caller, `${name}: expected an object with data, but this is ${describeValue(item)}`);
+  for (const key of required) {
+    if (item[key] === undefined) throw invalidInput(caller, `${name}.${key} is missing`);
+  }
+  for (const [key, value] of Object.entries(item)) {
+    if (value === undefined) continue;
+    const isKnown = Object.hasOwn(fields, key);
+    if (!isKnown) throw invalidInput(caller, `${name}: ${unknownField(key, Object.keys(fields))}`);
+    const problem = fields[key as keyof T](value);
+    if (problem !== undefined)
+      throw invalidInput(caller, `${name}.${key}: ${problem}, but this is ${describeValue(value)}`);
+  }
+}
+
+function unknownField(key: string, known: readonly string[]): string {
+  const meant = nearest(key, known);
+  const hint = meant === undefined ? `an item has ${known.join(", ")}` : `did you mean ${meant}?`;
+  return `unknown field "${key}", ${hint}`;
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === "string" ? undefined : "expected a text";
+}
+
+function time(value: unknown): string | undefined {
+  if (typeof value === "number" && Number.isSafeInteger(Math.round(value))) return undefined;
+  return "expected milliseconds since the epoch, such as Date.now() or date.getTime()";
+}
+
+function data(value: unknown): string | undefined {
+  const problem = jsonProblem(value);
+  return problem === undefined ? undefined : `expected data that JSON can represent (${problem})`;
+}

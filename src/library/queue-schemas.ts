@@ -1,0 +1,98 @@
+/** What the functions about named queues take. Ranges of settings are checked with the settings themselves. */
+
+import { PRIORITIES } from "../item/priority.ts";
+import type { AddItemsOptions } from "../queue/add-items.ts";
+import type { ImportItemsOptions } from "../queue/import-items.ts";
+import type { RowFields } from "../queue/import-row.ts";
+import type { ProcessOptions, QueueAct } from "../queue/queue.ts";
+import { ITEM_FORMATS } from "../queue/read-rows.ts";
+import type { QueueSettings } from "../queue/settings.ts";
+import { UNIQUE_RULES } from "../queue/spec.ts";
+import type { WorkerOptions } from "../queue/worker.ts";
+import { ITEM_FAILURE_ACTIONS } from "../retry/policy.ts";
+import {
+  callback,
+  clock,
+  count,
+  durationMs,
+  flag,
+  groupRules,
+  json,
+  name,
+  number,
+  objectOf,
+  oneOf,
+  positive,
+  rate,
+  signal,
+  text,
+  thing,
+} from "./common-schemas.ts";
+import { backoff, partialBreaker } from "./policy-schemas.ts";
+
+export const queueSettings = objectOf<QueueSettings>({
+  maxRetries: number.optional(),
+  backoff: backoff.optional(),
+  onItemFailure: oneOf(ITEM_FAILURE_ACTIONS.filter((action) => action !== "custom")).optional(),
+  lossesMax: number.optional(),
+  leaseMs: number.optional(),
+  priority: oneOf(PRIORITIES).optional(),
+  unique: oneOf(UNIQUE_RULES).optional(),
+  schema: json.optional(),
+  expiresAfterMs: number.nullish(),
+  breaker: partialBreaker.nullish(),
+  rate: rate.nullish(),
+  description: text.nullish(),
+});
+
+export const addItemsOptions = objectOf<AddItemsOptions>({ author: text.optional() });
+
+export const importItemsOptions = objectOf<ImportItemsOptions>({
+  author: text.optional(),
+  format: oneOf(ITEM_FORMATS).optional(),
+  fields: objectOf<RowFields>({
+    key: text.optional(),
+    name: text.optional(),
+    priority: text.optional(),
+    due: text.optional(),
+    expires: text.optional(),
+    lane: text.optional(),
+  }).optional(),
+  isEnvelope: flag.optional(),
+  isTyped: flag.optional(),
+  isDry: flag.optional(),
+  onRefused: callback.optional(),
+  onProgress: callback.optional(),
+  stdin: thing.optional(),
+  signal: signal.optional(),
+});
+
+export const queueAct = objectOf<QueueAct>({ author: text.optional(), reason: text.optional() });
+
+const worker = {
+  concurrency: positive.optional(),
+  rate: rate.optional(),
+  untilEmpty: flag.optional(),
+  name: name.optional(),
+  evidenceFolder: name.optional(),
+  signal: signal.optional(),
+  abandonAfterMs: durationMs.optional(),
+  storeWaitMs: durationMs.optional(),
+  clock: clock.optional(),
+  toxicAfter: count.optional(),
+  groupRules: groupRules.optional(),
+};
+
+export const workerPlan = objectOf<WorkerOptions & { handler: unknown; isTarget?: boolean }>({
+  ...worker,
+  observer: thing.optional(),
+  handler: callback,
+  isTarget: flag.optional(),
+});
+
+export const processOptions = objectOf<ProcessOptions>({
+  ...worker,
+  timeoutMs: durationMs.optional(),
+  onSettled: callback.optional(),
+  onError: callback.optional(),
+});

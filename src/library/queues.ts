@@ -1,0 +1,141 @@
+/** Named queues for programs: the queue as an object, and the same as functions. Arguments are checked before anything is done. */
+import type { Engine, HoldReport } from "../engine.ts";
+import type { Job } from "../item/job.ts";
+import {
+  type AddedItem,
+  type AddItemsOptions,
+  addItems as addUnchecked,
+  type QueueItem,
+} from "../queue/add-items.ts";
+import { importItems as importUnchecked } from "../queue/import-items.ts";
+import type { ItemHandler } from "../queue/item-handler.ts";
+import { listQueues as listUnchecked, summariseQueue as summariseUnchecked } from "../queue/look.ts";
+import { type ProcessOptions, type QueueAct, Queue as UncheckedQueue } from "../queue/queue.ts";
+import {
+  changeQueue as changeUnchecked,
+  createQueue as createUnchecked,
+  type QueueSettings,
+} from "../queue/settings.ts";
+import { Worker as UncheckedWorker, type WorkPlan } from "../queue/worker.ts";
+import { checkInput } from "./check-input.ts";
+import { checked } from "./checked.ts";
+import { checkedHandler } from "./checked-handler.ts";
+import { callback, job, name, store, texts } from "./common-schemas.ts";
+import { checkQueueItems } from "./item-check.ts";
+import {
+  addItemsOptions,
+  importItemsOptions,
+  processOptions,
+  queueAct,
+  queueSettings,
+  workerPlan,
+} from "./queue-schemas.ts";
+
+/** A named queue of a store. It need not exist yet. */
+export class Queue extends UncheckedQueue {
+  constructor(engine: Engine, queue: string) {
+    checkInput(store, engine, { caller: "Queue", name: "engine" });
+    checkInput(name, queue, { caller: "Queue", name: "name" });
+    super(engine, queue);
+  }
+
+  override async create(settings: QueueSettings = {}): Promise<Job> {
+    checkInput(queueSettings, settings, { caller: "queue.create", name: "settings" });
+    return super.create(settings);
+  }
+
+  override async change(settings: QueueSettings): Promise<Job> {
+    checkInput(queueSettings, settings, { caller: "queue.change", name: "settings" });
+    return super.change(settings);
+  }
+
+  override async add(
+    items: QueueItem | readonly QueueItem[],
+    options: AddItemsOptions = {},
+  ): Promise<readonly AddedItem[]> {
+    const all = Array.isArray(items) ? (items as readonly QueueItem[]) : [items as QueueItem];
+    const fitting = checkQueueItems(all, "queue.add");
+    checkInput(addItemsOptions, options, { caller: "queue.add", name: "options" });
+    return super.add(fitting, options);
+  }
+
+  override process(handler: ItemHandler, options: ProcessOptions = {}): UncheckedWorker {
+    checkInput(callback, handler, { caller: "queue.process", name: "handler" });
+    checkInput(processOptions, options, { caller: "queue.process", name: "options" });
+    return super.process(handler, options);
+  }
+
+  override async pause(act: QueueAct = {}): Promise<void> {
+    checkInput(queueAct, act, { caller: "queue.pause", name: "act" });
+    return super.pause(act);
+  }
+
+  override async hold(itemIds: readonly string[], act: QueueAct = {}): Promise<HoldReport> {
+    checkInput(texts, itemIds, { caller: "queue.hold", name: "itemIds" });
+    checkInput(queueAct, act, { caller: "queue.hold", name: "act" });
+    return super.hold(itemIds, act);
+  }
+
+  override async release(itemIds: readonly string[], act: QueueAct = {}): Promise<HoldReport> {
+    checkInput(texts, itemIds, { caller: "queue.release", name: "itemIds" });
+    checkInput(queueAct, act, { caller: "queue.release", name: "act" });
+    return super.release(itemIds, act);
+  }
+}
+
+/** A worker of a queue. It begins at once. */
+export class Worker extends UncheckedWorker {
+  constructor(engine: Engine, queue: string, plan: WorkPlan) {
+    checkInput(store, engine, { caller: "Worker", name: "engine" });
+    checkInput(name, queue, { caller: "Worker", name: "queue" });
+    checkInput(workerPlan, plan, { caller: "Worker", name: "plan" });
+    super(engine, queue, { ...plan, handler: checkedHandler(plan.handler) });
+  }
+}
+
+/**
+ * Makes a queue. The same again with the same settings is the queue that is there; with others it is a `job_changed`
+ * error. Letters that were imported under the name become the queue's.
+ */
+export const createQueue = checked(createUnchecked, "createQueue", [
+  ["engine", store],
+  ["name", name],
+  ["settings", queueSettings.optional()],
+]);
+
+/** Changes what is given and leaves the rest. The event says which settings changed; one that changes nothing has none. */
+export const changeQueue = checked(changeUnchecked, "changeQueue", [
+  ["engine", store],
+  ["name", name],
+  ["settings", queueSettings],
+]);
+
+/** Adds them in their order, and answers in it. */
+export async function addItems(
+  engine: Engine,
+  queue: string,
+  items: readonly QueueItem[],
+  options: AddItemsOptions = {},
+): Promise<readonly AddedItem[]> {
+  checkInput(store, engine, { caller: "addItems", name: "engine" });
+  checkInput(name, queue, { caller: "addItems", name: "queue" });
+  checkInput(addItemsOptions, options, { caller: "addItems", name: "options" });
+  return addUnchecked(engine, queue, checkQueueItems(items, "addItems"), options);
+}
+
+/** Reads the file (`-` is stdin) to its end. The same file again adds nothing twice where rows have keys. */
+export const importItems = checked(importUnchecked, "importItems", [
+  ["engine", store],
+  ["queue", name],
+  ["path", name],
+  ["options", importItemsOptions.optional()],
+]);
+
+/** Every named queue of the store, by name. */
+export const listQueues = checked(listUnchecked, "listQueues", [["engine", store]]);
+
+/** How a queue stands: its items, its workers, its breaker. */
+export const summariseQueue = checked(summariseUnchecked, "summariseQueue", [
+  ["engine", store],
+  ["job", job],
+]);

@@ -1,0 +1,57 @@
+/** A store for programs: the engine, its queues by their names, and the targets of its receipts. */
+import type { TargetOptions } from "../delivery/target-options.ts";
+import type { Engine } from "../engine.ts";
+import { type OpenOptions, openStore as openEngine } from "../engines/open.ts";
+import { WorkError } from "../errors.ts";
+import { copyStore as copyUnchecked } from "../store/copy.ts";
+import { checkInput } from "./check-input.ts";
+import { checked } from "./checked.ts";
+import { checkedEngine } from "./checked-engine.ts";
+import { name } from "./common-schemas.ts";
+import { copyOptions, openOptions } from "./job-schemas.ts";
+import { Queue } from "./queues.ts";
+import { Target } from "./targets.ts";
+
+/** An engine with the queues and targets of its store. */
+export interface Store extends Engine {
+  /** The queue of that name, whether or not it is there yet. */
+  queue(name: string): Queue;
+  /**
+   * The target of that name, which begins to deliver. Settings make it or change it; without any it has to be there. Asked
+   * for again, it is the same one until it is closed. Closing the store closes it.
+   */
+  target(name: string, options?: TargetOptions): Target;
+}
+
+/** Opens a store by its URL: `sqlite:PATH`, `postgres://user@host/db`, or `memory:`. */
+export async function openStore(url: string, options: OpenOptions = {}): Promise<Store> {
+  checkInput(name, url, { caller: "openStore", name: "url" });
+  checkInput(openOptions, options, { caller: "openStore", name: "options" });
+  const engine = await openEngine(url, options);
+  const targets = new Map<string, Target>();
+  return {
+    ...checkedEngine(engine),
+    queue: (queue) => new Queue(engine, queue),
+    target: (target, how) => {
+      const open = targets.get(target);
+      if (open !== undefined && !open.isClosed) return sameTarget(open, how);
+      const opened = new Target(engine, target, how);
+      targets.set(target, opened);
+      return opened;
+    },
+    close: async () => {
+      await Promise.all([...targets.values()].map((target) => target.close()));
+      await engine.close();
+    },
+  };
+}
+
+function sameTarget(target: Target, how: TargetOptions | undefined): Target {
+  if (how === undefined) return target;
+  throw new WorkError("usage", `The target ${target.name} is open already, with what it was opened with.`, {
+    hint: "Take it as `store.target(name)`, change its settings with `target.change(…)`, or close it first.",
+  });
+}
+
+/** Copies a store into another, empty one, and compares both. */
+export const copyStore = checked(copyUnchecked, "copyStore", [["options", copyOptions]]);

@@ -1,0 +1,75 @@
+/** What the functions about receipts and their targets take. Ranges and addresses are checked with the settings themselves. */
+import * as z from "zod";
+import type { TargetSettings } from "../delivery/settings.ts";
+import { DELIVERY_PROTOCOLS } from "../delivery/spec.ts";
+import type { SendOptions, TargetOptions } from "../delivery/target-options.ts";
+import {
+  anyThat,
+  callback,
+  clock,
+  count,
+  durationMs,
+  flag,
+  groupRules,
+  json,
+  number,
+  objectOf,
+  oneOf,
+  positive,
+  rate,
+  signal,
+  text,
+  thing,
+} from "./common-schemas.ts";
+import { backoff, partialBreaker } from "./policy-schemas.ts";
+
+const SETTINGS = {
+  protocol: oneOf(DELIVERY_PROTOCOLS).optional(),
+  url: text.optional(),
+  headers: z.record(z.string(), text).nullish(),
+  token: anyThat((value) => typeof value === "object", 'an object such as { env: "NAME" }').nullish(),
+  tool: text.optional(),
+  keyArgument: text.nullish(),
+  timeoutMs: number.optional(),
+  answerBytesMax: number.optional(),
+  idHeader: text.optional(),
+  orderField: text.nullish(),
+  backoff: backoff.optional(),
+  breaker: partialBreaker.nullish(),
+  rate: rate.nullish(),
+  leaseMs: number.optional(),
+  lossesMax: number.optional(),
+  description: text.nullish(),
+  retries: number.optional(),
+  backoffBase: number.optional(),
+};
+
+export const targetSettings = objectOf<TargetSettings>(SETTINGS);
+
+export const targetOptions = objectOf<TargetOptions>({
+  ...SETTINGS,
+  deliver: anyThat(
+    (value) => typeof value === "function" || (typeof value === "object" && value !== null),
+    "a function that sends a receipt, or a protocol",
+  ).optional(),
+  isDelivering: flag.optional(),
+  concurrency: positive.optional(),
+  ownRate: rate.optional(),
+  onSettled: callback.optional(),
+  onPaused: callback.optional(),
+  onError: callback.optional(),
+  storeWaitMs: durationMs.optional(),
+  env: thing.optional(),
+  clock: clock.optional(),
+  toxicAfter: count.optional(),
+  groupRules: groupRules.optional(),
+});
+
+export const sendOptions = objectOf<SendOptions>({
+  key: text.optional(),
+  order: text.optional(),
+  wait: flag.optional(),
+  signal: signal.optional(),
+});
+
+export const receipt = json;

@@ -1,0 +1,52 @@
+/** Targets of receipts for programs. Arguments are checked before anything is done. */
+import { setTarget as setUnchecked, type TargetSettings } from "../delivery/settings.ts";
+import { Target as UncheckedTarget } from "../delivery/target.ts";
+import type { KeptReceipt, Receipt, SendOptions, TargetOptions } from "../delivery/target-options.ts";
+import type { Engine } from "../engine.ts";
+import { checkInput } from "./check-input.ts";
+import { checked } from "./checked.ts";
+import { durationMs, json, name, store } from "./common-schemas.ts";
+import { queueAct } from "./queue-schemas.ts";
+import { sendOptions, targetOptions, targetSettings } from "./target-schemas.ts";
+
+/** A target of receipts. It is opened at once, and delivers until it is closed. */
+export class Target extends UncheckedTarget {
+  constructor(engine: Engine, target: string, options: TargetOptions = {}) {
+    checkInput(store, engine, { caller: "Target", name: "engine" });
+    checkInput(name, target, { caller: "Target", name: "name" });
+    checkInput(targetOptions, options, { caller: "Target", name: "options" });
+    super(engine, target, options);
+  }
+
+  override send(receipt: Receipt, options?: SendOptions & { readonly wait?: true }): Promise<boolean>;
+  override send(receipt: Receipt, options: SendOptions & { readonly wait: false }): Promise<KeptReceipt>;
+  override async send(receipt: Receipt, options: SendOptions = {}): Promise<boolean | KeptReceipt> {
+    checkInput(json, receipt, { caller: "target.send", name: "receipt" });
+    checkInput(sendOptions, options, { caller: "target.send", name: "options" });
+    return options.wait === false
+      ? super.send(receipt, { ...options, wait: false })
+      : super.send(receipt, { ...options, wait: true });
+  }
+
+  override async change(settings: TargetSettings): Promise<void> {
+    checkInput(targetSettings, settings, { caller: "target.change", name: "settings" });
+    return super.change(settings);
+  }
+
+  override async pause(act: { author?: string; reason?: string } = {}): Promise<void> {
+    checkInput(queueAct, act, { caller: "target.pause", name: "act" });
+    return super.pause(act);
+  }
+
+  override drain(withinMs?: number): ReturnType<UncheckedTarget["drain"]> {
+    checkInput(durationMs.optional(), withinMs, { caller: "target.drain", name: "withinMs" });
+    return super.drain(withinMs);
+  }
+}
+
+/** Makes the target, or changes what is given of the one that is there. Letters that were imported under the name become its own. */
+export const setTarget = checked(setUnchecked, "setTarget", [
+  ["engine", store],
+  ["name", name],
+  ["settings", targetSettings.optional()],
+]);
