@@ -29,6 +29,7 @@ import {
   job,
   listOf,
   name,
+  number,
   objectOf,
   oneOf,
   positive,
@@ -62,6 +63,7 @@ export const runDeps = objectOf<RunDeps>({
   groupRules: groupRules.optional(),
   fixes: listOf(thing).optional(),
   companions: listOf(callback).optional(),
+  isOutputWanted: flag.optional(),
 });
 
 const fieldOrFlag = z.union([z.boolean(), z.string()], {
@@ -152,15 +154,16 @@ export const runOptions = objectOf<RunOptions>({
   groupRules: groupRules.optional(),
 });
 
-export const directoryPlace = objectOf<DirectoryPlace>({
+const PLACE = {
   home: name,
   dlqDir: name.optional(),
   itemsMax: count.nullish(),
-});
+  retentionDays: number.nullish(),
+};
+
+export const directoryPlace = objectOf<DirectoryPlace>(PLACE);
 export const changedDirectory = objectOf<DirectoryPlace & { readonly changed?: readonly string[] }>({
-  home: name,
-  dlqDir: name.optional(),
-  itemsMax: count.nullish(),
+  ...PLACE,
   changed: texts.optional(),
 });
 
