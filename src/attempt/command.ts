@@ -76,11 +76,13 @@ async function runCommand(item: LeasedItem, context: AttemptContext, worker: Wor
   const { outputs, launcher, graceMs, timeoutMs, now, evidenceFolder, isOutputWanted = false } = worker;
   const { spec, reports } = specOf(item, context, filled.value, worker);
   let stdout: StandardOutput | undefined;
+  const logPath = worker.logPath(item.itemId, item.attempt);
   const end = await runProcess({
     launcher,
     spec,
     outputs,
     isStdoutWanted: isOutputWanted,
+    running: { log: logPath },
     failureFile: spec.env.REDRIVE_FAILURE_FILE,
     timeoutMs,
     graceMs,
@@ -93,7 +95,6 @@ async function runCommand(item: LeasedItem, context: AttemptContext, worker: Wor
       if (ended.exitCode === 0) stdout = standardOutput(ended, cuts, isOutputWanted ? stdoutPath : undefined);
       if (ended.exitCode === 0 && worker.room.isFull(dirname(stdoutPath)))
         stdout = { ...ended.stdout, ...stdout, lost: "The disk of the logs is full." };
-      const logPath = worker.logPath(item.itemId, item.attempt);
       const output = { ended, cuts, stdoutPath, stderrPath, logPath };
       return keepLater(output, worker.logs) ?? keepOrSayWhy(output);
     },

@@ -1,7 +1,8 @@
 /**
  * Keeps a runaway command from filling the disk: an output file that grows past its limit while the command runs is
  * cut back to nothing. Its beginning is saved first; what is lost is counted, and `keepOutput` says so in the log.
- * Output that somebody waits for is cut only when the disk is nearly full.
+ * Output that somebody waits for is cut only when the disk is nearly full. It also publishes where the output of a longer
+ * process is.
  */
 import {
   closeSync,
@@ -13,6 +14,7 @@ import {
   statfsSync,
   writeSync,
 } from "node:fs";
+import { publish, type RunningOutput, withdraw } from "./running-output.ts";
 
 /** What is known of an output that was cut while it was written. */
 export interface Cut {
@@ -44,6 +46,8 @@ export class OutputWatch {
   readonly #roomBytesMin: number;
   readonly #cuts = new Map<string, Cut | undefined>();
   readonly #wanted = new Set<string>();
+  /** By the path of the standard output, with whether their record is written. */
+  readonly #running = new Map<string, { readonly output: RunningOutput; isPublished: boolean }>();
 
   constructor(options: OutputWatchOptions = {}) {
     this.#logBytesMax = options.logBytesMax ?? LOG_BYTES_MAX;
@@ -55,11 +59,19 @@ export class OutputWatch {
     if (isWantedWhole) this.#wanted.add(path);
   }
 
+  /** Publishes where its output is at the next tick: a short process never pays for it. */
+  announce(output: RunningOutput): void {
+    this.#running.set(output.stdout, { output, isPublished: false });
+  }
+
   /** Ends the watch over the path. Undefined when it was never cut. */
   take(path: string): Cut | undefined {
     const cut = this.#cuts.get(path);
     this.#cuts.delete(path);
     this.#wanted.delete(path);
+    const running = this.#running.get(path);
+    if (running?.isPublished) withdraw(running.output);
+    this.#running.delete(path);
     return cut;
   }
 
@@ -76,6 +88,7 @@ export class OutputWatch {
       const next = cutIfLarge(path, cut, this.#logBytesMax);
       if (next) this.#cuts.set(path, next);
     }
+    for (const running of this.#running.values()) running.isPublished ||= publish(running.output);
   }
 
   #hasRoom(path: string): boolean {

@@ -10,6 +10,7 @@ import type { Cuts, KeptOutput } from "./capture.ts";
 import { collectEvidence } from "./evidence.ts";
 import { type Ended, type Launched, type Launcher, type LaunchSpec, notStarted } from "./launch.ts";
 import type { OutputWatch } from "./output-watch.ts";
+import type { RunningOutput } from "./running-output.ts";
 
 export interface ProcessOptions {
   readonly launcher: Launcher;
@@ -18,6 +19,8 @@ export interface ProcessOptions {
   readonly outputs: OutputWatch;
   /** Stdout is the result that somebody waits for, of any size. Default: no more is needed than a log keeps. */
   readonly isStdoutWanted?: boolean;
+  /** Where others find its output while it runs. Default: nowhere. */
+  readonly running?: Omit<RunningOutput, "stdout" | "stderr"> | undefined;
   /** The file that REDRIVE_FAILURE_FILE names to it. */
   readonly failureFile: string;
   readonly timeoutMs?: number | undefined;
@@ -54,6 +57,8 @@ export async function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
   if (!options.mayStart()) return NEVER_STARTED;
   outputs.add(spec.stdoutPath, { isWantedWhole: options.isStdoutWanted ?? false });
   outputs.add(spec.stderrPath);
+  const { stdoutPath: stdout, stderrPath: stderr } = spec;
+  if (options.running) outputs.announce({ ...options.running, stdout, stderr });
   const launched = options.launcher.launch(spec);
   const limits = limit(launched, options);
   const ended = await launched.ended;

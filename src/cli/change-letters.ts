@@ -6,7 +6,7 @@ import type { Engine } from "../engine.ts";
 import type { Operation } from "../item/operation.ts";
 import { isOver } from "../redrive/change-operation.ts";
 import { bulkExitCode } from "./bulk.ts";
-import type { Context } from "./context.ts";
+import type { Context, StoreOptions } from "./context.ts";
 import { listenForInterrupts } from "./interrupt.ts";
 import { refreshDirectories } from "./refresh-directories.ts";
 
@@ -20,6 +20,7 @@ export interface Ended<T> {
 export async function interruptible<T>(
   context: Context,
   work: (engine: Engine, signal: AbortSignal) => Promise<T>,
+  options: StoreOptions = {},
 ): Promise<Ended<T>> {
   return context.withStore(async (engine) => {
     const interrupt = listenForInterrupts(() =>
@@ -31,7 +32,7 @@ export async function interruptible<T>(
     } finally {
       interrupt.dispose();
     }
-  });
+  }, options);
 }
 
 /** An operation on the letters of one job. */

@@ -3,6 +3,7 @@ import type { Readable, Writable } from "node:stream";
 import type { Config } from "../config/config.ts";
 import type { Engine } from "../engine.ts";
 import { type OpenOptions, openStore } from "../engines/open.ts";
+import { WorkError } from "../errors.ts";
 import { homeOf, storeUrlOf } from "../job/home.ts";
 import type { Json } from "../kit/json.ts";
 import { type Paint, paintFor } from "./paint.ts";
@@ -21,6 +22,12 @@ export interface SharedOptions {
   readonly json?: boolean;
   readonly store?: string;
   readonly config?: string;
+}
+
+/** How a command opens the store. */
+export interface StoreOptions extends OpenOptions {
+  /** Create the store if it does not exist. Default: the command works on an empty one in memory, and no file is created. */
+  readonly creates?: boolean;
 }
 
 /** How long a command is silent while its store is opened. */
@@ -50,7 +57,7 @@ export class Context {
   }
 
   /** Opens the store for as long as the action takes. */
-  async withStore<T>(action: (engine: Engine) => Promise<T>, options: OpenOptions = {}): Promise<T> {
+  async withStore<T>(action: (engine: Engine) => Promise<T>, options: StoreOptions = {}): Promise<T> {
     const engine = await this.openStore(options);
     try {
       return await action(engine);
@@ -60,10 +67,14 @@ export class Context {
   }
 
   /** A server that does not answer is said to be waited for: nobody looks at a still screen. The caller closes it. */
-  async openStore(options: OpenOptions = {}): Promise<Engine> {
+  async openStore({ creates = false, ...options }: StoreOptions = {}): Promise<Engine> {
     const tell = setTimeout(() => this.#sayThatItWaits(), SILENCE_MS_MAX);
     try {
-      return await openStore(this.storeUrl, options);
+      return await openStore(this.storeUrl, { ...options, mustExist: !creates });
+    } catch (error) {
+      const isMissing = error instanceof WorkError && error.code === "input_invalid";
+      if (!isMissing || creates || options.mustExist) throw error;
+      return await openStore("memory:", options);
     } finally {
       clearTimeout(tell);
     }

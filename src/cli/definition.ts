@@ -1,5 +1,6 @@
 /** Words that the definitions of commands share. */
 import { type Command, Option } from "commander";
+import { requireNamedFile } from "../config/find-file.ts";
 import { Context, type SharedOptions, type Terminal } from "./context.ts";
 
 export type Action = (context: Context, ...args: never[]) => Promise<number>;
@@ -10,8 +11,11 @@ export function call(terminal: Terminal, report: Report, load: () => Promise<Act
   return async (...given: unknown[]): Promise<void> => {
     const command = given.pop() as Command;
     const options = given.at(-1) as SharedOptions;
+    const shared = { ...command.opts(), ...options };
+    const { cwd, env } = terminal;
+    requireNamedFile({ cwd, env, ...(shared.config !== undefined && { file: shared.config }) });
     const action = await load();
-    report(await action(new Context(terminal, { ...command.opts(), ...options }), ...(given as never[])));
+    report(await action(new Context(terminal, shared), ...(given as never[])));
   };
 }
 

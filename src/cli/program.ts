@@ -218,10 +218,16 @@ function addLooking(program: Command, terminal: Terminal, report: Report): void 
     .action(call(terminal, report, async () => (await import("./commands/status.ts")).status));
   program
     .command("logs")
-    .description("prints what an attempt of an item wrote, or a phase of a workflow")
+    .description("prints the output of an item's attempt or of a workflow's phase, also while it runs")
     .argument("<job>", "id or name")
-    .argument("<item>", "id, or the beginning of one; or setup, reduce or merge")
-    .option("-a, --attempt <n>", "which attempt (default: the last one with output)")
+    .argument("[item]", "id, or the beginning of one; or setup, reduce or merge (with --follow default: all)")
+    .option("-a, --attempt <n>", "which attempt (default: the running one, else the last one with output)")
+    .addOption(
+      new Option(
+        "--follow",
+        "print output as it is written, until the item or the job has ended; with --json one object a line",
+      ).conflicts("attempt"),
+    )
     .action(call(terminal, report, async () => (await import("./commands/logs.ts")).logs));
   program
     .command("events")

@@ -23,6 +23,8 @@ import { summaryText } from "./summary-text.ts";
 export interface WatchOptions {
   readonly quiet?: boolean;
   readonly storeWait?: string;
+  /** Create the store if it does not exist: the command brings new work. */
+  readonly creates?: boolean;
 }
 
 export interface Watch {
@@ -64,7 +66,10 @@ export async function withProgress<T>(
   const storeWaitMs =
     options.storeWait === undefined ? undefined : parseDuration(options.storeWait, "--store-wait");
   const letters = await lookingAfter(context);
-  const opening = storeWaitMs === undefined ? {} : { busyMsMax: storeWaitMs };
+  const opening = {
+    ...(options.creates && { creates: true }),
+    ...(storeWaitMs !== undefined && { busyMsMax: storeWaitMs }),
+  };
   return context.withStore(async (engine) => {
     const progress = openProgress(context, engine, options);
     const output = new CommandOutput(

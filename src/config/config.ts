@@ -3,8 +3,7 @@
  * reads YAML is loaded: a command pays for settings only when it asks for them and a file is there.
  */
 import { readFileSync } from "node:fs";
-import { WorkError } from "../errors.ts";
-import { findConfigFile, type WhereToLook } from "./find-file.ts";
+import { findConfigFile, unreadable, type WhereToLook } from "./find-file.ts";
 import { type Config, DEFAULT_CONFIG } from "./settings.ts";
 
 export type { Config, LetterSettings } from "./settings.ts";
@@ -25,10 +24,6 @@ function readText(path: string, isWanted: boolean): string | null {
     return readFileSync(path, "utf8");
   } catch (error) {
     if (!isWanted && (error as NodeJS.ErrnoException).code === "ENOENT") return null;
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new WorkError("usage", `The settings ${path} cannot be read: ${reason}.`, {
-      cause: error,
-      hint: "Give --config FILE, or set REDRIVE_CONFIG, to a file that is there, or leave both out.",
-    });
+    throw unreadable(path, error);
   }
 }

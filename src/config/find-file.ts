@@ -1,7 +1,8 @@
 /** Where `redrive.yml` is: the one that is named, else the nearest one around the user, else the one in the home. */
-import { existsSync } from "node:fs";
+import { accessSync, constants, existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
+import { WorkError } from "../errors.ts";
 import { homeOf } from "../job/home.ts";
 
 /** How the file of settings is called. */
@@ -28,6 +29,27 @@ export function findConfigFile({ cwd, env, file }: WhereToLook): ConfigFile | nu
   if (around !== null) return { path: around, wanted: false };
   const atHome = join(homeOf(env), CONFIG_NAME);
   return existsSync(atHome) ? { path: atHome, wanted: false } : null;
+}
+
+/** A file that was named has to exist, also for a command that reads no settings. */
+export function requireNamedFile(where: WhereToLook): void {
+  if (!where.file && !where.env.REDRIVE_CONFIG) return;
+  const found = findConfigFile(where);
+  if (found === null) return;
+  try {
+    accessSync(found.path, constants.R_OK);
+  } catch (error) {
+    throw unreadable(found.path, error);
+  }
+}
+
+/** The error for settings that cannot be read. */
+export function unreadable(path: string, error: unknown): WorkError {
+  const reason = error instanceof Error ? error.message : String(error);
+  return new WorkError("usage", `The settings ${path} cannot be read: ${reason}.`, {
+    cause: error,
+    hint: "Give --config FILE, or set REDRIVE_CONFIG, to a file that exists, or leave both out.",
+  });
 }
 
 /** Not beyond the project (its git top level) or the user's own folder: what is there belongs to somebody else. */

@@ -31,6 +31,9 @@ export function digestOf(text: string): string {
 export const PHASES = ["setup", "map", "reduce", "merge", "ended"] as const;
 export type Phase = (typeof PHASES)[number];
 
+/** Those whose steps have a log of their own. */
+export const PHASES_WITH_LOG: readonly string[] = ["setup", "reduce", "merge"] satisfies Phase[];
+
 export interface WorkflowProgress {
   readonly phase: Phase;
   /** The step of the phase to go on with. */

@@ -4,7 +4,7 @@ import type { Cuts, KeptOutput } from "../attempt/capture.ts";
 import { itemEnvironment } from "../attempt/item-environment.ts";
 import type { Ended } from "../attempt/launch.ts";
 import { Output } from "../attempt/output.ts";
-import { type ProcessEnd, runProcess } from "../attempt/run-process.ts";
+import { type ProcessEnd, type ProcessOptions, runProcess } from "../attempt/run-process.ts";
 import type { Filled } from "../attempt/template-parts.ts";
 import { asText, type Json } from "../kit/json.ts";
 import type { ReportedFailure } from "../retry/reported-failure.ts";
@@ -44,6 +44,7 @@ export async function runProgram(step: Step, program: Program, at: At): Promise<
     launcher: world.launcher,
     spec: { ...spec, stdoutPath: files.stdout, stderrPath: files.stderr },
     outputs: at.run.outputs,
+    running: runningOf(at, program),
     failureFile: files.failure,
     timeoutMs: step.timeoutMs,
     graceMs: world.graceMs,
@@ -57,6 +58,14 @@ export async function runProgram(step: Step, program: Program, at: At): Promise<
     },
   });
   return judge(end, heard, { step, at, files });
+}
+
+/** Output that may hold secrets is shown only when it has been masked, which happens at its end. */
+function runningOf(at: At, program: Program): ProcessOptions["running"] {
+  const { logPath: log, secretValues } = at.run.world;
+  if (secretValues.length > 0) return undefined;
+  const isStream = program.protocol === "claude";
+  return { log, title: titleOf(at), ...(isStream && { isStream }) };
 }
 
 interface Case {

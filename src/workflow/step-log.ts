@@ -40,9 +40,10 @@ export function logLine(at: At, what: string): Promise<void> {
   });
 }
 
-/** `step 2: shell: cargo test (exit 101, 1.2 s)`. */
-export function titleOf(at: At, what: string): string {
-  return `${at.path.join(" > ")}: ${at.label} (${what})`;
+/** `step 2: shell: cargo test (exit 101, 1.2 s)`; while it runs, without the end. */
+export function titleOf(at: At, what?: string): string {
+  const title = `${at.path.join(" > ")}: ${at.label}`;
+  return what === undefined ? title : `${title} (${what})`;
 }
 
 /** `exit 101, 1.2 s`. */

@@ -137,7 +137,7 @@ describe("worktrees clean", () => {
     await job.release(worktree);
     await job.finishInto();
     await job.close();
-    expect((await call(worktreesClean, { job: "other" })).answer.removed).toEqual([]);
+    await expect(call(worktreesClean, { job: "other" })).rejects.toMatchObject({ code: "job_not_found" });
     await engine.changeJob("job-1", { status: "completed" });
     const { answer } = await call(worktreesClean, { job: "nightly", yes: true });
     expect(answer.branches_removed).toEqual(["redrive/job-1"]);

@@ -31,7 +31,7 @@ export async function demo(context: Context): Promise<number> {
   context.note(
     "  redrive map --input files.json --id-field path --jobs 4 --retries 1 -- node -e '…' '${item.path}'\n",
   );
-  const code = await runForPerson(context, {}, (deps, watch) =>
+  const code = await runForPerson(context, { creates: true }, (deps, watch) =>
     startMap(deps, {
       onJob: watch.onJob,
       onNotice: watch.onNotice,

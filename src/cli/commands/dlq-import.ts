@@ -22,21 +22,25 @@ export interface ImportFlags {
 export async function dlqImport(context: Context, path: string, flags: ImportFlags): Promise<number> {
   const { job, format, dryRun: isDry = false } = flags;
   const from = path === "-" ? path : resolve(context.terminal.cwd, requirePath("The path", path));
-  const { result: imported, interrupted } = await interruptible(context, async (engine, signal) => {
-    const report = await importLetters(engine, from, {
-      isDry,
-      signal,
-      stdin: context.terminal.stdin,
-      onProgress: progressOf(context),
-      ...(job !== undefined && { job: await jobIdOf(engine, job) }),
-      ...(format !== undefined && { format }),
-    });
-    if (!isDry) {
-      const jobIds = report.jobs.map(({ jobId }) => jobId);
-      await refreshDirectories(context, engine, { jobIds, count: report.imported + report.extended });
-    }
-    return report;
-  });
+  const { result: imported, interrupted } = await interruptible(
+    context,
+    async (engine, signal) => {
+      const report = await importLetters(engine, from, {
+        isDry,
+        signal,
+        stdin: context.terminal.stdin,
+        onProgress: progressOf(context),
+        ...(job !== undefined && { job: await jobIdOf(engine, job) }),
+        ...(format !== undefined && { format }),
+      });
+      if (!isDry) {
+        const jobIds = report.jobs.map(({ jobId }) => jobId);
+        await refreshDirectories(context, engine, { jobIds, count: report.imported + report.extended });
+      }
+      return report;
+    },
+    { creates: !isDry },
+  );
   context.answer(importToJson(imported, isDry), () => importText(imported, isDry));
   if (interrupted !== null) {
     context.note("Interrupted: the same command again takes in the rest.");

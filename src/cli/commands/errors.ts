@@ -32,16 +32,19 @@ export async function errors(context: Context, flags: Flags): Promise<number> {
   const before = countOption("--cursor", flags.cursor, 1);
   if (flags.follow && before !== undefined)
     throw new WorkError("usage", "--cursor goes back in the log and --follow goes on: give one of them.");
-  return context.withStore(async (engine) => {
-    const query = {
-      ...(await errorQueryFrom(engine, flags)),
-      limit,
-      ...(before !== undefined && { before }),
-    };
-    if (flags.follow) await follow(context, engine, { query, document: documentOf(context, flags) });
-    else context.terminal.stdout.write(pageText(context, flags, await readErrors(engine, query)));
-    return EXIT.done;
-  });
+  return context.withStore(
+    async (engine) => {
+      const query = {
+        ...(await errorQueryFrom(engine, flags)),
+        limit,
+        ...(before !== undefined && { before }),
+      };
+      if (flags.follow) await follow(context, engine, { query, document: documentOf(context, flags) });
+      else context.terminal.stdout.write(pageText(context, flags, await readErrors(engine, query)));
+      return EXIT.done;
+    },
+    { mustExist: flags.follow ?? false },
+  );
 }
 
 type ToDocument = (entry: ErrorEntry) => JsonObject;

@@ -26,22 +26,25 @@ export async function events(
   jobName: string | undefined,
   flags: EventFlags,
 ): Promise<number> {
-  return context.withStore(async (engine) => {
-    const interrupt = listenForInterrupts(() => undefined);
-    const collected: Event[] = [];
-    const isDocument = context.isJson && !flags.follow;
-    for await (const event of stream(engine, jobName, flags, interrupt.signal)) {
-      if (!context.terminal.stdout.writable) break; // its reader has seen enough
-      if (isDocument) collected.push(event);
-      else
-        context.terminal.stdout.write(
-          context.isJson ? `${JSON.stringify(eventToJson(event))}\n` : eventLine(context, event),
-        );
-    }
-    interrupt.dispose();
-    if (isDocument) context.answer({ events: collected.map(eventToJson) }, () => "");
-    return EXIT.done;
-  });
+  return context.withStore(
+    async (engine) => {
+      const interrupt = listenForInterrupts(() => undefined);
+      const collected: Event[] = [];
+      const isDocument = context.isJson && !flags.follow;
+      for await (const event of stream(engine, jobName, flags, interrupt.signal)) {
+        if (!context.terminal.stdout.writable) break; // its reader has seen enough
+        if (isDocument) collected.push(event);
+        else
+          context.terminal.stdout.write(
+            context.isJson ? `${JSON.stringify(eventToJson(event))}\n` : eventLine(context, event),
+          );
+      }
+      interrupt.dispose();
+      if (isDocument) context.answer({ events: collected.map(eventToJson) }, () => "");
+      return EXIT.done;
+    },
+    { mustExist: flags.follow ?? false },
+  );
 }
 
 async function* stream(

@@ -1,39 +1,80 @@
-/** `redrive logs`: what an attempt of an item, or a phase of a workflow, wrote, as it was. */
+/** `redrive logs`: what an attempt of an item, or a phase of a workflow, wrote; while it runs, what it has written so far. */
 import { createReadStream, existsSync } from "node:fs";
 import { pipeline } from "node:stream/promises";
+import { GrowingOutput } from "../../attempt/growing-output.ts";
+import { type RunningOutput, readRunning } from "../../attempt/running-output.ts";
 import type { Engine } from "../../engine.ts";
 import { WorkError } from "../../errors.ts";
 import type { Attempt, Item } from "../../item/item.ts";
 import type { Job } from "../../item/job.ts";
 import { requireJob } from "../../job/find-job.ts";
+import { followLogs, isExact } from "../../job/follow-logs.ts";
 import { jobLogs } from "../../job/home.ts";
-import { PHASES } from "../../job/workflow-spec.ts";
+import { PHASES_WITH_LOG } from "../../job/workflow-spec.ts";
+import { systemClock } from "../../kit/clock.ts";
 import type { JsonObject } from "../../kit/json.ts";
+import { thisHost } from "../../kit/process-identity.ts";
 import type { Context } from "../context.ts";
 import { EXIT } from "../exit-code.ts";
 import { requireItem } from "../find.ts";
+import { listenForInterrupts } from "../interrupt.ts";
+import { LogLines } from "../log-lines.ts";
 import { countOption } from "../option.ts";
+
+export interface LogsFlags {
+  readonly attempt?: string;
+  readonly follow?: boolean;
+}
 
 export async function logs(
   context: Context,
   jobName: string,
-  itemName: string,
-  flags: { attempt?: string },
+  itemName: string | undefined,
+  flags: LogsFlags,
 ): Promise<number> {
   const number = countOption("--attempt", flags.attempt, 1);
-  const found = await context.withStore(async (engine) => {
+  return context.withStore(async (engine) => {
     const job = await requireJob(engine, jobName);
-    return (
-      (await findPhase(context, engine, job, itemName)) ?? (await findAttempt(engine, job, itemName, number))
-    );
+    if (itemName === undefined) return followJob(context, engine, job, flags);
+    const phase = await findPhase(context, engine, job, itemName);
+    if (phase !== undefined) return show(context, job, phase);
+    const item = await requireItem(engine, itemName, job.id);
+    const willRun = item.state === "leased" || item.state === "ready";
+    if (flags.follow && number === undefined && willRun) return follow(context, engine, job, item);
+    return show(context, job, await findAttempt({ context, engine, job, item, number }));
   });
-  if (context.isJson) context.answer(found, () => "");
-  else await print(context, found.log);
+}
+
+async function followJob(context: Context, engine: Engine, job: Job, flags: LogsFlags): Promise<number> {
+  if (flags.follow) return follow(context, engine, job);
+  throw new WorkError("usage", "No item was named.", {
+    hint: `Name one: redrive logs ${job.id} ITEM. To follow all items as they run: redrive logs ${job.id} --follow`,
+  });
+}
+
+async function follow(context: Context, engine: Engine, job: Job, item?: Item): Promise<number> {
+  const interrupt = listenForInterrupts(() => undefined);
+  const lines = new LogLines(context, { isWholeJob: item === undefined });
+  const only = item === undefined ? {} : { item };
+  const options = { home: context.home, job, clock: systemClock, signal: interrupt.signal, ...only };
+  try {
+    for await (const followed of followLogs(engine, options)) {
+      if (!context.terminal.stdout.writable) break; // its reader has seen enough
+      lines.print(followed);
+    }
+  } finally {
+    interrupt.dispose();
+  }
   return EXIT.done;
 }
 
 /** What is printed, and what it is. */
-type Found = { readonly log: string } & JsonObject;
+interface Found {
+  readonly log: string;
+  readonly about: JsonObject;
+  /** Said before the output when it is not complete yet. */
+  readonly running?: string;
+}
 
 /** A phase of a workflow is asked for by its name, unless an item has that name. */
 async function findPhase(
@@ -42,34 +83,53 @@ async function findPhase(
   job: Job,
   name: string,
 ): Promise<Found | undefined> {
-  if (job.kind !== "workflow" || !WITH_LOG.includes(name)) return undefined;
+  if (job.kind !== "workflow" || !PHASES_WITH_LOG.includes(name)) return undefined;
   const items = await engine.findItems(name, { queue: job.id, limit: 1 });
   if (items.some((item) => item.itemId === name)) return undefined;
   const log = jobLogs(home, job.id).phase(name);
-  if (existsSync(log)) return { phase: name, log };
+  const isRunning = recordsOf(home, job, log).length > 0;
+  if (isRunning) return { about: { phase: name }, log, running: `The ${name} phase` };
+  if (existsSync(log)) return { about: { phase: name }, log };
   throw new WorkError("log_not_found", `The ${name} phase of ${job.id} left no output.`);
 }
 
-const WITH_LOG: readonly string[] = PHASES.filter((phase) => phase !== "map" && phase !== "ended");
-
-async function findAttempt(
-  engine: Engine,
-  job: Job,
-  itemName: string,
-  number: number | undefined,
-): Promise<Found> {
-  const item = await requireItem(engine, itemName, job.id);
-  const attempt = choose(item, await engine.listAttempts(item.ref), number);
-  const { log, outcome } = attempt;
-  if (log !== undefined) return { item_id: item.itemId, attempt: attempt.number, outcome, log };
-  throw new WorkError(
-    "log_not_found",
-    `Attempt ${attempt.number} of ${item.itemId} (${outcome}) left no output.`,
-  );
+interface Wanted {
+  readonly context: Context;
+  readonly engine: Engine;
+  readonly job: Job;
+  readonly item: Item;
+  readonly number: number | undefined;
 }
 
+async function findAttempt({ context, engine, job, item, number }: Wanted): Promise<Found> {
+  const attempt = choose(item, await engine.listAttempts(item.ref), number);
+  const { log, outcome } = attempt;
+  const about = { item_id: item.itemId, attempt: attempt.number, outcome };
+  if (log !== undefined) return { about, log };
+  if (outcome !== "running") {
+    throw new WorkError(
+      "log_not_found",
+      `Attempt ${attempt.number} of ${item.itemId} (${outcome}) left no output.`,
+    );
+  }
+  const holders = await engine.listHolders();
+  const holder = holders.find(({ id }) => id === attempt.holder);
+  if (holder !== undefined && holder.host !== thisHost()) {
+    throw new WorkError(
+      "log_not_found",
+      `Attempt ${attempt.number} of ${item.itemId} runs on another machine.`,
+      {
+        hint: `Its output is there until it has ended: ${attempt.holder}`,
+      },
+    );
+  }
+  const path = jobLogs(context.home, job.id).log(item.itemId, attempt.number);
+  return { about, log: path, running: `Attempt ${attempt.number}` };
+}
+
+/** The running one, else the last one with output. */
 function choose(item: Item, attempts: readonly Attempt[], number: number | undefined): Attempt {
-  const withOutput = attempts.filter((attempt) => attempt.log !== undefined);
+  const withOutput = attempts.filter(({ log, outcome }) => log !== undefined || outcome === "running");
   const chosen =
     number === undefined
       ? (withOutput.at(-1) ?? attempts.at(-1))
@@ -77,6 +137,45 @@ function choose(item: Item, attempts: readonly Attempt[], number: number | undef
   if (chosen !== undefined) return chosen;
   const had = `It has had ${attempts.length === 1 ? "1 attempt" : `${attempts.length} attempts`}.`;
   throw new WorkError("log_not_found", `Item ${item.itemId} has no attempt ${number ?? ""}. ${had}`);
+}
+
+async function show(context: Context, job: Job, found: Found): Promise<number> {
+  if (found.running !== undefined) await showRunning(context, job, found, found.running);
+  else if (context.isJson) context.answer({ ...found.about, log: found.log }, () => "");
+  else await print(context, found.log);
+  return EXIT.done;
+}
+
+/** A process is announced half a second after its start. */
+const RECORD_WAIT_MS = 1500;
+const POLL_MS = 100;
+
+async function showRunning(context: Context, job: Job, { about, log }: Found, what: string): Promise<void> {
+  let records = recordsOf(context.home, job, log);
+  for (let waited = 0; records.length === 0 && waited < RECORD_WAIT_MS; waited += POLL_MS) {
+    await systemClock.sleep(POLL_MS);
+    records = recordsOf(context.home, job, log);
+  }
+  const parts = [...new GrowingOutput(log, { isExact: isExact(job) }).read(records, false)];
+  if (context.isJson) {
+    const textOf = (name: string) =>
+      parts.flatMap((part) => ("stream" in part && part.stream === name ? [part.bytes] : []));
+    const output = { stdout: joined(textOf("stdout")), stderr: joined(textOf("stderr")) };
+    return context.answer({ ...about, log: null, ...output }, () => "");
+  }
+  context.note(`${what} is still running. ${parts.length === 0 ? "No output yet." : "Output so far:"}`);
+  if (!isExact(job))
+    context.note("The workflow has secrets: the output of a step is shown when the step has ended.");
+  const lines = new LogLines(context, { isWholeJob: false });
+  for (const part of parts) lines.print({ of: log, part });
+}
+
+function recordsOf(home: string, job: Job, log: string): RunningOutput[] {
+  return readRunning(jobLogs(home, job.id).runningFolder).filter((record) => record.log === log);
+}
+
+function joined(chunks: readonly Buffer[]): string {
+  return Buffer.concat(chunks).toString();
 }
 
 async function print({ terminal }: Context, log: string): Promise<void> {

@@ -36,7 +36,7 @@ interface MapFlags extends WatchOptions {
 export async function map(context: Context, command: string[], flags: MapFlags): Promise<number> {
   const spec = specFrom(context, command, flags);
   requireInput(context, flags);
-  return runForPerson(context, flags, (deps, watch) =>
+  return runForPerson(context, { ...flags, creates: true }, (deps, watch) =>
     startMap(deps, {
       spec,
       stdin: context.terminal.stdin,

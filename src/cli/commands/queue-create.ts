@@ -11,11 +11,14 @@ import { settingsText } from "../queue-text.ts";
 
 export async function queueCreate(context: Context, name: string, flags: SettingFlags): Promise<number> {
   const settings = settingsFrom(context, flags);
-  const { isNew, queue } = await context.withStore(async (engine) => {
-    const before = await engine.findJob(name);
-    const job = await createQueue(engine, name, settings);
-    return { isNew: before?.kind !== "queue", queue: await summariseQueue(engine, job) };
-  });
+  const { isNew, queue } = await context.withStore(
+    async (engine) => {
+      const before = await engine.findJob(name);
+      const job = await createQueue(engine, name, settings);
+      return { isNew: before?.kind !== "queue", queue: await summariseQueue(engine, job) };
+    },
+    { creates: true },
+  );
   context.answer({ ...queueToJson(queue), is_new: isNew }, () =>
     isNew
       ? `Made the queue ${queue.name}.\n${settingsText(queue)}`

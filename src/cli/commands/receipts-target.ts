@@ -11,13 +11,16 @@ import { targetSettingsText, targetText } from "../target-text.ts";
 export async function receiptsTarget(context: Context, name: string, flags: TargetFlags): Promise<number> {
   const settings = targetSettingsFrom(context, flags);
   if (Object.keys(settings).length === 0) return show(context, name);
-  const { isNew, isChanged, target } = await context.withStore(async (engine) => {
-    const before = await engine.findJob(name);
-    const job = await setTarget(engine, name, settings);
-    const isOther = canonicalJson(before?.spec ?? null) !== canonicalJson(job.spec);
-    const summary = await summariseTarget(engine, job);
-    return { isNew: before?.kind !== "target", isChanged: isOther, target: summary };
-  });
+  const { isNew, isChanged, target } = await context.withStore(
+    async (engine) => {
+      const before = await engine.findJob(name);
+      const job = await setTarget(engine, name, settings);
+      const isOther = canonicalJson(before?.spec ?? null) !== canonicalJson(job.spec);
+      const summary = await summariseTarget(engine, job);
+      return { isNew: before?.kind !== "target", isChanged: isOther, target: summary };
+    },
+    { creates: true },
+  );
   context.answer({ ...targetToJson(target), is_new: isNew, is_changed: isChanged }, () => {
     if (!isChanged) return `${name} has these settings already.\n`;
     return `${isNew ? "Made the target" : "Changed"} ${name}.\n${targetSettingsText(target)}`;

@@ -21,7 +21,9 @@ interface RunFlags extends WatchOptions {
 export async function run(context: Context, file: string, flags: RunFlags): Promise<number> {
   const spec = specFrom(context, file, flags);
   if (flags.dryRun) return (await import("../dry-run.ts")).dryRun(context, spec);
-  return runForPerson(context, flags, (deps, watch) => startWorkflow(deps, spec, watch));
+  return runForPerson(context, { ...flags, creates: true }, (deps, watch) =>
+    startWorkflow(deps, spec, watch),
+  );
 }
 
 function specFrom({ terminal }: Context, file: string, flags: RunFlags): WorkflowSpec {

@@ -5,7 +5,7 @@ import type { Context } from "../context.ts";
 import { EXIT } from "../exit-code.ts";
 
 export async function storeCheck(context: Context): Promise<number> {
-  const problems = await context.withStore((engine) => engine.check().catch(damageOf));
+  const problems = await context.withStore((engine) => engine.check().catch(damageOf), { mustExist: true });
   const document = { ok: problems.length === 0, problems: problems.map((problem) => ({ ...problem })) };
   context.answer(document, () =>
     problems.length === 0

@@ -3,7 +3,7 @@ import type { Context } from "../context.ts";
 import { EXIT } from "../exit-code.ts";
 
 export async function storeInfo(context: Context): Promise<number> {
-  const info = await context.withStore((engine) => engine.info());
+  const info = await context.withStore((engine) => engine.info(), { mustExist: true });
   const { engine, location, bytes, jobs, items, letters, attempts, events } = info;
   const document = {
     engine,

@@ -7,7 +7,7 @@ export async function storeMigrate(context: Context): Promise<number> {
     location,
     foundVersion: from,
     schemaVersion: to,
-  } = await context.withStore((engine) => engine.info());
+  } = await context.withStore((engine) => engine.info(), { creates: true });
   context.answer({ location, from, to, migrated: from !== to }, () => {
     if (from === to) return `The store ${location} has the newest version, ${to}.\n`;
     if (from === 0) return `The store ${location} was made, with version ${to}.\n`;

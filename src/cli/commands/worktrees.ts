@@ -1,10 +1,12 @@
 /** `redrive worktrees list` and `clean`: the checkouts that agents work in, and how they go away. */
 import type { Engine } from "../../engine.ts";
+import { WorkError } from "../../errors.ts";
+import { requireJob } from "../../job/find-job.ts";
 import { hasLetters } from "../../job/letter-needs.ts";
 import { statusOf } from "../../job/summary.ts";
 import type { JsonObject } from "../../kit/json.ts";
 import { type CleanOptions, type CleanReport, cleanWorktrees } from "../../worktree/clean.ts";
-import { listWorktrees, type WorktreeEntry } from "../../worktree/inventory.ts";
+import { listWorktrees, takeInventory, type WorktreeEntry } from "../../worktree/inventory.ts";
 import { MAIN_NAME } from "../../worktree/registry.ts";
 import { askFirst } from "../ask.ts";
 import type { Context } from "../context.ts";
@@ -16,7 +18,7 @@ export interface WorktreesListFlags {
 }
 
 export async function worktreesList(context: Context, flags: WorktreesListFlags): Promise<number> {
-  const job = await context.withStore((engine) => jobIdOf(engine, flags.job));
+  const job = await context.withStore((engine) => jobIdOf(context, engine, flags.job));
   const entries = await listWorktrees(context.home, { ...(job !== undefined && { job }) });
   context.answer({ worktrees: entries.map(entryToJson) }, () => listText(context, entries));
   return EXIT.done;
@@ -31,7 +33,7 @@ export interface WorktreesCleanFlags {
 
 export async function worktreesClean(context: Context, flags: WorktreesCleanFlags): Promise<number> {
   const report = await context.withStore(async (engine) => {
-    const options = await optionsFrom(engine, flags);
+    const options = await optionsFrom(context, engine, flags);
     const plan = await cleanWorktrees(context.home, { ...options, dryRun: true });
     const things = plan.removed.length + plan.branchesRemoved.length;
     if (flags.dryRun || things === 0) return plan;
@@ -44,13 +46,28 @@ export async function worktreesClean(context: Context, flags: WorktreesCleanFlag
   return EXIT.done;
 }
 
-/** A name stands for its job; what the store does not know may still have worktrees. */
-async function jobIdOf(engine: Engine, idOrName: string | undefined): Promise<string | undefined> {
-  return idOrName === undefined ? undefined : ((await engine.findJob(idOrName))?.id ?? idOrName);
+/** A job that the store does not have, e.g. of another store, may still have worktrees: then its id is accepted. */
+async function jobIdOf(
+  { home }: Context,
+  engine: Engine,
+  idOrName: string | undefined,
+): Promise<string | undefined> {
+  if (idOrName === undefined) return undefined;
+  try {
+    return (await requireJob(engine, idOrName)).id;
+  } catch (error) {
+    const isMissing = error instanceof WorkError && error.code === "job_not_found";
+    if (!isMissing || (await takeInventory(home, { job: idOrName })).length === 0) throw error;
+    return idOrName;
+  }
 }
 
-async function optionsFrom(engine: Engine, flags: WorktreesCleanFlags): Promise<CleanOptions> {
-  const job = await jobIdOf(engine, flags.job);
+async function optionsFrom(
+  context: Context,
+  engine: Engine,
+  flags: WorktreesCleanFlags,
+): Promise<CleanOptions> {
+  const job = await jobIdOf(context, engine, flags.job);
   return {
     ...(job !== undefined && { job }),
     force: flags.force ?? false,

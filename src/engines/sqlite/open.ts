@@ -148,7 +148,7 @@ async function openSession({
 function requireFile(path: string): void {
   if (statSync(path, { throwIfNoEntry: false }) !== undefined) return;
   throw new WorkError("input_invalid", `There is no store ${path}.`, {
-    hint: "Check the path. `redrive store info` says where the store of this machine is.",
+    hint: "Check --store and REDRIVE_STORE. The first job, queue or import creates the store.",
   });
 }
 

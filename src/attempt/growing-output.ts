@@ -1,0 +1,160 @@
+/**
+ * The output of one attempt while it grows: first from the files of its running processes, then from its log, in which
+ * what was read before is skipped. `output-log.ts` has the form of the log.
+ */
+import { closeSync, fstatSync, openSync, readSync } from "node:fs";
+import { LOG_BYTES_MAX } from "./output-watch.ts";
+import { isPublished, type RunningOutput } from "./running-output.ts";
+
+export type StreamName = "stdout" | "stderr";
+
+/** Bytes of a stream, or a title of the log, e.g. `step 2: shell: cargo test (exit 101, 1.2 s)`. */
+export type OutputPart =
+  | { readonly stream: StreamName; readonly bytes: Buffer; readonly isAgentStream?: boolean }
+  | { readonly title: string };
+
+const CHUNK_BYTES = 256 * 1024;
+const TITLE_BYTES_MAX = 64 * 1024;
+const NEWLINE = 10;
+
+interface Seen {
+  readonly raw: Record<StreamName, number>;
+  /** More than `raw` when a file was cut while it was written. */
+  readonly total: Record<StreamName, number>;
+}
+
+export class GrowingOutput {
+  readonly log: string;
+  /** False when the log has been masked: its byte counts are those before. */
+  readonly #isExact: boolean;
+  #at: number;
+  /** What was read of running processes, by the title that the log will give them. */
+  readonly #seen = new Map<string, Seen>();
+  #title = "";
+
+  /** `from`: where in the log to begin. */
+  constructor(log: string, { isExact, from = 0 }: { readonly isExact: boolean; readonly from?: number }) {
+    this.log = log;
+    this.#isExact = isExact;
+    this.#at = from;
+  }
+
+  get hasLog(): boolean {
+    return sizeOf(this.log) > 0;
+  }
+
+  /** What is new. The records have to be read before this is called, so that the log is not older than they are. */
+  *read(records: readonly RunningOutput[], hasEnded: boolean): Generator<OutputPart> {
+    yield* this.#readLog(hasEnded);
+    if (hasEnded) return;
+    for (const record of records) if (record.log === this.log) yield* this.#readRunning(record);
+  }
+
+  *#readRunning(record: RunningOutput): Generator<OutputPart> {
+    const seen = this.#seenOf(record.title ?? "");
+    for (const stream of ["stdout", "stderr"] as const) {
+      for (;;) {
+        const size = sizeOf(record[stream]);
+        if (size < seen.raw[stream]) seen.raw[stream] = 0; // it was cut because it had become too large
+        const bytes = readRange(
+          record[stream],
+          seen.raw[stream],
+          Math.min(size, seen.raw[stream] + CHUNK_BYTES),
+        );
+        // The files of a slot are used again: what was read is this attempt's only if it still runs.
+        if (bytes.length === 0 || !isPublished(record)) break;
+        seen.raw[stream] += bytes.length;
+        seen.total[stream] += bytes.length;
+        const isAgentStream = record.isStream === true && stream === "stdout";
+        yield { stream, bytes, ...(isAgentStream && { isAgentStream }) };
+        if (isAgentStream) seen.total.stdout = 0; // the log has the answer instead, whole
+      }
+    }
+  }
+
+  *#readLog(hasEnded: boolean): Generator<OutputPart> {
+    const size = sizeOf(this.log);
+    while (this.#at < size) {
+      const line = readLine(this.log, this.#at);
+      if (line === null && !hasEnded) return;
+      const section = /^== (stdout|stderr) \((\d+) bytes\) ==$/.exec(line ?? "");
+      const title = /^== (.*) ==$/.exec(line ?? "")?.[1];
+      const bytes = Number(section?.[2]);
+      const isWhole = section !== null && this.#isExact && bytes <= LOG_BYTES_MAX;
+      const start = this.#at + Buffer.byteLength(line ?? "") + 1;
+      if (isWhole && start + bytes > size) {
+        if (!hasEnded) return; // it is still being written
+        this.#at = size;
+      } else if (isWhole) {
+        yield* this.#section(section[1] as StreamName, start, bytes);
+      } else if (title !== undefined && section === null) {
+        this.#title = [...this.#seen.keys()].find((one) => one !== "" && title.startsWith(`${one} (`)) ?? "";
+        this.#at = start;
+        yield { title };
+      } else {
+        yield* ranges(this.log, this.#at, size, "stdout");
+        this.#at = size;
+      }
+    }
+  }
+
+  *#section(stream: StreamName, start: number, bytes: number): Generator<OutputPart> {
+    const seen = this.#seen.get(this.#title);
+    const skipped = Math.min(bytes, seen?.total[stream] ?? 0);
+    yield* ranges(this.log, start + skipped, start + bytes, stream);
+    if (seen) seen.total[stream] = seen.raw[stream] = 0; // a step that is tried again begins anew
+    const last = readRange(this.log, start + bytes - 1, start + bytes)[0];
+    this.#at = start + bytes + (bytes > 0 && last !== NEWLINE ? 1 : 0);
+  }
+
+  #seenOf(title: string): Seen {
+    const seen = this.#seen.get(title) ?? { raw: { stdout: 0, stderr: 0 }, total: { stdout: 0, stderr: 0 } };
+    this.#seen.set(title, seen);
+    return seen;
+  }
+}
+
+function* ranges(path: string, from: number, to: number, stream: StreamName): Generator<OutputPart> {
+  for (let at = from; at < to; ) {
+    const bytes = readRange(path, at, Math.min(to, at + CHUNK_BYTES));
+    if (bytes.length === 0) return;
+    at += bytes.length;
+    yield { stream, bytes };
+  }
+}
+
+/** Without its end; null when it has none yet. */
+function readLine(path: string, from: number): string | null {
+  const bytes = readRange(path, from, from + TITLE_BYTES_MAX);
+  const end = bytes.indexOf(NEWLINE);
+  return end < 0 ? null : bytes.toString("utf8", 0, end);
+}
+
+function sizeOf(path: string): number {
+  return withFile(path, (fd) => fstatSync(fd).size) ?? 0;
+}
+
+function readRange(path: string, from: number, to: number): Buffer {
+  if (to <= from) return Buffer.alloc(0);
+  const read = withFile(path, (fd) => {
+    const bytes = Buffer.alloc(to - from);
+    return bytes.subarray(0, readSync(fd, bytes, 0, bytes.length, from));
+  });
+  return read ?? Buffer.alloc(0);
+}
+
+/** Undefined when the file is not there: no output yet, or moved into the log meanwhile. */
+function withFile<T>(path: string, action: (fd: number) => T): T | undefined {
+  let fd: number;
+  try {
+    fd = openSync(path, "r");
+  } catch (error) {
+    if (error instanceof Error && Reflect.get(error, "code") === "ENOENT") return undefined;
+    throw error;
+  }
+  try {
+    return action(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
