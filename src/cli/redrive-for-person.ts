@@ -2,7 +2,8 @@
 import { type Job, STANDING_KINDS } from "../item/job.ts";
 import { type Operation, operationToJson } from "../item/operation.ts";
 import type { RunDeps } from "../job/run-job.ts";
-import { hasLaterSteps } from "../job/workflow-spec.ts";
+import { type Finish, finishToJson } from "../job/site.ts";
+import { laterPhases } from "../job/workflow-spec.ts";
 import type { JsonObject } from "../kit/json.ts";
 import { returnedOf, returnedToJson } from "../redrive/canary.ts";
 import type { Context } from "./context.ts";
@@ -14,6 +15,8 @@ import { type Watch, type WatchOptions, withProgress } from "./run-for-person.ts
 export interface Redriven {
   readonly operation: Operation;
   readonly job: Job;
+  /** Where the work went. Default: nowhere, nothing was run. */
+  readonly finish?: Finish;
 }
 
 /** For `dlq retry` and `ops resume`, which end with the books of an operation. */
@@ -22,20 +25,33 @@ export async function redriveForPerson(
   options: WatchOptions,
   run: (deps: RunDeps, watch: Watch) => Promise<Redriven>,
 ): Promise<number> {
-  const { result, interrupt } = await withProgress(context, options, run);
-  const code = sayRedriven(context, result);
-  return interrupt.exitCode ?? code;
+  const { result, interrupt, finish, asked } = await withProgress(context, options, run);
+  const code = sayRedriven(context, { ...result, finish });
+  return interrupt.exitCode ?? (asked === "interrupted" ? EXIT.interrupted : code);
 }
 
 /** Says what became of the letters. */
-export function sayRedriven(context: Context, { operation, job }: Redriven, more: JsonObject = {}): number {
+export function sayRedriven(context: Context, redriven: Redriven, more: JsonObject = {}): number {
+  const { operation, job, finish } = redriven;
   const returned = returnedOf(operation);
-  const document = { ...operationToJson(operation), ...(returned && returnedToJson(returned)), ...more };
+  const document = {
+    ...operationToJson(operation),
+    ...(returned && returnedToJson(returned)),
+    ...(finish && job.kind === "workflow" && { merge: finishToJson(finish) }),
+    ...more,
+  };
   context.answer(document, () => redriveText(operation, { hasWorkers: STANDING_KINDS.includes(job.kind) }));
   const stopped = canaryText(operation);
   if (stopped !== null) context.note(stopped);
-  if (operation.succeeded > 0 && hasLaterSteps(job)) {
-    context.note(`Reduce was not run again: redrive resume ${job.id} --no-dlq does that.`);
-  }
+  const later = laterPhases(job);
+  const isAwaitingResume = finish?.isRefused && job.status !== "completed"; // which runs the later phases
+  if (operation.succeeded > 0 && later.length > 0 && !isAwaitingResume) context.note(laterText(job, later));
+  if (finish?.isRefused) return EXIT.refused;
   return operation.failed + operation.refused > 0 ? EXIT.lettersLeft : EXIT.done;
+}
+
+function laterText({ id }: Job, phases: readonly string[]): string {
+  const words = phases.join(" and ");
+  const were = phases.length === 1 ? "was" : "were";
+  return `${words[0]?.toUpperCase()}${words.slice(1)} ${were} not run again: redrive resume ${id} --no-dlq does that.`;
 }

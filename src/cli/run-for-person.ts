@@ -1,10 +1,12 @@
 /** Runs a job with what a person sees of it: progress, the commands' output, the summary; then the exit code. */
 
+import { WorkError } from "../errors.ts";
 import type { LeasedItem, Settlement } from "../item/item.ts";
 import type { Job } from "../item/job.ts";
 import type { Operation } from "../item/operation.ts";
 import type { Outcome } from "../item/outcome.ts";
 import type { RunDeps } from "../job/run-job.ts";
+import { type AskMerge, type Finish, finishToJson } from "../job/site.ts";
 import { summaryToJson } from "../job/summary.ts";
 import type { WorkflowResult } from "../job/workflow.ts";
 import { systemClock } from "../kit/clock.ts";
@@ -14,7 +16,7 @@ import { canAnswer, saysYes } from "./ask.ts";
 import { authorOf } from "./author.ts";
 import { CommandOutput } from "./command-output.ts";
 import type { Context } from "./context.ts";
-import { exitCodeOf } from "./exit-code.ts";
+import { EXIT, exitCodeOf } from "./exit-code.ts";
 import { type Interrupt, listenForInterrupts } from "./interrupt.ts";
 import { lookingAfter } from "./looking-after.ts";
 import { openProgress, type PersonProgress } from "./person-progress.ts";
@@ -27,34 +29,68 @@ export interface WatchOptions {
   readonly creates?: boolean;
 }
 
+/** How the process ends: `run` leaves work that cannot be merged to the user, a retry of it reports it. */
+export interface EndOptions {
+  /** Exit with 5 when the work was to be merged and was not. Default false. */
+  readonly requiresMerge?: boolean;
+}
+
 export interface Watch {
   readonly onJob: (job: Job) => void;
   readonly onOperation: (operation: Operation, job: Job) => void;
   readonly onNotice: (notice: string) => void;
   readonly onPhaseStep: (phase: string, index: number, total: number, label: string) => void;
   readonly onAgentStep: (item: LeasedItem, index: number, total: number, label: string) => void;
+  /** Called at the end of a redrive with where its work went. */
+  readonly onFinish: (finish: Finish) => void;
   /** Absent where nobody can answer. */
-  readonly askMerge?: (question: string) => Promise<boolean>;
+  readonly askMerge?: AskMerge;
 }
 
 type Run = (deps: RunDeps, watch: Watch) => Promise<WorkflowResult>;
 
 /** For `map`, `run` and `resume`, which end with a summary. */
-export async function runForPerson(context: Context, options: WatchOptions, run: Run): Promise<number> {
-  const { result, interrupt, finished } = await withProgress(context, options, run);
-  const { summary, stopReason, finish } = result;
-  if (context.isJson) context.answer(summaryToJson(summary), () => "");
-  else {
-    const text = summaryText(summary, {
-      paint: context.paintNotes,
-      columns: context.terminal.stderr.columns ?? 100,
-      ...(stopReason !== undefined && { stopReason }),
-      ...(finished !== undefined && { finishedInRun: finished }),
-    });
-    context.note(text);
+export async function runForPerson(
+  context: Context,
+  options: WatchOptions & EndOptions,
+  run: Run,
+): Promise<number> {
+  const { result, interrupt, ...end } = await withProgress(context, options, run);
+  const { summary, finish } = result;
+  if (context.isJson) {
+    context.answer({ ...summaryToJson(summary), ...(finish && { merge: finishToJson(finish) }) }, () => "");
+  } else {
+    if (end.asked === undefined) showSummary(context, result, end.finished);
     if (finish?.note !== undefined) context.note(`\n${finish.note}`);
   }
-  return interrupt.exitCode ?? exitCodeOf(summary);
+  if (end.asked === "interrupted") return EXIT.interrupted;
+  const isUnmerged = options.requiresMerge && finish?.isRefused;
+  return interrupt.exitCode ?? (isUnmerged ? EXIT.refused : exitCodeOf(summary));
+}
+
+function showSummary(
+  context: Context,
+  { summary, stopReason }: Pick<WorkflowResult, "summary" | "stopReason">,
+  finished: number | undefined,
+): void {
+  const text = summaryText(summary, {
+    paint: context.paintNotes,
+    columns: context.terminal.stderr.columns ?? 100,
+    ...(stopReason !== undefined && { stopReason }),
+    ...(finished !== undefined && { finishedInRun: finished }),
+  });
+  context.note(text);
+}
+
+export interface Ended<T> {
+  readonly result: T;
+  readonly interrupt: Interrupt;
+  /** How many items came to an end; undefined when nobody counted. */
+  readonly finished: number | undefined;
+  /** Where the work of a redrive went. */
+  readonly finish: Finish;
+  /** Whether a person was asked to agree to the merge; the summary was shown above the question. */
+  readonly asked?: "answered" | "interrupted";
 }
 
 /** Runs with progress on stderr and the commands' output on stdout, and ends both in order. */
@@ -62,7 +98,7 @@ export async function withProgress<T>(
   context: Context,
   options: WatchOptions,
   run: (deps: RunDeps, watch: Watch) => Promise<T>,
-): Promise<{ result: T; interrupt: Interrupt; finished: number | undefined }> {
+): Promise<Ended<T>> {
   const storeWaitMs =
     options.storeWait === undefined ? undefined : parseDuration(options.storeWait, "--store-wait");
   const letters = await lookingAfter(context);
@@ -79,6 +115,18 @@ export async function withProgress<T>(
     const interrupt = listenForInterrupts(() =>
       progress.note("Stopping: running commands are ended and their items given back. Again to force."),
     );
+    let finish: Finish = {};
+    let asked: Ended<T>["asked"];
+    const askMerge: AskMerge = async (question, summary) => {
+      await progress.stop(); // the live lines would write over the question
+      if (summary && !context.isJson) {
+        showSummary(context, { summary }, progress.finished);
+        context.note("");
+      }
+      const answer = await answerOf(context, question);
+      asked = answer === "interrupted" ? "interrupted" : "answered";
+      return answer === "yes";
+    };
     try {
       const observer = observe(progress, output);
       const deps = {
@@ -98,9 +146,12 @@ export async function withProgress<T>(
         onNotice: progress.note,
         onPhaseStep: progress.onPhaseStep,
         onAgentStep: progress.onAgentStep,
-        ...(canAnswer(context) && { askMerge: (question) => askAtEnd(context, progress, question) }),
+        onFinish: (end) => {
+          finish = end;
+        },
+        ...(canAnswer(context) && { askMerge }),
       });
-      return { result, interrupt, finished: progress.finished };
+      return { result, interrupt, finished: progress.finished, finish, ...(asked && { asked }) };
     } finally {
       interrupt.dispose();
       await output.flushed();
@@ -109,10 +160,14 @@ export async function withProgress<T>(
   }, opening);
 }
 
-/** Nothing runs any more, and the live lines would write over the question. */
-async function askAtEnd(context: Context, progress: PersonProgress, question: string): Promise<boolean> {
-  await progress.stop();
-  return saysYes(context, question);
+/** The job has completed: Ctrl-C declines the merge and ends the command, and nothing else. */
+async function answerOf(context: Context, question: string): Promise<"yes" | "no" | "interrupted"> {
+  try {
+    return (await saysYes(context, question)) ? "yes" : "no";
+  } catch (error) {
+    if (error instanceof WorkError && error.code === "interrupted") return "interrupted";
+    throw error;
+  }
 }
 
 function observe(progress: PersonProgress, output: CommandOutput): RunObserver {

@@ -193,7 +193,7 @@ function stepsOf(summary: JobSummary, sampleItemId?: string): readonly Step[] {
   steps.push({ command: `redrive dlq list --job ${jobId}`, purpose: "see what died" });
   const item = sampleItemId === undefined ? null : shellWord(sampleItemId);
   if (item !== null) steps.push({ command: `redrive dlq inspect ${item}`, purpose: "look at one of them" });
-  if (!isRunning) steps.push(...againSteps(summary));
+  if (!isRunning) steps.push(...againSteps(summary, item));
   return steps;
 }
 
@@ -201,9 +201,26 @@ function areAllIgnored({ groups }: JobSummary): boolean {
   return groups.length > 0 && groups.every(({ state }) => state === "ignored");
 }
 
+/** Only commands that run at least one letter are offered; the others need a person first. */
+function againSteps(summary: JobSummary, item: string | null): readonly Step[] {
+  const { jobId, dead, eligible = dead } = summary;
+  if (eligible > 0) return eligibleSteps(summary, eligible);
+  return [
+    { command: `redrive dlq edit ${item ?? "ITEM"}`, purpose: "correct its data" },
+    {
+      command: `redrive dlq retry ${jobId} --force`,
+      purpose:
+        dead === 1
+          ? "it needs a person: run it when the cause is fixed"
+          : "they need a person: run them when the cause is fixed",
+    },
+  ];
+}
+
 /** Resuming a workflow runs its letters too, and then what comes after them. */
-function againSteps({ jobId, kind, status, dead }: JobSummary): readonly Step[] {
-  const again = dead === 1 ? "run it again" : "run them again";
+function eligibleSteps({ jobId, kind, status, dead }: JobSummary, eligible: number): readonly Step[] {
+  const some = eligible < dead ? `run ${thousands(eligible)} of them again` : "run them again";
+  const again = dead === 1 ? "run it again" : some;
   if (kind === "map") return [{ command: `redrive dlq retry ${jobId}`, purpose: again }];
   if (status !== "completed") return []; // is there already
   return [{ command: `redrive resume ${jobId}`, purpose: `${again}, and finish the job` }];

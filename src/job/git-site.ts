@@ -9,7 +9,7 @@ import { GIT_LOCATION_VARIABLES } from "../worktree/git.ts";
 import { JobWorktrees, type TidyOptions } from "../worktree/job-worktrees.ts";
 import type { AgentWorktree } from "../worktree/pool.ts";
 import { openRepository } from "../worktree/repository.ts";
-import type { AskMerge, Finish, Merge, Place, Site } from "./site.ts";
+import type { Finish, FinishMode, Merge, Place, Site } from "./site.ts";
 import type { Workshop } from "./work.ts";
 import { keepWorktreesOf, type WorkflowSpec } from "./workflow-spec.ts";
 
@@ -44,7 +44,7 @@ export async function openGitSite(job: Job, spec: WorkflowSpec, workshop: Worksh
       await worktrees.refreshJobWorktree();
       folderIn(top, prefix);
     },
-    finish: (ask) => finish(worktrees, spec, ask),
+    finish: (mode = "configured") => finish(worktrees, spec, mode),
     tidy: () => tidy(worktrees, workshop, isNeeded),
     close: () => worktrees.close(),
   };
@@ -100,15 +100,23 @@ async function mergeAll(worktrees: JobWorktrees, worktree: AgentWorktree, title:
   return merged.kind === "conflict" ? { kind: "conflict", files: merged.files } : merged;
 }
 
-async function finish(worktrees: JobWorktrees, { mergeMode }: WorkflowSpec, ask?: AskMerge): Promise<Finish> {
-  let end = await worktrees.finishInto({ mode: mergeMode === "auto" ? "merge" : "leave" });
-  if (mergeMode === "ask" && ask && end.kind === "left" && end.why === "asked") {
-    const question = `Merge ${worktrees.branchName} into ${worktrees.start.startBranch}?`;
-    if (await ask(question)) end = await worktrees.finishInto({ mode: "merge" });
-  }
+async function finish(
+  worktrees: JobWorktrees,
+  { mergeMode }: WorkflowSpec,
+  how: FinishMode,
+): Promise<Finish> {
+  const isMerging = how === "merge" || (how === "configured" && mergeMode === "auto");
+  const end = await worktrees.finishInto({ mode: isMerging ? "merge" : "leave" });
   if (end.kind === "merged") return { note: `Merged into ${end.into} (${end.commit.slice(0, 10)}).` };
   if (end.kind === "nothing") return {};
-  return { note: `${end.detail}\nTo merge it: ${end.command}`, branch: worktrees.branchName };
+  const { branchName: branch, start } = worktrees;
+  const question = `Merge ${branch} into ${start.startBranch}?`;
+  return {
+    note: `${end.detail}\nTo merge it: ${end.command}`,
+    branch,
+    ...(isMerging && { isRefused: true }),
+    ...(mergeMode === "ask" && end.why === "asked" && { question }),
+  };
 }
 
 /** Letters need their worktrees. With `keep_worktrees: always` every kept one stays until `redrive worktrees clean`. */

@@ -11,7 +11,7 @@ import { requireJob } from "./find-job.ts";
 import { inputFeed } from "./map.ts";
 import { specOf } from "./map-spec.ts";
 import { type RunDeps, redriving, runJob } from "./run-job.ts";
-import { statusOf, summarise } from "./summary.ts";
+import { countEligible, statusOf, summarise } from "./summary.ts";
 import { refuseStanding, requireWork } from "./work.ts";
 import type { WorkflowResult, WorkflowRunOptions } from "./workflow.ts";
 import { digestOf, plain, workflowProgressOf, workflowSpecOf } from "./workflow-spec.ts";
@@ -37,11 +37,22 @@ export async function resumeJob(deps: RunDeps, options: ResumeOptions): Promise<
       : await requireJob(engine, options.job);
   requireWork(found);
   if (isStanding(found)) refuseStanding(found);
+  if (options.withLetters) await noteUneligible(engine, found, options);
   if (found.kind === "workflow") {
     const { aloneAtJob } = await import("./workflow.ts");
     return aloneAtJob(deps, found.id, () => resumeWorkflow(deps, found.id, options));
   }
   return resumeMap(deps, await engine.changeJob(found.id, restart(options)), options);
+}
+
+/** Letters that no resume will run are named at once, with what a person can do. */
+async function noteUneligible(engine: Engine, job: Job, { onNotice }: ResumeOptions): Promise<void> {
+  const { dead } = await engine.count(job.id);
+  if (dead === 0 || (await countEligible(engine, job)) > 0) return;
+  const subject = dead === 1 ? "1 letter needs a person" : `${dead} letters need a person`;
+  onNotice?.(
+    `${subject} and ${dead === 1 ? "is" : "are"} not run again. Correct the data (redrive dlq edit ITEM) or the cause, then: redrive dlq retry ${job.id} --force`,
+  );
 }
 
 function restart({ withLetters }: ResumeOptions): JobChange {
@@ -54,7 +65,7 @@ async function resumeWorkflow(deps: RunDeps, jobId: string, options: ResumeOptio
   const { engine } = deps;
   const left = await requireJob(engine, jobId);
   const spec = await workflowSpecNow(left, options);
-  const progress = await phasesAgain(engine, left, options);
+  const progress = await progressNow(engine, left, { ...options, isChanged: spec !== null });
   const job = await engine.changeJob(jobId, { ...restart(options), progress, ...(spec && { spec }) });
   const { runWorkflow } = await import("./workflow.ts");
   return runWorkflow(deps, job, options);
@@ -116,13 +127,21 @@ function readText(path: string): string | null {
   }
 }
 
-/** A job that has ended goes through its later phases again when there are items to do. */
-async function phasesAgain(engine: Engine, job: Job, { withLetters }: ResumeOptions): Promise<JsonObject> {
-  const progress = workflowProgressOf(job);
-  const counts = await engine.count(job.id);
-  const hasWork = counts.ready + counts.leased > 0 || (withLetters && counts.dead > 0);
-  const isPastMap = progress.phase !== "setup" && progress.phase !== "map";
-  return plain(hasWork && isPastMap ? { ...progress, phase: "map", next: 0 } : progress);
+/** A job that is past its items goes back to them when there are items to do, or when reduce has not seen all successes. */
+async function progressNow(
+  engine: Engine,
+  job: Job,
+  { withLetters, isChanged }: Pick<ResumeOptions, "withLetters"> & { readonly isChanged: boolean },
+): Promise<JsonObject> {
+  const { succeededAtEnd, ...rest } = workflowProgressOf(job);
+  // Another workflow has not reduced anything yet.
+  const progress = isChanged || succeededAtEnd === undefined ? rest : { ...rest, succeededAtEnd };
+  if (progress.phase === "setup" || progress.phase === "map") return plain(progress);
+  const { ready, leased, done } = await engine.count(job.id);
+  const isReduceBehind = progress.succeededAtReduce !== undefined && progress.succeededAtReduce !== done;
+  const hasWork =
+    ready + leased > 0 || isReduceBehind || (withLetters && (await countEligible(engine, job)) > 0);
+  return plain(hasWork ? { ...progress, phase: "map", next: 0 } : progress);
 }
 
 const LOOK_AT_MAX = 200;

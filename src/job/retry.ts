@@ -4,6 +4,7 @@
  */
 import { isDeliverable } from "../delivery/deliverable.ts";
 import type { Engine } from "../engine.ts";
+import { WorkError } from "../errors.ts";
 import { isStanding, type Job } from "../item/job.ts";
 import type { Operation } from "../item/operation.ts";
 import { systemClock } from "../kit/clock.ts";
@@ -19,8 +20,8 @@ import { Wake } from "../runner/wake.ts";
 import { requireJob } from "./find-job.ts";
 import { followRedrive } from "./follow-redrive.ts";
 import { type RunDeps, runJob } from "./run-job.ts";
+import type { AskMerge, Finish } from "./site.ts";
 import { requireWork, type Work } from "./work.ts";
-import { hasLaterSteps, plain, workflowProgressOf } from "./workflow-spec.ts";
 
 /** Which letters are run again, and how. */
 export interface RetryOptions extends ContinueOptions {
@@ -39,6 +40,10 @@ export interface ContinueOptions {
   readonly onOperation?: (operation: Operation, job: Job) => void;
   /** Told what a person should know, e.g. where the work went. */
   readonly onNotice?: (notice: string) => void;
+  /** Called with where a workflow's work went. Default: work that was to be merged and was not is an error. */
+  readonly onFinish?: (finish: Finish) => void;
+  /** Asked when the job is to ask before it merges. Default: the work is left in its branch. */
+  readonly askMerge?: AskMerge;
 }
 
 /** Nothing leaves the dead letter queue before its new attempt has succeeded. */
@@ -58,22 +63,30 @@ export async function beginRetry(engine: Engine, options: RetryOptions): Promise
 export async function continueRedrive(
   deps: RunDeps,
   begun: Operation,
-  { onOperation, onNotice }: ContinueOptions = {},
+  { onOperation, onFinish = requireMerged, ...watch }: ContinueOptions = {},
 ): Promise<Operation> {
   const { engine } = deps;
   const job = await requireJob(engine, begun.queue);
   requireWork(job);
   const operation = await completeSelection(engine, begun);
   onOperation?.(operation, job);
-  if (operation.selected > 0 && operation.endedAt === undefined) {
-    const redrive = { job, operation, ...(onNotice && { onNotice }) };
-    if (isDeliverable(job)) await deliverAgain(deps, redrive);
-    else if (isStanding(job)) await followRedrive(deps, redrive);
-    else await runRedrive(deps, redrive);
-  }
+  const finish = await workRedrive(deps, { ...watch, job, operation });
   const closed = await engine.closeOperation(operation.id);
-  if (closed.succeeded > 0) await reduceAgain(engine, job.id);
+  onFinish(finish);
   return closed;
+}
+
+async function workRedrive(deps: RunDeps, redrive: Redrive): Promise<Finish> {
+  const { job, operation } = redrive;
+  if (operation.selected === 0 || operation.endedAt !== undefined) return {};
+  if (!isStanding(job)) return runRedrive(deps, redrive);
+  if (isDeliverable(job)) await deliverAgain(deps, redrive);
+  else await followRedrive(deps, redrive);
+  return {};
+}
+
+function requireMerged({ note, isRefused }: Finish): void {
+  if (isRefused) throw new WorkError("git_refused", note ?? "The work was not merged.");
 }
 
 /** Sends the letters back to work and leaves it to a runner of the job, or to whoever goes on with the operation. */
@@ -85,7 +98,7 @@ export async function detachLetters(engine: Engine, options: RetryOptions): Prom
 
 const STORE_WAIT_MS = 30_000;
 
-interface Redrive extends Pick<ContinueOptions, "onNotice"> {
+interface Redrive extends Pick<ContinueOptions, "onNotice" | "askMerge"> {
   readonly job: Job;
   readonly operation: Operation;
   /** What the letters are worked with. Default: the job's own work. */
@@ -95,10 +108,11 @@ interface Redrive extends Pick<ContinueOptions, "onNotice"> {
 /** Receipts are delivered by this process, beside whoever else does. */
 async function deliverAgain(deps: RunDeps, redrive: Redrive): Promise<void> {
   const { redeliver } = await import("./target-work.ts");
-  await redeliver(deps, redrive, (own, work) => runRedrive(own, { ...redrive, work }));
+  await redeliver(deps, redrive, async (own, work) => void (await runRedrive(own, { ...redrive, work })));
 }
 
-async function runRedrive(deps: RunDeps, { job, operation, onNotice, work }: Redrive): Promise<void> {
+async function runRedrive(deps: RunDeps, redrive: Redrive): Promise<Finish> {
+  const { job, operation, onNotice, askMerge, work } = redrive;
   const { engine, clock = systemClock } = deps;
   const { slots, maxRetries, canary } = planOf(operation);
   const bell = canary ? new Wake() : undefined;
@@ -106,16 +120,21 @@ async function runRedrive(deps: RunDeps, { job, operation, onNotice, work }: Red
   const sending = { engine, clock, ...(bell && { bell }), ...(onNotice && { onNotice }) };
   const watching = watchPause(operation, { ...sending, signal: over.signal });
   try {
-    const { reason } = await runJob(bell ? { ...deps, observer: ringing(bell, deps.observer) } : deps, {
-      job,
-      operationId: operation.id,
-      feed: (patience, signal) => sendLetters(operation, { ...sending, patience, signal }),
-      ...(work && { work }),
-      ...(slots !== undefined && { slots }),
-      ...(maxRetries !== undefined && { maxAttempts: maxRetries + 1 }),
-      ...(onNotice && { onNotice }),
-    });
+    const { reason, finish = {} } = await runJob(
+      bell ? { ...deps, observer: ringing(bell, deps.observer) } : deps,
+      {
+        job,
+        operationId: operation.id,
+        feed: (patience, signal) => sendLetters(operation, { ...sending, patience, signal }),
+        ...(work && { work }),
+        ...(slots !== undefined && { slots }),
+        ...(maxRetries !== undefined && { maxAttempts: maxRetries + 1 }),
+        ...(onNotice && { onNotice }),
+        ...(askMerge && { askMerge }),
+      },
+    );
     if (reason !== undefined) onNotice?.(`Stopped: ${reason}.`);
+    return finish;
   } finally {
     over.abort();
     await watching;
@@ -131,13 +150,4 @@ function ringing(bell: Wake, observer: RunObserver = {}): RunObserver {
       observer.settled?.(...settled);
     },
   };
-}
-
-/** What a workflow's agents have done anew is not reduced yet: the next resume goes on from the map. */
-async function reduceAgain(engine: Engine, jobId: string): Promise<void> {
-  const job = await engine.findJob(jobId);
-  if (job === null || !hasLaterSteps(job)) return;
-  const progress = workflowProgressOf(job);
-  if (progress.phase === "setup" || progress.phase === "map") return;
-  await engine.changeJob(jobId, { progress: plain({ ...progress, phase: "map", next: 0 }) });
 }

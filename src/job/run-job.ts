@@ -12,6 +12,7 @@ import { type Feed, type RunObserver, type RunResult, runQueue } from "../runner
 import type { GroupRule } from "../triage/group-rule.ts";
 import type { Companion, OpenCompanion } from "./companion.ts";
 import { openCompanions } from "./companions.ts";
+import type { AskMerge, Finish } from "./site.ts";
 import { hasOtherRunner } from "./summary.ts";
 import { tellingFaults } from "./tell-fault.ts";
 import { inWorkshop, openWork, type Work } from "./work.ts";
@@ -58,13 +59,20 @@ export interface RunJobOptions {
   readonly isPhase?: boolean;
   /** Told what a person should know. */
   readonly onNotice?: (notice: string) => void;
+  /** Asked at the end of a redrive of a job that is to ask before it merges. */
+  readonly askMerge?: AskMerge;
+}
+
+export interface JobRunResult extends RunResult {
+  /** Where the work of a redrive went. */
+  readonly finish?: Finish;
 }
 
 /**
  * Works the job's queue until it ends, and writes down how. An error is thrown on, and ends the job as failed. A redrive,
  * however it ends, says nothing about the job: it has books of its own.
  */
-export async function runJob(deps: RunDeps, options: RunJobOptions): Promise<RunResult> {
+export async function runJob(deps: RunDeps, options: RunJobOptions): Promise<JobRunResult> {
   const { job, isPhase = false } = options;
   const isRedrive = options.operationId !== undefined;
   try {
@@ -87,7 +95,7 @@ export function redriving(
   return { clock, author, withLetters, ...(onNotice && { onNotice }) };
 }
 
-async function workQueue(deps: RunDeps, options: RunJobOptions): Promise<RunResult> {
+async function workQueue(deps: RunDeps, options: RunJobOptions): Promise<JobRunResult> {
   const clock = deps.clock ?? systemClock;
   const { job, work, onNotice } = options;
   if (work !== undefined) return workWith(work, deps, options);
@@ -96,8 +104,9 @@ async function workQueue(deps: RunDeps, options: RunJobOptions): Promise<RunResu
   );
 }
 
-async function workWith(work: Work, deps: RunDeps, options: RunJobOptions): Promise<RunResult> {
-  const { job, slots, operationId, feed, onNotice, maxAttempts = work.policy.maxAttempts } = options;
+async function workWith(work: Work, deps: RunDeps, options: RunJobOptions): Promise<JobRunResult> {
+  const { job, slots, operationId, feed, onNotice, askMerge } = options;
+  const { maxAttempts = work.policy.maxAttempts } = options;
   const companions = companionsOf(deps, options);
   const run = (fed: Feed | undefined) =>
     runQueue({
@@ -125,15 +134,23 @@ async function workWith(work: Work, deps: RunDeps, options: RunJobOptions): Prom
       result = await run(fixed);
       fixed = await fixedLetters(result, deps, options);
     }
-    if (operationId !== undefined && result.end === "finished") {
-      const notice = await work.finish?.();
-      if (notice !== undefined) onNotice?.(notice);
+    if (operationId !== undefined && work.finish !== undefined) {
+      const status = await statusBeside(deps.engine, (await deps.engine.findJob(job.id)) ?? job);
+      const finish = await work.finish({ end: result.end, status, ...(askMerge && { askMerge }) });
+      if (finish.note !== undefined) onNotice?.(finish.note);
+      return { ...result, finish };
     }
     return result;
   } finally {
     await companions.stop();
     await work.close();
   }
+}
+
+/** The status of a job whose redrive runs in this process: this process is not the one that runs the job. */
+async function statusBeside(engine: Engine, { id, status }: Job): Promise<JobStatus> {
+  if (status !== "running") return status;
+  return (await hasOtherRunner(engine, id)) ? "running" : "interrupted";
 }
 
 /** Null when there is nothing to fix, or when this is not the job's own run to its end. */

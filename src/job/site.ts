@@ -3,6 +3,8 @@
  * agents ask a site for a place and never know which of the two it is.
  */
 import type { WorktreeArtifacts } from "../item/letter.ts";
+import type { JsonObject } from "../kit/json.ts";
+import type { JobSummary } from "./summary.ts";
 
 export interface Site {
   /** Where setup, reduce and merge run. */
@@ -21,15 +23,15 @@ export interface Site {
   commitPhase(): Promise<void>;
   /** Before reduce: brings the agents' work to `root`. */
   refresh(): Promise<void>;
-  /** Brings the job's work to where the user is. `ask` is for a job that is to ask first; without it, nobody says yes. */
-  finish(ask?: AskMerge): Promise<Finish>;
+  /** Merges the job's work into the branch that the run started from, or returns why it is left where it is. */
+  finish(mode?: FinishMode): Promise<Finish>;
   /** Removes what the job needs no more. It is over then; nothing can be entered. */
   tidy(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** True when the person says yes. */
-export type AskMerge = (question: string) => Promise<boolean>;
+/** `configured` (default): as the job's merge mode says. `merge`: a person agreed. `leave`: only looks. */
+export type FinishMode = "configured" | "merge" | "leave";
 
 export interface Place {
   readonly root: string;
@@ -58,6 +60,19 @@ export interface Finish {
   readonly note?: string;
   /** The branch that holds the work when it was not merged. */
   readonly branch?: string;
+  /** The work was to be merged, and was not. */
+  readonly isRefused?: true;
+  /** What to ask a person before the work is merged. */
+  readonly question?: string;
+}
+
+/** True when the person agrees. `summary`: of a job's own run, which is to be seen before. */
+export type AskMerge = (question: string, summary?: JobSummary) => Promise<boolean>;
+
+/** The form of a finish outside the process. */
+export function finishToJson({ note, branch }: Finish): JsonObject {
+  if (branch === undefined) return { merged: true, ...(note !== undefined && { message: note }) };
+  return { merged: false, branch, message: note ?? "" };
 }
 
 /** The project's folder itself: `isolation: none`. */

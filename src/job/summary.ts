@@ -17,6 +17,8 @@ export interface JobSummary {
   readonly total: number;
   readonly succeeded: number;
   readonly dead: number;
+  /** How many of the dead `resume` and `dlq retry` run without `--force`. Default: all. */
+  readonly eligible?: number;
   readonly skipped: number;
   /** Given up by a person, or deleted. */
   readonly discarded: number;
@@ -62,6 +64,7 @@ export async function summarise(engine: Engine, job: Job): Promise<JobSummary> {
     total: counts.total,
     succeeded: counts.done,
     dead: counts.dead,
+    ...(counts.dead > 0 && { eligible: await countEligible(engine, job) }),
     skipped: counts.skipped,
     discarded: counts.discarded,
     remaining: counts.ready + counts.leased + counts.held,
@@ -79,6 +82,11 @@ export async function summarise(engine: Engine, job: Job): Promise<JobSummary> {
     ...(fixedBefore && { fixedBefore }),
     letters: hasLetters(counts) ? await readLetterStats(engine, job.id) : NO_LETTERS,
   };
+}
+
+/** The letters that are worth another try without a person. */
+export async function countEligible(engine: Engine, { id: queue }: Pick<Job, "id">): Promise<number> {
+  return (await engine.listLetters({ queue, states: ["dead"], eligible: true, limit: 0 })).total;
 }
 
 /** Of so many groups it is asked; the largest are what a person looks at. */
@@ -131,6 +139,7 @@ export function summaryToJson(summary: JobSummary): JsonObject {
     total: summary.total,
     succeeded: summary.succeeded,
     dead: summary.dead,
+    ...(summary.eligible !== undefined && { eligible: summary.eligible }),
     skipped: summary.skipped,
     discarded: summary.discarded,
     remaining: summary.remaining,

@@ -9,15 +9,16 @@ import { openLauncher } from "../attempt/launcher.ts";
 import type { Engine } from "../engine.ts";
 import { WorkError } from "../errors.ts";
 import type { EventType } from "../item/event.ts";
-import type { Job, JobKind } from "../item/job.ts";
+import type { Job, JobKind, JobStatus } from "../item/job.ts";
 import type { Clock } from "../kit/clock.ts";
 import type { JsonObject } from "../kit/json.ts";
 import { makeFolder } from "../kit/make-folder.ts";
 import { randomName } from "../kit/random.ts";
 import type { Policy } from "../retry/policy.ts";
-import type { RunObserver, RunOptions } from "../runner/runner.ts";
+import type { RunObserver, RunOptions, RunResult } from "../runner/runner.ts";
 import { evidenceFolder, type JobLogs, jobLogs } from "./home.ts";
 import { hasLetters, isNamedByLetter, type KeptPlace } from "./letter-needs.ts";
+import type { AskMerge, Finish } from "./site.ts";
 import { hasOtherRunner } from "./summary.ts";
 
 export interface Work {
@@ -28,11 +29,19 @@ export interface Work {
   readonly askHandler?: NonNullable<RunOptions["askHandler"]>;
   /** Settings that may change while the queue is worked. Default: the policy as it is here. */
   readonly settings?: NonNullable<RunOptions["settings"]>;
-  /** After a redrive that has come to its end: brings its work to where the user is, and says what a person should know. */
-  readonly finish?: () => Promise<string | undefined>;
+  /** At the end of a redrive: merges its work, or returns why it is not merged. */
+  readonly finish?: (redrive: RedriveEnd) => Promise<Finish>;
   /** Told after the store has it, before anybody else. */
   readonly settled?: NonNullable<RunObserver["settled"]>;
   close(): Promise<void>;
+}
+
+/** How a redrive ended, and how its job stands. */
+export interface RedriveEnd {
+  readonly end: RunResult["end"];
+  readonly status: JobStatus;
+  /** Asked when the job is to ask before it merges. Default: the work is left in its branch. */
+  readonly askMerge?: AskMerge;
 }
 
 /** What every kind of work is made from. */

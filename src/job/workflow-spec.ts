@@ -42,6 +42,10 @@ export interface WorkflowProgress {
   readonly captured: Readonly<Record<string, Json>>;
   /** What setup alone has captured, as `${setup.x}`. */
   readonly setup: Readonly<Record<string, Json>>;
+  /** How many items had succeeded when reduce began. Absent before. */
+  readonly succeededAtReduce?: number;
+  /** How many of them the last complete pass through reduce and merge had. Absent before. */
+  readonly succeededAtEnd?: number;
 }
 
 export function workflowSpecOf(job: Job): WorkflowSpec {
@@ -53,11 +57,11 @@ export function keepWorktreesOf({ workflow }: WorkflowSpec): KeepWorktrees {
   return workflow.map.keepWorktrees ?? "failed";
 }
 
-/** Whether there is anything to do after the items. */
-export function hasLaterSteps(job: Job): boolean {
-  if (job.kind !== "workflow") return false;
-  const { reduce, merge } = workflowSpecOf(job).workflow;
-  return reduce.length + merge.length > 0;
+/** The phases after the items that have steps. */
+export function laterPhases(job: Job): readonly Phase[] {
+  if (job.kind !== "workflow") return [];
+  const { workflow } = workflowSpecOf(job);
+  return (["reduce", "merge"] as const).filter((phase) => workflow[phase].length > 0);
 }
 
 export function workflowProgressOf(job: Job): WorkflowProgress {

@@ -12,8 +12,8 @@ import { runSteps } from "../workflow/run-steps.ts";
 import type { StepsEnd } from "../workflow/world.ts";
 import { type AgentFault, agentFailure, withErrorLogs, worktreeFault } from "./agent-failure.ts";
 import { askSteps } from "./failure-steps.ts";
-import type { Merge, Place } from "./site.ts";
-import type { Work, Workshop } from "./work.ts";
+import type { Finish, Merge, Place } from "./site.ts";
+import type { RedriveEnd, Work, Workshop } from "./work.ts";
 import {
   capturedSince,
   itemVariables,
@@ -22,20 +22,34 @@ import {
   type WorkflowKit,
   worldOf,
 } from "./workflow-kit.ts";
-import { keepWorktreesOf, workflowProgressOf } from "./workflow-spec.ts";
+import { keepWorktreesOf } from "./workflow-spec.ts";
 
 /** For a redrive, which has no phases around it. */
 export async function openWorkflowWork(job: Job, workshop: Workshop): Promise<Work> {
   const kit = await openWorkflowKit(job, workshop);
-  return agentWork(kit, { close: () => kit.site.close(), finish: () => finishRedrive(kit) });
+  return agentWork(kit, { close: () => kit.site.close(), finish: (redrive) => finishRedrive(kit, redrive) });
 }
 
-/** A job that has not ended merges at its own end. */
-async function finishRedrive({ job, site }: WorkflowKit): Promise<string | undefined> {
-  if (workflowProgressOf(job).phase !== "ended") return undefined;
-  const { note } = await site.finish();
-  await site.tidy();
-  return note;
+/** A job that has not completed merges at its own end; until then its work waits in its branch. */
+async function finishRedrive({ job, site }: WorkflowKit, redrive: RedriveEnd): Promise<Finish> {
+  const { end, status, askMerge } = redrive;
+  if (end !== "interrupted" && status === "completed") {
+    const finish = await site.finish();
+    const isAgreed = finish.question !== undefined && ((await askMerge?.(finish.question)) ?? false);
+    const merged = isAgreed ? await site.finish("merge") : finish;
+    await site.tidy();
+    return merged;
+  }
+  const { branch } = await site.finish("leave");
+  if (branch === undefined) return {};
+  const work = `The work is in the branch ${branch} and not merged:`;
+  const note =
+    status === "completed"
+      ? `${work} the retry was interrupted. To merge it: redrive resume ${job.id} --no-dlq`
+      : status === "running"
+        ? `${work} another process is running the job ${job.id} and merges at its end. Follow it: redrive status ${job.id} --watch`
+        : `${work} the job ${job.id} is ${status}. Finish it: redrive resume ${job.id}`;
+  return { note, branch, isRefused: true };
 }
 
 /** Told what each agent does, for the screen. */
@@ -45,6 +59,7 @@ export async function agentWork(
   kit: WorkflowKit,
   options: Pick<Work, "close" | "finish"> & { readonly onStep?: OnAgentStep },
 ): Promise<Work> {
+  const { finish } = options;
   const crew: Crew = {
     kit,
     merged: await kit.site.mergedItems(),
@@ -58,7 +73,7 @@ export async function agentWork(
     slots: kit.spec.workflow.map.maxParallel,
     askHandler: (item, failure) => askSteps(kit, item, failure),
     settled: (item, { verdict }) => letGo(crew, giveBack(crew, item, verdict.kind)),
-    ...(options.finish && { finish: () => afterAll(crew, options.finish) }),
+    ...(finish && { finish: (redrive) => afterAll(crew, () => finish(redrive)) }),
     close: () => afterAll(crew, options.close),
   };
 }
@@ -222,11 +237,11 @@ function letGo(crew: Crew, leaving: Promise<void>): void {
   crew.leaving.add(left);
 }
 
-async function afterAll<T>(crew: Crew, action: (() => Promise<T>) | undefined): Promise<T | undefined> {
+async function afterAll<T>(crew: Crew, action: () => Promise<T>): Promise<T> {
   for (const place of crew.places.values()) letGo(crew, place.leave());
   crew.places.clear();
   await Promise.all(crew.leaving);
-  return action?.();
+  return action();
 }
 
 function keyOf({ ref, attempt }: LeasedItem): string {

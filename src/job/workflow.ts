@@ -17,7 +17,7 @@ import { writeResults } from "./map-results.ts";
 import { type RunDeps, redriving, runJob } from "./run-job.ts";
 import type { AskMerge, Finish } from "./site.ts";
 import { slugOf } from "./slug.ts";
-import { summarise } from "./summary.ts";
+import { type JobSummary, summarise } from "./summary.ts";
 import { inWorkshop } from "./work.ts";
 import { selectWorkflowItems } from "./workflow-items.ts";
 import {
@@ -46,7 +46,7 @@ export interface WorkflowRunOptions {
   /** Told which step of setup, reduce or merge begins. */
   readonly onPhaseStep?: (phase: Phase, index: number, total: number, label: string) => void;
   readonly onAgentStep?: OnAgentStep;
-  /** Asked at the end of a job that is to ask before it merges. */
+  /** Asked once the job has completed, when it is to ask before it merges. Default: the work is left in its branch. */
   readonly askMerge?: AskMerge;
 }
 
@@ -115,7 +115,7 @@ async function runPhases(run: Run): Promise<WorkflowResult> {
     const ended = await runMap(run);
     if (ended !== null) return ended;
     await run.kit.site.refresh();
-    await enterPhase(run, "reduce");
+    await leaveMap(run);
   }
   if (phaseOf(run) === "reduce") {
     if (!(await runPhase(run, "reduce", workflow.reduce))) return interrupted(run);
@@ -126,14 +126,31 @@ async function runPhases(run: Run): Promise<WorkflowResult> {
     if (!(await runPhase(run, "merge", workflow.merge))) return interrupted(run);
     await run.kit.site.commitPhase();
   }
-  const finish = await run.kit.site.finish(run.options.askMerge);
+  const finish = await run.kit.site.finish();
   await tidy(run);
-  await enterPhase(run, "ended");
+  if (phaseOf(run) !== "ended") await enterPhase(run, "ended");
   run.job = await run.deps.engine.changeJob(run.job.id, {
     status: "completed",
     event: { type: "job_completed" },
   });
-  return { summary: await summarise(run.deps.engine, run.job), finish };
+  const summary = await summarise(run.deps.engine, run.job);
+  return { summary, finish: await mergeIfAgreed(run, finish, summary) };
+}
+
+/** Reduce is paid for once: without a new success since the last complete pass there is nothing new to reduce. */
+async function leaveMap(run: Run): Promise<void> {
+  const { done } = await run.deps.engine.count(run.job.id);
+  const isReduced = workflowProgressOf(run.job).succeededAtEnd === done;
+  await enterPhase(run, isReduced ? "ended" : "reduce", { succeededAtReduce: done });
+}
+
+/** The job has completed by then: an answer that never comes leaves its work in its branch. */
+async function mergeIfAgreed(run: Run, finish: Finish, summary: JobSummary): Promise<Finish> {
+  const { askMerge } = run.options;
+  if (finish.question === undefined || !(await askMerge?.(finish.question, summary))) return finish;
+  const merged = await run.kit.site.finish("merge");
+  await tidy(run);
+  return merged;
 }
 
 /** The work is where it belongs by now: rubbish that stays is no failure of the job. */
@@ -274,13 +291,16 @@ async function mapVariables(run: Run, phase: Phase): Promise<Record<string, Json
 }
 
 /** What setup has captured is `${setup.x}` from then on. */
-async function enterPhase(run: Run, phase: Phase): Promise<void> {
+async function enterPhase(run: Run, phase: Phase, more: Partial<WorkflowProgress> = {}): Promise<void> {
   const progress = workflowProgressOf(run.job);
   const setup = progress.phase === "setup" ? { setup: progress.captured } : {};
+  const { succeededAtReduce } = { ...progress, ...more };
+  const end =
+    phase === "ended" && succeededAtReduce !== undefined ? { succeededAtEnd: succeededAtReduce } : {};
   await run.deps.engine.changeJob(run.job.id, {
     event: { type: "phase_completed", data: { phase: progress.phase } },
   });
-  await saveProgress(run, { phase, next: 0, ...setup });
+  await saveProgress(run, { phase, next: 0, ...setup, ...more, ...end });
   if (phase === "ended") return;
   await run.deps.engine.changeJob(run.job.id, { event: { type: "phase_started", data: { phase } } });
 }

@@ -13,6 +13,8 @@ export interface PersonOptions {
   /** `REDRIVE_HOME` is the folder `redrive` in it, as for the real command line. */
   readonly home: string;
   readonly env?: Readonly<Record<string, string>>;
+  /** Where the person is. Default: `home`. */
+  readonly cwd?: string;
   /** What the person types at each question, in order; after the last one, they close the terminal. */
   readonly answers: readonly string[];
 }
@@ -20,14 +22,14 @@ export interface PersonOptions {
 /** Colours are off, so that texts can be compared. */
 export async function asPerson(
   argv: readonly string[],
-  { home, env = {}, answers }: PersonOptions,
+  { home, env = {}, cwd = home, answers }: PersonOptions,
 ): Promise<PersonResult> {
   const stdin = Object.assign(new PassThrough(), { isTTY: true });
   const [stdout, stderr] = [screen(), screen()];
   const ended = runCli(argv, {
     version: "0",
     env: { PATH: process.env.PATH, HOME: home, REDRIVE_HOME: `${home}/redrive`, NO_COLOR: "1", ...env },
-    cwd: home,
+    cwd,
     stdin,
     stdout: stdout.stream,
     stderr: stderr.stream,

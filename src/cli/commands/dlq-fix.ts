@@ -1,5 +1,6 @@
 /** `redrive dlq fix`: uses the fixes of redrive.yml on the letters they match, and runs those again. */
 import { fixesToJson, fixLetters } from "../../job/fix-letters.ts";
+import { finishToJson } from "../../job/site.ts";
 import { requireWork } from "../../job/work.ts";
 import { countFixable, planFixes } from "../../redrive/fix.ts";
 import type { FixRule } from "../../redrive/fix-rule.ts";
@@ -26,12 +27,14 @@ export async function dlqFix(context: Context, word: string | undefined, flags: 
   if (flags.dryRun) return preview(context, meant, rules);
   await confirm(context, meant, { rules, flags });
   const { job, selection: within } = meant;
-  const { result, interrupt } = await withProgress(context, flags, (deps, watch) =>
+  const { result, interrupt, finish } = await withProgress(context, flags, (deps, watch) =>
     fixLetters(deps, { ...watch, job, rules, within, author: authorOf(context.terminal.env) }),
   );
   const document = fixesToJson(job.id, result);
-  context.answer(document, () => fixesText(job.id, result));
+  const merge = job.kind === "workflow" ? { merge: finishToJson(finish) } : {};
+  context.answer({ ...document, ...merge }, () => fixesText(job.id, result));
   const isLeft = [document.failed, document.refused, document.remaining].some((count) => count !== 0);
+  if (finish.isRefused) return interrupt.exitCode ?? EXIT.refused;
   return interrupt.exitCode ?? (isLeft ? EXIT.lettersLeft : EXIT.done);
 }
 

@@ -12,7 +12,7 @@ interface ResumeFlags extends WatchOptions {
 
 export async function resume(context: Context, job: string | undefined, flags: ResumeFlags): Promise<number> {
   const slots = countOption("--jobs", flags.jobs, 1);
-  return runForPerson(context, flags, (deps, watch) =>
+  return runForPerson(context, { ...flags, requiresMerge: true }, (deps, watch) =>
     resumeJob(deps, {
       ...watch,
       withLetters: flags.dlq,
