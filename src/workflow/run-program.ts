@@ -11,7 +11,7 @@ import type { ReportedFailure } from "../retry/reported-failure.ts";
 import { keepAgentLog } from "./agent-output.ts";
 import { insideRoot } from "./inside-root.ts";
 import type { Step } from "./model.ts";
-import type { Program } from "./program.ts";
+import { type Program, stepEnvironment } from "./program.ts";
 import { brokenOff, failureOfProcess, hopeless } from "./step-failure.ts";
 import { endText, logProcess, titleOf } from "./step-log.ts";
 import { type At, passedDeadline, type StepEnd, type StepFailed } from "./step-run.ts";
@@ -167,17 +167,16 @@ function folderOf(step: Step, at: At): Filled<string> {
   return isFolder ? folder : { ok: false, message: `working_dir: there is no folder "${step.workingDir}".` };
 }
 
-function environmentOf(step: Step, { run, scope }: At, failureFile: string): Filled<Record<string, string>> {
-  const variables = scope.all();
-  const own: Record<string, string> = {};
-  for (const [name, template] of Object.entries(step.env)) {
-    const value = expand(template, variables, "plain");
-    if (!value.ok) return { ok: false, message: `env ${name}: ${value.message}` };
-    own[name] = value.value;
-  }
-  const { attempt, env } = run.world;
+function environmentOf(step: Step, at: At, failureFile: string): Filled<Record<string, string>> {
+  const own = stepEnvironment(step, at);
+  if (!own.ok) return own;
+  const variables = at.scope.all();
+  const { attempt, env } = at.run.world;
   const known = { item: variables.item, itemId: textOf(variables.item_id), jobId: textOf(variables.job_id) };
-  return { ok: true, value: { ...env, ...own, ...itemEnvironment({ ...known, attempt, failureFile }) } };
+  return {
+    ok: true,
+    value: { ...env, ...own.value, ...itemEnvironment({ ...known, attempt, failureFile }) },
+  };
 }
 
 function textOf(value: Json | undefined): string | undefined {

@@ -3,8 +3,10 @@
  * always gives the same sequence; items that are equal keep theirs.
  */
 import type { Filled } from "../attempt/template-parts.ts";
+import { WorkError } from "../errors.ts";
 import { findField } from "../intake/field.ts";
-import { canonicalJson, type Json } from "../kit/json.ts";
+import { canonicalJson, isJsonObject, type Json } from "../kit/json.ts";
+import { nearest } from "../kit/nearest.ts";
 import type { SortKey } from "./model.ts";
 
 /** Reads `priority DESC NULLS LAST, name`. Without a word a key is ascending; missing values come last. */
@@ -30,19 +32,46 @@ export function parseSortKeys(text: string): Filled<readonly SortKey[]> {
 
 const KEY = /^([^\s,]+)(?:\s+(asc|desc))?(?:\s+nulls\s+(first|last))?$/i;
 
-/** In order; the input is left alone. */
+/** In order; the input is left alone. A field that no record has is an error. */
 export function sortBy<T>(
   records: readonly T[],
   keys: readonly SortKey[],
   dataOf: (record: T) => Json,
 ): readonly T[] {
-  if (keys.length === 0) return records;
-  const keyed = records.map((record) => ({
+  if (keys.length === 0 || records.length === 0) return records;
+  const data = records.map(dataOf);
+  const readers = keys.map(({ path }) => readerOf(path, data));
+  const keyed = records.map((record, index) => ({
     record,
-    values: keys.map(({ path }) => findField(dataOf(record), path) ?? null),
+    values: readers.map((read) => read(data[index] ?? null) ?? null),
   }));
   keyed.sort((a, b) => compareAll(a.values, b.values, keys));
   return keyed.map(({ record }) => record);
+}
+
+type Read = (data: Json) => Json | undefined;
+
+/** `item.x` is the field `x`, as in `filter`, unless the records have a field `item` of their own; `item` is all of it. */
+function readerOf(path: string, data: readonly Json[]): Read {
+  const own: Read = (one) => findField(one, path);
+  const inItem: Read = path === "item" ? (one) => one : (one) => findField(one, path.replace(/^item\./, ""));
+  const read = [own, inItem].find((reader) => data.some((one) => reader(one) !== undefined));
+  if (read !== undefined) return read;
+  const fields = [...new Set(data.slice(0, LOOKED_AT_MAX).flatMap(fieldsOf))];
+  const meant = nearest(path.replace(/^item\./, ""), fields);
+  throw new WorkError("input_invalid", `sort_by: no item has the field "${path}".`, {
+    hint:
+      meant === undefined
+        ? `Their fields are: ${fields.slice(0, FIELDS_SHOWN_MAX).join(", ") || "none"}.`
+        : `Did you mean ${meant}?`,
+  });
+}
+
+const LOOKED_AT_MAX = 100;
+const FIELDS_SHOWN_MAX = 20;
+
+function fieldsOf(data: Json): readonly string[] {
+  return isJsonObject(data) ? Object.keys(data) : [];
 }
 
 function compareAll(a: readonly Json[], b: readonly Json[], keys: readonly SortKey[]): number {

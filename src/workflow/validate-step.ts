@@ -2,16 +2,11 @@
  * `validate`: a step says how complete the work is, by a score in JSON on its output or by its exit code. Below the
  * threshold the `on_incomplete` steps get their chance, and the work is looked at again.
  */
-import { isJsonObject, type Json, type JsonObject } from "../kit/json.ts";
+import type { Json } from "../kit/json.ts";
 import type { FailureHandler, Validation } from "./model.ts";
 import { ruleFailure } from "./step-failure.ts";
 import { type At, inside, isTurnedAway, type StepEnd, type StepFailed } from "./step-run.ts";
-
-interface Score {
-  readonly kind: "score";
-  readonly score: number;
-  readonly missing: Json;
-}
+import { readPrintedScore, readReply, type Score } from "./validation-score.ts";
 
 /** Done when the score is enough. */
 export async function validateStep(validation: Validation, at: At): Promise<StepEnd> {
@@ -55,31 +50,22 @@ function complete(
 async function scoreOf({ step }: Validation, at: At): Promise<Score | StepEnd> {
   const end = await at.runList([step], at);
   if (end.kind === "stopped" || (end.kind === "failed" && !hasJudged(end))) return end;
-  const said = scoreIn(end.output ?? "");
-  return said ?? { kind: "score", score: end.kind === "done" ? 100 : 0, missing: [] };
+  const isAgent = step.action.kind === "agent";
+  const answer = (isAgent ? readReply : readPrintedScore)(end.output ?? "");
+  if (answer.kind === "score") return answer;
+  if (end.kind === "failed") return { kind: "score", score: 0, missing: [] };
+  // The exit code of a script is an answer. That of an agent only means that it has replied.
+  if (answer.kind === "none" && !isAgent) return { kind: "score", score: 100, missing: [] };
+  const why = answer.kind === "unreadable" ? answer.why : "it has no JSON object with a score";
+  return ruleFailure(at, "ValidationFailed", `the validation's answer cannot be read: ${why}. ${EXPECTED}`);
 }
+
+const EXPECTED = 'Expected, e.g.: {"score": 80, "missing": ["tests"]}';
 
 /** An agent that was turned away, or that tells of an error of its own with exit code 0, has judged nothing. */
 function hasJudged(end: StepFailed): boolean {
   const { exitCode = 0, errorType } = end.failure;
   return exitCode !== 0 && errorType.name !== "Timeout" && !isTurnedAway(end);
-}
-
-/** From the whole output, or from its last line when a program says more than that. */
-function scoreIn(output: string): Score | undefined {
-  const json = objectIn(output) ?? objectIn(output.trim().split("\n").at(-1) ?? "");
-  const score = json?.score ?? json?.completion_percentage;
-  if (typeof score !== "number") return undefined;
-  return { kind: "score", score, missing: json?.missing ?? json?.gaps ?? [] };
-}
-
-function objectIn(text: string): JsonObject | undefined {
-  try {
-    const json: unknown = JSON.parse(text);
-    return isJsonObject(json) ? json : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 function missingText(missing: Json): string {

@@ -58,7 +58,8 @@ export function shellProblems(template: string): TemplateProblem[] {
   return problems;
 }
 
-function expandPlain(parts: readonly TemplatePart[], variables: Variables): Filled<string> {
+/** The parts of a template that no shell sees, with their values. */
+export function expandPlain(parts: readonly TemplatePart[], variables: Variables): Filled<string> {
   let text = "";
   for (const part of parts) {
     const filled = valueAt(part, variables);

@@ -123,7 +123,9 @@ describe("a redrive after the end", () => {
     project.write("mended", "");
     const [job] = project.jobBranches.filter((name) => name.startsWith("redrive/"));
     const id = job?.replace("redrive/", "") ?? "";
-    expect((await project.do("dlq", "retry", id, "--yes")).code).toBe(0);
+    const retried = await project.do("dlq", "retry", id, "--yes");
+    expect(retried.code).toBe(5);
+    expect(retried.stderr).toContain(`redrive resume ${id}`);
     expect(project.git("rev-parse", "HEAD")).toBe(head);
     project.write("ready", "");
     expect((await project.do("resume", id)).code).toBe(0);

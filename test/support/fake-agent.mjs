@@ -72,7 +72,7 @@ function tellResult() {
     type: "result",
     subtype: "success",
     is_error: false,
-    result: `answer to: ${prompt}`,
+    result: process.env.FAKE_REPLY ?? `answer to: ${prompt}`,
     total_cost_usd: 0.25,
     usage,
   });

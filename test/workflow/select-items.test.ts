@@ -86,6 +86,27 @@ describe("json_path", () => {
 });
 
 describe("sort_by", () => {
+  test("takes item.x for x, as filter does, and item for the whole item", async () => {
+    expect(await dataOf([{ p: 1 }, { p: 3 }, { p: 2 }], { ...sorted("item.p DESC"), maxItems: 1 })).toEqual([
+      { p: 3 },
+    ]);
+    expect(await dataOf(["b", "a"], sorted("item"))).toEqual(["a", "b"]);
+    const own = [
+      { item: { p: 2 }, p: 1 },
+      { item: { p: 1 }, p: 2 },
+    ];
+    expect(await dataOf(own, sorted("item.p"))).toEqual([...own].reverse());
+  });
+
+  test.each(["prioritty", "item.prioritty", "name, item.prioritty"])(
+    "refuses %s when no item has that field",
+    async (key) => {
+      const refused = dataOf([{ name: "a", priority: 1 }], sorted(key));
+      await expect(refused).rejects.toThrow(/^sort_by: no item has the field "(item\.)?prioritty"\.$/);
+      expect(await dataOf([], sorted(key))).toEqual([]);
+    },
+  );
+
   const mixed: Json[] = ["b", 2, null, { o: 1 }, true, "a", 10, [1], false].map((v) => ({ v }));
 
   test.each([

@@ -14,6 +14,17 @@ test("an agent gets its arguments and, last, its prompt, and no shell sees them"
   expect(bench.has("hacked")).toBe(false);
 });
 
+test("$NAME of env is filled in a prompt; another $ and the values of items stay as they are", async () => {
+  const bench = openBench({ env: { LANG_NAME: "Rust" }, variables: { item: "$LANG_NAME" } });
+  const prompt = "/port to $LANG_NAME by $STYLE, not $HOME or $5 or \\$STYLE: ${item}";
+  await bench.run([
+    agent(prompt, "note-arguments", { env: { STYLE: "hand", FAKE_AGENT: "note-arguments" } }),
+  ]);
+  expect(JSON.parse(bench.read("arguments.json")).at(-1)).toBe(
+    "/port to Rust by hand, not $HOME or $5 or $STYLE: $LANG_NAME",
+  );
+});
+
 test("an agent that fails a few times succeeds with its retries", async () => {
   const bench = openBench();
   const failure = await bench.failure([agent("go", "fail-times:9")]);

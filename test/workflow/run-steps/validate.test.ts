@@ -89,3 +89,41 @@ test("an agent that is turned away while it validates has judged nothing", async
   const failure = await bench.failure([shell("true", { validate: { step, threshold: 0 } })]);
   expect(failure).toMatchObject({ errorClass: "throttled", exitCode: 1 });
 });
+
+const reply = (text: string) => claude("how complete is it?", "", { env: { FAKE_REPLY: text } });
+
+test.each([
+  ["in a fence", 'Here it is:\n```json\n{"score": 40, "missing": ["tests"]}\n```\n'],
+  ["before a sentence", '{"score": 40, "missing": ["tests"]} I hope that this helps.'],
+  ["as text", '{"completion_percentage": "40 %", "gaps": ["tests"]}'],
+  ["after other braces", 'In {main} I found {"a": {"b": 1}}: {"score": 40, "missing": ["tests"]}'],
+])("an agent's score %s counts", async (_, text) => {
+  const bench = openBench();
+  const validated = (threshold: number) => [shell("true", { validate: { step: reply(text), threshold } })];
+  expect(await bench.run(validated(40))).toMatchObject({ kind: "done" });
+  const failure = await bench.failure(validated(41));
+  expect(failure.errorMessage).toBe("the work is 40 % complete, 41 % is needed; missing: tests");
+});
+
+test.each([
+  ["40", "the work is 40 % complete, 80 % is needed"],
+  ['{"status": "incomplete", "gaps": ["docs"]}', "the work is 0 % complete, 80 % is needed; missing: docs"],
+  ['{"status": "partly"}', 'it has no score, and its status is "partly"'],
+  ["All is done, 100 % sure.", "it has no JSON object with a score"],
+  ["", "it has no JSON object with a score"],
+  ['{"score": "high"}', 'its score is "high", not a number from 0 to 100'],
+  ['{"score": 250}', "its score is 250, not a number from 0 to 100"],
+])("an agent's answer %j does not pass", async (text, message) => {
+  const step = reply(text);
+  const failure = await openBench().failure([shell("true", { validate: { step, threshold: 80 } })]);
+  expect(failure).toMatchObject({ errorType: { name: "ValidationFailed" } });
+  expect(failure.errorMessage).toContain(message);
+});
+
+test("a script that prints what is no score has answered by its exit code", async () => {
+  const bench = openBench();
+  for (const printed of ["40", '{"status": "incomplete"}', "12 tests passed"])
+    expect(await bench.run([validated(`echo '${printed}'`)])).toMatchObject({ kind: "done" });
+  const failure = await bench.failure([validated(`echo '{"score": "unknown"}'`)]);
+  expect(failure.errorMessage).toContain("the validation's answer cannot be read");
+});
