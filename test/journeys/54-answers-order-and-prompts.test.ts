@@ -31,7 +31,11 @@ describe("validate by an agent", () => {
 });
 
 describe("sort_by", () => {
-  const ITEMS = itemsJson({ id: "low", priority: 1 }, { id: "high", priority: 9 }, { id: "mid", priority: 5 });
+  const ITEMS = itemsJson(
+    { id: "low", priority: 1 },
+    { id: "high", priority: 9 },
+    { id: "mid", priority: 5 },
+  );
   const first = (sort_by: string) => ({
     map: plainMap("echo ${item.id} >> $L", { sort_by, max_items: 1 }),
   });
