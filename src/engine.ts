@@ -82,6 +82,8 @@ export interface Engine {
 
   /** The store's clock, which times leases and due times. */
   now(): Promise<number>;
+  /** Rejects when the store that was opened is not there any more, was replaced or changed, or cannot be read. */
+  requireUsable(): Promise<void>;
 
   // Jobs -----------------------------------------------------------------------------------------------------
 

@@ -103,8 +103,8 @@ async function answer(request: IncomingMessage, response: ServerResponse, served
   if (path !== "/metrics" && path !== "/health")
     return end(404, TEXT_TYPE, "There is /metrics and /health.\n");
   try {
+    await served.engine.requireUsable();
     if (path === "/metrics") return end(200, TEXT_TYPE, await served.text());
-    await served.engine.newestEvent();
     return end(200, JSON_TYPE, `${JSON.stringify({ status: "ok" })}\n`);
   } catch (error) {
     if (!(error instanceof WorkError)) throw error; // a bug of ours: let it crash with its stack

@@ -74,6 +74,7 @@ export function openMemoryEngine(options: MemoryEngineOptions = {}): Engine {
       copy: false,
       findItemEvents: false,
     },
+    requireUsable: step(() => undefined),
     now: step(({ now }) => now),
     createJob: step(createJob),
     findJob: step(findJob),

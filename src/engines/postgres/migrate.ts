@@ -1,6 +1,7 @@
 /** Makes the tables of a PostgreSQL store, or brings them to the newest version. Of many processes at once one does it. */
 import pg from "pg";
 import { WorkError } from "../../errors.ts";
+import { storeChanged } from "../store-version.ts";
 import { MIGRATIONS } from "./schema.ts";
 import type { Session, Tx } from "./session.ts";
 
@@ -20,6 +21,14 @@ export async function migrate(
     if (from < MIGRATIONS.length) await bringUp(tx, from);
     return from;
   });
+}
+
+/** Throws when the store that was opened is gone or has another version. */
+export async function requireVersion(session: Session): Promise<void> {
+  const found = await session.prepare(versionOf);
+  if (found === MIGRATIONS.length) return;
+  if (found === 0) throw notThere(session);
+  throw storeChanged(session.address.shown, MIGRATIONS.length, found);
 }
 
 /** 0 when there is no store yet. Asked of the catalogue, which tells what others have just committed. */

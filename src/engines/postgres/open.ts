@@ -23,7 +23,7 @@ import { listLetters } from "./letter-list.ts";
 import { readLetter } from "./letters.ts";
 import { Listener } from "./listener.ts";
 import { listMarks, markGroup, readGroup } from "./marks.ts";
-import { migrate } from "./migrate.ts";
+import { migrate, requireVersion } from "./migrate.ts";
 import { addNote, listNotes } from "./notes.ts";
 import { changeOperation, closeOperation, findOperation, listOperations } from "./operations.ts";
 import { regroup } from "./regroup.ts";
@@ -50,6 +50,7 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
     url: shown,
     can: { sharedByProcesses: true, sharedByMachines: true, wakes, copy: true, findItemEvents: false },
     now: () => session.now(),
+    requireUsable: () => requireVersion(session),
     createJob: (job) => write((tx) => createJob(tx, job)),
     findJob: (idOrName) => ask((tx) => findJob(tx, idOrName), GLANCE),
     listJobs: (page) => ask((tx) => listJobs(tx, page)),

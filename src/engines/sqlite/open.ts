@@ -52,6 +52,7 @@ export async function openSqliteEngine(options: SqliteOptions): Promise<Engine> 
     url: `sqlite:${options.path}`,
     can: { sharedByProcesses: true, sharedByMachines: false, wakes: false, copy: true, findItemEvents: true },
     now: async () => session.clock.now(),
+    requireUsable: async () => session.requireSound(),
     createJob: (job) => session.write(() => createJob(session, job)),
     findJob: async (idOrName) => findJob(session, idOrName),
     listJobs: async (page) => listJobs(session, page),
@@ -60,7 +61,10 @@ export async function openSqliteEngine(options: SqliteOptions): Promise<Engine> 
     hold: (queue, ids, by) => session.write(() => holdItems(session, queue, ids, by)),
     unhold: (queue, ids, by) => session.write(() => releaseItems(session, queue, ids, by)),
     enter: (holder) => session.write(() => enter(session, holder)),
-    beat: (holderId) => session.write(() => beat(session, holderId)),
+    beat: async (holderId) => {
+      session.requireSound();
+      return session.write(() => beat(session, holderId));
+    },
     revoke: (holderId, options) => session.write(() => revoke(session, holderId, options)),
     leave: (holderId) => session.write(() => leave(session, holderId)),
     listHolders: async () => listHolders(session),
@@ -185,8 +189,8 @@ async function prepare(session: Session): Promise<void> {
   // In pages. A busy queue writes the same pages again and again; the file needs them less often than SQLite thinks.
   session.exec("PRAGMA wal_autocheckpoint = 4000");
   session.foundVersion = version(session);
-  if (session.foundVersion === MIGRATIONS.length) return;
-  await session.write(() => migrate(session));
+  if (session.foundVersion !== MIGRATIONS.length) await session.write(() => migrate(session));
+  session.prepared(MIGRATIONS.length);
 }
 
 /** Turning the journal to WAL needs the file alone for a moment; `write` does the waiting when it is not. */

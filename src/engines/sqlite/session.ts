@@ -9,7 +9,9 @@ import { WorkError } from "../../errors.ts";
 import type { Bell } from "../../kit/bell.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { formatDuration } from "../../kit/duration.ts";
+import { storeChanged } from "../store-version.ts";
 import { bellOf } from "./bells.ts";
+import { StoreFile } from "./store-file.ts";
 
 export type Value = string | number | null;
 
@@ -36,6 +38,8 @@ export class Session {
   /** The texts of INSERTs, by the table and the number of rows. */
   readonly #inserts = new Map<string, string>();
   #closed = false;
+  /** Set when the store is prepared: from then on nothing is written into another file or under another schema. */
+  #prepared: { readonly file: StoreFile; readonly version: number } | undefined;
 
   constructor(options: { path: string; clock: Clock; busyMsMax: number; readOnly: boolean; url?: string }) {
     this.path = options.path;
@@ -50,14 +54,35 @@ export class Session {
     this.#db.function("has_text", { deterministic: true }, hasText);
   }
 
-  /** Runs the steps in one durable transaction. Waits while another process writes; `store_busy` in the end. */
+  /** The store is open, at this version of its schema. */
+  prepared(version: number): void {
+    this.#prepared = { file: new StoreFile(this.path), version };
+  }
+
+  /**
+   * Runs the steps in one durable transaction. Waits while another process writes; `store_busy` in the end. The file is compared
+   * before and after: what was written into a file that is gone is not acknowledged.
+   */
   async write<T>(steps: () => T): Promise<T> {
     const deadline = performance.now() + this.#busyMsMax;
+    this.#prepared?.file.requireSame();
     while (!this.#tryBegin()) {
       if (performance.now() > deadline) throw this.#busy();
       await new Promise((resolve) => setTimeout(resolve, 1 + Math.random() * 9));
     }
-    return this.#finish(steps);
+    const result = this.#finish(() => {
+      this.#requireVersion();
+      return steps();
+    });
+    this.#prepared?.file.requireSame();
+    return result;
+  }
+
+  /** Throws when the store's files are not what this process has open, more thoroughly than each write does. */
+  requireSound(): void {
+    this.#prepared?.file.requireSame();
+    this.#prepared?.file.requireWholeJournal();
+    this.#requireVersion();
   }
 
   /** Runs the steps on one unchanging view of the store. */
@@ -208,6 +233,13 @@ export class Session {
       if (!this.#closed && this.#db.isTransaction) this.exec("ROLLBACK");
       throw error;
     }
+  }
+
+  #requireVersion(): void {
+    if (this.#prepared === undefined) return;
+    const { version } = this.#prepared;
+    const found = this.get<{ user_version: number }>("PRAGMA user_version")?.user_version;
+    if (found !== version) throw storeChanged(this.path, version, found ?? 0);
   }
 
   #busy(): WorkError {
