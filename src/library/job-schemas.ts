@@ -125,6 +125,8 @@ export const retryOptions = objectOf<RetryOptions>({
   plan: redrivePlan.optional(),
   onOperation: callback.optional(),
   onNotice: callback.optional(),
+  onFinish: callback.optional(),
+  askMerge: callback.optional(),
 });
 
 export const runOptions = objectOf<RunOptions>({
