@@ -207,7 +207,7 @@ export { type QueueSummary, queueToJson } from "./queue/look.ts";
 export type { ProcessOptions, QueueAct } from "./queue/queue.ts";
 export type { QueueSettings } from "./queue/settings.ts";
 export { type QueueSpec, UNIQUE_RULES, type UniqueRule } from "./queue/spec.ts";
-export type { WorkerOptions } from "./queue/worker.ts";
+export type { OnItemFailureHandler, WorkerOptions } from "./queue/worker.ts";
 // Operations on many letters
 export type {
   /** Which letters are edited and how. */

@@ -20,7 +20,7 @@ console.log(`${source}: ${orders.length} orders`);
 
 /** Redrive reads what happened from this file; without Redrive the message on stderr has to do. */
 function refuse(message) {
-  const report = { type: "ValidationFailed", message, context: [`reading ${source}`] };
+  const report = { type: "ValidationFailed", class: "permanent", message, context: [`reading ${source}`] };
   if (process.env.REDRIVE_FAILURE_FILE)
     writeFileSync(process.env.REDRIVE_FAILURE_FILE, JSON.stringify(report));
   console.error(message);

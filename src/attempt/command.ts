@@ -4,13 +4,16 @@
  */
 import { openSync } from "node:fs";
 import { dirname } from "node:path";
+import type { Failure } from "../item/failure.ts";
 import type { LeasedItem } from "../item/item.ts";
 import type { Outcome, StandardOutput } from "../item/outcome.ts";
 import { asText } from "../kit/json.ts";
+import type { HandlerReport } from "../retry/decide.ts";
 import { type Cuts, type KeptOutput, keepLater, keepOrSayWhy } from "./capture.ts";
 import { commandName, commandStep, unfillable } from "./command-failure.ts";
 import { reportFilesOf, withReports } from "./command-reports.ts";
 import { DiskRoom, unlessDiskFull } from "./disk-room.ts";
+import { runFailureCommand } from "./failure-command.ts";
 import type { AttemptContext, Handler } from "./handler.ts";
 import { itemEnvironment } from "./item-environment.ts";
 import type { Ended, Launcher } from "./launch.ts";
@@ -34,6 +37,10 @@ export interface CommandOptions {
   readonly logPath: (itemId: string, attempt: number) => string;
   /** Where copies of the files go that a command names as evidence. Default: none are made. */
   readonly evidenceFolder?: string;
+  /** Decides about an item whose attempts are used up, in a shell. Default: nobody is asked. */
+  readonly failureCommand?: string;
+  /** Aborted when the run ends. */
+  readonly stop: AbortSignal;
   readonly now: () => number;
   /** Whether the output of successes is printed, and so has to be whole. Default: it is only kept in logs. */
   readonly isOutputWanted?: boolean;
@@ -41,15 +48,26 @@ export interface CommandOptions {
   readonly onLogsLost?: (count: number) => void;
 }
 
-/** `close` ends the watch over the outputs and waits for the last logs; the attempts have ended by then. */
-export function commandHandler(options: CommandOptions): { handle: Handler; close(): Promise<void> } {
+export interface CommandHandler {
+  readonly handle: Handler;
+  /** Present when there is a failure command. */
+  readonly askHandler?: (item: LeasedItem, failure: Failure) => Promise<HandlerReport>;
+  /** Stops watching the outputs and waits for the last logs; the attempts have ended by then. */
+  close(): Promise<void>;
+}
+
+export function commandHandler(options: CommandOptions): CommandHandler {
   const outputs = new OutputWatch();
   const logs = new LogWriter();
   const room = new DiskRoom(options.now);
   const worker: Worker = { ...options, fill: compileCommand(options.command), outputs, logs, room };
   const stopTicking = outputs.startTicking();
+  const { failureCommand } = options;
   return {
     handle: (item, context) => runCommand(item, context, worker),
+    ...(failureCommand !== undefined && {
+      askHandler: (item, failure) => runFailureCommand(item, failure, { ...worker, failureCommand }),
+    }),
     close: async () => {
       stopTicking();
       const lost = await logs.flush();

@@ -44,6 +44,14 @@ export function limit(description: string): Option {
   return new Option("-l, --limit <n>", description).default("20", "20");
 }
 
+/** Of commands that work items with a command of the user. */
+export function onFailureCommand(): Option {
+  return new Option(
+    "--on-failure-command <command>",
+    "when the tries of an item are spent, run this in a shell: exit code 0 means handled, 75 retry, else a letter; the failure is its stdin, and in REDRIVE_ERROR_TYPE, REDRIVE_ERROR_MESSAGE, REDRIVE_ERROR_STEP and REDRIVE_ERROR_EXIT_CODE",
+  );
+}
+
 /** Separated by commas, or given again; what comes after it is not taken for one more. */
 export function list(flags: string, description: string): Option {
   return new Option(flags, description).argParser((text, before: readonly string[] | undefined) => [

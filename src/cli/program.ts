@@ -5,7 +5,7 @@ import { INPUT_FORMATS } from "../intake/format.ts";
 import { MERGE_MODES } from "../job/workflow-spec.ts";
 import { ITEM_FAILURE_ACTIONS } from "../retry/policy.ts";
 import type { Terminal } from "./context.ts";
-import { call, keepEvidence, limit, list, type Report, storeWait } from "./definition.ts";
+import { call, keepEvidence, limit, list, onFailureCommand, type Report, storeWait } from "./definition.ts";
 import { addErrors } from "./error-commands.ts";
 import { EXIT, EXIT_CODE } from "./exit-code.ts";
 import { addGroups } from "./group-commands.ts";
@@ -144,6 +144,7 @@ function addRunning(program: Command, terminal: Terminal, report: Report): void 
         .choices(ITEM_FAILURE_ACTIONS.filter((action) => action !== "custom"))
         .default("dlq", "dlq"),
     )
+    .addOption(onFailureCommand())
     .option("--max-failures <n>", "stop when this many items have died")
     .option(
       "--failure-threshold <rate>",

@@ -36,6 +36,8 @@ export interface WorkerPlan {
   readonly graceMs: number;
   readonly rate?: Rate;
   readonly name?: string;
+  /** Decides about an item of a queue whose attempts are used up, in a shell. */
+  readonly failureCommand?: string;
   readonly keepEvidence: boolean;
   readonly storeWaitMs: number;
   readonly isQuiet: boolean;
@@ -147,7 +149,7 @@ const TARGETS_MAX = 1000;
 /** What was said has to have a meaning for one of them at least. */
 function requireFitting(
   queues: readonly Job[],
-  { command, timeoutMs, keepEvidence, mirror, name }: WorkerPlan,
+  { command, timeoutMs, failureCommand, keepEvidence, mirror, name }: WorkerPlan,
 ): void {
   const queue = queues.find(({ kind }) => kind === "queue");
   const target = queues.find(({ kind }) => kind === "target");
@@ -162,6 +164,7 @@ function requireFitting(
   const [idle] = [
     command.length > 0 && "A command",
     timeoutMs !== undefined && "--timeout",
+    failureCommand !== undefined && "--on-failure-command",
     keepEvidence && "--keep-evidence",
     name !== undefined && "--name",
   ].filter((word) => word !== false);

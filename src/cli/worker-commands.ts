@@ -1,7 +1,7 @@
 /** `redrive worker`: a process that works queues with a command, on as many machines as share the store. */
 import { type Command, Option } from "commander";
 import type { Terminal } from "./context.ts";
-import { call, dueWithin, keepEvidence, list, type Report } from "./definition.ts";
+import { call, dueWithin, keepEvidence, list, onFailureCommand, type Report } from "./definition.ts";
 
 export function addWorker(program: Command, terminal: Terminal, report: Report): void {
   program
@@ -37,6 +37,7 @@ export function addWorker(program: Command, terminal: Terminal, report: Report):
       "what this worker may begin of each queue: 5/s, 100/m, 1000/h (default: no limit)",
     )
     .option("-n, --name <name>", "who its notes are by (default: the machine, the process and the slot)")
+    .addOption(onFailureCommand())
     .addOption(keepEvidence())
     .addOption(
       new Option(

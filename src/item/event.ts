@@ -27,6 +27,7 @@ export const EVENT_TYPES = [
   "attempt_parked",
   "attempt_released",
   "attempt_lost",
+  "handler_failed",
   "item_skipped",
   "dlq_item_added",
   "dlq_item_removed",
@@ -98,7 +99,13 @@ export interface EventDraft {
 
 /** The events of one settlement, in order. Every engine writes just these. */
 export function eventsOf(settlement: Settlement, wasLetter: boolean): readonly EventDraft[] {
-  return [endOfAttempt(settlement), ...whatFollows(settlement, wasLetter)];
+  return [endOfAttempt(settlement), ...handlerFailed(settlement), ...whatFollows(settlement, wasLetter)];
+}
+
+function handlerFailed({ handlerProblem: problem }: Settlement): readonly EventDraft[] {
+  if (problem === undefined) return [];
+  const { message, exitCode: exit_code, signal, log } = problem;
+  return [{ type: "handler_failed", data: compact({ message, exit_code, signal, log }) }];
 }
 
 function endOfAttempt({ outcome, failure }: Settlement): EventDraft {

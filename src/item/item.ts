@@ -141,6 +141,19 @@ export interface Settlement {
   readonly counts?: readonly string[];
   /** Why the runner itself could not make the attempt; only of one that is released. Event: `runner_failed`. */
   readonly fault?: string;
+  /** Set when the handler of `on_item_failure: custom` failed. Event: `handler_failed`. */
+  readonly handlerProblem?: HandlerProblem;
+}
+
+/** How the handler of `on_item_failure: custom` failed. */
+export interface HandlerProblem {
+  readonly message: string;
+  readonly exitCode?: number;
+  readonly signal?: string;
+  /** The end of its error output, else of its output. */
+  readonly output?: string;
+  /** The file with all of its output. */
+  readonly log?: string;
 }
 
 /** A note before the store has given it its time. */

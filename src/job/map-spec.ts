@@ -20,6 +20,8 @@ export interface MapSpec {
   /** Copies the files that the command names as evidence into the home. Default: only their digests are recorded. */
   readonly keepEvidence?: boolean;
   readonly policy: Policy;
+  /** The shell command of `onItemFailure: custom`. */
+  readonly failureCommand?: string;
 }
 
 /** Where a map's items come from. */

@@ -6,7 +6,7 @@ import type { Work, Workshop } from "./work.ts";
 
 export async function openMapWork(
   job: Job,
-  { launcher, logs, evidence, scratch, clock, isOutputWanted = false, onNotice }: Workshop,
+  { launcher, logs, evidence, scratch, clock, stop, isOutputWanted = false, onNotice }: Workshop,
 ): Promise<Work> {
   const spec = specOf(job);
   const command = commandHandler({
@@ -19,6 +19,8 @@ export async function openMapWork(
     scratch: (slot) => `${scratch}/${slot}`,
     logPath: logs.log,
     ...(spec.keepEvidence && { evidenceFolder: evidence }),
+    ...(spec.failureCommand !== undefined && { failureCommand: spec.failureCommand }),
+    stop,
     now: clock.now,
     isOutputWanted,
     onLogsLost: (count) => onNotice?.(logsLostNotice(count)),
@@ -27,6 +29,7 @@ export async function openMapWork(
     handler: command.handle,
     policy: spec.policy,
     slots: spec.jobs,
+    ...(command.askHandler && { askHandler: command.askHandler }),
     close: () => command.close(),
   };
 }

@@ -38,6 +38,8 @@ export interface QueueCommand {
   readonly name?: string;
   /** Copies the files that the command names as evidence into the home. */
   readonly keepEvidence: boolean;
+  /** Decides about an item whose attempts are used up, in a shell. Default: as the queue says. */
+  readonly failureCommand?: string;
   readonly onNotice: (notice: string) => void;
 }
 
@@ -61,6 +63,8 @@ async function workWithCommand(deps: RunDeps, queue: Job, plan: QueueCommand): P
       scratch: (slot) => `${scratch}/${slot}`,
       logPath: logs.log,
       ...(plan.keepEvidence && { evidenceFolder: evidence }),
+      ...(plan.failureCommand !== undefined && { failureCommand: plan.failureCommand }),
+      stop: deps.stop,
       now: clock.now,
       isOutputWanted: deps.isOutputWanted ?? false,
       onLogsLost: (count) => plan.onNotice(logsLostNotice(count)),
@@ -77,6 +81,7 @@ async function workWithCommand(deps: RunDeps, queue: Job, plan: QueueCommand): P
         signal: deps.stop,
         clock,
         observer: { ...observer, settled },
+        ...(command.askHandler && { askHandler: command.askHandler }),
         ...(plan.rate && { rate: plan.rate }),
         ...(plan.name !== undefined && { name: plan.name }),
         ...(deps.storeWaitMs !== undefined && { storeWaitMs: deps.storeWaitMs }),

@@ -93,6 +93,7 @@ const mapSpec = objectOf<MapSpec>({
   graceMs: durationMs,
   keepEvidence: flag.optional(),
   policy,
+  failureCommand: name.optional(),
 });
 
 export const mapOptions = objectOf<MapOptions>({

@@ -8,7 +8,7 @@ import type { ProcessOptions, QueueAct } from "../queue/queue.ts";
 import { ITEM_FORMATS } from "../queue/read-rows.ts";
 import type { QueueSettings } from "../queue/settings.ts";
 import { UNIQUE_RULES } from "../queue/spec.ts";
-import type { WorkerOptions } from "../queue/worker.ts";
+import type { WorkPlan } from "../queue/worker.ts";
 import { ITEM_FAILURE_ACTIONS } from "../retry/policy.ts";
 import {
   callback,
@@ -83,16 +83,18 @@ const worker = {
   groupRules: groupRules.optional(),
 };
 
-export const workerPlan = objectOf<WorkerOptions & { handler: unknown; isTarget?: boolean }>({
+export const workerPlan = objectOf<WorkPlan>({
   ...worker,
   observer: thing.optional(),
   handler: callback,
+  askHandler: callback.optional(),
   isTarget: flag.optional(),
 });
 
 export const processOptions = objectOf<ProcessOptions>({
   ...worker,
   timeoutMs: durationMs.optional(),
+  onItemFailure: callback.optional(),
   onSettled: callback.optional(),
   onError: callback.optional(),
 });

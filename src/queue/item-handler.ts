@@ -7,7 +7,10 @@ import type { LeasedItem } from "../item/item.ts";
 import type { Outcome } from "../item/outcome.ts";
 import { formatDuration } from "../kit/duration.ts";
 import type { Json } from "../kit/json.ts";
+import type { HandlerAnswer } from "../retry/decide.ts";
 import { readException } from "../retry/exception.ts";
+import type { RunOptions } from "../runner/runner.ts";
+import type { OnItemFailureHandler } from "./worker.ts";
 
 /** Works one item. What it returns is kept as the result; what it throws is kept as the failure. */
 export type ItemHandler = (item: LeasedItem, context: AttemptContext) => unknown;
@@ -28,6 +31,18 @@ export function itemHandler(work: ItemHandler, { timeoutMs, now }: ItemHandlerOp
   };
   if (timeoutMs === undefined) return perform;
   return (item, attempt) => performInTime({ work, item, attempt, timeoutMs, now });
+}
+
+const ANSWERS: readonly unknown[] = ["handled", "retry", "dlq"] satisfies readonly HandlerAnswer[];
+
+/** A user's function as the handler of `on_item_failure: custom`. */
+export function failureHandler(decide: OnItemFailureHandler): NonNullable<RunOptions["askHandler"]> {
+  return async (item, failure) => {
+    const answer = await decide(item, failure);
+    if (ANSWERS.includes(answer)) return { answer };
+    const message = `onItemFailure returned ${String(answer)}; valid answers: handled, retry, dlq`;
+    return { answer: "dlq", problem: { message } };
+  };
 }
 
 /** Whatever it ends with once it was told to stop says nothing about the item, unless it says so itself. */

@@ -11,7 +11,7 @@ import {
   type QueueItem,
 } from "./add-items.ts";
 import { requireQueue } from "./find-queue.ts";
-import { type ItemHandler, itemHandler } from "./item-handler.ts";
+import { failureHandler, type ItemHandler, itemHandler } from "./item-handler.ts";
 import { changeQueue, createQueue, type QueueSettings } from "./settings.ts";
 import { type QueueSpec, queueSpecOf } from "./spec.ts";
 import { Worker, type WorkerOptions } from "./worker.ts";
@@ -83,12 +83,13 @@ export class Queue {
 
   /** Works it with a function, until the worker is told to end. */
   process(handler: ItemHandler, options: ProcessOptions = {}): Worker {
-    const { timeoutMs, onSettled, onError, ...plan } = options;
+    const { timeoutMs, onSettled, onError, onItemFailure, ...plan } = options;
     const { now } = plan.clock ?? systemClock;
     const worker = new Worker(this.#engine, this.name, {
       abandonAfterMs: ABANDON_AFTER_MS,
       ...plan,
       handler: itemHandler(handler, { timeoutMs, now }),
+      ...(onItemFailure && { askHandler: failureHandler(onItemFailure) }),
       observer: { ...(onSettled && { settled: onSettled }), ...(onError && { trouble: onError }) },
     });
     if (onError) worker.ended.catch(onError);

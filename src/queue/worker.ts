@@ -4,15 +4,18 @@
  */
 import type { Handler } from "../attempt/handler.ts";
 import type { Engine } from "../engine.ts";
+import type { Failure } from "../item/failure.ts";
+import type { LeasedItem } from "../item/item.ts";
 import type { Rate } from "../item/rate.ts";
 import { type Clock, systemClock } from "../kit/clock.ts";
+import type { HandlerAnswer } from "../retry/decide.ts";
 import { Patience } from "../runner/patience.ts";
-import { type RunObserver, type RunResult, runQueue } from "../runner/runner.ts";
+import { type RunObserver, type RunOptions, type RunResult, runQueue } from "../runner/runner.ts";
 import type { GroupRule } from "../triage/group-rule.ts";
 import { BookCloser } from "./close-books.ts";
 import { requireQueue, requireTarget } from "./find-queue.ts";
 import { LiveSettings } from "./live-settings.ts";
-import { queueSpecOf } from "./spec.ts";
+import { type QueueSpec, queueSpecOf } from "./spec.ts";
 
 /** How a worker works. All of it may be left out. */
 export interface WorkerOptions {
@@ -38,11 +41,24 @@ export interface WorkerOptions {
   readonly toxicAfter?: number;
   /** Rules that name the groups of failures, before the algorithm. Default: none. */
   readonly groupRules?: readonly GroupRule[];
+  /**
+   * Decides about an item whose attempts are used up: `handled` skips it, `retry` tries it again, `dlq` makes it a letter, and
+   * so does an error. Default: as the queue's settings say.
+   */
+  readonly onItemFailure?: OnItemFailureHandler;
 }
 
+/** Decides about an item whose attempts are used up. */
+export type OnItemFailureHandler = (
+  item: LeasedItem,
+  failure: Failure,
+) => HandlerAnswer | Promise<HandlerAnswer>;
+
 /** What is worked, and with what. */
-export interface WorkPlan extends WorkerOptions {
+export interface WorkPlan extends Omit<WorkerOptions, "onItemFailure"> {
   readonly handler: Handler;
+  /** Decides about items whose attempts are used up. Default: as the queue's settings say. */
+  readonly askHandler?: NonNullable<RunOptions["askHandler"]>;
   /** It is a target of receipts. Default: it is a queue. */
   readonly isTarget?: boolean;
 }
@@ -95,8 +111,9 @@ export class Worker {
     const run = runQueue({
       engine,
       queue,
-      policy: spec.policy,
-      settings: settings.now,
+      policy: withHandler(spec, plan).policy,
+      settings: () => withHandler(settings.now(), plan),
+      ...(plan.askHandler && { askHandler: plan.askHandler }),
       handler: plan.handler,
       slots: plan.concurrency ?? CONCURRENCY,
       keepGoing: !plan.untilEmpty,
@@ -115,6 +132,11 @@ export class Worker {
     });
     return run.finally(() => books.stop());
   }
+}
+
+/** A worker with a handler asks it, whatever the queue's settings do with failures. */
+function withHandler(spec: QueueSpec, { askHandler }: WorkPlan): QueueSpec {
+  return askHandler ? { ...spec, policy: { ...spec.policy, onItemFailure: "custom" } } : spec;
 }
 
 /** Redrives are followed by whoever began them, or by nobody: whichever worker ends the last letter closes the books. */

@@ -7,7 +7,7 @@ export const CLASS_OF_TYPE: Readonly<Record<ErrorTypeName, ErrorClass>> = {
   CommandFailed: "unknown",
   WorktreeError: "transient",
   MergeConflict: "unknown",
-  ValidationFailed: "permanent",
+  ValidationFailed: "unknown", // an agent may do better in its next attempt
   CommitValidationFailed: "unknown", // an agent may well commit the next time
   PermissionError: "permanent",
   ResourceExhausted: "transient",

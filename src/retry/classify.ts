@@ -92,7 +92,7 @@ const EX_NOPERM = 77;
  * Of the codes of sysexits.h only two are believed. 75 says "try again", which costs nothing when it is wrong; 77 says
  * "not permitted", which trying again does not change. 64 and 65 (usage, data) are not: plenty of programs
  * exit with them for their own reasons, and burying an item that a retry would have saved is the dearer mistake.
- * A command that means it reports `{"type": "ValidationFailed"}`. A code above 128 is how a shell passes on a
+ * A command that means it reports `{"class": "permanent"}`. A code above 128 is how a shell passes on a
  * signal; SIGKILL may be the kernel out of memory or a person, so it is no ResourceExhausted.
  */
 function exitCodeKind(exitCode: number): Kind {

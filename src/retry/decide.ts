@@ -3,7 +3,7 @@
  * the order in which the rules hold; it is pure, and never sees the store, the clock or the item's data.
  */
 import type { ErrorType } from "../item/error-type.ts";
-import type { Verdict } from "../item/item.ts";
+import type { HandlerProblem, Verdict } from "../item/item.ts";
 import type { Outcome } from "../item/outcome.ts";
 import type { Random } from "../kit/random.ts";
 import { backoffMs, clampDelayMs } from "./backoff.ts";
@@ -32,6 +32,12 @@ export interface Context {
 
 /** What a handler of `on_item_failure: custom` can say. */
 export type HandlerAnswer = "handled" | "retry" | "dlq";
+
+/** What a handler decided, and how it failed if it did. */
+export interface HandlerReport {
+  readonly answer: HandlerAnswer;
+  readonly problem?: HandlerProblem;
+}
 
 /** Whether the policy's own handler is to be asked: when the item would be given up otherwise. */
 export function needsAnswer(life: Life, outcome: Outcome, policy: Policy): boolean {

@@ -8,7 +8,7 @@ import type { Outcome } from "../item/outcome.ts";
 import type { Rate } from "../item/rate.ts";
 import type { Clock } from "../kit/clock.ts";
 import type { Random } from "../kit/random.ts";
-import type { HandlerAnswer } from "../retry/decide.ts";
+import type { HandlerReport } from "../retry/decide.ts";
 import type { Policy } from "../retry/policy.ts";
 import type { GroupRule } from "../triage/group-rule.ts";
 import type { Patience } from "./patience.ts";
@@ -20,8 +20,8 @@ export interface RunOptions {
   readonly handler: Handler;
   /** How many attempts run at a time. */
   readonly slots: number;
-  /** Asked when the policy is `custom` and an item would be given up. One that throws has said `dlq`. */
-  readonly askHandler?: (item: LeasedItem, failure: Failure) => Promise<HandlerAnswer>;
+  /** Called when the policy is `custom` and an item would be given up. One that throws decides `dlq`. */
+  readonly askHandler?: (item: LeasedItem, failure: Failure) => Promise<HandlerReport>;
   /** Work only the letters of this redrive. */
   readonly operationId?: string;
   /** Brings work into the queue while it is worked; yields how many items each step brought. */

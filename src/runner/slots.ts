@@ -5,10 +5,10 @@
 import { perform } from "../attempt/handler.ts";
 import { OpenAttempt } from "../attempt/open-attempt.ts";
 import { settlementOf } from "../dead-letter/bury.ts";
-import type { LeasedItem, Settlement } from "../item/item.ts";
+import type { HandlerProblem, LeasedItem, Settlement } from "../item/item.ts";
 import type { Outcome } from "../item/outcome.ts";
 import { assert } from "../kit/assert.ts";
-import { decide, type HandlerAnswer, needsAnswer } from "../retry/decide.ts";
+import { decide, type HandlerReport, needsAnswer } from "../retry/decide.ts";
 import type { Policy } from "../retry/policy.ts";
 import type { Gate } from "./gate.ts";
 import type { RunOptions } from "./run-options.ts";
@@ -47,6 +47,7 @@ interface Running extends Place {
   ended: Promise<void>;
 }
 
+const TO_DLQ: HandlerReport = { answer: "dlq" };
 const LEASE_TOO_OLD = "the lease may have expired before the work started";
 const NOT_YET: Promise<void> = Promise.resolve();
 
@@ -109,15 +110,15 @@ export class Slots {
   /** Gives back what does not end: its handler may go on, but nobody listens to it any more. */
   abandon(): void {
     for (const running of [...this.#running.values()]) {
-      this.#settle(running, { kind: "released", why: "it did not heed the stop" }, "dlq");
+      this.#settle(running, { kind: "released", why: "it did not heed the stop" }, TO_DLQ);
     }
   }
 
   async #work(running: Running): Promise<void> {
     const { item, attempt } = running;
     const outcome = await this.#perform(running);
-    const answer = outcome.kind === "failed" ? await this.#askHandler(item, outcome) : "dlq";
-    if (this.#running.get(attempt.slot) === running) this.#settle(running, outcome, answer);
+    const report = outcome.kind === "failed" ? await this.#askHandler(item, outcome) : TO_DLQ;
+    if (this.#running.get(attempt.slot) === running) this.#settle(running, outcome, report);
   }
 
   async #perform({ item, attempt, mayStart }: Running): Promise<Outcome> {
@@ -127,31 +128,31 @@ export class Slots {
     return perform(item, options.handler, attempt, { now, evidenceFolder: options.evidenceFolder });
   }
 
-  async #askHandler(item: LeasedItem, outcome: Outcome): Promise<HandlerAnswer> {
+  async #askHandler(item: LeasedItem, outcome: Outcome): Promise<HandlerReport> {
     const { askHandler } = this.#plan.options;
     if (!askHandler || outcome.kind !== "failed" || !needsAnswer(item, outcome, this.#plan.policy()))
-      return "dlq";
+      return TO_DLQ;
     try {
       return await askHandler(item, outcome.failure);
-    } catch {
-      return "dlq"; // a handler that fails has not handled it
+    } catch (error) {
+      return { answer: "dlq", problem: { message: messageOf(error) } };
     }
   }
 
-  #settle(running: Running, outcome: Outcome, answer: HandlerAnswer): void {
+  #settle(running: Running, outcome: Outcome, report: HandlerReport): void {
     const { slot } = running.attempt;
     this.#running.delete(slot);
     this.#free.push(slot);
-    const ended = this.#judge(running, outcome, answer);
+    const ended = this.#judge(running, outcome, report);
     this.#ended.push(ended);
     this.#plan.onEnded(ended.settlement);
   }
 
   /** A decision that cannot be made is a fault of ours: the item is given back, and the error log tells why. */
-  #judge(running: Running, outcome: Outcome, answer: HandlerAnswer): Ended {
+  #judge(running: Running, outcome: Outcome, report: HandlerReport): Ended {
     const { item, attempt } = running;
     try {
-      return { item, outcome, settlement: this.#decide(running, outcome, answer) };
+      return { item, outcome, settlement: this.#decide(running, outcome, report) };
     } catch (error) {
       const fault = { kind: "released", why: `no decision could be made: ${messageOf(error)}` } as const;
       this.#plan.gate.heard(running.ticket, fault, this.#plan.storeNow());
@@ -160,7 +161,7 @@ export class Slots {
     }
   }
 
-  #decide(running: Running, outcome: Outcome, answer: HandlerAnswer): Settlement {
+  #decide(running: Running, outcome: Outcome, report: HandlerReport): Settlement {
     const { item, attempt, ticket, signal } = running;
     const { gate, random, options } = this.#plan;
     const now = this.#plan.storeNow();
@@ -169,20 +170,33 @@ export class Slots {
     if (isCutOff) gate.unused(ticket, now);
     else gate.heard(ticket, outcome, now);
     const breaker = { waitMs: gate.shared.waitMs(now), isOutage };
-    const verdict = decide(item, outcome, this.#plan.policy(), { random, breaker, answer });
+    const verdict = decide(item, outcome, this.#plan.policy(), { random, breaker, answer: report.answer });
     gate.judged(verdict, now); // before anything else is leased, also in the same step
     const { toxicAfter, groupRules } = options;
     const judging = { ...(toxicAfter !== undefined && { toxicAfter }), ...(groupRules && { groupRules }) };
     const settlement = settlementOf(item, { outcome, verdict, ...judging });
     const fault = outcome.kind === "released" && !isCutOff ? { fault: outcome.why } : undefined;
     const counts = "counts" in outcome ? outcome.counts : undefined;
-    if (fault === undefined && counts === undefined && attempt.notes === null) return settlement;
-    return { ...settlement, ...fault, ...(counts && { counts }), ...notesOf(attempt) };
+    const { problem } = report;
+    if (!fault && !counts && !problem && attempt.notes === null) return settlement;
+    if (problem !== undefined) attempt.note(problemText(problem));
+    const handler = problem && { handlerProblem: problem };
+    return { ...settlement, ...fault, ...handler, ...(counts && { counts }), ...notesOf(attempt) };
   }
 }
 
 function notesOf({ notes }: OpenAttempt): Pick<Settlement, "notes"> {
   return notes === null ? {} : { notes };
+}
+
+/** The note that a failed handler leaves on the item. */
+function problemText({ message, output, log }: HandlerProblem): string {
+  const lines = [
+    `The handler of on_item_failure failed: ${message}`,
+    output?.trimEnd(),
+    log && `Log: ${log}`,
+  ];
+  return lines.filter(Boolean).join("\n");
 }
 
 function messageOf(error: unknown): string {

@@ -20,7 +20,8 @@ export function ruleFailure(at: At, type: ErrorTypeName, message: string): StepF
 
 /** The step cannot even begin: its templates, paths or surroundings are wrong. */
 export function hopeless(at: At, message: string): StepFailed {
-  return { ...ruleFailure(at, "ValidationFailed", message), isHopeless: true };
+  const failure = recordOf(at, { name: "ValidationFailed", errorClass: "permanent" }, message);
+  return { kind: "failed", failure, isHopeless: true };
 }
 
 /** A file that could not be written. A full disk is the machine's fault, and spends nothing. */

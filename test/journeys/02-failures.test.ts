@@ -106,20 +106,17 @@ describe("REDRIVE_FAILURE_FILE", () => {
     expect(letter).toMatchObject({ reason: "permanent: CommandFailed", reprocess_eligible: false });
   });
 
-  it.each(["BusinessException", "ValidationFailed", "PermissionError"])(
-    "with type %s asks for a person",
-    async (type) => {
-      const shop = openWorkshop();
-      await shop.map([1], `${report({ type })}; exit 1`, ["--retries", "5"]);
-      const [letter] = await shop.letters();
-      expect(letter).toMatchObject({
-        failure_count: 1,
-        reprocess_eligible: false,
-        manual_review_required: true,
-      });
-      expect((await shop.run(["dlq", "list"])).stdout).toContain(`${type} (needs a person)`);
-    },
-  );
+  it.each(["BusinessException", "PermissionError"])("with type %s asks for a person", async (type) => {
+    const shop = openWorkshop();
+    await shop.map([1], `${report({ type })}; exit 1`, ["--retries", "5"]);
+    const [letter] = await shop.letters();
+    expect(letter).toMatchObject({
+      failure_count: 1,
+      reprocess_eligible: false,
+      manual_review_required: true,
+    });
+    expect((await shop.run(["dlq", "list"])).stdout).toContain(`${type} (needs a person)`);
+  });
 
   it("throttled with retry_after parks the item without spending its only attempt", async () => {
     const shop = openWorkshop();

@@ -259,6 +259,49 @@ describe.each(["memory:", "sqlite:"])("a queue of a store %s", (scheme) => {
     expect((await queue().settings()).policy.maxAttempts).toBe(1);
   });
 
+  it("a function decides about items whose attempts are used up; what it throws or cannot mean is a letter", async () => {
+    await add("handled", "again", "letter", "thrown", "wrong");
+    const asked: string[] = [];
+    const answers: Record<string, string> = {
+      handled: "handled",
+      again: "retry",
+      letter: "dlq",
+      wrong: "maybe",
+    };
+    await drained(
+      ({ itemId }) => {
+        if (itemId === "again" && asked.includes("again")) return "done";
+        throw new GenericException("no luck");
+      },
+      {
+        concurrency: 1,
+        onItemFailure: async ({ itemId }, failure) => {
+          asked.push(itemId);
+          expect(failure).toMatchObject({ attemptNumber: 3, errorMessage: "no luck" });
+          if (itemId === "thrown") throw new Error("the handler broke");
+          return answers[itemId] as "handled";
+        },
+      },
+    );
+    expect(asked.sort()).toEqual(["again", "handled", "letter", "thrown", "wrong"]);
+    const { letters } = await store.listLetters({ queue: "invoices", limit: 10 });
+    expect(letters.map(({ itemId }) => itemId).sort()).toEqual(["letter", "thrown", "wrong"]);
+    expect(await itemOf("handled")).toMatchObject({ state: "skipped" });
+    expect(await itemOf("again")).toMatchObject({ state: "done" });
+    const failed = await store.listEvents({
+      queue: "invoices",
+      types: ["handler_failed"],
+      after: 0,
+      limit: 10,
+    });
+    expect(failed.map(({ itemId, data }) => [itemId, data?.message])).toEqual(
+      expect.arrayContaining([
+        ["thrown", "Error: the handler broke"],
+        ["wrong", "onItemFailure returned maybe; valid answers: handled, retry, dlq"],
+      ]),
+    );
+  });
+
   it("whoever asks is told of every end, after the store has it", async () => {
     await add("a");
     const told: [string, Settlement["outcome"]][] = [];

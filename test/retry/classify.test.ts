@@ -151,7 +151,7 @@ describe("what the command reported", () => {
       "ITException",
       "GenericException",
     ].map((type) => kindOf({ exitCode: 1, reported: reported({ type }) })[1]);
-    expect(classes).toEqual(["permanent", "permanent", "throttled", "transient", "unknown"]);
+    expect(classes).toEqual(["permanent", "unknown", "throttled", "transient", "unknown"]);
   });
 
   test("a class alone leaves the type to the exit code", () => {

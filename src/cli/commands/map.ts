@@ -23,6 +23,7 @@ interface MapFlags extends WatchOptions {
   readonly timeout?: string;
   readonly grace?: string;
   readonly onFailure: OnItemFailure;
+  readonly onFailureCommand?: string;
   readonly maxFailures?: string;
   readonly failureThreshold?: string;
   readonly failFast?: boolean;
@@ -70,6 +71,7 @@ function specFrom({ terminal }: Context, command: readonly string[], flags: MapF
     jobs: countOption("--jobs", flags.jobs, 1) ?? availableParallelism(),
     graceMs: flags.grace === undefined ? DEFAULT_GRACE_MS : parseDuration(flags.grace, "--grace"),
     policy: policyFrom(flags),
+    ...(flags.onFailureCommand !== undefined && { failureCommand: flags.onFailureCommand }),
     ...(flags.keepEvidence && { keepEvidence: true }),
     ...(flags.timeout !== undefined && { timeoutMs: parseDuration(flags.timeout, "--timeout") }),
   };
@@ -87,12 +89,20 @@ function policyFrom(flags: MapFlags): Policy {
     ...DEFAULT_POLICY,
     ...(retries !== undefined && { maxAttempts: retries + 1 }),
     ...(flags.backoff !== undefined && { backoff: parseBackoff(flags.backoff) }),
-    onItemFailure: flags.onFailure,
+    onItemFailure: onItemFailureFrom(flags),
     continueOnFailure: !flags.failFast,
     ...(maxFailures !== undefined && { maxFailures }),
     ...(failureThreshold !== undefined && { failureThreshold }),
     ...(breaker !== undefined && { breaker: breakerFrom(breaker, flags) }),
   };
+}
+
+function onItemFailureFrom({ onFailure, onFailureCommand }: MapFlags): OnItemFailure {
+  if (onFailureCommand === undefined) return onFailure;
+  if (onFailure === "dlq") return "custom";
+  throw new WorkError("usage", `--on-failure-command and --on-failure ${onFailure} exclude each other.`, {
+    hint: "Leave --on-failure out: the command decides.",
+  });
 }
 
 function breakerFrom(failureThreshold: number, { breakerTimeout }: MapFlags) {

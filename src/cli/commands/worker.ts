@@ -19,6 +19,7 @@ interface WorkerFlags {
   readonly grace?: string;
   readonly rate?: string;
   readonly name?: string;
+  readonly onFailureCommand?: string;
   readonly keepEvidence?: boolean;
   readonly storeWait?: string;
   readonly quiet?: boolean;
@@ -64,5 +65,6 @@ function planFrom(
     ...(flags.timeout !== undefined && { timeoutMs: parseDuration(flags.timeout, "--timeout") }),
     ...(rate && { rate: { perSecond: (rate.letters * 1000) / rate.perMs } }),
     ...(flags.name !== undefined && { name: flags.name }),
+    ...(flags.onFailureCommand !== undefined && { failureCommand: flags.onFailureCommand }),
   };
 }

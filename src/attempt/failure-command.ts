@@ -1,0 +1,122 @@
+/**
+ * The command that decides about an item of a map or a queue whose attempts are used up (`on_item_failure: custom`). It runs
+ * in a shell; the item and its failure reach it through the environment and its standard input, never through its text.
+ */
+import { type Failure, failureToJson } from "../item/failure.ts";
+import type { HandlerProblem, LeasedItem } from "../item/item.ts";
+import type { HandlerAnswer, HandlerReport } from "../retry/decide.ts";
+import { keepOrSayWhy } from "./capture.ts";
+import { itemEnvironment } from "./item-environment.ts";
+import type { Launcher } from "./launch.ts";
+import type { OutputWatch } from "./output-watch.ts";
+import { processFailure } from "./process-failure.ts";
+import { runProcess } from "./run-process.ts";
+
+/** Exit code of a handler that wants the item tried again: EX_TEMPFAIL of sysexits.h. */
+export const RETRY_EXIT_CODE = 75;
+
+export interface FailureCommandOptions {
+  readonly failureCommand: string;
+  readonly launcher: Launcher;
+  readonly outputs: OutputWatch;
+  readonly cwd: string;
+  readonly jobId: string;
+  readonly timeoutMs?: number;
+  /** Between the signals TERM and KILL. */
+  readonly graceMs: number;
+  /** Path that the files of a slot start with. */
+  readonly scratch: (slot: number) => string;
+  readonly logPath: (itemId: string, attempt: number) => string;
+  /** Aborted when the run ends. */
+  readonly stop: AbortSignal;
+  readonly now: () => number;
+}
+
+/** Exit code 0 means handled, 75 means retry, everything else means a letter. */
+export async function runFailureCommand(
+  item: LeasedItem,
+  failure: Failure,
+  options: FailureCommandOptions,
+): Promise<HandlerReport> {
+  const { launcher, outputs, timeoutMs, graceMs, now } = options;
+  const prefix = `${options.scratch(0)}-handler-${item.ref}`; // attempts run in slots from 1
+  const failureFile = `${prefix}.failure.json`;
+  const files = { stdoutPath: `${prefix}.out`, stderrPath: `${prefix}.err` };
+  const end = await runProcess({
+    launcher,
+    spec: {
+      argv: ["/bin/sh", "-c", options.failureCommand],
+      cwd: options.cwd,
+      env: { ...environmentOf(item, options, failureFile), ...errorEnvironment(failure) },
+      stdin: `${JSON.stringify(failureToJson(failure))}\n`,
+      ...files,
+    },
+    outputs,
+    failureFile,
+    timeoutMs,
+    graceMs,
+    signal: options.stop,
+    mayStart: () => true,
+    now,
+    keep: (ended, cuts) =>
+      keepOrSayWhy({
+        ended,
+        cuts,
+        ...files,
+        logPath: handlerLog(options.logPath(item.itemId, item.attempt)),
+      }),
+  });
+  if (end.cutShort === "stopped") return { answer: "retry" }; // it runs again when the job is resumed
+  if (end.ended.exitCode === 0 && end.cutShort === null) return { answer: "handled" };
+  return reportOf(
+    processFailure(end, {
+      attempt: item.attempt,
+      agentId: "handler",
+      step: "on_item_failure",
+      command: "the handler of on_item_failure",
+      timeoutMs,
+      durationMs: end.ended.durationMs,
+      now: now(),
+    }),
+  );
+}
+
+/** What a handler that failed decides, and what is kept of it when that is a letter. */
+export function reportOf(failure: Failure): HandlerReport {
+  const answer: HandlerAnswer = failure.exitCode === RETRY_EXIT_CODE ? "retry" : "dlq";
+  return answer === "retry" ? { answer } : { answer, problem: problemOf(failure) };
+}
+
+function problemOf({ errorMessage, exitCode, signal, stderrTail, stdoutTail, log }: Failure): HandlerProblem {
+  const output = stderrTail || stdoutTail;
+  return {
+    message: errorMessage,
+    ...(exitCode !== undefined && { exitCode }),
+    ...(signal !== undefined && { signal }),
+    ...(output && { output }),
+    ...(log !== undefined && { log }),
+  };
+}
+
+/** Beside the log of the attempt that failed. */
+export function handlerLog(attemptLog: string): string {
+  return attemptLog.replace(/\.log$/, ".handler.log");
+}
+
+function environmentOf(
+  { data, itemId, attempt, queue }: LeasedItem,
+  { jobId }: FailureCommandOptions,
+  failureFile: string,
+): Record<string, string> {
+  return itemEnvironment({ item: data, itemId, attempt, jobId, queue, failureFile });
+}
+
+function errorEnvironment(failure: Failure): Record<string, string> {
+  const { errorType, errorMessage, exitCode, stepFailed } = failure;
+  return {
+    REDRIVE_ERROR_TYPE: errorType.name,
+    REDRIVE_ERROR_MESSAGE: errorMessage,
+    REDRIVE_ERROR_STEP: stepFailed,
+    ...(exitCode !== undefined && { REDRIVE_ERROR_EXIT_CODE: String(exitCode) }),
+  };
+}

@@ -1,0 +1,118 @@
+/** What decides about a failed item: its attempts, a handler of the user, and the kind of failure that it is. */
+import { describe, expect, it } from "vitest";
+import { itemsJson, openFolder, plainMap } from "./project.ts";
+import { openWorkshop, SOUND, type Summary, type Workshop } from "./workshop.ts";
+
+const AT_ONCE = { backoff: "fixed", initial_delay: "1ms" };
+const NO_WAIT = ["--retries", "0", "--backoff", "none"];
+
+type Noted = { readonly notes?: readonly { readonly author: string; readonly text: string }[] };
+
+async function notesOf(workshop: Workshop): Promise<readonly string[]> {
+  return (await workshop.letters()).flatMap((letter) =>
+    ((letter as Noted).notes ?? []).map(({ text }) => text),
+  );
+}
+
+describe("ValidationFailed", () => {
+  it("of a step's validate is tried as often as max_attempts says", async () => {
+    const project = openFolder(itemsJson("a"));
+    const validate = { shell: "echo checked >> $L; exit 1" };
+    const steps = [{ shell: "echo work >> $L", validate }];
+    const error_policy = { retry_config: { max_attempts: 3, ...AT_ONCE } };
+    const summary = await project.runJson({ map: plainMap(steps), error_policy });
+    expect(summary).toMatchObject({ dead: 1, attempts: 3 });
+    const letter = await project.onlyLetter();
+    expect(letter.failure_history.map(({ error_type }) => error_type)).toEqual(
+      Array(3).fill("ValidationFailed"),
+    );
+    expect(letter).toMatchObject({ reason: "attempts spent (3 of 3)", manual_review_required: true });
+  });
+
+  it("that a command reports is tried again, unless it reports the class permanent", async () => {
+    const shop = openWorkshop();
+    const report = `[ "$1" = 2 ] && c=permanent || c=unknown
+      printf '{"type":"ValidationFailed","class":"%s"}' $c > "$REDRIVE_FAILURE_FILE"; exit 1`;
+    await shop.map([1, 2], report, ["--retries", "2", "--backoff", "none"]);
+    const counts = (await shop.letters()).map((one) => [one.item_data, one.failure_count]);
+    expect(Object.fromEntries(counts)).toEqual({ "1": 3, "2": 1 });
+  });
+
+  it("of an item that lacks a field of the command is not tried again", async () => {
+    const shop = openWorkshop();
+    shop.write("items.jsonl", '{"b": 1}\n{"a": 1}\n');
+    await shop.run(["map", "--input", "items.jsonl", ...NO_WAIT, "--", "echo", "${item.a}"]);
+    expect(await shop.letters()).toMatchObject([{ failure_count: 1, reason: "permanent: ValidationFailed" }]);
+  });
+});
+
+describe("a custom handler that fails", () => {
+  it("leaves an event, and its output and exit code with the letter", async () => {
+    const project = openFolder(itemsJson("a"));
+    const custom = [{ shell: "echo asked; echo no pager here >&2; exit 7" }];
+    const error_policy = { on_item_failure: { custom }, retry_config: { max_attempts: 1 } };
+    const { job_id } = await project.runJson({ map: plainMap("exit 9"), error_policy });
+    const [event] = await project.events("--type", "handler_failed");
+    expect(event).toMatchObject({ job_id, item_id: "a", data: { exit_code: 7 } });
+    expect(event?.data?.message).toContain("failed with exit code 7: no pager here");
+    const [note = ""] = await notesOf(project);
+    expect(note).toContain("exit code 7");
+    expect(note).toContain("no pager here");
+    const shown = await project.do("dlq", "inspect", "a");
+    expect(shown.stdout).toContain("no pager here");
+    expect(await project.check()).toBe(SOUND);
+  });
+});
+
+describe("--on-failure-command of a map", () => {
+  it("is given the item and the failure; exit code 0 means handled, without a letter", async () => {
+    const shop = openWorkshop();
+    const told = '"$REDRIVE_ITEM $REDRIVE_ERROR_TYPE $REDRIVE_ERROR_EXIT_CODE"';
+    const handler = `cat > failure.json; echo ${told} >> ${shop.ledgerPath}`;
+    const result = await shop.map([1, 2], "[ $1 = 2 ] || exit 9", [
+      ...NO_WAIT,
+      "--on-failure-command",
+      handler,
+      "--json",
+    ]);
+    expect(result.code).toBe(0);
+    expect(result.json<Summary>()).toMatchObject({ succeeded: 1, skipped: 1, dead: 0 });
+    expect(shop.ledger).toEqual(["1 CommandFailed 9"]);
+    expect(JSON.parse(shop.read("failure.json"))).toMatchObject({ exit_code: 9, attempt_number: 1 });
+  });
+
+  it("exit code 75 tries again; any other code is a letter with the handler's output", async () => {
+    const shop = openWorkshop();
+    const work = "[ $1 = 1 ] && [ -e mended ]";
+    const handler = '[ "$REDRIVE_ITEM" = 1 ] && { touch mended; exit 75; }; echo cannot mend >&2; exit 3';
+    const summary = await shop.mapJson([1, 2], work, [
+      ...NO_WAIT,
+      "-j",
+      "1",
+      "--on-failure-command",
+      handler,
+    ]);
+    expect(summary).toMatchObject({ succeeded: 1, dead: 1, attempts: 3 });
+    const [note = ""] = await notesOf(shop);
+    expect(note).toMatch(/exit code 3[\s\S]*cannot mend/);
+    expect(await shop.events("--type", "handler_failed")).toMatchObject([{ data: { exit_code: 3 } }]);
+  });
+
+  it("excludes another --on-failure", async () => {
+    const flags = ["--on-failure", "skip", "--on-failure-command", "true"];
+    const { code, stderr } = await openWorkshop().map([1], "true", flags);
+    expect([code, stderr]).toEqual([2, expect.stringContaining("exclude each other")]);
+  });
+});
+
+it("--on-failure-command of a worker decides about the items of its queues", async () => {
+  const shop = openWorkshop();
+  await shop.run(["queue", "create", "orders", "--max-retries", "0"]);
+  await shop.run(["queue", "add", "orders", "--data", '{"id": 1}']);
+  await shop.run(["queue", "add", "orders", "--data", '{"id": 2}']);
+  const handler = 'case "$REDRIVE_ITEM" in *1*) exit 0;; esac; echo not mine >&2; exit 4';
+  const worker = ["worker", "--queue", "orders", "--drain", "--on-failure-command", handler, "--", "false"];
+  expect((await shop.run(worker)).code).toBe(3);
+  expect(await shop.letters()).toMatchObject([{ item_data: { id: 2 } }]);
+  expect((await notesOf(shop))[0]).toContain("not mine");
+});
