@@ -71,7 +71,8 @@ function readingSections(reading: Explanation, screen: Screen): readonly (readon
 }
 
 function frameText({ function: name, file }: Explanation["framesCounted"][number]): string {
-  return file === undefined ? name : `${name} in ${file}`;
+  const called = name === "" ? "(no name)" : name;
+  return file === undefined ? called : `${called} in ${file}`;
 }
 
 function nearLines(nearest: readonly NearGroup[], { paint, columns }: Screen): readonly string[] {

@@ -8,7 +8,7 @@ import type { Letter, WorktreeArtifacts } from "../item/letter.ts";
 import type { Json } from "../kit/json.ts";
 import { classify } from "../retry/classify.ts";
 import type { Classified, Signs } from "../retry/signs.ts";
-import { knownValues, signatureOf } from "../triage/signature.ts";
+import { signatureOf } from "../triage/signature.ts";
 
 /** What an agent left when it ended. */
 export interface AgentResult {
@@ -41,7 +41,7 @@ export interface AgentResult {
 export function agentResultToDlqItem(result: AgentResult, item: Json, attempt: number): Letter | null {
   if (result.status === "success") return null;
   const failure = failureOf(result, classify(signsOf(result)), attempt);
-  const { signature, pattern } = signatureOf(failure, knownValues(item));
+  const { signature, pattern } = signatureOf(failure);
   return compact({
     itemId: result.itemId,
     itemData: item,

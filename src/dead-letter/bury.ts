@@ -36,7 +36,7 @@ export function settlementOf(
     ...(outcome.kind === "succeeded" && ofSuccess(outcome)),
     ...(isBurial(verdict) && {
       grave: {
-        ...graveOf(item, failure, { reason: verdict.reason, groupRules }),
+        ...graveOf(failure, { reason: verdict.reason, groupRules }),
         ...artifactsOf(outcome),
         ...(item.redriveCount >= toxicAfter && ofToxic(item, verdict.reason)),
       },
@@ -67,12 +67,11 @@ function isBurial(verdict: Verdict): verdict is Extract<Verdict, { kind: "bury" 
 }
 
 function graveOf(
-  { itemId, data }: LeasedItem,
   failure: Failure | undefined,
   { reason, groupRules: rules }: { reason: string; groupRules: readonly GroupRule[] | undefined },
 ): Grave {
   assert(failure !== undefined, "only a failed or lost attempt is buried");
-  const { signature, pattern, algorithm } = groupOf(failure, { itemId, data, ...(rules && { rules }) });
+  const { signature, pattern, algorithm } = groupOf(failure, rules);
   return {
     reason,
     errorType: failure.errorType.name,

@@ -5,7 +5,7 @@ import type { NewItem } from "../item/item.ts";
 import type { Letter } from "../item/letter.ts";
 import { CLASS_OF_TYPE } from "../retry/class-of-type.ts";
 import { classify } from "../retry/classify.ts";
-import { knownValues, signatureOf } from "../triage/signature.ts";
+import { signatureOf } from "../triage/signature.ts";
 
 /** What is known of a failed try. Only the message is needed; the rest is worked out from what is given. */
 export interface FailureReport extends Partial<Omit<Failure, "attemptNumber" | "errorMessage">> {
@@ -28,7 +28,7 @@ export function extendedLetter({ jobId, item, report, before, now }: Extension):
   const failure = failureOf(report, { number: (before?.attempts ?? 0) + 1, now });
   const { itemId } = item;
   const itemData = before?.letter.itemData ?? item.data;
-  const { signature, pattern } = signatureOf(failure, [itemId, ...knownValues(itemData)]);
+  const { signature, pattern } = signatureOf(failure);
   const failureHistory = [...(before?.letter.failureHistory ?? []), failure];
   return {
     revision: 1,

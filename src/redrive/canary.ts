@@ -3,9 +3,10 @@
  * before the next begins; when a letter comes back with the failure that it had, nothing more is sent. How far it has
  * come is kept with the operation.
  */
-import type { Engine } from "../engine.ts";
+import type { Engine, StoredLetter } from "../engine.ts";
 import type { Operation, SelectedLetter } from "../item/operation.ts";
 import { isJsonObject, type JsonObject } from "../kit/json.ts";
+import { ALGORITHM, signatureOf } from "../triage/signature.ts";
 
 /** Where a canary stands. */
 export interface CanaryStage {
@@ -66,11 +67,48 @@ export function returnedOf({ progress }: Pick<Operation, "progress">): Returned 
 }
 
 /** Looks for a letter of the operation that is dead again with the signature that it was selected with. */
-export async function findReturned(engine: Engine, operation: Operation): Promise<Returned | null> {
-  for await (const { ref, itemId, signature, burial } of selected(engine, operation.id, "done")) {
-    const letter = await engine.readLetter(ref);
-    if (letter?.state === "dead" && letter.burial > burial && letter.errorSignature === signature)
-      return { itemId, signature, pattern: letter.errorPattern };
+export function findReturned(engine: Engine, operation: Operation): Promise<Returned | null> {
+  return findDeadAgain(engine, operation, (letter, { signature }) => letter.errorSignature === signature);
+}
+
+/**
+ * The same for letters that an older algorithm grouped: their failures have other signatures now, so that the store does not
+ * count them as returned. The failure before the redrive and the last one are signed again and compared.
+ */
+export async function findReturnedOfOldGroups(
+  engine: Engine,
+  operation: Operation,
+): Promise<Returned | null> {
+  const groups = await engine.listGroups({ queue: operation.queue });
+  const current = new Set(groups.filter(({ algorithm }) => algorithm === ALGORITHM).map(signatureIn));
+  if (current.size === groups.length) return null;
+  return findDeadAgain(
+    engine,
+    operation,
+    (letter, { signature }) => !current.has(signature) && failedAsBefore(letter, operation.createdAt),
+  );
+}
+
+function signatureIn({ signature }: { readonly signature: string }): string {
+  return signature;
+}
+
+function failedAsBefore({ failureHistory }: StoredLetter, redrivenAt: number): boolean {
+  const last = failureHistory.at(-1);
+  const before = failureHistory.slice(0, -1).findLast(({ timestamp }) => timestamp <= redrivenAt);
+  if (last === undefined || before === undefined) return false;
+  return signatureOf(last).signature === signatureOf(before).signature;
+}
+
+async function findDeadAgain(
+  engine: Engine,
+  { id }: Operation,
+  isSame: (letter: StoredLetter, selected: SelectedLetter) => boolean,
+): Promise<Returned | null> {
+  for await (const one of selected(engine, id, "done")) {
+    const letter = await engine.readLetter(one.ref);
+    if (letter?.state === "dead" && letter.burial > one.burial && isSame(letter, one))
+      return { itemId: one.itemId, signature: letter.errorSignature, pattern: letter.errorPattern };
   }
   return null;
 }

@@ -5,11 +5,10 @@ import { compact } from "../item/failure.ts";
 import type { GroupMark } from "../item/group.ts";
 import type { JsonObject } from "../kit/json.ts";
 import { type Explanation, explainFailure } from "../triage/explain.ts";
-import { type FailureGroup, groupOf, knownOf } from "../triage/group-of.ts";
+import { type FailureGroup, groupOf } from "../triage/group-of.ts";
 import type { GroupRule } from "../triage/group-rule.ts";
 import { nearestPatterns } from "../triage/nearest.ts";
 import { type GroupSummary, joinGroups } from "./groups.ts";
-import { dataWhenItFailed } from "./rebuild-groups.ts";
 
 export interface GroupExplanation {
   /** The group that the letters are in. */
@@ -72,12 +71,11 @@ export async function explainLetter(
   const nearest = await nearestGroups(engine, found);
   const failure = letter.failureHistory.at(-1);
   if (failure === undefined) return { ...found, wouldMove: false, nearest };
-  const data = await dataWhenItFailed(engine, letter);
-  const group = groupOf(failure, { itemId, data, rules });
+  const group = groupOf(failure, rules);
   const end = corrected(group, failure.errorMessage, await engine.listCorrections());
   return {
     ...found,
-    reading: explainFailure(failure, knownOf(itemId, data)),
+    reading: explainFailure(failure),
     group,
     ...(end.signature !== group.signature && { correctedTo: end.signature }),
     wouldMove: end.signature !== signature,

@@ -5,7 +5,6 @@
 import type { Engine, Regrouped, StoredLetter } from "../engine.ts";
 import { corrected } from "../item/correction.ts";
 import { LETTER_STATES } from "../item/state.ts";
-import type { Json } from "../kit/json.ts";
 import { groupOf } from "../triage/group-of.ts";
 import type { GroupRule } from "../triage/group-rule.ts";
 
@@ -48,7 +47,7 @@ export async function rebuildGroups(engine: Engine, options: RebuildOptions): Pr
     });
     const regrouped: Regrouped[] = [];
     for (const letter of page.letters) {
-      const group = await groupAnew(engine, letter, rules);
+      const group = groupAnew(letter, rules);
       const { signature } = corrected(group ?? asItIs(letter), messageOf(letter), corrections);
       before.add(letter.errorSignature);
       after.add(signature);
@@ -64,24 +63,11 @@ export async function rebuildGroups(engine: Engine, options: RebuildOptions): Pr
 }
 
 /** Null when nothing is known of why it died: then its group is all there is. */
-async function groupAnew(
-  engine: Engine,
-  letter: StoredLetter,
-  rules: readonly GroupRule[],
-): Promise<Regrouped | null> {
+function groupAnew(letter: StoredLetter, rules: readonly GroupRule[]): Regrouped | null {
   const failure = letter.failureHistory.at(-1);
   if (failure === undefined) return null;
-  const data = await dataWhenItFailed(engine, letter);
-  const { signature, pattern, algorithm } = groupOf(failure, { itemId: letter.itemId, data, rules });
+  const { signature, pattern, algorithm } = groupOf(failure, rules);
   return { burial: letter.burial, signature, pattern, algorithm };
-}
-
-/** What was corrected since was not there when it failed: the values that its messages may have are the old ones. */
-export async function dataWhenItFailed(engine: Engine, letter: StoredLetter): Promise<Json> {
-  if (letter.revision === 1) return letter.itemData;
-  const amendments = letter.amendments ?? (await engine.listAmendments(letter.ref));
-  const later = amendments.find(({ at }) => at > letter.lastAttempt);
-  return later === undefined ? letter.itemData : later.before;
 }
 
 function asItIs({ errorSignature, errorPattern }: StoredLetter) {

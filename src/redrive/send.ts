@@ -11,8 +11,10 @@ import type { Patience } from "../runner/patience.ts";
 import { Wake } from "../runner/wake.ts";
 import {
   findReturned,
+  findReturnedOfOldGroups,
   nextStage,
   pickOfEachGroup,
+  type Returned,
   returnedToJson,
   STAGE_NAMES,
   stageOf,
@@ -99,12 +101,18 @@ class Sender {
   }
 
   async #canary(): Promise<number> {
-    if (this.#operation.returned > 0) return this.#stopCanary();
+    const { engine, patience } = this.#options;
+    const operation = this.#operation;
+    if (operation.returned > 0)
+      return this.#stopCanary(await patience.through(() => findReturned(engine, operation)));
     const stage = stageOf(this.#operation);
     if (stage.goal === undefined) return this.#sendFirstOfEachGroup();
     const { done, succeeded, failed } = this.#operation;
     if (done < stage.goal) return this.#send(Math.min(CHUNK_MAX, stage.goal - done));
     if (done > succeeded + failed) return this.#wait(POLL_MS);
+    const returned =
+      failed === 0 ? null : await patience.through(() => findReturnedOfOldGroups(engine, operation));
+    if (returned !== null) return this.#stopCanary(returned);
     const next = nextStage(stage, this.#operation);
     this.#options.onNotice?.(`Canary: ${stageText(stage.stage)}, has ended; now ${stageText(next.stage)}.`);
     await this.#change({ progress: stageToJson(next) });
@@ -131,9 +139,7 @@ class Sender {
     return sent;
   }
 
-  async #stopCanary(): Promise<number> {
-    const { engine, patience } = this.#options;
-    const returned = await patience.through(() => findReturned(engine, this.#operation));
+  async #stopCanary(returned: Returned | null): Promise<number> {
     const refuseRest = returned
       ? stopReason(returned)
       : "the canary stopped: a letter came back with the same failure";

@@ -32,12 +32,12 @@ export interface Explanation extends Signature {
 
 const HITS_MAX = 200;
 
-/** Explains the signature of a failure. `known` are the item's own values. */
-export function explainFailure(failure: SignedFailure, known: readonly string[] = []): Explanation {
+/** Explains the signature of a failure. */
+export function explainFailure(failure: SignedFailure): Explanation {
   const read = readFailure(failure);
   const reading = read.source === "message" ? { ...read, ...pickedFor(failure) } : read;
   const hits: MaskHit[] = [];
-  const signature = signReading(failure.errorType.name, reading, known, (masker, before, after) => {
+  const signature = signReading(failure.errorType.name, reading, (masker, before, after) => {
     if (hits.length < HITS_MAX) hits.push({ masker, reason: MASKS[masker] ?? "", before, after });
   });
   return {

@@ -4,9 +4,8 @@
  */
 import { createHash } from "node:crypto";
 import type { Failure } from "../item/failure.ts";
-import type { Json } from "../kit/json.ts";
 import { type GroupRule, ruleFinder } from "./group-rule.ts";
-import { ALGORITHM, knownValues, type Signature, signatureOf } from "./signature.ts";
+import { ALGORITHM, type Signature, signatureOf } from "./signature.ts";
 
 export interface FailureGroup extends Signature {
   /** The version of the algorithm. */
@@ -15,27 +14,14 @@ export interface FailureGroup extends Signature {
   readonly rule?: string;
 }
 
-/** What failed, and the rules that go before the algorithm. */
-export interface GroupedItem {
-  readonly itemId: string;
-  /** As it was when it failed. */
-  readonly data: Json;
-  /** Default: none. */
-  readonly rules?: readonly GroupRule[];
-}
-
 const NO_RULES: readonly GroupRule[] = [];
 
-export function groupOf(failure: Failure, { itemId, data, rules = NO_RULES }: GroupedItem): FailureGroup {
+/** The group of a failure. A rule that matches takes precedence over the algorithm. */
+export function groupOf(failure: Failure, rules: readonly GroupRule[] = NO_RULES): FailureGroup {
   const rule = ruleFinder(rules)(failure)?.name;
   if (rule !== undefined)
     return { signature: ruleSignature(rule), pattern: rule, algorithm: ALGORITHM, rule };
-  return { ...signatureOf(failure, knownOf(itemId, data)), algorithm: ALGORITHM };
-}
-
-/** The item's own values, which must not split a group. */
-export function knownOf(itemId: string, data: Json): readonly string[] {
-  return [itemId, ...knownValues(data)];
+  return { ...signatureOf(failure), algorithm: ALGORITHM };
 }
 
 /** Of the group that a rule names. */

@@ -7,13 +7,13 @@
  * the text is cut first, and no pattern has nested or unbounded repetition over the same characters.
  */
 import { cleanText } from "./clean.ts";
-import { maskableValues, maskKnown } from "./known-values.ts";
 import { FIELD_MASKER } from "./mask/fields.ts";
 import { LIST_MASKER } from "./mask/lists.ts";
 import type { Hit, Masker } from "./mask/masker.ts";
 import { QUOTE_MASKER } from "./mask/quotes.ts";
 import { SHAPE_MASKER, URL_MASKER } from "./mask/shapes.ts";
 import { STATEMENT_MASKER } from "./mask/statements.ts";
+import { SYSTEM_ERROR_MASKER } from "./mask/system-errors.ts";
 import { WORD_MASKER } from "./mask/word-masker.ts";
 
 /** No more of a message than this is looked at, and no pattern is longer. */
@@ -26,15 +26,14 @@ export const MASKERS: readonly Masker[] = [
   FIELD_MASKER,
   SHAPE_MASKER,
   WORD_MASKER,
+  SYSTEM_ERROR_MASKER,
   STATEMENT_MASKER,
   LIST_MASKER,
 ];
 
-/** The message with its variable parts masked; occurrences of the `known` values become `<item>`. */
-export function normalise(message: string, known: readonly string[] = [], hit?: Hit): string {
-  const values = maskableValues(known, MESSAGE_CHARS_MAX);
+/** The message with its variable parts masked. */
+export function normalise(message: string, hit?: Hit): string {
   let text = oneLine(message);
-  if (values.length > 0) text = maskKnown(text, values, hit);
   for (let round = 0; round < ROUNDS_MAX; round += 1) {
     const before = text;
     for (const masker of MASKERS) text = masker.mask(text, hit);

@@ -46,7 +46,7 @@ type ListJson = {
   readonly outdated: { readonly letters: number };
 };
 
-/** What items fail with: the number of a line, because an item's own text would be masked. */
+/** What items fail with: an item has the number of its line. */
 const SAYINGS = [
   "error: disk full",
   "error: connection refused",

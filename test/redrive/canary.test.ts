@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import { nextStage, returnedOf, stageOf, stopReason } from "../../src/redrive/canary.ts";
+import { ALGORITHM } from "../../src/triage/signature.ts";
 import { buried, graveOf } from "../support/settlements.ts";
 import { many, QUEUE, RedriveKit } from "./redrive-kit.ts";
 
@@ -66,6 +67,22 @@ it("goes on when a letter fails in another way than before", async () => {
   kit.bell.ring();
   await untilSent(sending, 1);
   expect(stageOf((await kit.engine.findOperation(begun.id)) ?? begun).stage).toBe(2);
+});
+
+it("stops at the failure that a letter had, also when an older algorithm named its group", async () => {
+  const kit = new RedriveKit();
+  const old = { ...A, algorithm: "redrive-0" };
+  await kit.bury({ a1: old, a2: old, a3: old });
+  const begun = await kit.begin({ canary: true });
+  const sending = kit.send(begun);
+  await untilSent(sending, 1);
+  const [item] = await kit.lease();
+  if (item) await kit.engine.exchange("worker", { settle: [buried(item, { ...B, algorithm: ALGORITHM })] });
+  kit.bell.ring();
+  for await (const sent of sending) expect(sent).toBe(0);
+  const operation = await kit.engine.closeOperation(begun.id);
+  expect(operation).toMatchObject({ status: "ended", failed: 1, returned: 0, refused: 2 });
+  expect(returnedOf(operation)).toMatchObject({ itemId: "a1", signature: B.signature });
 });
 
 it("passes over letters that would be refused when it looks for the first of a group", async () => {

@@ -9,6 +9,7 @@ import { planToJson, type RedrivePlan } from "../../src/redrive/plan.ts";
 import { sendLetters } from "../../src/redrive/send.ts";
 import { Patience } from "../../src/runner/patience.ts";
 import { Wake } from "../../src/runner/wake.ts";
+import { ALGORITHM } from "../../src/triage/signature.ts";
 import { newHolder } from "../conformance/workbench.ts";
 import { buried, graveOf, succeeded } from "../support/settlements.ts";
 import { TestClock } from "../support/test-clock.ts";
@@ -18,6 +19,8 @@ export const QUEUE = "job-1";
 /** What the gravestone of an item says: its group, and whether it may be sent again. */
 export interface Death {
   readonly signature?: string;
+  /** Default: the algorithm of this version. */
+  readonly algorithm?: string;
   readonly reprocessEligible?: boolean;
 }
 
@@ -81,7 +84,7 @@ export class RedriveKit {
   }
 
   async #settle(item: LeasedItem, isGood: boolean): Promise<void> {
-    const grave = graveOf(this.#deaths.get(item.itemId));
+    const grave = graveOf({ algorithm: ALGORITHM, ...this.#deaths.get(item.itemId) });
     await this.engine.exchange("worker", { settle: [isGood ? succeeded(item) : buried(item, grave)] });
   }
 }

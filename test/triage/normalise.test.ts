@@ -44,26 +44,6 @@ describe("what tells failures apart stays", () => {
   });
 });
 
-describe("the item's own values", () => {
-  test("they are masked wherever they stand alone", () => {
-    expect(normalise("cannot pay alice: alice, but not malice", ["alice"])).toBe(
-      "cannot pay <item>: <item>, but not malice",
-    );
-    expect(normalise("alice12 of <num>alice", ["alice"])).toBe("alice<num> of <num>alice");
-  });
-
-  test("the longer value is masked before one within it, in whatever order they are given", () => {
-    const masked = "no <item> and no <item>";
-    expect(normalise("no red apple and no apple", ["apple", "red apple"])).toBe(masked);
-    expect(normalise("no red apple and no apple", ["red apple", "apple"])).toBe(masked);
-  });
-
-  test("short ones and those that look like masks are left alone", () => {
-    expect(normalise("a is no item, x", ["a", "", "is", "<num>"])).toBe("a is no item, x");
-    expect(normalise("no such alice item", ["alice", "item"])).toBe("no such <item>");
-  });
-});
-
 test("colours, control characters and line breaks are gone", () => {
   expect(normalise("\u001b[1;31merror\u001b[0m:\u0000 bad\r\n\tthing \u001b]0;title\u0007here")).toBe(
     "error: bad thing here",
@@ -71,7 +51,7 @@ test("colours, control characters and line breaks are gone", () => {
 });
 
 const pieces = fc.constantFrom(
-  ..."12 | |/|a/b/|.ts|:3:4|'|\"|`|<num>|<|>|<nu|item|alice|0x1f|10.0.0.1|::|-|_|,|.|@|x.y|https://|s |ms|exit code |\\|C:|é|😀|deadbeef1|10:00:00|2024-01-01|T|Z|+|~|$HOME|(|)|[|]|=|a=|{|}|table |user |from |SELECT | GROUP BY|NOT |and | or|type |<name>|<str>|<path>|Jan 3|5 sec|<1 sec|%|true|is |: |error |code |HTTP |/var/|part_1|E0308|and 5 more|a, b, c, |for |<ip>|lifetime 00:03|#|*| MB|1.2.3|3/5|1-2|\u0000|\u001b[|\ud800".split(
+  ..."12 | |/|a/b/|.ts|:3:4|'|\"|`|<num>|<|>|<nu|item|alice|0x1f|10.0.0.1|::|-|_|,|.|@|x.y|https://|s |ms|exit code |\\|C:|é|😀|deadbeef1|10:00:00|2024-01-01|T|Z|+|~|$HOME|(|)|[|]|=|a=|{|}|table |user |from |SELECT | GROUP BY|NOT |and | or|type |<name>|<str>|<path>|Jan 3|5 sec|<1 sec|%|true|is |: |error |code |HTTP |/var/|part_1|E0308|and 5 more|a, b, c, |for |<ip>|lifetime 00:03|#|*| MB|1.2.3|3/5|1-2|ORD-1042|PO12345|notes|: No such file or directory|open |\u0000|\u001b[|\ud800".split(
     "|",
   ),
 );
@@ -82,9 +62,9 @@ const messages = fc.oneof(
 
 test("normalising again changes nothing", () => {
   fc.assert(
-    fc.property(messages, fc.constantFrom<string[]>([], ["alice", "item", "a/b"]), (message, known) => {
-      const once = normalise(message, known);
-      expect(normalise(once, known)).toBe(once);
+    fc.property(messages, (message) => {
+      const once = normalise(message);
+      expect(normalise(once)).toBe(once);
     }),
     { numRuns: 20_000 },
   );

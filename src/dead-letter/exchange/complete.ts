@@ -8,7 +8,7 @@ import { type Failure, failureFromJson } from "../../item/failure.ts";
 import { type Letter, letterFromJson } from "../../item/letter.ts";
 import type { JsonObject } from "../../kit/json.ts";
 import { CLASS_OF_TYPE } from "../../retry/class-of-type.ts";
-import { knownValues, type Signature, signatureOf } from "../../triage/signature.ts";
+import { type Signature, signatureOf } from "../../triage/signature.ts";
 
 /** The shape was looked at before. The id may still be missing. `now` stands for times that nobody wrote down. */
 export function completeLetter(json: JsonObject, now: number): Letter {
@@ -87,10 +87,10 @@ function isOurs(signature: string): boolean {
 }
 
 function groupOf(letter: Letter, last: Failure): Signature {
-  const { errorSignature, errorPattern, itemId, itemData } = letter;
+  const { errorSignature, errorPattern } = letter;
   if (isOurs(errorSignature) && errorPattern !== "")
     return { signature: errorSignature, pattern: errorPattern };
   const says = `${last.errorMessage}${last.stderrTail ?? ""}${last.stdoutTail ?? ""}`.trim();
   const failure = says === "" ? { ...last, errorMessage: hintOf(errorSignature).message } : last;
-  return signatureOf(failure, [...(itemId === "" ? [] : [itemId]), ...knownValues(itemData)]);
+  return signatureOf(failure);
 }

@@ -2,6 +2,7 @@
 
 /** One call. Line numbers are left out on purpose: they move with every edit. */
 export interface Frame {
+  /** Empty for a function without a name and for code outside of functions. */
   readonly function: string;
   readonly file?: string;
   /** Whether it belongs to the program itself, and not to its runtime or to a library. */

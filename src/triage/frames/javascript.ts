@@ -40,7 +40,7 @@ function parseV8(call: string): Frame | undefined {
 
 function frameOf(name: string, place: string): Frame {
   const file = place.replace(POSITION, "").replace(/^file:\/\//, "");
-  return { function: nameOf(name) || fileNameOf(file), file, inApp: !FOREIGN.test(file) };
+  return { function: nameOf(name), file, inApp: !FOREIGN.test(file) };
 }
 
 /** `async Object.run [as run]` is `run`: how it was called differs, what was called does not. */
@@ -51,9 +51,4 @@ function nameOf(name: string): string {
     .replace(/^(?:Object|Module|Function|exports|global|globalThis|process)\./, "")
     .replace(/^(.{1,100})\/<$/, "$1");
   return plain === "eval" || plain === "<anonymous>" ? "" : plain;
-}
-
-/** A function without a name is known by the file it is in. */
-function fileNameOf(file: string): string {
-  return file.split(/[/\\]/).at(-1) || "anonymous";
 }

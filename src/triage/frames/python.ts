@@ -49,10 +49,9 @@ function parse(line: string): Frame | undefined {
   const found = FRAME.exec(line);
   if (!found) return undefined;
   const [, file = "", name = ""] = found;
-  return { function: nameOf(name.trim(), file), file, inApp: !FOREIGN.test(file) };
+  return { function: nameOf(name.trim()), file, inApp: !FOREIGN.test(file) };
 }
 
-/** What is outside of every function is known by its file. */
-function nameOf(name: string, file: string): string {
-  return name === "" || name === "<module>" ? file.split(/[/\\]/).at(-1) || "module" : name;
+function nameOf(name: string): string {
+  return name === "<module>" || name === "<lambda>" ? "" : name;
 }

@@ -56,17 +56,25 @@ export interface CountedFrames {
   readonly skipped: readonly Frame[];
 }
 
-/** The innermost frames of the application; of a trace without any, its innermost frame. */
+/**
+ * The innermost named frames of the application; of a trace without frames of the application, its innermost frame. A frame
+ * without a name does not count: all that identifies it is its file, and a copy of that file fails in the same way.
+ */
 export function countFrames({ frames, framesMax = FRAMES_MAX }: Trace): CountedFrames {
   const counted: Frame[] = [];
   const skipped: Frame[] = [];
   for (const frame of frames) {
     if (counted.length === framesMax) break;
-    if (!frame.inApp) skipped.push(frame);
+    if (!frame.inApp || !isNamed(frame)) skipped.push(frame);
     else if (counted.at(-1)?.function !== frame.function) counted.push(frame); // recursion is one frame
   }
-  if (counted.length > 0) return { counted, skipped };
-  return { counted: frames.slice(0, 1), skipped: frames.slice(1) };
+  if (counted.length > 0 || frames.some(({ inApp }) => inApp)) return { counted, skipped };
+  const innermost = skipped.findIndex(isNamed);
+  return { counted: skipped.splice(innermost, innermost < 0 ? 0 : 1), skipped };
+}
+
+function isNamed({ function: name }: Frame): boolean {
+  return name !== "";
 }
 
 /** ` (in loadConfig < main)`: innermost first, as a pattern ends; empty without frames. */

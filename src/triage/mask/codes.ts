@@ -1,4 +1,4 @@
-/** Numbers that say which failure it was, and so must not be masked: exit codes, HTTP statuses, error numbers. */
+/** What identifies the failure, and so must not be masked: exit codes, HTTP statuses, error numbers, error codes. */
 import type { Words } from "./words.ts";
 
 /** The word right before a code. */
@@ -24,9 +24,24 @@ export function isMeantNumber(words: Words, index: number, written: () => string
   if (!NAMES.has(before) && !before.startsWith("http/")) return false;
   const named = NAMED.exec(written().slice(-NEARBY_CHARS_MAX))?.[0] ?? "";
   if (named === "") return false;
-  if (/^\d[\dA-Z]*[A-Z]/.test(word)) return /^sqlstate/i.test(named);
+  if (/^[\dA-Z]*[A-Z][\dA-Z]*$/.test(word)) return /^sqlstate/i.test(named);
   if (/^err(?:or)?\W/i.test(named) && isCounted(words, index)) return false;
   return !isOneOfManyFields(words, index);
+}
+
+/** Words that look like an error code. `ORD-1042` does too, so that the shape alone does not decide. */
+const CODE = /^(?:[A-Z]{1,6}-?\d{3,6}|[A-Z]{2,5}\d{1,2}[A-Z]?\d{2,5})$/;
+/** Prefixes of common compilers, linters, databases and identity services. */
+const FAMILY =
+  /^(?:[CDEFRW]\d{3,4}|(?:AADSTS|BC|CA|CS|DEP|DL|ERR|FS|HTTP|IDE|LNK|MSB|NETSDK|NU|PL[CERW]|RUF|SA|SC|SQL|TS|VB)-?\d{3,6}|(?:DPI|DPY|MY|OGG|ORA|PLS|RMAN|TNS)-\d{4,6})$/;
+/** A code of another program is known by the word before it: `error XY1234`, `warning[XY1234]`, `code: XY1234`. */
+const ANNOUNCED =
+  /\b(?:(?:err|error|warn|warning|fatal|exception)!?(?: |[ ]?[[(])|(?:code|errno|sqlstate)(?: is| was)?[ :=([#]{1,2})$/i;
+
+/** Whether a word is an error code: by its prefix, or by the words before it. Others are ids of an item. */
+export function isErrorCode(word: string, written: () => string): boolean {
+  if (!CODE.test(word) || /^[A-F\d]{6,}$/.test(word)) return false;
+  return FAMILY.test(word) || ANNOUNCED.test(written().slice(-NEARBY_CHARS_MAX));
 }
 
 /** "error: 3 left": a count of something. */

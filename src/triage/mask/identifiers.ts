@@ -1,7 +1,5 @@
-/** Words with digits in them that are neither numbers nor paths: codes, hashes, numbered names, measures, ids. */
+/** Words with digits in them that are neither numbers nor paths nor error codes: hashes, numbered names, measures, ids. */
 
-/** Codes such as TS2345 and ORA-00942 are the failure itself; so are E0308 and F401, though they could be hex. */
-const CODE = /^(?:[A-Z]{1,6}-?\d{3,6}|[A-Z]{2,5}\d{1,2}[A-Z]?\d{2,5})$/;
 const HEX = /^[\da-fA-F]{4,128}$/;
 const HEX_PREFIXED = /^0[xX][\da-fA-F]{1,128}$/;
 /** Nobody counts so far: it is a digest or a key. */
@@ -24,9 +22,8 @@ export function areFigures(word: string): boolean {
   return FIGURES.test(word);
 }
 
-/** The mask of a word that has digits and other characters; the word itself when it is a code. */
+/** The mask of a word that has digits and other characters. */
 export function maskMixed(word: string): string {
-  if (CODE.test(word) && !/^[A-F\d]{6,}$/.test(word)) return word;
   if (HEX_PREFIXED.test(word)) return "<hex>";
   if (areFigures(word)) return "<num>";
   if (HEX.test(word)) return word.length >= HASH_CHARS_MIN ? "<hash>" : "<num>";

@@ -1,6 +1,5 @@
 /** Every mask that may stand in a pattern, and why a failure is the same one whatever stood there. */
 export const MASKS: Readonly<Record<string, string>> = {
-  item: "a value of the item's own data is different for every item",
   str: "a program quotes the operand it was working on, and the operand changes from item to item",
   val: "in key=value the key belongs to the message and the value to the item",
   bool: "whether something was so at that moment is the state of one item",

@@ -95,7 +95,7 @@ export const FIXED_WORD =
   /^(?:https?\/\d(?:\.\d)?|ipv[46]|utf-?(?:8|16)|sha-?(?:1|256|512)|md5|base64|http2|ssh2|x86|x64|x86_64|arm64|s3|ec2|oauth2|k8s|win32|x509|python[23]|pip[23]|perl5|php[5-8])$/i;
 
 export const FILE_ENDING =
-  /\.(?:c|cc|cfg|cjs|conf|cpp|cs|css|csv|cts|cxx|db|dll|elf|exe|go|gz|h|hpp|html|ini|jar|java|jpg|js|json|jsonl|jsx|key|kt|lock|log|lua|md|mjs|mm|mts|out|pdf|pem|php|pl|png|py|rb|rs|scala|sh|so|sock|sql|svg|swift|tar|tgz|tmp|toml|ts|tsx|txt|vue|xml|yaml|yml|zip)$/;
+  /\.(?:7z|aac|apk|avi|avif|avro|bak|bin|bmp|bz2|c|cc|cfg|cjs|conf|cpp|crt|cs|css|csv|cts|cxx|dat|db|deb|dll|docx?|elf|epub|exe|flac|geojson|gif|go|gz|h|heic|hpp|html|ico|ini|ipynb|iso|jar|java|jpe?g|js|json|jsonl|jsx|key|kt|lock|log|lua|md|mjs|mkv|mm|mov|mp[34]|mts|ndjson|ods|odt|ogg|otf|out|parquet|pdf|pem|php|pl|png|pptx?|proto|ps1|psd|py|rb|rpm|rs|rst|rtf|scala|scss|sh|so|sock|sql|sqlite|svg|swift|tar|tgz|tiff?|tmp|toml|ts|tsv|tsx|ttf|txt|vue|wasm|wav|webm|webp|woff2?|xlsx?|xml|xz|yaml|yml|zip|zst)$/;
 
 export const HOST_NAME =
   /^[A-Za-z\d][A-Za-z\d-]{0,62}(?:\.[A-Za-z\d-]{1,63}){0,8}\.(?:com|net|org|edu|gov|io|dev|cn|de|uk|fr|jp|ru|br|in|it|nl|pl|eu|info|biz|mx|tw|kr|es|se|ch|au|hk|local|internal|lan|corp)$/;

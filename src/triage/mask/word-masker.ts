@@ -3,7 +3,7 @@
  * from its own characters and from the words right beside it. One pass, no look further than the next two words.
  */
 import { DASH, DIGIT, DOT, HIGH, LETTER, LOWER, SIGN, SLASH, UNDERSCORE } from "./characters.ts";
-import { isMeantNumber } from "./codes.ts";
+import { isErrorCode, isMeantNumber } from "./codes.ts";
 import { areFigures, HASH_DIGITS_MIN, maskMixed } from "./identifiers.ts";
 import type { Hit, Masker } from "./masker.ts";
 import { measureMask } from "./measures.ts";
@@ -71,17 +71,19 @@ class Pass {
     if ((kinds & SLASH) !== 0 && areFigures(word)) return "<num>";
     if (isPath(word, kinds)) return "<path>";
     if (isHost(word, kinds)) return "<host>";
-    if ((kinds & DIGIT) !== 0) return this.#isCode(index) ? word : maskMixed(word);
+    if ((kinds & DIGIT) !== 0)
+      return this.#isCode(index) || isErrorCode(word, this.#writtenBefore(index)) ? word : maskMixed(word);
     if (index > 0 && isBundle(word, kinds)) return "<name>";
     return isLaterIdentifier(word, kinds, index) ? "<name>" : word;
   }
 
   #isCode(index: number): boolean {
-    return isMeantNumber(
-      words,
-      index,
-      () => this.#written + this.#text.slice(this.#from, words.start(index)),
-    );
+    return isMeantNumber(words, index, this.#writtenBefore(index));
+  }
+
+  /** The text before a word with its masks; built only when it is needed. */
+  #writtenBefore(index: number): () => string {
+    return () => this.#written + this.#text.slice(this.#from, words.start(index));
   }
 
   #replace(index: number, word: string, mask: string): void {

@@ -32,8 +32,23 @@ describe("a JavaScript trace", () => {
     const trace =
       traceOf(`Error: no\n    at JSON.parse (<anonymous>)\n    at parse (/a/node_modules/x/i.js:1:2)
     at Module._compile (node:internal/modules/cjs/loader:1:2)\n    at new Cart (/a/cart.js:3:4)\n    at /a/main.js:5:6\n`);
-    expect(trace.counted).toEqual(["Cart", "main.js"]);
-    expect(trace.skipped).toEqual(["JSON.parse", "parse", "_compile"]);
+    expect(trace.counted).toEqual(["Cart"]);
+    expect(trace.skipped).toEqual(["JSON.parse", "parse", "_compile", ""]);
+  });
+
+  test("a copy of a file fails as the file does, and its callers have names", () => {
+    const failed = (file: string) =>
+      `Error: no cart\n    at file:///a/${file}:1:7\n    at ModuleJob.run (node:internal/modules/esm/module_job:195:25)\n`;
+    expect(patternOf(failed("e1.mjs"))).toBe("Error: no cart");
+    expect(patternOf(failed("e2.mjs"))).toBe(patternOf(failed("e1.mjs")));
+    const called = (file: string) => `Error: no cart\n    at /a/${file}:1:7\n    at load (/a/${file}:9:1)\n`;
+    expect(patternOf(called("e1.mjs"))).toBe("Error: no cart (in load)");
+  });
+
+  test("a trace of the runtime alone is known by its innermost function with a name", () => {
+    const text =
+      "Error: no\n    at node:internal/x:1:2\n    at emit (node:events:5:6)\n    at run (node:x:7:8)\n";
+    expect(traceOf(text)).toMatchObject({ counted: ["emit"], skipped: ["", "run"] });
   });
 
   test("a cause goes before what it caused", () => {

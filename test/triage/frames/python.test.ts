@@ -16,12 +16,10 @@ describe("a Python traceback", () => {
   test("it is told by its exception and its innermost application frames", () => {
     expect(traceOf(FAILED)).toMatchObject({
       language: "Python",
-      counted: ["pay", "main.py"],
-      skipped: ["raw_decode"],
+      counted: ["pay"],
+      skipped: ["raw_decode", ""],
     });
-    expect(patternOf(FAILED)).toMatch(
-      /^json\.decoder\.JSONDecodeError: Expecting value: .*\(in pay < main\.py\)$/,
-    );
+    expect(patternOf(FAILED)).toMatch(/^json\.decoder\.JSONDecodeError: Expecting value: .*\(in pay\)$/);
   });
 
   test("the direct cause is the root", () => {
