@@ -39,7 +39,6 @@ export type {
   KeptReceipt,
   Receipt,
   SendOptions,
-  TargetOptions,
 } from "./delivery/target-options.ts";
 export type { Engine } from "./engine.ts";
 export { ERROR_CODES, type ErrorCode, WorkError } from "./errors.ts";
@@ -123,7 +122,6 @@ export { DEFAULT_GRACE_MS, type MapInput, type MapSpec } from "./job/map-spec.ts
 export { mirroring } from "./job/mirroring.ts";
 export type { ResumeOptions } from "./job/resume.ts";
 export type { RetryOptions } from "./job/retry.ts";
-export type { RunDeps } from "./job/run-job.ts";
 export { type JobSummary, summaryToJson } from "./job/summary.ts";
 export { DlqManager } from "./library/dlq-manager.ts";
 export {
@@ -176,6 +174,14 @@ export {
   writeCapsule,
   writeDirectory,
 } from "./library/letters.ts";
+export type {
+  /** How letters are kept while a queue is worked. */
+  LetterLimitOptions,
+  ProcessOptions,
+  RunDeps,
+  TargetOptions,
+  WorkPlan,
+} from "./library/options.ts";
 export {
   addItems,
   changeQueue,
@@ -204,7 +210,7 @@ export type {
 } from "./queue/import-items.ts";
 export type { ItemHandler } from "./queue/item-handler.ts";
 export { type QueueSummary, queueToJson } from "./queue/look.ts";
-export type { ProcessOptions, QueueAct } from "./queue/queue.ts";
+export type { QueueAct } from "./queue/queue.ts";
 export type { QueueSettings } from "./queue/settings.ts";
 export { type QueueSpec, UNIQUE_RULES, type UniqueRule } from "./queue/spec.ts";
 export type { OnItemFailureHandler, WorkerOptions } from "./queue/worker.ts";
@@ -219,6 +225,7 @@ export type {
 } from "./redrive/discard.ts";
 export { explanationToJson } from "./redrive/explain-group.ts";
 export { type GroupSummary, groupToJson } from "./redrive/groups.ts";
+export type { LimitSettings } from "./redrive/limits.ts";
 export type {
   /** How a redrive sends its letters. */
   RedrivePlan,

@@ -1,5 +1,6 @@
 /** What can be set, and what holds where nothing is. */
 import type { FixRule } from "../redrive/fix-rule.ts";
+import { DEFAULT_LIMITS } from "../redrive/limits.ts";
 import type { GroupRule } from "../triage/group-rule.ts";
 import { DEFAULT_WATCH, type WatchSettings } from "../watch/settings.ts";
 
@@ -29,7 +30,7 @@ export interface LetterSettings {
 
 /** What holds where nothing is set. */
 export const DEFAULT_CONFIG: Config = {
-  dlq: { maxItems: 10_000, retentionDays: 30, toxicAfter: 5, mirror: true },
+  dlq: { ...DEFAULT_LIMITS, toxicAfter: 5, mirror: true },
   fixes: [],
   groups: [],
   watch: DEFAULT_WATCH,

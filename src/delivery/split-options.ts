@@ -6,7 +6,7 @@ import type { TargetOptions } from "./target-options.ts";
 /** Null when no setting is given: then the target is used as it is. */
 export function splitOptions(options: TargetOptions): TargetSettings | null {
   const { deliver, isDelivering, concurrency, ownRate, onSettled, onPaused, onError, ...rest } = options;
-  const { storeWaitMs, env, clock, toxicAfter, groupRules, ...settings } = rest;
+  const { storeWaitMs, env, clock, toxicAfter, groupRules, alongside, ...settings } = rest;
   const given: TargetSettings = compact({
     ...settings,
     protocol: settings.protocol ?? (deliver === undefined ? undefined : "function"),

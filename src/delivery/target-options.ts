@@ -3,6 +3,7 @@ import type { LeasedItem, Settlement } from "../item/item.ts";
 import type { Rate } from "../item/rate.ts";
 import type { Clock } from "../kit/clock.ts";
 import type { Json } from "../kit/json.ts";
+import type { WorkPlan } from "../queue/worker.ts";
 import type { GroupRule } from "../triage/group-rule.ts";
 import type { DeliverFunction } from "./function.ts";
 import type { Protocol } from "./protocol.ts";
@@ -37,6 +38,8 @@ export interface TargetOptions extends TargetSettings {
   readonly toxicAfter?: number;
   /** Rules that name the groups of failures, before the algorithm. Default: none. */
   readonly groupRules?: readonly GroupRule[];
+  /** Opened with the deliveries and stopped with them: it looks after the letters. Default: nothing. */
+  readonly alongside?: NonNullable<WorkPlan["alongside"]>;
 }
 
 /** How one receipt is sent. */

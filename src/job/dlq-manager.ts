@@ -15,6 +15,7 @@ import type { LetterFilter } from "../item/letter-filter.ts";
 import type { Operation } from "../item/operation.ts";
 import { type Clock, systemClock } from "../kit/clock.ts";
 import { analyseSelected } from "../redrive/analyse-selected.ts";
+import { type LimitSettings, limitsOf } from "../redrive/limits.ts";
 import { beginSelected } from "../redrive/operation.ts";
 import { planToJson } from "../redrive/plan.ts";
 import { purgeLetters } from "../redrive/purge.ts";
@@ -24,6 +25,7 @@ import { DEFAULT_POLICY, type Policy } from "../retry/policy.ts";
 import { runQueue } from "../runner/runner.ts";
 import type { Analysis } from "../triage/analyse.ts";
 import { homeOf } from "./home.ts";
+import { LimitGuard } from "./limit-guard.ts";
 import { retryLetters } from "./retry.ts";
 
 /** Whose letters, and how they are worked again. */
@@ -40,6 +42,10 @@ export interface DlqManagerOptions {
   readonly home?: string;
   /** Who does it, in the books of operations. Default `library`. */
   readonly author?: string;
+  /** How many letters the job keeps, and how long; what goes is archived first. Default: 10,000 letters, 30 days. */
+  readonly limits?: LimitSettings;
+  /** Receives what a person should know, such as a dead letter queue that is nearly full. Default: a warning of Node. */
+  readonly onNotice?: (notice: string) => void;
   /** Default: the system's. */
   readonly clock?: Clock;
 }
@@ -72,11 +78,21 @@ export class DlqManager {
   readonly job: Job;
   readonly #engine: Engine;
   readonly #options: DlqManagerOptions;
+  readonly #guard: LimitGuard;
 
   protected constructor(engine: Engine, job: Job, options: DlqManagerOptions) {
     this.#engine = engine;
     this.job = job;
     this.#options = options;
+    this.#guard = new LimitGuard({
+      engine,
+      queue: job.id,
+      limits: limitsOf(options.limits ?? {}),
+      home: this.#home,
+      author: this.#author,
+      clock: this.#clock,
+      onNotice: this.#notify,
+    });
   }
 
   /** Finds the job, or makes it. The engine stays the caller's to close. */
@@ -86,9 +102,16 @@ export class DlqManager {
 
   /**
    * Keeps the failure of an item, and returns its letter. A second failure of the same item is one more in the history
-   * of the same letter; its data stays as it is. `illegal_move` when the item is at work, or was done or given up.
+   * of the same letter; its data stays as it is. `illegal_move` when the item is at work, or was done or given up. When
+   * the queue is full, the oldest letters are archived and deleted.
    */
   async addFailedItem(item: NewItem, failure: FailureReport): Promise<Letter> {
+    const letter = await this.#keepFailure(item, failure);
+    await this.#keepLimits({ isEnd: false });
+    return letter;
+  }
+
+  async #keepFailure(item: NewItem, failure: FailureReport): Promise<Letter> {
     for (let tries = 1; ; tries += 1) {
       const before = await this.#before(item.itemId);
       const now = await this.#engine.now();
@@ -144,8 +167,12 @@ export class DlqManager {
     };
     const stop = request.signal ?? new AbortController().signal;
     const { handler } = this.#options;
-    if (handler !== undefined) return this.#runHandler(handler, redrive, stop);
-    return retryLetters({ engine: this.#engine, home: this.#home, stop, clock: this.#clock }, redrive);
+    const deps = { engine: this.#engine, home: this.#home, stop, clock: this.#clock };
+    const operation = await (handler === undefined
+      ? retryLetters(deps, redrive)
+      : this.#runHandler(handler, redrive, stop));
+    await this.#keepLimits({ isEnd: true });
+    return operation;
   }
 
   /** Deletes the dead letters that were buried then or before, after archiving them; returns how many. */
@@ -182,6 +209,20 @@ export class DlqManager {
 
   get #clock(): Clock {
     return this.#options.clock ?? systemClock;
+  }
+
+  get #notify(): (notice: string) => void {
+    return this.#options.onNotice ?? ((notice) => process.emitWarning(notice, "RedriveWarning"));
+  }
+
+  /** What was asked for is done by then: limits that cannot be kept now are reported, and kept the next time. */
+  async #keepLimits(when: { readonly isEnd: boolean }): Promise<void> {
+    try {
+      await this.#guard.enforce(when);
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      this.#notify(`The limits of the dead letter queue of ${this.job.id} could not be kept: ${reason}`);
+    }
   }
 
   #selection(filter: LetterFilter): Selection {

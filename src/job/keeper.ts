@@ -4,10 +4,9 @@
  */
 import { isStoreTrouble } from "../errors.ts";
 import type { LeasedItem, Settlement } from "../item/item.ts";
-import type { Operation } from "../item/operation.ts";
-import { fullnessOf, type LetterLimits } from "../redrive/limits.ts";
-import { FullnessWarning } from "../redrive/nearly-full.ts";
+import type { LetterLimits } from "../redrive/limits.ts";
 import type { Companion, CompanionSurroundings, OpenCompanion } from "./companion.ts";
+import { LimitGuard } from "./limit-guard.ts";
 
 export interface KeeperOptions {
   readonly limits: LetterLimits;
@@ -24,27 +23,20 @@ export function keeping(options: KeeperOptions): OpenCompanion {
 const LOOK_MS = 3000;
 /** A letter's age is counted in days. */
 const AGE_LOOK_MS = 3_600_000;
-/** While the job runs, so much more than the limit is waited for: an archive of each single letter helps nobody. */
-const SLACK = 0.01;
-
 /** A short step now and then, when many letters have come: the work of this process goes first. */
 const CATCHING_UP = { forMs: 20, leaveMax: 1000 };
-
-/** Most runs remove nothing, and are not slowed by what writes archives. */
-const enforcing = () => import("../redrive/enforce-limits.ts");
 
 class Keeper implements Companion {
   readonly #queue: string;
   readonly #options: KeeperOptions;
   readonly #surroundings: CompanionSurroundings;
-  readonly #warning: FullnessWarning;
-  readonly #removed = { evict: 0, purge: 0 };
+  readonly #guard: LimitGuard;
+  readonly #removed = { evicted: 0, purged: 0 };
   #cancelTimer: (() => void) | undefined;
   #looking: Promise<void> | undefined;
   #lookAt = Number.POSITIVE_INFINITY;
   /** A burial was heard of while it looked. */
   #isBehind = false;
-  #ageLookAt: number;
   #hasComplained = false;
   #isOver = false;
 
@@ -52,8 +44,7 @@ class Keeper implements Companion {
     this.#queue = queue;
     this.#options = options;
     this.#surroundings = surroundings;
-    this.#warning = new FullnessWarning(queue);
-    this.#ageLookAt = surroundings.clock.now() + LOOK_MS;
+    this.#guard = new LimitGuard({ ...options, ...surroundings, queue });
     if (options.limits.retentionMs !== null) this.#lookIn(LOOK_MS);
   }
 
@@ -91,41 +82,21 @@ class Keeper implements Companion {
   }
 
   async #look(): Promise<void> {
-    const { engine, clock, onNotice } = this.#surroundings;
-    const { limits } = this.#options;
-    const counts = await engine.count(this.#queue);
-    const notice = await this.#warning.look(engine, counts, limits);
-    if (notice !== null) onNotice(notice);
-    const isKept = counts.letters + counts.resolved + counts.discarded > 0;
-    if (isKept && (this.#isOver || clock.now() >= this.#ageLookAt)) {
-      this.#ageLookAt = clock.now() + AGE_LOOK_MS;
-      this.#count(await (await enforcing()).purgeOld(engine, this.#request()));
-    }
-    const slack = this.#isOver ? 0 : Math.floor((limits.itemsMax ?? 0) * SLACK);
-    if (fullnessOf(counts, limits).evict > slack) {
-      this.#count(await (await enforcing()).evictOldest(engine, this.#request()));
-    }
-    await engine.catchUp(CATCHING_UP);
-  }
-
-  #request() {
-    return { ...this.#options, queue: this.#queue, home: this.#surroundings.home };
-  }
-
-  #count(operation: Operation | null): void {
-    if (operation?.kind === "evict" || operation?.kind === "purge")
-      this.#removed[operation.kind] += operation.done;
+    const { evicted, purged } = await this.#guard.enforce({ isEnd: this.#isOver });
+    this.#removed.evicted += evicted;
+    this.#removed.purged += purged;
+    await this.#surroundings.engine.catchUp(CATCHING_UP);
   }
 
   #sayRemoved(): void {
     const { onNotice } = this.#surroundings;
     const { limits } = this.#options;
-    const { evict, purge } = this.#removed;
+    const { evicted, purged } = this.#removed;
     const where = `\`redrive ops list --job ${this.#queue}\` shows them, and \`redrive ops undo\` brings them back.`;
-    if (purge > 0) onNotice(`Letters that are too old were archived: ${purge}. ${where}`);
-    if (evict > 0) {
+    if (purged > 0) onNotice(`Letters that are too old were archived: ${purged}. ${where}`);
+    if (evicted > 0) {
       onNotice(
-        `The oldest letters were archived, for ${this.#queue} keeps ${limits.itemsMax}: ${evict}. ${where}`,
+        `The oldest letters were archived, for ${this.#queue} keeps ${limits.itemsMax}: ${evicted}. ${where}`,
       );
     }
   }

@@ -8,10 +8,10 @@ import type { Job } from "../item/job.ts";
 import { isJsonObject } from "../kit/json.ts";
 import { randomName } from "../kit/random.ts";
 import type { FixRule } from "../redrive/fix-rule.ts";
-import { fullnessOf, type LetterLimits } from "../redrive/limits.ts";
-import { FullnessWarning } from "../redrive/nearly-full.ts";
+import type { LetterLimits } from "../redrive/limits.ts";
 import { Patience } from "../runner/patience.ts";
 import type { Companion, CompanionSurroundings, OpenCompanion } from "./companion.ts";
+import { LimitGuard } from "./limit-guard.ts";
 
 export interface TendingOptions {
   /** Default: none. */
@@ -30,8 +30,6 @@ export function tending(options: TendingOptions = {}): OpenCompanion {
 const LOOK_MS = 3000;
 /** Whoever tends says so with every look; after so long of silence it is another's turn. */
 const TURN_MS = 30_000;
-/** A letter's age is counted in days. */
-const AGE_LOOK_MS = 3_600_000;
 /** A short step now and then: the work of this process goes first. */
 const CATCHING_UP = { forMs: 20, leaveMax: 1000 };
 const STORE_WAIT_MS = 30_000;
@@ -42,10 +40,9 @@ class Tender implements Companion {
   readonly #surroundings: CompanionSurroundings;
   readonly #name = randomName(10);
   readonly #stop = new AbortController();
-  readonly #warning: FullnessWarning;
+  readonly #guard: LimitGuard | null;
   #cancelTimer: () => void;
   #looking: Promise<void> = Promise.resolve();
-  #ageLookAt = 0;
   /** Burials up to this event were looked at by the fixes. */
   #fixedTo: number | null = null;
   #complaint = "";
@@ -54,11 +51,12 @@ class Tender implements Companion {
     this.#job = job;
     this.#options = options;
     this.#surroundings = surroundings;
-    this.#warning = new FullnessWarning(job.id);
+    const { limits, author = "redrive" } = options;
+    this.#guard = limits ? new LimitGuard({ ...surroundings, queue: job.id, limits, author }) : null;
     this.#cancelTimer = this.#lookLater();
   }
 
-  /** Whoever comes next need not wait for its turn. */
+  /** A worker that ran for a second has buried letters too. Whoever comes next need not wait for its turn. */
   async stop(): Promise<void> {
     this.#stop.abort();
     this.#cancelTimer();
@@ -66,6 +64,7 @@ class Tender implements Companion {
     await this.#guarded(async () => {
       if (!(await this.#takeTurn(TURN_MS))) return;
       await this.#closeBooks();
+      await this.#keepLimits({ isEnd: true });
       await this.#takeTurn(0);
     });
   }
@@ -82,7 +81,7 @@ class Tender implements Companion {
     if (!(await this.#takeTurn(TURN_MS))) return;
     await this.#closeBooks();
     await this.#surroundings.engine.catchUp(CATCHING_UP);
-    if (this.#options.limits) await this.#keepLimits(this.#options.limits);
+    await this.#keepLimits({ isEnd: false });
     if (this.#options.fixes?.length) await this.#useFixes(this.#options.fixes);
   }
 
@@ -106,21 +105,10 @@ class Tender implements Companion {
       if (kind === "redrive") await engine.closeOperation(id);
   }
 
-  async #keepLimits(limits: LetterLimits): Promise<void> {
-    const { engine, clock, home, onNotice } = this.#surroundings;
-    const request = { queue: this.#job.id, limits, home, author: this.#options.author ?? "redrive" };
-    const counts = await engine.count(this.#job.id);
-    const notice = await this.#warning.look(engine, counts, limits);
-    if (notice !== null) onNotice(notice);
-    const isTime = clock.now() >= this.#ageLookAt;
-    const isTooMany = fullnessOf(counts, limits).evict > 0;
-    if (!isTime && !isTooMany) return;
-    const { evictOldest, purgeOld } = await import("../redrive/enforce-limits.ts");
-    if (isTime) {
-      this.#ageLookAt = clock.now() + AGE_LOOK_MS;
-      this.#tellRemoved("too old", (await purgeOld(engine, request))?.done ?? 0);
-    }
-    if (isTooMany) this.#tellRemoved("too many", (await evictOldest(engine, request))?.done ?? 0);
+  async #keepLimits(when: { readonly isEnd: boolean }): Promise<void> {
+    const removed = await this.#guard?.enforce(when);
+    this.#tellRemoved("too old", removed?.purged ?? 0);
+    this.#tellRemoved("too many", removed?.evicted ?? 0);
   }
 
   #tellRemoved(why: string, count: number): void {

@@ -11,7 +11,6 @@ import type { MapOptions } from "../job/map.ts";
 import type { MapInput, MapSpec } from "../job/map-spec.ts";
 import type { ResumeOptions } from "../job/resume.ts";
 import type { RetryOptions } from "../job/retry.ts";
-import type { RunDeps } from "../job/run-job.ts";
 import type { CorrectOptions } from "../redrive/correct-groups.ts";
 import type { NamedGroup } from "../redrive/correction-plan.ts";
 import type { RebuildOptions } from "../redrive/rebuild-groups.ts";
@@ -41,7 +40,9 @@ import {
   thing,
   time,
 } from "./common-schemas.ts";
+import { limitSettings } from "./letter-limits.ts";
 import { redrivePlan, selection } from "./letter-schemas.ts";
+import type { RunDeps } from "./options.ts";
 import { policy } from "./policy-schemas.ts";
 
 export const openOptions = objectOf<OpenOptions>({
@@ -51,6 +52,7 @@ export const openOptions = objectOf<OpenOptions>({
 });
 
 export const runDeps = objectOf<RunDeps>({
+  limits: limitSettings.optional(),
   engine: store,
   home: name,
   stop: signal,

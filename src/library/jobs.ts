@@ -8,6 +8,7 @@ import {
   detachLetters as detachUnchecked,
   retryLetters as retryUnchecked,
 } from "../job/retry.ts";
+import type { RunDeps as UncheckedDeps } from "../job/run-job.ts";
 import { statusOf as statusUnchecked, summarise as summariseUnchecked } from "../job/summary.ts";
 import { parseBackoff as parseUnchecked } from "../retry/backoff.ts";
 import type { RunOptions, RunResult } from "../runner/run-options.ts";
@@ -30,21 +31,31 @@ import {
   runDeps,
   runOptions,
 } from "./job-schemas.ts";
+import { limitsOfJob } from "./letter-limits.ts";
+import type { RunDeps } from "./options.ts";
+
+/** The same work with the limits kept beside it. */
+function withLimits<Rest extends readonly unknown[], Result>(
+  call: (deps: UncheckedDeps, ...rest: Rest) => Promise<Result>,
+): (deps: RunDeps, ...rest: Rest) => Promise<Result> {
+  return ({ limits, companions = [], ...deps }, ...rest) =>
+    call({ ...deps, companions: [limitsOfJob(limits), ...companions] }, ...rest);
+}
 
 /** Makes the job or goes on with the one of that name, and runs it to its end. */
-export const startMap = checked(startUnchecked, "startMap", [
+export const startMap = checked(withLimits(startUnchecked), "startMap", [
   ["deps", runDeps],
   ["options", mapOptions],
 ]);
 
 /** Resumes a job: finishes pending items, and retries eligible letters if told so. */
-export const resumeJob = checked(resumeUnchecked, "resumeJob", [
+export const resumeJob = checked(withLimits(resumeUnchecked), "resumeJob", [
   ["deps", runDeps],
   ["options", resumeOptions],
 ]);
 
 /** Runs letters again and waits for the end. */
-export const retryLetters = checked(retryUnchecked, "retryLetters", [
+export const retryLetters = checked(withLimits(retryUnchecked), "retryLetters", [
   ["deps", runDeps],
   ["options", retryOptions],
 ]);
@@ -56,7 +67,7 @@ export const detachLetters = checked(detachUnchecked, "detachLetters", [
 ]);
 
 /** Resumes a redrive. */
-export const continueRedrive = checked(continueUnchecked, "continueRedrive", [
+export const continueRedrive = checked(withLimits(continueUnchecked), "continueRedrive", [
   ["deps", runDeps],
   ["operation", operation],
   [

@@ -43,6 +43,7 @@ import {
   thing,
   time,
 } from "./common-schemas.ts";
+import { limitSettings } from "./letter-limits.ts";
 import { policy } from "./policy-schemas.ts";
 
 const FILTER = {
@@ -87,6 +88,8 @@ export const dlqManagerOptions = objectOf<DlqManagerOptions>({
   slots: positive.optional(),
   home: name.optional(),
   author: name.optional(),
+  limits: limitSettings.optional(),
+  onNotice: callback.optional(),
   clock: clock.optional(),
 });
 

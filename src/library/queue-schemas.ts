@@ -4,11 +4,10 @@ import { PRIORITIES } from "../item/priority.ts";
 import type { AddItemsOptions } from "../queue/add-items.ts";
 import type { ImportItemsOptions } from "../queue/import-items.ts";
 import type { RowFields } from "../queue/import-row.ts";
-import type { ProcessOptions, QueueAct } from "../queue/queue.ts";
+import type { QueueAct } from "../queue/queue.ts";
 import { ITEM_FORMATS } from "../queue/read-rows.ts";
 import type { QueueSettings } from "../queue/settings.ts";
 import { UNIQUE_RULES } from "../queue/spec.ts";
-import type { WorkPlan } from "../queue/worker.ts";
 import { ITEM_FAILURE_ACTIONS } from "../retry/policy.ts";
 import {
   callback,
@@ -28,6 +27,8 @@ import {
   text,
   thing,
 } from "./common-schemas.ts";
+import { LIMIT_OPTIONS } from "./letter-limits.ts";
+import type { ProcessOptions, WorkPlan } from "./options.ts";
 import { backoff, partialBreaker } from "./policy-schemas.ts";
 
 export const queueSettings = objectOf<QueueSettings>({
@@ -85,6 +86,8 @@ const worker = {
 
 export const workerPlan = objectOf<WorkPlan>({
   ...worker,
+  ...LIMIT_OPTIONS,
+  alongside: callback.optional(),
   observer: thing.optional(),
   handler: callback,
   askHandler: callback.optional(),
@@ -93,6 +96,8 @@ export const workerPlan = objectOf<WorkPlan>({
 
 export const processOptions = objectOf<ProcessOptions>({
   ...worker,
+  ...LIMIT_OPTIONS,
+  alongside: callback.optional(),
   timeoutMs: durationMs.optional(),
   onItemFailure: callback.optional(),
   onSettled: callback.optional(),

@@ -10,18 +10,20 @@ import {
 import { importItems as importUnchecked } from "../queue/import-items.ts";
 import type { ItemHandler } from "../queue/item-handler.ts";
 import { listQueues as listUnchecked, summariseQueue as summariseUnchecked } from "../queue/look.ts";
-import { type ProcessOptions, type QueueAct, Queue as UncheckedQueue } from "../queue/queue.ts";
+import { type QueueAct, Queue as UncheckedQueue } from "../queue/queue.ts";
 import {
   changeQueue as changeUnchecked,
   createQueue as createUnchecked,
   type QueueSettings,
 } from "../queue/settings.ts";
-import { Worker as UncheckedWorker, type WorkPlan } from "../queue/worker.ts";
+import { Worker as UncheckedWorker } from "../queue/worker.ts";
 import { checkInput } from "./check-input.ts";
 import { checked } from "./checked.ts";
 import { checkedHandler } from "./checked-handler.ts";
 import { callback, job, name, store, texts } from "./common-schemas.ts";
 import { checkQueueItems } from "./item-check.ts";
+import { letterService } from "./letter-limits.ts";
+import type { ProcessOptions, WorkPlan } from "./options.ts";
 import {
   addItemsOptions,
   importItemsOptions,
@@ -33,10 +35,13 @@ import {
 
 /** A named queue of a store. It need not exist yet. */
 export class Queue extends UncheckedQueue {
+  readonly #engine: Engine;
+
   constructor(engine: Engine, queue: string) {
     checkInput(store, engine, { caller: "Queue", name: "engine" });
     checkInput(name, queue, { caller: "Queue", name: "name" });
     super(engine, queue);
+    this.#engine = engine;
   }
 
   override async create(settings: QueueSettings = {}): Promise<Job> {
@@ -62,7 +67,8 @@ export class Queue extends UncheckedQueue {
   override process(handler: ItemHandler, options: ProcessOptions = {}): UncheckedWorker {
     checkInput(callback, handler, { caller: "queue.process", name: "handler" });
     checkInput(processOptions, options, { caller: "queue.process", name: "options" });
-    return super.process(handler, options);
+    const { limits: _, home: __, onNotice: ___, ...plan } = options;
+    return super.process(handler, { alongside: letterService(this.#engine, options), ...plan });
   }
 
   override async pause(act: QueueAct = {}): Promise<void> {
@@ -89,7 +95,12 @@ export class Worker extends UncheckedWorker {
     checkInput(store, engine, { caller: "Worker", name: "engine" });
     checkInput(name, queue, { caller: "Worker", name: "queue" });
     checkInput(workerPlan, plan, { caller: "Worker", name: "plan" });
-    super(engine, queue, { ...plan, handler: checkedHandler(plan.handler) });
+    const { limits: _, home: __, onNotice: ___, handler, ...work } = plan;
+    super(engine, queue, {
+      alongside: letterService(engine, plan),
+      ...work,
+      handler: checkedHandler(handler),
+    });
   }
 }
 

@@ -1,5 +1,4 @@
 /** A store for programs: the engine, its queues by their names, and the targets of its receipts. */
-import type { TargetOptions } from "../delivery/target-options.ts";
 import type { Engine } from "../engine.ts";
 import { type OpenOptions, openStore as openEngine } from "../engines/open.ts";
 import { WorkError } from "../errors.ts";
@@ -9,6 +8,7 @@ import { checked } from "./checked.ts";
 import { checkedEngine } from "./checked-engine.ts";
 import { name } from "./common-schemas.ts";
 import { copyOptions, openOptions } from "./job-schemas.ts";
+import type { TargetOptions } from "./options.ts";
 import { Queue } from "./queues.ts";
 import { Target } from "./targets.ts";
 

@@ -2,7 +2,7 @@
 import * as z from "zod";
 import type { TargetSettings } from "../delivery/settings.ts";
 import { DELIVERY_PROTOCOLS } from "../delivery/spec.ts";
-import type { SendOptions, TargetOptions } from "../delivery/target-options.ts";
+import type { SendOptions } from "../delivery/target-options.ts";
 import {
   anyThat,
   callback,
@@ -21,6 +21,8 @@ import {
   text,
   thing,
 } from "./common-schemas.ts";
+import { LIMIT_OPTIONS } from "./letter-limits.ts";
+import type { TargetOptions } from "./options.ts";
 import { backoff, partialBreaker } from "./policy-schemas.ts";
 
 const SETTINGS = {
@@ -48,6 +50,8 @@ export const targetSettings = objectOf<TargetSettings>(SETTINGS);
 
 export const targetOptions = objectOf<TargetOptions>({
   ...SETTINGS,
+  ...LIMIT_OPTIONS,
+  alongside: callback.optional(),
   deliver: anyThat(
     (value) => typeof value === "function" || (typeof value === "object" && value !== null),
     "a function that sends a receipt, or a protocol",

@@ -1,11 +1,13 @@
 /** Targets of receipts for programs. Arguments are checked before anything is done. */
 import { setTarget as setUnchecked, type TargetSettings } from "../delivery/settings.ts";
 import { Target as UncheckedTarget } from "../delivery/target.ts";
-import type { KeptReceipt, Receipt, SendOptions, TargetOptions } from "../delivery/target-options.ts";
+import type { KeptReceipt, Receipt, SendOptions } from "../delivery/target-options.ts";
 import type { Engine } from "../engine.ts";
 import { checkInput } from "./check-input.ts";
 import { checked } from "./checked.ts";
 import { durationMs, json, name, store } from "./common-schemas.ts";
+import { letterService } from "./letter-limits.ts";
+import type { TargetOptions } from "./options.ts";
 import { queueAct } from "./queue-schemas.ts";
 import { sendOptions, targetOptions, targetSettings } from "./target-schemas.ts";
 
@@ -15,7 +17,8 @@ export class Target extends UncheckedTarget {
     checkInput(store, engine, { caller: "Target", name: "engine" });
     checkInput(name, target, { caller: "Target", name: "name" });
     checkInput(targetOptions, options, { caller: "Target", name: "options" });
-    super(engine, target, options);
+    const { limits: _, home: __, onNotice: ___, ...settings } = options;
+    super(engine, target, { alongside: letterService(engine, options), ...settings });
   }
 
   override send(receipt: Receipt, options?: SendOptions & { readonly wait?: true }): Promise<boolean>;

@@ -14,10 +14,10 @@ import { requireQueue } from "./find-queue.ts";
 import { failureHandler, type ItemHandler, itemHandler } from "./item-handler.ts";
 import { changeQueue, createQueue, type QueueSettings } from "./settings.ts";
 import { type QueueSpec, queueSpecOf } from "./spec.ts";
-import { Worker, type WorkerOptions } from "./worker.ts";
+import { Worker, type WorkerOptions, type WorkPlan } from "./worker.ts";
 
 /** How a function works a queue. All of it may be left out. */
-export interface ProcessOptions extends Omit<WorkerOptions, "observer"> {
+export interface ProcessOptions extends Omit<WorkerOptions, "observer">, Pick<WorkPlan, "alongside"> {
   /** An attempt that takes longer has failed; its signal is aborted. Default: no limit. */
   readonly timeoutMs?: number;
   /** Told of every attempt once the store has its end. */

@@ -6,6 +6,7 @@ import type { Handler } from "../attempt/handler.ts";
 import type { Engine } from "../engine.ts";
 import type { Failure } from "../item/failure.ts";
 import type { LeasedItem } from "../item/item.ts";
+import type { Job } from "../item/job.ts";
 import type { Rate } from "../item/rate.ts";
 import { type Clock, systemClock } from "../kit/clock.ts";
 import type { HandlerAnswer } from "../retry/decide.ts";
@@ -61,6 +62,14 @@ export interface WorkPlan extends Omit<WorkerOptions, "onItemFailure"> {
   readonly askHandler?: NonNullable<RunOptions["askHandler"]>;
   /** It is a target of receipts. Default: it is a queue. */
   readonly isTarget?: boolean;
+  /** Opened when the queue is found and stopped when the worker ends: it looks after the letters. Default: nothing. */
+  readonly alongside?: (queue: Job) => WorkerService;
+}
+
+/** What runs beside a worker. */
+export interface WorkerService {
+  /** Never rejects. */
+  stop(): Promise<void>;
 }
 
 const CONCURRENCY = 10;
@@ -105,7 +114,9 @@ export class Worker {
     const isEnding = () => this.#stop.signal.aborted || this.#drain.signal.aborted;
     const patience = new Patience(storeWaitMs, clock, { ...told(observer), isEnding });
     const find = plan.isTarget ? requireTarget : requireQueue;
-    const spec = queueSpecOf(await patience.through(() => find(engine, queue)));
+    const job = await patience.through(() => find(engine, queue));
+    const service = plan.alongside?.(job);
+    const spec = queueSpecOf(job);
     const books = new BookCloser(engine, queue, clock);
     const settings = new LiveSettings(engine, queue, { spec, clock });
     const run = runQueue({
@@ -130,7 +141,7 @@ export class Worker {
       ...(plan.toxicAfter !== undefined && { toxicAfter: plan.toxicAfter }),
       ...(plan.groupRules && { groupRules: plan.groupRules }),
     });
-    return run.finally(() => books.stop());
+    return run.finally(() => books.stop()).finally(() => service?.stop());
   }
 }
 

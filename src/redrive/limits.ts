@@ -12,12 +12,22 @@ export interface LetterLimits {
   readonly retentionMs: number | null;
 }
 
-/** The limits as settings have them. */
-export function limitsOf(settings: {
-  readonly maxItems: number | null;
-  readonly retentionDays: number | null;
-}): LetterLimits {
-  const { maxItems, retentionDays } = settings;
+/** The limits as settings and programs give them. Null is no limit. */
+export interface LimitSettings {
+  /** How many waiting letters a queue keeps; at the limit the oldest are archived and deleted. Default 10,000. */
+  readonly maxItems?: number | null;
+  /** How many days a letter is kept before it is archived and deleted. Default 30. */
+  readonly retentionDays?: number | null;
+}
+
+/** What holds where nothing is set. */
+export const DEFAULT_LIMITS = { maxItems: 10_000, retentionDays: 30 } as const satisfies LimitSettings;
+
+/** The limits as the code that keeps them reads them. */
+export function limitsOf({
+  maxItems = DEFAULT_LIMITS.maxItems,
+  retentionDays = DEFAULT_LIMITS.retentionDays,
+}: LimitSettings): LetterLimits {
   return { itemsMax: maxItems, retentionMs: retentionDays === null ? null : retentionDays * DAY_MS };
 }
 

@@ -86,6 +86,15 @@ describe("a tender", () => {
     expect(notices.join("\n")).toMatch(/too many were archived: 1/);
   });
 
+  it("keeps the limits of a worker that ends before the first look", async () => {
+    await bury("old");
+    clock.advance(2 * 86_400_000);
+    await bury("a", "b", "c");
+    const tender = await open({ limits: { itemsMax: 2, retentionMs: 86_400_000 } });
+    await tender.stop();
+    expect(await engine.count(QUEUE)).toMatchObject({ letters: 2, purged: 1, evicted: 1 });
+  });
+
   it("uses the automatic fixes as letters come, and sends what they changed back to work", async () => {
     const change = { kind: "patch", patch: { fixed: true } } as const;
     const rule = { name: "mend", auto: true, usesMax: 1, match: { filter: {} }, change } as never;
