@@ -91,6 +91,7 @@ const TESTS: Readonly<Record<string, MaskTest>> = {
       "cart_17.csv is empty": "<path> is empty",
       "in /data/1f0c2d3e-4b5a-4978-8675-a4b3c2d1e0f9/x": "in <path>",
       "start com.shop/.Cart": "start <path>",
+      "src/components has no tests": "<path> has no tests",
       "photo.heic and table.parquet are broken": "<path> and <path> are broken",
       "gzip: notes: No such file or directory": "gzip: <path>: No such file or directory",
       "open notes: no such file or directory": "open <path>: no such file or directory",

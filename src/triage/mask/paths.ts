@@ -2,11 +2,16 @@
 import { DIGIT, DOT, isWordEnd, SLASH } from "./characters.ts";
 import { FILE_ENDING, HOST_NAME } from "./vocabulary.ts";
 
+/** `src/components` has the form of `and/or`, but begins with a folder that many projects have. */
+const PROJECT_FOLDER =
+  /^(?:apps|cmd|components|dist|docs|examples|lib|libs|modules|node_modules|packages|pages|pkg|scripts|src|tests|tools|vendor)[/\\]/;
+
 /** Whether a word is a path: `and/or` and `N/A` are words. */
 export function isPath(word: string, kinds: number): boolean {
   if ((kinds & SLASH) === 0) return (kinds & DOT) !== 0 && FILE_ENDING.test(word);
   if (word.length === 1) return false;
-  return (kinds & (DIGIT | DOT)) !== 0 || /^(?:[/~.]|[A-Za-z]:\\)|[/\\].*[/\\]/.test(word);
+  if ((kinds & (DIGIT | DOT)) !== 0 || PROJECT_FOLDER.test(word)) return true;
+  return /^(?:[/~.]|[A-Za-z]:\\)|[/\\].*[/\\]/.test(word);
 }
 
 /** Whether a word is the name of a host. */
