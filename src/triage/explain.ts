@@ -1,8 +1,7 @@
 /** Why a failure got its signature: what was read, which masks hit, which frames counted. Made of the same reading. */
-import { oneLine } from "./clean.ts";
 import type { Frame } from "./frames/frame.ts";
 import { MASKS } from "./mask/masks.ts";
-import { type Reading, readFailure, type SignedFailure, type Source } from "./reading.ts";
+import { containsLine, type Reading, readFailure, type SignedFailure, type Source } from "./reading.ts";
 import { ALGORITHM, type Signature, signReading } from "./signature.ts";
 import { pickTelling } from "./telling-line.ts";
 
@@ -56,12 +55,8 @@ export function explainFailure(failure: SignedFailure): Explanation {
 /** Where in the output a recorded message has its words from. */
 function pickedFor({ errorMessage, stderrTail, stdoutTail }: SignedFailure): Pick<Reading, "picked"> {
   const picked = pickTelling(stderrTail, stdoutTail);
-  return picked && errorMessage.includes(oneLine(picked.message, COMPARED_CHARS_MAX).replace(/…$/, ""))
-    ? { picked }
-    : {};
+  return picked && containsLine(errorMessage, picked.message) ? { picked } : {};
 }
-
-const COMPARED_CHARS_MAX = 80;
 
 function whyOf({ source, picked, trace }: Reading): string {
   if (picked) return picked.why;

@@ -2,10 +2,9 @@
  * The group of a failure: by a person's rule, else by the algorithm; and the signatures of groups that people made. All of
  * them carry the version of the algorithm, and depend on nothing that was seen before.
  */
-import { createHash } from "node:crypto";
 import type { Failure } from "../item/failure.ts";
 import { type GroupRule, ruleFinder } from "./group-rule.ts";
-import { ALGORITHM, type Signature, signatureOf } from "./signature.ts";
+import { ALGORITHM, hashOf, type Signature, signatureOf } from "./signature.ts";
 
 export interface FailureGroup extends Signature {
   /** The version of the algorithm. */
@@ -26,17 +25,10 @@ export function groupOf(failure: Failure, rules: readonly GroupRule[] = NO_RULES
 
 /** Of the group that a rule names. */
 export function ruleSignature(name: string): string {
-  return hash("rule", name);
+  return hashOf("rule", name);
 }
 
 /** Of the group that is split off another by a text. The case of the text does not matter, as it does not for letters. */
 export function splitSignature(from: string, text: string): string {
-  return hash("split", from, text.toLowerCase());
-}
-
-const SIGNATURE_HEX_DIGITS = 16;
-
-function hash(...words: readonly string[]): string {
-  const digest = createHash("sha256").update([ALGORITHM, ...words].join("\n"));
-  return digest.digest("hex").slice(0, SIGNATURE_HEX_DIGITS);
+  return hashOf("split", from, text.toLowerCase());
 }

@@ -66,13 +66,13 @@ function traceFor(message: string, { stackTrace, stderrTail, stdoutTail }: Signe
 
 function toldTrace(message: string, output: string | undefined): Trace | undefined {
   const trace = output ? readTrace(output) : undefined;
-  return trace && tellsOf(message, trace.headline) ? trace : undefined;
+  return trace && containsLine(message, trace.headline) ? trace : undefined;
 }
 
 const COMPARED_CHARS_MAX = 80;
 
-/** A message may be cut and its blanks run together; the beginning of the headline is enough. */
-function tellsOf(message: string, headline: string): boolean {
-  const start = headline.replace(/\s+/g, " ").trim().slice(0, COMPARED_CHARS_MAX);
+/** Whether a message contains a line of output. It may be cut and its blanks joined, so that the beginning is enough. */
+export function containsLine(message: string, line: string): boolean {
+  const start = line.replace(/\s+/g, " ").trim().slice(0, COMPARED_CHARS_MAX);
   return start !== "" && message.includes(start);
 }

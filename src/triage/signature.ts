@@ -30,6 +30,10 @@ export function signatureOf(failure: SignedFailure): Signature {
 /** The signature of a failure that was read already. */
 export function signReading(type: string, { message, counted }: Reading, hit?: Hit): Signature {
   const pattern = `${type}::${normalise(message, hit) || "(no message)"}${framesText(counted)}`;
-  const digest = hash("sha256", `${ALGORITHM}\n${type}\n${pattern}`, "hex");
-  return { signature: digest.slice(0, SIGNATURE_HEX_DIGITS), pattern };
+  return { signature: hashOf(type, pattern), pattern };
+}
+
+/** A signature: the hash of the algorithm's version and what identifies a group. */
+export function hashOf(...parts: readonly string[]): string {
+  return hash("sha256", [ALGORITHM, ...parts].join("\n"), "hex").slice(0, SIGNATURE_HEX_DIGITS);
 }

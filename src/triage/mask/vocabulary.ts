@@ -18,44 +18,45 @@ export const KINDS = words(`
 
 /** Words that are part of the message when they follow a kind: "type arguments", "table is full". */
 export const PLAIN = words(`
-  a an the this that these those it its is are was were be been being has have had do does did can could cannot may might
-  must should shall will would not no nor and or but if then else when while until unless because since as than so such to
-  of in on at by for from with without within into onto over under above below between among about after before during
-  through across against per via out off up down again already also always never only just still yet even ever too very
-  more most less least many much few all any both each every either neither none some other another same different own
-  first last next previous new old name names named error errors failure failures failed fail fails invalid valid missing
-  required expected unexpected unknown unsupported supported allowed denied found value values type types argument
-  arguments parameter parameters expression expressions declaration declarations definition definitions mismatch version
-  versions number size length limit range access method methods function functions class classes object objects property
-  properties member members module modules package packages file files directory directories path option options key keys
-  id ids list lists set sets map maps array arrays string strings null undefined true false void returned returns return
-  returning call calls called caller callee used use uses using unused request requests response responses server client
-  host port ports address addresses connection connections timeout timed time times state states status code codes message
-  messages data field fields column columns table tables row rows index indexes indices constraint constraints reference
-  references referenced referring exists exist existing created create creating deleted delete deleting removed remove
-  removing added add adding changed change changing started start starting stopped stop stopping running run runs finished
-  finish completed complete done ready open opened opening close closed closing read reading write writing written load
-  loaded loading send sending sent receive received receiving attempt attempts retry retries lock locked locks wait waiting
-  full empty available unavailable disabled enabled process processes thread threads memory disk space resource resources
-  quota exceeded outside inside inherits inherit extends implements overrides import imports export exports imported
-  exported assigned assignable assignment initializer literal literals operator operators operand operands statement
-  statements block body constructor signature signatures annotation annotations parse parser parsing syntax near line lines
-  token tokens end begin position character characters permission permissions owner owned user users group groups role
-  roles password authentication authorization login check checks violates violation violated default defaults query
-  queries result results transaction transactions session sessions lookup resolution resolve resolved resolving
-  information details detail reason see level mode format input output source target destination local remote domain
-  domains service services event events usage system systems handle handles descriptor descriptors pattern patterns image
-  images applicability pool pools cache caches buffer buffers header headers footer content contents entry entries record
-  records tree trees node nodes page pages frame frames stack heap pointer pointers offset count counts total index limits
-  died lost dead down up gone stuck hung broken wrong bad good ok too long short large small big high low busy idle stale
-  exit exits crash crashes abort aborts hang hangs leak leaks overflow underflow corruption exception exceptions warning
-  warnings info debug trace log logs history policy policies rule rules template templates schema schemas script scripts
-  driver drivers device devices controller manager handler handlers listener scheduler monitor agent daemon master slave
-  leader follower replica replicas shard shards partition partitions backup restore snapshot migration migrations update
-  updates upgrade install installation registration initialization configuration settings environment registry store
-  storage filesystem mount network interface protocol socket sockets packet packets tunnel proxy gateway router certificate
-  certificates signature credentials returned got gets get gave
-  went comes came became becomes seems looks left right`);
+  a an the this that these those it its is are was were be been being has have had do does did can could cannot may
+  might must should shall will would not no nor and or but if then else when while until unless because since as than
+  so such to of in on at by for from with without within into onto over under above below between among about after
+  before during through across against per via out off up down again already also always never only just still yet
+  even ever too very more most less least many much few all any both each every either neither none some other another
+  same different own first last next previous new old name names named error errors failure failures failed fail fails
+  invalid valid missing required expected unexpected unknown unsupported supported allowed denied found value values
+  type types argument arguments parameter parameters expression expressions declaration declarations definition
+  definitions mismatch version versions number size length limit range access method methods function functions class
+  classes object objects property properties member members module modules package packages file files directory
+  directories path option options key keys id ids list lists set sets map maps array arrays string strings null
+  undefined true false void returned returns return returning call calls called caller callee used use uses using
+  unused request requests response responses server client host port ports address addresses connection connections
+  timeout timed time times state states status code codes message messages data field fields column columns table
+  tables row rows index indexes indices constraint constraints reference references referenced referring exists exist
+  existing created create creating deleted delete deleting removed remove removing added add adding changed change
+  changing started start starting stopped stop stopping running run runs finished finish completed complete done ready
+  open opened opening close closed closing read reading write writing written load loaded loading send sending sent
+  receive received receiving attempt attempts retry retries lock locked locks wait waiting full empty available
+  unavailable disabled enabled process processes thread threads memory disk space resource resources quota exceeded
+  outside inside inherits inherit extends implements overrides import imports export exports imported exported
+  assigned assignable assignment initializer literal literals operator operators operand operands statement statements
+  block body constructor signature signatures annotation annotations parse parser parsing syntax near line lines token
+  tokens end begin position character characters permission permissions owner owned user users group groups role roles
+  password authentication authorization login check checks violates violation violated default defaults query queries
+  result results transaction transactions session sessions lookup resolution resolve resolved resolving information
+  details detail reason see level mode format input output source target destination local remote domain domains
+  service services event events usage system systems handle handles descriptor descriptors pattern patterns image
+  images applicability pool pools cache caches buffer buffers header headers footer content contents entry entries
+  record records tree trees node nodes page pages frame frames stack heap pointer pointers offset count counts total
+  limits died lost dead gone stuck hung broken wrong bad good ok long short large small big high low busy idle stale
+  exit exits crash crashes abort aborts hang hangs leak leaks overflow underflow corruption exception exceptions
+  warning warnings info debug trace log logs history policy policies rule rules template templates schema schemas
+  script scripts driver drivers device devices controller manager handler handlers listener scheduler monitor agent
+  daemon master slave leader follower replica replicas shard shards partition partitions backup restore snapshot
+  migration migrations update updates upgrade install installation registration initialization configuration settings
+  environment registry store storage filesystem mount network interface protocol socket sockets packet packets tunnel
+  proxy gateway router certificate certificates credentials got gets get gave went comes came became becomes seems
+  looks left right`);
 
 /** What follows the name of a thing in a sentence. */
 export const AFTER_NAME = words(`
@@ -78,17 +79,14 @@ export const SQL_VERBS = words(`
   REFRESH GROUP ORDER VALUES CURSOR CONSTRAINT FOREIGN PRIMARY UNIQUE DEFAULT EXCLUDE PARTITION INHERIT EXPLAIN MATERIALIZED
   TABLESPACE`);
 
-/** Words of SQL, in capitals: a statement or clause that a database names is its operand. */
+/** Other words of SQL, in capitals: a statement or clause that a database names is its operand. */
 export const SQL_WORDS = words(`
-  SELECT INSERT UPDATE DELETE MERGE CREATE ALTER DROP TRUNCATE COPY TABLE VIEW INDEX COLUMN SCHEMA DATABASE CONSTRAINT
-  UNIQUE PRIMARY FOREIGN KEY WHERE FROM INTO VALUES SET ON DO TO RETURNING GROUP BY ORDER HAVING LIMIT OFFSET UNION JOIN
-  LOCK SAVEPOINT RELEASE ROLLBACK COMMIT BEGIN DECLARE CURSOR FETCH DEFAULT FILTER CHECK NOT NULL EXCLUDE REINDEX VACUUM
-  ANALYZE CLUSTER GRANT REVOKE CONCURRENTLY DETACH PARTITION ATTACH CONFLICT NOTHING TRIGGER FUNCTION PROCEDURE CALL
-  EXECUTE PREPARE LISTEN NOTIFY REFRESH MATERIALIZED SEQUENCE TYPE DOMAIN RULE EXTENSION SUBSCRIPTION PUBLICATION IF
-  EXISTS CASCADE EMPTY AND OR WITH INHERIT CHAIN STATISTICS EXPRESSION OPERATOR AGGREGATE COLLATION POLICY ROLE USER OWNER
-  OWNED EXPLAIN LANGUAGE TABLESPACE SERVER DATA WRAPPER MAPPING TEXT SEARCH CAST EVENT ACCESS METHOD RENAME ADD VALIDATE
-  ENABLE DISABLE REPLICA IDENTITY ROW LEVEL OPTIONS STORAGE GENERATED ALWAYS USING NO ALL TABLES SEQUENCES FUNCTIONS EACH
-  FOR OF AS LIKE DISTINCT FINALIZE CURRENT HOLD OBJECT ARRAY TRANSACTION`);
+  TABLE VIEW INDEX COLUMN SCHEMA DATABASE KEY INTO SET ON DO TO BY LOCK RELEASE BEGIN FILTER CHECK NOT NULL CLUSTER
+  DETACH ATTACH NOTHING TRIGGER FUNCTION PROCEDURE CALL EXECUTE SEQUENCE TYPE DOMAIN RULE EXTENSION SUBSCRIPTION
+  PUBLICATION IF EXISTS CASCADE EMPTY AND OR WITH CHAIN STATISTICS EXPRESSION OPERATOR AGGREGATE COLLATION POLICY ROLE
+  USER OWNER OWNED LANGUAGE SERVER DATA WRAPPER MAPPING TEXT SEARCH CAST EVENT ACCESS METHOD RENAME ADD VALIDATE
+  ENABLE DISABLE REPLICA IDENTITY ROW LEVEL OPTIONS STORAGE GENERATED ALWAYS USING NO ALL TABLES SEQUENCES FUNCTIONS
+  EACH FOR OF AS LIKE DISTINCT FINALIZE CURRENT HOLD OBJECT ARRAY TRANSACTION`);
 
 /** Technical words that have a digit and are no names. */
 export const FIXED_WORD =
