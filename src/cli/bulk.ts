@@ -33,8 +33,8 @@ export async function findMeant(
   kind: OperationKind,
   words: BulkWords,
 ): Promise<Meant | null> {
-  const { items = [], flags, job: word } = words;
-  const isNamed = items.length > 0 || (word ?? flags.job ?? flags.queue) !== undefined;
+  const { items, flags, job: word } = words;
+  const isNamed = (items ?? []).length > 0 || (word ?? flags.job ?? flags.queue) !== undefined;
   selectionFor(kind, checkSelection(flags)); // words that make no sense are refused, whatever there is
   const states = kind === "restore" || kind === "clear" ? { states: STATES_OF_KIND[kind] } : {};
   try {

@@ -17,9 +17,10 @@ export { checkSelection, type SelectionFlags, selectionFrom } from "./selection-
 
 /** What a bulk command was given. */
 export interface BulkWords {
-  /** The first word where a job may stand; when there is no such job, it is taken for an item. */
+  /** The first argument. Where the command takes items too, it is one when there is no such job. */
   readonly job?: string | undefined;
-  readonly items?: readonly string[];
+  /** Absent for a command that takes no items: its argument is never taken for one. */
+  readonly items?: readonly string[] | undefined;
   readonly flags: SelectionFlags;
   /** In which states the command's letters are. Default: those that wait. `--state` goes before it. */
   readonly states?: readonly ItemState[];
@@ -28,13 +29,13 @@ export interface BulkWords {
 /** The job that is named, else that of the named items, else the only one with letters; and the selection in it. */
 export async function resolveBulk(
   engine: Engine,
-  { job: word, items = [], flags, states }: BulkWords,
+  { job: word, items, flags, states }: BulkWords,
 ): Promise<{ readonly job: Job; readonly selection: Selection }> {
   const selection = await selectionIn(engine, flags);
   if (selection.where !== undefined) await matcherOf(selection.where); // refused before anything is looked at
-  const isItem = word !== undefined && (await isNoJob(engine, word));
+  const isItem = items !== undefined && word !== undefined && (await isNoJob(engine, word));
   const named = await jobFrom(engine, isItem ? undefined : word, flags);
-  const names = isItem ? [word, ...items] : items;
+  const names = isItem ? [word, ...items] : (items ?? []);
   const found = await findLetters(engine, names, {
     queue: named?.id,
     word: isItem ? word : undefined,

@@ -208,6 +208,15 @@ describe("dlq clear", () => {
 });
 
 describe("dlq purge", () => {
+  it.each(["purge", "clear"])("%s never takes its argument for an item", async (command) => {
+    const shop = openWorkshop();
+    await shop.mapJson([{ id: "orders-17" }], "exit 1", ["--id-field", "id", "--retries", "0"]);
+    const selection = command === "purge" ? ["--older-than", "0s"] : [];
+    const { code, stderr } = await shop.run(["dlq", command, "orders", ...selection, "--yes"]);
+    expect({ code, stderr }).toMatchObject({ code: 4, stderr: expect.stringContaining("orders") });
+    expect(await shop.letters()).toHaveLength(1);
+  });
+
   it("archives, deletes, counts, removes the logs, and is undone from the archive", async () => {
     const shop = openWorkshop();
     await letters(shop);
