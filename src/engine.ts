@@ -8,12 +8,13 @@
  */
 
 import type { ErrorEntry, ErrorQuery } from "./item/error-entry.ts";
-import type { Event, EventType } from "./item/event.ts";
+import type { Event } from "./item/event.ts";
 import type { Exchange, Exchanged, Holder, NewHolder } from "./item/exchange.ts";
 import type { Correction, GroupChange, GroupMark, GroupState } from "./item/group.ts";
 import type { AddOptions, AddReport, HoldBy, HoldReport } from "./item/intake-report.ts";
 import type { Attempt, Item, LeasedItem, NewItem, NewNote } from "./item/item.ts";
-import type { Job, JobKind, JobStatus, NewJob, Pause } from "./item/job.ts";
+import type { Job, JobKind, NewJob } from "./item/job.ts";
+import type { DeleteJobStep, JobChange } from "./item/job-change.ts";
 import type { Amendment, Letter, LetterNote } from "./item/letter.ts";
 import type {
   Arrival,
@@ -47,6 +48,7 @@ import type { Json, JsonObject } from "./kit/json.ts";
 
 export type { Exchange, Exchanged, Holder, NewHolder } from "./item/exchange.ts";
 export type { AddOptions, AddReport, HoldBy, HoldReport } from "./item/intake-report.ts";
+export type { DeleteJobStep, JobChange } from "./item/job-change.ts";
 export type { LetterFilter } from "./item/letter-filter.ts";
 export {
   type Arrival,
@@ -105,6 +107,14 @@ export interface Engine {
    * `queue_paused` (with `author` and `reason`) or `queue_resumed` by itself, when it changes something, before that event.
    */
   changeJob(id: string, change: JobChange): Promise<Job>;
+  /**
+   * Deletes a job that ends, by id, with at most so many of its items; true when nothing of it is left. The first step writes
+   * `job_deleted` (with `name`, `author` and what it had), deletes its other events, its operations and its counters, and
+   * makes its kind `deleting`: nobody can work it any more. Groups, marks and arrivals stay. Its id and name can be used again
+   * when it is gone. `job_running` while a holder of it is alive or an item is leased; `illegal_move` while it has letters,
+   * waiting or closed, and for the kinds that stand.
+   */
+  deleteJob(id: string, step: DeleteJobStep): Promise<boolean>;
 
   // Intake ---------------------------------------------------------------------------------------------------
 
@@ -373,18 +383,4 @@ export interface Capabilities {
   readonly copy: boolean;
   /** The events of one item at a known time are found without a look at those of others. */
   readonly findItemEvents: boolean;
-}
-
-export interface JobChange {
-  readonly status?: JobStatus;
-  readonly kind?: JobKind;
-  readonly intakeComplete?: boolean;
-  readonly spec?: JsonObject;
-  /** Replaces the progress of the phases. */
-  readonly progress?: JsonObject;
-  /** Sets the start of the run to now and clears the end. */
-  readonly restarted?: boolean;
-  /** Pauses the queue, or with null ends the pause. One that is paused stays as it was paused. */
-  readonly pause?: Omit<Pause, "at"> | null;
-  readonly event?: { readonly type: EventType; readonly data?: JsonObject };
 }

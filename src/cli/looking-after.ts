@@ -1,5 +1,6 @@
 /** What the settings say about the letters of a run: who goes along and looks after them, and what is done by itself. */
-import type { LetterSettings } from "../config/config.ts";
+import type { Config, LetterSettings } from "../config/config.ts";
+import type { OpenCompanion } from "../job/companion.ts";
 import type { RunDeps } from "../job/run-job.ts";
 import { authorOf } from "./author.ts";
 import type { Context } from "./context.ts";
@@ -8,16 +9,26 @@ import type { Context } from "./context.ts";
 export async function lookingAfter(
   context: Context,
 ): Promise<Required<Pick<RunDeps, "companions" | "fixes" | "toxicAfter" | "groupRules">>> {
-  const { dlq, fixes, groups } = await context.config();
+  const config = await context.config();
+  const { dlq, fixes, groups } = config;
   const { keeping } = await import("../job/keeper.ts");
   const { limitsOf } = await import("../redrive/limits.ts");
   const keeper = keeping({ limits: limitsOf(dlq), author: authorOf(context.terminal.env) });
   return {
-    companions: dlq.mirror ? [keeper, await mirror(dlq)] : [keeper],
+    companions: [keeper, ...(dlq.mirror ? [await mirror(dlq)] : []), ...(await retention(context, config))],
     fixes: fixes.filter(({ auto }) => auto),
     toxicAfter: dlq.toxicAfter ?? Number.POSITIVE_INFINITY,
     groupRules: groups,
   };
+}
+
+/** Most people set no limits for jobs and logs. */
+async function retention(context: Context, { jobs, dlq }: Config): Promise<readonly OpenCompanion[]> {
+  if (jobs.retentionDays === null && jobs.logRetentionDays === null) return [];
+  const { retaining } = await import("../job/retention.ts");
+  const { jobLimitsOf } = await import("../job/tidy-jobs.ts");
+  const dlqDir = dlq.dlqDir === undefined ? {} : { dlqDir: dlq.dlqDir };
+  return [retaining({ limits: jobLimitsOf(jobs), author: authorOf(context.terminal.env), ...dlqDir })];
 }
 
 async function mirror({ dlqDir, maxItems: itemsMax, retentionDays }: LetterSettings) {
@@ -27,7 +38,8 @@ async function mirror({ dlqDir, maxItems: itemsMax, retentionDays }: LetterSetti
 
 /** The same for the workers of a queue, which has no end at which its letters could be looked after. */
 export async function lookingAfterQueues(context: Context): Promise<Required<Pick<RunDeps, "companions">>> {
-  const { dlq, fixes } = await context.config();
+  const config = await context.config();
+  const { dlq, fixes } = config;
   const { tending } = await import("../job/tender.ts");
   const { limitsOf } = await import("../redrive/limits.ts");
   const tender = tending({
@@ -35,5 +47,6 @@ export async function lookingAfterQueues(context: Context): Promise<Required<Pic
     fixes: fixes.filter(({ auto }) => auto),
     author: authorOf(context.terminal.env),
   });
-  return { companions: dlq.mirror ? [tender, await mirror(dlq)] : [tender] };
+  const others = await retention(context, config);
+  return { companions: [tender, ...(dlq.mirror ? [await mirror(dlq)] : []), ...others] };
 }

@@ -5,10 +5,11 @@ import { INPUT_FORMATS } from "../intake/format.ts";
 import { MERGE_MODES } from "../job/workflow-spec.ts";
 import { ITEM_FAILURE_ACTIONS } from "../retry/policy.ts";
 import type { Terminal } from "./context.ts";
-import { call, keepEvidence, limit, list, onFailureCommand, type Report, storeWait } from "./definition.ts";
+import { call, keepEvidence, list, onFailureCommand, type Report, storeWait } from "./definition.ts";
 import { addErrors } from "./error-commands.ts";
 import { EXIT, EXIT_CODE } from "./exit-code.ts";
 import { addGroups } from "./group-commands.ts";
+import { addJobs } from "./job-commands.ts";
 import { addLetters } from "./letter-commands.ts";
 import { addOperations } from "./operation-commands.ts";
 import { addQueues } from "./queue-commands.ts";
@@ -59,7 +60,8 @@ interface Family {
 /** In the order of the help. */
 const FAMILIES: readonly Family[] = [
   { names: ["map", "run", "validate", "init", "resume", "demo"], add: addRunning },
-  { names: ["jobs", "status", "logs", "events"], add: addLooking },
+  under("jobs", "jobs: runs of maps and workflows", addJobs),
+  { names: ["status", "logs", "events"], add: addLooking },
   { names: ["errors"], add: addErrors },
   under("dlq", "the dead letter queue: what failed, and how to run it again", addLetters),
   under("groups", "groups of letters: the same failure is one group", addGroups),
@@ -192,7 +194,10 @@ function addRunning(program: Command, terminal: Terminal, report: Report): void 
   program
     .command("resume")
     .description("goes on with a job: what was not done, and the letters that are worth another try")
-    .argument("[job]", "id or name (default: the latest job that did not come to its end)")
+    .argument(
+      "[job]",
+      "id or name (default: the latest job of this folder, or of its git repository, that has not been completed)",
+    )
     .option("--no-dlq", "leave the letters where they are")
     .option("--accept-changes", "go on although the workflow's file has changed, with what it says now")
     .option("-j, --jobs <n>", "how many run at a time (default: as the job)")
@@ -206,11 +211,6 @@ function addRunning(program: Command, terminal: Terminal, report: Report): void 
 }
 
 function addLooking(program: Command, terminal: Terminal, report: Report): void {
-  program
-    .command("jobs")
-    .description("lists jobs, newest first")
-    .addOption(limit("how many"))
-    .action(call(terminal, report, async () => (await import("./commands/jobs.ts")).jobs));
   program
     .command("status")
     .description("shows how a job stands")

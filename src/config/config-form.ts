@@ -32,6 +32,21 @@ const dlqForm = z
   })
   .meta({ id: "dlq" });
 
+const jobsForm = z
+  .strictObject({
+    retention_days: limit("a whole number of days")
+      .optional()
+      .describe(
+        "After so many days, a job that is completed or dismissed and has no letters is deleted. Default none.",
+      ),
+    log_retention_days: limit("a whole number of days")
+      .optional()
+      .describe(
+        "After so many days, the log of an attempt is deleted, unless a letter needs it. Default none.",
+      ),
+  })
+  .meta({ id: "jobs" });
+
 const matchForm = z
   .strictObject({
     group: some(required("a signature")).optional().describe("The signature of the failure, or several."),
@@ -86,6 +101,7 @@ const groupForm = z
 export const configForm = z
   .strictObject({
     dlq: dlqForm.optional().describe("How letters are kept."),
+    jobs: jobsForm.optional().describe("How long jobs and logs are kept."),
     fixes: z.array(fixForm).optional().describe("Changes that make letters work, tried in this order."),
     groups: z
       .array(groupForm)

@@ -30,6 +30,10 @@ export async function readConfig(text: string, path: string): Promise<Config> {
   const folder = dirname(path);
   return {
     dlq: settingsFrom(value.dlq ?? {}, folder),
+    jobs: {
+      retentionDays: limitFrom(value.jobs?.retention_days, DEFAULT_CONFIG.jobs.retentionDays),
+      logRetentionDays: limitFrom(value.jobs?.log_retention_days, DEFAULT_CONFIG.jobs.logRetentionDays),
+    },
     fixes: rulesFrom(value.fixes ?? [], folder),
     groups: (value.groups ?? []).map(groupRuleFrom),
     watch: watchFrom(value.watch ?? {}, folder),

@@ -7,6 +7,7 @@ import { DEFAULT_WATCH, type WatchSettings } from "../watch/settings.ts";
 /** Everything that can be set. */
 export interface Config {
   readonly dlq: LetterSettings;
+  readonly jobs: JobSettings;
   readonly fixes: readonly FixRule[];
   /** Rules that name the groups of failures; the first that fits wins. */
   readonly groups: readonly GroupRule[];
@@ -28,9 +29,16 @@ export interface LetterSettings {
   readonly dlqDir?: string;
 }
 
+/** How long jobs and logs are kept, in days; null is no limit. Default: no limit. */
+export interface JobSettings {
+  readonly retentionDays: number | null;
+  readonly logRetentionDays: number | null;
+}
+
 /** What holds where nothing is set. */
 export const DEFAULT_CONFIG: Config = {
   dlq: { ...DEFAULT_LIMITS, toxicAfter: 5, mirror: true },
+  jobs: { retentionDays: null, logRetentionDays: null },
   fixes: [],
   groups: [],
   watch: DEFAULT_WATCH,

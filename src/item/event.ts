@@ -14,6 +14,8 @@ export const EVENT_TYPES = [
   "job_interrupted",
   "job_resumed",
   "job_changed",
+  "job_dismissed",
+  "job_deleted",
   "phase_started",
   "phase_completed",
   "item_queued",

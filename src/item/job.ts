@@ -9,8 +9,11 @@ export const JOB_STATUSES = ["running", "completed", "failed", "stopped", "inter
 /** One of `JOB_STATUSES`. */
 export type JobStatus = (typeof JOB_STATUSES)[number];
 
-/** `imported`: its letters came from elsewhere; it has no work of its own until it is given a workflow. */
-export const JOB_KINDS = ["map", "workflow", "imported", "queue", "target"] as const;
+/**
+ * `imported`: its letters came from elsewhere; it has no work of its own until it is given a workflow. `deleting`: its
+ * deletion has begun.
+ */
+export const JOB_KINDS = ["map", "workflow", "imported", "deleting", "queue", "target"] as const;
 /** One of `JOB_KINDS`. */
 export type JobKind = (typeof JOB_KINDS)[number];
 

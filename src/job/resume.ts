@@ -1,13 +1,14 @@
 /** `redrive resume`: goes on with a job that was interrupted, stopped or has letters worth another try. */
 import { readFileSync } from "node:fs";
-import { dirname } from "node:path";
 import type { Engine, JobChange } from "../engine.ts";
 import { WorkError } from "../errors.ts";
 import { ENDING_KINDS, isStanding, type Job } from "../item/job.ts";
 import type { JsonObject } from "../kit/json.ts";
 import { redriveOnResume } from "../redrive/resume.ts";
 import type { Feed } from "../runner/runner.ts";
+import { isDismissed } from "./dismiss-job.ts";
 import { requireJob } from "./find-job.ts";
+import { commandText, folderOf, isOfFolder } from "./job-text.ts";
 import { inputFeed } from "./map.ts";
 import { specOf } from "./map-spec.ts";
 import { type RunDeps, redriving, runJob } from "./run-job.ts";
@@ -18,7 +19,7 @@ import { digestOf, plain, workflowProgressOf, workflowSpecOf } from "./workflow-
 
 /** Which job goes on, and how. */
 export interface ResumeOptions extends Omit<WorkflowRunOptions, "withLetters"> {
-  /** Id or name. Default: the latest job that did not come to its end, of this folder if there is one. */
+  /** Id or name. Default: the latest job of this folder, or of its git repository, that did not come to its end. */
   readonly job?: string;
   /** Where the user is. */
   readonly cwd?: string;
@@ -33,7 +34,7 @@ export async function resumeJob(deps: RunDeps, options: ResumeOptions): Promise<
   const { engine } = deps;
   const found =
     options.job === undefined
-      ? await latestUnfinished(engine, options.cwd)
+      ? await latestUnfinished(engine, options)
       : await requireJob(engine, options.job);
   requireWork(found);
   if (isStanding(found)) refuseStanding(found);
@@ -146,28 +147,26 @@ async function progressNow(
 
 const LOOK_AT_MAX = 200;
 
-async function latestUnfinished(engine: Engine, cwd: string | undefined): Promise<Job> {
-  const unfinished: Job[] = [];
+/** Of this folder only: nobody wants to run the work of another project by a short command. */
+async function latestUnfinished(engine: Engine, { cwd, onNotice }: ResumeOptions): Promise<Job> {
+  let elsewhere: Job | undefined;
   for (const job of await engine.listJobs({ limit: LOOK_AT_MAX, kinds: ENDING_KINDS })) {
-    const status = await statusOf(engine, job);
-    if (status === "interrupted" || status === "stopped" || status === "failed") unfinished.push(job);
+    if (!(await isUnfinished(engine, job))) continue;
+    if (cwd === undefined || isOfFolder(job, cwd)) {
+      onNotice?.(`Resuming ${job.id}: ${commandText(job)} (in ${folderOf(job) ?? "no folder"})`);
+      return job;
+    }
+    elsewhere ??= job;
   }
-  const job = unfinished.find((one) => isNear(one, cwd)) ?? unfinished[0];
-  if (job !== undefined) return job;
-  throw new WorkError("job_not_found", "There is no interrupted job.", {
-    hint: "`redrive jobs` lists all; `redrive resume JOB` goes on with any of them.",
+  const others =
+    elsewhere && `The latest of another folder (${folderOf(elsewhere)}): redrive resume ${elsewhere.id}`;
+  throw new WorkError("job_not_found", "There is no interrupted job of this folder.", {
+    hint: others ?? "`redrive jobs` lists all; `redrive resume JOB` resumes any of them.",
   });
 }
 
-/** Whether the job was started in this folder, or in one around it or in it. */
-function isNear(job: Job, cwd: string | undefined): boolean {
-  const home = typeof job.spec.cwd === "string" ? job.spec.cwd : undefined;
-  return home !== undefined && cwd !== undefined && (isWithin(home, cwd) || isWithin(cwd, home));
-}
-
-function isWithin(folder: string, path: string): boolean {
-  for (let at = path; ; at = dirname(at)) {
-    if (at === folder) return true;
-    if (at === dirname(at)) return false;
-  }
+async function isUnfinished(engine: Engine, job: Job): Promise<boolean> {
+  if (job.kind === "imported" || job.kind === "deleting" || isDismissed(job)) return false;
+  const status = await statusOf(engine, job);
+  return status === "interrupted" || status === "stopped" || status === "failed";
 }

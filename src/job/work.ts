@@ -111,6 +111,7 @@ const WORK_OF: Readonly<Record<JobKind, () => Promise<OpenWork>>> = {
   map: async () => (await import("./map-work.ts")).openMapWork,
   workflow: async () => (await import("./workflow-work.ts")).openWorkflowWork,
   imported: async () => async (job) => refuseWithoutWork(job),
+  deleting: async () => async (job) => refuseDeleting(job),
   queue: async () => async (job) => refuseStanding(job),
   target: async () => async (job) => refuseStanding(job),
 };
@@ -118,6 +119,13 @@ const WORK_OF: Readonly<Record<JobKind, () => Promise<OpenWork>>> = {
 /** Letters from elsewhere can only be run with a workflow that somebody gives them. */
 export function requireWork(job: Job): void {
   if (job.kind === "imported") refuseWithoutWork(job);
+  if (job.kind === "deleting") refuseDeleting(job);
+}
+
+function refuseDeleting(job: Job): never {
+  throw new WorkError("illegal_move", `The job ${job.id} is being deleted.`, {
+    hint: `Finish it: redrive jobs delete ${job.id}`,
+  });
 }
 
 function refuseWithoutWork(job: Job): never {

@@ -11,6 +11,7 @@ import { arrivalTests } from "./arrivals.ts";
 import { checkTests } from "./check.ts";
 import { counterTests } from "./counters.ts";
 import { decideTests } from "./decide.ts";
+import { deleteJobTests } from "./delete-job.ts";
 import { documentTests } from "./documents.ts";
 import { durabilityTests } from "./durability.ts";
 import { errorTests } from "./errors.ts";
@@ -57,6 +58,7 @@ export interface EngineUnderTest {
 
 const THEMES: Readonly<Record<string, (test: Declare) => void>> = {
   jobs: jobTests,
+  "deleting jobs": deleteJobTests,
   queues: queueTests,
   intake: intakeTests,
   replacement: replaceTests,

@@ -301,7 +301,7 @@ describe("exit codes", () => {
   it.each([
     ["a job", ["status", "nobody"], "There is no job nobody."],
     ["a job to resume", ["resume", "nobody"], "There is no job nobody."],
-    ["anything to resume", ["resume"], "There is no interrupted job."],
+    ["anything to resume", ["resume"], "There is no interrupted job of this folder."],
     ["an item", ["dlq", "inspect", "nobody"], "There is no item nobody."],
     ["an operation", ["ops", "show", "nobody"], "There is no operation nobody."],
   ])("4: there is not %s", async (_, args, message) => {

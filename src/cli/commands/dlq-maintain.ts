@@ -1,9 +1,10 @@
-/** `redrive dlq maintain`: archives letters that are too old or too many, for one job or all. */
+/** `redrive dlq maintain`: archives letters that are too old or too many; for all jobs also the retention of jobs and logs. */
 import type { Engine } from "../../engine.ts";
 import { WorkError } from "../../errors.ts";
 import { requireJob } from "../../job/find-job.ts";
 import { evidenceFolder } from "../../job/home.ts";
 import { type Maintained, maintain, maintainedToJson } from "../../job/maintain.ts";
+import { jobLimitsOf, NOTHING_TIDIED, type Tidied, tidyJobs } from "../../job/tidy-jobs.ts";
 import { type Swept, sweepEvidence } from "../../store/sweep-evidence.ts";
 import { authorOf } from "../author.ts";
 import type { Context } from "../context.ts";
@@ -24,7 +25,7 @@ export async function dlqMaintain(
   word: string | undefined,
   flags: MaintainFlags,
 ): Promise<number> {
-  const { dlq } = await context.config();
+  const { dlq, jobs } = await context.config();
   const { home, terminal } = context;
   const maxItems = limitOption("--max-items", flags.maxItems, 1);
   const retentionDays = limitOption("--retention-days", flags.retentionDays, 0);
@@ -33,7 +34,11 @@ export async function dlqMaintain(
     retentionDays: retentionDays === undefined ? dlq.retentionDays : retentionDays,
   };
   const isPreview = flags.dryRun ?? false;
-  const { maintained: all, swept } = await context.withStore(async (engine) => {
+  const {
+    maintained: all,
+    swept,
+    tidied,
+  } = await context.withStore(async (engine) => {
     const job = word === undefined ? undefined : await requireJob(engine, word);
     const maintained = await maintain(engine, {
       ...limits,
@@ -51,12 +56,29 @@ export async function dlqMaintain(
         limits,
       });
     }
+    const tidied = job
+      ? NOTHING_TIDIED
+      : await tidyJobs(engine, {
+          home,
+          limits: jobLimitsOf(jobs),
+          author: authorOf(terminal.env),
+          isPreview,
+          onNotice: (notice) => context.note(notice),
+          ...(dlq.dlqDir !== undefined && { dlqDir: dlq.dlqDir }),
+        });
     const swept = job ? NOTHING_SWEPT : await sweep(context, engine, isPreview);
-    return { maintained, swept };
+    return { maintained, swept, tidied };
   });
   const evidence = swept.copies > 0 && { evidence_deleted: swept.copies, evidence_bytes: swept.bytes };
-  const document = { ...maintainedToJson(all), ...evidence, ...(isPreview && { dry_run: true }) };
-  context.answer(document, () => maintainedText(all, isPreview, swept) + sweptText(swept, isPreview));
+  const old = {
+    ...(tidied.jobs.length > 0 && { jobs_deleted: tidied.jobs }),
+    ...(tidied.logs > 0 && { logs_deleted: tidied.logs, log_bytes: tidied.logBytes }),
+  };
+  const document = { ...maintainedToJson(all), ...evidence, ...old, ...(isPreview && { dry_run: true }) };
+  context.answer(
+    document,
+    () => maintainedText(all, isPreview, swept) + sweptText(swept, isPreview) + tidiedText(tidied, isPreview),
+  );
   return EXIT.done;
 }
 
@@ -79,6 +101,16 @@ function sweptText({ copies, bytes }: Swept, isPreview: boolean): string {
   const what = copies === 1 ? "copy of evidence" : "copies of evidence";
   const verb = isPreview ? "Would delete" : "Deleted";
   return `${verb} ${thousands(copies)} ${what} that nothing names any more, ${thousands(bytes)} bytes.\n`;
+}
+
+function tidiedText({ jobs, logs, logBytes }: Tidied, isPreview: boolean): string {
+  const verb = isPreview ? "Would delete" : "Deleted";
+  const old =
+    jobs.length === 0
+      ? ""
+      : `${verb} ${jobs.length === 1 ? "1 job" : `${jobs.length} jobs`}: ${jobs.join(", ")}.\n`;
+  if (logs === 0) return old;
+  return `${old}${verb} ${logs === 1 ? "1 log" : `${thousands(logs)} logs`}, ${thousands(logBytes)} bytes.\n`;
 }
 
 /** A number, or `none` for no limit; undefined when the option was not given. */

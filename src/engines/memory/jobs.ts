@@ -27,7 +27,7 @@ export function createJob(store: Store, job: NewJob): Job {
     startedAt: now,
   });
   store.jobs.set(made.id, made);
-  store.queues.set(made.id, newQueue(made.id));
+  if (!store.queues.has(made.id)) store.queues.set(made.id, newQueue(made.id)); // of a deleted job it is there
   const type = STANDING_KINDS.includes(made.kind) ? "queue_created" : "job_started";
   record(store, { type, queue: made.id, data: { name: made.name } });
   return made;

@@ -73,10 +73,10 @@ export function info(store: Store): StoreInfo {
     foundVersion: 0,
     bytes: 0,
     jobs: store.jobs.size,
-    items: store.rows.length,
+    items: store.rows.filter(() => true).length, // without the places of deleted ones
     letters: queues.reduce((sum, { letters }) => sum + letters, 0),
     attempts: store.rows.reduce((sum, row) => sum + row.attempts.length, 0),
-    events: store.events.length,
+    events: store.events.filter(() => true).length,
   };
 }
 

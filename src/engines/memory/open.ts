@@ -11,6 +11,7 @@ import { listArrivals } from "./arrivals.ts";
 import { check } from "./check.ts";
 import { correct, listCorrections, removeCorrection } from "./corrections.ts";
 import { listCounters } from "./counters.ts";
+import { deleteJob } from "./delete-job.ts";
 import { readDocument, writeDocument } from "./documents.ts";
 import { listErrors } from "./errors.ts";
 import { listEvents, newestEvent } from "./events.ts";
@@ -80,6 +81,7 @@ export function openMemoryEngine(options: MemoryEngineOptions = {}): Engine {
     findJob: step(findJob),
     listJobs: step(listJobs),
     changeJob: step(changeJob),
+    deleteJob: step(deleteJob),
     add: step(add),
     hold: step(hold),
     unhold: step(unhold),

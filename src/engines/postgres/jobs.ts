@@ -7,21 +7,19 @@ import { type JobRow, jobOf } from "../job-row.ts";
 import { writeEvent } from "./events.ts";
 import type { Tx } from "./session.ts";
 
-/** Two that make the same one at once: the first row of `queues` decides. */
+/** Two that make the same one at once: the first row of `jobs` decides. The queue of a deleted job is there already. */
 export async function createJob(tx: Tx, job: NewJob): Promise<Job> {
   if ((await findJob(tx, job.id)) !== null || (await findJob(tx, job.name)) !== null) throw taken(job);
-  const queue = await tx.get<{ no: number }>(
-    "INSERT INTO queues (name) VALUES (?) ON CONFLICT DO NOTHING RETURNING no",
-    job.id,
-  );
+  await tx.run("INSERT INTO queues (name) VALUES (?) ON CONFLICT DO NOTHING", job.id);
   const made = await tx.run(
     `INSERT INTO jobs (id, name, kind, spec, status, created_at, started_at) VALUES (?1, ?2, ?3, ?4, 'running', ?5, ?5)
      ON CONFLICT DO NOTHING`,
     ...[job.id, job.name, job.kind, JSON.stringify(job.spec), tx.now],
   );
-  if (queue === undefined || made === 0) throw taken(job);
+  if (made === 0) throw taken(job);
+  const queue = await queueNo(tx, job.id);
   const type = STANDING_KINDS.includes(job.kind) ? "queue_created" : "job_started";
-  await writeEvent(tx, tx.now, { type, data: { name: job.name } }, { queue: queue.no });
+  await writeEvent(tx, tx.now, { type, data: { name: job.name } }, { queue });
   return requireJob(tx, job.id);
 }
 
@@ -118,7 +116,7 @@ export async function countQueue(tx: Tx, queue: string): Promise<QueueCounts> {
   };
 }
 
-async function requireJob(tx: Tx, id: string): Promise<Job> {
+export async function requireJob(tx: Tx, id: string): Promise<Job> {
   const job = await findJob(tx, id);
   if (job === null) throw new WorkError("job_not_found", `There is no job ${id}.`);
   return job;

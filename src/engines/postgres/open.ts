@@ -8,6 +8,7 @@ import { Beats } from "./beats.ts";
 import { checkStore, storeInfo } from "./check.ts";
 import { correct, listCorrections, removeCorrection } from "./corrections.ts";
 import { listCounters } from "./counters.ts";
+import { deleteJob } from "./delete-job.ts";
 import { readDocument, writeDocument } from "./documents.ts";
 import { Exchanges } from "./doubt.ts";
 import { listErrors } from "./error-log.ts";
@@ -55,6 +56,7 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
     findJob: (idOrName) => ask((tx) => findJob(tx, idOrName), GLANCE),
     listJobs: (page) => ask((tx) => listJobs(tx, page)),
     changeJob: (id, change) => write((tx) => changeJob(tx, id, change)),
+    deleteJob: (id, step) => byTheBook((tx) => deleteJob(tx, id, step)),
     add: (queue, items, how) => addItems(session, queue, items, how),
     hold: (queue, itemIds, by) => write((tx) => moveHeld(tx, { queue, itemIds, by, to: "held" })),
     unhold: (queue, itemIds, by) => write((tx) => moveHeld(tx, { queue, itemIds, by, to: "ready" })),

@@ -16,7 +16,8 @@ export function createJob(session: Session, job: NewJob): Job {
     );
   }
   const now = session.clock.now();
-  const queue = Number(session.run("INSERT INTO queues (name) VALUES (?)", job.id).lastInsertRowid);
+  session.run("INSERT INTO queues (name) VALUES (?) ON CONFLICT DO NOTHING", job.id); // of a deleted job it is there
+  const queue = queueNo(session, job.id);
   session.run(
     `INSERT INTO jobs (id, name, kind, spec, status, created_at, started_at) VALUES (?, ?, ?, ?, 'running', ?, ?)`,
     job.id,
@@ -111,7 +112,8 @@ export function countQueue(session: Session, queue: string): QueueCounts {
   };
 }
 
-function requireJob(session: Session, id: string): Job {
+/** Also finds by name. */
+export function requireJob(session: Session, id: string): Job {
   const job = findJob(session, id);
   if (job === null) throw new WorkError("job_not_found", `There is no job ${id}.`);
   return job;

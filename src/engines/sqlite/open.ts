@@ -13,6 +13,7 @@ import { listAttempts } from "./attempts.ts";
 import { checkStore, storeInfo } from "./check.ts";
 import { correct, listCorrections, removeCorrection } from "./corrections.ts";
 import { listCounters } from "./counters.ts";
+import { deleteJob } from "./delete-job.ts";
 import { readDocument, writeDocument } from "./documents.ts";
 import { listErrors } from "./error-log.ts";
 import { listEvents, newestEvent } from "./events.ts";
@@ -57,6 +58,7 @@ export async function openSqliteEngine(options: SqliteOptions): Promise<Engine> 
     findJob: async (idOrName) => findJob(session, idOrName),
     listJobs: async (page) => listJobs(session, page),
     changeJob: (id, change) => session.write(() => changeJob(session, id, change)),
+    deleteJob: (id, step) => session.write(() => deleteJob(session, id, step)),
     add: (queue, items, how) => session.write(() => addItems(session, queue, items, how)),
     hold: (queue, ids, by) => session.write(() => holdItems(session, queue, ids, by)),
     unhold: (queue, ids, by) => session.write(() => releaseItems(session, queue, ids, by)),
