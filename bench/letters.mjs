@@ -22,7 +22,10 @@ const SEARCH_CALLS = 3;
 export function measure({ quick }) {
   const [few, many] = quick ? [2000, 20_000] : [10_000, 1_000_000];
   return withFolder(async (folder) => {
-    const small = await look(folder, few);
+    let listings = {};
+    const small = await look(folder, few, async (store) => {
+      listings = await readWhole(store.engine);
+    });
     rmSync(join(folder, `${few}.db`), { force: true });
     const large = await look(folder, many, (store) => redriveJobs(store, many / JOBS));
     const raw = await rawFigures(folder, many);
@@ -33,6 +36,7 @@ export function measure({ quick }) {
         notes: lookNotes(few, many, large.indexUs),
       },
       { title: "Letters: searching (§2)", rows: searchRows(small, large), notes: [SEARCH_NOTE] },
+      { title: "Letters: reading all of them (§2)", rows: listingRows(listings, few), notes: [LISTING_NOTE] },
       { title: "Letters: bulk redrive (§2)", rows: redriveRows(large.redrives, many), notes: [REDRIVE_NOTE] },
     ];
   });
@@ -137,6 +141,41 @@ function searchesOf({ engine, jobs }) {
     "CEL and --search": search("item.number % 7 == 3", { text: "socket" }),
     "CEL and --attempts": search("item.number % 7 == 3", { attemptsMin: 1 }),
   };
+}
+
+/** The CPU time of reading letters whole, as `DlqManager.listItems` does. */
+async function readWhole(engine) {
+  const listings = {
+    "all letters": undefined,
+    "CEL over item data, all match": "item.number >= 0",
+    "CEL over item data, a seventh matches": "item.number % 7 == 3",
+    "CEL over the last failure": 'failure.error_message != ""',
+  };
+  const figures = {};
+  for (const [what, where] of Object.entries(listings)) {
+    const read = async () => {
+      const letters = [];
+      const selection = { filter: {}, ...(where !== undefined && { where }) };
+      for await (const letter of selectLetters(engine, selection)) letters.push(letter);
+      return letters.length;
+    };
+    await read();
+    const times = [];
+    for (let call = 0; call < SEARCH_CALLS; call += 1) times.push((await timed(read)).cpuMs);
+    figures[what] = percentile(times, 50);
+  }
+  return figures;
+}
+
+const LISTING_NOTE =
+  "CPU time of the process, median of three after one that is not counted. Every letter comes with its data, all its failures, its notes and amendments.";
+
+function listingRows(listings, letters) {
+  return Object.entries(listings).map(([what, cpuMs]) => ({
+    what: `${what}, ${count(letters)} letters`,
+    figure: `CPU ${ms(cpuMs)}`,
+    ...atMost(cpuMs, SEARCH_MS_MAX, "ms"),
+  }));
 }
 
 async function firstOf(engine, where) {

@@ -47,8 +47,8 @@ export interface SelectedPage {
   readonly next: string | null;
 }
 
-/** A letter may have megabytes of output in its history; so many fit into memory. */
-const PAGE_LETTERS_MAX = 200;
+/** A failure keeps at most kilobytes of output and a letter few failures: so many fit into memory. */
+const PAGE_LETTERS_MAX = 500;
 
 /** A search keeps little of what it reads, so it reads more at once; most when it leaves the histories out. */
 function pageMax(parts: readonly LetterPart[] | undefined): number {
@@ -77,14 +77,23 @@ export async function* selectPages(
 ): AsyncGenerator<SelectedPage> {
   const { where } = selection;
   const parts = where === undefined ? ALL : partsNamedIn(where);
-  if (parts.some((part) => part !== "data")) {
-    yield* searchPages(engine, selection, { ...options, isWhole: true }); // most of each is read to ask it, so all of it is
-    return;
+  let isWhole = parts.some((part) => part !== "data"); // most of each is read to ask it, so all of it is
+  let cursor: string | null | undefined = options.cursor;
+  if (!isWhole) {
+    for await (const { letters, read, next } of searchPages(engine, selection, options)) {
+      yield { letters: await whole(engine, letters), next };
+      cursor = next;
+      isWhole = letters.length * MATCHES_FEW > read.length;
+      if (isWhole) break;
+    }
   }
-  for await (const { letters, next } of searchPages(engine, selection, options)) {
-    yield { letters: await whole(engine, letters), next };
-  }
+  if (!isWhole || cursor === null) return;
+  const from = cursor === undefined ? {} : { cursor };
+  yield* searchPages(engine, selection, { ...options, ...from, isWhole });
 }
+
+/** One letter read by itself costs as much as so many on a page: where more of them match, all are read whole. */
+const MATCHES_FEW = 20;
 
 const ALL: readonly LetterPart[] = LETTER_PARTS;
 

@@ -33,12 +33,16 @@ export function listLetters(session: Session, query: LetterQuery): LetterPage {
   const found = merged(parts, order).slice(0, search.limit);
   const page = found.slice(0, query.limit);
   const last = page.at(-1);
+  const readPage = () => readLetters(session, page, query.parts);
   return {
-    letters: readLetters(session, page, query.parts),
+    letters: page.length < MANY ? readPage() : session.mapped(readPage),
     total: parts.reduce((sum, part) => sum + part.total, 0),
     next: found.length > query.limit && last !== undefined ? cursorOf(order, last) : null,
   };
 }
+
+/** From so many letters on, mapping the file costs less than reading its pages one by one. */
+const MANY = 200;
 
 /** What one place gave is in order already. */
 function merged(parts: readonly Part[], order: LetterOrder): readonly Found[] {
