@@ -244,6 +244,7 @@ export type {
   RequeueRequest,
 } from "./redrive/requeue.ts";
 export type { Selection } from "./redrive/select.ts";
+export type { ClassRule } from "./retry/class-rule.ts";
 export { decide } from "./retry/decide.ts";
 export {
   BusinessException,

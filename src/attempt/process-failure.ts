@@ -2,6 +2,7 @@
 import { compact, type Failure } from "../item/failure.ts";
 import { classify } from "../retry/classify.ts";
 import type { ReportedFailure } from "../retry/reported-failure.ts";
+import { traceTextFor } from "../triage/frames/trace-text.ts";
 import type { KeptOutput } from "./capture.ts";
 import type { ProcessEnd } from "./run-process.ts";
 
@@ -48,7 +49,7 @@ export function processFailure(
     errorClass,
     errorMessage: message,
     errorContext: contextOf(facts.trail ?? [], reported, kept),
-    stackTrace: reported?.stackTrace,
+    stackTrace: reported?.stackTrace ?? traceTextFor(message, [signs.stderrTail, signs.stdoutTail]),
     agentId: facts.agentId,
     stepFailed: facts.step,
     durationMs: Math.round(facts.durationMs),

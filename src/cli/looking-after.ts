@@ -8,9 +8,9 @@ import type { Context } from "./context.ts";
 /** Settings that are wrong are an error before anything is begun. */
 export async function lookingAfter(
   context: Context,
-): Promise<Required<Pick<RunDeps, "companions" | "fixes" | "toxicAfter" | "groupRules">>> {
+): Promise<Required<Pick<RunDeps, "companions" | "fixes" | "toxicAfter" | "groupRules" | "classRules">>> {
   const config = await context.config();
-  const { dlq, fixes, groups } = config;
+  const { dlq, fixes, groups, classify } = config;
   const { keeping } = await import("../job/keeper.ts");
   const { limitsOf } = await import("../redrive/limits.ts");
   const keeper = keeping({ limits: limitsOf(dlq), author: authorOf(context.terminal.env) });
@@ -19,6 +19,7 @@ export async function lookingAfter(
     fixes: fixes.filter(({ auto }) => auto),
     toxicAfter: dlq.toxicAfter ?? Number.POSITIVE_INFINITY,
     groupRules: groups,
+    classRules: classify,
   };
 }
 

@@ -1,4 +1,4 @@
-/** What a form cannot say about group rules: names that differ and are no signatures, a match that says something, patterns that can be used. */
+/** What a form cannot say about the rules of `groups` and `classify`: names that differ and are no signatures, a match that says something, patterns that can be used. */
 import { WorkError } from "../errors.ts";
 import type { Finding } from "../form/problem.ts";
 import { compilePattern } from "../kit/bounded-pattern.ts";
@@ -16,7 +16,21 @@ export function checkGroups(groups: Json | undefined): readonly Finding[] {
     const isTaken = names[index] !== undefined && names.indexOf(names[index]) < index;
     return [
       ...checkName(names[index], [...path, "name"], isTaken),
-      ...checkMatch(group.match, [...path, "match"]),
+      ...checkMatch(group.match, [...path, "match"], "type, class, step, text or pattern"),
+    ];
+  });
+}
+
+/** The same for the rules of `classify`, which have a result instead of a name. */
+export function checkClassRules(rules: Json | undefined): readonly Finding[] {
+  if (!Array.isArray(rules)) return [];
+  return rules.flatMap((rule, index) => {
+    if (!isJsonObject(rule)) return [];
+    const path = ["classify", index];
+    const isIdle = rule.type === undefined && rule.class === undefined;
+    return [
+      ...(isIdle ? [{ path, message: "it changes nothing; add type, class or both" }] : []),
+      ...checkMatch(rule.match, [...path, "match"], "type, exit_code, step, text or pattern"),
     ];
   });
 }
@@ -36,10 +50,10 @@ function checkName(name: string | undefined, path: Path, isTaken: boolean): read
   return /^[0-9a-f]{16}$/.test(name) ? [{ path, message: "it would be taken for a signature" }] : [];
 }
 
-function checkMatch(match: Json | undefined, path: Path): readonly Finding[] {
+function checkMatch(match: Json | undefined, path: Path, keys: string): readonly Finding[] {
   if (!isJsonObject(match)) return [];
   if (Object.keys(match).length === 0) {
-    return [{ path, message: "it would match every failure; say which: type, class, step, text or pattern" }];
+    return [{ path, message: `it would match every failure; say which: ${keys}` }];
   }
   const { pattern } = match;
   return typeof pattern === "string" && pattern.trim() !== "" ? unusable(pattern, [...path, "pattern"]) : [];

@@ -97,6 +97,26 @@ const groupForm = z
   })
   .meta({ id: "group" });
 
+const classRuleForm = z
+  .strictObject({
+    match: z
+      .strictObject({
+        type: some(z.enum(ERROR_TYPE_NAMES)).optional().describe("The error type so far, or several."),
+        exit_code: some(count(0)).optional().describe("The exit code, or several."),
+        step: some(required("a step")).optional().describe("The step that failed, or several."),
+        text: required("a text").optional().describe("What the message or the kept output has, in any case."),
+        pattern: required("a regular expression")
+          .optional()
+          .describe(
+            "What the message or the kept output has, as a regular expression without references back or looking around.",
+          ),
+      })
+      .describe("Which failures; whatever is given must hold."),
+    type: z.enum(ERROR_TYPE_NAMES).optional().describe("The type that they get."),
+    class: z.enum(ERROR_CLASSES).optional().describe("The class that they get. Default: that of the type."),
+  })
+  .meta({ id: "class_rule" });
+
 /** The whole file. */
 export const configForm = z
   .strictObject({
@@ -107,10 +127,15 @@ export const configForm = z
       .array(groupForm)
       .optional()
       .describe("Names for groups of failures; the first that fits wins over the algorithm."),
+    classify: z
+      .array(classRuleForm)
+      .optional()
+      .describe("Types and classes of failures; the first that fits wins over the built-in rules."),
     watch: watchForm.optional().describe("What `redrive watch` looks for, when, and whom it tells."),
   })
   .meta({ title: "Settings of Redrive" });
 
 export type ConfigForm = z.infer<typeof configForm>;
 export type FixForm = z.infer<typeof fixForm>;
+export type ClassRuleForm = z.infer<typeof classRuleForm>;
 export type GroupForm = z.infer<typeof groupForm>;

@@ -7,9 +7,16 @@ import { readYaml } from "../form/read-yaml.ts";
 import { parseDuration } from "../kit/duration.ts";
 import { isJsonObject, type JsonObject } from "../kit/json.ts";
 import type { FixChange, FixRule } from "../redrive/fix-rule.ts";
+import type { ClassRule } from "../retry/class-rule.ts";
 import type { GroupRule } from "../triage/group-rule.ts";
-import { checkGroups } from "./check-groups.ts";
-import { type ConfigForm, configForm, type FixForm, type GroupForm } from "./config-form.ts";
+import { checkClassRules, checkGroups } from "./check-groups.ts";
+import {
+  type ClassRuleForm,
+  type ConfigForm,
+  configForm,
+  type FixForm,
+  type GroupForm,
+} from "./config-form.ts";
 import { watchFrom } from "./read-watch.ts";
 import { type Config, DEFAULT_CONFIG, type LetterSettings } from "./settings.ts";
 
@@ -24,6 +31,7 @@ export async function readConfig(text: string, path: string): Promise<Config> {
     ...findings,
     ...(await checkFixes(read.raw)),
     ...checkGroups(read.raw.groups),
+    ...checkClassRules(read.raw.classify),
     ...(await checkWatch(read.raw)),
   ]);
   if (value === undefined || problems.length > 0) throw refused(path, problems);
@@ -36,6 +44,7 @@ export async function readConfig(text: string, path: string): Promise<Config> {
     },
     fixes: rulesFrom(value.fixes ?? [], folder),
     groups: (value.groups ?? []).map(groupRuleFrom),
+    classify: (value.classify ?? []).map(classRuleFrom),
     watch: watchFrom(value.watch ?? {}, folder),
   };
 }
@@ -117,5 +126,19 @@ function groupRuleFrom({ name, match }: GroupForm): GroupRule {
       ...(text !== undefined && { text }),
       ...(pattern !== undefined && { pattern }),
     },
+  };
+}
+
+function classRuleFrom({ match, type, class: errorClass }: ClassRuleForm): ClassRule {
+  return {
+    match: {
+      ...(match.type !== undefined && { types: [match.type].flat() }),
+      ...(match.exit_code !== undefined && { exitCodes: [match.exit_code].flat() }),
+      ...(match.step !== undefined && { steps: [match.step].flat() }),
+      ...(match.text !== undefined && { text: match.text }),
+      ...(match.pattern !== undefined && { pattern: match.pattern }),
+    },
+    ...(type !== undefined && { type }),
+    ...(errorClass !== undefined && { class: errorClass }),
   };
 }

@@ -1,6 +1,7 @@
 /** What can be set, and what holds where nothing is. */
 import type { FixRule } from "../redrive/fix-rule.ts";
 import { DEFAULT_LIMITS } from "../redrive/limits.ts";
+import type { ClassRule } from "../retry/class-rule.ts";
 import type { GroupRule } from "../triage/group-rule.ts";
 import { DEFAULT_WATCH, type WatchSettings } from "../watch/settings.ts";
 
@@ -11,6 +12,8 @@ export interface Config {
   readonly fixes: readonly FixRule[];
   /** Rules that name the groups of failures; the first that fits wins. */
   readonly groups: readonly GroupRule[];
+  /** Rules that correct type and class of failures; the first that fits wins. */
+  readonly classify: readonly ClassRule[];
   /** What `redrive watch` looks for, when, and whom it tells. */
   readonly watch: WatchSettings;
 }
@@ -41,5 +44,6 @@ export const DEFAULT_CONFIG: Config = {
   jobs: { retentionDays: null, logRetentionDays: null },
   fixes: [],
   groups: [],
+  classify: [],
   watch: DEFAULT_WATCH,
 };

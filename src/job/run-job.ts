@@ -8,6 +8,7 @@ import type { Job, JobStatus } from "../item/job.ts";
 import { type Clock, systemClock } from "../kit/clock.ts";
 import type { FixRule } from "../redrive/fix-rule.ts";
 import type { RedriveOnResume } from "../redrive/resume.ts";
+import type { ClassRule } from "../retry/class-rule.ts";
 import { type Feed, type RunObserver, type RunResult, runQueue } from "../runner/runner.ts";
 import type { GroupRule } from "../triage/group-rule.ts";
 import type { Companion, OpenCompanion } from "./companion.ts";
@@ -38,6 +39,8 @@ export interface RunDeps {
   readonly toxicAfter?: number;
   /** Rules that name the groups of failures, before the algorithm. Default: none. */
   readonly groupRules?: readonly GroupRule[];
+  /** Rules that correct type and class of failures. Default: none. */
+  readonly classRules?: readonly ClassRule[];
   /** Fixes that are used when the queue is drained, and what they change is run again. Default: none. */
   readonly fixes?: readonly FixRule[];
   /** Those that go along and look after the job's letters. */
@@ -126,6 +129,7 @@ async function workWith(work: Work, deps: RunDeps, options: RunJobOptions): Prom
       ...(deps.storeWaitMs !== undefined && { storeWaitMs: deps.storeWaitMs }),
       ...(deps.toxicAfter !== undefined && { toxicAfter: deps.toxicAfter }),
       ...(deps.groupRules && { groupRules: deps.groupRules }),
+      ...(deps.classRules && { classRules: deps.classRules }),
     });
   try {
     let result = await run(feed);

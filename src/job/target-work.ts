@@ -72,6 +72,7 @@ async function deliver(
       ...(deps.storeWaitMs !== undefined && { storeWaitMs: deps.storeWaitMs }),
       ...(deps.toxicAfter !== undefined && { toxicAfter: deps.toxicAfter }),
       ...(deps.groupRules && { groupRules: deps.groupRules }),
+      ...(deps.classRules && { classRules: deps.classRules }),
     });
     return await drainedBy(deps.drain, worker);
   } finally {

@@ -87,6 +87,7 @@ async function workWithCommand(deps: RunDeps, queue: Job, plan: QueueCommand): P
         ...(deps.storeWaitMs !== undefined && { storeWaitMs: deps.storeWaitMs }),
         ...(deps.toxicAfter !== undefined && { toxicAfter: deps.toxicAfter }),
         ...(deps.groupRules && { groupRules: deps.groupRules }),
+        ...(deps.classRules && { classRules: deps.classRules }),
       });
       return await drainedBy(deps.drain, worker);
     } finally {

@@ -6,6 +6,7 @@ import type { Job } from "../item/job.ts";
 import type { Operation } from "../item/operation.ts";
 import type { Rate } from "../item/rate.ts";
 import type { Clock } from "../kit/clock.ts";
+import type { ClassRule, ClassRuleMatch } from "../retry/class-rule.ts";
 import type { GroupRule, GroupRuleMatch } from "../triage/group-rule.ts";
 import { jsonProblem } from "./json-data.ts";
 
@@ -88,6 +89,20 @@ export const groupRules = listOf(
       text: text.optional(),
       pattern: text.optional(),
     }),
+  }),
+);
+
+export const classRules = listOf(
+  objectOf<ClassRule>({
+    match: objectOf<ClassRuleMatch>({
+      types: listOf(errorTypeName).optional(),
+      exitCodes: listOf(count).optional(),
+      steps: texts.optional(),
+      text: text.optional(),
+      pattern: text.optional(),
+    }),
+    type: errorTypeName.optional(),
+    class: errorClass.optional(),
   }),
 );
 

@@ -20,6 +20,7 @@ import type { ErrorLogQuery } from "../watch/error-log.ts";
 import type { MetricsTextOptions } from "../watch/metrics-text.ts";
 import {
   callback,
+  classRules,
   clock,
   count,
   durationMs,
@@ -63,6 +64,7 @@ export const runDeps = objectOf<RunDeps>({
   author: text.optional(),
   toxicAfter: count.optional(),
   groupRules: groupRules.optional(),
+  classRules: classRules.optional(),
   fixes: listOf(thing).optional(),
   companions: listOf(callback).optional(),
   isOutputWanted: flag.optional(),
@@ -157,6 +159,7 @@ export const runOptions = objectOf<RunOptions>({
   evidenceFolder: name.optional(),
   toxicAfter: count.optional(),
   groupRules: groupRules.optional(),
+  classRules: classRules.optional(),
 });
 
 const PLACE = {

@@ -11,6 +11,7 @@ import { UNIQUE_RULES } from "../queue/spec.ts";
 import { ITEM_FAILURE_ACTIONS } from "../retry/policy.ts";
 import {
   callback,
+  classRules,
   clock,
   count,
   durationMs,
@@ -82,6 +83,7 @@ const worker = {
   clock: clock.optional(),
   toxicAfter: count.optional(),
   groupRules: groupRules.optional(),
+  classRules: classRules.optional(),
 };
 
 export const workerPlan = objectOf<WorkPlan>({

@@ -9,6 +9,7 @@ import type { LeasedItem } from "../item/item.ts";
 import type { Job } from "../item/job.ts";
 import type { Rate } from "../item/rate.ts";
 import { type Clock, systemClock } from "../kit/clock.ts";
+import type { ClassRule } from "../retry/class-rule.ts";
 import type { HandlerAnswer } from "../retry/decide.ts";
 import { Patience } from "../runner/patience.ts";
 import { type RunObserver, type RunOptions, type RunResult, runQueue } from "../runner/runner.ts";
@@ -42,6 +43,8 @@ export interface WorkerOptions {
   readonly toxicAfter?: number;
   /** Rules that name the groups of failures, before the algorithm. Default: none. */
   readonly groupRules?: readonly GroupRule[];
+  /** Rules that correct type and class of failures. Default: none. */
+  readonly classRules?: readonly ClassRule[];
   /**
    * Decides about an item whose attempts are used up: `handled` skips it, `retry` tries it again, `dlq` makes it a letter, and
    * so does an error. Default: as the queue's settings say.
@@ -140,6 +143,7 @@ export class Worker {
       ...(plan.evidenceFolder !== undefined && { evidenceFolder: plan.evidenceFolder }),
       ...(plan.toxicAfter !== undefined && { toxicAfter: plan.toxicAfter }),
       ...(plan.groupRules && { groupRules: plan.groupRules }),
+      ...(plan.classRules && { classRules: plan.classRules }),
     });
     return run.finally(() => books.stop()).finally(() => service?.stop());
   }

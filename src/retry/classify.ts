@@ -1,13 +1,15 @@
 /**
  * From the signs of a failure to its type, class and message. Structure decides: what the runner knows (timeout,
- * start error), then what the command reported, then signal, exit code, errno and protocol status. Words are read
- * only when there is nothing else, because words change with language and version.
+ * start error), then what the command reported, then signal, exit code, errno and protocol status. The text of an output or
+ * a message is read only where structure says no more than "failed", because text changes with language and version.
  */
 import type { ErrorType, ErrorTypeName } from "../item/error-type.ts";
 import { compact } from "../item/failure.ts";
 import { oneLine } from "../triage/clean.ts";
+import { tellingLine } from "../triage/telling-line.ts";
 import { CLASS_OF_TYPE } from "./class-of-type.ts";
 import { failureMessage } from "./failure-message.ts";
+import { saysKilled, typeOfErrorLine } from "./output-rules.ts";
 import { classifyHttp, classifyJsonRpc } from "./protocol-status.ts";
 import type { Classified, Kind, Signs } from "./signs.ts";
 
@@ -35,8 +37,8 @@ function observedKind(signs: Signs): Kind {
   const { timedOutMs, startError, signal, exitCode, errno, httpStatus, jsonRpcCode } = signs;
   if (timedOutMs !== undefined) return { name: "Timeout" };
   if (startError !== undefined) return withCommand(startErrorKind(startError), signs);
-  if (signal !== undefined) return withCommand({ name: "CommandFailed", fields: { signal } }, signs);
-  if (exitCode !== undefined) return withCommand(exitCodeKind(exitCode), signs);
+  if (signal !== undefined) return withCommand(signalKind(signal), signs);
+  if (exitCode !== undefined) return withCommand(exitCodeKind(exitCode, signs), signs);
   if (jsonRpcCode !== undefined && !isErrorStatus(httpStatus)) return classifyJsonRpc(jsonRpcCode);
   if (httpStatus !== undefined) return classifyHttp(httpStatus);
   const known = errno === undefined ? undefined : errnoKind(errno);
@@ -85,27 +87,39 @@ function errnoKind(errno: string): Kind | undefined {
   return name === undefined ? undefined : { name, fields: { errno } };
 }
 
+/**
+ * A SIGKILL that ends an attempt is not Redrive's own: one after a time limit is a Timeout, one of a stop is no failure. The
+ * usual sender is the kernel, out of memory.
+ */
+function signalKind(signal: string): Kind {
+  return signal === "SIGKILL" ? { name: "ResourceExhausted" } : { name: "CommandFailed", fields: { signal } };
+}
+
 const EX_TEMPFAIL = 75;
 const EX_NOPERM = 77;
+/** How a shell passes on a SIGKILL: 128 + 9. */
+const KILLED_EXIT_CODE = 137;
 
 /**
  * Of the codes of sysexits.h only two are believed. 75 says "try again", which costs nothing when it is wrong; 77 says
  * "not permitted", which trying again does not change. 64 and 65 (usage, data) are not: plenty of programs
  * exit with them for their own reasons, and burying an item that a retry would have saved is the dearer mistake.
- * A command that means it reports `{"class": "permanent"}`. A code above 128 is how a shell passes on a
- * signal; SIGKILL may be the kernel out of memory or a person, so it is no ResourceExhausted.
+ * A command that means it reports `{"class": "permanent"}`. A code says little, so the error line is read too.
  */
-function exitCodeKind(exitCode: number): Kind {
+function exitCodeKind(exitCode: number, { stderrTail = "", stdoutTail = "" }: Signs): Kind {
   const fields = { exit_code: exitCode };
   if (exitCode === EX_NOPERM) return { name: "PermissionError", fields };
   if (exitCode === EX_TEMPFAIL) return { name: "CommandFailed", errorClass: "transient", fields };
-  return { name: "CommandFailed", fields };
+  if (exitCode === KILLED_EXIT_CODE && saysKilled(stderrTail)) return { name: "ResourceExhausted" };
+  const name = typeOfErrorLine(tellingLine(stderrTail, stdoutTail) ?? "");
+  return name === null ? { name: "CommandFailed", fields } : { name };
 }
 
 /** The last resort: the words of a message, when it is all there is. */
 function textKind(signs: Signs): Kind {
   const text = (signs.message ?? "").slice(0, TEXT_CHARS_MAX);
-  if (/permission denied|access denied/i.test(text)) return { name: "PermissionError" };
+  const name = typeOfErrorLine(text);
+  if (name !== null) return { name };
   if (/timed? ?out/i.test(text)) return { name: "Timeout" };
   return signs.command === undefined ? { name: "Unknown" } : withCommand({ name: "CommandFailed" }, signs);
 }

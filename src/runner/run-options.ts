@@ -8,6 +8,7 @@ import type { Outcome } from "../item/outcome.ts";
 import type { Rate } from "../item/rate.ts";
 import type { Clock } from "../kit/clock.ts";
 import type { Random } from "../kit/random.ts";
+import type { ClassRule } from "../retry/class-rule.ts";
 import type { HandlerReport } from "../retry/decide.ts";
 import type { Policy } from "../retry/policy.ts";
 import type { GroupRule } from "../triage/group-rule.ts";
@@ -54,6 +55,8 @@ export interface RunOptions {
   readonly toxicAfter?: number;
   /** Rules that name the groups of failures, before the algorithm. Default: none. */
   readonly groupRules?: readonly GroupRule[];
+  /** Rules that correct type and class of failures. Default: none. */
+  readonly classRules?: readonly ClassRule[];
 }
 
 /** A feed does its own writing to the store, through the runner's patience, and ends when the signal is aborted. */

@@ -8,6 +8,7 @@ import { settlementOf } from "../dead-letter/bury.ts";
 import type { HandlerProblem, LeasedItem, Settlement } from "../item/item.ts";
 import type { Outcome } from "../item/outcome.ts";
 import { assert } from "../kit/assert.ts";
+import { applyClassRules } from "../retry/class-rule.ts";
 import { decide, type HandlerReport, needsAnswer } from "../retry/decide.ts";
 import type { Policy } from "../retry/policy.ts";
 import type { Gate } from "./gate.ts";
@@ -116,7 +117,7 @@ export class Slots {
 
   async #work(running: Running): Promise<void> {
     const { item, attempt } = running;
-    const outcome = await this.#perform(running);
+    const outcome = this.#classified(await this.#perform(running));
     const report = outcome.kind === "failed" ? await this.#askHandler(item, outcome) : TO_DLQ;
     if (this.#running.get(attempt.slot) === running) this.#settle(running, outcome, report);
   }
@@ -126,6 +127,12 @@ export class Slots {
     if (isExpired(item)) return expired(item, attempt.agentId);
     if (!mayStart()) return { kind: "released", why: LEASE_TOO_OLD };
     return perform(item, options.handler, attempt, { now, evidenceFolder: options.evidenceFolder });
+  }
+
+  #classified(outcome: Outcome): Outcome {
+    const { classRules = [] } = this.#plan.options;
+    if (classRules.length === 0 || outcome.kind !== "failed") return outcome;
+    return { ...outcome, failure: applyClassRules(outcome.failure, classRules) };
   }
 
   async #askHandler(item: LeasedItem, outcome: Outcome): Promise<HandlerReport> {

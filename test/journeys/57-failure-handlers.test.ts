@@ -116,3 +116,81 @@ it("--on-failure-command of a worker decides about the items of its queues", asy
   expect(await shop.letters()).toMatchObject([{ item_data: { id: 2 } }]);
   expect((await notesOf(shop))[0]).toContain("not mine");
 });
+
+describe("the type of a command's failure", () => {
+  it("is read from its error line and from a SIGKILL of the kernel", async () => {
+    const shop = openWorkshop();
+    const work = `case $1 in
+      1) echo "cat: /etc/shadow: Permission denied" >&2; exit 1;;
+      2) echo "curl: (28) Operation timed out after 5000 ms" >&2; exit 28;;
+      3) echo "cp: error writing 'x': No space left on device" >&2; exit 1;;
+      4) kill -9 $$;;
+      5) echo "5 rows are wrong" >&2; exit 1;;
+    esac`;
+    await shop.map([1, 2, 3, 4, 5], work, ["--retries", "1", "--backoff", "none"]);
+    const letters = await shop.letters();
+    const kinds = letters.map((one) => [
+      one.item_data,
+      [nameOf(one.failure_history.at(-1)?.error_type), one.failure_count, one.reprocess_eligible],
+    ]);
+    expect(Object.fromEntries(kinds)).toEqual({
+      "1": ["PermissionError", 1, false],
+      "2": ["Timeout", 2, true],
+      "3": ["ResourceExhausted", 2, true],
+      "4": ["ResourceExhausted", 2, true],
+      "5": ["CommandFailed", 2, true],
+    });
+  });
+
+  it("can be corrected by the rules of redrive.yml, and decides about retries", async () => {
+    const shop = openWorkshop();
+    shop.write(
+      "redrive.yml",
+      `classify:
+  - { match: { exit_code: 9, text: no such order }, type: BusinessException }
+  - { match: { pattern: 'licen[cs]e server', exit_code: [7, 8] }, class: permanent }
+`,
+    );
+    const work = `case $1 in
+      1) echo "No such order" >&2; exit 9;;
+      2) echo "no license server" >&2; exit 8;;
+      3) echo "no license server" >&2; exit 1;;
+    esac`;
+    await shop.map([1, 2, 3], work, ["--retries", "1", "--backoff", "none"]);
+    const kinds = (await shop.letters()).map((one) => {
+      const failure = one.failure_history.at(-1);
+      return [one.item_data, [nameOf(failure?.error_type), failure?.error_class, one.failure_count]];
+    });
+    expect(Object.fromEntries(kinds)).toEqual({
+      "1": ["BusinessException", "permanent", 1],
+      "2": ["CommandFailed", "permanent", 1],
+      "3": ["CommandFailed", "unknown", 2],
+    });
+  });
+
+  it("of a rule that changes nothing or matches everything is an error", async () => {
+    const shop = openWorkshop();
+    shop.write("redrive.yml", "classify: [{ match: {} }]");
+    const { code, stderr } = await shop.map([1], "true", []);
+    expect(code).toBe(2);
+    expect(stderr).toContain("it changes nothing; add type, class or both");
+    expect(stderr).toContain("it would match every failure");
+  });
+});
+
+it("the stack trace that a command prints is in its failure", async () => {
+  const shop = openWorkshop();
+  shop.write(
+    "load.mjs",
+    "console.error('starting');\nfunction load() { throw new TypeError('no rows'); }\nload();\n",
+  );
+  await shop.run(["map", ...NO_WAIT, "--", process.execPath, shop.path("load.mjs")], { stdin: "1\n" });
+  const [letter] = await shop.letters();
+  const failure = letter?.failure_history[0] as { readonly stack_trace?: string } | undefined;
+  expect(failure?.stack_trace).toMatch(/^TypeError: no rows\n {4}at load \(.*load\.mjs:2:/);
+  expect((await shop.run(["dlq", "inspect", letter?.item_id ?? ""])).stdout).toContain("TypeError: no rows");
+});
+
+function nameOf(errorType: unknown): string {
+  return typeof errorType === "string" ? errorType : (Object.keys(errorType ?? {})[0] ?? "");
+}

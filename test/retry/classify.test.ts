@@ -23,15 +23,9 @@ describe("how a command ended", () => {
     ["EX_TEMPFAIL", { exitCode: 75 }, { CommandFailed: { exit_code: 75, command } }, "transient"],
     ["EX_NOPERM", { exitCode: 77 }, { PermissionError: { exit_code: 77 } }, "permanent"],
     ["137 from a shell", { exitCode: 137 }, { CommandFailed: { exit_code: 137, command } }, "unknown"],
-    ["SIGKILL", { signal: "SIGKILL" }, { CommandFailed: { signal: "SIGKILL", command } }, "unknown"],
     ["SIGSEGV", { signal: "SIGSEGV" }, { CommandFailed: { signal: "SIGSEGV", command } }, "unknown"],
   ])("%s", (_name, signs, type, errorClass) => {
     expect(kindOf({ ...signs, command })).toEqual([type, errorClass]);
-  });
-
-  test("words on stderr do not overrule an exit code", () => {
-    const signs = { exitCode: 1, stderrTail: "permission denied; timed out", message: "access denied" };
-    expect(kindOf(signs)).toEqual([{ CommandFailed: { exit_code: 1 } }, "unknown"]);
   });
 });
 
@@ -68,6 +62,49 @@ describe("a command that cannot be started", () => {
       /^crago cannot be started.*PATH/,
     );
     expect(classify({ startError: "EWHAT" }).message).toBe("the command cannot be started (EWHAT)");
+  });
+});
+
+describe("the error line of a command", () => {
+  test.each<[string, string, string]>([
+    ["cp: cannot create regular file 'x': Permission denied", "PermissionError", "permanent"],
+    ["Error: EACCES: permission denied, open '/etc/shadow'", "PermissionError", "permanent"],
+    ["chown: changing ownership of 'x': Operation not permitted", "PermissionError", "permanent"],
+    ["ssh: connect to host db port 22: Operation timed out", "Timeout", "transient"],
+    ["Error: connect ETIMEDOUT 10.0.0.1:443", "Timeout", "transient"],
+    ["cp: error writing 'x': No space left on device", "ResourceExhausted", "transient"],
+    ["sh: fork: Cannot allocate memory", "ResourceExhausted", "transient"],
+    ["FATAL ERROR: JavaScript heap out of memory", "ResourceExhausted", "transient"],
+    ["Error: EMFILE: too many open files", "ResourceExhausted", "transient"],
+  ])("%j is %s", (stderrTail, name, errorClass) => {
+    expect(kindOf({ exitCode: 1, command, stderrTail })).toEqual([name, errorClass]);
+    expect(classify({ exitCode: 1, command, stderrTail }).message).toContain(stderrTail);
+  });
+
+  test("is the line of the message: a warning above it does not decide", () => {
+    const stderrTail = "find: '/root': Permission denied\nError: 3 rows are wrong\n";
+    expect(kindOf({ exitCode: 1, stderrTail })).toEqual([{ CommandFailed: { exit_code: 1 } }, "unknown"]);
+  });
+
+  test("does not beat the command's own report, nor the exit codes 75 and 77", () => {
+    const stderrTail = "Permission denied";
+    const said = { exitCode: 1, stderrTail, reported: reported({ type: "ITException" }) };
+    expect(kindOf(said)).toEqual(["ITException", "transient"]);
+    expect(kindOf({ exitCode: 75, stderrTail })[1]).toBe("transient");
+  });
+});
+
+describe("SIGKILL", () => {
+  test("that is not Redrive's own is the kernel, out of memory", () => {
+    expect(kindOf({ signal: "SIGKILL", command })).toEqual(["ResourceExhausted", "transient"]);
+    expect(kindOf({ signal: "SIGKILL", timedOutMs: 5 })).toEqual(["Timeout", "transient"]);
+    expect(kindOf({ signal: "SIGTERM" })).toEqual([{ CommandFailed: { signal: "SIGTERM" } }, "unknown"]);
+  });
+
+  test("that a shell passes on as 137 is known by the word that it prints", () => {
+    const killed = { exitCode: 137, stderrTail: "sh: line 1: 4711 Killed   ./big\n" };
+    expect(kindOf(killed)).toEqual(["ResourceExhausted", "transient"]);
+    expect(kindOf({ exitCode: 137 })).toEqual([{ CommandFailed: { exit_code: 137 } }, "unknown"]);
   });
 });
 
