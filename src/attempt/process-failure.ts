@@ -1,8 +1,7 @@
 /** What is written down when a process failed: the signs are classified, the tails and the log are named. */
 import { compact, type Failure } from "../item/failure.ts";
-import { classify } from "../retry/classify.ts";
+import { classify, printedTrace } from "../retry/classify.ts";
 import type { ReportedFailure } from "../retry/reported-failure.ts";
-import { traceTextFor } from "../triage/frames/trace-text.ts";
 import type { KeptOutput } from "./capture.ts";
 import type { ProcessEnd } from "./run-process.ts";
 
@@ -49,7 +48,7 @@ export function processFailure(
     errorClass,
     errorMessage: message,
     errorContext: contextOf(facts.trail ?? [], reported, kept),
-    stackTrace: reported?.stackTrace ?? traceTextFor(message, [signs.stderrTail, signs.stdoutTail]),
+    stackTrace: reported?.stackTrace ?? printedTrace(message, signs),
     agentId: facts.agentId,
     stepFailed: facts.step,
     durationMs: Math.round(facts.durationMs),

@@ -6,6 +6,7 @@
 import type { ErrorType, ErrorTypeName } from "../item/error-type.ts";
 import { compact } from "../item/failure.ts";
 import { oneLine } from "../triage/clean.ts";
+import { traceTextFor } from "../triage/frames/trace-text.ts";
 import { tellingLine } from "../triage/telling-line.ts";
 import { CLASS_OF_TYPE } from "./class-of-type.ts";
 import { failureMessage } from "./failure-message.ts";
@@ -19,6 +20,11 @@ export function classify(signs: Signs): Classified {
   const { name, fields, errorClass = CLASS_OF_TYPE[name] } = kind;
   const errorType: ErrorType = fields && Object.keys(fields).length > 0 ? { name, fields } : { name };
   return { errorType, errorClass, message: failureMessage(signs) };
+}
+
+/** The stack trace that a command printed for the failure with this message; undefined when it printed none. */
+export function printedTrace(message: string, { stderrTail, stdoutTail }: Signs): string | undefined {
+  return traceTextFor(message, [stderrTail, stdoutTail]);
 }
 
 /** A command's own word beats its exit code, but not a time limit it did not know of. */

@@ -66,7 +66,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "delivery", // the letters of a target are sent again by what sent them before
   ],
   // What a person or a project has set: fixes in the form that redrive uses, and the home in which the file may lie.
-  config: [...GROUND, "form", "redrive", "job", "triage", "watch"], // rules for groups and alerts too, in the forms that triage and watch use
+  config: [...GROUND, "form", "redrive", "job", "retry", "triage", "watch"], // rules for types, groups and alerts, in the forms that their parts use
   // The implementations know the contract and the ground, and nothing of the stages.
   engines: [...GROUND, "engine.ts"],
   // What programs call: the functions and objects of every part, behind a check of what is given to them.

@@ -59,24 +59,15 @@ describe("the page about settings", () => {
   const schema = JSON.parse(readFileSync(join(ROOT, "schema/redrive.schema.json"), "utf8"));
 
   function keysOfSettings(): readonly string[] {
-    const { dlq, jobs, fix, group, watch, quiet_hours, alert_rule, alert_channel } = schema.$defs;
-    const forms = [
-      dlq,
-      jobs,
-      fix,
-      group,
-      group.properties.match,
-      watch,
-      quiet_hours,
-      alert_rule,
-      alert_channel,
-    ];
+    const { dlq, jobs, fix, group, class_rule, watch, quiet_hours, alert_rule, alert_channel } = schema.$defs;
+    const rules = [group, group.properties.match, class_rule];
+    const forms = [dlq, jobs, fix, ...rules, watch, quiet_hours, alert_rule, alert_channel];
     return forms.flatMap(({ properties }) => Object.keys(properties));
   }
 
   it("has every key of redrive.yml, in a row of its own", () => {
     const { fix } = schema.$defs;
-    expect(Object.keys(schema.properties)).toEqual(["dlq", "jobs", "fixes", "groups", "watch"]);
+    expect(Object.keys(schema.properties)).toEqual(["dlq", "jobs", "fixes", "groups", "classify", "watch"]);
     const keys = keysOfSettings();
     expect(keys).toEqual(expect.arrayContaining(["max_items", "toxic_after", "command", "max_uses"]));
     expect(withoutRow(settings, keys)).toEqual([]);
