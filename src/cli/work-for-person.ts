@@ -5,7 +5,7 @@ import { isStoreTrouble, WorkError } from "../errors.ts";
 import type { Job } from "../item/job.ts";
 import type { Rate } from "../item/rate.ts";
 import { requireJob } from "../job/find-job.ts";
-import { requireCommand } from "../job/map.ts";
+import { requireCommand } from "../job/require-command.ts";
 import type { RunDeps } from "../job/run-job.ts";
 import { helpJob, requireHelpable, workQueue } from "../job/work-queue.ts";
 import { systemClock } from "../kit/clock.ts";
@@ -48,7 +48,8 @@ export interface WorkerPlan {
 }
 
 export async function workForPerson(context: Context, plan: WorkerPlan): Promise<number> {
-  if (plan.command.length > 0) requireCommand({ command: plan.command, cwd: context.terminal.cwd });
+  if (plan.command.length > 0)
+    requireCommand({ command: plan.command, cwd: context.terminal.cwd }, "redrive worker --queue QUEUE");
   const letters = await lookingAfter(context);
   const screen = new WorkerScreen(context, plan.isQuiet);
   const interrupt = listenForWorker(plan.drainMs, (step) => screen.note(SIGNALLED[step]));

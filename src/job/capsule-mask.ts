@@ -1,7 +1,7 @@
 /** The secrets of a job's workflow, for taking them out of whatever leaves this machine in a capsule. */
 import type { Job } from "../item/job.ts";
 import { type Masker, maskerOf, SECRET_CHARS_MIN } from "../workflow/secrets.ts";
-import { environmentOf } from "./workflow-kit.ts";
+import { environmentOf } from "./workflow-environment.ts";
 import { type WorkflowSpec, workflowSpecOf } from "./workflow-spec.ts";
 
 export interface CapsuleMask {

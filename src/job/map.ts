@@ -1,6 +1,4 @@
 /** `redrive map`: makes the job, or goes on with the one of that name, and runs it while its input streams in. */
-import { accessSync, constants, statSync } from "node:fs";
-import { delimiter, isAbsolute, join } from "node:path";
 import type { Readable } from "node:stream";
 import { compileCommand } from "../attempt/template.ts";
 import type { Engine } from "../engine.ts";
@@ -12,6 +10,7 @@ import { canonicalJson } from "../kit/json.ts";
 import { randomName } from "../kit/random.ts";
 import type { Feed } from "../runner/runner.ts";
 import { type MapSpec, specOf, specToJson } from "./map-spec.ts";
+import { requireCommand } from "./require-command.ts";
 import { type RunDeps, runJob } from "./run-job.ts";
 import { slugOf } from "./slug.ts";
 import { type JobSummary, summarise } from "./summary.ts";
@@ -126,34 +125,4 @@ async function reopenJob(engine: Engine, job: Job, { spec, acceptChanges }: MapO
 
 async function currentJob(engine: Engine, job: Job): Promise<Job> {
   return (await engine.findJob(job.id)) ?? job;
-}
-
-/** Fails before anything is queued when the command is plainly not there. One with variables is seen per item. */
-export function requireCommand({ command, cwd }: Pick<MapSpec, "command" | "cwd">): void {
-  const program = command[0] ?? "";
-  if (program === "")
-    throw new WorkError("usage", "No command was given.", {
-      hint: "redrive map --input FILE -- COMMAND [ARG…]",
-    });
-  if (program.includes("${") || program.includes("{}")) return;
-  const paths = program.includes("/")
-    ? [isAbsolute(program) ? program : join(cwd, program)]
-    : (process.env.PATH ?? "").split(delimiter).map((folder) => join(folder, program));
-  if (paths.some(isExecutable)) return;
-  throw new WorkError(
-    "command_not_found",
-    `The command ${program} was not found${program.includes("/") ? ` or cannot be executed (in ${cwd})` : " in PATH"}.`,
-    {
-      hint: "Check the spelling, the path and the x permission. A shell line needs a shell: redrive map -- sh -c '…'.",
-    },
-  );
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return statSync(path).isFile(); // a folder has the x permission too
-  } catch {
-    return false; // not there or not executable: both mean "look further"
-  }
 }

@@ -19,6 +19,7 @@ import type { RunObserver } from "../runner/runner.ts";
 import { Wake } from "../runner/wake.ts";
 import { requireJob } from "./find-job.ts";
 import { followRedrive } from "./follow-redrive.ts";
+import { requireInstalled } from "./require-command.ts";
 import { type RunDeps, runJob } from "./run-job.ts";
 import type { AskMerge, Finish } from "./site.ts";
 import { requireWork, type Work } from "./work.ts";
@@ -48,6 +49,7 @@ export interface ContinueOptions {
 
 /** Nothing leaves the dead letter queue before its new attempt has succeeded. */
 export async function retryLetters(deps: RunDeps, options: RetryOptions): Promise<Operation> {
+  requireInstalled(options.job); // before an operation is begun
   return continueRedrive(deps, await beginRetry(deps.engine, options), options);
 }
 
@@ -68,6 +70,7 @@ export async function continueRedrive(
   const { engine } = deps;
   const job = await requireJob(engine, begun.queue);
   requireWork(job);
+  requireInstalled(job);
   const operation = await completeSelection(engine, begun);
   onOperation?.(operation, job);
   const finish = await workRedrive(deps, { ...watch, job, operation });

@@ -1,18 +1,16 @@
 /** What all phases of one run of a workflow share: its environment, its secrets, its site, and the worlds made of them. */
-import { readFileSync } from "node:fs";
-import { isAbsolute, join } from "node:path";
-import { parseEnv } from "node:util";
 import { WorkError } from "../errors.ts";
 import type { LeasedItem } from "../item/item.ts";
 import type { Job } from "../item/job.ts";
 import type { Json } from "../kit/json.ts";
 import { type Sealer, sealerOf } from "../workflow/sealed-values.ts";
 import { type Masker, maskerOf } from "../workflow/secrets.ts";
-import { expand } from "../workflow/variables.ts";
 import type { World } from "../workflow/world.ts";
 import { DEFAULT_GRACE_MS } from "./map-spec.ts";
+import { requirePrograms } from "./require-command.ts";
 import { openPlainSite, type Site } from "./site.ts";
 import type { Workshop } from "./work.ts";
+import { environmentOf, outsideEnv } from "./workflow-environment.ts";
 import { type WorkflowSpec, workflowProgressOf, workflowSpecOf } from "./workflow-spec.ts";
 
 export interface WorkflowKit {
@@ -40,6 +38,8 @@ export async function openWorkflowKit(job: Job, workshop: Workshop): Promise<Wor
 /** Everything that can be wrong before a job is begun, so that none is left of a run that never was. */
 export async function checkStart(spec: WorkflowSpec): Promise<void> {
   maskerOf(secretsOf(spec, environmentOf(spec)).map(({ value }) => value));
+  // What setup installs is looked for when it has ended.
+  requirePrograms(spec, spec.workflow.setup.length > 0 ? ["setup"] : ["map", "reduce", "merge"]);
   if (spec.workflow.map.isolation === "none") return;
   const { openRepository } = await import("../worktree/repository.ts");
   await openRepository(spec.cwd);
@@ -49,34 +49,6 @@ async function openSite(job: Job, spec: WorkflowSpec, workshop: Workshop): Promi
   if (spec.workflow.map.isolation === "none") return openPlainSite(spec.cwd);
   const { openGitSite } = await import("./git-site.ts");
   return openGitSite(job, spec, workshop);
-}
-
-/** The environment that a workflow makes. The files first, so that what stands in the workflow itself wins. */
-export function environmentOf({ workflow, cwd, variables }: WorkflowSpec): Record<string, string> {
-  const env: Record<string, string> = {};
-  for (const file of workflow.envFiles)
-    Object.assign(env, readEnvFile(isAbsolute(file) ? file : join(cwd, file)));
-  for (const [name, value] of Object.entries(workflow.env))
-    env[name] = expandEnv(name, value, { ...variables, env });
-  return env;
-}
-
-function expandEnv(name: string, value: string, variables: Record<string, Json>): string {
-  const expanded = expand(
-    value,
-    { ...variables, env: { ...outsideEnv(), ...(variables.env as object) } },
-    "plain",
-  );
-  if (expanded.ok) return expanded.value;
-  throw new WorkError("usage", `env.${name}: ${expanded.message}`);
-}
-
-function readEnvFile(path: string): NodeJS.Dict<string> {
-  try {
-    return parseEnv(readFileSync(path, "utf8"));
-  } catch (error) {
-    throw new WorkError("usage", `The file ${path} of env_files cannot be read.`, { cause: error });
-  }
 }
 
 function secretsOf(
@@ -150,11 +122,4 @@ export function jobVariables({ job, spec, env, sealer }: WorkflowKit): Record<st
     ...spec.variables,
     setup: sealer.unseal(setup),
   };
-}
-
-function outsideEnv(): Record<string, string> {
-  const entries = Object.entries(process.env).filter(
-    (entry): entry is [string, string] => entry[1] !== undefined,
-  );
-  return Object.fromEntries(entries);
 }

@@ -14,6 +14,7 @@ import type { Step } from "../workflow/model.ts";
 import { runSteps } from "../workflow/run-steps.ts";
 import type { MapResult } from "./map.ts";
 import { writeResults } from "./map-results.ts";
+import { requirePrograms } from "./require-command.ts";
 import { type RunDeps, redriving, runJob } from "./run-job.ts";
 import type { AskMerge, Finish } from "./site.ts";
 import { slugOf } from "./slug.ts";
@@ -223,6 +224,7 @@ function phaseFailed(phase: Phase, index: number, total: number, message: string
 async function runMap(run: Run): Promise<WorkflowResult | null> {
   const { deps, options } = run;
   const kit = { ...run.kit, job: run.job }; // with what setup has captured
+  requirePrograms(kit.spec, ["map", "reduce", "merge"]);
   const work = await agentWork(kit, {
     close: async () => undefined,
     ...(options.onAgentStep && { onStep: options.onAgentStep }),

@@ -2,6 +2,8 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { WorkError } from "../../errors.ts";
+import { missingPrograms } from "../../workflow/missing-programs.ts";
+import type { Workflow } from "../../workflow/model.ts";
 import { parseWorkflow, problemText } from "../../workflow/schema.ts";
 import type { Context } from "../context.ts";
 import { EXIT } from "../exit-code.ts";
@@ -16,14 +18,27 @@ export async function validate(context: Context, file: string, flags: ValidateFl
   const variables = (flags.var ?? []).map((given) => given.split("=", 1)[0] ?? "");
   const parsed = parseWorkflow(text, { file, variables });
   const problems = "problems" in parsed ? parsed.problems : [];
+  const warnings = "workflow" in parsed ? warningsOf(context, parsed.workflow) : [];
   context.answer(
-    { valid: problems.length === 0, problems: problems.map((problem) => ({ ...problem })) },
+    { valid: problems.length === 0, problems: problems.map((problem) => ({ ...problem })), warnings },
     () =>
       problems.length === 0
-        ? `${file} is valid.\n`
+        ? `${file} is valid.\n${warnings.map(({ message }) => `Warning: ${message}\n`).join("")}`
         : `${problems.map((problem) => `${problemText(problem, file)}\n`).join("")}${countText(problems.length)}\n`,
   );
   return problems.length === 0 ? EXIT.done : EXIT.usage;
+}
+
+type Warning = { readonly program: string; readonly where: string; readonly message: string };
+
+/** The values of env_files are read by a run only; they may be made by then. */
+function warningsOf({ terminal: { cwd } }: Context, workflow: Workflow): readonly Warning[] {
+  const phases = ["setup", "map", "reduce", "merge"] as const;
+  return missingPrograms(workflow, { phases, cwd, env: workflow.env }).map(({ program, where }) => ({
+    program,
+    where,
+    message: `${where}: the program ${program} was not found in PATH.`,
+  }));
 }
 
 function countText(count: number): string {

@@ -1,0 +1,98 @@
+/**
+ * Finds the programs of a workflow that are not installed, before an item is spent on finding out: of agents, and of
+ * shell steps that are one plain command. What only a shell can know is left to the shell.
+ */
+import { isInstalled } from "../attempt/find-program.ts";
+import type { Step, Workflow } from "./model.ts";
+
+export type ProgramPhase = "setup" | "map" | "reduce" | "merge";
+
+export interface MissingProgram {
+  readonly program: string;
+  /** Who needs it, e.g. `map, step 2`. */
+  readonly where: string;
+  /** False when the step may never run, or handles the failure itself. */
+  readonly isNeeded: boolean;
+}
+
+export interface ProgramSearch {
+  readonly phases: readonly ProgramPhase[];
+  /** Where the run starts. */
+  readonly cwd: string;
+  /** Of the workflow. */
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** Each program once, at the first step that needs it. */
+export function missingPrograms(workflow: Workflow, { phases, cwd, env }: ProgramSearch): MissingProgram[] {
+  const missing = new Map<string, MissingProgram>();
+  for (const { program, step, ...use } of phases.flatMap((phase) => usesOf(workflow, phase))) {
+    const path = step.env.PATH ?? env.PATH ?? process.env.PATH ?? "";
+    if (!canTell(program, path) || isInstalled(program, { cwd, path })) continue;
+    const known = missing.get(program);
+    if (known === undefined || (use.isNeeded && !known.isNeeded)) missing.set(program, { program, ...use });
+  }
+  return [...missing.values()];
+}
+
+/** A program with variables, or one below the worktree of an item, is not known before the item runs. */
+function canTell(program: string, path: string): boolean {
+  if (program === "" || program.includes("${") || path.includes("${")) return false;
+  if (program.includes("/")) return program.startsWith("/");
+  return path.split(":").every((folder) => folder.startsWith("/"));
+}
+
+interface Use {
+  readonly program: string;
+  readonly step: Step;
+  readonly where: string;
+  readonly isNeeded: boolean;
+}
+
+function usesOf(workflow: Workflow, phase: ProgramPhase): readonly Use[] {
+  if (phase !== "map") return usesIn(workflow[phase], phase, true);
+  return [
+    ...usesIn(workflow.map.steps, "map", true),
+    ...usesIn(workflow.onItemFailureSteps, "error_policy", false),
+  ];
+}
+
+function usesIn(steps: readonly Step[], where: string, isNeeded: boolean): readonly Use[] {
+  return steps.flatMap((step, index) => usesOfStep(step, `${where}, step ${index + 1}`, isNeeded));
+}
+
+function usesOfStep(step: Step, where: string, isReached: boolean): readonly Use[] {
+  const { action, when, onFailure, onSuccess, onExitCode, validate } = step;
+  const isRun = isReached && when === undefined;
+  const isNeeded = isRun && onFailure === undefined && Object.keys(onExitCode).length === 0;
+  const inner = (steps: readonly Step[], name: string) => usesIn(steps, `${where}, ${name}`, false);
+  const program = programOf(action);
+  return [
+    ...(program === undefined ? [] : [{ program, step, where, isNeeded }]),
+    ...(action.kind === "foreach" ? usesIn(action.steps, `${where}, foreach`, isRun) : []),
+    ...(validate ? usesOfStep(validate.step, `${where}, validate`, isRun) : []),
+    ...inner(validate?.onIncomplete?.steps ?? [], "on_incomplete"),
+    ...inner(onFailure?.steps ?? [], "on_failure"),
+    ...inner(onSuccess, "on_success"),
+    ...Object.values(onExitCode).flatMap((handler) => inner(handler, "on_exit_code")),
+  ];
+}
+
+function programOf(action: Step["action"]): string | undefined {
+  if (action.kind === "agent") return action.command[0];
+  if (action.kind !== "shell") return undefined;
+  const script = action.script.trim().replaceAll(/\$\{[^}]*\}/g, "x");
+  const [, program = ""] = PLAIN_COMMAND.exec(script) ?? [];
+  return program === "" || SHELL_WORDS.has(program) ? undefined : program;
+}
+
+/** A program's name and arguments on one line, without anything that a shell would read as its own. */
+const PLAIN_COMMAND = /^([A-Za-z0-9][\w.+-]*)(?:[ \t]+[^\n;&|<>()`$#!]*)?$/;
+
+/** Keywords and builtins of the shells that may be `sh`. */
+const SHELL_WORDS = new Set(
+  `alias bg break builtin caller case cd command compgen complete continue declare dirs disown do done echo elif else
+  enable esac eval exec exit export false fc fg fi for function getopts hash help history if in jobs kill let local logout
+  mapfile popd printf pushd pwd read readarray readonly return select set shift shopt source suspend test then time times
+  trap true type typeset ulimit umask unalias unset until wait whence while`.split(/\s+/),
+);
