@@ -81,7 +81,9 @@ export async function continueRedrive(
 
 async function workRedrive(deps: RunDeps, redrive: Redrive): Promise<Finish> {
   const { job, operation } = redrive;
-  if (operation.selected === 0 || operation.endedAt !== undefined) return {};
+  // A process that was killed after the last letter has not merged: that is all that is left to do then.
+  const isOver = operation.endedAt !== undefined && job.kind !== "workflow";
+  if (operation.selected === 0 || isOver) return {};
   if (!isStanding(job)) return runRedrive(deps, redrive);
   if (isDeliverable(job)) await deliverAgain(deps, redrive);
   else await followRedrive(deps, redrive);

@@ -81,7 +81,8 @@ function usesOfStep(step: Step, where: string, isReached: boolean): readonly Use
 function programOf(action: Step["action"]): string | undefined {
   if (action.kind === "agent") return action.command[0];
   if (action.kind !== "shell") return undefined;
-  const script = action.script.trim().replaceAll(/\$\{[^}]*\}/g, "x");
+  if (action.script.includes("${raw:")) return undefined;
+  const script = action.script.trim().replaceAll(/\$\{[^}]*\}/g, "…");
   const [, program = ""] = PLAIN_COMMAND.exec(script) ?? [];
   return program === "" || SHELL_WORDS.has(program) ? undefined : program;
 }

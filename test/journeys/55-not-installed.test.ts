@@ -42,7 +42,7 @@ describe("a program of a workflow that is not installed", () => {
   });
 
   it("is no reason to refuse where the step may not run or handles the failure", async () => {
-    const folder = openFolder(itemsJson("a"));
+    const folder = openFolder(itemsJson({ id: "a", command: "echo done", rest: "ue" }));
     const steps = [
       { ...AGENT, when: "item.id == 'z'" },
       { shell: "true", on_failure: AGENT },

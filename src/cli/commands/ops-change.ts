@@ -1,5 +1,7 @@
 /** `redrive ops pause` and `redrive ops cancel`: stop an operation, for now or for good, whichever process runs it. */
+import type { Engine } from "../../engine.ts";
 import { leftOf, type Operation, operationToJson } from "../../item/operation.ts";
+import { hasRunner } from "../../job/summary.ts";
 import { cancelOperation, pauseOperation } from "../../redrive/change-operation.ts";
 import { requireOperation } from "../../redrive/find-operation.ts";
 import type { Context } from "../context.ts";
@@ -16,13 +18,21 @@ export async function opsPause(context: Context, id: string): Promise<number> {
 }
 
 export async function opsCancel(context: Context, id: string): Promise<number> {
-  const operation = await context.withStore(async (engine) => {
+  const { operation, isUnmerged } = await context.withStore(async (engine) => {
     const cancelled = await cancelOperation(engine, await requireOperation(engine, id));
     await refreshDirectories(context, engine, { jobIds: [cancelled.queue], count: cancelled.refused });
-    return cancelled;
+    return { operation: cancelled, isUnmerged: await mayBeUnmerged(engine, cancelled) };
   });
   context.answer(operationToJson(operation), () => cancelledText(operation));
+  if (isUnmerged) context.note(`To merge the work that it has done: redrive ops resume ${operation.id}`);
   return EXIT.done;
+}
+
+/** The process that runs a workflow's redrive merges at its end; when it is gone, somebody else has to. */
+async function mayBeUnmerged(engine: Engine, { kind, queue, succeeded }: Operation): Promise<boolean> {
+  if (kind !== "redrive" || succeeded === 0) return false;
+  const job = await engine.findJob(queue);
+  return job?.kind === "workflow" && !(await hasRunner(engine, queue));
 }
 
 function pausedText(operation: Operation): string {
