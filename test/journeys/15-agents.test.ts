@@ -140,12 +140,13 @@ describe("claude:", () => {
     expect(jsonLog).not.toContain("t0ken-value");
   });
 
-  it("that is not installed is a failure that says so", async () => {
+  it("that is not installed is found before the first item", async () => {
     const project = acting("commit");
     const path = project.workflow(flow());
-    const { code } = await project.run(["run", path], { cwd: project.top }); // without the scripted one on PATH
-    expect(code).toBe(3);
-    expect((await project.onlyLetter()).failure_history[0]?.error_message).toContain("claude");
+    const { code, stderr } = await project.run(["run", path], { cwd: project.top }); // without the scripted one on PATH
+    expect(code).toBe(2);
+    expect(stderr).toContain("The program claude (map, step 1) was not found");
+    expect(await project.letters()).toEqual([]);
   });
 });
 
