@@ -5,6 +5,7 @@
  */
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
+import { PRIVATE_FILE, PRIVATE_FOLDER } from "../kit/private-files.ts";
 
 interface Waiting {
   readonly path: string;
@@ -52,8 +53,8 @@ export class LogWriter {
 
   async #write(log: Waiting): Promise<void> {
     try {
-      await mkdir(dirname(log.path), { recursive: true });
-      await writeFile(log.path, log.bytes);
+      await mkdir(dirname(log.path), { recursive: true, mode: PRIVATE_FOLDER });
+      await writeFile(log.path, log.bytes, { mode: PRIVATE_FILE });
     } catch {
       this.#refused.push(log); // heard of by `add` and `flush`
     }

@@ -12,6 +12,7 @@
 import { closeSync, mkdirSync, openSync, readSync, writeFileSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { dirname } from "node:path";
+import { PRIVATE_FILE, PRIVATE_FOLDER } from "../kit/private-files.ts";
 
 /** A part of a stream: bytes at hand, or a range of a file. */
 export type Piece = Buffer | { readonly path: string; readonly from: number; readonly bytes: number };
@@ -55,12 +56,12 @@ export async function writeLog(
   const runs = streams.flatMap((stream) => runsOf(stream, mask));
   const parts = withLineEnds([...titles.map((title) => `== ${title} ==`), ...runs]);
   const flag = titles.length > 0 ? "a" : "w";
-  mkdirSync(dirname(logPath), { recursive: true });
+  mkdirSync(dirname(logPath), { recursive: true, mode: PRIVATE_FOLDER });
   if (streams.every(isAtHand)) {
-    writeFileSync(logPath, Buffer.concat([...parts]), { flag });
+    writeFileSync(logPath, Buffer.concat([...parts]), { flag, mode: PRIVATE_FILE });
     return;
   }
-  const log = await open(logPath, flag);
+  const log = await open(logPath, flag, PRIVATE_FILE);
   try {
     for (const chunk of parts) await log.writeFile(chunk);
   } finally {

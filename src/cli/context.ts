@@ -1,4 +1,5 @@
 /** What a command is handed: its streams and environment, the options that all commands share, and a way to answer. */
+import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import type { Config } from "../config/config.ts";
 import type { Engine } from "../engine.ts";
@@ -6,6 +7,7 @@ import { type OpenOptions, openStore } from "../engines/open.ts";
 import { WorkError } from "../errors.ts";
 import { homeOf, storeUrlOf } from "../job/home.ts";
 import type { Json } from "../kit/json.ts";
+import { makePrivate } from "../kit/private-files.ts";
 import { type Paint, paintFor } from "./paint.ts";
 
 export interface Terminal {
@@ -32,6 +34,9 @@ export interface StoreOptions extends OpenOptions {
 
 /** How long a command is silent while its store is opened. */
 const SILENCE_MS_MAX = 2_000;
+
+/** Those that hold data. The home itself is left as it is: it may be a folder that was there before. */
+const HOME_FOLDERS = ["logs", "dlq", "evidence", "worktrees"] as const;
 
 export class Context {
   readonly terminal: Terminal;
@@ -70,7 +75,9 @@ export class Context {
   async openStore({ creates = false, ...options }: StoreOptions = {}): Promise<Engine> {
     const tell = setTimeout(() => this.#sayThatItWaits(), SILENCE_MS_MAX);
     try {
-      return await openStore(this.storeUrl, { ...options, mustExist: !creates });
+      const engine = await openStore(this.storeUrl, { ...options, mustExist: !creates });
+      this.#keepPrivate(creates);
+      return engine;
     } catch (error) {
       const isMissing = error instanceof WorkError && error.code === "input_invalid";
       if (!isMissing || creates || options.mustExist) throw error;
@@ -78,6 +85,17 @@ export class Context {
     } finally {
       clearTimeout(tell);
     }
+  }
+
+  /** What an earlier version or another program made readable for others is closed to them. */
+  #keepPrivate(warns: boolean): void {
+    const store = /^sqlite:(.+)$/.exec(this.storeUrl)?.[1];
+    const paths = HOME_FOLDERS.map((name) => join(this.home, name));
+    const open = [...paths, ...(store === undefined ? [] : [store])].filter((path) => !makePrivate(path));
+    if (!warns || open.length === 0) return;
+    this.note(
+      `redrive: other users of this machine can read ${open.join(", ")}: their rights cannot be removed.`,
+    );
   }
 
   #sayThatItWaits(): void {

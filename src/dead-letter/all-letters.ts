@@ -7,11 +7,12 @@ import { join } from "node:path";
 import { writeAtomically } from "../kit/atomic-file.ts";
 import { toRfc3339 } from "../kit/clock.ts";
 import { isJsonObject, type JsonObject } from "../kit/json.ts";
+import { PRIVATE_FILE, PRIVATE_FOLDER } from "../kit/private-files.ts";
 
 /** Adds lines to the stream, and does it again when somebody has put a new file into its place meanwhile. */
 export async function appendLetters(folder: string, letters: readonly JsonObject[]): Promise<void> {
   if (letters.length === 0) return;
-  await mkdir(folder, { recursive: true });
+  await mkdir(folder, { recursive: true, mode: PRIVATE_FOLDER });
   const lines = letters.map((letter) => `${JSON.stringify(letter)}\n`).join("");
   for (let isThere = false; !isThere; ) {
     isThere = await withFile(streamPath(folder), "a", async (handle) => {
@@ -27,7 +28,7 @@ export async function appendLetters(folder: string, letters: readonly JsonObject
  * ended at the beginning, once before the new one takes its place, and once more after.
  */
 export async function rewriteLetters(folder: string, letters: AsyncIterable<JsonObject>): Promise<void> {
-  await mkdir(folder, { recursive: true });
+  await mkdir(folder, { recursive: true, mode: PRIVATE_FOLDER });
   const path = streamPath(folder);
   await withFile(path, "a+", async (old) => {
     let read = (await old.stat()).size;
@@ -54,7 +55,7 @@ export async function writeRetentionPolicy(
   { maxItems, retentionDays }: RetentionPolicy,
   now: number,
 ): Promise<void> {
-  await mkdir(folder, { recursive: true });
+  await mkdir(folder, { recursive: true, mode: PRIVATE_FOLDER });
   const policy = { max_items: maxItems, retention_days: retentionDays, updated_at: toRfc3339(now) };
   await writeAtomically(join(folder, "retention-policy.json"), `${JSON.stringify(policy, null, 2)}\n`);
 }
@@ -109,7 +110,7 @@ async function withFile<T>(
   flags: string,
   action: (handle: FileHandle) => Promise<T>,
 ): Promise<T> {
-  const handle = await open(path, flags);
+  const handle = await open(path, flags, PRIVATE_FILE);
   try {
     return await action(handle);
   } finally {

@@ -14,6 +14,7 @@ import { WorkError } from "../errors.ts";
 import { fileNameOf } from "../item/item-path.ts";
 import { type Letter, letterFromJson, letterToJson } from "../item/letter.ts";
 import { assert } from "../kit/assert.ts";
+import { PRIVATE_FOLDER } from "../kit/private-files.ts";
 
 const compress = promisify(gzip);
 
@@ -83,7 +84,7 @@ export class ArchiveWriter {
 /** Makes the file and its folders, such that their names survive a power cut. */
 async function make(path: string): Promise<FileHandle> {
   const folder = dirname(path);
-  const firstMade = await mkdir(folder, { recursive: true });
+  const firstMade = await mkdir(folder, { recursive: true, mode: PRIVATE_FOLDER });
   const file = await open(path, "w+", 0o600);
   const top = firstMade === undefined ? folder : dirname(firstMade);
   for (let at = folder; ; at = dirname(at)) {

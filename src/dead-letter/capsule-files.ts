@@ -4,6 +4,7 @@ import { basename, join } from "node:path";
 import { WorkError } from "../errors.ts";
 import { fileNameOf } from "../item/item-path.ts";
 import type { Json } from "../kit/json.ts";
+import { PRIVATE_FILE, PRIVATE_FOLDER } from "../kit/private-files.ts";
 import { type Capsule, type CapsuleContent, type CapsuleFile, contentBytes } from "./capsule.ts";
 
 /** Writes into a new or empty folder; returns the names of the files. No name comes from the capsule as it is. */
@@ -11,7 +12,7 @@ export async function unpackCapsule(capsule: Capsule, folder: string): Promise<r
   await requireEmpty(folder);
   const written: string[] = [];
   const write = async (name: string, content: string | Uint8Array) => {
-    await writeFile(join(folder, name), content, { flag: "wx" });
+    await writeFile(join(folder, name), content, { flag: "wx", mode: PRIVATE_FILE });
     written.push(name);
   };
   const { job, environment, letter, attempts, events, changes, files } = capsule;
@@ -25,7 +26,7 @@ export async function unpackCapsule(capsule: Capsule, folder: string): Promise<r
 
 async function requireEmpty(folder: string): Promise<void> {
   try {
-    await mkdir(folder, { recursive: true });
+    await mkdir(folder, { recursive: true, mode: PRIVATE_FOLDER });
     if ((await readdir(folder)).length === 0) return;
   } catch (error) {
     throw new WorkError("usage", `The folder ${folder} cannot be made or read.`, { cause: error });

@@ -25,6 +25,7 @@ import { removeStaleDrafts, writeAtomically } from "../kit/atomic-file.ts";
 import { toRfc3339 } from "../kit/clock.ts";
 import type { JsonObject } from "../kit/json.ts";
 import { Lane } from "../kit/lane.ts";
+import { PRIVATE_FOLDER } from "../kit/private-files.ts";
 import { isCaseBlind, itemFileName } from "./directory-name.ts";
 
 /** The folder of a job in a root of letter directories. */
@@ -110,7 +111,7 @@ export const WRITING_MAX = 16;
 
 /** Makes the folder when it is not there; answers with what an item's file is called in it. */
 export async function makeFolder(folder: string): Promise<(itemId: string) => string> {
-  await mkdir(join(folder, "items"), { recursive: true });
+  await mkdir(join(folder, "items"), { recursive: true, mode: PRIVATE_FOLDER });
   const blind = isCaseBlind(folder);
   return (itemId) => itemFileName(itemId, blind);
 }

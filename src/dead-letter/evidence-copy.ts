@@ -10,6 +10,7 @@ import { join, win32 } from "node:path";
 import type { EvidenceFile } from "../item/evidence-file.ts";
 import { fileNameOf } from "../item/item-path.ts";
 import { writeAtomically } from "../kit/atomic-file.ts";
+import { PRIVATE_FOLDER } from "../kit/private-files.ts";
 
 /** A file that an attempt named. */
 export interface NamedEvidence {
@@ -26,7 +27,7 @@ export async function bringEvidence(
   named: readonly NamedEvidence[],
   folder: string,
 ): Promise<readonly Brought[]> {
-  await mkdir(folder, { recursive: true });
+  await mkdir(folder, { recursive: true, mode: PRIVATE_FOLDER });
   const brought: Brought[] = [];
   for (const [index, one] of named.entries()) {
     const copy = join(folder, `attempt-${one.attempt}-${index + 1}-${nameOf(one.file.path)}`);

@@ -3,6 +3,7 @@ import { mkdirSync } from "node:fs";
 import { resolve } from "node:path";
 import { WorkError } from "../errors.ts";
 import type { Job } from "../item/job.ts";
+import { PRIVATE_FOLDER } from "../kit/private-files.ts";
 import { oneLine } from "../triage/clean.ts";
 import { agentEnvironment } from "../worktree/agent-environment.ts";
 import { GIT_LOCATION_VARIABLES } from "../worktree/git.ts";
@@ -53,7 +54,7 @@ export async function openGitSite(job: Job, spec: WorkflowSpec, workshop: Worksh
 /** The user's folder of the repository, in a worktree; made when no commit has it. */
 function folderIn(top: string, prefix: string): string {
   const folder = resolve(top, prefix);
-  mkdirSync(folder, { recursive: true });
+  mkdirSync(folder, { recursive: true, mode: PRIVATE_FOLDER });
   return folder;
 }
 

@@ -6,6 +6,7 @@ import type { NewItem } from "../item/item.ts";
 import type { Job } from "../item/job.ts";
 import { systemClock } from "../kit/clock.ts";
 import type { Json } from "../kit/json.ts";
+import { PRIVATE_FOLDER } from "../kit/private-files.ts";
 import { randomName } from "../kit/random.ts";
 import { aloneAt } from "../lease/presence.ts";
 import { redriveOnResume } from "../redrive/resume.ts";
@@ -83,7 +84,7 @@ export async function runWorkflow(
   const clock = deps.clock ?? systemClock;
   try {
     return await inWorkshop(begun, { ...deps, clock }, async (workshop) => {
-      mkdirSync(workshop.logs.folder, { recursive: true });
+      mkdirSync(workshop.logs.folder, { recursive: true, mode: PRIVATE_FOLDER });
       const kit = await openWorkflowKit(begun, workshop);
       for (const note of kit.site.notes) options.onNotice?.(note);
       try {

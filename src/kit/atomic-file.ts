@@ -5,6 +5,7 @@
 import { createHash } from "node:crypto";
 import { type FileHandle, open, opendir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { PRIVATE_FILE } from "./private-files.ts";
 import { processStart, thisHost } from "./process-identity.ts";
 import { randomName } from "./random.ts";
 
@@ -14,7 +15,7 @@ export type FileContent = string | Uint8Array | AsyncIterable<string | Uint8Arra
 export interface WriteOptions {
   /** Flush the folder too, so that the name itself survives a power cut. Default true; false for files that can be made anew. */
   readonly syncFolder?: boolean;
-  /** The file's permissions. Default: what the process gives to new files. */
+  /** The file's permissions. Default 0600: whatever Redrive writes may hold data of items. */
   readonly mode?: number;
 }
 
@@ -22,7 +23,7 @@ export interface WriteOptions {
 export async function writeAtomically(
   path: string,
   content: FileContent,
-  { syncFolder = true, mode }: WriteOptions = {},
+  { syncFolder = true, mode = PRIVATE_FILE }: WriteOptions = {},
 ): Promise<void> {
   const folder = dirname(path);
   const draft = join(folder, `${DRAFT}${hostMark()}-${process.pid}-${randomName(8)}`);
@@ -58,9 +59,9 @@ export async function removeStaleDrafts(folder: string): Promise<void> {
 /** Short, whatever the file is called, so that the draft of a long name fits. */
 const DRAFT = ".draft-";
 
-function writeDraft(draft: string, content: FileContent, mode: number | undefined): Promise<void> {
+function writeDraft(draft: string, content: FileContent, mode: number): Promise<void> {
   return withFile(draft, "wx", async (handle) => {
-    if (mode !== undefined) await handle.chmod(mode);
+    await handle.chmod(mode);
     await writePieces(handle, content);
     await handle.sync();
   });
@@ -76,7 +77,7 @@ async function withFile(
   flags: string,
   action: (handle: FileHandle) => Promise<void>,
 ): Promise<void> {
-  const handle = await open(path, flags);
+  const handle = await open(path, flags, PRIVATE_FILE);
   try {
     await action(handle);
   } finally {

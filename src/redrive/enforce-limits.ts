@@ -9,6 +9,7 @@ import type { Engine } from "../engine.ts";
 import type { Operation } from "../item/operation.ts";
 import type { ItemState } from "../item/state.ts";
 import { takeLock } from "../kit/file-lock.ts";
+import { PRIVATE_FOLDER } from "../kit/private-files.ts";
 import { fullnessOf, type LetterLimits } from "./limits.ts";
 import { beginListed } from "./listed.ts";
 import { continuePurge, purgeLetters } from "./purge.ts";
@@ -94,7 +95,7 @@ export async function evictOldest(engine: Engine, options: EnforceOptions): Prom
 /** Two that count the same letters and list the oldest one after the other would evict twice as many. */
 async function takeEvictionLock({ home, queue }: EnforceOptions): Promise<(() => void) | null> {
   const folder = archiveFolder(home, queue);
-  await mkdir(folder, { recursive: true });
+  await mkdir(folder, { recursive: true, mode: PRIVATE_FOLDER });
   return takeLock(join(folder, "evicting.lock"));
 }
 

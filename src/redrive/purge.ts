@@ -18,6 +18,7 @@ import {
 } from "../item/operation.ts";
 import { lockOwner, takeLock } from "../kit/file-lock.ts";
 import type { JsonObject } from "../kit/json.ts";
+import { PRIVATE_FOLDER } from "../kit/private-files.ts";
 import { beginSelected } from "./operation.ts";
 import type { Selection } from "./select.ts";
 import { selectionFor } from "./selection-for.ts";
@@ -90,7 +91,7 @@ async function alone<T>(path: string, operation: Operation, work: () => Promise<
   if (status !== "selecting" && selected === 0) return work(); // there is nothing to archive
   if (plan.archive === false) return work();
   const lock = `${path}.lock`;
-  await mkdir(dirname(lock), { recursive: true });
+  await mkdir(dirname(lock), { recursive: true, mode: PRIVATE_FOLDER });
   const giveBack = takeLock(lock);
   if (giveBack === null) {
     const pid = lockOwner(lock)?.pid;

@@ -5,6 +5,7 @@ import { dirname } from "node:path";
 import type { Output } from "../attempt/output.ts";
 import { chunksOf, type Piece } from "../attempt/output-log.ts";
 import { LOG_BYTES_MAX } from "../attempt/output-watch.ts";
+import { PRIVATE_FOLDER } from "../kit/private-files.ts";
 import type { ReportedFailure } from "../retry/reported-failure.ts";
 import { describeThrown } from "../retry/thrown.ts";
 import { readAgentLog } from "./agent-log.ts";
@@ -53,7 +54,7 @@ async function writeJsonLog(at: At, parts: Parts): Promise<readonly string[]> {
 }
 
 async function copyMasked({ run }: At, { head, tail, droppedNote }: Parts, path: string): Promise<void> {
-  mkdirSync(dirname(path), { recursive: true });
+  mkdirSync(dirname(path), { recursive: true, mode: PRIVATE_FOLDER });
   const isCut = droppedNote !== undefined;
   const note = isCut ? [Buffer.from(`\n${JSON.stringify({ type: "redrive", note: droppedNote })}\n`)] : [];
   const file = await open(path, "a", 0o600);

@@ -6,6 +6,7 @@ import type { Engine } from "../../engine.ts";
 import { WorkError } from "../../errors.ts";
 import { type Clock, systemClock } from "../../kit/clock.ts";
 import { makeFolder } from "../../kit/make-folder.ts";
+import { makePrivate } from "../../kit/private-files.ts";
 import { advance } from "./advance.ts";
 import { listAmendments } from "./amendments.ts";
 import { listArrivals } from "./arrivals.ts";
@@ -142,6 +143,7 @@ async function openSession({
     if (mustExist) requireFile(path);
     makeFolder(dirname(resolve(path)));
     const session = new Session({ path, clock, busyMsMax, readOnly: false });
+    for (const file of [path, `${path}-wal`, `${path}-shm`]) makePrivate(file); // SQLite gives new ones the rights of the store
     await prepareOrClose(session, busyMsMax);
     return session;
   } catch (error) {
