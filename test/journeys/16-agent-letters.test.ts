@@ -90,7 +90,7 @@ describe("the letter of an agent", () => {
   });
 
   it("shares a group with those that failed the same way, whatever their item and worktree", async () => {
-    const project = openProject(itemsJson("alpha", "beta", "gamma"));
+    const project = openProject(itemsJson("part-1", "part-2", "part-3"));
     const summary = await project.runJson({ map: mapOver(FAILING), error_policy: ONE_TRY });
     expect(summary.groups).toHaveLength(1);
     expect(summary.groups[0]).toMatchObject({ count: 3 });
