@@ -89,7 +89,7 @@ interface Worker extends CommandOptions {
 }
 
 async function runCommand(item: LeasedItem, context: AttemptContext, worker: Worker): Promise<Outcome> {
-  const filled = worker.fill({ item: item.data, item_id: item.itemId });
+  const filled = worker.fill({ item: item.data, item_id: item.itemId, index: item.index });
   if (!filled.ok) return { kind: "failed", failure: unfillable(item, context, filled.message, worker) };
   const { outputs, launcher, graceMs, timeoutMs, now, evidenceFolder, isOutputWanted = false } = worker;
   const { spec, reports } = specOf(item, context, filled.value, worker);

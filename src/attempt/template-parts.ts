@@ -2,6 +2,7 @@
  * The grammar of `${…}`: a text is cut into what stands there and the places to fill, and a place is looked up in the
  * values. Which variables exist, and how a value is quoted, is for its users to say.
  */
+import { basename, dirname, extname } from "node:path";
 import { asText, isJsonObject, type Json } from "../kit/json.ts";
 
 /** The values in place, or why there are none. */
@@ -18,6 +19,8 @@ export interface Place {
   readonly fallback: string | undefined;
   /** `${raw:…}`: the value goes into a shell script as it is. */
   readonly isRaw: boolean;
+  /** What of the value goes in; absent is all of it. */
+  readonly of?: (value: string) => string;
 }
 
 /** Begins like a variable and is none. */
@@ -29,11 +32,31 @@ export interface Unreadable {
 export type PathStep = string | number;
 export type TemplatePart = string | Place | Unreadable;
 
-/** `$${`, then `${…}` (or its beginning without an end), then `{}` where that counts. */
+/** `$${`, then `${…}` (or its beginning without an end), then `{}` and its kin where they count. */
 const PLACE = /\$\$\{|\$\{([^}]*)(\}?)/g;
-const PLACE_OR_BRACES = /\$\$\{|\$\{([^}]*)(\}?)|\{\}/g;
+const PLACE_OR_BRACES = /\$\$\{|\$\{([^}]*)(\}?)|\{(?:\.|\/|\/\/|\/\.|#)?\}/g;
 
-/** Cuts the text. `$${` stands for `${`; with `braces` also `{}` is a place, for the item. */
+/** The replacement strings of GNU parallel: which variable, and what of its value. */
+const BRACES: Readonly<Record<string, Pick<Place, "name" | "of">>> = {
+  "{}": { name: "item" },
+  "{.}": { name: "item", of: withoutExtension },
+  "{/}": { name: "item", of: basename },
+  "{//}": { name: "item", of: dirname },
+  "{/.}": { name: "item", of: (value) => withoutExtension(basename(value)) },
+  "{#}": { name: "index", of: (value) => String(Number(value) + 1) },
+};
+
+/** The name of a hidden file is no extension. */
+function withoutExtension(path: string): string {
+  return path.slice(0, path.length - extname(path).length);
+}
+
+/** Whether the text has a variable of any form, as an argument of a command. */
+export function hasVariable(text: string): boolean {
+  return templateParts(text, { braces: true }).some((part) => typeof part !== "string");
+}
+
+/** Cuts the text. `$${` stands for `${`; with `braces` also `{}`, `{.}`, `{/}`, `{//}`, `{/.}` and `{#}` are places. */
 export function templateParts(text: string, options: { readonly braces?: boolean } = {}): TemplatePart[] {
   const parts: TemplatePart[] = [];
   let at = 0;
@@ -48,9 +71,8 @@ export function templateParts(text: string, options: { readonly braces?: boolean
 function readPlace(match: RegExpExecArray): TemplatePart {
   const [written, inside, end] = match;
   if (written === "$${") return "${";
-  if (written === "{}") {
-    return { kind: "place", written, name: "item", path: [], fallback: undefined, isRaw: false };
-  }
+  const braces = BRACES[written];
+  if (braces) return { kind: "place", written, path: [], fallback: undefined, isRaw: false, ...braces };
   const parsed = end === "}" ? PLACE_INSIDE.exec(inside ?? "") : null;
   if (!parsed) return { kind: "unreadable", written };
   const [, raw, name = "", path = "", fallback] = parsed;
@@ -75,7 +97,8 @@ export function lookUp(place: Place, values: Readonly<Record<string, Json>>): st
   let value: Json | undefined = Object.hasOwn(values, place.name) ? values[place.name] : undefined;
   for (const step of place.path) value = value === undefined ? undefined : stepInto(value, step);
   if (place.fallback !== undefined && (value ?? null) === null) return place.fallback;
-  return value === undefined ? undefined : asText(value);
+  if (value === undefined) return undefined;
+  return place.of === undefined ? asText(value) : place.of(asText(value));
 }
 
 function stepInto(value: Json, step: PathStep): Json | undefined {

@@ -5,24 +5,30 @@
  */
 import { WorkError } from "../errors.ts";
 import type { Json } from "../kit/json.ts";
-import { type Filled, lookUp, type Place, templateParts, wayTo } from "./template-parts.ts";
+import { type Filled, hasVariable, lookUp, type Place, templateParts, wayTo } from "./template-parts.ts";
 
 export type { Filled };
 
 export type TemplateVars = {
   readonly item: Json;
   readonly item_id: string;
+  /** The position of the item in its input, from 0. */
+  readonly index: number;
 };
 
 /** Every variable there is. */
-export const TEMPLATE_VARIABLES = ["item", "item_id"] as const satisfies readonly (keyof TemplateVars)[];
+export const TEMPLATE_VARIABLES = [
+  "item",
+  "item_id",
+  "index",
+] as const satisfies readonly (keyof TemplateVars)[];
 
 /** Checks the text at once; the function fills it for one item. A string goes in as it is, all else as JSON. */
 export function compileTemplate(text: string): (vars: TemplateVars) => Filled<string> {
   return compileParts(text, false);
 }
 
-/** As `compileTemplate` for each argument, where `{}` is `${item}` too. */
+/** As `compileTemplate` for each argument, where `{}` is `${item}` too, and the other replacement strings of GNU parallel count. */
 export function compileCommand(argv: readonly string[]): (vars: TemplateVars) => Filled<string[]> {
   const templates = argv.map((argument) => compileParts(argument, true));
   return (vars) => {
@@ -34,6 +40,21 @@ export function compileCommand(argv: readonly string[]): (vars: TemplateVars) =>
     }
     return { ok: true, value: filled };
   };
+}
+
+/**
+ * Refuses a command with an empty argument and no variable: a shell has replaced `"${item}"` in double quotes by nothing, and
+ * the command would run without its item.
+ */
+export function refuseEmptiedArgument(argv: readonly string[]): void {
+  if (!argv.includes("") || argv.some(hasVariable)) return;
+  throw new WorkError("usage", "An argument of the command is empty, and no argument names the item.", {
+    hint: `In double quotes your shell replaces "\${item}" with nothing. Write {} or '\${item}' instead, e.g. ${example(argv)}. A command that needs an empty argument goes into sh -c '…'.`,
+  });
+}
+
+function example(argv: readonly string[]): string {
+  return `-- ${argv.map((argument) => argument || "{}").join(" ")}`;
 }
 
 type Part = string | Place;

@@ -84,7 +84,7 @@ function under(name: string, description: string, add: Family["add"]): Family {
 const EXAMPLES = `
 Examples:
   redrive demo                                            a first look, in a few seconds
-  find . -name '*.md' | redrive map -- wc -w '\${item}'    one command for each line
+  find . -name '*.md' | redrive map -- wc -w {}           one command for each line
   redrive map --input files.json --jobs 8 --retries 3 -- ./convert.sh '\${item.path}'
   redrive dlq list                                        what failed
   redrive groups                                          of what: the same failure is one group
@@ -101,7 +101,7 @@ function addRunning(program: Command, terminal: Terminal, report: Report): void 
     .usage("[options] -- COMMAND [ARG…]")
     .argument(
       "<command...>",
-      "the command and its arguments; ${item}, ${item.field}, ${item_id} and {} are filled in; no shell is used; its stdin is the item",
+      "the command and its arguments; {} is the item, ${item.field} a field, ${item_id} the id, {.} {/} {//} {/.} {#} are as in GNU parallel; no shell is used; its stdin is the item",
     )
     .optionsGroup("Input:")
     .addOption(

@@ -10,7 +10,7 @@ export function addWorker(program: Command, terminal: Terminal, report: Report):
     .usage("[options] -- COMMAND [ARG…]")
     .argument(
       "[command...]",
-      "the command and its arguments; ${item}, ${item.field}, ${item_id} and {} are filled in; no shell is used; its stdin is the item",
+      "the command and its arguments; {} is the item, ${item.field} a field, ${item_id} the id, {.} {/} {//} {/.} {#} are as in GNU parallel; no shell is used; its stdin is the item",
     )
     .optionsGroup("What is worked:")
     .addOption(

@@ -28,7 +28,11 @@ it("invariant 11: item data never reaches a shell, whichever launcher starts the
     const launcher = openLauncher({ kind });
     try {
       for (const data of NASTY) {
-        const filled = compileCommand(["printf", "<%s>", "${item}", "x{}"])({ item: data, item_id: "i" });
+        const filled = compileCommand(["printf", "<%s>", "${item}", "x{}"])({
+          item: data,
+          item_id: "i",
+          index: 0,
+        });
         if (!filled.ok) throw new Error(filled.message);
         const [stdoutPath, stderrPath] = [directory.file("out"), directory.file("err")];
         const launched = launcher.launch({

@@ -12,7 +12,7 @@ const ITEM: Json = {
   "odd key": "o",
   "dash-ed": "d",
 };
-const VARS = { item: ITEM, item_id: "id-1" };
+const VARS = { item: ITEM, item_id: "id-1", index: 6 };
 
 test.each([
   ["plain", "plain"],
@@ -64,10 +64,32 @@ describe("an argument that cannot be meant is refused before anything runs", () 
 
 test("in a command {} is the item", () => {
   const fill = compileCommand(["cp", "{}", "--to={}/${item_id}", "$${}"]);
-  expect(fill({ item: "$(rm) 'x'", item_id: "1" })).toEqual({
+  expect(fill({ item: "$(rm) 'x'", item_id: "1", index: 0 })).toEqual({
     ok: true,
     value: ["cp", "$(rm) 'x'", "--to=$(rm) 'x'/1", "${}"],
   });
+});
+
+test.each([
+  ["{.}", "docs/a.tar"],
+  ["{/}", "a.tar.gz"],
+  ["{//}", "docs"],
+  ["{/.}", "a.tar"],
+  ["{#}", "7"],
+  ["${index}", "6"],
+  ["out/{/.}-{#}.txt", "out/a.tar-7.txt"],
+])("in a command %s is as in GNU parallel", (argument, value) => {
+  const fill = compileCommand([argument]);
+  expect(fill({ item: "docs/a.tar.gz", item_id: "1", index: 6 })).toEqual({ ok: true, value: [value] });
+});
+
+test.each([
+  [".profile", ".profile .profile . .profile"],
+  ["a.b/c", "a.b/c c a.b c"],
+  ["/x.y", "/x x.y / x"],
+])("paths without an extension or a folder: %s", (item, value) => {
+  const filled = compileCommand(["{.} {/} {//} {/.}"])({ item, item_id: "1", index: 0 });
+  expect(filled).toEqual({ ok: true, value: [value] });
 });
 
 test("one argument without its value fails the whole command", () => {
@@ -78,11 +100,11 @@ test("whatever an item holds goes in as it is and is never read as a template ag
   fc.assert(
     fc.property(fc.jsonValue(), (value) => {
       const item = value as Json;
-      const filled = compileCommand(["<${item}>", "{}"])({ item, item_id: "1" });
+      const filled = compileCommand(["<${item}>", "{}"])({ item, item_id: "1", index: 0 });
       expect(filled).toEqual({ ok: true, value: [`<${asText(item)}>`, asText(item)] });
     }),
   );
-  expect(compileTemplate("${item}")({ item: "${item_id}", item_id: "1" })).toEqual({
+  expect(compileTemplate("${item}")({ item: "${item_id}", item_id: "1", index: 0 })).toEqual({
     ok: true,
     value: "${item_id}",
   });

@@ -1,6 +1,7 @@
 /** `redrive map`: a command over many items, in parallel. */
 import { availableParallelism } from "node:os";
 import { resolve } from "node:path";
+import { refuseEmptiedArgument } from "../../attempt/template.ts";
 import { WorkError } from "../../errors.ts";
 import type { InputFormat } from "../../intake/format.ts";
 import { startMap } from "../../job/map.ts";
@@ -35,6 +36,7 @@ interface MapFlags extends WatchOptions {
 }
 
 export async function map(context: Context, command: string[], flags: MapFlags): Promise<number> {
+  refuseEmptiedArgument(command);
   const spec = specFrom(context, command, flags);
   requireInput(context, flags);
   return runForPerson(context, { ...flags, creates: true }, (deps, watch) =>
@@ -53,7 +55,7 @@ export async function map(context: Context, command: string[], flags: MapFlags):
 function requireInput({ terminal }: Context, { input }: MapFlags): void {
   if (input !== "-" || !(terminal.stdin as { isTTY?: boolean }).isTTY) return;
   throw new WorkError("usage", "There is no input: nothing is piped in and no --input is given.", {
-    hint: "find . -name '*.md' | redrive map -- wc -w '${item}'   or   redrive map --input FILE -- COMMAND",
+    hint: "find . -name '*.md' | redrive map -- wc -w {}   or   redrive map --input FILE -- COMMAND",
   });
 }
 

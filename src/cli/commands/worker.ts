@@ -1,6 +1,6 @@
 /** `redrive worker`: works queues with a command, and helps with the items of jobs. */
 import { availableParallelism } from "node:os";
-import { compileCommand } from "../../attempt/template.ts";
+import { compileCommand, refuseEmptiedArgument } from "../../attempt/template.ts";
 import { WorkError } from "../../errors.ts";
 import { DEFAULT_GRACE_MS } from "../../job/map-spec.ts";
 import { parseDuration } from "../../kit/duration.ts";
@@ -38,6 +38,7 @@ export async function worker(context: Context, command: string[], flags: WorkerF
     });
   }
   compileCommand(command);
+  refuseEmptiedArgument(command);
   return workForPerson(context, planFrom(command, { ...flags, jobs, needsCommand }));
 }
 

@@ -1,0 +1,35 @@
+/** How the item gets into a command: `{}` and its kin, and what a shell makes of `"${item}"` in double quotes. */
+import { describe, expect, test } from "vitest";
+import { openWorkshop } from "./workshop.ts";
+
+describe("a map", () => {
+  test("fills the replacement strings of GNU parallel, and counts items from 1", async () => {
+    const shop = openWorkshop();
+    const command = ["echo", "{}", "{.}", "{/}", "{//}", "{/.}", "{#}"];
+    const args = ["map", "-j", "1", "--", ...command];
+    const { code, stdout } = await shop.run(args, { stdin: "in/a.txt\nin/b.tar.gz\n" });
+    expect([code, stdout]).toEqual([
+      0,
+      "in/a.txt in/a a.txt in a 1\nin/b.tar.gz in/b.tar b.tar.gz in b.tar 2\n",
+    ]);
+  });
+
+  test.each(["map", "worker"])(
+    "%s refuses an argument that the shell has emptied, before anything runs",
+    async (word) => {
+      const shop = openWorkshop();
+      expect((await shop.run(["queue", "create", "q"])).code).toBe(0);
+      const { code, stderr } = await shop.run([word, "--", "wc", "-w", ""], { stdin: "a\n" });
+      expect(code).toBe(2);
+      expect(stderr).toContain("An argument of the command is empty, and no argument names the item.");
+      expect(stderr).toContain("-- wc -w {}");
+      expect((await shop.json<{ jobs: readonly unknown[] }>("jobs")).jobs).toEqual([]);
+    },
+  );
+
+  test("accepts an empty argument beside one that names the item", async () => {
+    const shop = openWorkshop();
+    const { code, stdout } = await shop.run(["map", "--", "echo", "", "{}"], { stdin: "a\n" });
+    expect([code, stdout]).toEqual([0, " a\n"]);
+  });
+});
