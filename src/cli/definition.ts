@@ -1,6 +1,7 @@
 /** Words that the definitions of commands share. */
 import { type Command, Option } from "commander";
 import { requireNamedFile } from "../config/find-file.ts";
+import { OUTAGE_ACTIONS } from "../retry/policy.ts";
 import { Context, type SharedOptions, type Terminal } from "./context.ts";
 
 export type Action = (context: Context, ...args: never[]) => Promise<number>;
@@ -30,6 +31,20 @@ export function dueWithin(): Option {
   return new Option(
     "--due-within <duration>",
     "with --drain: what is due later is left in line (default: 5m)",
+  );
+}
+
+export function onOutage(): Option {
+  return new Option(
+    "--on-outage <action>",
+    "when the service that the work needs is away or throttles: retry spends attempts like any failure, wait pauses the queue and spends none (default: retry)",
+  ).choices(OUTAGE_ACTIONS);
+}
+
+export function maxOutage(): Option {
+  return new Option(
+    "--max-outage <duration>",
+    "with --on-outage wait: how long an outage is waited for before attempts count again (default: 24h)",
   );
 }
 

@@ -7,7 +7,7 @@ import { plain, type WorkflowSpec } from "../job/workflow-spec.ts";
 import { systemClock } from "../kit/clock.ts";
 import { formatDuration } from "../kit/duration.ts";
 import { asText, type Json } from "../kit/json.ts";
-import type { Backoff, Policy } from "../retry/policy.ts";
+import { type Backoff, OUTAGE_MS_MAX, type Policy } from "../retry/policy.ts";
 import type { Workflow } from "../workflow/model.ts";
 import type { SelectionCounts } from "../workflow/select-items.ts";
 import { stepLabel } from "../workflow/step-label.ts";
@@ -143,6 +143,11 @@ function policyText(policy: Policy): string[] {
     ...(policy.failureThreshold === undefined
       ? []
       : [`The job stops when more than ${policy.failureThreshold * 100} % of the finished items have died.`]),
+    ...(policy.onOutage === "wait"
+      ? [
+          `An outage of the service pauses the job and spends no attempt, for at most ${formatDuration(policy.outageMsMax ?? OUTAGE_MS_MAX)}.`,
+        ]
+      : []),
     ...(policy.breaker
       ? [
           `${policy.breaker.failureThreshold} failures in a row pause the queue for ${formatDuration(policy.breaker.timeoutMs)}.`,

@@ -15,7 +15,7 @@ export async function lookingAfter(
   const { limitsOf } = await import("../redrive/limits.ts");
   const keeper = keeping({ limits: limitsOf(dlq), author: authorOf(context.terminal.env) });
   return {
-    companions: [keeper, ...(dlq.mirror ? [await mirror(dlq)] : []), ...(await retention(context, config))],
+    companions: [keeper, ...(dlq.mirror ? await mirrors(dlq) : []), ...(await retention(context, config))],
     fixes: fixes.filter(({ auto }) => auto),
     toxicAfter: dlq.toxicAfter ?? Number.POSITIVE_INFINITY,
     groupRules: groups,
@@ -32,9 +32,13 @@ async function retention(context: Context, { jobs, dlq }: Config): Promise<reado
   return [retaining({ limits: jobLimitsOf(jobs), author: authorOf(context.terminal.env), ...dlqDir })];
 }
 
-async function mirror({ dlqDir, maxItems: itemsMax, retentionDays }: LetterSettings) {
+/** The letter directory, and `receipts.json` of a target. */
+async function mirrors(settings: LetterSettings): Promise<readonly OpenCompanion[]> {
+  const { dlqDir, maxItems: itemsMax, retentionDays } = settings;
   const { mirroring } = await import("../job/mirroring.ts");
-  return mirroring({ itemsMax, retentionDays, ...(dlqDir !== undefined && { dlqDir }) });
+  const { keepingReceipts } = await import("../job/receipts-mirror.ts");
+  const place = { itemsMax, retentionDays, ...(dlqDir !== undefined && { dlqDir }) };
+  return [mirroring(place), keepingReceipts()];
 }
 
 /** The same for the workers of a queue, which has no end at which its letters could be looked after. */
@@ -49,5 +53,5 @@ export async function lookingAfterQueues(context: Context): Promise<Required<Pic
     author: authorOf(context.terminal.env),
   });
   const others = await retention(context, config);
-  return { companions: [tender, ...(dlq.mirror ? [await mirror(dlq)] : []), ...others] };
+  return { companions: [tender, ...(dlq.mirror ? await mirrors(dlq) : []), ...others] };
 }

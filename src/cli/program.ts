@@ -5,7 +5,16 @@ import { INPUT_FORMATS } from "../intake/format.ts";
 import { MERGE_MODES } from "../job/workflow-spec.ts";
 import { ITEM_FAILURE_ACTIONS } from "../retry/policy.ts";
 import type { Terminal } from "./context.ts";
-import { call, keepEvidence, list, onFailureCommand, type Report, storeWait } from "./definition.ts";
+import {
+  call,
+  keepEvidence,
+  list,
+  maxOutage,
+  onFailureCommand,
+  onOutage,
+  type Report,
+  storeWait,
+} from "./definition.ts";
 import { addErrors } from "./error-commands.ts";
 import { EXIT, EXIT_CODE } from "./exit-code.ts";
 import { addGroups } from "./group-commands.ts";
@@ -158,6 +167,8 @@ function addRunning(program: Command, terminal: Terminal, report: Report): void 
       "pause the queue after this many failures in a row, then try a few items (default: no breaker)",
     )
     .option("--breaker-timeout <duration>", "how long it pauses (default: 30s)")
+    .addOption(onOutage())
+    .addOption(maxOutage())
     .passThroughOptions()
     .action(call(terminal, report, async () => (await import("./commands/map.ts")).map));
   program

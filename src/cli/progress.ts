@@ -164,6 +164,15 @@ class RunProgress implements Progress {
     if (until <= this.#parkedUntil || outcome.kind !== "failed") return;
     this.#parkedUntil = until;
     this.#parked = outcome.failure.errorMessage;
+    this.#sayWaiting();
+  }
+
+  /** In a log a wait is reported when it begins, and not again with every failure. */
+  #sayWaiting(): void {
+    const now = this.#options.clock.now();
+    if (this.#options.isLive || now - this.#troubleSaidAt < REPORT_MS) return;
+    this.#troubleSaidAt = now;
+    this.note(`redrive: waiting: ${clean(this.#waiting() ?? "")}`);
   }
 
   async #everyTick(firstMs: number, nextMs: number): Promise<void> {

@@ -4,7 +4,7 @@ import { PRIORITIES } from "../item/priority.ts";
 import { UNIQUE_RULES } from "../queue/spec.ts";
 import { ITEM_FAILURE_ACTIONS } from "../retry/policy.ts";
 import type { Terminal } from "./context.ts";
-import { call, limit, list, type Report } from "./definition.ts";
+import { call, limit, list, maxOutage, onOutage, type Report } from "./definition.ts";
 
 export function addQueues(queue: Command, terminal: Terminal, report: Report): void {
   addMaking(queue, terminal, report);
@@ -41,6 +41,8 @@ function settings(command: Command): Command {
     .option("--max-losses <n>", "how often its worker may vanish before it is buried (default: 3)")
     .option("--breaker <n>", "pause the queue after so many failures in a row, or none (default: none)")
     .option("--breaker-timeout <duration>", "how long it pauses before a few are tried (default: 30s)")
+    .addOption(onOutage())
+    .addOption(maxOutage())
     .optionsGroup("Items:")
     .addOption(
       new Option("--priority <priority>", "of items that come without one (default: normal)").choices(

@@ -6,6 +6,7 @@ import type { QueueSettings } from "../queue/settings.ts";
 import type { UniqueRule } from "../queue/spec.ts";
 import { parseRate } from "../redrive/pace.ts";
 import { parseBackoff } from "../retry/backoff.ts";
+import type { OnOutage } from "../retry/policy.ts";
 import type { Context } from "./context.ts";
 import { readJsonFile } from "./json-word.ts";
 import { countOption } from "./option.ts";
@@ -17,6 +18,8 @@ export interface SettingFlags {
   readonly maxLosses?: string;
   readonly breaker?: string;
   readonly breakerTimeout?: string;
+  readonly onOutage?: OnOutage;
+  readonly maxOutage?: string;
   readonly priority?: Priority;
   readonly unique?: UniqueRule;
   readonly schema?: string;
@@ -36,6 +39,8 @@ export function settingsFrom({ terminal: { cwd } }: Context, flags: SettingFlags
     ...(flags.backoff !== undefined && { backoff: parseBackoff(flags.backoff) }),
     ...(onFailure !== undefined && { onItemFailure: onFailure }),
     ...breakerFrom(flags),
+    ...(flags.onOutage !== undefined && { onOutage: flags.onOutage }),
+    ...orNone("outageMsMax", flags.maxOutage, (text) => parseDuration(text, "--max-outage")),
     ...(priority !== undefined && { priority }),
     ...(unique !== undefined && { unique }),
     ...orNone("schema", flags.schema, (file) => readJsonFile(file, { option: "--schema", cwd })),

@@ -3,7 +3,7 @@ import type { Pause } from "../item/job.ts";
 import { toRfc3339 } from "../kit/clock.ts";
 import { formatDuration } from "../kit/duration.ts";
 import type { QueueSummary } from "../queue/look.ts";
-import { backoffToText, durationToText, rateToText } from "../queue/setting-text.ts";
+import { backoffToText, durationToText, outageToText, rateToText } from "../queue/setting-text.ts";
 import { clean, type Paint } from "./paint.ts";
 import { thousands } from "./progress-rate.ts";
 import { type Column, table } from "./table.ts";
@@ -81,7 +81,7 @@ export function queueText(queue: QueueSummary, view: View): string {
 export type Fact = readonly [name: string, value: string];
 
 export function factsOf(queue: QueueSummary): readonly Fact[] {
-  const { spec, pause, breaker, parkedUntil, createdAt } = queue;
+  const { spec, pause, breaker, parkedUntil, parkedFor, createdAt } = queue;
   const facts: Fact[] = [];
   if (spec.description !== undefined) facts.push(["For", spec.description]);
   facts.push(["Made", toRfc3339(createdAt)]);
@@ -94,7 +94,7 @@ export function factsOf(queue: QueueSummary): readonly Fact[] {
     ]);
   }
   if (parkedUntil !== undefined)
-    facts.push(["Waits", `until ${toRfc3339(parkedUntil)}: the other side asked for it`]);
+    facts.push(["Waits", `until ${toRfc3339(parkedUntil)}${parkedFor ? `: ${parkedFor}` : ""}`]);
   return facts;
 }
 
@@ -130,6 +130,7 @@ export function settingsText({ spec }: QueueSummary, paint?: Paint): string {
     ["max-retries", String(policy.maxAttempts - 1)],
     ["backoff", backoffToText(policy.backoff)],
     ["on-failure", policy.onItemFailure],
+    ["on-outage", outageToText(policy)],
     ["lease", durationToText(spec.leaseMs)],
     ["priority", spec.priority],
     ["unique", spec.unique],

@@ -1,7 +1,7 @@
 /** `redrive receipts …`: where receipts go, sending them through outages, and bringing back those that were refused. */
 import { type Command, Option } from "commander";
 import type { Terminal } from "./context.ts";
-import { call, dueWithin, limit, list, type Report, storeWait } from "./definition.ts";
+import { call, dueWithin, limit, list, maxOutage, onOutage, type Report, storeWait } from "./definition.ts";
 
 export function addReceipts(receipts: Command, terminal: Terminal, report: Report): void {
   addTargets(receipts, terminal, report);
@@ -54,7 +54,9 @@ function addTargets(receipts: Command, terminal: Terminal, report: Report): void
       "--backoff <spec>",
       "another wait: exponential:1s:30s, linear:1s:30s, fixed:5s, list:1s,5s or none",
     )
-    .option("--breaker <n>", "wait after so many failures in a row, or none (default: 5)")
+    .addOption(onOutage())
+    .addOption(maxOutage())
+    .option("--breaker <n>", "wait after so many failures in a row, or none (default: none)")
     .option("--breaker-timeout <duration>", "how long it waits before a few are tried (default: 30s)")
     .option("--max-losses <n>", "how often its process may vanish before it is a letter (default: 20)")
     .optionsGroup("Options:")
@@ -103,6 +105,10 @@ function addSending(receipts: Command, terminal: Terminal, report: Report): void
     )
     .option("--drain", "end when nothing waits any more that is due, or soon will be")
     .addOption(dueWithin())
+    .option(
+      "--no-auto-recover",
+      "leave letters that died of an outage to `receipts recover` (default: they are sent again once the target takes receipts)",
+    )
     .option(
       "--drain-timeout <duration>",
       "after a signal, how long what is on its way may take (default: 30s)",

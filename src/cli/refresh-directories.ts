@@ -28,10 +28,12 @@ export async function refreshDirectories(
     if (!dlq.mirror) return;
     const { openProjection } = await import("../job/letter-directory.ts");
     const { refreshDirectory } = await import("../job/mirror.ts");
+    const { refreshReceipts } = await import("../job/receipts-mirror.ts");
     const { dlqDir, maxItems: itemsMax, retentionDays } = { ...dlq, ...limits };
     const place = { home: context.home, itemsMax, retentionDays, ...(dlqDir !== undefined && { dlqDir }) };
     for (const id of jobIds) {
       const job = await engine.findJob(id);
+      if (job !== null) await refreshReceipts(engine, job, context.home);
       if (job === null || !openProjection(engine, job, place).isThere) continue;
       if (count > COUNT_MAX) {
         context.note(

@@ -8,6 +8,7 @@ import type { LeasedItem, Settlement } from "../item/item.ts";
 import type { Job } from "../item/job.ts";
 import type { Companion } from "../job/companion.ts";
 import { openCompanions } from "../job/companions.ts";
+import { OutageNotice } from "../job/outage-notice.ts";
 import type { RunDeps } from "../job/run-job.ts";
 import { systemClock } from "../kit/clock.ts";
 import { requireTarget } from "../queue/find-queue.ts";
@@ -88,14 +89,15 @@ class Sending {
   readonly #giveUp = new AbortController();
   /** Why the last try of a key failed. */
   readonly #failures = new Map<string, string>();
+  readonly #outage: OutageNotice;
   #cancelWait: (() => void) | undefined;
-  #isOut = false;
 
   constructor(context: Context, engine: Engine, parts: Parts) {
     const { plan } = parts;
     this.#context = context;
     this.#engine = engine;
     this.#parts = parts;
+    this.#outage = new OutageNotice(plan.name, (notice) => this.#note(clean(notice)));
     const { toxicAfter, groupRules } = plan.letters;
     this.#target = new Target(engine, plan.name, {
       isDelivering: plan.waitMs !== null,
@@ -174,17 +176,9 @@ class Sending {
 
   readonly #settled = (item: LeasedItem, settlement: Settlement): void => {
     this.#parts.companions.settled(item, settlement);
-    const { failure, verdict, grave } = settlement;
+    const { failure, grave } = settlement;
     if (grave && failure) this.#failures.set(item.itemId, failure.errorMessage);
-    if (verdict.kind === "done" && this.#isOut) {
-      this.#isOut = false;
-      this.#note(`${this.#parts.plan.name} answers again.`);
-    }
-    if (verdict.kind !== "park" || this.#isOut || !failure) return;
-    this.#isOut = true;
-    this.#note(
-      `${this.#parts.plan.name} does not take receipts now (${clean(failure.errorMessage)}): they are kept, and go when it does.`,
-    );
+    this.#outage.settled(settlement);
   };
 
   /** Nothing would go however long one waits. */

@@ -13,7 +13,15 @@ import { type SettingFlags, settingsFrom } from "./queue-settings.ts";
 export interface TargetFlags
   extends Pick<
     SettingFlags,
-    "backoff" | "breaker" | "breakerTimeout" | "maxLosses" | "rate" | "lease" | "description"
+    | "backoff"
+    | "breaker"
+    | "breakerTimeout"
+    | "onOutage"
+    | "maxOutage"
+    | "maxLosses"
+    | "rate"
+    | "lease"
+    | "description"
   > {
   readonly url?: string;
   readonly protocol?: DeliveryProtocol;
@@ -34,7 +42,18 @@ export interface TargetFlags
 /** Empty when nothing was named. */
 export function targetSettingsFrom(context: Context, flags: TargetFlags): TargetSettings {
   const { backoff, breaker, breakerTimeout, maxLosses, rate, lease, description } = flags;
-  const shared = compact({ backoff, breaker, breakerTimeout, maxLosses, rate, lease, description });
+  const { onOutage, maxOutage } = flags;
+  const outage = { onOutage, maxOutage };
+  const shared = compact({
+    ...outage,
+    backoff,
+    breaker,
+    breakerTimeout,
+    maxLosses,
+    rate,
+    lease,
+    description,
+  });
   return compact({
     ...deliveryFrom(context, flags),
     ...settingsFrom(context, shared as SettingFlags),

@@ -1,7 +1,7 @@
 /** Targets of receipts as people read them: a table of all, one with its settings, and what to do next. */
 import { addressOf, type TargetSummary } from "../delivery/look.ts";
 import type { DeliverySpec, TokenSource } from "../delivery/spec.ts";
-import { backoffToText, durationToText, rateToText } from "../queue/setting-text.ts";
+import { backoffToText, durationToText, outageToText, rateToText } from "../queue/setting-text.ts";
 import { clean, type Paint } from "./paint.ts";
 import { thousands } from "./progress-rate.ts";
 import { countsOf, type Fact, factLines, factsOf, statusOf, tintOf, workersText } from "./queue-text.ts";
@@ -68,6 +68,7 @@ export function targetSettingsText({ spec, delivery }: TargetSummary, paint?: Pa
   for (const [name, value] of Object.entries(headers)) facts.push(["header", `${name}: ${value}`]);
   facts.push(["token", tokenText(token)], ["timeout", durationToText(delivery.timeoutMs)]);
   facts.push(["retries", String(policy.maxAttempts - 1)], ["backoff", backoffToText(policy.backoff)]);
+  facts.push(["on-outage", outageToText(policy)]);
   if (policy.breaker) {
     const { failureThreshold, timeoutMs } = policy.breaker;
     facts.push(["breaker", `${failureThreshold} in a row make it wait ${durationToText(timeoutMs)}`]);

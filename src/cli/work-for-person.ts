@@ -28,6 +28,8 @@ export interface WorkerPlan {
   readonly targets?: readonly string[] | "all";
   /** The file in which the letters of the only target are kept as receipts. Default: none. */
   readonly mirror?: string;
+  /** Whether letters that died of an outage are sent again once their target takes receipts. Default true. */
+  readonly autoRecover?: boolean;
   readonly jobs: readonly string[];
   readonly slots: number;
   /** How many of a job run at a time; the job's own number by default. */

@@ -36,6 +36,8 @@ function settingsOf({ spec, delivery }: TargetSummary): JsonObject {
   const {
     max_retries: retries,
     backoff,
+    on_outage,
+    max_outage_ms,
     breaker,
     rate_per_second,
     lease_ms,
@@ -55,6 +57,8 @@ function settingsOf({ spec, delivery }: TargetSummary): JsonObject {
     order_field: delivery.orderField ?? null,
     retries,
     backoff,
+    on_outage,
+    max_outage_ms,
     breaker,
     rate_per_second,
     lease_ms,

@@ -113,6 +113,12 @@ export function outcomeOfRpcError({ code, message, data }: RpcError, { key, now 
   if (spoken !== undefined) return spoken;
   const kind = classifyJsonRpc(code);
   if (said.retryAfterMs !== undefined) return throttled(line, said.retryAfterMs, kind);
+  if (kind.errorClass === "unknown" && isRefusal(message, now))
+    return notDelivered(
+      "refused",
+      { name: "ClientError", fields: { json_rpc_code: code } },
+      { message: line },
+    );
   return notDelivered(kind.name === "ClientError" ? "refused" : "server_error", kind, { message: line });
 }
 
@@ -131,8 +137,14 @@ function outcomeOfToolError(result: Readonly<Record<string, unknown>>, { key, no
   const spoken = outcomeOfWords(said, { key, message });
   if (spoken !== undefined) return spoken;
   if (said.retryAfterMs !== undefined) return throttled(message, said.retryAfterMs, { name: "RateLimited" });
-  if (said.isCoded) return notDelivered("refused", { name: "ClientError" }, { message });
+  if (said.isCoded || isRefusal(said.message, now))
+    return notDelivered("refused", { name: "ClientError" }, { message });
   return notDelivered("server_error", { name: "ServerError", errorClass: "unknown" }, { message });
+}
+
+/** A text that names a bad argument, a lease or a permission: sending the same again changes nothing. */
+function isRefusal(text: string | undefined, now: number): boolean {
+  return text !== undefined && readSaid(text, now).meaning === "client";
 }
 
 function toolText({ content }: Readonly<Record<string, unknown>>): string {

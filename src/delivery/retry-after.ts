@@ -1,8 +1,8 @@
 /** When the other side wants us back: `Retry-After` as seconds or as a date, and what bodies say of it. Pure. */
 import { clampDelayMs } from "../retry/backoff.ts";
 
-/** Who asks for more waits a day: one wrong header must not stop a target for years. */
-const RETRY_AFTER_MS_MAX = 86_400_000;
+/** A receipt waits no longer than an hour, whatever the answer asks for: one wrong header must not hold it for years. */
+const RETRY_AFTER_MS_MAX = 3_600_000;
 
 /** The wait that a header or a field names: a number of seconds, or the date to come back at. Undefined when it is neither. */
 export function retryAfterMsOf(value: unknown, now: number): number | undefined {

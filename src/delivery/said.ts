@@ -124,6 +124,14 @@ const TEXTS: readonly (readonly [Meaning, RegExp])[] = [
   ["auth", /\bunauthori[sz]ed\b|\bunauthenticated\b/i],
   ["unavailable", /\bservice unavailable\b|\btemporarily unavailable\b/i],
   ["server", /\binternal (?:server )?error\b/i],
+  ...[
+    /\b(?:invalid|missing|unknown|unexpected|unsupported|malformed|bad|required) (?:[\w"'`.-]+ ){0,3}(?:arguments?|parameters?|params|fields?|propert(?:y|ies)|inputs?|payload|request|value|lease)\b/i,
+    /\b(?:argument|parameter|field|property)s?\b[^.\n]{0,80}\b(?:required|missing|invalid|unknown|not valid|must (?:not )?be)\b/i,
+    /\bvalidation (?:error|failed)\b|\bdoes not match the schema\b/i,
+    /\b(?:expired|stale|wrong|no such) lease\b/i,
+    /\blease\b[^.\n]{0,80}\b(?:expired|not found|unknown|invalid|does not exist|not held|not owned|revoked|belongs to|held by another)\b/i,
+    /\bpermission denied\b|\baccess (?:is )?denied\b|\bforbidden\b|\bnot (?:permitted|allowed|authori[sz]ed)\b|\b(?:lacks?|missing|insufficient) (?:[\w:.-]+ )?(?:permissions?|privileges?|scope)\b/i,
+  ].map((pattern) => ["client", pattern] as const),
 ];
 const TEXT_CHARS_MAX = 4096;
 

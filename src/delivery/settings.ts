@@ -20,7 +20,10 @@ import { DEFAULT_TARGET, receiptBackoff, type TargetSpec, targetSpecOf, targetSp
 /** What a target is told. What is left out keeps its default, or what it was; null takes it away. */
 export interface TargetSettings
   extends DeliverySettings,
-    Pick<QueueSettings, "backoff" | "breaker" | "rate" | "leaseMs" | "lossesMax" | "description"> {
+    Pick<
+      QueueSettings,
+      "backoff" | "breaker" | "onOutage" | "outageMsMax" | "rate" | "leaseMs" | "lossesMax" | "description"
+    > {
   /** How often a receipt is tried after the first try; 0 means once. Default 4. */
   readonly retries?: number;
   /** The waits are its powers in seconds. Default 2: 2, 4, 8 and 16 s. */
@@ -89,12 +92,15 @@ const BASE = { min: 0, max: 60 };
 /** The settings that come of it; refuses what cannot be. */
 export async function targetSpecWith(before: TargetSpec, settings: TargetSettings): Promise<TargetSpec> {
   const { retries, backoffBase, backoff, breaker, rate, leaseMs, lossesMax, description } = settings;
+  const { onOutage, outageMsMax } = settings;
   if (backoffBase !== undefined) requireNumber("backoffBase", backoffBase, BASE);
   const curve = backoff ?? (backoffBase === undefined ? undefined : receiptBackoff(backoffBase));
   const queue = compact({
     maxRetries: retries,
     backoff: curve,
     breaker,
+    onOutage,
+    outageMsMax,
     rate,
     leaseMs,
     lossesMax,

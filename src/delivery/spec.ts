@@ -5,7 +5,7 @@
 import type { Job } from "../item/job.ts";
 import type { JsonObject } from "../kit/json.ts";
 import { DEFAULT_QUEUE, type QueueSpec } from "../queue/spec.ts";
-import { type Backoff, DEFAULT_BREAKER, DEFAULT_POLICY } from "../retry/policy.ts";
+import { type Backoff, DEFAULT_POLICY } from "../retry/policy.ts";
 
 /** How receipts travel. `function`: by code of the process that opens the target. */
 export const DELIVERY_PROTOCOLS = ["http", "mcp", "function"] as const;
@@ -55,8 +55,9 @@ export function receiptBackoff(base: number): Backoff {
 export const DEFAULT_BACKOFF_BASE = 2;
 
 /**
- * Five attempts after 0, 2, 4, 8 and 16 s, with a breaker. A receipt is hardly ever why a process dies, so it may be lost
- * with its process more often than an item of a queue.
+ * Five attempts after 0, 2, 4, 8 and 16 s, whatever the failure, then a letter. No breaker: the receipts of one target do
+ * not wait for each other. A receipt is hardly ever why a process dies, so it may be lost with its process more often than
+ * an item of a queue.
  */
 export const DEFAULT_TARGET: TargetSpec = {
   ...DEFAULT_QUEUE,
@@ -66,7 +67,6 @@ export const DEFAULT_TARGET: TargetSpec = {
     maxAttempts: 5,
     lossesMax: 20,
     backoff: receiptBackoff(DEFAULT_BACKOFF_BASE),
-    breaker: DEFAULT_BREAKER,
   },
   delivery: {
     protocol: "http",

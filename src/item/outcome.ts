@@ -21,6 +21,8 @@ export type Outcome =
       readonly failure: Failure;
       /** The other side said when to come back. */
       readonly retryAfterMs?: number;
+      /** An agent step failed: a limit of its account or an overload is waited for unless the policy says otherwise. */
+      readonly isAgent?: true;
       readonly log?: string;
       /** Where the work was done, if it is to be kept with the letter. */
       readonly artifacts?: WorktreeArtifacts;

@@ -10,9 +10,11 @@ import type { JsonObject } from "../kit/json.ts";
 import { selectLetters } from "../redrive/select.ts";
 import { everyJob } from "./every-job.ts";
 import { type DirectoryPlace, globalFolder, openProjection, writePlacePolicy } from "./letter-directory.ts";
+import { refreshReceipts } from "./receipts-mirror.ts";
 
 /** Writes the directory of one job anew. A job without letters gets no folder; one that it has is emptied. */
 export async function mirrorJob(engine: Engine, job: Job, place: DirectoryPlace): Promise<WrittenFolder> {
+  await refreshReceipts(engine, job, place.home);
   return rewrite(engine, job, { ...place, tellsAll: true });
 }
 
@@ -22,6 +24,7 @@ export async function mirrorAll(engine: Engine, place: DirectoryPlace): Promise<
   await mirrorStream(engine, place);
   for await (const job of everyJob(engine)) {
     const isThere = openProjection(engine, job, place).isThere;
+    await refreshReceipts(engine, job, place.home);
     const one = await rewrite(engine, job, { ...place, tellsAll: false });
     if (isThere || one.items > 0) written.push(one);
   }

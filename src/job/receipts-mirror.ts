@@ -4,18 +4,59 @@
  * said. The store is the truth: nothing is ever read from the file.
  */
 
-import { dirname } from "node:path";
+import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { inPieces, textOf } from "../dead-letter/exchange/text-form.ts";
+import type { Engine } from "../engine.ts";
 import { isStoreTrouble } from "../errors.ts";
 import type { LeasedItem, Settlement } from "../item/item.ts";
+import { fileNameOf } from "../item/item-path.ts";
 import type { Job } from "../item/job.ts";
 import { removeStaleDrafts, writeAtomically } from "../kit/atomic-file.ts";
+import { makeFolder } from "../kit/make-folder.ts";
 import { selectLetters } from "../redrive/select.ts";
 import type { Companion, CompanionSurroundings, OpenCompanion } from "./companion.ts";
 
 /** A companion that keeps the file. */
 export function mirroringReceipts(path: string): OpenCompanion {
-  return (job, surroundings) => new ReceiptsMirror(path, job, surroundings);
+  return (job, surroundings) => new ReceiptsMirror({ path, isAlways: true }, job, surroundings);
+}
+
+/** A companion that keeps the undelivered receipts of a target in the home; other jobs have none. */
+export function keepingReceipts(): OpenCompanion {
+  return (job, surroundings) =>
+    job.kind === "target"
+      ? new ReceiptsMirror({ path: receiptsFile(surroundings.home, job.id) }, job, surroundings)
+      : { stop: async () => undefined };
+}
+
+/** `{home}/receipts/{target}/receipts.json` */
+export function receiptsFile(home: string, target: string): string {
+  return join(home, "receipts", fileNameOf(target), "receipts.json");
+}
+
+/** Brings the file in the home to what the store has. It is made with the first letter. */
+export async function refreshReceipts(engine: Engine, { id, kind }: Job, home: string): Promise<void> {
+  const path = receiptsFile(home, id);
+  if (kind !== "target" || !(await isNeeded(engine, id, path))) return;
+  makeFolder(dirname(path));
+  await writeReceipts(engine, id, path);
+}
+
+async function isNeeded(engine: Engine, queue: string, path: string): Promise<boolean> {
+  return existsSync(path) || (await engine.listLetters({ queue, limit: 0 })).total > 0;
+}
+
+async function writeReceipts(engine: Engine, queue: string, path: string): Promise<void> {
+  const letters = selectLetters(engine, { filter: { queue } }, { order: "oldest" });
+  await writeAtomically(path, inPieces(textOf(letters, "receipts")));
+  await removeStaleDrafts(dirname(path));
+}
+
+interface MirrorFile {
+  readonly path: string;
+  /** Whether the file is there also when there was never a letter. Default false; its folder is made when it is needed. */
+  readonly isAlways?: boolean;
 }
 
 const PAUSE_MS_MIN = 500;
@@ -26,6 +67,7 @@ const PAUSE_PER_WORK = 9;
 
 class ReceiptsMirror implements Companion {
   readonly #path: string;
+  readonly #isAlways: boolean;
   readonly #job: Job;
   readonly #surroundings: CompanionSurroundings;
   #pauseMs = PAUSE_MS_MIN;
@@ -38,8 +80,9 @@ class ReceiptsMirror implements Companion {
   #writtenTo: number | null = null;
   #complaint = "";
 
-  constructor(path: string, job: Job, surroundings: CompanionSurroundings) {
+  constructor({ path, isAlways = false }: MirrorFile, job: Job, surroundings: CompanionSurroundings) {
     this.#path = path;
+    this.#isAlways = isAlways;
     this.#job = job;
     this.#surroundings = surroundings;
     this.#write(); // it is there from the beginning, and others may have changed letters since it was written
@@ -86,9 +129,11 @@ class ReceiptsMirror implements Companion {
     const newest = await engine.newestEvent();
     if (newest === this.#writtenTo) return;
     const startedAt = clock.now();
-    const letters = selectLetters(engine, { filter: { queue: this.#job.id } }, { order: "oldest" });
-    await writeAtomically(this.#path, inPieces(textOf(letters, "receipts")));
-    await removeStaleDrafts(dirname(this.#path));
+    if (!this.#isAlways) {
+      if (!(await isNeeded(engine, this.#job.id, this.#path))) return;
+      makeFolder(dirname(this.#path));
+    }
+    await writeReceipts(engine, this.#job.id, this.#path);
     this.#writtenTo = newest;
     this.#complaint = "";
     this.#pauseMs = Math.max(PAUSE_MS_MIN, (clock.now() - startedAt) * PAUSE_PER_WORK);

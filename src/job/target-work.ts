@@ -11,8 +11,10 @@ import { systemClock, toRfc3339 } from "../kit/clock.ts";
 import { LiveSettings } from "../queue/live-settings.ts";
 import { Worker } from "../queue/worker.ts";
 import type { RunObserver, RunResult } from "../runner/runner.ts";
+import { AutoRecovery } from "./auto-recover.ts";
 import { openCompanions } from "./companions.ts";
 import { drainedBy } from "./drained-by.ts";
+import { OutageNotice } from "./outage-notice.ts";
 import type { RunDeps } from "./run-job.ts";
 import { tellingFaults } from "./tell-fault.ts";
 import type { Work } from "./work.ts";
@@ -30,6 +32,8 @@ export interface DeliverOptions {
   readonly rate?: Rate;
   /** Ends when nothing waits. */
   readonly untilEmpty: boolean;
+  /** Whether letters that died of an outage are sent again once the target takes receipts. Default true. */
+  readonly autoRecover?: boolean;
   readonly onNotice: (notice: string) => void;
 }
 
@@ -49,16 +53,19 @@ export async function deliverTarget(deps: RunDeps, target: Job, options: Deliver
 async function deliver(
   deps: RunDeps,
   target: Job,
-  { delivery, slots, rate, untilEmpty, onNotice }: DeliverOptions & { readonly delivery: Delivery },
+  options: DeliverOptions & { readonly delivery: Delivery },
 ): Promise<RunResult> {
+  const { delivery, slots, rate, untilEmpty, autoRecover = true, onNotice } = options;
   const { engine, home, clock = systemClock, companions: openers = [] } = deps;
   const companions = openCompanions(openers, target, { engine, home, clock, onNotice });
+  const recovery = new AutoRecovery({ engine, target, delivery, clock, onNotice });
   const observer = tellingOutages(target.id, deps.observer, onNotice);
   const settled: NonNullable<RunObserver["settled"]> = (item, settlement, outcome) => {
     companions.settled(item, settlement);
+    recovery.settled(item, settlement);
     observer.settled?.(item, settlement, outcome);
   };
-  try {
+  const work = () => {
     const worker = new Worker(engine, target.id, {
       handler: delivery.handler,
       isTarget: true,
@@ -74,9 +81,25 @@ async function deliver(
       ...(deps.groupRules && { groupRules: deps.groupRules }),
       ...(deps.classRules && { classRules: deps.classRules }),
     });
-    return await drainedBy(deps.drain, worker);
+    return drainedBy(deps.drain, worker);
+  };
+  try {
+    if (!autoRecover) return await work();
+    if (untilEmpty) return await untilRecovered(recovery, work);
+    recovery.start();
+    return await work();
   } finally {
+    await recovery.stop();
     await companions.stop();
+  }
+}
+
+/** Ends when nothing waits, and no letter of an outage can be sent again. */
+async function untilRecovered(recovery: AutoRecovery, work: () => Promise<RunResult>): Promise<RunResult> {
+  await recovery.look();
+  for (;;) {
+    const result = await work();
+    if (result.end !== "finished" || !recovery.isTaking || (await recovery.look()) === 0) return result;
   }
 }
 
@@ -122,26 +145,17 @@ async function pausedText(engine: Engine, { id }: Job): Promise<string> {
   return `${id} is paused${since}. What was not delivered stays in line; \`redrive receipts resume ${id}\` lets it go on.`;
 }
 
-/** An outage is said when it begins and when it is over, however many receipts meet it. */
 function tellingOutages(
   name: string,
   observer: RunObserver = {},
   onNotice: (notice: string) => void,
 ): RunObserver {
-  let isOut = false;
+  const notice = new OutageNotice(name, onNotice);
   return {
     ...observer,
     settled: (item, settlement, outcome) => {
       observer.settled?.(item, settlement, outcome);
-      if (outcome.kind === "succeeded" && isOut) {
-        isOut = false;
-        onNotice(`${name} answers again.`);
-      }
-      if (settlement.verdict.kind !== "park" || isOut || outcome.kind !== "failed") return;
-      isOut = true;
-      onNotice(
-        `${name} does not take receipts now (${outcome.failure.errorMessage}): they wait, and go when it does.`,
-      );
+      notice.settled(settlement);
     },
   };
 }

@@ -151,12 +151,13 @@ async function failed(
   kit: WorkflowKit,
   place: Place,
   item: LeasedItem,
-  { failure, retryAfterMs }: Omit<Failed, "kind" | "stepIndex">,
+  { failure, retryAfterMs, isAgent }: Omit<Failed, "kind" | "stepIndex">,
 ): Promise<Outcome> {
   const found = keepWorktreesOf(kit.spec) === "never" ? undefined : await place.artifacts();
   const artifacts = found && withErrorLogs(found, failure);
   if (artifacts) await place.keep(`attempt ${item.attempt} of ${item.itemId} failed`);
-  return compact({ kind: "failed" as const, failure, retryAfterMs, artifacts, log: failure.log });
+  const { log } = failure;
+  return compact({ kind: "failed" as const, failure, retryAfterMs, isAgent, artifacts, log });
 }
 
 interface Delivery {

@@ -5,6 +5,7 @@ import type { Job, Pause } from "../item/job.ts";
 import { toRfc3339 } from "../kit/clock.ts";
 import { isJsonObject, type JsonObject } from "../kit/json.ts";
 import { isGone } from "../lease/holder.ts";
+import { OUTAGE_MS_MAX } from "../retry/policy.ts";
 import { backoffToText } from "./setting-text.ts";
 import { type QueueSpec, queueSpecOf } from "./spec.ts";
 
@@ -17,8 +18,10 @@ export interface QueueSummary {
   readonly pause?: Pause;
   /** Absent when the queue has no breaker. */
   readonly breaker?: BreakerSummary;
-  /** All workers wait until then, for the other side asked for it. */
+  /** All workers wait until then. */
   readonly parkedUntil?: number;
+  /** The failure that they wait for. */
+  readonly parkedFor?: string;
   /** How long the item that waits longest has been due; absent when none is. */
   readonly oldestReadyMs?: number;
   readonly workers: readonly WorkerSummary[];
@@ -67,6 +70,7 @@ async function summaryOf(engine: Engine, job: Job, holders: readonly Holder[]): 
     pause: job.pause,
     breaker: spec.policy.breaker && (gate.breaker ?? { state: "closed" as const }),
     parkedUntil: gate.parkedUntil,
+    parkedFor: gate.parkedFor,
     oldestReadyMs: await oldestReadyMs(engine, job.id, now),
     workers: await workersOf(engine, job.id, holders),
   });
@@ -76,15 +80,16 @@ async function summaryOf(engine: Engine, job: Job, holders: readonly Holder[]): 
 export function gateOf(
   body: unknown,
   now: number,
-): { readonly breaker?: BreakerSummary; readonly parkedUntil?: number } {
+): { readonly breaker?: BreakerSummary; readonly parkedUntil?: number; readonly parkedFor?: string } {
   if (!isJsonObject(body)) return {};
-  const { parkedUntil, breaker } = body;
+  const { parkedUntil, parkedFor, breaker } = body;
   const isParked = typeof parkedUntil === "number" && parkedUntil > now;
   const gate = isJsonObject(breaker) && isJsonObject(breaker.gate) ? breaker.gate : {};
   const state = (["closed", "open", "half_open"] as const).find((one) => one === gate.kind);
   return compact({
     breaker: state && compact({ state, until: typeof gate.untilMs === "number" ? gate.untilMs : undefined }),
     parkedUntil: isParked ? parkedUntil : undefined,
+    parkedFor: isParked && typeof parkedFor === "string" ? parkedFor : undefined,
   });
 }
 
@@ -133,6 +138,7 @@ export function queueToJson(queue: QueueSummary): JsonObject {
         })
       : null,
     parked_until: queue.parkedUntil === undefined ? null : toRfc3339(queue.parkedUntil),
+    parked_for: queue.parkedFor ?? null,
     workers: workers.map((worker) => ({ ...worker })),
     settings: settingsToJson(queue.spec),
   }) as JsonObject;
@@ -150,6 +156,8 @@ export function settingsToJson(spec: QueueSpec): JsonObject {
     max_retries: policy.maxAttempts - 1,
     backoff: backoffToText(policy.backoff),
     on_failure: policy.onItemFailure,
+    on_outage: policy.onOutage ?? "retry",
+    max_outage_ms: policy.onOutage === "wait" ? (policy.outageMsMax ?? OUTAGE_MS_MAX) : null,
     losses_max: policy.lossesMax,
     lease_ms: spec.leaseMs,
     priority: spec.priority,

@@ -1,5 +1,5 @@
 /** Settings as they are written on a command line, so that what is shown can be typed again. Pure. */
-import type { Backoff } from "../retry/policy.ts";
+import { type Backoff, OUTAGE_MS_MAX, type Policy } from "../retry/policy.ts";
 
 /** What `parseBackoff` reads. */
 export function backoffToText(backoff: Backoff): string {
@@ -17,6 +17,11 @@ export function backoffToText(backoff: Backoff): string {
     case "list":
       return `list:${backoff.delaysMs.map(durationToText).join(",")}`;
   }
+}
+
+/** `retry`, or `wait` with its limit. */
+export function outageToText({ onOutage = "retry", outageMsMax = OUTAGE_MS_MAX }: Policy): string {
+  return onOutage === "wait" ? `wait, for at most ${durationToText(outageMsMax)}` : onOutage;
 }
 
 const UNITS = [

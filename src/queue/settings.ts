@@ -14,6 +14,8 @@ import {
   type BreakerPolicy,
   DEFAULT_BREAKER,
   type OnItemFailure,
+  type OnOutage,
+  OUTAGE_ACTIONS,
   type Policy,
 } from "../retry/policy.ts";
 import { requireQueue } from "./find-queue.ts";
@@ -48,6 +50,13 @@ export interface QueueSettings {
   readonly expiresAfterMs?: number | null;
   /** Failures in a row pause the queue, then a few probes decide. Default: no breaker. */
   readonly breaker?: Partial<BreakerPolicy> | null;
+  /**
+   * Whether an outage of the service that the work needs spends attempts (`retry`) or is waited for (`wait`). Default
+   * `retry`.
+   */
+  readonly onOutage?: OnOutage;
+  /** How long `wait` waits through one outage before attempts count again. Default: a day. */
+  readonly outageMsMax?: number | null;
   /** What all workers together may begin. Default: no limit. */
   readonly rate?: Rate | null;
   /** What the queue is for. Default: nothing is said. */
@@ -158,14 +167,33 @@ function policyWith(before: Policy, settings: QueueSettings): Policy {
   requireNumber("maxRetries", maxAttempts - 1, { min: 0, max: 1000, isWhole: true });
   const lossesMax = settings.lossesMax ?? before.lossesMax;
   requireNumber("lossesMax", lossesMax, COUNT);
+  const outage = outageWith(before, settings);
   return compact({
     ...before,
+    ...outage,
     maxAttempts,
     lossesMax,
     backoff: settings.backoff ?? before.backoff,
     onItemFailure: settings.onItemFailure ?? before.onItemFailure,
     breaker: breakerWith(before.breaker, settings.breaker),
   }) as Policy;
+}
+
+/** A limit without `wait` would be accepted and ignored. */
+function outageWith(
+  before: Policy,
+  settings: QueueSettings,
+): { readonly onOutage: OnOutage | undefined; readonly outageMsMax: number | undefined } {
+  const onOutage = settings.onOutage ?? before.onOutage;
+  if (onOutage !== undefined) requireWord("onOutage", onOutage, OUTAGE_ACTIONS);
+  const kept = onOutage === "wait" ? before.outageMsMax : undefined;
+  const outageMsMax = given(settings.outageMsMax, kept);
+  if (outageMsMax === undefined) return { onOutage, outageMsMax };
+  requireNumber("outageMsMax", outageMsMax, DURATION_MS);
+  if (onOutage === "wait") return { onOutage, outageMsMax };
+  throw new WorkError("usage", "outageMsMax (--max-outage) has no meaning without onOutage: wait.", {
+    hint: 'Add --on-outage wait, or onOutage: "wait" in a program.',
+  });
 }
 
 function breakerWith(

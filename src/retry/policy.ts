@@ -33,6 +33,19 @@ export const ITEM_FAILURE_ACTIONS = ["dlq", "retry", "skip", "stop", "custom"] a
  */
 export type OnItemFailure = (typeof ITEM_FAILURE_ACTIONS)[number];
 
+export const OUTAGE_ACTIONS = ["retry", "wait"] as const;
+/**
+ * What a failure of the class `throttled` or `outage` does. `retry` counts the attempt like any other; `wait` parks the
+ * whole queue and does not count it, for as long as `outageMsMax` allows.
+ */
+export type OnOutage = (typeof OUTAGE_ACTIONS)[number];
+
+/** How long `wait` waits through one outage, unless the policy gives another limit: a day. */
+export const OUTAGE_MS_MAX = 86_400_000;
+
+/** How long a failed agent step waits through throttling and overload, unless the policy names an action: an hour. */
+export const AGENT_OUTAGE_MS_MAX = 3_600_000;
+
 /** When the queue pauses because everything fails, and when it goes on. */
 export interface BreakerPolicy {
   /** Consecutive failures that open it. Default 5. */
@@ -60,6 +73,10 @@ export interface Policy {
   /** False stops the job at the first dead item. */
   readonly continueOnFailure: boolean;
   readonly breaker?: BreakerPolicy;
+  /** Default: `retry`; after a failed agent step `wait` for up to an hour. */
+  readonly onOutage?: OnOutage;
+  /** How long `wait` waits through one outage before attempts count again. Default: a day. */
+  readonly outageMsMax?: number;
 }
 
 export const DEFAULT_BACKOFF: Backoff = {

@@ -6,8 +6,10 @@
 import type { Verdict } from "../item/item.ts";
 import type { Outcome } from "../item/outcome.ts";
 import type { Report } from "../retry/breaker.ts";
+import { isKnownReset, isOutageFailure } from "../retry/decide.ts";
 import type { Policy } from "../retry/policy.ts";
 import { shouldStop } from "../retry/thresholds.ts";
+import { OutageClock } from "./outage-clock.ts";
 import { type Admitted, SharedGate } from "./shared-gate.ts";
 
 const FAULT_PAUSE_MS_MAX = 5000;
@@ -23,6 +25,7 @@ export interface GateOptions {
 
 export class Gate {
   readonly shared: SharedGate;
+  readonly outage = new OutageClock();
   readonly #isTireless: boolean;
   #policy: Policy;
   #pausedUntil = 0;
@@ -60,19 +63,27 @@ export class Gate {
   /** What an attempt says about the world: the breaker hears of it before `decide` is asked. */
   heard(ticket: number, outcome: Outcome, now: number): void {
     this.shared.report(ticket, reportOf(outcome), now);
+    if (outcome.kind === "succeeded") this.outage.over();
+    else if (isOutageFailure(outcome)) this.outage.failed(now);
     if (outcome.kind === "released") this.#pauseAfterFault(outcome.why, now);
     else this.#faults = 0;
   }
 
   /** What was decided about an item: it may close the gate for the rest. */
-  judged(verdict: Verdict, now: number): void {
-    if (verdict.kind === "park") this.shared.park(now + verdict.delayMs);
+  judged(verdict: Verdict, now: number, outcome?: Outcome): void {
+    if (verdict.kind === "park") this.#park(now, now + verdict.delayMs, outcome);
     const died = verdict.kind === "bury" || verdict.kind === "stop";
     if (died || verdict.kind === "done" || verdict.kind === "skip") this.#finished += 1;
     if (died) this.#dead += 1;
     if (verdict.kind === "stop")
       this.#stopReason ??= `an item failed (${verdict.reason}), and on_item_failure is stop`;
     if (died) this.#stopReason ??= shouldStop(this.#policy, { finished: this.#finished, dead: this.#dead });
+  }
+
+  #park(now: number, until: number, outcome: Outcome | undefined): void {
+    const failed = outcome?.kind === "failed" ? outcome : undefined;
+    this.shared.park(until, failed?.failure.errorMessage);
+    if (failed && isOutageFailure(failed)) this.outage.parked(now, until, isKnownReset(failed));
   }
 
   /** The runner's own fault spends nothing, so only a pause and an end keep it from spinning for ever. */

@@ -7,6 +7,7 @@ import type { Exchange, Exchanged, SharedDocument } from "../engine.ts";
 import { isJsonObject, type Json, type JsonObject } from "../kit/json.ts";
 import { admit, type Breaker, breakerOf, breakerWaitMs, type Report, report } from "../retry/breaker.ts";
 import type { BreakerPolicy } from "../retry/policy.ts";
+import { oneLine } from "../triage/clean.ts";
 
 export interface Admitted {
   /** How many may be leased. Each has to be given back with `report`. */
@@ -24,6 +25,8 @@ type Proposal = NonNullable<Exchange["gate"]>;
 interface GateState {
   readonly breaker: Breaker | null;
   readonly parkedUntil: number;
+  /** Why it is parked, for people. */
+  readonly parkedFor?: string;
 }
 
 /** What happened, to be told to whatever the store has by then. */
@@ -111,8 +114,11 @@ export class SharedGate {
   }
 
   /** The whole queue waits. */
-  park(until: number): void {
-    this.#change((state) => (until <= state.parkedUntil ? state : { ...state, parkedUntil: until }));
+  park(until: number, reason?: string): void {
+    const parkedFor = reason === undefined ? {} : { parkedFor: oneLine(reason, REASON_CHARS_MAX) };
+    this.#change((state) =>
+      until <= state.parkedUntil ? state : { ...state, parkedUntil: until, ...parkedFor },
+    );
   }
 
   /** How long from now the breaker lets nobody through. */
@@ -175,10 +181,11 @@ export class SharedGate {
   }
 
   #read(body: Json): GateState {
-    const { breaker, parkedUntil } = isJsonObject(body) ? body : ({} as JsonObject);
+    const { breaker, parkedUntil, parkedFor } = isJsonObject(body) ? body : ({} as JsonObject);
     return this.#under({
       breaker: isBreaker(breaker) ? breaker : null,
       parkedUntil: typeof parkedUntil === "number" ? parkedUntil : 0,
+      ...(typeof parkedFor === "string" && { parkedFor }),
     });
   }
 
@@ -190,8 +197,11 @@ export class SharedGate {
   }
 }
 
-function bodyOf({ breaker, parkedUntil }: GateState, by: string): JsonObject {
-  return { breaker: breaker as unknown as Json, parkedUntil, by };
+const REASON_CHARS_MAX = 300;
+
+function bodyOf({ breaker, parkedUntil, parkedFor }: GateState, by: string): JsonObject {
+  const reason = parkedFor === undefined ? {} : { parkedFor };
+  return { breaker: breaker as unknown as Json, parkedUntil, ...reason, by };
 }
 
 function isBreaker(json: unknown): json is Breaker {

@@ -5,13 +5,15 @@
 import { perform } from "../attempt/handler.ts";
 import { OpenAttempt } from "../attempt/open-attempt.ts";
 import { settlementOf } from "../dead-letter/bury.ts";
+import { isStoreTrouble } from "../errors.ts";
 import type { HandlerProblem, LeasedItem, Settlement } from "../item/item.ts";
 import type { Outcome } from "../item/outcome.ts";
 import { assert } from "../kit/assert.ts";
 import { applyClassRules } from "../retry/class-rule.ts";
-import { decide, type HandlerReport, needsAnswer } from "../retry/decide.ts";
+import { decide, type HandlerReport, isOutageFailure, needsAnswer } from "../retry/decide.ts";
 import type { Policy } from "../retry/policy.ts";
 import type { Gate } from "./gate.ts";
+import { failingSince } from "./outage-clock.ts";
 import type { RunOptions } from "./run-options.ts";
 
 export interface Ended {
@@ -45,6 +47,8 @@ export interface Place {
 interface Running extends Place {
   readonly item: LeasedItem;
   readonly attempt: OpenAttempt;
+  /** Of an attempt that failed because of an outage: since when its item does. */
+  readonly failingSince?: number;
   ended: Promise<void>;
 }
 
@@ -118,8 +122,10 @@ export class Slots {
   async #work(running: Running): Promise<void> {
     const { item, attempt } = running;
     const outcome = this.#classified(await this.#perform(running));
-    const report = outcome.kind === "failed" ? await this.#askHandler(item, outcome) : TO_DLQ;
-    if (this.#running.get(attempt.slot) === running) this.#settle(running, outcome, report);
+    const failingSince = isOutageFailure(outcome) ? await this.#failingSince(item) : undefined;
+    const report = outcome.kind === "failed" ? await this.#askHandler(item, outcome, failingSince) : TO_DLQ;
+    if (this.#running.get(attempt.slot) !== running) return;
+    this.#settle({ ...running, ...(failingSince !== undefined && { failingSince }) }, outcome, report);
   }
 
   async #perform({ item, attempt, mayStart }: Running): Promise<Outcome> {
@@ -135,9 +141,25 @@ export class Slots {
     return { ...outcome, failure: applyClassRules(outcome.failure, classRules) };
   }
 
-  async #askHandler(item: LeasedItem, outcome: Outcome): Promise<HandlerReport> {
-    const { askHandler } = this.#plan.options;
-    if (!askHandler || outcome.kind !== "failed" || !needsAnswer(item, outcome, this.#plan.policy()))
+  /** Of an item that fails because of an outage: since when. Undefined when it is not known, which costs it no attempt. */
+  async #failingSince({ ref }: LeasedItem): Promise<number | undefined> {
+    try {
+      return failingSince(await this.#plan.options.engine.listAttempts(ref), this.#plan.storeNow());
+    } catch (error) {
+      if (isStoreTrouble(error)) return undefined; // the runner meets the same trouble when it settles
+      throw error;
+    }
+  }
+
+  async #askHandler(
+    item: LeasedItem,
+    outcome: Outcome,
+    failingSince: number | undefined,
+  ): Promise<HandlerReport> {
+    const { gate, options, policy, storeNow } = this.#plan;
+    const { askHandler } = options;
+    const outage = gate.outage.soFar(storeNow(), failingSince);
+    if (!askHandler || outcome.kind !== "failed" || !needsAnswer(item, outcome, policy(), { outage }))
       return TO_DLQ;
     try {
       return await askHandler(item, outcome.failure);
@@ -169,7 +191,7 @@ export class Slots {
   }
 
   #decide(running: Running, outcome: Outcome, report: HandlerReport): Settlement {
-    const { item, attempt, ticket, signal } = running;
+    const { item, attempt, ticket, signal, failingSince } = running;
     const { gate, random, options } = this.#plan;
     const now = this.#plan.storeNow();
     const isOutage = gate.shared.isOutage;
@@ -177,8 +199,10 @@ export class Slots {
     if (isCutOff) gate.unused(ticket, now);
     else gate.heard(ticket, outcome, now);
     const breaker = { waitMs: gate.shared.waitMs(now), isOutage };
-    const verdict = decide(item, outcome, this.#plan.policy(), { random, breaker, answer: report.answer });
-    gate.judged(verdict, now); // before anything else is leased, also in the same step
+    const outage = gate.outage.soFar(now, failingSince);
+    const { answer } = report;
+    const verdict = decide(item, outcome, this.#plan.policy(), { random, breaker, outage, answer });
+    gate.judged(verdict, now, outcome); // before anything else is leased, also in the same step
     const { toxicAfter, groupRules } = options;
     const judging = { ...(toxicAfter !== undefined && { toxicAfter }), ...(groupRules && { groupRules }) };
     const settlement = settlementOf(item, { outcome, verdict, ...judging });

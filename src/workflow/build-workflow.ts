@@ -52,6 +52,7 @@ function buildMap(form: WorkflowForm["map"]): MapPhase {
 
 function buildPolicy(form: ErrorPolicyForm, retry: RetryForm | undefined): Policy {
   const breaker = form.circuit_breaker;
+  const outageMsMax = milliseconds(form.max_outage);
   return {
     ...DEFAULT_POLICY,
     ...buildRetry(form.retry_config ?? retry ?? {}),
@@ -59,6 +60,8 @@ function buildPolicy(form: ErrorPolicyForm, retry: RetryForm | undefined): Polic
     continueOnFailure: form.continue_on_failure ?? DEFAULT_POLICY.continueOnFailure,
     ...(form.max_failures !== undefined && { maxFailures: form.max_failures }),
     ...(form.failure_threshold !== undefined && { failureThreshold: form.failure_threshold }),
+    ...(form.on_outage !== undefined && { onOutage: form.on_outage }),
+    ...(outageMsMax !== undefined && { outageMsMax }),
     ...(breaker && {
       breaker: {
         failureThreshold: breaker.failure_threshold ?? DEFAULT_BREAKER.failureThreshold,

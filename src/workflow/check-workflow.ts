@@ -74,6 +74,13 @@ class Checker {
     const { on_item_failure: action, custom_handler: handler } = policy;
     const inHandler = new Map(known).set("error", ERROR_FIELDS);
     this.retry(policy.retry_config, [...path, "retry_config"]);
+    if (policy.max_outage !== undefined && policy.on_outage !== "wait") {
+      this.findings.push({
+        path: [...path, "max_outage"],
+        atKey: true,
+        message: "max_outage has no meaning without on_outage: wait",
+      });
+    }
     this.steps(handler, [...path, "custom_handler"], inHandler);
     if (isJsonObject(action)) {
       this.steps(action.custom, [...path, "on_item_failure", "custom"], inHandler);

@@ -6,6 +6,7 @@ import type { Ended } from "../attempt/launch.ts";
 import { Output } from "../attempt/output.ts";
 import { type ProcessEnd, type ProcessOptions, runProcess } from "../attempt/run-process.ts";
 import type { Filled } from "../attempt/template-parts.ts";
+import { compact } from "../item/failure.ts";
 import { asText, type Json } from "../kit/json.ts";
 import type { ReportedFailure } from "../retry/reported-failure.ts";
 import { keepAgentLog } from "./agent-output.ts";
@@ -87,8 +88,8 @@ function judge(end: ProcessEnd, heard: Heard | undefined, { step, at, files }: C
   const failure = failureOfProcess({ ...end, reported }, at, step.timeoutMs);
   const isHopeless = startError !== undefined && failure.errorClass === "permanent";
   const retryAfterMs = reported?.retryAfterMs;
-  const failed = { kind: "failed" as const, failure, isHopeless };
-  return { ...ran, failed: retryAfterMs === undefined ? failed : { ...failed, retryAfterMs } };
+  const isAgent = step.action.kind === "agent" ? true : undefined;
+  return { ...ran, failed: compact({ kind: "failed" as const, failure, isHopeless, retryAfterMs, isAgent }) };
 }
 
 function broken(release: () => void, why: string | undefined): StepEnd {

@@ -86,8 +86,9 @@ async function runTop(
     run.world.onStep?.(index, steps.length, here.label);
     const end = at.signal.aborted ? brokenOff(here) : await runStep(step, here);
     if (end.kind === "failed") {
-      const { failure, retryAfterMs } = end;
-      return compact({ kind: "failed" as const, failure, retryAfterMs, stepIndex: index, usage: run.usage });
+      const { failure, retryAfterMs, isAgent } = end;
+      const { usage } = run;
+      return compact({ kind: "failed" as const, failure, retryAfterMs, isAgent, stepIndex: index, usage });
     }
     if (end.kind === "stopped") return end;
     await onDone?.(index, run.world);

@@ -61,6 +61,8 @@ export interface StepFailed {
   readonly kind: "failed";
   readonly failure: Failure;
   readonly retryAfterMs?: number;
+  /** An agent failed, not a command. */
+  readonly isAgent?: true;
   /** What it printed, when that is small enough to be a value. */
   readonly output?: string;
   /** True when it could not even begin, which trying again does not change. */

@@ -54,6 +54,8 @@ export type StepsEnd =
       readonly kind: "failed";
       readonly failure: Failure;
       readonly retryAfterMs?: number;
+      /** An agent failed, not a command. */
+      readonly isAgent?: true;
       readonly stepIndex: number;
       readonly usage?: AgentUsage;
     }

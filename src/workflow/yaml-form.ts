@@ -4,7 +4,7 @@
  */
 import * as z from "zod";
 import { count, duration, ratio, required, scalar } from "../form/scalars.ts";
-import { ITEM_FAILURE_ACTIONS } from "../retry/policy.ts";
+import { ITEM_FAILURE_ACTIONS, OUTAGE_ACTIONS } from "../retry/policy.ts";
 import { KEEP_WORKTREES } from "./model.ts";
 import { retryForm } from "./retry-form.ts";
 import { stepForm, stepsForm } from "./step-form.ts";
@@ -63,6 +63,15 @@ const errorPolicyForm = z
     max_failures: count(1).optional().describe("Stop when this many items have died."),
     failure_threshold: ratio(1).optional().describe("Stop above this share of dead items, 0 to 1."),
     retry_config: retryForm.optional(),
+    on_outage: z
+      .enum(OUTAGE_ACTIONS)
+      .optional()
+      .describe(
+        "When a service is away or throttles: retry spends attempts, wait pauses the job and spends none. Default: agent steps wait for up to an hour, others retry.",
+      ),
+    max_outage: duration
+      .optional()
+      .describe("Of on_outage: wait. After this time attempts count again. Default 24h."),
     circuit_breaker: z
       .strictObject({
         failure_threshold: count(1).optional().describe("Failures in a row that open it. Default 5."),

@@ -47,7 +47,7 @@ function verdicts(test: Declare): void {
     expect(await bench.leaseOne()).toMatchObject({ attempt: 2, spent: 0, losses: 1 });
   });
 
-  test("invariant 5: an outage parks the item and spends nothing", async (bench) => {
+  test("invariant 5: an item that is parked for an outage spends nothing", async (bench) => {
     await bench.enter();
     await bench.add("a");
     await bench.settle(parked(await bench.leaseOne(), 30_000));

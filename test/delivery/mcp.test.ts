@@ -278,7 +278,7 @@ describe("a target that speaks MCP", () => {
     const server = await McpServer.open();
     const proxy = await FaultyProxy.before(server.url);
     await proxy.refuse();
-    const target = kit.target({ protocol: "mcp", url: proxy.through(server.url), breaker: null });
+    const target = kit.target({ protocol: "mcp", url: proxy.through(server.url), onOutage: "wait" });
     const sending = [1, 2, 3].map((n) => target.send({ ...RECEIPT, lease_id: `l${n}` }, { key: `k${n}` }));
     await until("it was tried", async () => ((await kit.statuses()).transport_error ?? 0) > 0);
     await proxy.accept();

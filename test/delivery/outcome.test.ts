@@ -103,10 +103,10 @@ describe("an HTTP status", () => {
     );
   });
 
-  it("a Retry-After that is none is passed over, and one of years becomes a day", () => {
+  it("a Retry-After that is none is passed over, and one of years becomes an hour", () => {
     for (const retryAfter of ["soon", "-1", "", "1e9", "May 1"])
       expect(told(429, { retryAfter }), retryAfter).toBe("throttled RateLimited throttled");
-    expect(told(429, { retryAfter: "99999999" })).toBe("throttled RateLimited throttled 86400000 ms");
+    expect(told(429, { retryAfter: "99999999" })).toBe("throttled RateLimited throttled 3600000 ms");
   });
 
   it("pitfall 36: 409 delivers when it says that it was done already", () => {
@@ -275,6 +275,38 @@ describe("pitfall 38: a tool that answers with isError", () => {
     expect(tool({ structuredContent: { status: "error", message: "who knows" } })).toBe(
       "server_error ServerError unknown",
     );
+  });
+
+  it.each([
+    "Missing required argument: lease_id",
+    "Invalid value for parameter status",
+    'Field "task_id" is required',
+    "validation failed: summary too long",
+    "Lease abc-123 has expired",
+    "lease not found",
+    "Unknown lease abc-123",
+    "The lease belongs to worker-2",
+    "Permission denied",
+    "Worker cognigate-0 is not allowed to complete this task",
+    "insufficient permissions",
+  ])("is a refusal when its text names a bad argument, lease or permission: %s", (words) => {
+    expect(text(words)).toBe("refused ClientError permanent");
+    expect(tool({ structuredContent: { status: "error", message: words } })).toBe(
+      "refused ClientError permanent",
+    );
+    const rpc = outcomeOfRpcError({ code: -32000, message: words }, ASKED);
+    expect(wordsOf(rpc)).toBe("refused ClientError permanent");
+    expect(wordsOf(outcomeOfRpcError({ code: -32603, message: words }, ASKED))).toBe(
+      "server_error ServerError transient",
+    );
+  });
+
+  it.each([
+    "connection to the lease store was lost",
+    "could not read the request",
+    "the field office is closed",
+  ])("is tried again when its text names none of them: %s", (words) => {
+    expect(text(words)).toBe("server_error ServerError unknown");
   });
 
   it("a result without it is no error, also inside a JSON-RPC answer", () => {

@@ -1,4 +1,4 @@
-/** When a receipt is tried again, and when it is given up: an outage delays it, and only an answer buries it. */
+/** When a receipt is tried again, and when it is given up: every failed try counts, unless an outage is waited for. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { setTarget } from "../../src/delivery/settings.ts";
 import { gateName } from "../../src/item/document.ts";
@@ -42,18 +42,51 @@ async function ended<T>(sending: Promise<T>): Promise<T> {
 const SERVER_ERROR = { status: 500 };
 
 describe("tries", () => {
-  it("five, after 0, 2, 4, 8 and 16 seconds, then the receipt is a letter", async () => {
-    const { times, deliver, waits } = failing(SERVER_ERROR);
-    const target = kit.target({ deliver, backoffBase: 2 });
+  it.each([
+    ["a server error", SERVER_ERROR, "server_error"],
+    ["a service that is away", { status: 503 }, "server_error"],
+    ["a rate limit", { status: 429 }, "throttled"],
+    ["a rate limit that names a shorter wait", { status: 429, retryAfterMs: 1000 }, "throttled"],
+    ["a refused connection", { code: "ECONNREFUSED" }, "transport_error"],
+  ])(
+    "five for %s, after 0, 2, 4, 8 and 16 seconds, then the receipt is a letter",
+    async (_, error, status) => {
+      const { times, deliver, waits } = failing(error);
+      const target = kit.target({ deliver, backoffBase: 2 });
+      await target.opened;
+      const sentAt = now();
+      expect(await ended(target.send(RECEIPT, { key: "k" }))).toBe(false);
+      expect((times[0] ?? 0) - sentAt).toBeLessThan(200);
+      expect(waits()).toEqual([2, 4, 8, 16]);
+      expect(await kit.outcomes("k")).toEqual(new Array(5).fill("failed"));
+      expect(await kit.statuses()).toEqual({ [status]: 5 });
+      const [letter] = (await kit.engine.listLetters({ queue: TARGET, order: "oldest", limit: 1 })).letters;
+      expect(letter).toMatchObject({ reason: "attempts spent (5 of 5)", itemData: RECEIPT });
+    },
+  );
+
+  it("several in flight behave like one, and the next receipt to a healthy target goes at once", async () => {
+    let isDown = true;
+    const times = new Map<string, number[]>();
+    const target = kit.target({
+      backoffBase: 2,
+      deliver: (_receipt, { key }) => {
+        times.set(key, [...(times.get(key) ?? []), now()]);
+        if (isDown) throw Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" });
+      },
+    });
     await target.opened;
-    const sentAt = now();
-    expect(await ended(target.send(RECEIPT, { key: "k" }))).toBe(false);
-    expect((times[0] ?? 0) - sentAt).toBeLessThan(200);
-    expect(waits()).toEqual([2, 4, 8, 16]);
-    expect(await kit.outcomes("k")).toEqual(new Array(5).fill("failed"));
-    expect(await kit.statuses()).toEqual({ server_error: 5 });
-    const [letter] = (await kit.engine.listLetters({ queue: TARGET, order: "oldest", limit: 1 })).letters;
-    expect(letter).toMatchObject({ reason: "attempts spent (5 of 5)", itemData: RECEIPT });
+    const sent = Array.from({ length: 8 }, (_, n) => target.send({ n }, { key: `k${n}` }));
+    expect(await ended(Promise.all(sent))).toEqual(new Array(8).fill(false));
+    for (const tries of times.values())
+      expect(tries.slice(1).map((time, n) => Math.round((time - (tries[n] ?? 0)) / 1000))).toEqual([
+        2, 4, 8, 16,
+      ]);
+    expect(await target.counts()).toMatchObject({ dead: 8, ready: 0 });
+    isDown = false;
+    const begun = now();
+    expect(await ended(target.send({ n: 9 }, { key: "next" }))).toBe(true);
+    expect((times.get("next")?.[0] ?? 0) - begun).toBeLessThan(1000);
   });
 
   it("another base gives other waits, and a backoff of its own any", async () => {
@@ -156,12 +189,12 @@ describe("settings", () => {
 });
 
 describe("pitfall 39: Retry-After", () => {
-  it("is obeyed, spends no attempt, and holds for the whole target", async () => {
+  it("lengthens the wait before the next try, which counts", async () => {
     const { deliver, waits } = failing({ status: 429, retryAfterMs: 7000 }, null);
-    const target = kit.target({ deliver, retries: 0 });
+    const target = kit.target({ deliver });
     expect(await ended(target.send(RECEIPT, { key: "k" }))).toBe(true);
     expect(waits()).toEqual([7]);
-    expect(await kit.item("k")).toMatchObject({ state: "done", spent: 0 });
+    expect(await kit.item("k")).toMatchObject({ state: "done", spent: 1 });
     expect(await kit.statuses()).toEqual({ throttled: 1, delivered: 1 });
   });
 
@@ -178,17 +211,25 @@ describe("pitfall 39: Retry-After", () => {
       noting(503, { "retry-after": "5" }) as never,
       noting(200) as never,
     );
-    expect(await ended(kit.target({ retries: 0 }).send(RECEIPT))).toBe(true);
+    expect(await ended(kit.target({}).send(RECEIPT))).toBe(true);
     const waits = times.slice(1).map((time, n) => (time - (times[n] ?? 0)) / 1000);
     expect(waits[0]).toBeGreaterThanOrEqual(9);
     expect(waits[1]).toBeGreaterThanOrEqual(5);
   });
+
+  it("with onOutage: wait spends no attempt, and holds for the whole target", async () => {
+    const { deliver, waits } = failing({ status: 429, retryAfterMs: 7000 }, null);
+    const target = kit.target({ deliver, retries: 0, onOutage: "wait" });
+    expect(await ended(target.send(RECEIPT, { key: "k" }))).toBe(true);
+    expect(waits()).toEqual([7]);
+    expect(await kit.item("k")).toMatchObject({ state: "done", spent: 0 });
+  });
 });
 
-describe("an outage", () => {
-  it("delays, spends no attempt and buries nothing, however long it takes", async () => {
+describe("an outage that is waited for", () => {
+  it("pitfall 43: delays, spends no attempt and buries nothing", async () => {
     await kit.proxy.refuse();
-    const target = kit.target({ retries: 0, backoffBase: 2 });
+    const target = kit.target({ retries: 0, backoffBase: 2, onOutage: "wait" });
     const sending = Array.from({ length: 8 }, (_, n) => target.send({ n }, { key: `k${n}` }));
     const begun = now();
     await kit.until("an hour has passed", () => now() > begun + 3_600_000, 1000);
@@ -200,11 +241,24 @@ describe("an outage", () => {
     expect(new Set(kit.server.keys).size).toBe(8);
   });
 
-  it("opens the breaker, so that nobody knocks all the time, and closes it when it is over", async () => {
+  it("is waited for until the limit; then the receipts are letters", async () => {
+    await kit.proxy.refuse();
+    const target = kit.target({ retries: 0, backoffBase: 2, onOutage: "wait", outageMsMax: 300_000 });
+    const begun = now();
+    const sending = Promise.all([1, 2, 3].map((n) => target.send({ n })));
+    expect(await ended(sending)).toEqual([false, false, false]);
+    expect(now() - begun).toBeGreaterThanOrEqual(300_000);
+    expect(now() - begun).toBeLessThan(600_000);
+  });
+});
+
+describe("a breaker", () => {
+  it("pitfall 43: opens in an outage, so that nobody knocks all the time, and closes when it is over", async () => {
     let isDown = true;
     let knocks = 0;
     const target = kit.target({
       backoffBase: 0,
+      breaker: {},
       deliver: () => {
         knocks += 1;
         if (isDown) throw Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" });

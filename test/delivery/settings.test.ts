@@ -20,7 +20,7 @@ const changes = async () =>
   );
 
 describe("a target", () => {
-  it("has five attempts, 2, 4, 8 and 16 seconds apart, a breaker, and ten seconds for each try", async () => {
+  it("has five attempts, 2, 4, 8 and 16 seconds apart, no breaker, and ten seconds for each try", async () => {
     await setTarget(engine, "gate", { url: URL_ });
     expect(await engine.findJob("gate")).toMatchObject({
       id: "gate",
@@ -33,7 +33,6 @@ describe("a target", () => {
         maxAttempts: 5,
         lossesMax: 20,
         backoff: { kind: "exponential", initialMs: 2000, factor: 2, maxMs: 3_600_000, jitter: false },
-        breaker: { failureThreshold: 5, timeoutMs: 30_000 },
         onItemFailure: "dlq",
       },
       delivery: {
@@ -45,6 +44,7 @@ describe("a target", () => {
         idHeader: "Idempotency-Key",
       },
     });
+    expect((await specOf()).policy).not.toHaveProperty("breaker");
   });
 
   it("keeps what it is told, and where its token is, never the token", async () => {
@@ -108,6 +108,7 @@ describe("a target", () => {
       headers: { "X-A": "1" },
       token: { env: "A" },
       rate: { perSecond: 1 },
+      breaker: {},
     });
     await setTarget(engine, "gate", { timeoutMs: 500, retries: 0 });
     await setTarget(engine, "gate", { timeoutMs: 500 });

@@ -118,11 +118,11 @@ describe("REDRIVE_FAILURE_FILE", () => {
     expect((await shop.run(["dlq", "list"])).stdout).toContain(`${type} (needs a person)`);
   });
 
-  it("throttled with retry_after parks the item without spending its only attempt", async () => {
+  it("throttled with retry_after and --on-outage wait parks the item without spending its only attempt", async () => {
     const shop = openWorkshop();
     const said = report({ class: "throttled", message: "slow down", retry_after: 1.2 });
     const script = `echo "$REDRIVE_ATTEMPT" >> $L; [ "$REDRIVE_ATTEMPT" != 1 ] || { ${said}; exit 1; }`;
-    const summary = await shop.mapJson([1], script, ["--retries", "0"]);
+    const summary = await shop.mapJson([1], script, ["--retries", "0", "--on-outage", "wait"]);
     expect(summary).toMatchObject({ succeeded: 1, dead: 0, attempts: 2 });
     const [parked] = await shop.events("--type", "attempt_parked");
     expect(parked?.data).toEqual({ delay_ms: 1200 });

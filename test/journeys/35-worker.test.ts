@@ -360,7 +360,7 @@ describe("the other side of the work", () => {
   });
 
   it("pitfall 58: the first quota error parks the queue for every worker: untouched items stay as they are", async () => {
-    const shop = await openQueue(6);
+    const shop = await openQueue(6, [...QUICK, "--on-outage", "wait"]);
     const quota = { type: "RateLimited", message: "quota", retry_after: 3600 };
     const script = `echo "$1" >> $L; printf '%s' '${JSON.stringify(quota)}' > "$REDRIVE_FAILURE_FILE"; exit 1`;
     const first = startWorker(shop, script, "-j", "1");

@@ -28,7 +28,7 @@ describe("redrive receipts target", () => {
       ...["--id-header", "X-Key", "--token-file", "token", "--timeout", "3s", "--max-answer", "2048"],
       ...["--order-field", "lease_id", "--retries", "0", "--backoff-base", "3", "--breaker", "7"],
       ...["--breaker-timeout", "9s", "--max-losses", "4", "--rate", "5/s", "--lease", "4s"],
-      ...["--description", "for the books"],
+      ...["--on-outage", "wait", "--max-outage", "2h", "--description", "for the books"],
     ];
     const made = await shop.json<TargetJson>("receipts", "target", "gate", ...words);
     expect(made).toMatchObject({
@@ -50,6 +50,8 @@ describe("redrive receipts target", () => {
       order_field: "lease_id",
       retries: 0,
       backoff: "exponential:3s:1h:3:nojitter",
+      on_outage: "wait",
+      max_outage_ms: 7_200_000,
       breaker: { failure_threshold: 7, timeout_ms: 9000, success_threshold: 3, half_open_requests: 3 },
       rate_per_second: 5,
       lease_ms: 4000,
@@ -61,12 +63,22 @@ describe("redrive receipts target", () => {
     const same = await shop.run(["receipts", "target", "gate", "--timeout", "4s"]);
     expect(same.stdout).toBe("gate has these settings already.\n");
     const taken = ["--breaker", "none", "--rate", "none", "--order-field", "none", "--key-argument", "none"];
-    const gone = ["--header", "none", "--no-token", "--protocol", "http", "--backoff", "fixed:1s"];
+    const gone = [
+      "--on-outage",
+      "retry",
+      "--header",
+      "none",
+      "--no-token",
+      "--protocol",
+      "http",
+      "--backoff",
+      "fixed:1s",
+    ];
     expect(
       (await shop.json<TargetJson>("receipts", "target", "gate", ...taken, ...gone)).settings,
     ).toMatchObject({
       ...{ breaker: null, rate_per_second: null, order_field: null, headers: {}, token: null },
-      ...{ protocol: "http", backoff: "fixed:1s" },
+      ...{ protocol: "http", backoff: "fixed:1s", on_outage: "retry", max_outage_ms: null },
     });
     const shown = await shop.run(["receipts", "target", "gate"]);
     expect(shown.stdout).toMatch(/gate\s+idle[\s\S]*url\s+http:\/\/127.0.0.1:9\/complete\?…/);
@@ -142,8 +154,8 @@ describe("redrive receipts send", () => {
     expect((await shop.run(["receipts", "send", "gate", "--format", "json"], { stdin: lines })).code).toBe(2);
   });
 
-  it("waits through an outage and delivers when the target is back, without spending an attempt", async () => {
-    const { shop, server } = await openGate("--retries", "0");
+  it("waits through an outage with --on-outage wait, and delivers when the target is back", async () => {
+    const { shop, server } = await openGate("--retries", "0", "--on-outage", "wait");
     server.otherwise = 503;
     const sending = shop.start(["receipts", "send", "gate", "--data", JSON.stringify(receipt(1))], {
       stdin: "",

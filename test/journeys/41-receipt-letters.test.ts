@@ -64,8 +64,8 @@ describe("redrive receipts recover", () => {
     );
   });
 
-  it("waits while the target is out in the middle of it, and goes on", async () => {
-    const { shop, server } = await openGate();
+  it("waits with --on-outage wait while the target is out in the middle of it, and goes on", async () => {
+    const { shop, server } = await openGate("--on-outage", "wait");
     server.otherwise = REFUSED;
     await sendMany(shop, 3);
     server.otherwise = ({ method }, response) => void response.writeHead(method === "HEAD" ? 200 : 503).end();

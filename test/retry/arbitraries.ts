@@ -3,7 +3,13 @@ import fc from "fast-check";
 import type { ErrorClass, ErrorTypeName } from "../../src/item/error-type.ts";
 import type { Failure } from "../../src/item/failure.ts";
 import type { Outcome } from "../../src/item/outcome.ts";
-import { type Backoff, DEFAULT_POLICY, ITEM_FAILURE_ACTIONS, type Policy } from "../../src/retry/policy.ts";
+import {
+  type Backoff,
+  DEFAULT_POLICY,
+  ITEM_FAILURE_ACTIONS,
+  OUTAGE_ACTIONS,
+  type Policy,
+} from "../../src/retry/policy.ts";
 
 const ms = fc.oneof(
   fc.nat(1_000_000),
@@ -28,6 +34,7 @@ export const policies: fc.Arbitrary<Policy> = fc
     backoff: backoffs,
     onItemFailure: fc.constantFrom(...ITEM_FAILURE_ACTIONS),
     lossesMax: fc.integer({ min: 1, max: 6 }),
+    onOutage: fc.constantFrom(...OUTAGE_ACTIONS),
   })
   .map((choice) => ({ ...DEFAULT_POLICY, ...choice }));
 

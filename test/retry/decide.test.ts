@@ -13,6 +13,7 @@ const exact: Policy = {
   ...DEFAULT_POLICY,
   backoff: { kind: "list", delaysMs: [2000, 4000, 8000], jitter: false },
 };
+const waiting: Policy = { ...exact, onOutage: "wait" };
 const context = { random: () => 0.5 };
 
 /** What a store does to the counters of an item when it settles an attempt. */
@@ -45,26 +46,6 @@ describe("the order of the rules", () => {
     expect(decide({ spent: 99, losses: 99 }, released, exact, context)).toEqual({ kind: "release" });
   });
 
-  test.each(["throttled", "outage"] as const)(
-    "%s parks the item, even after the last attempt",
-    (errorClass) => {
-      expect(decide({ spent: 2, losses: 0 }, failed(errorClass), exact, context)).toEqual({
-        kind: "park",
-        delayMs: 8000,
-      });
-    },
-  );
-
-  test("a parked item comes back when the other side said so, but not within a second", () => {
-    expect(decide(FRESH, failed("throttled", 90_000), exact, context)).toEqual({
-      kind: "park",
-      delayMs: 90_000,
-    });
-    expect(decide(FRESH, failed("throttled", 0), exact, context)).toEqual({ kind: "park", delayMs: 1000 });
-    const none = { ...exact, backoff: { kind: "fixed", delayMs: 0, jitter: false } } as const;
-    expect(decide(FRESH, failed("outage"), none, context)).toEqual({ kind: "park", delayMs: 1000 });
-  });
-
   test("a permanent failure is buried at once, with its type in the reason", () => {
     const outcome = { kind: "failed", failure: failure("permanent", "PermissionError") } as const;
     expect(decide(FRESH, outcome, exact, context)).toEqual({
@@ -86,8 +67,12 @@ describe("the order of the rules", () => {
     ]);
   });
 
-  test("a retry obeys the time that the other side gave", () => {
-    expect(decide(FRESH, failed("transient", 700), exact, context)).toEqual({ kind: "retry", delayMs: 700 });
+  test("the other side can ask for a longer wait before a retry, not for a shorter one", () => {
+    expect(decide(FRESH, failed("transient", 7000), exact, context)).toEqual({
+      kind: "retry",
+      delayMs: 7000,
+    });
+    expect(decide(FRESH, failed("transient", 700), exact, context)).toEqual({ kind: "retry", delayMs: 2000 });
   });
 
   test("`retry` tries again without backoff, and ends as a letter", () => {
@@ -102,16 +87,92 @@ describe("the order of the rules", () => {
   test("an open breaker puts off a retry and a parked item until it lets somebody through", () => {
     const open = { ...context, breaker: { waitMs: 20_000 } };
     expect(decide(FRESH, failed("unknown"), exact, open)).toEqual({ kind: "retry", delayMs: 20_000 });
-    expect(decide(FRESH, failed("outage"), exact, open)).toEqual({ kind: "park", delayMs: 20_000 });
-    expect(decide(FRESH, failed("outage", 60_000), exact, open)).toEqual({ kind: "park", delayMs: 60_000 });
+    expect(decide(FRESH, failed("outage"), waiting, open)).toEqual({ kind: "park", delayMs: 20_000 });
+    expect(decide(FRESH, failed("outage", 60_000), waiting, open)).toEqual({ kind: "park", delayMs: 60_000 });
+  });
+});
+
+describe.each(["throttled", "outage"] as const)("an outage of the class %s", (errorClass) => {
+  test("spends attempts like any failure, and ends as a letter", () => {
+    expect(decide(FRESH, failed(errorClass), exact, context)).toEqual({ kind: "retry", delayMs: 2000 });
+    expect(live(exact, () => failed(errorClass))).toEqual({
+      tries: 3,
+      verdict: { kind: "bury", reason: "attempts spent (3 of 3)" },
+    });
+  });
+
+  test("lengthens the wait before a retry when the other side asks for it", () => {
+    expect(decide(FRESH, failed(errorClass, 9000), exact, context)).toEqual({ kind: "retry", delayMs: 9000 });
+    expect(decide(FRESH, failed(errorClass, 10), exact, context)).toEqual({ kind: "retry", delayMs: 2000 });
+  });
+
+  test("parks the item with on_outage: wait, even after the last attempt", () => {
+    const verdict = decide({ spent: 2, losses: 0 }, failed(errorClass), waiting, context);
+    expect(verdict).toEqual({ kind: "park", delayMs: 2000 });
+  });
+
+  test("is looked at again after growing waits of at most a minute", () => {
+    const delays = [1, 2, 3, 4].map((round) =>
+      decide(FRESH, failed(errorClass), waiting, { ...context, outage: { waitedMs: 0, round } }),
+    );
+    expect(delays.map((verdict) => "delayMs" in verdict && verdict.delayMs)).toEqual([
+      2000, 4000, 8000, 8000,
+    ]);
+    const hour = { ...waiting, backoff: { kind: "fixed", delayMs: 3_600_000, jitter: false } } as const;
+    expect(decide(FRESH, failed(errorClass), hour, context)).toEqual({ kind: "park", delayMs: 60_000 });
+  });
+
+  test("is waited for until the limit, then attempts count", () => {
+    const policy = { ...waiting, outageMsMax: 600_000 };
+    const waited = (waitedMs: number) =>
+      decide({ spent: 2, losses: 0 }, failed(errorClass), policy, {
+        ...context,
+        outage: { waitedMs, round: 9 },
+      });
+    expect(waited(599_999)).toMatchObject({ kind: "park" });
+    expect(waited(600_000)).toEqual({ kind: "bury", reason: "attempts spent (3 of 3)" });
+  });
+
+  test("comes back when the other side said so, not within a second and not after the limit", () => {
+    const parked = (retryAfterMs: number, policy = waiting) =>
+      decide(FRESH, failed(errorClass, retryAfterMs), policy, context);
+    expect(parked(90_000)).toEqual({ kind: "park", delayMs: 90_000 });
+    expect(parked(0)).toEqual({ kind: "park", delayMs: 1000 });
+    expect(parked(90_000, { ...waiting, outageMsMax: 30_000 })).toEqual({ kind: "park", delayMs: 30_000 });
+    const none = { ...waiting, backoff: { kind: "fixed", delayMs: 0, jitter: false } } as const;
+    expect(decide(FRESH, failed(errorClass), none, context)).toEqual({ kind: "park", delayMs: 1000 });
+  });
+});
+
+describe("an agent step that is turned away", () => {
+  const agent = (retryAfterMs?: number) =>
+    ({ ...failed("throttled", retryAfterMs), isAgent: true }) as Outcome;
+  const waited = (waitedMs: number) => ({ ...context, outage: { waitedMs, round: 1 } });
+  const HOUR_MS = 3_600_000;
+
+  test("waits through throttling and overload for an hour, then the attempt counts", () => {
+    expect(decide(FRESH, agent(), exact, waited(HOUR_MS - 1))).toMatchObject({ kind: "park" });
+    expect(decide(FRESH, agent(), exact, waited(HOUR_MS))).toMatchObject({ kind: "retry" });
+  });
+
+  test("waits until the known end of its usage limit, however far away that is", () => {
+    expect(decide(FRESH, agent(5 * HOUR_MS), exact, waited(HOUR_MS))).toEqual({
+      kind: "park",
+      delayMs: 5 * HOUR_MS,
+    });
+  });
+
+  test("counts the attempt when the policy says on_outage: retry", () => {
+    const policy = { ...exact, onOutage: "retry" } as const;
+    expect(decide(FRESH, agent(), policy, context)).toEqual({ kind: "retry", delayMs: 2000 });
   });
 });
 
 describe("a breaker that was not closed when the attempt ended", () => {
   const outage = { ...context, breaker: { waitMs: 20_000, isOutage: true } };
 
-  test.each(["transient", "unknown"] as const)(
-    "parks a %s failure, even after the last attempt",
+  test.each(["transient", "unknown", "throttled", "outage"] as const)(
+    "pitfall 43: parks a %s failure, even after the last attempt",
     (errorClass) => {
       expect(decide({ spent: 2, losses: 0 }, failed(errorClass), exact, outage)).toEqual({
         kind: "park",
@@ -148,7 +209,7 @@ describe("attempts", () => {
     fc.assert(
       fc.property(detours, fc.integer({ min: 1, max: 6 }), (steps, maxAttempts) => {
         let failures = 0;
-        const { verdict } = live({ ...exact, maxAttempts }, (tries) => {
+        const { verdict } = live({ ...waiting, maxAttempts }, (tries) => {
           const step = steps[tries - 1] ?? "fail";
           if (step === "park") return failed("outage");
           if (step === "release") return { kind: "released", why: "shutdown" };

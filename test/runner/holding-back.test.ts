@@ -26,7 +26,7 @@ describe.each(ENGINES)("holding back on the %s engine", (_, open) => {
       calls.push([item.itemId, kit.clock.now() - zero]);
       return calls.length === 1 ? fail("throttled", 20_000)(item) : { kind: "succeeded" };
     };
-    const run = kit.run(handler, { slots: 1 });
+    const run = kit.run(handler, { slots: 1, policy: policyOf({ onOutage: "wait" }) });
     await kit.pass(19_000);
     expect(calls).toEqual([["a", 0]]);
     expect(await kit.counts()).toEqual({ ready: 4, attempts: 1 });
@@ -36,13 +36,42 @@ describe.each(ENGINES)("holding back on the %s engine", (_, open) => {
     expect(await kit.counts()).toEqual({ done: 4, attempts: 5 });
   });
 
-  it("an outage never spends an attempt, however often it is met", async () => {
+  it("invariant 5: an outage spends attempts like any failure, and ends in letters", async () => {
+    await make("a", "b");
+    await kit.end(kit.run(async (item) => fail("outage")(item), { policy: policyOf({ maxAttempts: 2 }) }));
+    expect(await kit.item("a")).toMatchObject({ state: "dead", attempts: 2 });
+    expect(await kit.counts()).toMatchObject({ dead: 2, attempts: 4 });
+  });
+
+  it("invariant 5, pitfall 43: with on_outage: wait an outage spends no attempt, however often it is met", async () => {
     await make("a");
     let calls = 0;
     const handler = async (item: LeasedItem): Promise<Outcome> =>
       ++calls <= 6 ? fail("outage")(item) : { kind: "succeeded" };
-    await kit.end(kit.run(handler, { policy: policyOf({ maxAttempts: 1 }) }));
+    await kit.end(kit.run(handler, { policy: policyOf({ maxAttempts: 1, onOutage: "wait" }) }));
     expect(await kit.item("a")).toMatchObject({ state: "done", attempts: 7, spent: 0 });
+  });
+
+  it("an outage that outlasts the limit spends attempts again", async () => {
+    await make("a", "b");
+    const zero = kit.clock.now();
+    const policy = policyOf({ maxAttempts: 2, onOutage: "wait", outageMsMax: 120_000 });
+    const run = kit.run(async (item) => fail("outage")(item), { slots: 2, policy });
+    await kit.pass(110_000);
+    expect(await kit.counts()).toMatchObject({ ready: 2 });
+    await kit.end(run);
+    expect(await kit.counts()).toMatchObject({ dead: 2 });
+    expect(kit.clock.now() - zero).toBeLessThan(240_000);
+  });
+
+  it("an item that alone meets an outage again and again comes to its end, though others succeed", async () => {
+    await make("bad", ...Array.from({ length: 300 }, (_none, index) => `item-${index}`));
+    const handler = async (item: LeasedItem): Promise<Outcome> =>
+      item.itemId === "bad" ? fail("outage")(item) : { kind: "succeeded" };
+    const policy = policyOf({ maxAttempts: 1, onOutage: "wait", outageMsMax: 20_000 });
+    await kit.end(kit.run(handler, { slots: 2, policy }));
+    expect(await kit.item("bad")).toMatchObject({ state: "dead" });
+    expect(await kit.counts()).toMatchObject({ dead: 1, done: 300 });
   });
 
   it("an open breaker leases nothing, then a few probes, and closes when they succeed", async () => {

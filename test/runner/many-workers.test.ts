@@ -82,7 +82,8 @@ describe.each(ENGINES)("many workers on the %s engine", (_, open) => {
         ? fail("throttled", 20_000)(item)
         : { kind: "succeeded" };
     };
-    const runs = [1, 2, 3].map(() => kit.run(handler, { slots: 1 }));
+    const policy = policyOf({ onOutage: "wait" });
+    const runs = [1, 2, 3].map(() => kit.run(handler, { slots: 1, policy }));
     await kit.pass(19_000);
     expect(times).toHaveLength(3); // what was running then came to its end
     expect(await kit.counts()).toEqual({ ready: 28, done: 2, attempts: 3 });

@@ -8,7 +8,13 @@ import { startMap } from "../../job/map.ts";
 import { DEFAULT_GRACE_MS, type MapSpec } from "../../job/map-spec.ts";
 import { parseDuration } from "../../kit/duration.ts";
 import { parseBackoff } from "../../retry/backoff.ts";
-import { DEFAULT_BREAKER, DEFAULT_POLICY, type OnItemFailure, type Policy } from "../../retry/policy.ts";
+import {
+  DEFAULT_BREAKER,
+  DEFAULT_POLICY,
+  type OnItemFailure,
+  type OnOutage,
+  type Policy,
+} from "../../retry/policy.ts";
 import type { Context } from "../context.ts";
 import { countOption, rateOption } from "../option.ts";
 import { runForPerson, type WatchOptions } from "../run-for-person.ts";
@@ -30,6 +36,8 @@ interface MapFlags extends WatchOptions {
   readonly failFast?: boolean;
   readonly breaker?: string;
   readonly breakerTimeout?: string;
+  readonly onOutage?: OnOutage;
+  readonly maxOutage?: string;
   readonly keepEvidence?: boolean;
   readonly name?: string;
   readonly acceptChanges?: boolean;
@@ -96,6 +104,16 @@ function policyFrom(flags: MapFlags): Policy {
     ...(maxFailures !== undefined && { maxFailures }),
     ...(failureThreshold !== undefined && { failureThreshold }),
     ...(breaker !== undefined && { breaker: breakerFrom(breaker, flags) }),
+    ...outageFrom(flags),
+  };
+}
+
+function outageFrom({ onOutage, maxOutage }: MapFlags): Pick<Policy, "onOutage" | "outageMsMax"> {
+  if (maxOutage !== undefined && onOutage !== "wait")
+    throw new WorkError("usage", "--max-outage needs --on-outage wait.");
+  return {
+    ...(onOutage !== undefined && { onOutage }),
+    ...(maxOutage !== undefined && { outageMsMax: parseDuration(maxOutage, "--max-outage") }),
   };
 }
 

@@ -17,6 +17,7 @@ interface DeliverFlags {
   readonly storeWait?: string;
   readonly quiet?: boolean;
   readonly mirror?: string;
+  readonly autoRecover?: boolean;
 }
 
 export async function receiptsDeliver(
@@ -40,6 +41,7 @@ export async function receiptsDeliver(
     untilEmpty: flags.drain ?? false,
     dueWithinMs: dueWithinOption(flags),
     isQuiet: flags.quiet ?? false,
+    autoRecover: flags.autoRecover ?? true,
     ...(rate && { rate: { perSecond: (rate.letters * 1000) / rate.perMs } }),
     ...(flags.mirror !== undefined && { mirror: mirrorPath(context, flags.mirror) }),
   });
