@@ -1,6 +1,12 @@
 /** How a policy has to look: a backoff that is not one would make an item wait without an end. */
 import * as z from "zod";
-import { type Backoff, type BreakerPolicy, ITEM_FAILURE_ACTIONS, type Policy } from "../retry/policy.ts";
+import {
+  type Backoff,
+  type BreakerPolicy,
+  ITEM_FAILURE_ACTIONS,
+  OUTAGE_ACTIONS,
+  type Policy,
+} from "../retry/policy.ts";
 import { anyThat, flag, objectOf, oneOf, positive } from "./common-schemas.ts";
 
 const delayMs = anyThat(
@@ -67,4 +73,6 @@ export const policy = objectOf<Policy>({
   failureThreshold: ratio.optional(),
   continueOnFailure: flag,
   breaker: objectOf<BreakerPolicy>(BREAKER).optional(),
+  onOutage: oneOf(OUTAGE_ACTIONS).optional(),
+  outageMsMax: delayMs.optional(),
 });

@@ -8,7 +8,7 @@ import type { QueueAct } from "../queue/queue.ts";
 import { ITEM_FORMATS } from "../queue/read-rows.ts";
 import type { QueueSettings } from "../queue/settings.ts";
 import { UNIQUE_RULES } from "../queue/spec.ts";
-import { ITEM_FAILURE_ACTIONS } from "../retry/policy.ts";
+import { ITEM_FAILURE_ACTIONS, OUTAGE_ACTIONS } from "../retry/policy.ts";
 import {
   callback,
   classRules,
@@ -43,6 +43,8 @@ export const queueSettings = objectOf<QueueSettings>({
   schema: json.optional(),
   expiresAfterMs: number.nullish(),
   breaker: partialBreaker.nullish(),
+  onOutage: oneOf(OUTAGE_ACTIONS).optional(),
+  outageMsMax: number.nullish(),
   rate: rate.nullish(),
   description: text.nullish(),
 });

@@ -3,6 +3,7 @@ import * as z from "zod";
 import type { TargetSettings } from "../delivery/settings.ts";
 import { DELIVERY_PROTOCOLS } from "../delivery/spec.ts";
 import type { SendOptions } from "../delivery/target-options.ts";
+import { OUTAGE_ACTIONS } from "../retry/policy.ts";
 import {
   anyThat,
   callback,
@@ -38,6 +39,8 @@ const SETTINGS = {
   orderField: text.nullish(),
   backoff: backoff.optional(),
   breaker: partialBreaker.nullish(),
+  onOutage: oneOf(OUTAGE_ACTIONS).optional(),
+  outageMsMax: number.nullish(),
   rate: rate.nullish(),
   leaseMs: number.optional(),
   lossesMax: number.optional(),

@@ -35,11 +35,10 @@ describe("a receipt to a target that is away", () => {
       for (const key of ["t-1", "t-2", "t-3"])
         expect(server.keys.filter((one) => one === key)).toHaveLength(5);
       expect(await metrics(shop)).toMatchObject({ 'cognigate_dead_letter_queue_size{queue="gate"}': 3 });
-      expect(entriesIn(fileOf(shop))).toMatchObject([
-        { receipt: receipt(1), attempts: 5 },
-        { receipt: receipt(2), attempts: 5 },
-        { receipt: receipt(3), attempts: 5 },
-      ]);
+      const entries = entriesIn(fileOf(shop));
+      expect(entries).toHaveLength(3);
+      for (const n of [1, 2, 3])
+        expect(entries).toContainEqual(expect.objectContaining({ receipt: receipt(n), attempts: 5 }));
     },
   );
 
