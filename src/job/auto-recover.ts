@@ -24,6 +24,7 @@ export interface AutoRecoverOptions {
 
 const AUTHOR = "redrive (auto-recover)";
 const STORE_WAIT_MS = 30_000;
+const SOON_MS = 100;
 const LOOK_MS_MIN = 2000;
 /** While the target does not take receipts it is asked ever more rarely. */
 const LOOK_MS_MAX = 60_000;
@@ -53,13 +54,21 @@ export class AutoRecovery {
   }
 
   settled({ itemId }: Pick<LeasedItem, "itemId">, { outcome, verdict, failure }: Settlement): void {
-    if (outcome === "succeeded") {
-      this.#isTaking = true;
-      this.#waitMs = LOOK_MS_MIN;
-    } else if (failure !== undefined && failure.errorClass !== "permanent") this.#isTaking = false;
+    if (outcome === "succeeded") this.#takes();
+    else if (failure !== undefined && failure.errorClass !== "permanent") this.#isTaking = false;
     if (itemId !== this.#trial || verdict.kind === "retry" || verdict.kind === "park") return;
     this.#trial = null;
     if (outcome !== "succeeded") this.#waitMs = Math.min(LOOK_MS_MAX, this.#waitMs * 2);
+  }
+
+  /** The target takes receipts: if that is news, what died before is looked for soon. */
+  #takes(): void {
+    const isNews = !this.#isTaking;
+    this.#isTaking = true;
+    this.#waitMs = LOOK_MS_MIN;
+    if (!isNews || this.#cancelTimer === undefined) return;
+    this.#cancelTimer();
+    this.#cancelTimer = this.#options.clock.after(SOON_MS, () => this.start());
   }
 
   /** Sends what can be sent now; resolves with how many letters that were. Never rejects. */

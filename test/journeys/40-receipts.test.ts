@@ -174,7 +174,7 @@ describe("redrive receipts send", () => {
   });
 
   it("waits no longer than it is told; the receipt is kept, and the next one that delivers takes it", async () => {
-    const { shop, server } = await openGate("--url", NOWHERE);
+    const { shop, server } = await openGate("--url", NOWHERE, "--on-outage", "wait");
     const late = await sendOne(shop, 1, "--wait", "300ms", "--json");
     expect(late.code).toBe(75);
     expect(late.json<SentJson>()).toMatchObject({ sent: 1, waiting: 1, delivered: 0 });
@@ -248,7 +248,7 @@ describe("redrive receipts send", () => {
   });
 
   it("ends on Ctrl-C and keeps what it sent", async () => {
-    const { shop, server } = await openGate("--url", NOWHERE);
+    const { shop, server } = await openGate("--url", NOWHERE, "--on-outage", "wait");
     const sending = shop.start(["receipts", "send", "gate", "--data", JSON.stringify(receipt(1))], {
       stdin: "",
     });
