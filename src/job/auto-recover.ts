@@ -84,6 +84,7 @@ export class AutoRecovery {
   }
 
   #lookLater(): void {
+    this.#cancelTimer?.(); // one that was planned meanwhile would go on beside this one
     if (this.#stop.signal.aborted) return;
     this.#cancelTimer = this.#options.clock.after(this.#waitMs, () => this.start());
   }
