@@ -23,8 +23,9 @@ export async function interruptible<T>(
   options: StoreOptions = {},
 ): Promise<Ended<T>> {
   return context.withStore(async (engine) => {
-    const interrupt = listenForInterrupts(() =>
-      context.note("Stopping after this step; what is done stays done. Again to force."),
+    const interrupt = listenForInterrupts(
+      () => context.note("Stopping after this step; what is done stays done. Again to force."),
+      () => context.note("\nEnded."),
     );
     try {
       const result = await work(engine, interrupt.signal);

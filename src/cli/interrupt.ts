@@ -11,14 +11,18 @@ export interface Interrupt {
   dispose(): void;
 }
 
-export function listenForInterrupts(onFirst: () => void): Interrupt {
+/** `onSecond` is called right before the process ends, and cannot wait for anything. */
+export function listenForInterrupts(onFirst: () => void, onSecond: () => void = () => undefined): Interrupt {
   const controller = new AbortController();
   let exitCode: number | null = null;
   const heard = (name: StopSignal) => {
     // A terminal that closes sends its signal twice, by the kernel and by the shell: nobody asked again.
     if (exitCode !== null && name === "SIGHUP") return;
     // Children are ended by their launcher when this process is gone; leases come back by the next runner.
-    if (exitCode !== null) process.exit(SIGNAL_CODE[name]);
+    if (exitCode !== null) {
+      onSecond();
+      return process.exit(SIGNAL_CODE[name]);
+    }
     exitCode = SIGNAL_CODE[name];
     onFirst();
     controller.abort();

@@ -29,6 +29,8 @@ export interface PersonProgress {
   /** Writes to the same terminal without disturbing the live lines. */
   suspend(write: () => void, endsLine: boolean): void;
   stop(): Promise<void>;
+  /** The process ends at once: removes the live lines and prints how to resume. */
+  leave(): void;
 }
 
 export function openProgress(
@@ -37,6 +39,7 @@ export function openProgress(
   options: { readonly quiet?: boolean },
 ): PersonProgress {
   let progress: Progress | null = null;
+  let running: Job | undefined;
   const { env, stdout, stderr } = context.terminal;
   const screen = {
     stderr,
@@ -53,6 +56,7 @@ export function openProgress(
       return progress?.finished;
     },
     onJob: (job) => {
+      running = job;
       if (options.quiet) return;
       progress = startProgress({
         ...screen,
@@ -62,6 +66,7 @@ export function openProgress(
       });
     },
     onOperation: (operation, job) => {
+      running = job;
       if (options.quiet || operation.selected === 0) return;
       const { slots, maxRetries } = planOf(operation);
       progress = startProgress({
@@ -80,6 +85,11 @@ export function openProgress(
     onAgentStep: (item, index, total, label) => progress?.step(item, index, total, label),
     suspend: (write, endsLine) => (progress && stdout.isTTY ? progress.suspend(write, endsLine) : write()),
     stop: async () => progress?.stop(),
+    leave: () => {
+      const text = running === undefined ? "Ended." : `Ended. Resume the job: redrive resume ${running.id}`;
+      if (progress) progress.leave(text);
+      else context.note(text);
+    },
   };
 }
 

@@ -103,7 +103,7 @@ function agentText(agent: AgentView, attemptsMax: number | undefined, room: Agen
   return fit(before + step + after, room.columns);
 }
 
-/** An item that was redriven has more attempts behind it than the policy gives it at a time. */
+/** A redrive may allow another number of attempts than the policy. */
 function attemptText({ attempt }: AgentView, attemptsMax: number | undefined): string {
   if (attempt === 1) return "";
   const of = attemptsMax !== undefined && attempt <= attemptsMax ? ` of ${attemptsMax}` : "";

@@ -49,13 +49,17 @@ export class RunningItems {
     return [...this.#byRef.values()].flatMap(({ item, since, step }) =>
       step === undefined
         ? []
-        : [{ name: itemName(item), attempt: item.attempt, elapsedMs: now - since, step }],
+        : [{ name: itemName(item), attempt: countedAttempt(item), elapsedMs: now - since, step }],
     );
   }
 
   slowest(): Slowest | null {
     for (const { item, since } of this.#byRef.values()) {
-      return { name: this.#nameOf(item), attempt: item.attempt, elapsedMs: this.#clock.now() - since };
+      return {
+        name: this.#nameOf(item),
+        attempt: countedAttempt(item),
+        elapsedMs: this.#clock.now() - since,
+      };
     }
     return null;
   }
@@ -65,4 +69,9 @@ export class RunningItems {
     if (this.#named?.item !== item) this.#named = { item, name: itemName(item) };
     return this.#named.name;
   }
+}
+
+/** As the policy counts: attempts that were lost, released or made before a redrive are not among them. */
+function countedAttempt({ spent }: LeasedItem): number {
+  return spent + 1;
 }

@@ -54,6 +54,8 @@ export interface Progress
   suspend(write: () => void, endsLine?: boolean): void;
   /** Takes the live lines away and stops asking the store. It has to be called, or the process stays alive. */
   stop(): Promise<void>;
+  /** Removes the live lines at once and prints a last line. */
+  leave(text: string): void;
 }
 
 export function startProgress(options: ProgressOptions): Progress {
@@ -139,6 +141,12 @@ class RunProgress implements Progress {
   suspend(write: () => void, endsLine = true): void {
     if (this.#options.isLive) this.#screen.above(write, endsLine);
     else write();
+  }
+
+  leave(text: string): void {
+    this.#over.abort();
+    this.#screen.erase();
+    this.note(text);
   }
 
   async stop(): Promise<void> {

@@ -112,8 +112,9 @@ export async function withProgress<T>(
       context.terminal.stdout,
       options.quiet || context.isJson ? null : progress,
     );
-    const interrupt = listenForInterrupts(() =>
-      progress.note("Stopping: running commands are ended and their items given back. Again to force."),
+    const interrupt = listenForInterrupts(
+      () => progress.note("Stopping: running commands are ended and their items given back. Again to force."),
+      () => progress.leave(),
     );
     let finish: Finish = {};
     let asked: Ended<T>["asked"];

@@ -54,7 +54,9 @@ export async function workForPerson(context: Context, plan: WorkerPlan): Promise
     requireCommand({ command: plan.command, cwd: context.terminal.cwd }, "redrive worker --queue QUEUE");
   const letters = await lookingAfter(context);
   const screen = new WorkerScreen(context, plan.isQuiet);
-  const interrupt = listenForWorker(plan.drainMs, (step) => screen.note(SIGNALLED[step]));
+  const interrupt = listenForWorker(plan.drainMs, (step) =>
+    step === "leave" ? screen.leave(SIGNALLED.leave) : screen.note(SIGNALLED[step]),
+  );
   const isEnding = () => interrupt.drain.aborted || interrupt.stop.aborted;
   const observer = { ...screen.storeObserver, isEnding };
   const patience = new Patience(plan.storeWaitMs, systemClock, observer);
@@ -108,6 +110,7 @@ async function openPatiently(
 const SIGNALLED = {
   drain: "Ending: nothing more is begun, what runs comes to its end. Again to end it at once.",
   stop: "Ending at once: what runs is ended, and its items are given back.",
+  leave: "Ended. Other workers take over its items within seconds.",
 } as const;
 
 interface Found {

@@ -19,14 +19,17 @@ export interface WorkerInterrupt {
 
 export function listenForWorker(
   drainMs: number,
-  onSignal: (step: "drain" | "stop") => void,
+  onSignal: (step: "drain" | "stop" | "leave") => void,
 ): WorkerInterrupt {
   const [drain, stop] = [new AbortController(), new AbortController()];
   let exitCode: number | null = null;
   let cancel: (() => void) | undefined;
   const heard = (name: EndSignal) => {
     if (exitCode !== null && name === "SIGHUP") return; // a terminal that closes sends it twice: nobody asked again
-    if (stop.signal.aborted) process.exit(SIGNAL_CODE[name]);
+    if (stop.signal.aborted) {
+      onSignal("leave");
+      return process.exit(SIGNAL_CODE[name]);
+    }
     exitCode ??= SIGNAL_CODE[name];
     const step = drain.signal.aborted ? "stop" : "drain";
     onSignal(step);

@@ -41,6 +41,7 @@ export class WorkerScreen {
   readonly #tallies: Tally[] = [];
   readonly #left = new Map<number, Waiting>();
   #works: readonly Job[] = [];
+  #running = 0;
   #progress: Progress | null = null;
   #output: CommandOutput;
   #slots = 0;
@@ -76,7 +77,7 @@ export class WorkerScreen {
       columns: () => stderr.columns ?? 80,
       paint: this.#context.paintNotes,
       clock: systemClock,
-      count: () => countAll(engine, works),
+      count: async () => ownCounts(await countAll(engine, works), totalOf(this.#tallies), this.#running),
       isTotalKnown: async () => untilEmpty,
       slots: slots * works.length,
       label: names,
@@ -86,8 +87,12 @@ export class WorkerScreen {
   /** For the runner of one of the queues; slots are numbered over all of them. */
   observer(index: number): RunObserver {
     return {
-      started: (item, slot) => this.#progress?.started(item, index * this.#slots + slot),
+      started: (item, slot) => {
+        this.#running += 1;
+        this.#progress?.started(item, index * this.#slots + slot);
+      },
       settled: (item, settlement, outcome) => {
+        this.#running -= 1;
         this.#progress?.settled(item, settlement, outcome);
         this.#count(index, settlement);
         if (outcome.kind === "succeeded") this.#output.print(item, outcome);
@@ -119,6 +124,12 @@ export class WorkerScreen {
   #lineOf(index: number) {
     const { name = "", kind } = this.#works[index] ?? {};
     return { name, word: kind === "target" ? "receipt" : "item" } as const;
+  }
+
+  /** The process ends at once: removes the live lines and prints the last one. */
+  leave(text: string): void {
+    if (this.#progress) this.#progress.leave(text);
+    else this.#context.note(text);
   }
 
   /** Takes the live lines away, and says what was done. */
@@ -197,6 +208,13 @@ function totalOf(tallies: readonly Tally[]): Tally {
     for (const key of Object.keys(total) as (keyof Tally)[]) total[key] += tally[key];
   }
   return total;
+}
+
+/** What this worker did and does, and what is left for everybody: others may work the same queues. */
+function ownCounts(all: ProgressCounts, { done, dead, skipped }: Tally, running: number): ProgressCounts {
+  const { ready, held } = all;
+  const leased = Math.max(0, running);
+  return { ready, held, leased, done, dead, skipped, total: ready + held + leased + done + dead + skipped };
 }
 
 async function countAll(engine: Engine, works: readonly Job[]): Promise<ProgressCounts> {

@@ -45,9 +45,31 @@ export async function startMap(deps: RunDeps, options: MapOptions): Promise<MapR
   options.onJob?.(job);
   const feed = inputFeed(deps, job, options);
   const { onNotice } = options;
-  const result = await runJob(deps, { job, slots: options.spec.jobs, feed, ...(onNotice && { onNotice }) });
+  const run = { job, slots: options.spec.jobs, feed, ...(onNotice && { onNotice }) };
+  const result = await runJob(deps, run).catch(async (error: unknown) => {
+    throw await inputFault(deps.engine, job, error);
+  });
   const summary = await summarise(deps.engine, await currentJob(deps.engine, job));
   return { summary, ...(result.reason !== undefined && { stopReason: result.reason }) };
+}
+
+/** An input that cannot be read to its end leaves a job: names it, what it has done, and how to resume it. */
+export async function inputFault(engine: Engine, job: Job, error: unknown): Promise<unknown> {
+  if (!(error instanceof WorkError) || error.code !== "input_invalid") return error;
+  const { total, done, dead } = await engine.count(job.id);
+  const left = total - done - dead;
+  const facts = [
+    `${done} done`,
+    ...(dead > 0 ? [`${dead} dead`] : []),
+    ...(left > 0 ? [`${left} left`] : []),
+  ];
+  const isStdin = specOf(job).input.path === "-";
+  const again = isStdin ? `the same command with --name ${job.name}` : `redrive resume ${job.id}`;
+  return new WorkError(
+    error.code,
+    `${error.message}\nThe job ${job.id} has the ${total} items before it: ${facts.join(", ")}.`,
+    { cause: error, hint: `Correct the input; items that are done are not repeated. Then: ${again}` },
+  );
 }
 
 /** Reads the input into the queue, batch by batch; what the queue has already is not added again. */

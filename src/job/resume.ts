@@ -9,7 +9,7 @@ import type { Feed } from "../runner/runner.ts";
 import { isDismissed } from "./dismiss-job.ts";
 import { requireJob } from "./find-job.ts";
 import { commandText, folderOf, isOfFolder } from "./job-text.ts";
-import { inputFeed } from "./map.ts";
+import { inputFault, inputFeed } from "./map.ts";
 import { specOf } from "./map-spec.ts";
 import { type RunDeps, redriving, runJob } from "./run-job.ts";
 import { countEligible, statusOf, summarise } from "./summary.ts";
@@ -79,6 +79,8 @@ async function resumeMap(deps: RunDeps, job: Job, options: ResumeOptions): Promi
     feed: mapFeed(deps, job, options),
     ...(options.onNotice && { onNotice: options.onNotice }),
     ...(options.slots !== undefined && { slots: options.slots }),
+  }).catch(async (error: unknown) => {
+    throw await inputFault(deps.engine, job, error);
   });
   const summary = await summarise(deps.engine, await requireJob(deps.engine, job.id));
   return { summary, ...(result.reason !== undefined && { stopReason: result.reason }) };

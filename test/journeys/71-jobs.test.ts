@@ -123,3 +123,25 @@ describe("retention", () => {
     expect(kept.map(({ item_id }) => item_id)).toEqual([items[0]?.item_id]);
   });
 });
+
+describe("an input that cannot be read to its end", () => {
+  it("names the job, what it has done, and how to resume it", async () => {
+    const shop = openWorkshop();
+    const input = shop.write("in.jsonl", "1\n2\n{broken\n");
+    const args = ["map", "--json", "-i", input, "--", "sh", "-c", "echo $1", "sh", "{}"];
+    const { code, ...result } = await shop.run(args);
+    const { message, hint } = result.json<ErrorJson>().error;
+    const [job] = await jobsOf(shop);
+    expect(code).toBe(2);
+    expect(message).toContain(`in.jsonl:3`);
+    expect(message).toContain(`The job ${job?.job_id} has the 2 items before it: 2 done.`);
+    expect(hint).toContain(`redrive resume ${job?.job_id}`);
+    shop.write("in.jsonl", "1\n2\n3\n");
+    expect((await shop.run(["resume", job?.job_id ?? "", "--json"])).json<Summary>()).toMatchObject({
+      succeeded: 3,
+      attempts: 3,
+    });
+    const piped = await shop.run(["map", "--format", "jsonl", "--", "true"], { stdin: "1\n{" });
+    expect(piped.stderr).toMatch(/the same command with --name true-\w+/);
+  });
+});
