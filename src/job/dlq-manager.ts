@@ -153,7 +153,8 @@ export class DlqManager {
 
   /**
    * Works letters again and waits for the end; returns the books of it. A letter leaves only when its work has succeeded,
-   * and one that fails again is the same letter with a longer history.
+   * and one that fails again is the same letter with a longer history. `git_refused` when a workflow's work could not be
+   * merged: it is in the branch that the message names.
    */
   async reprocessItems(request: ReprocessRequest = {}): Promise<Operation> {
     const { itemIds, maxRetries, delayMs, force = false } = request;
