@@ -1,9 +1,11 @@
 /** An analysis for a person: the groups, the error types as bars, and when letters died as columns. */
-import { formatDuration } from "../kit/duration.ts";
-import { asText } from "../kit/json.ts";
 import type { Analysis, PatternGroup } from "../triage/analyse.ts";
 import { bar, columnChart, timeLabel } from "./chart.ts";
-import { clean, fit, type Paint } from "./paint.ts";
+import { joinFacts } from "./common-facts.ts";
+import { groupSections } from "./group-sections.ts";
+import { letterName } from "./letter-name.ts";
+import { fit, type Paint, width } from "./paint.ts";
+import { agoText } from "./progress-line.ts";
 import { thousands } from "./progress-rate.ts";
 
 export interface AnalysisView {
@@ -14,6 +16,8 @@ export interface AnalysisView {
   readonly now: number;
   /** Whose letters they are, e.g. ` of orders-x`. */
   readonly ofWhat: string;
+  /** What an item's id is shown as. Default: all of it. */
+  readonly idOf?: (itemId: string) => string;
 }
 
 /** Groups beyond these are counted, not shown. */
@@ -32,46 +36,47 @@ function headline({ totalItems, patternGroups }: Analysis, { paint, ofWhat }: An
 }
 
 function groupLines({ patternGroups, totalItems }: Analysis, view: AnalysisView): readonly string[] {
+  const { paint, columns } = view;
   const shown = patternGroups.slice(0, GROUPS_SHOWN_MAX);
   const countWidth = Math.max(...shown.map(({ count }) => thousands(count).length));
-  const lines = shown.flatMap((group) => oneGroup(group, { totalItems, countWidth, view }));
+  const indent = 4 + countWidth + 1 + SHARE_COLUMNS + 2;
+  const room = Math.max(20, columns - indent);
+  const sections = groupSections(shown, { headingColumns: columns - 2, titleColumns: room });
+  const lines = sections.flatMap(({ heading, rows }) => [
+    ...(heading === "" ? [] : [`  ${heading}`]),
+    ...rows.flatMap(({ group, title }) => {
+      const share = `${Math.round((group.count / totalItems) * 100)} %`.padStart(SHARE_COLUMNS);
+      const count = thousands(group.count).padStart(countWidth);
+      return [
+        `    ${paint.red(count)} ${paint.dim(share)}  ${title}`,
+        `${" ".repeat(indent)}${paint.dim(groupFacts(group, room, view))}`,
+      ];
+    }),
+  ]);
   const left = patternGroups.length - shown.length;
-  const more = left > 0 ? [view.paint.dim(`  and ${thousands(left)} more; --json has all`)] : [];
-  return [view.paint.bold("Groups"), ...lines, ...more];
+  const more = left > 0 ? [paint.dim(`  and ${thousands(left)} more; --json has all`)] : [];
+  return [paint.bold("Groups"), ...lines, ...more];
 }
 
-function oneGroup(
-  group: PatternGroup,
-  { totalItems, countWidth, view }: { totalItems: number; countWidth: number; view: AnalysisView },
-): readonly string[] {
-  const { paint, columns, now } = view;
-  const share = `${Math.round((group.count / totalItems) * 100)} %`.padStart(5);
-  const head = `  ${paint.red(thousands(group.count).padStart(countWidth))} ${paint.dim(share)}  `;
-  const indent = " ".repeat(2 + countWidth + 1 + 5 + 2);
-  const room = Math.max(20, columns - indent.length);
+const SHARE_COLUMNS = 5;
+
+/** Signature, state, times and a letter as an example, whose data is shortened before anything else. */
+function groupFacts(group: PatternGroup, room: number, { now, idOf = (id) => id }: AnalysisView): string {
+  const state = group.isRegression ? "regression" : group.state === "open" ? "" : (group.state ?? "");
+  const facts = joinFacts([group.signature, state, lastedText(group, now)]);
   const [sample] = group.sampleItems;
-  const facts = [
-    group.signature,
-    ...(group.isRegression
-      ? ["regression"]
-      : group.state === undefined || group.state === "open"
-        ? []
-        : [group.state]),
-    lastedText(group, now),
-    ...(sample ? [`e.g. ${sample.itemId}${dataHint(sample.itemId, asText(sample.itemData))}`] : []),
-  ];
-  return [head + fit(group.pattern, room), `${indent}${paint.dim(fit(facts.join(" · "), room))}`];
+  if (sample === undefined) return fit(facts, room);
+  const example = letterName(sample, { idOf, columns: room - width(facts) - " · e.g. ".length });
+  return example === null ? fit(facts, room) : `${facts} · e.g. ${example}`;
 }
+
+/** Failures within so short a time are shown with one time. */
+const ONE_TIME_MS = 60_000;
 
 function lastedText({ firstOccurrence, lastOccurrence, count }: PatternGroup, now: number): string {
-  const ago = (at: number) => `${formatDuration(Math.max(0, now - at))} ago`;
-  if (count === 1 || ago(firstOccurrence) === ago(lastOccurrence)) return ago(lastOccurrence);
+  const ago = (at: number) => agoText(now - at);
+  if (count === 1 || lastOccurrence - firstOccurrence < ONE_TIME_MS) return ago(lastOccurrence);
   return `first ${ago(firstOccurrence)}, last ${ago(lastOccurrence)}`;
-}
-
-/** An id that is made from the data says less than the data. */
-function dataHint(itemId: string, data: string): string {
-  return data.includes(itemId) ? "" : ` (${fit(clean(data), 30)})`;
 }
 
 function typeLines(
@@ -90,13 +95,16 @@ function typeLines(
   return [paint.bold("Error types"), ...lines];
 }
 
+/** Where no terminal limits the width. */
+const CHART_COLUMNS_MAX = 200;
+
 function timeLines({ timeline }: Analysis, { paint, columns, blocks }: AnalysisView): readonly string[] {
   const { stretches, stepMs } = timeline;
   const [only] = stretches;
-  const title = paint.bold("When they died");
+  const title = paint.bold("When they failed");
   if (stretches.length === 1 && only)
     return [`${title}: within ${stepText(stepMs)} of ${timeLabel(only[0])} UTC`];
-  const chart = columnChart(stretches, { widthMax: columns - 2, blocks });
+  const chart = columnChart(stretches, { widthMax: Math.min(columns, CHART_COLUMNS_MAX) - 2, blocks });
   const [columnLines, times] = [chart.slice(0, -1), chart.at(-1) ?? ""];
   return [
     `${title} (UTC, a column is ${stepText(stepMs)})`,

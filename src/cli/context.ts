@@ -115,8 +115,14 @@ export class Context {
     return loadConfig({ cwd, env, ...(this.#configFile !== undefined && { file: this.#configFile }) });
   }
 
+  /** Whether a person reads stdout. */
+  get isTerminal(): boolean {
+    return this.terminal.stdout.columns !== undefined;
+  }
+
+  /** The width of the terminal. Infinite when stdout is no terminal: what a program or a file gets is never cut. */
   get columns(): number {
-    return this.terminal.stdout.columns ?? 100;
+    return this.terminal.stdout.columns ?? Number.POSITIVE_INFINITY;
   }
 
   /** The answer: with `--json` the one document, else the text. Nothing else goes to stdout. */

@@ -11,8 +11,8 @@ import { type BulkWords, emptyBooks, findMeant, type Meant } from "./bulk.ts";
 import { changeExitCode, changeLetters } from "./change-letters.ts";
 import type { Context } from "./context.ts";
 import { EXIT } from "./exit-code.ts";
+import { groupTable } from "./group-table.ts";
 import { leftText, lettersText } from "./operation-text.ts";
-import { table } from "./table.ts";
 
 /** One of these commands. */
 export interface Decision {
@@ -83,14 +83,13 @@ const GROUPS_SHOWN_MAX = 20;
 
 function surveyText(context: Context, { preview, now }: Found): string {
   const { groups, oldestAt = now, newestAt = now } = preview;
-  const shown = table(
+  const shown = groupTable(
     groups.slice(0, GROUPS_SHOWN_MAX),
     [
       { title: "LETTERS", value: ({ count }) => String(count), align: "right" },
-      { title: "GROUP", value: ({ signature }) => signature },
-      { title: "PATTERN", value: ({ pattern }) => pattern },
+      { title: "GROUP", value: ({ signature }) => signature, giveUp: 5 },
     ],
-    context.columns,
+    context,
   );
   const hidden = groups.length - GROUPS_SHOWN_MAX;
   const ages = `The oldest died ${formatDuration(now - oldestAt)} ago, the newest ${formatDuration(now - newestAt)} ago.`;

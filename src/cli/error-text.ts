@@ -1,20 +1,34 @@
 /** The error log as a table for people, and the command for its next page. */
 import type { ErrorEntry } from "../item/error-entry.ts";
 import { toRfc3339 } from "../kit/clock.ts";
+import { type FailureTitle, failureTitle, groupTitle } from "../triage/title.ts";
 import { originOf } from "../watch/error-log.ts";
+import { shareFacts, titleFacts } from "./common-facts.ts";
 import type { ErrorFlags } from "./error-query.ts";
 import { clean, type Paint } from "./paint.ts";
+import { shorten } from "./shorten.ts";
 import { shellWord } from "./summary-text.ts";
 import { type Column, table } from "./table.ts";
 
 export interface ErrorView {
   readonly paint: Paint;
   readonly columns: number;
+  /** What an item's id is shown as. Default: all of it. */
+  readonly idOf?: (itemId: string) => string;
 }
 
-/** The message says most, so the others make room for it. */
-export function errorTable(errors: readonly ErrorEntry[], { paint, columns }: ErrorView): string {
-  return table(errors, columnsOf(errors, paint), columns);
+/** What all entries share is a heading; the error line matters most, so the other columns make room for it. */
+export function errorTable(errors: readonly ErrorEntry[], view: ErrorView): string {
+  const { paint, columns } = view;
+  const titles = errors.map(titleOf);
+  const { heading, own } = shareFacts(titles.map(titleFacts));
+  const rows = errors.map((entry, index) => ({
+    entry,
+    title: titles[index]?.title ?? "",
+    where: own[index] ?? "",
+  }));
+  const text = table(rows, columnsOf(rows, view), columns);
+  return heading === "" ? text : `${paint.bold(shorten(heading, columns))}\n${text}`;
 }
 
 /** One entry as a line, for who follows the log. */
@@ -26,27 +40,53 @@ export function errorLine(entry: ErrorEntry, { paint }: ErrorView): string {
   return `${parts.filter(Boolean).join("  ")}\n`;
 }
 
-function columnsOf(errors: readonly ErrorEntry[], paint: Paint): readonly Column<ErrorEntry>[] {
+interface Row {
+  readonly entry: ErrorEntry;
+  readonly title: string;
+  /** What it does not share with the other entries. */
+  readonly where: string;
+}
+
+function columnsOf(rows: readonly Row[], { paint, idOf = (id) => id }: ErrorView): readonly Column<Row>[] {
+  const errors = rows.map(({ entry }) => entry);
   const queues = new Set(errors.map(({ queue }) => queue));
   const time = timesOf(errors);
-  const all: readonly (Column<ErrorEntry> | false)[] = [
-    { title: "TIME", value: ({ at }) => time(at), paint: (cell) => paint.dim(cell), giveUp: 2 },
-    queues.size > 1 && { title: "QUEUE", value: ({ queue }) => queue ?? "", cutTo: 12, giveUp: 1 },
-    { title: "ITEM", value: ({ itemId }) => itemId ?? "", paint: (cell) => paint.bold(cell), cutTo: 12 },
+  const all: readonly (Column<Row> | false)[] = [
+    { title: "TIME", value: ({ entry }) => time(entry.at), paint: paint.dim, giveUp: 3 },
+    queues.size > 1 && { title: "QUEUE", value: ({ entry }) => entry.queue ?? "", cutTo: 12, giveUp: 1 },
+    {
+      title: "ITEM",
+      value: ({ entry }) => (entry.itemId === undefined ? "" : idOf(entry.itemId)),
+      paint: paint.bold,
+      cutTo: 12,
+    },
     {
       title: "TRY",
-      value: ({ attempt }) => (attempt === undefined ? "" : String(attempt)),
+      value: ({ entry }) => (entry.attempt === undefined ? "" : String(entry.attempt)),
       align: "right",
-      giveUp: 3,
+      giveUp: 4,
     },
-    { title: "TYPE", value: typeOf, cutTo: 13, paint: (cell, entry) => tint(cell, entry, paint) },
-    { title: "MESSAGE", value: ({ message }) => message, cutTo: 20 },
+    rows.some(({ where }) => where !== "") && {
+      title: "WHERE",
+      value: ({ where }) => where,
+      cutTo: 20,
+      giveUp: 2,
+      paint: (cell, { entry }) => tint(cell, entry, paint),
+    },
+    { title: "ERROR", value: ({ title }) => title, cutTo: 30 },
   ];
   return all.filter((column) => column !== false);
 }
 
 function tint(cell: string, entry: ErrorEntry, paint: Paint): string {
   return originOf(entry) === "runner" ? paint.yellow(cell) : cell;
+}
+
+/** An entry without a failure has only its message: it is the runner's own, or the item's records were purged. */
+function titleOf(entry: ErrorEntry): FailureTitle {
+  if (entry.failure) return failureTitle(entry.failure);
+  const { title, location } = groupTitle(entry.message);
+  return { type: typeOf(entry), title, location };
 }
 
 /** An error of the runner has no type of the work's: who reads it looks at the machine, not at the item. */

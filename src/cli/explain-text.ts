@@ -1,8 +1,10 @@
 /** Why a failure is in its group, for a person: what was read, what was masked, which frames counted, and what is near. */
 import type { GroupExplanation, NearGroup } from "../redrive/explain-group.ts";
 import type { Explanation } from "../triage/explain.ts";
+import { titleLine } from "../triage/title.ts";
 import type { Screen } from "./group-text.ts";
 import { clean, fit } from "./paint.ts";
+import { shorten } from "./shorten.ts";
 
 const LINES_MAX = 12;
 const HITS_MAX = 30;
@@ -13,7 +15,8 @@ export function explanationText(explanation: GroupExplanation, screen: Screen): 
   const { signature, pattern, itemId, jobId, reading } = explanation;
   const head = [
     paint.bold(signature),
-    `  ${fit(pattern, columns * 2)}`,
+    `  ${fit(titleLine(pattern), columns * 2)}`,
+    `  ${paint.dim(fit(`pattern: ${pattern}`, columns * 2))}`,
     itemId === undefined ? "  No letter of it is left." : `  by the letter ${clean(itemId)} of ${jobId}`,
   ];
   const sections = [
@@ -79,7 +82,7 @@ function nearLines(nearest: readonly NearGroup[], { paint, columns }: Screen): r
   if (nearest.length === 0) return [];
   const lines = nearest.map(({ signature, count, distance, pattern }) => {
     const same = `${Math.round((1 - distance) * 100)} %`.padStart(5);
-    return `  ${fit(`${signature} ${same}  ${count}  ${pattern}`, Math.max(40, columns - 2))}`;
+    return `  ${shorten(`${signature} ${same}  ${count}  ${titleLine(pattern)}`, Math.max(40, columns - 2))}`;
   });
   return [`${paint.bold("Nearest other groups")} (words in common, letters)`, ...lines];
 }

@@ -1,66 +1,63 @@
 /** Groups for a person: a list of them, and one with all that is known of it. */
 import type { GroupMark, IgnoreUntil } from "../item/group.ts";
-import { formatDuration } from "../kit/duration.ts";
 import type { KnownFix } from "../redrive/group-fixes.ts";
 import type { GroupList, GroupSummary, GroupView, Outdated } from "../redrive/groups.ts";
+import { groupTitle, locationText } from "../triage/title.ts";
 import { fixLine, minuteText } from "./group-fix-text.ts";
+import { groupTable } from "./group-table.ts";
 import { lettersText } from "./operation-text.ts";
 import { clean, fit, type Paint } from "./paint.ts";
+import { agoText } from "./progress-line.ts";
 import { thousands } from "./progress-rate.ts";
-import { table } from "./table.ts";
 
 export interface Screen {
   readonly paint: Paint;
   readonly columns: number;
 }
 
+interface ListScreen extends Screen {
+  readonly now: number;
+  /** What a signature is shown as. Default: all of it. */
+  readonly nameOf?: (signature: string) => string;
+}
+
 /** A page of groups, what was left out of it, and whether they are as this version would make them. */
 export function groupListText(
   { groups, leftOut, outdated }: GroupList,
-  { shown, now, ...screen }: Screen & { readonly shown: readonly GroupSummary[]; readonly now: number },
+  { shown, ...screen }: ListScreen & { readonly shown: readonly GroupSummary[] },
 ): string {
   const { paint } = screen;
   const count = `${thousands(shown.length)} of ${thousands(groups.length)} ${groups.length === 1 ? "group" : "groups"}.`;
   const lines = [
-    groups.length === 0 ? "No groups.\n" : `${groupTable(shown, { ...screen, now })}${paint.dim(count)}\n`,
+    groups.length === 0 ? "No groups.\n" : `${listTable(shown, screen)}${paint.dim(count)}\n`,
     leftOutText(leftOut),
     outdatedText(outdated),
   ];
   return lines.join("");
 }
 
-function groupTable(
+function listTable(
   groups: readonly GroupSummary[],
-  { paint, columns, now }: Screen & { now: number },
+  { paint, columns, now, nameOf = (signature) => signature }: ListScreen,
 ): string {
-  const ago = (at: number | undefined) =>
-    at === undefined ? "" : `${formatDuration(Math.max(0, now - at))} ago`;
-  return table(
+  const ago = (at: number | undefined) => (at === undefined ? "" : agoText(now - at));
+  return groupTable(
     groups,
     [
-      { title: "GROUP", value: ({ signature }) => signature },
+      { title: "GROUP", value: ({ signature }) => nameOf(signature) },
       { title: "LETTERS", value: ({ count }) => thousands(count), align: "right" },
       {
         title: "STATE",
         value: stateWord,
         paint: (cell, { isRegression }) => (isRegression ? paint.red(cell) : cell),
       },
-      { title: "FIRST", value: ({ firstAt }) => ago(firstAt), giveUp: 2 },
-      { title: "LAST", value: ({ lastAt }) => ago(lastAt), giveUp: 1 },
-      { title: "JOBS", value: ({ jobs }) => jobsText(jobs), cutTo: 10, giveUp: 3 },
-      {
-        title: "PATTERN",
-        value: ({ pattern }) => pattern,
-        ...(columns >= ROOMY_COLUMNS && { cutTo: PATTERN_COLUMNS_MIN }),
-      },
+      { title: "FIRST", value: ({ firstAt }) => ago(firstAt), giveUp: 3 },
+      { title: "LAST", value: ({ lastAt }) => ago(lastAt), giveUp: 2 },
+      { title: "JOBS", value: ({ jobs }) => jobsText(jobs), cutTo: 10, giveUp: 4 },
     ],
-    columns,
+    { paint, columns },
   );
 }
-
-/** The pattern says most: where there is some room, the others make way for it. */
-const ROOMY_COLUMNS = 90;
-const PATTERN_COLUMNS_MIN = 56;
 
 function stateWord({ state, isRegression }: Pick<GroupSummary, "state" | "isRegression">): string {
   return isRegression ? "regression" : state;
@@ -91,15 +88,20 @@ export function groupText(
   screen: Screen,
 ): string {
   const { paint, columns } = screen;
+  const found = groupTitle(mark.pattern);
   const facts: [string, string][] = [
-    ["Failure", mark.pattern],
+    ["Error", found.title],
+    ["Where", locationText(found.location)],
     ["State", stateText(mark)],
     ["Letters", countText(group)],
     ...(group.errorType ? [["Type", `${group.errorType}, ${group.errorClass}`] as [string, string]] : []),
     ...(group.jobs.length > 0 ? [["Jobs", group.jobs.join(", ")] as [string, string]] : []),
     ...(samples.length > 0 ? [["Samples", samples.join(", ")] as [string, string]] : []),
+    ["Pattern", mark.pattern],
   ];
-  const lines = facts.map(([name, value]) => `  ${paint.dim(name.padEnd(9))} ${fit(value, columns * 3)}\n`);
+  const lines = facts
+    .filter(([, value]) => value !== "")
+    .map(([name, value]) => `  ${paint.dim(name.padEnd(9))} ${fit(value, columns * 3)}\n`);
   const sections = [`${paint.bold(group.signature)}\n${lines.join("")}`, ...knownText(mark, fixes, screen)];
   return [...sections, nextText(group, paint)].filter(Boolean).join("\n");
 }
@@ -141,8 +143,8 @@ export function untilText({ at, count, perHour }: IgnoreUntil = {}): string {
 }
 
 function countText({ count, firstAt, lastAt }: GroupSummary): string {
-  if (firstAt === undefined || lastAt === undefined || count === 0) return "none that wait";
-  return `${thousands(count)} that wait; first ${minuteText(firstAt)}, last ${minuteText(lastAt)}`;
+  if (firstAt === undefined || lastAt === undefined || count === 0) return "none waiting";
+  return `${thousands(count)} waiting; first ${minuteText(firstAt)}, last ${minuteText(lastAt)}`;
 }
 
 function nextText({ signature, count, state, jobs }: GroupSummary, paint: Paint): string {

@@ -3,16 +3,23 @@ import { WorkError } from "../errors.ts";
 import type { Letter } from "../item/letter.ts";
 import { toRfc3339 } from "../kit/clock.ts";
 import { formatDuration } from "../kit/duration.ts";
-import { asText } from "../kit/json.ts";
 import { nearest } from "../kit/nearest.ts";
+import { failureTitle, locationText } from "../triage/title.ts";
+import { type Facts, shareFacts, titleFacts } from "./common-facts.ts";
+import { dataText, isNamedById, withoutData } from "./letter-name.ts";
 import { words } from "./list-words.ts";
-import { fit, type Paint } from "./paint.ts";
+import type { Paint } from "./paint.ts";
+import { agoText } from "./progress-line.ts";
 import type { Column } from "./table.ts";
 
 /** What the columns need to know besides the letter. */
 export interface ColumnView {
   readonly paint: Paint;
   readonly now: number;
+  /** On a terminal the error line leaves out the item's own data, which stands beside it. Default false. */
+  readonly isTerminal?: boolean;
+  /** What an item's id is shown as. Default: all of it. */
+  readonly idOf?: (itemId: string) => string;
 }
 
 type Columns = Readonly<Record<string, Column<Letter>>>;
@@ -36,27 +43,50 @@ export function columnsFor(names: readonly string[], view: ColumnView): readonly
   });
 }
 
-/** The message says most, so what would only repeat itself, or does not fit, makes room for it. */
+/** A list of letters: what all of them share, and the columns for the rest. */
+export interface LetterColumns {
+  readonly heading: string;
+  readonly columns: readonly Column<Letter>[];
+}
+
+/** The item's own data and the error line matter most; the other columns make room for them. */
 export function usualColumns(
   letters: readonly Letter[],
   { withJob, ...view }: ColumnView & { readonly withJob: boolean },
-): readonly Column<Letter>[] {
+): LetterColumns {
   const known = everyColumn(view);
-  const isTelling = letters.some((letter) => !asText(letter.itemData).includes(letter.itemId));
-  return [
-    known.item,
-    withJob && known.job && { ...known.job, giveUp: 2 },
-    known.attempts && { ...known.attempts, giveUp: 4 },
-    known.died && { ...known.died, giveUp: 3 },
-    known.type,
-    isTelling && known.data && { ...known.data, giveUp: 1 },
-    known.message,
-  ].filter((column): column is Column<Letter> => typeof column === "object");
+  const { heading, own } = shareFacts(letters.map(factsOf));
+  const whereOf = new Map(letters.map((letter, index) => [letter, own[index] ?? ""]));
+  const where: Column<Letter> = { title: "WHERE", value: (letter) => whereOf.get(letter) ?? "", cutTo: 20 };
+  const isNamed = letters.every(isNamedById);
+  const columns = [
+    !isNamed && known.data && { ...known.data, paint: view.paint.bold, cutTo: DATA_COLUMNS_MIN },
+    known.item && (isNamed ? known.item : { title: known.item.title, value: known.item.value, giveUp: 4 }),
+    withJob && known.job && { ...known.job, giveUp: 1 },
+    known.attempts && { ...known.attempts, giveUp: 6 },
+    known.died && { ...known.died, giveUp: 5 },
+    own.some(Boolean) && { ...where, giveUp: 2 },
+    known.error && { ...known.error, cutTo: ERROR_COLUMNS_MIN },
+  ];
+  return {
+    heading,
+    columns: columns.filter((column): column is Column<Letter> => typeof column === "object"),
+  };
 }
 
-const DATA_WIDTH_MAX = 24;
+const DATA_COLUMNS_MIN = 20;
+const ERROR_COLUMNS_MIN = 30;
 
-function everyColumn({ paint, now }: ColumnView): Columns {
+/** Type, location, and why it is not simply waiting for a retry. */
+function factsOf(letter: Letter): Facts {
+  const last = letter.failureHistory.at(-1);
+  const remark = letter.state === "dead" ? remarkOf(letter) : stateWord(letter);
+  return [...(last === undefined ? EMPTY_FACTS : titleFacts(failureTitle(last))), remark];
+}
+
+const EMPTY_FACTS: Facts = ["", "", "", "", ""];
+
+function everyColumn({ paint, now, isTerminal, idOf = (id) => id }: ColumnView): Columns {
   const last = (letter: Letter) => letter.failureHistory.at(-1);
   const number = (title: string, value: (letter: Letter) => number): Column<Letter> => ({
     title,
@@ -64,13 +94,13 @@ function everyColumn({ paint, now }: ColumnView): Columns {
     align: "right",
   });
   return {
-    item: { title: "ITEM", value: (letter) => letter.itemId, paint: paint.bold, cutTo: 16 },
+    item: { title: "ITEM", value: (letter) => idOf(letter.itemId), paint: paint.bold, cutTo: 16 },
     job: { title: "JOB", value: (letter) => letter.jobId, cutTo: 14 },
     state: { title: "STATE", value: (letter) => stateWord(letter) },
     attempts: number("TRIES", (letter) => letter.failureCount),
     died: {
       title: "DIED",
-      value: (letter) => `${formatDuration(Math.max(0, now - letter.lastAttempt))} ago`,
+      value: (letter) => agoText(now - letter.lastAttempt),
       align: "right",
     },
     type: { title: "TYPE", value: typeText, cutTo: 13 },
@@ -95,9 +125,25 @@ function everyColumn({ paint, now }: ColumnView): Columns {
     last: { title: "LAST ATTEMPT", value: (letter) => timeText(letter.lastAttempt) },
     reason: { title: "REASON", value: (letter) => letter.reason, cutTo: 16 },
     pattern: { title: "PATTERN", value: (letter) => letter.errorPattern, cutTo: 20 },
-    data: { title: "DATA", value: (letter) => fit(asText(letter.itemData), DATA_WIDTH_MAX), cutTo: 10 },
+    data: { title: "DATA", value: (letter) => dataText(letter.itemData), cutTo: 10 },
+    error: {
+      title: "ERROR",
+      value: (letter) => (isTerminal ? withoutData(errorText(letter), letter.itemData) : errorText(letter)),
+      cutTo: 16,
+    },
+    where: { title: "WHERE", value: whereText, cutTo: 16 },
     message: { title: "MESSAGE", value: (letter) => last(letter)?.errorMessage ?? "", cutTo: 16 },
   };
+}
+
+function errorText({ failureHistory }: Letter): string {
+  const last = failureHistory.at(-1);
+  return last === undefined ? "" : failureTitle(last).title;
+}
+
+function whereText({ failureHistory }: Letter): string {
+  const last = failureHistory.at(-1);
+  return last === undefined ? "" : locationText(failureTitle(last).location);
 }
 
 /** A letter whose item is done is called resolved. */
@@ -113,7 +159,7 @@ function typeText(letter: Letter): string {
 
 function remarkOf({ toxic, manualReviewRequired, reprocessEligible }: Letter): string {
   if (toxic) return "toxic";
-  if (manualReviewRequired) return "needs a person";
+  if (manualReviewRequired) return "needs review";
   return reprocessEligible ? "" : "not eligible";
 }
 

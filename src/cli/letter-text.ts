@@ -7,6 +7,8 @@ import type { Letter, WorktreeArtifacts } from "../item/letter.ts";
 import { toRfc3339 } from "../kit/clock.ts";
 import type { KnownFix } from "../redrive/group-fixes.ts";
 import { type ChangedFact, compareFailures } from "../triage/compare-failures.ts";
+import { failureTitle, groupTitle } from "../triage/title.ts";
+import { joinFacts, titleFacts } from "./common-facts.ts";
 import { knownText, stateText } from "./group-text.ts";
 import { nextStepsText } from "./letter-steps.ts";
 import { clean, fit, type Paint, width } from "./paint.ts";
@@ -30,7 +32,7 @@ export function letterText(letter: Letter, view: View): string {
   const sections = [
     header(letter, view),
     ...(history?.group ? knownText(history.group, view.fixes ?? [], view) : []),
-    section(`${paint.bold("Data")}${revision}`, indent(dataText(letter), view)),
+    section(`${paint.bold("Data")}${revision}`, indentWhole(dataText(letter))),
     section(paint.bold("History"), timelineText(history?.moments ?? momentsOf(letter), view)),
     differenceText(letter, view),
     last && output("stderr", last.stderrTail, view),
@@ -52,10 +54,13 @@ function section(title: string, body: string): string {
 const FACT_LINES_MAX = 3;
 
 function header(letter: Letter, { paint, history, columns, links = {} }: View): string {
+  const last = letter.failureHistory.at(-1);
+  const found = last === undefined ? groupTitle(letter.errorPattern) : failureTitle(last);
   const facts: [string, string][] = [
     ["Job", letter.jobId],
     ["Died", `${toRfc3339(letter.lastAttempt)}: ${letter.reason}`],
-    ["Failure", letter.errorPattern],
+    ["Error", found.title],
+    ["Where", joinFacts(titleFacts(found))],
     [
       "Group",
       `${letter.errorSignature}${sharedText((history?.groupCount ?? 1) - 1)}${lifeText(history?.group)}`,
@@ -179,6 +184,14 @@ function eventsText(events: readonly Event[], view: View): string {
 
 function asWord(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+/** Data is never cut: the terminal wraps it. */
+function indentWhole(text: string): string {
+  return `${text
+    .split("\n")
+    .map((line) => `  ${clean(line)}`)
+    .join("\n")}\n`;
 }
 
 function indent(text: string, { columns }: View): string {

@@ -4,6 +4,8 @@ import { toRfc3339 } from "../kit/clock.ts";
 import { returnedOf, STAGE_NAMES, stageOf } from "../redrive/canary.ts";
 import { planText } from "../redrive/plan.ts";
 import type { RedrivePreview } from "../redrive/preview.ts";
+import { titleLine } from "../triage/title.ts";
+import { groupTable } from "./group-table.ts";
 import { clean, fit, type Paint, type Tint } from "./paint.ts";
 import { table } from "./table.ts";
 
@@ -38,38 +40,40 @@ function whyRefused(operation: Operation): string {
     : " (not eligible; --force overrides)";
 }
 
-const PATTERN_COLUMNS_MAX = 200;
-
 /** Why a canary sends no more; null when it did not stop. */
 export function canaryText(operation: Operation): string | null {
   const returned = returnedOf(operation);
   if (returned === null) return null;
   const { itemId, signature, pattern } = returned;
   return [
-    `The canary stopped: ${itemId} came back with the failure that it had (group ${signature}).`,
-    ...(pattern === undefined ? [] : [`  ${fit(pattern, PATTERN_COLUMNS_MAX)}`]),
-    `The other ${lettersText(operation.refused)} were not run and stay as they are.`,
-    `Look: redrive dlq inspect ${itemId}`,
+    `The canary stopped: ${itemId} failed again with the same failure (group ${signature}).`,
+    ...(pattern === undefined ? [] : [`  ${clean(titleLine(pattern))}`]),
+    `The other ${lettersText(operation.refused)} were not retried.`,
+    `Inspect it: redrive dlq inspect ${itemId}`,
   ].join("\n");
 }
 
 const GROUPS_SHOWN_MAX = 20;
 
 /** What a redrive would do. */
-export function previewText(preview: RedrivePreview, queue: string, columns: number): string {
+export function previewText(
+  preview: RedrivePreview,
+  queue: string,
+  screen: { readonly paint: Paint; readonly columns: number },
+): string {
+  const { columns } = screen;
   const { selected, redrivable, groups, refusals } = preview;
   if (selected === 0) return `No letters of ${queue} match.\n`;
   const refused = selected - redrivable;
-  const first = `Would run ${lettersText(redrivable)} of ${queue} again${refused > 0 ? `; ${refused} would be refused (--force overrides)` : ""}.\n`;
-  const shown = table(
+  const first = `Would retry ${lettersText(redrivable)} of ${queue}${refused > 0 ? `; ${refused} would be refused (--force overrides)` : ""}.\n`;
+  const shown = groupTable(
     groups.slice(0, GROUPS_SHOWN_MAX),
     [
       { title: "LETTERS", value: ({ count }) => String(count), align: "right" },
-      { title: "RUN", value: (group) => String(group.redrivable), align: "right" },
-      { title: "GROUP", value: ({ signature }) => signature },
-      { title: "PATTERN", value: ({ pattern }) => pattern },
+      { title: "RETRY", value: (group) => String(group.redrivable), align: "right" },
+      { title: "GROUP", value: ({ signature }) => signature, giveUp: 5 },
     ],
-    columns,
+    screen,
   );
   const hidden = groups.length - GROUPS_SHOWN_MAX;
   const more = hidden > 0 ? `and ${hidden} more groups\n` : "";

@@ -224,6 +224,11 @@ function detailText({ waiting, slowest }: ProgressView, columns: number): string
   return fit(`slowest: ${fit(slowest.name, Math.max(8, columns - 9 - after.length))}${after}`, columns);
 }
 
+/** `34 s ago`, `3m 05s ago`. */
+export function agoText(ms: number): string {
+  return `${secondsText(ms)} ago`;
+}
+
 /** Whole seconds, as a display wants it that changes all the time: `34 s`, `3m 05s`. */
 export function secondsText(ms: number): string {
   const seconds = Math.max(1, Math.round(ms / 1000));

@@ -5,7 +5,8 @@ import type { RunDeps } from "../job/run-job.ts";
 import { type Finish, finishToJson } from "../job/site.ts";
 import { laterPhases } from "../job/workflow-spec.ts";
 import type { JsonObject } from "../kit/json.ts";
-import { returnedOf, returnedToJson } from "../redrive/canary.ts";
+import { type Returned, returnedOf, returnedToJson } from "../redrive/canary.ts";
+import { titleToJson } from "../triage/title.ts";
 import type { Context } from "./context.ts";
 import { EXIT } from "./exit-code.ts";
 import { canaryText, redriveText } from "./operation-text.ts";
@@ -30,13 +31,19 @@ export async function redriveForPerson(
   return interrupt.exitCode ?? (asked === "interrupted" ? EXIT.interrupted : code);
 }
 
+function stoppedToJson(returned: Returned): JsonObject {
+  const { stopped_by } = returnedToJson(returned);
+  const title = returned.pattern === undefined ? {} : titleToJson(returned.pattern);
+  return { stopped_by: { ...stopped_by, ...title } };
+}
+
 /** Says what became of the letters. */
 export function sayRedriven(context: Context, redriven: Redriven, more: JsonObject = {}): number {
   const { operation, job, finish } = redriven;
   const returned = returnedOf(operation);
   const document = {
     ...operationToJson(operation),
-    ...(returned && returnedToJson(returned)),
+    ...(returned && stoppedToJson(returned)),
     ...(finish && job.kind === "workflow" && { merge: finishToJson(finish) }),
     ...more,
   };

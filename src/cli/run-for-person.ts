@@ -75,7 +75,7 @@ function showSummary(
 ): void {
   const text = summaryText(summary, {
     paint: context.paintNotes,
-    columns: context.terminal.stderr.columns ?? 100,
+    columns: context.terminal.stderr.columns ?? Number.POSITIVE_INFINITY,
     ...(stopReason !== undefined && { stopReason }),
     ...(finished !== undefined && { finishedInRun: finished }),
   });

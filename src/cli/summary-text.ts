@@ -1,21 +1,22 @@
 /**
- * The end of a run for a person: how many succeeded, what the others died of, and what to type next. Commands are never
- * cut, so that they can be copied; everything else fits the width of the terminal.
+ * The summary at the end of a run: how many items succeeded, why the others failed, and what to type next. Commands are
+ * never cut, so that they can be copied; everything else fits the width of the terminal.
  */
 import type { JobSummary } from "../job/summary.ts";
 import { formatDuration } from "../kit/duration.ts";
 import { fixText } from "./group-fix-text.ts";
+import { groupSections } from "./group-sections.ts";
 import { fit, type Paint, width } from "./paint.ts";
 import { rateText, thousands } from "./progress-rate.ts";
 
 export interface SummaryOptions {
   readonly paint: Paint;
   readonly columns: number;
-  /** Why the run ended before its time. */
+  /** Why the run stopped early. */
   readonly stopReason?: string;
-  /** How many items came to their end in this run. Default: all that did, unless the job was resumed; then nobody knows. */
+  /** How many items finished in this run. Default: all that finished; unknown when the job was resumed. */
   readonly finishedInRun?: number;
-  /** A letter of the job, to show how one is looked at. */
+  /** A letter of the job, for the command that inspects one. */
   readonly sampleItemId?: string;
 }
 
@@ -37,7 +38,7 @@ type Fact = readonly [text: string, tint?: (text: string) => string];
 
 function headline(summary: JobSummary, options: SummaryOptions): readonly string[] {
   if (summary.total === 0 && summary.status === "completed") {
-    return wrap("There was nothing to do: the input has no items.", options.columns);
+    return wrap("Nothing to do: the input has no items.", options.columns);
   }
   return [...statusLines(summary, options), ...flow(factsOf(summary, options), options)];
 }
@@ -71,7 +72,7 @@ function statusLines({ status }: JobSummary, { paint, columns, stopReason }: Sum
   return status === "running" ? [paint.cyan("Running.")] : [];
 }
 
-/** Said where the counts are those of a job that other runs worked at too. */
+/** Shown when the counts include items of earlier runs. */
 function inThisRun(summary: JobSummary, { finishedInRun }: SummaryOptions): string {
   if (finishedInRun === undefined || finishedInRun >= endedOf(summary)) return "";
   return `${finishedInRun === 0 ? "none" : thousands(finishedInRun)} in this run`;
@@ -86,7 +87,7 @@ function endedOf({ succeeded, dead, skipped, discarded }: JobSummary): number {
   return succeeded + dead + skipped + discarded;
 }
 
-/** The rate of a handful says nothing. */
+/** A rate over fewer items means little. */
 const RATE_FROM_ITEMS = 10;
 
 function rateOf(summary: JobSummary, { finishedInRun }: SummaryOptions): string {
@@ -112,18 +113,18 @@ function flow(facts: readonly Fact[], { paint, columns }: SummaryOptions): strin
 
 const GROUPS_MAX = 5;
 
-/** What nobody wants to hear of is counted, and no more. */
+/** Ignored groups are only counted. */
 function groupLines(summary: JobSummary, options: SummaryOptions): readonly string[] {
   const groups = summary.groups.filter(({ state }) => state !== "ignored");
   const ignored = summary.groups.filter(({ state }) => state === "ignored");
   const letters = ignored.reduce((sum, { count }) => sum + count, 0);
   const rest = ignored.length === 0 ? [] : [ignoredText(letters, ignored.length, groups.length === 0)];
-  return [...heardLines(groups, summary.dead, options), ...rest, ...fixedLines(summary, options)];
+  return [...openLines(groups, summary.dead, options), ...rest, ...fixedLines(summary, options)];
 }
 
 function ignoredText(letters: number, groups: number, isAll: boolean): string {
-  const what = `${thousands(letters)} ${isAll ? "" : "more "}died of ${groups === 1 ? "a failure" : "failures"}`;
-  return `${what} that ${groups === 1 ? "is" : "are"} ignored: redrive groups list --state ignored`;
+  const what = `${thousands(letters)} ${isAll ? "" : "more "}in ${groups === 1 ? "an ignored group" : `${groups} ignored groups`}`;
+  return `${what}: redrive groups list --state ignored`;
 }
 
 /** The command is never cut. */
@@ -139,7 +140,7 @@ function fixedLines({ fixedBefore }: JobSummary, { columns }: SummaryOptions): r
 
 const FIX_COLUMNS_MIN = 20;
 
-function heardLines(
+function openLines(
   groups: JobSummary["groups"],
   dead: number,
   { paint, columns }: SummaryOptions,
@@ -148,21 +149,27 @@ function heardLines(
   const largestFirst = [...groups].sort((a, b) => b.count - a.count);
   const shown = largestFirst.slice(0, GROUPS_MAX);
   const countWidth = Math.max(...shown.map(({ count }) => thousands(count).length));
-  const indent = " ".repeat(2 + countWidth + 2);
-  const lines = shown.map(({ count, pattern, isRegression }) => {
-    const back = isRegression ? "came back: " : "";
-    const room = Math.max(10, columns - indent.length - back.length);
-    return `  ${paint.red(thousands(count).padStart(countWidth))}  ${paint.red(back)}${fit(pattern, room)}`;
-  });
+  const indent = 4 + countWidth + 2 + (shown.some(({ isRegression }) => isRegression) ? BACK.length : 0);
+  const widths = { headingColumns: columns - 2, titleColumns: Math.max(TITLE_COLUMNS_MIN, columns - indent) };
+  const lines = groupSections(shown, widths).flatMap(({ heading, rows }) => [
+    ...(heading === "" ? [] : [`  ${paint.dim(heading)}`]),
+    ...rows.map(({ group, title }) => {
+      const back = group.isRegression ? paint.red(BACK) : "";
+      return `    ${paint.red(thousands(group.count).padStart(countWidth))}  ${back}${title}`;
+    }),
+  ]);
   const more = groups.length - shown.length;
-  if (more > 0)
-    lines.push(indent + paint.dim(`and ${thousands(more)} more ${more === 1 ? "group" : "groups"}`));
-  return [whyTitle(dead, groups.length), ...lines];
+  const rest =
+    more > 0 ? [paint.dim(`  and ${thousands(more)} more ${more === 1 ? "group" : "groups"}`)] : [];
+  return [groupsHeading(dead, groups.length), ...lines, ...rest];
 }
 
-function whyTitle(dead: number, groups: number): string {
-  if (groups > 1) return `They died of ${thousands(groups)} different failures:`;
-  return dead === 1 ? "It died of:" : "They all died of the same failure:";
+const BACK = "regression: ";
+const TITLE_COLUMNS_MIN = 10;
+
+function groupsHeading(dead: number, groups: number): string {
+  if (groups > 1) return `${thousands(groups)} different failures:`;
+  return dead === 1 ? "The failure:" : "All with the same failure:";
 }
 
 interface Step {
@@ -186,13 +193,13 @@ function stepsOf(summary: JobSummary, sampleItemId?: string): readonly Step[] {
   const steps: Step[] = [];
   const isRunning = status === "running";
   if (!isRunning && (remaining > 0 || status !== "completed")) {
-    const purpose = remaining > 0 ? `go on: ${theyRemain(remaining)}` : "go on";
+    const purpose = remaining > 0 ? `resume: ${theyRemain(remaining)}` : "resume";
     steps.push({ command: `redrive resume ${jobId}`, purpose });
   }
   if (dead === 0 || areAllIgnored(summary)) return steps;
-  steps.push({ command: `redrive dlq list --job ${jobId}`, purpose: "see what died" });
+  steps.push({ command: `redrive dlq list --job ${jobId}`, purpose: "list the letters" });
   const item = sampleItemId === undefined ? null : shellWord(sampleItemId);
-  if (item !== null) steps.push({ command: `redrive dlq inspect ${item}`, purpose: "look at one of them" });
+  if (item !== null) steps.push({ command: `redrive dlq inspect ${item}`, purpose: "inspect one of them" });
   if (!isRunning) steps.push(...againSteps(summary, item));
   return steps;
 }
@@ -211,22 +218,22 @@ function againSteps(summary: JobSummary, item: string | null): readonly Step[] {
       command: `redrive dlq retry ${jobId} --force`,
       purpose:
         dead === 1
-          ? "it needs a person: run it when the cause is fixed"
-          : "they need a person: run them when the cause is fixed",
+          ? "retry it once the cause is fixed"
+          : "retry them once the cause is fixed",
     },
   ];
 }
 
-/** Resuming a workflow runs its letters too, and then what comes after them. */
+/** Resuming a workflow also retries its letters, then runs the later phases. */
 function eligibleSteps({ jobId, kind, status, dead }: JobSummary, eligible: number): readonly Step[] {
-  const some = eligible < dead ? `run ${thousands(eligible)} of them again` : "run them again";
-  const again = dead === 1 ? "run it again" : some;
+  const some = eligible < dead ? `retry ${thousands(eligible)} of them` : "retry them";
+  const again = dead === 1 ? "retry it" : some;
   if (kind === "map") return [{ command: `redrive dlq retry ${jobId}`, purpose: again }];
   if (status !== "completed") return []; // is there already
   return [{ command: `redrive resume ${jobId}`, purpose: `${again}, and finish the job` }];
 }
 
-/** As it is typed in a shell; null for what nobody would want to type. */
+/** The text quoted for a shell; null when it cannot sensibly be typed. */
 export function shellWord(text: string): string | null {
   if (/^[\w./:@%+=,][\w./:@%+=,-]*$/.test(text)) return text;
   return /^[^-\p{C}][^\p{C}]*$/u.test(text) && text.length <= 80

@@ -1,8 +1,10 @@
 /**
  * A table for people: columns as wide as they need to be. Where the terminal is too narrow, columns that can do without
- * some of their width give it, those that are nice to have are left out, and the last one is cut.
+ * some of their width give it, those that are nice to have are left out, and cells are shortened so that they stay apart.
+ * Without a limit nothing is cut.
  */
-import { fit, width } from "./paint.ts";
+import { clean, fit, width } from "./paint.ts";
+import { shortenApart } from "./shorten.ts";
 
 export interface Column<Row> {
   readonly title: string;
@@ -20,57 +22,58 @@ const GAP = "  ";
 const LAST_WIDTH_MIN = 20;
 
 export function table<Row>(rows: readonly Row[], columns: readonly Column<Row>[], widthMax: number): string {
-  const sized = layOut(rows, columns, widthMax);
+  const measured = columns.map((column, index) => measure(rows, column, index === columns.length - 1));
+  const sized = layOut(measured, widthMax);
+  const texts = new Map(sized.map((one) => [one, cellTexts(one, widthMax)]));
   const line = (cell: (one: Sized<Row>) => string) => `${sized.map(cell).join(GAP).trimEnd()}\n`;
-  const body = rows.map((row) =>
+  const body = rows.map((row, index) =>
     line((one) => {
-      const cell = cellOf(one, one.column.value(row));
+      const cell = padded(one, texts.get(one)?.[index] ?? "");
       return one.column.paint ? one.column.paint(cell, row) : cell;
     }),
   );
-  return line((one) => cellOf(one, one.column.title)) + body.join("");
+  return line((one) => padded(one, fit(one.column.title, one.width))) + body.join("");
 }
 
 interface Sized<Row> {
   readonly column: Column<Row>;
+  readonly values: readonly string[];
   readonly least: number;
   readonly width: number;
 }
 
-function cellOf<Row>({ column, width: own }: Sized<Row>, text: string): string {
-  const cut = fit(text, own);
-  const space = " ".repeat(Math.max(0, own - width(cut)));
-  return column.align === "right" ? space + cut : cut + space;
+function cellTexts<Row>({ values, width: own }: Sized<Row>, widthMax: number): readonly string[] {
+  return Number.isFinite(widthMax) ? shortenApart(values, own) : values.map(clean);
 }
 
-/** The last column says most: it gets this much before the others get more than their least. */
-const LAST_WIDTH_GOOD = 20;
+/** One long cell does not push the rest of every other row out of sight. */
+const PADDING_MAX = 100;
 
-/** First everyone gets the least, then, from the left, what is wanted, as long as there is room. */
-function layOut<Row>(
-  rows: readonly Row[],
-  columns: readonly Column<Row>[],
-  widthMax: number,
-): readonly Sized<Row>[] {
-  const wanted = columns.map((column, index) => measure(rows, column, index === columns.length - 1));
+function padded<Row>({ column, width: own }: Sized<Row>, text: string): string {
+  const space = " ".repeat(Math.max(0, Math.min(own, PADDING_MAX) - width(text)));
+  return column.align === "right" ? space + text : text + space;
+}
+
+/** Every column gets its least width; the rest is shared fairly, so that one wide column does not take all of it. */
+function layOut<Row>(wanted: readonly Sized<Row>[], widthMax: number): readonly Sized<Row>[] {
   const shown = giveUp(wanted, widthMax);
   let room = Math.max(0, widthMax - leastOf(shown));
-  const grown = (one: Sized<Row>, widthWanted: number): Sized<Row> => {
-    const own = Math.max(one.least, Math.min(widthWanted, one.least + room));
-    room -= own - one.least;
-    return { ...one, least: own };
-  };
-  const last = shown.at(-1);
-  const before = last ? grown(last, Math.min(last.width, LAST_WIDTH_GOOD)) : undefined;
-  const others = shown.slice(0, -1).map((one) => grown(one, one.width));
-  const all = before ? [...others, grown(before, before.width)] : others;
-  return all.map((one) => ({ ...one, width: one.least }));
+  const widths = new Map<Sized<Row>, number>();
+  const modestFirst = [...shown].sort((a, b) => a.width - a.least - (b.width - b.least));
+  for (const [index, one] of modestFirst.entries()) {
+    const share = Math.floor(room / (modestFirst.length - index));
+    const more = Math.min(one.width - one.least, share);
+    widths.set(one, one.least + more);
+    room -= more;
+  }
+  return shown.map((one) => ({ ...one, width: widths.get(one) ?? one.least }));
 }
 
 function measure<Row>(rows: readonly Row[], column: Column<Row>, isLast: boolean): Sized<Row> {
-  const own = rows.reduce((most, row) => Math.max(most, width(column.value(row))), width(column.title));
+  const values = rows.map(column.value);
+  const own = values.reduce((most, value) => Math.max(most, width(value)), width(column.title));
   const least = column.cutTo ?? (isLast ? LAST_WIDTH_MIN : own);
-  return { column, width: own, least: Math.min(own, least) };
+  return { column, values, width: own, least: Math.min(own, least) };
 }
 
 function giveUp<Row>(wanted: readonly Sized<Row>[], widthMax: number): readonly Sized<Row>[] {

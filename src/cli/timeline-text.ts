@@ -8,8 +8,10 @@ import { toRfc3339 } from "../kit/clock.ts";
 import { formatDuration } from "../kit/duration.ts";
 import type { Json } from "../kit/json.ts";
 import { type Change, diffJson } from "../redrive/json-diff.ts";
+import { failureTitle } from "../triage/title.ts";
 import { evidenceText } from "./evidence-text.ts";
 import { clean, fit, type Paint } from "./paint.ts";
+import { shorten } from "./shorten.ts";
 
 export interface TimelineView {
   readonly paint: Paint;
@@ -124,8 +126,8 @@ function failureLines(failure: Failure, before: Failure | undefined, view: Timel
   const context = failure.errorContext ?? [];
   const step = context.some((line) => line.endsWith(failure.stepFailed)) ? [] : [failure.stepFailed];
   return [
-    paint.red(fit(failure.errorMessage, room(view))),
-    ...step.filter(Boolean).map((line) => paint.dim(fit(line, room(view)))),
+    paint.red(shorten(failureTitle(failure).title, room(view))),
+    ...step.filter(Boolean).map((line) => paint.dim(shorten(line, room(view)))),
     ...context.map((line) => paint.dim(clean(line))),
     ...files,
   ].map(detail);

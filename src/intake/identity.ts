@@ -64,6 +64,13 @@ export function contentId(data: Json): string {
   return toBase32(hashInto(new Uint8Array(KEY_BYTES), data));
 }
 
+/** Whether an id has the form of one that was made, from the content or at random: nobody chose it. */
+export function isGeneratedId(id: string): boolean {
+  return GENERATED.test(id);
+}
+
+const GENERATED = /^[0-9a-hjkmnp-tv-z]{16}(?:-\d+)?$/;
+
 function hashInto(key: Uint8Array, value: Json): Uint8Array {
   // As a string of bytes: a buffer for each digest would cost four times as much.
   const digest = hash("sha256", canonicalJson(value), "binary");

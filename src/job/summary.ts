@@ -7,6 +7,7 @@ import type { Job, JobKind, JobStatus } from "../item/job.ts";
 import type { JsonObject } from "../kit/json.ts";
 import { isGone, isOwn } from "../lease/holder.ts";
 import { bestFix, type KnownFix, readFixes } from "../redrive/group-fixes.ts";
+import { titleToJson } from "../triage/title.ts";
 
 /** A job in numbers. */
 export interface JobSummary {
@@ -147,6 +148,7 @@ export function summaryToJson(summary: JobSummary): JsonObject {
     duration_ms: summary.durationMs,
     groups: summary.groups.map(({ signature, pattern, count, state = "open", isRegression }) => ({
       signature,
+      ...titleToJson(pattern),
       pattern,
       count,
       ...(state !== "open" && { state }),

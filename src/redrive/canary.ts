@@ -51,7 +51,9 @@ export function stopReason({ itemId, signature }: Returned): string {
   return `the canary stopped: ${itemId} came back with the same failure (group ${signature})`;
 }
 
-export function returnedToJson({ itemId, signature, pattern }: Returned): JsonObject {
+export function returnedToJson({ itemId, signature, pattern }: Returned): {
+  readonly stopped_by: JsonObject;
+} {
   return { stopped_by: { item_id: itemId, signature, ...(pattern !== undefined && { pattern }) } };
 }
 

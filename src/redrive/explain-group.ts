@@ -8,6 +8,7 @@ import { type Explanation, explainFailure } from "../triage/explain.ts";
 import { type FailureGroup, groupOf } from "../triage/group-of.ts";
 import type { GroupRule } from "../triage/group-rule.ts";
 import { nearestPatterns } from "../triage/nearest.ts";
+import { titleToJson } from "../triage/title.ts";
 import { type GroupSummary, joinGroups } from "./groups.ts";
 
 export interface GroupExplanation {
@@ -103,6 +104,7 @@ export function explanationToJson(explanation: GroupExplanation): JsonObject {
   const { signature, pattern, itemId, jobId, reading, group, correctedTo, wouldMove, nearest } = explanation;
   return compact({
     signature,
+    ...titleToJson(pattern),
     pattern,
     item_id: itemId,
     job_id: jobId,
@@ -119,7 +121,7 @@ export function explanationToJson(explanation: GroupExplanation): JsonObject {
     language: reading?.language,
     frames_counted: reading?.framesCounted.map(frameToJson),
     frames_skipped: reading?.framesSkipped.map(frameToJson),
-    nearest: nearest.map((near) => ({ ...near })),
+    nearest: nearest.map((near) => ({ ...near, ...titleToJson(near.pattern) })),
   });
 }
 

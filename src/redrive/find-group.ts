@@ -2,6 +2,7 @@
 import type { Engine } from "../engine.ts";
 import { WorkError } from "../errors.ts";
 import type { Correction, GroupMark } from "../item/group.ts";
+import { titleLine } from "../triage/title.ts";
 
 const CANDIDATES_MAX = 5;
 
@@ -15,7 +16,9 @@ export async function requireGroup(engine: Engine, word: string): Promise<GroupM
     });
   }
   if (others.length === 0) return only;
-  const names = found.slice(0, CANDIDATES_MAX).map(({ signature, pattern }) => `  ${signature}  ${pattern}`);
+  const names = found
+    .slice(0, CANDIDATES_MAX)
+    .map(({ signature, pattern }) => `  ${signature}  ${titleLine(pattern)}`);
   const more = found.length > CANDIDATES_MAX ? `\n  and ${found.length - CANDIDATES_MAX} more` : "";
   throw new WorkError("ambiguous", `${word} fits ${found.length} groups:\n${names.join("\n")}${more}`, {
     hint: "Give more of the signature.",

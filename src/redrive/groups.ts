@@ -8,6 +8,7 @@ import { type GroupMark, type GroupState, groupMarkToJson } from "../item/group.
 import { toRfc3339 } from "../kit/clock.ts";
 import type { JsonObject } from "../kit/json.ts";
 import { ALGORITHM } from "../triage/signature.ts";
+import { titleToJson } from "../triage/title.ts";
 
 /** One group, over all queues or those that were asked for. */
 export interface GroupSummary {
@@ -139,6 +140,7 @@ export async function viewGroup(engine: Engine, mark: GroupMark): Promise<GroupV
 export function groupToJson(group: GroupSummary, samples: readonly string[]): JsonObject {
   return {
     signature: group.signature,
+    ...titleToJson(group.pattern),
     pattern: group.pattern,
     count: group.count,
     error_type: group.errorType ?? null,

@@ -3,7 +3,7 @@ import type { Engine } from "../engine.ts";
 import type { Letter } from "../item/letter.ts";
 import type { JsonObject } from "../kit/json.ts";
 import { type Selection, selectLetters } from "./select.ts";
-import { type SurveyGroup, survey } from "./survey.ts";
+import { type SurveyGroup, survey, surveyGroupToJson } from "./survey.ts";
 
 export interface RedrivePreview {
   readonly selected: number;
@@ -46,7 +46,7 @@ export function previewToJson(preview: RedrivePreview, jobId: string | null): Js
     succeeded: 0,
     failed: 0,
     remaining: 0,
-    groups: groups.map(({ redrivable: redriven, ...group }) => ({ ...group, redriven })),
+    groups: groups.map(({ redrivable: redriven, ...group }) => ({ ...surveyGroupToJson(group), redriven })),
     refusals: refusals.map((refusal) => ({ ...refusal })),
   };
 }

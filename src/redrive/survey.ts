@@ -2,6 +2,7 @@
 import type { Engine, StoredLetter } from "../engine.ts";
 import { toRfc3339 } from "../kit/clock.ts";
 import type { JsonObject } from "../kit/json.ts";
+import { titleToJson } from "../triage/title.ts";
 import { type Selection, selectLetters } from "./select.ts";
 
 export interface Survey {
@@ -29,10 +30,15 @@ export async function survey(engine: Engine, selection: Selection): Promise<Surv
 /** The form that previews print. */
 export function surveyToJson({ groups, oldestAt, newestAt }: Survey): JsonObject {
   return {
-    groups: groups.map((group) => ({ ...group })),
+    groups: groups.map(surveyGroupToJson),
     oldest: oldestAt === undefined ? null : toRfc3339(oldestAt),
     newest: newestAt === undefined ? null : toRfc3339(newestAt),
   };
+}
+
+/** The form of one of its groups. */
+export function surveyGroupToJson({ signature, pattern, count }: SurveyGroup): JsonObject {
+  return { signature, ...titleToJson(pattern), pattern, count };
 }
 
 async function surveyCounters(engine: Engine, { filter }: Selection): Promise<Survey> {

@@ -7,6 +7,7 @@ import { type Letter, letterToJson } from "../item/letter.ts";
 import { toRfc3339 } from "../kit/clock.ts";
 import type { JsonObject } from "../kit/json.ts";
 import { TimeAxis, type Timeline } from "./time-axis.ts";
+import { titleToJson } from "./title.ts";
 
 /** The letters that died of the same failure. */
 export interface PatternGroup {
@@ -107,6 +108,7 @@ export function analysisToJson(analysis: Analysis): JsonObject {
     total_items: totalItems,
     pattern_groups: patternGroups.map((group) => ({
       signature: group.signature,
+      ...titleToJson(group.pattern),
       pattern: group.pattern,
       error_type: group.errorType,
       count: group.count,

@@ -2,6 +2,7 @@
 import type { Engine } from "../engine.ts";
 import type { LetterGroup } from "../item/letter-query.ts";
 import { formatDuration } from "../kit/duration.ts";
+import { titleLine } from "../triage/title.ts";
 import type { AlertBook, AlertFinding } from "./alert-book.ts";
 import { type Metrics, type QueueMetrics, readMetrics } from "./metrics.ts";
 import { matchesQueue } from "./queue-pattern.ts";
@@ -119,8 +120,8 @@ function ofGroups(
         ...found(rule, queue, {
           value: count,
           limit: 1,
-          text: `${name}: ${what}: ${pattern}`,
-          overText: `${name}: no longer open: ${pattern}`,
+          text: `${name}: ${what}: ${titleLine(pattern)}`,
+          overText: `${name}: no longer open: ${titleLine(pattern)}`,
         }),
         key: groupKey(rule.name, queue, signature),
       },

@@ -32,6 +32,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "queue", // the numbers of queues are read as `queue show` reads them
     "retry", // a channel that fails is tried again after the same waits
     "attempt", // a channel's command is ended with all that it started
+    "triage", // an alert about a group has the title of the group
   ],
   // A store as a whole: it is copied row by row, and only while nobody holds leases in it.
   store: [...GROUND, "engine.ts", "lease"],

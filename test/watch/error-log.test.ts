@@ -283,10 +283,9 @@ describe("the log for people", () => {
     await fail("guides", { errorMessage: "no such page\u001b[31m" });
     const { errors } = await readErrors(engine, { limit: 9 });
     const wide = errorTable(errors, { paint, columns: 120 }).split("\n");
-    expect(wide[0]).toMatch(/^TIME +QUEUE +ITEM +TRY +TYPE +MESSAGE$/);
-    expect(wide[1]).toMatch(
-      /^01-01 00:00:01 {2}guides {2}item of guides +1 {2}CommandFailed {2}no such page\u241b\[31m$/,
-    );
+    expect(wide[0]).toMatch(/^CommandFailed/);
+    expect(wide[1]).toMatch(/^TIME +QUEUE +ITEM +TRY +ERROR$/);
+    expect(wide[2]).toMatch(/^01-01 00:00:01 {2}guides {2}item of guides +1 {2}no such page\u241b\[31m$/);
     for (const columns of [120, 80, 60])
       for (const line of errorTable(errors, { paint, columns }).split("\n"))
         expect(line.length).toBeLessThanOrEqual(columns);
@@ -300,7 +299,8 @@ describe("the log for people", () => {
     const { errors } = await readErrors(engine, { limit: 9 });
     const text = errorTable(errors, { paint, columns: 100 });
     expect(text).not.toContain("QUEUE");
-    expect(text).toMatch(/ a +1 {2}\(runner\) +the disk is full\n/);
+    expect(text).toMatch(/^\(runner\)\n/);
+    expect(text).toMatch(/ a +1 {2}the disk is full\n/);
     const [entry] = errors;
     assert(entry, "the log is empty");
     expect(errorLine(entry, { paint, columns: 100 })).toBe(

@@ -9,6 +9,7 @@ import { canShowBlocks } from "../chart.ts";
 import type { Context } from "../context.ts";
 import { EXIT } from "../exit-code.ts";
 import { checkSelection, jobFrom, type SelectionFlags, selectionIn } from "../selection.ts";
+import { shortIds } from "../short-names.ts";
 
 interface AnalyzeFlags extends SelectionFlags {
   readonly export?: string;
@@ -21,7 +22,7 @@ export async function dlqAnalyze(
 ): Promise<number> {
   checkSelection(flags);
   const isShort = !context.isJson && flags.export === undefined;
-  const { analysis, job, now } = await context.withStore(async (engine) => {
+  const { analysis, job, now, idOf } = await context.withStore(async (engine) => {
     const selection = await selectionIn(engine, flags);
     const found = await jobFrom(engine, jobName, flags);
     const filter = { ...selection.filter, ...(found && { queue: found.id }) };
@@ -29,7 +30,8 @@ export async function dlqAnalyze(
     const result = await analyseSelected(engine, { ...selection, filter }, options);
     const trouble = found ? await recordAnalysis(engine, found.id, result) : null;
     if (trouble) context.note(`That it was analysed is not in the events: ${trouble.message}`);
-    return { analysis: result, job: found, now: await engine.now() };
+    const ids = isShort && context.isTerminal ? samplesOf(result) : [];
+    return { analysis: result, job: found, now: await engine.now(), idOf: await shortIds(engine, ids) };
   });
   if (flags.export !== undefined) await writeExport(context, flags.export, analysis);
   const { paint, columns, terminal } = context;
@@ -37,11 +39,17 @@ export async function dlqAnalyze(
     paint,
     columns,
     now,
+    idOf,
     blocks: canShowBlocks(terminal.env),
     ofWhat: job ? ` of ${job.id}` : "",
   };
   context.answer(analysisToJson(analysis), () => analysisText(analysis, view));
   return EXIT.done;
+}
+
+/** The letters that are shown as examples. */
+function samplesOf({ patternGroups }: Analysis): readonly string[] {
+  return patternGroups.flatMap(({ sampleItems: [sample] }) => (sample === undefined ? [] : [sample.itemId]));
 }
 
 async function writeExport(context: Context, file: string, analysis: Analysis): Promise<void> {

@@ -62,7 +62,7 @@ async function sayPreview(context: Context, request: RetryRequest, flags: RetryF
   const { job, selection } = request;
   const force = flags.force ?? false;
   const preview = await context.withStore((engine) => previewRedrive(engine, selection, { force }));
-  context.answer(previewToJson(preview, job.id), () => previewText(preview, job.id, context.columns));
+  context.answer(previewToJson(preview, job.id), () => previewText(preview, job.id, context));
   return EXIT.done;
 }
 

@@ -18,6 +18,7 @@ import { errorLine, errorTable, nextErrorsCommand } from "../error-text.ts";
 import { EXIT } from "../exit-code.ts";
 import { listenForInterrupts } from "../interrupt.ts";
 import { countOption } from "../option.ts";
+import { type Shorten, shortIds } from "../short-names.ts";
 
 interface Flags extends ErrorFlags {
   readonly cursor?: string;
@@ -40,7 +41,12 @@ export async function errors(context: Context, flags: Flags): Promise<number> {
         ...(before !== undefined && { before }),
       };
       if (flags.follow) await follow(context, engine, { query, document: documentOf(context, flags) });
-      else context.terminal.stdout.write(pageText(context, flags, await readErrors(engine, query)));
+      else {
+        const page = await readErrors(engine, query);
+        const ids = context.isTerminal ? page.errors.flatMap(({ itemId }) => itemId ?? []) : [];
+        const idOf = await shortIds(engine, ids);
+        context.terminal.stdout.write(pageText(context, { flags, page, idOf }));
+      }
       return EXIT.done;
     },
     { mustExist: flags.follow ?? false },
@@ -70,8 +76,14 @@ async function follow(context: Context, engine: Engine, { query, document }: Fol
   interrupt.dispose();
 }
 
-function pageText(context: Context, flags: Flags, { errors: found, next }: ErrorPage): string {
-  const { paint } = context;
+interface Page {
+  readonly flags: Flags;
+  readonly page: ErrorPage;
+  readonly idOf: Shorten;
+}
+
+function pageText(context: Context, { flags, page: { errors: found, next }, idOf }: Page): string {
+  const { paint, columns } = context;
   const document = documentOf(context, flags);
   if (document === errorToBody) return jsonText(found.map(document));
   if (document !== undefined)
@@ -79,7 +91,7 @@ function pageText(context: Context, flags: Flags, { errors: found, next }: Error
   if (found.length === 0) return "No errors.\n";
   const more =
     next === null ? "" : `${paint.dim("Next page:")} ${paint.cyan(nextErrorsCommand(flags, next))}\n`;
-  return errorTable(found, context) + more;
+  return errorTable(found, { paint, columns, idOf }) + more;
 }
 
 function jsonText(document: Json): string {

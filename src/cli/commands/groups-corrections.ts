@@ -3,10 +3,12 @@ import type { Correction } from "../../item/group.ts";
 import { toRfc3339 } from "../../kit/clock.ts";
 import type { JsonObject } from "../../kit/json.ts";
 import { removeCorrection, requireCorrection } from "../../redrive/correct-groups.ts";
+import { titleLine, titleToJson } from "../../triage/title.ts";
 import type { Context } from "../context.ts";
 import { EXIT } from "../exit-code.ts";
 import { minuteText } from "../group-fix-text.ts";
 import { countOption } from "../option.ts";
+import { clean } from "../paint.ts";
 import { table } from "../table.ts";
 
 export async function groupsCorrections(
@@ -27,13 +29,16 @@ export async function groupsCorrections(
 
 function correctionToJson({ from, text, to, pattern, author, at }: Correction): JsonObject {
   const kind = text === undefined ? "merge" : "split";
-  return { kind, from, ...(text !== undefined && { text }), to, pattern, author, at: toRfc3339(at) };
+  const split = text === undefined ? {} : { text };
+  return { kind, from, ...split, to, ...titleToJson(pattern), pattern, author, at: toRfc3339(at) };
 }
 
 function removedText({ from, to, text }: Correction): string {
   const what =
-    text === undefined ? `${from} goes into ${to} no more` : `"${text}" is split off ${from} no more`;
-  return `${what}.\nLetters that are there stay where they are until: redrive groups rebuild\n`;
+    text === undefined
+      ? `${from} is no longer merged into ${to}`
+      : `"${clean(text)}" is no longer split off ${from}`;
+  return `${what}.\nExisting letters stay where they are until: redrive groups rebuild\n`;
 }
 
 function listText({ columns }: Context, corrections: readonly Correction[]): string {
@@ -48,7 +53,7 @@ function listText({ columns }: Context, corrections: readonly Correction[]): str
       { title: "TO", value: ({ to }) => to },
       { title: "AT", value: ({ at }) => minuteText(at), giveUp: 1 },
       { title: "BY", value: ({ author }) => author, giveUp: 2 },
-      { title: "PATTERN", value: ({ pattern }) => pattern },
+      { title: "INTO", value: ({ pattern }) => titleLine(pattern) },
     ],
     columns,
   );

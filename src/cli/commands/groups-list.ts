@@ -9,6 +9,7 @@ import { EXIT } from "../exit-code.ts";
 import { groupListText } from "../group-text.ts";
 import { words } from "../list-words.ts";
 import { countOption } from "../option.ts";
+import { shortSignatures } from "../short-names.ts";
 
 interface ListFlags {
   readonly job?: string;
@@ -21,7 +22,7 @@ const PAGE_DEFAULT = 20;
 export async function groupsList(context: Context, flags: ListFlags): Promise<number> {
   const states = readStates(flags.state);
   const limit = countOption("--limit", flags.limit, 1) ?? PAGE_DEFAULT;
-  const { list, shown, samples, now } = await context.withStore(async (engine) => {
+  const { list, shown, samples, now, nameOf } = await context.withStore(async (engine) => {
     const queue = flags.job === undefined ? {} : { queue: (await requireJob(engine, flags.job)).id };
     const found = await listGroups(engine, { ...queue, states });
     const page = found.groups.slice(0, limit);
@@ -29,7 +30,14 @@ export async function groupsList(context: Context, flags: ListFlags): Promise<nu
     if (context.isJson) {
       for (const { signature } of page) ids.set(signature, await sampleItems(engine, signature, queue.queue));
     }
-    return { list: found, shown: page, samples: ids, now: await engine.now() };
+    const signatures = context.isTerminal ? page.map(({ signature }) => signature) : [];
+    return {
+      list: found,
+      shown: page,
+      samples: ids,
+      now: await engine.now(),
+      nameOf: await shortSignatures(engine, signatures),
+    };
   });
   const { groups, leftOut, outdated } = list;
   const document = {
@@ -40,7 +48,7 @@ export async function groupsList(context: Context, flags: ListFlags): Promise<nu
     algorithm: ALGORITHM,
   };
   const { paint, columns } = context;
-  context.answer(document, () => groupListText(list, { shown, now, paint, columns }));
+  context.answer(document, () => groupListText(list, { shown, now, paint, columns, nameOf }));
   return EXIT.done;
 }
 

@@ -2,6 +2,7 @@
 import { WorkError } from "../../errors.ts";
 import { mergeGroups } from "../../redrive/correct-groups.ts";
 import { requireGroup } from "../../redrive/find-group.ts";
+import { titleLine, titleToJson } from "../../triage/title.ts";
 import { askFirst } from "../ask.ts";
 import { authorOf } from "../author.ts";
 import type { Context } from "../context.ts";
@@ -26,16 +27,19 @@ export async function groupsMerge(context: Context, words: string[], flags: Merg
         hint: "Nothing was done.",
       });
     }
-    const what = groups.map(({ pattern }) => `  ${clean(pattern)}`).join("\n");
+    const what = groups.map(({ pattern }) => `  ${clean(titleLine(pattern))}`).join("\n");
     if (!flags.yes)
-      await askFirst(context, `Merge\n${what}\ninto\n  ${clean(into.pattern)}\nalso for later failures?`);
+      await askFirst(
+        context,
+        `Merge\n${what}\ninto\n  ${clean(titleLine(into.pattern))}\nalso for later failures?`,
+      );
     const options = { author: authorOf(context.terminal.env), onProgress: movingNotes(context) };
     const { target, moved } = await mergeGroups(engine, { groups, into }, options);
     const merged = groups.map(({ signature }) => signature);
     context.answer(
-      { signature: target.signature, pattern: target.pattern, merged, moved },
+      { signature: target.signature, ...titleToJson(target.pattern), pattern: target.pattern, merged, moved },
       () =>
-        `Merged into ${target.signature} (${clean(target.pattern)}): ${lettersText(moved)} moved, later ones will follow.\n`,
+        `Merged into ${target.signature}: ${clean(titleLine(target.pattern))}\n${lettersText(moved)} moved; later ones will follow.\n`,
     );
     return EXIT.done;
   });

@@ -3,6 +3,7 @@
 import { LETTER_STATES } from "../../item/state.ts";
 import { splitGroup } from "../../redrive/correct-groups.ts";
 import { requireLiveGroup } from "../../redrive/find-group.ts";
+import { titleLine, titleToJson } from "../../triage/title.ts";
 import { askFirst } from "../ask.ts";
 import { authorOf } from "../author.ts";
 import type { Context } from "../context.ts";
@@ -33,9 +34,16 @@ export async function groupsSplit(context: Context, word: string, flags: SplitFl
     const options = { author: authorOf(context.terminal.env), onProgress: movingNotes(context) };
     const { target, moved } = await splitGroup(engine, group, { ...options, text, ...name });
     context.answer(
-      { signature: target.signature, pattern: target.pattern, from: group.signature, text, moved },
+      {
+        signature: target.signature,
+        ...titleToJson(target.pattern),
+        pattern: target.pattern,
+        from: group.signature,
+        text,
+        moved,
+      },
       () =>
-        `${target.signature} (${clean(target.pattern)}) is a group of its own: ${lettersText(moved)} moved, later ones will follow.\n`,
+        `Split off as ${target.signature}: ${clean(titleLine(target.pattern))}\n${lettersText(moved)} moved; later ones will follow.\n`,
     );
     return EXIT.done;
   });

@@ -21,7 +21,7 @@ export async function opsList(context: Context, flags: ListFlags): Promise<numbe
   return EXIT.done;
 }
 
-function listText({ paint, terminal }: Context, operations: readonly Operation[], flags: ListFlags): string {
+function listText({ paint, columns }: Context, operations: readonly Operation[], flags: ListFlags): string {
   if (operations.length === 0) return flags.open ? "No operation is open.\n" : "No operations yet.\n";
   const number = (title: string, value: (operation: Operation) => number) =>
     ({ title, value: (operation: Operation) => String(value(operation)), align: "right" }) as const;
@@ -51,6 +51,6 @@ function listText({ paint, terminal }: Context, operations: readonly Operation[]
       { title: "JOB", value: ({ queue }) => queue, cutTo: 12, giveUp: 6 },
       { title: "BY", value: ({ author }) => author, giveUp: 7 },
     ],
-    terminal.stdout.columns ?? Number.POSITIVE_INFINITY, // nothing is left out for a program that reads it
+    columns,
   );
 }

@@ -36,6 +36,6 @@ const FORCE = true;
 
 async function sayPreview(context: Context, { job, selection }: Recovery): Promise<number> {
   const preview = await context.withStore((engine) => previewRedrive(engine, selection, { force: FORCE }));
-  context.answer(previewToJson(preview, job.id), () => previewText(preview, job.id, context.columns));
+  context.answer(previewToJson(preview, job.id), () => previewText(preview, job.id, context));
   return EXIT.done;
 }

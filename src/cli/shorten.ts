@@ -1,0 +1,101 @@
+/**
+ * Texts cut to a width so that a reader can still tell them apart: the middle is left out, because a message often differs
+ * at its end. Where similar texts differ only in the middle, that part is kept.
+ */
+import { clean, fit, width } from "./paint.ts";
+
+/** Each text in at most so many columns; a cut is marked with an ellipsis. */
+export function shortenApart(texts: readonly string[], columns: number): readonly string[] {
+  if (texts.every((text) => text.length * WIDTH_MAX <= columns || width(text) <= columns))
+    return texts.map(clean);
+  const differsAt = pointsOfDifference(texts.map((text) => text.slice(0, COMPARED_CHARS_MAX)));
+  return texts.map((text) =>
+    shortenAround(clean(text), columns, differsAt.get(text.slice(0, COMPARED_CHARS_MAX))),
+  );
+}
+
+/** One text in at most so many columns, cut in the middle. */
+export function shorten(text: string, columns: number): string {
+  return shortenAround(clean(text), columns, undefined);
+}
+
+/** No character needs more columns. */
+const WIDTH_MAX = 2;
+/** Longer texts are compared by their beginning. */
+const COMPARED_CHARS_MAX = 4000;
+
+/** Where each text first differs from the one that is most like it: its neighbour in alphabetical order. */
+function pointsOfDifference(texts: readonly string[]): ReadonlyMap<string, number> {
+  const sorted = [...new Set(texts)].sort();
+  const points = new Map<string, number>();
+  for (const [index, text] of sorted.entries()) {
+    const before = commonLength(text, sorted[index - 1] ?? "");
+    const after = commonLength(text, sorted[index + 1] ?? "");
+    points.set(text, Math.max(before, after));
+  }
+  return points;
+}
+
+function commonLength(one: string, other: string): number {
+  let length = 0;
+  while (length < one.length && one[length] === other[length]) length += 1;
+  return length;
+}
+
+/** The share of the beginning; the end gets the rest. */
+const HEAD_SHARE = 0.55;
+/** How much is shown at least before and after the point at which a text differs. */
+const BEFORE_CHARS = 6;
+const AFTER_CHARS = 10;
+/** So much after that point is enough where it saves a second cut. */
+const NEAR_CHARS = 4;
+
+function shortenAround(text: string, columns: number, differsAt = 0): string {
+  if (width(text) <= columns) return text;
+  if (columns <= SHORT_COLUMNS) return fit(text, columns);
+  const shownTo = Math.min(text.length, differsAt + AFTER_CHARS);
+  const head = takeHead(text, Math.ceil((columns - 1) * HEAD_SHARE));
+  const tail = takeTail(text, columns - 1 - width(head));
+  if (shownTo <= head.length || differsAt >= text.length - tail.length)
+    return `${head.trimEnd()}…${tail.trimStart()}`;
+  if (differsAt + NEAR_CHARS < takeHead(text, columns).length) return fit(text, columns);
+  const start = takeHead(text, Math.floor(columns / 4));
+  const rest = columns - width(start) - 1;
+  const from = Math.max(start.length + 1, wordStart(text, differsAt));
+  return `${start.trimEnd()}…${fit(text.slice(from), rest)}`;
+}
+
+/** Where the word begins that the position is in. */
+function wordStart(text: string, at: number): number {
+  const space = text.lastIndexOf(" ", at - 1) + 1;
+  return at - space <= WORD_CHARS_MAX ? space : at - BEFORE_CHARS;
+}
+
+const WORD_CHARS_MAX = 14;
+
+/** In so few columns two ends would be two fragments. */
+const SHORT_COLUMNS = 12;
+
+function takeHead(text: string, columns: number): string {
+  let [used, end] = [0, 0];
+  for (const char of text) {
+    used += width(char);
+    if (used > columns) break;
+    end += char.length;
+  }
+  return text.slice(0, end);
+}
+
+function takeTail(text: string, columns: number): string {
+  const chars = [...text.slice(-columns * UNITS_PER_COLUMN_MAX)];
+  let [used, start] = [0, text.length];
+  for (const char of chars.reverse()) {
+    used += width(char);
+    if (used > columns) break;
+    start -= char.length;
+  }
+  return text.slice(start);
+}
+
+/** Marks that join the character before them take no column of their own. */
+const UNITS_PER_COLUMN_MAX = 8;

@@ -1,0 +1,133 @@
+/**
+ * The title and the location of a failure for people: the error line, and the command or step with its exit code. Both are
+ * derived from the recorded message or from the pattern of a group, so that every group has them, however it was made.
+ */
+import { isErrorTypeName } from "../item/error-type.ts";
+import type { Failure } from "../item/failure.ts";
+
+/** Where a failure happened. A part that is not known is empty. */
+export interface Location {
+  /** For example `curl` or `npm run build …`. */
+  readonly command: string;
+  /** How the command ended, for example `exit 22`, `SIGKILL` or `HTTP 503`. */
+  readonly ending: string;
+  /** For example `step fetch`. */
+  readonly step: string;
+  /** The functions of the stack trace that count, for example `in loadConfig < main`. */
+  readonly frames: string;
+}
+
+export interface FailureTitle {
+  /** For example `CommandFailed`; empty for a group that a person named. */
+  readonly type: string;
+  /** The error line, for example `The requested URL returned error: 501`. */
+  readonly title: string;
+  readonly location: Location;
+}
+
+/** The title and the location of a group. */
+export function groupTitle(pattern: string): FailureTitle {
+  const end = pattern.indexOf("::");
+  const type = end > 0 && isErrorTypeName(pattern.slice(0, end)) ? pattern.slice(0, end) : "";
+  const { text, frames } = splitFrames(type === "" ? pattern : pattern.slice(end + 2));
+  const { title, location } = readMessage(text);
+  return { type, title, location: { ...location, frames } };
+}
+
+/** The title and the location of one failure: the same as its group's, with nothing masked. */
+export function failureTitle({ errorType, errorMessage, exitCode, signal }: RecordedFailure): FailureTitle {
+  const { title, location } = readMessage(errorMessage);
+  const recorded = exitCode === undefined ? (signal ?? "") : `exit ${exitCode}`;
+  return {
+    type: errorType.name,
+    title: title || "(no message)",
+    location: { ...location, ending: location.ending || recorded },
+  };
+}
+
+type RecordedFailure = Pick<Failure, "errorType" | "errorMessage" | "exitCode" | "signal">;
+
+/** `curl · exit 22 · step fetch`; empty when nothing is known. */
+export function locationText(location: Location): string {
+  return locationParts(location).filter(Boolean).join(" · ");
+}
+
+/** The parts in the order in which they are shown, empty ones included. */
+export function locationParts({ command, ending, step, frames }: Location): readonly string[] {
+  return [command, ending, step, frames];
+}
+
+/** The fields of a group outside the process. */
+export function titleToJson(pattern: string): { readonly title: string; readonly location: string | null } {
+  const { title, location } = groupTitle(pattern);
+  return { title, location: locationText(location) || null };
+}
+
+/** In one line: `The requested URL returned error: 501 (curl · exit 22)`. */
+export function titleLine(pattern: string): string {
+  const { title, location } = titleToJson(pattern);
+  return location === null ? title : `${title} (${location})`;
+}
+
+const NOWHERE: Location = { command: "", ending: "", step: "", frames: "" };
+
+/** A command's message begins with its name and how it ended; any other message is a title as it is. */
+function readMessage(message: string): Pick<FailureTitle, "title" | "location"> {
+  const ended = ENDED.exec(message)?.groups;
+  if (ended) return readEnded(message, ended);
+  const { early = "", within } = BROKEN_OFF.exec(message)?.groups ?? {};
+  return { title: message, location: { ...NOWHERE, ...readCommand(within ?? early) } };
+}
+
+/** `cargo test failed with exit code 101: error[E0308]: mismatched types`. */
+const ENDED =
+  /^(?<command>.{1,200}?) (?:failed with exit code (?<exit>\d+(?: \(SIG\w+\))?)|was killed by (?<signal>SIG\w+)|was answered with (?:(?<http>HTTP \d{3})|(?<rpc>JSON-RPC) error code (?<code>\S+?)))(?:: (?<line>.+))?$/s;
+/** `cargo test timed out after 5m 00s`, `the item timed out after 1h 00m in cargo test`, `cargo cannot be started (ENOENT)`. */
+const BROKEN_OFF =
+  /^(?<early>.{1,200}?) (?:timed out after [^:]{1,40}?(?: in (?<within>.+))?|cannot be started \(.+)$/s;
+
+type Groups = Readonly<Record<string, string | undefined>>;
+
+function readEnded(
+  message: string,
+  { command = "", exit, signal, http, rpc, code, line }: Groups,
+): Pick<FailureTitle, "title" | "location"> {
+  const ending = exit === undefined ? (signal ?? http ?? `${rpc} ${code}`) : `exit ${exit}`;
+  const named = readCommand(command);
+  const location = { ...NOWHERE, ...named, ending };
+  if (line === undefined) return { title: message, location };
+  const { program, rest } = readProgram(line, named.command);
+  return { title: rest, location: { ...location, command: program } };
+}
+
+/** `step build (npm run build …)` has the step's id before its command. A command that is masked names nothing. */
+function readCommand(command: string): Pick<Location, "command" | "step"> {
+  const [, id, name] = /^step (\S+) \((.*)\)$/s.exec(command) ?? [];
+  const step = id === undefined ? "" : `step ${id}`;
+  return { command: /^<[a-z]+>$/.test(name ?? command) ? "" : (name ?? command), step };
+}
+
+const SHELLS = /^(?:sh|bash|dash|zsh|ksh)\b/;
+/** `curl: (22) …`: a form that nothing but a program's name has. */
+const NUMBERED = /^(?<program>[a-z][\w.+-]{0,30}): \((?:\d+|<num>)\) (?<rest>.+)$/s;
+
+/** Many programs begin their error lines with their own name, which the location has already; a shell names its program. */
+function readProgram(line: string, command: string): { readonly program: string; readonly rest: string } {
+  const own = command.split(" ", 1)[0]?.split("/").at(-1) ?? "";
+  const { program, rest } = NUMBERED.exec(line)?.groups ?? {};
+  if (program !== undefined && rest !== undefined && (program === own || SHELLS.test(own)))
+    return { program: program === own ? command : program, rest };
+  if (own === "" || !line.startsWith(`${own}: `)) return { program: command, rest: line };
+  const said = line.slice(own.length + 2);
+  const text = SHELLS.test(own) ? said.replace(/^(?:-c: )?(?:line )?(?:\d+|<num>): /, "") : said;
+  return text.trim() === "" ? { program: command, rest: line } : { program: command, rest: text };
+}
+
+/** A pattern ends with the frames that count, ` (in loadConfig < main)`; the text that a split is made by follows them. */
+function splitFrames(message: string): { readonly text: string; readonly frames: string } {
+  const at = message.lastIndexOf(" (in ");
+  if (at <= 0 || !message.endsWith(")")) return { text: message, frames: "" };
+  const [frames = "", ...rest] = message.slice(at + 2, -1).split(") (");
+  const splitBy = rest.length === 0 ? "" : ` (${rest.join(") (")})`;
+  return { text: message.slice(0, at) + splitBy, frames };
+}
