@@ -159,7 +159,7 @@ function typeText(letter: Letter): string {
 
 function remarkOf({ toxic, manualReviewRequired, reprocessEligible }: Letter): string {
   if (toxic) return "toxic";
-  if (manualReviewRequired) return "needs review";
+  if (manualReviewRequired) return "needs a person";
   return reprocessEligible ? "" : "not eligible";
 }
 

@@ -32,7 +32,7 @@ export function nextStepsText(letter: Letter, view: View): string {
 function nextSteps(letter: Letter, groupCount: number): readonly Step[] {
   const job = shellWord(letter.jobId) ?? "JOB";
   const item = shellWord(letter.itemId) ?? "ITEM";
-  const logs = { command: `redrive logs ${job} ${item}`, purpose: "the whole output" };
+  const logs = { command: `redrive logs ${job} ${item}`, purpose: "show the whole output" };
   const hasLog = letter.failureHistory.at(-1)?.log !== undefined;
   return [...(hasLog ? [logs] : []), ...stepsByState(letter, { job, item, groupCount })];
 }
@@ -41,18 +41,18 @@ function stepsByState(
   letter: Letter,
   { job, item, groupCount }: { job: string; item: string; groupCount: number },
 ): readonly Step[] {
-  const events = { command: `redrive events ${job}`, purpose: "all that happened in its job" };
+  const events = { command: `redrive events ${job}`, purpose: "show the events of its job" };
   if (letter.state === "done") return [events];
   if (letter.state === "discarded") {
-    return [{ command: `redrive dlq restore ${item} --job ${job}`, purpose: "bring it back" }];
+    return [{ command: `redrive dlq restore ${item} --job ${job}`, purpose: "restore it" }];
   }
-  if (letter.state !== "dead") return [{ command: "redrive ops", purpose: "how its redrive stands" }];
+  if (letter.state !== "dead") return [{ command: "redrive ops", purpose: "show the retry that is running" }];
   const force = letter.reprocessEligible && !letter.toxic ? "" : " --force";
   const others = `redrive dlq list --job ${job} --group ${letter.errorSignature}`;
   return [
-    ...(groupCount > 1 ? [{ command: others, purpose: `all ${groupCount} of its group` }] : []),
+    ...(groupCount > 1 ? [{ command: others, purpose: `list all ${groupCount} letters of its group` }] : []),
     { command: `redrive dlq edit ${item} --job ${job}`, purpose: "correct its data" },
-    { command: `redrive dlq retry ${job} ${item}${force}`, purpose: "run it again" },
-    { command: `redrive dlq discard ${item} --job ${job} --reason TEXT`, purpose: "give it up" },
+    { command: `redrive dlq retry ${job} ${item}${force}`, purpose: "retry it" },
+    { command: `redrive dlq discard ${item} --job ${job} --reason TEXT`, purpose: "discard it" },
   ];
 }

@@ -216,10 +216,7 @@ function againSteps(summary: JobSummary, item: string | null): readonly Step[] {
     { command: `redrive dlq edit ${item ?? "ITEM"}`, purpose: "correct its data" },
     {
       command: `redrive dlq retry ${jobId} --force`,
-      purpose:
-        dead === 1
-          ? "retry it once the cause is fixed"
-          : "retry them once the cause is fixed",
+      purpose: dead === 1 ? "retry it once the cause is fixed" : "retry them once the cause is fixed",
     },
   ];
 }

@@ -104,8 +104,11 @@ function readEnded(
 function readCommand(command: string): Pick<Location, "command" | "step"> {
   const [, id, name] = /^step (\S+) \((.*)\)$/s.exec(command) ?? [];
   const step = id === undefined ? "" : `step ${id}`;
-  return { command: /^<[a-z]+>$/.test(name ?? command) ? "" : (name ?? command), step };
+  return { command: MASKED.test(name ?? command) ? "" : (name ?? command), step };
 }
+
+/** Nothing but masks and places for values. */
+const MASKED = /^(?:<[a-z]+>|…|\s)+$/;
 
 const SHELLS = /^(?:sh|bash|dash|zsh|ksh)\b/;
 /** `curl: (22) …`: a form that nothing but a program's name has. */

@@ -228,7 +228,7 @@ describe("exit codes", () => {
     const { code, stderr } = await shop.map(upTo(3), "false", ["--retries", "0"]);
     expect(code).toBe(3);
     expect(stderr).toContain("0 of 3 succeeded · 3 dead");
-    expect(stderr).toContain("They all died of the same failure:");
+    expect(stderr).toContain("All with the same failure:");
   });
 
   it("1: the job was stopped, and says why and how to go on", async () => {

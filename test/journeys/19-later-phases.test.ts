@@ -62,7 +62,7 @@ describe("a letter that succeeds when it is retried", () => {
   it("is run by resume together with reduce, which the summary says", async () => {
     const project = openProject(NAMES);
     const run = await project.runWorkflow(LATER);
-    const command = /redrive (resume \S+) +run it again, and finish the job/.exec(run.stderr)?.[1] ?? "";
+    const command = /redrive (resume \S+) +retry it, and finish the job/.exec(run.stderr)?.[1] ?? "";
     project.put("mended", "");
     expect((await project.do(...command.split(" "))).code).toBe(0);
     expect(project.ledger).toEqual(["1 of 2", "2 of 2"]);

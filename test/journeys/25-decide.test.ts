@@ -26,7 +26,7 @@ type DecisionJson = OperationJson & {
   readonly reason?: string;
   readonly undoes?: string;
   readonly dry_run?: boolean;
-  readonly groups?: readonly { signature: string; pattern: string; count: number }[];
+  readonly groups?: readonly { signature: string; title: string; pattern: string; count: number }[];
   readonly oldest?: string;
   readonly newest?: string;
   readonly archive?: string | null;
@@ -126,7 +126,7 @@ describe("dlq discard and restore", () => {
     expect(dry.oldest).toBeDefined();
     const { stdout } = await shop.run(["dlq", "discard", "--reason", "x", "--dry-run"]);
     expect(stdout).toContain("Would discard 4 letters of parts-");
-    expect(stdout).toContain(dry.groups?.[0]?.pattern ?? "?");
+    expect(stdout).toContain(dry.groups?.[0]?.title ?? "?");
     expect([await shop.letters(), await operations(shop)]).toEqual([before, []]);
   });
 

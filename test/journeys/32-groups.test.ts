@@ -123,7 +123,7 @@ describe("the life of a group", () => {
       { kind: "requeue", count: 2, operation_id: expect.stringMatching(/^op-/) },
     ]);
     expect(shown.helped[0]).toMatch(/^retry op-\w+ by ann as they were, .* after they had died$/);
-    expect(again.stderr).toContain("came back: CommandFailed::");
+    expect(again.stderr).toContain("  1  regression: ");
     expect(again.stderr).toMatch(
       new RegExp(`1 of these was fixed before by retry op-.*: redrive groups show ${disk.signature}`),
     );
@@ -192,7 +192,7 @@ describe("an ignored group", () => {
     expect(await decide(shop, "ignore", signature, "--note", "known")).toMatchObject({ state: "ignored" });
     expect(await list(shop)).toMatchObject({ groups: [], left_out: { ignored: 1 } });
     const { stdout } = await shop.run(["status", job_id]);
-    expect(stdout).toContain("2 died of a failure that is ignored: redrive groups list --state ignored");
+    expect(stdout).toContain("2 in an ignored group: redrive groups list --state ignored");
     expect(stdout).not.toContain("redrive dlq retry");
     expect((await shop.run(["groups", "show", signature])).stdout).toContain(
       "ignored until somebody opens it since",
@@ -257,6 +257,8 @@ describe("corrections", () => {
     );
     expect(merged.json()).toEqual({
       signature: net.signature,
+      title: expect.stringContaining("connection"),
+      location: "sh · exit 1",
       pattern: net.pattern,
       merged: [disk.signature],
       moved: 1,
@@ -366,7 +368,7 @@ describe("looking at groups", () => {
       groups: [{ count: 1, sample_items: ["b1"] }],
     });
     const { stdout } = await shop.run(["groups"]);
-    expect(stdout).toMatch(/^GROUP\s+LETTERS\s+STATE\s+PATTERN\n/); // on 100 columns the pattern goes first
+    expect(stdout).toMatch(/^CommandFailed.*\nGROUP\s+LETTERS\s+STATE\s+FIRST\s+LAST\s+JOBS\s+ERROR\n/);
     expect(stdout).toContain("2 of 2 groups.");
   });
 

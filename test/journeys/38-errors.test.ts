@@ -75,8 +75,8 @@ describe("redrive errors", () => {
       evidence: [{ path: shop.path("shot.png"), sha256: DIGEST, bytes: PNG.length, media_type: "image/png" }],
     });
     const { stdout } = await shop.run(["errors"]);
-    expect(stdout).toMatch(/^TIME +QUEUE +ITEM +TRY +TYPE +MESSAGE\n/);
-    expect(stdout.trimEnd().split("\n")).toHaveLength(5);
+    expect(stdout).toMatch(/^.*\nTIME +QUEUE +ITEM +TRY +(WHERE +)?ERROR\n/);
+    expect(stdout.trimEnd().split("\n")).toHaveLength(6);
     expect((await shop.run(["errors", "--format", "json"])).json<ErrorsJson>().errors).toEqual(errors);
   });
 

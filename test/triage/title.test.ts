@@ -44,6 +44,7 @@ describe("a group's title is the error line, its location the command and how it
       "node · exit 1 · in load < main",
     ],
     ["CommandFailed::<path> failed with exit code 2: error TS2304", "error TS2304", "exit 2"],
+    ["CommandFailed::<path> … failed with exit code 65: no title", "no title", "exit 65"],
     [
       "CommandFailed::cargo test failed with exit code 101",
       "cargo test failed with exit code 101",
