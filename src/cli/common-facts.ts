@@ -1,8 +1,8 @@
-/** What the rows of a list have in common is shown once above it; each row shows only the rest. */
+/** What all rows of a list begin with is shown once above it; each row shows only the rest. */
 import type { FailureTitle } from "../triage/title.ts";
 import { locationParts } from "../triage/title.ts";
 
-/** Facts of one row by position, for example type, command and exit code. An empty one is not shown. */
+/** Facts of one row, the most general first: type, command, exit code. An empty one is not shown. */
 export type Facts = readonly string[];
 
 export interface SharedFacts {
@@ -14,10 +14,11 @@ export interface SharedFacts {
 
 export function shareFacts(rows: readonly Facts[]): SharedFacts {
   const [first = []] = rows;
-  const isShared = (position: number) => rows.every((facts) => facts[position] === first[position]);
+  const differsAt = first.findIndex((fact, position) => rows.some((facts) => facts[position] !== fact));
+  const shared = differsAt < 0 ? first.length : differsAt;
   return {
-    heading: joinFacts(first.filter((_, position) => isShared(position))),
-    own: rows.map((facts) => joinFacts(facts.filter((_, position) => !isShared(position)))),
+    heading: joinFacts(first.slice(0, shared)),
+    own: rows.map((facts) => joinFacts(facts.slice(shared))),
   };
 }
 

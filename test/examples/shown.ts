@@ -18,7 +18,7 @@ export function shownIn(markdown: string): readonly Shown[] {
 export function essence(text: string): string[] {
   return text
     .trim()
-    .replace(/^When they died[\s\S]*$/m, "When they died") // a run may go on into the next minute, and is a chart then
+    .replace(/^When they failed[\s\S]*$/m, "When they failed") // a run may go on into the next minute, and is a chart then
     .split("\n")
     .map((line) =>
       line
