@@ -211,10 +211,12 @@ export interface Engine {
     readonly states?: readonly GroupState[];
   }): Promise<readonly LetterGroup[]>;
   /**
-   * When letters were buried, in stretches of `bucketMs` counted from the epoch, oldest first; stretches without a
-   * burial are left out. Kept incrementally by the minute: no scan.
+   * When letters failed last, in stretches of `bucketMs` counted from the epoch, oldest first; stretches without a
+   * burial are left out. An imported letter counts at its own time. Kept incrementally by the minute: no scan.
    */
   listArrivals(query: ArrivalQuery): Promise<readonly Arrival[]>;
+  /** The time of the earliest first failure among the queue's letters that wait; null when none waits. No scan. */
+  earliestFailure(queue: string): Promise<number | null>;
   /** Events after a cursor, oldest first. */
   listEvents(query: EventQuery): Promise<readonly Event[]>;
   /** The id of the newest event of the store, 0 when there is none: where somebody begins who wants only what comes. */
@@ -272,7 +274,8 @@ export interface Engine {
    * numbers its history leaves out are recorded as released. An item that is dead here, with fewer attempts than the
    * given letter has, gets those it lacks, and the new gravestone. A purged item comes back, and keeps the number of
    * attempts that it had. Any other is left alone. `importedLetter` (item/imported-letter.ts) makes what is written.
-   * Each is buried now, with a new number; one that comes in closed was buried and closed now.
+   * Each is buried with a new number, at the times of its own first and last failure; it arrived now. Failures that it
+   * counts and does not describe are failed attempts without a failure.
    * Event each: `dlq_item_added` with the reason `imported` and the signature; one for all, when any came in or was
    * extended: `dlq_items_imported` with the report.
    */

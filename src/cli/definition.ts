@@ -108,7 +108,9 @@ export function selection(command: Command): Command {
         "in these states: dead, ready, leased, discarded, resolved, all (default: those that wait)",
       ),
     )
-    .option("--older-than <duration>", "that died this long ago or earlier, e.g. 2h")
+    .option("--older-than <duration>", "whose first failure was this long ago or earlier, e.g. 2h")
+    .option("--newer-than <duration>", "whose first failure was less long ago")
+    .option("--age-of <failure>", "count these ages from the `first` or the `last` failure (default: first)")
     .option("--attempts <range>", "with so many attempts: 3, 3.. or 2..5")
     .option("--eligible", "that may be retried without --force")
     .option("--search <text>", "whose last message has this text, in any case")

@@ -12,6 +12,8 @@ export function importToJson(imported: Imported, isDry: boolean): JsonObject {
     refused_count: imported.refusedCount,
     jobs: imported.jobs.map(({ jobId, isNew, ...counts }) => ({ job_id: jobId, created: isNew, ...counts })),
     ignored_fields: imported.ignoredFields,
+    foreign_signatures: imported.foreignSignatures,
+    quoted_numbers: imported.quotedNumbers,
     dry_run: isDry,
   };
 }
@@ -29,6 +31,17 @@ export function importText(imported: Imported, isDry: boolean): string {
   if (imported.refusedCount > LINES_MAX) lines.push(`  … and ${imported.refusedCount - LINES_MAX} more`);
   if (imported.ignoredFields.length > 0) {
     lines.push(`  fields that are not of a letter were dropped: ${imported.ignoredFields.join(", ")}`);
+  }
+  if (imported.foreignSignatures > 0) {
+    const signatures =
+      imported.foreignSignatures === 1 ? "1 signature" : `${imported.foreignSignatures} signatures`;
+    lines.push(
+      `  ${signatures} of another program kept as source_signature; letters are grouped by their failures`,
+    );
+  }
+  if (imported.quotedNumbers > 0) {
+    const numbers = imported.quotedNumbers === 1 ? "1 number" : `${imported.quotedNumbers} numbers`;
+    lines.push(`  ${numbers} beyond what JavaScript holds exactly kept as text`);
   }
   return `${lines.join("\n")}\n`;
 }

@@ -15,6 +15,8 @@ const SELECTING = [
   ["class", "--class"],
   ["state", "--state"],
   ["olderThan", "--older-than"],
+  ["newerThan", "--newer-than"],
+  ["ageOf", "--age-of"],
   ["attempts", "--attempts"],
   ["eligible", "--eligible"],
   ["search", "--search"],

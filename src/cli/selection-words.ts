@@ -15,6 +15,8 @@ export interface SelectionFlags {
   readonly class?: readonly string[];
   readonly state?: readonly string[];
   readonly olderThan?: string;
+  readonly newerThan?: string;
+  readonly ageOf?: string;
   readonly attempts?: string;
   readonly eligible?: boolean;
   readonly search?: string;
@@ -42,6 +44,8 @@ function filterFrom(flags: SelectionFlags): LetterFilter {
     ...(flags.class && { classes: readWords<ErrorClass>("--class", flags.class, ERROR_CLASSES) }),
     ...(flags.state && { states: words(flags.state).flatMap(readStates) }),
     ...(flags.olderThan !== undefined && { olderThanMs: parseDuration(flags.olderThan, "--older-than") }),
+    ...(flags.newerThan !== undefined && { newerThanMs: parseDuration(flags.newerThan, "--newer-than") }),
+    ...readAgeOf(flags),
     ...(flags.attempts !== undefined && readRange(flags.attempts)),
     ...(flags.eligible && { eligible: true }),
     ...(flags.search !== undefined && { text: readText(flags.search) }),
@@ -90,6 +94,21 @@ function readStates(word: string): readonly ItemState[] {
   throw new WorkError("filter_invalid", `--state: no letter is "${word}".`, {
     hint: "There are: dead, ready, leased, held, discarded, resolved, all.",
   });
+}
+
+/** What ages are counted from; without an age it would do nothing. */
+function readAgeOf({ ageOf, olderThan, newerThan }: SelectionFlags): Pick<LetterFilter, "ageOf"> {
+  if (ageOf === undefined) return {};
+  const found = (["first", "last"] as const).find((one) => one === ageOf.toLowerCase());
+  if (found === undefined) {
+    throw new WorkError("filter_invalid", `--age-of: "${ageOf}" is neither first nor last.`, {
+      hint: "first counts from the first failure of a letter, last from its last failure.",
+    });
+  }
+  if (olderThan === undefined && newerThan === undefined) {
+    throw new WorkError("filter_invalid", "--age-of goes with --older-than or --newer-than.");
+  }
+  return { ageOf: found };
 }
 
 /** `3`, `3..`, `..5` or `2..5`. */

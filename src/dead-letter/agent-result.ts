@@ -3,7 +3,7 @@
  * run agents themselves and want what failed kept the way the runner keeps it.
  */
 import { reviewOf } from "../item/error-type.ts";
-import { compact, type Failure } from "../item/failure.ts";
+import { compact, type Failure, withPlainType } from "../item/failure.ts";
 import type { Letter, WorktreeArtifacts } from "../item/letter.ts";
 import type { Json } from "../kit/json.ts";
 import { classify } from "../retry/classify.ts";
@@ -40,7 +40,7 @@ export interface AgentResult {
 /** The letter of a failed or timed-out agent; null for one that succeeded. */
 export function agentResultToDlqItem(result: AgentResult, item: Json, attempt: number): Letter | null {
   if (result.status === "success") return null;
-  const failure = failureOf(result, classify(signsOf(result)), attempt);
+  const failure = withPlainType(failureOf(result, classify(signsOf(result)), attempt));
   const { signature, pattern } = signatureOf(failure);
   return compact({
     itemId: result.itemId,

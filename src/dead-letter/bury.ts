@@ -1,6 +1,6 @@
 /** From an outcome and its verdict to the settlement that is written: here a failure gets its grave. */
 import { reviewOf } from "../item/error-type.ts";
-import type { Failure } from "../item/failure.ts";
+import { type Failure, withPlainType } from "../item/failure.ts";
 import type { Grave, LeasedItem, Settlement, Verdict } from "../item/item.ts";
 import type { Outcome } from "../item/outcome.ts";
 import { assert } from "../kit/assert.ts";
@@ -25,7 +25,8 @@ export function settlementOf(
   item: LeasedItem,
   { outcome, verdict, toxicAfter = TOXIC_AFTER, groupRules }: Judgement,
 ): Settlement {
-  const failure = outcome.kind === "failed" || outcome.kind === "lost" ? outcome.failure : undefined;
+  const failed = outcome.kind === "failed" || outcome.kind === "lost" ? outcome.failure : undefined;
+  const failure = failed && withPlainType(failed);
   const log = outcome.kind === "lost" ? outcome.failure.log : outcome.log;
   return {
     lease: { ref: item.ref, attempt: item.attempt },

@@ -1,6 +1,6 @@
 /** One more failure of an item, as a letter: the first one makes the letter, each later one makes its history longer. Pure. */
 import { type ErrorType, reviewOf } from "../item/error-type.ts";
-import { compact, type Failure } from "../item/failure.ts";
+import { compact, type Failure, withPlainType } from "../item/failure.ts";
 import type { NewItem } from "../item/item.ts";
 import type { Letter } from "../item/letter.ts";
 import { CLASS_OF_TYPE } from "../retry/class-of-type.ts";
@@ -25,7 +25,7 @@ export interface Extension {
 
 /** The letter with this failure as its last. What is there keeps its data. */
 export function extendedLetter({ jobId, item, report, before, now }: Extension): Letter {
-  const failure = failureOf(report, { number: (before?.attempts ?? 0) + 1, now });
+  const failure = withPlainType(failureOf(report, { number: (before?.attempts ?? 0) + 1, now }));
   const { itemId } = item;
   const itemData = before?.letter.itemData ?? item.data;
   const { signature, pattern } = signatureOf(failure);
@@ -36,9 +36,9 @@ export function extendedLetter({ jobId, item, report, before, now }: Extension):
     ...before?.letter,
     itemId,
     itemData,
-    firstAttempt: before?.letter.firstAttempt ?? failure.timestamp - failure.durationMs,
+    firstAttempt: before?.letter.firstAttempt ?? failure.timestamp,
     lastAttempt: failure.timestamp,
-    failureCount: failureHistory.length,
+    failureCount: (before?.letter.failureCount ?? 0) + 1,
     failureHistory,
     errorSignature: signature,
     errorPattern: pattern,

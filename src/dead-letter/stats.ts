@@ -14,9 +14,9 @@ export interface LetterStats {
   /** Deleted by a person or the retention rule, and by the capacity rule; ever. */
   readonly purged: number;
   readonly evicted: number;
-  /** Since the oldest of those that wait died; null when none waits. */
+  /** Since the first failure of the oldest of those that wait; null when none waits. */
   readonly oldestAgeMs: number | null;
-  /** How many letters were buried lately, whatever became of them. */
+  /** How many letters failed for good lately, whatever became of them. */
   readonly arrivedLastHour: number;
   readonly arrivedLastDay: number;
   /** What became of the letters that were sent again. */
@@ -53,9 +53,8 @@ export async function readLetterStats(engine: Engine, queue: string): Promise<Jo
 }
 
 async function readOldestAge(engine: Engine, queue: string, now: number): Promise<number | null> {
-  const { letters } = await engine.listLetters({ queue, order: "oldest", limit: 1 });
-  const [oldest] = letters;
-  return oldest === undefined ? null : Math.max(0, now - oldest.lastAttempt);
+  const failedAt = await engine.earliestFailure(queue);
+  return failedAt === null ? null : Math.max(0, now - failedAt);
 }
 
 async function readArrivals(

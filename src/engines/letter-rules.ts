@@ -19,7 +19,7 @@ export const KEPT_LETTERS: readonly Rule[] = [
     (table): Rule => [
       "a letter keeps everything",
       `SELECT 'letter of item ' || i.item_id || ' has no failure' AS detail FROM ${table} l JOIN items i ON i.ref = l.ref
-        WHERE NOT EXISTS (SELECT 1 FROM attempts a WHERE a.ref = l.ref AND a.failure IS NOT NULL)`,
+        WHERE NOT EXISTS (SELECT 1 FROM attempts a WHERE a.ref = l.ref AND a.outcome IN ('failed', 'lost'))`,
     ],
   ),
   ...["payloads", "attempts", "amendments", "letters", "closed", "notes"].map(

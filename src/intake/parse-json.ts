@@ -44,7 +44,7 @@ function tidy(message: string): string {
 const MAY_BE_INEXACT = /\d{16}|\d[eE]\+?\d{3}/;
 
 function refuseInexactNumbers(text: string, origin: Origin, start: Place): void {
-  for (const token of numbersOf(text)) {
+  for (const { token } of numbersIn(text)) {
     if (isExact(token)) continue;
     throw invalidInput(origin, { line: start.line }, `the number ${token} cannot be kept exactly`, {
       hint: "Write it as a string, in quotes.",
@@ -52,8 +52,21 @@ function refuseInexactNumbers(text: string, origin: Origin, start: Place): void 
   }
 }
 
-/** The numbers of a valid JSON text, as written. */
-function* numbersOf(text: string): Generator<string> {
+/** The text with every number that cannot be kept exactly as a string of its digits, and how many those are. */
+export function quoteInexactNumbers(text: string): { readonly text: string; readonly count: number } {
+  if (!MAY_BE_INEXACT.test(text)) return { text, count: 0 };
+  let [quoted, end, count] = ["", 0, 0];
+  for (const { token, at } of numbersIn(text)) {
+    if (isExact(token)) continue;
+    quoted += `${text.slice(end, at)}"${token}"`;
+    end = at + token.length;
+    count += 1;
+  }
+  return count === 0 ? { text, count } : { text: quoted + text.slice(end), count };
+}
+
+/** The numbers of a JSON text as written, and where they stand. */
+function* numbersIn(text: string): Generator<{ readonly token: string; readonly at: number }> {
   const number = /-?\d[\d.eE+-]*/y;
   for (let index = 0; index < text.length; index++) {
     const character = text[index] ?? "";
@@ -61,7 +74,7 @@ function* numbersOf(text: string): Generator<string> {
     else if (character === "-" || (character >= "0" && character <= "9")) {
       number.lastIndex = index;
       const token = number.exec(text)?.[0] ?? character;
-      yield token;
+      yield { token, at: index };
       index += token.length - 1;
     }
   }

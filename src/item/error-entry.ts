@@ -2,6 +2,7 @@
  * The error log: one entry for every failure of every queue, whether or not it was retried, and for the runner's own
  * errors. It is the part of the event log that tells of errors; work never waits for it, and no item lives in it.
  */
+import { fromRfc3339 } from "../kit/clock.ts";
 import type { Event, EventType } from "./event.ts";
 import { compact, type Failure, reader } from "./failure.ts";
 
@@ -9,6 +10,7 @@ import { compact, type Failure, reader } from "./failure.ts";
 export const ERROR_EVENTS = [
   "attempt_failed",
   "attempt_lost",
+  "failure_imported",
   "runner_failed",
   "store_write_failed",
 ] as const satisfies readonly EventType[];
@@ -22,6 +24,7 @@ export type ErrorOrigin = (typeof ERROR_ORIGINS)[number];
 export interface ErrorEntry {
   /** The id of its event: rises with time, a cursor. */
   readonly id: number;
+  /** When it failed; of an imported failure that is before its event. */
   readonly at: number;
   readonly type: (typeof ERROR_EVENTS)[number];
   readonly queue?: string;
@@ -53,7 +56,7 @@ export interface ErrorQuery {
 
 /** The events that each origin stands for. A lost worker is told of by the work's own failure. */
 export const EVENTS_OF_ORIGIN: Readonly<Record<ErrorOrigin, readonly (typeof ERROR_EVENTS)[number][]>> = {
-  work: ["attempt_failed", "attempt_lost"],
+  work: ["attempt_failed", "attempt_lost", "failure_imported"],
   runner: ["runner_failed", "store_write_failed"],
 };
 
@@ -68,13 +71,15 @@ export function errorEntryOf(
   const errorType = failure ? undefined : said.text("error_type");
   const errorClass = failure ? undefined : said.text("error_class");
   const place = { queue, itemId, attempt, holder, machine: said.text("machine") };
-  return compact({ id, at, type: entry, ...place, message, failure, errorType, errorClass });
+  const failedAt = fromRfc3339(said.text("failed_at") ?? "") ?? at;
+  return compact({ id, at: failedAt, type: entry, ...place, message, failure, errorType, errorClass });
 }
 
 /** What is said when neither the event nor a record has words for it any more. */
 const UNTOLD: Readonly<Record<ErrorEntry["type"], string>> = {
   attempt_failed: "The attempt failed.",
   attempt_lost: "The worker vanished.",
+  failure_imported: "The attempt failed.",
   runner_failed: "The runner could not make the attempt.",
   store_write_failed: "The store could not be written.",
 };

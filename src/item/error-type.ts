@@ -2,7 +2,7 @@
  * What kind of failure it was. The type is a name, or a name with fields, as the sources write it; the class says
  * what to do about it. One table says which types a person has to look at.
  */
-import { isJsonObject, type Json, type JsonObject } from "../kit/json.ts";
+import { asText, isJsonObject, type Json, type JsonObject } from "../kit/json.ts";
 
 /** Every kind of failure, by name. */
 export const ERROR_TYPE_NAMES = [
@@ -63,6 +63,33 @@ export function isErrorTypeName(text: string): text is ErrorTypeName {
 
 export function isErrorClass(text: string): text is ErrorClass {
   return (ERROR_CLASSES as readonly string[]).includes(text);
+}
+
+/** Types that have no fields, as the sources write them: what is known besides goes into the context of the failure. */
+const PLAIN_TYPES: ReadonlySet<ErrorTypeName> = new Set([
+  "Timeout",
+  "WorktreeError",
+  "MergeConflict",
+  "ValidationFailed",
+  "CommitValidationFailed",
+  "PermissionError",
+  "ResourceExhausted",
+  "Unknown",
+]);
+
+/** The type as a failure has it, and what its fields say as lines for the context of the failure. */
+export function plainType(type: ErrorType): {
+  readonly type: ErrorType;
+  readonly context: readonly string[];
+} {
+  const { name, fields } = type;
+  if (fields === undefined || !PLAIN_TYPES.has(name)) return { type, context: [] };
+  const lines = Object.entries(fields).map(([key, value]) => `${key}: ${fieldText(value)}`);
+  return { type: { name }, context: lines };
+}
+
+function fieldText(value: Json): string {
+  return Array.isArray(value) ? value.map(fieldText).join(", ") : asText(value);
 }
 
 /** `"Timeout"`, or `{"CommandFailed": {"exit_code": 101}}`. */

@@ -1,8 +1,8 @@
 /** What happened, in order. An event is written in the same step as the change it tells of. */
 import { toRfc3339 } from "../kit/clock.ts";
 import type { Json, JsonObject } from "../kit/json.ts";
-import { compact } from "./failure.ts";
-import type { Settlement } from "./item.ts";
+import { compact, type Failure } from "./failure.ts";
+import type { Attempt, Settlement } from "./item.ts";
 import type { WorktreeArtifacts } from "./letter.ts";
 
 /** Everything that can happen, by name. */
@@ -25,6 +25,7 @@ export const EVENT_TYPES = [
   "attempt_started",
   "attempt_succeeded",
   "attempt_failed",
+  "failure_imported",
   "attempt_retrying",
   "attempt_parked",
   "attempt_released",
@@ -114,10 +115,22 @@ function endOfAttempt({ outcome, failure }: Settlement): EventDraft {
   if (outcome === "succeeded") return { type: "attempt_succeeded" };
   if (outcome === "released") return { type: "attempt_released" };
   if (outcome === "lost") return { type: "attempt_lost" };
-  const data = failure
-    ? { error_type: failure.errorType.name, error_class: failure.errorClass, message: failure.errorMessage }
-    : {};
-  return { type: "attempt_failed", data };
+  return { type: "attempt_failed", data: failure ? failureData(failure) : {} };
+}
+
+function failureData({ errorType, errorClass, errorMessage }: Failure): Record<string, Json> {
+  return { error_type: errorType.name, error_class: errorClass, message: errorMessage };
+}
+
+/** The failures that an imported letter describes, for the error log: each with its own time, which is not the event's. */
+export function importedFailures(
+  attempts: readonly Attempt[],
+): readonly { readonly attempt: number; readonly event: EventDraft }[] {
+  return attempts.flatMap(({ number, failure }) => {
+    if (failure === undefined) return [];
+    const data = { ...failureData(failure), failed_at: toRfc3339(failure.timestamp) };
+    return [{ attempt: number, event: { type: "failure_imported", data } as const }];
+  });
 }
 
 function whatFollows(settlement: Settlement, wasLetter: boolean): readonly EventDraft[] {

@@ -7,6 +7,7 @@ import {
   errorTypeFromJson,
   errorTypeToJson,
   isErrorClass,
+  plainType,
 } from "./error-type.ts";
 import { type EvidenceFile, evidenceFileFromJson, evidenceFileToJson } from "./evidence-file.ts";
 import { type FailureSource, sourceFromJson, sourceToJson } from "./failure-source.ts";
@@ -83,6 +84,15 @@ const TELL = {
 /** The name of a field in that form. */
 export type FailureField = keyof typeof TELL;
 export const FAILURE_FIELDS = Object.keys(TELL) as readonly FailureField[];
+
+/** The failure with a type as the sources write it; what the type's fields say besides becomes part of the context. */
+export function withPlainType(failure: Failure): Failure {
+  const { type, context } = plainType(failure.errorType);
+  if (type === failure.errorType) return failure;
+  const isNew = (line: string) => !line.startsWith("exit_code: ") || failure.exitCode === undefined;
+  const errorContext = [...(failure.errorContext ?? []), ...context.filter(isNew)];
+  return { ...failure, errorType: type, ...(errorContext.length > 0 && { errorContext }) };
+}
 
 /** Reads a failure of ours or of a predecessor, which lacks the fields that came later. */
 export function failureFromJson(json: JsonObject): Failure {

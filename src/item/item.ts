@@ -89,6 +89,7 @@ export interface Attempt {
   readonly holder: string;
   readonly startedAt: number;
   readonly endedAt?: number;
+  /** Absent also when an attempt failed elsewhere and the imported letter only counted it. */
   readonly failure?: Failure;
   /** Path of the file with the whole output, when there was any. */
   readonly log?: string;
@@ -120,6 +121,8 @@ export interface Grave {
   /** It came back too often. */
   readonly toxic?: boolean;
   readonly worktreeArtifacts?: WorktreeArtifacts;
+  /** Of an imported letter: the signature that another program gave it. */
+  readonly sourceSignature?: string;
 }
 
 /** The end of one attempt, ready to be written in one step. */

@@ -15,6 +15,8 @@ export interface WorktreeArtifacts {
   readonly head?: string;
   readonly uncommittedChanges?: string;
   readonly errorLogs?: string;
+  /** Whether the worktree was kept, as the program says that wrote the letter. */
+  readonly preserved?: boolean;
 }
 
 /** What a stale worker said after its lease was lost. Kept, and changes nothing. */
@@ -63,12 +65,17 @@ export interface Resolution {
 export interface Letter {
   readonly itemId: string;
   readonly itemData: Json;
+  /** When the item failed for the first time. */
   readonly firstAttempt: number;
+  /** When it failed for the last time. */
   readonly lastAttempt: number;
+  /** How many attempts failed. An imported letter may count more of them than its history describes. */
   readonly failureCount: number;
   readonly failureHistory: readonly Failure[];
   readonly errorSignature: string;
   readonly errorPattern: string;
+  /** The signature that another program gave the letter; `errorSignature` is always the one of this store. */
+  readonly sourceSignature?: string;
   readonly reprocessEligible: boolean;
   readonly manualReviewRequired: boolean;
   readonly worktreeArtifacts?: WorktreeArtifacts;
@@ -113,6 +120,7 @@ const TELL = {
   failure_history: (letter) => letter.failureHistory.map(failureToJson),
   error_signature: (letter) => letter.errorSignature,
   error_pattern: (letter) => letter.errorPattern,
+  source_signature: (letter) => letter.sourceSignature,
   reprocess_eligible: (letter) => letter.reprocessEligible,
   manual_review_required: (letter) => letter.manualReviewRequired,
   worktree_artifacts: (letter) => letter.worktreeArtifacts && artifactsToJson(letter.worktreeArtifacts),
@@ -149,6 +157,7 @@ export function letterFromJson(json: JsonObject): Letter {
     failureHistory: failures,
     errorSignature: read.text("error_signature") ?? "",
     errorPattern: read.text("error_pattern") ?? "",
+    sourceSignature: read.text("source_signature"),
     reprocessEligible: read.flag("reprocess_eligible") ?? true,
     manualReviewRequired: read.flag("manual_review_required") ?? false,
     worktreeArtifacts: artifacts && artifactsFromJson(artifacts),
@@ -173,6 +182,7 @@ export function artifactsToJson(artifacts: WorktreeArtifacts): JsonObject {
     head: artifacts.head,
     uncommitted_changes: artifacts.uncommittedChanges,
     error_logs: artifacts.errorLogs,
+    preserved: artifacts.preserved,
   });
 }
 
@@ -184,6 +194,7 @@ export function artifactsFromJson(json: JsonObject): WorktreeArtifacts {
     head: read.text("head"),
     uncommittedChanges: read.text("uncommitted_changes"),
     errorLogs: read.text("error_logs"),
+    preserved: read.flag("preserved"),
   });
 }
 

@@ -26,7 +26,10 @@ function table(name: string, key: string, columns: { readonly int: string; reado
   return { name, key: words(key), columns: all };
 }
 
-const GRAVE = { int: "no ref grp buried_at toxic", text: "reason artifacts" };
+const GRAVE = {
+  int: "no ref grp buried_at toxic first_at arrived_at",
+  text: "reason artifacts source_signature",
+};
 
 /** Every table; those that others point at come first. */
 export const TABLES: readonly Table[] = [

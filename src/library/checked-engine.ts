@@ -7,6 +7,7 @@ import { EVENT_TYPES } from "../item/event.ts";
 import type { HoldBy } from "../item/intake-report.ts";
 import type { NewNote } from "../item/item.ts";
 import { JOB_KINDS, JOB_STATUSES, type NewJob } from "../item/job.ts";
+import { LETTER_AGES } from "../item/letter-filter.ts";
 import { ITEM_STATES } from "../item/state.ts";
 import { checked } from "./checked.ts";
 import {
@@ -53,6 +54,8 @@ const letterQuery = objectOf<LetterQuery>({
   eligible: flag.optional(),
   states: listOf(oneOf(ITEM_STATES)).optional(),
   olderThanMs: durationMs.optional(),
+  newerThanMs: durationMs.optional(),
+  ageOf: oneOf(LETTER_AGES).optional(),
   attemptsMin: count.optional(),
   attemptsMax: count.optional(),
   text: text.optional(),

@@ -10,7 +10,8 @@ import type { ErrorType } from "../item/error-type.ts";
 import type { EvidenceFile } from "../item/evidence-file.ts";
 import type { Failure } from "../item/failure.ts";
 import type { FailureSource } from "../item/failure-source.ts";
-import type { LetterFilter } from "../item/letter-filter.ts";
+import { LETTER_AGES, type LetterFilter } from "../item/letter-filter.ts";
+import { PRIORITIES } from "../item/priority.ts";
 import { ITEM_STATES } from "../item/state.ts";
 import type { DlqManagerOptions, ListRequest, ReprocessRequest } from "../job/dlq-manager.ts";
 import type { EditRequest } from "../redrive/amend.ts";
@@ -54,6 +55,8 @@ const FILTER = {
   eligible: flag.optional(),
   states: listOf(oneOf(ITEM_STATES)).optional(),
   olderThanMs: durationMs.optional(),
+  newerThanMs: durationMs.optional(),
+  ageOf: oneOf(LETTER_AGES).optional(),
   attemptsMin: count.optional(),
   attemptsMax: count.optional(),
   text: text.optional(),
@@ -207,6 +210,7 @@ export const purgeRequest = objectOf<PurgeRequest>({
 export const requeueRequest = objectOf<RequeueRequest>({
   ...CHANGE,
   recipe: recipe.optional(),
+  priority: oneOf(PRIORITIES).optional(),
   force: flag.optional(),
 });
 

@@ -62,8 +62,10 @@ async function countOld(
   states: readonly ItemState[],
 ): Promise<number> {
   if (limits.retentionMs === null) return 0;
-  const { total } = await engine.listLetters({ queue, states, olderThanMs: limits.retentionMs, limit: 0 });
-  return total;
+  const old = { queue, states, olderThanMs: limits.retentionMs, limit: 0 };
+  // No letter arrives before its last failure, and the last failures are counted already.
+  if ((await engine.listLetters({ ...old, ageOf: "last" })).total === 0) return 0;
+  return (await engine.listLetters({ ...old, ageOf: "arrival" })).total;
 }
 
 /** Null when nothing is too old: an operation on nothing would only be noise. */
@@ -73,7 +75,14 @@ export async function purgeOld(engine: Engine, options: EnforceOptions): Promise
   return purgeLetters(engine, {
     ...request,
     kind: "purge",
-    selection: { filter: { queue: request.queue, states: OLD_STATES, olderThanMs: limits.retentionMs } },
+    selection: {
+      filter: {
+        queue: request.queue,
+        states: OLD_STATES,
+        olderThanMs: limits.retentionMs,
+        ageOf: "arrival",
+      },
+    },
     reason: "older than letters are kept",
   });
 }

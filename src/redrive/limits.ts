@@ -8,7 +8,7 @@ import type { QueueCounts } from "../engine.ts";
 export interface LetterLimits {
   /** How many letters wait at most. */
   readonly itemsMax: number | null;
-  /** How long ago a letter was buried at most. */
+  /** How long a letter is kept at most: since its last failure, or since it was imported. */
   readonly retentionMs: number | null;
 }
 

@@ -57,7 +57,7 @@ export class Analyst {
       pattern: letter.errorPattern,
       errorType: letter.failureHistory.at(-1)?.errorType.name ?? "Unknown",
       count: 1,
-      firstOccurrence: letter.lastAttempt,
+      firstOccurrence: letter.firstAttempt,
       lastOccurrence: letter.lastAttempt,
       sampleItems: [letter],
     });

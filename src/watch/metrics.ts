@@ -138,9 +138,8 @@ async function numbersOf(
 }
 
 async function oldestLetterMs(engine: Engine, queue: string, at: number): Promise<number | null> {
-  const query = { queue, order: "oldest", limit: 1, parts: ["times"], counted: false } as const;
-  const [oldest] = (await engine.listLetters(query)).letters;
-  return oldest === undefined ? null : Math.max(0, at - oldest.lastAttempt);
+  const failedAt = await engine.earliestFailure(queue);
+  return failedAt === null ? null : Math.max(0, at - failedAt);
 }
 
 /** A job that has ended has nobody left whom its breaker could stop. */

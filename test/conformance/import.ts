@@ -1,6 +1,7 @@
 /** The contract of letters from elsewhere: what comes in is equal to what went out, and nothing here is overwritten. */
 import fc from "fast-check";
 import { expect } from "vitest";
+import type { LetterQuery } from "../../src/engine.ts";
 import type { Letter } from "../../src/item/letter.ts";
 import { storedLetters } from "../item/arbitraries.ts";
 import { buried, failureOf, lost, released, retried, succeeded } from "../support/settlements.ts";
@@ -42,6 +43,22 @@ async function exported(bench: Workbench, queue: string): Promise<readonly Lette
   const states = ["dead", "ready", "leased", "discarded", "done"] as const;
   const { letters } = await bench.engine.listLetters({ queue, states, order: "oldest", limit: 100 });
   return letters.map(({ ref: _ref, burial: _burial, ...letter }) => letter);
+}
+
+/** A letter that failed for the second time a year ago and the first time an hour before; of `job-2`, which is made. */
+async function letterOfLastYear(
+  bench: Workbench,
+): Promise<{ readonly letter: Letter; readonly first: number; readonly last: number }> {
+  await bench.enter();
+  await bench.bury(["old"]);
+  await bench.job("job-2");
+  const [letter] = await exported(bench, QUEUE);
+  if (letter === undefined) throw new Error("a letter was buried");
+  const last = bench.clock.now() - 365 * 86_400_000;
+  const first = last - 3_600_000;
+  const failureHistory = [failureOf({ ref: 0, attempt: 2 }, { timestamp: last - 60_000 })];
+  const times = { firstAttempt: first, lastAttempt: last };
+  return { letter: { ...letter, ...times, failureHistory, jobId: "job-2", queue: "job-2" }, first, last };
 }
 
 const itemIdOf = ({ itemId }: Letter) => itemId;
@@ -108,6 +125,107 @@ function comingIn(test: Declare): void {
     expect(arrival).toMatchObject({ waiting: 3, ever: 5 });
   });
 
+  test("an imported letter keeps its own times wherever times are used", async (bench) => {
+    const { letter, first, last } = await letterOfLastYear(bench);
+    await bench.engine.importLetters("job-2", [letter]);
+    const { ref } = await bench.item(letter.itemId, "job-2");
+    expect(await bench.engine.readLetter(ref)).toMatchObject({ firstAttempt: first, lastAttempt: last });
+    const [group] = await bench.engine.listGroups({ queue: "job-2" });
+    expect(group).toMatchObject({ firstAt: first, lastAt: last });
+    const minute = Math.floor(last / 60_000) * 60_000;
+    expect(await bench.engine.listArrivals({ queue: "job-2", bucketMs: 60_000 })).toEqual([
+      { at: minute, waiting: 1, ever: 1 },
+    ]);
+    expect(await bench.engine.earliestFailure("job-2")).toBe(first);
+    const age = bench.clock.now() - first;
+    const ids = (query: Partial<LetterQuery>) => bench.letterIds({ queue: "job-2", ...query });
+    expect(await ids({ olderThanMs: age })).toEqual([letter.itemId]);
+    expect(await ids({ olderThanMs: age, ageOf: "last" })).toEqual([]);
+    expect(await ids({ olderThanMs: bench.clock.now() - last, ageOf: "last" })).toEqual([letter.itemId]);
+    expect(await ids({ olderThanMs: 0, ageOf: "arrival" })).toEqual([letter.itemId]);
+    expect(await ids({ olderThanMs: 1, ageOf: "arrival" })).toEqual([]);
+    expect(await ids({ newerThanMs: 1000 })).toEqual([]);
+    expect(await ids({ newerThanMs: 1000, ageOf: "arrival" })).toEqual([letter.itemId]);
+  });
+
+  test("an imported letter keeps its count of failures beyond its history", async (bench) => {
+    const { letter, last } = await letterOfLastYear(bench);
+    const counted = { ...letter, failureCount: 5 };
+    await bench.engine.importLetters("job-2", [counted]);
+    const { ref } = await bench.item(letter.itemId, "job-2");
+    expect(await bench.engine.readLetter(ref)).toMatchObject({
+      failureCount: 5,
+      lastAttempt: last,
+      failureHistory: letter.failureHistory,
+    });
+    const attempts = await bench.engine.listAttempts(ref);
+    expect(attempts.map(({ outcome, failure }) => [outcome, failure?.attemptNumber])).toEqual([
+      ["failed", undefined],
+      ["failed", 2],
+      ["failed", undefined],
+      ["failed", undefined],
+      ["failed", undefined],
+    ]);
+    expect(await bench.engine.importLetters("job-2", [counted])).toMatchObject({ existing: 1 });
+  });
+
+  test("an imported letter without a history stays without one, and can be retried", async (bench) => {
+    const { letter } = await letterOfLastYear(bench);
+    const bare = { ...letter, failureCount: 3, failureHistory: [], errorPattern: "Timeout::agent timed out" };
+    await bench.engine.importLetters("job-2", [bare]);
+    const { ref } = await bench.item(letter.itemId, "job-2");
+    expect(await bench.engine.readLetter(ref)).toMatchObject({ failureCount: 3, failureHistory: [] });
+    const last = await bench.engine.listLetters({ queue: "job-2", parts: ["last_failure"], limit: 1 });
+    expect(last.letters[0]?.failureHistory).toEqual([]);
+    expect(await bench.letterIds({ queue: "job-2", types: ["Timeout"] })).toEqual([letter.itemId]);
+    expect(await bench.letterIds({ queue: "job-2", text: "agent" })).toEqual([]);
+    await bench.enter("holder-2", { queue: "job-2" });
+    await bench.begin("op-9", { queue: "job-2", filter: {}, force: true });
+    await bench.engine.advance("op-9", { max: 1 });
+    const lease = await bench.leaseOne("holder-2", "job-2");
+    expect(lease).toMatchObject({ attempt: 4 });
+    await bench.settle(buried(lease));
+    expect(await bench.engine.readLetter(ref)).toMatchObject({
+      failureCount: 4,
+      firstAttempt: letter.firstAttempt,
+      lastAttempt: bench.clock.now(),
+      failureHistory: [{ attemptNumber: 4 }],
+    });
+  });
+
+  test("the signature that another program gave a letter stays with it", async (bench) => {
+    const { letter } = await letterOfLastYear(bench);
+    await bench.engine.importLetters("job-2", [{ ...letter, sourceSignature: "CommandFailed::cargo test" }]);
+    const { ref } = await bench.item(letter.itemId, "job-2");
+    const signature = { sourceSignature: "CommandFailed::cargo test" };
+    expect(await bench.engine.readLetter(ref)).toMatchObject(signature);
+    await bench.operate("discard", [letter.itemId], { queue: "job-2", reason: "old" });
+    expect(await bench.engine.readLetter(ref)).toMatchObject({ ...signature, state: "discarded" });
+    await bench.operate("restore", [letter.itemId], { queue: "job-2" });
+    await bench.enter("holder-2", { queue: "job-2" });
+    await bench.begin("op-9", { queue: "job-2", filter: {}, force: true });
+    await bench.engine.advance("op-9", { max: 1 });
+    await bench.settle(succeeded(await bench.leaseOne("holder-2", "job-2")));
+    expect(await bench.engine.readLetter(ref)).toMatchObject({ ...signature, state: "done" });
+  });
+
+  test("the failures of imported letters are in the error log at their own times", async (bench) => {
+    const { letter } = await letterOfLastYear(bench);
+    await bench.engine.importLetters("job-2", [letter]);
+    const [failure] = letter.failureHistory;
+    const errors = await bench.engine.listErrors({ queue: "job-2", limit: 10 });
+    expect(errors).toMatchObject([
+      { itemId: letter.itemId, attempt: 2, at: failure?.timestamp, message: failure?.errorMessage },
+    ]);
+    const since = (at: number) => bench.engine.listErrors({ queue: "job-2", since: at, limit: 10 });
+    expect(await since(failure?.timestamp ?? 0)).toHaveLength(1);
+    expect(await since((failure?.timestamp ?? 0) + 1)).toEqual([]);
+    await bench.engine.importLetters("job-2", [letter]);
+    await bench.operate("purge", [letter.itemId], { queue: "job-2" });
+    await bench.engine.importLetters("job-2", [letter]);
+    expect(await bench.engine.listErrors({ queue: "job-2", limit: 10 })).toHaveLength(1);
+  });
+
   test("an attempt that the history leaves out is on record as released", async (bench) => {
     await richLetters(bench);
     await bench.job("job-2");
@@ -121,7 +239,7 @@ function comingIn(test: Declare): void {
         [3, "failed", 3],
       ],
     );
-    expect(attempts[0]?.startedAt).toBe(letters[0]?.firstAttempt);
+    expect(attempts[0]?.endedAt).toBe(letters[0]?.failureHistory[0]?.timestamp);
     expect(attempts[2]?.endedAt).toBe(letters[0]?.lastAttempt);
   });
 
@@ -131,10 +249,17 @@ function comingIn(test: Declare): void {
     const cursor = await bench.lastEvent();
     await bench.engine.importLetters("job-2", (await exported(bench, QUEUE)).slice(0, 2));
     const told = await bench.engine.listEvents({ after: cursor, limit: 10 });
-    expect(told.map(({ type, queue, itemId, data }) => [type, queue, itemId, data])).toEqual([
+    const letters = told.filter(({ type }) => type !== "failure_imported");
+    expect(letters.map(({ type, queue, itemId, data }) => [type, queue, itemId, data])).toEqual([
       ["dlq_item_added", "job-2", "dead", { reason: "imported", signature: "00000000000000aa" }],
       ["dlq_item_added", "job-2", "discarded", { reason: "imported", signature: "s2" }],
       ["dlq_items_imported", "job-2", undefined, { imported: 2, extended: 0, existing: 0 }],
+    ]);
+    const failures = told.filter(({ type }) => type === "failure_imported");
+    expect(failures.map(({ itemId, attempt }) => [itemId, attempt])).toEqual([
+      ["dead", 1],
+      ["dead", 3],
+      ["discarded", 1],
     ]);
   });
 
@@ -149,16 +274,6 @@ function comingIn(test: Declare): void {
     await bench.settle(buried(lease));
     const letter = await bench.engine.readLetter(lease.ref);
     expect(letter?.failureHistory.map(({ attemptNumber }) => attemptNumber)).toEqual([1, 3, 4]);
-  });
-
-  test("an imported letter is as old as its burial here", async (bench) => {
-    await richLetters(bench);
-    await bench.job("job-2");
-    const letters = await exported(bench, QUEUE);
-    bench.clock.advance(100_000);
-    await bench.engine.importLetters("job-2", letters);
-    expect(await bench.letterIds({ queue: "job-2", olderThanMs: 1 })).toEqual([]);
-    expect(await bench.letterIds({ queue: "job-2" })).toEqual(["again", "ready", "dead"]);
   });
 
   test("a discarded letter from elsewhere can be restored", async (bench) => {

@@ -162,25 +162,71 @@ function states(test: Declare): void {
 }
 
 function ages(test: Declare): void {
-  test("letters are found by how long ago they were buried", async (bench) => {
+  test("the age of a letter is counted from its first failure, or from its last one if that is asked for", async (bench) => {
+    await bench.enter();
+    await bench.add("a");
+    await bench.settle(retried(await bench.leaseOne()));
+    bench.clock.advance(5000);
+    await bench.settle(buried(await bench.leaseOne()));
+    bench.clock.advance(2000);
+    await bench.bury(["b"]);
+    expect(await bench.letterIds({ olderThanMs: 0 })).toEqual(["b", "a"]);
+    expect(await bench.letterIds({ olderThanMs: 7000 })).toEqual(["a"]);
+    expect(await bench.letterIds({ olderThanMs: 7001 })).toEqual([]);
+    expect(await bench.letterIds({ olderThanMs: 2000, ageOf: "last" })).toEqual(["a"]);
+    expect(await bench.letterIds({ olderThanMs: 2001, ageOf: "last" })).toEqual([]);
+    const { ref } = await bench.item("a");
+    expect(await bench.engine.readLetter(ref)).toMatchObject({
+      firstAttempt: bench.clock.now() - 7000,
+      lastAttempt: bench.clock.now() - 2000,
+    });
+  });
+
+  test("newer-than finds just the letters that older-than leaves out", async (bench) => {
     await bench.enter();
     await bench.bury(["a"]);
     bench.clock.advance(5000);
     await bench.bury(["b"]);
-    expect(await bench.letterIds({ olderThanMs: 0 })).toEqual(["b", "a"]);
-    expect(await bench.letterIds({ olderThanMs: 5000 })).toEqual(["a"]);
-    expect(await bench.letterIds({ olderThanMs: 5001 })).toEqual([]);
+    bench.clock.advance(5000);
+    await bench.bury(["c"]);
+    for (const ageOf of ["first", "last", "arrival"] as const) {
+      expect(await bench.letterIds({ newerThanMs: 5000, ageOf })).toEqual(["c"]);
+      expect(await bench.letterIds({ newerThanMs: 5001, ageOf })).toEqual(["c", "b"]);
+      expect(await bench.letterIds({ newerThanMs: 10_000, olderThanMs: 1, ageOf })).toEqual(["b"]);
+      expect(await bench.letterIds({ newerThanMs: 1, olderThanMs: 5000, ageOf })).toEqual([]);
+      expect(await bench.letterIds({ newerThanMs: 6000, signatures: ["none"], ageOf })).toEqual([]);
+      const page = await bench.engine.listLetters({ newerThanMs: 5001, ageOf, order: "oldest", limit: 1 });
+      expect(page).toMatchObject({ total: 2, letters: [{ itemId: "b" }] });
+    }
   });
 
-  test("a letter is as old as its last burial, whether it was discarded and restored since", async (bench) => {
+  test("the earliest failure is that of the letters that still wait", async (bench) => {
+    await bench.enter();
+    expect(await bench.engine.earliestFailure(QUEUE)).toBeNull();
+    const first = bench.clock.now();
+    await bench.bury(["a"]);
+    bench.clock.advance(5000);
+    await bench.bury(["b"], { signature: "s2" });
+    expect(await bench.engine.earliestFailure(QUEUE)).toBe(first);
+    bench.clock.advance(5000);
+    await bench.settle(buried(await bench.redriveOne("op-1", "a")));
+    expect(await bench.engine.earliestFailure(QUEUE)).toBe(first);
+    await bench.operate("discard", ["a"]);
+    expect(await bench.engine.earliestFailure(QUEUE)).toBe(first + 5000);
+    expect(await bench.engine.earliestFailure("none")).toBeNull();
+  });
+
+  test("a letter is as old as its last failure, whether it was discarded and restored since", async (bench) => {
     await bench.enter();
     await bench.bury(["a", "b"]);
     bench.clock.advance(5000);
     await bench.settle(buried(await bench.redriveOne("op-1", "a")));
     await bench.operate("discard", ["b"]);
-    expect(await bench.letterIds({ olderThanMs: 5000, states: ["discarded"] })).toEqual(["b"]);
+    const old = { olderThanMs: 5000, ageOf: "last" } as const;
+    expect(await bench.letterIds({ ...old, states: ["discarded"] })).toEqual(["b"]);
     await bench.operate("restore", ["b"]);
-    expect(await bench.letterIds({ olderThanMs: 5000 })).toEqual(["b"]);
+    expect(await bench.letterIds(old)).toEqual(["b"]);
+    expect(await bench.letterIds({ olderThanMs: 5000 })).toEqual(["a", "b"]);
   });
 
   test("ages are told exactly among thousands of letters, though the clock was put back", async (bench) => {
@@ -198,14 +244,22 @@ function ages(test: Declare): void {
     }
     for (const olderThanMs of [0, 1, 4000, 5000, 7999, 8000, 8001]) {
       const fits = burials.filter(({ at }) => at <= bench.clock.now() - olderThanMs).reverse();
-      const page = await bench.engine.listLetters({ olderThanMs, limit: 30 });
-      expect(page.total).toBe(fits.length);
-      expect(page.letters.map(({ itemId }) => itemId)).toEqual(fits.slice(0, 30).map(({ itemId }) => itemId));
-      const odd = await bench.engine.listLetters({ olderThanMs, signatures: ["odd"], limit: 1 });
-      expect(odd.total).toBe(fits.filter(({ isOdd }) => isOdd).length);
+      const others = burials.filter(({ at }) => at > bench.clock.now() - olderThanMs).reverse();
+      for (const ageOf of ["first", "last"] as const) {
+        const page = await bench.engine.listLetters({ olderThanMs, ageOf, limit: 30 });
+        expect(page.total).toBe(fits.length);
+        expect(idsOf(page.letters)).toEqual(idsOf(fits.slice(0, 30)));
+        const odd = await bench.engine.listLetters({ olderThanMs, ageOf, signatures: ["odd"], limit: 1 });
+        expect(odd.total).toBe(fits.filter(({ isOdd }) => isOdd).length);
+        const newer = await bench.engine.listLetters({ newerThanMs: olderThanMs, ageOf, limit: 30 });
+        expect(newer.total).toBe(others.length);
+        expect(idsOf(newer.letters)).toEqual(idsOf(others.slice(0, 30)));
+      }
     }
   });
 }
+
+const idsOf = (letters: readonly { readonly itemId: string }[]) => letters.map(({ itemId }) => itemId);
 
 function texts(test: Declare): void {
   const MESSAGES = {

@@ -45,13 +45,26 @@ describe("the attempts of a letter from elsewhere", () => {
     ]);
   });
 
-  it("the first attempt starts and the last one ends when the letter says so", () => {
-    const { attempts } = importedLetter(letterOf([1, 2]));
-    expect(attempts).toMatchObject([
-      { startedAt: FIRST, endedAt: FIRST + 5000 },
+  it("the first and last failure are those of the letter, and the last attempt ends with it", () => {
+    const given = importedLetter(letterOf([1, 2]));
+    expect(given).toMatchObject({ firstAt: FIRST, lastAt: LAST });
+    expect(given.attempts).toMatchObject([
+      { startedAt: FIRST + 5000 - 1200, endedAt: FIRST + 5000 },
       { startedAt: FIRST + 10_000 - 1200, endedAt: LAST },
     ]);
     expect(importedLetter(letterOf([2])).attempts[0]).toMatchObject({ startedAt: FIRST });
+  });
+
+  it("failures that are only counted take the numbers that the history leaves out, then those after it", () => {
+    const told = ({ attempts }: ReturnType<typeof importedLetter>) =>
+      attempts.map(({ outcome, failure }) => (failure ? failure.attemptNumber : outcome));
+    expect(told(importedLetter(letterOf([1], { failureCount: 3 })))).toEqual([1, "failed", "failed"]);
+    expect(told(importedLetter(letterOf([5], { failureCount: 5 })))).toEqual([...Array(4).fill("failed"), 5]);
+    expect(told(importedLetter(letterOf([4], { failureCount: 2 })))).toEqual([
+      ...["failed", "released", "released", 4],
+    ]);
+    expect(told(importedLetter(letterOf([], { failureCount: 2 })))).toEqual(["failed", "failed"]);
+    expect(told(importedLetter(letterOf([], { failureCount: 0 })))).toEqual(["failed"]);
   });
 
   it.each([
@@ -112,8 +125,7 @@ describe("the rest of a letter from elsewhere", () => {
     expect(importedLetter(letterOf([1], { revision: 7 })).revision).toBe(1);
   });
 
-  it("a letter without an id or without a failure is a bug of whoever read it", () => {
-    expect(() => importedLetter(letterOf([]))).toThrow(/no failure/);
+  it("a letter without an id is a bug of whoever read it", () => {
     expect(() => importedLetter(letterOf([1], { itemId: "" }))).toThrow(/no item id/);
   });
 });

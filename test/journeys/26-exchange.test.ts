@@ -106,7 +106,11 @@ describe("export and import", () => {
 
   test("a folder is that of design: items, an index, and names that are no paths", async () => {
     const workshop = await withLetters();
-    put(workshop, "evil.jsonl", asJsonLines([{ item_id: "../../evil", item_data: 1, job_id: "../up" }]));
+    put(
+      workshop,
+      "evil.jsonl",
+      asJsonLines([{ item_id: "../../evil", item_data: 1, failure_count: 1, job_id: "../up" }]),
+    );
     await workshop.run(["dlq", "import", "evil.jsonl"]);
     expect((await workshop.run(["dlq", "export", "out/", "--json"])).json()).toMatchObject({
       format: "directory",

@@ -43,7 +43,7 @@ describe("an analysis", () => {
       ["s2", 1],
     ]);
     expect(result.patternGroups[0]).toMatchObject({
-      firstOccurrence: NOON,
+      firstOccurrence: NOON - 1000, // of the first failure
       lastOccurrence: NOON + 2 * MINUTE,
     });
     expect(result.patternGroups[0]?.sampleItems.map(({ itemId }) => itemId)).toEqual(["a", "c", "d"]);
@@ -67,7 +67,7 @@ describe("an analysis", () => {
           signature: "s1",
           pattern: "pattern of s1",
           count: 4,
-          first_occurrence: "2026-01-01T12:00:00.000Z",
+          first_occurrence: "2026-01-01T11:59:59.000Z",
           last_occurrence: "2026-01-01T12:02:00.000Z",
         },
         { signature: "s2", sample_items: [{ item_id: "b", job_id: "job-1" }] },

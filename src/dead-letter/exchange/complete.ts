@@ -15,15 +15,18 @@ export function completeLetter(json: JsonObject, now: number): Letter {
   const read = letterFromJson(json);
   const times = timesOf(json, read, now);
   const failureHistory = historyOf(json, read, times.lastAttempt);
-  const last = failureHistory.at(-1) as Failure;
+  const last = failureHistory.at(-1) ?? guessedFailure(read, times.lastAttempt);
   const { signature, pattern } = groupOf(read, last);
   const review = reviewOf(last.errorType, last.errorClass, last.errorMessage);
+  const { errorSignature: given, sourceSignature = given } = read;
   return {
     ...read,
     ...times,
+    failureCount: Math.max(read.failureCount, failureHistory.length, 1),
     failureHistory,
     errorSignature: signature,
     errorPattern: pattern,
+    ...(sourceSignature !== "" && sourceSignature !== signature && { sourceSignature }),
     reprocessEligible: isGiven(json.reprocess_eligible) ? read.reprocessEligible : review.reprocessEligible,
     manualReviewRequired: isGiven(json.manual_review_required)
       ? read.manualReviewRequired
@@ -46,10 +49,8 @@ function timesOf(
   return { firstAttempt: first, lastAttempt: last };
 }
 
-/** At least one failure: a letter died of something, even when nobody wrote down of what. */
 function historyOf(json: JsonObject, read: Letter, lastAttempt: number): readonly Failure[] {
-  if (read.failureHistory.length === 0) return [onlyFailure(read, lastAttempt)];
-  const raw = json.failure_history as readonly JsonObject[];
+  const raw = (json.failure_history ?? []) as readonly JsonObject[];
   return read.failureHistory.map((failure, index) => completeFailure(failure, raw[index] ?? {}, lastAttempt));
 }
 
@@ -65,7 +66,8 @@ function completeFailure(failure: Failure, raw: JsonObject, lastAttempt: number)
   };
 }
 
-function onlyFailure({ failureCount, errorSignature }: Letter, timestamp: number): Failure {
+/** What a letter without a history most likely died of. It is grouped and judged by it, and never recorded. */
+function guessedFailure({ failureCount, errorSignature }: Letter, timestamp: number): Failure {
   const { type, message } = hintOf(errorSignature);
   return {
     ...failureFromJson({ attempt_number: Math.max(failureCount, 1), error_message: message }),

@@ -2,6 +2,7 @@
  * A letter as a row of CSV: columns that people can read and sort by, and one, `details`, that carries as JSON what has
  * no column of its own. Together they are the whole letter.
  */
+import { quoteInexactNumbers } from "../../intake/parse-json.ts";
 import { type Letter, letterToJson } from "../../item/letter.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../kit/json.ts";
 
@@ -100,7 +101,7 @@ const FLAGS: ReadonlyMap<string, boolean> = new Map([
 function jsonOf(cell: string): Json | undefined {
   if (cell === "") return null;
   try {
-    return JSON.parse(cell) as Json;
+    return JSON.parse(quoteInexactNumbers(cell).text) as Json;
   } catch {
     return undefined;
   }

@@ -15,7 +15,8 @@ import { type ImportedJob, ImportJobs } from "./import-jobs.ts";
 import { type FoundLetter, LetterReader } from "./letters-of.ts";
 import { readFile } from "./read-file.ts";
 import { readFolder } from "./read-folder.ts";
-import { isRefusal, placeText, type Reading, type Refusal } from "./reading.ts";
+import { isRefusal, placeText, type RawRecord, type Reading, type Refusal } from "./reading.ts";
+import { receiptsJobOf } from "./receipt.ts";
 
 export interface ImportOptions {
   /** Puts every letter into this job. Default: the job that each names, else that of its folder, else one called like the file. */
@@ -44,6 +45,10 @@ export interface Imported {
   readonly jobs: readonly ImportedJob[];
   /** Names of fields that letters do not have here, and that were dropped; the first of them. */
   readonly ignoredFields: readonly string[];
+  /** Letters that came with the `error_signature` of another program, which they keep as `source_signature`. */
+  readonly foreignSignatures: number;
+  /** Numbers that JavaScript cannot hold exactly, which are strings of their digits now. */
+  readonly quotedNumbers: number;
 }
 
 /** Resolves when all that can be read is in the store. */
@@ -53,7 +58,8 @@ export async function importLetters(
   options: ImportOptions = {},
 ): Promise<Imported> {
   if (options.job !== undefined) requireJobName(options.job);
-  const run = new ImportRun(engine, path, { ...options, now: await engine.now() });
+  const receiptsJob = await receiptsJobOf(engine);
+  const run = new ImportRun(engine, path, { ...options, receiptsJob, now: await engine.now() });
   for await (const readings of await readingsOf(path, options)) {
     for (const reading of readings) await run.take(reading);
     if (options.signal?.aborted) break;
@@ -78,8 +84,13 @@ class ImportRun {
   #refusedCount = 0;
   #repeated = 0;
   #letters = 0;
+  #quotedNumbers = 0;
 
-  constructor(engine: Engine, source: string, options: ImportOptions & { readonly now: number }) {
+  constructor(
+    engine: Engine,
+    source: string,
+    options: ImportOptions & { readonly now: number; readonly receiptsJob: string },
+  ) {
     const isDry = options.isDry ?? false;
     this.#jobs = new ImportJobs(engine, { source, isDry });
     this.#batch = new ImportBatch(engine, this.#jobs, isDry);
@@ -90,7 +101,12 @@ class ImportRun {
   async take(reading: Reading): Promise<void> {
     if (isRefusal(reading)) this.#refuse(reading);
     else if (reading.isRepeated) this.#repeated += 1;
-    else for (const found of this.#reader.take(reading)) await this.#keep(found);
+    else await this.#takeRecord(reading);
+  }
+
+  async #takeRecord(record: RawRecord): Promise<void> {
+    this.#quotedNumbers += record.quotedNumbers ?? 0;
+    for (const found of this.#reader.take(record)) await this.#keep(found);
   }
 
   async end(): Promise<Imported> {
@@ -105,6 +121,8 @@ class ImportRun {
       refusedCount: this.#refusedCount,
       jobs: this.#jobs.all,
       ignoredFields: [...this.#reader.unknownFields],
+      foreignSignatures: this.#reader.foreignSignatures,
+      quotedNumbers: this.#quotedNumbers,
     };
   }
 

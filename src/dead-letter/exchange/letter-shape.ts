@@ -1,6 +1,7 @@
 /** What a letter's JSON has to look like to come in. A field of the wrong kind is refused: read as absent, it would be lost. */
 import { idProblem } from "../../intake/field.ts";
 import { isEvidenceList } from "../../item/evidence-file.ts";
+import { ATTEMPTS_MAX } from "../../item/imported-letter.ts";
 import { parseItemState } from "../../item/state.ts";
 import { fromRfc3339 } from "../../kit/clock.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../kit/json.ts";
@@ -13,6 +14,10 @@ const FLAG: Kind = [(value) => typeof value === "boolean", "neither true nor fal
 const COUNT: Kind = [
   (value) => Number.isSafeInteger(value) && Number(value) >= 0,
   "not a whole number from 0 on",
+];
+const FAILURES: Kind = [
+  (value) => Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) <= ATTEMPTS_MAX,
+  `not a whole number from 0 to ${ATTEMPTS_MAX}`,
 ];
 const INTEGER: Kind = [(value) => Number.isSafeInteger(value), "not a whole number"];
 const SPAN: Kind = [(value) => typeof value === "number" && value >= 0, "not a number of milliseconds"];
@@ -42,10 +47,11 @@ const LETTER: Shape = new Map([
   ["item_data", ANY],
   ["first_attempt", TIME],
   ["last_attempt", TIME],
-  ["failure_count", COUNT],
+  ["failure_count", FAILURES],
   ["failure_history", OBJECTS],
   ["error_signature", TEXT],
   ["error_pattern", TEXT],
+  ["source_signature", TEXT],
   ["reprocess_eligible", FLAG],
   ["manual_review_required", FLAG],
   ["worktree_artifacts", OBJECT],
@@ -83,6 +89,15 @@ const FAILURE: Shape = new Map([
   ["source", OBJECT],
 ]);
 
+const ARTIFACTS: Shape = new Map([
+  ["worktree_path", TEXT],
+  ["branch_name", TEXT],
+  ["head", TEXT],
+  ["uncommitted_changes", TEXT],
+  ["error_logs", TEXT],
+  ["preserved", FLAG],
+]);
+
 /** Why it cannot come in; undefined when it can. Names of fields that mean nothing here go to `onUnknown`. */
 export function shapeProblem(json: JsonObject, onUnknown: (field: string) => void): string | undefined {
   const problem = problemIn(json, LETTER, "", onUnknown);
@@ -92,8 +107,26 @@ export function shapeProblem(json: JsonObject, onUnknown: (field: string) => voi
     const inside = problemIn(failure, FAILURE, `failure_history[${index}].`, onUnknown);
     if (inside !== undefined) return inside;
   }
-  if (!json.item_id && !("item_data" in json)) return "it has neither item_id nor item_data";
-  return undefined;
+  const artifacts = (json.worktree_artifacts ?? {}) as JsonObject;
+  return problemIn(artifacts, ARTIFACTS, "worktree_artifacts.", onUnknown) ?? notALetter(json);
+}
+
+/** What only a letter says. Without any of it, it may be anything else, such as the result of a success. */
+const SIGNS_OF_FAILURE = ["failure_history", "failure_count", "error_signature", "error_pattern", "reason"];
+
+function notALetter(json: JsonObject): string | undefined {
+  if (!json.item_id && !("item_data" in json)) {
+    const isFailure = "error_message" in json && "attempt_number" in json;
+    return isFailure
+      ? "it is one failure of a letter, not a letter: it names no item"
+      : "it has neither item_id nor item_data";
+  }
+  if (SIGNS_OF_FAILURE.some((name) => isSaid(json[name]))) return undefined;
+  return `it is no letter: it has no failure (${SIGNS_OF_FAILURE.slice(0, 3).join(", ")})`;
+}
+
+function isSaid(value: Json | undefined): boolean {
+  return Array.isArray(value) ? value.length > 0 : Boolean(value);
 }
 
 function problemIn(
@@ -105,7 +138,7 @@ function problemIn(
   for (const name in json) {
     const kind = shape.get(name);
     const value = json[name] ?? null;
-    if (kind === undefined) onUnknown(path === "" ? name : `failure_history[].${name}`);
+    if (kind === undefined) onUnknown(`${path.replace(/\d+/, "")}${name}`);
     else if (value !== null && !kind[0](value)) return `${path}${name} is ${kind[1]}`; // null says "absent"
   }
   return undefined;

@@ -24,6 +24,8 @@ export interface LetterReaderOptions {
   readonly job?: string;
   /** The job of letters that name none. */
   readonly defaultJob: string;
+  /** The job of receipts that name none. */
+  readonly receiptsJob: string;
   readonly now: number;
 }
 
@@ -33,6 +35,8 @@ const UNKNOWN_FIELDS_MAX = 20;
 export class LetterReader {
   /** Names of fields that mean nothing here, and were dropped. */
   readonly unknownFields = new Set<string>();
+  /** How many letters came with the signature of another program. */
+  foreignSignatures = 0;
   readonly #options: LetterReaderOptions;
   readonly #names = new Map<string, Identity>();
   /** Error bodies of one item. */
@@ -49,7 +53,9 @@ export class LetterReader {
     if (isJsonObject(data) && this.#kindOf(data) === "error-body") return yield* this.#takeBody(record, data);
     yield* this.rest();
     if (!isJsonObject(data)) yield { place: record.place, why: "not an object" };
-    else yield this.#letter(this.#kindOf(data) === "receipts" ? letterOfReceipt(data) : data, record);
+    else if (this.#kindOf(data) !== "receipts") yield this.#letter(data, record);
+    else if (!("receipt" in data)) yield { place: record.place, why: "it has no receipt" };
+    else yield this.#letter(letterOfReceipt(data, this.#options.receiptsJob), record);
   }
 
   /** What still waits for more of its kind. */
@@ -68,6 +74,7 @@ export class LetterReader {
   }
 
   *#takeBody(record: RawRecord, body: JsonObject): Generator<FoundLetter | Refusal> {
+    if (!("Error Message" in body)) return yield { place: record.place, why: "it has no Error Message" };
     const [first] = this.#bodies;
     if (first === undefined || !isSameItem(first, body)) yield* this.rest();
     this.#bodies.push(body);
@@ -75,13 +82,16 @@ export class LetterReader {
   }
 
   #letter(json: JsonObject, { place, bytes, folderJob }: RawRecord): FoundLetter | Refusal {
-    const why = shapeProblem(json, (field) => this.#noteUnknown(field));
+    const unknown: string[] = [];
+    const why = shapeProblem(json, (field) => unknown.push(field));
     if (why !== undefined) return { place, why };
+    for (const field of unknown) this.#noteUnknown(field);
     const letter = completeLetter(json, this.#options.now);
     const jobId = this.#options.job ?? (letter.jobId || folderJob || this.#options.defaultJob);
     const problem = jobId === letter.jobId ? undefined : idProblem(jobId);
     if (problem !== undefined)
       return { place, why: `the name of its folder or file, which would be its job, ${problem}` };
+    if (letter.sourceSignature !== undefined && !json.source_signature) this.foreignSignatures += 1;
     const itemId = letter.itemId || this.#nameFor(jobId, letter, place);
     return { letter: { ...letter, itemId, jobId, queue: jobId }, place, bytes };
   }

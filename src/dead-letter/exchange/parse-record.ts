@@ -1,13 +1,18 @@
 /** One JSON text to a record, or to the reason why it is none. */
 import { WorkError } from "../../errors.ts";
 import type { Origin } from "../../intake/origin.ts";
-import { parseJson } from "../../intake/parse-json.ts";
+import { parseJson, quoteInexactNumbers } from "../../intake/parse-json.ts";
 import type { Place, Reading } from "./reading.ts";
 
-/** The same rules as for items: what JavaScript would change in silence is refused. */
+/**
+ * The same rules as for items, but a number that JavaScript would change is kept as a string of its digits: who imports
+ * letters did not write them and cannot put it into quotes.
+ */
 export function parseRecord(text: string, place: Place, bytes: number): Reading {
   try {
-    return { data: parseJson(text, originOf(place.file), { line: place.line ?? 1 }), place, bytes };
+    const { text: exact, count } = quoteInexactNumbers(text);
+    const data = parseJson(exact, originOf(place.file), { line: place.line ?? 1 });
+    return { data, place, bytes, ...(count > 0 && { quotedNumbers: count }) };
   } catch (error) {
     return refusalOf(error, place);
   }

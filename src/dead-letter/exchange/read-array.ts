@@ -8,6 +8,7 @@ import { ArrayScanner } from "../../intake/array-scanner.ts";
 import { BYTE, skipMark } from "../../intake/json-bytes.ts";
 import { RECORD_BYTES_MAX } from "../../intake/origin.ts";
 import { decodeUtf8 } from "../../intake/utf8.ts";
+import { blankComments } from "./comments.ts";
 import { itemsAt } from "./items-field.ts";
 import { originOf, parseRecord } from "./parse-record.ts";
 import type { Reading } from "./reading.ts";
@@ -60,8 +61,9 @@ export async function* readSingle(
 }
 
 /** The record that a whole file is. */
-export function recordOf(bytes: Buffer, file: string): Reading {
-  if (!isUtf8(bytes)) return { place: { file }, why: "not valid UTF-8" };
+export function recordOf(given: Buffer, file: string): Reading {
+  if (!isUtf8(given)) return { place: { file }, why: "not valid UTF-8" };
+  const bytes = blankComments(given);
   return parseRecord(decodeUtf8(bytes).replace(/^\uFEFF/, ""), { file }, bytes.length);
 }
 

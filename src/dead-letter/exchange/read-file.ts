@@ -1,5 +1,6 @@
 /** The records of one file or stream, whatever its form, packed or not. */
 import { WorkError } from "../../errors.ts";
+import { withoutComments } from "./comments.ts";
 import { decompress } from "./compress.ts";
 import { type Container, containerOf, type Head } from "./container.ts";
 import { compressionOfBytes, type ImportFormat } from "./format.ts";
@@ -13,7 +14,7 @@ export async function* readFile(
   format?: ImportFormat,
 ): AsyncGenerator<Iterable<Reading>> {
   const packed = await peek(chunks, MAGIC_BYTES_MAX);
-  const plain = decompress(packed.chunks, compressionOfBytes(packed.bytes));
+  const plain = withoutComments(decompress(packed.chunks, compressionOfBytes(packed.bytes)));
   const progress = { hasBegun: false };
   try {
     const opened = await peek(plain, HEAD_BYTES);

@@ -9,6 +9,8 @@ export interface RawRecord {
   readonly bytes: number;
   /** The job that its folder belongs to. */
   readonly folderJob?: string;
+  /** How many of its numbers JavaScript cannot hold exactly; they are strings now. */
+  readonly quotedNumbers?: number;
   /** The same letter was met before, with more known about it. */
   readonly isRepeated?: boolean;
 }

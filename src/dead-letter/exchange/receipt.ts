@@ -1,4 +1,5 @@
 /** Entries of a `receipts.json`: what could not be delivered, when it was given up and after how many attempts. */
+import type { Engine } from "../../engine.ts";
 import { contentId } from "../../intake/identity.ts";
 import type { Letter } from "../../item/letter.ts";
 import { receiptKeyOf } from "../../item/receipt-key.ts";
@@ -10,8 +11,14 @@ export function isReceipt(json: JsonObject): boolean {
   return "receipt" in json && !("item_id" in json);
 }
 
-/** The job that receipts go to when nothing else is said. */
+/** The job that receipts go to when they name none and there is not just one target. */
 export const RECEIPTS_JOB = "receipts";
+
+/** The only target, which receipts that name no job go to: from there `receipts recover` sends them. */
+export async function receiptsJobOf(engine: Engine): Promise<string> {
+  const [target, ...others] = await engine.listJobs({ kinds: ["target"], limit: 2 });
+  return target !== undefined && others.length === 0 ? target.id : RECEIPTS_JOB;
+}
 
 /**
  * The entry of a letter: the receipt as it is now, when it died last, and how often it was tried in vain. Its key is named
@@ -36,7 +43,7 @@ function attemptsOf({ failureCount, failureHistory }: Letter): number {
  * The letter of an entry, in the form of a letter's JSON. Without a key it has no id: a lease may have several receipts, so
  * they are known by their content. Only the last of its failures is known, and only when it was.
  */
-export function letterOfReceipt(entry: JsonObject): JsonObject {
+export function letterOfReceipt(entry: JsonObject, job: string): JsonObject {
   const attempts = entry.attempts ?? 1;
   return {
     ...(entry.idempotency_key !== undefined && { item_id: entry.idempotency_key }),
@@ -54,6 +61,6 @@ export function letterOfReceipt(entry: JsonObject): JsonObject {
       },
     ],
     reason: `attempts spent (${String(attempts)})`,
-    job_id: entry.job_id ?? RECEIPTS_JOB,
+    job_id: entry.job_id ?? job,
   };
 }

@@ -6,15 +6,30 @@ import { countArrival, countWaiting } from "./arrivals.ts";
 import { enterGroup, leaveGroup } from "./groups.ts";
 import { type Burial, frozenCopy, type Row, type Store } from "./store.ts";
 
-/** Buries the item. One that was redriven and died again is the same letter under a new gravestone. */
-export function buryRow(store: Store, row: Row, grave: Grave): void {
+/**
+ * Buries the item. One that was redriven and died again is the same letter under a new gravestone. An imported letter has
+ * times of its own.
+ */
+export function buryRow(
+  store: Store,
+  row: Row,
+  grave: Grave,
+  times: Pick<Burial, "at" | "firstAt"> = { at: store.now, firstAt: firstFailure(store, row) },
+): void {
   removeLetter(store, row);
   store.burials += 1;
   const { revision } = row;
-  row.burial = { number: store.burials, at: store.now, grave: frozenCopy(grave), revision };
+  const [number, arrivedAt] = [store.burials, store.now];
+  row.burial = { number, ...times, arrivedAt, grave: frozenCopy(grave), revision };
   store.letters.set(row.burial.number, row);
   countArrival(store, row.queue.name, row.burial);
   enterQueue(store, row);
+}
+
+/** A letter that dies again keeps the time that it has. */
+function firstFailure(store: Store, { burial, attempts }: Row): number {
+  if (burial) return burial.firstAt;
+  return attempts.find(({ outcome }) => outcome === "failed" || outcome === "lost")?.endedAt ?? store.now;
 }
 
 /** The letter waits no longer, but is kept to be read. The item is where the letter's end has brought it. */

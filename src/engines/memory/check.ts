@@ -107,7 +107,10 @@ function checkLetter(store: Store, row: Row): readonly Problem[] {
       !resolution || (resolution.kind === "discard") === (state === "discarded"),
       "is wrongly closed",
     ),
-    ...problem(!burial || row.attempts.some(({ failure }) => failure), "is a letter without a failure"),
+    ...problem(
+      !burial || row.attempts.some(({ outcome }) => outcome === "failed" || outcome === "lost"),
+      "is a letter without a failure",
+    ),
     ...problem(!purged || (row.data === null && row.attempts.length === 0), "is purged and not bare"),
     ...problem(!burial || store.letters.get(burial.number) === row, "is a letter that is not listed"),
   ];

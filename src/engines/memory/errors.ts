@@ -15,14 +15,14 @@ export function listErrors(store: Store, query: ErrorQuery): readonly ErrorEntry
   const isWanted = (event: Event) =>
     types.includes(event.type) &&
     event.id < (query.before ?? Number.POSITIVE_INFINITY) &&
-    event.at >= (query.since ?? Number.NEGATIVE_INFINITY) &&
     (query.queue === undefined || event.queue === query.queue) &&
     (query.itemId === undefined || event.itemId === query.itemId);
   return store.events
     .filter(isWanted)
     .reverse()
-    .slice(0, query.limit)
-    .map((event) => errorEntryOf(event, recordOf(store, event)));
+    .map((event) => errorEntryOf(event, recordOf(store, event)))
+    .filter(({ at }) => at >= (query.since ?? Number.NEGATIVE_INFINITY))
+    .slice(0, query.limit);
 }
 
 function recordOf({ queues }: Store, { queue = "", itemId = "", attempt = 0 }: Event) {

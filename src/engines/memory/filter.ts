@@ -1,5 +1,6 @@
 /** Which letters fit a filter. Everything that is given must hold, any of a list; an empty list fits nothing. */
 import type { LetterFilter } from "../../engine.ts";
+import { ageBounds } from "../../item/letter-filter.ts";
 import type { ItemState } from "../../item/state.ts";
 import { burialOf } from "./bury.ts";
 import type { Row, Store } from "./store.ts";
@@ -15,11 +16,18 @@ export function matchingLetters(store: Store, filter: LetterFilter): Row[] {
       isOne(filter.queue, row.queue.name) &&
       isAny(filter.itemIds, row.itemId) &&
       fitsGrave(row, filter) &&
-      burialOf(row).at <= store.now - (filter.olderThanMs ?? Number.NEGATIVE_INFINITY) &&
+      fitsAge(store, row, filter) &&
       row.started >= (filter.attemptsMin ?? 0) &&
       row.started <= (filter.attemptsMax ?? Number.POSITIVE_INFINITY) &&
       says(row, filter.text),
   );
+}
+
+function fitsAge(store: Store, row: Row, filter: LetterFilter): boolean {
+  const { at, firstAt, arrivedAt } = burialOf(row);
+  const time = { first: firstAt, last: at, arrival: arrivedAt }[filter.ageOf ?? "first"];
+  const { after = Number.NEGATIVE_INFINITY, until = Number.POSITIVE_INFINITY } = ageBounds(filter, store.now);
+  return time > after && time <= until;
 }
 
 function fitsGrave(row: Row, filter: LetterFilter): boolean {

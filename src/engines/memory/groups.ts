@@ -1,6 +1,6 @@
 /**
  * Groups of letters by (queue, signature), kept with every burial. The count is of the letters that are there; the
- * times are of all burials that ever were in the group. A group without letters is kept but not listed. What is
+ * times are those of the first and last failure of all letters that ever were in the group. A group without letters is kept but not listed. What is
  * shown of a group (pattern, type, class, algorithm) is what its first burial said; its state is that of its signature.
  */
 import type { LetterGroup } from "../../engine.ts";
@@ -10,17 +10,17 @@ import { requireMark } from "./books.ts";
 import type { Burial, GroupRow, Store } from "./store.ts";
 
 /** Counts a new burial. */
-export function enterGroup(store: Store, queue: string, { at, grave }: Burial): void {
+export function enterGroup(store: Store, queue: string, { at, firstAt: first, grave }: Burial): void {
   const group = store.groups.get(groupKey(queue, grave.signature));
   if (!group) {
     const { signature, pattern, errorType, errorClass, algorithm } = grave;
     const said = { signature, pattern, errorType, errorClass, algorithm };
-    const made = { queue, ...said, count: 1, firstAt: at, lastAt: at };
+    const made = { queue, ...said, count: 1, firstAt: Math.min(first, at), lastAt: at };
     store.groups.set(groupKey(queue, signature), made);
     return;
   }
   group.count += 1;
-  group.firstAt = Math.min(group.firstAt, at);
+  group.firstAt = Math.min(group.firstAt, first, at);
   group.lastAt = Math.max(group.lastAt, at);
 }
 

@@ -1,6 +1,12 @@
 /** Letters from elsewhere: what the queue does not have comes in, what it has less of is extended, the rest is kept. */
 import type { ImportReport } from "../../engine.ts";
-import { type ImportedLetter, importedLetter, releasedElsewhere } from "../../item/imported-letter.ts";
+import { importedFailures } from "../../item/event.ts";
+import {
+  type ImportedLetter,
+  importedLetter,
+  lastMessageOf,
+  releasedElsewhere,
+} from "../../item/imported-letter.ts";
 import type { Letter, Resolution } from "../../item/letter.ts";
 import { buryRow, closeLetter } from "./bury.ts";
 import { groupFor } from "./corrections.ts";
@@ -36,7 +42,7 @@ function takeIn(store: Store, queue: Queue, letter: Letter, given: ImportedLette
     return "imported";
   }
   if (known.state !== "dead" || known.started >= given.attempts.length) return "existing";
-  addAttempts(known, given);
+  addAttempts(store, known, given);
   buryIn(store, known, given);
   return "extended";
 }
@@ -55,26 +61,32 @@ function fill(store: Store, row: Row, letter: Letter, given: ImportedLetter): vo
   row.state = given.state;
   row.dueAt = store.now;
   row.queue.counts[given.state] += 1;
-  addAttempts(row, given);
+  addAttempts(store, row, given);
   buryIn(store, row, given, letter.resolution);
 }
 
 /** One that comes in closed is no new failure of its group. */
 function buryIn(store: Store, row: Row, given: ImportedLetter, resolution?: Resolution): void {
-  const message = given.attempts.at(-1)?.failure?.errorMessage ?? "";
-  const grave = groupFor(store, given.grave, message);
+  const { firstAt, lastAt, attempts } = given;
+  const grave = groupFor(store, given.grave, lastMessageOf(attempts));
   const data = { reason: "imported", signature: grave.signature };
   record(store, { type: "dlq_item_added", queue: row.queue.name, itemId: row.itemId, data });
-  buryRow(store, row, grave);
+  buryRow(store, row, grave, { at: lastAt, firstAt });
   if (resolution) {
     knowGroup(store, row);
     closeLetter(store, row, resolution);
   } else countBurial(store, row);
 }
 
-/** Those that the row lacks. A number that it had before it was purged is not given away again. */
-function addAttempts(row: Row, { attempts }: ImportedLetter): void {
+/**
+ * Those that the row lacks. A number that it had before it was purged is not given away again, and its failure is in the
+ * error log already.
+ */
+function addAttempts(store: Store, row: Row, { attempts }: ImportedLetter): void {
   const had = row.started;
+  const where = { queue: row.queue.name, itemId: row.itemId };
+  for (const { attempt, event } of importedFailures(attempts.slice(had)))
+    record(store, { ...event, ...where, attempt });
   row.attempts.push(...attempts.slice(row.attempts.length).map(frozenCopy));
   const last = attempts.at(-1)?.endedAt ?? 0;
   while (row.attempts.length < had) row.attempts.push(releasedElsewhere(row.attempts.length + 1, last));

@@ -30,11 +30,12 @@ export function listLetters(store: Store, query: LetterQuery): LetterPage {
 /** Leaves out what is not named, so that a search that names too little finds too little here as everywhere. */
 function withParts(letter: StoredLetter, parts: readonly LetterPart[]): StoredLetter {
   const has = (part: LetterPart) => parts.includes(part);
-  const { evidence, amendments, notes, toxic, worktreeArtifacts, resolution, ...rest } = letter;
+  const { evidence, amendments, notes, toxic, worktreeArtifacts, sourceSignature, resolution, ...rest } =
+    letter;
   return compact({
     ...rest,
     ...(!has("data") && { itemData: null }),
-    ...(has("record") ? { toxic, worktreeArtifacts, resolution } : NO_RECORD),
+    ...(has("record") ? { toxic, worktreeArtifacts, sourceSignature, resolution } : NO_RECORD),
     ...(!has("times") && !has("failures") && { failureCount: 0, firstAttempt: 0, lastAttempt: 0 }),
     ...(!has("failures") && { failureHistory: has("last_failure") ? letter.failureHistory.slice(-1) : [] }),
     ...(has("additions") && { evidence, amendments, notes }),
@@ -49,6 +50,12 @@ export function readLetter(store: Store, ref: number): StoredLetter | null {
   return row?.burial ? letterOf(row) : null;
 }
 
+/** Null when no letter of the queue waits. */
+export function earliestFailure(store: Store, queue: string): number | null {
+  const waiting = matchingLetters(store, { queue }).map((row) => burialOf(row).firstAt);
+  return waiting.length === 0 ? null : Math.min(...waiting);
+}
+
 /** False when there is no such item, or only its bare row. */
 export function addNote(store: Store, ref: number, { author, text }: NewNote): boolean {
   const row = store.rows[ref - 1];
@@ -58,20 +65,20 @@ export function addNote(store: Store, ref: number, { author, text }: NewNote): b
 }
 
 function letterOf(row: Row): StoredLetter {
-  const { grave, number } = burialOf(row);
-  const failureHistory = row.attempts.flatMap(({ failure }) => failure ?? []);
-  const lastFailed = row.attempts.findLast(({ failure }) => failure !== undefined);
+  const { grave, number, firstAt } = burialOf(row);
+  const failed = row.attempts.filter(({ outcome }) => outcome === "failed" || outcome === "lost");
   return compact({
     ref: row.ref,
     burial: number,
     itemId: row.itemId,
     itemData: row.data,
-    firstAttempt: row.attempts[0]?.startedAt ?? 0,
-    lastAttempt: lastFailed?.endedAt ?? 0,
-    failureCount: failureHistory.length,
-    failureHistory,
+    firstAttempt: firstAt,
+    lastAttempt: failed.at(-1)?.endedAt ?? 0,
+    failureCount: failed.length,
+    failureHistory: failed.flatMap(({ failure }) => failure ?? []),
     errorSignature: grave.signature,
     errorPattern: grave.pattern,
+    sourceSignature: grave.sourceSignature,
     reprocessEligible: grave.reprocessEligible,
     manualReviewRequired: grave.manualReviewRequired,
     worktreeArtifacts: grave.worktreeArtifacts,

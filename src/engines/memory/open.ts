@@ -22,7 +22,7 @@ import { importLetters } from "./import.ts";
 import { add } from "./intake.ts";
 import { changeJob, createJob, findJob, listJobs } from "./jobs.ts";
 import { beat, enter, leave, listHolders, listLeases, revoke } from "./lease.ts";
-import { addNote, listLetters, readLetter } from "./letters.ts";
+import { addNote, earliestFailure, listLetters, readLetter } from "./letters.ts";
 import {
   count,
   findItems,
@@ -105,6 +105,7 @@ export function openMemoryEngine(options: MemoryEngineOptions = {}): Engine {
     readLetter: step(readLetter),
     listGroups: step(listGroups),
     listArrivals: step(listArrivals),
+    earliestFailure: step(earliestFailure),
     listEvents: step(listEvents),
     readGroup: step(readGroup),
     listMarks: step(listMarks),

@@ -114,7 +114,11 @@ export interface Row {
 export interface Burial {
   /** Rises with every burial of the store; unlike a time, no two are the same and none goes back. */
   readonly number: number;
+  /** The time of the last failure, and of the first. */
   readonly at: number;
+  readonly firstAt: number;
+  /** When the store got it: `at`, unless it was imported. */
+  readonly arrivedAt: number;
   readonly grave: Grave;
   /** The revision of the data that died. */
   readonly revision: number;

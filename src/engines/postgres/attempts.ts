@@ -20,7 +20,6 @@ export async function listAttempts(tx: Tx, ref: number): Promise<Attempt[]> {
 
 /** What the attempts of an item left, as its letter tells it. */
 export interface FailureHistory {
-  readonly firstAttempt: number;
   readonly lastAttempt: number;
   readonly failureCount: number;
   readonly failures: readonly Failure[];
@@ -30,13 +29,13 @@ export interface FailureHistory {
 const BETWEEN = "\u001e";
 
 /**
- * The attempts of an item that have ended, as one text for `historyOf`; null when there are none. Text is much of a failure;
- * where it is not wanted, it is only seen that there is some.
+ * The attempts of an item that failed, as one text for `historyOf`; null when there are none. Text is much of a failure,
+ * and is left out where it is not wanted, as where no failure was described.
  */
 export function attemptsSql(ref: string, withFailures: boolean): string {
-  const failure = withFailures ? "a.failure" : "CASE WHEN a.failure IS NOT NULL THEN '-' END";
-  return `(SELECT string_agg(concat_ws(' ', a.started_at, a.ended_at, ${failure}), '${BETWEEN}' ORDER BY a.number)
-             FROM attempts a WHERE a.ref = ${ref})`;
+  const columns = withFailures ? "a.ended_at, a.failure" : "a.ended_at";
+  return `(SELECT string_agg(concat_ws(' ', ${columns}), '${BETWEEN}' ORDER BY a.number)
+             FROM attempts a WHERE a.ref = ${ref} AND a.outcome IN ('failed', 'lost'))`;
 }
 
 export function lastFailureSql(ref: string): string {
@@ -45,23 +44,16 @@ export function lastFailureSql(ref: string): string {
 
 /** What is not told is empty. */
 export function historyOf(attempts: string | null, lastFailure: string | null): FailureHistory {
-  const told = attempts === null ? [] : attempts.split(BETWEEN).map(attemptIn);
-  const failed = told.filter(({ failure }) => failure !== "");
+  const failed = attempts === null ? [] : attempts.split(BETWEEN).map(attemptIn);
   const texts = lastFailure === null ? failed.map(({ failure }) => failure) : [lastFailure];
   return {
-    firstAttempt: told[0]?.startedAt ?? 0,
     lastAttempt: failed.at(-1)?.endedAt ?? 0,
     failureCount: failed.length,
-    failures: texts.filter((text) => text !== "-").map(readFailure),
+    failures: texts.filter((text) => text !== "").map(readFailure),
   };
 }
 
-function attemptIn(text: string): { startedAt: number; endedAt: number; failure: string } {
-  const [first, second] = [text.indexOf(" "), text.indexOf(" ", text.indexOf(" ") + 1)];
-  const end = second === -1 ? text.length : second;
-  return {
-    startedAt: Number(text.slice(0, first)),
-    endedAt: Number(text.slice(first + 1, end)),
-    failure: text.slice(end + 1),
-  };
+function attemptIn(text: string): { endedAt: number; failure: string } {
+  const [end] = text.split(" ", 1);
+  return { endedAt: Number(end), failure: text.slice((end?.length ?? 0) + 1) };
 }

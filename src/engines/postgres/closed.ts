@@ -3,7 +3,7 @@
  * with its number and all that is known of it; many at a time are moved by a few statements, under the book.
  */
 import type { Resolution, ResolutionKind } from "../../item/letter.ts";
-import { type Ledger, STONE, type Unburied } from "./graves.ts";
+import { type Ledger, STONE, STONE_OF_L, type Unburied } from "./graves.ts";
 import type { LetterPlace } from "./letter-tally.ts";
 import type { Tx } from "./session.ts";
 import type { Tally } from "./tally.ts";
@@ -72,10 +72,12 @@ async function insertResolved(
   const letters = ends.map(({ letter }) => letter);
   await tx.run(
     `INSERT INTO closed (no, ref, grp, buried_at, ${STONE}, kind, closed_at, author, operation)
-     SELECT e.no, e.ref, e.grp, e.buried_at, e.reason, e.artifacts, e.toxic, e.message, e.kind, ?1::bigint, o.author, o.id
+     SELECT e.no, e.ref, e.grp, e.buried_at, e.reason, e.artifacts, e.toxic, e.message, e.first_at, e.arrived_at,
+            e.source_signature, e.kind, ?1::bigint, o.author, o.id
        FROM unnest(?2::bigint[], ?3::bigint[], ?4::bigint[], ?5::bigint[], ?6::text[], ?7::text[], ?8::int[], ?9::text[],
-                   ?10::text[], ?11::bigint[])
-            AS e (no, ref, grp, buried_at, reason, artifacts, toxic, message, kind, operation)
+                   ?10::text[], ?11::bigint[], ?12::bigint[], ?13::bigint[], ?14::text[])
+            AS e (no, ref, grp, buried_at, reason, artifacts, toxic, message, kind, operation, first_at, arrived_at,
+                  source_signature)
        LEFT JOIN operations o ON o.no = e.operation`,
     tx.now,
     letters.map(({ no }) => no),
@@ -88,6 +90,9 @@ async function insertResolved(
     letters.map(({ message }) => message),
     ends.map(({ kind }) => kind),
     ends.map(({ operation }) => operation),
+    letters.map(({ first_at }) => first_at),
+    letters.map(({ arrived_at }) => arrived_at),
+    letters.map(({ source_signature }) => source_signature),
   );
 }
 
@@ -118,8 +123,7 @@ export async function discardLetters(
   if (letters.length === 0) return;
   await tx.run(
     `INSERT INTO closed (no, ref, grp, buried_at, ${STONE}, kind, closed_at, author, why, operation)
-     SELECT l.no, l.ref, l.grp, l.buried_at, l.reason, l.artifacts, l.toxic, l.message, 'discard', ?1::bigint, ?2::text,
-            d.why, ?3::text
+     SELECT l.no, l.ref, l.grp, l.buried_at, ${STONE_OF_L}, 'discard', ?1::bigint, ?2::text, d.why, ?3::text
        FROM unnest(?4::bigint[], ?5::text[]) AS d (no, why) JOIN letters l ON l.no = d.no`,
     at,
     author ?? null,

@@ -6,9 +6,10 @@ import {
   EVENTS_OF_ORIGIN,
   errorEntryOf,
 } from "../../item/error-entry.ts";
+import { toRfc3339 } from "../../kit/clock.ts";
 import { readFailure } from "../attempt-row.ts";
 import { type EventRow, eventOf } from "../event-row.ts";
-import { ERRORS } from "./schema.ts";
+import { ERRORS } from "./migrations/version-2.ts";
 import type { Tx } from "./session.ts";
 
 interface ErrorRow extends EventRow {
@@ -21,8 +22,8 @@ export async function listErrors(tx: Tx, query: ErrorQuery): Promise<ErrorEntry[
   const rows = await tx.all<ErrorRow>(
     `SELECT e.id, e.at, e.type, q.name AS queue, i.item_id, e.attempt, e.data, h.id AS holder, a.failure
        FROM (SELECT e.* FROM queues q CROSS JOIN LATERAL
-               (SELECT * FROM events WHERE queue = q.no AND ${ERRORS} AND id < ?2 AND at >= ?3
-                   AND type = ANY (?4::text[])
+               (SELECT * FROM events WHERE queue = q.no AND ${ERRORS} AND id < ?2 AND type = ANY (?4::text[])
+                   AND (?3::bigint IS NULL OR coalesce(data::json ->> 'failed_at' >= ?7 COLLATE "C", at >= ?3))
                    AND (?5::text IS NULL OR ref = (SELECT ref FROM items WHERE queue = q.no AND item_id = ?5))
                  ORDER BY id DESC LIMIT ?6) e
               WHERE ?1::text IS NULL OR q.name = ?1 ORDER BY e.id DESC LIMIT ?6) e
@@ -31,10 +32,11 @@ export async function listErrors(tx: Tx, query: ErrorQuery): Promise<ErrorEntry[
       ORDER BY e.id DESC`,
     query.queue ?? null,
     query.before ?? Number.MAX_SAFE_INTEGER,
-    query.since ?? 0,
+    query.since ?? null,
     query.origin === undefined ? ERROR_EVENTS : EVENTS_OF_ORIGIN[query.origin],
     query.itemId ?? null,
     query.limit,
+    query.since === undefined ? null : toRfc3339(query.since),
   );
   return rows.map((row) =>
     errorEntryOf(eventOf(row), {

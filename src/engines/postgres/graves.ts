@@ -25,6 +25,8 @@ export interface Burial {
   readonly grave: Grave;
   /** Of the failure that it died of. */
   readonly message: string;
+  /** When the item failed for the first time. */
+  readonly firstAt: number;
 }
 
 /** Numbered in the order given. The marks of the groups are told by the caller, one by one, with `groups.buried`. */
@@ -32,13 +34,13 @@ export async function buryAll({ tx, tally, groups }: Ledger, burials: readonly B
   if (burials.length === 0) return;
   const at = tx.now;
   const numbers = await groups.numbersOf(burials.map(({ queue, grave }) => ({ queue, at, stone: grave })));
-  for (const [place, { ref, queue }] of burials.entries()) {
+  for (const [place, { ref, queue, firstAt }] of burials.entries()) {
     const grp = numbers[place];
     assert(grp !== undefined, `the letter of item ${ref} has no group`);
-    tally.buried({ grp, buried_at: at });
+    tally.buried({ grp, buried_at: at, first_at: firstAt });
     tally.queue(queue, "letters", 1);
   }
-  const stones = burials.map(({ grave, message }) => stoneOf(grave, message));
+  const stones = burials.map(({ grave, message, firstAt }) => stoneOf(grave, { message, firstAt }));
   tx.part(
     tx.run(
       BURY,
@@ -50,6 +52,7 @@ export async function buryAll({ tx, tally, groups }: Ledger, burials: readonly B
       stones.map(([, artifacts]) => artifacts),
       stones.map(([, , toxic]) => toxic),
       stones.map(([, , , message]) => message),
+      stones.map(([, , , , firstAt]) => firstAt),
     ),
   );
 }
@@ -66,31 +69,56 @@ const TAKE = `
          unordered = CASE WHEN ?2::bigint < latest_at THEN last + ?1::bigint ELSE unordered END RETURNING last`;
 
 /** The columns of what is written on a gravestone besides its group. */
-export const STONE = "reason, artifacts, toxic, message";
+export const STONE = "reason, artifacts, toxic, message, first_at, arrived_at, source_signature";
+
+/** The same of letters `l`. */
+export const STONE_OF_L = STONE.split(", ")
+  .map((column) => `l.${column}`)
+  .join(", ");
 
 const BURY = `
   WITH taken AS (${TAKE})
   INSERT INTO letters (no, ref, grp, buried_at, ${STONE})
-  SELECT t.last - ?1::bigint + b.place, b.ref, b.grp, ?2::bigint, b.reason, b.artifacts, b.toxic, b.message
-    FROM taken t CROSS JOIN unnest(?3::bigint[], ?4::bigint[], ?5::text[], ?6::text[], ?7::integer[], ?8::text[])
-                            WITH ORDINALITY AS b (ref, grp, ${STONE}, place)`;
+  SELECT t.last - ?1::bigint + b.place, b.ref, b.grp, ?2::bigint, b.reason, b.artifacts, b.toxic, b.message, b.first_at,
+         NULL, NULL
+    FROM taken t CROSS JOIN unnest(?3::bigint[], ?4::bigint[], ?5::text[], ?6::text[], ?7::integer[], ?8::text[],
+                                   ?9::bigint[])
+                            WITH ORDINALITY AS b (ref, grp, reason, artifacts, toxic, message, first_at, place)`;
 
-/** Takes the next numbers, for burials of now. The first of them. */
-export async function takeBurials(tx: Tx, count: number): Promise<number> {
-  const row = await tx.get<{ last: number }>(TAKE, count, tx.now);
+/** Takes the next numbers, for letters with times of their own, which need not rise. The first of them. */
+export async function takeImportedBurials(tx: Tx, count: number, latestAt: number): Promise<number> {
+  const row = await tx.get<{ last: number }>(
+    `UPDATE burials SET last = last + ?1::bigint, latest_at = greatest(latest_at, ?2::bigint),
+            unordered = last + ?1::bigint RETURNING last`,
+    count,
+    latestAt,
+  );
   assert(row, "the store has lost count of its burials");
   return row.last - count + 1;
 }
 
 /** The values of `STONE`. */
 export function stoneOf(
-  { reason, worktreeArtifacts, toxic }: Grave,
-  message: string,
-): [reason: string, artifacts: string | null, toxic: number, message: string] {
+  { reason, worktreeArtifacts, toxic, sourceSignature }: Grave,
+  { message, firstAt, arrivedAt }: { message: string; firstAt: number; arrivedAt?: number },
+): StoneValues {
   const artifacts =
     worktreeArtifacts === undefined ? null : JSON.stringify(artifactsToJson(worktreeArtifacts));
-  return [reason, artifacts, toxic ? 1 : 0, foldMessage(message)];
+  return [
+    ...([reason, artifacts, toxic ? 1 : 0, foldMessage(message)] as const),
+    ...([firstAt, arrivedAt ?? null, sourceSignature ?? null] as const),
+  ];
 }
+
+type StoneValues = readonly [
+  reason: string,
+  artifacts: string | null,
+  toxic: number,
+  message: string,
+  firstAt: number,
+  arrivedAt: number | null,
+  sourceSignature: string | null,
+];
 
 /** As letters are searched by it: PostgreSQL's own `lower` depends on the server's locale. */
 export function foldMessage(message: string): string {
@@ -104,6 +132,8 @@ export interface Unburied extends LetterPlace {
   readonly artifacts: string | null;
   readonly toxic: number;
   readonly message: string;
+  readonly arrived_at: number | null;
+  readonly source_signature: string | null;
   readonly signature: string;
 }
 
@@ -116,7 +146,7 @@ export async function unburyAll(
   if (items.length === 0) return new Map();
   const rows = await tx.all<Unburied>(
     `DELETE FROM letters l USING groups g WHERE g.no = l.grp AND l.ref = ANY (?::bigint[])
-     RETURNING l.no, l.ref, l.grp, l.buried_at, l.reason, l.artifacts, l.toxic, l.message, g.signature`,
+     RETURNING l.no, l.ref, l.grp, l.buried_at, ${STONE_OF_L}, g.signature`,
     items.map(({ ref }) => ref),
   );
   const letters = new Map(rows.map((row) => [row.ref, row]));

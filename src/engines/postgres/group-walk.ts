@@ -4,9 +4,10 @@
  * are far apart. Which of it holds is told by the same statement's look at the groups.
  */
 import type { LetterFilter } from "../../engine.ts";
+import { ageBounds, asksForAge } from "../../item/letter-filter.ts";
 import { countBuriedBy } from "./arrivals.ts";
 import { type Conditions, condition, groupConditions } from "./groups.ts";
-import { buriedBy, DEAD, type Found, type Source, WAITING } from "./letter-search.ts";
+import { DEAD, type Found, type Source, WAITING } from "./letter-search.ts";
 import type { Tx } from "./session.ts";
 
 export interface Walk {
@@ -17,7 +18,9 @@ export interface Walk {
   /** The letter before the page. */
   readonly after: number | undefined;
   readonly limit: number;
-  /** Only letters that were buried by then. */
+  /** Which letters `l` are old and young enough. Default: all. */
+  readonly age?: Conditions | undefined;
+  /** Only letters that failed last by then: those that are younger are passed by at once. */
   readonly buriedBy?: number | undefined;
 }
 
@@ -76,7 +79,7 @@ function sumsOf({ source, filter, order, after, buriedBy: at }: Walk): Condition
 
 /**
  * A number from which on all letters are younger: that of the first letter that was buried later. Those up to
- * `unordered` are out of order, because the clock was put back.
+ * `unordered` are out of order, because the clock was put back or letters with times of their own were imported.
  */
 function firstAfter(start: number, at: number): Conditions {
   const younger = "SELECT no FROM letters WHERE buried_at > ? ORDER BY buried_at, no LIMIT 1";
@@ -150,8 +153,8 @@ function conditionOf(source: Source): string {
   return "((SELECT away FROM sums) = 0 OR (SELECT it.state FROM items it WHERE it.ref = l.ref) = 'dead')";
 }
 
-function aged({ buriedBy: at }: Walk): Conditions {
-  return at === undefined ? condition("true") : condition("l.buried_at <= ?", at);
+function aged({ age }: Walk): Conditions {
+  return age ?? condition("true");
 }
 
 function beyond(order: Walk["order"]): string {
@@ -169,7 +172,7 @@ export interface Survey {
   readonly total: number;
 }
 
-/** Null when a question of age is put to letters whose ages are not counted. */
+/** Null when a question of age is put to letters whose ages cannot be counted quickly. */
 export async function survey(tx: Tx, source: Source, filter: LetterFilter): Promise<Survey | null> {
   const { counted } = source;
   if (counted === undefined) return null;
@@ -180,10 +183,43 @@ export async function survey(tx: Tx, source: Source, filter: LetterFilter): Prom
   );
   const { total = 0, away = 0 } = row ?? {};
   const place = source === DEAD && away === 0 ? WAITING : source;
-  if (filter.olderThanMs === undefined) return { source: place, total };
-  return place === WAITING
-    ? { source: place, total: await countBuriedBy(tx, filter, buriedBy(tx, filter)) }
-    : null;
+  if (!asksForAge(filter)) return { source: place, total };
+  if (place !== WAITING || filter.ageOf === "arrival") return null;
+  const count = filter.ageOf === "last" ? countByLastFailure : countByFirstFailure;
+  return { source: place, total: await count(tx, filter) };
+}
+
+/** What failed last by the end of the span, less what did so by its beginning. */
+async function countByLastFailure(tx: Tx, filter: LetterFilter): Promise<number> {
+  const { after, until = Number.MAX_SAFE_INTEGER } = ageBounds(filter, tx.now);
+  if (after !== undefined && after >= until) return 0;
+  const before = after === undefined ? 0 : await countBuriedBy(tx, filter, after);
+  return (await countBuriedBy(tx, filter, until)) - before;
+}
+
+/** Group by group, from the index that has the first failures of each. */
+async function countByFirstFailure(tx: Tx, filter: LetterFilter): Promise<number> {
+  const { after = -Number.MAX_SAFE_INTEGER, until = Number.MAX_SAFE_INTEGER } = ageBounds(filter, tx.now);
+  const { sql, values } = groupConditions(filter);
+  const row = await tx.get<{ n: number }>(
+    `SELECT coalesce(sum(c.n), 0)::bigint AS n FROM groups g CROSS JOIN LATERAL
+            (SELECT count(*) AS n FROM letters l WHERE l.grp = g.no AND l.first_at > ? AND l.first_at <= ?) c
+      WHERE g.count > 0 AND ${sql}`,
+    after,
+    until,
+    ...values,
+  );
+  return row?.n ?? 0;
+}
+
+/** Null when no letter of the queue waits. */
+export async function earliestFailure(tx: Tx, queue: string): Promise<number | null> {
+  const row = await tx.get<{ at: number | null }>(
+    `SELECT min((SELECT min(l.first_at) FROM letters l WHERE l.grp = g.no)) AS at
+       FROM groups g JOIN queues q ON q.no = g.queue WHERE q.name = ? AND g.count > 0`,
+    queue,
+  );
+  return row?.at ?? null;
 }
 
 /** The numbers of a page. */

@@ -1,8 +1,9 @@
-/** The gravestones of letters from elsewhere: each is buried now, in its turn; one that has a resolution is closed at once. */
+/** The gravestones of letters from elsewhere: each has its own times; one that has a resolution is closed at once. */
+import { importedFailures } from "../../item/event.ts";
 import type { Grave } from "../../item/item.ts";
 import { assert } from "../../kit/assert.ts";
 import type { EventLog } from "./events.ts";
-import { type Ledger, STONE, stoneOf, takeBurials, unburyAll } from "./graves.ts";
+import { type Ledger, STONE, stoneOf, takeImportedBurials, unburyAll } from "./graves.ts";
 import type { Admission, Admissions, PlannedBurial } from "./import-plan.ts";
 import type { LetterPlace } from "./letter-tally.ts";
 import type { Tx } from "./session.ts";
@@ -47,19 +48,23 @@ async function place(
   const graves: readonly Grave[] = await groups.groupAll(
     burials.map(({ grave, message }) => ({ group: grave, message })),
   );
-  const numbers = await groups.numbersOf(graves.map((stone) => ({ queue, at: tx.now, stone })));
-  const first = await takeBurials(tx, burials.length);
+  const timeOf = (at: number) => burials[at]?.lastAt ?? tx.now;
+  const numbers = await groups.numbersOf(graves.map((stone, at) => ({ queue, at: timeOf(at), stone })));
+  const latest = burials.reduce((most, { lastAt }) => Math.max(most, lastAt), 0);
+  const first = await takeImportedBurials(tx, burials.length, latest);
   return burials.map((burial, at) => {
     const [grave, grp] = [graves[at], numbers[at]];
     assert(grave !== undefined && grp !== undefined, `the letter of ${burial.item.itemId} has no group`);
-    return { ...burial, grave, place: { no: first + at, grp, buried_at: tx.now } };
+    const { lastAt: buried_at, firstAt: first_at } = burial;
+    return { ...burial, grave, place: { no: first + at, grp, buried_at, first_at } };
   });
 }
 
 /** One that comes in closed is no new failure of its group. */
 function buryOne({ tally, groups, events }: ImportLedger, queue: number, burial: Buried): void {
-  const { item, grave, place: at, resolution } = burial;
+  const { item, grave, place: at, resolution, news } = burial;
   const where = { queue, ref: item.ref };
+  for (const { attempt, event } of importedFailures(news)) events.add(event, { ...where, attempt });
   events.add({ type: "dlq_item_added", data: { reason: "imported", signature: grave.signature } }, where);
   tally.buried(at);
   if (resolution === undefined) {
@@ -74,9 +79,9 @@ function buryOne({ tally, groups, events }: ImportLedger, queue: number, burial:
 }
 
 async function writeGraves(tx: Tx, burials: readonly Buried[]): Promise<void> {
-  const rowOf = ({ item, grave, message, place: { no, grp, buried_at } }: Buried) => [
+  const rowOf = ({ item, grave, message, place: { no, grp, buried_at, first_at } }: Buried) => [
     ...[no, item.ref, grp, buried_at],
-    ...stoneOf(grave, message),
+    ...stoneOf(grave, { message, firstAt: first_at, arrivedAt: tx.now }),
   ];
   const columns = `no, ref, grp, buried_at, ${STONE}`;
   await tx.insert(

@@ -3,7 +3,7 @@
  * that the second of the same item finds the first. Pure; the store's part is in import.ts.
  */
 import type { ImportReport } from "../../engine.ts";
-import { type ImportedLetter, releasedElsewhere } from "../../item/imported-letter.ts";
+import { type ImportedLetter, lastMessageOf, releasedElsewhere } from "../../item/imported-letter.ts";
 import type { Attempt, Grave } from "../../item/item.ts";
 import type { Letter, Resolution } from "../../item/letter.ts";
 import type { ItemState } from "../../item/state.ts";
@@ -36,7 +36,11 @@ export interface PlannedBurial {
   readonly item: Admission;
   readonly grave: Grave;
   readonly message: string;
+  readonly firstAt: number;
+  readonly lastAt: number;
   readonly resolution: Resolution | undefined;
+  /** The attempts that the store did not know, whose failures are reported to the error log. */
+  readonly news: readonly Attempt[];
 }
 
 export class Admissions {
@@ -80,7 +84,7 @@ export class Admissions {
     const sums = { ref: known?.ref ?? 0, attempts: records.length };
     const item = { itemId, known, came, state: given.state, records, ...sums };
     this.#items.set(itemId, item);
-    this.#bury(item, given, resolution);
+    this.#bury(item, given, { resolution, news: given.attempts.slice(known?.attempts ?? 0) });
   }
 
   #foundDead(itemId: string, known: KnownItem | undefined): Admission {
@@ -92,13 +96,14 @@ export class Admissions {
 
   /** It was dead with less of a history: it gets the rest, and dies of what it died of in the end. */
   #extend(item: Admission, given: ImportedLetter): void {
-    item.records.push(...given.attempts.slice(item.attempts));
+    const news = given.attempts.slice(item.attempts);
+    item.records.push(...news);
     item.attempts = given.attempts.length;
-    this.#bury(item, given, undefined);
+    this.#bury(item, given, { resolution: undefined, news });
   }
 
-  #bury(item: Admission, { attempts, grave }: ImportedLetter, resolution: Resolution | undefined): void {
-    const message = attempts.at(-1)?.failure?.errorMessage ?? "";
-    this.burials.push({ item, grave, message, resolution });
+  #bury(item: Admission, given: ImportedLetter, how: Pick<PlannedBurial, "resolution" | "news">): void {
+    const { attempts, grave, firstAt, lastAt } = given;
+    this.burials.push({ item, grave, message: lastMessageOf(attempts), firstAt, lastAt, ...how });
   }
 }

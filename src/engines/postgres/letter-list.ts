@@ -3,10 +3,11 @@
  * that are counted already. What only a look at each letter can tell is searched for in SQL. No OFFSET anywhere.
  */
 import type { LetterPage, LetterQuery } from "../../engine.ts";
+import { ageBounds, asksForAge } from "../../item/letter-filter.ts";
 import { cursorOf, IN_ORDER, readCursor } from "../letter-order.ts";
 import { type Survey, survey, type Walk, walkGroups, walkSql, walkTypes } from "./group-walk.ts";
 import {
-  buriedBy,
+  aged,
   type Found,
   isOfGroups,
   type Search,
@@ -32,7 +33,7 @@ export async function listLetters(session: Session, query: LetterQuery): Promise
 /** One for each place, when groups and numbers alone tell what is in the page. */
 function walksOf({ filter, order, after, limit }: Search): readonly Walk[] | null {
   if (order !== "newest" && order !== "oldest") return null;
-  if (!isOfGroups(filter) || filter.olderThanMs !== undefined) return null;
+  if (!isOfGroups(filter) || asksForAge(filter)) return null;
   const sources = sourcesOf(filter);
   if (sources.some(({ counted }) => counted === undefined)) return null;
   return sources.map((source) => ({ source, filter, order, after: after?.no, limit }));
@@ -110,11 +111,20 @@ async function lookInto(
   return { found: await searchEach(tx, source, search), total: 0 };
 }
 
+/** So few letters of an age are found sooner among all of that age than on the way through the letters. */
+const FEW = 5000;
+
 async function findCounted(tx: Tx, { source, total }: Survey, search: Search): Promise<readonly Found[]> {
   const { filter, order, after, limit } = search;
   if (total === 0 || limit === 0) return [];
-  const at = filter.olderThanMs === undefined ? undefined : buriedBy(tx, filter);
-  const walk = { source, filter, limit, buriedBy: at };
+  const isAged = asksForAge(filter);
+  if (isAged && filter.ageOf !== "last" && total <= FEW)
+    return (await searchAndCount(tx, source, search)).found;
+  const walk = {
+    ...{ source, filter, limit },
+    age: isAged ? aged(filter, tx.now) : undefined,
+    buriedBy: filter.ageOf === "last" ? ageBounds(filter, tx.now).until : undefined,
+  };
   if (order === "newest" || order === "oldest") return walkGroups(tx, { ...walk, order, after: after?.no });
   if (order === "type") return walkTypes(tx, { ...walk, after });
   return order === "item" ? searchByItem(tx, source, search) : searchEach(tx, source, search);

@@ -3,6 +3,7 @@
  * table, the closed ones in another. A search asks each place that the filter names, and what it asks is written once, here.
  */
 import type { LetterFilter } from "../../engine.ts";
+import { ageBounds, asksForAge } from "../../item/letter-filter.ts";
 import type { ItemState } from "../../item/state.ts";
 import { KEY, type PagePlace, type Place, pageOf, ROWS } from "../letter-order.ts";
 import { foldMessage } from "./graves.ts";
@@ -63,7 +64,7 @@ export function matching(tx: Tx, source: Source, filter: LetterFilter, columns: 
     groupConditions(filter),
     condition(source.condition),
     filter.itemIds && ofItems(filter, filter.itemIds),
-    filter.olderThanMs !== undefined && condition("l.buried_at <= ?", buriedBy(tx, filter)),
+    asksForAge(filter) && aged(filter, tx.now),
     filter.attemptsMin !== undefined && condition("i.attempts >= ?", filter.attemptsMin),
     filter.attemptsMax !== undefined && condition("i.attempts <= ?", filter.attemptsMax),
     filter.text !== undefined && condition("strpos(l.message, ?) > 0", foldMessage(filter.text)),
@@ -91,9 +92,22 @@ function ofItems({ queue }: LetterFilter, itemIds: readonly string[]): Condition
   ]);
 }
 
-/** The time of burial that the filter's age allows. */
-export function buriedBy(tx: Tx, { olderThanMs }: LetterFilter): number {
-  return olderThanMs === undefined ? Number.MAX_SAFE_INTEGER : tx.now - olderThanMs;
+const TIME_OF = {
+  first: "l.first_at",
+  last: "l.buried_at",
+  arrival: "coalesce(l.arrived_at, l.buried_at)",
+} as const;
+
+/** The letters `l` whose age the filter allows. */
+export function aged(filter: LetterFilter, now: number): Conditions {
+  const time = TIME_OF[filter.ageOf ?? "first"];
+  const { after, until } = ageBounds(filter, now);
+  return allOf([
+    after !== undefined && condition(`${time} > ?`, after),
+    until !== undefined && condition(`${time} <= ?`, until),
+    // An index has the last failures: a letter arrives after its last failure.
+    until !== undefined && filter.ageOf === "arrival" && condition("l.buried_at <= ?", until),
+  ]);
 }
 
 /** A letter that was found, with what it is ordered by besides its number. */

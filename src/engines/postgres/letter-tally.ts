@@ -7,11 +7,12 @@ import type { Tx } from "./session.ts";
 
 type GroupCounter = "away" | "resolved" | "discarded";
 
-/** Where a letter lies and since when. */
+/** Where a letter lies, and when its item failed for the last and for the first time. */
 export interface LetterPlace {
   readonly no: number;
   readonly grp: number;
   readonly buried_at: number;
+  readonly first_at: number;
 }
 
 /** What is counted of it. */
@@ -41,10 +42,10 @@ export class LetterTally {
   }
 
   /** A letter came back to where it was. */
-  restored({ grp, buried_at: at }: CountedLetter): void {
+  restored({ grp, buried_at: at, first_at: first }: CountedLetter): void {
     const sum = this.#group(grp);
     sum.count += 1;
-    sum.firstAt = Math.min(sum.firstAt, at);
+    sum.firstAt = Math.min(sum.firstAt, first, at);
     sum.lastAt = Math.max(sum.lastAt, at);
     this.#arrival(grp, at).waiting += 1;
   }

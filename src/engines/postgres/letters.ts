@@ -58,6 +58,9 @@ export interface LetterRow extends Partial<ResolutionRow> {
   readonly reason: string;
   readonly artifacts: string | null;
   readonly toxic: number;
+  /** Only where times or failures are wanted. */
+  readonly first_at?: number;
+  readonly source_signature: string | null;
   readonly queue: string;
   readonly signature: string;
   readonly pattern: string;
@@ -99,10 +102,11 @@ export function lettersIn(
   const hasFailures = parts.has("failures");
   const hasData = parts.has("data");
   const columns = [
-    "l.no, l.ref, i.item_id, i.state, i.revision, i.redrives, l.reason, l.artifacts, l.toxic, q.name AS queue",
+    "l.no, l.ref, i.item_id, i.state, i.revision, i.redrives, l.reason, l.artifacts, l.toxic",
+    "l.source_signature, q.name AS queue",
     "g.signature, g.pattern, g.eligible, g.review",
     hasData && "p.data",
-    (hasFailures || parts.has("times")) && `${attemptsSql("l.ref", hasFailures)} AS attempts`,
+    (hasFailures || parts.has("times")) && `l.first_at, ${attemptsSql("l.ref", hasFailures)} AS attempts`,
     !hasFailures && parts.has("last_failure") && `${lastFailureSql("l.ref")} AS last_failure`,
     parts.has("additions") && ADDITIONS,
     table === "closed" && "l.kind, l.closed_at, l.author, l.why, l.operation",
@@ -141,12 +145,13 @@ export function letterOf(row: LetterRow): StoredLetter {
     burial: row.no,
     itemId: row.item_id,
     itemData: row.data === undefined ? null : (JSON.parse(row.data) as Json),
-    firstAttempt: history.firstAttempt,
+    firstAttempt: row.first_at ?? 0,
     lastAttempt: history.lastAttempt,
     failureCount: history.failureCount,
     failureHistory: history.failures,
     errorSignature: row.signature,
     errorPattern: row.pattern,
+    sourceSignature: row.source_signature ?? undefined,
     reprocessEligible: row.eligible === 1,
     manualReviewRequired: row.review === 1,
     worktreeArtifacts:

@@ -1,4 +1,5 @@
 /** Opens a PostgreSQL store: makes its tables or brings them to the newest version, and binds the contract to this folder. */
+
 import type { Engine } from "../../engine.ts";
 import { advance } from "./advance.ts";
 import { listAmendments } from "./amendments.ts";
@@ -13,6 +14,7 @@ import { readDocument, writeDocument } from "./documents.ts";
 import { Exchanges } from "./doubt.ts";
 import { listErrors } from "./error-log.ts";
 import { listEvents, newestEvent } from "./events.ts";
+import { earliestFailure } from "./group-walk.ts";
 import { listGroups } from "./groups.ts";
 import { moveHeld } from "./hold.ts";
 import { importLetters } from "./import.ts";
@@ -83,6 +85,7 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
     readLetter: (ref) => ask((tx) => readLetter(tx, ref)),
     listGroups: (filter) => ask((tx) => listGroups(tx, filter)),
     listArrivals: (query) => read((tx) => listArrivals(tx, query)),
+    earliestFailure: (queue) => read((tx) => earliestFailure(tx, queue)),
     listEvents: (query) => listEvents(session, query),
     newestEvent: () => newestEvent(session),
     readGroup: (signature) => read((tx) => readGroup(tx, signature)),

@@ -85,7 +85,7 @@ async function rowsOf(tx: Tx, letters: readonly Regrouped[]): Promise<Map<number
 
 function rowSql(table: LetterTable, counted: string): string {
   return `
-    SELECT l.no, l.grp, l.buried_at, l.ref, l.message, g.queue, g.signature, g.error_type, g.error_class, g.eligible,
+    SELECT l.no, l.grp, l.buried_at, l.first_at, l.ref, l.message, g.queue, g.signature, g.error_type, g.error_class, g.eligible,
            g.review, ${counted} AS counted, ${table === "letters"} AS is_waiting
       FROM ${table} l JOIN items i ON i.ref = l.ref JOIN groups g ON g.no = l.grp WHERE l.no = ANY (?::bigint[])`;
 }

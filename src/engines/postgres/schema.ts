@@ -4,7 +4,6 @@
  * leased stands in a table of its own, so that a row of `items` changes no index while it is worked.
  */
 
-import { ERROR_EVENTS } from "../../item/error-entry.ts";
 import { RUN_MAX } from "../../item/event-run.ts";
 import { GROUP_STATES } from "../../item/group.ts";
 import { ATTEMPT_OUTCOMES } from "../../item/item.ts";
@@ -12,6 +11,7 @@ import { JOB_STATUSES } from "../../item/job.ts";
 import { RESOLUTION_KINDS } from "../../item/letter.ts";
 import { OPERATION_STATUSES } from "../../item/operation.ts";
 import { ITEM_STATES, LETTER_STATES } from "../../item/state.ts";
+import { ERRORS, VERSION_2 } from "./migrations/version-2.ts";
 
 const listOf = (values: readonly string[]) => values.map((value) => `'${value}'`).join(", ");
 const isOneOf = (column: string, values: readonly string[]) => `${column} IN (${listOf(values)})`;
@@ -19,9 +19,6 @@ const oneOf = (column: string, values: readonly string[]) => `CHECK (${isOneOf(c
 
 /** Texts are compared by code points, whatever the database's own order is. */
 const TEXT = 'text COLLATE "C"';
-
-/** The events that tell of errors. The index is used only by a query that names them just so. */
-export const ERRORS = `type IN (${listOf(ERROR_EVENTS)})`;
 
 const ENDS = ATTEMPT_OUTCOMES.filter((outcome) => outcome !== "running");
 
@@ -396,4 +393,5 @@ export const MIGRATIONS: readonly string[] = [
   CREATE TABLE documents (name ${TEXT} PRIMARY KEY, version bigint NOT NULL CHECK (version >= 1), body text NOT NULL)
     WITH (fillfactor = 50);
   `,
+  VERSION_2,
 ];

@@ -170,7 +170,7 @@ async function settleLetters(
       return to === "done" && letter !== undefined ? [{ ...row, letter }] : [];
     }),
   );
-  await buryAll(step, [...told.values()].flatMap(burialOf));
+  await buryAll(step, await burialsOf(step, [...told.values()], letters));
   await failedAgain(
     step.tx,
     settled.flatMap(({ settlement: { failure }, row, to }) =>
@@ -196,9 +196,34 @@ async function groupGraves(
   return new Map(buried.map(({ settlement, grave }, at) => [settlement, found[at] ?? grave]));
 }
 
-function burialOf({ settlement: { grave, failure }, row }: Told): Burial[] {
-  if (grave === undefined) return [];
-  return [{ ref: row.ref, queue: row.queue, grave, message: failure?.errorMessage ?? "" }];
+/** A letter that dies again keeps the time of its first failure; others that were tried before are looked up. */
+async function burialsOf(
+  { tx }: Step,
+  told: readonly Told[],
+  letters: ReadonlyMap<number, Pick<Burial, "ref"> & { readonly first_at: number }>,
+): Promise<readonly Burial[]> {
+  const buried = told.flatMap(({ settlement: { grave, failure, lease }, row }) =>
+    grave === undefined ? [] : [{ row, grave, attempt: lease.attempt, message: failure?.errorMessage ?? "" }],
+  );
+  const retried = buried.filter(({ row, attempt }) => attempt > 1 && !letters.has(row.ref));
+  const first = await firstFailures(
+    tx,
+    retried.map(({ row }) => row.ref),
+  );
+  return buried.map(({ row: { ref, queue }, grave, message }) => {
+    const firstAt = letters.get(ref)?.first_at ?? first.get(ref) ?? tx.now;
+    return { ref, queue, grave, message, firstAt };
+  });
+}
+
+async function firstFailures(tx: Tx, refs: readonly number[]): Promise<ReadonlyMap<number, number>> {
+  if (refs.length === 0) return new Map();
+  const rows = await tx.all<{ ref: number; at: number }>(
+    `SELECT ref, min(ended_at) AS at FROM attempts
+      WHERE ref = ANY (?::bigint[]) AND outcome IN ('failed', 'lost') GROUP BY ref`,
+    refs,
+  );
+  return new Map(rows.map(({ ref, at }) => [ref, at]));
 }
 
 interface Late {

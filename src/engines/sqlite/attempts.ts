@@ -25,7 +25,6 @@ export const RUNNING = `SELECT i.ref, i.attempts AS number, i.holder, i.started_
 
 /** What the attempts of an item left, as its letter tells it. */
 export interface FailureHistory {
-  readonly firstAttempt: number;
   readonly lastAttempt: number;
   readonly failureCount: number;
   readonly failures: readonly Failure[];
@@ -47,26 +46,27 @@ export function historiesOf(
 
 type Growing = { -readonly [Key in keyof FailureHistory]: FailureHistory[Key] } & { failures: Failure[] };
 
-function newHistory(firstAttempt: number): Growing {
-  return { firstAttempt, lastAttempt: 0, failureCount: 0, failures: [] };
+function newHistory(): Growing {
+  return { lastAttempt: 0, failureCount: 0, failures: [] };
 }
 
-/** In the order of their numbers. The failure is empty where it is not wanted. */
-type AttemptTuple = readonly [ref: number, startedAt: number, endedAt: number | null, failure: string | null];
+/** Of attempts that failed, in the order of their numbers. There is no failure where none is wanted or none was described. */
+type AttemptTuple = readonly [ref: number, endedAt: number | null, failure: string | null];
 
-const OF_REFS = "FROM json_each(?) refs CROSS JOIN attempts a ON a.ref = refs.value";
+const OF_REFS = `FROM json_each(?) refs CROSS JOIN attempts a ON a.ref = refs.value
+  WHERE (a.outcome = 'failed' OR a.outcome = 'lost')`;
 
 function wholeAttempts(session: Session, chosen: string): AttemptTuple[] {
   return session.tuples<AttemptTuple>(
-    `SELECT a.ref, a.started_at, a.ended_at, a.failure ${OF_REFS} ORDER BY a.ref, a.number`,
+    `SELECT a.ref, a.ended_at, a.failure ${OF_REFS} ORDER BY a.ref, a.number`,
     chosen,
   );
 }
 
-/** Text is much of a failure; here it is only seen that there is some. */
+/** Text is much of a failure, and is not read here. */
 function attemptTimes(session: Session, chosen: string): AttemptTuple[] {
   const rows = session.packed<[number: number, ...AttemptTuple]>(
-    "a.number, a.ref, a.started_at, a.ended_at, iif(a.failure IS NULL, NULL, '')",
+    "a.number, a.ref, a.ended_at, NULL",
     OF_REFS,
     chosen,
   );
@@ -74,13 +74,12 @@ function attemptTimes(session: Session, chosen: string): AttemptTuple[] {
 }
 
 function addAttempts(histories: Map<number, Growing>, attempts: readonly AttemptTuple[]): void {
-  for (const [ref, startedAt, endedAt, failure] of attempts) {
-    const history = histories.get(ref) ?? newHistory(startedAt);
+  for (const [ref, endedAt, failure] of attempts) {
+    const history = histories.get(ref) ?? newHistory();
     histories.set(ref, history);
-    if (failure === null) continue;
     history.lastAttempt = endedAt ?? 0;
     history.failureCount += 1;
-    if (failure !== "") history.failures.push(readFailure(failure));
+    if (failure !== null) history.failures.push(readFailure(failure));
   }
 }
 
@@ -91,7 +90,7 @@ function addLastFailures(histories: Map<number, Growing>, session: Session, chos
   );
   for (const [ref, failure] of rows) {
     if (failure === null) continue;
-    const history = histories.get(ref) ?? newHistory(0);
+    const history = histories.get(ref) ?? newHistory();
     histories.set(ref, history);
     history.failures.push(readFailure(failure));
   }

@@ -106,6 +106,7 @@ const GROUP_RULES: readonly Rule[] = [
     `SELECT 'stratum ' || s.stratum || ' of group ' || s.grp || ' counts ' || s.count || ', there are '
             || count(l.no) AS detail
        FROM strata s LEFT JOIN letters l ON l.grp = s.grp AND ${IN_STRATUM} AND l.buried_at BETWEEN s.first_at AND s.last_at
+            AND l.first_at BETWEEN s.first_min AND s.first_max
       GROUP BY s.grp, s.stratum HAVING s.count <> count(l.no)`,
   ],
   [

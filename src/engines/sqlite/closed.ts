@@ -25,8 +25,9 @@ export function resolveLetter(
   const kind = kindOf(edit);
   session.run(
     `INSERT INTO closed (no, ref, grp, buried_at, ${STONE}, kind, closed_at, author, operation)
-     SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, o.author, o.id FROM (SELECT 1) LEFT JOIN operations o ON o.no = ?`,
+     SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, o.author, o.id FROM (SELECT 1) LEFT JOIN operations o ON o.no = ?`,
     ...[letter.no, letter.ref, letter.grp, letter.buried_at, letter.reason, letter.artifacts, letter.toxic],
+    ...[letter.first_at, letter.arrived_at, letter.source_signature],
     kind,
     at,
     operation,

@@ -7,6 +7,7 @@ import {
   errorEntryOf,
 } from "../../item/error-entry.ts";
 import { failureFromJson } from "../../item/failure.ts";
+import { toRfc3339 } from "../../kit/clock.ts";
 import type { JsonObject } from "../../kit/json.ts";
 import { type EventRow, eventOf } from "../event-row.ts";
 import { ERRORS } from "./migrations/version-3.ts";
@@ -30,15 +31,17 @@ function newestOf(session: Session, queue: number, query: ErrorQuery): number[] 
   const types = query.origin === undefined ? ERROR_EVENTS : EVENTS_OF_ORIGIN[query.origin];
   const rows = session.all<{ id: number }>(
     `SELECT id FROM events INDEXED BY events_of_errors
-      WHERE queue = ?1 AND ${ERRORS} AND id < ?2 AND at >= ?3 AND type IN (SELECT value FROM json_each(?4))
+      WHERE queue = ?1 AND ${ERRORS} AND id < ?2 AND type IN (SELECT value FROM json_each(?4))
+        AND (?3 IS NULL OR coalesce(data ->> 'failed_at' >= ?7, at >= ?3))
         AND (?5 IS NULL OR ref = (SELECT ref FROM items i WHERE i.queue = ?1 AND i.item_id = ?5))
       ORDER BY id DESC LIMIT ?6`,
     queue,
     query.before ?? Number.MAX_SAFE_INTEGER,
-    query.since ?? 0,
+    query.since ?? null,
     JSON.stringify(types),
     query.itemId ?? null,
     query.limit,
+    query.since === undefined ? null : toRfc3339(query.since),
   );
   return rows.map(({ id }) => id);
 }

@@ -13,7 +13,7 @@ import { assert } from "../../kit/assert.ts";
 import { resolveLetter } from "./closed.ts";
 import { type Passage, passGate } from "./documents.ts";
 import { EventLog } from "./events.ts";
-import { Burials, type Ledger, unbury } from "./graves.ts";
+import { Burials, type Ledger, type Unburied, unbury } from "./graves.ts";
 import { GroupBook } from "./group-book.ts";
 import { queueNo } from "./jobs.ts";
 import { Lanes } from "./lanes.ts";
@@ -110,12 +110,15 @@ function conclude(step: Step, given: Settlement, row: SettledRow): void {
   step.lanes.moved(row.queue, row.lane);
   if (to === "ready" || row.lane !== null) step.session.ring(row.queue);
   if (to === "ready") return;
-  const returned = wasLetter && takeLetter(step, settlement, row);
   const { grave } = settlement;
-  if (grave) step.burials.bury(step, { ref: lease.ref, queue: row.queue, at: now, grave });
+  const before = wasLetter ? takeLetter(step, settlement, row) : undefined;
+  if (grave) {
+    const firstAt = before?.first_at ?? firstFailure(step, lease);
+    step.burials.bury(step, { ref: lease.ref, queue: row.queue, at: now, firstAt, grave });
+  }
   if (row.operation !== null) {
     tally.operation(row.operation, to === "done" ? "succeeded" : "failed");
-    if (returned) tally.operation(row.operation, "returned");
+    if (grave && grave.signature === before?.signature) tally.operation(row.operation, "returned");
   }
 }
 
@@ -131,16 +134,20 @@ function underItsGroup({ groups }: Step, settlement: Settlement): Settlement {
   return found === grave ? settlement : { ...settlement, grave: found };
 }
 
-/**
- * Takes the letter of a redriven item out of the line: closed when the item is done. True when the item died anew of
- * the failure that it had died of before.
- */
-function takeLetter(step: Step, { lease, verdict, grave }: Settlement, row: SettledRow) {
+/** When the item failed for the first time. The record of its last attempt is written already. */
+function firstFailure({ session, now }: Step, { ref, attempt }: Lease): number {
+  if (attempt === 1) return now;
+  const sql = `SELECT min(ended_at) AS at FROM attempts WHERE ref = ? AND (outcome = 'failed' OR outcome = 'lost')`;
+  return session.get<{ at: number | null }>(sql, ref)?.at ?? now;
+}
+
+/** Takes the letter of a redriven item out of the line: closed when the item is done. */
+function takeLetter(step: Step, { lease, verdict }: Settlement, row: SettledRow): Unburied {
   const { session, now, tally } = step;
   const letter = unbury(session, tally, { ref: lease.ref, queue: row.queue });
   tally.group(letter.grp, "away", -1);
   if (verdict.kind === "done") resolveLetter(step, { ...row, letter, at: now });
-  return grave !== undefined && grave.signature === letter.signature;
+  return letter;
 }
 
 /** Writes the record, and is the fence: only the attempt that the item is leased for has one to write. */

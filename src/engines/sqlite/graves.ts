@@ -17,16 +17,19 @@ export interface Burial {
   readonly ref: number;
   readonly queue: number;
   readonly at: number;
+  /** When the item failed for the first time. */
+  readonly firstAt: number;
   readonly grave: Grave;
 }
 
 /** The burials of one step. Each is told of in its turn; their rows are written together, numbered in the same order. */
 export class Burials {
-  readonly #rows: { readonly grp: number; readonly at: number; readonly values: Value[] }[] = [];
+  readonly #rows: (Omit<LetterPlace, "no"> & { readonly values: Value[] })[] = [];
 
-  bury({ tally, groups }: Ledger, { ref, queue, at, grave }: Burial): void {
+  bury({ tally, groups }: Ledger, { ref, queue, at, firstAt, grave }: Burial): void {
     const grp = groups.numberOf(queue, at, grave);
-    this.#rows.push({ grp, at, values: [ref, grp, at, ...stoneOf(grave)] });
+    const values = [ref, grp, at, ...stoneOf(grave, { firstAt })];
+    this.#rows.push({ grp, buried_at: at, first_at: firstAt, values });
     tally.queue(queue, "letters", 1);
     groups.buried(grave, { queue, ref });
   }
@@ -38,20 +41,24 @@ export class Burials {
       this.#rows.map(({ values }) => values),
     );
     let no = Number(lastInsertRowid) - this.#rows.length; // SQLite numbers rows one after the other
-    for (const { grp, at } of this.#rows) {
+    for (const { grp, buried_at, first_at } of this.#rows) {
       no += 1;
-      tally.buried({ no, grp, buried_at: at });
+      tally.buried({ no, grp, buried_at, first_at });
     }
   }
 }
 
 /** The columns of what is written on a gravestone besides its group. */
-export const STONE = "reason, artifacts, toxic";
+export const STONE = "reason, artifacts, toxic, first_at, arrived_at, source_signature";
 
-export function stoneOf({ reason, worktreeArtifacts, toxic }: Grave): Value[] {
+/** `arrivedAt`: when the letter was imported; none for one that died here. */
+export function stoneOf(
+  { reason, worktreeArtifacts, toxic, sourceSignature }: Grave,
+  { firstAt, arrivedAt }: { readonly firstAt: number; readonly arrivedAt?: number },
+): Value[] {
   const artifacts =
     worktreeArtifacts === undefined ? null : JSON.stringify(artifactsToJson(worktreeArtifacts));
-  return [reason, artifacts, toxic ? 1 : 0];
+  return [reason, artifacts, toxic ? 1 : 0, firstAt, arrivedAt ?? null, sourceSignature ?? null];
 }
 
 /** A letter that was taken out of the line of those that wait. */
@@ -60,6 +67,8 @@ export interface Unburied extends LetterPlace {
   readonly reason: string;
   readonly artifacts: string | null;
   readonly toxic: number;
+  readonly arrived_at: number | null;
+  readonly source_signature: string | null;
   readonly signature: string;
 }
 

@@ -3,10 +3,11 @@
  * (grp, no) and only as far as the page needs, however the other groups' letters lie between them.
  */
 import type { LetterFilter } from "../../engine.ts";
+import { asksForAge } from "../../item/letter-filter.ts";
 import { allOf, type Conditions, condition, groupConditions } from "./groups.ts";
-import { buriedBy, type Found, type Source } from "./letter-search.ts";
+import { aged, type Found, type Source, spanOf } from "./letter-search.ts";
 import type { Session } from "./session.ts";
-import { countBuriedBy, firstBuriedBy, lastNumberBy } from "./strata.ts";
+import { countInSpan, firstInSpan, lastNumberIn } from "./strata.ts";
 
 export interface Walk {
   readonly session: Session;
@@ -63,9 +64,10 @@ function numbersOf(walk: Walk): number[] {
 
 /** The filter leaves out no letter that waits, so that the order of the numbers is enough. */
 function isWhole({ session, filter, source }: Walk): boolean {
-  const { types, classes, signatures, eligible, olderThanMs, queue } = filter;
-  const asked = [types, classes, signatures, eligible, olderThanMs];
-  if (asked.some((one) => one !== undefined) || source.condition !== "1") return false;
+  const { types, classes, signatures, eligible, queue } = filter;
+  const isAsked =
+    asksForAge(filter) || [types, classes, signatures, eligible].some((one) => one !== undefined);
+  if (isAsked || source.condition !== "1") return false;
   const sql = "SELECT coalesce(sum(letters), 0) AS n FROM queues WHERE name <> ?";
   return queue === undefined || session.get<{ n: number }>(sql, queue)?.n === 0;
 }
@@ -114,7 +116,7 @@ function nearBy(walk: Walk): number[] {
     walk,
     allOf([
       condition("l.no BETWEEN ? AND ?", from, to),
-      condition("l.buried_at <= ?", buriedBy(walk.session, walk.filter)),
+      asksForAge(walk.filter) && aged(walk.session, walk.filter),
       groupConditions(walk.filter),
     ]),
   );
@@ -124,8 +126,8 @@ function nearBy(walk: Walk): number[] {
 function edgeOf({ session, source: { table }, filter, order, after }: Walk): number {
   const end = order === "newest" ? "max" : "min";
   const first = after ?? session.get<{ no: number | null }>(`SELECT ${end}(no) AS no FROM ${table}`)?.no ?? 0;
-  if (order === "oldest" || filter.olderThanMs === undefined) return first;
-  return Math.min(first, lastNumberBy(session, buriedBy(session, filter)));
+  if (order === "oldest" || !asksForAge(filter)) return first;
+  return Math.min(first, lastNumberIn(session, spanOf(session, filter)));
 }
 
 /** The first letter of a group, and where the next is looked for. */
@@ -138,7 +140,7 @@ interface Head {
 function headsOf(walk: Walk): Head[] {
   const { session, source, filter, order, after, limit } = walk;
   const { sql, values } = groupConditions(filter);
-  if (filter.olderThanMs !== undefined) {
+  if (asksForAge(filter)) {
     const groups = session.all<{ no: number }>(
       `SELECT g.no FROM groups g WHERE ${sql} AND g.count > 0`,
       ...values,
@@ -175,8 +177,8 @@ function hasLetter(head: Head): head is Head & { no: number } {
 
 function nextOf(walk: Walk, grp: number, after: number): number | null {
   const { session, filter, order } = walk;
-  if (filter.olderThanMs !== undefined)
-    return firstBuriedBy(session, { grp, order, after, at: buriedBy(session, filter) });
+  if (asksForAge(filter))
+    return firstInSpan(session, { grp, order, beyond: after, span: spanOf(session, filter) });
   return session.get<{ no: number }>(nextOfGroup(walk, "?2"), after, grp)?.no ?? null;
 }
 
@@ -203,9 +205,7 @@ function startOf(order: Walk["order"]): number {
 /** The sum of what groups and strata count. */
 export function countWalk(session: Session, source: Source, filter: LetterFilter): number {
   const { sql, values } = groupConditions(filter);
-  if (filter.olderThanMs !== undefined) {
-    return countBuriedBy(session, groupsOf(session, filter), buriedBy(session, filter));
-  }
+  if (asksForAge(filter)) return countInSpan(session, groupsOf(session, filter), spanOf(session, filter));
   const counted = `SELECT coalesce(sum(${source.counted}), 0) AS n FROM groups g WHERE ${sql}`;
   return session.get<{ n: number }>(counted, ...values)?.n ?? 0;
 }

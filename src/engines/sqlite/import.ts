@@ -3,11 +3,13 @@
  * an import is as fast as the disk, not as the calls.
  */
 import type { ImportReport } from "../../engine.ts";
+import { importedFailures } from "../../item/event.ts";
 import { failureToJson } from "../../item/failure.ts";
 import {
   ELSEWHERE,
   type ImportedLetter,
   importedLetter,
+  lastMessageOf,
   releasedElsewhere,
 } from "../../item/imported-letter.ts";
 import type { Attempt } from "../../item/item.ts";
@@ -148,6 +150,7 @@ function comeIn(batch: Batch, letter: Letter, given: ImportedLetter, purged: Kno
   for (const { at, attemptNumber, outcome, note } of letter.evidence ?? [])
     batch.evidence.push([ref, at, attemptNumber, outcome, note]);
   for (const { at, author, text } of letter.notes ?? []) batch.notes.push([ref, at, author, text]);
+  tellFailures(batch, ref, attempts.slice(had));
   buryIn(batch, ref, given, letter);
   batch.known.set(letter.itemId, { ref, state: given.state, attempts: attempts.length, purged: false });
 }
@@ -188,8 +191,14 @@ function extend(batch: Batch, letter: Letter, given: ImportedLetter, known: Know
   session.run("UPDATE items SET attempts = ? WHERE ref = ?", given.attempts.length, known.ref);
   tally.queue(queue, "attempts", given.attempts.length - known.attempts);
   unbury(session, tally, { ref: known.ref, queue });
+  tellFailures(batch, known.ref, given.attempts.slice(known.attempts));
   buryIn(batch, known.ref, given);
   batch.known.set(letter.itemId, { ...known, attempts: given.attempts.length });
+}
+
+/** Those of attempts that a purged item had are in the error log already. */
+function tellFailures({ events, queue }: Batch, ref: number, attempts: readonly Attempt[]): void {
+  for (const { attempt, event } of importedFailures(attempts)) events.add(event, { queue, ref, attempt });
 }
 
 function recordAttempts(batch: Batch, ref: number, attempts: readonly Attempt[]): void {
@@ -201,15 +210,15 @@ function recordAttempts(batch: Batch, ref: number, attempts: readonly Attempt[])
   }
 }
 
-/** Buried now; one that has a resolution is closed at once. */
+/** Buried with its own times; one that has a resolution is closed at once. */
 function buryIn(batch: Batch, ref: number, given: ImportedLetter, letter?: Letter): void {
   const { tally, events, groups, queue, now } = batch;
-  const { state, attempts } = given;
-  const grave = groups.groupFor(given.grave, () => attempts.at(-1)?.failure?.errorMessage ?? "");
-  const grp = groups.numberOf(queue, now, grave);
+  const { state, attempts, firstAt, lastAt } = given;
+  const grave = groups.groupFor(given.grave, () => lastMessageOf(attempts));
+  const grp = groups.numberOf(queue, lastAt, grave);
   const no = ++batch.burial;
-  const row = [no, ref, grp, now, ...stoneOf(grave)];
-  const place = { no, grp, buried_at: now };
+  const row = [no, ref, grp, lastAt, ...stoneOf(grave, { firstAt, arrivedAt: now })];
+  const place = { no, grp, buried_at: lastAt, first_at: firstAt };
   tally.buried(place);
   const resolution = letter?.resolution;
   if (resolution === undefined) {

@@ -3,6 +3,7 @@
  * that are counted already. What only a look at each letter can tell is searched for in SQL. No OFFSET anywhere.
  */
 import type { LetterFilter, LetterOrder, LetterPage, LetterQuery } from "../../engine.ts";
+import { asksForAge } from "../../item/letter-filter.ts";
 import { cursorOf, IN_ORDER, readCursor } from "../letter-order.ts";
 import { countWalk, type Walk, walkGroups, walkTypes } from "./group-walk.ts";
 import { countQueue } from "./jobs.ts";
@@ -60,10 +61,11 @@ interface Part {
  * Attempts, ids of items and texts are looked up by what is kept of dead items alone; ages by what is kept of all that
  * wait.
  */
-function isApart({ order, attemptsMin, attemptsMax, olderThanMs, text }: LetterQuery): boolean {
+function isApart(query: LetterQuery): boolean {
+  const { order, attemptsMin, attemptsMax, text } = query;
   if (text !== undefined) return true;
   const isOfAttempts = attemptsMin !== undefined || attemptsMax !== undefined || order === "attempts";
-  return (isOfAttempts || order === "item") && olderThanMs === undefined;
+  return (isOfAttempts || order === "item") && !asksForAge(query);
 }
 
 function lookInto(session: Session, source: Source, search: Search, isCounted: boolean): Part {
@@ -90,7 +92,7 @@ const OTHERS_MAX = 5000;
 function findByText(session: Session, source: Source, search: Search, isCounted: boolean): Part | null {
   const { filter, order } = search;
   const { text, ...rest } = filter;
-  const isOfText = text !== undefined && isOfGroups(rest) && rest.olderThanMs === undefined;
+  const isOfText = text !== undefined && isOfGroups(rest) && !asksForAge(rest);
   if (!isOfText || (order !== "newest" && order !== "oldest")) return null;
   const finds = textFinds(session, source, filter, isCounted);
   // Where nobody counts, one page after the other is asked for, and each would look at all of them.
@@ -102,10 +104,10 @@ function findByText(session: Session, source: Source, search: Search, isCounted:
   });
 }
 
-/** Ages of closed letters are not kept by strata, and those of letters on their way are not told apart. */
+/** Ages of closed letters and times of arrival are not kept by strata, and those of letters on their way are not told apart. */
 function isWalked(source: Source, filter: LetterFilter): boolean {
   if (source.counted === undefined || !isOfGroups(filter)) return false;
-  return filter.olderThanMs === undefined || source.condition === "1";
+  return !asksForAge(filter) || (source.condition === "1" && filter.ageOf !== "arrival");
 }
 
 function findCounted(session: Session, source: Source, search: Search, total: number): readonly Found[] {

@@ -4,11 +4,13 @@
  * filter names, and what it asks is written once, here.
  */
 import type { LetterFilter } from "../../engine.ts";
+import { ageBounds, asksForAge } from "../../item/letter-filter.ts";
 import type { ItemState } from "../../item/state.ts";
 import { KEY, type PagePlace, type Place, pageOf } from "../letter-order.ts";
 import { allOf, type Conditions, condition, groupConditions } from "./groups.ts";
 import type { LetterTable } from "./letters.ts";
 import type { Session } from "./session.ts";
+import type { TimeSpan } from "./strata.ts";
 import { findText, messageHas, type TextFinds } from "./text-search.ts";
 
 /** A place where letters of some states lie. */
@@ -96,7 +98,7 @@ export function matching(
     path.where,
     groupConditions(filter),
     condition(source.condition),
-    filter.olderThanMs !== undefined && condition("l.buried_at <= ?", buriedBy(session, filter)),
+    asksForAge(filter) && aged(session, filter),
     filter.attemptsMin !== undefined && condition("i.attempts >= ?", filter.attemptsMin),
     filter.attemptsMax !== undefined && condition("i.attempts <= ?", filter.attemptsMax),
     filter.text !== undefined && !path.hasText && messageHas(filter.text.toLowerCase(), "l.ref"),
@@ -201,9 +203,26 @@ export function byItemId({ table }: Source, queue: string | undefined): Path {
   return { from, where: condition("i.queue = (SELECT no FROM queues WHERE name = ?)", queue) };
 }
 
-/** The time of burial that the filter's age allows. */
-export function buriedBy(session: Session, { olderThanMs }: LetterFilter): number {
-  return olderThanMs === undefined ? Number.MAX_SAFE_INTEGER : session.clock.now() - olderThanMs;
+/** The times of letters that the filter's ages allow. Those of arrivals are not kept by strata. */
+export function spanOf(session: Session, filter: LetterFilter): TimeSpan {
+  const { after = -Number.MAX_SAFE_INTEGER, until = Number.MAX_SAFE_INTEGER } = ageBounds(
+    filter,
+    session.clock.now(),
+  );
+  return { of: filter.ageOf === "last" ? "last" : "first", after, until };
+}
+
+const TIME_OF = {
+  first: "l.first_at",
+  last: "l.buried_at",
+  arrival: "coalesce(l.arrived_at, l.buried_at)",
+} as const;
+
+/** The letters `l` whose age the filter allows. */
+export function aged(session: Session, filter: LetterFilter): Conditions {
+  const { after, until } = spanOf(session, filter);
+  const time = TIME_OF[filter.ageOf ?? "first"];
+  return condition(`${time} > ? AND ${time} <= ?`, after, until);
 }
 
 /** A letter that was found, with what it is ordered by besides its number. */

@@ -60,6 +60,7 @@ type LetterRow = readonly [
   ref: number,
   group: number,
   itemId: string,
+  firstAt: number,
   ...record: readonly Value[],
 ];
 
@@ -70,6 +71,7 @@ type RecordRow = readonly [
   reason: string,
   artifacts: string | null,
   toxic: number,
+  sourceSignature: string | null,
   ...resolution: ResolutionRow | readonly [],
 ];
 
@@ -84,7 +86,7 @@ type ResolutionRow = readonly [
 function readRows(session: Session, table: LetterTable, { where, value, parts }: Reading): LetterRow[] {
   const record = parts.has("record") ? `, ${RECORD}${table === "closed" ? `, ${RESOLUTION}` : ""}` : "";
   return session.packed<LetterRow>(
-    `l.no, l.ref, l.grp, i.item_id${record}`,
+    `l.no, l.ref, l.grp, i.item_id, l.first_at${record}`,
     `FROM ${table} l CROSS JOIN items i ON i.ref = l.ref WHERE ${where}`,
     value,
   );
@@ -97,13 +99,14 @@ interface Reading {
   readonly parts: ReadonlySet<LetterPart>;
 }
 
-const RECORD = "i.state, i.revision, i.redrives, l.reason, l.artifacts, l.toxic";
+const RECORD = "i.state, i.revision, i.redrives, l.reason, l.artifacts, l.toxic, l.source_signature";
 const RESOLUTION = "l.kind, l.closed_at, l.author, l.why, l.operation";
 
 /** What the letters' groups say, and what their items keep beside their rows, as far as it is wanted. */
 interface Kept {
   readonly groups: ReadonlyMap<number, GroupRow>;
   readonly data: ReadonlyMap<number, string>;
+  readonly hasTimes: boolean;
   readonly histories: ReadonlyMap<number, FailureHistory>;
   readonly additions: Additions | null;
 }
@@ -119,6 +122,7 @@ function keptOf(session: Session, rows: readonly LetterRow[], parts: ReadonlySet
   return {
     groups: groupsOf(session, rows),
     data: parts.has("data") ? dataOf(session, refs) : new Map(),
+    hasTimes: parts.has("times") || parts.has("failures"),
     histories: historiesOf(session, refs, parts),
     additions: parts.has("additions") ? additionsOf(session, refs) : null,
   };
@@ -166,7 +170,7 @@ function groupsOf(session: Session, rows: readonly LetterRow[]): ReadonlyMap<num
 
 /** Written out, not by `compact`: a search comes here for every letter. */
 function letterOf(session: Session, row: LetterRow, kept: Kept): StoredLetter {
-  const [burial, ref, grp, itemId] = row;
+  const [burial, ref, grp, itemId, firstAt] = row;
   const group = kept.groups.get(grp);
   assert(group, `letter ${burial} is of group ${grp}, which is not there`);
   const history = kept.histories.get(ref);
@@ -176,7 +180,7 @@ function letterOf(session: Session, row: LetterRow, kept: Kept): StoredLetter {
     burial,
     itemId,
     itemData: data === undefined ? null : (JSON.parse(data) as Json),
-    firstAttempt: history?.firstAttempt ?? 0,
+    firstAttempt: kept.hasTimes ? firstAt : 0,
     lastAttempt: history?.lastAttempt ?? 0,
     failureCount: history?.failureCount ?? 0,
     failureHistory: history?.failures ?? [],
@@ -199,16 +203,17 @@ function letterOf(session: Session, row: LetterRow, kept: Kept): StoredLetter {
 type Growing<T> = { -readonly [Key in keyof T]: T[Key] };
 
 /** Where the record begins in a row. */
-const RECORD_AT = 4;
+const RECORD_AT = 5;
 
 function addRecord(letter: Growing<StoredLetter>, record: RecordRow): void {
-  const [state, revision, redrives, reason, artifacts, toxic, ...resolution] = record;
+  const [state, revision, redrives, reason, artifacts, toxic, sourceSignature, ...resolution] = record;
   letter.state = state;
   letter.revision = revision;
   letter.redriveCount = redrives;
   letter.reason = reason;
   if (artifacts !== null) letter.worktreeArtifacts = artifactsFromJson(JSON.parse(artifacts) as JsonObject);
   if (toxic === 1) letter.toxic = true;
+  if (sourceSignature !== null) letter.sourceSignature = sourceSignature;
   const [kind] = resolution;
   if (kind !== undefined) letter.resolution = resolutionOf(resolution as ResolutionRow);
 }

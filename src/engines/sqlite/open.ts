@@ -37,6 +37,7 @@ import { deleteRows, readRows, writeRows } from "./rows.ts";
 import { MIGRATIONS } from "./schema.ts";
 import { beginOperation, enlist, listRefusals, listSelected } from "./selection.ts";
 import { Session } from "./session.ts";
+import { earliestFailure } from "./strata.ts";
 import { catchUp } from "./text-index.ts";
 
 export interface SqliteOptions {
@@ -89,6 +90,7 @@ export async function openSqliteEngine(options: SqliteOptions): Promise<Engine> 
     readLetter: async (ref) => session.read(() => readLetter(session, ref)),
     listGroups: async (filter) => listGroups(session, filter),
     listArrivals: async (query) => listArrivals(session, query),
+    earliestFailure: async (queue) => session.read(() => earliestFailure(session, queue)),
     listEvents: async ({ queue, itemId, ...query }) =>
       queue === undefined || itemId === undefined
         ? listEvents(session, { ...query, ...(queue !== undefined && { queue }) })

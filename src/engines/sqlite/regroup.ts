@@ -67,7 +67,7 @@ function lettersOf(session: Session, letters: readonly Regrouped[]): Map<number,
 
 function rowSql(table: LetterTable, counted: string): string {
   return `
-    SELECT l.no, l.grp, l.buried_at, l.ref, g.queue, g.signature, g.error_type, g.error_class, g.eligible, g.review,
+    SELECT l.no, l.grp, l.buried_at, l.first_at, l.ref, g.queue, g.signature, g.error_type, g.error_class, g.eligible, g.review,
            ${counted} AS counted, ${table === "letters" ? 1 : 0} AS is_waiting
       FROM json_each(?) asked CROSS JOIN ${table} l ON l.no = asked.value CROSS JOIN items i ON i.ref = l.ref
            CROSS JOIN groups g ON g.no = l.grp`;

@@ -11,6 +11,7 @@ import { OPERATION_STATUSES } from "../../item/operation.ts";
 import { ITEM_STATES } from "../../item/state.ts";
 import { oneOf } from "./migrations/checks.ts";
 import { VERSION_3 } from "./migrations/version-3.ts";
+import { VERSION_4 } from "./migrations/version-4.ts";
 
 /** One entry per version; entry n brings a store from version n to n + 1. Never edited once released. */
 export const MIGRATIONS: readonly string[] = [
@@ -343,4 +344,5 @@ export const MIGRATIONS: readonly string[] = [
   ) STRICT;
   `,
   VERSION_3,
+  VERSION_4,
 ];

@@ -12,11 +12,12 @@ type QueueCounter = ItemState | "letters" | "resolved" | "purged" | "evicted" | 
 type GroupCounter = "away" | "resolved" | "discarded";
 type OperationCounter = "succeeded" | "failed" | "returned";
 
-/** Where a letter lies and since when. */
+/** Where a letter lies, and when its item failed for the last and for the first time. */
 export interface LetterPlace {
   readonly no: number;
   readonly grp: number;
   readonly buried_at: number;
+  readonly first_at: number;
 }
 
 /** The letters of a group that came into one stratum, less those that left it. */
@@ -26,6 +27,9 @@ interface StratumSum {
   count: number;
   firstAt: number;
   lastAt: number;
+  /** Of their first failures. */
+  firstMin: number;
+  firstMax: number;
 }
 
 interface ArrivalSum {
@@ -34,6 +38,8 @@ interface ArrivalSum {
   waiting: number;
   ever: number;
 }
+
+const NEVER = Number.MAX_SAFE_INTEGER;
 
 export class Tally {
   readonly #queues = new Map<number, Map<QueueCounter, number>>();
@@ -74,11 +80,13 @@ export class Tally {
   }
 
   /** A letter came back to where it was. */
-  restored({ no, grp, buried_at: at }: LetterPlace): void {
+  restored({ no, grp, buried_at: at, first_at: first }: LetterPlace): void {
     const sum = this.#stratum(grp, no);
     sum.count += 1;
     sum.firstAt = Math.min(sum.firstAt, at);
     sum.lastAt = Math.max(sum.lastAt, at);
+    sum.firstMin = Math.min(sum.firstMin, first);
+    sum.firstMax = Math.max(sum.firstMax, first);
     this.#wait(grp, at, 1);
   }
 
@@ -97,8 +105,8 @@ export class Tally {
 
   #stratum(group: number, letter: number): StratumSum {
     const stratum = stratumOf(letter);
-    const none = { group, stratum, count: 0, firstAt: Number.MAX_SAFE_INTEGER, lastAt: 0 };
-    return entryOf(this.#strata, `${group}/${stratum}`, none);
+    const bounds = { firstAt: NEVER, lastAt: 0, firstMin: NEVER, firstMax: 0 };
+    return entryOf(this.#strata, `${group}/${stratum}`, { group, stratum, count: 0, ...bounds });
   }
 
   #arrive({ grp, buried_at: at }: LetterPlace, by: number): void {
@@ -143,7 +151,7 @@ function writeStratum(session: Session, sum: StratumSum): void {
     // Both ends: the clock may have been put back.
     "UPDATE groups SET count = count + ?, first_at = min(first_at, ?), last_at = max(last_at, ?) WHERE no = ?",
     sum.count,
-    sum.firstAt,
+    Math.min(sum.firstAt, sum.firstMin),
     sum.lastAt,
     sum.group,
   );

@@ -3,15 +3,16 @@
  * needs no look at the letters, and the order by attempts is a walk from the most attempts down.
  */
 import type { LetterFilter } from "../../engine.ts";
+import { asksForAge } from "../../item/letter-filter.ts";
 import { condition } from "./groups.ts";
 import { type Found, type Path, type Search, type Source, searchEach } from "./letter-search.ts";
 import type { Session } from "./session.ts";
 
 /** Whether the filter asks for nothing but a queue and numbers of attempts, which are counted for dead letters. */
 export function isOfTries({ condition: where }: Source, filter: LetterFilter): boolean {
-  const { types, classes, signatures, eligible, olderThanMs, itemIds, text } = filter;
-  const asked = [types, classes, signatures, eligible, olderThanMs, itemIds, text];
-  return where === "i.state = 'dead'" && asked.every((one) => one === undefined);
+  const { types, classes, signatures, eligible, itemIds, text } = filter;
+  const asked = [types, classes, signatures, eligible, itemIds, text];
+  return where === "i.state = 'dead'" && !asksForAge(filter) && asked.every((one) => one === undefined);
 }
 
 /** The dead letters with each number of attempts that the filter allows, the most attempts first. */

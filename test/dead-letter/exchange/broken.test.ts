@@ -76,9 +76,15 @@ describe("JSON Lines", () => {
     expect(refused).toMatchObject([["x.jsonl:2001", expect.anything()]]);
   });
 
-  test("a number that cannot be kept exactly is refused, not changed", async () => {
-    const { refused } = await take("x.jsonl", '{"item_id":"a","item_data":12345678901234567891}\n');
-    expect(refused).toEqual([["x.jsonl:1", "the number 12345678901234567891 cannot be kept exactly"]]);
+  test("a number that cannot be kept exactly is kept as a string of its digits", async () => {
+    const letter =
+      '{"item_id":"a","failure_count":1,"item_data":[12345678901234567891,"12345678901234567891",7]}';
+    writeFileSync(kit.path("x.jsonl"), `${letter}\n`);
+    const engine = await kit.store();
+    expect(await kit.import(engine, "x.jsonl")).toMatchObject({ imported: 1, quotedNumbers: 1 });
+    expect(await kit.documents(engine)).toMatchObject([
+      { item_data: ["12345678901234567891", "12345678901234567891", 7] },
+    ]);
   });
 });
 
@@ -156,7 +162,7 @@ describe("a JSON array or document", () => {
 
 describe("CSV", () => {
   test("a row that is too short takes no other with it", async () => {
-    const rows = "item_id,item_data,job_id\na,1,j\nb,2\nc,3,j\n";
+    const rows = "item_id,failure_count,job_id\na,1,j\nb,2\nc,3,j\n";
     expect(await take("x.csv", rows)).toMatchObject({
       ids: ["a", "c"],
       refused: [["x.csv:3", "the row has 2 cells, the header has 3"]],
@@ -164,7 +170,7 @@ describe("CSV", () => {
   });
 
   test("a quote that is never closed ends the reading, after what came before", async () => {
-    const { ids, refused } = await take("x.csv", 'item_id,item_data\na,1\nb,"2\nc,3\n');
+    const { ids, refused } = await take("x.csv", 'item_id,reason\na,1\nb,"2\nc,3\n');
     expect(ids).toEqual(["a"]);
     expect(refused).toEqual([["x.csv:3", expect.stringMatching(/^invalid CSV: /)]]);
   });
@@ -229,7 +235,7 @@ test("a stream is read like a file", async () => {
 });
 
 test("the format that is named goes before what the bytes look like", async () => {
-  const receipt = { receipt: { a: 1 }, item_id: "x", attempts: 2 };
+  const receipt = { receipt: { a: 1 }, item_id: "x", attempts: 2, failure_count: 1 };
   writeFileSync(kit.path("x.json"), JSON.stringify([receipt]));
   expect((await kit.imported("x.json", { format: "receipts" })).documents).toMatchObject([
     { item_data: { a: 1 } },

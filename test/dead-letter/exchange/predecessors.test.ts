@@ -240,7 +240,9 @@ describe("what a letter lacks", () => {
     expect(letter).toMatchObject({
       error_pattern: "Timeout::agent timed out",
       reason: "attempts spent (4)",
-      failure_history: [{ attempt_number: 4, error_type: "Timeout", error_message: "agent timed out" }],
+      failure_count: 4,
+      failure_history: [],
+      source_signature: "Timeout::agent timed out",
     });
     expect(letter.error_signature).toMatch(/^[0-9a-f]{16}$/);
   });

@@ -6,6 +6,7 @@ import { openPostgresEngine } from "../../../src/engines/postgres/open.ts";
 import { WorkError } from "../../../src/errors.ts";
 import { randomName } from "../../../src/kit/random.ts";
 import { askPostgres, dropSchema, postgresServerUrl, postgresUrl } from "../../support/postgres-stores.ts";
+import { buried, retried } from "../../support/settlements.ts";
 
 const SECRET = "s3cret-Word";
 const made: string[] = [];
@@ -164,5 +165,40 @@ describe("a URL", () => {
     await engine.listHolders();
     const rows = await askPostgres("SELECT 1 FROM pg_stat_activity WHERE application_name = 'redrive'");
     expect(rows.length).toBeGreaterThan(0);
+  });
+});
+
+describe("a store of version 1", () => {
+  /** The tables as version 1 had them. */
+  const AS_VERSION_1 = `
+    ALTER TABLE letters DROP COLUMN first_at, DROP COLUMN arrived_at, DROP COLUMN source_signature;
+    ALTER TABLE closed DROP COLUMN first_at, DROP COLUMN arrived_at, DROP COLUMN source_signature;
+    UPDATE store SET version = 1;`;
+
+  it("gets the times of first failures when it is brought to the newest version", async () => {
+    const schema = newSchema();
+    const url = postgresUrl(schema);
+    const engine = await openPostgresEngine({ url });
+    await engine.createJob({ id: "q", name: "q", kind: "queue", spec: {} });
+    await engine.enter({ id: "h", queue: "q", host: "host", pid: 1, processStart: "1", ttlMs: 60_000 });
+    await engine.add("q", [{ itemId: "a", data: 1 }]);
+    const lease = async () => {
+      const { leased } = await engine.exchange("h", { settle: [], lease: { queue: "q", max: 1 } });
+      const [one] = leased;
+      if (one === undefined) throw new Error("an item is ready");
+      return one;
+    };
+    await engine.exchange(null, { settle: [retried(await lease())] });
+    const second = await lease();
+    await engine.exchange(null, { settle: [buried(second)] });
+    const before = await engine.readLetter(second.ref);
+    const [first] = await engine.listAttempts(second.ref);
+    await engine.close();
+    for (const sql of AS_VERSION_1.split(";").filter((one) => one.trim() !== ""))
+      await askPostgres(sql.replace(/(ALTER TABLE|UPDATE) /, `$1 ${schema}.`));
+    const migrated = await open(url);
+    expect(await migrated.readLetter(second.ref)).toEqual(before);
+    expect(before?.firstAttempt).toBe(first?.endedAt);
+    expect(await migrated.check()).toEqual([]);
   });
 });

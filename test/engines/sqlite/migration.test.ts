@@ -31,7 +31,7 @@ function migrated(title: string, body: (engine: Engine) => Promise<void>, write 
 }
 
 migrated("a store of version 1 has the newest version once it was opened", async (engine) => {
-  expect(await engine.info()).toMatchObject({ schemaVersion: 3, jobs: 1, items: 7, letters: 4, attempts: 9 });
+  expect(await engine.info()).toMatchObject({ schemaVersion: 4, jobs: 1, items: 7, letters: 4, attempts: 9 });
   expect(await engine.findJob("my job")).toMatchObject({ id: QUEUE, spec: { command: ["true"] } });
 });
 
@@ -109,6 +109,20 @@ migrated("the burials of version 1 whose letters wait are counted in their minut
   ]);
 });
 
+migrated("the age of a letter of version 1 is counted from its first failure", async (engine) => {
+  const first = Date.UTC(2026, 0, 1) + 1000;
+  const now = await engine.now();
+  const [twice] = await engine.findItems("twice", { queue: QUEUE, limit: 1 });
+  expect(await engine.readLetter(twice?.ref ?? 0)).toMatchObject({
+    firstAttempt: first,
+    lastAttempt: first + 2000,
+  });
+  const count = async (olderThanMs: number) =>
+    (await engine.listLetters({ queue: QUEUE, olderThanMs, limit: 0 })).total;
+  expect([await count(now - first), await count(now - first + 1)]).toEqual([4, 0]);
+  expect(await engine.earliestFailure(QUEUE)).toBe(first);
+});
+
 migrated("the groups of version 1 are open, and grouped by the algorithm that it had", async (engine) => {
   const groups = await engine.listGroups({});
   expect(groups.map(({ signature, state, algorithm }) => [signature, state, algorithm])).toEqual([
@@ -165,7 +179,7 @@ migrated("letters of version 1 are redriven again and discarded", async (engine)
 const migrated2: typeof migrated = (title, body) => migrated(title, body, writeVersion2);
 
 migrated2("a store of version 2 has the newest version once it was opened", async (engine) => {
-  expect(await engine.info()).toMatchObject({ schemaVersion: 3, foundVersion: 2, items: 8 });
+  expect(await engine.info()).toMatchObject({ schemaVersion: 4, foundVersion: 2, items: 8 });
 });
 
 migrated2("the counters of version 2 are those of its events, also of what was purged", async (engine) => {
