@@ -1,6 +1,7 @@
 /** `redrive dlq …`: every command on letters with its options and help. */
 import { type Command, Option } from "commander";
 import { LETTER_ORDERS } from "../engine.ts";
+import { PRIORITIES } from "../item/priority.ts";
 import type { Terminal } from "./context.ts";
 import { bulk, call, limit, list, ofJob, type Report, selection, storeWait } from "./definition.ts";
 
@@ -26,8 +27,7 @@ function addFinding(dlq: Command, terminal: Terminal, report: Report): void {
     .description("shows a letter: data, every attempt, output, log, changes, notes, what to try next")
     .argument("<item>", "id, or the beginning of one")
     .action(call(terminal, report, async () => (await import("./commands/dlq-inspect.ts")).dlqInspect));
-  dlq
-    .command("show")
+  ofJob(dlq.command("show"), "the job that the item belongs to")
     .description("the letters of a job, or one letter")
     .argument("<job-or-item>", "id or name of a job, or id of an item")
     .action(call(terminal, report, async () => (await import("./commands/dlq-show.ts")).dlqShow));
@@ -60,9 +60,17 @@ function addRepairing(dlq: Command, terminal: Terminal, report: Report): void {
     .option("--delay <duration>", "how long to wait before the first of them (default: 0)")
     .option("-r, --max-retries <n>", "how often each is tried again (default: as the job)")
     .option("--workflow <file>", "run them with this corrected workflow; the job keeps it")
-    .option("--as-new", "of a queue: send each as another item, linked with the letter, which is closed")
+    .option(
+      "--as-new",
+      "of a queue: send each as another item, Requeue-NAME, linked with the letter, which is closed",
+    )
     .addOption(list("--set <path=cel>", "with --as-new: sets a field of the new item's data"))
     .option("--patch <json>", "with --as-new: a JSON merge patch of the new item's data, or @FILE")
+    .addOption(
+      new Option("--priority <priority>", "with --as-new: of the new items (default: as before)").choices(
+        PRIORITIES,
+      ),
+    )
     .option("--detach", "only send them back to the job; a runner of the job or `ops resume` does the work")
     .option("-q, --quiet", "neither progress nor the commands' output")
     .addOption(storeWait())

@@ -18,6 +18,13 @@ export interface Redriven {
   readonly job: Job;
   /** Where the work went. Default: nowhere, nothing was run. */
   readonly finish?: Finish;
+  /** Items that were named and are not there. Default: none. */
+  readonly unknown?: readonly string[];
+}
+
+/** How a document names items that are not there; nothing when there are none. */
+export function unknownToJson(unknown: readonly string[]): JsonObject {
+  return unknown.length === 0 ? {} : { unknown_items: unknown };
 }
 
 /** For `dlq retry` and `ops resume`, which end with the books of an operation. */
@@ -38,8 +45,9 @@ function stoppedToJson(returned: Returned): JsonObject {
 }
 
 /** Says what became of the letters. */
-export function sayRedriven(context: Context, redriven: Redriven, more: JsonObject = {}): number {
-  const { operation, job, finish } = redriven;
+export function sayRedriven(context: Context, redriven: Redriven, given: JsonObject = {}): number {
+  const { operation, job, finish, unknown = [] } = redriven;
+  const more = { ...unknownToJson(unknown), ...given };
   const returned = returnedOf(operation);
   const document = {
     ...operationToJson(operation),

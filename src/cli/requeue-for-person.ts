@@ -2,6 +2,7 @@
 import { WorkError } from "../errors.ts";
 import { isStanding } from "../item/job.ts";
 import { type Operation, operationToJson } from "../item/operation.ts";
+import type { Priority } from "../item/priority.ts";
 import { parseSetting, type Recipe } from "../redrive/recipe.ts";
 import { listSentAnew, previewRequeue, requeueLetters, type SentAnew } from "../redrive/requeue.ts";
 import { countSelected } from "../redrive/select.ts";
@@ -14,6 +15,7 @@ import { EXIT } from "./exit-code.ts";
 import { readJsonOption } from "./json-word.ts";
 import { lettersText } from "./operation-text.ts";
 import { clean } from "./paint.ts";
+import { unknownToJson } from "./redrive-for-person.ts";
 import type { PlanFlags } from "./redrive-plan.ts";
 import { refreshDirectories } from "./refresh-directories.ts";
 import type { RetryRequest } from "./retry-request.ts";
@@ -22,6 +24,7 @@ export interface RequeueFlags {
   readonly asNew?: boolean;
   readonly set?: readonly string[];
   readonly patch?: string;
+  readonly priority?: Priority;
   readonly force?: boolean;
   readonly dryRun?: boolean;
   readonly yes?: boolean;
@@ -29,7 +32,12 @@ export interface RequeueFlags {
 
 /** What is changed on the way. Refused without `--as-new`: a letter that is sent again keeps its data. */
 export function recipeFrom({ terminal: { cwd } }: Context, flags: RequeueFlags & PlanFlags): Recipe {
-  const { asNew, set, patch } = flags;
+  const { asNew, set, patch, priority } = flags;
+  if (!asNew && priority !== undefined) {
+    throw new WorkError("usage", "--priority goes with --as-new.", {
+      hint: "A letter that is retried keeps its place; a new item can come first.",
+    });
+  }
   if (!asNew && (set ?? patch) !== undefined) {
     throw new WorkError(
       "usage",
@@ -61,7 +69,7 @@ interface RequeueWords {
 
 export async function requeue(
   context: Context,
-  { job, selection }: RetryRequest,
+  { job, selection, unknown }: RetryRequest,
   { flags, recipe }: RequeueWords,
 ): Promise<number> {
   if (!isStanding(job)) {
@@ -73,7 +81,8 @@ export async function requeue(
       },
     );
   }
-  const request = { queue: job.id, selection, recipe, force: flags.force ?? false };
+  const { force = false, priority } = flags;
+  const request = { queue: job.id, selection, recipe, force, ...(priority !== undefined && { priority }) };
   if (flags.dryRun) return sayPreview(context, request);
   if (!flags.yes && canAnswer(context)) {
     const count = await context.withStore((engine) => countSelected(engine, selection));
@@ -87,7 +96,8 @@ export async function requeue(
   });
   const { operation, sent } = done.result;
   const items = sent.map(({ itemId, newId }) => ({ item_id: itemId, requeued_as: newId }));
-  context.answer({ ...operationToJson(operation), items }, () => requeueText(operation, sent));
+  const document = { ...operationToJson(operation), items, ...unknownToJson(unknown) };
+  context.answer(document, () => requeueText(operation, sent));
   return changeExitCode({ ...done, result: operation });
 }
 

@@ -19,6 +19,8 @@ export interface RetryWords {
 export interface RetryRequest {
   readonly job: Job;
   readonly selection: Selection;
+  /** Items that were named and are not there. */
+  readonly unknown: readonly string[];
   /** What `--workflow` makes of the job. */
   readonly change?: JobChange;
 }
@@ -30,8 +32,9 @@ export async function findRequest(
 ): Promise<RetryRequest | null> {
   const isNamed = [word, flags.job, flags.queue, ...items].some((name) => name !== undefined);
   if (!isNamed && (await engine.listGroups({})).length === 0) return null;
-  const { job, selection } = await resolveBulk(engine, { job: word, items, flags });
-  const request = { job, selection: selectionFor("redrive", selection) };
+  const found = await resolveBulk(engine, { job: word, items, flags, skipsUnknown: true });
+  const { job, unknown } = found;
+  const request = { job, unknown, selection: selectionFor("redrive", found.selection) };
   await refuseOtherStates(engine, "redrive", request);
   if (flags.workflow !== undefined) {
     const { readNewWorkflow } = await newWorkflow();

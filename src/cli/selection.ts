@@ -24,13 +24,15 @@ export interface BulkWords {
   readonly flags: SelectionFlags;
   /** In which states the command's letters are. Default: those that wait. `--state` goes before it. */
   readonly states?: readonly ItemState[];
+  /** Leaves out named items that are not there, unless none is. Default: they are an error. */
+  readonly skipsUnknown?: boolean;
 }
 
 /** The job that is named, else that of the named items, else the only one with letters; and the selection in it. */
 export async function resolveBulk(
   engine: Engine,
-  { job: word, items, flags, states }: BulkWords,
-): Promise<{ readonly job: Job; readonly selection: Selection }> {
+  { job: word, items, flags, states, skipsUnknown = false }: BulkWords,
+): Promise<{ readonly job: Job; readonly selection: Selection; readonly unknown: readonly string[] }> {
   const selection = await selectionIn(engine, flags);
   if (selection.where !== undefined) await matcherOf(selection.where); // refused before anything is looked at
   const isItem = items !== undefined && word !== undefined && (await isNoJob(engine, word));
@@ -40,10 +42,12 @@ export async function resolveBulk(
     queue: named?.id,
     word: isItem ? word : undefined,
     states: selection.filter.states ?? states ?? ["dead"],
+    skipsUnknown,
   });
   const job = named ?? found.job ?? (await onlyJobWithLetters(engine, selection.filter.states ?? states));
   const itemIds = names.length > 0 ? { itemIds: found.itemIds } : {};
-  return { job, selection: { ...selection, filter: { ...selection.filter, queue: job.id, ...itemIds } } };
+  const filter = { ...selection.filter, queue: job.id, ...itemIds };
+  return { job, selection: { ...selection, filter }, unknown: found.unknown };
 }
 
 async function isNoJob(engine: Engine, word: string): Promise<boolean> {
@@ -60,23 +64,46 @@ async function isNoJob(engine: Engine, word: string): Promise<boolean> {
 async function findLetters(
   engine: Engine,
   names: readonly string[],
-  {
-    queue,
-    word,
-    states,
-  }: { queue: string | undefined; word: string | undefined; states: readonly ItemState[] },
-): Promise<{ readonly itemIds: readonly string[]; readonly job?: Job }> {
+  { queue, word, states, skipsUnknown }: Named,
+): Promise<FoundLetters> {
   const itemIds: string[] = [];
+  const unknown: string[] = [];
+  let firstError: unknown;
   let home = queue;
   const isMeant = (item: Item) => states.includes(item.state);
   for (const name of names) {
-    const item = await requireItem(engine, name, home, isMeant).catch((error) => {
-      throw name === word ? neitherJobNorItem(error, name) : error;
-    });
-    home = item.queue;
-    itemIds.push(item.itemId);
+    try {
+      const item = await requireItem(engine, name, home, isMeant);
+      home = item.queue;
+      itemIds.push(item.itemId);
+    } catch (error) {
+      const told = name === word ? neitherJobNorItem(error, name) : error;
+      if (!skipsUnknown || !isUnknown(error)) throw told;
+      firstError ??= told;
+      unknown.push(name);
+    }
   }
-  return home === undefined ? { itemIds } : { itemIds, job: await requireJob(engine, home) };
+  if (firstError !== undefined && itemIds.length === 0) throw firstError;
+  const found = { itemIds, unknown };
+  return home === undefined ? found : { ...found, job: await requireJob(engine, home) };
+}
+
+interface Named {
+  readonly queue: string | undefined;
+  /** The word that might have been a job. */
+  readonly word: string | undefined;
+  readonly states: readonly ItemState[];
+  readonly skipsUnknown: boolean;
+}
+
+interface FoundLetters {
+  readonly itemIds: readonly string[];
+  readonly unknown: readonly string[];
+  readonly job?: Job;
+}
+
+function isUnknown(error: unknown): boolean {
+  return error instanceof WorkError && error.code === "item_not_found";
 }
 
 function neitherJobNorItem(error: unknown, word: string): unknown {

@@ -7,6 +7,7 @@ import type { Json, JsonObject } from "../kit/json.ts";
 import type { EventType } from "./event.ts";
 import { compact } from "./failure.ts";
 import type { LetterFilter } from "./letter-filter.ts";
+import type { Priority } from "./priority.ts";
 import type { ItemState } from "./state.ts";
 
 /** What an operation does to its letters. */
@@ -132,6 +133,8 @@ export interface LetterStep {
   readonly revision?: number;
   /** Of an edit: the new data. Data that equals the old makes no revision, and counts as done. Of a requeue: that of the other item. */
   readonly data?: Json;
+  /** Of a requeue: the priority of the other item. Default: that of the letter's. */
+  readonly priority?: Priority;
   /** Of an edit: the automatic rule that made it. */
   readonly rule?: string;
   readonly note?: string;

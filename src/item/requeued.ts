@@ -8,6 +8,14 @@ export function newIdOf(itemId: string, isTaken: (id: string) => boolean): strin
   }
 }
 
+const REQUEUE = "Requeue-";
+
+/** What people call the other item: `Requeue-` and what they call the letter's. A second time adds nothing. */
+export function newNameOf(name: string | null | undefined, itemId: string): string {
+  const before = name ?? itemId;
+  return before.startsWith(REQUEUE) ? before : `${REQUEUE}${before}`;
+}
+
 /** Why the letter was discarded. */
 export function sentAnewAs(itemId: string): string {
   return `sent anew as ${itemId}`;

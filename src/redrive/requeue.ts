@@ -4,6 +4,7 @@
  */
 import type { Engine, StoredLetter } from "../engine.ts";
 import { type LetterStep, type Operation, REFUSAL, type SelectedLetter } from "../item/operation.ts";
+import { PRIORITIES, type Priority } from "../item/priority.ts";
 import { schemasOf } from "./amend.ts";
 import { isSameJson } from "./json-diff.ts";
 import { beginSelected } from "./operation.ts";
@@ -18,6 +19,8 @@ export interface RequeueRequest {
   readonly author: string;
   /** What the new items' data differs in. Default: nothing. */
   readonly recipe?: Recipe;
+  /** The priority of the new items. Default: that of each letter's item. */
+  readonly priority?: Priority;
   /** Also letters that are not eligible, as they are. Default false. */
   readonly force?: boolean;
   /** Ends the work between two steps; the operation stays open. */
@@ -26,10 +29,10 @@ export interface RequeueRequest {
 
 /** Sends the dead letters that are selected now. A recipe that cannot be compiled sends nothing. */
 export async function requeueLetters(engine: Engine, request: RequeueRequest): Promise<Operation> {
-  const { queue, author, recipe = {}, force = false, signal } = request;
+  const { queue, author, recipe = {}, priority, force = false, signal } = request;
   await compileRecipe(recipe);
   const selection = selectionFor("requeue", request.selection);
-  const plan = recipeToJson(recipe);
+  const plan = { ...recipeToJson(recipe), ...(priority !== undefined && { priority }) };
   const begun = await beginSelected(engine, {
     ...{ kind: "requeue", queue, author, force, selection, plan },
     ...(signal && { signal }),
@@ -47,12 +50,16 @@ export async function continueRequeue(
   { signal }: { readonly signal?: AbortSignal | undefined } = {},
 ): Promise<Operation> {
   const amend = await amenderFor(engine, begun);
+  const priority = PRIORITIES.find((one) => one === begun.plan.priority);
   return workThrough(engine, begun, {
     chunkMax: CHUNK_MAX,
     signal,
     stepFor: async (pending) => {
       const letters: LetterStep[] = [];
-      for (const selected of pending) letters.push(await stepFor(engine, selected, { amend, begun }));
+      for (const selected of pending) {
+        const step = await stepFor(engine, selected, { amend, begun });
+        letters.push(step.refuse !== undefined || priority === undefined ? step : { ...step, priority });
+      }
       return { letters };
     },
   });

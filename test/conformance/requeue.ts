@@ -18,7 +18,7 @@ async function buryOne(bench: Workbench): Promise<void> {
 }
 
 function made(test: Declare): void {
-  test("a letter is sent anew as another item with its data, name, priority and lane, fresh and due now", async (bench) => {
+  test("a letter is sent anew as another item with its data, priority and lane, a name of its own, fresh and due now", async (bench) => {
     await buryOne(bench);
     bench.clock.advance(1000);
     expect(await bench.operate("requeue")).toMatchObject({
@@ -29,7 +29,7 @@ function made(test: Declare): void {
     });
     const made = await bench.item("a~2");
     expect(made).toMatchObject({
-      ...{ data: { n: 1 }, name: "the first", priority: "high", lane: "l", state: "ready" },
+      ...{ data: { n: 1 }, name: "Requeue-the first", priority: "high", lane: "l", state: "ready" },
       ...{ dueAt: bench.clock.now(), attempts: 0, revision: 1, redriveCount: 0, requeuedFrom: "a" },
     });
     expect(made).not.toHaveProperty("expiresAt");
@@ -47,11 +47,12 @@ function made(test: Declare): void {
     expect(await bench.item("a")).toMatchObject({ state: "discarded", requeuedAs: ["a~2"] });
   });
 
-  test("the new item may have the data that the step names", async (bench) => {
+  test("the new item may have the data and the priority that the step names", async (bench) => {
     await buryOne(bench);
     await bench.begin("op-1", { kind: "requeue" });
-    await bench.engine.advance("op-1", { letters: [{ burial: await bench.burial("a"), data: { n: 2 } }] });
-    expect(await bench.item("a~2")).toMatchObject({ data: { n: 2 }, revision: 1 });
+    const burial = await bench.burial("a");
+    await bench.engine.advance("op-1", { letters: [{ burial, data: { n: 2 }, priority: "low" }] });
+    expect(await bench.item("a~2")).toMatchObject({ data: { n: 2 }, priority: "low", revision: 1 });
     expect((await bench.letter("a"))?.itemData).toEqual({ n: 1 });
   });
 
@@ -120,6 +121,6 @@ function links(test: Declare): void {
     const bare = await bench.item("a");
     expect(bare).toMatchObject({ data: null, requeuedAs: ["a~2"], priority: "high" });
     for (const field of ["name", "lane", "expiresAt"]) expect(bare).not.toHaveProperty(field);
-    expect(await bench.item("a~2")).toMatchObject({ requeuedFrom: "a", name: "the first" });
+    expect(await bench.item("a~2")).toMatchObject({ requeuedFrom: "a", name: "Requeue-the first" });
   });
 }

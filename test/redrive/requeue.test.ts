@@ -33,7 +33,7 @@ describe("a letter that is sent anew", () => {
     const made = {
       state: "ready",
       data: { n: 1 },
-      name: "Anna",
+      name: "Requeue-Anna",
       priority: "high",
       lane: "x",
       requeuedFrom: "a",

@@ -11,7 +11,7 @@ import {
 } from "../../item/operation.ts";
 import { letterEvent, stepEvent } from "../../item/operation-event.ts";
 import { assertStep } from "../../item/operation-step.ts";
-import { newIdOf, sentAnewAs } from "../../item/requeued.ts";
+import { newIdOf, newNameOf, sentAnewAs } from "../../item/requeued.ts";
 import { amend } from "./amend.ts";
 import { operationOf, requireOperation } from "./books.ts";
 import { burialOf, closeLetter, reopenLetter } from "./bury.ts";
@@ -98,9 +98,11 @@ function discard(store: Store, row: Row, by: Pick<Resolution, "author" | "operat
 }
 
 /** Another item takes the letter's place; the two name each other. */
-function sendAnew(store: Store, row: Row, { asked }: OperationRow, { data = row.data }: LetterStep): string {
-  const { queue, name, priority, lane } = row;
+function sendAnew(store: Store, row: Row, { asked }: OperationRow, step: LetterStep): string {
+  const { queue, lane } = row;
+  const { data = row.data, priority = row.priority } = step;
   const itemId = newIdOf(row.itemId, (id) => queue.byId.has(id));
+  const name = newNameOf(row.name, row.itemId);
   addOne(store, queue, compact({ itemId, data, name, priority, lane }), row);
   discard(store, row, { author: asked.author, operationId: asked.id, reason: sentAnewAs(itemId) });
   return itemId;

@@ -77,10 +77,11 @@ type Candidate = CandidateRow & BulkLetter;
  */
 const CANDIDATE_SQL = `
   SELECT s.no, s.ref, g.no AS grp, s.state AS was, i.state, coalesce(l.no, c.no) IS NOT NULL AS here,
-         coalesce(l.buried_at, c.buried_at, 0) AS buried_at, i.revision, g.eligible, g.signature
+         coalesce(l.buried_at, c.buried_at, 0) AS buried_at, coalesce(l.first_at, c.first_at, 0) AS first_at,
+         i.revision, g.eligible, g.signature
     FROM next s CROSS JOIN LATERAL (SELECT state, revision FROM items WHERE ref = s.ref OFFSET 0) i
-         LEFT JOIN LATERAL (SELECT no, grp, buried_at FROM letters WHERE no = s.no OFFSET 0) l ON true
-         LEFT JOIN LATERAL (SELECT no, grp, buried_at FROM closed WHERE no = s.no OFFSET 0) c ON true
+         LEFT JOIN LATERAL (SELECT no, grp, buried_at, first_at FROM letters WHERE no = s.no OFFSET 0) l ON true
+         LEFT JOIN LATERAL (SELECT no, grp, buried_at, first_at FROM closed WHERE no = s.no OFFSET 0) c ON true
          JOIN groups g ON g.no = coalesce(l.grp, c.grp, s.grp) ORDER BY s.no`;
 
 /** Oldest burial first; nothing up to `next_no` is pending. */
@@ -174,7 +175,7 @@ async function edit({ tx, operation, named, events }: Work, letters: readonly Ca
 /** Other items take the letters' places; each tells of itself before its letter does. */
 async function requeue(work: Work, letters: readonly Candidate[]): Promise<void> {
   const { operation, named, events } = work;
-  const asked = letters.map(({ no }) => named.get(no)?.data);
+  const asked = letters.map(({ no }) => named.get(no) ?? {});
   const by = { author: operation.author, operationId: operation.id };
   const made = await requeueLetters(bulkOf(work, letters), asked, by);
   for (const [at, { ref, signature }] of letters.entries()) {

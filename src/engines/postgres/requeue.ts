@@ -1,8 +1,9 @@
 /** Letters that are sent anew: for each another item with its data comes into the line, and the letter is discarded. */
 import type { Resolution } from "../../item/letter.ts";
-import { newIdOf, sentAnewAs } from "../../item/requeued.ts";
+import type { LetterStep } from "../../item/operation.ts";
+import { rankOf } from "../../item/priority.ts";
+import { newIdOf, newNameOf, sentAnewAs } from "../../item/requeued.ts";
 import { assert } from "../../kit/assert.ts";
-import type { Json } from "../../kit/json.ts";
 import { type Bulk, discardLetters } from "./closed.ts";
 import { takeRefs } from "./import.ts";
 import { joinLine } from "./line.ts";
@@ -15,10 +16,10 @@ export interface Requeued {
   readonly itemId: string;
 }
 
-/** In the order of the letters; `data` has what is given for each instead of what it has. */
+/** In the order of the letters; `given` has what each other item has instead of what the letter's has. */
 export async function requeueLetters(
   bulk: Bulk,
-  data: readonly (Json | undefined)[],
+  given: readonly Pick<LetterStep, "data" | "priority">[],
   by: Pick<Resolution, "author" | "operationId">,
 ): Promise<readonly Requeued[]> {
   const { tx, tally, queue, letters } = bulk;
@@ -28,7 +29,7 @@ export async function requeueLetters(
   );
   const made = nameThem(origins, await takenIds(tx, queue, origins));
   const refs = await takeRefs(tx, made.length);
-  const items = made.map((item, at) => ({ ...item, ref: refs[at] ?? 0, given: data[at] }));
+  const items = made.map((item, at) => ({ ...item, ref: refs[at] ?? 0, given: given[at] ?? {} }));
   await insertItems(tx, queue, items);
   tally.queue(queue, "ready", items.length);
   const reason = items.map(({ itemId }) => sentAnewAs(itemId));
@@ -80,7 +81,7 @@ function nameThem(
 }
 
 interface NewRow extends Origin, Requeued {
-  readonly given: Json | undefined;
+  readonly given: Pick<LetterStep, "data" | "priority">;
 }
 
 async function insertItems(tx: Tx, queue: number, items: readonly NewRow[]): Promise<void> {
@@ -90,8 +91,9 @@ async function insertItems(tx: Tx, queue: number, items: readonly NewRow[]): Pro
   );
   const made = await tx.insert(
     "items (ref, queue, item_id, place, state, due_at, priority, lane, origin, attempts, spent, losses, revision, redrives, purged)",
-    items.map(({ ref, itemId, priority, lane, origin }, at) => [
-      ...[ref, queue, itemId, (place?.next ?? 0) + at, "ready", tx.now, priority, lane, origin],
+    items.map(({ ref, itemId, priority, lane, origin, given }, at) => [
+      ...[ref, queue, itemId, (place?.next ?? 0) + at, "ready", tx.now],
+      ...[given.priority === undefined ? priority : rankOf(given.priority), lane, origin],
       ...[0, 0, 0, 1, 0, 0],
     ]),
     "ON CONFLICT DO NOTHING",
@@ -99,10 +101,10 @@ async function insertItems(tx: Tx, queue: number, items: readonly NewRow[]): Pro
   if (made < items.length) throw lostRace("an item was added under the id of a letter that is sent anew");
   await tx.insert(
     "payloads (ref, data, name)",
-    items.map(({ ref, given, data, name }) => [
+    items.map(({ ref, given, data, name, item_id }) => [
       ref,
-      given === undefined ? data : JSON.stringify(given),
-      name,
+      given.data === undefined ? data : JSON.stringify(given.data),
+      newNameOf(name, item_id),
     ]),
   );
   await joinLine(

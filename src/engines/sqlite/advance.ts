@@ -3,6 +3,8 @@
  * done to the others. The books are kept in the same transaction, so a step has happened with all that it says or not at
  * all. Many letters are moved by a few statements.
  */
+
+import { compact } from "../../item/failure.ts";
 import type { LetterStep, Operation, OperationStep } from "../../item/operation.ts";
 import { amendmentEvent, letterEvent, stepEvent } from "../../item/operation-event.ts";
 import { assertStep } from "../../item/operation-step.ts";
@@ -60,7 +62,8 @@ type Candidate = CandidateRow & BulkLetter;
 /** The group is the one that the letter is in now: it may have been regrouped since. */
 const CANDIDATE_SQL = `
   SELECT s.no, s.ref, g.no AS grp, s.state AS was, i.state, coalesce(l.no, c.no) IS NOT NULL AS here,
-         coalesce(l.buried_at, c.buried_at, 0) AS buried_at, i.revision, g.eligible, g.signature
+         coalesce(l.buried_at, c.buried_at, 0) AS buried_at, coalesce(l.first_at, c.first_at, 0) AS first_at,
+         i.revision, g.eligible, g.signature
     FROM selections s CROSS JOIN items i ON i.ref = s.ref
          LEFT JOIN letters l ON l.no = s.no LEFT JOIN closed c ON c.no = s.no
          CROSS JOIN groups g ON g.no = coalesce(l.grp, c.grp, s.grp)
@@ -151,10 +154,10 @@ function requeue(work: Work, letters: readonly Candidate[]): void {
   const { session, operation, named, now, tally, events } = work;
   const { queue_no, id, author } = operation;
   for (const letter of letters) {
-    const data = named.get(letter.no)?.data;
+    const { data, priority } = named.get(letter.no) ?? {};
     const sent = requeueLetter(
       { session, queue: queue_no, now, events },
-      { letter, tally, operationId: id, author, ...(data !== undefined && { data }) },
+      compact({ letter, tally, operationId: id, author, data, priority }),
     );
     for (const draft of letterEvent(operation, letter.signature, sent))
       events.add(draft, { queue: queue_no, ref: letter.ref });

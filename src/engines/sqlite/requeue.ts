@@ -1,7 +1,7 @@
 /** A letter that is sent anew as another item in SQLite: the two name each other, and the letter is discarded. */
 import { compact } from "../../item/failure.ts";
-import { priorityOf } from "../../item/priority.ts";
-import { newIdOf, sentAnewAs } from "../../item/requeued.ts";
+import { type Priority, priorityOf } from "../../item/priority.ts";
+import { newIdOf, newNameOf, sentAnewAs } from "../../item/requeued.ts";
 import { assert } from "../../kit/assert.ts";
 import type { Json } from "../../kit/json.ts";
 import { type BulkLetter, discardLetters } from "./closed.ts";
@@ -15,6 +15,7 @@ interface Requeue {
   readonly author: string;
   /** Instead of the letter's. */
   readonly data?: Json;
+  readonly priority?: Priority;
 }
 
 interface Sent {
@@ -26,7 +27,8 @@ interface Sent {
 }
 
 /** The id of the other item. The event of the letter is the caller's. */
-export function requeueLetter(intake: Intake, { letter, tally, operationId, author, data }: Requeue): string {
+export function requeueLetter(intake: Intake, requeue: Requeue): string {
+  const { letter, tally, operationId, author, data, priority } = requeue;
   const { session, queue, now } = intake;
   const { ref } = letter;
   const row = session.get<Sent>(
@@ -38,8 +40,8 @@ export function requeueLetter(intake: Intake, { letter, tally, operationId, auth
   const item = compact({
     itemId,
     data: data ?? (JSON.parse(row.data) as Json),
-    name: row.name ?? undefined,
-    priority: priorityOf(row.priority),
+    name: newNameOf(row.name, row.item_id),
+    priority: priority ?? priorityOf(row.priority),
     lane: row.lane ?? undefined,
   });
   insertItem(intake, item, countItems(intake), ref);
