@@ -153,12 +153,12 @@ describe("which job is meant", () => {
   it("is the job of the named items, and the first word may be an item", async () => {
     await buryIn(QUEUE, "a", "b");
     await buryIn("job-2", "c");
-    const { job, selection } = await bulk({ job: "c", flags: { type: ["CommandFailed"] } });
+    const { job, selection } = await bulk({ job: "c", items: [], flags: { type: ["CommandFailed"] } });
     expect(job.id).toBe("job-2");
     expect(selection).toEqual({ filter: { types: ["CommandFailed"], queue: "job-2", itemIds: ["c"] } });
     expect((await bulk({ items: ["a", "b"], flags: {} })).selection.filter.itemIds).toEqual(["a", "b"]);
     await expect(bulk({ items: ["a", "c"], flags: {} })).rejects.toMatchObject({ code: "item_not_found" });
-    await expect(bulk({ job: "nobody", flags: {} })).rejects.toMatchObject({
+    await expect(bulk({ job: "nobody", items: [], flags: {} })).rejects.toMatchObject({
       code: "job_not_found",
       message: "There is no job and no item nobody.",
     });

@@ -231,11 +231,11 @@ describe("dlq retry", () => {
     expect(shop.ledger).toHaveLength(last);
   });
 
-  it("an item that is not there is an error before anything runs", async () => {
+  it("items of which none is there are an error before anything runs", async () => {
     const shop = openWorkshop();
     await twoJobs(shop);
     const before = shop.ledger.length;
-    const { code, stderr } = await shop.run(["dlq", "retry", "plain", "p1", "p9"]);
+    const { code, stderr } = await shop.run(["dlq", "retry", "plain", "p9", "p8"]);
     expect(code).toBe(4);
     expect(stderr).toContain("There is no item p9");
     expect(shop.ledger).toHaveLength(before);
