@@ -15,7 +15,7 @@ const VOLUMES = [
   { name: "program", made: /^cli\/program$|^engines\/sqlite\/open$|^cli\/commands\/dlq-list$/ },
   {
     name: "running",
-    made: /^cli\/commands\/(map|resume)$|^job\/(map-work|keeper|mirroring)$|^config\/config$|^redrive\/(limits|enforce-limits)$|^(attempt|intake)\//,
+    made: /^cli\/commands\/(map|resume)$|^job\/(map-work|keeper|mirroring|receipts-mirror)$|^config\/config$|^redrive\/(limits|enforce-limits)$|^(attempt|intake)\//,
   },
   { name: "letters", made: /^cli\/commands\/(dlq|groups|ops|jobs|status|logs|events|errors)/ },
   {
