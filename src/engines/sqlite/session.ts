@@ -69,6 +69,7 @@ export class Session {
   async write<T>(steps: () => T): Promise<T> {
     const deadline = performance.now() + this.#busyMsMax;
     this.#prepared?.file.requireSame();
+    this.#prepared?.file.requireWholeJournal();
     while (!this.#tryBegin()) {
       if (performance.now() > deadline) throw this.#busy();
       await new Promise((resolve) => setTimeout(resolve, 1 + Math.random() * 9));
@@ -78,6 +79,7 @@ export class Session {
       return steps();
     });
     this.#prepared?.file.requireSame();
+    this.#prepared?.file.noteJournal();
     return result;
   }
 

@@ -1,4 +1,5 @@
 /** A store whose files are removed, replaced, truncated or changed by a newer Redrive while a process uses it. */
+import { execFileSync } from "node:child_process";
 import { copyFileSync, renameSync, rmSync, truncateSync } from "node:fs";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { afterAll, describe, expect, it, onTestFinished } from "vitest";
@@ -10,6 +11,13 @@ const directory = new TemporaryDirectory();
 afterAll(() => directory.remove());
 
 const FILES = ["", "-wal", "-shm"] as const;
+
+/** Opens and closes the store as another process does: the first of all would make the shared memory anew. */
+const COUNT_ITEMS = `
+  const { DatabaseSync } = require("@photostructure/sqlite");
+  const db = new DatabaseSync(process.argv[1]);
+  process.stdout.write(String(db.prepare("SELECT count(*) AS n FROM items").get().n));
+  db.close();`;
 
 async function openStore() {
   const path = directory.file("store.db");
@@ -58,6 +66,17 @@ describe("invariant 12", () => {
     truncateSync(`${path}-wal`, 100);
     await expect(engine.beat("holder-1")).rejects.toMatchObject({ code: "store_corrupt" });
     await expect(engine.requireUsable()).rejects.toMatchObject({ code: "store_corrupt" });
+  });
+
+  it("the comparison leaves SQLite's locks alone: processes that come and go do no harm", async () => {
+    const { path, engine } = await openStore();
+    for (let times = 0; times < 3; times += 1) {
+      await engine.beat("holder-1");
+      await engine.requireUsable();
+      expect(execFileSync(process.execPath, ["-e", COUNT_ITEMS, path], { encoding: "utf8" })).toBe("2");
+      await engine.add(QUEUE, [newItem("a")]);
+    }
+    expect(await engine.check()).toEqual([]);
   });
 
   it("a process writes nothing into a store that a newer Redrive has changed", async () => {
