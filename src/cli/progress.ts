@@ -8,6 +8,7 @@ import type { LeasedItem, Settlement } from "../item/item.ts";
 import type { Outcome } from "../item/outcome.ts";
 import type { Clock } from "../kit/clock.ts";
 import type { RunObserver } from "../runner/runner.ts";
+import { failureTitle } from "../triage/title.ts";
 import { clean, type Paint } from "./paint.ts";
 import {
   liveLines,
@@ -171,7 +172,7 @@ class RunProgress implements Progress {
     const until = this.#options.clock.now() + delayMs;
     if (until <= this.#parkedUntil || outcome.kind !== "failed") return;
     this.#parkedUntil = until;
-    this.#parked = outcome.failure.errorMessage;
+    this.#parked = failureTitle(outcome.failure).title;
     this.#sayWaiting();
   }
 

@@ -177,7 +177,7 @@ export class WorkerScreen {
       ...(reason === undefined ? [] : [`Stopped: ${reason}.`]),
       facts.join(" · "),
       ...[...this.#left].map(([index, wait]) => leftText(wait, this.#lineOf(index))),
-      ...(first === undefined ? [] : [`  redrive dlq list --queue ${first.id}   what died, and why`]),
+      ...(first === undefined ? [] : [`  redrive dlq list --queue ${first.id}   list the letters`]),
     ].join("\n");
   }
 

@@ -59,7 +59,7 @@ const FAILED: Outcome = {
     timestamp: 0,
     errorType: { name: "RateLimited" },
     errorClass: "throttled",
-    errorMessage: "429 Too Many Requests",
+    errorMessage: "curl failed with exit code 22: curl: (22) 429 Too Many Requests",
     agentId: "a",
     stepFailed: "s",
     durationMs: 1,
