@@ -258,6 +258,7 @@ export {
   DEFAULT_BREAKER,
   DEFAULT_POLICY,
   type OnItemFailure,
+  type OnOutage,
   type Policy,
 } from "./retry/policy.ts";
 export type {
