@@ -47,7 +47,11 @@ describe("an outage", () => {
 });
 
 describe("since when an item fails because of an outage", () => {
-  const attempt = (number: number, endedAt: number, errorClass: "outage" | "unknown" = "outage"): Attempt => ({
+  const attempt = (
+    number: number,
+    endedAt: number,
+    errorClass: "outage" | "unknown" = "outage",
+  ): Attempt => ({
     number,
     outcome: "failed",
     holder: "h",
