@@ -1,10 +1,12 @@
 /** Every command with its options and help. What a command does is loaded when it is called. */
-import { Command, CommanderError, Option } from "commander";
+import { Argument, Command, CommanderError, Option } from "commander";
 import { WorkError } from "../errors.ts";
 import { INPUT_FORMATS } from "../intake/format.ts";
 import { MERGE_MODES } from "../job/workflow-spec.ts";
+import { nearest } from "../kit/nearest.ts";
 import { ITEM_FAILURE_ACTIONS } from "../retry/policy.ts";
-import type { Terminal } from "./context.ts";
+import { SHELLS } from "./completion-scripts.ts";
+import type { Context, Terminal } from "./context.ts";
 import {
   call,
   keepEvidence,
@@ -29,15 +31,52 @@ import { addWorker } from "./worker-commands.ts";
 /** Runs one command line and answers with the exit code. */
 export async function runCli(argv: readonly string[], terminal: Terminal): Promise<number> {
   let code: number = EXIT.done;
-  const program = buildProgram(argv[0], terminal, (result) => {
+  const words = helpLast(argv);
+  const program = buildProgram(words[0], terminal, (result) => {
     code = result;
   });
   try {
-    await program.parseAsync([...argv], { from: "user" });
+    requireKnownWords(program, words);
+    await program.parseAsync([...words], { from: "user" });
     return code;
   } catch (error) {
     return explain(error, terminal, wantsJson(argv));
   }
+}
+
+/** `help dlq retry` is `dlq retry --help`. */
+function helpLast(argv: readonly string[]): readonly string[] {
+  const [first, ...rest] = argv;
+  return first === "help" && rest.length > 0 ? [...rest, "--help"] : argv;
+}
+
+/** A word that is no command would be taken for an argument of the default command, or be passed over for the help. */
+function requireKnownWords(program: Command, words: readonly string[]): void {
+  let command = program;
+  for (const word of words) {
+    if (word.startsWith("-") || word === "help" || command.commands.length === 0) return;
+    const below = command.commands.find((one) => one.name() === word || one.aliases().includes(word));
+    if (below === undefined) {
+      if (!takesWord(command)) throw unknownCommand(command, word);
+      return;
+    }
+    command = below;
+  }
+}
+
+/** The default command, if there is one, is `list`. */
+function takesWord(command: Command): boolean {
+  return command.commands.some((one) => one.name() === "list" && one.registeredArguments.length > 0);
+}
+
+function unknownCommand(command: Command, word: string): WorkError {
+  const names = command.commands.flatMap((one) => [one.name(), ...one.aliases()]);
+  const path = command.parent === null ? "redrive" : `redrive ${command.name()}`;
+  const meant = nearest(word, names);
+  return new WorkError("usage", `Unknown command "${word}" of ${path}.`, {
+    hint:
+      meant === undefined ? `\`${path} --help\` shows every command.` : `Did you mean \`${path} ${meant}\`?`,
+  });
 }
 
 /** To make every command takes longer than many a command, so where the first word is one of them, no other is made. */
@@ -81,6 +120,7 @@ const FAMILIES: readonly Family[] = [
   under("receipts", "receipts: delivered through outages, or kept", addReceipts),
   under("worktrees", "the git worktrees of workflows", addWorktrees),
   under("store", "the store: where everything is kept", addStore),
+  { names: ["completion", "complete-words"], add: addCompletion },
 ];
 
 function under(name: string, description: string, add: Family["add"]): Family {
@@ -287,6 +327,25 @@ function addStore(store: Command, terminal: Terminal, report: Report): void {
     .command("migrate")
     .description("brings the store to the newest version, and says from which")
     .action(call(terminal, report, async () => (await import("./commands/store-migrate.ts")).storeMigrate));
+}
+
+function addCompletion(program: Command, terminal: Terminal, report: Report): void {
+  program
+    .command("completion")
+    .description("prints a script that completes commands, options, jobs, queues and items in a shell")
+    .addArgument(new Argument("<shell>", "which shell").choices(SHELLS))
+    .action(call(terminal, report, async () => (await import("./commands/completion.ts")).completion));
+  program
+    .command("complete-words", { hidden: true })
+    .argument("[words...]", "the words so far")
+    .allowUnknownOption()
+    .action(
+      call(terminal, report, async () => {
+        const { completeWords } = await import("./commands/completion.ts");
+        const whole = buildProgram(undefined, terminal, () => undefined);
+        return (context: Context, words: string[]) => completeWords(context, words, whole);
+      }),
+    );
 }
 
 function* leavesOf(command: Command): Generator<Command> {
