@@ -3,7 +3,6 @@ import { Argument, Command, CommanderError, Option } from "commander";
 import { WorkError } from "../errors.ts";
 import { INPUT_FORMATS } from "../intake/format.ts";
 import { MERGE_MODES } from "../job/workflow-spec.ts";
-import { nearest } from "../kit/nearest.ts";
 import { ITEM_FAILURE_ACTIONS } from "../retry/policy.ts";
 import { SHELLS } from "./completion-scripts.ts";
 import type { Context, Terminal } from "./context.ts";
@@ -21,6 +20,7 @@ import { addErrors } from "./error-commands.ts";
 import { EXIT, EXIT_CODE } from "./exit-code.ts";
 import { addGroups } from "./group-commands.ts";
 import { addJobs } from "./job-commands.ts";
+import { helpLast, requireKnownWords } from "./known-words.ts";
 import { addLetters } from "./letter-commands.ts";
 import { addOperations } from "./operation-commands.ts";
 import { addQueues } from "./queue-commands.ts";
@@ -42,41 +42,6 @@ export async function runCli(argv: readonly string[], terminal: Terminal): Promi
   } catch (error) {
     return explain(error, terminal, wantsJson(argv));
   }
-}
-
-/** `help dlq retry` is `dlq retry --help`. */
-function helpLast(argv: readonly string[]): readonly string[] {
-  const [first, ...rest] = argv;
-  return first === "help" && rest.length > 0 ? [...rest, "--help"] : argv;
-}
-
-/** A word that is no command would be taken for an argument of the default command, or be passed over for the help. */
-function requireKnownWords(program: Command, words: readonly string[]): void {
-  let command = program;
-  for (const word of words) {
-    if (word.startsWith("-") || word === "help" || command.commands.length === 0) return;
-    const below = command.commands.find((one) => one.name() === word || one.aliases().includes(word));
-    if (below === undefined) {
-      if (!takesWord(command)) throw unknownCommand(command, word);
-      return;
-    }
-    command = below;
-  }
-}
-
-/** The default command, if there is one, is `list`. */
-function takesWord(command: Command): boolean {
-  return command.commands.some((one) => one.name() === "list" && one.registeredArguments.length > 0);
-}
-
-function unknownCommand(command: Command, word: string): WorkError {
-  const names = command.commands.flatMap((one) => [one.name(), ...one.aliases()]);
-  const path = command.parent === null ? "redrive" : `redrive ${command.name()}`;
-  const meant = nearest(word, names);
-  return new WorkError("usage", `Unknown command "${word}" of ${path}.`, {
-    hint:
-      meant === undefined ? `\`${path} --help\` shows every command.` : `Did you mean \`${path} ${meant}\`?`,
-  });
 }
 
 /** To make every command takes longer than many a command, so where the first word is one of them, no other is made. */
