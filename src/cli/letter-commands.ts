@@ -59,6 +59,11 @@ function addRepairing(dlq: Command, terminal: Terminal, report: Report): void {
     .option("--rate <n/s>", "how many are started at most, e.g. 5/s or 100/m (default: no limit)")
     .option("--delay <duration>", "how long to wait before the first of them (default: 0)")
     .option("-r, --max-retries <n>", "how often each is tried again (default: as the job)")
+    .addOption(
+      new Option("--priority <priority>", "of their items from now on (default: as it is)").choices(
+        PRIORITIES,
+      ),
+    )
     .option("--workflow <file>", "run them with this corrected workflow; the job keeps it")
     .option(
       "--as-new",

@@ -1,6 +1,7 @@
 /** The options that say how letters are run again. */
 import { WorkError } from "../errors.ts";
 import { isStanding, type Job } from "../item/job.ts";
+import type { Priority } from "../item/priority.ts";
 import { parseDuration } from "../kit/duration.ts";
 import { parseRate } from "../redrive/pace.ts";
 import type { RedrivePlan } from "../redrive/plan.ts";
@@ -11,6 +12,7 @@ export interface PlanFlags {
   readonly rate?: string;
   readonly delay?: string;
   readonly maxRetries?: string;
+  readonly priority?: Priority;
   readonly canary?: boolean;
   readonly detach?: boolean;
 }
@@ -27,6 +29,7 @@ export function planFrom(flags: PlanFlags): RedrivePlan {
     ...(flags.delay !== undefined && { delayMs: parseDuration(flags.delay, "--delay") }),
     ...(maxRetries !== undefined && { maxRetries }),
     ...(slots !== undefined && { slots }),
+    ...(flags.priority !== undefined && { priority: flags.priority }),
     ...(flags.canary && { canary: true }),
   };
 }

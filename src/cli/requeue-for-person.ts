@@ -47,9 +47,9 @@ export function recipeFrom({ terminal: { cwd } }: Context, flags: RequeueFlags &
       },
     );
   }
-  const [other] = (["canary", "rate", "delay", "detach", "parallel", "maxRetries"] as const).filter(
-    (name) => asNew && flags[name] !== undefined,
-  );
+  const [other] = (
+    ["canary", "rate", "delay", "detach", "parallel", "priority", "maxRetries"] as const
+  ).filter((name) => asNew && flags[name] !== undefined);
   if (other !== undefined) {
     const option = other === "maxRetries" ? "max-retries" : other;
     throw new WorkError("usage", `--as-new and --${option} do not go together.`, {

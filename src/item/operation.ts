@@ -120,6 +120,8 @@ export interface OperationStep {
     /** And not before this long after its burial: entry n is for a letter that was redriven n times; the last goes on. */
     readonly sinceBurialMs: readonly number[];
   };
+  /** Of a redrive: the priority that its items get. Default: the one that they have. */
+  readonly priority?: Priority;
   /** Replaces the operation's progress. */
   readonly progress?: JsonObject;
 }

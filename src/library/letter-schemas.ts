@@ -191,6 +191,7 @@ export const redrivePlan = objectOf<RedrivePlan>({
   delayMs: durationMs.optional(),
   maxRetries: count.optional(),
   slots: positive.optional(),
+  priority: oneOf(PRIORITIES).optional(),
   canary: flag.optional(),
 });
 

@@ -16,14 +16,15 @@ const TOGETHER_MS = 1000;
 
 /** Ends when everything is sent or refused, or the operation is not open any more. */
 export async function sendAhead(begun: Operation, engine: Engine, patience: Patience): Promise<Operation> {
-  const { rate, delayMs = 0 } = planOf(begun);
+  const { rate, delayMs = 0, priority } = planOf(begun);
   const intervalMs = rate ? rate.perMs / rate.letters : 0;
   const chunk = rate ? Math.max(1, Math.floor(TOGETHER_MS / intervalMs)) : CHUNK_MAX;
   const sinceBurialMs = begun.force ? [0] : SINCE_BURIAL_MS;
   let operation = begun;
   let dueInMs = Math.max(0, begun.createdAt + delayMs - (await patience.through(() => engine.now())));
   while (operation.status === "open" && operation.done + operation.refused < operation.selected) {
-    const step = { max: Math.min(chunk, CHUNK_MAX), due: { delayMs: Math.round(dueInMs), sinceBurialMs } };
+    const due = { delayMs: Math.round(dueInMs), sinceBurialMs };
+    const step = { max: Math.min(chunk, CHUNK_MAX), due, ...(priority !== undefined && { priority }) };
     const before = operation.done;
     operation = await patience.through(() => engine.advance(begun.id, step));
     dueInMs += (operation.done - before) * intervalMs;

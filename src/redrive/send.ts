@@ -165,7 +165,9 @@ class Sender {
     const { engine, patience } = this.#options;
     const { id, force, done } = this.#operation;
     const due = { delayMs: 0, sinceBurialMs: force ? [0] : SINCE_BURIAL_MS };
-    this.#operation = await patience.through(() => engine.advance(id, { ...step, due }));
+    const { priority } = planOf(this.#operation);
+    const how = { due, ...(priority !== undefined && { priority }) };
+    this.#operation = await patience.through(() => engine.advance(id, { ...step, ...how }));
     return this.#operation.done - done;
   }
 

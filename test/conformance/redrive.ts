@@ -239,6 +239,22 @@ function accounting(test: Declare): void {
     expect(await bench.engine.findOperation("op-1")).toMatchObject({ succeeded: 2, failed: 2 });
   });
 
+  test("a redrive can give its items another priority, many at once or by name", async (bench) => {
+    await bench.enter();
+    await bench.bury(["a", "b", "c"]);
+    await bench.add("new");
+    await bench.begin("op-1");
+    const [, b] = (await bench.engine.listLetters({ queue: QUEUE, order: "oldest", limit: 3 })).letters;
+    await bench.engine.advance("op-1", { letters: [{ burial: b?.burial ?? 0 }], priority: "high" });
+    await bench.engine.advance("op-1", { max: 1, priority: "low" });
+    await bench.engine.advance("op-1", { max: 1 });
+    const leased = await bench.lease(4);
+    expect(leased.map(({ itemId }) => itemId).indexOf("b")).toBe(0);
+    expect(leased.map(({ itemId }) => itemId).indexOf("a")).toBe(3);
+    const [item] = await bench.engine.findItems("b", { queue: QUEUE, limit: 1 });
+    expect(item?.priority).toBe("high");
+  });
+
   test("an item counts for the operation that sent it last", async (bench) => {
     await bench.enter();
     await bench.bury(["a"]);

@@ -80,7 +80,7 @@ function work(store: Store, operation: OperationRow, selected: SelectedRow, { gi
   selected.status = "done";
   operation.done += 1;
   let requeuedAs: string | undefined;
-  if (kind === "redrive") sendBack(store, row, operation, step.due);
+  if (kind === "redrive") sendBack(store, row, operation, step);
   else if (kind === "requeue") requeuedAs = sendAnew(store, row, operation, given);
   else if (kind === "edit") tell(store, row, amend(store, row, { given, author, operationId }));
   else if (kind === "discard") {
@@ -113,7 +113,8 @@ function tell(store: Store, { queue, itemId }: Row, events: readonly EventDraft[
 }
 
 /** Attempts start anew for the policy; the history, and the gravestone until it succeeds, stay. */
-function sendBack(store: Store, row: Row, operation: OperationRow, due: OperationStep["due"]): void {
+function sendBack(store: Store, row: Row, operation: OperationRow, { due, priority }: OperationStep): void {
+  row.priority = priority ?? row.priority; // before it joins the line, which is in order of it
   moveRow(row, "redrive", dueAt(store, row, due));
   row.spent = 0;
   row.losses = 0;

@@ -7,6 +7,7 @@ import type { Amendment } from "../../item/letter.ts";
 import type { LetterStep, Operation, OperationStep } from "../../item/operation.ts";
 import { amendmentEvent, letterEvent, stepEvent } from "../../item/operation-event.ts";
 import { assertStep } from "../../item/operation-step.ts";
+import { rankOf } from "../../item/priority.ts";
 import type { ItemState } from "../../item/state.ts";
 import { assert } from "../../kit/assert.ts";
 import { type CandidateRow, judge } from "../judge.ts";
@@ -138,11 +139,12 @@ async function redrive({ tx, operation, step }: Work, { tally, queue, letters }:
   const due = tx.now + (step.due?.delayMs ?? 0);
   await tx.run(
     `UPDATE items SET state = 'ready', spent = 0, losses = 0, redrives = redrives + 1, operation = ?1, expires_at = NULL,
-            due_at = greatest(?2::bigint, n.buried_at + (?3::bigint[])[least(redrives, cardinality(?3::bigint[]) - 1) + 1])
+            priority = coalesce(?6::integer, priority), due_at = greatest(?2::bigint, n.buried_at + (?3::bigint[])[least(redrives, cardinality(?3::bigint[]) - 1) + 1])
        FROM unnest(?4::bigint[], ?5::bigint[]) n (ref, buried_at) WHERE items.ref = n.ref`,
     ...[operation.no, due, since],
     letters.map(({ ref }) => ref),
     letters.map(({ buried_at }) => buried_at),
+    step.priority === undefined ? null : rankOf(step.priority),
   );
   await joinLine(
     tx,

@@ -2,7 +2,9 @@
  * The redrive of many letters in PostgreSQL by one statement: the next of the selection are judged, sent back to ready, put
  * into the line and marked, and only sums come back. It goes from letter to letter by index, however large the store is.
  */
+
 import { type OperationStep, REFUSAL } from "../../item/operation.ts";
+import { rankOf } from "../../item/priority.ts";
 import type { OperationRow } from "../operation-row.ts";
 import { alignLanes } from "./lanes.ts";
 import type { Tx } from "./session.ts";
@@ -37,7 +39,8 @@ export async function sendBack(
   const { no, next_no: worked, force, queue_no: queue } = operation;
   const due = tx.now + (step.due?.delayMs ?? 0);
   const wanted = [no, worked, step.max ?? 0, force, due, step.due?.sinceBurialMs ?? []];
-  const sums = await tx.all<Sum>(SEND_BACK, ...wanted);
+  const priority = step.priority === undefined ? null : rankOf(step.priority);
+  const sums = await tx.all<Sum>(SEND_BACK, ...wanted, priority);
   const sent = sums.filter(({ refusal }) => refusal === null);
   const done = sent.reduce((sum, { count }) => sum + count, 0);
   for (const { grp, count } of sent) tally.group(grp ?? 0, "away", count);
@@ -83,7 +86,7 @@ const SEND_BACK = `
           WHERE no = ANY (ARRAY (SELECT no FROM next WHERE state = 'dead')) AND grp NOT IN ${INELIGIBLE}),
        sent AS (
          UPDATE items i SET state = 'ready', spent = 0, losses = 0, redrives = redrives + 1, operation = ?1, expires_at = NULL,
-                due_at = CASE WHEN cardinality(?6::bigint[]) = 0 THEN ?5::bigint ELSE
+                priority = coalesce(?7::integer, priority), due_at = CASE WHEN cardinality(?6::bigint[]) = 0 THEN ?5::bigint ELSE
                   greatest(?5::bigint, (SELECT l.buried_at FROM letters l WHERE l.ref = i.ref)
                                        + (?6::bigint[])[least(redrives, cardinality(?6::bigint[]) - 1) + 1]) END
           WHERE ref = ANY (ARRAY (SELECT ref FROM here)) AND state = 'dead'

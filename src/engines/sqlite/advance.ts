@@ -8,6 +8,7 @@ import { compact } from "../../item/failure.ts";
 import type { LetterStep, Operation, OperationStep } from "../../item/operation.ts";
 import { amendmentEvent, letterEvent, stepEvent } from "../../item/operation-event.ts";
 import { assertStep } from "../../item/operation-step.ts";
+import { rankOf } from "../../item/priority.ts";
 import type { ItemState } from "../../item/state.ts";
 import { assert } from "../../kit/assert.ts";
 import { type CandidateRow, judge, type Refused } from "../judge.ts";
@@ -116,9 +117,10 @@ function byWhom({ author, reason }: OperationRow): { author: string; reason?: st
 /** Attempts start anew for the policy; the history stays, and so does the letter until its item is done. */
 function redrive({ session, operation, step, now }: Work, { tally, queue, letters }: Bulk): void {
   const since = step.due?.sinceBurialMs ?? [];
+  const priority = step.priority === undefined ? "" : `, priority = ${rankOf(step.priority)}`;
   session.run(
     `UPDATE items SET state = 'ready', spent = 0, losses = 0, redrives = redrives + 1, operation = ?1,
-            due_at = ${since.length === 0 ? "?2" : DUE}, expires_at = NULL, waits = lane IS NOT NULL
+            due_at = ${since.length === 0 ? "?2" : DUE}, expires_at = NULL, waits = lane IS NOT NULL${priority}
       WHERE ref IN (SELECT value FROM json_each(?3))`,
     ...[operation.no, now + (step.due?.delayMs ?? 0), JSON.stringify(letters.map(({ ref }) => ref))],
     ...(since.length === 0 ? [] : [JSON.stringify(since), since.length - 1]),
