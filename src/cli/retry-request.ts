@@ -40,8 +40,15 @@ export async function findRequest(
     const { readNewWorkflow } = await newWorkflow();
     return { ...request, change: await readNewWorkflow(job, { file: flags.workflow, cwd }) };
   }
+  const change = job.kind === "imported" ? await foundWorkflow(engine, job) : null;
+  if (change !== null) return { ...request, change };
   requireWork(job);
   return request;
+}
+
+async function foundWorkflow(engine: Engine, job: Job): Promise<JobChange | null> {
+  const { findWorkflowOfName } = await newWorkflow();
+  return findWorkflowOfName(engine, job);
 }
 
 /** The job as it is to be run: with its new workflow, when it gets one. */

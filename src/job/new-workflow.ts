@@ -4,6 +4,8 @@ import { resolve } from "node:path";
 import type { Engine, JobChange } from "../engine.ts";
 import { WorkError } from "../errors.ts";
 import { isStanding, type Job } from "../item/job.ts";
+import type { JsonObject } from "../kit/json.ts";
+import { slugOf } from "./slug.ts";
 import { hasOtherRunner } from "./summary.ts";
 import { checkStart } from "./workflow-kit.ts";
 import { digestOf, plain, type WorkflowSpec, workflowProgressOf, workflowSpecOf } from "./workflow-spec.ts";
@@ -29,9 +31,28 @@ export async function readNewWorkflow(job: Job, { file, cwd }: NewWorkflow): Pro
   const spec = await specWith(job, resolve(cwd, file), cwd);
   await checkStart(spec);
   if (job.kind === "workflow") return { spec: plain(spec) };
-  // Its phases are over before they began: there is nothing to set up, and no input to read.
+  return afterItsPhases(job, plain(spec));
+}
+
+const LOOK_AT_MAX = 200;
+
+/**
+ * What imported letters become when a workflow of their job's name was run in this store: they get the workflow of its latest
+ * job. Null when there is none.
+ */
+export async function findWorkflowOfName(engine: Engine, job: Job): Promise<JobChange | null> {
+  const names = [job.id, job.id.replace(/-[a-z0-9]{8}$/, "")].map((name) => slugOf(name));
+  const jobs = await engine.listJobs({ limit: LOOK_AT_MAX, kinds: ["workflow"] });
+  const found = jobs.find(({ id }) => names.includes(id.replace(/-[a-z0-9]{8}$/, "")));
+  if (found === undefined) return null;
+  await checkStart(workflowSpecOf(found));
+  return afterItsPhases(job, found.spec);
+}
+
+/** Its phases are over before they began: there is nothing to set up, and no input to read. */
+function afterItsPhases(job: Job, spec: JsonObject): JobChange {
   const progress = plain({ ...workflowProgressOf(job), phase: "ended" });
-  return { kind: "workflow", spec: plain(spec), progress, intakeComplete: true };
+  return { kind: "workflow", spec, progress, intakeComplete: true };
 }
 
 /** Refused while another process runs the job with what it had. */

@@ -133,7 +133,7 @@ function refuseWithoutWork(job: Job): never {
     "usage",
     `The letters of ${job.id} came from elsewhere: they have no work of their own.`,
     {
-      hint: `Say what is to be run: redrive dlq retry ${job.id} --workflow FILE`,
+      hint: `Say what is to be run: redrive dlq retry ${job.id} --workflow FILE. A queue or a target named ${job.id}, or a workflow of that name that was run once, does it too.`,
     },
   );
 }
