@@ -60,9 +60,10 @@ function addRepairing(dlq: Command, terminal: Terminal, report: Report): void {
     .option("--delay <duration>", "how long to wait before the first of them (default: 0)")
     .option("-r, --max-retries <n>", "how often each is tried again (default: as the job)")
     .addOption(
-      new Option("--priority <priority>", "of their items from now on (default: as it is)").choices(
-        PRIORITIES,
-      ),
+      new Option(
+        "--priority <priority>",
+        "of their items from now on, or of the new ones (default: as it is)",
+      ).choices(PRIORITIES),
     )
     .option("--workflow <file>", "run them with this corrected workflow; the job keeps it")
     .option(
@@ -71,11 +72,6 @@ function addRepairing(dlq: Command, terminal: Terminal, report: Report): void {
     )
     .addOption(list("--set <path=cel>", "with --as-new: sets a field of the new item's data"))
     .option("--patch <json>", "with --as-new: a JSON merge patch of the new item's data, or @FILE")
-    .addOption(
-      new Option("--priority <priority>", "with --as-new: of the new items (default: as before)").choices(
-        PRIORITIES,
-      ),
-    )
     .option("--detach", "only send them back to the job; a runner of the job or `ops resume` does the work")
     .option("-q, --quiet", "neither progress nor the commands' output")
     .addOption(storeWait())

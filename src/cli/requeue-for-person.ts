@@ -32,12 +32,7 @@ export interface RequeueFlags {
 
 /** What is changed on the way. Refused without `--as-new`: a letter that is sent again keeps its data. */
 export function recipeFrom({ terminal: { cwd } }: Context, flags: RequeueFlags & PlanFlags): Recipe {
-  const { asNew, set, patch, priority } = flags;
-  if (!asNew && priority !== undefined) {
-    throw new WorkError("usage", "--priority goes with --as-new.", {
-      hint: "A letter that is retried keeps its place; a new item can come first.",
-    });
-  }
+  const { asNew, set, patch } = flags;
   if (!asNew && (set ?? patch) !== undefined) {
     throw new WorkError(
       "usage",
@@ -47,9 +42,9 @@ export function recipeFrom({ terminal: { cwd } }: Context, flags: RequeueFlags &
       },
     );
   }
-  const [other] = (
-    ["canary", "rate", "delay", "detach", "parallel", "priority", "maxRetries"] as const
-  ).filter((name) => asNew && flags[name] !== undefined);
+  const [other] = (["canary", "rate", "delay", "detach", "parallel", "maxRetries"] as const).filter(
+    (name) => asNew && flags[name] !== undefined,
+  );
   if (other !== undefined) {
     const option = other === "maxRetries" ? "max-retries" : other;
     throw new WorkError("usage", `--as-new and --${option} do not go together.`, {
