@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import { settlementOf } from "../../src/dead-letter/bury.ts";
+import { failureToJson, withPlainType } from "../../src/item/failure.ts";
 import type { LeasedItem } from "../../src/item/item.ts";
 import { failureOf } from "../support/settlements.ts";
 
@@ -54,4 +55,16 @@ it("what is not buried has no grave, however often it was redriven", () => {
     { outcome: { kind: "succeeded" }, verdict: { kind: "done" } },
   );
   expect(settlement.grave).toBeUndefined();
+});
+
+it("a type that the sources write as a name is stored as one, and its facts are in the context", () => {
+  const conflict = { name: "MergeConflict", fields: { files: ["a.txt", "b.txt"] } } as const;
+  const failure = failureOf({ ref: 1, attempt: 1 }, { errorType: conflict, errorContext: ["merging"] });
+  expect(withPlainType(failure)).toMatchObject({
+    errorType: { name: "MergeConflict" },
+    errorContext: ["merging", "files: a.txt, b.txt"],
+  });
+  expect(failureToJson(withPlainType(failure)).error_type).toBe("MergeConflict");
+  const command = failureOf({ ref: 1, attempt: 1 });
+  expect(withPlainType(command)).toBe(command);
 });
