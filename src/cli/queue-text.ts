@@ -130,11 +130,11 @@ export function settingsText({ spec }: QueueSummary, paint?: Paint): string {
     ["max-retries", String(policy.maxAttempts - 1)],
     ["backoff", backoffToText(policy.backoff)],
     ["on-failure", policy.onItemFailure],
-    ["on-outage", outageToText(policy)],
     ["lease", durationToText(spec.leaseMs)],
     ["priority", spec.priority],
     ["unique", spec.unique],
   ];
+  if (policy.onOutage === "wait") facts.push(["on-outage", outageToText(policy)]);
   if (policy.lossesMax !== 3) facts.push(["max-losses", String(policy.lossesMax)]);
   if (policy.breaker) {
     const { failureThreshold, timeoutMs } = policy.breaker;
