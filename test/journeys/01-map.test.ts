@@ -83,7 +83,7 @@ describe("input", () => {
   it("an empty input is nothing to do, and no failure", async () => {
     const { code, stdout, stderr } = await openWorkshop().run(["map", "--", "touch", "${item}"]);
     expect([code, stdout]).toEqual([0, ""]);
-    expect(stderr).toContain("There was nothing to do: the input has no items.");
+    expect(stderr).toContain("Nothing to do: the input has no items.");
   });
 });
 
@@ -211,6 +211,8 @@ describe("stdout", () => {
     expect(summary.groups).toEqual([
       {
         signature: expect.stringMatching(/^[0-9a-f]{16}$/),
+        title: "no <num>",
+        location: "sh · exit 9",
         pattern: expect.stringContaining("CommandFailed::"),
         count: 1,
       },

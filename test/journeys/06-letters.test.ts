@@ -247,7 +247,7 @@ describe("dlq retry", () => {
     const [ledger, letters, events] = [shop.ledger, await shop.letters(), await shop.events()];
     const { code, stdout } = await shop.run(["dlq", "retry", "mixed", "--dry-run"]);
     expect(code).toBe(0);
-    expect(stdout).toMatch(/^Would run 1 letter of mixed-\w+ again; 1 would be refused/);
+    expect(stdout).toMatch(/^Would retry 1 letter of mixed-\w+; 1 would be refused/);
     expect(await shop.json("dlq", "retry", "plain", "--dry-run")).toMatchObject({
       dry_run: true,
       selected: 4,

@@ -328,7 +328,7 @@ describe("dlq analyze", () => {
     expect(plain.stdout).toMatch(/CommandFailed {2}7 {2}#{40}\n/);
     const { stdout } = await shop.run(["dlq", "analyze"], { env: { LANG: "C.UTF-8" } });
     expect(stdout).toMatch(/CommandFailed {2}7 {2}█{40}\n/);
-    expect(stdout).toMatch(/5 {2}71 % {2}CommandFailed::.*Parse error/);
+    expect(stdout).toMatch(/5 {2}71 % {2}.*Parse error/);
   });
 
   it("a file that cannot be written is an error", async () => {
