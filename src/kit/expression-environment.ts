@@ -3,6 +3,7 @@
  * kind of number that JSON has mix freely with CEL's integers.
  */
 import { Environment } from "@marcbachmann/cel-js";
+import { rememberedLinear } from "./linear-pattern.ts";
 
 /** The names that an expression can use: with the fields it has, or anything below it. */
 export type KnownVariables = ReadonlyMap<string, readonly string[] | "any">;
@@ -29,7 +30,33 @@ export function environmentFor(known: KnownVariables): Environment {
     "string.replace(string, string): string",
     (text: string, from: string, to: string) => text.replaceAll(from, () => to),
   );
+  environment.registerFunction(`string.${MATCHES_INSIDE}(string): bool`, (text: string, pattern: string) =>
+    rememberedLinear(pattern)(text),
+  );
   return environment;
+}
+
+/** Stands for CEL's own `matches`, which backtracks and cannot be replaced under its name. */
+export const MATCHES_INSIDE = "_match_";
+
+/** Sends every call of `matches` to the one that needs linear time. To be called before the types are checked. */
+export function useLinearMatches(tree: object): void {
+  const reached = new Set<object>([tree]);
+  for (const part of reached) {
+    if (isCallOfMatches(part)) part.args[0] = MATCHES_INSIDE;
+    const inside = "meta" in part ? [...Object.values(part), part.meta] : Object.values(part);
+    for (const one of inside) if (typeof one === "object" && one !== null) reached.add(one);
+  }
+}
+
+function isCallOfMatches(part: object): part is { args: unknown[] } {
+  return (
+    "op" in part &&
+    part.op === "rcall" &&
+    "args" in part &&
+    Array.isArray(part.args) &&
+    part.args[0] === "matches"
+  );
 }
 
 /** False for the names that CEL keeps for itself, such as `list` and `in`. */
@@ -76,10 +103,19 @@ function innerName(name: string): string {
 /** The text with the variable `map` by its inner name. Strings and comments stay as they are; so do fields and functions called `map`. */
 export function standIn(text: string): string {
   return text.replace(TOKEN, (token, offset: number) => {
-    const isVariable = token === "map" && !/[.?]\s*$/.test(text.slice(0, offset));
-    return isVariable && !/^\s*\(/.test(text.slice(offset + token.length)) ? MAP_INSIDE : token;
+    if (token !== "map" || isField(text, offset)) return token;
+    CALL.lastIndex = offset + token.length;
+    return CALL.test(text) ? token : MAP_INSIDE;
   });
 }
 
+function isField(text: string, offset: number): boolean {
+  let before = offset - 1;
+  while (/\s/.test(text.charAt(before))) before -= 1;
+  return /[.?]/.test(text.charAt(before));
+}
+
+const CALL = /\s*\(/y;
+
 const TOKEN =
-  /"""(?:\\[\s\S]|[\s\S])*?"""|'''(?:\\[\s\S]|[\s\S])*?'''|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|\/\/[^\n]*|\w+/g;
+  /"""(?:\\[\s\S]|[^\\])*?"""|'''(?:\\[\s\S]|[^\\])*?'''|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|\/\/[^\n]*|\w+/g;

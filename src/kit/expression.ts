@@ -8,8 +8,16 @@
  */
 import { EvaluationError, ParseError, TypeError as TypingError } from "@marcbachmann/cel-js";
 import { WorkError } from "../errors.ts";
-import { environmentFor, type KnownVariables, MAP_INSIDE, standIn } from "./expression-environment.ts";
+import {
+  environmentFor,
+  type KnownVariables,
+  MAP_INSIDE,
+  MATCHES_INSIDE,
+  standIn,
+  useLinearMatches,
+} from "./expression-environment.ts";
 import type { Json } from "./json.ts";
+import { PatternError } from "./linear-pattern.ts";
 import { nearest } from "./nearest.ts";
 
 export { isExpressionName, type KnownVariables } from "./expression-environment.ts";
@@ -74,6 +82,9 @@ function required<T>(compiled: Compiled<T>, what: string, { hint }: { hint: stri
   throw new WorkError("filter_invalid", `${what}: ${compiled.message}${meant || "."}`, { hint });
 }
 
+/** Longer expressions are refused. */
+const EXPRESSION_CHARS_MAX = 100_000;
+
 /** What makes an expression of one kind. */
 interface Kind<T> {
   /** Why an answer of this CEL type is refused before anything is asked; null when it is not. */
@@ -82,8 +93,12 @@ interface Kind<T> {
 }
 
 function compile<T>(text: string, known: KnownVariables, kind: Kind<T>): Compiled<T> {
+  if (text.length > EXPRESSION_CHARS_MAX) {
+    return { ok: false, message: `it is longer than ${EXPRESSION_CHARS_MAX} characters` };
+  }
   try {
     const parsed = environmentFor(known).parse(standIn(text));
+    useLinearMatches(parsed.ast);
     const checked = parsed.check();
     if (!checked.valid) return refusedAt(text, checked.error, known);
     const refusal = kind.refuses(checked.type ?? "dyn");
@@ -120,8 +135,7 @@ function evaluate<T>(
   try {
     return read(parsed(map === undefined ? others : { ...others, [MAP_INSIDE]: map }));
   } catch (error) {
-    if (!isCelError(error)) throw error;
-    return { ok: false, message: explain(error) };
+    return { ok: false, message: limitMessage(error) ?? explain(requireCelError(error)) };
   }
 }
 
@@ -179,8 +193,22 @@ function isCelError(error: unknown): error is CelError {
   return error instanceof ParseError || error instanceof TypingError || error instanceof EvaluationError;
 }
 
-function refusedAt(text: string, error: unknown, known: KnownVariables): Compiled<never> & { ok: false } {
+function requireCelError(error: unknown): CelError {
   if (!isCelError(error)) throw error;
+  return error;
+}
+
+/** The message of what the parser and the evaluator do not report as an error of CEL; undefined for all else. */
+function limitMessage(error: unknown): string | undefined {
+  if (error instanceof RangeError && error.message.includes("call stack")) return "it is nested too deeply";
+  if (error instanceof PatternError) return `the regular expression of matches: ${error.message}`;
+  return undefined;
+}
+
+function refusedAt(text: string, thrown: unknown, known: KnownVariables): Compiled<never> & { ok: false } {
+  const limit = limitMessage(thrown);
+  if (limit !== undefined) return { ok: false, message: limit };
+  const error = requireCelError(thrown);
   const word = error.range && text.slice(error.range.start, error.range.end);
   if (error.code === "unknown_variable" && word !== undefined) {
     const suggestion = nearest(word, [...known.keys()]);
@@ -199,7 +227,10 @@ function refusedAt(text: string, error: unknown, known: KnownVariables): Compile
 }
 
 function explain(error: CelError): string {
-  const summary = error.summary.replaceAll(MAP_INSIDE, "map").replaceAll("dyn<", "<");
+  const summary = error.summary
+    .replaceAll(MAP_INSIDE, "map")
+    .replaceAll(MATCHES_INSIDE, "matches")
+    .replaceAll("dyn<", "<");
   const field = /^No such key: (?!index)(.+)$/.exec(summary)?.[1];
   if (field === undefined) return summary.charAt(0).toLowerCase() + summary.slice(1);
   return `there is no field "${field}". Ask with has(…) first, or write .?${field}.orValue(…)`;

@@ -1,16 +1,19 @@
 /** JSONPath as in RFC 9535: checked when the workflow is read, and asked once the document is there. */
-import { query } from "jsonpath-rfc9535";
-import parse from "jsonpath-rfc9535/parser";
+import {
+  type FilterFunction,
+  FunctionExpressionType,
+  JSONPathEnvironment,
+  JSONPathError,
+  type JSONPathQuery,
+} from "json-p3";
 import { WorkError } from "../errors.ts";
 import type { Json } from "../kit/json.ts";
+import { PatternError, rememberedLinear } from "../kit/linear-pattern.ts";
 
 /** What is wrong with the path, or undefined. */
 export function jsonPathProblem(path: string): string | undefined {
-  try {
-    return functionProblem(parse(path));
-  } catch (error) {
-    return error instanceof Error ? syntaxProblem(path, error) : String(error);
-  }
+  const compiled = compile(path);
+  return typeof compiled === "string" ? compiled : undefined;
 }
 
 /**
@@ -18,59 +21,75 @@ export function jsonPathProblem(path: string): string | undefined {
  * of the array that is there.
  */
 export function selectNodes(document: Json, path: string): readonly Json[] {
-  const problem = jsonPathProblem(path);
-  if (problem !== undefined) throw new WorkError("usage", `json_path "${path}": ${problem}.`);
-  const nodes = query(document as Parameters<typeof query>[0], path) as readonly Json[];
+  const query = compile(path);
+  if (typeof query === "string") throw refused(path, query);
+  const nodes = valuesOf(query, document, path);
   const [only] = nodes;
-  return isSingular(parse(path)) && Array.isArray(only) ? only : nodes;
+  return query.singularQuery() && Array.isArray(only) ? only : nodes;
 }
 
-/** The engine takes a function that it does not know for "no match"; the standard says that it is an error. */
-function functionProblem(node: unknown): string | undefined {
-  if (Array.isArray(node)) return firstOf(node, functionProblem);
-  if (typeof node !== "object" || node === null) return undefined;
-  if (isFunction(node)) {
-    const parameters = PARAMETERS[node.name];
-    if (parameters === undefined) return `there is no function "${node.name}"`;
-    if (parameters !== node.arguments.length) {
-      return `the function "${node.name}" takes ${parameters === 1 ? "one value" : `${parameters} values`}`;
-    }
+type Document = Parameters<JSONPathQuery["query"]>[0];
+
+function valuesOf(query: JSONPathQuery, document: Json, path: string): readonly Json[] {
+  try {
+    return query.query(document as Document).values() as readonly Json[];
+  } catch (error) {
+    if (error instanceof PatternError) throw refused(path, `the regular expression: ${error.message}`);
+    throw refused(path, problemOf(error));
   }
-  if ("type" in node && node.type === "TestExpr" && "expression" in node && isFunction(node.expression)) {
-    const { name } = node.expression;
-    if (name in PARAMETERS && !LOGICAL.has(name)) return `the result of "${name}" has to be compared`;
-  }
-  return firstOf(Object.values(node), functionProblem);
 }
 
-const PARAMETERS: Readonly<Record<string, number>> = { length: 1, count: 1, value: 1, match: 2, search: 2 };
-const LOGICAL: ReadonlySet<string> = new Set(["match", "search"]);
-
-function isFunction(node: unknown): node is { name: string; arguments: readonly unknown[] } {
-  return typeof node === "object" && node !== null && "type" in node && node.type === "FunctionExpr";
-}
-
-function firstOf<T>(nodes: readonly T[], find: (node: T) => string | undefined): string | undefined {
-  for (const node of nodes) {
-    const found = find(node);
-    if (found !== undefined) return found;
-  }
-  return undefined;
-}
-
-function isSingular({ segments }: ReturnType<typeof parse>): boolean {
-  return segments.every(({ type, node }) => {
-    if (type !== "ChildSegment") return false;
-    if (node.type !== "BracketedSelection") return node.type === "MemberNameShorthand";
-    const [selector, ...more] = node.selectors;
-    return more.length === 0 && (selector?.type === "NameSelector" || selector?.type === "IndexSelector");
-  });
-}
-
-function syntaxProblem(path: string, error: Error): string {
+/** The query, or what is wrong with the path. */
+function compile(path: string): JSONPathQuery | string {
   if (!path.startsWith("$")) return "a path begins with $";
-  const offset = /"offset":(\d+)/.exec(JSON.stringify({ ...error }))?.[1];
-  const rest = offset === undefined ? "" : path.slice(Number(offset));
-  if (offset === undefined) return error.message;
-  return rest === "" ? "it ends too soon" : `it cannot be read from "${rest}" on`;
+  try {
+    return ENVIRONMENT.compile(path);
+  } catch (error) {
+    return problemOf(error);
+  }
+}
+
+function problemOf(error: unknown): string {
+  if (isStackOverflow(error)) return "it is nested too deeply";
+  if (!(error instanceof JSONPathError)) throw error;
+  const message = error.message.replace(/\s+\('.*':\d+\)$/s, "").replace("()  must", "() must");
+  return message.replace(/^no such function '(.+)'$/, 'there is no function "$1"');
+}
+
+function isStackOverflow(error: unknown): boolean {
+  return error instanceof RangeError && error.message.includes("call stack");
+}
+
+function refused(path: string, problem: string): WorkError {
+  return new WorkError("usage", `json_path "${path}": ${problem}.`);
+}
+
+/** A document may be nested as deeply as the stack allows; the library's own limit is 50. */
+const ENVIRONMENT = new JSONPathEnvironment({ maxRecursionDepth: Number.MAX_SAFE_INTEGER });
+ENVIRONMENT.functionRegister.set(
+  "match",
+  regularExpression((pattern) => `^(?:${pattern})$`),
+);
+ENVIRONMENT.functionRegister.set(
+  "search",
+  regularExpression((pattern) => pattern),
+);
+
+/** A value that is no text does not match, as in the standard. A pattern that cannot be read is an error. */
+function regularExpression(whole: (pattern: string) => string): FilterFunction {
+  return {
+    argTypes: [FunctionExpressionType.ValueType, FunctionExpressionType.ValueType],
+    returnType: FunctionExpressionType.LogicalType,
+    call: (text: unknown, pattern: unknown) =>
+      typeof text === "string" &&
+      typeof pattern === "string" &&
+      rememberedLinear(whole(inRe2(pattern)))(text),
+  };
+}
+
+/** In the standard (RFC 9485) a dot is neither a line feed nor a carriage return. */
+function inRe2(pattern: string): string {
+  return pattern.replace(/\\[\s\S]|\[(?:\\[\s\S]|[^\]\\])*\]|\./g, (part) =>
+    part === "." ? "[^\\n\\r]" : part,
+  );
 }

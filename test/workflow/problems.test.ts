@@ -52,7 +52,7 @@ error_policy:
     'w:6:3: map.max_paralel: unknown key "max_paralel". Did you mean max_parallel?',
     "w:7:17: map.max_parallel: expected a whole number of at least 1",
     'w:8:11: map.filter: there is no variable "itm" here. Did you mean item?',
-    "w:9:14: map.json_path: it ends too soon",
+    "w:9:14: map.json_path: unclosed bracketed selection",
     'w:11:19: map.agent_template[0].shell: ${itm.name}: there is no variable "itm". Did you mean ${item}?',
     "w:12:16: map.agent_template[0].timeout: expected a duration: a number and a unit, such as 250ms, 30s, 5m or 2h; a plain number is seconds",
     'w:13:7: map.agent_template[1].shel: unknown key "shel". Did you mean shell?',
@@ -92,7 +92,7 @@ describe("keys and values of the map phase", () => {
   test.each([
     ["json_path: items[*]", "w:4:14: map.json_path: a path begins with $"],
     ["json_path: $[?fuu(@.a)]", 'w:4:14: map.json_path: there is no function "fuu"'],
-    ["json_path: $[?length(@.a)]", 'w:4:14: map.json_path: the result of "length" has to be compared'],
+    ["json_path: $[?length(@.a)]", "w:4:14: map.json_path: result of length() must be compared"],
     ["filter: item.n >", "w:4:11: map.filter: unexpected token: EOF"],
     ["filter: item.n + 1", null],
     ["filter: '\"a\"'", "w:4:11: map.filter: it gives a string, not true or false"],

@@ -57,7 +57,8 @@ test("a filter without an answer is an error that names the item, and selects no
 });
 
 describe("json_path", () => {
-  const document = { items: [{ a: 1 }, { a: 2 }], more: { x: [[3]] } };
+  const words = ["abc", "xabc", "a\rc", `${"a".repeat(200)}!`];
+  const document = { items: [{ a: 1 }, { a: 2 }], more: { x: [[3]] }, words };
 
   test.each<[string, Json[]]>([
     ["$.items[*]", [{ a: 1 }, { a: 2 }]],
@@ -67,15 +68,21 @@ describe("json_path", () => {
     ["$.more.x[*]", [[3]]],
     ["$.gone[*]", []],
     ["$.items[0]", [{ a: 1 }]],
+    ['$.words[?match(@, "a.c")]', ["abc"]],
+    ['$.words[?search(@, "a.c")]', ["abc", "xabc"]],
+    ['$.words[?match(@, "a[.]c|x.*")]', ["xabc"]],
+    [`$.words[?match(@, "(a+)+")]`, []],
+    [`$.words[?search(@, "(a|a)*b$")]`, []],
   ])("%s", async (jsonPath, data) => {
     expect(await dataOf(document, { jsonPath })).toEqual(data);
   });
 
-  test("a path that cannot be read is a usage error", async () => {
-    await expect(selectItems(document, { ...ALL, jsonPath: "$[?nope(@)]" })).rejects.toMatchObject({
-      code: "usage",
-    });
-  });
+  test.each(["$[?nope(@)]", `$[?${"!".repeat(50_001)}@.a]`, "$.words[?match(@, '(')]", "$[?length(@)]"])(
+    "a path that cannot be read is a usage error (%#)",
+    async (jsonPath) => {
+      await expect(selectItems(document, { ...ALL, jsonPath })).rejects.toMatchObject({ code: "usage" });
+    },
+  );
 
   test("without a path the document has to be an array", async () => {
     await expect(selectItems(document, ALL)).rejects.toMatchObject({

@@ -45,7 +45,7 @@ function patternPropertiesCheck({ name, value, compile }: Keyword): Check {
   );
   return onObject(function* (data, at) {
     for (const [field, inner] of Object.entries(data)) {
-      for (const [pattern, check] of checks) if (pattern.test(field)) yield check(inner, [...at, field]);
+      for (const [matches, check] of checks) if (matches(field)) yield check(inner, [...at, field]);
     }
   });
 }
@@ -53,13 +53,13 @@ function patternPropertiesCheck({ name, value, compile }: Keyword): Check {
 /** Of the fields that neither `properties` nor `patternProperties` beside it name. */
 function additionalPropertiesCheck({ value, schema, compile }: Keyword): Check {
   const named = new Set(Object.keys(objectOf(schema.properties ?? {}, "properties")));
-  const patterns = Object.keys(objectOf(schema.patternProperties ?? {}, "patternProperties")).map(
-    compilePattern,
+  const patterns = Object.keys(objectOf(schema.patternProperties ?? {}, "patternProperties")).map((pattern) =>
+    compilePattern(pattern),
   );
   const check = compile(value);
   return onObject(function* (data, at) {
     for (const [field, inner] of Object.entries(data)) {
-      if (!named.has(field) && !patterns.some((pattern) => pattern.test(field)))
+      if (!named.has(field) && !patterns.some((matches) => matches(field)))
         yield check(inner, [...at, field]);
     }
   });

@@ -1,5 +1,6 @@
 /** The keywords of JSON Schema that look at a value itself: its type, size, range and form. */
 import { canonicalJson, isJsonObject, type Json } from "../../kit/json.ts";
+import { compileLinear, type LinearPattern, PatternError } from "../../kit/linear-pattern.ts";
 import { isSameJson } from "../json-diff.ts";
 import { type Check, type Keyword, problemAt, schemaError } from "./check.ts";
 
@@ -100,17 +101,24 @@ function sizeOf(data: Json, unit: string): number | undefined {
 }
 
 function patternCheck({ value }: Keyword): Check {
-  const pattern = compilePattern(value);
-  return (data, at) =>
-    unless(typeof data !== "string" || pattern.test(data), at, `does not match ${pattern.source}`);
+  const matches = compilePattern(value);
+  return (data, at) => unless(typeof data !== "string" || matches(data), at, `does not match ${value}`);
 }
 
 /** A regular expression of a schema, or the refusal of the schema. */
-export function compilePattern(value: Json): RegExp {
+export function compilePattern(value: Json): LinearPattern {
+  return orSchemaError(value, () => {
+    const matches = compileLinear(String(value));
+    return (text) => orSchemaError(value, () => matches(text));
+  });
+}
+
+function orSchemaError<T>(pattern: Json, compute: () => T): T {
   try {
-    return new RegExp(String(value), "u");
+    return compute();
   } catch (error) {
-    throw schemaError(error instanceof Error ? error.message : String(error));
+    if (!(error instanceof PatternError)) throw error;
+    throw schemaError(`the pattern ${String(pattern).slice(0, 100)} cannot be used: ${error.message}`);
   }
 }
 
