@@ -61,17 +61,23 @@ export function compileValue(text: string, known: KnownVariables): Compiled<Json
 
 /** As `compileExpression` for text that was checked before, or comes from a command line. */
 export function requireExpression(text: string, known: KnownVariables, what: string): Evaluate {
-  return required(compileExpression(text, known), `${what} "${text}"`, {
+  return required(compileExpression(text, known), `${what} "${shortened(text)}"`, {
     hint: "It matches nothing. Write CEL, e.g. item.priority > 3 && has(item.name).",
   });
 }
 
 /** As `compileValue` for text that comes from a command line or a configuration. */
 export function requireValue(text: string, known: KnownVariables, what: string): Evaluate<Json> {
-  return required(compileValue(text, known), `${what} "${text}"`, {
+  return required(compileValue(text, known), `${what} "${shortened(text)}"`, {
     hint: `Nothing was changed. Write CEL, e.g. item.count + 1; a text stands in quotes: "new".`,
   });
 }
+
+function shortened(text: string): string {
+  return text.length <= SHOWN_CHARS_MAX ? text : `${text.slice(0, SHOWN_CHARS_MAX)}…`;
+}
+
+const SHOWN_CHARS_MAX = 500;
 
 /** What `filter` can name. */
 export const FILTER_VARIABLES: KnownVariables = new Map([["item", "any"]]);
