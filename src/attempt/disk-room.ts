@@ -40,9 +40,18 @@ export class DiskRoom {
     const now = this.#now();
     if (Math.abs(now - this.#checkedAt) >= RECHECK_MS) {
       this.#checkedAt = now;
-      this.#isFull = isFull(folder);
+      this.#isFull = isFullNow(folder);
     }
     return this.#isFull;
+  }
+}
+
+/** A folder that is gone is not full: the success was a success. */
+function isFullNow(folder: string): boolean {
+  try {
+    return isFull(folder);
+  } catch {
+    return false;
   }
 }
 

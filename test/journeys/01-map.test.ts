@@ -287,7 +287,7 @@ describe("exit codes", () => {
     ["an input that does not exist", ["map", "-i", "none.json", "--", "true"], /none\.json" does not exist/],
     ["a folder as input", ["map", "-i", ".", "--", "true"], /is a directory/],
     ["a store URL that is none", ["jobs", "--store", "redis:x"], /"redis:x" is not the URL of a store/],
-    ["a command of ours that does not exist", ["mpa"], /unknown command 'mpa'/],
+    ["a command of ours that does not exist", ["mpa"], /Unknown command "mpa"/],
     ["a filter that is none", ["dlq", "list", "--type", "Nonsense"], /--type: there is no Nonsense/],
     ["a class that is none", ["dlq", "list", "--class", "bad"], /--class: there is no bad/],
     ["a signature that is none", ["dlq", "list", "--group", "xyz"], /"xyz" is not the signature of a group/],

@@ -35,7 +35,7 @@ function file(name: string, text: string): void {
 
 describe("validate", () => {
   test("a valid file is called valid", async () => {
-    file("w.yml", "map: { input: i, agent_template: [{ shell: x }] }");
+    file("w.yml", "map: { input: i, agent_template: [{ shell: ls }] }");
     expect(await validate(context(), "w.yml")).toBe(0);
     expect(output).toBe("w.yml is valid.\n");
   });
@@ -55,6 +55,7 @@ describe("validate", () => {
     expect(JSON.parse(output)).toEqual({
       valid: false,
       problems: [{ line: 1, column: 1, path: "nam", message: 'unknown key "nam"', suggestion: "name" }],
+      warnings: [],
     });
   });
 
