@@ -6,7 +6,7 @@ import { createHash } from "node:crypto";
 import { constants, type Stats } from "node:fs";
 import { type FileHandle, mkdir, open, realpath, stat, utimes } from "node:fs/promises";
 import { hostname } from "node:os";
-import { dirname, join, resolve } from "node:path";
+import { delimiter, dirname, isAbsolute, join, resolve, sep } from "node:path";
 import type { EvidenceFile } from "../item/evidence-file.ts";
 import { compact } from "../item/failure.ts";
 import { writeAtomically } from "../kit/atomic-file.ts";
@@ -14,8 +14,10 @@ import { formatDuration } from "../kit/duration.ts";
 import { HEAD_BYTES, mediaTypeOf } from "./evidence-media-type.ts";
 
 export interface EvidenceOptions {
-  /** The folder that relative paths are meant from: that of the work. */
+  /** The folder that relative paths are meant from: that of the work. Only files below it are read. */
   readonly cwd: string;
+  /** Other folders whose files are read. Default: those of `REDRIVE_EVIDENCE_FOLDERS`. */
+  readonly folders?: readonly string[];
   /** Copies go here, named by their content. Default: none are made. */
   readonly keepIn?: string;
   /** A larger file gets neither a digest nor a copy. Default 256 MiB. */
@@ -50,12 +52,13 @@ export async function collectEvidence(
     why: () =>
       late.aborted ? `was not read within ${formatDuration(timeoutMs)}` : "was not read: the runner stopped",
   };
+  const allowed = await resolvedFolders([options.cwd, ...(options.folders ?? foldersFrom(process.env))]);
   const distinct = [
     ...new Set(paths.map((path) => (path.includes("\0") ? path : resolve(options.cwd, path)))),
   ];
   const files: EvidenceFile[] = [];
   for (const path of distinct.slice(0, FILES_MAX)) {
-    const file = await unlessStopped(recordOf(path, options.keepIn, limits), limits);
+    const file = await unlessStopped(recordOf(path, { keepIn: options.keepIn, allowed }, limits), limits);
     files.push({ ...(file ?? { path, problem: limits.why() }), host: hostname() });
   }
   const [path, ...more] = distinct.slice(FILES_MAX);
@@ -90,15 +93,44 @@ async function unlessStopped<T>(work: Promise<T>, { stop }: Limits): Promise<T |
   }
 }
 
+function foldersFrom({ REDRIVE_EVIDENCE_FOLDERS = "" }: NodeJS.ProcessEnv): readonly string[] {
+  return REDRIVE_EVIDENCE_FOLDERS.split(delimiter).filter((folder) => isAbsolute(folder));
+}
+
+/** Without their links. A folder that is not there allows nothing. */
+async function resolvedFolders(folders: readonly string[]): Promise<readonly string[]> {
+  const found = await Promise.all(folders.map((folder) => realpath(folder).catch(() => null)));
+  return found.filter((folder) => folder !== null);
+}
+
+/** Item data may have a say in what a command names: the runner reads no file that the work has no business with. */
+function isAllowed(path: string, allowed: readonly string[]): boolean {
+  return allowed.some((folder) => isBelow(path, folder)) && !NEVER.some((folder) => isBelow(path, folder));
+}
+
+function isBelow(path: string, folder: string): boolean {
+  return path.startsWith(folder.endsWith(sep) ? folder : folder + sep);
+}
+
+/** What is read here is about the process that reads: its environment, its memory, its devices. */
+const NEVER = ["/proc", "/sys", "/dev"];
+
+interface Reading {
+  readonly keepIn: string | undefined;
+  /** Without links. */
+  readonly allowed: readonly string[];
+}
+
 /**
  * A link is followed, and the record names the file that it leads to: what the path says is what was read. A pipe would
  * wait for somebody who writes, so nothing but a plain file is opened to be read.
  */
-async function recordOf(path: string, keepIn: string | undefined, limits: Limits): Promise<EvidenceFile> {
+async function recordOf(path: string, { keepIn, allowed }: Reading, limits: Limits): Promise<EvidenceFile> {
   let handle: FileHandle | undefined;
   try {
     const real = await realpath(path);
-    handle = await open(real, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
+    if (!isAllowed(real, allowed)) return { path: real, problem: OUTSIDE };
+    handle = await open(real, OPEN_FLAGS);
     const found = await handle.stat();
     if (!found.isFile())
       return { path: real, problem: found.isDirectory() ? "is a folder" : "is no plain file" };
@@ -111,6 +143,10 @@ async function recordOf(path: string, keepIn: string | undefined, limits: Limits
     await handle?.close();
   }
 }
+
+const OUTSIDE =
+  "was not read: it is neither below the folder of the work nor in a folder of REDRIVE_EVIDENCE_FOLDERS";
+const OPEN_FLAGS = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY | constants.O_NOFOLLOW;
 
 interface OpenFile {
   readonly path: string;

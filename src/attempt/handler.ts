@@ -1,4 +1,5 @@
 /** What does the work of one attempt. `perform` turns whatever a handler does, throws or returns into an `Outcome`. */
+import { parse } from "node:path";
 import { compact } from "../item/failure.ts";
 import type { LeasedItem } from "../item/item.ts";
 import type { Outcome } from "../item/outcome.ts";
@@ -82,7 +83,10 @@ function outcomeOf(thrown: unknown, { item, attempt, startedAt, now }: Throwing)
   return { kind: "failed", failure, ...(retryAfterMs !== undefined && { retryAfterMs }) };
 }
 
-/** Looked at when the attempt ends, so that the record tells what was there. */
+/**
+ * Looked at when the attempt ends, so that the record tells what was there. A function has no folder of its own and the
+ * rights of its process: it may name any plain file.
+ */
 async function withEvidence(
   outcome: Outcome,
   { paths, signal }: OpenAttempt,
@@ -91,7 +95,12 @@ async function withEvidence(
   if (outcome.kind !== "failed" || paths === null) return outcome;
   const { collectEvidence } = await import("./evidence.ts");
   const keeping = evidenceFolder === undefined ? {} : { keepIn: evidenceFolder };
-  const found = await collectEvidence(paths, { cwd: process.cwd(), signal, ...keeping });
+  const found = await collectEvidence(paths, {
+    cwd: process.cwd(),
+    folders: [parse(process.cwd()).root],
+    signal,
+    ...keeping,
+  });
   const { evidence = [], ...failure } = outcome.failure;
   return { ...outcome, failure: { ...failure, evidence: [...evidence, ...found] } };
 }

@@ -8,6 +8,7 @@ import { mkdir } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join, win32 } from "node:path";
 import type { EvidenceFile } from "../item/evidence-file.ts";
+import { NOT_READ } from "../item/imported-letter.ts";
 import { fileNameOf } from "../item/item-path.ts";
 import { writeAtomically } from "../kit/atomic-file.ts";
 import { PRIVATE_FOLDER } from "../kit/private-files.ts";
@@ -16,6 +17,8 @@ import { PRIVATE_FOLDER } from "../kit/private-files.ts";
 export interface NamedEvidence {
   readonly attempt: number;
   readonly file: EvidenceFile;
+  /** Named by an imported letter: the path is not opened. */
+  readonly isFromElsewhere?: boolean;
 }
 
 /** What became of it: where it is now, or why it is not. */
@@ -31,7 +34,7 @@ export async function bringEvidence(
   const brought: Brought[] = [];
   for (const [index, one] of named.entries()) {
     const copy = join(folder, `attempt-${one.attempt}-${index + 1}-${nameOf(one.file.path)}`);
-    const why = await bring(one.file, copy);
+    const why = one.isFromElsewhere ? NOT_READ : await bring(one.file, copy);
     brought.push(why === undefined ? { ...one, copy } : { ...one, why });
   }
   return brought;

@@ -12,6 +12,17 @@ import type { ItemState } from "./state.ts";
 /** Who held the attempts that were made elsewhere. */
 export const ELSEWHERE = "elsewhere";
 
+/**
+ * Whether the attempt was made elsewhere, or is of an imported letter. Its paths are text that somebody wrote into a
+ * file: they are shown, and never opened.
+ */
+export function isFromElsewhere({ holder }: Pick<Attempt, "holder">): boolean {
+  return holder === ELSEWHERE;
+}
+
+/** Why a file that such an attempt names is not read. */
+export const NOT_READ = "was not read: it is a path of an imported letter";
+
 /** The algorithm of a signature that came with its letter: which one made it is not known. */
 export const IMPORTED = "imported";
 

@@ -4,6 +4,8 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Capsule, CapsuleChanges, CapsuleContent } from "../dead-letter/capsule.ts";
+import { isFromElsewhere, NOT_READ } from "../item/imported-letter.ts";
+import type { Attempt } from "../item/item.ts";
 import type { Job } from "../item/job.ts";
 import type { Letter } from "../item/letter.ts";
 import { Git } from "../worktree/git.ts";
@@ -16,8 +18,15 @@ export interface FoundChanges {
   readonly missing: readonly string[];
 }
 
-/** A letter without a worktree has no changes. One whose worktree is gone, or unreadable, says so. */
-export async function readChanges(letter: Letter, mask: CapsuleMask): Promise<FoundChanges> {
+/**
+ * A letter without a worktree has no changes. One whose worktree is gone, or unreadable, says so. Git is not run in a
+ * folder that an imported letter names: the folder's settings could make it run programs.
+ */
+export async function readChanges(
+  letter: Letter,
+  attempts: readonly Attempt[],
+  mask: CapsuleMask,
+): Promise<FoundChanges> {
   const artifacts = letter.worktreeArtifacts;
   if (artifacts === undefined) return { changes: null, missing: [] };
   const { worktreePath, branchName } = artifacts;
@@ -27,6 +36,7 @@ export async function readChanges(letter: Letter, mask: CapsuleMask): Promise<Fo
     base: null,
     head: artifacts.head ?? null,
   };
+  if (isNamedElsewhere(attempts)) return { changes: bare, missing: [`${worktreePath} ${NOT_READ}.`] };
   if (!existsSync(worktreePath)) {
     return { changes: bare, missing: [`The worktree ${worktreePath} is gone.`] };
   }
@@ -42,6 +52,12 @@ export async function readChanges(letter: Letter, mask: CapsuleMask): Promise<Fo
   } finally {
     await rm(scratch, { recursive: true, force: true });
   }
+}
+
+/** The letter has the worktree of its last failure. */
+function isNamedElsewhere(attempts: readonly Attempt[]): boolean {
+  const last = attempts.findLast(({ failure }) => failure !== undefined) ?? attempts.at(-1);
+  return last === undefined || isFromElsewhere(last);
 }
 
 interface Desk {

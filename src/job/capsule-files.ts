@@ -2,6 +2,7 @@
 import { open } from "node:fs/promises";
 import { basename } from "node:path";
 import type { CapsuleContent, CapsuleFile } from "../dead-letter/capsule.ts";
+import { isFromElsewhere, NOT_READ } from "../item/imported-letter.ts";
 import type { Attempt } from "../item/item.ts";
 import type { CapsuleMask } from "./capsule-mask.ts";
 
@@ -17,9 +18,16 @@ const ALL_BYTES_MAX = 32 * 1024 * 1024;
 /** The newest attempts first: when there is too much, the old ones are left out. */
 export async function readFiles(attempts: readonly Attempt[], mask: CapsuleMask): Promise<FoundFiles> {
   const files: CapsuleFile[] = [];
-  const missing: string[] = [];
+  const missing = attempts
+    .filter(isFromElsewhere)
+    .flatMap(placesOf)
+    .map(({ path }) => `${path} ${NOT_READ}.`);
+  const places = attempts
+    .filter((attempt) => !isFromElsewhere(attempt))
+    .toReversed()
+    .flatMap(placesOf);
   let bytes = 0;
-  for (const { from, ...place } of attempts.toReversed().flatMap(placesOf)) {
+  for (const { from, ...place } of places) {
     if (bytes >= ALL_BYTES_MAX) {
       missing.push(`${place.path} was left out: there was too much.`);
       continue;

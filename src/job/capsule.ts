@@ -40,7 +40,7 @@ export async function makeCapsule(
   const job = await requireJob(engine, letter.queue);
   const mask = capsuleMask(job, env);
   const attempts = await engine.listAttempts(letter.ref);
-  const changes = await readChanges(letter, mask);
+  const changes = await readChanges(letter, attempts, mask);
   const files = await readFiles(attempts, mask);
   const capsule: Capsule = {
     capsule: CAPSULE_VERSION,

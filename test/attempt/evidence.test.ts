@@ -94,6 +94,38 @@ describe("files that were named as evidence", () => {
     expect(loop).toMatchObject({ problem: "cannot be read: its links go in a circle" });
   });
 
+  it("outside of the folder of the work are not read, also through a link", async () => {
+    mkdirSync(path("work/below"), { recursive: true });
+    mkdirSync(path("work-2"));
+    for (const name of ["secret", "work-2/secret", "work/below/shot"]) write(name, "x");
+    symlinkSync(path("secret"), path("work/link"));
+    const named = [path("secret"), "../secret", "link", path("work-2/secret"), "below/shot"];
+    const found = await collectEvidence(named, { cwd: path("work"), keepIn: path("kept") });
+    expect(found.map((file) => ["sha256", "kept"].map((name) => Object.hasOwn(file, name)))).toEqual([
+      [false, false],
+      [false, false],
+      [false, false],
+      [true, true],
+    ]);
+    expect(found[0]).toMatchObject({
+      path: path("secret"),
+      problem: expect.stringMatching(/^was not read: /),
+    });
+    const [allowed] = await collectEvidence([path("secret")], { cwd: path("work"), folders: [folder] });
+    expect(allowed).toHaveProperty("sha256");
+  });
+
+  it("below /proc, /sys and /dev are never read, whatever the folder of the work is", async () => {
+    symlinkSync("/proc/self/environ", path("environ"));
+    const named = ["/proc/self/environ", "/proc/self/status", "/dev/null", path("environ")];
+    for (const cwd of ["/", "/proc/self"]) {
+      for (const file of await collectEvidence(named, { cwd })) {
+        expect(file).not.toHaveProperty("sha256");
+        expect(file.problem).toMatch(/^was not read: /);
+      }
+    }
+  });
+
   it("that were named twice are recorded once", async () => {
     write("a", "x");
     expect(await collectEvidence(["a", "./a", path("a")], { cwd: folder })).toHaveLength(1);

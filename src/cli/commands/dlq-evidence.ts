@@ -3,6 +3,8 @@ import { resolve } from "node:path";
 import { type Brought, bringEvidence, type NamedEvidence } from "../../dead-letter/evidence-copy.ts";
 import { WorkError } from "../../errors.ts";
 import { evidenceFileToJson } from "../../item/evidence-file.ts";
+import { isFromElsewhere } from "../../item/imported-letter.ts";
+import type { Attempt } from "../../item/item.ts";
 import type { Letter } from "../../item/letter.ts";
 import type { Context } from "../context.ts";
 import { evidenceText } from "../evidence-text.ts";
@@ -21,8 +23,11 @@ export async function dlqEvidence(context: Context, itemName: string, flags: Evi
   const attempt = countOption("--attempt", flags.attempt, 1);
   const out =
     flags.out === undefined ? undefined : resolve(context.terminal.cwd, requirePath("--out", flags.out));
-  const letter = await context.withStore((engine) => requireLetter(engine, itemName, flags.job));
-  const named = namedBy(letter, attempt);
+  const { letter, attempts } = await context.withStore(async (engine) => {
+    const found = await requireLetter(engine, itemName, flags.job);
+    return { letter: found, attempts: await engine.listAttempts(found.ref) };
+  });
+  const named = namedBy(letter, attempts, attempt);
   if (named.length === 0) throw nothingNamed(letter, attempt);
   const brought = out === undefined ? named : await bringEvidence(named, out);
   context.answer({ item_id: letter.itemId, job_id: letter.jobId, files: brought.map(fileToJson) }, () =>
@@ -31,11 +36,20 @@ export async function dlqEvidence(context: Context, itemName: string, flags: Evi
   return brought.some((one) => "why" in one) ? EXIT.failed : EXIT.done;
 }
 
-function namedBy({ failureHistory }: Letter, attempt: number | undefined): readonly NamedEvidence[] {
+function namedBy(
+  { failureHistory }: Letter,
+  attempts: readonly Attempt[],
+  attempt: number | undefined,
+): readonly NamedEvidence[] {
+  const elsewhere = new Set(attempts.filter(isFromElsewhere).map(({ number }) => number));
   return failureHistory
     .filter(({ attemptNumber }) => attempt === undefined || attemptNumber === attempt)
     .flatMap(({ attemptNumber, evidence = [] }) =>
-      evidence.map((file) => ({ attempt: attemptNumber, file })),
+      evidence.map((file) => ({
+        attempt: attemptNumber,
+        file,
+        ...(elsewhere.has(attemptNumber) && { isFromElsewhere: true }),
+      })),
     );
 }
 

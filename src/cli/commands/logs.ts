@@ -5,6 +5,7 @@ import { GrowingOutput } from "../../attempt/growing-output.ts";
 import { type RunningOutput, readRunning } from "../../attempt/running-output.ts";
 import type { Engine } from "../../engine.ts";
 import { WorkError } from "../../errors.ts";
+import { isFromElsewhere, NOT_READ } from "../../item/imported-letter.ts";
 import type { Attempt, Item } from "../../item/item.ts";
 import type { Job } from "../../item/job.ts";
 import { requireJob } from "../../job/find-job.ts";
@@ -105,6 +106,11 @@ async function findAttempt({ context, engine, job, item, number }: Wanted): Prom
   const attempt = choose(item, await engine.listAttempts(item.ref), number);
   const { log, outcome } = attempt;
   const about = { item_id: item.itemId, attempt: attempt.number, outcome };
+  if (log !== undefined && isFromElsewhere(attempt)) {
+    throw new WorkError("log_not_found", `${log} ${NOT_READ}.`, {
+      hint: `The end of its output is in the letter: redrive dlq inspect ${item.itemId}`,
+    });
+  }
   if (log !== undefined) return { about, log };
   if (outcome !== "running") {
     throw new WorkError(
