@@ -72,7 +72,7 @@ describe("words that are not there", () => {
     const capsule = await shop.run(["dlq", "capsule", "open"]);
     expect([capsule.code, capsule.stderr]).toEqual([2, expect.stringContaining("Which capsule")]);
     const ops = await shop.run(["ops", "nonsense"]);
-    expect([ops.code, ops.stderr]).toEqual([2, expect.stringContaining("no command of that name")]);
+    expect([ops.code, ops.stderr]).toEqual([2, expect.stringContaining('Unknown command "nonsense"')]);
   });
 
   it("a retry of nothing is no dry run", async () => {
