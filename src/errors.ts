@@ -33,6 +33,7 @@ export const ERROR_CODES = [
   "store_readonly",
   "store_corrupt",
   "store_newer", // written by a newer version of Redrive
+  "store_denied", // the server refuses this user, or has no such database; waiting does not help
   "store_unavailable", // cannot be opened, read or written for another reason
 ] as const;
 
@@ -64,7 +65,12 @@ export function settingsChanged(queue: string): WorkError {
   });
 }
 
-/** True for the errors that say "the store cannot be used right now"; a runner waits and tries again. */
+/** True when the store cannot be used, for a while or permanently. */
+export function isStoreError(error: unknown): error is WorkError {
+  return error instanceof WorkError && error.code.startsWith("store_");
+}
+
+/** True when the store cannot be used for a while: a runner waits and tries again. */
 export function isStoreTrouble(error: unknown): error is WorkError {
-  return error instanceof WorkError && error.code.startsWith("store_") && error.code !== "store_newer";
+  return isStoreError(error) && error.code !== "store_newer" && error.code !== "store_denied";
 }

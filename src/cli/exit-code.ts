@@ -43,6 +43,7 @@ export const EXIT_CODE: Readonly<Record<ErrorCode, number>> = {
   store_readonly: EXIT.storeUnavailable,
   store_corrupt: EXIT.storeUnavailable,
   store_newer: EXIT.storeUnavailable,
+  store_denied: EXIT.storeUnavailable,
   store_unavailable: EXIT.storeUnavailable,
 };
 

@@ -4,7 +4,7 @@
  */
 import type { AttemptContext, Handler } from "../attempt/handler.ts";
 import type { Engine } from "../engine.ts";
-import { isStoreTrouble } from "../errors.ts";
+import { isStoreError } from "../errors.ts";
 import type { LeasedItem } from "../item/item.ts";
 import type { Outcome } from "../item/outcome.ts";
 import { receiptCounts } from "../item/receipt-count.ts";
@@ -70,7 +70,7 @@ async function pause({ message }: NotDelivered, { plan, item }: Tried): Promise<
   try {
     await plan.engine.changeJob(item.queue, { pause: { author: "redrive", reason } });
   } catch (error) {
-    if (!isStoreTrouble(error)) throw error;
+    if (!isStoreError(error)) throw error;
   }
 }
 

@@ -1,6 +1,6 @@
 /** How receipts get to the other side, as the store has it now: looked at again when the last look is some time ago. */
 import type { Engine } from "../engine.ts";
-import { isStoreTrouble } from "../errors.ts";
+import { isStoreError } from "../errors.ts";
 import type { Clock } from "../kit/clock.ts";
 import { type DeliverySpec, targetSpecOf } from "./spec.ts";
 
@@ -48,7 +48,7 @@ export class LiveDelivery {
       if (job !== null) this.#settings = targetSpecOf(job).delivery;
       this.#lookAt = this.#clock.now() + LOOK_MS;
     } catch (error) {
-      if (!isStoreTrouble(error)) throw error;
+      if (!isStoreError(error)) throw error;
     }
   }
 }

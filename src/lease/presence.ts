@@ -3,7 +3,7 @@
  * see that the job runs, and a second process that wants it for itself is turned away.
  */
 import type { Engine } from "../engine.ts";
-import { isStoreTrouble, WorkError } from "../errors.ts";
+import { isStoreError, WorkError } from "../errors.ts";
 import type { Clock } from "../kit/clock.ts";
 import { describeSelf, isGone } from "./holder.ts";
 
@@ -51,7 +51,7 @@ async function beatUntil(over: AbortSignal, { clock, everyMs, beat }: Beating): 
     await clock.sleep(everyMs, over);
     if (over.aborted) return;
     await beat().catch((error: unknown) => {
-      if (!isStoreTrouble(error)) throw error; // a store in trouble is tried again with the next beat
+      if (!isStoreError(error)) throw error; // a store in trouble is tried again with the next beat
     });
   }
 }

@@ -3,7 +3,7 @@
  * many, and when the worker leaves. The work never waits for it; what it cannot do now is done by the next one.
  */
 import type { Engine } from "../engine.ts";
-import { isStoreTrouble } from "../errors.ts";
+import { isStoreError } from "../errors.ts";
 import type { LeasedItem } from "../item/item.ts";
 import type { Clock } from "../kit/clock.ts";
 
@@ -47,7 +47,7 @@ export class BookCloser {
       const open = await this.#engine.listOperations({ queue: this.#queue, open: true });
       for (const { id, kind } of open) if (kind === "redrive") await this.#engine.closeOperation(id);
     } catch (error) {
-      if (!isStoreTrouble(error)) throw error;
+      if (!isStoreError(error)) throw error;
       this.#hasNews = true;
     }
   }

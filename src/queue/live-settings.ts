@@ -1,6 +1,6 @@
 /** The settings of a queue as a worker obeys them: read when it begins, and looked at again every while as it works. */
 import type { Engine } from "../engine.ts";
-import { isStoreTrouble } from "../errors.ts";
+import { isStoreError } from "../errors.ts";
 import type { Clock } from "../kit/clock.ts";
 import { type QueueSpec, queueSpecOf } from "./spec.ts";
 
@@ -36,7 +36,7 @@ export class LiveSettings {
       if (job !== null && JSON.stringify(job.spec) !== JSON.stringify(this.#spec))
         this.#spec = queueSpecOf(job);
     } catch (error) {
-      if (!isStoreTrouble(error)) throw error;
+      if (!isStoreError(error)) throw error;
     } finally {
       this.#isLooking = false;
       this.#lookAt = this.#clock.now() + LOOK_MS;

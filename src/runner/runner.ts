@@ -149,11 +149,16 @@ class Runner {
     this.#cancelAbandon?.();
     try {
       await this.#sayLast();
+      await this.#atEnd(() => this.#engine.leave(this.#tenure.holderId));
       await this.#teller.told();
-      await this.#engine.leave(this.#tenure.holderId);
     } catch (error) {
       this.#fault ??= error; // what is not settled stays leased, and is taken back as lost by the next runner
     }
+  }
+
+  /** After a fault each step is tried once; otherwise trouble with the store is waited out as before. */
+  #atEnd<T>(step: () => Promise<T>): Promise<T> {
+    return this.#fault === null ? this.#patience.through(step) : step();
   }
 
   async #sayLast(): Promise<void> {
@@ -162,7 +167,7 @@ class Runner {
       if (this.#slots.ended === 0 && !shared.hasNews) return;
       const settle = this.#slots.takeEnded().map((one) => one.settlement);
       const news = shared.hasNews ? { gate: shared.proposal() } : {};
-      const { gate } = await this.#engine.exchange(null, { settle, ...news });
+      const { gate } = await this.#atEnd(() => this.#engine.exchange(null, { settle, ...news }));
       if (news.gate !== undefined) shared.answered(gate);
     }
   }

@@ -5,7 +5,7 @@
 import { perform } from "../attempt/handler.ts";
 import { OpenAttempt } from "../attempt/open-attempt.ts";
 import { settlementOf } from "../dead-letter/bury.ts";
-import { isStoreTrouble } from "../errors.ts";
+import { isStoreError } from "../errors.ts";
 import type { HandlerProblem, LeasedItem, Settlement } from "../item/item.ts";
 import type { Outcome } from "../item/outcome.ts";
 import { assert } from "../kit/assert.ts";
@@ -146,7 +146,7 @@ export class Slots {
     try {
       return failingSince(await this.#plan.options.engine.listAttempts(ref), this.#plan.storeNow());
     } catch (error) {
-      if (isStoreTrouble(error)) return undefined; // the runner meets the same trouble when it settles
+      if (isStoreError(error)) return undefined; // the runner meets the same trouble when it settles
       throw error;
     }
   }

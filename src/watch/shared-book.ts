@@ -3,7 +3,7 @@
  * kept here and written into whatever the store has by then. One change at a time, each by compare-and-set.
  */
 import type { Engine } from "../engine.ts";
-import { isStoreTrouble, WorkError } from "../errors.ts";
+import { isStoreError, WorkError } from "../errors.ts";
 import { canonicalJson } from "../kit/json.ts";
 import { type AlertBook, bookFromJson, bookToJson, EMPTY_BOOK } from "./alert-book.ts";
 
@@ -42,7 +42,7 @@ export class SharedBook {
     try {
       return { book: await this.#write(engine, change), trouble: null };
     } catch (error) {
-      if (!isStoreTrouble(error)) throw error;
+      if (!isStoreError(error)) throw error;
       return { book: this.#keep(change), trouble: error };
     }
   }

@@ -4,7 +4,7 @@
  */
 import { hostname } from "node:os";
 import type { Engine } from "../engine.ts";
-import { isStoreTrouble, type WorkError } from "../errors.ts";
+import { isStoreError, isStoreTrouble, type WorkError } from "../errors.ts";
 import { type Clock, systemClock } from "../kit/clock.ts";
 import { type Random, randomName } from "../kit/random.ts";
 import { type Alert, type AlertBook, advance, claim, markTold, unclaim } from "./alert-book.ts";
@@ -217,7 +217,7 @@ export class Watcher {
     try {
       return (await this.#engine?.now()) ?? this.#clock.now();
     } catch (error) {
-      if (!isStoreTrouble(error)) throw error;
+      if (!isStoreError(error)) throw error;
       return this.#clock.now();
     }
   }

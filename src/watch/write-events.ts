@@ -1,6 +1,6 @@
 /** Alerts in the event log of the queues that they are about. An alert about the store itself belongs to no queue, and has none. */
 import type { Engine } from "../engine.ts";
-import { isStoreTrouble } from "../errors.ts";
+import { isStoreError } from "../errors.ts";
 import { toRfc3339 } from "../kit/clock.ts";
 import type { JsonObject } from "../kit/json.ts";
 import type { SendResult } from "./channels/send.ts";
@@ -41,7 +41,7 @@ async function trying(action: () => Promise<unknown>): Promise<SendResult> {
     await action();
     return { kind: "sent" };
   } catch (error) {
-    if (!isStoreTrouble(error)) throw error;
+    if (!isStoreError(error)) throw error;
     return { kind: "refused", reason: error.message };
   }
 }

@@ -2,12 +2,16 @@
  * The URL of a PostgreSQL store: what is ours is taken out of it, the rest goes to `pg` as its users know it. The password
  * stays inside the configuration: every text that leaves has it masked.
  */
+import { userInfo } from "node:os";
 import { WorkError } from "../../errors.ts";
+import { assert } from "../../kit/assert.ts";
 import { nearest } from "../../kit/nearest.ts";
 
 export interface Address {
-  /** For `pg`: the URL without our own parameters. */
-  readonly connectionString: string;
+  /** For `pg`: the URL without our own parameters, once for each host. Never empty. */
+  readonly connectionStrings: readonly string[];
+  /** Whether a server that is read-only is refused, as by `target_session_attrs=read-write`. */
+  readonly mustWrite: boolean;
   /** For people: without the password. */
   readonly shown: string;
   readonly schema: string;
@@ -23,6 +27,22 @@ const POOL_DEFAULT = 10;
 const SCHEMA_BYTES_MAX = 63;
 
 export function readAddress(url: string): Address {
+  const addresses = eachHost(url).map(readOne);
+  const [first] = addresses;
+  assert(first !== undefined, "a URL has a host");
+  const connectionStrings = addresses.flatMap((address) => address.connectionStrings);
+  // Of several servers only one can be written, and Redrive always writes.
+  const mustWrite = first.mustWrite ?? connectionStrings.length > 1;
+  return { ...first, connectionStrings, mustWrite, shown: maskPassword(url) };
+}
+
+/** One URL for each host of `postgres://USER@HOST1:PORT1,HOST2:PORT2/DATABASE`. */
+function eachHost(url: string): readonly string[] {
+  const [, before = "", hosts = "", after = ""] = /^(\w+:\/\/(?:[^/?#]*@)?)([^/?#@]*)(.*)$/s.exec(url) ?? [];
+  return hosts.includes(",") ? hosts.split(",").map((host) => `${before}${host}${after}`) : [url];
+}
+
+function readOne(url: string): Omit<Address, "mustWrite" | "shown"> & { readonly mustWrite?: boolean } {
   const parsed = parse(url);
   const take = (name: string) => {
     const value = parsed.searchParams.get(name);
@@ -35,9 +55,47 @@ export function readAddress(url: string): Address {
     prepares: readFlag("prepare", take("prepare")),
     listens: readFlag("listen", take("listen")),
   };
+  const target = take("target_session_attrs");
   refuseMisspelt([...parsed.searchParams.keys()]);
   checkCertificatesAsNow(parsed);
-  return { connectionString: parsed.href, shown: maskPassword(url), ...ours };
+  nameUser(parsed);
+  const mustWrite = target === undefined ? {} : { mustWrite: readTarget(target) };
+  return { connectionStrings: [parsed.href], ...mustWrite, ...ours };
+}
+
+const TARGETS = new Map([
+  ["any", false],
+  ["read-write", true],
+  ["primary", true],
+]);
+
+function readTarget(text: string): boolean {
+  const mustWrite = TARGETS.get(text);
+  if (mustWrite !== undefined) return mustWrite;
+  throw new WorkError("usage", `The target_session_attrs parameter of the store's URL is "${text}".`, {
+    hint: "Write target_session_attrs=read-write: Redrive writes into its store. Valid values: read-write, primary, any.",
+  });
+}
+
+/** `pg` takes the user from USER alone; PostgreSQL's own clients ask the system where that is not set. */
+function nameUser(url: URL): void {
+  const isNamed = url.username !== "" || url.searchParams.has("user");
+  if (isNamed || process.env.PGUSER || process.env.USER) return;
+  const user = systemUser();
+  if (user !== undefined) url.searchParams.set("user", user);
+  else
+    throw new WorkError("usage", "The store's URL names no user, and the system has no name for this one.", {
+      hint: "Write postgres://USER@HOST/DATABASE, or set PGUSER.",
+    });
+}
+
+/** Undefined for a user without an entry in the system's list, as in many containers. */
+function systemUser(): string | undefined {
+  try {
+    return userInfo().username;
+  } catch {
+    return undefined;
+  }
 }
 
 const OURS = ["schema", "pool", "prepare", "listen"];

@@ -44,8 +44,12 @@ export class Beginnings {
       // A scan of the whole store costs less than compiling its query.
       jit: "off",
     };
-    const events = `${pg.escapeIdentifier(schema)}.event_ids`;
-    this.#mark = markIn(events, pg.escapeLiteral(eventsLock(schema)));
+    const inSchema = pg.escapeIdentifier(schema);
+    this.#mark = markIn({
+      events: `${inSchema}.event_ids`,
+      store: `${inSchema}.store`,
+      lock: pg.escapeLiteral(eventsLock(schema)),
+    });
     this.ofLooking = this.#beginning(COMMITTED_READ, FITTING_PLANS);
     this.ofReading = this.#beginning(SNAPSHOT_READ, FITTING_PLANS);
     this.ofAsking = this.#beginning(SNAPSHOT_READ, GENERIC_PLANS);

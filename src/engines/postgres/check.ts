@@ -2,7 +2,7 @@
 import type { Problem, StoreInfo } from "../../engine.ts";
 import { QUEUE_RULES } from "./check-queue-rules.ts";
 import { RULES } from "./check-rules.ts";
-import { MIGRATIONS } from "./schema.ts";
+import { SCHEMA_VERSION } from "./schema-version.ts";
 import type { Tx } from "./session.ts";
 
 const PROBLEMS_MAX = 100;
@@ -36,7 +36,7 @@ export async function storeInfo(
   return {
     engine: "postgres",
     location,
-    schemaVersion: MIGRATIONS.length,
+    schemaVersion: SCHEMA_VERSION,
     foundVersion,
     bytes: whole?.bytes ?? 0,
     jobs: whole?.jobs ?? 0,

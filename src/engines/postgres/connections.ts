@@ -4,7 +4,9 @@ import { WorkError } from "../../errors.ts";
 import { type Address, readAddress } from "./address.ts";
 import { getTypeParser } from "./column-types.ts";
 import { CommitInDoubt } from "./fate.ts";
-import { isConnectionLoss, isSilence } from "./trouble.ts";
+import { hangUp } from "./sending.ts";
+import { Servers } from "./servers.ts";
+import { isConnectionLoss, isReadOnlyServer, isSilence, isUnexpected } from "./trouble.ts";
 
 export interface ConnectionsOptions {
   readonly url: string;
@@ -18,64 +20,84 @@ const CONNECT_MS_MIN = 2_000;
 const CONNECT_MS_MAX = 10_000;
 
 /** For `ConnectionsOptions.connections`. Who waits for little waits no longer for a server that says nothing. */
-export function connectionsTo(url: string, busyMsMax = CONNECT_MS_MAX): pg.Pool {
+export function connectionsTo(url: string, busyMsMax?: number): pg.Pool {
   const address = readAddress(url);
+  return poolOf(address, new Servers(address), busyMsMax);
+}
+
+function poolOf(address: Address, servers: Servers, busyMsMax = CONNECT_MS_MAX): pg.Pool {
   const connectionTimeoutMillis = Math.min(CONNECT_MS_MAX, Math.max(CONNECT_MS_MIN, busyMsMax));
-  const config = { ...configOf(address), connectionTimeoutMillis };
-  const pool = new pg.Pool({ ...config, max: address.poolMax, allowExitOnIdle: true });
+  const pool = new pg.Pool({
+    ...CONFIG,
+    connectionTimeoutMillis,
+    max: address.poolMax,
+    allowExitOnIdle: true,
+    Client: servers.Client,
+    ...(address.mustWrite && { verify: servers.verify }),
+  });
   pool.on("error", () => {}); // an idle connection was lost; the pool has dropped it
   pool.on("connect", (client) => client.on("error", () => {})); // told by the query that meets it
   return pool;
 }
 
-function configOf({ connectionString }: Address): pg.ClientConfig {
-  return {
-    connectionString,
-    fallback_application_name: "redrive",
-    pipeline: true,
-    keepAlive: true,
-    keepAliveInitialDelayMillis: 10_000,
-    connectionTimeoutMillis: CONNECT_MS_MAX,
-    types: { getTypeParser },
-  };
-}
+const CONFIG: pg.ClientConfig = {
+  fallback_application_name: "redrive",
+  pipeline: true,
+  keepAlive: true,
+  keepAliveInitialDelayMillis: 10_000,
+  connectionTimeoutMillis: CONNECT_MS_MAX,
+  types: { getTypeParser },
+};
 
 export class Connections {
-  readonly #url: string;
   readonly #address: Address;
+  readonly #servers: Servers;
+  readonly #busyMsMax: number | undefined;
   readonly #ownsPool: boolean;
   #pool: pg.Pool;
   #closed = false;
 
   constructor({ url, busyMsMax, connections }: ConnectionsOptions) {
-    this.#url = url;
     this.#address = readAddress(url);
+    this.#servers = new Servers(this.#address);
+    this.#busyMsMax = busyMsMax;
     this.#ownsPool = connections === undefined;
-    this.#pool = connections ?? connectionsTo(url, busyMsMax);
+    this.#pool = connections ?? poolOf(this.#address, this.#servers, busyMsMax);
   }
 
   get isClosed(): boolean {
     return this.#closed;
   }
 
-  /** For a connection beside them. */
-  config(): pg.ClientConfig {
-    return configOf(this.#address);
+  /** Makes a connection beside them. The caller ends it. */
+  async connect(prepare: (client: pg.Client) => void): Promise<pg.Client> {
+    return this.#servers.each(async () => {
+      const client = new this.#servers.Client(CONFIG);
+      prepare(client);
+      try {
+        await client.connect();
+        if (this.#address.mustWrite) await this.#servers.requireWritable(client);
+        return client;
+      } catch (error) {
+        await hangUp(client);
+        throw error;
+      }
+    });
   }
 
   /** One that met trouble is not used again. */
   async lend<T>(action: (client: pg.PoolClient) => Promise<T>): Promise<T> {
     if (this.#closed) throw new WorkError("store_unavailable", `The store ${this.#address.shown} is closed.`);
     const pool = this.#pool;
-    const client = await pool.connect();
+    const client = await this.#servers.each(() => pool.connect());
     try {
       const answer = await action(client);
       client.release();
       return answer;
     } catch (error) {
       const trouble = error instanceof CommitInDoubt ? error.cause : error;
-      client.release(!isUsable(client) || isConnectionLoss(trouble));
-      if (isSilence(trouble)) this.#distrust(pool);
+      client.release(!isUsable(client) || isConnectionLoss(trouble) || isUnexpected(trouble));
+      if (isSilence(trouble) || isReadOnlyServer(trouble)) this.#distrust(pool);
       throw error;
     }
   }
@@ -87,12 +109,12 @@ export class Connections {
   }
 
   /**
-   * Where one connection is dead without a word, the idle ones are too, and each would be found out only by another wait: from
-   * here on all are made anew. Those in use come to their own end.
+   * Where one connection is dead without a word or leads to a standby, the idle ones are too, and each would be found out only by
+   * another wait: from here on all are made anew. Those in use come to their own end.
    */
   #distrust(pool: pg.Pool): void {
     if (!this.#ownsPool || this.#pool !== pool || this.#closed) return;
-    this.#pool = connectionsTo(this.#url);
+    this.#pool = poolOf(this.#address, this.#servers, this.#busyMsMax);
     pool.end().catch(() => {}); // nobody waits for what is dead
   }
 }

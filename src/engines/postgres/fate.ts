@@ -1,8 +1,8 @@
 /** What became of a transaction whose commit was sent and never answered, as the server tells over another connection. */
-import pg from "pg";
+import type pg from "pg";
 import { WorkError } from "../../errors.ts";
 import { hangUp, within } from "./sending.ts";
-import { isConnectionLoss, isUnknownTransaction } from "./trouble.ts";
+import { isConnectionLoss, isReadOnlyServer, isUnexpected, isUnknownTransaction } from "./trouble.ts";
 
 /** A commit was sent, and its answer was lost: it is not known whether it was carried out. */
 export class CommitInDoubt extends WorkError {
@@ -17,6 +17,9 @@ export class CommitInDoubt extends WorkError {
     this.answer = answer;
   }
 }
+
+/** Makes another connection, prepared before it connects. */
+type Connect = (prepare: (client: pg.Client) => void) => Promise<pg.Client>;
 
 /** Two clocks do not run alike. */
 const CLOCK_SLACK_MS = 1000;
@@ -36,12 +39,12 @@ interface Unheard {
  * another one.
  */
 export async function wasCommitted(
-  config: pg.ClientConfig,
+  connect: Connect,
   { xid, beganAt, doubtMsMax }: Unheard,
 ): Promise<boolean | null> {
   const deadline = performance.now() + doubtMsMax;
   for (;;) {
-    const { status, upMs } = await fateOf(config, xid);
+    const { status, upMs } = await fateOf(connect, xid);
     if (status === "aborted") return false;
     const isSameLife = upMs !== null && upMs > performance.now() - beganAt + CLOCK_SLACK_MS;
     if (status === "committed") return isSameLife ? true : null;
@@ -57,26 +60,28 @@ interface Fate {
 }
 
 const UNKNOWN_FATE: Fate = { status: null, upMs: null };
-/** The checkpointer is begun anew after every crash, the server's main process is not. Not everybody may see it. */
-const FATE = `SELECT pg_xact_status($1::xid8) AS status,
+/**
+ * The checkpointer is begun anew after every crash, the server's main process is not. Not everybody may see it. A standby may still
+ * receive the commit, and so has no answer.
+ */
+const FATE = `SELECT CASE WHEN NOT pg_is_in_recovery() THEN pg_xact_status($1::xid8) END AS status,
   (SELECT (extract(epoch FROM clock_timestamp() - backend_start) * 1000)::float8 FROM pg_stat_activity
     WHERE backend_type = 'checkpointer') AS "upMs"`;
 const ASK_MS_MAX = 15_000;
 
 /** Over a connection of its own: those of the pool may all wait for the same. */
-async function fateOf(config: pg.ClientConfig, xid: string): Promise<Fate> {
-  const client = new pg.Client(config);
-  client.on("error", () => {}); // told by the query that meets it
+async function fateOf(connect: Connect, xid: string): Promise<Fate> {
+  let client: pg.Client | undefined;
   try {
-    await client.connect();
+    client = await connect((made) => made.on("error", () => {})); // told by the query that meets it
     const { rows } = await client.query<Fate>({ ...within(FATE, ASK_MS_MAX), values: [xid] });
     return rows[0] ?? UNKNOWN_FATE;
   } catch (error) {
-    if (isConnectionLoss(error)) return UNKNOWN_FATE;
     // A server that took over, and never heard of it.
     if (isUnknownTransaction(error)) return { status: "aborted", upMs: null };
+    if (isConnectionLoss(error) || isReadOnlyServer(error) || isUnexpected(error)) return UNKNOWN_FATE;
     throw error;
   } finally {
-    await hangUp(client);
+    if (client !== undefined) await hangUp(client);
   }
 }

@@ -73,12 +73,12 @@ export class Listener {
   }
 
   async #listen(): Promise<void> {
-    const client = new pg.Client(this.#session.config());
-    client.on("error", () => this.#lost(client));
-    client.on("end", () => this.#lost(client));
-    client.on("notification", ({ payload }) => this.#ring(payload ?? ""));
+    const client = await this.#session.connect((made) => {
+      made.on("error", () => this.#lost(made));
+      made.on("end", () => this.#lost(made));
+      made.on("notification", ({ payload }) => this.#ring(payload ?? ""));
+    });
     try {
-      await client.connect();
       await client.query(`LISTEN ${pg.escapeIdentifier(this.#session.channel)}`);
     } catch (error) {
       await hangUp(client);

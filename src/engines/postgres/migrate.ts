@@ -3,6 +3,7 @@ import pg from "pg";
 import { WorkError } from "../../errors.ts";
 import { storeChanged } from "../store-version.ts";
 import { MIGRATIONS } from "./schema.ts";
+import { SCHEMA_VERSION } from "./schema-version.ts";
 import type { Session, Tx } from "./session.ts";
 
 /** The version that it was found with; 0 when it was made. */
@@ -11,14 +12,14 @@ export async function migrate(
   { mustExist = false }: { readonly mustExist?: boolean } = {},
 ): Promise<number> {
   const found = await session.prepare(versionOf);
-  if (found === MIGRATIONS.length) return found;
+  if (found === SCHEMA_VERSION) return found;
   refuseNewer(session, found);
   if (found === 0 && mustExist) throw notThere(session);
   return session.prepare(async (tx) => {
     await tx.all("SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", `redrive schema ${tx.schema}`);
     const from = await versionOf(tx); // again: another process may have migrated while this one waited
     refuseNewer(session, from);
-    if (from < MIGRATIONS.length) await bringUp(tx, from);
+    if (from < SCHEMA_VERSION) await bringUp(tx, from);
     return from;
   });
 }
@@ -26,9 +27,9 @@ export async function migrate(
 /** Throws when the store that was opened is gone or has another version. */
 export async function requireVersion(session: Session): Promise<void> {
   const found = await session.prepare(versionOf);
-  if (found === MIGRATIONS.length) return;
+  if (found === SCHEMA_VERSION) return;
   if (found === 0) throw notThere(session);
-  throw storeChanged(session.address.shown, MIGRATIONS.length, found);
+  throw storeChanged(session.address.shown, SCHEMA_VERSION, found);
 }
 
 /** 0 when there is no store yet. Asked of the catalogue, which tells what others have just committed. */
@@ -39,13 +40,16 @@ async function versionOf(tx: Tx): Promise<number> {
     tx.schema,
   );
   if (found === undefined) return 0;
-  return (await tx.get<{ version: number }>("SELECT version FROM store"))?.version ?? 0;
+  // With the schema's name: who may not use the schema gets that error instead of "there is no such table".
+  const store = `${pg.escapeIdentifier(tx.schema)}.store`;
+  return (await tx.get<{ version: number }>(`SELECT version FROM ${store}`))?.version ?? 0;
 }
 
 async function bringUp(tx: Tx, from: number): Promise<void> {
   if (from === 0) await makeSchema(tx);
+  else await tx.script("LOCK TABLE store IN ACCESS EXCLUSIVE MODE"); // waits for every write that has seen the old version
   for (const sql of MIGRATIONS.slice(from)) await tx.script(sql);
-  await tx.run("UPDATE store SET version = ?", MIGRATIONS.length);
+  await tx.run("UPDATE store SET version = ?", SCHEMA_VERSION);
 }
 
 /** Only where it is missing: a user who may not make one can be given one. Another program's tables are left alone. */
@@ -76,10 +80,10 @@ function notThere({ address: { shown, schema } }: Session): WorkError {
 }
 
 function refuseNewer(session: Session, version: number): void {
-  if (version <= MIGRATIONS.length) return;
+  if (version <= SCHEMA_VERSION) return;
   throw new WorkError(
     "store_newer",
-    `The store ${session.address.shown} has version ${version}, this Redrive knows ${MIGRATIONS.length}.`,
+    `The store ${session.address.shown} has version ${version}, this Redrive knows ${SCHEMA_VERSION}.`,
     { hint: "Install a newer Redrive." },
   );
 }

@@ -72,9 +72,9 @@ export class Session {
     this.#connections = new Connections(options);
   }
 
-  /** For a connection beside the pool. */
-  config(): pg.ClientConfig {
-    return this.#connections.config();
+  /** Makes a connection beside the pool, prepared before it connects. The caller ends it. */
+  connect(prepare: (client: pg.Client) => void): Promise<pg.Client> {
+    return this.#connections.connect(prepare);
   }
 
   /**
@@ -137,7 +137,7 @@ export class Session {
 
   /** For the making of tables: a transaction that relies on none. */
   prepare<T>(steps: (tx: Tx) => Promise<T>): Promise<T> {
-    return this.#told(() => this.#attempt(this.#beginnings.ofPreparing, afterBeginning(steps)));
+    return this.#untilWon(() => this.#attempt(this.#beginnings.ofPreparing, afterBeginning(steps)));
   }
 
   /**
@@ -200,8 +200,10 @@ export class Session {
   ): Promise<T> {
     return this.#connections.lend(async (client) => {
       const beganAt = performance.now();
-      const tx = this.#begin(client, beginning, { timeoutMs, silenceMs });
-      const answer = await this.#carryOut(client, tx, steps);
+      const begun = this.#open(client, beginning, silenceMs);
+      begun.catch(() => {}); // reported by `Tx.begun`
+      const tx = this.#over(client, timeoutMs, { begun });
+      const answer = await this.#carryOut(client, { tx, begun }, steps);
       const commit = () => send(client, within("COMMIT", timeoutMs + GRACE_MS));
       if (beginning.isWriting) await this.#commit(commit, tx, { answer, beganAt });
       else await commit();
@@ -236,12 +238,6 @@ export class Session {
         throw new CommitInDoubt(this.address.shown, { cause: error });
       }
     });
-  }
-
-  #begin(client: pg.PoolClient, beginning: Beginning, { timeoutMs, silenceMs }: Required<Limits>): Tx {
-    const begun = this.#open(client, beginning, silenceMs);
-    begun.catch(() => {}); // told by `Tx.begun`
-    return this.#over(client, timeoutMs, { begun });
   }
 
   /** Sends the beginning of a transaction. Answers the server's time. */
@@ -299,13 +295,18 @@ export class Session {
     };
   }
 
-  async #carryOut<T>(client: pg.PoolClient, tx: Tx, steps: (tx: Tx) => Promise<T>): Promise<T> {
+  async #carryOut<T>(
+    client: pg.PoolClient,
+    { tx, begun }: { readonly tx: Tx; readonly begun: Promise<number> },
+    steps: (tx: Tx) => Promise<T>,
+  ): Promise<T> {
     try {
       return await steps(tx);
     } catch (error) {
       // A connection that cannot even do that is thrown away; the first error says more.
       if (!isConnectionLoss(error)) await client.query(within("ROLLBACK", BEGIN_MS_MAX)).catch(() => {});
-      await tx.parted(); // what was sent before and failed is the reason
+      await begun; // what was sent before and failed is the reason
+      await tx.parted();
       throw error;
     }
   }
@@ -325,7 +326,7 @@ export class Session {
     } catch (error) {
       if (xid === null || !isConnectionLoss(error)) throw error;
       const doubt = { xid, beganAt: sent.beganAt, doubtMsMax: this.#doubtMsMax };
-      const isCommitted = await wasCommitted(this.config(), doubt);
+      const isCommitted = await wasCommitted((prepare) => this.connect(prepare), doubt);
       if (isCommitted === null)
         throw new CommitInDoubt(this.address.shown, { answer: sent.answer, cause: error });
       if (!isCommitted) throw error; // rolled back: as if the connection had been lost before

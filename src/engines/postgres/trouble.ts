@@ -1,6 +1,8 @@
 /** From what `pg` and the server say went wrong to errors of ours that say what to do. No password passes through here. */
 import { type ErrorCode, WorkError } from "../../errors.ts";
+import { storeChanged } from "../store-version.ts";
 import { maskPassword } from "./address.ts";
+import { foundVersion, SCHEMA_VERSION } from "./schema-version.ts";
 
 /** A transaction that lost against another one, and may be tried again as a whole. */
 export function isConflict(error: unknown): boolean {
@@ -23,7 +25,7 @@ export async function asConflict<T>(step: () => Promise<T>): Promise<T> {
 
 /** A row of that name is there. */
 export function isTaken(error: unknown): boolean {
-  return codeOf(error) === "23505";
+  return codeOf(error) === "23505" || (error instanceof WorkError && codeOf(error.cause) === "23505");
 }
 
 /** Somebody else was quicker: the transaction is to be tried again, as if the server had said so. */
@@ -43,19 +45,40 @@ export function isSilence(error: unknown): boolean {
   return error instanceof Error && codeOf(error) === undefined && error.message === "Query read timeout";
 }
 
+/** The server is a standby, or was made read-only. The other connections to it are of no use either. */
+export function isReadOnlyServer(error: unknown): boolean {
+  return ["0A000", "25006"].includes(codeOf(error) ?? "");
+}
+
+/** For a connection to a server that does not accept writes where the URL asks for one that does. */
+export function readOnlyServer(): Error {
+  return Object.assign(new Error("the server is read-only"), { code: "25006" });
+}
+
+/** Errors that say nothing about the connection: a lost race, refused values, a lock or a statement that took too long. */
+const ORDINARY = /^(22...|23...|40...|54...|55P03|57014)$/;
+
+/** A connection is not used again after an unexpected error: another one may reach another server, and plans anew. */
+export function isUnexpected(error: unknown): boolean {
+  const code = codeOf(error);
+  return code !== undefined && SQLSTATE.test(code) && !ORDINARY.test(code);
+}
+
 /** The server was asked about a transaction whose number it has not given yet. */
 export function isUnknownTransaction(error: unknown): boolean {
   return codeOf(error) === "22023";
 }
 
-/** As a `WorkError`; a bug of ours, such as a wrong statement, stays what it is. */
+/** As a `WorkError`. What neither the server nor the network reports stays what it is: a bug of ours. */
 export function storeError(error: unknown, store: string): unknown {
   if (error instanceof WorkError) return error;
+  const version = foundVersion(error);
+  if (version !== undefined) return storeChanged(store, SCHEMA_VERSION, version);
   const meaning = meaningOf(error);
   if (meaning === undefined) return error;
   const [code, what, hint] = meaning;
   const said = error instanceof Error && error.message !== "" ? ` (${maskPassword(error.message)})` : "";
-  return new WorkError(code, `The store ${store} ${what}${said}.`, { hint });
+  return new WorkError(code, `The store ${store} ${what}${said}.`, { hint, cause: error });
 }
 
 type Meaning = readonly [ErrorCode, string, string];
@@ -76,13 +99,30 @@ const UNTRUSTED: Meaning = [
   "shows a certificate that is not trusted",
   "Name its authority with ?sslrootcert=FILE; ?sslmode=no-verify trusts any server.",
 ];
+/** Waiting does not help: the same values are refused again. A runner settles the other items without them. */
+const REFUSED_DATA: Meaning = [
+  "input_invalid",
+  "refuses the values",
+  "Check the data of the items: size, characters and numbers.",
+];
 const NO_FILE: Meaning = [
   "usage",
   "names a file that cannot be read",
   "Correct sslrootcert, sslcert or sslkey of the URL.",
 ];
-const NO_SECRET: Meaning = [
+const READ_ONLY: Meaning = [
   "store_unavailable",
+  "is read-only: the server is a standby that is not promoted, or a replica",
+  `Promote it, or point the URL at the primary server. ${WAIT}`,
+];
+/** A cause that Redrive does not know may pass: running work waits for it, and reports it. */
+const UNKNOWN: Meaning = [
+  "store_unavailable",
+  "reports an unexpected error",
+  `Look into the server's log. ${WAIT}`,
+];
+const NO_SECRET: Meaning = [
+  "store_denied",
   "wants a password",
   "Put it into the URL (with %XX for special characters) or into PGPASSWORD.",
 ];
@@ -92,21 +132,28 @@ const SYSTEM_CODES = new Set([
   ...["ENOTFOUND", "EAI_AGAIN", "ENOENT", "ECONNABORTED", "EHOSTDOWN", "EADDRNOTAVAIL"],
 ]);
 
+/** Of the server: its classes begin with a digit, or are one of these. */
+const SQLSTATE = /^(\d[0-9A-Z]|F0|HV|P0|XX)[0-9A-Z]{3}$/;
+
 /** What the server says, by SQLSTATE: first the exact code, then its class. */
 const MEANINGS: Readonly<Record<string, Meaning>> = {
   "08": ["store_unavailable", "lost its connection", WAIT],
+  "0A000": READ_ONLY,
+  "22": REFUSED_DATA,
+  "23": REFUSED_DATA,
   "28": [
-    "store_unavailable",
+    "store_denied",
     "refuses the user",
-    "Check the user and the password of the URL (or PGPASSWORD), and the server's pg_hba.conf.",
+    "Check the user and the password of the URL (or PGUSER and PGPASSWORD), and the server's pg_hba.conf.",
   ],
   "3D000": [
-    "store_unavailable",
+    "store_denied",
     "is in a database that does not exist",
     "Make it with createdb, or correct the URL.",
   ],
+  "40": ["store_busy", "cancelled the transaction because of another one", "Try again."],
   "42501": [
-    "store_unavailable",
+    "store_denied",
     "may not be used by this user",
     "Grant the user CREATE on the database, or all rights on the schema and its tables.",
   ],
@@ -120,11 +167,8 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
     "has no room for another connection or query",
     "Lower ?pool= of the URL, raise max_connections, or put a pooler in between.",
   ],
-  "25006": [
-    "store_unavailable",
-    "is read-only: the server is a replica",
-    `Point the URL at the primary server. ${WAIT}`,
-  ],
+  "25006": READ_ONLY,
+  "54": REFUSED_DATA,
   "25P03": ["store_unavailable", "ended a transaction that stood still", WAIT],
   "55P03": ["store_busy", "was locked by another process for too long", "Try again when it is done."],
   "57014": ["store_busy", "did not answer in time", "Try again when the server is less busy."],
@@ -144,7 +188,8 @@ function meaningOf(error: unknown): Meaning | undefined {
   if (code === undefined) return isClientSideLoss(error) ? clientSideMeaning(error) : undefined;
   if (/^(ERR_TLS|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/.test(code)) return UNTRUSTED;
   if (SYSTEM_CODES.has(code) || code.startsWith("ERR_SSL")) return UNREACHABLE;
-  return MEANINGS[code] ?? MEANINGS[code.slice(0, 3)] ?? MEANINGS[code.slice(0, 2)];
+  if (!SQLSTATE.test(code)) return undefined;
+  return MEANINGS[code] ?? MEANINGS[code.slice(0, 3)] ?? MEANINGS[code.slice(0, 2)] ?? UNKNOWN;
 }
 
 function clientSideMeaning(error: unknown): Meaning {

@@ -2,6 +2,7 @@
 import { assert } from "../../kit/assert.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { type Scalar, storable, type Value } from "./arrays.ts";
+import { versionHoldsIn } from "./schema-version.ts";
 
 export type { Value } from "./arrays.ts";
 
@@ -33,9 +34,17 @@ export function timeIn(parameter: string): string {
   return `coalesce(${parameter}::bigint, ${BEGAN_AT})`;
 }
 
-/** Who tells of events holds a mark from before it draws their numbers to its end; see events.ts. It is a condition that holds. */
-export function markIn(events: string, lock: string): string {
-  return `(SELECT pg_advisory_xact_lock_shared(hashtext(${lock}), (last_value >> 16)::int) FROM ${events}) IS NOT NULL`;
+/**
+ * Who tells of events holds a mark from before it draws their numbers to its end; see events.ts. It is a condition that holds, or
+ * fails when the store has another version.
+ */
+export function markIn({
+  events,
+  store,
+  lock,
+}: Readonly<Record<"events" | "store" | "lock", string>>): string {
+  const take = `pg_advisory_xact_lock_shared(hashtext(${lock}), (last_value >> 16)::int)`;
+  return `(SELECT ${take} FROM ${events} WHERE ${versionHoldsIn(store)}) IS NOT NULL`;
 }
 
 /** What the mark is a lock of. */
@@ -44,7 +53,11 @@ export function eventsLock(schema: string): string {
 }
 
 /** The same for a statement that may be sent without a beginning. */
-export const MARKED = markIn("event_ids", `'${eventsLock("")}' || current_schema()`);
+export const MARKED = markIn({
+  events: "event_ids",
+  store: "store",
+  lock: `'${eventsLock("")}' || current_schema()`,
+});
 
 /** Workers count in different rows, so that none waits for another one's transaction. */
 const SHARDS = 16;

@@ -113,16 +113,16 @@ describe("a URL", () => {
   });
 
   it.each([
-    ["a server that is not there", (url: URL) => (url.port = "1")],
-    ["a database that is not there", (url: URL) => (url.pathname = "/no_such_database")],
-    ["a user that is not there", (url: URL) => (url.username = "nobody_of_that_name")],
-  ])("of %s is store trouble with a hint, without the password", async (_, change) => {
+    ["a server that is not there", "store_unavailable", (url: URL) => (url.port = "1")],
+    ["a database that is not there", "store_denied", (url: URL) => (url.pathname = "/no_such_database")],
+    ["a user that is not there", "store_denied", (url: URL) => (url.username = "nobody_of_that_name")],
+  ])("of %s is %s with a hint, without the password", async (_, code, change) => {
     const url = new URL(postgresUrl(newSchema()));
     url.password = SECRET;
     change(url);
     const error = await errorOf(url.href);
     expect(error).toBeInstanceOf(WorkError);
-    expect(error.code).toBe("store_unavailable");
+    expect(error.code).toBe(code);
     expect(error.hint).toBeTruthy();
     expect(`${error.message} ${error.hint} ${error.stack} ${JSON.stringify(error)}`).not.toContain(SECRET);
     expect(String(error.cause)).not.toContain(SECRET);

@@ -1,0 +1,194 @@
+/**
+ * An error that Redrive does not know, raised by the server at every query of a long-running process: the process reports it, tries
+ * again and goes on. No error is an unhandled rejection, which would end the test run.
+ */
+import type pg from "pg";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import type { Engine } from "../../../src/engine.ts";
+import { connectionsTo } from "../../../src/engines/postgres/connections.ts";
+import { openPostgresEngine } from "../../../src/engines/postgres/open.ts";
+import { WorkError } from "../../../src/errors.ts";
+import { randomName } from "../../../src/kit/random.ts";
+import { Queue } from "../../../src/queue/queue.ts";
+import { createQueue } from "../../../src/queue/settings.ts";
+import { serveMetrics } from "../../../src/watch/metrics-server.ts";
+import { metricsText } from "../../../src/watch/metrics-text.ts";
+import { DEFAULT_WATCH } from "../../../src/watch/settings.ts";
+import { Watcher } from "../../../src/watch/watcher.ts";
+import { askPostgres, dropSchema, postgresUrl } from "../../support/postgres-stores.ts";
+import { succeeded } from "../../support/settlements.ts";
+
+/** Far more queries than one run sends. */
+const QUERIES_MAX = 300;
+const RAISE = "DO $$ BEGIN RAISE EXCEPTION 'injected' USING ERRCODE = 'HV000'; END $$";
+
+/** Replaces one query by a statement that fails in the server. */
+class FaultInjector {
+  readonly connections: pg.Pool;
+  /** How many queries were replaced. */
+  failures = 0;
+  #left = 0;
+
+  constructor(url: string) {
+    this.connections = connectionsTo(url);
+    this.connections.on("connect", (client) => this.#intercept(client));
+  }
+
+  /** 1 is the next query; 0 ends it. */
+  failAt(query: number): void {
+    this.#left = query;
+  }
+
+  #intercept(client: pg.PoolClient): void {
+    const query = client.query.bind(client) as (...args: unknown[]) => unknown;
+    const intercepted = (...args: unknown[]) => {
+      if (this.#left === 0 || isBeginning(args[0])) return query(...args);
+      this.#left -= 1;
+      if (this.#left > 0) return query(...args);
+      this.failures += 1;
+      return query({ text: RAISE });
+    };
+    Reflect.set(client, "query", intercepted);
+  }
+}
+
+/** Servers refuse a beginning on a standby alone, where the statements after it fail as well; see the test of fail-over. */
+function isBeginning(query: unknown): boolean {
+  return /"text":"BEGIN/.test(JSON.stringify(query) ?? "");
+}
+
+const schema = `test_${randomName(10)}`;
+let injector: FaultInjector;
+let engine: Engine;
+
+beforeAll(async () => {
+  injector = new FaultInjector(postgresUrl(schema));
+  engine = await openPostgresEngine({ url: postgresUrl(schema), connections: injector.connections });
+});
+
+afterAll(async () => {
+  await engine.close();
+  await injector.connections.end();
+  await dropSchema(schema);
+});
+
+/** Repeats the run with the failure at its first query, its second one, and so on, until it ends without a failure. */
+async function atEveryQuery(run: (query: number, begin: () => void) => Promise<void>): Promise<void> {
+  for (let query = 1; query <= QUERIES_MAX; query += 1) {
+    const before = injector.failures;
+    await run(query, () => injector.failAt(query));
+    injector.failAt(0);
+    if (injector.failures === before) return expect(query).toBeGreaterThan(3);
+  }
+  throw new Error("no run ended without a failure");
+}
+
+describe("an unknown error of the server", () => {
+  it("at any query of a worker is reported, and every item is done once", async () => {
+    let reports = 0;
+    await atEveryQuery(async (query, begin) => {
+      const name = `work-${query}`;
+      await createQueue(engine, name);
+      const queue = new Queue(engine, name);
+      await queue.add(["a", "b", "c"].map((key) => ({ key, data: 1 })));
+      const done: string[] = [];
+      const onError = (error: unknown) => {
+        reports += 1;
+        expect(error).toMatchObject({ code: "store_unavailable", message: /injected/ });
+      };
+      begin();
+      const work = async ({ itemId }: { readonly itemId: string }) => done.push(itemId);
+      await queue.process(work, { concurrency: 1, untilEmpty: true, onError }).ended;
+      injector.failAt(0);
+      expect(done).toEqual(["a", "b", "c"]);
+      expect(await engine.count(name)).toMatchObject({ done: 3, leased: 0 });
+    });
+    expect(reports).toBeGreaterThan(3);
+    expect(await engine.check()).toEqual([]);
+  }, 120_000);
+
+  it("at any query of a check by watch is an unhealthy store, and the next check finds it healthy", async () => {
+    const watcher = new Watcher({
+      open: async () => engine,
+      storeUrl: "postgres://h/d",
+      settings: DEFAULT_WATCH,
+      env: {},
+    });
+    await atEveryQuery(async (_, begin) => {
+      const before = injector.failures;
+      begin();
+      const { trouble, sent } = await watcher.check();
+      await sent;
+      injector.failAt(0);
+      if (injector.failures > before && trouble) expect(trouble.code).toBe("store_unavailable");
+      const next = await watcher.check();
+      await next.sent;
+      expect(next.trouble).toBeUndefined();
+    });
+  }, 120_000);
+
+  it("at any query of a request to the metrics server is 503, and the next request is 200", async () => {
+    const server = await serveMetrics({
+      engine,
+      at: { host: "127.0.0.1", port: 0 },
+      text: () => metricsText(engine),
+    });
+    onTestFinished(() => server.close());
+    await atEveryQuery(async (_, begin) => {
+      const before = injector.failures;
+      begin();
+      const { status } = await fetch(`${server.url}/metrics`);
+      injector.failAt(0);
+      expect(status).toBe(injector.failures > before ? 503 : 200);
+      expect((await fetch(`${server.url}/metrics`)).status).toBe(200);
+    });
+  }, 120_000);
+
+  it("at any query of opening a store is an error with a code", async () => {
+    await atEveryQuery(async (_, begin) => {
+      const before = injector.failures;
+      begin();
+      const opening = openPostgresEngine({ url: postgresUrl(schema), connections: injector.connections });
+      const opened = await opening.catch((error: unknown) => error);
+      if (injector.failures > before) expect(opened).toMatchObject({ code: "store_unavailable" });
+    });
+  });
+});
+
+describe("a store whose version was raised", () => {
+  it("is not written by a process that opened it before", async () => {
+    const url = postgresUrl(schema);
+    const old = await openPostgresEngine({ url });
+    onTestFinished(() => old.close());
+    await old.createJob({ id: "upgrade", name: "upgrade", kind: "queue", spec: {} });
+    await old.enter({ id: "h", queue: "upgrade", host: "host", pid: 1, processStart: "1", ttlMs: 60_000 });
+    const lease = () => old.exchange("h", { settle: [], lease: { queue: "upgrade", max: 1 } });
+    const add = (itemId: string) => old.add("upgrade", [{ itemId, data: 1 }]);
+    await add("a");
+    const { leased } = await lease(); // from here on it leases in one round trip
+    await add("b");
+    const changeVersion = (by: number) => askPostgres(`UPDATE ${schema}.store SET version = version + ${by}`);
+    await changeVersion(1);
+    const settle = leased.map(succeeded);
+    const writes: Readonly<Record<string, () => Promise<unknown>>> = {
+      lease,
+      "lease again": lease,
+      settle: () => old.exchange("h", { settle }),
+      "settle and lease": () => old.exchange("h", { settle, lease: { queue: "upgrade", max: 1 } }),
+      heartbeat: () => old.beat("h"),
+      add: () => add("c"),
+      "add with a generated id": () => old.add("upgrade", [{ itemId: "d", data: 1 }], { areMadeUp: true }),
+    };
+    for (const [name, write] of Object.entries(writes)) {
+      const error = await write().then(
+        () => null,
+        (found: unknown) => found,
+      );
+      expect(error, name).toBeInstanceOf(WorkError);
+      expect(error, name).toMatchObject({ code: "store_newer", message: /while this process used it/ });
+    }
+    await changeVersion(-1);
+    expect(await old.count("upgrade")).toMatchObject({ ready: 1, leased: 1, total: 2 });
+    expect((await lease()).leased.map(({ itemId }) => itemId)).toEqual(["b"]);
+  });
+});
