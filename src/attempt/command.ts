@@ -27,6 +27,8 @@ export interface CommandOptions {
   readonly launcher: Launcher;
   /** The command and its arguments, with variables. */
   readonly command: readonly string[];
+  /** Items may begin with "-" where the command could read them as options. Default: such an item fails. */
+  readonly allowOptions?: boolean | undefined;
   readonly cwd: string;
   readonly jobId: string;
   readonly timeoutMs?: number;
@@ -60,7 +62,7 @@ export function commandHandler(options: CommandOptions): CommandHandler {
   const outputs = new OutputWatch();
   const logs = new LogWriter();
   const room = new DiskRoom(options.now);
-  const worker: Worker = { ...options, fill: compileCommand(options.command), outputs, logs, room };
+  const worker: Worker = { ...options, fill: compileCommand(options.command, options), outputs, logs, room };
   const stopTicking = outputs.startTicking();
   const { failureCommand } = options;
   return {

@@ -5,6 +5,7 @@
  */
 import { WorkError } from "../errors.ts";
 import type { Json } from "../kit/json.ts";
+import { type FilledWord, optionProblem } from "./option-words.ts";
 import { type Filled, hasVariable, lookUp, type Place, templateParts, wayTo } from "./template-parts.ts";
 
 export type { Filled };
@@ -28,18 +29,41 @@ export function compileTemplate(text: string): (vars: TemplateVars) => Filled<st
   return compileParts(text, false);
 }
 
-/** As `compileTemplate` for each argument, where `{}` is `${item}` too, and the other replacement strings of GNU parallel count. */
-export function compileCommand(argv: readonly string[]): (vars: TemplateVars) => Filled<string[]> {
-  const templates = argv.map((argument) => compileParts(argument, true));
+export interface CommandTemplateOptions {
+  /** Fills an argument that begins with a value also where the value could be read as an option. Default false. */
+  readonly allowOptions?: boolean | undefined;
+}
+
+/**
+ * As `compileTemplate` for each argument, where `{}` is `${item}` too, and the other replacement strings of GNU parallel
+ * count. A value that the command could read as an option is refused.
+ */
+export function compileCommand(
+  argv: readonly string[],
+  { allowOptions = false }: CommandTemplateOptions = {},
+): (vars: TemplateVars) => Filled<string[]> {
+  const templates = argv.map((written) => ({
+    written,
+    literal: literalStart(written),
+    fill: compileParts(written, true),
+  }));
   return (vars) => {
-    const filled: string[] = [];
-    for (const template of templates) {
-      const argument = template(vars);
+    const words: FilledWord[] = [];
+    for (const { written, literal, fill } of templates) {
+      const argument = fill(vars);
       if (!argument.ok) return argument;
-      filled.push(argument.value);
+      words.push({ written, literal, value: argument.value });
     }
-    return { ok: true, value: filled };
+    const problem = allowOptions ? undefined : optionProblem(words);
+    return problem === undefined
+      ? { ok: true, value: words.map(({ value }) => value) }
+      : { ok: false, message: `${problem}, or allow it with --allow-options.` };
   };
+}
+
+function literalStart(text: string): string {
+  const [first] = templateParts(text, { braces: true });
+  return typeof first === "string" ? first : "";
 }
 
 /**

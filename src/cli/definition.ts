@@ -59,6 +59,13 @@ export function limit(description: string): Option {
   return new Option("-l, --limit <n>", description).default("20", "20");
 }
 
+export function allowOptions(): Option {
+  return new Option(
+    "--allow-options",
+    "fill in items that begin with - also where the command could read them as options (default: such an item fails)",
+  );
+}
+
 /** Of commands that work items with a command of the user. */
 export function onFailureCommand(): Option {
   return new Option(

@@ -7,6 +7,7 @@ import { ITEM_FAILURE_ACTIONS } from "../retry/policy.ts";
 import { SHELLS } from "./completion-scripts.ts";
 import type { Context, Terminal } from "./context.ts";
 import {
+  allowOptions,
   call,
   keepEvidence,
   list,
@@ -143,6 +144,7 @@ function addRunning(program: Command, terminal: Terminal, report: Report): void 
       "name of the job; the same name again goes on with it: done items are not repeated",
     )
     .option("--accept-changes", "go on with the job of that name although the command is another one")
+    .addOption(allowOptions())
     .addOption(keepEvidence())
     .addOption(storeWait())
     .option("-q, --quiet", "neither progress nor the commands' output, only the summary")

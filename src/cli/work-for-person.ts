@@ -40,6 +40,8 @@ export interface WorkerPlan {
   readonly name?: string;
   /** Decides about an item of a queue whose attempts are used up, in a shell. */
   readonly failureCommand?: string;
+  /** Items may begin with "-" where the command could read them as options. */
+  readonly allowOptions: boolean;
   readonly keepEvidence: boolean;
   readonly storeWaitMs: number;
   readonly isQuiet: boolean;

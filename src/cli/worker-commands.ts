@@ -1,7 +1,15 @@
 /** `redrive worker`: a process that works queues with a command, on as many machines as share the store. */
 import { type Command, Option } from "commander";
 import type { Terminal } from "./context.ts";
-import { call, dueWithin, keepEvidence, list, onFailureCommand, type Report } from "./definition.ts";
+import {
+  allowOptions,
+  call,
+  dueWithin,
+  keepEvidence,
+  list,
+  onFailureCommand,
+  type Report,
+} from "./definition.ts";
 
 export function addWorker(program: Command, terminal: Terminal, report: Report): void {
   program
@@ -38,6 +46,7 @@ export function addWorker(program: Command, terminal: Terminal, report: Report):
     )
     .option("-n, --name <name>", "who its notes are by (default: the machine, the process and the slot)")
     .addOption(onFailureCommand())
+    .addOption(allowOptions())
     .addOption(keepEvidence())
     .addOption(
       new Option(

@@ -8,6 +8,8 @@ import type { Policy } from "../retry/policy.ts";
 export interface MapSpec {
   /** The command and its arguments, with variables. */
   readonly command: readonly string[];
+  /** Items may begin with "-" where the command could read them as options. Default: such an item fails. */
+  readonly allowOptions?: boolean;
   /** Where it runs. */
   readonly cwd: string;
   readonly input: MapInput;

@@ -12,6 +12,7 @@ export async function openMapWork(
   const command = commandHandler({
     launcher,
     command: spec.command,
+    allowOptions: spec.allowOptions,
     cwd: spec.cwd,
     jobId: job.id,
     graceMs: spec.graceMs,

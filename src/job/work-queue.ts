@@ -24,6 +24,8 @@ import { workflowProgressOf, workflowSpecOf } from "./workflow-spec.ts";
 export interface QueueCommand {
   /** The command and its arguments, with variables. */
   readonly command: readonly string[];
+  /** Items may begin with "-" where the command could read them as options. */
+  readonly allowOptions: boolean;
   readonly cwd: string;
   /** How many run at a time. */
   readonly slots: number;
@@ -56,6 +58,7 @@ async function workWithCommand(deps: RunDeps, queue: Job, plan: QueueCommand): P
     const command = commandHandler({
       launcher,
       command: plan.command,
+      allowOptions: plan.allowOptions,
       cwd: plan.cwd,
       jobId: queue.id,
       graceMs: plan.graceMs,

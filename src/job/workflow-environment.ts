@@ -18,11 +18,7 @@ export function environmentOf({ workflow, cwd, variables }: WorkflowSpec): Recor
 }
 
 function expandEnv(name: string, value: string, variables: Record<string, Json>): string {
-  const expanded = expand(
-    value,
-    { ...variables, env: { ...outsideEnv(), ...(variables.env as object) } },
-    "plain",
-  );
+  const expanded = expand(value, { ...variables, env: { ...outsideEnv(), ...(variables.env as object) } });
   if (expanded.ok) return expanded.value;
   throw new WorkError("usage", `env.${name}: ${expanded.message}`);
 }

@@ -4,13 +4,15 @@ import { isAbsolute, join } from "node:path";
 import { Readable } from "node:stream";
 import { WorkError } from "../errors.ts";
 import { type Selection, type SelectionInput, selectFrom } from "../workflow/select-items.ts";
+import { fillScript } from "../workflow/shell-values.ts";
+import { removeValueFiles, writeValueFiles } from "../workflow/value-files.ts";
 import { expand } from "../workflow/variables.ts";
 import { jobVariables, type WorkflowKit } from "./workflow-kit.ts";
 
 export async function selectWorkflowItems(kit: WorkflowKit, stop: AbortSignal): Promise<Selection> {
   const { input } = kit.spec.workflow.map;
   if ("command" in input) return selectFromCommand(kit, input.command, stop);
-  const path = expand(input.file, jobVariables(kit), "plain");
+  const path = expand(input.file, jobVariables(kit));
   if (!path.ok) throw new WorkError("usage", `map.input: ${path.message}`);
   const file = isAbsolute(path.value) ? path.value : join(kit.site.root, path.value);
   if (kit.site.head && !existsSync(file)) throw notInCommit(path.value);
@@ -29,14 +31,16 @@ function notInCommit(path: string): WorkError {
 }
 
 async function selectFromCommand(kit: WorkflowKit, command: string, stop: AbortSignal): Promise<Selection> {
-  const script = expand(command, jobVariables(kit), "shell");
+  const script = fillScript(command, jobVariables(kit));
   if (!script.ok) throw new WorkError("usage", `map.input.command: ${script.message}`);
-  const stdoutPath = `${kit.workshop.scratch}/input.out`;
-  const stderrPath = `${kit.workshop.scratch}/input.err`;
+  const { text, env, files } = script.value;
+  const prefix = `${kit.workshop.scratch}/input`;
+  const stdoutPath = `${prefix}.out`;
+  const stderrPath = `${prefix}.err`;
   const launched = kit.workshop.launcher.launch({
-    argv: ["sh", "-c", script.value],
+    argv: ["sh", "-c", text],
     cwd: kit.site.root,
-    env: kit.env,
+    env: { ...kit.env, ...env, ...writeValueFiles(files, prefix) },
     stdin: "",
     stdoutPath,
     stderrPath,
@@ -45,6 +49,7 @@ async function selectFromCommand(kit: WorkflowKit, command: string, stop: AbortS
   stop.addEventListener("abort", onStop, { once: true });
   const ended = await launched.ended;
   stop.removeEventListener("abort", onStop);
+  removeValueFiles(Object.keys(files), prefix);
   if (ended.exitCode !== 0) {
     const said = kit.masker.mask(ended.stderr.inline?.toString("utf8").trim() ?? "");
     throw new WorkError(

@@ -90,6 +90,7 @@ export const readOptions = objectOf<ReadOptions>({
 
 const mapSpec = objectOf<MapSpec>({
   command: z.array(text).min(1, { error: "expected a command and its arguments" }),
+  allowOptions: flag.optional(),
   cwd: name,
   input: objectOf<MapInput>(INPUT),
   jobs: positive,

@@ -47,7 +47,8 @@ function buildAction({ shell, claude, agent, write_file: file, foreach }: StepFo
   if (claude !== undefined) return { kind: "agent", command: CLAUDE, prompt: claude, protocol: "claude" };
   if (agent !== undefined) {
     const command = typeof agent.command === "string" ? wordsOf(agent.command) : agent.command;
-    return { kind: "agent", command, prompt: agent.prompt, protocol: "plain" };
+    const promptBy = agent.prompt_by === undefined ? {} : { promptBy: agent.prompt_by };
+    return { kind: "agent", command, prompt: agent.prompt, ...promptBy, protocol: "plain" };
   }
   if (file !== undefined) {
     const mode = file.mode === undefined ? {} : { mode: Number.parseInt(file.mode, 8) };

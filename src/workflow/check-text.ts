@@ -3,11 +3,12 @@ import { type Place, templateParts } from "../attempt/template-parts.ts";
 import type { Finding } from "../form/problem.ts";
 import { compileExpression, type KnownVariables } from "../kit/expression.ts";
 import { nearest } from "../kit/nearest.ts";
-import { type ExpandMode, shellProblems, unknownVariable, unreadable } from "./variables.ts";
+import { shellProblems } from "./shell-values.ts";
+import { type ExpandMode, unknownVariable, unreadable } from "./variables.ts";
 
 type Path = readonly PropertyKey[];
 
-/** Every variable of the text that is unknown, and every one that could not be quoted where it stands. */
+/** Every variable of the text that is unknown, and every one that is refused where it stands. */
 export function checkTemplate(text: string, path: Path, known: KnownVariables, mode: ExpandMode): Finding[] {
   const findings: Finding[] = [];
   for (const part of templateParts(text)) {
@@ -52,4 +53,14 @@ export function checkExpression(text: string, path: Path, known: KnownVariables)
   if (compiled.ok) return [];
   const { message, word, suggestion } = compiled;
   return [{ path, message, word, suggestion }];
+}
+
+/** The first of the secrets that the text names as `${env.NAME}`. */
+export function secretIn(text: string, secrets: readonly string[]): string | undefined {
+  for (const part of templateParts(text)) {
+    if (typeof part === "string" || part.kind !== "place" || part.name !== "env") continue;
+    const name = String(part.path[0] ?? "");
+    if (secrets.includes(name)) return name;
+  }
+  return undefined;
 }

@@ -7,7 +7,7 @@
 import type { Finding } from "../form/problem.ts";
 import { FILTER_VARIABLES, isExpressionName, type KnownVariables } from "../kit/expression.ts";
 import { isJsonObject } from "../kit/json.ts";
-import { checkExpression, checkTemplate } from "./check-text.ts";
+import { checkExpression, checkTemplate, secretIn } from "./check-text.ts";
 import { jsonPathProblem } from "./json-path.ts";
 import {
   afterSetup,
@@ -33,7 +33,8 @@ type Mapping = Readonly<Record<string, unknown>>;
 /** Every problem of this kind. `given` are the names of variables from the command line. */
 export function checkWorkflow(raw: unknown, given: readonly string[]): readonly Finding[] {
   if (!isJsonObject(raw)) return [];
-  const checker = new Checker();
+  const secrets = Array.isArray(raw.secrets) ? raw.secrets.map(String) : [];
+  const checker = new Checker(secrets);
   const setup = inSetup(given);
   checker.environment(raw.env, ["env"], setup);
   checker.retry(raw.retry, ["retry"]);
@@ -50,6 +51,11 @@ export function checkWorkflow(raw: unknown, given: readonly string[]): readonly 
 class Checker {
   readonly findings: Finding[] = [];
   readonly #ids = new Set<string>();
+  readonly #secrets: readonly string[];
+
+  constructor(secrets: readonly string[]) {
+    this.#secrets = secrets;
+  }
 
   phase(phase: unknown, path: Path, known: Known): void {
     if (isJsonObject(phase)) this.steps(phase.commands, [...path, "commands"], known);
@@ -180,12 +186,25 @@ class Checker {
       const words = typeof agent.command === "string" ? splitWords(agent.command) : undefined;
       if (words?.ok === false) this.#told(command, words.message);
       this.#text(agent.prompt, [...path, "agent", "prompt"], known, "plain");
+      this.#secretArguments([agent.command].flat(), command);
+      if (agent.prompt_by === "argument") this.#secretArguments([agent.prompt], [...path, "agent", "prompt"]);
     }
     if (isJsonObject(file)) {
       for (const key of ["path", "content"])
         this.#text(file[key], [...path, "write_file", key], known, "plain");
     }
     if (isJsonObject(foreach)) this.#foreach(foreach, [...path, "foreach"], known);
+  }
+
+  /** Other users of the machine can read the arguments of a process. */
+  #secretArguments(texts: readonly unknown[], path: Path): void {
+    for (const text of texts) {
+      if (typeof text !== "string") continue;
+      const secret = secretIn(text, this.#secrets);
+      if (secret === undefined) continue;
+      const message = `the secret ${secret} would stand in an argument of the agent. Let the agent read it from its environment`;
+      this.findings.push({ path, word: secret, message });
+    }
   }
 
   #foreach(foreach: Mapping, path: Path, known: Known): void {

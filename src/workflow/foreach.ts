@@ -76,13 +76,13 @@ function roundText(element: Json, index: number, total: number, { run }: At): st
 function elementsOf({ items }: Foreach, at: At): Filled<readonly Json[]> {
   const variables = at.scope.all();
   if (typeof items === "string") {
-    const text = expand(items, variables, "plain");
+    const text = expand(items, variables);
     return text.ok ? { ok: true, value: listOf(text.value) } : text;
   }
   const elements: Json[] = [];
   for (const item of items) {
     const filled: Filled<Json> =
-      typeof item === "string" ? expand(item, variables, "plain") : { ok: true, value: item };
+      typeof item === "string" ? expand(item, variables) : { ok: true, value: item };
     if (!filled.ok) return filled;
     elements.push(filled.value);
   }

@@ -86,14 +86,19 @@ export interface Step {
   readonly outputFile?: string;
 }
 
+export const PROMPT_WAYS = ["stdin", "argument"] as const;
+export type PromptBy = (typeof PROMPT_WAYS)[number];
+
 export type Action =
   | { readonly kind: "shell"; readonly script: string }
   | {
       /** `claude:` and every other agent. */
       readonly kind: "agent";
-      /** Program and arguments before the prompt, each a template without a shell. */
+      /** Program and arguments, each a template without a shell. */
       readonly command: readonly string[];
       readonly prompt: string;
+      /** How the agent gets its prompt. `argument`: as the last one, after `--`. Default `stdin`. */
+      readonly promptBy?: PromptBy;
       /** `claude`: stream-json on stdout, kept as the JSON log. */
       readonly protocol: "claude" | "plain";
     }

@@ -1,37 +1,97 @@
-/** From the action of a step to the program that is run for it: a script by `sh`, an agent with its prompt at the end. */
+/**
+ * From the action of a step to the program that is run for it: a script by `sh`, or an agent with its prompt. Values of
+ * items and secrets are data for it. They reach it by its environment, files and standard input, and never as an option.
+ */
+import { basename } from "node:path";
+import { type FilledWord, optionProblem } from "../attempt/option-words.ts";
 import { type Filled, templateParts } from "../attempt/template-parts.ts";
 import type { Action, Step } from "./model.ts";
+import { fillScript } from "./shell-values.ts";
 import { splitWords } from "./split-words.ts";
 import type { At } from "./step-run.ts";
 import { expand, expandPlain } from "./variables.ts";
 
 export interface Program {
   readonly argv: readonly string[];
+  /** Added to the environment of the step. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Written to files, whose paths the variables of these names hold. */
+  readonly files: Readonly<Record<string, string>>;
+  readonly stdin: string;
   readonly protocol: "claude" | "plain";
 }
 
 type ProgramAction = Extract<Action, { kind: "shell" | "agent" }>;
+type AgentAction = Extract<Action, { kind: "agent" }>;
 
-/** With all values filled in, those of a script quoted for the shell. */
+/** With all values filled in. */
 export function programOf(action: ProgramAction, step: Step, at: At): Filled<Program> {
-  const variables = at.scope.all();
-  if (action.kind === "shell") {
-    const script = expand(action.script, variables, "shell");
-    return script.ok ? { ok: true, value: { argv: ["sh", "-c", script.value], protocol: "plain" } } : script;
+  return action.kind === "shell" ? scriptProgram(action.script, at) : agentProgram(action, step, at);
+}
+
+function scriptProgram(template: string, at: At): Filled<Program> {
+  const script = fillScript(template, at.scope.all());
+  if (!script.ok) return script;
+  const { text, env, files } = script.value;
+  if (at.run.world.secretValues.some((secret) => text.includes(secret) && !template.includes(secret))) {
+    return { ok: false, message: SECRET_IN_SCRIPT };
   }
-  const { protocol } = action;
+  return { ok: true, value: { argv: ["sh", "-c", text], env, files, stdin: "", protocol: "plain" } };
+}
+
+const SECRET_IN_SCRIPT =
+  "${raw:…} would put a secret into the text of the script, which other users of the machine can read while it runs. Write $NAME or ${env.NAME}.";
+
+function agentProgram(action: AgentAction, step: Step, at: At): Filled<Program> {
+  const { protocol, promptBy = "stdin" } = action;
   const extra = protocol === "claude" ? extraWords(step, at) : { ok: true as const, value: [] };
   if (!extra.ok) return extra;
-  const command: string[] = [];
-  for (const template of action.command) {
-    const word = expand(template, variables, "plain");
-    if (!word.ok) return word;
-    command.push(word.value);
-  }
+  const command = commandWords(action.command, at);
+  if (!command.ok) return command;
   const prompt = promptOf(action.prompt, step, at);
-  return prompt.ok
-    ? { ok: true, value: { argv: [...command, ...extra.value, prompt.value], protocol } }
-    : prompt;
+  if (!prompt.ok) return prompt;
+  const words = [
+    ...command.value,
+    ...extra.value.map((value) => ({ written: ARGS_VARIABLE, literal: value, value })),
+  ];
+  if (promptBy === "argument") words.push(...promptWords(words, action.prompt, prompt.value));
+  const problem = optionProblem(words) ?? secretProblem(words, at.run.world.secretValues);
+  if (problem !== undefined) return { ok: false, message: `agent: ${problem}.` };
+  const stdin = promptBy === "stdin" ? prompt.value : "";
+  return {
+    ok: true,
+    value: { argv: words.map(({ value }) => value), env: {}, files: {}, stdin, protocol },
+  };
+}
+
+function commandWords(templates: readonly string[], at: At): Filled<FilledWord[]> {
+  const words: FilledWord[] = [];
+  for (const written of templates) {
+    const word = expand(written, at.scope.all());
+    if (!word.ok) return word;
+    const [literal] = templateParts(written);
+    words.push({ written, literal: typeof literal === "string" ? literal : "", value: word.value });
+  }
+  return { ok: true, value: words };
+}
+
+function literalWord(word: string): FilledWord {
+  return { written: word, literal: word, value: word };
+}
+
+/** After a `--`, so that a prompt that begins with `-` is none of the agent's options. */
+function promptWords(before: readonly FilledWord[], written: string, value: string): FilledWord[] {
+  const end = before.some((word) => word.value === "--") ? [] : [literalWord("--")];
+  return [...end, { written, literal: "", value }];
+}
+
+function secretProblem(words: readonly FilledWord[], secrets: readonly string[]): string | undefined {
+  const word = words.find(({ written, value }) =>
+    secrets.some((secret) => value.includes(secret) && !written.includes(secret)),
+  );
+  if (word === undefined) return undefined;
+  const program = basename(words[0]?.value ?? "");
+  return `an argument of ${program} would have a secret in it, which other users of the machine can read while it runs. Let ${program} read it from its environment, or pass the prompt with prompt_by: stdin`;
 }
 
 /** `$NAME` of the workflow's or the step's `env` is filled, as a shell would; any other `$` stays as it is. */
@@ -59,7 +119,7 @@ export function stepEnvironment(step: Step, { scope }: At): Filled<Record<string
   const variables = scope.all();
   const own: Record<string, string> = {};
   for (const [name, template] of Object.entries(step.env)) {
-    const value = expand(template, variables, "plain");
+    const value = expand(template, variables);
     if (!value.ok) return { ok: false, message: `env ${name}: ${value.message}` };
     own[name] = value.value;
   }

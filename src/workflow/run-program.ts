@@ -16,6 +16,7 @@ import { type Program, stepEnvironment } from "./program.ts";
 import { brokenOff, failureOfProcess, hopeless } from "./step-failure.ts";
 import { endText, logProcess, titleOf } from "./step-log.ts";
 import { type At, passedDeadline, type StepEnd, type StepFailed } from "./step-run.ts";
+import { removeValueFiles, type ValueFiles, writeValueFiles } from "./value-files.ts";
 import { expand } from "./variables.ts";
 
 /** A process that ran to its own end. The files of its output are there until `release` is called. */
@@ -39,7 +40,14 @@ export async function runProgram(step: Step, program: Program, at: At): Promise<
   const files = filesOf(at);
   const env = environmentOf(step, at, files.failure);
   if (!env.ok) return hopeless(at, env.message);
-  const spec = { argv: program.argv, cwd: cwd.value, env: env.value, stdin: "" };
+  const values = valuesOf(program, files);
+  if (!values.ok) return { kind: "stopped", why: values.message };
+  const spec = {
+    argv: program.argv,
+    cwd: cwd.value,
+    env: { ...env.value, ...program.env, ...values.value },
+    stdin: program.stdin,
+  };
   let heard: Heard | undefined;
   const end = await runProcess({
     launcher: world.launcher,
@@ -58,7 +66,7 @@ export async function runProgram(step: Step, program: Program, at: At): Promise<
       return heard.kept;
     },
   });
-  return judge(end, heard, { step, at, files });
+  return judge(end, heard, { step, at, files, program });
 }
 
 /** Output that may hold secrets is shown only when it has been masked, which happens at its end. */
@@ -69,14 +77,31 @@ function runningOf(at: At, program: Program): ProcessOptions["running"] {
   return { log, title: titleOf(at), ...(isStream && { isStream }) };
 }
 
+/** The variables that name files with values. */
+function valuesOf({ files: values }: Program, { prefix }: Files): Filled<ValueFiles> {
+  try {
+    return { ok: true, value: writeValueFiles(values, prefix) };
+  } catch (error) {
+    removeValueFiles(Object.keys(values), prefix);
+    return {
+      ok: false,
+      message: `a value could not be written to a file (${error instanceof Error ? error.message : String(error)})`,
+    };
+  }
+}
+
 interface Case {
   readonly step: Step;
   readonly at: At;
   readonly files: Files;
+  readonly program: Program;
 }
 
-function judge(end: ProcessEnd, heard: Heard | undefined, { step, at, files }: Case): Ran | StepEnd {
-  const release = () => removeAll(files, heard);
+function judge(end: ProcessEnd, heard: Heard | undefined, { step, at, files, program }: Case): Ran | StepEnd {
+  const release = () => {
+    removeAll(files, heard);
+    removeValueFiles(Object.keys(program.files), files.prefix);
+  };
   const { exitCode, startError, startStage } = end.ended;
   if (end.cutShort === "stopped" && !passedDeadline(at)) return broken(release, undefined);
   if (startStage === "runner") return broken(release, `no process could be started (${startError})`);
@@ -143,12 +168,14 @@ interface Files {
   readonly stdout: string;
   readonly stderr: string;
   readonly failure: string;
+  /** What the paths of all files of this run begin with. */
+  readonly prefix: string;
 }
 
 function filesOf({ run }: At): Files {
   run.fileCount += 1;
   const prefix = `${run.world.scratch}-${run.fileCount}`;
-  return { stdout: `${prefix}.out`, stderr: `${prefix}.err`, failure: `${prefix}.failure.json` };
+  return { stdout: `${prefix}.out`, stderr: `${prefix}.err`, failure: `${prefix}.failure.json`, prefix };
 }
 
 function removeAll(files: Files, heard: Heard | undefined): void {
@@ -161,7 +188,7 @@ function removeAll(files: Files, heard: Heard | undefined): void {
 function folderOf(step: Step, at: At): Filled<string> {
   const { root } = at.run.world;
   if (step.workingDir === undefined) return { ok: true, value: root };
-  const path = expand(step.workingDir, at.scope.all(), "plain");
+  const path = expand(step.workingDir, at.scope.all());
   const folder = path.ok ? insideRoot(root, path.value) : path;
   if (!folder.ok) return { ok: false, message: `working_dir: ${folder.message}` };
   const isFolder = statSync(folder.value, { throwIfNoEntry: false })?.isDirectory() ?? false;

@@ -1,75 +1,95 @@
 /**
- * Says how the text of a POSIX shell script quotes what comes next, so that a value can be put there and arrive as it
- * is. It reads only as much shell as quoting needs; where two shells could disagree it refuses, and never guesses.
+ * Reads a POSIX shell script and says for each value in it where it stands, so that a reference to a variable can be put
+ * there that the shell expands to exactly that value. It reads only as much shell as this needs. Where two shells could
+ * disagree, or where the value would be read as code, it refuses and never guesses.
  */
+import { ShellCommands } from "./shell-commands.ts";
+import { bodyEnd, type HereDocument, readDelimiter } from "./shell-here-document.ts";
+import { SUBSTITUTION, VALUE } from "./shell-words.ts";
 
-/** Where a value would stand. `comment` is never run; in `arithmetic` only an integer is safe. */
+/** Where a value stands. In a here-document and in double quotes a reference needs no quotes of its own. */
 export type ShellPlace =
-  | { readonly kind: "bare" | "double" | "single" | "arithmetic" | "comment" }
+  | { readonly kind: "bare" | "double" | "single" | "comment" }
+  /** In `why`, `IT` stands for the variable as it is written. */
   | { readonly kind: "refused"; readonly why: string };
 
-/** The place right after this beginning of a script. Values that were put in before stand in it as a plain letter. */
-export function placeAfter(script: string): ShellPlace {
-  return new Reader(script).place();
+/** The place of each null in the script, which stands for a value. */
+export function placesIn(parts: readonly (string | null)[]): ShellPlace[] {
+  return new Reader(parts).places();
 }
 
 interface Frame {
-  readonly kind: "command" | "double" | "single" | "arithmetic" | "parameter" | "backquote";
+  readonly kind: "command" | "double" | "single" | "arithmetic" | "parameter" | "backquote" | "body";
   /** Parentheses that are open; the frame ends with the last one. 0 for the script itself, which has none. */
   depth: number;
   readonly hereDocuments: HereDocument[];
+  /** Those that are read on this level; absent in quotes and expansions. */
+  readonly commands: ShellCommands | undefined;
 }
 
-interface HereDocument {
-  readonly delimiter: string;
-  readonly stripsTabs: boolean;
-}
-
-const HERE_DOCUMENT =
-  "it stands in a here-document, where no value can be quoted safely. Use a write_file step, or printf '%s\\n' \"…\"";
+const HERE_DELIMITER_VALUE =
+  "it stands in the delimiter of a here-document, or the delimiter cannot be read. Use a plain word such as END";
+const HERE_QUOTED =
+  "the delimiter of the here-document is quoted, so that nothing in it is replaced. Leave the quotes off, or use a write_file step";
 const BACKQUOTES = "it stands in `…`, where quoting is unreliable. Write $(…) instead";
-const PARAMETER =
-  "it stands inside a shell ${…} expansion. Assign it to a shell variable first: value=${item.x}";
+const PARAMETER = "it stands inside a shell ${…} expansion. Assign it to a shell variable first: value=IT";
+const ARITHMETIC = "a shell evaluates what stands in $((…)). Write $(expr IT + 1) instead";
 const AFTER_BACKSLASH = "a backslash stands in front of it. For a literal ${ write $${";
 const AFTER_DOLLAR = "a $ stands in front of it";
 
 function unsure(what: string): string {
-  return `the script has ${what} before it, after which its quoting is not certain. Assign it to a shell variable at the top: value=\${item.x}`;
+  return `the script has ${what} before it, after which its quoting is not certain. Assign it to a shell variable at the top: value=IT`;
 }
 
 class Reader {
   readonly #text: string;
+  /** The number of the value at each position that stands for one. */
+  readonly #valueAt = new Map<number, number>();
+  readonly #places: ShellPlace[] = [];
   #at = 0;
-  readonly #frames: Frame[] = [{ kind: "command", depth: 0, hereDocuments: [] }];
+  readonly #frames: Frame[] = [this.#newFrame("command", 0)];
   /** A `#` here begins a comment. */
   #atWordStart = true;
-  #inComment = false;
   #refusal: string | undefined;
 
-  constructor(text: string) {
+  constructor(parts: readonly (string | null)[]) {
+    let text = "";
+    for (const part of parts) {
+      if (part === null) this.#valueAt.set(text.length, this.#valueAt.size);
+      text += part ?? VALUE;
+    }
     this.#text = text;
   }
 
-  place(): ShellPlace {
+  places(): ShellPlace[] {
     while (this.#at < this.#text.length && this.#refusal === undefined) this.#step();
-    if (this.#refusal !== undefined) return { kind: "refused", why: this.#refusal };
-    if (this.#inComment) return { kind: "comment" };
-    const { kind } = this.#frame;
-    if (kind === "backquote") return { kind: "refused", why: BACKQUOTES };
-    if (kind === "parameter") return { kind: "refused", why: PARAMETER };
-    return kind === "command" ? { kind: "bare" } : { kind };
+    for (const { commands } of this.#frames) commands?.end();
+    const why = this.#refusal ?? "it could not be read";
+    return Array.from(
+      { length: this.#valueAt.size },
+      (_, index) => this.#places[index] ?? { kind: "refused", why },
+    );
   }
 
   get #frame(): Frame {
     return this.#frames.at(-1) as Frame;
   }
 
+  /** The innermost one: the words that are read now belong to it. */
+  get #commands(): ShellCommands | undefined {
+    return this.#frames.findLast(({ commands }) => commands !== undefined)?.commands;
+  }
+
   #step() {
+    if (this.#valueAt.has(this.#at)) return this.#value();
+    if (this.#startsWith("\\\n") && this.#frame.kind !== "single") return this.#joinLines();
     switch (this.#frame.kind) {
       case "command":
         return this.#stepCommand();
       case "double":
         return this.#stepDouble();
+      case "body":
+        return this.#stepBody();
       case "single":
         return this.#stepSingle();
       case "arithmetic":
@@ -81,34 +101,69 @@ class Reader {
     }
   }
 
+  #value() {
+    const index = this.#valueAt.get(this.#at) as number;
+    this.#places[index] = this.#placeHere();
+    const inner = this.#commands;
+    for (const { commands } of this.#frames) if (commands !== inner) commands?.addNested(index);
+    if (this.#frame.kind !== "body") inner?.addValue(index);
+    this.#at++;
+    this.#atWordStart = false;
+  }
+
+  #placeHere(): ShellPlace {
+    const before = this.#text[this.#at - 1];
+    const { kind } = this.#frame;
+    if (kind === "backquote") return { kind: "refused", why: BACKQUOTES };
+    if (kind === "parameter") return { kind: "refused", why: PARAMETER };
+    if (kind === "arithmetic") return { kind: "refused", why: ARITHMETIC };
+    if (kind !== "single" && before === "$" && this.#text[this.#at - 2] !== "\\") {
+      return { kind: "refused", why: AFTER_DOLLAR };
+    }
+    if (kind === "command") return { kind: "bare" };
+    return { kind: kind === "single" ? "single" : "double" };
+  }
+
   #stepCommand() {
     const character = this.#text[this.#at] ?? "";
     if (character === "\n") return this.#endLine();
     if (character === "#" && this.#atWordStart) return this.#skipComment();
-    if (character === "\\") return this.#escapeInCommand();
+    if (character === "#" && /[^\0-\x7f]/.test(this.#text[this.#at - 1] ?? "")) {
+      return this.#refuse(unsure("a # after a character that some shells take for a blank"));
+    }
+    if (character === "\\") return this.#escape();
     if (character === "'") return this.#open("single", 1);
     if (character === '"') return this.#open("double", 1);
     if (character === "`") return this.#open("backquote", 1);
     if (character === "$") return this.#dollar();
     if (character === "(" || character === ")") return this.#parenthesis(character);
-    if (this.#startsWith("<<")) return this.#redirect();
-    if (this.#isCaseInSubstitution()) return this.#refuse(unsure("a `case` inside $(…)"));
-    this.#atWordStart = /[\s;&|<>]/.test(character);
-    this.#at++;
+    if (this.#startsWith("<<")) return this.#hereDocument();
+    if (/[<>]/.test(character)) return this.#redirect();
+    if (/[;&|]/.test(character)) return this.#operator();
+    if (/[ \t]/.test(character)) return this.#blank();
+    this.#take(character);
   }
 
   #stepDouble() {
-    const character = this.#text[this.#at];
-    if (character === "\\") return this.#escape();
+    const character = this.#text[this.#at] ?? "";
     if (character === '"') return this.#close();
+    this.#stepExpanded(character);
+  }
+
+  #stepBody() {
+    this.#stepExpanded(this.#text[this.#at] ?? "");
+  }
+
+  #stepExpanded(character: string) {
+    if (character === "\\") return this.#escape();
     if (character === "`") return this.#open("backquote", 1);
     if (character === "$") return this.#dollar();
-    this.#at++;
+    this.#take(character);
   }
 
   #stepSingle() {
     if (this.#text[this.#at] === "'") this.#close();
-    else this.#at++;
+    else this.#take(this.#text[this.#at] ?? "");
   }
 
   #stepBackquote() {
@@ -137,22 +192,81 @@ class Reader {
     this.#at++;
   }
 
+  /** A line that ends with a backslash goes on in the next one. Inside an operator shells disagree about it. */
+  #joinLines() {
+    const before =
+      this.#text
+        .slice(0, this.#at)
+        .replace(/(?:\\\n)+$/, "")
+        .at(-1) ?? "";
+    let next = this.#at;
+    while (this.#text.startsWith("\\\n", next)) next += 2;
+    const isTorn = before === "$" || ((before === "<" || before === "(") && this.#text[next] === before);
+    if (isTorn || this.#frames.some(({ kind }) => kind === "body")) {
+      return this.#refuse(unsure("a line end after a backslash inside an operator or a here-document"));
+    }
+    this.#at += 2;
+  }
+
+  #take(character: string) {
+    this.#addToWord(character);
+    this.#atWordStart = false;
+    this.#at++;
+  }
+
+  #addToWord(text: string) {
+    if (this.#frame.kind !== "body") this.#commands?.add(text);
+  }
+
+  #blank() {
+    const word = this.#frame.commands?.endWord();
+    // The `)` of a pattern would look like the end of the substitution.
+    if (this.#frame.depth > 0 && word === "case") this.#refuse(unsure("a `case` inside $(…)"));
+    this.#atWordStart = true;
+    this.#at++;
+  }
+
+  #refuseValues(values: readonly number[], why: string) {
+    for (const index of values) {
+      if (this.#places[index]?.kind !== "refused") this.#places[index] = { kind: "refused", why };
+    }
+  }
+
+  #operator() {
+    const { commands } = this.#frame;
+    const isPipe = this.#text[this.#at] === "|" && !this.#startsWith("||");
+    if (isPipe) commands?.pipe();
+    else commands?.end();
+    this.#at += /^(?:\|\||&&|;;|\|&)/.test(this.#text.slice(this.#at, this.#at + 2)) ? 2 : 1;
+    this.#atWordStart = true;
+  }
+
+  #redirect() {
+    this.#frame.commands?.redirect();
+    this.#at += /^(?:>>|>&|>\||<&|<>)/.test(this.#text.slice(this.#at, this.#at + 2)) ? 2 : 1;
+    this.#atWordStart = true;
+  }
+
   #open(kind: Frame["kind"], length: number, depth = 0) {
-    this.#frames.push({ kind, depth, hereDocuments: [] });
+    this.#addToWord(kind === "single" || kind === "double" ? "" : SUBSTITUTION);
+    this.#frames.push(this.#newFrame(kind, depth));
     this.#at += length;
     this.#atWordStart = kind === "command";
   }
 
   #close() {
-    const { hereDocuments } = this.#frame;
-    if (hereDocuments.length > 0) return this.#refuse(unsure("a here-document that does not begin in $(…)"));
+    const frame = this.#frame;
+    frame.commands?.end();
+    if (frame.hereDocuments.length > 0) {
+      return this.#refuse(unsure("a here-document that does not begin in $(…)"));
+    }
     this.#frames.pop();
     this.#at++;
     this.#atWordStart = false;
   }
 
   #dollar() {
-    const isQuoted = this.#frame.kind === "double";
+    const isQuoted = this.#frame.kind === "double" || this.#frame.kind === "body";
     this.#atWordStart = false;
     if (this.#startsWith("$((")) return this.#open("arithmetic", 3, 2);
     if (this.#startsWith("$(")) return this.#open("command", 2, 1);
@@ -160,36 +274,37 @@ class Reader {
     if (this.#startsWith("$[")) return this.#refuse(unsure("$[…], which only some shells know,"));
     if (this.#startsWith("$'") && !isQuoted)
       return this.#refuse(unsure("$'…', which only some shells know,"));
-    this.#at++;
-    if (this.#at === this.#text.length) this.#refuse(AFTER_DOLLAR);
+    this.#take("$");
   }
 
   #escape() {
-    if (this.#at + 1 === this.#text.length) return this.#refuse(AFTER_BACKSLASH);
+    const next = this.#at + 1;
+    const value = this.#valueAt.get(next);
+    if (value !== undefined) return this.#refuse(AFTER_BACKSLASH);
+    this.#addToWord(this.#text[next] ?? "");
     this.#at += 2;
-  }
-
-  /** An escaped line end is nothing at all: what was in front of it is still in front. */
-  #escapeInCommand() {
-    if (!this.#startsWith("\\\n")) this.#atWordStart = false;
-    this.#escape();
+    this.#atWordStart = false;
   }
 
   #skipComment() {
+    this.#frame.commands?.endWord();
     const end = this.#text.indexOf("\n", this.#at);
-    this.#inComment = end < 0;
-    this.#at = end < 0 ? this.#text.length : end;
+    const stop = end < 0 ? this.#text.length : end;
+    for (; this.#at < stop; this.#at++) {
+      const value = this.#valueAt.get(this.#at);
+      if (value !== undefined) this.#places[value] = { kind: "comment" };
+    }
   }
 
   #parenthesis(character: string) {
     if (this.#startsWith("((")) return this.#refuse(unsure("((…)), which shells read differently,"));
+    const frame = this.#frame;
+    if (frame.depth === 1 && character === ")") return this.#close();
+    if (character === "(") frame.commands?.end();
+    else frame.commands?.pipe(); // a `|` may follow, and then all of it is in the pipeline
     this.#atWordStart = true;
-    if (this.#frame.depth === 0) this.#at++;
-    else if (character === ")") this.#closeParenthesis();
-    else {
-      this.#frame.depth++;
-      this.#at++;
-    }
+    if (frame.depth > 0) frame.depth += character === "(" ? 1 : -1;
+    this.#at++;
   }
 
   #closeParenthesis() {
@@ -198,52 +313,67 @@ class Reader {
     this.#at++;
   }
 
-  /** The `)` of a pattern would look like the end of the substitution. */
-  #isCaseInSubstitution(): boolean {
-    return (
-      this.#frame.depth > 0 &&
-      this.#atWordStart &&
-      /^case(?!\w)/.test(this.#text.slice(this.#at, this.#at + 5))
-    );
-  }
-
-  #redirect() {
+  #hereDocument() {
+    const frame = this.#frame;
+    const user = frame.commands?.hereDocument();
     this.#atWordStart = true;
     if (this.#startsWith("<<<")) {
       this.#at += 3;
       return;
     }
-    HERE_DELIMITER.lastIndex = this.#at + 2;
-    const match = HERE_DELIMITER.exec(this.#text);
-    const end = HERE_DELIMITER.lastIndex;
-    if (!match || end === this.#text.length || /[$`]/.test(this.#text[end] ?? "")) {
-      return this.#refuse(HERE_DOCUMENT);
-    }
-    const delimiter = (match[2] ?? "").replace(/\\(.)|['"]/gs, "$1");
-    this.#frame.hereDocuments.push({ delimiter, stripsTabs: match[1] === "-" });
-    this.#at = end;
+    const delimiter = readDelimiter(this.#text, this.#at + 2);
+    const hasValue = [...this.#valueAt.keys()].some(
+      (at) => at >= this.#at && at <= (delimiter?.end ?? this.#at),
+    );
+    if (!delimiter || hasValue) return this.#refuse(HERE_DELIMITER_VALUE);
+    frame.hereDocuments.push({ ...delimiter, user });
+    this.#at = delimiter.end;
     this.#atWordStart = false;
   }
 
   /** The bodies of here-documents begin after the line that names them. */
   #endLine() {
+    const frame = this.#frame;
+    if (!(frame.commands?.isEmpty && this.#isAfterPipe())) frame.commands?.end();
     this.#at++;
     this.#atWordStart = true;
     if (this.#frames.slice(0, -1).some((outer) => outer.hereDocuments.length > 0)) {
       return this.#refuse(unsure("a here-document whose line goes on inside $(…)"));
     }
-    for (const document of this.#frame.hereDocuments.splice(0)) this.#skipBody(document);
+    for (const document of frame.hereDocuments.splice(0)) {
+      if (this.#refusal === undefined) this.#readBody(document);
+    }
   }
 
-  #skipBody({ delimiter, stripsTabs }: HereDocument) {
-    while (this.#at < this.#text.length) {
-      const end = this.#text.indexOf("\n", this.#at);
-      if (end < 0) break;
-      const line = this.#text.slice(this.#at, end);
-      this.#at = end + 1;
-      if ((stripsTabs ? line.replace(/^\t+/, "") : line) === delimiter) return;
+  #isAfterPipe(): boolean {
+    return /(?:^|[^|])\|[ \t]*$/.test(this.#text.slice(0, this.#at));
+  }
+
+  #readBody(document: HereDocument) {
+    const end = bodyEnd(this.#text, this.#at, document);
+    if (end === undefined) return this.#refuse(HERE_DELIMITER_VALUE);
+    const values = Array.from(this.#valueAt).filter(([at]) => at >= this.#at && at < end.body);
+    const indexes = values.map(([, index]) => index);
+    if (document.isQuoted) {
+      this.#refuseValues(indexes, HERE_QUOTED);
+    } else {
+      this.#frames.push(this.#newFrame("body", 0));
+      while (this.#at < end.body && this.#refusal === undefined) this.#step();
+      if (this.#frame.kind !== "body" || this.#at > end.body) {
+        this.#refuse(unsure("an expansion in a here-document that has no end there"));
+      }
+      if (this.#refusal !== undefined) return;
+      this.#frames.pop();
+      document.user?.addBody(indexes);
     }
-    this.#refuse(HERE_DOCUMENT);
+    this.#at = end.next;
+    this.#atWordStart = true;
+  }
+
+  #newFrame(kind: Frame["kind"], depth: number): Frame {
+    const refuse = (values: readonly number[], why: string) => this.#refuseValues(values, why);
+    const commands = kind === "command" ? new ShellCommands(refuse) : undefined;
+    return { kind, depth, hereDocuments: [], commands };
   }
 
   #startsWith(text: string): boolean {
@@ -251,8 +381,6 @@ class Reader {
   }
 
   #refuse(why: string) {
-    this.#refusal = why;
+    this.#refusal ??= why;
   }
 }
-
-const HERE_DELIMITER = /(-?)[ \t]*((?:'[^'\n]*'|"[^"\\$`\n]*"|\\.|[^\s;&|<>()'"\\`$])+)/y;

@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { count, duration, exitCode, ratio, required, scalar } from "../form/scalars.ts";
 import type { Json } from "../kit/json.ts";
-import { CAPTURE_FORMATS } from "./model.ts";
+import { CAPTURE_FORMATS, PROMPT_WAYS } from "./model.ts";
 import { type RetryForm, retryForm } from "./retry-form.ts";
 
 /** The keys of which a step has exactly one. */
@@ -11,7 +11,13 @@ export const ACTION_KEYS = ["shell", "claude", "agent", "write_file", "foreach"]
 export interface StepForm {
   readonly shell?: string | undefined;
   readonly claude?: string | undefined;
-  readonly agent?: { readonly command: string | readonly string[]; readonly prompt: string } | undefined;
+  readonly agent?:
+    | {
+        readonly command: string | readonly string[];
+        readonly prompt: string;
+        readonly prompt_by?: (typeof PROMPT_WAYS)[number] | undefined;
+      }
+    | undefined;
   readonly write_file?:
     | { readonly path: string; readonly content: string; readonly mode?: string | undefined }
     | undefined;
@@ -69,14 +75,22 @@ const MODE_EXPECTED = 'expected permissions in quotes, such as "0644"';
 
 function stepShape() {
   return {
-    shell: required("a script").optional().describe("A script for sh. Values are quoted for the shell."),
-    claude: required("a prompt").optional().describe("A prompt for the claude command, in print mode."),
+    shell: required("a script")
+      .optional()
+      .describe("A script for sh. A value is never part of its text: the shell reads it from a variable."),
+    claude: required("a prompt")
+      .optional()
+      .describe("A prompt for the claude command, in print mode. It goes to its standard input."),
     agent: z
       .strictObject({
         command: z
           .union([required("a command"), z.array(z.string()).min(1, "the command is empty")])
-          .describe("Program and arguments; the prompt comes after them. No shell is used."),
+          .describe("Program and arguments. No shell is used."),
         prompt: z.string(),
+        prompt_by: z
+          .enum(PROMPT_WAYS)
+          .optional()
+          .describe("How it gets the prompt. argument: as the last one, after --. Default stdin."),
       })
       .optional()
       .describe("Any other agent."),

@@ -108,8 +108,8 @@ function useOutput(printed: Printed, step: Step, at: At, isWhole: boolean): Step
 
 function copyOutput({ chunks }: Printed, step: Step, outputFile: string, at: At): StepEnd {
   const variables = at.scope.all();
-  const folder = expand(step.workingDir ?? ".", variables, "plain");
-  const name = expand(outputFile, variables, "plain");
+  const folder = expand(step.workingDir ?? ".", variables);
+  const name = expand(outputFile, variables);
   if (!folder.ok) return hopeless(at, folder.message);
   if (!name.ok) return hopeless(at, `output_file: ${name.message}`);
   const target = insideRoot(at.run.world.root, name.value, folder.value);

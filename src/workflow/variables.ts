@@ -1,7 +1,6 @@
 /**
- * Fills `${…}` in the texts of a workflow. Into a shell script each value goes quoted for the place where it stands,
- * so that the script sees exactly that value and never runs it; `${raw:…}` opts out. What cannot be filled or quoted
- * is an error that names it, never an empty text.
+ * Fills `${…}` in the texts of a workflow that no shell reads, and shows scripts to people with their values. What cannot
+ * be filled is an error that names it, never an empty text. `shell-values.ts` has the scripts that are run.
  */
 import {
   type Filled,
@@ -13,49 +12,47 @@ import {
 } from "../attempt/template-parts.ts";
 import type { Json } from "../kit/json.ts";
 import { nearest } from "../kit/nearest.ts";
-import { placeAfter } from "./shell-place.ts";
+import { placesIn } from "./shell-place.ts";
 
 /** The values that a template can name. */
 export type Variables = Readonly<Record<string, Json>>;
-/** `shell`: the result is a script for `sh`. `plain`: no shell sees it. */
+/** `shell`: a script for `sh`. `plain`: no shell sees it. */
 export type ExpandMode = "plain" | "shell";
 
-/** The text with its values, or why it has none. */
-export function expand(template: string, variables: Variables, mode: ExpandMode): Filled<string> {
-  const parts = templateParts(template);
-  return mode === "plain" ? expandPlain(parts, variables) : expandShell(parts, variables);
+/** The text with its values, or why it has none. For a script that is run, see `fillScript`. */
+export function expand(template: string, variables: Variables): Filled<string> {
+  return expandPlain(templateParts(template), variables);
 }
 
-/** The same for people to read: what has no value yet stands as it was written. */
+/** For people to read: what has no value yet stands as it was written, and values in scripts are quoted. Never run it. */
 export function expandKnown(template: string, variables: Variables, mode: ExpandMode): string {
-  const parts = templateParts(template).map((part) =>
-    typeof part === "string" || valueAt(part, variables).ok ? part : part.written,
-  );
-  const filled = mode === "plain" ? expandPlain(parts, variables) : expandShell(parts, variables);
-  return filled.ok ? filled.value : template;
-}
-
-/** What a place in a template is refused for. */
-export interface TemplateProblem {
-  readonly written: string;
-  readonly message: string;
-}
-
-/** Every place of a script where a value could not be quoted, whatever the value is. */
-export function shellProblems(template: string): TemplateProblem[] {
-  const problems: TemplateProblem[] = [];
-  let script = "";
-  for (const part of templateParts(template)) {
-    if (typeof part === "string") script += part;
-    else if (part.kind === "place") {
-      const place = placeAfter(script);
-      if (place.kind === "refused" && !part.isRaw) {
-        problems.push({ written: part.written, message: refused(part, place.why) });
-      }
-      script += NEUTRAL;
-    }
+  const parts = templateParts(template);
+  const places =
+    mode === "shell" ? placesIn(parts.map((part) => (isValue(part) ? null : writtenOf(part)))) : [];
+  let count = 0;
+  let text = "";
+  for (const part of parts) {
+    const place = isValue(part) ? places[count++] : undefined;
+    const filled = valueAt(part, variables);
+    text += filled.ok ? shownAt(place?.kind, filled.value, writtenOf(part)) : writtenOf(part);
   }
-  return problems;
+  return text;
+}
+
+function shownAt(kind: string | undefined, value: string, written: string): string {
+  if (kind === "bare") return quoteForShell(value);
+  if (kind === "single") return value.replaceAll("'", "'\\''");
+  if (kind === "double") return value.replace(/[\\"$`]/g, "\\$&");
+  return kind === undefined ? value : written;
+}
+
+/** Whether the part is a value that a shell must not read as code. */
+export function isValue(part: TemplatePart): part is Place {
+  return typeof part !== "string" && part.kind === "place" && !part.isRaw;
+}
+
+function writtenOf(part: TemplatePart): string {
+  return typeof part === "string" ? part : part.written;
 }
 
 /** The parts of a template that no shell sees, with their values. */
@@ -69,65 +66,17 @@ export function expandPlain(parts: readonly TemplatePart[], variables: Variables
   return { ok: true, value: text };
 }
 
-/** Stands for a quoted value while the script around it is read: it changes nothing about what comes after it. */
-const NEUTRAL = "x";
-
-function expandShell(parts: readonly TemplatePart[], variables: Variables): Filled<string> {
-  let text = "";
-  let script = "";
-  for (const part of parts) {
-    const filled = valueAt(part, variables);
-    if (!filled.ok) return filled;
-    const isQuoted = typeof part !== "string" && part.kind === "place" && !part.isRaw;
-    const quoted = isQuoted ? quoteAt(script, part, filled.value) : filled;
-    if (!quoted.ok) return quoted;
-    text += quoted.value;
-    script += isQuoted ? NEUTRAL : filled.value;
-  }
-  return { ok: true, value: text };
-}
-
-function valueAt(part: TemplatePart, variables: Variables): Filled<string> {
+/** The text of one part, or why it has none. */
+export function valueAt(part: TemplatePart, variables: Variables): Filled<string> {
   if (typeof part === "string") return { ok: true, value: part };
   if (part.kind === "unreadable") return { ok: false, message: unreadable(part.written) };
   const value = lookUp(part, variables);
   return value === undefined ? { ok: false, message: missing(part, variables) } : { ok: true, value };
 }
 
-function quoteAt(script: string, part: Place, value: string): Filled<string> {
-  const place = placeAfter(script);
-  if (value.includes("\0")) {
-    return { ok: false, message: `${part.written} has a NUL character, which no shell can hold.` };
-  }
-  switch (place.kind) {
-    case "bare":
-      return { ok: true, value: quoteForShell(value) };
-    case "single":
-      return { ok: true, value: value.replaceAll("'", "'\\''") };
-    case "double":
-      return { ok: true, value: inDoubleQuotes(script, value) };
-    case "comment":
-      return { ok: true, value: part.written }; // a value with a line end in it would leave the comment
-    case "arithmetic":
-      if (/^-?\d+$/.test(value)) return { ok: true, value };
-      return {
-        ok: false,
-        message: `${part.written} stands in $((…)), where its value has to be an integer.`,
-      };
-    case "refused":
-      return { ok: false, message: refused(part, place.why) };
-  }
-}
-
 /** One word of a POSIX shell whose value is exactly this text. */
 export function quoteForShell(value: string): string {
   return `'${value.replaceAll("'", "'\\''")}'`;
-}
-
-/** After `$NAME` the quotes are closed and opened again, or the value would become part of the name. */
-function inDoubleQuotes(script: string, value: string): string {
-  if (/\$\w+$/.test(script)) return `"${quoteForShell(value)}"`;
-  return value.replace(/[\\"$`]/g, "\\$&");
 }
 
 /** How a place that is no variable at all is explained. */
@@ -163,8 +112,4 @@ function missing(place: Place, variables: Variables): string {
   const { item_id: itemId } = variables;
   const owner = place.name === "item" && typeof itemId === "string" ? `item ${itemId} has` : "there is";
   return `${place.written}: ${owner} no value at ${way}. Give it one, or write \${${way}:-default}.`;
-}
-
-function refused(part: Place, why: string): string {
-  return `${part.written} cannot be put there: ${why}.`;
 }

@@ -14,9 +14,9 @@ export async function writeFileStep(
   at: At,
 ): Promise<StepEnd> {
   const variables = at.scope.all();
-  const folder = expand(step.workingDir ?? ".", variables, "plain");
-  const name = expand(path, variables, "plain");
-  const text = expand(content, variables, "plain");
+  const folder = expand(step.workingDir ?? ".", variables);
+  const name = expand(path, variables);
+  const text = expand(content, variables);
   if (!folder.ok) return hopeless(at, folder.message);
   if (!name.ok) return hopeless(at, name.message);
   if (!text.ok) return hopeless(at, text.message);

@@ -100,14 +100,35 @@ test("whatever an item holds goes in as it is and is never read as a template ag
   fc.assert(
     fc.property(fc.jsonValue(), (value) => {
       const item = value as Json;
-      const filled = compileCommand(["<${item}>", "{}"])({ item, item_id: "1", index: 0 });
-      expect(filled).toEqual({ ok: true, value: [`<${asText(item)}>`, asText(item)] });
+      const filled = compileCommand(["<${item}>", "--", "{}"])({ item, item_id: "1", index: 0 });
+      expect(filled).toEqual({ ok: true, value: [`<${asText(item)}>`, "--", asText(item)] });
     }),
   );
   expect(compileTemplate("${item}")({ item: "${item_id}", item_id: "1", index: 0 })).toEqual({
     ok: true,
     value: "${item_id}",
   });
+});
+
+test.each([
+  [["rm", "{}"], false],
+  [["rm", "-f", "${item}"], false],
+  [["cmd", "--file", "{}"], false],
+  [["cmd", "{}", "--", "{}"], false],
+  [["cmd", "--file={}"], true],
+  [["rm", "./{}"], true],
+  [["rm", "--", "{}"], true],
+  [["sh", "-c", 'rm -- "$1"', "sh", "{}"], true],
+  [["env", "A=1", "bash", "-ec", "x", "-", "{}"], true],
+  [["sh", "-c", "{}"], false],
+  [["cmd", "{#}"], true],
+])("invariant 11: an item that begins with - is no option: %j is filled: %s", (command, isFilled) => {
+  const vars = { item: "-rf", item_id: "-rf", index: 0 };
+  const filled = compileCommand(command)(vars);
+  expect(filled.ok).toBe(isFilled);
+  if (!filled.ok) expect(filled.message).toMatch(/Put -- before .*--allow-options/);
+  expect(compileCommand(command, { allowOptions: true })(vars).ok).toBe(true);
+  expect(compileCommand(command)({ ...vars, item: "rf" }).ok).toBe(true);
 });
 
 function thrownBy(act: () => unknown): unknown {

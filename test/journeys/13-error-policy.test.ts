@@ -194,7 +194,7 @@ describe("thresholds", () => {
   it("failure_threshold stops by the share of dead ones, from ten finished on", async () => {
     const project = openFolder(numbers(14));
     const policy = { failure_threshold: 0.3, retry_config: attempts(1) };
-    const result = await project.runWorkflow(policyFlow("[ $((${item.n} % 2)) = 1 ]", policy));
+    const result = await project.runWorkflow(policyFlow("[ $(expr ${item.n} % 2) = 1 ]", policy));
     expect(result.code).toBe(1);
     expect(result.stderr).toContain("5 of 10 finished items died, and failure_threshold is 0.3");
     expect(result.stderr).toContain("4 remain");
@@ -203,7 +203,7 @@ describe("thresholds", () => {
   it("failure_threshold lets a job go on that stays below it", async () => {
     const project = openFolder(numbers(14));
     const policy = { failure_threshold: 0.5, retry_config: attempts(1) };
-    const result = await project.runWorkflow(policyFlow("[ $((${item.n} % 2)) = 1 ]", policy), ["--json"]);
+    const result = await project.runWorkflow(policyFlow("[ $(expr ${item.n} % 2) = 1 ]", policy), ["--json"]);
     expect(result.json<Summary>()).toMatchObject({ status: "completed", succeeded: 7, dead: 7 });
   });
 });

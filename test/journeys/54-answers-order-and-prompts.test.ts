@@ -62,10 +62,10 @@ describe("a prompt", () => {
   it("has the value of $NAME from env, as a script has", async () => {
     const folder = openFolder(itemsJson("a"));
     const { code } = await folder.runWorkflow({
-      env: { STYLE: "plain", FAKE_AGENT: "note-arguments" },
+      env: { STYLE: "plain", FAKE_AGENT: "note-prompt" },
       map: plainMap([{ claude: "/write $STYLE text about ${item.id}" }, { shell: 'echo "$STYLE" >> $L' }]),
     });
     expect([code, folder.ledger]).toEqual([0, ["plain"]]);
-    expect(JSON.parse(folder.get("arguments.json")).at(-1)).toBe("/write plain text about a");
+    expect(folder.get("prompt.txt")).toBe("/write plain text about a");
   });
 });

@@ -1,19 +1,20 @@
 #!/usr/bin/env node
 /**
- * A scripted agent: what it does is said by FAKE_AGENT, a list of words that are done in order. With
- * `--output-format stream-json` among its arguments it speaks as the `claude` command does.
+ * A scripted agent: what it does is said by FAKE_AGENT, a list of words that are done in order. Its prompt is its standard
+ * input, or its last argument after `--`. With `--output-format stream-json` it speaks as the `claude` command does.
  */
 import { execFileSync } from "node:child_process";
 import { appendFileSync, existsSync, readFileSync, writeFileSync, writeSync } from "node:fs";
 
 const args = process.argv.slice(2);
-const prompt = args.at(-1) ?? "";
+const prompt = args.includes("--") ? (args.at(-1) ?? "") : readFileSync(0, "utf8");
 const speaksJson = args.includes("stream-json");
 
 const say = (message) => writeSync(1, `${JSON.stringify(message)}\n`);
 
 const ACTS = {
   "note-arguments": () => writeFileSync("arguments.json", JSON.stringify(args)),
+  "note-prompt": () => writeFileSync("prompt.txt", prompt),
   "note-environment": () => writeFileSync("environment.json", JSON.stringify(process.env)),
   commit: () => {
     appendFileSync("work.txt", `${prompt}\n`);

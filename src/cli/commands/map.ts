@@ -31,6 +31,7 @@ interface MapFlags extends WatchOptions {
   readonly grace?: string;
   readonly onFailure: OnItemFailure;
   readonly onFailureCommand?: string;
+  readonly allowOptions?: boolean;
   readonly maxFailures?: string;
   readonly failureThreshold?: string;
   readonly failFast?: boolean;
@@ -82,6 +83,7 @@ function specFrom({ terminal }: Context, command: readonly string[], flags: MapF
     graceMs: flags.grace === undefined ? DEFAULT_GRACE_MS : parseDuration(flags.grace, "--grace"),
     policy: policyFrom(flags),
     ...(flags.onFailureCommand !== undefined && { failureCommand: flags.onFailureCommand }),
+    ...(flags.allowOptions && { allowOptions: true }),
     ...(flags.keepEvidence && { keepEvidence: true }),
     ...(flags.timeout !== undefined && { timeoutMs: parseDuration(flags.timeout, "--timeout") }),
   };

@@ -35,6 +35,7 @@ export async function receiptsDeliver(
     jobs: [],
     slots: countOption("--concurrency", flags.concurrency, 1) ?? DELIVERY_SLOTS,
     graceMs: 0,
+    allowOptions: false,
     keepEvidence: false,
     drainMs: duration("--drain-timeout", flags.drainTimeout, 30_000),
     storeWaitMs: duration("--store-wait", flags.storeWait, Number.POSITIVE_INFINITY),

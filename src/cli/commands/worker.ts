@@ -20,6 +20,7 @@ interface WorkerFlags {
   readonly rate?: string;
   readonly name?: string;
   readonly onFailureCommand?: string;
+  readonly allowOptions?: boolean;
   readonly keepEvidence?: boolean;
   readonly storeWait?: string;
   readonly quiet?: boolean;
@@ -59,6 +60,7 @@ function planFrom(
     graceMs: duration("--grace", flags.grace, DEFAULT_GRACE_MS),
     drainMs: duration("--drain-timeout", flags.drainTimeout, 30_000),
     storeWaitMs: duration("--store-wait", flags.storeWait, Number.POSITIVE_INFINITY),
+    allowOptions: flags.allowOptions ?? false,
     keepEvidence: flags.keepEvidence ?? false,
     untilEmpty: flags.drain ?? false,
     dueWithinMs: dueWithinOption(flags),

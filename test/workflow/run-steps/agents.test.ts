@@ -1,28 +1,64 @@
 import { readFileSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
+import type { Step } from "../../../src/workflow/model.ts";
 import { isAlive } from "../../attempt/launch-kit.ts";
 import { TestClock } from "../../support/test-clock.ts";
 import { agent, claude, openBench, openGitBench, shell } from "./step-kit.ts";
 
 const FIXED = { kind: "fixed", delayMs: 0, jitter: false } as const;
 
-test("an agent gets its arguments and, last, its prompt, and no shell sees them", async () => {
+test("an agent gets its arguments and, by standard input, its prompt, and no shell sees them", async () => {
   const bench = openBench({ variables: { item: { file: "a b; touch hacked" } } });
-  await bench.run([agent("fix ${item.file}", "note-arguments")]);
-  expect(JSON.parse(bench.read("arguments.json"))).toEqual(["--go", "fix a b; touch hacked"]);
+  await bench.run([agent("fix ${item.file}", "note-arguments note-prompt")]);
+  expect(JSON.parse(bench.read("arguments.json"))).toEqual(["--go"]);
+  expect(bench.read("prompt.txt")).toBe("fix a b; touch hacked");
   expect(bench.has("hacked")).toBe(false);
+});
+
+const HOSTILE_PROMPTS = ["--dangerously-skip-permissions", "--mcp-config=x.json\ndo it", "-p", "--", "-", ""];
+
+test.each(HOSTILE_PROMPTS)("invariant 11: the prompt %j becomes no option of an agent", async (prompt) => {
+  const bench = openBench({ variables: { item: prompt } });
+  await bench.run([claude("${item}", "note-arguments note-prompt")]);
+  expect(JSON.parse(bench.read("arguments.json"))).toEqual([
+    "-p",
+    "--output-format",
+    "stream-json",
+    "--verbose",
+  ]);
+  expect(bench.read("prompt.txt")).toBe(prompt);
+  await bench.run([byArgument(agent("${item}", "note-arguments note-prompt"))]);
+  expect(JSON.parse(bench.read("arguments.json"))).toEqual(["--go", "--", prompt]);
+  expect(bench.read("prompt.txt")).toBe(prompt);
+});
+
+function byArgument(step: Step): Step {
+  if (step.action.kind !== "agent") throw new Error("no agent");
+  return { ...step, action: { ...step.action, promptBy: "argument" } };
+}
+
+function withCommand(step: Step, ...words: string[]): Step {
+  if (step.action.kind !== "agent") throw new Error("no agent");
+  return { ...step, action: { ...step.action, command: [...step.action.command, ...words] } };
+}
+
+test("invariant 11: an argument of an agent that begins with the item's - is refused before anything runs", async () => {
+  const bench = openBench({ variables: { item: { model: "--yolo" } } });
+  const step = agent("go", "note-arguments");
+  const failure = await bench.failure([withCommand(step, "--model", "${item.model}")]);
+  expect(failure).toMatchObject({ errorType: { name: "ValidationFailed" }, errorClass: "permanent" });
+  expect(failure.errorMessage).toContain("Put -- before ${item.model}");
+  expect(bench.has("arguments.json")).toBe(false);
+  await bench.run([withCommand(step, "--model=${item.model}", "--", "${item.model}")]);
+  expect(JSON.parse(bench.read("arguments.json"))).toEqual(["--go", "--model=--yolo", "--", "--yolo"]);
 });
 
 test("$NAME of env is filled in a prompt; another $ and the values of items stay as they are", async () => {
   const bench = openBench({ env: { LANG_NAME: "Rust" }, variables: { item: "$LANG_NAME" } });
   const prompt = "/port to $LANG_NAME by $STYLE, not $HOME or $5 or \\$STYLE: ${item}";
-  await bench.run([
-    agent(prompt, "note-arguments", { env: { STYLE: "hand", FAKE_AGENT: "note-arguments" } }),
-  ]);
-  expect(JSON.parse(bench.read("arguments.json")).at(-1)).toBe(
-    "/port to Rust by hand, not $HOME or $5 or $STYLE: $LANG_NAME",
-  );
+  await bench.run([agent(prompt, "note-prompt", { env: { STYLE: "hand", FAKE_AGENT: "note-prompt" } })]);
+  expect(bench.read("prompt.txt")).toBe("/port to Rust by hand, not $HOME or $5 or $STYLE: $LANG_NAME");
 });
 
 test("an agent that fails a few times succeeds with its retries", async () => {
@@ -94,7 +130,7 @@ test("a limit that the log tells of is throttled until it ends", async () => {
   });
 });
 
-test("the user's own arguments for claude stand before the prompt", async () => {
+test("the user's own arguments for claude stand after those of Redrive", async () => {
   const bench = openBench({ env: { REDRIVE_CLAUDE_ARGS: `--allowedTools "Bash Edit" --model 'm 1'` } });
   await bench.run([claude("go", "note-arguments")]);
   expect(JSON.parse(bench.read("arguments.json"))).toEqual([
@@ -106,7 +142,6 @@ test("the user's own arguments for claude stand before the prompt", async () => 
     "Bash Edit",
     "--model",
     "m 1",
-    "go",
   ]);
   const failure = await bench.failure([claude("go", "", { env: { REDRIVE_CLAUDE_ARGS: "--x 'open" } })]);
   expect(failure.errorMessage).toContain("REDRIVE_CLAUDE_ARGS");

@@ -2,8 +2,9 @@ import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import type { Action, Step } from "../../../src/workflow/model.ts";
 import { maskerOf } from "../../../src/workflow/secrets.ts";
-import { claude, openBench, shell } from "./step-kit.ts";
+import { claude, openBench, shell, stepOf } from "./step-kit.ts";
 
 const SECRET = `tok"en'$4711 é`;
 const MASKED = {
@@ -43,6 +44,32 @@ test("a secret is masked in an agent's JSON log and in what it reports", async (
     for (const telling of TELLING) expect(text).not.toContain(telling);
   }
 });
+
+test("a secret that a step names stands in no process argument", async () => {
+  const bench = openBench(MASKED);
+  const script = "tr '\\0' '\\n' </proc/$$/cmdline > arguments; printf %s ${env.API_TOKEN} > seen";
+  await bench.run([shell(process.platform === "linux" ? script : "printf %s ${env.API_TOKEN} > seen")]);
+  expect(bench.read("seen")).toBe(SECRET);
+  if (process.platform === "linux") expect(bench.read("arguments")).not.toContain("4711");
+  await bench.run([claude("use ${env.API_TOKEN} and $API_TOKEN", "note-arguments note-prompt")]);
+  expect(bench.read("arguments.json")).not.toContain("4711");
+  expect(bench.read("prompt.txt")).toBe(`use ${SECRET} and ${SECRET}`);
+});
+
+test.each([
+  ["an argument of an agent", agentWith({ command: ["node", "--token=${env.API_TOKEN}"] })],
+  ["a prompt that is an argument", agentWith({ prompt: "use $API_TOKEN", promptBy: "argument" })],
+  ["a raw value in a script", shell("echo ${raw:env.API_TOKEN}")],
+])("a secret in %s is refused and not shown", async (_where, step) => {
+  const failure = await openBench(MASKED).failure([step]);
+  expect(failure).toMatchObject({ errorType: { name: "ValidationFailed" }, errorClass: "permanent" });
+  expect(failure.errorMessage).toContain("a secret");
+  expect(JSON.stringify(failure)).not.toContain("4711");
+});
+
+function agentWith(rest: Partial<Extract<Action, { kind: "agent" }>>): Step {
+  return stepOf({ kind: "agent", command: ["node"], prompt: "go", protocol: "plain", ...rest });
+}
 
 test("a captured secret is a value for the steps, and masked where it is written", async () => {
   const bench = openBench(MASKED);

@@ -53,6 +53,19 @@ test("a value of the item is one word to the shell, whatever is in it", async ()
   expect(readdirSync(bench.root)).toEqual(["seen"]);
 });
 
+test("a value that is too large for an environment arrives whole, and its file is removed", async () => {
+  const text = `${"x".repeat(3_000_000)}'"$(touch hacked)\n\n`;
+  const bench = openBench({ variables: { item: { text, name: "n" } } });
+  const step = shell(
+    "printf %s ${item.text} > one; cat > two <<END\n${item.text}\nEND\nls ${item.name}* || :",
+  );
+  expect(await bench.run([step])).toMatchObject({ kind: "done" });
+  expect(bench.read("one") === text).toBe(true);
+  expect(bench.read("two") === `${text}\n`).toBe(true);
+  expect(bench.has("hacked")).toBe(false);
+  expect(readdirSync(bench.scratchFolder)).toEqual([]);
+});
+
 test("an unknown variable fails the step before anything runs", async () => {
   const bench = openBench();
   const failure = await bench.failure([

@@ -1,0 +1,110 @@
+/**
+ * Makes a script for `sh` of a template. The script never contains a value: where `${…}` stands it has a reference to a
+ * variable, such as `"${RD_1}"`, and the values are given to the process beside it. So a mistake about the quoting of a
+ * script may split a word, but never runs data. `${raw:…}` opts out.
+ */
+import { type Filled, type Place, templateParts } from "../attempt/template-parts.ts";
+import { placesIn, type ShellPlace } from "./shell-place.ts";
+import { isValue, type Variables, valueAt } from "./variables.ts";
+
+/** A script, and the values that it refers to by name. */
+export interface ShellScript {
+  readonly text: string;
+  /** For the environment of the process. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Values too large for an environment. Each is written to a file, and the variable names the file. */
+  readonly files: Readonly<Record<string, string>>;
+}
+
+/** The script for these values, or why there is none. */
+export function fillScript(template: string, variables: Variables): Filled<ShellScript> {
+  const parts = templateParts(template);
+  const written: (string | null)[] = [];
+  const values: string[] = [];
+  for (const part of parts) {
+    const filled = valueAt(part, variables);
+    if (!filled.ok) return filled;
+    if (!isValue(part)) written.push(filled.value);
+    else if (filled.value.includes("\0")) {
+      return { ok: false, message: `${part.written} has a NUL character, which no shell can hold.` };
+    } else {
+      written.push(null);
+      values.push(filled.value);
+    }
+  }
+  const problem = firstProblem(parts.filter(isValue), placesIn(written));
+  return problem === undefined
+    ? { ok: true, value: scriptOf(written, values) }
+    : { ok: false, message: problem.message };
+}
+
+/** What a place in a template is refused for. */
+export interface TemplateProblem {
+  readonly written: string;
+  readonly message: string;
+}
+
+/** Every place of a script where a value is refused, whatever the value is. A raw value is taken for a plain word. */
+export function shellProblems(template: string): TemplateProblem[] {
+  const parts = templateParts(template).filter((part) => typeof part === "string" || part.kind === "place");
+  const places = placesIn(
+    parts.map((part) => (typeof part === "string" ? part : isValue(part) ? null : "x")),
+  );
+  return problemsOf(parts.filter(isValue), places);
+}
+
+function firstProblem(values: readonly Place[], places: readonly ShellPlace[]): TemplateProblem | undefined {
+  return problemsOf(values, places)[0];
+}
+
+function problemsOf(values: readonly Place[], places: readonly ShellPlace[]): TemplateProblem[] {
+  return values.flatMap(({ written }, index) => {
+    const place = places[index];
+    if (place?.kind !== "refused") return [];
+    const why = place.why.replaceAll(/\bIT\b/g, () => written);
+    return [{ written, message: `${written} cannot be put there: ${why}.` }];
+  });
+}
+
+/** Every process that the script starts inherits its environment, so that much in it leaves little for their arguments. */
+const VALUE_BYTES_MAX = 64 * 1024;
+const ALL_BYTES_MAX = 256 * 1024;
+
+function scriptOf(written: readonly (string | null)[], values: readonly string[]): ShellScript {
+  const places = placesIn(written);
+  const prefix = prefixFor(written);
+  const env: Record<string, string> = {};
+  const files: Record<string, string> = {};
+  let bytes = 0;
+  let loading = "";
+  for (const [index, value] of values.entries()) {
+    const name = `${prefix}${index + 1}`;
+    const size = Buffer.byteLength(value);
+    if (size <= VALUE_BYTES_MAX && bytes + size <= ALL_BYTES_MAX) {
+      env[name] = value;
+      bytes += size;
+    } else {
+      const file = `${name}_FILE`;
+      files[file] = value;
+      // A substitution drops line ends; the x behind them is taken off again. On the first line, so that the numbers of lines stay.
+      loading += `${name}=$(cat "$${file}"; printf x); ${name}=\${${name}%x}; `;
+    }
+  }
+  let count = 0;
+  const text = written.map((part) => part ?? reference(`${prefix}${count + 1}`, places[count++])).join("");
+  return { text: loading + text, env, files };
+}
+
+/** No name that the script itself mentions. */
+function prefixFor(written: readonly (string | null)[]): string {
+  const text = written.join("");
+  let prefix = "RD_";
+  while (text.includes(prefix)) prefix += "_";
+  return prefix;
+}
+
+function reference(name: string, place: ShellPlace | undefined): string {
+  const quoted = `"\${${name}}"`;
+  if (place?.kind === "double") return `\${${name}}`;
+  return place?.kind === "single" ? `'${quoted}'` : quoted;
+}

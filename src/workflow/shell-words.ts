@@ -1,0 +1,213 @@
+/**
+ * Finds values in the words of one command that a second reader takes for code: another shell, the program text of an
+ * interpreter, an arithmetic expression. It knows common commands only. A command it does not know passes, because the
+ * value is still one word there.
+ */
+import { basename } from "node:path";
+
+/** One word with its quotes removed. A value stands in `text` as `VALUE`, a command substitution as `SUBSTITUTION`. */
+export interface ShellWord {
+  text: string;
+  /** The values that stand in the word itself, in order. */
+  readonly values: number[];
+  /** The values inside command substitutions of the word. */
+  readonly nested: number[];
+}
+
+export const VALUE = "\uE000";
+export const SUBSTITUTION = "\uE001";
+
+export interface WordRefusal {
+  readonly values: readonly number[];
+  /** `IT` stands for the variable as it is written. */
+  readonly why: string;
+}
+
+/** Every value of the command that would be read as code. */
+export function refusalsIn(words: readonly ShellWord[]): WordRefusal[] {
+  const refusals: WordRefusal[] = [];
+  const refuse = (read: readonly ShellWord[], why: string) => {
+    const values = read.flatMap((word) => [...word.values, ...word.nested]);
+    if (values.length > 0) refusals.push({ values, why });
+  };
+  const at = commandAt(words);
+  const name = nameOf(words[at]);
+  const rest = words.slice(at + 1);
+  refuse(rest, JOINED.get(name) ?? NOTHING);
+  if (name === "ssh") refuse(sshCode(rest), SSH);
+  if (NAMING.has(name)) refuse(rest.filter(isName), VARIABLE_NAME);
+  if (PROGRAM_FIRST.has(name)) refuse(programText(rest), inlineCode(name));
+  refuse(words.filter(isSubscript), SUBSCRIPT);
+  for (let index = 0; index < words.length; index++) {
+    const program = nameOf(words[index]);
+    const after = words.slice(index + 1);
+    if (SHELLS.has(program)) {
+      const { operands, hasEnd, code } = shellArguments(after);
+      refuse(code, secondShell(program));
+      if (!hasEnd) refuse(operands.slice(0, 1).filter(startsWithValue), shellOption(program));
+      if (code.length > 0) index = words.length - operands.length + 1; // the word after the script is a name
+    }
+    if (RUNS_C.has(program)) refuse(afterOption(after, "c", false), secondShell(program));
+    const letters = CODE_OPTIONS.get(program.replace(/[\d.]+$/, ""));
+    if (letters !== undefined) refuse(afterOption(after, letters, true), inlineCode(program));
+  }
+  return refusals.filter(({ why }) => why !== NOTHING);
+}
+
+/** Whether the command is a shell that reads its script from standard input. */
+export function readsScriptFromInput(words: readonly ShellWord[]): boolean {
+  const at = commandAt(words);
+  const name = nameOf(words[at]);
+  const rest = words.slice(at + 1);
+  if (name === "ssh") return sshOperands(rest).length < 2; // without a command the other machine starts a shell
+  if (!SHELLS.has(name)) return false;
+  return rest.every(({ text }) => /^[-+]/.test(text)) || rest.some(({ text }) => /^-[a-z]*s$/.test(text));
+}
+
+const NOTHING = "";
+const SHELLS = new Set("sh bash dash ash ksh mksh zsh fish $SHELL $BASH $0".split(" "));
+/** Run a text with a shell after `-c`. */
+const RUNS_C = new Set("su runuser script flock".split(" "));
+/** Have their program as the first operand. */
+const PROGRAM_FIRST = new Set("awk gawk mawk nawk sed gsed".split(" "));
+/** Options after which an interpreter finds its program. */
+const CODE_OPTIONS: ReadonlyMap<string, string> = new Map([
+  ["python", "c"],
+  ["perl", "eE"],
+  ["ruby", "e"],
+  ["node", "ep"],
+  ["nodejs", "ep"],
+  ["php", "r"],
+  ["lua", "e"],
+  ["Rscript", "e"],
+  ["osascript", "e"],
+]);
+/** Take names of variables. In some shells the subscript of a name is evaluated. */
+const NAMING = new Set("unset read declare typeset local readonly export mapfile readarray".split(" "));
+
+const RAW = "or write ${raw:…} where it has to be code";
+const SSH = `the shell of the other machine reads it. Send it by standard input: printf '%s' IT | ssh HOST 'cat > file', ${RAW}`;
+const VARIABLE_NAME = "it would be the name of a shell variable, which some shells evaluate";
+const SUBSCRIPT = "it stands in a subscript […], which some shells evaluate";
+const JOINED: ReadonlyMap<string, string> = new Map([
+  ["eval", `eval runs it. Leave eval out, ${RAW}`],
+  ["trap", `trap runs it later. Assign it first: value=IT; trap '… "$value"' EXIT, ${RAW}`],
+  ["alias", `an alias is run. Use a function, ${RAW}`],
+  ["let", "let evaluates it. Write $(expr IT + 1)"],
+  ["[[", "some shells evaluate it in [[ … ]]. Write [ … ]"],
+  ["parallel", `parallel gives it to a shell. Use xargs, ${RAW}`],
+  ["watch", `watch gives it to a shell, ${RAW}`],
+]);
+
+function secondShell(name: string): string {
+  return `a second shell (${name} -c) reads it as code. Pass it as an argument: ${name} -c '… "$1" …' ${name} IT, ${RAW}`;
+}
+
+function shellOption(name: string): string {
+  return `${name} could read it as an option. Write ${name} -- IT`;
+}
+
+function inlineCode(name: string): string {
+  return `${name} reads it as part of its program. Pass it in the step's env: and read it from the environment there, ${RAW}`;
+}
+
+function nameOf(word: ShellWord | undefined): string {
+  return word === undefined || word.text === "" ? "" : basename(word.text);
+}
+
+const RESERVED = new Set("if then elif else while until do ! { time".split(" "));
+const PREFIXES = new Set(
+  "sudo doas env nohup timeout nice ionice command builtin exec xargs stdbuf setsid busybox".split(" "),
+);
+/** Options of the prefixes that have their value in the next word. */
+const PREFIX_OPTION_WITH_VALUE = /^-[ugnIPLskdCa]$/;
+
+/** Where the word stands that says which command it is: after assignments, reserved words and commands that run others. */
+function commandAt(words: readonly ShellWord[]): number {
+  let at = 0;
+  let hasPrefix = false;
+  for (; at < words.length; at++) {
+    const { text } = words[at] as ShellWord;
+    if (PREFIXES.has(nameOf(words[at]))) hasPrefix = true;
+    else if (hasPrefix && text.startsWith("-")) at += PREFIX_OPTION_WITH_VALUE.test(text) ? 1 : 0;
+    else if (!RESERVED.has(text) && !/^\w+=|^\$\w*$|^\uE001$/.test(text) && !(hasPrefix && /^\d/.test(text)))
+      break;
+  }
+  return at;
+}
+
+function startsWithValue({ text }: ShellWord): boolean {
+  return /^[\uE000\uE001]/.test(text);
+}
+
+interface ShellArguments {
+  readonly operands: readonly ShellWord[];
+  /** The script after `-c`: the first word that is no option. */
+  readonly code: readonly ShellWord[];
+  /** `--` stands before the operands. */
+  readonly hasEnd: boolean;
+}
+
+function shellArguments(after: readonly ShellWord[]): ShellArguments {
+  let at = 0;
+  let runsText = false;
+  let hasEnd = false;
+  for (; at < after.length && !hasEnd; at++) {
+    const { text } = after[at] as ShellWord;
+    if (!/^[-+]/.test(text)) break;
+    if (text === "--") hasEnd = true;
+    else if (!text.startsWith("--") && text.includes("c")) runsText = true;
+    if (/^[-+][oO]$/.test(text)) at++;
+  }
+  const operands = after.slice(at);
+  return { operands, code: runsText ? operands.slice(0, 1) : [], hasEnd };
+}
+
+/** What an option with one of these letters reads: the rest of its word, or the word after it. */
+function afterOption(after: readonly ShellWord[], letters: string, endsAtOperand: boolean): ShellWord[] {
+  const option = new RegExp(`^-[A-Za-z]*[${letters}]|^--(?:eval|print)`);
+  const code: ShellWord[] = [];
+  for (const [index, word] of after.entries()) {
+    const isOption = word.text.startsWith("-");
+    if (isOption && option.test(word.text)) code.push(word, ...after.slice(index + 1, index + 2));
+    else if (!isOption && endsAtOperand && !code.includes(word)) break;
+  }
+  return code;
+}
+
+/** Of awk and sed: the first operand, and what stands after `-e`. */
+function programText(after: readonly ShellWord[]): ShellWord[] {
+  for (const [index, { text }] of after.entries()) {
+    if (/^-[A-Za-z]*e/.test(text) || text.startsWith("--expression")) return after.slice(index, index + 2);
+    if (/^(-f|--file)/.test(text)) return [];
+    const isValue = /^-[vF]$/.test(after[index - 1]?.text ?? "");
+    if (!text.startsWith("-") && !isValue) return after.slice(index, index + 1);
+  }
+  return [];
+}
+
+/** Options of ssh that have their value in the next word. */
+const SSH_OPTION_WITH_VALUE = /^-[BbcDEeFIiJLlmOoPpQRSWw]$/;
+
+function sshOperands(after: readonly ShellWord[]): ShellWord[] {
+  return after.filter(
+    ({ text }, index) =>
+      !text.startsWith("-") && !SSH_OPTION_WITH_VALUE.test(index === 0 ? "" : (after[index - 1]?.text ?? "")),
+  );
+}
+
+/** All but a destination that cannot be an option. */
+function sshCode(after: readonly ShellWord[]): ShellWord[] {
+  const end = after.findIndex(({ text }) => text === "--");
+  const at = end >= 0 ? end + 1 : after.findIndex(({ text }) => !/^[-\uE000\uE001]/.test(text));
+  return after.filter((_, index) => index !== at);
+}
+
+/** A value before the `=`, or a word without one. */
+function isName({ text }: ShellWord): boolean {
+  return /^[^=]*[\uE000\uE001]/.test(text);
+}
+
+function isSubscript({ text }: ShellWord): boolean {
+  return /^\w+\[[^\]]*[\uE000\uE001]/.test(text);
+}
