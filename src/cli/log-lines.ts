@@ -1,9 +1,18 @@
 /** Prints followed output: of one item as it comes, of a whole job line by line with the item in front. */
+import { StringDecoder } from "node:string_decoder";
 import type { Followed } from "../job/follow-logs.ts";
 import { agentLine } from "../workflow/agent-lines.ts";
 import type { Context } from "./context.ts";
+import { clean } from "./paint.ts";
+import { cleanLines } from "./terminal-text.ts";
 
 const NAME_CHARS_MAX = 24;
+
+export interface LogLinesOptions {
+  readonly isWholeJob: boolean;
+  /** Bytes reach a terminal as they are. */
+  readonly isRaw?: boolean;
+}
 
 export class LogLines {
   readonly #context: Context;
@@ -11,9 +20,13 @@ export class LogLines {
   /** Lines that have not ended yet, by item, attempt and stream. */
   readonly #begun = new Map<string, Buffer>();
 
-  constructor(context: Context, { isWholeJob }: { readonly isWholeJob: boolean }) {
+  /** Of a terminal that is not given the bytes themselves. */
+  readonly #decoders: Map<string, StringDecoder> | undefined;
+
+  constructor(context: Context, { isWholeJob, isRaw = false }: LogLinesOptions) {
     this.#context = context;
     this.#isWholeJob = isWholeJob;
+    this.#decoders = context.isTerminal && !isRaw ? new Map() : undefined;
   }
 
   print(followed: Followed): void {
@@ -29,13 +42,20 @@ export class LogLines {
     const { stream, bytes, isAgentStream = false } = part;
     const isPlain = !this.#isWholeJob && !isAgentStream && !this.#context.isJson;
     if (isPlain) {
-      this.#context.terminal.stdout.write(bytes);
+      this.#context.terminal.stdout.write(this.#plain(`${keyOf(followed)}:${stream}`, bytes));
       return;
     }
     for (const line of this.#lines(`${keyOf(followed)}:${stream}`, bytes)) {
       const text = isAgentStream ? agentLine(line) : line;
       if (text !== null) this.#write(followed, { stream }, text);
     }
+  }
+
+  #plain(key: string, bytes: Buffer): Buffer | string {
+    if (this.#decoders === undefined) return bytes;
+    const decoder = this.#decoders.get(key) ?? new StringDecoder("utf8");
+    this.#decoders.set(key, decoder);
+    return cleanLines(decoder.write(bytes));
   }
 
   #end(followed: Followed, outcome: string): void {
@@ -61,9 +81,10 @@ export class LogLines {
       });
       return;
     }
-    const name = of.length > NAME_CHARS_MAX ? `${of.slice(0, NAME_CHARS_MAX - 1)}…` : of;
+    const name = clean(of.length > NAME_CHARS_MAX ? `${of.slice(0, NAME_CHARS_MAX - 1)}…` : of);
+    const shown = this.#decoders === undefined ? text : cleanLines(text);
     const lead = this.#isWholeJob ? `${this.#context.paint.dim(`${name} |`)} ` : "";
-    for (const line of text.split("\n")) this.#context.terminal.stdout.write(`${lead}${line}\n`);
+    for (const line of shown.split("\n")) this.#context.terminal.stdout.write(`${lead}${line}\n`);
   }
 
   #json(document: Readonly<Record<string, string | number | null>>): void {

@@ -247,6 +247,10 @@ function addLooking(program: Command, terminal: Terminal, report: Report): void 
         "print output as it is written, until the item or the job has ended; with --json one object a line",
       ).conflicts("attempt"),
     )
+    .option(
+      "--raw",
+      "print the bytes as they are, also on a terminal, where control characters are made visible",
+    )
     .action(call(terminal, report, async () => (await import("./commands/logs.ts")).logs));
   program
     .command("events")

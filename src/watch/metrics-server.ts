@@ -3,7 +3,7 @@
  * read from the store at that moment; a store that cannot be read is a 503, so that nothing false is ever scraped.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, isIPv4 } from "node:net";
 import type { Engine } from "../engine.ts";
 import { WorkError } from "../errors.ts";
 
@@ -82,6 +82,27 @@ function listening(server: Server, { host, port }: ListenAddress): Promise<void>
   });
 }
 
+/**
+ * On loopback only the names of this machine are answered: a web page whose name was pointed at 127.0.0.1 sends its own.
+ * A server that others are to reach has names that are not known here.
+ */
+function isOwnHost({ headers, socket }: IncomingMessage): boolean {
+  if (!isLoopback(socket.localAddress ?? "")) return true;
+  const name = (headers.host ?? "")
+    .replace(/:\d+$/, "")
+    .replace(/^\[|\]$/g, "")
+    .toLowerCase();
+  return name === "localhost" || name.endsWith(".localhost") || isLoopback(name);
+}
+
+function isLoopback(address: string): boolean {
+  return address === "::1" || isIPv4Loopback(address.replace(/^::ffff:/, ""));
+}
+
+function isIPv4Loopback(address: string): boolean {
+  return isIPv4(address) && address.startsWith("127.");
+}
+
 interface Served {
   readonly engine: Engine;
   readonly text: () => Promise<string>;
@@ -95,6 +116,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, served
     response.writeHead(status, { "content-type": type, "cache-control": "no-store" });
     response.end(request.method === "HEAD" ? undefined : body);
   };
+  if (!isOwnHost(request)) return end(421, TEXT_TYPE, "The Host header does not name this server.\n");
   const path = (request.url ?? "/").split("?")[0];
   if (request.method !== "GET" && request.method !== "HEAD") {
     response.setHeader("allow", "GET, HEAD");

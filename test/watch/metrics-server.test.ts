@@ -1,4 +1,5 @@
 /** The numbers over HTTP: what is answered, also when the store is away, and to whom. */
+import { request } from "node:http";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { WorkError } from "../../src/errors.ts";
 import { parseListen, serveMetrics, sharedRead } from "../../src/watch/metrics-server.ts";
@@ -39,6 +40,26 @@ describe("the server of metrics", () => {
     const { status, type, text } = await get("/metrics?x=1");
     expect([status, type]).toEqual([200, "text/plain; version=0.0.4; charset=utf-8"]);
     expect(text).toContain('redrive_dead_letter_queue_size{queue="orders"} 2\n');
+  });
+
+  it.each([
+    ["evil.example:80", 421],
+    ["127.0.0.1.evil.example", 421],
+    ["127.evil.example", 421],
+    ["localhost:9464", 200],
+    ["[::1]:9464", 200],
+    ["127.0.0.1", 200],
+  ])("on loopback answers a request for the host %j with %i", async (host, status) => {
+    const { server } = await open();
+    const found = await new Promise((resolve, reject) => {
+      request(`${server.url}/metrics`, { headers: { host } }, (response) => {
+        response.resume();
+        resolve(response.statusCode);
+      })
+        .on("error", reject)
+        .end();
+    });
+    expect(found).toBe(status);
   });
 
   it("pitfall 40: answers 503, and no number, while the store cannot be read", async () => {

@@ -21,10 +21,12 @@ import { requireItem } from "../find.ts";
 import { listenForInterrupts } from "../interrupt.ts";
 import { LogLines } from "../log-lines.ts";
 import { countOption } from "../option.ts";
+import { CleanLines } from "../terminal-text.ts";
 
 export interface LogsFlags {
   readonly attempt?: string;
   readonly follow?: boolean;
+  readonly raw?: boolean;
 }
 
 export async function logs(
@@ -37,25 +39,37 @@ export async function logs(
   return context.withStore(async (engine) => {
     const job = await requireJob(engine, jobName);
     if (itemName === undefined) return followJob(context, engine, job, flags);
+    const isRaw = flags.raw ?? false;
     const phase = await findPhase(context, engine, job, itemName);
-    if (phase !== undefined) return show(context, job, phase);
+    if (phase !== undefined) return show(context, job, { ...phase, isRaw });
     const item = await requireItem(engine, itemName, job.id);
     const willRun = item.state === "leased" || item.state === "ready";
-    if (flags.follow && number === undefined && willRun) return follow(context, engine, job, item);
-    return show(context, job, await findAttempt({ context, engine, job, item, number }));
+    if (flags.follow && number === undefined && willRun) return follow(context, engine, job, { item, isRaw });
+    return show(context, job, { ...(await findAttempt({ context, engine, job, item, number })), isRaw });
   });
 }
 
 async function followJob(context: Context, engine: Engine, job: Job, flags: LogsFlags): Promise<number> {
-  if (flags.follow) return follow(context, engine, job);
+  if (flags.follow) return follow(context, engine, job, { isRaw: flags.raw ?? false });
   throw new WorkError("usage", "No item was named.", {
     hint: `Name one: redrive logs ${job.id} ITEM. To follow all items as they run: redrive logs ${job.id} --follow`,
   });
 }
 
-async function follow(context: Context, engine: Engine, job: Job, item?: Item): Promise<number> {
+interface FollowOptions {
+  /** Default: all items of the job. */
+  readonly item?: Item;
+  readonly isRaw: boolean;
+}
+
+async function follow(
+  context: Context,
+  engine: Engine,
+  job: Job,
+  { item, isRaw }: FollowOptions,
+): Promise<number> {
   const interrupt = listenForInterrupts(() => undefined);
-  const lines = new LogLines(context, { isWholeJob: item === undefined });
+  const lines = new LogLines(context, { isWholeJob: item === undefined, isRaw });
   const only = item === undefined ? {} : { item };
   const options = { home: context.home, job, clock: systemClock, signal: interrupt.signal, ...only };
   try {
@@ -145,10 +159,13 @@ function choose(item: Item, attempts: readonly Attempt[], number: number | undef
   throw new WorkError("log_not_found", `Item ${item.itemId} has no attempt ${number ?? ""}. ${had}`);
 }
 
-async function show(context: Context, job: Job, found: Found): Promise<number> {
+/** Bytes that are not raw are made harmless for a terminal. */
+type Shown = Found & { readonly isRaw: boolean };
+
+async function show(context: Context, job: Job, found: Shown): Promise<number> {
   if (found.running !== undefined) await showRunning(context, job, found, found.running);
   else if (context.isJson) context.answer({ ...found.about, log: found.log }, () => "");
-  else await print(context, found.log);
+  else await print(context, found);
   return EXIT.done;
 }
 
@@ -156,7 +173,12 @@ async function show(context: Context, job: Job, found: Found): Promise<number> {
 const RECORD_WAIT_MS = 1500;
 const POLL_MS = 100;
 
-async function showRunning(context: Context, job: Job, { about, log }: Found, what: string): Promise<void> {
+async function showRunning(
+  context: Context,
+  job: Job,
+  { about, log, isRaw }: Shown,
+  what: string,
+): Promise<void> {
   let records = recordsOf(context.home, job, log);
   for (let waited = 0; records.length === 0 && waited < RECORD_WAIT_MS; waited += POLL_MS) {
     await systemClock.sleep(POLL_MS);
@@ -172,7 +194,7 @@ async function showRunning(context: Context, job: Job, { about, log }: Found, wh
   context.note(`${what} is still running. ${parts.length === 0 ? "No output yet." : "Output so far:"}`);
   if (!isExact(job))
     context.note("The workflow has secrets: the output of a step is shown when the step has ended.");
-  const lines = new LogLines(context, { isWholeJob: false });
+  const lines = new LogLines(context, { isWholeJob: false, isRaw });
   for (const part of parts) lines.print({ of: log, part });
 }
 
@@ -184,9 +206,10 @@ function joined(chunks: readonly Buffer[]): string {
   return Buffer.concat(chunks).toString();
 }
 
-async function print({ terminal }: Context, log: string): Promise<void> {
+async function print({ terminal, isTerminal }: Context, { log, isRaw }: Shown): Promise<void> {
   try {
-    await pipeline(createReadStream(log), terminal.stdout, { end: false });
+    const filters = isTerminal && !isRaw ? [new CleanLines()] : [];
+    await pipeline([createReadStream(log), ...filters, terminal.stdout], { end: false });
   } catch (error) {
     const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
     if (code === "EPIPE") return; // its reader has seen enough

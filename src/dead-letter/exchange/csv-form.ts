@@ -112,10 +112,10 @@ function rowText(cells: readonly string[]): string {
 }
 
 /**
- * A spreadsheet takes a cell that begins like this for a formula, and item data comes from anywhere. A quote in front
+ * A spreadsheet takes a cell that begins like this (also in full width) for a formula, and item data comes from anywhere. A quote in front
  * makes it text. Cells that begin with quotes and then like this get one more, so that taking one away is always right.
  */
-const FORMULA = /^'*[=+\-@\t\r\n]/;
+const FORMULA = /^'*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/;
 
 function guarded(cell: string): string {
   return FORMULA.test(cell) ? `'${cell}` : cell;

@@ -40,12 +40,12 @@ test("a row has what people look for in columns of its own", () => {
   expect(row[CSV_COLUMNS.indexOf("last_attempt")]).toBe("2025-01-11T10:30:00.000Z");
 });
 
-test.each(["=1+1", "+1", "-1", "@x", "\tx", "\rx", "'=x", "''@x"])(
+test.each(["=1+1", "+1", "-1", "@x", "\tx", "\rx", "'=x", "''@x", "＝1", "＋1", "－1", "＠x", "'＝x"])(
   "no cell begins like a formula, and %j is read as it was",
   (text) => {
     const row = csvRow({ ...letter, reason: text, itemData: text });
     for (const cell of row.split(/,"?/)) expect(cell).not.toMatch(/^[=+\-@\t\r]/);
-    const [quoted] = /"?'+[=+\-@\t\r][^,"]*/.exec(row) ?? [];
+    const [quoted] = /"?'+[=+\-@\t\r＝＋－＠][^,"]*/.exec(row) ?? [];
     expect(quoted?.replace('"', "")).toBe(`'${text}`);
     expect(letterFromRow(["reason"], [`'${text}`])).toEqual({ reason: text });
   },
