@@ -47,6 +47,27 @@ export class PostgresServer {
     return server;
   }
 
+  /** Makes a hot standby that follows this server, which is restarted for it. It is not promoted. */
+  async makeStandby() {
+    const standby = new PostgresServer();
+    standby.#home = mkdtempSync(join(tmpdir(), "redrive-standby-"));
+    standby.#port = await freePort();
+    standby.#isDurable = this.#isDurable;
+    standby.#addresses = this.#addresses;
+    await this.stop();
+    copyBinaries(standby.#home);
+    giveTo(standby.#home);
+    const data = join(standby.#home, "data");
+    cpSync(join(this.#home, "data"), data, { recursive: true });
+    const conninfo = `host=127.0.0.1 port=${this.#port} user=postgres`;
+    appendFileSync(join(data, "postgresql.auto.conf"), `primary_conninfo = '${conninfo}'\n`);
+    appendFileSync(join(data, "standby.signal"), "");
+    if (process.getuid?.() === 0) execFileSync("chown", ["-R", `${NOBODY}:${NOBODY}`, data]);
+    await this.start();
+    await standby.start();
+    return standby;
+  }
+
   get url() {
     return this.urlAt("127.0.0.1");
   }

@@ -9,7 +9,7 @@ const ENDED = Buffer.from("Z\0\0\0\x05I");
 
 export class TcpProxy {
   readonly #server: Server;
-  readonly #target: { readonly host: string; readonly port: number };
+  #target: { readonly host: string; readonly port: number };
   readonly #sockets = new Set<Socket>();
   /** Those over which nothing comes any more. */
   readonly #mute = new Set<Socket>();
@@ -21,7 +21,7 @@ export class TcpProxy {
   cuts = 0;
 
   private constructor(target: URL) {
-    this.#target = { host: target.hostname, port: Number(target.port || 5432) };
+    this.#target = placeOf(target);
     this.#server = createServer((client) => this.#join(client));
   }
 
@@ -57,6 +57,12 @@ export class TcpProxy {
   /** Nobody new gets through, until they do again. */
   refuse(refuses: boolean): void {
     this.#refuses = refuses;
+  }
+
+  /** New connections reach that server, and the others are lost, as when a virtual address moves. */
+  moveTo(url: string): void {
+    this.#target = placeOf(new URL(url));
+    this.cutAll();
   }
 
   /** Every connection is lost. */
@@ -119,6 +125,10 @@ export class TcpProxy {
     socket.on("error", () => {}); // the other side is told by the close
     socket.on("close", () => this.#sockets.delete(socket));
   }
+}
+
+function placeOf({ hostname, port }: URL): { readonly host: string; readonly port: number } {
+  return { host: hostname, port: Number(port || 5432) };
 }
 
 /** Sends it, and waits for the server to have ended what it began with it. */
