@@ -295,6 +295,12 @@ function addStore(store: Command, terminal: Terminal, report: Report): void {
     .argument("<to>", "the store that takes the copy, e.g. postgres://user@host/db?schema=redrive")
     .action(call(terminal, report, async () => (await import("./commands/store-copy.ts")).storeCopy));
   store
+    .command("salvage")
+    .description("saves what can be read of a damaged SQLite store into a new file, and lists what was lost")
+    .argument("<from>", "the damaged store, e.g. sqlite:./work.db; it is not changed")
+    .argument("<to>", "the new store, e.g. sqlite:./saved.db")
+    .action(call(terminal, report, async () => (await import("./commands/store-salvage.ts")).storeSalvage));
+  store
     .command("migrate")
     .description("brings the store to the newest version, and says from which")
     .action(call(terminal, report, async () => (await import("./commands/store-migrate.ts")).storeMigrate));

@@ -1,6 +1,7 @@
 /** From a store's URL to its engine. An engine's own library is loaded only when it is asked for. */
 import type { Engine } from "../engine.ts";
 import { WorkError } from "../errors.ts";
+import type { DamageReport, SalvageReport } from "../item/store-damage.ts";
 import type { Clock } from "../kit/clock.ts";
 
 export interface OpenOptions {
@@ -29,4 +30,28 @@ export async function openStore(url: string, options: OpenOptions = {}): Promise
   throw new WorkError("usage", `"${maskPassword(url)}" is not the URL of a store.`, {
     hint: "Write sqlite:PATH, for example sqlite:./redrive.db, or postgres://USER@HOST/DATABASE.",
   });
+}
+
+/** Lists the damage of a store and what can be read of it; null when the store is no SQLite file. Changes nothing. */
+export async function findDamage(url: string): Promise<DamageReport | null> {
+  const path = pathOf(url);
+  return path === undefined ? null : (await import("./sqlite/salvage.ts")).findDamage(path);
+}
+
+/** Copies what can be read of a damaged store into a new one. */
+export async function salvageStore(fromUrl: string, toUrl: string): Promise<SalvageReport> {
+  const { salvageSqlite } = await import("./sqlite/salvage.ts");
+  return salvageSqlite(requirePath(fromUrl), requirePath(toUrl));
+}
+
+function requirePath(url: string): string {
+  const path = pathOf(url);
+  if (path !== undefined) return path;
+  throw new WorkError("usage", "`store salvage` saves a SQLite file into a new SQLite file.", {
+    hint: "Write sqlite:PATH for both stores. `redrive store copy` copies the result into another database.",
+  });
+}
+
+function pathOf(url: string): string | undefined {
+  return /^sqlite:(.+)$/.exec(url)?.[1]?.replace(/^\/\/(?=\/)/, "");
 }

@@ -2,8 +2,6 @@
  * One open SQLite file: statements prepared once, write transactions that wait their turn with jitter, and SQLite's
  * error codes turned into ours. Everything else in this folder goes through it.
  */
-import { statfsSync } from "node:fs";
-import { dirname } from "node:path";
 import { DatabaseSync, type StatementSyncInstance } from "@photostructure/sqlite";
 import { WorkError } from "../../errors.ts";
 import type { Bell } from "../../kit/bell.ts";
@@ -11,7 +9,10 @@ import type { Clock } from "../../kit/clock.ts";
 import { formatDuration } from "../../kit/duration.ts";
 import { storeChanged } from "../store-version.ts";
 import { bellOf } from "./bells.ts";
+import { storeError } from "./store-error.ts";
 import { StoreFile } from "./store-file.ts";
+
+export { DatabaseSync, type StatementSyncInstance };
 
 export type Value = string | number | null;
 
@@ -274,64 +275,4 @@ export class Session {
 /** SQLite's own `lower` knows ASCII alone. The text that is looked for is in small letters. */
 function hasText(message: unknown, text: unknown): number {
   return typeof message === "string" && message.toLowerCase().includes(String(text)) ? 1 : 0;
-}
-
-const PRIMARY_CODE = 0xff;
-const IO_ERROR = 10;
-const FULL = 13;
-
-/** SQLite's primary result codes that a user can meet. */
-const MEANING: Readonly<
-  Record<number, readonly [ConstructorParameters<typeof WorkError>[0], string, string]>
-> = {
-  5: ["store_busy", "is locked by another process", "Try again when it is done."],
-  6: ["store_busy", "is locked by another connection", "Try again when it is done."],
-  8: [
-    "store_readonly",
-    "cannot be written",
-    "Check the rights of the file and its folder, or choose another --store.",
-  ],
-  10: ["store_unavailable", "could not be read or written", "Check the disk, then try again."],
-  11: [
-    "store_corrupt",
-    "is damaged",
-    "Run `redrive store check`; restore the file from a backup, or move it away to start anew.",
-  ],
-  13: [
-    "store_full",
-    "cannot be written: the disk is full",
-    "Free some space; nothing was lost, and the work goes on with `redrive resume`.",
-  ],
-  14: ["store_unavailable", "cannot be opened", "Check that the folder exists and may be read and written."],
-  26: [
-    "store_corrupt",
-    "is not a Redrive store: the file is no SQLite database",
-    "Choose another --store, or move the file away.",
-  ],
-};
-
-function storeError(error: unknown, path: string): unknown {
-  const told = sqliteCode(error);
-  const code = told !== undefined && (told & PRIMARY_CODE) === IO_ERROR && isFull(path) ? FULL : told;
-  const meaning = code === undefined ? undefined : MEANING[code & PRIMARY_CODE];
-  if (meaning === undefined) return error;
-  const [ours, what, hint] = meaning;
-  return new WorkError(ours, `The store ${path} ${what}.`, { cause: error, hint });
-}
-
-const ROOM_BYTES_MIN = 64 * 1024;
-
-/** SQLite says "I/O error" when its shared memory file finds no room. */
-function isFull(path: string): boolean {
-  try {
-    const { bavail, bsize } = statfsSync(dirname(path));
-    return bavail * bsize < ROOM_BYTES_MIN;
-  } catch {
-    return false; // then the I/O error is told as it is
-  }
-}
-
-function sqliteCode(error: unknown): number | undefined {
-  const code: unknown = error instanceof Error ? Reflect.get(error, "errcode") : undefined;
-  return typeof code === "number" ? code : undefined;
 }

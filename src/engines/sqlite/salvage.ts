@@ -1,0 +1,161 @@
+/** Salvages a damaged SQLite store: copies the readable rows into a new file and makes them consistent. */
+import { renameSync, rmSync, statSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import type { Problem } from "../../engine.ts";
+import { WorkError } from "../../errors.ts";
+import { TABLES, type Table } from "../../item/row.ts";
+import type { DamageReport, SalvageReport, TableDamage } from "../../item/store-damage.ts";
+import { assert } from "../../kit/assert.ts";
+import { systemClock } from "../../kit/clock.ts";
+import { makeFolder } from "../../kit/make-folder.ts";
+import { columnsOf, DamagedFile } from "./damaged-file.ts";
+import { numberBurials } from "./import.ts";
+import { openSqliteEngine } from "./open.ts";
+import { repair } from "./salvage-repairs.ts";
+import { MIGRATIONS } from "./schema.ts";
+import { Session } from "./session.ts";
+import { storeError } from "./store-error.ts";
+
+/** Null when the file is no SQLite database. Never changes the file. */
+export function findDamage(path: string): DamageReport | null {
+  return withDamaged(path, (file) => {
+    if (file.version() === undefined) return null;
+    const problems = file.integrityProblems().map((detail) => ({ rule: "integrity", detail }));
+    const tables = file.survey();
+    if (problems.length === 0 || tables.some(({ rows }) => rows > 0)) return { problems, tables };
+    const detail = "The list of tables cannot be read. Nothing can be saved.";
+    return { problems: [{ rule: "integrity", detail }, ...problems], tables: [] };
+  });
+}
+
+/** The new file appears under its name when it is complete. */
+export async function salvageSqlite(from: string, to: string): Promise<SalvageReport> {
+  if (exists(to)) {
+    throw new WorkError("copy_refused", `There is a file ${to}.`, {
+      hint: "Choose a new file for the salvaged store.",
+    });
+  }
+  const partial = `${to}.partial`;
+  removeStore(partial);
+  try {
+    const report = await withDamaged(from, async (file) => {
+      requireReadable(file, from);
+      makeFolder(dirname(resolve(to)));
+      return copyInto(partial, file);
+    });
+    if (report.tables.every(({ rows }) => rows === 0)) throw nothingToSave(from);
+    renameSync(partial, to);
+    removeStore(partial); // the journal, which is empty
+    return { ...report, problems: await checkSaved(to) };
+  } catch (error) {
+    removeStore(partial);
+    throw error;
+  }
+}
+
+/** Of the file as everybody opens it from now on. */
+async function checkSaved(path: string): Promise<readonly Problem[]> {
+  const engine = await openSqliteEngine({ path, mustExist: true });
+  try {
+    return await engine.check();
+  } finally {
+    await engine.close();
+  }
+}
+
+function exists(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false }) !== undefined;
+}
+
+function removeStore(path: string): void {
+  for (const end of ["", "-wal", "-shm"]) rmSync(`${path}${end}`, { force: true });
+}
+
+function withDamaged<T>(path: string, action: (file: DamagedFile) => T): T {
+  const close = (file: DamagedFile) => file.close();
+  let file: DamagedFile;
+  try {
+    file = new DamagedFile(path);
+  } catch (error) {
+    throw storeError(error, path);
+  }
+  let result: T;
+  try {
+    result = action(file);
+  } catch (error) {
+    close(file);
+    throw error;
+  }
+  if (result instanceof Promise) return result.finally(() => close(file)) as T;
+  close(file);
+  return result;
+}
+
+function requireReadable(file: DamagedFile, path: string): void {
+  const version = file.version();
+  if (version === MIGRATIONS.length) return;
+  if (version === undefined) throw nothingToSave(path);
+  const known = `The store ${path} has version ${version}, this Redrive saves stores of version ${MIGRATIONS.length}`;
+  throw new WorkError(version > MIGRATIONS.length ? "store_newer" : "copy_refused", `${known}.`, {
+    hint: "Run `store salvage` of the Redrive that wrote the store.",
+  });
+}
+
+function nothingToSave(path: string): WorkError {
+  return new WorkError(
+    "store_corrupt",
+    `Nothing can be saved of ${path}: its list of tables cannot be read.`,
+    {
+      hint: "Restore the file from a backup.",
+    },
+  );
+}
+
+async function copyInto(path: string, file: DamagedFile): Promise<Omit<SalvageReport, "problems">> {
+  await (await openSqliteEngine({ path })).close();
+  const session = new Session({ path, clock: systemClock, busyMsMax: 10_000, readOnly: false });
+  try {
+    session.exec("PRAGMA foreign_keys = OFF");
+    const tables: TableDamage[] = [];
+    for (const table of TABLES) tables.push(await session.write(() => copyTable(session, file, table)));
+    const report = await session.write(() => {
+      const expected = expectedItems(session, tables);
+      const repairs = repair(session);
+      const saved = session.get<{ n: number }>("SELECT count(*) AS n FROM items")?.n ?? 0;
+      const lostItems = expected === undefined ? undefined : Math.max(0, expected - saved);
+      return { tables, lostItems, repairs };
+    });
+    emptyJournal(session);
+    return report;
+  } finally {
+    session.close();
+  }
+}
+
+/** The file is renamed without its journal. */
+function emptyJournal(session: Session): void {
+  const [answer] = session.all<{ busy: number }>("PRAGMA wal_checkpoint(TRUNCATE)");
+  assert(answer?.busy === 0, "nobody else has the new file open");
+}
+
+function copyTable(session: Session, file: DamagedFile, table: Table): TableDamage {
+  if (table.name === "sequences")
+    return file.readTable(table, (row) => numberBurials(session, Number(row[0])));
+  const columns = columnsOf(table).map((column) =>
+    column === "no" && ["evidence", "notes", "group_notes"].includes(table.name) ? "rowid" : column,
+  );
+  const sql = `INSERT OR IGNORE INTO ${table.name} (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`;
+  let refused = 0;
+  const damage = file.readTable(table, (row) => {
+    if (session.run(sql, ...row).changes === 0) refused += 1;
+  });
+  return { ...damage, rows: damage.rows - refused, gaps: damage.gaps + refused };
+}
+
+/** Every queue counts its items. */
+function expectedItems(session: Session, tables: readonly TableDamage[]): number | undefined {
+  if (tables.some(({ table, gaps }) => table === "queues" && gaps > 0)) return undefined;
+  return session.get<{ n: number }>(
+    "SELECT coalesce(sum(ready + leased + held + done + dead + skipped + discarded), 0) AS n FROM queues",
+  )?.n;
+}
