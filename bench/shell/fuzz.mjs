@@ -65,6 +65,55 @@ const PIECES = [
   ...[": ", "echo ", "printf %s ", "1+", "x=", "cat "],
 ];
 
+/** Places where another reader takes the value for code, and what may stand before them. */
+const SECOND_READERS = [
+  ...["eval ${item.v}", 'eval "echo ${item.v}"', "trap '${item.v}' EXIT", "alias a=${item.v}\na"],
+  ...["sh -c ${item.v}", 'sh -c "echo ${item.v}"', "bash -ec 'echo ${item.v}'", "sh -e -c -- ${item.v}"],
+  ...[
+    "printf '%s\\n' ${item.v} | sh",
+    "echo ${item.v} | sh -s",
+    "{ echo ${item.v}; } | sh",
+    "(echo ${item.v}) | sh",
+  ],
+  ...["sh <<E\n${item.v}\nE\n", "cat <<E | sh\n${item.v}\nE\n", 'sh -c "$(printf %s ${item.v})"'],
+  ...["find . -maxdepth 0 -exec sh -c '${item.v}' \\;", "echo x | xargs sh -c ${item.v}", "$0 -c ${item.v}"],
+  ...["awk 'BEGIN{${item.v}}'", "echo x | sed ${item.v}", "perl -e '${item.v}'", "python3 -c '${item.v}'"],
+  ...[": $((${item.v}))", "[[ 1 -eq ${item.v} ]]", "let x=${item.v}", "a[${item.v}]=1", "unset ${item.v}"],
+  ...["sh ${item.v}", "sh ${item.v} ${item.v}", "while :; do echo ${item.v}; break; done | sh"],
+];
+const BEFORE = [
+  ...[
+    "",
+    "",
+    "command ",
+    "X=1 ",
+    "! ",
+    "{ ",
+    "( ",
+    "if ",
+    "env ",
+    "exec ",
+    "\\",
+    "nohup ",
+    "time ",
+    "$v ",
+    "''",
+  ],
+  ...[
+    ">/dev/null ",
+    "2>&1 ",
+    "$(true) ",
+    ": && ",
+    ": || ",
+    ": ; ",
+    ":\n",
+    "\\\n",
+    "timeout 5 ",
+    "nice -n 1 ",
+    '"$(',
+  ],
+];
+
 const RUN = "touch PWNED";
 const VALUES = [
   ...[RUN, `$(${RUN})`, `\`${RUN}\``, `'; ${RUN}; '`, `"; ${RUN}; "`, `\n${RUN}\n`, `E\n${RUN}\n`],
@@ -124,6 +173,10 @@ function drawCase(chance) {
           ? one(VALUES)
           : Array.from({ length: chance.between(0, 12) }, () => one(HARD)).join("");
     return { template, value, prints: prints.replaceAll("\u0001", () => value) };
+  }
+  if (chance.random() < 0.2) {
+    const template = `${one(BEFORE)}${one(BEFORE)}${one(SECOND_READERS)}${one(["", "\n", " }", " )", "; fi", ' )"'])}`;
+    return { template, value: one(VALUES), prints: undefined };
   }
   const pieces = Array.from({ length: chance.between(1, 12) }, () => one(PIECES));
   if (!pieces.some((piece) => piece.includes("${item.v}"))) pieces.push("${item.v}");

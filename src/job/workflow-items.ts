@@ -3,6 +3,7 @@ import { createReadStream, existsSync, rmSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
 import { Readable } from "node:stream";
 import { WorkError } from "../errors.ts";
+import { rawSecretProblem } from "../workflow/program.ts";
 import { type Selection, type SelectionInput, selectFrom } from "../workflow/select-items.ts";
 import { fillScript } from "../workflow/shell-values.ts";
 import { removeValueFiles, writeValueFiles } from "../workflow/value-files.ts";
@@ -34,6 +35,8 @@ async function selectFromCommand(kit: WorkflowKit, command: string, stop: AbortS
   const script = fillScript(command, jobVariables(kit));
   if (!script.ok) throw new WorkError("usage", `map.input.command: ${script.message}`);
   const { text, env, files } = script.value;
+  const problem = rawSecretProblem(command, text, kit.secretValues);
+  if (problem !== undefined) throw new WorkError("usage", `map.input.command: ${problem}`);
   const prefix = `${kit.workshop.scratch}/input`;
   const stdoutPath = `${prefix}.out`;
   const stderrPath = `${prefix}.err`;

@@ -33,14 +33,20 @@ function scriptProgram(template: string, at: At): Filled<Program> {
   const script = fillScript(template, at.scope.all());
   if (!script.ok) return script;
   const { text, env, files } = script.value;
-  if (at.run.world.secretValues.some((secret) => text.includes(secret) && !template.includes(secret))) {
-    return { ok: false, message: SECRET_IN_SCRIPT };
-  }
+  const problem = rawSecretProblem(template, text, at.run.world.secretValues);
+  if (problem !== undefined) return { ok: false, message: problem };
   return { ok: true, value: { argv: ["sh", "-c", text], env, files, stdin: "", protocol: "plain" } };
 }
 
-const SECRET_IN_SCRIPT =
-  "${raw:…} would put a secret into the text of the script, which other users of the machine can read while it runs. Write $NAME or ${env.NAME}.";
+/** The text of a script is an argument of its shell. */
+export function rawSecretProblem(
+  template: string,
+  text: string,
+  secrets: readonly string[],
+): string | undefined {
+  if (!secrets.some((secret) => text.includes(secret) && !template.includes(secret))) return undefined;
+  return "${raw:…} would put a secret into the text of the script, which other users of the machine can read while it runs. Write $NAME or ${env.NAME}.";
+}
 
 function agentProgram(action: AgentAction, step: Step, at: At): Filled<Program> {
   const { protocol, promptBy = "stdin" } = action;

@@ -65,4 +65,17 @@ describe("a secret", () => {
     expect(code).toBe(2);
     expect(stdout).toContain("the secret API_TOKEN would stand in an argument of the agent");
   });
+
+  it("as a raw value in the command of the input is refused before it runs", async () => {
+    const folder = openFolder(item);
+    const { code, stdout, stderr } = await folder.runWorkflow({
+      secrets: ["API_TOKEN"],
+      env: { API_TOKEN: "s3cr3t-value" },
+      map: plainMap("true", { input: { command: "echo ${raw:env.API_TOKEN} > seen" } }),
+    });
+    expect(code).toBe(2);
+    expect(stderr).toContain("map.input.command: ${raw:…} would put a secret into the text of the script");
+    expect(stdout + stderr).not.toContain("s3cr3t");
+    expect(folder.get("seen")).toBe("");
+  });
 });
