@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import type { Config } from "../config/config.ts";
+import { type ConfigFile, findConfigFile, type WhereToLook } from "../config/find-file.ts";
 import type { Engine } from "../engine.ts";
 import { type OpenOptions, openStore } from "../engines/open.ts";
 import { WorkError } from "../errors.ts";
@@ -110,9 +111,18 @@ export class Context {
   }
 
   async #readConfig(): Promise<Config> {
-    const { cwd, env } = this.terminal;
     const { loadConfig } = await import("../config/config.ts");
-    return loadConfig({ cwd, env, ...(this.#configFile !== undefined && { file: this.#configFile }) });
+    return loadConfig(this.#whereToLook());
+  }
+
+  /** The file of the settings; null when there is none. */
+  findConfig(): ConfigFile | null {
+    return findConfigFile(this.#whereToLook());
+  }
+
+  #whereToLook(): WhereToLook {
+    const { cwd, env } = this.terminal;
+    return { cwd, env, ...(this.#configFile !== undefined && { file: this.#configFile }) };
   }
 
   /** Whether a person reads stdout. */

@@ -11,6 +11,7 @@ export async function lookingAfter(
 ): Promise<Required<Pick<RunDeps, "companions" | "fixes" | "toxicAfter" | "groupRules" | "classRules">>> {
   const config = await context.config();
   const { dlq, fixes, groups, classify } = config;
+  await requireTrustInFixes(context, config);
   const { keeping } = await import("../job/keeper.ts");
   const { limitsOf } = await import("../redrive/limits.ts");
   const keeper = keeping({ limits: limitsOf(dlq), author: authorOf(context.terminal.env) });
@@ -21,6 +22,13 @@ export async function lookingAfter(
     groupRules: groups,
     classRules: classify,
   };
+}
+
+/** Most people have no automatic fix that runs a command. */
+async function requireTrustInFixes(context: Context, { fixes }: Config): Promise<void> {
+  if (!fixes.some(({ auto, change }) => auto && change.kind === "command")) return;
+  const { ownCommands, requireTrust } = await import("./trust.ts");
+  await requireTrust(context, ownCommands({ fixes, channels: [] }));
 }
 
 /** Most people set no limits for jobs and logs. */
@@ -45,6 +53,7 @@ async function mirrors(settings: LetterSettings): Promise<readonly OpenCompanion
 export async function lookingAfterQueues(context: Context): Promise<Required<Pick<RunDeps, "companions">>> {
   const config = await context.config();
   const { dlq, fixes } = config;
+  await requireTrustInFixes(context, config);
   const { tending } = await import("../job/tender.ts");
   const { limitsOf } = await import("../redrive/limits.ts");
   const tender = tending({

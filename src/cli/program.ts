@@ -86,6 +86,7 @@ const FAMILIES: readonly Family[] = [
   under("receipts", "receipts: delivered through outages, or kept", addReceipts),
   under("worktrees", "the git worktrees of workflows", addWorktrees),
   under("store", "the store: where everything is kept", addStore),
+  { names: ["trust"], add: addTrust },
   { names: ["completion", "complete-words"], add: addCompletion },
 ];
 
@@ -304,6 +305,13 @@ function addStore(store: Command, terminal: Terminal, report: Report): void {
     .command("migrate")
     .description("brings the store to the newest version, and says from which")
     .action(call(terminal, report, async () => (await import("./commands/store-migrate.ts")).storeMigrate));
+}
+
+function addTrust(program: Command, terminal: Terminal, report: Report): void {
+  program
+    .command("trust")
+    .description("allows the redrive.yml of this folder, as it is now, to run commands by itself")
+    .action(call(terminal, report, async () => (await import("./commands/trust.ts")).trust));
 }
 
 function addCompletion(program: Command, terminal: Terminal, report: Report): void {

@@ -7,6 +7,7 @@ import type { Context } from "../context.ts";
 import { openExisting } from "../existing-store.ts";
 import { EXIT } from "../exit-code.ts";
 import { listenForInterrupts } from "../interrupt.ts";
+import { ownCommands, requireTrust } from "../trust.ts";
 import { type ScheduleFlags, withSchedule } from "../watch-schedule.ts";
 import { checkToJson, dryRunText, onceText, WatchScreen } from "../watch-text.ts";
 
@@ -19,7 +20,10 @@ export async function watch(context: Context, flags: WatchFlags): Promise<number
   const settings = await withSchedule((await context.config()).watch, flags);
   const { env } = context.terminal;
   const { storeUrl } = context;
-  if (!flags.dryRun) requireSecrets(settings.channels, env);
+  if (!flags.dryRun) {
+    await requireTrust(context, ownCommands({ fixes: [], channels: settings.channels }));
+    requireSecrets(settings.channels, env);
+  }
   const screen = new WatchScreen(context);
   const open = () => openExisting(storeUrl);
   const watcher = new Watcher({ open, storeUrl, settings, env, onSent: (sent) => screen.sent(sent) });

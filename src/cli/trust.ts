@@ -1,0 +1,91 @@
+/**
+ * Whether a `redrive.yml` may run commands by itself. One that was found in the folder around the user, as in a cloned
+ * project, may not until the user trusts it: this very content, at this path. A file that is named with `--config` or
+ * `REDRIVE_CONFIG`, or that is in the home, is the user's own.
+ */
+import { createHash } from "node:crypto";
+import { mkdirSync, readFileSync, realpathSync, renameSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { ConfigFile } from "../config/find-file.ts";
+import type { Config } from "../config/settings.ts";
+import { WorkError } from "../errors.ts";
+import { isJsonObject, type JsonObject } from "../kit/json.ts";
+import { PRIVATE_FILE, PRIVATE_FOLDER } from "../kit/private-files.ts";
+import { canAnswer, saysYes } from "./ask.ts";
+import type { Context } from "./context.ts";
+import { clean } from "./paint.ts";
+
+interface CommandSources {
+  readonly fixes: Config["fixes"];
+  readonly channels: Config["watch"]["channels"];
+}
+
+/** The commands that run without anybody asking for them: those of automatic fixes and of alerts. */
+export function ownCommands({ fixes, channels }: CommandSources): readonly string[] {
+  return [
+    ...fixes.flatMap(({ auto, change }) => (auto && change.kind === "command" ? [change.command] : [])),
+    ...channels.flatMap((channel) => (channel.type === "command" ? [channel.command] : [])),
+  ].map((command) => command.join(" "));
+}
+
+/** Asks once when the settings would run these commands; throws when the answer is no, or nobody can be asked. */
+export async function requireTrust(context: Context, commands: readonly string[]): Promise<void> {
+  if (commands.length === 0) return;
+  const file = context.findConfig();
+  if (file === null || isOwn(context, file) || isTrusted(context, file.path)) return;
+  if (!canAnswer(context)) throw notTrusted(file.path, commands);
+  const list = commands.map((command) => `  ${clean(command)}\n`).join("");
+  context.note(`${clean(file.path)} runs commands by itself:\n${list.trimEnd()}`);
+  if (!(await saysYes(context, "Trust this file as it is now?"))) throw notTrusted(file.path, commands);
+  remember(context, file.path);
+}
+
+/** Trusts the settings that hold here; null when there are none. */
+export function trustSettings(context: Context): string | null {
+  const file = context.findConfig();
+  if (file === null) return null;
+  remember(context, file.path);
+  return file.path;
+}
+
+function isOwn({ home }: Context, { path, wanted }: ConfigFile): boolean {
+  return wanted || dirname(path) === home;
+}
+
+function isTrusted(context: Context, path: string): boolean {
+  return readTrusted(context)[realpathSync(path)] === digestOf(path);
+}
+
+function remember(context: Context, path: string): void {
+  const trusted = { ...readTrusted(context), [realpathSync(path)]: digestOf(path) };
+  mkdirSync(context.home, { recursive: true, mode: PRIVATE_FOLDER });
+  const unfinished = `${trustedFile(context)}.${process.pid}`;
+  writeFileSync(unfinished, `${JSON.stringify(trusted, null, 2)}\n`, { mode: PRIVATE_FILE });
+  renameSync(unfinished, trustedFile(context));
+}
+
+function readTrusted(context: Context): JsonObject {
+  try {
+    const trusted: unknown = JSON.parse(readFileSync(trustedFile(context), "utf8"));
+    return isJsonObject(trusted) ? trusted : {};
+  } catch (error) {
+    const isMissing = error instanceof Error && Reflect.get(error, "code") === "ENOENT";
+    if (isMissing || error instanceof SyntaxError) return {}; // nothing is trusted
+    throw error;
+  }
+}
+
+function trustedFile({ home }: Context): string {
+  return join(home, "trusted.json");
+}
+
+function digestOf(path: string): string {
+  return createHash("sha256").update(readFileSync(path)).digest("hex");
+}
+
+function notTrusted(path: string, commands: readonly string[]): WorkError {
+  const list = commands.map((command) => `"${command}"`).join(", ");
+  return new WorkError("usage", `${path} runs commands by itself and is not trusted: ${list}.`, {
+    hint: "Read the file. To trust it as it is now: redrive trust",
+  });
+}
