@@ -1,5 +1,5 @@
 /** Opens a SQLite store: makes the file or brings it to the newest version, and binds the contract to this folder. */
-import { closeSync, openSync, statSync } from "node:fs";
+import { closeSync, existsSync, openSync, rmSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Engine } from "../../engine.ts";
@@ -141,14 +141,17 @@ async function openSession({
   busyMsMax = 10_000,
   mustExist = false,
 }: SqliteOptions): Promise<Session> {
+  const isNew = !existsSync(path);
   try {
     if (mustExist) requireFile(path);
+    await requireNotEmpty(path);
     makeFolder(dirname(resolve(path)));
     const session = new Session({ path, clock, busyMsMax, readOnly: false });
     for (const file of [path, `${path}-wal`, `${path}-shm`]) makePrivate(file); // SQLite gives new ones the rights of the store
     await prepareOrClose(session, busyMsMax);
     return session;
   } catch (error) {
+    if (isNew && isEmptyFile(path)) rmSync(path); // as on a full disk: it would be taken for a truncated store
     const looking = openReadOnly(error, { path, clock, busyMsMax });
     if (looking === null) throw asStoreError(error, path);
     return looking;
@@ -160,6 +163,28 @@ function requireFile(path: string): void {
   throw new WorkError("input_invalid", `There is no store ${path}.`, {
     hint: "Check --store and REDRIVE_STORE. The first job, queue or import creates the store.",
   });
+}
+
+/** How long another process may take from creating the file to writing its first page. */
+const CREATION_MS_MAX = 2000;
+
+/** A file of 0 bytes was truncated, unless another process creates the store at this moment. */
+async function requireNotEmpty(path: string): Promise<void> {
+  const deadline = performance.now() + CREATION_MS_MAX;
+  while (isEmptyFile(path)) {
+    if (performance.now() > deadline) {
+      throw new WorkError("store_corrupt", `The store ${path} is damaged: the file has 0 bytes.`, {
+        hint: "Restore the file from a backup. If it never was a store, delete it: the next job, queue or import creates a new one.",
+      });
+    }
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+function isEmptyFile(path: string): boolean {
+  const found = existsSync(path) ? statSync(path, { throwIfNoEntry: false }) : undefined;
+  if (found === undefined || !found.isFile() || found.size > 0) return false;
+  return (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) === 0;
 }
 
 /** A store that cannot be used leaves no open file behind. */
