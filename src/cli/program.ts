@@ -378,7 +378,18 @@ function asWorkError(error: unknown): WorkError {
     const [message = "", ...more] = error.message.replace(/^error: /, "").split("\n");
     return new WorkError("usage", message, { hint: more.join(" ") || usageHint(error.code) });
   }
+  if (isSqliteError(error)) {
+    return new WorkError("store_corrupt", `The store does not keep its own rules: ${error.message}.`, {
+      hint: "Run `redrive store check`: it lists what is wrong.",
+      cause: error,
+    });
+  }
   throw error; // a bug of ours: let it crash with its stack
+}
+
+/** What the engine has no meaning for, such as a rule of the schema that damaged rows break. */
+function isSqliteError(error: unknown): error is Error {
+  return error instanceof Error && Reflect.get(error, "code") === "ERR_SQLITE_ERROR";
 }
 
 function usageHint(code: string): string {
