@@ -91,7 +91,7 @@ describe("item data", () => {
   it("reaches the command whole, as one argument, and is never read by a shell", async () => {
     const shop = openWorkshop();
     const { code, stdout } = await shop.run(
-      ["map", "-j", "1", "--format", "jsonl", "--", "printf", "%s\\0", "${item}"],
+      ["map", "-j", "1", "--format", "jsonl", "--", "printf", "--", "%s\\0", "${item}"],
       {
         stdin: asJsonLines(NASTY),
       },
