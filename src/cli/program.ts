@@ -1,6 +1,5 @@
 /** Every command with its options and help. What a command does is loaded when it is called. */
-import { Argument, Command, CommanderError, Option } from "commander";
-import { WorkError } from "../errors.ts";
+import { Argument, Command, Option } from "commander";
 import { INPUT_FORMATS } from "../intake/format.ts";
 import { MERGE_MODES } from "../job/workflow-spec.ts";
 import { ITEM_FAILURE_ACTIONS } from "../retry/policy.ts";
@@ -18,7 +17,7 @@ import {
   storeWait,
 } from "./definition.ts";
 import { addErrors } from "./error-commands.ts";
-import { EXIT, EXIT_CODE } from "./exit-code.ts";
+import { EXIT } from "./exit-code.ts";
 import { addGroups } from "./group-commands.ts";
 import { addJobs } from "./job-commands.ts";
 import { helpLast, requireKnownWords } from "./known-words.ts";
@@ -26,6 +25,7 @@ import { addLetters } from "./letter-commands.ts";
 import { addOperations } from "./operation-commands.ts";
 import { addQueues } from "./queue-commands.ts";
 import { addReceipts } from "./receipt-commands.ts";
+import { reportError } from "./report-error.ts";
 import { addWatching } from "./watch-commands.ts";
 import { addWorker } from "./worker-commands.ts";
 
@@ -41,7 +41,7 @@ export async function runCli(argv: readonly string[], terminal: Terminal): Promi
     await program.parseAsync([...words], { from: "user" });
     return code;
   } catch (error) {
-    return explain(error, terminal, wantsJson(argv));
+    return reportError(error, terminal, wantsJson(argv));
   }
 }
 
@@ -358,46 +358,4 @@ function addShared(command: Command): void {
 function wantsJson(argv: readonly string[]): boolean {
   const end = argv.indexOf("--");
   return argv.slice(0, end < 0 ? argv.length : end).includes("--json");
-}
-
-/** One error, in the form that was asked for; the exit code says what kind it was. */
-function explain(error: unknown, { stdout, stderr }: Terminal, isJson: boolean): number {
-  if (error instanceof CommanderError && error.exitCode === 0) return EXIT.done; // help and version were printed
-  if (error instanceof CommanderError && error.code === "commander.help") return EXIT.usage; // help was printed instead
-  const failure = asWorkError(error);
-  const { code, message, hint } = failure;
-  if (isJson)
-    stdout.write(`${JSON.stringify({ error: { code, message, ...(hint && { hint }) } }, null, 2)}\n`);
-  else stderr.write(`redrive: ${message}\n${hint ? `  ${hint}\n` : ""}`);
-  return EXIT_CODE[code];
-}
-
-function asWorkError(error: unknown): WorkError {
-  if (error instanceof WorkError) return error;
-  if (error instanceof CommanderError) {
-    const [message = "", ...more] = error.message.replace(/^error: /, "").split("\n");
-    return new WorkError("usage", message, { hint: more.join(" ") || usageHint(error.code) });
-  }
-  if (isSqliteError(error)) {
-    return new WorkError("store_corrupt", `The store does not keep its own rules: ${error.message}.`, {
-      hint: "Run `redrive store check`: it lists what is wrong.",
-      cause: error,
-    });
-  }
-  throw error; // a bug of ours: let it crash with its stack
-}
-
-/** What the engine has no meaning for, such as a rule of the schema that damaged rows break. */
-function isSqliteError(error: unknown): error is Error {
-  return error instanceof Error && Reflect.get(error, "code") === "ERR_SQLITE_ERROR";
-}
-
-function usageHint(code: string): string {
-  if (code === "commander.unknownOption") {
-    return "Options come after the command they belong to: `redrive COMMAND --help` shows them.";
-  }
-  if (code === "commander.excessArguments") {
-    return "There is no command of that name, or it takes fewer words: `redrive COMMAND --help` shows both.";
-  }
-  return "`redrive --help` shows every command, `redrive COMMAND --help` its options.";
 }

@@ -41,5 +41,5 @@ it("the library code in the README is the example that the tests run", () => {
 it("the two commands in the README are the ones that npm and CI run", () => {
   expect(readme).toContain("npm ci && npm start");
   expect(readme).toContain("npm ci && npm test");
-  expect(readFileSync(join(ROOT, ".ci/run"), "utf8")).toContain("(npm ci && npm test)");
+  expect(readFileSync(join(ROOT, ".ci/run"), "utf8")).toMatch(/\(npm ci && .*&& npm test\)/);
 });
