@@ -75,7 +75,8 @@ const required = {
   itemData: data,
   firstAttempt: time,
   lastAttempt: time,
-  failureCount: fc.nat(),
+  // Each counted failure becomes a record when the letter is imported.
+  failureCount: fc.nat({ max: 20 }),
   failureHistory: fc.array(failures, { maxLength: 4 }),
   errorSignature: text,
   errorPattern: text,
