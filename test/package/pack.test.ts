@@ -57,6 +57,7 @@ describe("the packed package", () => {
       "CHANGELOG.md",
       "LICENSE",
       "README.md",
+      "SECURITY.md",
       "dist",
       "docs",
       "package.json",
