@@ -21,7 +21,7 @@ export async function openLetterStore(url, { jobs, letters, groups }) {
       const size = Math.min(BATCH, letters / jobs - from);
       await engine.add(queue, newItems(from, size));
       const leased = await lease(engine, queue, size);
-      await engine.exchange(null, { settle: leased.map((item) => burialOf(item, causes)) });
+      await engine.settleAndLease(null, { settle: leased.map((item) => burialOf(item, causes)) });
     }
   }
   return { engine, jobs: names };
@@ -32,7 +32,7 @@ export async function makeJob(engine, queue) {
   const spec = { command: ["true"], cwd: "/", input: { path: "-" }, jobs: 8, graceMs: 5000, policy: {} };
   await engine.createJob({ id: queue, name: queue, kind: "map", spec });
   const holder = { host: "bench", pid: process.pid, processStart: "0", ttlMs: 3_600_000 };
-  await engine.enter({ id: holderOf(queue), queue, ...holder });
+  await engine.registerHolder({ id: holderOf(queue), queue, ...holder });
 }
 
 /** The holder that `makeJob` made. */
@@ -53,7 +53,7 @@ function newItem(number) {
 }
 
 export async function lease(engine, queue, max, settle = []) {
-  const { leased } = await engine.exchange(holderOf(queue), { settle, lease: { queue, max } });
+  const { leased } = await engine.settleAndLease(holderOf(queue), { settle, lease: { queue, max } });
   return leased;
 }
 
@@ -117,7 +117,7 @@ export function burialOf(item, causes) {
     stderrTail: `error: ${cause.message}\n  at ${item.data.path}:${item.ref % 300}\n`,
   };
   const { signature, pattern } = signatureOf(failure, [item.itemId, item.data.path]);
-  const grave = {
+  const death = {
     reason: "attempts spent (1 of 1)",
     errorType: cause.errorType.name,
     errorClass: cause.errorClass,
@@ -127,8 +127,8 @@ export function burialOf(item, causes) {
     reprocessEligible: cause.eligible,
     manualReviewRequired: cause.review,
   };
-  const verdict = { kind: "bury", reason: grave.reason };
-  return { lease: { ref: item.ref, attempt: item.attempt }, outcome: "failed", verdict, failure, grave };
+  const verdict = { kind: "bury", reason: death.reason };
+  return { lease: { ref: item.ref, attempt: item.attempt }, outcome: "failed", verdict, failure, death };
 }
 
 /** Causes for benchmarks that need only a handful. */

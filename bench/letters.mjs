@@ -66,7 +66,7 @@ async function look(folder, letters, afterwards = async () => undefined) {
   return result;
 }
 
-/** What `dlq maintain` and the companions of a run do in the background. */
+/** What `dlq maintain` and the services of a run do in the background. */
 async function catchUp(engine) {
   while (await engine.catchUp({ forMs: 10_000 }));
 }
@@ -189,8 +189,8 @@ async function firstOf(engine, where) {
 
 /** The cursor of SQLite's page after the letter in the middle: nobody wants to turn half of the pages to get there. */
 function middleCursor(letters) {
-  const burial = Math.floor(letters / 2);
-  return Buffer.from(JSON.stringify(["newest", 0, burial])).toString("base64url");
+  const letterSequence = Math.floor(letters / 2);
+  return Buffer.from(JSON.stringify(["newest", 0, letterSequence])).toString("base64url");
 }
 
 /** How long ago the letter in the middle was buried. */
@@ -342,7 +342,7 @@ async function redriveJob(engine, queue) {
     while (operation.done + operation.refused < operation.selected) {
       operation = await engine.advance(id, { max: CHUNK });
       if (firstMs > 0) continue;
-      await engine.exchange(holderOf(queue), { settle: [], lease: { queue, max: 1, operationId: id } });
+      await engine.settleAndLease(holderOf(queue), { settle: [], lease: { queue, max: 1, operationId: id } });
       firstMs = performance.now() - start;
     }
     sent = operation.done;

@@ -162,12 +162,12 @@ async function finishAll(home, { input, items, ledger }) {
   for await (const { items: batch } of readItems({ path: input }, { batchMax: 2000 })) {
     await engine.add(queue, batch);
     const lease = { queue, max: batch.length };
-    const { leased } = await engine.exchange(holderOf(queue), { settle: [], lease });
+    const { leased } = await engine.settleAndLease(holderOf(queue), { settle: [], lease });
     const done = { outcome: "succeeded", verdict: { kind: "done" } };
     const settle = leased.map(({ ref, attempt }) => ({ lease: { ref, attempt }, ...done }));
-    await engine.exchange(null, { settle });
+    await engine.settleAndLease(null, { settle });
   }
-  await engine.leave(holderOf(queue));
+  await engine.unregisterHolder(holderOf(queue));
   await engine.changeJob(queue, {
     status: "interrupted",
     intakeComplete: true,

@@ -1,21 +1,28 @@
 /**
- * `npm run torture -- [--minutes N] [--kills N] [--seed S] [--items N] [--engine sqlite|postgres] [--blow NAME] [--workflow|--crowd|--bulk|--receipts]`:
- * the long form. The blows are in `torture/blows.mjs`; `--workflow` strikes at a workflow in a git repository instead of a
+ * `npm run torture -- [--minutes N] [--kills N] [--seed S] [--items N] [--engine sqlite|postgres] [--fault NAME] [--workflow|--crowd|--bulk|--receipts]`:
+ * the long form of one kind. `npm run torture -- --campaign [--minutes N] [--strikes N] [--seed S] [--kinds NAMES] [--lanes N]` runs all
+ * kinds and faults side by side and appends to `bench/TORTURE.md` (`--report FILE`). The faults are in `torture/faults.mjs`; `--workflow` strikes at a workflow in a git repository instead of a
  * map, `--crowd` lets many processes work on one store at once, `--bulk` kills operations on many letters in their
  * middle, `--receipts` kills a service that sends receipts. `--engine postgres` strikes at the workers of queues and at a server of its own (`torture/chaos.mjs`). The short
  * forms run with the tests.
  */
 import { randomInt } from "node:crypto";
+import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { LONG_BLOWS, onlyBlow } from "./torture/blows.mjs";
 import { bulkKill } from "./torture/bulk-kill.mjs";
+import { campaign } from "./torture/campaign.mjs";
+import { KINDS } from "./torture/campaign-kinds.mjs";
+import { appendReport } from "./torture/campaign-report.mjs";
 import { chanceOf } from "./torture/chance.mjs";
 import { chaos } from "./torture/chaos.mjs";
-import { LONG_STRIKES, onlyStrike } from "./torture/chaos-strikes.mjs";
+import { LONG_CHAOS_FAULTS, onlyChaosFault } from "./torture/chaos-faults.mjs";
 import { crowd } from "./torture/crowd.mjs";
+import { LONG_FAULTS, onlyFault } from "./torture/faults.mjs";
 import { tortureReceipts } from "./torture/receipts.mjs";
 import { torture } from "./torture/torture.mjs";
 import { tortureWorkflow } from "./torture/workflow-torture.mjs";
+
+const REPORT = fileURLToPath(new URL("TORTURE.md", import.meta.url));
 
 const { values } = parseArgs({
   options: {
@@ -24,11 +31,16 @@ const { values } = parseArgs({
     seed: { type: "string" },
     items: { type: "string" },
     engine: { type: "string", default: "sqlite" },
-    blow: { type: "string" },
+    fault: { type: "string" },
     workflow: { type: "boolean", default: false },
     crowd: { type: "boolean", default: false },
     bulk: { type: "boolean", default: false },
     receipts: { type: "boolean", default: false },
+    campaign: { type: "boolean", default: false },
+    strikes: { type: "string" },
+    kinds: { type: "string" },
+    lanes: { type: "string" },
+    report: { type: "string", default: REPORT },
   },
 });
 const IS_CHAOS = values.engine === "postgres";
@@ -41,9 +53,10 @@ async function main() {
     return refuse(`there is no engine ${values.engine} that processes can share`);
   if (IS_CHAOS && (values.workflow || values.crowd || values.bulk || values.receipts))
     return refuse("--workflow, --crowd, --bulk and --receipts are for the engine sqlite");
-  const blows = blowsOf(values.blow);
-  if (blows.length === 0) return refuse(`there is no blow ${values.blow}`);
+  const faults = faultsOf(values.fault);
+  if (faults.length === 0) return refuse(`there is no fault ${values.fault}`);
   const seed = values.seed === undefined ? randomInt(2 ** 31) : Number(values.seed);
+  if (values.campaign) return runCampaign(seed);
   const minutes = values.minutes === undefined ? {} : { minutes: Number(values.minutes) };
   const items = Number(values.items ?? DEFAULTS.items);
   const kills = Number(values.kills ?? DEFAULTS.kills);
@@ -51,7 +64,7 @@ async function main() {
   if (Object.values(options).some((value) => !Number.isFinite(value) || value < 0))
     return refuse("options are numbers");
   console.log(`torture: seed ${seed}${IS_CHAOS ? "" : `, ${options.items} items`}`);
-  const { violations, figures, home } = await run(options, blows);
+  const { violations, figures, home } = await run(options, faults);
   if (process.stderr.isTTY) process.stderr.write("\n");
   const told = Object.entries(figures).map(([name, figure]) => `${figure} ${name}`);
   console.log(`torture: seed ${seed}: ${told.join(", ")}; ${violations.length} violations`);
@@ -61,14 +74,45 @@ async function main() {
   return 1;
 }
 
-function blowsOf(name) {
-  if (IS_CHAOS) return name === undefined ? LONG_STRIKES : onlyStrike(name);
-  return name === undefined ? LONG_BLOWS : onlyBlow(name);
+/** The violations are printed as they come; the report is written in the end. */
+async function runCampaign(seed) {
+  const number = (text) => (text === undefined ? undefined : Number(text));
+  const wishes = {
+    minutes: number(values.minutes),
+    strikes: number(values.strikes),
+    lanes: number(values.lanes),
+  };
+  const kinds = values.kinds?.split(",");
+  const unknown = kinds?.find((kind) => KINDS[kind] === undefined);
+  if (unknown !== undefined) return refuse(`there is no kind ${unknown}: ${Object.keys(KINDS).join(", ")}`);
+  if (Object.values(wishes).some((value) => value !== undefined && !(value > 0)))
+    return refuse("options are numbers");
+  console.log(`campaign: seed ${seed}`);
+  const results = await campaign({
+    ...{ seed, ...Object.fromEntries(Object.entries(wishes).filter(([, value]) => value !== undefined)) },
+    ...(kinds && { kinds }),
+    note: (line) => console.log(`campaign: ${line}`),
+    onRound: ({ violations, home }) => {
+      if (violations.length === 0) return;
+      console.error(violations.map((violation) => `  - ${violation}`).join("\n"));
+      console.error(`The store, the ledger and what the runners said are in ${home}.`);
+    },
+  });
+  appendReport(values.report, { seed, results });
+  const sum = (what) => results.reduce((total, result) => total + what(result), 0);
+  const violations = sum((result) => result.violations.length);
+  console.log(`campaign: seed ${seed}: ${sum(({ strikes }) => strikes)} strikes, ${violations} violations`);
+  return violations === 0 ? 0 : 1;
 }
 
-/** `--kills` are the rounds of a crowd, and the blows at each operation. */
-function run(options, blows) {
-  if (IS_CHAOS) return chaos({ ...options, strikes: blows, note: progress });
+function faultsOf(name) {
+  if (IS_CHAOS) return name === undefined ? LONG_CHAOS_FAULTS : onlyChaosFault(name);
+  return name === undefined ? LONG_FAULTS : onlyFault(name);
+}
+
+/** `--kills` are the rounds of a crowd, and the faults at each operation. */
+function run(options, faults) {
+  if (IS_CHAOS) return chaos({ ...options, faults, note: progress });
   const random = chanceOf(options.seed).random;
   const kills = values.kills === undefined ? 12 : options.kills;
   if (values.crowd) return crowd({ rounds: kills, itemsPerJob: 100, random, note: progress });
@@ -81,7 +125,7 @@ function run(options, blows) {
       note: progress,
     });
   if (values.workflow) return tortureWorkflow({ ...options, note: progress });
-  return torture({ ...options, blows, note: progress });
+  return torture({ ...options, faults, note: progress });
 }
 
 function progress(line) {

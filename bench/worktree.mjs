@@ -24,8 +24,8 @@ export function measure({ quick }) {
   const items = quick ? 40 : 500;
   const rounds = quick ? 3 : 5;
   return withFolder(async (folder) => {
-    const source = await loadSource(folder, "worktree/job-worktrees.ts");
-    const { openRepository } = await loadSource(folder, "worktree/repository.ts");
+    const source = await loadSource(folder, "workspace/job-worktrees.ts");
+    const { openRepository } = await loadSource(folder, "workspace/repository.ts");
     const kit = { folder, openJob: opener(source.JobWorktrees, openRepository) };
     return [
       { title: "Worktrees (§5)", rows: await readyRows(kit, rounds), notes: READY_NOTES },
@@ -272,8 +272,8 @@ async function oneLetter(job, engine, number) {
   const { wallMs: gitMs, result: worktreeArtifacts } = await timed(() => job.artifacts(worktree));
   const { wallMs: keepMs } = await timed(async () => job.keep(worktree, "it failed"));
   const settlement = burialOf(item, FEW_CAUSES);
-  const settle = [{ ...settlement, grave: { ...settlement.grave, worktreeArtifacts } }];
-  const { wallMs: storeMs } = await timed(() => engine.exchange(null, { settle }));
+  const settle = [{ ...settlement, death: { ...settlement.death, worktreeArtifacts } }];
+  const { wallMs: storeMs } = await timed(() => engine.settleAndLease(null, { settle }));
   await job.release(worktree, { discard: true });
   return { gitMs, keepMs, storeMs };
 }

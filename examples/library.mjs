@@ -1,4 +1,4 @@
-/** Redrive as a library: a function over items, in parallel, with what failed kept and read back. */
+/** Runs a function over items in parallel, and lists the ones that failed. */
 import { DEFAULT_POLICY, openStore, parseBackoff, runQueue } from "redrive";
 
 const engine = await openStore(process.env.REDRIVE_STORE ?? "memory:");

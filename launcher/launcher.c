@@ -6,6 +6,10 @@
  * everything that descends from us, so when the runner goes away (stdin ends, even after kill -9) we end it all
  * and then ourselves. We never run a shell on our own account and never write a byte of a command's output.
  *
+ * On Linux we are two processes, so that kill -9 of one of them leaves nothing behind either: a guard, which the
+ * runner started, and its child, which serves. When the server is killed, its orphans come to the guard, which ends
+ * them; when the guard is killed, the server ends everything and itself.
+ *
  * Frames, integers in host order and unaligned. `length` counts the bytes after itself.
  *
  *   request  u32 length, u8 kind, u32 id, then
@@ -94,6 +98,7 @@ static struct launch *running;
 static size_t running_count, running_room;
 
 static int null_fd, child_fd; /* child_fd is readable when a child has ended */
+static int guard_fd = -1;     /* reads the end of a pipe when the guard has died */
 
 static void die(const char *what)
 {
@@ -129,11 +134,12 @@ static char *put_f64(char *to, double value) { return put(to, &value, sizeof val
 static char replies[256 << 10];
 static size_t replies_bytes;
 static int runner_gone;
+static int guard_gone; /* from then on nothing is reported: that our commands end is not their fault */
 
 static void flush_replies(void)
 {
   size_t done = 0;
-  while (done < replies_bytes && !runner_gone) {
+  while (done < replies_bytes && !runner_gone && !guard_gone) {
     ssize_t n = write(STDOUT_FILENO, replies + done, replies_bytes - done);
     if (n > 0) {
       done += (size_t)n;
@@ -878,9 +884,15 @@ static void end_all(void)
 
 static void serve(void)
 {
-  struct pollfd fds[2] = {{.fd = STDIN_FILENO, .events = POLLIN}, {.fd = child_fd, .events = POLLIN}};
+  struct pollfd fds[3] = {{.fd = STDIN_FILENO, .events = POLLIN},
+                          {.fd = child_fd, .events = POLLIN},
+                          {.fd = guard_fd, .events = POLLIN}}; /* poll ignores -1 */
   while (!runner_gone) {
-    if (poll(fds, 2, -1) < 0 && errno != EINTR) return;
+    if (poll(fds, 3, -1) < 0 && errno != EINTR) return;
+    if (fds[2].revents) {
+      guard_gone = 1;
+      return;
+    }
     if (fds[1].revents) {
       drain(child_fd);
       reap();
@@ -890,15 +902,52 @@ static void serve(void)
   }
 }
 
+#ifdef __linux__
+/* Waits for the server, and ends what it left when it was killed. Never returns. */
+static void guard(pid_t server)
+{
+  int status = 0;
+  close(STDIN_FILENO); /* a request to a dead server must fail; stdout stays open until nothing is left */
+  for (;;) {
+    pid_t pid = waitpid(-1, &status, 0);
+    if (pid == server) break;
+    if (pid < 0 && errno != EINTR) die("waitpid");
+  }
+  if (WIFEXITED(status)) _exit(WEXITSTATUS(status));
+  end_all();
+  _exit(1);
+}
+
+/* The one that returns is the server. Only the guard has the writing end of the pipe. */
+static void start_guard(void)
+{
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) die("pipe");
+  if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) die("prctl"); /* before there is a server to lose; it is not inherited */
+  pid_t server = fork();
+  if (server < 0) die("fork");
+  if (server > 0) {
+    close(ends[0]);
+    watch_children();
+    guard(server);
+  }
+  close(ends[1]);
+  guard_fd = ends[0];
+}
+#endif
+
 int main(int argc, char **argv)
 {
   if (argc > 1 && strcmp(argv[1], "--version") == 0) return puts(PROTOCOL) < 0;
   for (int signal_number = 1; signal_number < 32; signal_number++) signal(signal_number, SIG_DFL);
   null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
   if (null_fd < 3) die("/dev/null"); /* also when we were started without the standard three */
+#ifdef __linux__
+  start_guard();
+#endif
   watch_children();
   serve();
   end_all();
   flush_replies();
-  return 0;
+  return guard_gone;
 }

@@ -1,6 +1,6 @@
 /**
- * Builds the command line: chunks of modules that are always needed together, bound into a few volumes. A start reads the
- * volumes that its command needs, and runs no more of their chunks than it asks for; `src/cli/load-program.ts` does it.
+ * Builds the command line: chunks of modules that are always needed together, packed into a few bundles. A start reads the
+ * bundles that its command needs, and runs only the chunks that it imports; `src/cli/load-program.ts` does that.
  */
 import { createHash } from "node:crypto";
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -8,35 +8,39 @@ import { basename } from "node:path";
 import { build, transform } from "esbuild";
 
 /**
- * The volumes, with the modules that each is made for: of those that are loaded by an `import()`, what matches. A chunk is bound
- * into the first volume that needs it. So a command reads the volume with its own code, and those before it that it shares.
+ * The bundles, with the modules that each is for: those loaded by an `import()` whose path matches. A chunk goes into the first
+ * bundle that needs it. So a command reads the bundle with its own code, and earlier ones that it shares.
  */
-const VOLUMES = [
-  { name: "program", made: /^cli\/program$|^engines\/sqlite\/open$|^cli\/commands\/dlq-list$/ },
+const BUNDLES = [
+  { name: "program", roots: /^cli\/program$|^engines\/sqlite\/open$|^cli\/commands\/dlq-list$/ },
   {
     name: "running",
-    made: /^cli\/commands\/(map|resume)$|^job\/(map-work|keeper|mirroring|receipts-mirror)$|^config\/config$|^redrive\/(limits|enforce-limits)$|^(attempt|intake)\//,
+    roots:
+      /^cli\/commands\/map$|^run\/map-handler$|^service\/(letter-retention|letter-mirror|letter-directory)$|^config\/config$|^redrive\/(limits|enforce-limits)$|^(attempt|intake)\//,
   },
-  { name: "letters", made: /^cli\/commands\/(dlq|groups|ops|jobs|status|logs|events|errors)/ },
+  { name: "letters", roots: /^cli\/commands\/(dlq|groups|ops|jobs|status|logs|errors)/ },
   {
     name: "workflow",
-    made: /^cli\/commands\/(run|validate)$|^job\/(workflow-work|git-site)$|^worktree\/|^config\//,
+    roots: /^cli\/commands\/workflow$|^run\/workflow-agent$|^workspace\/|^config\//,
   },
-  { name: "postgres", made: /^engines\/postgres\// },
-  { name: "queues", made: /^cli\/commands\/(queue|receipts|worker)|^delivery\/|^job\/(target-work|tender)$/ },
-  { name: "more", made: /./ },
+  { name: "postgres", roots: /^engines\/postgres\// },
+  {
+    name: "queues",
+    roots: /^cli\/commands\/(queue|receipts|worker)|^delivery\/|^run\/deliver$|^service\/queue-maintainer$/,
+  },
+  { name: "more", roots: /./ },
 ];
 
-/** Writes `main.cjs` and the volumes into the folder. */
+/** Writes `main.cjs` and the bundles into the folder. */
 export async function buildCli(folder, { common, external }) {
   const chunks = await buildChunks(common, external);
-  const volumes = bind(chunks);
+  const bundles = pack(chunks);
   mkdirSync(folder, { recursive: true });
-  for (const [name, text] of volumes) writeFileSync(`${folder}/${name}.cjs`, text);
-  await buildMain(folder, common, buildIdOf(volumes));
+  for (const [name, text] of bundles) writeFileSync(`${folder}/${name}.cjs`, text);
+  await buildMain(folder, common, buildIdOf(bundles));
 }
 
-/** esbuild splits modules of the standard form alone, and a code cache knows scripts alone: so first the one, then the other. */
+/** esbuild splits only ES modules, and a code cache works only for scripts: so split first, then convert. */
 async function buildChunks(common, external) {
   const { outputFiles, metafile } = await build({
     ...common,
@@ -61,7 +65,7 @@ async function buildChunks(common, external) {
   );
 }
 
-/** As the other chunks call it. */
+/** The name by which other chunks import it. */
 function nameOf(path) {
   return `./${basename(path)}`;
 }
@@ -84,31 +88,31 @@ async function asFunctionBody(text, { platform, target }) {
   return inAscii(code);
 }
 
-/** As one byte a character a text takes half the memory. What esbuild leaves is in regular expressions and comments. */
+/** V8 keeps ASCII text in half the memory. What esbuild leaves is in regular expressions and comments. */
 function inAscii(code) {
   return code.replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
-/** The text of each volume. The first one also knows where the chunks of the others are. */
-function bind(chunks) {
-  const places = placesOf(chunks);
-  const volumes = VOLUMES.map(({ name }, index) => {
+/** The text of each bundle. The first one also has the bundle of each chunk. */
+function pack(chunks) {
+  const bundleOf = bundleOfChunks(chunks);
+  const bundles = BUNDLES.map(({ name }, index) => {
     const functions = chunks
-      .filter((chunk) => places[chunk.name] === name)
+      .filter((chunk) => bundleOf[chunk.name] === name)
       .map((chunk) => `${JSON.stringify(chunk.name)}(exports, require, module, moduleUrl) {${chunk.text}}`);
-    const known = index === 0 ? `places: ${JSON.stringify(places)},\n` : "";
+    const known = index === 0 ? `bundleOf: ${JSON.stringify(bundleOf)},\n` : "";
     return [name, `({${known}chunks: {\n${functions.join(",\n")}\n}})\n`];
   });
-  return new Map(volumes);
+  return new Map(bundles);
 }
 
-function placesOf(chunks) {
-  const places = {};
-  for (const { name, made } of VOLUMES) {
-    const roots = chunks.filter(({ module }) => module && made.test(module));
-    for (const chunk of reachedFrom(roots, chunks)) places[chunk] ??= name;
+function bundleOfChunks(chunks) {
+  const bundleOf = {};
+  for (const { name, roots: pattern } of BUNDLES) {
+    const roots = chunks.filter(({ module }) => module && pattern.test(module));
+    for (const chunk of reachedFrom(roots, chunks)) bundleOf[chunk] ??= name;
   }
-  return places;
+  return bundleOf;
 }
 
 function reachedFrom(roots, chunks) {
@@ -118,9 +122,9 @@ function reachedFrom(roots, chunks) {
   return reached;
 }
 
-function buildIdOf(volumes) {
+function buildIdOf(bundles) {
   const hash = createHash("sha256");
-  for (const text of volumes.values()) hash.update(text);
+  for (const text of bundles.values()) hash.update(text);
   return hash.digest("hex").slice(0, 16);
 }
 

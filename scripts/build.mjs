@@ -5,9 +5,11 @@ import { build } from "esbuild";
 import { buildCli } from "./build-cli.mjs";
 import { buildLauncher } from "./build-launcher.mjs";
 
-const { version, dependencies } = JSON.parse(readFileSync("package.json", "utf8"));
+const { version, dependencies, peerDependencies } = JSON.parse(readFileSync("package.json", "utf8"));
 
 for (const name of ["cli", "types", "chunks"]) rmSync(`dist/${name}`, { recursive: true, force: true });
+
+const packages = Object.keys({ ...dependencies, ...peerDependencies });
 
 const common = {
   bundle: true,
@@ -24,7 +26,7 @@ const INSIDE_LIBRARY = ["zod"];
 
 await buildCli("dist/cli", {
   common,
-  external: Object.keys(dependencies).filter((name) => !INSIDE_CLI.includes(name)),
+  external: packages.filter((name) => !INSIDE_CLI.includes(name)),
 });
 await build({
   ...common,
@@ -33,7 +35,7 @@ await build({
   format: "esm",
   splitting: true,
   chunkNames: "chunks/[name]-[hash]",
-  external: Object.keys(dependencies).filter((name) => !INSIDE_LIBRARY.includes(name)),
+  external: packages.filter((name) => !INSIDE_LIBRARY.includes(name)),
 });
 execFileSync("node_modules/.bin/tsc", ["-p", "tsconfig.build.json"], { stdio: "inherit" });
 await buildLauncher("dist");

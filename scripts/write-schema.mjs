@@ -3,8 +3,8 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { build } from "esbuild";
 
 const SOURCES = {
-  "schema/workflow.schema.json": "src/workflow/json-schema.ts",
-  "schema/redrive.schema.json": "src/config/json-schema.ts",
+  "schema/workflow.schema.json": "src/workflow/yaml-form.ts",
+  "schema/redrive.schema.json": "src/config/config-form.ts",
 };
 
 mkdirSync("schema", { recursive: true });

@@ -7,14 +7,21 @@
  * thrown, nothing of the call was written.
  */
 
-import type { ErrorEntry, ErrorQuery } from "./item/error-entry.ts";
+import type { ErrorEntry, ErrorQuery } from "./item/error-log.ts";
 import type { Event } from "./item/event.ts";
-import type { Exchange, Exchanged, Holder, NewHolder } from "./item/exchange.ts";
 import type { Correction, GroupChange, GroupMark, GroupState } from "./item/group.ts";
-import type { AddOptions, AddReport, HoldBy, HoldReport } from "./item/intake-report.ts";
-import type { Attempt, Item, LeasedItem, NewItem, NewNote } from "./item/item.ts";
-import type { Job, JobKind, NewJob } from "./item/job.ts";
-import type { DeleteJobStep, JobChange } from "./item/job-change.ts";
+import type {
+  AddOptions,
+  AddReport,
+  Attempt,
+  HoldBy,
+  HoldReport,
+  Item,
+  LeasedItem,
+  NewItem,
+  NewNote,
+} from "./item/item.ts";
+import type { DeleteJobStep, Job, JobChange, JobKind, NewJob } from "./item/job.ts";
 import type { Amendment, Letter, LetterNote } from "./item/letter.ts";
 import type {
   Arrival,
@@ -33,6 +40,7 @@ import type {
   OperationStep,
   SelectedLetter,
 } from "./item/operation.ts";
+import type { Holder, NewHolder, SettleAndLease, SettleAndLeaseResult } from "./item/settle-and-lease.ts";
 import type {
   Counter,
   EventQuery,
@@ -43,13 +51,12 @@ import type {
   RowPage,
   SharedDocument,
   StoreInfo,
-} from "./item/store-look.ts";
-import type { Json, JsonObject } from "./kit/json.ts";
+} from "./item/store-queries.ts";
+import type { Json, JsonObject } from "./std/json.ts";
 
-export type { Exchange, Exchanged, Holder, NewHolder } from "./item/exchange.ts";
-export type { AddOptions, AddReport, HoldBy, HoldReport } from "./item/intake-report.ts";
-export type { DeleteJobStep, JobChange } from "./item/job-change.ts";
-export type { LetterFilter } from "./item/letter-filter.ts";
+export type { AddOptions, AddReport, HoldBy, HoldReport } from "./item/item.ts";
+export type { DeleteJobStep, JobChange } from "./item/job.ts";
+export type { LetterFilter } from "./item/letter-query.ts";
 export {
   type Arrival,
   type ArrivalQuery,
@@ -64,6 +71,7 @@ export {
   type Regrouped,
   type StoredLetter,
 } from "./item/letter-query.ts";
+export type { Holder, NewHolder, SettleAndLease, SettleAndLeaseResult } from "./item/settle-and-lease.ts";
 export type {
   Counter,
   EventQuery,
@@ -74,7 +82,7 @@ export type {
   RowPage,
   SharedDocument,
   StoreInfo,
-} from "./item/store-look.ts";
+} from "./item/store-queries.ts";
 
 /** A store. Every engine passes the one suite of this contract. */
 export interface Engine {
@@ -84,6 +92,8 @@ export interface Engine {
 
   /** The store's clock, which times leases and due times. */
   now(): Promise<number>;
+  /** Reports each step of the store's clock that this process finds: waits are moved by it, once. The answer ends it. */
+  watchClock(report: (stepMs: number) => void): () => void;
   /** Rejects when the store that was opened is not there any more, was replaced or changed, or cannot be read. */
   requireUsable(): Promise<void>;
 
@@ -137,17 +147,17 @@ export interface Engine {
 
   // Lease, attempt, settle -----------------------------------------------------------------------------------
 
-  /** Announces a holder of leases. It has to `beat` before `ttlMs` has passed. */
-  enter(holder: NewHolder): Promise<Holder>;
+  /** Announces a holder of leases. It has to send a `heartbeat` before `ttlMs` has passed. */
+  registerHolder(holder: NewHolder): Promise<Holder>;
   /** Puts off the expiry. False when the holder is not known any more: its leases are lost. */
-  beat(holderId: string): Promise<boolean>;
+  heartbeat(holderId: string): Promise<boolean>;
   /**
    * Ends an expired holder's right to heartbeat and lease, so that its leases can be settled as lost. A holder whose process
    * is dead need not have expired. False, and nothing is changed, when it is not expired (any more) or not known.
    */
   revoke(holderId: string, options: { readonly isProcessDead: boolean }): Promise<boolean>;
   /** Takes the holder away. False, and nothing is changed, while it holds a lease. */
-  leave(holderId: string): Promise<boolean>;
+  unregisterHolder(holderId: string): Promise<boolean>;
   listHolders(): Promise<readonly Holder[]>;
   /** What the holder holds, for the reaper to settle as lost. */
   listLeases(holderId: string): Promise<readonly LeasedItem[]>;
@@ -166,12 +176,12 @@ export interface Engine {
    * (item/rate.ts), and none when `gate.seen` is not the version of the queue's gate. No request switches one of these off.
    * What is counted: `countersOf` (item/counter.ts).
    */
-  exchange(holderId: string | null, exchange: Exchange): Promise<Exchanged>;
+  settleAndLease(holderId: string | null, settleAndLease: SettleAndLease): Promise<SettleAndLeaseResult>;
   /**
-   * Rings whenever something of the queue may have become leasable: items added, redriven, released, resumed. A ring may
+   * Notifies whenever something of the queue may have become leasable: items added, redriven, released, resumed. A notification may
    * come for nothing, and where `can.wakes` is false none comes. The answer ends it.
    */
-  watch(queue: string, ring: () => void): Promise<() => Promise<void>>;
+  watch(queue: string, notify: () => void): Promise<() => Promise<void>>;
 
   // Look -----------------------------------------------------------------------------------------------------
 
@@ -186,7 +196,7 @@ export interface Engine {
   listItems(query: ItemQuery): Promise<readonly Item[]>;
   /** What was written on an item, oldest first; on its letter, too. */
   listNotes(ref: number): Promise<readonly LetterNote[]>;
-  /** The error log, newest first: see item/error-entry.ts. */
+  /** The error log, newest first: see item/error-log.ts. */
   listErrors(query: ErrorQuery): Promise<readonly ErrorEntry[]>;
   /**
    * Every counter that is not 0. They only go up, and survive purges and restarts. The store's own, of each queue:
@@ -203,7 +213,7 @@ export interface Engine {
   listAttempts(ref: number): Promise<readonly Attempt[]>;
   /** A page of letters with the exact total of the query. */
   listLetters(query: LetterQuery): Promise<LetterPage>;
-  /** The letter of an item, also when it is resolved or discarded; null when it has none. */
+  /** The letter of an item, also a resolved or discarded one; null if it has none. */
   readLetter(ref: number): Promise<StoredLetter | null>;
   /** Groups of the letters that wait (dead, or on their way), largest first. Kept incrementally: no scan. */
   listGroups(filter: {
@@ -249,7 +259,7 @@ export interface Engine {
    */
   markGroup(signature: string, change: GroupChange): Promise<GroupMark>;
   /**
-   * Later burials obey it from now on (`corrected` in item/correction.ts says how); letters that are there move with
+   * Later burials obey it from now on (`corrected` in item/group.ts says how); letters that are there move with
    * `regroup`. The same `from` and `text`, in any case of letters, again replaces it, and is the newest then.
    */
   correct(correction: Omit<Correction, "at">): Promise<void>;
@@ -272,7 +282,7 @@ export interface Engine {
    * Takes letters into a queue that is there. One whose item the queue does not have comes in with its state: `dead`,
    * or closed when it has a resolution (`discarded`, `done`); a letter on its way comes in dead. Attempts whose
    * numbers its history leaves out are recorded as released. An item that is dead here, with fewer attempts than the
-   * given letter has, gets those it lacks, and the new gravestone. A purged item comes back, and keeps the number of
+   * given letter has, gets those it lacks, and the new death record. A purged item comes back, and keeps the number of
    * attempts that it had. Any other is left alone. `importedLetter` (item/imported-letter.ts) makes what is written.
    * Each is buried with a new number, at the times of its own first and last failure; it arrived now. Failures that it
    * counts and does not describe are failed attempts without a failure.
@@ -302,7 +312,7 @@ export interface Engine {
    */
   enlist(
     operationId: string,
-    found: { readonly burials: readonly number[]; readonly cursor: string | null },
+    found: { readonly letterSequences: readonly number[]; readonly cursor: string | null },
   ): Promise<Operation>;
   /** Part of an operation's selection, oldest burial first. */
   listSelected(
@@ -336,7 +346,8 @@ export interface Engine {
   listOperations(filter: { readonly queue?: string; readonly open?: boolean }): Promise<readonly Operation[]>;
   /**
    * Ends it when everything selected was worked on and has come to an end; returns how it stands. Of a cancelled one it
-   * first takes back what was leased then and is ready now.
+   * first takes back what was leased then and is ready now. A redrive that is not cancelled needs no call: the step that
+   * settles or refuses its last letter ends it.
    */
   closeOperation(id: string): Promise<Operation>;
 
@@ -350,7 +361,7 @@ export interface Engine {
   // Keep -----------------------------------------------------------------------------------------------------
 
   /**
-   * Rows of one of `TABLES` (item/row.ts) as plain JSON, in the order of their keys, for a copy into another store; the
+   * Rows of one of `TABLES` (item/tables.ts) as plain JSON, in the order of their keys, for a copy into another store; the
    * first page is after null, and `next` is null at the end. Every engine that can be copied gives the same rows for the
    * same store. Only where `can.copy` is true, as the next two.
    */
@@ -380,7 +391,7 @@ export interface Capabilities {
   readonly sharedByProcesses: boolean;
   /** Several machines may. */
   readonly sharedByMachines: boolean;
-  /** `watch` rings for what other processes do. */
+  /** `watch` notifies of what other processes do. */
   readonly wakes: boolean;
   /** Its rows can be read and written as they are. */
   readonly copy: boolean;

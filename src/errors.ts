@@ -1,13 +1,13 @@
 /**
- * The one error class of Redrive. A `WorkError` is an operating error that a user can meet: its code says what
- * it means to the CLI, its message what happened and to what, its hint what to do next. A bug is an
- * `AssertionError` (kit/assert.ts) and is never caught to be handled.
+ * The one error class of Redrive. A `WorkError` is an operating error: its code determines the exit status,
+ * its message names what happened, and its hint what to do next. A bug is an `AssertionError`
+ * (std/assert.ts), which is never caught to be handled.
  */
 
-/** Every code there is. Adding one does not compile until the CLI says which exit code it has. */
+/** All error codes. A new code does not compile until the CLI assigns it an exit status. */
 export const ERROR_CODES = [
-  "usage", // the command line, an option or a configuration is wrong
-  "input_invalid", // the input cannot be read as items
+  "usage", // an invalid command line, option or configuration
+  "input_invalid", // the input cannot be parsed into items
   "filter_invalid", // a filter that cannot be parsed or typed; it matches nothing
   "command_not_found", // the command to run does not exist or cannot be executed
   "job_not_found",
@@ -15,62 +15,75 @@ export const ERROR_CODES = [
   "log_not_found",
   "operation_not_found",
   "group_not_found",
-  "ambiguous", // a name or prefix fits several things
-  "phase_failed", // a step of setup, reduce or merge
-  "job_running", // another runner is at it and the command needs it alone
-  "job_changed", // the same name, but other work than before
-  "git_unusable", // git is missing or too old, or this is not a repository that work can start from
-  "git_refused", // git said no; its own words are in the message
-  "copy_refused", // the store that is to take a copy has other content
+  "ambiguous", // a name or prefix matches several things
+  "phase_failed", // a step of setup, reduce or merge failed
+  "job_running", // another process is running it, and the command needs exclusive access
+  "job_changed", // the name exists already with other settings or other work
+  "git_unusable", // git is missing or too old, or the folder is not a usable repository
+  "git_refused", // git failed; the message contains its output
+  "copy_refused", // the target of a copy contains other data
   "copy_differs", // a copy is not equal to its source
   "lease_lost", // a stale token; nothing was changed
-  "interrupted", // by a signal, before anything was done
-  "illegal_move", // the item is not in a state from which this is allowed
+  "interrupted", // by a signal, before anything was changed
+  "illegal_move", // the item's state does not allow this
   "receipt_conflict", // a receipt with the same key and another body was sent before
-  "target_unreachable", // nobody answers where receipts are to go, or the target is paused; nothing is lost
+  "target_unreachable", // the receiver does not answer or the target is paused; nothing is lost
   "store_busy", // locked by another process for too long
   "store_full", // no space left to write
   "store_readonly",
   "store_corrupt",
   "store_newer", // written by a newer version of Redrive
-  "store_denied", // the server refuses this user, or has no such database; waiting does not help
+  "store_denied", // the server rejects this user or has no such database; waiting does not help
   "store_unavailable", // cannot be opened, read or written for another reason
 ] as const;
 
-/** What kind of error it is. */
+/** One of `ERROR_CODES`. */
 export type ErrorCode = (typeof ERROR_CODES)[number];
 
 export interface WorkErrorOptions extends ErrorOptions {
   /** What the user can do next. */
   readonly hint?: string;
+  /** Whether the opened store was removed or replaced. Default false. */
+  readonly isStoreGone?: boolean;
 }
 
-/** An operating error: what happened, to what, and what to do next. */
+/** An operating error with a code, a message and a hint. */
 export class WorkError extends Error {
   override readonly name = "WorkError";
   readonly code: ErrorCode;
   readonly hint: string | undefined;
+  /** Whether the opened store was removed or replaced. It will not recover until a person restores it. */
+  readonly isStoreGone: boolean;
 
   constructor(code: ErrorCode, message: string, options: WorkErrorOptions = {}) {
     super(message, options);
     this.code = code;
     this.hint = options.hint;
+    this.isStoreGone = options.isStoreGone ?? false;
   }
 }
 
-/** What obeys the settings of a queue meets others; see `AddOptions.spec`. */
+/** The error for items added with outdated queue settings; see `AddOptions.spec`. */
 export function settingsChanged(queue: string): WorkError {
-  return new WorkError("job_changed", `The settings of ${queue} are others by now; nothing was added.`, {
-    hint: "Read them again, and add by them.",
-  });
+  return new WorkError(
+    "job_changed",
+    `The settings of ${queue} changed while items were being added. Nothing was added.`,
+    {
+      hint: "Try again.",
+    },
+  );
 }
 
-/** True when the store cannot be used, for a while or permanently. */
+/** Whether the store cannot be used, temporarily or permanently. */
 export function isStoreError(error: unknown): error is WorkError {
   return error instanceof WorkError && error.code.startsWith("store_");
 }
 
-/** True when the store cannot be used for a while: a runner waits and tries again. */
+/** Whether the store is temporarily unusable, so that a runner should wait and retry. */
 export function isStoreTrouble(error: unknown): error is WorkError {
   return isStoreError(error) && error.code !== "store_newer" && error.code !== "store_denied";
+}
+
+export function isError(error: unknown, code: ErrorCode): error is WorkError {
+  return error instanceof WorkError && error.code === code;
 }

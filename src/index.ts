@@ -1,52 +1,56 @@
-/** The whole public surface of Redrive. */
+/** The public API of Redrive. */
 
 export type { AttemptContext, Handler } from "./attempt/handler.ts";
 // Dead letters
 export type { AgentResult } from "./dead-letter/agent-result.ts";
 export type { Capsule } from "./dead-letter/capsule.ts";
+export type { FailureReport } from "./dead-letter/extend-letter.ts";
 export type {
-  /** Where letters are written and how. */
+  /** The target and format of an export. */
   ExportOptions,
-} from "./dead-letter/exchange/export.ts";
+} from "./dead-letter/import-export/export.ts";
 export {
   EXPORT_FORMATS,
   type ExportFormat,
   IMPORT_FORMATS,
   type ImportFormat,
-} from "./dead-letter/exchange/format.ts";
+} from "./dead-letter/import-export/format.ts";
 export type {
   Imported,
-  /** Which job they go to and how they are read. */
+  /** The job and format of an import. */
   ImportOptions,
-} from "./dead-letter/exchange/import.ts";
-export type { FailureReport } from "./dead-letter/extend-letter.ts";
+} from "./dead-letter/import-export/import.ts";
+export type {
+  /** The environment variables of a capsule. */
+  CapsuleOptions,
+} from "./dead-letter/make-capsule.ts";
 export { type LetterStats, letterStatsToJson } from "./dead-letter/stats.ts";
-// Receipts
-export type { DeliverySettings } from "./delivery/check-delivery.ts";
 export type { DeliverFunction } from "./delivery/function.ts";
 export type { DeliveryOutcome, NotDelivered } from "./delivery/outcome.ts";
 export type { DeliveryCall, Protocol, Reachability } from "./delivery/protocol.ts";
-export type { TargetSettings } from "./delivery/settings.ts";
+// Receipts
+export type {
+  DeliverySettings,
+  DrainReport,
+  KeptReceipt,
+  Receipt,
+  SendOptions,
+  TargetSettings,
+} from "./delivery/target-settings.ts";
 export {
   DELIVERY_PROTOCOLS,
   type DeliveryProtocol,
   type DeliverySpec,
   type TargetSpec,
   type TokenSource,
-} from "./delivery/spec.ts";
-export type {
-  DrainReport,
-  KeptReceipt,
-  Receipt,
-  SendOptions,
-} from "./delivery/target-options.ts";
+} from "./delivery/target-spec.ts";
 export type { Engine } from "./engine.ts";
 export { ERROR_CODES, type ErrorCode, WorkError } from "./errors.ts";
 // Running
-export { INPUT_FORMATS, type InputFormat } from "./intake/format.ts";
+export { INPUT_FORMATS, type InputFormat } from "./intake/input.ts";
 export type { InputSource } from "./intake/read-items.ts";
-// The nouns
-export { ERROR_ORIGINS, type ErrorEntry, type ErrorOrigin } from "./item/error-entry.ts";
+// Items and letters
+export { ERROR_ORIGINS, type ErrorEntry, type ErrorOrigin } from "./item/error-log.ts";
 export {
   ERROR_CLASSES,
   ERROR_TYPE_NAMES,
@@ -55,10 +59,8 @@ export {
   type ErrorTypeName,
 } from "./item/error-type.ts";
 export { EVENT_TYPES, type Event, type EventType, eventToJson } from "./item/event.ts";
-export type { EvidenceFile } from "./item/evidence-file.ts";
-export type { Exchange, Exchanged, Holder } from "./item/exchange.ts";
+export type { EvidenceFile, FailureSource } from "./item/failure.ts";
 export { type Failure, failureFromJson, failureToJson } from "./item/failure.ts";
-export type { FailureSource } from "./item/failure-source.ts";
 export {
   type Correction,
   GROUP_STATES,
@@ -67,8 +69,7 @@ export {
   type GroupState,
   groupMarkToJson,
 } from "./item/group.ts";
-export type { AddReport } from "./item/intake-report.ts";
-export type { Attempt, Item, LeasedItem, NewItem, Settlement, Verdict } from "./item/item.ts";
+export type { AddReport, Attempt, Item, LeasedItem, NewItem, Settlement, Verdict } from "./item/item.ts";
 export type { Job, JobStatus } from "./item/job.ts";
 export {
   type Amendment,
@@ -78,12 +79,12 @@ export {
   letterFromJson,
   letterToJson,
   RESOLUTION_KINDS,
-  /** How a letter's story ended. */
+  /** How a letter was resolved. */
   type Resolution,
   type ResolutionKind,
   type WorktreeArtifacts,
 } from "./item/letter.ts";
-export type { LetterFilter } from "./item/letter-filter.ts";
+export type { LetterFilter } from "./item/letter-query.ts";
 export {
   type Arrival,
   type ImportReport,
@@ -106,23 +107,11 @@ export {
   type OperationStatus,
   operationToJson,
 } from "./item/operation.ts";
-export type { Outcome } from "./item/outcome.ts";
-export { RECEIPT_STATUSES, type ReceiptStatus } from "./item/receipt-count.ts";
+export { RECEIPT_STATUSES, type ReceiptStatus } from "./item/receipt.ts";
+export type { Holder, SettleAndLease, SettleAndLeaseResult } from "./item/settle-and-lease.ts";
+export type { Outcome } from "./item/settlement.ts";
 export { ITEM_STATES, type ItemState, MOVES } from "./item/state.ts";
-export type { EventQuery, Problem, QueueCounts, StoreInfo } from "./item/store-look.ts";
-export type {
-  /** Which variables go into a capsule. */
-  CapsuleOptions,
-} from "./job/capsule.ts";
-export type { DlqManagerOptions, ListRequest, ReprocessRequest } from "./job/dlq-manager.ts";
-export { homeOf, jobLogs, storeUrlOf } from "./job/home.ts";
-export type { DirectoryPlace } from "./job/letter-directory.ts";
-export type { MapOptions, MapResult } from "./job/map.ts";
-export { DEFAULT_GRACE_MS, type MapInput, type MapSpec } from "./job/map-spec.ts";
-export { mirroring } from "./job/mirroring.ts";
-export type { ResumeOptions } from "./job/resume.ts";
-export type { RetryOptions } from "./job/retry.ts";
-export { type JobSummary, summaryToJson } from "./job/summary.ts";
+export type { EventQuery, Problem, QueueCounts, StoreInfo } from "./item/store-queries.ts";
 export { DlqManager } from "./library/dlq-manager.ts";
 export {
   continueRedrive,
@@ -175,7 +164,7 @@ export {
   writeDirectory,
 } from "./library/letters.ts";
 export type {
-  /** How letters are kept while a queue is worked. */
+  /** The limits of a dead letter queue while a worker runs. */
   LetterLimitOptions,
   ProcessOptions,
   RunDeps,
@@ -196,62 +185,64 @@ export { copyStore, openStore, type Store } from "./library/stores.ts";
 export { setTarget, Target } from "./library/targets.ts";
 // Named queues
 export type {
-  /** What became of one item. */
+  /** The result for one item. */
   AddedItem,
   AddItemsOptions,
-  /** An item as somebody brings it. */
+  /** An item as the caller passes it. */
   QueueItem,
 } from "./queue/add-items.ts";
+// The error log
+export {
+  type ErrorLogQuery,
+  /** A page of the error log. */
+  type ErrorPage,
+  errorToBody,
+  errorToJson,
+} from "./queue/error-log.ts";
 export type {
   ImportItemsOptions,
-  /** What became of the rows of a file. */
+  /** The result of an import of items. */
   ItemImport,
   RefusedRow,
 } from "./queue/import-items.ts";
-export type { ItemHandler } from "./queue/item-handler.ts";
-export { type QueueSummary, queueToJson } from "./queue/look.ts";
-export type { QueueAct } from "./queue/queue.ts";
-export type { QueueSettings } from "./queue/settings.ts";
-export { type QueueSpec, UNIQUE_RULES, type UniqueRule } from "./queue/spec.ts";
+export { type JobSummary, summaryToJson } from "./queue/job-summary.ts";
+export type { ItemHandler, QueueAct } from "./queue/queue.ts";
+export type { QueueSettings } from "./queue/queue-settings.ts";
+export { type QueueSpec, UNIQUE_RULES, type UniqueRule } from "./queue/queue-spec.ts";
+export { type QueueSummary, queueToJson } from "./queue/queue-status.ts";
 export type { OnItemFailureHandler, WorkerOptions } from "./queue/worker.ts";
 // Operations on many letters
 export type {
-  /** Which letters are edited and how. */
+  /** The letters and the change of an edit. */
   EditRequest,
 } from "./redrive/amend.ts";
 export type {
-  /** Which letters are given up and why. */
+  /** The letters and the reason of a discard. */
   DiscardRequest,
 } from "./redrive/discard.ts";
 export { explanationToJson } from "./redrive/explain-group.ts";
 export { type GroupSummary, groupToJson } from "./redrive/groups.ts";
 export type { LimitSettings } from "./redrive/limits.ts";
 export type {
-  /** How a redrive sends its letters. */
+  /** The options of a redrive. */
   RedrivePlan,
 } from "./redrive/plan.ts";
 export {
   archiveOf,
-  /** Which letters are deleted and where they are archived. */
+  /** The letters to delete and whether to archive them. */
   type PurgeRequest,
 } from "./redrive/purge.ts";
 export type {
-  /** How data is changed. */
+  /** A change to the data of letters. */
   Recipe,
 } from "./redrive/recipe.ts";
 export type {
-  /** Which letters are sent anew and how. */
+  /** The letters to requeue as new items. */
   RequeueRequest,
 } from "./redrive/requeue.ts";
 export type { Selection } from "./redrive/select.ts";
 export type { ClassRule } from "./retry/class-rule.ts";
 export { decide } from "./retry/decide.ts";
-export {
-  BusinessException,
-  type ExceptionOptions,
-  GenericException,
-  ITException,
-} from "./retry/exception.ts";
 export {
   type Backoff,
   type BreakerPolicy,
@@ -261,37 +252,44 @@ export {
   type OnOutage,
   type Policy,
 } from "./retry/policy.ts";
+export {
+  BusinessException,
+  type ExceptionOptions,
+  GenericException,
+  ITException,
+} from "./retry/thrown.ts";
+export type { DlqManagerOptions, ListRequest, ReprocessRequest } from "./run/dlq-manager.ts";
+export type { MapOptions, MapResult } from "./run/map.ts";
+export { DEFAULT_GRACE_MS, type MapInput, type MapSpec } from "./run/map-spec.ts";
+export type { ResumeOptions } from "./run/resume.ts";
+export type { RetryOptions } from "./run/retry.ts";
 export type {
   Feed,
   RunObserver,
-  /** What is worked and how. */
+  /** The queue and the options of a run. */
   RunOptions,
-  /** How a run ended. */
+  /** The result of a run. */
   RunResult,
-  /** Nothing is due yet. */
+  /** Reported while nothing is due. */
   Waiting,
 } from "./runner/run-options.ts";
+export type { DirectoryPlace } from "./service/letter-directory.ts";
+export { letterMirror } from "./service/letter-mirror.ts";
+// Metrics and alerts
+export type { Metrics, QueueMetrics } from "./service/metrics.ts";
+export type {
+  /** The prefix of the metric names. */
+  MetricsTextOptions,
+} from "./service/metrics-text.ts";
+export { parseJson, stringifyJson } from "./std/json.ts";
 export type { CopyOptions, CopyProgress, CopyReport } from "./store/copy.ts";
 export type { TableSum } from "./store/digest.ts";
+export { homeOf, jobLogs, storeUrlOf } from "./store/home.ts";
 export {
-  /** Why letters died as numbers. */
+  /** Failure statistics of letters. */
   type Analysis,
   analysisToJson,
   type PatternGroup,
 } from "./triage/analyse.ts";
-export type { GroupRule } from "./triage/group-rule.ts";
+export type { GroupRule } from "./triage/grouping.ts";
 export { type Signature, signatureOf } from "./triage/signature.ts";
-// The error log
-export {
-  type ErrorLogQuery,
-  /** A page of the error log. */
-  type ErrorPage,
-  errorToBody,
-  errorToJson,
-} from "./watch/error-log.ts";
-// Numbers and alerts
-export type { Metrics, QueueMetrics } from "./watch/metrics.ts";
-export type {
-  /** How the names of the metrics begin. */
-  MetricsTextOptions,
-} from "./watch/metrics-text.ts";

@@ -17,9 +17,9 @@ await runQueue({
   slots,
   stop: new AbortController().signal,
   handler: async () => ({ kind: "succeeded" }),
-  feed: async function* (patience) {
+  feed: async function* (storeRetry) {
     for await (const batch of readItems({ path: input })) {
-      const { added } = await patience.through(() => engine.add(QUEUE, batch.items));
+      const { added } = await storeRetry.run(() => engine.add(QUEUE, batch.items));
       yield added;
     }
     intakeMs = performance.now() - start;

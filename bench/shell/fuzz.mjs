@@ -275,8 +275,8 @@ export function fuzzAgents({ programOf, count, seed }) {
     const value = chance.random() < 0.8 ? one(DASHES) : one(HARMLESS);
     const promptBy = one(["stdin", "argument", undefined]);
     const action = { kind: "agent", command, prompt: one(["${item.v}", "do ${item.v}"]), protocol: "plain" };
-    const world = { env: {}, secretValues: [] };
-    const at = { scope: { all: () => ({ item: { v: value, e: "" } }) }, run: { world } };
+    const context = { env: {}, secretValues: [] };
+    const at = { scope: { all: () => ({ item: { v: value, e: "" } }) }, run: { context } };
     const program = programOf({ ...action, ...(promptBy && { promptBy }) }, { action, env: {} }, at);
     if (!program.ok) continue;
     report.accepted++;

@@ -22,10 +22,14 @@ export class Arena {
   healed = join(this.home, "healed");
   storePath = join(this.home, "redrive.db");
   mark = this.home;
+  /** How many items a map runs at a time. */
+  jobs = 8;
   /** One sentence for each runner that ended as it never should. */
   troubles = [];
   /** How many signals met a runner that was still at work. */
   strikes = 0;
+  /** The same, by the name of the fault. */
+  hits = {};
   #env = {
     ...process.env,
     REDRIVE_HOME: this.home,
@@ -42,7 +46,19 @@ export class Arena {
   /** Arguments of the commands that work on the job. */
   commands = {
     map: () => [
-      ...["map", "--name", JOB, "--input", this.input, "--id-field", "id", "--jobs", "8", "--retries", "3"],
+      ...[
+        "map",
+        "--name",
+        JOB,
+        "--input",
+        this.input,
+        "--id-field",
+        "id",
+        "--jobs",
+        String(this.jobs),
+        "--retries",
+        "3",
+      ],
       ...["--backoff", "exponential:20ms:200ms", "--grace", "300ms", "--quiet", "--"],
       ...workerCommand(this.#shell),
     ],
@@ -76,6 +92,12 @@ export class Arena {
     return JSON.parse(
       execFileSync(process.execPath, [CLI, ...args, "--json"], { env: this.#env, encoding: "utf8" }),
     );
+  }
+
+  /** Counts a fault that met a process at work. */
+  hit(name) {
+    this.strikes += 1;
+    this.hits[name] = (this.hits[name] ?? 0) + 1;
   }
 
   get hasStore() {

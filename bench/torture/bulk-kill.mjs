@@ -39,7 +39,15 @@ const OPERATIONS = [
 /** `letters` in all, `kills` for each operation. Answers `{ violations, figures, home }`. */
 export async function bulkKill({ letters = 1000, kills = 2, random = Math.random, note = () => undefined }) {
   const home = mkdtempSync(join(tmpdir(), "redrive-bulk-"));
-  const world = { home, ledger: join(home, "ledger"), random, violations: [], killed: 0, letters };
+  const world = {
+    home,
+    ledger: join(home, "ledger"),
+    random,
+    violations: [],
+    killed: 0,
+    letters,
+    startMs: 400,
+  };
   await makeLetters(world);
   const engine = await openStore(`sqlite:${join(home, "redrive.db")}`);
   world.queue = (await engine.findJob(JOB)).id;
@@ -49,11 +57,17 @@ export async function bulkKill({ letters = 1000, kills = 2, random = Math.random
       await strike(world, engine, operation, kills);
     }
     await judgeWork(world, engine);
+    world.attempts = (await engine.count(world.queue)).attempts;
   } finally {
     await engine.close();
   }
   if (world.violations.length === 0) rmSync(home, { recursive: true, force: true });
-  return { violations: world.violations, home, figures: { letters, kills: world.killed } };
+  return {
+    violations: world.violations,
+    home,
+    figures: { letters, kills: world.killed, items: letters, attempts: world.attempts },
+    faults: { killProcess: world.killed },
+  };
 }
 
 /** Items that fail until the folder says otherwise, and write down each success. */
@@ -69,23 +83,31 @@ async function makeLetters(world) {
 async function strike(world, engine, { kind, words }, kills) {
   const said = words.map((word) => word.replace("SHARE", `${String(Math.ceil(world.letters / 2))}.0`));
   const before = new Set((await engine.listOperations({})).map((operation) => operation.id));
-  let command = said;
-  for (let blow = 0; blow < kills; blow += 1) {
-    const isHit = await killInTheMiddle(world, engine, { words: command, kind, before });
-    if (!isHit) break; // it was faster than the blow, and has ended
-    world.killed += 1;
+  const made = async () =>
+    (await engine.listOperations({})).filter((one) => one.kind === kind && !before.has(one.id));
+  for (let fault = 0; fault < kills; fault += 1) {
+    const [operation] = await made();
+    if (operation !== undefined && operation.status === "ended") break;
+    if (
+      await killInTheMiddle(world, engine, {
+        words: operation === undefined ? said : ["ops", "resume", operation.id],
+        kind,
+        before,
+      })
+    )
+      world.killed += 1;
     await judgeBooks(world, engine, kind);
-    command = ["ops", "resume"];
   }
+  if ((await made()).length === 0) await run(world, said); // every kill came before the operation was recorded
   const open = (await engine.listOperations({ open: true })).filter((operation) => operation.kind === kind);
   for (const { id } of open) {
     const { code, stderr, stdout } = await run(world, ["ops", "resume", id, "--json"]);
     if (code !== 0 && code !== 3)
       world.violations.push(`ops resume of ${kind} ended with ${code}: ${stderr}${stdout}`);
   }
-  const made = (await engine.listOperations({})).filter((one) => one.kind === kind && !before.has(one.id));
-  if (made.length !== 1) world.violations.push(`${kind}: ${made.length} operations were made, not one`);
-  for (const one of made) {
+  const ended = await made();
+  if (ended.length !== 1) world.violations.push(`${kind}: ${ended.length} operations were made, not one`);
+  for (const one of ended) {
     if (one.status !== "ended") world.violations.push(`${kind} ${one.id} is ${one.status} after ops resume`);
     if (one.selected === 0) world.violations.push(`${kind} selected nothing`);
     if (one.done + one.refused !== one.selected) world.violations.push(`${kind}: ${JSON.stringify(one)}`);
@@ -93,33 +115,31 @@ async function strike(world, engine, { kind, words }, kills) {
   await judgeBooks(world, engine, kind);
 }
 
-/** Waits until the operation has done a part of its work, at a moment drawn anew each time. */
+/** How long a bulk operation runs after it was recorded, at most, before it is struck. */
+const MIDDLE_MS_MAX = 60;
+
+/** Waits until the operation is recorded, then for a moment that is drawn anew each time; every fourth time it does not wait for that. */
 async function killInTheMiddle(world, engine, { words, kind, before }) {
   const child = spawn(process.execPath, [CLI, ...words], { env: environment(world), stdio: "ignore" });
-  const ended = new Promise((resolve) => child.once("close", resolve));
   let isOver = false;
+  const ended = new Promise((resolve) => child.once("close", (_code, signal) => resolve(signal)));
   void ended.then(() => (isOver = true));
-  const share = world.random();
-  while (!isOver) {
-    const [operation] = (await engine.listOperations({ open: true })).filter(
-      (one) => one.kind === kind && !before.has(one.id),
-    );
-    if (
-      operation !== undefined &&
-      operation.done >= share * 0.6 * operation.selected &&
-      operation.done < operation.selected
-    ) {
-      await sleep(world.random() * 20);
-      break;
-    }
+  const isEarly = world.random() < 0.25;
+  const isResumed = words[1] === "resume";
+  const startMs = world.startMs * (isResumed ? 0.6 + 0.6 * world.random() : world.random());
+  if (isEarly || isResumed) await Promise.race([sleep(startMs), ended]);
+  const began = performance.now();
+  while (!isOver && !isEarly && !isResumed) {
+    const all = await engine.listOperations({});
+    if (all.some((one) => one.kind === kind && !before.has(one.id))) break;
     await sleep(1);
   }
-  if (isOver) return false;
+  if (!isEarly && !isResumed && !isOver) {
+    world.startMs = performance.now() - began;
+    await Promise.race([sleep(world.random() * MIDDLE_MS_MAX), ended]);
+  }
   child.kill("SIGKILL");
-  await ended;
-  return (await engine.listOperations({ open: true })).some(
-    (one) => one.kind === kind && !before.has(one.id),
-  );
+  return (await ended) === "SIGKILL";
 }
 
 async function judgeBooks(world, engine, kind) {

@@ -1,6 +1,6 @@
-/** Seeded chance: the same seed makes the same items and the same blows, though not the same moments. */
+/** Seeded chance: the same seed makes the same items and the same faults, though not the same moments. */
 
-/** A source of chances from a number; small and good enough to choose blows with. */
+/** A source of chances from a number; small and good enough to choose faults with. */
 export function chanceOf(seed) {
   let state = seed >>> 0;
   const next = () => {

@@ -1,6 +1,6 @@
 /**
- * Where the chaos takes place: a home, a PostgreSQL server of its own with everything durable, a crew of workers that is
- * kept complete, and the commands that are started beside them.
+ * Where the chaos takes place: a home, a store (a SQLite file, or a PostgreSQL server of its own with everything durable), a
+ * crew of workers that is kept complete, and the commands that are started beside them.
  */
 import { execFileSync, spawn } from "node:child_process";
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
@@ -37,25 +37,33 @@ export class ChaosArena {
   outages = [];
   /** The workers that are there; places of those that were struck are filled again. */
   crew = [];
+  /** The processes of items that were killed by themselves. */
+  killedCommands = new Set();
   /** Other commands that run. */
   commands = new Set();
+  /** The longest that the place of a worker stays empty. */
+  replaceMsMax = 1000;
   #shell = hasBash() ? "bash" : "sh";
   #started = 0;
+  #asking;
   #isOpen = true;
 
-  static async open() {
+  /** `server`, for PostgreSQL, is closed with the arena. Default: one that is made for it. */
+  static async open({ engine = "postgres", server, crew = CREW } = {}) {
     const arena = new ChaosArena();
     for (const name of ["SIGINT", "SIGTERM"]) process.once(name, arena.#onSignal);
-    arena.server = await PostgresServer.make({ isDurable: true });
+    if (engine === "postgres") arena.server = server ?? (await PostgresServer.make({ isDurable: true }));
     for (const { name, settings } of QUEUES) arena.#run("queue", "create", name, ...SETTINGS, ...settings);
     arena.store = await openStore(arena.urlFor("torturer"));
-    arena.crew = Array.from({ length: CREW }, () => arena.#hire());
+    arena.crew = Array.from({ length: crew }, () => arena.#hire());
     return arena;
   }
 
   /** The server knows connections by the name. */
   urlFor(name) {
-    return `${this.server.url}?application_name=${name}`;
+    if (this.server === undefined) return `sqlite:${join(this.home, "redrive.db")}`;
+    const url = this.server.url;
+    return `${url}${url.includes("?") ? "&" : "?"}application_name=${name}`;
   }
 
   /** Starts a command of the CLI beside the workers; `ended` resolves with its exit code, null when it was killed. */
@@ -71,25 +79,41 @@ export class ChaosArena {
     return command;
   }
 
+  /** Records a fault that met somebody at work. */
+  hit(what, more = {}) {
+    this.strikes.push({ what, at: Date.now(), ...more });
+  }
+
   /** Says that a worker is struck, so that its end is no trouble. */
   strike(worker, name) {
     worker.isStruck = true;
     return signal(worker.pid, name);
   }
 
-  /** Runs a statement beside everybody. */
+  /** Runs a statement beside everybody, over one connection for as long as it lives. */
   async ask(sql, ...values) {
-    const client = new pg.Client({
-      connectionString: this.urlFor("torturer"),
-      connectionTimeoutMillis: 5000,
-    });
-    client.on("error", () => undefined); // told by the query
     try {
-      await client.connect();
-      return (await client.query(sql, values)).rows;
-    } finally {
-      await client.end().catch(() => undefined); // the server may be gone by now
+      this.#asking ??= this.#connect();
+      return (await (await this.#asking).query(sql, values)).rows;
+    } catch (error) {
+      await this.#hangUp();
+      throw error;
     }
+  }
+
+  async #connect() {
+    const connectionTimeoutMillis = 5000;
+    const connectionString = this.server.adminUrl ?? this.server.url;
+    const client = new pg.Client({ connectionString, application_name: "torturer", connectionTimeoutMillis });
+    client.on("error", () => undefined); // the next query reports it
+    await client.connect();
+    return client;
+  }
+
+  async #hangUp() {
+    const asking = this.#asking;
+    this.#asking = undefined;
+    await asking?.then((client) => client.end()).catch(() => undefined); // the server may be gone by now
   }
 
   /** The time in which nobody could work. */
@@ -117,6 +141,7 @@ export class ChaosArena {
   async close({ keep }) {
     this.#isOpen = false;
     for (const name of ["SIGINT", "SIGTERM"]) process.removeListener(name, this.#onSignal);
+    await this.#hangUp();
     await this.store?.close();
     for (const { pid } of markedProcesses(this.mark)) signal(pid, "SIGKILL");
     await this.server?.remove();
@@ -140,7 +165,7 @@ export class ChaosArena {
     if (worker.isStruck && ![null, 143, STORE_TROUBLE].includes(code))
       this.troubles.push(`${worker.name} was struck and ended with ${code}: ${said.slice(-2000)}`);
     if (!this.#isOpen) return;
-    await sleep(Math.random() * 1000);
+    await sleep(Math.random() * this.replaceMsMax);
     if (this.#isOpen) this.crew[this.crew.indexOf(worker)] = this.#hire();
   }
 
@@ -150,9 +175,12 @@ export class ChaosArena {
     const env = this.#envFor(name);
     const child = spawn(process.execPath, [CLI, ...words], { env, stdio: ["ignore", "ignore", said] });
     closeSync(said);
-    const running = { pid: child.pid, isStruck: false };
+    const running = { pid: child.pid, isStruck: false, isOver: false, killedCommands: this.killedCommands };
     running.ended = new Promise((resolve) => {
-      child.once("exit", (code) => resolve({ code, said: readFileSync(saidPath, "utf8") }));
+      child.once("exit", (code) => {
+        running.isOver = true;
+        resolve({ code, said: readFileSync(saidPath, "utf8") });
+      });
     });
     return running;
   }

@@ -36,6 +36,8 @@ export interface ChaosTestimony {
     readonly refused: number;
     readonly endedAt?: number | undefined;
   }[];
+  /** The processes of commands that were killed by themselves. Default: none. */
+  readonly killedCommands?: ReadonlySet<number>;
   /** Within which a killed worker's items run again. */
   readonly recoveryMsMax: number;
 }

@@ -67,7 +67,13 @@ function recoveries({ items, ledger, outages, strikes, buried }) {
 }
 
 /** What an attempt said of its end is what is on record, unless it was cut off. */
-function judgeEnds({ items, ledger }) {
+function judgeEnds({ items, ledger, killedCommands = new Set() }) {
+  const starts = new Map(
+    ledger.filter(({ what }) => what === "start").map((line) => [`${line.item}/${line.attempt}`, line.pid]),
+  );
+  // One that was killed before its first line has left no trace of its own.
+  const wasKilled = (name) =>
+    starts.has(name) ? killedCommands.has(starts.get(name)) : killedCommands.size > 0;
   const said = new Set(
     ledger
       .map(({ what, item, attempt }) => `${what} ${item}/${attempt}`)
@@ -78,6 +84,7 @@ function judgeEnds({ items, ledger }) {
       .filter(({ outcome }) => outcome === "failed")
       .flatMap(({ number }) => {
         const name = `${itemId}/${number}`;
+        if (wasKilled(name)) return [];
         if (said.has(`done ${name}`)) return [`${name} said that it was done and is recorded as failed`];
         return said.has(`failed ${name}`) ? [] : [`${name} is recorded as failed and never said so`];
       }),

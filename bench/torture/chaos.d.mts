@@ -1,3 +1,4 @@
+import type { PostgresPair } from "./postgres-pair.mjs";
 import type { TortureReport } from "./torture.mjs";
 
 export interface ChaosOptions {
@@ -6,14 +7,20 @@ export interface ChaosOptions {
   readonly kills: number;
   /** How long it lasts, instead of `kills`. */
   readonly minutes?: number;
-  /** See chaos-strikes.mjs. */
-  readonly strikes: readonly WeightedStrike[];
+  /** See chaos-faults.mjs. Only without `isSteady`. */
+  readonly faults?: readonly WeightedFault[];
+  /** A strike several times a second, also at launchers and commands. */
+  readonly isSteady?: boolean;
+  /** Default `postgres`. */
+  readonly engine?: "sqlite" | "postgres";
+  /** Closed in the end. Default: one of its own. */
+  readonly server?: PostgresPair;
   /** Within which a killed worker's items run again. Default 10 s. */
   readonly recoveryMsMax?: number;
   readonly note?: (line: string) => void;
 }
 
-export type WeightedStrike = readonly [weight: number, strike: (...given: never[]) => Promise<void>];
+export type WeightedFault = readonly [weight: number, strike: (...given: never[]) => Promise<void>];
 
 /** Strikes at workers, connections and the server, lets the rest be worked, and judges the store by the ledger. */
 export declare function chaos(options: ChaosOptions): Promise<TortureReport>;

@@ -1,6 +1,6 @@
 /**
- * Chaos: workers of several queues at one PostgreSQL server, while items come in, letters are redriven, and workers,
- * connections and the server are struck down. In the end the store is judged by the ledger that the commands kept.
+ * Chaos: workers of several queues at one store, while items come in, letters are redriven, and workers, their launchers,
+ * connections and the PostgreSQL server are struck down. In the end the store is judged by the ledger that the commands kept.
  * `bench/torture.mjs --engine postgres` is its command, `test/torture/postgres.test.ts` its short form.
  */
 import { writeFileSync } from "node:fs";
@@ -8,36 +8,47 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { chanceOf } from "./chance.mjs";
 import { ChaosArena, patiently, QUEUES } from "./chaos-arena.mjs";
+import { COMMAND_FAULTS, failOver, STEADY_CHAOS_FAULTS } from "./chaos-faults.mjs";
 import { judgeChaos, longestStall, slowestRecovery } from "./chaos-judge.mjs";
 import { newItems } from "./items.mjs";
 import { judge } from "./judge.mjs";
 import { readLedger } from "./ledger.mjs";
+import { PROCESS_FAULTS, strikeSteadily } from "./process-faults.mjs";
 import { markedProcesses } from "./processes.mjs";
 
 /** A killed worker's items run again within this time, and nothing stands still for longer. */
 const RECOVERY_MS_MAX = 10_000;
 
 /**
- * `options`: `seed`, `kills` (strikes) or `minutes`, `strikes` (weighted, see `chaos-strikes.mjs`), `recoveryMsMax`, `note`
- * (told of each strike). Answers `{ violations, figures, home }`; the home is kept only when there are violations.
+ * `options`: `seed`, `kills` (strikes) or `minutes`, `faults` (weighted, see `chaos-faults.mjs`), `recoveryMsMax`, `note`
+ * (told of each strike), `isSteady` (a strike several times a second, also at launchers), `engine`, `server` (see `chaos-arena.mjs`). Answers `{ violations, figures, home }`; the home is kept only when there are violations.
  */
 export async function chaos({ recoveryMsMax = RECOVERY_MS_MAX, ...options }) {
-  const arena = await ChaosArena.open();
+  const { engine, server } = options;
+  const arena = await ChaosArena.open({
+    ...(engine && { engine }),
+    ...(server && { server }),
+    ...(options.isSteady && { crew: 7 }),
+  });
   const violations = [];
   try {
-    const feed = { isOver: false, added: [], tries: 0 };
-    const work = [feedQueues(arena, chanceOf(options.seed + 1), feed), redriveLetters(arena, feed)];
-    await strikeOften(arena, options, violations);
+    const feed = { isOver: false, added: [], tries: 0, isLong: options.isSteady ?? false };
+    const redriveMs = options.isSteady ? 3000 : 500;
+    const work = [
+      feedQueues(arena, chanceOf(options.seed + 1), feed),
+      redriveLetters(arena, feed, redriveMs),
+    ];
+    await (options.isSteady ? beatSteadily : strikeOften)(arena, options, violations);
     feed.isOver = true;
     await Promise.all(work);
     await finish(arena);
     await arena.dismiss();
     const { figures, problems } = await verify(arena, { feed, recoveryMsMax });
     violations.push(...arena.troubles, ...problems);
-    return { violations, figures, home: arena.home };
+    return { violations, figures, faults: faultsOf(arena), home: arena.home };
   } catch (error) {
     violations.push(...arena.troubles, `the chaos itself broke: ${error.stack}`);
-    return { violations, figures: {}, home: arena.home };
+    return { violations, figures: {}, faults: faultsOf(arena), home: arena.home };
   } finally {
     await arena.close({ keep: violations.length > 0 });
   }
@@ -46,20 +57,65 @@ export async function chaos({ recoveryMsMax = RECOVERY_MS_MAX, ...options }) {
 /** How often the whole store is checked while everybody writes. */
 const STRIKES_PER_CHECK = 5;
 
-async function strikeOften(arena, { seed, kills, minutes, strikes, note }, violations) {
+async function strikeOften(arena, { seed, kills, minutes, faults, note }, violations) {
   const chance = chanceOf(seed);
   const until = minutes === undefined ? Infinity : Date.now() + minutes * 60_000;
   const rounds = minutes === undefined ? kills : Infinity;
   await untilWorked(arena);
   for (let round = 1; round <= rounds && Date.now() < until; round += 1) {
     await sleep(chance.between(100, 1200));
-    const strike = chance.pick(strikes);
-    await strike(arena, chance);
-    note?.(`strike ${round}: ${strike.name}`);
+    const fault = chance.pick(faults);
+    await fault(arena, chance);
+    note?.(`strike ${round}: ${fault.name}`);
     if (round % STRIKES_PER_CHECK !== 0) continue;
     for (const problem of await check(arena))
-      violations.push(`after strike ${round} (${strike.name}): ${problem}`);
+      violations.push(`after strike ${round} (${fault.name}): ${problem}`);
   }
+}
+
+const STRIKES_PER_STEADY_CHECK = 60;
+
+/** Most strikes meet one worker, its launcher or its commands; on PostgreSQL every third meets connections or the server. */
+async function beatSteadily(arena, { seed, kills = Infinity, minutes = 60, note }, violations) {
+  const chance = chanceOf(seed);
+  const until = Date.now() + minutes * 60_000;
+  arena.replaceMsMax = 100;
+  const { around, share } = faultsAround(arena);
+  await untilWorked(arena);
+  let checked = 0;
+  await strikeSteadily({
+    chance,
+    isOver: () => Date.now() >= until || arena.strikes.length >= kills,
+    targets: () => arena.crew.filter((worker) => !worker.isOver && !worker.isStruck),
+    faults: [
+      ...PROCESS_FAULTS.map(([weight, fault]) => [weight * (1 - share), fault]),
+      [sumOfWeights(PROCESS_FAULTS) * share, () => chance.pick(around)(arena, chance)],
+    ],
+    onHit: async (name, worker) => {
+      arena.hit(name, worker.isStruck ? { pid: worker.pid } : {});
+      note?.(`strike ${arena.strikes.length}: ${name}`);
+      if (arena.strikes.length - checked < STRIKES_PER_STEADY_CHECK) return;
+      checked = arena.strikes.length;
+      for (const problem of await check(arena))
+        violations.push(`after strike ${checked} (${name}): ${problem}`);
+    },
+  });
+}
+
+/** What happens around the workers, and its share of all strikes. */
+function faultsAround({ server }) {
+  if (server === undefined) return { around: COMMAND_FAULTS, share: 0.08 };
+  // Who cuts a connection that waits for the standby makes visible what a fail-over then takes back: that is PostgreSQL's rule.
+  if (server.failOver !== undefined) return { around: [[1, failOver]], share: 0.03 };
+  return { around: STEADY_CHAOS_FAULTS, share: 0.35 };
+}
+
+function sumOfWeights(faults) {
+  return faults.reduce((sum, [weight]) => sum + weight, 0);
+}
+
+function faultsOf({ strikes }) {
+  return sumOf(strikes.map(({ what }) => [what, 1]));
 }
 
 /** Everybody is at work before the first strike. */
@@ -85,7 +141,9 @@ async function feedQueues(arena, chance, feed) {
     for (const queue of QUEUES) {
       const { ready } = await patiently(() => arena.store.count(queue.name));
       if (ready > READY_MIN) continue;
-      const items = newItems(chance, { from: feed.added.length, count: chance.between(5, 25) });
+      const items = newItems(chance, {
+        ...{ from: feed.added.length, count: chance.between(5, 25), isLong: feed.isLong },
+      });
       const brought = items.map((data) => ({
         ...{ key: data.id, data, priority: chance.pick(PRIORITIES) },
         ...(queue.lanes && { lane: `lane-${chance.between(1, queue.lanes)}` }),
@@ -122,11 +180,11 @@ async function importFile(arena, { queue, items }) {
 }
 
 /** Letters are sent back all the time, of one queue after the other. */
-async function redriveLetters(arena, feed) {
+async function redriveLetters(arena, feed, everyMs) {
   for (let round = 0; !feed.isOver; round += 1) {
     const { name } = QUEUES[round % QUEUES.length];
     await arena.start("dlq", "retry", name, "--force", "--yes", "--quiet").ended;
-    await sleep(500);
+    await sleep(everyMs);
   }
 }
 
@@ -167,7 +225,7 @@ async function verify(arena, { feed, recoveryMsMax }) {
   const ledger = readLedger(arena.ledger).toSorted((one, other) => one.at - other.at);
   const counters = (await store.listCounters()).map(({ name, value }) => [name, value]);
   const testimony = {
-    ...{ items, ledger, strikes, outages, recoveryMsMax },
+    ...{ items, ledger, strikes, outages, recoveryMsMax, killedCommands: arena.killedCommands },
     events: await countEvents(store),
     counters: sumOf(counters),
     ...(await readFates(store)),
@@ -259,6 +317,7 @@ function figuresOf(testimony, feed) {
     items: items.length,
     added: feed.added.length,
     ...sumOf(items.map(({ state }) => [state, 1])),
+    attempts: items.reduce((sum, item) => sum + item.attempts.length, 0),
     starts: ledger.filter(({ what }) => what === "start").length,
     ...sumOf(items.flatMap(({ attempts }) => attempts.map(({ outcome }) => [outcome, 1]))),
     "late results": events.late_result ?? 0,

@@ -13,19 +13,32 @@ const KINDS = [
   [3, "bad"], // always fails
 ];
 
-/** `count` new items. */
-export function newItems(chance, { from, count }) {
+/** Most of them take a while, so that strikes several times a second meet commands that run, and few that only start. */
+const LONG_KINDS = [
+  [72, "slow"],
+  [4, "quick"],
+  [6, "flaky"],
+  [8, "lingering"],
+  [3, "parent"],
+  [3, "daemon"],
+  [2, "stubborn"],
+  [2, "bad"],
+];
+
+/** `count` new items; `isLong`: most of them take one to three seconds. */
+export function newItems(chance, { from, count, isLong = false }) {
+  const [kinds, least, most] = isLong ? [LONG_KINDS, 50, 300] : [KINDS, 1, 40];
   return Array.from({ length: count }, (_, index) => ({
     id: `item-${String(from + index).padStart(6, "0")}`,
-    kind: chance.pick(KINDS),
+    kind: chance.pick(kinds),
     failures: chance.between(1, 3),
-    seconds: (chance.between(1, 40) / 100).toFixed(2),
+    seconds: (chance.between(least, most) / 100).toFixed(2),
   }));
 }
 
 /** Appends `count` new items to the input, as JSON Lines; returns their ids. */
-export function appendItems(path, chance, { from, count }) {
-  const items = newItems(chance, { from, count });
+export function appendItems(path, chance, { from, count, isLong = false }) {
+  const items = newItems(chance, { from, count, isLong });
   appendFileSync(path, items.map((item) => `${JSON.stringify(item)}\n`).join(""));
   return items.map(({ id }) => id);
 }

@@ -13,7 +13,8 @@ export declare class PostgresServer {
   /** Makes a cluster and starts it. */
   static make(options?: PostgresServerOptions): Promise<PostgresServer>;
   /** Makes a hot standby that follows this server, which is restarted for it. It is not promoted. */
-  makeStandby(): Promise<PostgresServer>;
+  makeStandby(options?: { readonly port?: number }): Promise<PostgresServer>;
+  readonly port: number;
   readonly url: string;
   /** The process that all others of the server come from; undefined while it is stopped. */
   readonly pid: number | undefined;

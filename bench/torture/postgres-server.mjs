@@ -47,11 +47,11 @@ export class PostgresServer {
     return server;
   }
 
-  /** Makes a hot standby that follows this server, which is restarted for it. It is not promoted. */
-  async makeStandby() {
+  /** Makes a hot standby that follows this server, which is restarted for it. It is not promoted. `port`: its own; default: a free one. */
+  async makeStandby({ port } = {}) {
     const standby = new PostgresServer();
     standby.#home = mkdtempSync(join(tmpdir(), "redrive-standby-"));
-    standby.#port = await freePort();
+    standby.#port = port ?? (await freePort());
     standby.#isDurable = this.#isDurable;
     standby.#addresses = this.#addresses;
     await this.stop();
@@ -75,6 +75,10 @@ export class PostgresServer {
   /** As one sees it who reaches it by that address. */
   urlAt(address) {
     return `postgres://postgres@${address}:${this.#port}/postgres`;
+  }
+
+  get port() {
+    return this.#port;
   }
 
   /** The process that all others of the server come from; undefined while it is stopped. */

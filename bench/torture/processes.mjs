@@ -16,7 +16,13 @@ export function childrenOf(pid) {
   return read(pid, `task/${pid}/children`).split(" ").filter(Boolean).map(Number);
 }
 
+/** The name of its program, as the kernel has it: at most 15 characters. */
+export function nameOf(pid) {
+  return read(pid, "comm").trim();
+}
+
 export function signal(pid, name) {
+  if (!(pid > 1)) return false;
   try {
     process.kill(pid, name);
     return true;

@@ -16,7 +16,7 @@ for (let from = first; from <= last; from += AT_ONCE) {
   const numbers = Array.from({ length: Math.min(AT_ONCE, last - from + 1) }, (_, index) => from + index);
   await Promise.all(numbers.map(send));
 }
-const { left } = await target.drain(120_000);
+const { left } = await target.drain(600_000);
 await store.close();
 process.exitCode = left === 0 ? 0 : 3;
 

@@ -40,10 +40,12 @@ export async function tortureReceipts({ receipts = 1000, kills = 12, seed = 1, n
     const figures = {
       receipts,
       kills: killed,
+      items: receipts,
       requests: target.requests,
+      attempts: target.requests,
       repeats: target.ledger.length - receipts,
     };
-    return { violations, home, figures };
+    return { violations, home, figures, faults: { killProcess: killed } };
   } finally {
     await target.close();
   }

@@ -5,37 +5,38 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { openStore } from "../../dist/index.js";
 import { Arena, JOB } from "./arena.mjs";
-import { end } from "./blows.mjs";
 import { chanceOf } from "./chance.mjs";
+import { end } from "./faults.mjs";
 import { appendItems } from "./items.mjs";
 import { judge } from "./judge.mjs";
 import { readLedger } from "./ledger.mjs";
-import { markedProcesses } from "./processes.mjs";
+import { strikeSteadily } from "./process-faults.mjs";
+import { markedProcesses, signal } from "./processes.mjs";
 
 /**
- * `options`: `seed`, `items` in all, `kills` (rounds of blows), `minutes` (instead of `kills`), `blows` (weighted, see
- * `blows.mjs`), `note` (told of each round). Answers `{ violations, figures, home }`; the home is kept only when there
+ * `options`: `seed`, `items` in all, `kills` (rounds of faults), `minutes` (instead of `kills`), `faults` (weighted, see
+ * `faults.mjs`), `note` (told of each round). Answers `{ violations, figures, home }`; the home is kept only when there
  * are violations.
  */
 export async function torture(options) {
   const arena = new Arena();
   const violations = [];
   try {
-    const inputIds = await beat(arena, options, violations);
+    const inputIds = await (options.isSteady ? beatSteadily : beat)(arena, options, violations);
     await finish(arena, violations);
     const { figures, problems } = await verify(arena, inputIds);
     violations.push(...arena.troubles, ...problems);
-    return { violations, figures, home: arena.home };
+    return { violations, figures, faults: arena.hits, home: arena.home };
   } catch (error) {
     violations.push(...arena.troubles, `the torture itself broke: ${error.stack}`);
-    return { violations, figures: {}, home: arena.home };
+    return { violations, figures: {}, faults: arena.hits, home: arena.home };
   } finally {
     arena.tidy({ keep: violations.length > 0 });
   }
 }
 
 /** Every round brings new items, so that there is always work to be struck at. */
-async function beat(arena, { seed, items, kills, minutes, blows, note }, violations) {
+async function beat(arena, { seed, items, kills, minutes, faults, note }, violations) {
   const chance = chanceOf(seed);
   const until = minutes === undefined ? Infinity : Date.now() + minutes * 60_000;
   const rounds = minutes === undefined ? kills : Infinity;
@@ -47,14 +48,68 @@ async function beat(arena, { seed, items, kills, minutes, blows, note }, violati
   for (let round = 1; round <= rounds && Date.now() < until; round += 1) {
     const count = Math.min(perRound, items - ids.length);
     ids.push(...appendItems(arena.input, chance, { from: ids.length, count }));
-    const blow = chance.pick(blows);
-    await blow(arena, chance);
+    const fault = chance.pick(faults);
+    await fault(arena, chance);
     for (const problem of await check(arena))
-      violations.push(`after round ${round} (${blow.name}): ${problem}`);
-    note?.(`round ${round}: ${blow.name}`);
+      violations.push(`after round ${round} (${fault.name}): ${problem}`);
+    note?.(`round ${round}: ${fault.name}`);
   }
   ids.push(...appendItems(arena.input, chance, { from: ids.length, count: items - ids.length }));
   return ids;
+}
+
+/** Every round of runners brings this many new items. */
+const ITEMS_PER_START = 16;
+/** No more are added while so many are to be done. */
+const BACKLOG_MAX = 40;
+const STRIKES_PER_CHECK = 40;
+const CREW = 6;
+
+const COMMANDS = [
+  [6, "map"],
+  [4, "resume"],
+  [2, "retry"],
+];
+
+/** Six runners are always at work, and are struck several times a second. */
+async function beatSteadily(arena, { seed, minutes, kills = Infinity, faults, note }, violations) {
+  const chance = chanceOf(seed);
+  const until = Date.now() + (minutes ?? 60) * 60_000;
+  const isOver = () => Date.now() >= until || arena.strikes >= kills;
+  const ids = [];
+  const crew = new Map();
+  arena.jobs = 3;
+  const backlog = () => ids.length - new Set(readLedger(arena.ledger).flatMap(doneItem)).size;
+  const keepRunning = async (slot) => {
+    while (!isOver()) {
+      const command = ids.length === 0 ? "map" : chance.pick(COMMANDS);
+      const count = command === "map" && backlog() < BACKLOG_MAX ? ITEMS_PER_START : 0;
+      ids.push(...appendItems(arena.input, chance, { from: ids.length, count, isLong: true }));
+      const runner = arena.start(arena.commands[command]());
+      crew.set(slot, runner);
+      await end(arena, runner, until - Date.now() + FINISH_MS); // one that nothing strikes at lives long
+    }
+  };
+  const runs = Array.from({ length: CREW }, (_, slot) => keepRunning(slot));
+  await strikeSteadily({
+    ...{ chance, isOver, ...(faults && { faults }) },
+    targets: () => [...crew.values()].filter((runner) => !runner.isOver),
+    onHit: async (name) => {
+      arena.hit(name);
+      note?.(`strike ${arena.strikes}: ${name}`);
+      if (arena.strikes % STRIKES_PER_CHECK !== 0) return;
+      for (const problem of await check(arena))
+        violations.push(`after strike ${arena.strikes} (${name}): ${problem}`);
+    },
+  });
+  for (const runner of crew.values()) signal(runner.pid, "SIGTERM");
+  await Promise.all(runs);
+  arena.jobs = 16;
+  return ids;
+}
+
+function doneItem({ what, item }) {
+  return what === "done" ? [item] : [];
 }
 
 /** The store is clean at every moment, not only in the end. */

@@ -7,10 +7,11 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openStore } from "../../dist/index.js";
 import { Arena } from "./arena.mjs";
-import { end } from "./blows.mjs";
 import { chanceOf } from "./chance.mjs";
+import { end } from "./faults.mjs";
 import { judge } from "./judge.mjs";
 import { readLedger } from "./ledger.mjs";
+import { LAUNCHER_FAULTS, strikeSteadily } from "./process-faults.mjs";
 import { markedProcesses, signal } from "./processes.mjs";
 import { git, makeItems, makeProject } from "./workflow-items.mjs";
 import { judgeCheckout, judgeWorkflow } from "./workflow-judge.mjs";
@@ -31,10 +32,15 @@ export async function tortureWorkflow(options) {
     const figures = await verify(ring, items, violations);
     await heal(ring, violations);
     violations.push(...ring.arena.troubles);
-    return { violations, figures: { strikes: ring.arena.strikes, ...figures }, home: ring.arena.home };
+    return {
+      violations,
+      figures: { strikes: ring.arena.strikes, ...figures },
+      faults: ring.arena.hits,
+      home: ring.arena.home,
+    };
   } catch (error) {
     violations.push(...ring.arena.troubles, `the torture itself broke: ${error.stack}`);
-    return { violations, figures: {}, home: ring.arena.home };
+    return { violations, figures: {}, faults: ring.arena.hits, home: ring.arena.home };
   } finally {
     ring.arena.tidy({ keep: violations.length > 0 });
   }
@@ -88,11 +94,12 @@ class Ring {
   }
 }
 
-async function beat(ring, chance, { kills, minutes, note }, violations) {
+async function beat(ring, chance, { kills, minutes, isSteady = false, note }, violations) {
   const until = minutes === undefined ? Infinity : Date.now() + minutes * 60_000;
   for (let round = 1; (minutes !== undefined || round <= kills) && Date.now() < until; round += 1) {
     const args = await ring.command(chance);
     const runner = ring.arena.start(args);
+    if (isSteady) await strikeAtLauncher(ring, chance, runner);
     const moment = await chooseMoment(ring, chance, runner);
     await strike(ring, chance, runner);
     const isQuiet = chance.between(1, 2) === 1; // else the next runner meets what this one's git is still doing
@@ -101,6 +108,23 @@ async function beat(ring, chance, { kills, minutes, note }, violations) {
       violations.push(`after round ${round} (\`${args.slice(0, 2).join(" ")}\`, ${moment}): ${problem}`);
     note?.(`round ${round}: ${args[0]} ${moment}`);
   }
+}
+
+const LAUNCHER_MS_MAX = 15_000;
+
+/** Several strikes at what starts its commands, and git's, before the runner itself is struck. */
+async function strikeAtLauncher(ring, chance, runner) {
+  const until = Date.now() + LAUNCHER_MS_MAX;
+  let left = chance.between(2, 12);
+  await strikeSteadily({
+    ...{ chance, faults: LAUNCHER_FAULTS, isBusyOnly: true },
+    isOver: () => left === 0 || runner.isOver || Date.now() > until,
+    targets: () => [runner].filter(({ isOver }) => !isOver),
+    onHit: (name) => {
+      left -= 1;
+      ring.arena.hit(name);
+    },
+  });
 }
 
 /** At any time, or just when a phase begins. */
@@ -142,7 +166,7 @@ async function strike(ring, chance, runner) {
     [6, "SIGKILL"],
     [1, "SIGTERM"],
   ]);
-  if (!runner.isOver && signal(runner.pid, name)) ring.arena.strikes += 1;
+  if (!runner.isOver && signal(runner.pid, name)) ring.arena.hit(name);
   await end(ring.arena, runner);
 }
 
@@ -302,7 +326,8 @@ function figuresOf(items, merges) {
   const outcomes = {};
   for (const { outcome } of items.flatMap(({ attempts }) => attempts))
     outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
-  return { items: items.length, merges: merges.length, ...outcomes };
+  const attempts = items.reduce((sum, item) => sum + item.attempts.length, 0);
+  return { items: items.length, merges: merges.length, attempts, ...outcomes };
 }
 
 function lines(text) {

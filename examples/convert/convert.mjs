@@ -1,4 +1,4 @@
-/** Converts one CSV file of orders to JSON. A file that it cannot use is reported so that it is not tried again. */
+/** Converts one CSV file of orders to JSON. Reports an invalid file as a permanent failure, so that it is not retried. */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 

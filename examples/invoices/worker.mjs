@@ -1,4 +1,4 @@
-/** A queue and two workers of it in one program: what succeeds, what is tried again, and what dies. */
+/** A queue with two workers in one program: some items succeed, some are retried, some become letters. */
 import { BusinessException, ITException, openStore, parseBackoff } from "redrive";
 
 const store = await openStore(process.env.REDRIVE_STORE ?? "memory:");

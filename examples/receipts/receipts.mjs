@@ -1,4 +1,4 @@
-/** Receipts for a service that is away at first, and refuses some: none is lost, and none is taken for delivered that is not. */
+/** Sends receipts to a service that is closed at first and rejects some: each one is delivered or kept. */
 import { createServer } from "node:http";
 import { openStore } from "redrive";
 

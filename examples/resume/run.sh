@@ -1,5 +1,5 @@
 #!/bin/sh
-# The same name goes on with the same job: the second map does only the pages that are new.
+# The same name resumes the same job: the second map processes only the new pages.
 set -e
 ledger="${1:?usage: run.sh LEDGER}"
 export ledger

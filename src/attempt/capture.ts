@@ -1,17 +1,19 @@
 /**
- * What is kept of an attempt's output: its tails for the record, all of it (up to a limit) in the log file. The
- * output files themselves are gone afterwards.
+ * Keeps the output of an attempt: tails for the failure record, and all of it (up to a limit) in the log file. The
+ * output files are removed afterwards. `LogWriter` writes the logs of successes in the background.
  */
+import { mkdir, writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
 import { isStoreTrouble, WorkError } from "../errors.ts";
+import { PRIVATE_FILE, PRIVATE_FOLDER } from "../std/files.ts";
 import type { Ended } from "./launch.ts";
-import type { LogWriter } from "./log-writer.ts";
 import { Output } from "./output.ts";
 import { composeLog, type OutputMask, writeLog } from "./output-log.ts";
 import { type Cut, LOG_BYTES_MAX } from "./output-watch.ts";
 
 export interface KeepOutputOptions {
   readonly ended: Ended;
-  /** Where the log goes. Its folder is made when there is something to write. */
+  /** The path of the log. Its folder is created when there is something to write. */
   readonly logPath: string;
   readonly stdoutPath: string;
   readonly stderrPath: string;
@@ -19,17 +21,17 @@ export interface KeepOutputOptions {
   readonly tailBytesMax?: number;
   /** Kept of each stream in the log. Default 64 MiB. */
   readonly logBytesMax?: number;
-  /** What an `OutputWatch` cut off meanwhile. */
+  /** What an `OutputWatch` has cut off. */
   readonly cuts?: Cuts;
-  /** Lines of ours above the output. With any, the log is appended to, and written even without output. */
+  /** Lines above the output. With titles the log is appended to, and written even without output. */
   readonly titles?: readonly string[];
-  /** Replaces what must not be written down. */
+  /** Masks secrets. */
   readonly mask?: OutputMask;
-  /** Leaves the output files to the caller. Default false. */
+  /** Keeps the output files for the caller. Default false. */
   readonly keepFiles?: boolean;
 }
 
-/** What was cut off the streams of one process. */
+/** The cuts in the streams of one process. */
 export interface Cuts {
   readonly stdout?: Cut | undefined;
   readonly stderr?: Cut | undefined;
@@ -38,7 +40,7 @@ export interface Cuts {
 export interface KeptOutput {
   readonly stdoutTail: string;
   readonly stderrTail: string;
-  /** More of the end of a failure's output, to find in it what went wrong; the record has the tails alone. */
+  /** Longer tails of a failure, to find the error line in; the record keeps only the short ones. */
   readonly ends?: { readonly stdoutTail: string; readonly stderrTail: string };
   /** The path of the log; absent when there was no output. */
   readonly log?: string;
@@ -47,7 +49,7 @@ export interface KeptOutput {
 }
 
 const TAIL_BYTES_MAX = 8192;
-/** The line that tells what failed can stand hundreds of lines before the last one. */
+/** The error line can be hundreds of lines before the last one. */
 const END_BYTES_MAX = 65_536;
 
 /** Rejects with a store error when the log cannot be written, as when the disk is full. */
@@ -74,7 +76,7 @@ export async function keepOutput(options: KeepOutputOptions): Promise<KeptOutput
   }
 }
 
-/** As `keepOutput` for a success that said little: its log is written later. Null when it has to be done at once. */
+/** Like `keepOutput` for a success with little output, whose log is written later. Null when it must be written now. */
 export function keepLater(
   { ended, cuts = {}, logPath }: KeepOutputOptions,
   writer: LogWriter,
@@ -84,16 +86,16 @@ export function keepLater(
     new Output("stdout", ended.stdout, "", undefined),
     new Output("stderr", ended.stderr, "", undefined),
   ];
-  const said = outputs.filter((output) => output.bytes > 0);
-  if (said.length === 0) return { stdoutTail: "", stderrTail: "" };
+  const nonEmpty = outputs.filter((output) => output.bytes > 0);
+  if (nonEmpty.length === 0) return { stdoutTail: "", stderrTail: "" };
   if ([ended.stdout, ended.stderr].some(({ bytes, inline }) => bytes > 0 && !inline)) return null;
-  const log = composeLog(said.map((output) => output.forLog(LOG_BYTES_MAX)));
+  const log = composeLog(nonEmpty.map((output) => output.forLog(LOG_BYTES_MAX)));
   if (!writer.add(logPath, log)) return null;
-  return { stdoutTail: "", stderrTail: "", log: logPath }; // a success has no use for tails
+  return { stdoutTail: "", stderrTail: "", log: logPath }; // a success needs no tails
 }
 
-/** A log that cannot be written is no reason to lose the result: the record says that it is missing. */
-export async function keepOrSayWhy(options: KeepOutputOptions): Promise<KeptOutput> {
+/** Like `keepOutput`, but when the log cannot be written, the record says so and the result is kept. */
+export async function keepOrExplain(options: KeepOutputOptions): Promise<KeptOutput> {
   try {
     return await keepOutput(options);
   } catch (error) {
@@ -116,4 +118,73 @@ function asStoreTrouble(error: unknown, logPath: string): WorkError {
       hint: isFull ? "Free some space on that disk." : "Check that its folder exists and is writable.",
     },
   );
+}
+
+interface PendingLog {
+  readonly path: string;
+  readonly bytes: Buffer;
+}
+
+/** The number of threads that Node has for files. */
+const CONCURRENCY_MAX = 4;
+const WAITING_MAX = 2000;
+
+/**
+ * Writes the logs of successful attempts in the background. Creating a folder and a file takes about a millisecond while a
+ * database commits to the same disk, which would be most of the time of a short command. Failures write their logs before
+ * they are settled.
+ */
+export class LogWriter {
+  #waiting: PendingLog[] = [];
+  #writing = 0;
+  /** Logs that could not be written; they are tried once more at the end. */
+  readonly #refused: PendingLog[] = [];
+  #onIdle: (() => void) | undefined;
+
+  /** False when writing fails or is too slow: then the attempt has to write its log itself. */
+  add(path: string, bytes: Buffer): boolean {
+    if (this.#refused.length > 0 || this.#waiting.length >= WAITING_MAX) return false;
+    this.#waiting.push({ path, bytes });
+    this.#writeNext();
+    return true;
+  }
+
+  /** Waits until all logs are written; returns how many could not be. */
+  async flush(): Promise<number> {
+    await this.#idle();
+    const again = this.#refused.splice(0);
+    for (const one of again) this.#waiting.push(one);
+    this.#writeNext();
+    await this.#idle();
+    return this.#refused.length;
+  }
+
+  #writeNext(): void {
+    while (this.#writing < CONCURRENCY_MAX) {
+      const next = this.#waiting.shift();
+      if (next === undefined) break;
+      this.#writing += 1;
+      void this.#write(next);
+    }
+    if (this.#writing === 0) this.#onIdle?.();
+  }
+
+  async #write(log: PendingLog): Promise<void> {
+    try {
+      await mkdir(dirname(log.path), { recursive: true, mode: PRIVATE_FOLDER });
+      await writeFile(log.path, log.bytes, { mode: PRIVATE_FILE });
+    } catch {
+      this.#refused.push(log); // `add` and `flush` report it
+    }
+    this.#writing -= 1;
+    this.#writeNext();
+  }
+
+  async #idle(): Promise<void> {
+    if (this.#writing === 0) return;
+    await new Promise<void>((resolve) => {
+      this.#onIdle = resolve;
+    });
+    this.#onIdle = undefined;
+  }
 }

@@ -1,50 +1,46 @@
 /**
- * The handler of a map: one attempt is one run of the user's command, without a shell. It says what the command gets
- * to know of its item and what its end means; `run-process.ts` does the rest.
+ * The handler of a map: one attempt is one run of the user's command, without a shell. It defines what the command
+ * receives and what its exit means; `run-process.ts` runs it.
  */
 import { openSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Failure } from "../item/failure.ts";
 import type { LeasedItem } from "../item/item.ts";
-import type { Outcome, StandardOutput } from "../item/outcome.ts";
-import { asText } from "../kit/json.ts";
+import type { Outcome, StandardOutput } from "../item/settlement.ts";
 import type { HandlerReport } from "../retry/decide.ts";
-import { type Cuts, type KeptOutput, keepLater, keepOrSayWhy } from "./capture.ts";
-import { commandName, commandStep, unfillable } from "./command-failure.ts";
-import { reportFilesOf, withReports } from "./command-reports.ts";
+import { asText } from "../std/json.ts";
+import { type Cuts, type KeptOutput, keepLater, keepOrExplain, LogWriter } from "./capture.ts";
 import { DiskRoom, unlessDiskFull } from "./disk-room.ts";
 import { runFailureCommand } from "./failure-command.ts";
 import type { AttemptContext, Handler } from "./handler.ts";
-import { itemEnvironment } from "./item-environment.ts";
+import { itemEnvironment, reportFilesOf, withReports } from "./item-environment.ts";
 import type { Ended, Launcher } from "./launch.ts";
-import { LogWriter } from "./log-writer.ts";
 import { LOG_BYTES_MAX, OutputWatch } from "./output-watch.ts";
-import { processFailure } from "./process-failure.ts";
-import { type ProcessEnd, runProcess } from "./run-process.ts";
+import { type ProcessEnd, processFailure, runProcess } from "./run-process.ts";
 import { compileCommand } from "./template.ts";
 
 export interface CommandOptions {
   readonly launcher: Launcher;
   /** The command and its arguments, with variables. */
   readonly command: readonly string[];
-  /** Items may begin with "-" where the command could read them as options. Default: such an item fails. */
+  /** Allow items that begin with "-" where the command could read them as options. Default: such an item fails. */
   readonly allowOptions?: boolean | undefined;
   readonly cwd: string;
   readonly jobId: string;
   readonly timeoutMs?: number;
-  /** Between the signals TERM and KILL. */
+  /** The time between the signals TERM and KILL. */
   readonly graceMs: number;
-  /** Where a slot's files are while its attempt runs: a path that these files start with, in a folder that is there. */
+  /** The path prefix of a slot's files while its attempt runs. Its folder exists. */
   readonly scratch: (slot: number) => string;
   readonly logPath: (itemId: string, attempt: number) => string;
-  /** Where copies of the files go that a command names as evidence. Default: none are made. */
+  /** The folder for copies of evidence. Default: no copies. */
   readonly evidenceFolder?: string;
-  /** Decides about an item whose attempts are used up, in a shell. Default: nobody is asked. */
+  /** A shell command that decides about an item whose attempts are used up. Default: none. */
   readonly failureCommand?: string;
   /** Aborted when the run ends. */
   readonly stop: AbortSignal;
   readonly now: () => number;
-  /** Whether the output of successes is printed, and so has to be whole. Default: it is only kept in logs. */
+  /** Whether the output of successes is printed and so must be complete. Default: it is only logged. */
   readonly isOutputWanted?: boolean;
   /** Called at the end with the number of successes whose logs could not be written. */
   readonly onLogsLost?: (count: number) => void;
@@ -54,7 +50,7 @@ export interface CommandHandler {
   readonly handle: Handler;
   /** Present when there is a failure command. */
   readonly askHandler?: (item: LeasedItem, failure: Failure) => Promise<HandlerReport>;
-  /** Stops watching the outputs and waits for the last logs; the attempts have ended by then. */
+  /** Stops watching the outputs and waits for the last logs. Called after all attempts have ended. */
   close(): Promise<void>;
 }
 
@@ -78,7 +74,6 @@ export function commandHandler(options: CommandOptions): CommandHandler {
   };
 }
 
-/** For a person, when the disk did not take all logs. */
 export function logsLostNotice(count: number): string {
   return `The logs of ${count} successful ${count === 1 ? "attempt" : "attempts"} could not be written.`;
 }
@@ -92,7 +87,7 @@ interface Worker extends CommandOptions {
 
 async function runCommand(item: LeasedItem, context: AttemptContext, worker: Worker): Promise<Outcome> {
   const filled = worker.fill({ item: item.data, item_id: item.itemId, index: item.index });
-  if (!filled.ok) return { kind: "failed", failure: unfillable(item, context, filled.message, worker) };
+  if (!filled.ok) return { kind: "failed", failure: missingVariable(item, context, filled.message, worker) };
   const { outputs, launcher, graceMs, timeoutMs, now, evidenceFolder, isOutputWanted = false } = worker;
   const { spec, reports } = specOf(item, context, filled.value, worker);
   let stdout: StandardOutput | undefined;
@@ -116,11 +111,11 @@ async function runCommand(item: LeasedItem, context: AttemptContext, worker: Wor
       if (ended.exitCode === 0 && worker.room.isFull(dirname(stdoutPath)))
         stdout = { ...ended.stdout, ...stdout, lost: "The disk of the logs is full." };
       const output = { ended, cuts, stdoutPath, stderrPath, logPath };
-      return keepLater(output, worker.logs) ?? keepOrSayWhy(output);
+      return keepLater(output, worker.logs) ?? keepOrExplain(output);
     },
   });
-  const judged = judge(end, { item, context, worker, argv: filled.value, stdout });
-  const outcome = withReports(judged, reports, context);
+  const ended = outcomeOf(end, { item, context, worker, argv: filled.value, stdout });
+  const outcome = withReports(ended, reports, context);
   return unlessDiskFull(outcome, dirname(spec.stdoutPath), context.signal);
 }
 
@@ -131,7 +126,7 @@ function specOf(
   worker: Worker,
 ) {
   const prefix = worker.scratch(slot);
-  // A report is the attempt's own: one that a success left behind must not be taken for the next one's.
+  // Each attempt has its own files, so that leftovers of an earlier attempt are not mistaken for its reports.
   const ownPrefix = `${prefix}-${ref}-${attempt}`;
   const failureFile = `${ownPrefix}.failure.json`;
   const reports = reportFilesOf(ownPrefix);
@@ -148,20 +143,20 @@ function specOf(
   return { spec, reports };
 }
 
-/** Opened before its file is removed, where the log keeps less than all of it. */
+/** Opens the output file before it is removed when the log keeps only a part of it. */
 function standardOutput({ stdout }: Ended, cuts: Cuts, path: string | undefined): StandardOutput {
   if (path === undefined || stdout.inline || stdout.bytes === 0) return stdout;
   if (cuts.stdout) return { ...stdout, lost: "The disk was nearly full while the command ran." };
   return stdout.bytes <= LOG_BYTES_MAX ? stdout : { ...stdout, fd: openSync(path, "r") };
 }
 
-/** What could not be kept or printed of a success is noted on its item. */
+/** Adds a note to the item when output could not be kept or printed. */
 function succeeded(stdout: StandardOutput, kept: KeptOutput, { note }: AttemptContext): Outcome {
   const { log, logTrouble } = kept;
   if (logTrouble !== undefined) note(`The log of this attempt is missing. ${logTrouble}`);
   const isLost = logTrouble !== undefined && stdout.inline === undefined && stdout.fd === undefined;
   const lost = stdout.lost ?? (isLost && stdout.bytes > 0 ? logTrouble : undefined);
-  if (stdout.lost !== undefined) note(`The output of this attempt may not be whole. ${stdout.lost}`);
+  if (stdout.lost !== undefined) note(`The output of this attempt may be incomplete. ${stdout.lost}`);
   return {
     kind: "succeeded",
     stdout: lost === undefined ? stdout : { ...stdout, lost },
@@ -177,7 +172,7 @@ interface CommandCase {
   readonly stdout: StandardOutput | undefined;
 }
 
-function judge(end: ProcessEnd, { item, context, worker, argv, stdout }: CommandCase): Outcome {
+function outcomeOf(end: ProcessEnd, { item, context, worker, argv, stdout }: CommandCase): Outcome {
   const { ended, kept, cutShort, reported } = end;
   const log = kept.log === undefined ? {} : { log: kept.log };
   if (cutShort === "stopped") return { kind: "released", why: "the runner stopped", ...log };
@@ -196,4 +191,40 @@ function judge(end: ProcessEnd, { item, context, worker, argv, stdout }: Command
   });
   const retryAfterMs = reported?.retryAfterMs;
   return { kind: "failed", failure, ...log, ...(retryAfterMs !== undefined && { retryAfterMs }) };
+}
+
+/** The item lacks a variable of the command, so that a retry would not help. */
+function missingVariable(
+  item: LeasedItem,
+  context: AttemptContext,
+  message: string,
+  { command, now }: { readonly command: readonly string[]; readonly now: () => number },
+): Failure {
+  return {
+    attemptNumber: item.attempt,
+    timestamp: now(),
+    errorType: { name: "ValidationFailed" },
+    errorClass: "permanent",
+    errorMessage: message,
+    agentId: context.agentId,
+    stepFailed: commandStep(command),
+    durationMs: 0,
+  };
+}
+
+const LINE_CHARS_MAX = 500;
+
+/** The command as a shell user would type it. */
+function commandStep(argv: readonly string[]): string {
+  const line = argv
+    .map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`))
+    .join(" ");
+  return `command: ${line.length > LINE_CHARS_MAX ? `${line.slice(0, LINE_CHARS_MAX)}…` : line}`;
+}
+
+/** The name in failure messages: the program, and its subcommand when the first argument looks like one. */
+function commandName(argv: readonly string[]): string {
+  const [program = "", first] = argv;
+  const name = program.split("/").at(-1) ?? program;
+  return first !== undefined && /^[a-z][a-z-]*$/.test(first) ? `${name} ${first}` : name;
 }

@@ -1,17 +1,17 @@
 /**
- * A command that fails while the disk of the logs is full may have failed for want of room for its output, which says
- * nothing about its item: the attempt is given back instead of spent.
+ * Detects a full disk. A command that fails while the disk of the logs is full may have failed because its output could
+ * not be written, so its attempt is released instead of counted.
  */
 import { statfsSync } from "node:fs";
-import type { Outcome } from "../item/outcome.ts";
-import { systemClock } from "../kit/clock.ts";
+import type { Outcome } from "../item/settlement.ts";
+import { systemClock } from "../std/clock.ts";
 
-/** With less room than this the output of a command has nowhere to go. */
+/** Below this, the disk counts as full. */
 const ROOM_BYTES_MIN = 64 * 1024;
-/** A full disk seldom passes at once; without a pause the item would be back in the same moment. */
+/** Without a pause the item would be leased again at once. */
 const PAUSE_MS = 1000;
 
-/** The outcome as it is, or `released` when it is a failure and the folder's disk is full. */
+/** Turns a failure into `released` when the disk of the folder is full. */
 export async function unlessDiskFull(
   outcome: Outcome,
   folder: string,
@@ -23,10 +23,10 @@ export async function unlessDiskFull(
   return { kind: "released", why: "the disk of the logs is full", ...log };
 }
 
-/** Successes are too many to ask the file system after each of them. */
+/** The file system is not asked after every success. */
 const RECHECK_MS = 250;
 
-/** Whether the disk of the outputs is full, as of a moment ago: a success may then have lost output that it never checked. */
+/** Whether the disk was full recently. A success may then have lost output without noticing. */
 export class DiskRoom {
   readonly #now: () => number;
   #checkedAt = Number.NEGATIVE_INFINITY;
@@ -46,7 +46,7 @@ export class DiskRoom {
   }
 }
 
-/** A folder that is gone is not full: the success was a success. */
+/** A missing folder is not full. */
 function isFullNow(folder: string): boolean {
   try {
     return isFull(folder);

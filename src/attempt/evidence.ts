@@ -1,30 +1,29 @@
 /**
- * Records the files that a failed attempt named as evidence, so that the failure tells from any machine what was there:
- * digest, size, type and host, and where a copy is, if one is to be kept. It never throws: what cannot be read is said.
+ * Records the files that a failed attempt named as evidence: digest, size, media type and host, and a copy if one is
+ * kept. It never throws: the record says what could not be read.
  */
 import { createHash } from "node:crypto";
 import { constants, type Stats } from "node:fs";
 import { type FileHandle, mkdir, open, realpath, stat, utimes } from "node:fs/promises";
 import { hostname } from "node:os";
-import { delimiter, dirname, isAbsolute, join, resolve, sep } from "node:path";
-import type { EvidenceFile } from "../item/evidence-file.ts";
-import { compact } from "../item/failure.ts";
-import { writeAtomically } from "../kit/atomic-file.ts";
-import { formatDuration } from "../kit/duration.ts";
-import { HEAD_BYTES, mediaTypeOf } from "./evidence-media-type.ts";
+import { delimiter, dirname, extname, isAbsolute, join, resolve, sep } from "node:path";
+import type { EvidenceFile } from "../item/failure.ts";
+import { formatDuration } from "../std/duration.ts";
+import { writeAtomically } from "../std/files.ts";
+import { compact } from "../std/json.ts";
 
 export interface EvidenceOptions {
-  /** The folder that relative paths are meant from: that of the work. Only files below it are read. */
+  /** The working directory. Relative paths start here, and only files below it are read. */
   readonly cwd: string;
-  /** Other folders whose files are read. Default: those of `REDRIVE_EVIDENCE_FOLDERS`. */
+  /** Other folders whose files may be read. Default: those of `REDRIVE_EVIDENCE_FOLDERS`. */
   readonly folders?: readonly string[];
-  /** Copies go here, named by their content. Default: none are made. */
+  /** The folder for copies, named by their digest. Default: no copies. */
   readonly keepIn?: string;
-  /** A larger file gets neither a digest nor a copy. Default 256 MiB. */
+  /** Larger files get neither a digest nor a copy. Default 256 MiB. */
   readonly bytesMax?: number;
   /** All files of one attempt together. Default 1 GiB. */
   readonly allBytesMax?: number;
-  /** What is not read by then is recorded without a digest. Default 10 s. */
+  /** Files that are not read by then have no digest. Default 10 s. */
   readonly timeoutMs?: number;
   /** Aborted when the runner stops. */
   readonly signal?: AbortSignal;
@@ -36,8 +35,8 @@ const TIMEOUT_MS = 10_000;
 const FILES_MAX = 50;
 
 /**
- * One record for each path, in order; the same path twice is one. Past the limit there is one more record: it names the
- * first that was left out, and says how many were.
+ * One record for each distinct path, in order. Beyond the limit one more record names the first path that was left out and
+ * the number of the others.
  */
 export async function collectEvidence(
   paths: readonly string[],
@@ -68,7 +67,7 @@ export async function collectEvidence(
 
 function leftOut(more: number): string {
   const others = more === 0 ? "" : ` with ${more} more`;
-  return `was left out${others}: of one attempt ${FILES_MAX} files are recorded`;
+  return `was left out${others}: at most ${FILES_MAX} files of an attempt are recorded`;
 }
 
 interface Limits {
@@ -78,7 +77,7 @@ interface Limits {
   readonly why: () => string;
 }
 
-/** Null when it took too long. A system call that hangs, as on a dead network drive, cannot be ended, only left behind. */
+/** Null when it took too long. A system call that hangs, as on a dead network drive, cannot be ended, only abandoned. */
 async function unlessStopped<T>(work: Promise<T>, { stop }: Limits): Promise<T | null> {
   let onStop = () => {};
   const stopped = new Promise<null>((end) => {
@@ -97,35 +96,41 @@ function foldersFrom({ REDRIVE_EVIDENCE_FOLDERS = "" }: NodeJS.ProcessEnv): read
   return REDRIVE_EVIDENCE_FOLDERS.split(delimiter).filter((folder) => isAbsolute(folder));
 }
 
-/** Without their links. A folder that is not there allows nothing. */
+/** Resolves symbolic links and drops folders that do not exist. */
 async function resolvedFolders(folders: readonly string[]): Promise<readonly string[]> {
   const found = await Promise.all(folders.map((folder) => realpath(folder).catch(() => null)));
   return found.filter((folder) => folder !== null);
 }
 
-/** Item data may have a say in what a command names: the runner reads no file that the work has no business with. */
+/** Item data may influence which paths a command names, so only files in allowed folders are read. */
 function isAllowed(path: string, allowed: readonly string[]): boolean {
-  return allowed.some((folder) => isBelow(path, folder)) && !NEVER.some((folder) => isBelow(path, folder));
+  return (
+    allowed.some((folder) => isBelow(path, folder)) && !FORBIDDEN.some((folder) => isBelow(path, folder))
+  );
 }
 
 function isBelow(path: string, folder: string): boolean {
   return path.startsWith(folder.endsWith(sep) ? folder : folder + sep);
 }
 
-/** What is read here is about the process that reads: its environment, its memory, its devices. */
-const NEVER = ["/proc", "/sys", "/dev"];
+/** Files here describe the reading process itself: its environment, memory and devices. */
+const FORBIDDEN = ["/proc", "/sys", "/dev"];
 
-interface Reading {
+interface RecordOptions {
   readonly keepIn: string | undefined;
-  /** Without links. */
+  /** With symbolic links resolved. */
   readonly allowed: readonly string[];
 }
 
 /**
- * A link is followed, and the record names the file that it leads to: what the path says is what was read. A pipe would
- * wait for somebody who writes, so nothing but a plain file is opened to be read.
+ * Follows symbolic links; the record has the real path. Only regular files are opened, because opening a pipe would block
+ * until there is a writer.
  */
-async function recordOf(path: string, { keepIn, allowed }: Reading, limits: Limits): Promise<EvidenceFile> {
+async function recordOf(
+  path: string,
+  { keepIn, allowed }: RecordOptions,
+  limits: Limits,
+): Promise<EvidenceFile> {
   let handle: FileHandle | undefined;
   try {
     const real = await realpath(path);
@@ -133,7 +138,7 @@ async function recordOf(path: string, { keepIn, allowed }: Reading, limits: Limi
     handle = await open(real, OPEN_FLAGS);
     const found = await handle.stat();
     if (!found.isFile())
-      return { path: real, problem: found.isDirectory() ? "is a folder" : "is no plain file" };
+      return { path: real, problem: found.isDirectory() ? "is a folder" : "is not a regular file" };
     return { path: real, ...(await contentOf({ path: real, handle, found }, keepIn, limits)) };
   } catch (error) {
     return isAbsent(error)
@@ -145,7 +150,7 @@ async function recordOf(path: string, { keepIn, allowed }: Reading, limits: Limi
 }
 
 const OUTSIDE =
-  "was not read: it is neither below the folder of the work nor in a folder of REDRIVE_EVIDENCE_FOLDERS";
+  "was not read: it is neither in the working directory nor in a folder of REDRIVE_EVIDENCE_FOLDERS";
 const OPEN_FLAGS = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY | constants.O_NOFOLLOW;
 
 interface OpenFile {
@@ -173,7 +178,7 @@ async function contentOf(
 function tooLarge(bytes: number, { bytesMax }: Limits): string {
   return bytes > bytesMax
     ? `is too large for a digest (more than ${bytesMax} bytes)`
-    : "has no digest: the files of this attempt are too large together";
+    : "has no digest: the files of this attempt exceed the total limit";
 }
 
 async function headOf(handle: FileHandle): Promise<Buffer> {
@@ -182,7 +187,7 @@ async function headOf(handle: FileHandle): Promise<Buffer> {
   return head.subarray(0, bytesRead);
 }
 
-/** A file that grows while it is read is read no further than the limit. */
+/** Stops at the limit when a file grows while it is read. */
 async function digestOf(handle: FileHandle, limits: Limits): Promise<{ sha256: string; bytes: number }> {
   const hash = createHash("sha256");
   let bytes = 0;
@@ -213,7 +218,7 @@ interface Keeping {
   readonly limits: Limits;
 }
 
-/** The name of the copy is its content alone: nothing of the item's data gets into a path of ours. */
+/** The copy is named by its digest, so that item data never becomes part of a path. */
 async function keep(handle: FileHandle, keeping: Keeping): Promise<Pick<EvidenceFile, "kept" | "problem">> {
   const { keepIn, sha256, bytes } = keeping;
   const kept = join(keepIn, sha256.slice(0, 2), sha256);
@@ -228,19 +233,19 @@ async function keep(handle: FileHandle, keeping: Keeping): Promise<Pick<Evidence
   }
 }
 
-/** Its time is that of its last naming, so that whoever clears old copies away by age spares the ones that are named. */
+/** Updates the time of the copy, so that a cleanup by age spares copies that were named recently. */
 async function isThere(kept: string, bytes: number): Promise<boolean> {
   try {
     const now = new Date();
     await utimes(kept, now, now);
-    return (await stat(kept)).size === bytes; // a disk that failed once may have left less
+    return (await stat(kept)).size === bytes; // an earlier write may have failed
   } catch (error) {
     if (isAbsent(error)) return false;
     throw error;
   }
 }
 
-/** The bytes again, and an error at their end when they are not those that the digest is of. */
+/** Reads the bytes again, and throws at the end when their digest has changed. */
 async function* unchanged(handle: FileHandle, { sha256, limits }: Keeping): AsyncGenerator<Buffer> {
   const hash = createHash("sha256");
   for await (const piece of piecesOf(handle, limits)) {
@@ -267,7 +272,80 @@ const REASONS: Readonly<Record<string, string>> = {
   ENOSPC: "the disk is full",
   EDQUOT: "the disk is full",
   EROFS: "the file system is read-only",
-  ELOOP: "its links go in a circle",
-  ENXIO: "it is no plain file",
+  ELOOP: "its symbolic links are circular",
+  ENXIO: "it is not a regular file",
   ENAMETOOLONG: "its name is too long",
 };
+
+/** How many bytes the media type depends on. */
+const HEAD_BYTES = 512;
+
+/** The media type by the magic number, else by the extension if the content is text, else plain bytes. */
+export function mediaTypeOf(name: string, head: Buffer): string {
+  const magic = MAGIC.find(({ at = 0, bytes }) => head.subarray(at, at + bytes.length).equals(bytes));
+  const byName = BY_NAME[extname(name).toLowerCase()];
+  if (magic === undefined) {
+    if (!isText(head)) return "application/octet-stream";
+    return byName?.family === "text" ? byName.type : "text/plain";
+  }
+  // Office documents are ZIP files; only the extension tells them apart.
+  return magic.type === "application/zip" && byName?.family === "zip" ? byName.type : magic.type;
+}
+
+interface Magic {
+  readonly type: string;
+  readonly bytes: Buffer;
+  readonly at?: number;
+}
+
+const MAGIC: readonly Magic[] = [
+  { type: "image/png", bytes: Buffer.from("89504e470d0a1a0a", "hex") },
+  { type: "image/jpeg", bytes: Buffer.from("ffd8ff", "hex") },
+  { type: "image/gif", bytes: Buffer.from("GIF8") },
+  { type: "image/webp", bytes: Buffer.from("WEBPVP8"), at: 8 },
+  { type: "image/tiff", bytes: Buffer.from("49492a00", "hex") },
+  { type: "image/tiff", bytes: Buffer.from("4d4d002a", "hex") },
+  { type: "video/webm", bytes: Buffer.from("1a45dfa3", "hex") },
+  { type: "video/mp4", bytes: Buffer.from("ftyp"), at: 4 },
+  { type: "application/pdf", bytes: Buffer.from("%PDF-") },
+  { type: "application/zip", bytes: Buffer.from("504b0304", "hex") },
+  { type: "application/gzip", bytes: Buffer.from("1f8b08", "hex") },
+  { type: "application/zstd", bytes: Buffer.from("28b52ffd", "hex") },
+  { type: "application/vnd.sqlite3", bytes: Buffer.from("SQLite format 3\0") },
+  { type: "application/x-elf", bytes: Buffer.from("7f454c46", "hex") },
+];
+
+interface Named {
+  readonly family: "text" | "zip";
+  readonly type: string;
+}
+
+const OFFICE = "application/vnd.openxmlformats-officedocument";
+
+const BY_NAME: Readonly<Record<string, Named>> = {
+  ".json": { family: "text", type: "application/json" },
+  ".jsonl": { family: "text", type: "application/jsonl" },
+  ".har": { family: "text", type: "application/json" },
+  ".xml": { family: "text", type: "application/xml" },
+  ".svg": { family: "text", type: "image/svg+xml" },
+  ".html": { family: "text", type: "text/html" },
+  ".htm": { family: "text", type: "text/html" },
+  ".csv": { family: "text", type: "text/csv" },
+  ".md": { family: "text", type: "text/markdown" },
+  ".yml": { family: "text", type: "application/yaml" },
+  ".yaml": { family: "text", type: "application/yaml" },
+  ".docx": { family: "zip", type: `${OFFICE}.wordprocessingml.document` },
+  ".xlsx": { family: "zip", type: `${OFFICE}.spreadsheetml.sheet` },
+  ".pptx": { family: "zip", type: `${OFFICE}.presentationml.presentation` },
+};
+
+/** UTF-8 without unusual control characters; the last character may be cut. */
+function isText(head: Buffer): boolean {
+  for (const byte of head) {
+    if (byte < 0x20 && byte !== 0x09 && byte !== 0x0a && byte !== 0x0c && byte !== 0x0d && byte !== 0x1b)
+      return false;
+  }
+  const text = head.toString("utf8");
+  const broken = text.indexOf("\ufffd");
+  return broken < 0 || broken >= text.length - 3;
+}

@@ -1,18 +1,18 @@
 /**
- * The command that decides about an item of a map or a queue whose attempts are used up (`on_item_failure: custom`). It runs
- * in a shell; the item and its failure reach it through the environment and its standard input, never through its text.
+ * Runs the command of `on_item_failure: custom`, which decides about an item whose attempts are used up. It runs in a
+ * shell; the item and its failure are passed in the environment and on standard input, never in the script.
  */
 import { type Failure, failureToJson } from "../item/failure.ts";
 import type { HandlerProblem, LeasedItem } from "../item/item.ts";
 import type { HandlerAnswer, HandlerReport } from "../retry/decide.ts";
-import { keepOrSayWhy } from "./capture.ts";
+import { stringifyJson } from "../std/json.ts";
+import { keepOrExplain } from "./capture.ts";
 import { itemEnvironment } from "./item-environment.ts";
 import type { Launcher } from "./launch.ts";
 import type { OutputWatch } from "./output-watch.ts";
-import { processFailure } from "./process-failure.ts";
-import { runProcess } from "./run-process.ts";
+import { processFailure, runProcess } from "./run-process.ts";
 
-/** Exit code of a handler that wants the item tried again: EX_TEMPFAIL of sysexits.h. */
+/** The exit code that asks for a retry: EX_TEMPFAIL of sysexits.h. */
 export const RETRY_EXIT_CODE = 75;
 
 export interface FailureCommandOptions {
@@ -22,9 +22,9 @@ export interface FailureCommandOptions {
   readonly cwd: string;
   readonly jobId: string;
   readonly timeoutMs?: number;
-  /** Between the signals TERM and KILL. */
+  /** The time between the signals TERM and KILL. */
   readonly graceMs: number;
-  /** Path that the files of a slot start with. */
+  /** The path prefix of a slot's files. */
   readonly scratch: (slot: number) => string;
   readonly logPath: (itemId: string, attempt: number) => string;
   /** Aborted when the run ends. */
@@ -32,7 +32,7 @@ export interface FailureCommandOptions {
   readonly now: () => number;
 }
 
-/** Exit code 0 means handled, 75 means retry, everything else means a letter. */
+/** Exit code 0 means handled, 75 means retry, any other buries the item. */
 export async function runFailureCommand(
   item: LeasedItem,
   failure: Failure,
@@ -48,7 +48,7 @@ export async function runFailureCommand(
       argv: ["/bin/sh", "-c", options.failureCommand],
       cwd: options.cwd,
       env: { ...environmentOf(item, options, failureFile), ...errorEnvironment(failure) },
-      stdin: `${JSON.stringify(failureToJson(failure))}\n`,
+      stdin: `${stringifyJson(failureToJson(failure))}\n`,
       ...files,
     },
     outputs,
@@ -59,7 +59,7 @@ export async function runFailureCommand(
     mayStart: () => true,
     now,
     keep: (ended, cuts) =>
-      keepOrSayWhy({
+      keepOrExplain({
         ended,
         cuts,
         ...files,
@@ -81,7 +81,7 @@ export async function runFailureCommand(
   );
 }
 
-/** What a handler that failed decides, and what is kept of it when that is a letter. */
+/** The answer of a handler that failed, with the details to keep when the item is buried. */
 export function reportOf(failure: Failure): HandlerReport {
   const answer: HandlerAnswer = failure.exitCode === RETRY_EXIT_CODE ? "retry" : "dlq";
   return answer === "retry" ? { answer } : { answer, problem: problemOf(failure) };
@@ -98,7 +98,7 @@ function problemOf({ errorMessage, exitCode, signal, stderrTail, stdoutTail, log
   };
 }
 
-/** Beside the log of the attempt that failed. */
+/** The log of the handler, beside the log of the failed attempt. */
 export function handlerLog(attemptLog: string): string {
   return attemptLog.replace(/\.log$/, ".handler.log");
 }

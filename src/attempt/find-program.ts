@@ -1,16 +1,16 @@
-/** Finds out before anything is run whether a program is installed. It starts nothing. */
+/** Checks whether a program is installed, without starting it. */
 import { accessSync, constants, statSync } from "node:fs";
 import { delimiter, isAbsolute, join } from "node:path";
 
-export interface ProgramPlace {
-  /** Where a relative path begins. */
+export interface ProgramSearch {
+  /** The start of relative paths. */
   readonly cwd: string;
   /** Default: the PATH of this process. */
   readonly path?: string;
 }
 
-/** Whether there is an executable file for the first word of a command. */
-export function isInstalled(program: string, { cwd, path = process.env.PATH ?? "" }: ProgramPlace): boolean {
+/** Whether an executable file exists for the first word of a command. */
+export function isInstalled(program: string, { cwd, path = process.env.PATH ?? "" }: ProgramSearch): boolean {
   const folders = program.includes("/") ? [""] : path.split(delimiter);
   return folders
     .map((folder) => join(folder, program))
@@ -22,6 +22,6 @@ function isExecutable(path: string): boolean {
     accessSync(path, constants.X_OK);
     return statSync(path).isFile(); // a folder has the x permission too
   } catch {
-    return false; // not there or not executable: both mean "look further"
+    return false; // missing or not executable
   }
 }

@@ -1,10 +1,9 @@
 /**
- * The output of one attempt while it grows: first from the files of its running processes, then from its log, in which
- * what was read before is skipped. `output-log.ts` has the form of the log.
+ * Reads the output of one attempt while it grows: first from the files of its running processes, then from its log,
+ * where it skips what it has read before. `output-log.ts` defines the format of the log.
  */
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
-import { LOG_BYTES_MAX } from "./output-watch.ts";
-import { isPublished, type RunningOutput } from "./running-output.ts";
+import { isPublished, LOG_BYTES_MAX, type RunningOutput } from "./output-watch.ts";
 
 export type StreamName = "stdout" | "stderr";
 
@@ -17,22 +16,22 @@ const CHUNK_BYTES = 256 * 1024;
 const TITLE_BYTES_MAX = 64 * 1024;
 const NEWLINE = 10;
 
-interface Seen {
+interface ReadSoFar {
   readonly raw: Record<StreamName, number>;
-  /** More than `raw` when a file was cut while it was written. */
+  /** Larger than `raw` when a file was cut while it was written. */
   readonly total: Record<StreamName, number>;
 }
 
 export class GrowingOutput {
   readonly log: string;
-  /** False when the log has been masked: its byte counts are those before. */
+  /** False when the log is masked: its byte counts are those before masking. */
   readonly #isExact: boolean;
   #at: number;
-  /** What was read of running processes, by the title that the log will give them. */
-  readonly #seen = new Map<string, Seen>();
+  /** What was read of running processes, by their titles in the log. */
+  readonly #seen = new Map<string, ReadSoFar>();
   #title = "";
 
-  /** `from`: where in the log to begin. */
+  /** `from` is the start position in the log. */
   constructor(log: string, { isExact, from = 0 }: { readonly isExact: boolean; readonly from?: number }) {
     this.log = log;
     this.#isExact = isExact;
@@ -43,7 +42,7 @@ export class GrowingOutput {
     return sizeOf(this.log) > 0;
   }
 
-  /** What is new. The records have to be read before this is called, so that the log is not older than they are. */
+  /** Yields new output. Read the records before calling this, so that the log is not older than they are. */
   *read(records: readonly RunningOutput[], hasEnded: boolean): Generator<OutputPart> {
     yield* this.#readLog(hasEnded);
     if (hasEnded) return;
@@ -55,19 +54,19 @@ export class GrowingOutput {
     for (const stream of ["stdout", "stderr"] as const) {
       for (;;) {
         const size = sizeOf(record[stream]);
-        if (size < seen.raw[stream]) seen.raw[stream] = 0; // it was cut because it had become too large
+        if (size < seen.raw[stream]) seen.raw[stream] = 0; // it was cut because it was too large
         const bytes = readRange(
           record[stream],
           seen.raw[stream],
           Math.min(size, seen.raw[stream] + CHUNK_BYTES),
         );
-        // The files of a slot are used again: what was read is this attempt's only if it still runs.
+        // The files of a slot are reused: the bytes belong to this attempt only if it still runs.
         if (bytes.length === 0 || !isPublished(record)) break;
         seen.raw[stream] += bytes.length;
         seen.total[stream] += bytes.length;
         const isAgentStream = record.isStream === true && stream === "stdout";
         yield { stream, bytes, ...(isAgentStream && { isAgentStream }) };
-        if (isAgentStream) seen.total.stdout = 0; // the log has the answer instead, whole
+        if (isAgentStream) seen.total.stdout = 0; // the log has the complete answer instead
       }
     }
   }
@@ -83,7 +82,7 @@ export class GrowingOutput {
       const isWhole = section !== null && this.#isExact && bytes <= LOG_BYTES_MAX;
       const start = this.#at + Buffer.byteLength(line ?? "") + 1;
       if (isWhole && start + bytes > size) {
-        if (!hasEnded) return; // it is still being written
+        if (!hasEnded) return; // still being written
         this.#at = size;
       } else if (isWhole) {
         yield* this.#section(section[1] as StreamName, start, bytes);
@@ -102,12 +101,12 @@ export class GrowingOutput {
     const seen = this.#seen.get(this.#title);
     const skipped = Math.min(bytes, seen?.total[stream] ?? 0);
     yield* ranges(this.log, start + skipped, start + bytes, stream);
-    if (seen) seen.total[stream] = seen.raw[stream] = 0; // a step that is tried again begins anew
+    if (seen) seen.total[stream] = seen.raw[stream] = 0; // a retried step starts again
     const last = readRange(this.log, start + bytes - 1, start + bytes)[0];
     this.#at = start + bytes + (bytes > 0 && last !== NEWLINE ? 1 : 0);
   }
 
-  #seenOf(title: string): Seen {
+  #seenOf(title: string): ReadSoFar {
     const seen = this.#seen.get(title) ?? { raw: { stdout: 0, stderr: 0 }, total: { stdout: 0, stderr: 0 } };
     this.#seen.set(title, seen);
     return seen;
@@ -123,7 +122,7 @@ function* ranges(path: string, from: number, to: number, stream: StreamName): Ge
   }
 }
 
-/** Without its end; null when it has none yet. */
+/** The line without its newline; null when it has none yet. */
 function readLine(path: string, from: number): string | null {
   const bytes = readRange(path, from, from + TITLE_BYTES_MAX);
   const end = bytes.indexOf(NEWLINE);
@@ -143,7 +142,7 @@ function readRange(path: string, from: number, to: number): Buffer {
   return read ?? Buffer.alloc(0);
 }
 
-/** Undefined when the file is not there: no output yet, or moved into the log meanwhile. */
+/** Undefined when the file does not exist: no output yet, or already moved into the log. */
 function withFile<T>(path: string, action: (fd: number) => T): T | undefined {
   let fd: number;
   try {

@@ -1,40 +1,41 @@
-/** What does the work of one attempt. `perform` turns whatever a handler does, throws or returns into an `Outcome`. */
+/**
+ * The contract of a handler, which does the work of one attempt. `perform` turns whatever it returns or throws into an
+ * `Outcome`; `OpenAttempt` collects the notes and evidence of a running attempt.
+ */
 import { parse } from "node:path";
-import { compact } from "../item/failure.ts";
-import type { LeasedItem } from "../item/item.ts";
-import type { Outcome } from "../item/outcome.ts";
+import type { LeasedItem, NewNote } from "../item/item.ts";
+import type { Outcome } from "../item/settlement.ts";
 import { classify } from "../retry/classify.ts";
-import { readException } from "../retry/exception.ts";
-import { describeThrown } from "../retry/thrown.ts";
-import type { OpenAttempt } from "./open-attempt.ts";
+import { describeThrown, readException } from "../retry/thrown.ts";
+import { compact } from "../std/json.ts";
 
-/** What an attempt is told besides its item, and what it can say besides its end. */
+/** What a handler gets besides its item. */
 export interface AttemptContext {
   /** Counts every started attempt of the item, from 1, over all redrives. */
   readonly attempt: number;
   /** Which of the runner's slots it runs in, from 1. */
   readonly slot: number;
   readonly agentId: string;
-  /** Aborted when the runner stops or has lost its leases: end the work and answer `released`. */
+  /** Aborted when the runner stops or has lost its leases: end the work and return `released`. */
   readonly signal: AbortSignal;
-  /** False when the lease may have expired, as after a stall of the machine: start nothing more and answer `released`. */
+  /** False when the lease may have expired, as after a stall: start nothing more and return `released`. */
   readonly mayStart: () => boolean;
-  /** Writes a note on the item. It is kept whatever becomes of the attempt. */
+  /** Adds a note to the item. It is kept whatever the outcome. */
   readonly note: (text: string) => void;
-  /** Names a file that shows what happened. If the attempt fails, its record tells what was in it. */
+  /** Names a file that shows what happened. If the attempt fails, the failure records its digest, size and type. */
   readonly evidence: (path: string) => void;
 }
 
-/** The work itself: one try of one item. What it throws is recorded as a failure. */
+/** One attempt at one item. An exception is recorded as a failure. */
 export type Handler = (item: LeasedItem, context: AttemptContext) => Promise<Outcome>;
 
 export interface PerformOptions {
   readonly now: () => number;
-  /** Where copies of evidence go. Default: none are made. */
+  /** The folder for copies of evidence. Default: no copies. */
   readonly evidenceFolder?: string | undefined;
 }
 
-/** Never throws: a handler's failure is a value. */
+/** Never throws: the failure of a handler is a value. */
 export async function perform(
   item: LeasedItem,
   handler: Handler,
@@ -62,11 +63,11 @@ interface Throwing {
 }
 
 function outcomeOf(thrown: unknown, { item, attempt, startedAt, now }: Throwing): Outcome {
-  const { stackTrace, context: trail, ...signs } = describeThrown(thrown);
+  const { stackTrace, context: trail, ...facts } = describeThrown(thrown);
   const { type, step = "handler", source, evidence = [], retryAfterMs } = readException(thrown);
   for (const path of evidence) attempt.evidence(path);
   const reported = type === undefined ? {} : { reported: { type: { name: type } } };
-  const { errorType, errorClass, message } = classify({ ...signs, ...reported });
+  const { errorType, errorClass, message } = classify({ ...facts, ...reported });
   const failure = compact({
     attemptNumber: item.attempt,
     timestamp: now,
@@ -84,8 +85,8 @@ function outcomeOf(thrown: unknown, { item, attempt, startedAt, now }: Throwing)
 }
 
 /**
- * Looked at when the attempt ends, so that the record tells what was there. A function has no folder of its own and the
- * rights of its process: it may name any plain file.
+ * Records the evidence at the end of the attempt. A function has no folder of its own and has the rights of its process, so
+ * it may name any regular file.
  */
 async function withEvidence(
   outcome: Outcome,
@@ -103,4 +104,80 @@ async function withEvidence(
   });
   const { evidence = [], ...failure } = outcome.failure;
   return { ...outcome, failure: { ...failure, evidence: [...evidence, ...found] } };
+}
+
+export interface OpenAttemptOptions {
+  /** The number of the attempt. */
+  readonly attempt: number;
+  readonly slot: number;
+  readonly agentId: string;
+  readonly signal: AbortSignal;
+  readonly mayStart: () => boolean;
+  /** The author of its notes. */
+  readonly author: string;
+}
+
+const NOTES_MAX = 100;
+const NOTE_CHARS_MAX = 4000;
+/** Fewer are recorded, but all are counted. */
+const PATHS_MAX = 10_000;
+
+/** An attempt that is running. The runner creates one for every lease, so it allocates nothing in advance. */
+export class OpenAttempt implements AttemptContext {
+  readonly attempt: number;
+  readonly slot: number;
+  readonly agentId: string;
+  readonly signal: AbortSignal;
+  readonly mayStart: () => boolean;
+  readonly #author: string;
+  #notes: NewNote[] | null = null;
+  #notesLeftOut = 0;
+  #paths: Set<string> | null = null;
+
+  constructor({ attempt, slot, agentId, signal, mayStart, author }: OpenAttemptOptions) {
+    this.attempt = attempt;
+    this.slot = slot;
+    this.agentId = agentId;
+    this.signal = signal;
+    this.mayStart = mayStart;
+    this.#author = author;
+  }
+
+  /** When notes were left out, the last note has their number. */
+  get notes(): readonly NewNote[] | null {
+    if (this.#notes === null || this.#notesLeftOut === 0) return this.#notes;
+    const text = `${this.#notesLeftOut} more notes of this attempt were left out: ${NOTES_MAX} are kept.`;
+    return [...this.#notes, { author: this.#author, text }];
+  }
+
+  /** The files that were named as evidence. */
+  get paths(): readonly string[] | null {
+    return this.#paths && [...this.#paths];
+  }
+
+  /** Bound, like `evidence`, so that a handler can destructure its context. */
+  get note(): (text: string) => void {
+    return (text) => this.#addNote(String(text).trim());
+  }
+
+  get evidence(): (path: string) => void {
+    return (path) => this.#addPath(String(path));
+  }
+
+  #addNote(text: string): void {
+    if (text === "") return;
+    this.#notes ??= [];
+    if (this.#notes.length < NOTES_MAX) this.#notes.push({ author: this.#author, text: shortened(text) });
+    else this.#notesLeftOut += 1;
+  }
+
+  #addPath(path: string): void {
+    this.#paths ??= new Set();
+    if (this.#paths.size < PATHS_MAX) this.#paths.add(path);
+  }
+}
+
+function shortened(text: string): string {
+  if (text.length <= NOTE_CHARS_MAX) return text;
+  return `${text.slice(0, NOTE_CHARS_MAX - 1).replace(/[\ud800-\udbff]$/, "")}…`;
 }

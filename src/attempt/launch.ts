@@ -1,36 +1,36 @@
 /**
- * The words of starting a command: what is asked for, and what is known when it has ended. Both launchers
- * (native and spawn) speak them; nothing here runs anything.
+ * The contract of launchers: what starting a command needs, and what is known when it has ended. The native and the
+ * spawn launcher implement it.
  */
 
 export interface LaunchSpec {
-  /** The command and its arguments, never seen by a shell. The first is looked up in PATH. */
+  /** The command and its arguments, without a shell. The first is looked up in PATH. */
   readonly argv: readonly string[];
   /** Absolute. */
   readonly cwd: string;
   /** Added to the runner's own environment. */
   readonly env: Readonly<Record<string, string>>;
   readonly stdin: string | Uint8Array;
-  /** Absolute, in a folder that is there. What an earlier launch left at the path is removed first. */
+  /** Absolute, in an existing folder. A file of an earlier launch is removed first. */
   readonly stdoutPath: string;
-  /** Another path than `stdoutPath`. */
+  /** Must differ from `stdoutPath`. */
   readonly stderrPath: string;
   /**
-   * Leaves an output file that stayed empty at its path, for the next launch with the same paths, unless a process
-   * still writes to it. Saves a tenth of a short command's time when each slot has its own pair of paths. Default false.
+   * Keeps an empty output file for the next launch with the same paths, unless a process still writes to it. Saves a tenth
+   * of a short command's time when each slot has its own paths. Default false.
    */
   readonly keepEmptyFiles?: boolean;
 }
 
 export interface Captured {
   readonly bytes: number;
-  /** The whole content when it was small; its file is gone then, as that of empty output is. */
+  /** The whole content when it is small. The files of small and empty outputs are removed. */
   readonly inline?: Buffer;
 }
 
 /**
- * What stood in the way when a command did not start: the command or what it was given (a NUL in an argument, too
- * much input), its folder, or the runner's own means (files, processes, memory), which is never the item's fault.
+ * Why a command did not start: because of the command or its input (a NUL in an argument, too much input), of its folder, or
+ * of the runner's resources (files, processes, memory), which is never the fault of the item.
  */
 export type StartStage = "command" | "cwd" | "runner";
 
@@ -38,7 +38,7 @@ export interface Ended {
   /** Null when a signal ended it or it never started. */
   readonly exitCode: number | null;
   readonly signal: NodeJS.Signals | string | null;
-  /** The errno's name when the command could not be started: ENOENT, EACCES, E2BIG, ENOEXEC, ENOTDIR… */
+  /** The errno when the command could not be started: ENOENT, EACCES, E2BIG, ENOEXEC, ENOTDIR… */
   readonly startError?: string;
   /** Set with `startError`. */
   readonly startStage?: StartStage;
@@ -50,27 +50,27 @@ export interface Ended {
 export interface Launched {
   /** Never rejects. */
   readonly ended: Promise<Ended>;
-  /** TERM to the whole tree, KILL after `graceMs`. Resolves when nothing of it is left. */
+  /** Sends TERM to the whole tree, and KILL after `graceMs`. Resolves when all processes have ended. */
   end(graceMs: number): Promise<void>;
 }
 
 export interface Launcher {
   readonly kind: "native" | "spawn";
   launch(spec: LaunchSpec): Launched;
-  /** Ends whatever still runs, also what commands left behind, and resolves when it is gone. */
+  /** Ends all running commands and everything they left behind, and resolves when that is done. */
   close(): Promise<void>;
 }
 
-/** Set in the environment of every launch, so that a process which left its group and session is still found. */
+/** Set in the environment of every launch, so that processes which left its group and session are found. */
 export const LAUNCH_ID_VARIABLE = "REDRIVE_LAUNCH_ID";
 
-/** Output up to this size is handed over in memory. */
+/** Output up to this size is returned in memory. */
 export const INLINE_BYTES_MAX = 8192;
 
-/** How long processes may take to heed TERM when their launcher closes. */
+/** The time between TERM and KILL when a launcher closes. */
 export const CLOSE_GRACE_MS = 2000;
 
-/** The launcher process died under its launches: the runner's own fault, not the item's. */
+/** The launcher process died while commands ran: a fault of the runner, not of the item. */
 export const LAUNCHER_LOST = "ELAUNCHER";
 
 const NOTHING: Captured = { bytes: 0 };

@@ -1,14 +1,15 @@
 /**
- * Opens the launcher that starts every command of a runner: the native one, a small process of its own, when its
- * binary is there and runs, otherwise Node itself. `launch.ts` has the contract.
+ * Opens the launcher of a runner: the native one, a small separate process, when its binary exists and runs, otherwise
+ * Node itself. `launch.ts` has the contract.
  */
+import { spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { WorkError } from "../errors.ts";
 import type { Launcher } from "./launch.ts";
-import { findLauncherBinary, runsHere } from "./launcher-binary.ts";
 import { openNativeLauncher } from "./native-launcher.ts";
 import { openSpawnLauncher } from "./spawn-launcher.ts";
-
-export type { Captured, Ended, Launched, Launcher, LaunchSpec, StartStage } from "./launch.ts";
 
 export interface LauncherOptions {
   /** Default: `REDRIVE_LAUNCHER` (`native`, `spawn` or the path of a binary), else native if it runs, else spawn. */
@@ -16,11 +17,11 @@ export interface LauncherOptions {
 }
 
 export function openLauncher(options: LauncherOptions = {}): Launcher {
-  const wish = options.kind ?? process.env.REDRIVE_LAUNCHER ?? "";
-  if (wish === "spawn") return openSpawnLauncher();
-  const path = wish === "" || wish === "native" ? findLauncherBinary() : wish;
+  const wanted = options.kind ?? process.env.REDRIVE_LAUNCHER ?? "";
+  if (wanted === "spawn") return openSpawnLauncher();
+  const path = wanted === "" || wanted === "native" ? findLauncherBinary() : wanted;
   if (path && runsHere(path)) return openNativeLauncher(path);
-  if (wish === "") return openSpawnLauncher();
+  if (wanted === "") return openSpawnLauncher();
   throw new WorkError(
     "usage",
     `The native launcher cannot be used: ${path ?? "its binary"} is missing or does not run.`,
@@ -28,4 +29,26 @@ export function openLauncher(options: LauncherOptions = {}): Launcher {
       hint: "Build it with `npm run build` (it needs a C compiler), or set REDRIVE_LAUNCHER=spawn.",
     },
   );
+}
+
+/** The output of `--version`. It changes with the protocol. */
+const PROTOCOL = "redrive-launcher 1";
+const FOLDERS_MAX = 4;
+
+/** Searches beside the built library, and in dist/ when the code runs from source. */
+export function findLauncherBinary(from: string = import.meta.url): string | undefined {
+  const name = join("launcher", `${process.platform}-${process.arch}`, "redrive-launcher");
+  let folder = dirname(fileURLToPath(from));
+  for (let level = 0; level < FOLDERS_MAX; level++) {
+    const found = [join(folder, name), join(folder, "dist", name)].find((path) => existsSync(path));
+    if (found) return found;
+    folder = dirname(folder);
+  }
+  return undefined;
+}
+
+/** Whether the binary runs on this machine and has the right protocol. */
+export function runsHere(binary: string): boolean {
+  const answer = spawnSync(binary, ["--version"], { encoding: "utf8", timeout: 10_000 });
+  return answer.status === 0 && answer.stdout.trim() === PROTOCOL;
 }

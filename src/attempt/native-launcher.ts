@@ -1,9 +1,26 @@
 /**
- * The native launcher: requests go to one small process that starts the commands, ends come back as frames. When
- * that process dies, its launches end with ELAUNCHER and the next launch starts another.
+ * The native launcher: one small process starts the commands and reports their ends as frames. When it dies, its
+ * launches end with ELAUNCHER and the next launch starts another. launcher/launcher.c begins with the table of the
+ * frames.
  */
-import { LAUNCHER_LOST, type Launched, type Launcher, type LaunchSpec, notStarted } from "./launch.ts";
-import { LauncherProcess } from "./launcher-process.ts";
+import { type ChildProcess, spawn } from "node:child_process";
+import type { Socket } from "node:net";
+import { constants, endianness } from "node:os";
+import type { Readable, Writable } from "node:stream";
+import { assert } from "../std/assert.ts";
+import {
+  type Captured,
+  CLOSE_GRACE_MS,
+  type Ended,
+  LAUNCH_ID_VARIABLE,
+  LAUNCHER_LOST,
+  type Launched,
+  type Launcher,
+  type LaunchSpec,
+  notStarted,
+  type StartStage,
+} from "./launch.ts";
+import { endTree, newLauncherName } from "./process-tree.ts";
 
 export function openNativeLauncher(binary: string): Launcher {
   return new NativeLauncher(binary);
@@ -36,4 +53,251 @@ class NativeLauncher implements Launcher {
 
 function codeOf(error: unknown): string {
   return error instanceof Error && "code" in error ? String(error.code) : LAUNCHER_LOST;
+}
+
+/** One launcher process and the launches that it serves. */
+class LauncherProcess {
+  readonly #name = newLauncherName();
+  readonly #running = new Map<number, (ended: Ended) => void>();
+  readonly #asking = new Map<number, (pid: number) => void>();
+  readonly #child: ChildProcess;
+  readonly #requests: Writable;
+  readonly #replies: Readable;
+  readonly #gone: Promise<void>;
+  #idLast = 0;
+  #corked = false;
+  #usable = true;
+
+  /** Detached, so that a signal to the runner's process group does not end it. */
+  constructor(binary: string) {
+    const child = spawn(binary, [], { stdio: ["pipe", "pipe", "inherit"], detached: true });
+    child.on("error", () => undefined); // "close" follows
+    requirePipes(child);
+    this.#child = child;
+    this.#requests = child.stdin;
+    this.#replies = child.stdout;
+    const reader = new ReplyReader({
+      ended: (id, ended) => this.#finish(id, ended),
+      asked: (id, pid) => this.#answer(id, pid),
+    });
+    child.stdout.on("data", (chunk: Buffer) => reader.push(chunk));
+    child.stdin.on("error", () => undefined); // it died; "close" tells
+    child.once("exit", () => {
+      this.#usable = false; // its second process may still be ending commands until "close"
+    });
+    this.#gone = new Promise((resolve) => child.once("close", (code) => resolve(this.#lose(code))));
+    this.#letRunnerExit();
+  }
+
+  /** False when it has ended or is closing. */
+  get usable(): boolean {
+    return this.#usable;
+  }
+
+  launch(spec: LaunchSpec): Launched {
+    const id = ++this.#idLast;
+    const launchId = `${this.#name}.${id}`;
+    const frame = launchFrame(id, launchId, spec);
+    if (!frame)
+      return { ended: Promise.resolve(notStarted("EMSGSIZE", "command")), end: async () => undefined };
+    const ended = new Promise<Ended>((resolve) => this.#running.set(id, resolve));
+    if (this.#running.size === 1) socketOf(this.#replies).ref();
+    this.#send(frame);
+    return { ended, end: (graceMs) => this.#end(id, launchId, graceMs) };
+  }
+
+  /** Closing its input makes the launcher end all its descendants and then itself. */
+  async close(): Promise<void> {
+    this.#usable = false;
+    this.#child.ref();
+    socketOf(this.#replies).ref();
+    this.#requests.end();
+    await this.#gone;
+  }
+
+  /** Requests of one turn of the event loop are sent in one write. */
+  #send(frame: Buffer): void {
+    if (!this.#corked) {
+      this.#corked = true;
+      this.#requests.cork();
+      process.nextTick(() => {
+        this.#corked = false;
+        this.#requests.uncork();
+      });
+    }
+    this.#requests.write(frame);
+  }
+
+  async #end(id: number, launchId: string, graceMs: number): Promise<void> {
+    const pid = this.#running.has(id) ? await this.#ask(id) : 0;
+    await endTree(pid, graceMs, launchId);
+  }
+
+  #ask(id: number): Promise<number> {
+    return new Promise((resolve) => {
+      const earlier = this.#asking.get(id);
+      this.#asking.set(id, (pid) => {
+        earlier?.(pid);
+        resolve(pid);
+      });
+      if (!earlier) this.#send(askFrame(id));
+    });
+  }
+
+  #answer(id: number, pid: number): void {
+    const resolve = this.#asking.get(id);
+    this.#asking.delete(id);
+    resolve?.(pid);
+  }
+
+  #finish(id: number, ended: Ended): void {
+    const resolve = this.#running.get(id);
+    this.#running.delete(id);
+    if (this.#running.size === 0 && this.#usable) socketOf(this.#replies).unref();
+    resolve?.(ended);
+  }
+
+  /**
+   * Ends the commands of a lost launcher before it reports them, so that a retry does not run beside the first attempt, and
+   * ends what earlier commands left behind. A launcher with exit code 0 has done that itself.
+   */
+  async #lose(code: number | null): Promise<void> {
+    this.#usable = false;
+    const isUnclean = code !== 0 && this.#idLast > 0;
+    if (isUnclean || this.#running.size > 0) await endTree(0, CLOSE_GRACE_MS, `${this.#name}.`);
+    for (const id of [...this.#asking.keys()]) this.#answer(id, 0);
+    for (const id of [...this.#running.keys()]) this.#finish(id, notStarted(LAUNCHER_LOST, "runner"));
+  }
+
+  /** An idle launcher does not keep the runner alive. */
+  #letRunnerExit(): void {
+    this.#child.unref();
+    socketOf(this.#requests).unref();
+    socketOf(this.#replies).unref();
+  }
+}
+
+/** When this process has too many open files, Node returns a child without pipes. */
+function requirePipes(child: { readonly stdin?: unknown; readonly stdout?: unknown }): void {
+  if (!child.stdin || !child.stdout) throw new Error("no pipes could be created for the launcher");
+}
+
+/** The pipes of a child are sockets in Node; only sockets have `ref` and `unref`. */
+function socketOf(stream: Readable | Writable): Socket {
+  return stream as Socket;
+}
+
+const KIND = { launch: 1, ask: 2, ended: 1, asked: 2 } as const;
+const FLAG_KEEP_EMPTY = 1;
+const LAUNCH_HEADER_BYTES = 22;
+const ENDED_HEADER_BYTES = 54;
+const INLINE_NONE = 0xffffffff;
+
+/** The launcher refuses longer frames. */
+export const FRAME_BYTES_MAX = 64 * 1024 * 1024;
+
+/** Undefined when the request does not fit into a frame. */
+export function launchFrame(id: number, launchId: string, spec: LaunchSpec): Buffer | undefined {
+  const variables = Object.entries(spec.env).map(([name, value]) => `${name}=${value}`);
+  const strings = [spec.cwd, spec.stdoutPath, spec.stderrPath, ...spec.argv, ...variables];
+  const text = `${strings.join("\0")}\0${LAUNCH_ID_VARIABLE}=${launchId}\0`;
+  const textBytes = Buffer.byteLength(text);
+  const stdinBytes = typeof spec.stdin === "string" ? Buffer.byteLength(spec.stdin) : spec.stdin.byteLength;
+  const size = LAUNCH_HEADER_BYTES + textBytes + stdinBytes;
+  if (size - 4 > FRAME_BYTES_MAX) return undefined;
+  const frame = Buffer.allocUnsafe(size);
+  writeHeader(frame, KIND.launch, id);
+  frame[9] = spec.keepEmptyFiles ? FLAG_KEEP_EMPTY : 0;
+  frame.writeUInt32LE(spec.argv.length, 10);
+  frame.writeUInt32LE(variables.length + 1, 14);
+  frame.writeUInt32LE(textBytes, 18);
+  frame.write(text, LAUNCH_HEADER_BYTES);
+  if (typeof spec.stdin === "string") frame.write(spec.stdin, LAUNCH_HEADER_BYTES + textBytes);
+  else frame.set(spec.stdin, LAUNCH_HEADER_BYTES + textBytes);
+  return frame;
+}
+
+/** Asks for the process id of a launch. */
+export function askFrame(id: number): Buffer {
+  const frame = Buffer.allocUnsafe(9);
+  writeHeader(frame, KIND.ask, id);
+  return frame;
+}
+
+function writeHeader(frame: Buffer, kind: number, id: number): void {
+  frame.writeUInt32LE(frame.length - 4, 0);
+  frame[4] = kind;
+  frame.writeUInt32LE(id, 5);
+}
+
+interface ReplyHandler {
+  ended(id: number, ended: Ended): void;
+  /** 0 when it is not running. */
+  asked(id: number, pid: number): void;
+}
+
+/** Splits the launcher's output into replies. Inline output is a view of its chunk. */
+export class ReplyReader {
+  readonly #handler: ReplyHandler;
+  #rest: Buffer | undefined;
+
+  constructor(handler: ReplyHandler) {
+    assert(endianness() === "LE", "the launcher's frames are little-endian");
+    this.#handler = handler;
+  }
+
+  push(chunk: Buffer): void {
+    const bytes = this.#rest ? Buffer.concat([this.#rest, chunk]) : chunk;
+    let at = 0;
+    while (bytes.length - at >= 4) {
+      const end = at + 4 + bytes.readUInt32LE(at);
+      if (end > bytes.length) break;
+      this.#handle(bytes.subarray(at, end));
+      at = end;
+    }
+    this.#rest = at < bytes.length ? bytes.subarray(at) : undefined;
+  }
+
+  #handle(frame: Buffer): void {
+    const id = frame.readUInt32LE(5);
+    if (frame[4] === KIND.ended) this.#handler.ended(id, readEnded(frame));
+    else this.#handler.asked(id, frame.readUInt32LE(9));
+  }
+}
+
+const STAGES: readonly (StartStage | undefined)[] = [undefined, "command", "cwd", "runner"];
+
+function readEnded(frame: Buffer): Ended {
+  const stage = STAGES[frame[9] ?? 0];
+  const exitCode = frame.readInt32LE(10);
+  const signal = frame.readInt32LE(14);
+  const stdoutInline = frame.readUInt32LE(46);
+  const stderrAt = ENDED_HEADER_BYTES + (stdoutInline === INLINE_NONE ? 0 : stdoutInline);
+  return {
+    exitCode: exitCode < 0 ? null : exitCode,
+    signal: signal === 0 ? null : (SIGNAL_NAMES.get(signal) ?? `SIG${signal}`),
+    ...(stage && { startError: errorName(frame.readInt32LE(18)), startStage: stage }),
+    durationMs: frame.readDoubleLE(22),
+    stdout: readCaptured(frame, frame.readDoubleLE(30), ENDED_HEADER_BYTES, stdoutInline),
+    stderr: readCaptured(frame, frame.readDoubleLE(38), stderrAt, frame.readUInt32LE(50)),
+  };
+}
+
+function readCaptured(frame: Buffer, bytes: number, at: number, inlineBytes: number): Captured {
+  if (bytes === 0 || inlineBytes === INLINE_NONE) return { bytes };
+  return { bytes, inline: frame.subarray(at, at + inlineBytes) };
+}
+
+const SIGNAL_NAMES = namesByNumber(constants.signals);
+const ERROR_NAMES = namesByNumber(constants.errno);
+
+function errorName(errno: number): string {
+  return ERROR_NAMES.get(errno) ?? `E${errno}`;
+}
+
+/** Of two names with the same number (EAGAIN and EWOULDBLOCK), the first is the usual one. */
+function namesByNumber(numbers: object): ReadonlyMap<number, string> {
+  const names = new Map<number, string>();
+  for (const [name, value] of Object.entries(numbers)) if (!names.has(value)) names.set(value, name);
+  return names;
 }

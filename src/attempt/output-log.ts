@@ -1,63 +1,63 @@
 /**
  * Writes the log of an attempt, whose output may be far larger than memory:
  *
- *   == stdout (12 bytes) ==      a section only when there was any
+ *   == stdout (12 bytes) ==      only when there was any
  *   the bytes, and a newline if they do not end with one
  *   == stderr (5 bytes) ==
  *   the bytes, likewise
  *
- * A log of several steps has the sections of each under a title of its own, appended in turn.
- * Of a stream above its limit the first and the last part are kept; a line between them says what was dropped.
+ * A log of several steps has these sections under the title of each step. Of a stream above the limit the first and the last
+ * part are kept, with a line between them that says how much was dropped.
  */
 import { closeSync, mkdirSync, openSync, readSync, writeFileSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { dirname } from "node:path";
-import { PRIVATE_FILE, PRIVATE_FOLDER } from "../kit/private-files.ts";
+import { PRIVATE_FILE, PRIVATE_FOLDER } from "../std/files.ts";
 
-/** A part of a stream: bytes at hand, or a range of a file. */
+/** A part of a stream: bytes in memory, or a range of a file. */
 export type Piece = Buffer | { readonly path: string; readonly from: number; readonly bytes: number };
 
 export interface LogStream {
   readonly name: "stdout" | "stderr";
-  /** All that the command wrote. */
+  /** The number of bytes that the command wrote. */
   readonly bytes: number;
   readonly head: readonly Piece[];
-  /** What is missing between head and tail. */
+  /** Describes what is missing between head and tail. */
   readonly droppedNote?: string;
   readonly tail: readonly Piece[];
 }
 
-/** Where a run of bytes was torn out of a stream, so that half of a secret may stand there. */
+/** Whether a range was cut out of a stream, so that a part of a secret may be at its edges. */
 export interface Edges {
   readonly cutBefore: boolean;
   readonly cutAfter: boolean;
 }
 
-/** Passes bytes on with what must not be written down replaced, also where it lies across two chunks. */
+/** Masks secrets in a stream, even when they span two chunks. */
 export type OutputMask = (chunks: Iterable<Buffer>, edges: Edges) => Iterable<Buffer>;
 
 export interface WriteLogOptions {
-  /** Lines of ours in front, without `==`. With any, the log is appended to. */
+  /** Lines before the output, without `==`. With titles the log is appended to. */
   readonly titles?: readonly string[];
   readonly mask?: OutputMask | undefined;
 }
 
-/** The text of a log whose output is all at hand. */
+/** The text of a log whose output is in memory. */
 export function composeLog(streams: readonly LogStream[]): Buffer {
-  return Buffer.concat([...withLineEnds(streams.flatMap((stream) => runsOf(stream, passOn)))]);
+  return Buffer.concat([...withLineEnds(streams.flatMap((stream) => runsOf(stream, unmasked)))]);
 }
 
-/** Makes the folder and the file. What is at hand is written in one go; files are copied a chunk at a time. */
+/** Creates the folder and the file. Output in memory is written at once; files are copied in chunks. */
 export async function writeLog(
   logPath: string,
   streams: readonly LogStream[],
-  { titles = [], mask = passOn }: WriteLogOptions = {},
+  { titles = [], mask = unmasked }: WriteLogOptions = {},
 ): Promise<void> {
   const runs = streams.flatMap((stream) => runsOf(stream, mask));
   const parts = withLineEnds([...titles.map((title) => `== ${title} ==`), ...runs]);
   const flag = titles.length > 0 ? "a" : "w";
   mkdirSync(dirname(logPath), { recursive: true, mode: PRIVATE_FOLDER });
-  if (streams.every(isAtHand)) {
+  if (streams.every(isInMemory)) {
     writeFileSync(logPath, Buffer.concat([...parts]), { flag, mode: PRIVATE_FILE });
     return;
   }
@@ -69,15 +69,15 @@ export async function writeLog(
   }
 }
 
-function passOn(chunks: Iterable<Buffer>): Iterable<Buffer> {
+function unmasked(chunks: Iterable<Buffer>): Iterable<Buffer> {
   return chunks;
 }
 
-function isAtHand(stream: LogStream): boolean {
+function isInMemory(stream: LogStream): boolean {
   return stream.head.every(Buffer.isBuffer) && stream.tail.every(Buffer.isBuffer);
 }
 
-/** A string is a line of ours, which starts on a new line; all else is a run of the stream's own bytes. */
+/** A string is a title, which starts on a new line; anything else is bytes of the stream. */
 type Run = string | Iterable<Buffer>;
 
 function runsOf({ name, bytes, head, droppedNote, tail }: LogStream, mask: OutputMask): Run[] {
@@ -110,7 +110,7 @@ function* chunksOfAll(pieces: readonly Piece[]): Generator<Buffer> {
 
 const CHUNK_BYTES = 256 * 1024;
 
-/** The chunk that is given is used again for the next. */
+/** The buffer of a chunk is reused for the next one. */
 export function* chunksOf(piece: Piece): Generator<Buffer> {
   if (Buffer.isBuffer(piece)) {
     yield piece;

@@ -1,36 +1,38 @@
 /**
- * Keeps a runaway command from filling the disk: an output file that grows past its limit while the command runs is
- * cut back to nothing. Its beginning is saved first; what is lost is counted, and `keepOutput` says so in the log.
- * Output that somebody waits for is cut only when the disk is nearly full. It also publishes where the output of a longer
- * process is.
+ * Keeps a runaway command from filling the disk: truncates an output file that grows past its limit while the command
+ * runs. Its beginning is saved first, the loss is counted, and the log reports it. Output that is needed completely is
+ * cut only when the disk is nearly full. Also publishes the output files of longer processes for `redrive logs`.
  */
 import {
   closeSync,
   fstatSync,
   ftruncateSync,
   openSync,
+  readdirSync,
+  readFileSync,
   readSync,
   rmSync,
   statfsSync,
+  writeFileSync,
   writeSync,
 } from "node:fs";
-import { publish, type RunningOutput, withdraw } from "./running-output.ts";
+import { join } from "node:path";
 
-/** What is known of an output that was cut while it was written. */
+/** An output that was cut while it was written. */
 export interface Cut {
   /** The file with the first bytes. */
   readonly headPath: string;
   readonly headBytes: number;
-  /** How many bytes after the head were taken off the disk. A few more may have slipped away uncounted. */
+  /** How many bytes after the head were removed. A few more may be lost without being counted. */
   readonly removedBytes: number;
   /** The last of them. */
   readonly recent: Buffer;
 }
 
 export interface OutputWatchOptions {
-  /** What a log keeps of one stream; a running file may be twice as large. Default 64 MiB. */
+  /** The limit of a stream in the log; a running file may be twice as large. Default 64 MiB. */
   readonly logBytesMax?: number;
-  /** Output that is wanted whole is cut when its disk has less room than this. Default 256 MiB. */
+  /** Output that is needed completely is cut when less space than this is free. Default 256 MiB. */
   readonly roomBytesMin?: number;
 }
 
@@ -40,13 +42,13 @@ const RECENT_BYTES_MAX = 64 * 1024;
 const CHUNK_BYTES = 1024 * 1024;
 const TICK_MS = 500;
 
-/** The runner adds an attempt's paths at its start, ticks now and then, and takes the cut, if any, at its end. */
+/** The runner adds the paths of an attempt at its start, calls `tick` regularly, and takes the cut at its end. */
 export class OutputWatch {
   readonly #logBytesMax: number;
   readonly #roomBytesMin: number;
   readonly #cuts = new Map<string, Cut | undefined>();
   readonly #wanted = new Set<string>();
-  /** By the path of the standard output, with whether their record is written. */
+  /** By the path of the standard output. */
   readonly #running = new Map<string, { readonly output: RunningOutput; isPublished: boolean }>();
 
   constructor(options: OutputWatchOptions = {}) {
@@ -59,12 +61,12 @@ export class OutputWatch {
     if (isWantedWhole) this.#wanted.add(path);
   }
 
-  /** Publishes where its output is at the next tick: a short process never pays for it. */
+  /** Publishes the output at the next tick, so that short processes do not pay for it. */
   announce(output: RunningOutput): void {
     this.#running.set(output.stdout, { output, isPublished: false });
   }
 
-  /** Ends the watch over the path. Undefined when it was never cut. */
+  /** Ends the watch of a path. Returns undefined when it was never cut. */
   take(path: string): Cut | undefined {
     const cut = this.#cuts.get(path);
     this.#cuts.delete(path);
@@ -75,13 +77,13 @@ export class OutputWatch {
     return cut;
   }
 
-  /** Ticks by itself until the function that it returns is called. */
+  /** Calls `tick` regularly until the returned function is called. */
   startTicking(): () => void {
     const ticking = setInterval(() => this.tick(), TICK_MS);
     return () => clearInterval(ticking);
   }
 
-  /** Cuts every file that is too large. To be called every half second or so. */
+  /** Cuts every file that is too large. */
   tick(): void {
     for (const [path, cut] of this.#cuts) {
       if (this.#wanted.has(path) && this.#hasRoom(path)) continue;
@@ -96,20 +98,20 @@ export class OutputWatch {
       const { bavail, bsize } = statfsSync(path);
       return bavail * bsize >= this.#roomBytesMin;
     } catch {
-      return true; // the command has not opened it yet, or its output was collected meanwhile
+      return true; // not opened yet, or already collected
     }
   }
 }
 
 function cutIfLarge(path: string, earlier: Cut | undefined, logBytesMax: number): Cut | undefined {
-  const fd = openOrNothing(path);
+  const fd = openIfPresent(path);
   if (fd === undefined) return undefined;
   try {
     const bytes = fstatSync(fd).size;
     if (bytes <= 2 * logBytesMax) return undefined;
     const head = earlier ?? saveHead(fd, path, Math.floor(logBytesMax / 2));
     const recent = readAt(fd, bytes - Math.min(bytes, RECENT_BYTES_MAX), Math.min(bytes, RECENT_BYTES_MAX));
-    // Its writers append, so they go on at the new end.
+    // Writers append, so they continue at the new end.
     ftruncateSync(fd, 0);
     const removedBytes = earlier ? earlier.removedBytes + bytes : bytes - head.headBytes;
     return { headPath: head.headPath, headBytes: head.headBytes, removedBytes, recent };
@@ -118,8 +120,8 @@ function cutIfLarge(path: string, earlier: Cut | undefined, logBytesMax: number)
   }
 }
 
-/** Nothing when the command has not opened it yet or its output was collected meanwhile. */
-function openOrNothing(path: string): number | undefined {
+/** Undefined when the file is not opened yet or already collected. */
+function openIfPresent(path: string): number | undefined {
   try {
     return openSync(path, "r+");
   } catch {
@@ -144,4 +146,62 @@ function saveHead(fd: number, path: string, bytes: number): { headPath: string; 
 function readAt(fd: number, position: number, bytes: number): Buffer {
   const chunk = Buffer.alloc(bytes);
   return chunk.subarray(0, readSync(fd, chunk, 0, bytes, position));
+}
+
+/** The output files of a running process. */
+export interface RunningOutput {
+  /** The log that will get the output. It identifies the attempt. */
+  readonly log: string;
+  readonly stdout: string;
+  readonly stderr: string;
+  /** The beginning of its title in the log; absent for the command of a map. */
+  readonly title?: string;
+  /** Its standard output is an agent's JSON stream, which the log does not contain. */
+  readonly isStream?: boolean;
+}
+
+const SUFFIX = ".running.json";
+
+/** Writes the record. If that fails, the output is visible only after the attempt has ended. */
+export function publish(output: RunningOutput): boolean {
+  try {
+    writeFileSync(`${output.stdout}${SUFFIX}`, JSON.stringify(output), { mode: 0o600 });
+    return true;
+  } catch {
+    return false; // tried again at the next tick
+  }
+}
+
+export function withdraw({ stdout }: RunningOutput): void {
+  rmSync(`${stdout}${SUFFIX}`, { force: true });
+}
+
+/** The records in a job's folder of running attempts. Killed runners may have left some of ended attempts. */
+export function readRunning(runningFolder: string): RunningOutput[] {
+  return namesIn(runningFolder).flatMap((run) =>
+    namesIn(join(runningFolder, run))
+      .filter((name) => name.endsWith(SUFFIX))
+      .flatMap((name) => readRecord(join(runningFolder, run, name))),
+  );
+}
+
+/** Whether the process still runs, so that what was read from its files was its own output. */
+export function isPublished(output: RunningOutput): boolean {
+  return readRecord(`${output.stdout}${SUFFIX}`).some(({ log }) => log === output.log);
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder).sort();
+  } catch {
+    return []; // nothing has run yet, or the run has ended
+  }
+}
+
+function readRecord(path: string): RunningOutput[] {
+  try {
+    return [JSON.parse(readFileSync(path, "utf8")) as RunningOutput];
+  } catch {
+    return []; // removed meanwhile, or not completely written
+  }
 }

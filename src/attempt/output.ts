@@ -1,14 +1,13 @@
-/** One output stream of a process that has ended: what was cut off while it was written, then what is there now. */
+/** One output stream of a process that has ended: the part that was cut off while it ran, then the rest. */
 import { closeSync, openSync, readSync, rmSync, statSync } from "node:fs";
 import type { Captured } from "./launch.ts";
 import { chunksOf, type LogStream, type OutputMask, type Piece } from "./output-log.ts";
-import { tailText } from "./output-tail.ts";
 import type { Cut } from "./output-watch.ts";
 
 export class Output {
-  /** All that was written to it. */
+  /** The number of bytes that were ever written. */
   readonly bytes: number;
-  /** False when a part of it is lost. */
+  /** False when a part is lost. */
   readonly isWhole: boolean;
   readonly #name: "stdout" | "stderr";
   readonly #captured: Captured;
@@ -24,7 +23,7 @@ export class Output {
     this.bytes = this.#captured.bytes + (cut ? cut.headBytes + cut.removedBytes : 0);
   }
 
-  /** Its end as text that fits a record. */
+  /** The end of the stream as text for a failure record. */
   tail(bytesMax: number, mask?: OutputMask): string {
     if (this.bytes === 0) return "";
     const last = this.#lastBytes(Math.min(this.#captured.bytes, bytesMax));
@@ -40,7 +39,7 @@ export class Output {
     );
   }
 
-  /** What a log keeps of it. */
+  /** The parts that a log keeps. */
   forLog(bytesMax: number): LogStream {
     const half = Math.floor(bytesMax / 2);
     const there = this.#captured.bytes;
@@ -55,7 +54,7 @@ export class Output {
     };
   }
 
-  /** What is there of it, a chunk at a time; a chunk is only good until the next one is asked for. */
+  /** The existing bytes in chunks. A chunk is valid only until the next one is read. */
   chunks(): Iterable<Buffer> {
     return this.#captured.bytes === 0 ? [] : chunksOf(this.#range(0, this.#captured.bytes));
   }
@@ -68,7 +67,7 @@ export class Output {
   #partsOfCut(cut: Cut, half: number): Pick<LogStream, "head" | "droppedNote" | "tail"> {
     const lastBytes = Math.min(this.#captured.bytes, half);
     const last = lastBytes > 0 ? [this.#range(this.#captured.bytes - lastBytes, lastBytes)] : [];
-    // The bytes from before the cut stand right in front of what came after it, unless some of that is dropped too.
+    // The bytes before the cut belong directly before the ones after it, unless some of those are dropped too.
     const recent = lastBytes === this.#captured.bytes ? cut.recent : Buffer.alloc(0);
     const droppedBytes = this.bytes - cut.headBytes - recent.length - lastBytes;
     return {
@@ -89,7 +88,7 @@ export class Output {
   }
 }
 
-/** The cut may have come between the end of the command and our hearing of it; then the count is out of date. */
+/** The cut may have happened after the command had ended but before it was noticed; then the count is outdated. */
 function recount(captured: Captured, path: string): Captured {
   return captured.inline ? captured : { bytes: statSync(path, { throwIfNoEntry: false })?.size ?? 0 };
 }
@@ -103,4 +102,30 @@ function readRange(path: string, from: number, count: number): Buffer {
   } finally {
     closeSync(fd);
   }
+}
+
+/** The prefix of a tail that is not the whole output. */
+export const CUT_MARK = "… ";
+
+/** UTF-8 with invalid bytes replaced and without NUL, which stores refuse. `isWhole` means that nothing came before. */
+export function tailText(bytes: Buffer, bytesMax: number, isWhole = true): string {
+  if (isWhole && bytes.length <= bytesMax) return decode(bytes);
+  const tail = bytes.subarray(Math.max(0, bytes.length - bytesMax));
+  return CUT_MARK + decode(tail.subarray(brokenStartBytes(tail)));
+}
+
+function decode(bytes: Buffer): string {
+  const text = bytes.toString("utf8");
+  return text.includes("\0") ? text.replaceAll("\0", "") : text;
+}
+
+/** How many bytes at the start belong to a character whose first byte was cut off. */
+function brokenStartBytes(bytes: Buffer): number {
+  let count = 0;
+  while (count < 3 && isContinuation(bytes[count])) count++;
+  return count;
+}
+
+function isContinuation(byte: number | undefined): boolean {
+  return byte !== undefined && (byte & 0xc0) === 0x80;
 }

@@ -1,16 +1,19 @@
-/** What processes there are, with what is needed to find a tree among them. Zombies are left out: they have ended. */
+/** Lists the processes of this machine with what is needed to find a tree among them. Zombies are left out: they have ended. */
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { LAUNCH_ID_VARIABLE } from "./launch.ts";
 
+/** A process, without zombies. */
 export interface ProcessEntry {
   readonly pid: number;
   readonly parent: number;
   readonly group: number;
-  /** The same process as before only when this is the same too, since process ids are used again. */
+  /** Identifies the process, because process ids are reused. */
   readonly key: string;
-  /** True when it was started with this launch id in its environment. */
+  /** Whether its environment has this launch id. */
   readonly hasLaunchId: (launchId: string) => boolean;
+  /** The launch ids in its environment: one, or none. */
+  readonly launchIds: () => string[];
 }
 
 export const listProcesses: () => ProcessEntry[] = process.platform === "linux" ? listProc : listPs;
@@ -23,20 +26,21 @@ function listProc(): ProcessEntry[] {
 }
 
 function readProc(pid: string): ProcessEntry | undefined {
-  const stat = readOrNothing(`/proc/${pid}/stat`);
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" "); // the name before it may hold anything
+  const stat = readOrEmpty(`/proc/${pid}/stat`);
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" "); // the name before it may contain anything
   if (stat === "" || fields[0] === "Z" || fields[0] === "X") return undefined;
   return {
     pid: Number(pid),
     parent: Number(fields[1]),
     group: Number(fields[2]),
     key: `${pid}@${fields[19]}`, // when it started
-    hasLaunchId: (launchId) => namesLaunch(`\0${readOrNothing(`/proc/${pid}/environ`)}`, "\0", launchId),
+    hasLaunchId: (launchId) => namesLaunch(`\0${readOrEmpty(`/proc/${pid}/environ`)}`, "\0", launchId),
+    launchIds: () => launchIdsIn(`\0${readOrEmpty(`/proc/${pid}/environ`)}`, "\0"),
   };
 }
 
-/** Nothing when it has just ended or belongs to somebody else. */
-function readOrNothing(path: string): string {
+/** Empty when the process has ended or belongs to another user. */
+function readOrEmpty(path: string): string {
   try {
     return readFileSync(path, "latin1");
   } catch {
@@ -62,13 +66,21 @@ export function parsePs(text: string): ProcessEntry[] {
       group: Number(group),
       key: String(pid),
       hasLaunchId: (launchId) => namesLaunch(` ${command} `, " ", launchId),
+      launchIds: () => launchIdsIn(` ${command} `, " "),
     });
   }
   return entries;
 }
 
-/** A launch id that ends with a dot stands for every launch of one launcher. */
+/** A launch id that ends with a dot matches every launch of one launcher. */
 function namesLaunch(environment: string, separator: string, launchId: string): boolean {
   const end = launchId.endsWith(".") ? "" : separator;
   return environment.includes(`${separator}${LAUNCH_ID_VARIABLE}=${launchId}${end}`);
+}
+
+function launchIdsIn(environment: string, separator: string): string[] {
+  return environment
+    .split(`${separator}${LAUNCH_ID_VARIABLE}=`)
+    .slice(1)
+    .map((rest) => rest.split(separator, 1)[0] ?? "");
 }

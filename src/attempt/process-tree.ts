@@ -1,20 +1,23 @@
 /**
- * Ends a command with everything that it started: its process group, all that descends from it, and all that
- * carries its launch id, so that a daemon which left its session and its parents is found too. Nothing is ever
- * found by name.
+ * Ends a command with everything that it started: its process group, its descendants, and all processes with its launch
+ * id, which finds daemons that left their session and parents. Processes are never found by name.
  */
-import { systemClock } from "../kit/clock.ts";
+import { createHash } from "node:crypto";
+import { systemClock } from "../std/clock.ts";
+import { processStart, thisHost } from "../std/process-identity.ts";
+import { randomName } from "../std/random.ts";
+import { CLOSE_GRACE_MS, LAUNCH_ID_VARIABLE } from "./launch.ts";
 import { listProcesses, type ProcessEntry } from "./process-list.ts";
 
-/** A process that does not go after KILL is stuck in the kernel; nobody is helped by waiting on. */
+/** A process that survives KILL this long is stuck in the kernel. */
 const GIVE_UP_MS = 10_000;
 const POLL_MS = 10;
 const POLL_SLOW_MS = 50;
 const POLLS_FAST = 10;
 
 /**
- * TERM, then KILL after `graceMs`; resolves when nothing is left. `pid` leads the group; 0 when it is known to have
- * ended, since its number may belong to a stranger by now, and then only `launchId` finds what it left behind.
+ * Sends TERM, then KILL after `graceMs`; resolves when all processes have ended. `pid` leads the group. It is 0 when that
+ * process is known to have ended, because its number may be reused; then only `launchId` finds what it left behind.
  */
 export async function endTree(pid: number, graceMs: number, launchId?: string): Promise<void> {
   const tree = new Tree(pid, launchId);
@@ -23,8 +26,8 @@ export async function endTree(pid: number, graceMs: number, launchId?: string): 
 }
 
 /**
- * Signals each process once, also those that appear meanwhile; but what a process starts after TERM is its tidying up,
- * which a second TERM would break off. False when some are left after `limitMs`.
+ * Signals each process once, including new ones. After TERM, descendants of signalled processes are spared, because they are
+ * probably cleaning up. Returns false when some are left after `limitMs`.
  */
 async function signalUntilGone(tree: Tree, signal: "SIGTERM" | "SIGKILL", limitMs: number): Promise<boolean> {
   const began = systemClock.now();
@@ -32,8 +35,8 @@ async function signalUntilGone(tree: Tree, signal: "SIGTERM" | "SIGKILL", limitM
   for (let polls = 0; ; polls++) {
     const members = tree.members();
     if (members.length === 0) return true;
-    const heeding = members.filter((member) => seen.has(member.key));
-    const spared = new Set(signal === "SIGTERM" ? withDescendants(heeding, members) : heeding);
+    const signalled = members.filter((member) => seen.has(member.key));
+    const spared = new Set(signal === "SIGTERM" ? withDescendants(signalled, members) : signalled);
     signalAll(
       members.filter((member) => !spared.has(member)),
       tree.pid,
@@ -46,22 +49,22 @@ async function signalUntilGone(tree: Tree, signal: "SIGTERM" | "SIGKILL", limitM
   }
 }
 
-/** The group at once, so that it has no time to fork around the signal; then whoever is not in it. */
+/** Signals the group as a whole, so that it cannot fork around the signal, then the other processes. */
 function signalAll(members: readonly ProcessEntry[], group: number, signal: "SIGTERM" | "SIGKILL"): void {
   const targets = new Set(members.map((member) => (member.group === group ? -group : member.pid)));
   for (const target of targets) send(target, signal);
-  if (signal === "SIGTERM") for (const target of targets) send(target, "SIGCONT"); // or a stopped one cannot heed it
+  if (signal === "SIGTERM") for (const target of targets) send(target, "SIGCONT"); // a stopped process cannot react to TERM
 }
 
 function send(target: number, signal: NodeJS.Signals): void {
   try {
     process.kill(target, signal);
   } catch {
-    // It has ended meanwhile, or it is not ours to signal; the next look tells.
+    // It has ended meanwhile, or belongs to another user; the next poll finds out.
   }
 }
 
-/** The processes of one launch, looked up anew each time; one that was seen once stays a member until it ends. */
+/** The processes of one launch, listed anew each time. A known member stays one until it ends. */
 class Tree {
   #pid: number;
   readonly #launchId: string | undefined;
@@ -72,7 +75,7 @@ class Tree {
     this.#launchId = launchId;
   }
 
-  /** The leader of the group; 0 when the group has ended, for its number may be a stranger's from then on. */
+  /** The leader of the group; 0 when the group has ended, because its number may be reused. */
   get pid(): number {
     return this.#pid;
   }
@@ -105,5 +108,51 @@ class Tree {
 function withDescendants(roots: readonly ProcessEntry[], all: readonly ProcessEntry[]): ProcessEntry[] {
   const found = new Set(roots);
   for (const member of found) for (const entry of all) if (entry.parent === member.pid) found.add(entry);
-  return [...found]; // a set also visits what is added to it on the way
+  return [...found]; // iterating a set includes entries that are added meanwhile
+}
+
+/** The first part of the ids of all launches of one launcher in this process: `machine-pid-start.random`. */
+export function newLauncherName(): string {
+  return `${runnerName()}.${randomName(16)}`;
+}
+
+/**
+ * Ends every process on this machine whose runner was killed together with its launcher. A launch id begins with the name of
+ * its runner, so that any later process can find them, whatever store they worked on.
+ */
+export async function endOrphans(): Promise<void> {
+  const ids = new Set(listProcesses().flatMap((entry) => entry.launchIds()));
+  const runners = new Set(Array.from(ids, runnerOf).filter(isDeadRunner));
+  // A command may itself be Redrive whose runner died: it must not end its own processes.
+  runners.delete(runnerOf(process.env[LAUNCH_ID_VARIABLE] ?? ""));
+  await Promise.all(Array.from(runners, (runner) => endTree(0, CLOSE_GRACE_MS, `${runner}.`)));
+}
+
+let ownName: string | undefined;
+
+function runnerName(): string {
+  ownName ??= nameOf(process.pid, processStart(process.pid) ?? "");
+  return ownName;
+}
+
+function nameOf(pid: number, start: string): string {
+  return `${shortHash(thisHost())}-${pid}-${shortHash(start)}`;
+}
+
+/** A start time may contain blanks, which would end a variable in the output of `ps`. */
+function shortHash(text: string): string {
+  return createHash("sha256").update(text).digest("hex").slice(0, 12);
+}
+
+function runnerOf(launchId: string): string {
+  return launchId.split(".", 1)[0] ?? "";
+}
+
+/** False for names of another machine, boot or process namespace, of which nothing is known. */
+function isDeadRunner(name: string): boolean {
+  const match = /^([0-9a-f]{12})-(\d+)-[0-9a-f]{12}$/.exec(name);
+  if (match?.[1] !== shortHash(thisHost())) return false;
+  const pid = Number(match[2]);
+  const start = processStart(pid);
+  return start === null || nameOf(pid, start) !== name;
 }

@@ -1,57 +1,57 @@
 /**
- * One run of one process, the same for the command of a map and for a step of a workflow: it is ended with its whole
- * tree when its time is over or the runner stops, its output is kept, and its own report of a failure is read.
+ * Runs one process, the same for the command of a map and for a step of a workflow: ends its whole tree on a timeout or
+ * stop, keeps its output, reads its failure report, and builds the failure record.
  */
 import { readFileSync, rmSync } from "node:fs";
-import type { EvidenceFile } from "../item/evidence-file.ts";
-import { systemClock } from "../kit/clock.ts";
+import type { EvidenceFile, Failure } from "../item/failure.ts";
+import { classify, printedTrace } from "../retry/classify.ts";
 import { parseReportedFailure, type ReportedFailure } from "../retry/reported-failure.ts";
+import { systemClock } from "../std/clock.ts";
+import { compact } from "../std/json.ts";
 import type { Cuts, KeptOutput } from "./capture.ts";
 import { collectEvidence } from "./evidence.ts";
 import { type Ended, type Launched, type Launcher, type LaunchSpec, notStarted } from "./launch.ts";
-import type { OutputWatch } from "./output-watch.ts";
-import type { RunningOutput } from "./running-output.ts";
+import type { OutputWatch, RunningOutput } from "./output-watch.ts";
 
 export interface ProcessOptions {
   readonly launcher: Launcher;
   readonly spec: LaunchSpec;
-  /** Keeps its running output from filling the disk. */
+  /** Keeps its output from filling the disk. */
   readonly outputs: OutputWatch;
-  /** Stdout is the result that somebody waits for, of any size. Default: no more is needed than a log keeps. */
+  /** Stdout is needed completely, whatever its size. Default: only what a log keeps. */
   readonly isStdoutWanted?: boolean;
-  /** Where others find its output while it runs. Default: nowhere. */
+  /** Published so that other processes find its output while it runs. Default: not published. */
   readonly running?: Omit<RunningOutput, "stdout" | "stderr"> | undefined;
-  /** The file that REDRIVE_FAILURE_FILE names to it. */
+  /** The path in REDRIVE_FAILURE_FILE. */
   readonly failureFile: string;
   readonly timeoutMs?: number | undefined;
-  /** Between the signals TERM and KILL. */
+  /** The time between the signals TERM and KILL. */
   readonly graceMs: number;
   /** Aborted when the runner stops. */
   readonly signal: AbortSignal;
-  /** Asked just before it starts: false when the lease may have expired. */
+  /** Called just before it starts; false when the lease may have expired. */
   readonly mayStart: () => boolean;
   readonly now: () => number;
-  /** Where copies of the files go that it names as evidence. Default: none are made. */
+  /** The folder for copies of evidence. Default: no copies. */
   readonly evidenceFolder?: string | undefined;
-  /** Keeps what is worth keeping of the output. */
+  /** Keeps the output. */
   readonly keep: (ended: Ended, cuts: Cuts) => KeptOutput | Promise<KeptOutput>;
 }
 
-/** Why a process was ended before it ended by itself. */
+/** Why a process was ended early. */
 export type CutShort = "timeout" | "stopped" | null;
 
-/** Everything that is known when a process has ended. */
 export interface ProcessEnd {
   readonly ended: Ended;
   readonly cutShort: CutShort;
   readonly kept: KeptOutput;
-  /** What it said about its own failure. */
+  /** Its own failure report. */
   readonly reported: ReportedFailure | undefined;
-  /** The files that it named as evidence, as they were when it ended. */
+  /** The files that it named as evidence, as they were at its end. */
   readonly evidence?: readonly EvidenceFile[] | undefined;
 }
 
-/** Resolves when nothing of the process is left and its output is kept. */
+/** Resolves when the whole process tree has ended and the output is kept. */
 export async function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
   const { spec, outputs } = options;
   if (!options.mayStart()) return NEVER_STARTED;
@@ -69,7 +69,7 @@ export async function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
   return { ended, cutShort, kept, reported, evidence: await evidenceOf(reported, options) };
 }
 
-/** Like one that was ended by the runner's stop: it counts for nothing. */
+/** Like a process that the runner stopped: it does not count. */
 const NEVER_STARTED: ProcessEnd = {
   ended: notStarted("ESTALE", "runner"),
   cutShort: "stopped",
@@ -86,7 +86,7 @@ async function evidenceOf(
   return collectEvidence(reported.evidence, { cwd: spec.cwd, signal, ...keeping });
 }
 
-/** Ends the whole tree when the time is over or the runner stops. */
+/** Ends the whole tree on a timeout or when the runner stops. */
 function limit(launched: Pick<Launched, "end">, { signal, timeoutMs, graceMs }: ProcessOptions) {
   let cutShort: CutShort = null;
   let ending: Promise<void> | undefined;
@@ -99,7 +99,7 @@ function limit(launched: Pick<Launched, "end">, { signal, timeoutMs, graceMs }: 
   if (signal.aborted) onStop();
   else signal.addEventListener("abort", onStop, { once: true });
   return {
-    /** After the process itself has ended: what it left behind has to go too. */
+    /** Called when the process itself has ended; waits until its descendants have ended too. */
     async done(): Promise<CutShort> {
       cancel?.();
       signal.removeEventListener("abort", onStop);
@@ -118,4 +118,73 @@ function takeReport(path: string, now: number): ReportedFailure | undefined {
   }
   rmSync(path, { force: true });
   return parseReportedFailure(text, now);
+}
+
+/** Where the process ran, for the failure record. */
+export interface ProcessFacts {
+  readonly attempt: number;
+  readonly agentId: string;
+  /** The step as shown to people, with its values, e.g. `shell: cargo test src/a.rs`. */
+  readonly step: string;
+  /** Its name in the message. The same for every item, so that same failures are one group. */
+  readonly command: string;
+  /** Replaces the usual message of a timeout. */
+  readonly message?: string;
+  /** The limit that it exceeded in case of a timeout. */
+  readonly timeoutMs?: number | undefined;
+  readonly durationMs: number;
+  readonly now: number;
+  /** The context of the failure, outermost first. */
+  readonly trail?: readonly string[];
+  readonly jsonLog?: string | undefined;
+}
+
+export function processFailure(
+  { ended, cutShort, kept, reported, evidence }: ProcessEnd,
+  run: ProcessFacts,
+): Failure {
+  const ending = { exitCode: ended.exitCode ?? undefined, signal: ended.signal ?? undefined };
+  const tails = { stdoutTail: kept.stdoutTail, stderrTail: kept.stderrTail };
+  const facts = compact({
+    timedOutMs: cutShort === "timeout" ? run.timeoutMs : undefined,
+    message: cutShort === "timeout" ? run.message : undefined,
+    ...ending,
+    startError: ended.startError,
+    reported,
+    ...(kept.ends ?? tails),
+    command: run.command,
+  });
+  const { errorType, errorClass, message } = classify(facts);
+  return compact({
+    attemptNumber: run.attempt,
+    timestamp: run.now,
+    errorType,
+    errorClass,
+    errorMessage: message,
+    errorContext: contextOf(run.trail ?? [], reported, kept),
+    stackTrace: reported?.stackTrace ?? printedTrace(message, facts),
+    agentId: run.agentId,
+    stepFailed: run.step,
+    durationMs: Math.round(run.durationMs),
+    jsonLogLocation: run.jsonLog,
+    ...ending,
+    ...tails,
+    log: kept.log,
+    evidence,
+    source: reported?.source,
+  });
+}
+
+function contextOf(
+  trail: readonly string[],
+  reported: ReportedFailure | undefined,
+  kept: KeptOutput,
+): readonly string[] | undefined {
+  const context = [
+    ...trail,
+    ...(reported?.context ?? []),
+    ...(reported?.problem === undefined ? [] : [reported.problem]),
+    ...(kept.logTrouble === undefined ? [] : [`the log could not be written: ${kept.logTrouble}`]),
+  ];
+  return context.length === 0 ? undefined : context;
 }

@@ -1,22 +1,22 @@
 /**
- * The launcher that needs no binary: Node starts the commands itself, at half a millisecond each. Each leads its own
- * session. What it cannot do: when the runner is killed with -9, nobody is left to signal its commands.
+ * The launcher without a binary: Node starts the commands itself, at half a millisecond each, each in its own session.
+ * When the runner is killed with -9, its commands keep running until the next runner on this machine ends them.
  */
 import { type ChildProcess, spawn } from "node:child_process";
-import { closeSync, rmSync, statSync } from "node:fs";
+import { closeSync, openSync, readSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { performance } from "node:perf_hooks";
-import { randomName } from "../kit/random.ts";
 import {
+  type Captured,
   CLOSE_GRACE_MS,
   type Ended,
+  INLINE_BYTES_MAX,
   LAUNCH_ID_VARIABLE,
   type Launched,
   type Launcher,
   type LaunchSpec,
   notStarted,
 } from "./launch.ts";
-import { collectOutput, openInput, openOutput } from "./output-files.ts";
-import { endTree } from "./process-tree.ts";
+import { endTree, newLauncherName } from "./process-tree.ts";
 
 export function openSpawnLauncher(): Launcher {
   return new SpawnLauncher();
@@ -24,7 +24,7 @@ export function openSpawnLauncher(): Launcher {
 
 class SpawnLauncher implements Launcher {
   readonly kind = "spawn";
-  readonly #name = randomName(16);
+  readonly #name = newLauncherName();
   readonly #running = new Set<Launched>();
   #idLast = 0;
 
@@ -43,7 +43,7 @@ class SpawnLauncher implements Launcher {
     return launched;
   }
 
-  /** First what runs, then what earlier commands left behind, which only their launch ids tell. */
+  /** Ends running commands, then what earlier commands left behind, which is found by its launch id. */
   async close(): Promise<void> {
     await Promise.all(Array.from(this.#running, (launched) => launched.end(CLOSE_GRACE_MS)));
     if (this.#idLast > 0) await endTree(0, CLOSE_GRACE_MS, `${this.#name}.`);
@@ -51,11 +51,11 @@ class SpawnLauncher implements Launcher {
   }
 }
 
-/** Calls `done` once. The process id, or 0 when nothing was started. */
+/** Calls `done` once. Returns the process id, or 0 when nothing was started. */
 function start(spec: LaunchSpec, launchId: string, done: (ended: Ended) => void): number {
-  const refuse = (error: unknown, place: "files" | "command") => {
+  const refuse = (error: unknown, stage: "files" | "command") => {
     for (const path of [spec.stdoutPath, spec.stderrPath]) rmSync(path, { force: true });
-    done(notStarted(codeOf(error), place === "files" ? "runner" : stageOf(error, spec)));
+    done(notStarted(codeOf(error), stage === "files" ? "runner" : stageOf(error, spec)));
   };
   const fds: number[] = [];
   const began = performance.now();
@@ -81,7 +81,7 @@ function start(spec: LaunchSpec, launchId: string, done: (ended: Ended) => void)
   }
 }
 
-/** Fills `fds` as it goes, so that those opened before a failure can be closed. */
+/** Appends to `fds` one by one, so that they can be closed after a failure. */
 function openFiles(spec: LaunchSpec, fds: number[]): void {
   fds.push(openOutput(spec.stdoutPath));
   fds.push(openOutput(spec.stderrPath));
@@ -107,17 +107,57 @@ function collect(spec: LaunchSpec): Pick<Ended, "stdout" | "stderr"> {
   return { stdout: collectOutput(spec.stdoutPath), stderr: collectOutput(spec.stderrPath) };
 }
 
-/** Node checks arguments before the system does; a NUL in one is the system's EINVAL. */
+/** Node checks arguments itself; a NUL is EINVAL for the system. */
 function codeOf(error: unknown): string {
   const code = error instanceof Error && "code" in error ? String(error.code) : "EINVAL";
   return code.startsWith("ERR_") ? "EINVAL" : code;
 }
 
-const OF_THE_MACHINE = new Set(["EAGAIN", "ENOMEM", "EMFILE", "ENFILE"]);
+const RESOURCE_ERRORS = new Set(["EAGAIN", "ENOMEM", "EMFILE", "ENFILE"]);
 
-/** Node does not say which it was, the folder or the command. */
+/** Node does not report whether the folder or the command is missing. */
 function stageOf(error: unknown, spec: LaunchSpec): "command" | "cwd" | "runner" {
-  if (OF_THE_MACHINE.has(codeOf(error))) return "runner";
+  if (RESOURCE_ERRORS.has(codeOf(error))) return "runner";
   const isFolder = statSync(spec.cwd, { throwIfNoEntry: false })?.isDirectory() ?? false;
   return isFolder ? "command" : "cwd";
+}
+
+/**
+ * A new file. A file of an earlier launch is unlinked, not truncated, because a process that outlived that launch may
+ * still write to it.
+ */
+function openOutput(path: string): number {
+  rmSync(path, { force: true });
+  return openSync(path, "ax", 0o600);
+}
+
+/** An unlinked file with the input. Unlike a socket, it can be opened as /dev/stdin. */
+function openInput(stdin: string | Uint8Array, path: string): number {
+  rmSync(path, { force: true });
+  try {
+    writeFileSync(path, stdin, { mode: 0o600, flag: "wx" });
+    return openSync(path, "r");
+  } finally {
+    rmSync(path, { force: true });
+  }
+}
+
+/** Reads small output into memory and removes its file; large output stays in its file. */
+function collectOutput(path: string): Captured {
+  const bytes = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  if (bytes > INLINE_BYTES_MAX) return { bytes };
+  const inline = bytes > 0 ? readFrom(path, bytes) : undefined;
+  rmSync(path, { force: true });
+  return inline ? { bytes: inline.length, inline } : { bytes: 0 };
+}
+
+/** Reads no more than the known size; a late process may append more. */
+function readFrom(path: string, bytes: number): Buffer {
+  const fd = openSync(path, "r");
+  try {
+    const content = Buffer.alloc(bytes);
+    return content.subarray(0, readSync(fd, content, 0, bytes, 0));
+  } finally {
+    closeSync(fd);
+  }
 }

@@ -1,14 +1,19 @@
 /**
- * Fills an item's values into the arguments of a command: `${item}`, `${item.a.b[0]}`, `${item_id}`, with a default
- * as `${item.x:-none}`. A variable that does not exist is an error before anything runs; a field that one item lacks
- * fails that item. No shell ever sees the result.
+ * Fills the values of an item into the arguments of a command: `${item}`, `${item.a.b[0]}`, `${item_id}`, with defaults
+ * such as `${item.x:-none}`. An unknown variable is an error before anything runs; a missing field fails its item. No
+ * shell sees the result, and a value that the program could read as an option is refused.
  */
+import { basename } from "node:path";
 import { WorkError } from "../errors.ts";
-import type { Json } from "../kit/json.ts";
-import { type FilledWord, optionProblem } from "./option-words.ts";
-import { type Filled, hasVariable, lookUp, type Place, templateParts, wayTo } from "./template-parts.ts";
-
-export type { Filled };
+import type { Json } from "../std/json.ts";
+import {
+  type Filled,
+  hasVariable,
+  lookUp,
+  type Placeholder,
+  templateParts,
+  variablePath,
+} from "./template-parts.ts";
 
 export type TemplateVars = {
   readonly item: Json;
@@ -17,26 +22,25 @@ export type TemplateVars = {
   readonly index: number;
 };
 
-/** Every variable there is. */
 export const TEMPLATE_VARIABLES = [
   "item",
   "item_id",
   "index",
 ] as const satisfies readonly (keyof TemplateVars)[];
 
-/** Checks the text at once; the function fills it for one item. A string goes in as it is, all else as JSON. */
+/** Checks the text; the returned function fills it for one item. Strings are inserted as they are, other values as JSON. */
 export function compileTemplate(text: string): (vars: TemplateVars) => Filled<string> {
   return compileParts(text, false);
 }
 
 export interface CommandTemplateOptions {
-  /** Fills an argument that begins with a value also where the value could be read as an option. Default false. */
+  /** Allows values that could be read as options. Default false. */
   readonly allowOptions?: boolean | undefined;
 }
 
 /**
- * As `compileTemplate` for each argument, where `{}` is `${item}` too, and the other replacement strings of GNU parallel
- * count. A value that the command could read as an option is refused.
+ * Like `compileTemplate` for each argument, with `{}` for `${item}` and the other replacement strings of GNU parallel. Refuses
+ * values that the command could read as options.
  */
 export function compileCommand(
   argv: readonly string[],
@@ -67,8 +71,8 @@ function literalStart(text: string): string {
 }
 
 /**
- * Refuses a command with an empty argument and no variable: a shell has replaced `"${item}"` in double quotes by nothing, and
- * the command would run without its item.
+ * Refuses a command with an empty argument and no variable: the shell has replaced `"${item}"` in double quotes by nothing,
+ * and the command would run without its item.
  */
 export function refuseEmptiedArgument(argv: readonly string[]): void {
   if (!argv.includes("") || argv.some(hasVariable)) return;
@@ -81,7 +85,7 @@ function example(argv: readonly string[]): string {
   return `-- ${argv.map((argument) => argument || "{}").join(" ")}`;
 }
 
-type Part = string | Place;
+type Part = string | Placeholder;
 
 function compileParts(text: string, braces: boolean): (vars: TemplateVars) => Filled<string> {
   const parts: Part[] = templateParts(text, { braces }).map((part) => {
@@ -99,15 +103,15 @@ function fill(parts: readonly Part[], vars: TemplateVars): Filled<string> {
   let text = "";
   for (const part of parts) {
     const value = typeof part === "string" ? part : lookUp(part, vars);
-    if (value === undefined) return { ok: false, message: missing(part as Place, vars) };
+    if (value === undefined) return { ok: false, message: missing(part as Placeholder, vars) };
     text += value;
   }
   return { ok: true, value: text };
 }
 
-function missing(place: Place, vars: TemplateVars): string {
-  const way = wayTo(place);
-  return `${place.written}: item ${vars.item_id} has no value at ${way}. Give it one, or write \${${way}:-default}.`;
+function missing(placeholder: Placeholder, vars: TemplateVars): string {
+  const path = variablePath(placeholder);
+  return `${placeholder.written}: item ${vars.item_id} has no value at ${path}. Give it one, or write \${${path}:-default}.`;
 }
 
 function notATemplate(written: string, text: string): WorkError {
@@ -118,7 +122,41 @@ function notATemplate(written: string, text: string): WorkError {
 
 function unknownVariable(name: string, written: string): WorkError {
   const known = TEMPLATE_VARIABLES.map((variable) => `\${${variable}}`).join(", ");
-  return new WorkError("usage", `There is no variable "${name}" (in "${written}").`, {
-    hint: `Known are ${known} and fields of the item, like \${item.name}; for a literal \${ write $\${.`,
+  return new WorkError("usage", `Unknown variable "${name}" in "${written}".`, {
+    hint: `Valid variables: ${known} and fields of the item, like \${item.name}; for a literal \${ write $\${.`,
   });
+}
+
+/** One argument as written, and with its values. */
+export interface FilledWord {
+  readonly written: string;
+  /** The text before the first variable; all of it when there is none. */
+  readonly literal: string;
+  readonly value: string;
+}
+
+/** The error when the program could read a value as an option, as `rm` does with `-rf`. Values are never changed. */
+export function optionProblem(words: readonly FilledWord[]): string | undefined {
+  const safeFrom = firstOperand(words);
+  const found = words.findIndex(
+    ({ literal, value }, index) => index > 0 && index < safeFrom && literal === "" && value.startsWith("-"),
+  );
+  const word = words[found];
+  if (word === undefined) return undefined;
+  const program = basename(words[0]?.literal ?? "") || "the program";
+  return `The value of ${word.written} begins with "-", and ${program} could read it as an option. Put -- before ${word.written}`;
+}
+
+const SHELLS = new Set("sh bash dash ash ksh mksh zsh".split(" "));
+
+/** The index after which nothing is an option: after `--`, and after the script of `sh -c`. */
+function firstOperand(words: readonly FilledWord[]): number {
+  for (const [index, { literal, written }] of words.entries()) {
+    if (literal !== written) continue;
+    if (literal === "--") return index + 1;
+    if (index > 0 && /^-[A-Za-z]*c$/.test(literal) && SHELLS.has(basename(words[index - 1]?.literal ?? ""))) {
+      return index + 2;
+    }
+  }
+  return words.length;
 }

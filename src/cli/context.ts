@@ -1,15 +1,18 @@
 /** What a command is handed: its streams and environment, the options that all commands share, and a way to answer. */
+import { hostname, userInfo } from "node:os";
 import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
-import type { Config } from "../config/config.ts";
-import { type ConfigFile, findConfigFile, type WhereToLook } from "../config/find-file.ts";
+import { type ConfigFile, findConfigFile, type WhereToLook } from "../config/config.ts";
+import type { Config } from "../config/settings.ts";
 import type { Engine } from "../engine.ts";
 import { type OpenOptions, openStore } from "../engines/open.ts";
 import { WorkError } from "../errors.ts";
-import { homeOf, storeUrlOf } from "../job/home.ts";
-import type { Json } from "../kit/json.ts";
-import { makePrivate } from "../kit/private-files.ts";
-import { type Paint, paintFor } from "./paint.ts";
+import { AssertionError } from "../std/assert.ts";
+import { makePrivate } from "../std/files.ts";
+import { type Json, stringifyJson } from "../std/json.ts";
+import { homeOf, storeUrlOf } from "../store/home.ts";
+import { EXIT } from "./exit-code.ts";
+import { type Paint, paintFor } from "./render/paint.ts";
 
 export interface Terminal {
   readonly version: string;
@@ -34,7 +37,7 @@ export interface StoreOptions extends OpenOptions {
 }
 
 /** How long a command is silent while its store is opened. */
-const SILENCE_MS_MAX = 2_000;
+const SILENCE_MS_MAX = 1_000;
 
 /** Those that hold data. The home itself is left as it is: it may be a folder that was there before. */
 const HOME_FOLDERS = ["logs", "dlq", "evidence", "worktrees"] as const;
@@ -44,6 +47,9 @@ export class Context {
   readonly isJson: boolean;
   readonly home: string;
   readonly storeUrl: string;
+  readonly hasStoreOption: boolean;
+  /** The words of the command line. */
+  readonly words: readonly string[];
   /** For what goes to stdout, and for what goes to stderr. */
   readonly paint: Paint;
   readonly paintNotes: Paint;
@@ -51,12 +57,14 @@ export class Context {
   #config: Promise<Config> | undefined;
   #hasWaited = false;
 
-  constructor(terminal: Terminal, options: SharedOptions) {
+  constructor(terminal: Terminal, options: SharedOptions, words: readonly string[] = []) {
     const { env, stdout, stderr } = terminal;
     this.terminal = terminal;
     this.isJson = options.json ?? false;
     this.home = homeOf(env);
     this.storeUrl = storeUrlOf(env, options.store);
+    this.hasStoreOption = options.store !== undefined;
+    this.words = words;
     this.#configFile = options.config;
     this.paint = paintFor({ isTty: stdout.isTTY ?? false, env });
     this.paintNotes = paintFor({ isTty: stderr.isTTY ?? false, env });
@@ -67,16 +75,19 @@ export class Context {
     const engine = await this.openStore(options);
     try {
       return await action(engine);
+    } catch (error) {
+      throw await damageBehind(error, engine);
     } finally {
       await engine.close();
     }
   }
 
-  /** A server that does not answer is said to be waited for: nobody looks at a still screen. The caller closes it. */
+  /** Whoever waits for longer than a second is told so, and why. The caller closes it. */
   async openStore({ creates = false, ...options }: StoreOptions = {}): Promise<Engine> {
-    const tell = setTimeout(() => this.#sayThatItWaits(), SILENCE_MS_MAX);
+    const onWait = (reason: string) => this.#reportWait(reason);
+    const timer = setTimeout(() => onWait("it does not answer yet"), SILENCE_MS_MAX);
     try {
-      const engine = await openStore(this.storeUrl, { ...options, mustExist: !creates });
+      const engine = await openStore(this.storeUrl, { onWait, ...options, mustExist: !creates });
       this.#keepPrivate(creates);
       return engine;
     } catch (error) {
@@ -84,7 +95,7 @@ export class Context {
       if (!isMissing || creates || options.mustExist) throw error;
       return await openStore("memory:", options);
     } finally {
-      clearTimeout(tell);
+      clearTimeout(timer);
     }
   }
 
@@ -99,8 +110,8 @@ export class Context {
     );
   }
 
-  #sayThatItWaits(): void {
-    if (!this.#hasWaited) this.note("redrive: still waiting for the store to answer");
+  #reportWait(reason: string): void {
+    if (!this.#hasWaited) this.note(`redrive: waiting for the store: ${reason}`);
     this.#hasWaited = true;
   }
 
@@ -135,13 +146,45 @@ export class Context {
     return this.terminal.stdout.columns ?? Number.POSITIVE_INFINITY;
   }
 
-  /** The answer: with `--json` the one document, else the text. Nothing else goes to stdout. */
-  answer(document: Json, text: () => string): void {
-    this.terminal.stdout.write(this.isJson ? `${JSON.stringify(document, null, 2)}\n` : text());
+  /** Prints the result: with `--json` the one document, else the text. Nothing else goes to stdout. Returns the exit code. */
+  answer(document: Json, text: () => string, code: number = EXIT.done): number {
+    this.terminal.stdout.write(this.isJson ? `${stringifyJson(document, 2)}\n` : text());
+    return code;
+  }
+
+  /** Who changes letters, kept with every note, edit, discard and operation: `REDRIVE_AUTHOR`, else the user at this machine. */
+  get author(): string {
+    const { env } = this.terminal;
+    return env.REDRIVE_AUTHOR?.trim() || `${userOf(env)}@${hostname()}`;
   }
 
   /** Prose for people, on stderr. */
   note(text: string): void {
     this.terminal.stderr.write(`${text}\n`);
   }
+}
+
+function userOf(env: NodeJS.ProcessEnv): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return env.USER ?? "unknown"; // a container may run under a number that has no name
+  }
+}
+
+/** What looks like a bug of ours is the store's damage where its rows break the rules that the code relies on. */
+async function damageBehind(error: unknown, engine: Engine): Promise<unknown> {
+  const isBug =
+    error instanceof AssertionError ||
+    [TypeError, RangeError, SyntaxError].some((kind) => error instanceof kind);
+  if (!isBug) return error;
+  const broken = await engine.check().then(
+    (problems) => problems.length > 0,
+    () => true,
+  );
+  if (!broken) return error;
+  return new WorkError("store_corrupt", "The store does not keep its own rules: rows in it cannot be read.", {
+    hint: "Run `redrive store check`: it lists what is wrong.",
+    cause: error,
+  });
 }

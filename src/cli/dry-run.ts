@@ -1,19 +1,19 @@
 /** `redrive run --dry-run`: the items after filter, sort and limits, the first command, and what the policy would do. */
 import type { Job } from "../item/job.ts";
-import { inWorkshop } from "../job/work.ts";
-import { selectWorkflowItems } from "../job/workflow-items.ts";
-import { jobVariables, openWorkflowKit } from "../job/workflow-kit.ts";
-import { plain, type WorkflowSpec } from "../job/workflow-spec.ts";
-import { systemClock } from "../kit/clock.ts";
-import { formatDuration } from "../kit/duration.ts";
-import { asText, type Json } from "../kit/json.ts";
 import { type Backoff, OUTAGE_MS_MAX, type Policy } from "../retry/policy.ts";
+import { withJobRuntime } from "../run/job-runtime.ts";
+import { selectWorkflowItems } from "../run/workflow-items.ts";
+import { jobVariables, openWorkflowRuntime } from "../run/workflow-runtime.ts";
+import { systemClock } from "../std/clock.ts";
+import { formatDuration } from "../std/duration.ts";
+import { asText, type Json } from "../std/json.ts";
 import type { Workflow } from "../workflow/model.ts";
 import type { SelectionCounts } from "../workflow/select-items.ts";
 import { stepLabel } from "../workflow/step-label.ts";
+import { plain, type WorkflowSpec } from "../workflow/workflow-spec.ts";
 import type { Context } from "./context.ts";
 import { EXIT } from "./exit-code.ts";
-import { fit } from "./paint.ts";
+import { fit } from "./render/paint.ts";
 
 const SHOWN_MAX = 10;
 
@@ -65,8 +65,8 @@ async function lookAhead(context: Context, spec: WorkflowSpec): Promise<Outlook>
   const { openStore } = await import("../engines/open.ts");
   const engine = await openStore("memory:");
   const stop = new AbortController().signal;
-  return inWorkshop(job, { engine, home: context.home, clock: systemClock, stop }, async (workshop) => {
-    const kit = await openWorkflowKit(job, workshop);
+  return withJobRuntime(job, { engine, home: context.home, clock: systemClock, stop }, async (workshop) => {
+    const kit = await openWorkflowRuntime(job, workshop);
     const { items, counts } = await selectWorkflowItems(kit, stop);
     const [first] = items;
     const variables = { ...jobVariables(kit), ...(first && { item: first.data, item_id: first.itemId }) };

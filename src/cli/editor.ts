@@ -4,11 +4,14 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { WorkError } from "../errors.ts";
-import { fileNameOf } from "../item/item-path.ts";
-import type { Json } from "../kit/json.ts";
-import { canAnswer, saysYes } from "./ask.ts";
+import { fileNameOf } from "../item/item.ts";
+import { isSameJson } from "../redrive/json-diff.ts";
+import { compileRecipe, type Recipe } from "../redrive/recipe.ts";
+import { type Json, stringifyJson } from "../std/json.ts";
+import type { SelectedLetters } from "./bulk.ts";
 import type { Context } from "./context.ts";
-import { readJsonText } from "./json-word.ts";
+import { readJsonText } from "./json-input.ts";
+import { askYesNo, canAnswer } from "./prompt.ts";
 
 export interface EditorTask {
   /** Names the file. */
@@ -23,7 +26,7 @@ export async function editJson(context: Context, task: EditorTask): Promise<Json
   const editor = editorOf(context);
   const folder = mkdtempSync(join(tmpdir(), "redrive-edit-"));
   const file = join(folder, `${fileNameOf(task.itemId)}.json`);
-  const text = `${JSON.stringify(task.data, null, 2)}\n`;
+  const text = `${stringifyJson(task.data, 2)}\n`;
   writeFileSync(file, text, { mode: 0o600 });
   for (;;) {
     await runEditor(context, editor, file);
@@ -33,7 +36,7 @@ export async function editJson(context: Context, task: EditorTask): Promise<Json
       return answer.ok ? answer.data : task.data;
     }
     context.note(answer.problem);
-    if (canAnswer(context) && (await saysYes(context, "Edit it again?"))) continue;
+    if (canAnswer(context) && (await askYesNo(context, "Edit it again?"))) continue;
     throw new WorkError("input_invalid", `${answer.problem} Nothing was changed.`, {
       hint: `Your text is kept in ${file}. Correct it there, then: EDITOR='cp ${file}' redrive dlq edit ${task.itemId}`,
     });
@@ -95,4 +98,30 @@ async function readBack(file: string, { refuse }: EditorTask): Promise<Answer> {
     if (!(error instanceof WorkError)) throw error;
     return { ok: false, problem: error.message };
   }
+}
+
+/** Null when they changed nothing. The store is not open meanwhile; a change by somebody else is found out afterwards. */
+export async function editByHand(
+  context: Context,
+  { selection }: SelectedLetters,
+  { schemas = [] }: Recipe,
+): Promise<Recipe | null> {
+  const { itemIds = [] } = selection.filter;
+  if (itemIds.length !== 1) {
+    throw new WorkError("usage", "Only one letter can be opened in an editor.", {
+      hint: "Name one item, or say how all are changed: --set path=CEL or --patch JSON.",
+    });
+  }
+  const [letter] = (
+    await context.withStore((engine) => engine.listLetters({ ...selection.filter, limit: 1 }))
+  ).letters;
+  if (letter === undefined)
+    throw new WorkError("item_not_found", `${itemIds[0]} does not match the other flags.`);
+  const { itemId, itemData, revision } = letter;
+  const check = async (data: typeof itemData) => {
+    const amended = (await compileRecipe({ replace: { data, revision }, schemas }))(letter);
+    return amended.ok ? undefined : amended.reason;
+  };
+  const data = await editJson(context, { itemId, data: itemData, refuse: check });
+  return isSameJson(data, itemData) ? null : { replace: { data, revision }, schemas };
 }

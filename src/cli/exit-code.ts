@@ -1,6 +1,6 @@
 /** What the program's exit code says. Every error code has one, or this does not compile. */
 import type { ErrorCode } from "../errors.ts";
-import type { JobSummary } from "../job/summary.ts";
+import type { JobSummary } from "../queue/job-summary.ts";
 
 export const EXIT = {
   done: 0,

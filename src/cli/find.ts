@@ -1,8 +1,9 @@
 /** Finding one item by its id, its whole content or the beginning of its id: exactly one, or an error that says which there are. */
-import type { Engine } from "../engine.ts";
+import type { Engine, StoredLetter } from "../engine.ts";
 import { WorkError } from "../errors.ts";
 import { contentId } from "../intake/identity.ts";
 import type { Item } from "../item/item.ts";
+import { requireJob } from "../queue/find-job.ts";
 
 const CANDIDATES_MAX = 6;
 
@@ -58,4 +59,19 @@ function howToChoose(candidates: readonly Item[]): string {
   const isOneId = candidates.every((item) => item.itemId === candidates[0]?.itemId);
   if (isOneQueue) return "Give more of the id.";
   return isOneId ? "Name the job with --job." : "Give more of the id, or the job with --job.";
+}
+
+/** By its id, the beginning of one, or its data; of several jobs' items of that name, the one that is a waiting letter. */
+export async function requireLetter(
+  engine: Engine,
+  itemName: string,
+  jobName?: string,
+): Promise<StoredLetter> {
+  const queue = jobName === undefined ? undefined : (await requireJob(engine, jobName)).id;
+  const item = await requireItem(engine, itemName, queue, (one) => one.state !== "done");
+  const letter = await engine.readLetter(item.ref);
+  if (letter !== null) return letter;
+  throw new WorkError("item_not_found", `Item ${item.itemId} is no letter: it is ${item.state}.`, {
+    hint: `redrive logs ${item.queue} ${item.itemId} shows what it wrote.`,
+  });
 }

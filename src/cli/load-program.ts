@@ -1,7 +1,7 @@
 /**
- * Loads the program from its volumes: a few files, each with chunks of modules that are run when they are first asked for.
- * Reading the text is most of a short command's start, so what the engine made of a volume is kept in a file beside it and
- * used the next time. Where that folder cannot be written, every start reads the text.
+ * Loads the program from its bundles: a few files, each with chunks of modules that run when they are first imported.
+ * Compiling is most of a short command's start, so the code cache of a bundle is kept in a file beside it and used the next
+ * time. Where that folder cannot be written, every start compiles the text.
  */
 import { closeSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -9,11 +9,11 @@ import { basename, dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { Script } from "node:vm";
 
-/** The text of a volume is one expression of this kind. */
-interface Volume {
+/** The text of a bundle is one expression of this type. */
+interface Bundle {
   readonly chunks: Readonly<Record<string, Chunk>>;
-  /** Which volume a chunk is in. The first volume knows it of all. */
-  readonly places?: Readonly<Record<string, string>>;
+  /** The bundle of each chunk. Only the first bundle has it. */
+  readonly bundleOf?: Readonly<Record<string, string>>;
 }
 
 type Chunk = (
@@ -23,14 +23,14 @@ type Chunk = (
   moduleUrl: string,
 ) => void;
 
-/** `build` tells one program from another: the engine itself compares no more than the length of the text. */
+/** `build` identifies the program: V8 itself compares only the length of the text. */
 export function loadProgram<Program>(folder: string, build: string): Program {
   const path = join(folder, "program.cjs");
-  const first = openVolume(path, build)();
-  const places = first.places ?? {};
-  const volumes = new Map<string, () => Volume>([["program", () => first]]);
-  for (const name of Object.values(places)) {
-    if (!volumes.has(name)) volumes.set(name, openVolume(join(folder, `${name}.cjs`), build));
+  const first = openBundle(path, build)();
+  const bundleOf = first.bundleOf ?? {};
+  const bundles = new Map<string, () => Bundle>([["program", () => first]]);
+  for (const name of Object.values(bundleOf)) {
+    if (!bundles.has(name)) bundles.set(name, openBundle(join(folder, `${name}.cjs`), build));
   }
   const modules = new Map<string, { exports: object }>();
   const moduleUrl = pathToFileURL(path).href;
@@ -40,7 +40,7 @@ export function loadProgram<Program>(folder: string, build: string): Program {
     if (LATE_MODULES.includes(name)) return atFirstUse(() => requireOther(name));
     const known = modules.get(name);
     if (known) return known.exports;
-    const chunk = volumes.get(places[name] ?? "")?.().chunks[name];
+    const chunk = bundles.get(bundleOf[name] ?? "")?.().chunks[name];
     if (!chunk) return requireOther(name);
     const module = { exports: {} };
     modules.set(name, module);
@@ -50,10 +50,10 @@ export function loadProgram<Program>(folder: string, build: string): Program {
   return requireAny("./program.js") as Program;
 }
 
-/** Modules of Node that take milliseconds to load, that many files name, and that a command which only looks never calls. */
+/** Modules of Node that take milliseconds to load, that many files import, and that commands which only read never call. */
 const LATE_MODULES = ["node:crypto", "node:child_process"];
 
-/** Stands for the module, and loads it when something of it is asked for. */
+/** A proxy that loads the module when one of its properties is read. */
 function atFirstUse(load: () => object): object {
   let loaded: object | undefined;
   const module = () => {
@@ -68,51 +68,51 @@ function atFirstUse(load: () => object): object {
       ownKeys: () => Reflect.ownKeys(module()),
       getOwnPropertyDescriptor: (_, name) => {
         const descriptor = Reflect.getOwnPropertyDescriptor(module(), name);
-        return descriptor && { ...descriptor, configurable: true }; // a proxy may not show any other
+        return descriptor && { ...descriptor, configurable: true }; // a proxy must not return any other
       },
     },
   );
 }
 
-/** Opened at once and read when it is needed: what a long run asks for late is of its own build, whatever was installed since. */
-function openVolume(path: string, build: string): () => Volume {
+/** Opened at once and read when needed: a long run loads chunks of its own build, even after another one was installed. */
+function openBundle(path: string, build: string): () => Bundle {
   const file = openSync(path, "r");
-  let volume: Volume | undefined;
+  let bundle: Bundle | undefined;
   return () => {
-    volume ??= readVolume(file, path, build);
-    return volume;
+    bundle ??= readBundle(file, path, build);
+    return bundle;
   };
 }
 
-function readVolume(file: number, path: string, build: string): Volume {
+function readBundle(file: number, path: string, build: string): Bundle {
   const name = `${build}-${process.version}-${process.arch}-${basename(path, ".cjs")}`;
   const cachePath = join(dirname(path), "cache", name);
   const cachedData = readIfThere(cachePath);
-  const text = readFileSync(file, "latin1"); // the build writes nothing but ASCII
+  const text = readFileSync(file, "latin1"); // the build writes only ASCII
   closeSync(file);
   const script = new Script(text, { filename: path, ...(cachedData && { cachedData }) });
-  const isKept = cachedData !== undefined && script.cachedDataRejected === false;
-  if (!isKept) process.once("exit", () => keep(cachePath, script)); // by then it has seen what a command needs
-  return script.runInThisContext() as Volume;
+  const isCached = cachedData !== undefined && script.cachedDataRejected === false;
+  if (!isCached) process.once("exit", () => saveCache(cachePath, script)); // by then it has compiled what the command needs
+  return script.runInThisContext() as Bundle;
 }
 
 function readIfThere(path: string): Buffer | undefined {
   try {
     return readFileSync(path);
   } catch {
-    return undefined; // not there, or not to be read: the text is
+    return undefined; // missing or unreadable: the text is compiled
   }
 }
 
-/** Whole or not at all: another process may read it at this moment. */
-function keep(path: string, script: Script): void {
+/** Atomic, because another process may read it at the same time. */
+function saveCache(path: string, script: Script): void {
   const unfinished = `${path}.${process.pid}`;
   try {
     mkdirSync(dirname(path), { recursive: true });
     writeFileSync(unfinished, script.createCachedData());
     renameSync(unfinished, path);
   } catch {
-    tryRemove(unfinished); // a folder of somebody else, a full disk: it is only quicker with it
+    tryRemove(unfinished); // another user's folder, a full disk: the cache only saves time
   }
 }
 
@@ -120,6 +120,6 @@ function tryRemove(path: string): void {
   try {
     rmSync(path, { force: true });
   } catch {
-    // Where it could not be made, nothing is left of it.
+    // It could not be created, so nothing is left of it.
   }
 }

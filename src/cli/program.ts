@@ -1,361 +1,325 @@
-/** Every command with its options and help. What a command does is loaded when it is called. */
-import { Argument, Command, Option } from "commander";
-import { INPUT_FORMATS } from "../intake/format.ts";
-import { MERGE_MODES } from "../job/workflow-spec.ts";
-import { ITEM_FAILURE_ACTIONS } from "../retry/policy.ts";
-import { SHELLS } from "./completion-scripts.ts";
-import type { Context, Terminal } from "./context.ts";
-import {
-  allowOptions,
-  call,
-  keepEvidence,
-  list,
-  maxOutage,
-  onFailureCommand,
-  onOutage,
-  type Report,
-  storeWait,
-} from "./definition.ts";
-import { addErrors } from "./error-commands.ts";
+/** The program: every command by its name, and what runs a command line. The code of a command is loaded when it is called. */
+import { Command as Parser } from "commander";
+import { WorkError } from "../errors.ts";
+import { nearest } from "../std/nearest.ts";
+import { addCommand, argument, type Command, command, type Program } from "./command.ts";
+import type { Terminal } from "./context.ts";
 import { EXIT } from "./exit-code.ts";
-import { addGroups } from "./group-commands.ts";
-import { addJobs } from "./job-commands.ts";
-import { helpLast, requireKnownWords } from "./known-words.ts";
-import { addLetters } from "./letter-commands.ts";
-import { addOperations } from "./operation-commands.ts";
-import { addQueues } from "./queue-commands.ts";
-import { addReceipts } from "./receipt-commands.ts";
 import { reportError } from "./report-error.ts";
-import { addWatching } from "./watch-commands.ts";
-import { addWorker } from "./worker-commands.ts";
+
+/** Commands that are loaded together. */
+interface Part {
+  /** Their names and aliases. */
+  readonly names: readonly string[];
+  /** What the help of the program shows of each, so that it loads none of them. Only for commands without a family. */
+  readonly summaries?: readonly string[];
+  readonly load: () => Promise<{ readonly commands: readonly Command[] }>;
+}
+
+/** Commands below one word. */
+interface Family {
+  readonly name: string;
+  readonly summary: string;
+  readonly parts: readonly Part[];
+}
+
+/** In the order of the help. */
+const INDEX: readonly (Part | Family)[] = [
+  {
+    names: ["map", "resume", "demo"],
+    summaries: [
+      "Run a command once for each item, in parallel.",
+      "Resume a job: finish pending items and retry eligible letters.",
+      "Run a small map over real files, some of which fail, to try Redrive out.",
+    ],
+    load: () => import("./commands/map.ts"),
+  },
+  {
+    names: ["run", "validate", "init"],
+    summaries: [
+      "Run a workflow: setup, an agent for each item, reduce, merge.",
+      "Check a workflow and print every problem with its line.",
+      "Write a commented workflow that runs as it is.",
+    ],
+    load: () => import("./commands/workflow.ts"),
+  },
+  {
+    name: "jobs",
+    summary: "Manage jobs: runs of maps and workflows.",
+    parts: [{ names: ["list", "dismiss", "delete"], load: () => import("./commands/jobs.ts") }],
+  },
+  {
+    names: ["status", "events"],
+    summaries: ["Show the status of a job.", "Print what happened, oldest first."],
+    load: () => import("./commands/status.ts"),
+  },
+  {
+    names: ["logs"],
+    summaries: ["Print the output of an item's attempt or of a workflow's phase, also while it runs."],
+    load: () => import("./commands/logs.ts"),
+  },
+  {
+    names: ["errors"],
+    summaries: [
+      "Print the error log: every failure of every queue, and the runner's own errors, newest first.",
+    ],
+    load: () => import("./commands/errors.ts"),
+  },
+  {
+    name: "dlq",
+    summary: "Manage the dead letter queue: inspect, fix and retry what failed.",
+    parts: [
+      { names: ["list", "inspect", "show"], load: () => import("./commands/dlq-list.ts") },
+      { names: ["analyze", "analyse", "stats"], load: () => import("./commands/dlq-analyze.ts") },
+      { names: ["retry", "reprocess", "redrive"], load: () => import("./commands/dlq-retry.ts") },
+      { names: ["edit", "fix", "note"], load: () => import("./commands/dlq-edit.ts") },
+      {
+        names: ["discard", "restore", "clear", "purge", "maintain"],
+        load: () => import("./commands/dlq-change.ts"),
+      },
+      {
+        names: ["export", "import", "mirror", "capsule", "evidence"],
+        load: () => import("./commands/dlq-files.ts"),
+      },
+    ],
+  },
+  {
+    name: "groups",
+    summary: "Manage groups of letters: the same failure is one group.",
+    parts: [
+      { names: ["list", "show", "explain", "preview"], load: () => import("./commands/groups.ts") },
+      {
+        names: ["merge", "split", "corrections", "rebuild", "resolve", "ignore", "open", "note"],
+        load: () => import("./commands/groups-change.ts"),
+      },
+    ],
+  },
+  {
+    name: "ops",
+    summary: "Manage operations on many letters: retries, edits, discards, purges.",
+    parts: [
+      {
+        names: ["list", "show", "pause", "resume", "cancel", "undo"],
+        load: () => import("./commands/ops.ts"),
+      },
+    ],
+  },
+  {
+    names: ["metrics", "watch"],
+    summaries: [
+      "Print the numbers of all queues in the Prometheus format, or serve them over HTTP.",
+      "Check the queues by a schedule and when letters arrive, and send alerts.",
+    ],
+    load: () => import("./commands/watch.ts"),
+  },
+  {
+    names: ["worker"],
+    summaries: ["Process queues with a command until a signal comes; several workers may share a queue."],
+    load: () => import("./commands/worker.ts"),
+  },
+  {
+    name: "queue",
+    summary: "Manage named queues of work for workers.",
+    parts: [
+      {
+        names: ["create", "set", "list", "show", "pause", "resume"],
+        load: () => import("./commands/queue.ts"),
+      },
+      {
+        names: ["items", "add", "import", "hold", "unhold", "release"],
+        load: () => import("./commands/queue-items.ts"),
+      },
+    ],
+  },
+  {
+    name: "receipts",
+    summary: "Deliver receipts to other services, through outages.",
+    parts: [
+      {
+        names: ["target", "list", "inspect", "pause", "resume"],
+        load: () => import("./commands/receipts.ts"),
+      },
+      { names: ["send", "deliver", "recover"], load: () => import("./commands/receipts-send.ts") },
+    ],
+  },
+  {
+    name: "worktrees",
+    summary: "Manage the git worktrees of workflows.",
+    parts: [{ names: ["list", "clean"], load: () => import("./commands/worktrees.ts") }],
+  },
+  {
+    name: "store",
+    summary: "Check, copy, migrate and salvage the store.",
+    parts: [
+      {
+        names: ["info", "check", "copy", "salvage", "migrate"],
+        load: () => import("./commands/store.ts"),
+      },
+    ],
+  },
+  {
+    names: ["trust"],
+    summaries: ["Allow the redrive.yml of this folder, as it is now, to run commands by itself."],
+    load: () => import("./commands/trust.ts"),
+  },
+  {
+    names: ["completion"],
+    summaries: ["Print a script that completes commands, options, jobs, queues and items in a shell."],
+    load: () => import("./commands/completion.ts"),
+  },
+  { names: ["complete-words"], load: async () => ({ commands: [completeWords] }) },
+];
+
+/** The scripts of `redrive completion` call it. It is defined here because it needs the other commands. */
+const completeWords = command({
+  name: "complete-words",
+  summary: "",
+  examples: [],
+  isHidden: true,
+  arguments: { words: argument("[words...]", "the words so far") },
+  run: async (context, { words }) => {
+    const { printCandidates } = await import("./commands/completion.ts");
+    const [first = "", second = ""] = words.slice(0, -1);
+    const parser = await buildParser([first, second], {
+      terminal: context.terminal,
+      words,
+      report: () => undefined,
+    });
+    return printCandidates(context, parser, words);
+  },
+});
 
 /** Runs one command line and answers with the exit code. */
 export async function runCli(argv: readonly string[], terminal: Terminal): Promise<number> {
   let code: number = EXIT.done;
   const words = helpLast(argv);
-  const program = buildProgram(words[0], terminal, (result) => {
+  const report = (result: number) => {
     code = result;
-  });
+  };
   try {
-    requireKnownWords(program, words);
-    await program.parseAsync([...words], { from: "user" });
+    const parser = await buildParser(words, { terminal, words, report });
+    requireKnownWords(parser, words);
+    await parser.parseAsync([...words], { from: "user" });
     return code;
   } catch (error) {
     return reportError(error, terminal, wantsJson(argv));
   }
 }
 
-/** To make every command takes longer than many a command, so where the first word is one of them, no other is made. */
-function buildProgram(word: string | undefined, terminal: Terminal, report: Report): Command {
-  const program = new Command("redrive")
-    .description("Runs work over many items in parallel, and never loses the ones that fail.")
-    .version(terminal.version)
-    .enablePositionalOptions()
-    .exitOverride()
-    .configureOutput({
-      writeOut: (text) => terminal.stdout.write(text),
-      writeErr: (text) => terminal.stderr.write(text),
-      outputError: () => undefined, // `explain` says it, in both forms
-    })
-    .showSuggestionAfterError()
-    .addHelpText("after", EXAMPLES);
-  const meant = FAMILIES.filter(({ names }) => names.some((name) => name === word));
-  for (const { add } of meant.length > 0 ? meant : FAMILIES) add(program, terminal, report);
-  for (const command of leavesOf(program)) addShared(command);
-  return program;
-}
-
-interface Family {
-  /** The first words of its commands. */
-  readonly names: readonly string[];
-  readonly add: (program: Command, terminal: Terminal, report: Report) => void;
-}
-
-/** In the order of the help. */
-const FAMILIES: readonly Family[] = [
-  { names: ["map", "run", "validate", "init", "resume", "demo"], add: addRunning },
-  under("jobs", "jobs: runs of maps and workflows", addJobs),
-  { names: ["status", "logs", "events"], add: addLooking },
-  { names: ["errors"], add: addErrors },
-  under("dlq", "the dead letter queue: what failed, and how to run it again", addLetters),
-  under("groups", "groups of letters: the same failure is one group", addGroups),
-  under("ops", "operations on many letters: retries, edits, discards, purges", addOperations),
-  { names: ["metrics", "watch"], add: addWatching },
-  { names: ["worker"], add: addWorker },
-  under("queue", "named queues of work for workers", addQueues),
-  under("receipts", "receipts: delivered through outages, or kept", addReceipts),
-  under("worktrees", "the git worktrees of workflows", addWorktrees),
-  under("store", "the store: where everything is kept", addStore),
-  { names: ["trust"], add: addTrust },
-  { names: ["completion", "complete-words"], add: addCompletion },
-];
-
-function under(name: string, description: string, add: Family["add"]): Family {
-  return {
-    names: [name],
-    add: (program, terminal, report) => add(program.command(name).description(description), terminal, report),
-  };
-}
-
-const EXAMPLES = `
-Examples:
-  redrive demo                                            a first look, in a few seconds
-  find . -name '*.md' | redrive map -- wc -w {}           one command for each line
-  redrive map --input files.json --jobs 8 --retries 3 -- ./convert.sh '\${item.path}'
-  redrive dlq list                                        what failed
-  redrive groups                                          of what: the same failure is one group
-  redrive dlq retry JOB                                   run it again
-  redrive resume                                          go on after Ctrl-C or a crash
-
-Exit codes: 0 done · 1 job failed or stopped · 2 usage or input error · 3 done, but letters were left · 4 not found
-            5 refused · 75 store or target unavailable, try again · 130, 143 interrupted (\`redrive resume\` goes on)`;
-
-function addRunning(program: Command, terminal: Terminal, report: Report): void {
-  program
-    .command("map")
-    .description("runs a command once for each item, in parallel")
-    .usage("[options] -- COMMAND [ARG…]")
-    .argument(
-      "<command...>",
-      "the command and its arguments; {} is the item, ${item.field} a field, ${item_id} the id, {.} {/} {//} {/.} {#} are as in GNU parallel; no shell is used; its stdin is the item",
-    )
-    .optionsGroup("Input:")
-    .addOption(
-      new Option(
-        "-i, --input <file>",
-        "where the items come from: a JSON array, JSON Lines, CSV or plain lines; - is stdin",
-      ).default("-", "-"),
-    )
-    .addOption(
-      new Option("-f, --format <format>", "format of the input (default: by file name or content)").choices(
-        INPUT_FORMATS,
-      ),
-    )
-    .option("--id-field <field>", "the field that an item is known by (default: its whole content)")
-    .option("--distinct [field]", "drop items that are the same, or the same in this field")
-    .optionsGroup("Running:")
-    .option("-j, --jobs <n>", "how many run at a time (default: the number of cores)")
-    .option(
-      "-t, --timeout <duration>",
-      "end an attempt that takes longer, with all its processes (default: none)",
-    )
-    .option("--grace <duration>", "time between the signals TERM and KILL (default: 5s)")
-    .option(
-      "-n, --name <name>",
-      "name of the job; the same name again goes on with it: done items are not repeated",
-    )
-    .option("--accept-changes", "go on with the job of that name although the command is another one")
-    .addOption(allowOptions())
-    .addOption(keepEvidence())
-    .addOption(storeWait())
-    .option("-q, --quiet", "neither progress nor the commands' output, only the summary")
-    .optionsGroup("When an item fails:")
-    .option("-r, --retries <n>", "how often it is tried again (default: 2)")
-    .option(
-      "--backoff <spec>",
-      "the wait before a retry: exponential:1s:30s, linear:1s:30s, fibonacci:1s:30s, fixed:5s, list:1s,5s or none; :nojitter at the end turns the randomness off (default: exponential:1s:30s)",
-    )
-    .addOption(
-      new Option(
-        "--on-failure <action>",
-        "when the tries are spent: keep it as a letter, retry without waiting, skip it, stop the job",
-      )
-        .choices(ITEM_FAILURE_ACTIONS.filter((action) => action !== "custom"))
-        .default("dlq", "dlq"),
-    )
-    .addOption(onFailureCommand())
-    .option("--max-failures <n>", "stop when this many items have died")
-    .option(
-      "--failure-threshold <rate>",
-      "stop when more than this share of the finished items has died (0 to 1; from 10 finished on)",
-    )
-    .option("--fail-fast", "stop at the first item that dies")
-    .option(
-      "--breaker <n>",
-      "pause the queue after this many failures in a row, then try a few items (default: no breaker)",
-    )
-    .option("--breaker-timeout <duration>", "how long it pauses (default: 30s)")
-    .addOption(onOutage())
-    .addOption(maxOutage())
-    .passThroughOptions()
-    .action(call(terminal, report, async () => (await import("./commands/map.ts")).map));
-  program
-    .command("run")
-    .description("runs a workflow: setup, an agent for each item, reduce, merge")
-    .argument("<workflow>", "the YAML file")
-    .option("--dry-run", "show the items, the first commands and the policy; run nothing")
-    .option("--max-parallel <n>", "how many agents at a time (default: as the workflow says)")
-    .addOption(list("--var <name=value>", "a variable for the workflow; may be given several times"))
-    .addOption(
-      new Option(
-        "--merge <mode>",
-        "at the end, the job's branch is merged into the branch you are on; ask first, or leave it",
-      )
-        .choices(MERGE_MODES)
-        .default("auto", "auto"),
-    )
-    .addOption(keepEvidence())
-    .addOption(storeWait())
-    .option("-q, --quiet", "no progress, only the summary")
-    .action(call(terminal, report, async () => (await import("./commands/run.ts")).run));
-  program
-    .command("validate")
-    .description("checks a workflow and reports every problem with its line")
-    .argument("<workflow>", "the YAML file")
-    .addOption(list("--var <name=value>", "a variable that `run` will be given"))
-    .action(call(terminal, report, async () => (await import("./commands/validate.ts")).validate));
-  program
-    .command("init")
-    .description("writes a commented workflow that runs as it is")
-    .argument("[file]", "where (default: workflow.yml)")
-    .option("--force", "overwrite a file that is there")
-    .action(call(terminal, report, async () => (await import("./commands/init.ts")).init));
-  program
-    .command("resume")
-    .description("goes on with a job: what was not done, and the letters that are worth another try")
-    .argument(
-      "[job]",
-      "id or name (default: the latest job of this folder, or of its git repository, that has not been completed)",
-    )
-    .option("--no-dlq", "leave the letters where they are")
-    .option("--accept-changes", "go on although the workflow's file has changed, with what it says now")
-    .option("-j, --jobs <n>", "how many run at a time (default: as the job)")
-    .addOption(storeWait())
-    .option("-q, --quiet", "neither progress nor the commands' output, only the summary")
-    .action(call(terminal, report, async () => (await import("./commands/resume.ts")).resume));
-  program
-    .command("demo")
-    .description("runs a small real map whose failures land in the dead letter queue")
-    .action(call(terminal, report, async () => (await import("./commands/demo.ts")).demo));
-}
-
-function addLooking(program: Command, terminal: Terminal, report: Report): void {
-  program
-    .command("status")
-    .description("shows how a job stands")
-    .argument("<job>", "id or name")
-    .option("-w, --watch", "follow it until it has ended")
-    .action(call(terminal, report, async () => (await import("./commands/status.ts")).status));
-  program
-    .command("logs")
-    .description("prints the output of an item's attempt or of a workflow's phase, also while it runs")
-    .argument("<job>", "id or name")
-    .argument("[item]", "id, or the beginning of one; or setup, reduce or merge (with --follow default: all)")
-    .option("-a, --attempt <n>", "which attempt (default: the running one, else the last one with output)")
-    .addOption(
-      new Option(
-        "--follow",
-        "print output as it is written, until the item or the job has ended; with --json one object a line",
-      ).conflicts("attempt"),
-    )
-    .option(
-      "--raw",
-      "print the bytes as they are, also on a terminal, where control characters are made visible",
-    )
-    .action(call(terminal, report, async () => (await import("./commands/logs.ts")).logs));
-  program
-    .command("events")
-    .description("prints what happened, oldest first")
-    .argument("[job]", "id or name (default: all jobs)")
-    .option("--follow", "keep printing as things happen; with --json one object a line")
-    .addOption(list("--type <types>", "only these, e.g. attempt_failed,dlq_item_added"))
-    .option("--since <duration>", "only the latest, e.g. 10m")
-    .option("-l, --limit <n>", "how many at most (default: all)")
-    .action(call(terminal, report, async () => (await import("./commands/events.ts")).events));
-}
-
-function addWorktrees(worktrees: Command, terminal: Terminal, report: Report): void {
-  worktrees
-    .command("list")
-    .description("lists worktrees: of which job and item; free, in use, idle, or kept for a letter")
-    .option("--job <job>", "of this job")
-    .action(call(terminal, report, async () => (await import("./commands/worktrees.ts")).worktreesList));
-  worktrees
-    .command("clean")
-    .description("removes worktrees that nobody needs; what holds unmerged work is left and named")
-    .option("--job <job>", "of this job")
-    .option("--force", "also those with unmerged or uncommitted work")
-    .option("--dry-run", "only say what would be done")
-    .option("-y, --yes", "do not ask")
-    .action(call(terminal, report, async () => (await import("./commands/worktrees.ts")).worktreesClean));
-}
-
-function addStore(store: Command, terminal: Terminal, report: Report): void {
-  store
-    .command("info")
-    .description("where it is, how large, what is in it")
-    .action(call(terminal, report, async () => (await import("./commands/store-info.ts")).storeInfo));
-  store
-    .command("check")
-    .description("verifies the file and every rule that the store must keep")
-    .action(call(terminal, report, async () => (await import("./commands/store-check.ts")).storeCheck));
-  store
-    .command("copy")
-    .description("copies a whole store into another, empty one, and proves that both are equal")
-    .argument("<from>", "the store that is copied, e.g. sqlite:./work.db; nobody may work with it meanwhile")
-    .argument("<to>", "the store that takes the copy, e.g. postgres://user@host/db?schema=redrive")
-    .action(call(terminal, report, async () => (await import("./commands/store-copy.ts")).storeCopy));
-  store
-    .command("salvage")
-    .description("saves what can be read of a damaged SQLite store into a new file, and lists what was lost")
-    .argument("<from>", "the damaged store, e.g. sqlite:./work.db; it is not changed")
-    .argument("<to>", "the new store, e.g. sqlite:./saved.db")
-    .action(call(terminal, report, async () => (await import("./commands/store-salvage.ts")).storeSalvage));
-  store
-    .command("migrate")
-    .description("brings the store to the newest version, and says from which")
-    .action(call(terminal, report, async () => (await import("./commands/store-migrate.ts")).storeMigrate));
-}
-
-function addTrust(program: Command, terminal: Terminal, report: Report): void {
-  program
-    .command("trust")
-    .description("allows the redrive.yml of this folder, as it is now, to run commands by itself")
-    .action(call(terminal, report, async () => (await import("./commands/trust.ts")).trust));
-}
-
-function addCompletion(program: Command, terminal: Terminal, report: Report): void {
-  program
-    .command("completion")
-    .description("prints a script that completes commands, options, jobs, queues and items in a shell")
-    .addArgument(new Argument("<shell>", "which shell").choices(SHELLS))
-    .action(call(terminal, report, async () => (await import("./commands/completion.ts")).completion));
-  program
-    .command("complete-words", { hidden: true })
-    .argument("[words...]", "the words so far")
-    .allowUnknownOption()
-    .action(
-      call(terminal, report, async () => {
-        const { completeWords } = await import("./commands/completion.ts");
-        const whole = buildProgram(undefined, terminal, () => undefined);
-        return (context: Context, words: string[]) => completeWords(context, words, whole);
-      }),
-    );
-}
-
-function* leavesOf(command: Command): Generator<Command> {
-  if (command.commands.length === 0) yield command;
-  for (const below of command.commands) yield* leavesOf(below);
-}
-
-/** Added last, so that a command's own options come first in its help. */
-function addShared(command: Command): void {
-  command
-    .optionsGroup("Everywhere:")
-    .option("--json", "one JSON document on stdout, nothing else there")
-    .option(
-      "--store <url>",
-      "the store, e.g. sqlite:./work.db or postgres://me@host/work (default: $REDRIVE_STORE, else redrive.db in $REDRIVE_HOME or ~/.redrive)",
-    )
-    .option(
-      "--config <file>",
-      "settings (default: $REDRIVE_CONFIG, else redrive.yml here, above, or in the home)",
-    )
-    .helpOption("-h, --help", "show this help");
+/** `help dlq retry` is `dlq retry --help`. */
+function helpLast(argv: readonly string[]): readonly string[] {
+  const [first, ...rest] = argv;
+  return first === "help" && rest.length > 0 ? [...rest, "--help"] : argv;
 }
 
 /** What comes after `--` belongs to the user's command. */
 function wantsJson(argv: readonly string[]): boolean {
   const end = argv.indexOf("--");
   return argv.slice(0, end < 0 ? argv.length : end).includes("--json");
+}
+
+/** Loads no more commands than the words can mean: loading all of them takes longer than many a command. */
+export async function buildParser(words: readonly string[], program: Program): Promise<Parser> {
+  const { terminal } = program;
+  const parser = new Parser("redrive")
+    .description("Run work over many items in parallel, and never lose the ones that fail.")
+    .version(terminal.version)
+    .enablePositionalOptions()
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => terminal.stdout.write(text),
+      writeErr: (text) => terminal.stderr.write(text),
+      outputError: () => undefined, // `reportError` prints it, as text or as JSON
+    })
+    .showSuggestionAfterError()
+    .addHelpText("after", EXAMPLES);
+  const [first = "", second = ""] = words;
+  const meant = INDEX.filter((one) => ("name" in one ? one.name === first : one.names.includes(first)));
+  if (meant.length === 0) addNames(parser);
+  for (const one of meant) {
+    if (!("name" in one)) await addPart(parser, one, program);
+    else {
+      const family = parser.command(one.name).description(one.summary);
+      for (const part of partsFor(one, second)) await addPart(family, part, program);
+    }
+  }
+  return parser;
+}
+
+/** For the help of the program and for suggestions. */
+function addNames(parser: Parser): void {
+  for (const one of INDEX) {
+    if ("name" in one) parser.command(one.name).description(one.summary);
+    else {
+      for (const [at, summary] of (one.summaries ?? []).entries()) {
+        parser.command(one.names[at] ?? "").description(summary);
+      }
+    }
+  }
+}
+
+/** The part with the named command; all parts when there is none. */
+function partsFor({ parts }: Family, name: string): readonly Part[] {
+  const meant = parts.filter(({ names }) => names.includes(name));
+  return meant.length > 0 ? meant : parts;
+}
+
+async function addPart(parser: Parser, { load }: Part, program: Program): Promise<void> {
+  for (const one of (await load()).commands) addCommand(parser, one, program);
+}
+
+/** Every command with the words that call it. */
+export async function everyCommand(): Promise<
+  readonly { readonly words: string; readonly command: Command }[]
+> {
+  const found = [];
+  for (const one of INDEX) {
+    for (const part of "name" in one ? one.parts : [one]) {
+      for (const own of (await part.load()).commands) {
+        found.push({ words: "name" in one ? `${one.name} ${own.name}` : own.name, command: own });
+      }
+    }
+  }
+  return found;
+}
+
+const EXAMPLES = `
+Examples:
+  redrive demo                                            # try it out, in a few seconds
+  find . -name '*.md' | redrive map -- wc -w {}           # run one command for each line
+  redrive map --input files.json -j 8 --retries 3 -- ./convert.sh '\${item.path}'
+  redrive dlq list                                        # list what failed
+  redrive groups                                          # group it by failure
+  redrive dlq retry JOB                                   # retry it
+  redrive resume                                          # resume after Ctrl-C or a crash
+
+Exit codes: 0 done · 1 job failed or stopped · 2 usage or input error · 3 done, but letters were left · 4 not found
+            5 refused · 75 store or target unavailable, try again · 130, 143 interrupted (\`redrive resume\` continues)`;
+
+/** An unknown word would become an argument of the family's default command, or be ignored by the help. */
+function requireKnownWords(program: Parser, words: readonly string[]): void {
+  let parser = program;
+  for (const word of words) {
+    if (word.startsWith("-") || word === "help" || parser.commands.length === 0) return;
+    const below = parser.commands.find((one) => one.name() === word || one.aliases().includes(word));
+    if (below === undefined) {
+      if (!takesWord(parser)) throw unknownCommand(parser, word);
+      return;
+    }
+    parser = below;
+  }
+}
+
+/** The default command, if there is one, is `list`. */
+function takesWord(parser: Parser): boolean {
+  return parser.commands.some((one) => one.name() === "list" && one.registeredArguments.length > 0);
+}
+
+function unknownCommand(parser: Parser, word: string): WorkError {
+  const names = parser.commands.flatMap((one) => [one.name(), ...one.aliases()]);
+  const path = parser.parent === null ? "redrive" : `redrive ${parser.name()}`;
+  const meant = nearest(word, names);
+  return new WorkError("usage", `Unknown command "${word}" of ${path}.`, {
+    hint: meant === undefined ? `List all commands: ${path} --help` : `Did you mean \`${path} ${meant}\`?`,
+  });
 }

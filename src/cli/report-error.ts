@@ -1,6 +1,6 @@
 /** What a person or a script gets when a command fails: a sentence and a hint, or one JSON document, and the exit code. */
 import { CommanderError } from "commander";
-import { WorkError } from "../errors.ts";
+import { type ErrorCode, WorkError } from "../errors.ts";
 import type { Terminal } from "./context.ts";
 import { EXIT, EXIT_CODE } from "./exit-code.ts";
 
@@ -28,6 +28,8 @@ function asWorkError(error: unknown): WorkError {
       cause: error,
     });
   }
+  const ofSystem = systemError(error);
+  if (ofSystem !== undefined) return ofSystem;
   throw error; // a bug of ours: let it crash with its stack
 }
 
@@ -35,6 +37,29 @@ function asWorkError(error: unknown): WorkError {
 function isSqliteError(error: unknown): error is Error {
   return error instanceof Error && Reflect.get(error, "code") === "ERR_SQLITE_ERROR";
 }
+
+/** Files and folders that the machine refuses, as when one of the home is missing, of the wrong kind, or on a full disk. */
+function systemError(error: unknown): WorkError | undefined {
+  if (!(error instanceof Error)) return undefined;
+  const { code, syscall, path } = error as NodeJS.ErrnoException;
+  if (typeof code !== "string" || typeof syscall !== "string" || !/^E[A-Z0-9]+$/.test(code)) return undefined;
+  const said = error.message.replace(/^E[A-Z0-9]+: /, "").replace(/, .*$/s, "");
+  const what = path === undefined ? syscall : `${syscall} of ${path}`;
+  return new WorkError(
+    SYSTEM_CODES[code] ?? "store_unavailable",
+    `The system refuses ${what}: ${said} (${code}).`,
+    {
+      hint: "Check that path and its folders: what they are, who owns them, and the space that is left.",
+      cause: error,
+    },
+  );
+}
+
+const SYSTEM_CODES: Readonly<Record<string, ErrorCode>> = {
+  ENOSPC: "store_full",
+  EDQUOT: "store_full",
+  EROFS: "store_readonly",
+};
 
 function usageHint(code: string): string {
   if (code === "commander.unknownOption") {

@@ -1,46 +1,196 @@
-/** From the words of a command on many letters to the job and the letters that are meant. Nothing that was given is ignored. */
+/**
+ * Which letters a command is about: the options that select letters, the same in every command, and the job and the items
+ * that were named. What cannot be understood is an error, never "everything".
+ */
 import type { Engine } from "../engine.ts";
-import { WorkError } from "../errors.ts";
-import type { Item } from "../item/item.ts";
+import { isError, WorkError } from "../errors.ts";
+import { ERROR_CLASSES, ERROR_TYPE_NAMES } from "../item/error-type.ts";
 import type { Job } from "../item/job.ts";
-import type { ItemState } from "../item/state.ts";
-import { requireJob } from "../job/find-job.ts";
+import type { LetterFilter } from "../item/letter-query.ts";
+import { type ItemState, LETTER_STATES, parseItemState } from "../item/state.ts";
+import { everyJob, requireJob } from "../queue/find-job.ts";
+import { mergedInto, requireGroup } from "../redrive/groups.ts";
 import { matcherOf, type Selection } from "../redrive/select.ts";
+import { compact } from "../std/json.ts";
+import type { Given, OptionSpec } from "./command.ts";
 import { requireItem } from "./find.ts";
-import { selectionIn } from "./selected-groups.ts";
-import { jobFrom, onlyJobWithLetters } from "./selected-job.ts";
-import type { SelectionFlags } from "./selection-words.ts";
+import { duration, flag, list, listOf, under, value, word } from "./options.ts";
 
-export { selectionIn } from "./selected-groups.ts";
-export { jobFrom, onlyJobWithLetters } from "./selected-job.ts";
-export { checkSelection, type SelectionFlags, selectionFrom } from "./selection-words.ts";
+/** The options of every command that takes letters. */
+export const selectionOptions = under("Which letters", {
+  job: word("--job <job>", "letters of this job"),
+  queue: word("--queue <queue>", "letters of this queue (a job's queue has the job's id)"),
+  groups: list(
+    "--group <groups>",
+    "letters of these groups: signatures, beginnings of them or names (list them: redrive groups)",
+  ),
+  types: listOf(
+    "--type <types>",
+    "letters with these error types, e.g. Timeout,CommandFailed",
+    ERROR_TYPE_NAMES,
+  ),
+  classes: listOf(
+    "--class <classes>",
+    "letters with these error classes: transient, throttled, outage, permanent, unknown",
+    ERROR_CLASSES,
+  ),
+  states: letterStates(),
+  olderThanMs: duration(
+    "--older-than <duration>",
+    "letters that first failed this long ago or earlier, e.g. 2h",
+  ),
+  newerThanMs: duration("--newer-than <duration>", "letters that first failed less than this ago"),
+  ageOf: value(
+    "--age-of <failure>",
+    "count ages from the `first` or the `last` failure (default: first)",
+    readAgeOf,
+  ),
+  attempts: value("--attempts <range>", "letters with this many attempts: 3, 3.. or 2..5", readRange),
+  eligible: flag("--eligible", "letters that may be retried without --force"),
+  text: value(
+    "--search <text>",
+    "letters whose last message contains this text, in any case",
+    (given, name) => requireFilter(given, `${name}: the text to search for is empty.`),
+  ),
+  where: value(
+    "--filter <cel>",
+    "letters for which this CEL expression is true, e.g. 'item.size > 10 && letter.failure_count > 2'",
+    (given, name) => requireFilter(given, `${name}: the expression is empty.`),
+  ),
+});
 
-/** What a bulk command was given. */
-export interface BulkWords {
+export type SelectionFlags = Partial<Given<typeof selectionOptions>>;
+
+/** `resolved` is a letter whose item is done. */
+function letterStates(): OptionSpec<readonly ItemState[] | undefined> {
+  const help = "letters in these states: dead, ready, leased, held, discarded, resolved, all (default: dead)";
+  const words = list("--state <states>", help);
+  return { ...words, read: (raw, name) => words.read(raw, name)?.flatMap(readStates) };
+}
+
+function readStates(given: string): readonly ItemState[] {
+  const lower = given.toLowerCase();
+  if (lower === "all") return LETTER_STATES;
+  const state = lower === "resolved" ? "done" : parseItemState(lower);
+  const found = LETTER_STATES.find((one) => one === state);
+  if (found !== undefined) return [found];
+  throw new WorkError("filter_invalid", `--state: unknown state "${given}".`, {
+    hint: "Valid states: dead, ready, leased, held, discarded, resolved, all.",
+  });
+}
+
+function readAgeOf(given: string): "first" | "last" {
+  const found = (["first", "last"] as const).find((one) => one === given.toLowerCase());
+  if (found !== undefined) return found;
+  throw new WorkError("filter_invalid", `--age-of: "${given}" is neither first nor last.`, {
+    hint: "first counts from the first failure of a letter, last from its last failure.",
+  });
+}
+
+/** `3`, `3..`, `..5` or `2..5`. */
+function readRange(given: string): Pick<LetterFilter, "attemptsMin" | "attemptsMax"> {
+  const [, min = "", dots, max = ""] = /^(\d*)(\.\.)?(\d*)$/.exec(given.trim()) ?? [];
+  const attemptsMin = min === "" ? undefined : Number(min);
+  const attemptsMax = dots === undefined ? attemptsMin : max === "" ? undefined : Number(max);
+  const isBackwards = attemptsMin !== undefined && attemptsMax !== undefined && attemptsMax < attemptsMin;
+  if ((attemptsMin ?? attemptsMax) === undefined || isBackwards) {
+    throw new WorkError("filter_invalid", `--attempts: "${given}" is not a number or a range.`, {
+      hint: "Write 3 for exactly three, 3.. for three or more, ..5 for five or fewer, 2..5 for two to five.",
+    });
+  }
+  return compact({ attemptsMin, attemptsMax });
+}
+
+function requireFilter(given: string, message: string): string {
+  if (given.trim() !== "") return given;
+  throw new WorkError("filter_invalid", message, {
+    hint: "Check that the shell variable you used is set, or leave the option out.",
+  });
+}
+
+/** Refuses what can be refused before the store is opened: everything but groups that do not exist. */
+export function checkSelection({ groups, ...flags }: SelectionFlags): Selection {
+  if (groups?.includes("")) throw unknownGroup("");
+  if (flags.ageOf !== undefined && flags.olderThanMs === undefined && flags.newerThanMs === undefined)
+    throw new WorkError("filter_invalid", "--age-of needs --older-than or --newer-than.");
+  return selectionFrom(flags);
+}
+
+/** The selection without the job, which each command finds in its own way. */
+function selectionFrom(flags: SelectionFlags, signatures?: readonly string[]): Selection {
+  const { types, classes, states, olderThanMs, newerThanMs, ageOf, attempts, eligible, text, where } = flags;
+  const times = { olderThanMs, newerThanMs, ageOf };
+  const filter = compact({
+    signatures,
+    types,
+    classes,
+    states,
+    ...times,
+    text,
+    eligible: eligible || undefined,
+  });
+  return { filter: { ...filter, ...attempts }, ...(where !== undefined && { where }) };
+}
+
+/** Whether fewer letters were asked for than there are. */
+export function isNarrowed(flags: SelectionFlags): boolean {
+  const { filter, where } = selectionFrom(flags, flags.groups);
+  return Object.keys(filter).length > 0 || where !== undefined;
+}
+
+/** The same with groups as signatures: whole ones, beginnings that fit one group, names; merged groups are followed. */
+export async function selectionIn(engine: Engine, flags: SelectionFlags): Promise<Selection> {
+  const selection = checkSelection(flags);
+  if (flags.groups === undefined) return selection;
+  const corrections = await engine.listCorrections();
+  const signatures: string[] = [];
+  for (const name of flags.groups) signatures.push(mergedInto(await signatureFor(engine, name), corrections));
+  return selectionFrom(flags, signatures);
+}
+
+/** A whole signature need not be known: it then selects nothing, as it does when its letters are gone. */
+async function signatureFor(engine: Engine, name: string): Promise<string> {
+  if (/^[0-9a-f]{16}$/.test(name)) return name;
+  try {
+    return (await requireGroup(engine, name)).signature;
+  } catch (error) {
+    if (isError(error, "group_not_found")) throw unknownGroup(name);
+    throw error;
+  }
+}
+
+function unknownGroup(name: string): WorkError {
+  return new WorkError("filter_invalid", `--group: no group has the signature or the name "${name}".`, {
+    hint: "List all groups: redrive groups list --state all",
+  });
+}
+
+/** What a command on letters was given. */
+export interface LetterWords {
   /** The first argument. Where the command takes items too, it is one when there is no such job. */
   readonly job?: string | undefined;
-  /** Absent for a command that takes no items: its argument is never taken for one. */
+  /** Absent for a command that takes no items. */
   readonly items?: readonly string[] | undefined;
   readonly flags: SelectionFlags;
-  /** In which states the command's letters are. Default: those that wait. `--state` goes before it. */
+  /** In which states the command's letters are. Default: dead. `--state` goes before it. */
   readonly states?: readonly ItemState[];
-  /** Leaves out named items that are not there, unless none is. Default: they are an error. */
+  /** Leaves out named items that do not exist, unless none does. Default: they are an error. */
   readonly skipsUnknown?: boolean;
 }
 
 /** The job that is named, else that of the named items, else the only one with letters; and the selection in it. */
 export async function resolveBulk(
   engine: Engine,
-  { job: word, items, flags, states, skipsUnknown = false }: BulkWords,
+  { job: name, items, flags, states, skipsUnknown = false }: LetterWords,
 ): Promise<{ readonly job: Job; readonly selection: Selection; readonly unknown: readonly string[] }> {
   const selection = await selectionIn(engine, flags);
-  if (selection.where !== undefined) await matcherOf(selection.where); // refused before anything is looked at
-  const isItem = items !== undefined && word !== undefined && (await isNoJob(engine, word));
-  const named = await jobFrom(engine, isItem ? undefined : word, flags);
-  const names = isItem ? [word, ...items] : (items ?? []);
-  const found = await findLetters(engine, names, {
+  if (selection.where !== undefined) await matcherOf(selection.where); // refused before anything is read
+  const isItem = items !== undefined && name !== undefined && !(await isJob(engine, name));
+  const named = await jobFrom(engine, isItem ? undefined : name, flags);
+  const names = isItem ? [name, ...items] : (items ?? []);
+  const found = await findNamed(engine, names, {
     queue: named?.id,
-    word: isItem ? word : undefined,
+    maybeJob: isItem ? name : undefined,
     states: selection.filter.states ?? states ?? ["dead"],
     skipsUnknown,
   });
@@ -50,65 +200,127 @@ export async function resolveBulk(
   return { job, selection: { ...selection, filter }, unknown: found.unknown };
 }
 
-async function isNoJob(engine: Engine, word: string): Promise<boolean> {
+async function isJob(engine: Engine, name: string): Promise<boolean> {
   try {
-    await requireJob(engine, word);
-    return false;
+    await requireJob(engine, name);
+    return true;
   } catch (error) {
-    if (error instanceof WorkError && error.code === "job_not_found") return true;
+    if (isError(error, "job_not_found")) return false;
     throw error;
   }
 }
 
-/** The ids of the named items, and the one job that they are of. */
-async function findLetters(
-  engine: Engine,
-  names: readonly string[],
-  { queue, word, states, skipsUnknown }: Named,
-): Promise<FoundLetters> {
-  const itemIds: string[] = [];
-  const unknown: string[] = [];
-  let firstError: unknown;
-  let home = queue;
-  const isMeant = (item: Item) => states.includes(item.state);
-  for (const name of names) {
-    try {
-      const item = await requireItem(engine, name, home, isMeant);
-      home = item.queue;
-      itemIds.push(item.itemId);
-    } catch (error) {
-      const told = name === word ? neitherJobNorItem(error, name) : error;
-      if (!skipsUnknown || !isUnknown(error)) throw told;
-      firstError ??= told;
-      unknown.push(name);
-    }
-  }
-  if (firstError !== undefined && itemIds.length === 0) throw firstError;
-  const found = { itemIds, unknown };
-  return home === undefined ? found : { ...found, job: await requireJob(engine, home) };
-}
-
-interface Named {
+interface NamedOptions {
   readonly queue: string | undefined;
   /** The word that might have been a job. */
-  readonly word: string | undefined;
+  readonly maybeJob: string | undefined;
   readonly states: readonly ItemState[];
   readonly skipsUnknown: boolean;
 }
 
-interface FoundLetters {
+interface NamedItems {
   readonly itemIds: readonly string[];
   readonly unknown: readonly string[];
   readonly job?: Job;
 }
 
-function isUnknown(error: unknown): boolean {
-  return error instanceof WorkError && error.code === "item_not_found";
+/** The ids of the named items, and their job. */
+async function findNamed(
+  engine: Engine,
+  names: readonly string[],
+  { queue, maybeJob, states, skipsUnknown }: NamedOptions,
+): Promise<NamedItems> {
+  const itemIds: string[] = [];
+  const unknown: string[] = [];
+  let firstError: unknown;
+  let home = queue;
+  for (const name of names) {
+    try {
+      const item = await requireItem(engine, name, home, ({ state }) => states.includes(state));
+      home = item.queue;
+      itemIds.push(item.itemId);
+    } catch (error) {
+      const isMissing = isError(error, "item_not_found");
+      const reported = isMissing && name === maybeJob ? neitherJobNorItem(name) : error;
+      if (!skipsUnknown || !isMissing) throw reported;
+      firstError ??= reported;
+      unknown.push(name);
+    }
+  }
+  if (firstError !== undefined && itemIds.length === 0) throw firstError;
+  return { itemIds, unknown, ...(home !== undefined && { job: await requireJob(engine, home) }) };
 }
 
-function neitherJobNorItem(error: unknown, word: string): unknown {
-  if (!(error instanceof WorkError) || error.code !== "item_not_found") return error;
-  return new WorkError("job_not_found", `There is no job and no item ${word}.`, {
-    hint: "`redrive jobs` lists the jobs, `redrive dlq list` the letters.",
+function neitherJobNorItem(name: string): WorkError {
+  return new WorkError("job_not_found", `No job and no item is called ${name}.`, {
+    hint: "List jobs: redrive jobs. List letters: redrive dlq list",
   });
+}
+
+/** The job that was named, as an argument, with `--job` or with `--queue`; they must not contradict. */
+export async function jobFrom(
+  engine: Engine,
+  argument: string | undefined,
+  flags: SelectionFlags,
+): Promise<Job | null> {
+  const named: Job[] = [];
+  if (argument !== undefined) named.push(await requireJob(engine, argument));
+  if (flags.job !== undefined) named.push(await requireJob(engine, flags.job));
+  if (flags.queue !== undefined) named.push(await requireQueueOf(engine, flags.queue));
+  const [first, ...others] = named;
+  const other = others.find((job) => job.id !== first?.id);
+  if (first !== undefined && other !== undefined)
+    throw new WorkError("usage", `Two jobs were named: ${first.id} and ${other.id}.`, { hint: "Name one." });
+  return first ?? null;
+}
+
+/** A job's queue has the job's id. */
+async function requireQueueOf(engine: Engine, queue: string): Promise<Job> {
+  const job = await engine.findJob(queue);
+  if (job?.id === queue) return job;
+  throw new WorkError("job_not_found", `There is no queue ${queue}.`, {
+    hint: "List queues: redrive queue list. A job's queue has the job's id: redrive jobs",
+  });
+}
+
+const CANDIDATES_MAX = 10;
+
+/** No job named: the only one with letters, or an error that lists those that have some. */
+export async function onlyJobWithLetters(engine: Engine, states?: readonly ItemState[]): Promise<Job> {
+  const sums = states === undefined ? await countWaiting(engine) : await countInStates(engine, states);
+  const [first, ...more] = [...sums.keys()];
+  if (first === undefined)
+    throw new WorkError("item_not_found", emptyText(states), {
+      hint: "Count the letters of all jobs: redrive dlq stats",
+    });
+  if (more.length === 0) return requireJob(engine, first);
+  const names = [...sums].slice(0, CANDIDATES_MAX).map(([queue, letters]) => `${queue} (${letters})`);
+  const cut = sums.size > CANDIDATES_MAX ? ", …" : "";
+  throw new WorkError("ambiguous", `${sums.size} jobs have letters: ${names.join(", ")}${cut}.`, {
+    hint: `Name one of them, e.g. ${first}.`,
+  });
+}
+
+function emptyText(states: readonly ItemState[] | undefined): string {
+  if (states === undefined) return "The dead letter queue is empty.";
+  return `No letter is ${states.map((state) => (state === "done" ? "resolved" : state)).join(" or ")}.`;
+}
+
+async function countWaiting(engine: Engine): Promise<ReadonlyMap<string, number>> {
+  const sums = new Map<string, number>();
+  for (const { queue, count: letters } of await engine.listGroups({}))
+    sums.set(queue, (sums.get(queue) ?? 0) + letters);
+  return sums;
+}
+
+async function countInStates(
+  engine: Engine,
+  states: readonly ItemState[],
+): Promise<ReadonlyMap<string, number>> {
+  const sums = new Map<string, number>();
+  for await (const { id } of everyJob(engine)) {
+    const { total } = await engine.listLetters({ queue: id, states, limit: 0 });
+    if (total > 0) sums.set(id, total);
+  }
+  return sums;
 }

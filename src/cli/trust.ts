@@ -6,14 +6,14 @@
 import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, realpathSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type { ConfigFile } from "../config/find-file.ts";
+import type { ConfigFile } from "../config/config.ts";
 import type { Config } from "../config/settings.ts";
 import { WorkError } from "../errors.ts";
-import { isJsonObject, type JsonObject } from "../kit/json.ts";
-import { PRIVATE_FILE, PRIVATE_FOLDER } from "../kit/private-files.ts";
-import { canAnswer, saysYes } from "./ask.ts";
+import { PRIVATE_FILE, PRIVATE_FOLDER, readText } from "../std/files.ts";
+import { isJsonObject, type JsonObject } from "../std/json.ts";
 import type { Context } from "./context.ts";
-import { clean } from "./paint.ts";
+import { askYesNo, canAnswer } from "./prompt.ts";
+import { clean } from "./render/paint.ts";
 
 interface CommandSources {
   readonly fixes: Config["fixes"];
@@ -36,7 +36,7 @@ export async function requireTrust(context: Context, commands: readonly string[]
   if (!canAnswer(context)) throw notTrusted(file.path, commands);
   const list = commands.map((command) => `  ${clean(command)}\n`).join("");
   context.note(`${clean(file.path)} runs commands by itself:\n${list.trimEnd()}`);
-  if (!(await saysYes(context, "Trust this file as it is now?"))) throw notTrusted(file.path, commands);
+  if (!(await askYesNo(context, "Trust this file as it is now?"))) throw notTrusted(file.path, commands);
   remember(context, file.path);
 }
 
@@ -80,7 +80,7 @@ function trustedFile({ home }: Context): string {
 }
 
 function digestOf(path: string): string {
-  return createHash("sha256").update(readFileSync(path)).digest("hex");
+  return createHash("sha256").update(readText(path)).digest("hex");
 }
 
 function notTrusted(path: string, commands: readonly string[]): WorkError {

@@ -1,15 +1,16 @@
-/** What a form cannot say about fixes: one change each, names that differ, a match that says something, and sound CEL. */
-
+/**
+ * Checks what the form of fixes cannot express: one change each, unique names, a match with conditions, and valid CEL.
+ */
 import { WorkError } from "../errors.ts";
-import type { Finding } from "../form/problem.ts";
-import { type Compiled, compileExpression, compileValue } from "../kit/expression.ts";
-import { isJsonObject, type Json, type JsonObject } from "../kit/json.ts";
 import { LETTER_VARIABLES } from "../redrive/matcher.ts";
 import { parsePath } from "../redrive/set-path.ts";
+import { type Compiled, compileExpression, compileValue } from "../std/expression.ts";
+import { isJsonObject, type Json, type JsonObject } from "../std/json.ts";
+import type { Finding } from "../yaml/read-yaml.ts";
 
 type Path = readonly PropertyKey[];
 
-/** Passes over whatever does not fit the form: that is told already. */
+/** Ignores values that do not match the form, which are reported already. */
 export function checkFixes(fixes: readonly Json[]): readonly Finding[] {
   return [
     ...sameNames(fixes),

@@ -1,14 +1,16 @@
-/** What a form cannot say about watching: patterns and times that mean something, one condition each, channels that are there. */
-import type { Finding } from "../form/problem.ts";
-import { isJsonObject, type Json, type JsonObject } from "../kit/json.ts";
-import { nearest } from "../kit/nearest.ts";
-import { isTimeZone, parseTimeOfDay } from "../watch/quiet-hours.ts";
-import { scheduleFault } from "../watch/schedule.ts";
-import { CONDITION_KINDS } from "../watch/settings.ts";
+/**
+ * Checks what the form of `watch` cannot express: valid schedules and times, one condition per rule, and known
+ * channels.
+ */
+import { isTimeZone, parseTimeOfDay, scheduleFault } from "../service/alert-schedule.ts";
+import { CONDITION_KINDS } from "../service/alert-settings.ts";
+import { isJsonObject, type Json, type JsonObject } from "../std/json.ts";
+import { nearest } from "../std/nearest.ts";
+import type { Finding } from "../yaml/read-yaml.ts";
 
 type Path = readonly PropertyKey[];
 
-/** Passes over whatever does not fit the form: that is told already. */
+/** Ignores values that do not match the form, which are reported already. */
 export async function checkWatch(watch: JsonObject): Promise<readonly Finding[]> {
   const channels = isJsonObject(watch.channels) ? watch.channels : {};
   const rules = Array.isArray(watch.rules) ? watch.rules : [];
@@ -103,7 +105,7 @@ function unknownChannel(name: Json, path: Path, channels: readonly string[]): Fi
   return [{ path: [...path, "channels"], message, word: name, suggestion: nearest(name, channels) }];
 }
 
-/** What each type is told, and what means nothing to it. */
+/** The keys that each type needs and those that it does not use. */
 const NEEDS: Readonly<
   Record<string, { readonly oneOf: readonly string[]; readonly not: readonly string[] }>
 > = {

@@ -1,14 +1,16 @@
 /**
- * The settings of a person or a project, from `redrive.yml`. Where there is none, the defaults hold, and nothing that
- * reads YAML is loaded: a command pays for settings only when it asks for them and a file is there.
+ * Finds and loads `redrive.yml`. Without a file the defaults apply, and nothing that reads YAML is loaded: a command pays
+ * for settings only when it needs them and a file exists.
  */
-import { readFileSync } from "node:fs";
-import { findConfigFile, unreadable, type WhereToLook } from "./find-file.ts";
+import { accessSync, constants, existsSync } from "node:fs";
+import { homedir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { WorkError } from "../errors.ts";
+import { readText as readTextFile } from "../std/files.ts";
+import { homeOf } from "../store/home.ts";
 import { type Config, DEFAULT_CONFIG } from "./settings.ts";
 
-export type { Config, LetterSettings } from "./settings.ts";
-
-/** The settings that hold here. A file that is wrong is a usage error with every problem and its line. */
+/** Loads the settings. An invalid file is a usage error with every problem and its line. */
 export async function loadConfig(where: WhereToLook): Promise<Config> {
   const file = findConfigFile(where);
   if (file === null) return DEFAULT_CONFIG;
@@ -18,12 +20,67 @@ export async function loadConfig(where: WhereToLook): Promise<Config> {
   return readConfig(text, file.path);
 }
 
-/** A file that was found by looking may be gone a moment later; one that was named must be there. */
+/** A file that was found may be removed meanwhile; a file that was named must exist. */
 function readText(path: string, isWanted: boolean): string | null {
   try {
-    return readFileSync(path, "utf8");
+    return readTextFile(path);
   } catch (error) {
     if (!isWanted && (error as NodeJS.ErrnoException).code === "ENOENT") return null;
     throw unreadable(path, error);
+  }
+}
+
+export const CONFIG_NAME = "redrive.yml";
+
+export interface WhereToLook {
+  readonly cwd: string;
+  readonly env: NodeJS.ProcessEnv;
+  /** `--config`. */
+  readonly file?: string;
+}
+
+export interface ConfigFile {
+  readonly path: string;
+  /** It was named, so it must exist. */
+  readonly wanted: boolean;
+}
+
+/** `--config`, `REDRIVE_CONFIG`, the nearest file in this or a parent folder, the one in `REDRIVE_HOME`, or null. */
+export function findConfigFile({ cwd, env, file }: WhereToLook): ConfigFile | null {
+  const named = file || env.REDRIVE_CONFIG;
+  if (named) return { path: resolve(cwd, named), wanted: true };
+  const around = nearestAbove(cwd, env.HOME || homedir());
+  if (around !== null) return { path: around, wanted: false };
+  const atHome = join(homeOf(env), CONFIG_NAME);
+  return existsSync(atHome) ? { path: atHome, wanted: false } : null;
+}
+
+/** A file that was named must exist, even for commands that read no settings. */
+export function requireNamedFile(where: WhereToLook): void {
+  if (!where.file && !where.env.REDRIVE_CONFIG) return;
+  const found = findConfigFile(where);
+  if (found === null) return;
+  try {
+    accessSync(found.path, constants.R_OK);
+  } catch (error) {
+    throw unreadable(found.path, error);
+  }
+}
+
+export function unreadable(path: string, error: unknown): WorkError {
+  const reason = error instanceof Error ? error.message : String(error);
+  return new WorkError("usage", `The settings ${path} cannot be read: ${reason}.`, {
+    cause: error,
+    hint: "Give --config FILE, or set REDRIVE_CONFIG, to a file that exists, or leave both out.",
+  });
+}
+
+/** Stops at the git top level or the user's home, because files above may belong to somebody else. */
+function nearestAbove(cwd: string, userHome: string): string | null {
+  for (let folder = resolve(cwd); ; folder = dirname(folder)) {
+    const path = join(folder, CONFIG_NAME);
+    if (existsSync(path)) return path;
+    const isLast = folder === dirname(folder) || folder === resolve(userHome);
+    if (isLast || existsSync(join(folder, ".git"))) return null;
   }
 }

@@ -1,32 +1,48 @@
-/** The text of a `redrive.yml` becomes the settings, or one usage error that lists every problem with its place. */
+/**
+ * Turns the text of a `redrive.yml` into settings, or throws one usage error that lists every problem with its
+ * position.
+ */
 import { dirname, resolve } from "node:path";
 import { WorkError } from "../errors.ts";
-import { fitForm } from "../form/fit-form.ts";
-import { type Finding, type FormProblem, problemText } from "../form/problem.ts";
-import { readYaml } from "../form/read-yaml.ts";
-import { parseDuration } from "../kit/duration.ts";
-import { isJsonObject, type JsonObject } from "../kit/json.ts";
 import type { FixChange, FixRule } from "../redrive/fix-rule.ts";
 import type { ClassRule } from "../retry/class-rule.ts";
-import type { GroupRule } from "../triage/group-rule.ts";
-import { checkClassRules, checkGroups } from "./check-groups.ts";
+import { parseTimeOfDay } from "../service/alert-schedule.ts";
 import {
+  type AlertRule,
+  type Channel,
+  COOL_DOWN_MS,
+  type Condition,
+  DEFAULT_RULES,
+  DEFAULT_WATCH,
+  type QuietHours,
+  type UrlSource,
+  type WatchSettings,
+} from "../service/alert-settings.ts";
+import { parseDuration } from "../std/duration.ts";
+import { isJsonObject, type JsonObject } from "../std/json.ts";
+import type { GroupRule } from "../triage/grouping.ts";
+import { checkForm } from "../yaml/form.ts";
+import { type Finding, type FormProblem, problemText, readYaml } from "../yaml/read-yaml.ts";
+import { checkClassRules, checkGroups } from "./check-rules.ts";
+import {
+  type ChannelForm,
   type ClassRuleForm,
   type ConfigForm,
   configForm,
   type FixForm,
   type GroupForm,
+  type RuleForm,
+  type WatchForm,
 } from "./config-form.ts";
-import { watchFrom } from "./read-watch.ts";
 import { type Config, DEFAULT_CONFIG, type LetterSettings } from "./settings.ts";
 
-/** Paths in it are meant from the folder of the file. */
+/** Relative paths start at the folder of the file. */
 export async function readConfig(text: string, path: string): Promise<Config> {
   const read = readYaml(text, {
     notMapping: "settings are a mapping with keys such as dlq and fixes",
   });
   if (read.raw === undefined) throw refused(path, read.problems([]));
-  const { value, findings } = fitForm(configForm, read.raw);
+  const { value, findings } = checkForm(configForm, read.raw);
   const problems = read.problems([
     ...findings,
     ...(await checkFixes(read.raw)),
@@ -49,12 +65,12 @@ export async function readConfig(text: string, path: string): Promise<Config> {
   };
 }
 
-/** What reads expressions is loaded only when there are some. */
+/** CEL is loaded only when there are fixes. */
 async function checkFixes(raw: JsonObject): Promise<readonly Finding[]> {
   return Array.isArray(raw.fixes) ? (await import("./check-fixes.ts")).checkFixes(raw.fixes) : [];
 }
 
-/** What reads cron patterns is loaded only when there may be one. */
+/** Cron patterns are loaded only when needed. */
 async function checkWatch({ watch }: JsonObject): Promise<readonly Finding[]> {
   return isJsonObject(watch) ? (await import("./check-watch.ts")).checkWatch(watch) : [];
 }
@@ -141,4 +157,103 @@ function classRuleFrom({ match, type, class: errorClass }: ClassRuleForm): Class
     ...(type !== undefined && { type }),
     ...(errorClass !== undefined && { class: errorClass }),
   };
+}
+
+/** Commands run in the folder of the settings. */
+export function watchFrom(form: WatchForm, folder: string): WatchSettings {
+  const coolDownMs = msOf(form.cool_down, COOL_DOWN_MS);
+  const rules = form.rules?.map((rule) => ruleFrom(rule, coolDownMs));
+  return {
+    schedule: form.schedule ?? DEFAULT_WATCH.schedule,
+    ...zone(form.time_zone),
+    onArrival: form.on_arrival ?? DEFAULT_WATCH.onArrival,
+    gatherMs: msOf(form.gather, DEFAULT_WATCH.gatherMs),
+    recovery: form.recovery ?? DEFAULT_WATCH.recovery,
+    ...(form.quiet_hours && { quietHours: quietFrom(form.quiet_hours, form.time_zone) }),
+    rules: withNames(rules ?? DEFAULT_RULES.map((rule) => ({ ...rule, coolDownMs }))),
+    channels: Object.entries(form.channels ?? {}).map(([name, channel]) =>
+      channelFrom(name, channel, folder),
+    ),
+  };
+}
+
+function zone(timeZone: string | undefined): { timeZone?: string } {
+  return timeZone === undefined ? {} : { timeZone };
+}
+
+function msOf(given: string | number | undefined, byDefault: number): number {
+  return given === undefined ? byDefault : parseDuration(String(given), "watch");
+}
+
+function quietFrom(form: NonNullable<WatchForm["quiet_hours"]>, timeZone: string | undefined): QuietHours {
+  return {
+    from: parseTimeOfDay(form.from) ?? 0,
+    to: parseTimeOfDay(form.to) ?? 0,
+    ...zone(form.time_zone ?? timeZone),
+  };
+}
+
+function ruleFrom(form: RuleForm, coolDownMs: number): AlertRule {
+  const queues = [form.queues ?? []].flat();
+  const about = queues.length === 0 ? "" : ` of ${queues.join(", ")}`;
+  return {
+    name: form.name?.trim() ?? `${conditionText(form)}${about}`,
+    condition: conditionFrom(form),
+    queues,
+    severity: form.severity ?? "warning",
+    ...(form.channels !== undefined && { channels: [form.channels].flat() }),
+    coolDownMs: msOf(form.cool_down, coolDownMs),
+  };
+}
+
+/** Rules with the same condition and queues may differ in their channels; a number makes their names unique. */
+function withNames(rules: readonly AlertRule[]): readonly AlertRule[] {
+  const taken = new Set<string>();
+  return rules.map((rule) => {
+    let { name } = rule;
+    for (let number = 2; taken.has(name); number += 1) name = `${rule.name} (${number})`;
+    taken.add(name);
+    return { ...rule, name };
+  });
+}
+
+function conditionText(form: RuleForm): string {
+  if (form.depth !== undefined) return `depth ${form.depth}`;
+  if (form.oldest !== undefined) return `oldest ${form.oldest}`;
+  if (form.arrival_rate !== undefined) return `arrival_rate ${form.arrival_rate.replace(/\s/g, "")}`;
+  return conditionFrom(form).kind;
+}
+
+function conditionFrom(form: RuleForm): Condition {
+  if (form.depth !== undefined) return { kind: "depth", letters: form.depth };
+  if (form.oldest !== undefined) return { kind: "oldest", ageMs: msOf(form.oldest, 0) };
+  if (form.arrival_rate !== undefined) return parseArrivalRate(form.arrival_rate);
+  if (form.new_group) return { kind: "new_group" };
+  return form.breaker_open ? { kind: "breaker_open" } : { kind: "store_unhealthy" };
+}
+
+/** `20/10m`, or `100/h` for one hour. */
+function parseArrivalRate(text: string): Condition {
+  const [letters = "1", within = "1m"] = text.split("/").map((part) => part.trim());
+  const time = /^\d/.test(within) ? within : `1${within}`;
+  return { kind: "arrival_rate", letters: Number(letters), withinMs: parseDuration(time, "arrival_rate") };
+}
+
+const TIMEOUT_MS = 10_000;
+
+function channelFrom(name: string, form: ChannelForm, folder: string): Channel {
+  const common = { name, timeoutMs: msOf(form.timeout, TIMEOUT_MS) };
+  const to: UrlSource =
+    form.url_env === undefined ? { url: form.url?.trim() ?? "" } : { urlEnv: form.url_env };
+  switch (form.type) {
+    case "teams":
+    case "slack":
+      return { ...common, type: form.type, to };
+    case "webhook":
+      return { ...common, type: "webhook", to, headersEnv: form.headers_env ?? {} };
+    case "command": {
+      const [program = "", ...args] = form.command ?? [];
+      return { ...common, type: "command", command: [program, ...args], cwd: folder };
+    }
+  }
 }

@@ -1,24 +1,23 @@
-/** What can be set, and what holds where nothing is. */
+/** The settings of `redrive.yml` and their defaults. */
 import type { FixRule } from "../redrive/fix-rule.ts";
 import { DEFAULT_LIMITS } from "../redrive/limits.ts";
 import type { ClassRule } from "../retry/class-rule.ts";
-import type { GroupRule } from "../triage/group-rule.ts";
-import { DEFAULT_WATCH, type WatchSettings } from "../watch/settings.ts";
+import { DEFAULT_WATCH, type WatchSettings } from "../service/alert-settings.ts";
+import type { GroupRule } from "../triage/grouping.ts";
 
-/** Everything that can be set. */
 export interface Config {
   readonly dlq: LetterSettings;
   readonly jobs: JobSettings;
   readonly fixes: readonly FixRule[];
-  /** Rules that name the groups of failures; the first that fits wins. */
+  /** Rules that group failures; the first match wins. */
   readonly groups: readonly GroupRule[];
-  /** Rules that correct type and class of failures; the first that fits wins. */
+  /** Rules that correct the type and class of failures; the first match wins. */
   readonly classify: readonly ClassRule[];
-  /** What `redrive watch` looks for, when, and whom it tells. */
+  /** The rules, schedule and channels of `redrive watch`. */
   readonly watch: WatchSettings;
 }
 
-/** How letters are looked after. */
+/** Limits and files of letters. */
 export interface LetterSettings {
   /** How many waiting letters a job keeps; null is no limit. Default 10,000. */
   readonly maxItems: number | null;
@@ -28,7 +27,7 @@ export interface LetterSettings {
   readonly toxicAfter: number | null;
   /** Whether a running job writes the letter directory. Default true. */
   readonly mirror: boolean;
-  /** Where the letter directory is. Default: `dlq` in the home. */
+  /** The path of the letter directory. Default: `dlq` in the home. */
   readonly dlqDir?: string;
 }
 
@@ -38,7 +37,6 @@ export interface JobSettings {
   readonly logRetentionDays: number | null;
 }
 
-/** What holds where nothing is set. */
 export const DEFAULT_CONFIG: Config = {
   dlq: { ...DEFAULT_LIMITS, toxicAfter: 5, mirror: true },
   jobs: { retentionDays: null, logRetentionDays: null },

@@ -1,27 +1,28 @@
 /**
- * The step from an agent's result to a letter, as a pure function: no store, no clock, no file. For callers who
- * run agents themselves and want what failed kept the way the runner keeps it.
+ * Converts an agent's result into a letter. For library callers who run agents themselves and want failures
+ * recorded as the runner records them. Pure.
  */
 import { reviewOf } from "../item/error-type.ts";
-import { compact, type Failure, withPlainType } from "../item/failure.ts";
+import { type Failure, withPlainType } from "../item/failure.ts";
 import type { Letter, WorktreeArtifacts } from "../item/letter.ts";
-import type { Json } from "../kit/json.ts";
+import type { Classified, FailureFacts } from "../retry/classify.ts";
 import { classify } from "../retry/classify.ts";
-import type { Classified, Signs } from "../retry/signs.ts";
+import type { Json } from "../std/json.ts";
+import { compact } from "../std/json.ts";
 import { signatureOf } from "../triage/signature.ts";
 
-/** What an agent left when it ended. */
+/** The result of one agent run. */
 export interface AgentResult {
   readonly status: "success" | "failed" | "timeout";
   readonly itemId: string;
-  /** What went wrong, in a line. */
+  /** A one-line error message. */
   readonly message?: string;
-  /** The whole error, with its stack trace. */
+  /** The complete error, with its stack trace. */
   readonly error?: string;
   readonly durationMs: number;
   /** When the agent ended, in milliseconds since the epoch. */
   readonly at: number;
-  /** Default: `agent-` and the item's id. */
+  /** Default: `agent-` followed by the item's id. */
   readonly agentId?: string;
   /** Default: `agent_execution`. */
   readonly stepFailed?: string;
@@ -37,10 +38,10 @@ export interface AgentResult {
   readonly jobId?: string;
 }
 
-/** The letter of a failed or timed-out agent; null for one that succeeded. */
+/** Returns the letter of a failed or timed-out agent, or null if it succeeded. */
 export function agentResultToDlqItem(result: AgentResult, item: Json, attempt: number): Letter | null {
   if (result.status === "success") return null;
-  const failure = withPlainType(failureOf(result, classify(signsOf(result)), attempt));
+  const failure = withPlainType(failureOf(result, classify(factsOf(result)), attempt));
   const { signature, pattern } = signatureOf(failure);
   return compact({
     itemId: result.itemId,
@@ -64,7 +65,7 @@ export function agentResultToDlqItem(result: AgentResult, item: Json, attempt: n
 
 const UNNAMED_STEP = "agent_execution";
 
-function signsOf(result: AgentResult): Signs {
+function factsOf(result: AgentResult): FailureFacts {
   const timedOut = result.status === "timeout";
   return compact({
     timedOutMs: timedOut ? result.durationMs : undefined,
@@ -74,7 +75,7 @@ function signsOf(result: AgentResult): Signs {
     stdoutTail: result.stdoutTail,
     command: result.stepFailed ?? UNNAMED_STEP,
     message: result.message ?? (timedOut ? "Agent execution timed out" : result.error),
-  }) as Signs;
+  }) as FailureFacts;
 }
 
 function failureOf(

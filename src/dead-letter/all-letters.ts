@@ -1,19 +1,18 @@
 /**
- * What lies beside the folders of the jobs, in `global/`: `all-items.jsonl`, the letters of all jobs as a stream (a line
- * for each change; of a job and an item, the last line holds), and `retention-policy.json`, how long letters are kept.
+ * Writes the files in `global/` beside the job folders: `all-items.jsonl`, one line per change of any letter
+ * (the last line for a job and an item is current), and `retention-policy.json`.
  */
 import { type FileHandle, mkdir, open, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { writeAtomically } from "../kit/atomic-file.ts";
-import { toRfc3339 } from "../kit/clock.ts";
-import { isJsonObject, type JsonObject } from "../kit/json.ts";
-import { PRIVATE_FILE, PRIVATE_FOLDER } from "../kit/private-files.ts";
+import { toRfc3339 } from "../std/clock.ts";
+import { PRIVATE_FILE, PRIVATE_FOLDER, writeAtomically } from "../std/files.ts";
+import { isJsonObject, type JsonObject, stringifyJson } from "../std/json.ts";
 
-/** Adds lines to the stream, and does it again when somebody has put a new file into its place meanwhile. */
+/** Appends lines, and repeats that if another process replaced the file meanwhile. */
 export async function appendLetters(folder: string, letters: readonly JsonObject[]): Promise<void> {
   if (letters.length === 0) return;
   await mkdir(folder, { recursive: true, mode: PRIVATE_FOLDER });
-  const lines = letters.map((letter) => `${JSON.stringify(letter)}\n`).join("");
+  const lines = letters.map((letter) => `${stringifyJson(letter)}\n`).join("");
   for (let isThere = false; !isThere; ) {
     isThere = await withFile(streamPath(folder), "a", async (handle) => {
       await handle.appendFile(lines);
@@ -24,8 +23,8 @@ export async function appendLetters(folder: string, letters: readonly JsonObject
 }
 
 /**
- * Writes the stream anew. What others add while it is written is carried over: the old file is read from where it
- * ended at the beginning, once before the new one takes its place, and once more after.
+ * Rewrites the file. Lines that other processes append meanwhile are carried over: the end of the old file is
+ * read once before the new one replaces it, and once after.
  */
 export async function rewriteLetters(folder: string, letters: AsyncIterable<JsonObject>): Promise<void> {
   await mkdir(folder, { recursive: true, mode: PRIVATE_FOLDER });
@@ -43,13 +42,13 @@ export async function rewriteLetters(folder: string, letters: AsyncIterable<Json
   });
 }
 
-/** How long letters are kept, and how many, for other tools to read; null is no limit. */
+/** The retention settings, for other tools to read. Null means no limit. */
 export interface RetentionPolicy {
   readonly maxItems: number | null;
   readonly retentionDays: number | null;
 }
 
-/** The folder is `global` in the root of the letter directories. */
+/** `folder` is `global` in the root of the letter directories. */
 export async function writeRetentionPolicy(
   folder: string,
   { maxItems, retentionDays }: RetentionPolicy,
@@ -60,7 +59,7 @@ export async function writeRetentionPolicy(
   await writeAtomically(join(folder, "retention-policy.json"), `${JSON.stringify(policy, null, 2)}\n`);
 }
 
-/** The same, unless the file has these limits already. */
+/** Writes the policy unless the file already contains it. */
 export async function updateRetentionPolicy(
   folder: string,
   policy: RetentionPolicy,
@@ -71,7 +70,7 @@ export async function updateRetentionPolicy(
   if (!isSame) await writeRetentionPolicy(folder, policy, await now());
 }
 
-/** Null when there is none, or it is not JSON: then it is written again. */
+/** Returns null if the file is missing or invalid, so that it is written again. */
 async function readRetentionPolicy(folder: string): Promise<JsonObject | null> {
   try {
     const json: unknown = JSON.parse(await readFile(join(folder, "retention-policy.json"), "utf8"));
@@ -89,7 +88,7 @@ async function* linesOf(
   letters: AsyncIterable<JsonObject>,
   rest: () => Promise<Buffer>,
 ): AsyncGenerator<string | Uint8Array> {
-  for await (const letter of letters) yield `${JSON.stringify(letter)}\n`;
+  for await (const letter of letters) yield `${stringifyJson(letter)}\n`;
   yield await rest();
 }
 

@@ -1,34 +1,35 @@
 /**
- * Archives: what is deleted from the store is kept here first, one file for each operation. Each step appends a gzip
- * member and flushes it; how long the file is then is written by the store in the same step that deletes. What a
- * crash left beyond that length is cut off before the next step: no letter is in it twice, none is deleted that is not in it.
+ * Archives of deleted letters, one file per operation. Each step appends a gzip member and flushes it; the
+ * store records the new length in the transaction that deletes the letters. After a crash the file is
+ * truncated to that length, so that no letter is archived twice and none is deleted without being archived.
  *
- *   $REDRIVE_HOME/dlq/archive/{job}/{operation}.jsonl.gz    a letter (`letterToJson`) on each line
+ *   $REDRIVE_HOME/dlq/archive/{job}/{operation}.jsonl.gz    one letter (`letterToJson`) per line
  */
+
 import { createReadStream } from "node:fs";
 import { type FileHandle, mkdir, open, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { createGunzip, gzip } from "node:zlib";
 import { WorkError } from "../errors.ts";
-import { fileNameOf } from "../item/item-path.ts";
+import { fileNameOf } from "../item/item.ts";
 import { type Letter, letterFromJson, letterToJson } from "../item/letter.ts";
-import { assert } from "../kit/assert.ts";
-import { PRIVATE_FOLDER } from "../kit/private-files.ts";
+import { assert } from "../std/assert.ts";
+import { PRIVATE_FOLDER } from "../std/files.ts";
+import { type JsonObject, parseJson, stringifyJson } from "../std/json.ts";
 
 const compress = promisify(gzip);
 
-/** Where the archive of an operation lies. */
 export function archivePath(home: string, jobId: string, operationId: string): string {
   return join(archiveFolder(home, jobId), `${fileNameOf(operationId)}.jsonl.gz`);
 }
 
-/** Where the archives of a job lie. */
+/** The folder with the archives of a job. */
 export function archiveFolder(home: string, jobId: string): string {
   return join(home, "dlq", "archive", fileNameOf(jobId));
 }
 
-/** An archive that is being written, by one process at a time. */
+/** Writes an archive. Only one process may write it at a time. */
 export class ArchiveWriter {
   readonly path: string;
   readonly #file: FileHandle;
@@ -40,9 +41,9 @@ export class ArchiveWriter {
     this.#bytes = bytes;
   }
 
-  /** Opens the file, or makes it, and cuts it back to the length that is known to be good. */
+  /** Opens or creates the file, and truncates it to the length that the store recorded. */
   static async open(path: string, bytes: number): Promise<ArchiveWriter> {
-    const file = bytes === 0 ? await make(path) : await open(path, "r+").catch(missing(path));
+    const file = bytes === 0 ? await create(path) : await open(path, "r+").catch(missing(path));
     try {
       const { size } = await file.stat();
       if (size < bytes) throw tooShort(path);
@@ -55,10 +56,10 @@ export class ArchiveWriter {
     return new ArchiveWriter(path, file, bytes);
   }
 
-  /** Returns the new length when all of it is on the disk. */
+  /** Returns the new length after all data has been flushed to disk. */
   async append(letters: readonly Letter[]): Promise<number> {
     if (letters.length === 0) return this.#bytes;
-    const text = letters.map((letter) => `${JSON.stringify(letterToJson(letter))}\n`).join("");
+    const text = letters.map((letter) => `${stringifyJson(letterToJson(letter))}\n`).join("");
     const member = await compress(text);
     await this.#writeAll(member);
     await this.#file.sync();
@@ -72,7 +73,7 @@ export class ArchiveWriter {
     return this.#file.close();
   }
 
-  /** One call may write a part only. */
+  /** One call may write only a part. */
   async #writeAll(bytes: Uint8Array): Promise<void> {
     for (let done = 0; done < bytes.length; ) {
       const { bytesWritten } = await this.#file.write(bytes, done, bytes.length - done, this.#bytes + done);
@@ -81,8 +82,8 @@ export class ArchiveWriter {
   }
 }
 
-/** Makes the file and its folders, such that their names survive a power cut. */
-async function make(path: string): Promise<FileHandle> {
+/** Creates the file and its folders, and flushes the folders so that the entries survive a power failure. */
+async function create(path: string): Promise<FileHandle> {
   const folder = dirname(path);
   const firstMade = await mkdir(folder, { recursive: true, mode: PRIVATE_FOLDER });
   const file = await open(path, "w+", 0o600);
@@ -102,7 +103,7 @@ async function syncFolder(folder: string): Promise<void> {
   }
 }
 
-/** Every letter of an archive, in order; with `bytes`, only what lies before that. */
+/** Reads the letters of an archive in order; `bytes` limits how much of the file is read. */
 export async function* readArchive(path: string, bytes?: number): AsyncGenerator<Letter> {
   const length = bytes ?? (await stat(path).catch(missing(path))).size;
   if (length === 0) return;
@@ -110,7 +111,7 @@ export async function* readArchive(path: string, bytes?: number): AsyncGenerator
   const text = file.pipe(createGunzip());
   file.on("error", (error) => text.destroy(error));
   try {
-    for await (const line of linesOf(text)) yield letterFromJson(JSON.parse(line));
+    for await (const line of linesOf(text)) yield letterFromJson(parseJson(line) as JsonObject);
   } catch (error) {
     throw isMissing(error) ? missing(path)(error) : unreadable(path, error);
   } finally {
@@ -118,7 +119,7 @@ export async function* readArchive(path: string, bytes?: number): AsyncGenerator
   }
 }
 
-/** Split at line feeds alone: JSON text may hold the other ends of lines. */
+/** Splits at line feeds only, because JSON strings may contain other line separators. */
 async function* linesOf(bytes: AsyncIterable<Buffer>): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let rest = "";
@@ -134,27 +135,27 @@ function isMissing(error: unknown): boolean {
   return error instanceof Error && Reflect.get(error, "code") === "ENOENT";
 }
 
-/** For `catch`: throws what a user can understand. */
+/** Used in `catch`: converts a missing file into a `WorkError`. */
 function missing(path: string): (error: unknown) => never {
   return (error) => {
     if (!isMissing(error)) throw error;
-    throw new WorkError("illegal_move", `The archive ${path} is not there.`, {
-      hint: "Bring it back to that place first.",
+    throw new WorkError("illegal_move", `The archive ${path} does not exist.`, {
+      hint: "Put the file back at this path first.",
       cause: error,
     });
   };
 }
 
 function tooShort(path: string): WorkError {
-  return new WorkError("illegal_move", `The archive ${path} is shorter than it was.`, {
-    hint: "It holds letters that were deleted. Bring the whole file back, or cancel the operation.",
+  return new WorkError("illegal_move", `The archive ${path} is shorter than the store recorded.`, {
+    hint: "It contains deleted letters. Restore the complete file, or cancel the operation.",
   });
 }
 
 function unreadable(path: string, cause: unknown): WorkError {
   const why = cause instanceof Error ? cause.message : String(cause);
   return new WorkError("input_invalid", `The archive ${path} cannot be read: ${why}.`, {
-    hint: "Bring back a copy of it that is whole.",
+    hint: "Restore an undamaged copy of the file.",
     cause,
   });
 }

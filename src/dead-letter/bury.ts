@@ -1,26 +1,29 @@
-/** From an outcome and its verdict to the settlement that is written: here a failure gets its grave. */
+/**
+ * Builds the settlement for an attempt from its outcome and verdict, including the death record if the item
+ * is buried.
+ */
 import { reviewOf } from "../item/error-type.ts";
 import { type Failure, withPlainType } from "../item/failure.ts";
-import type { Grave, LeasedItem, Settlement, Verdict } from "../item/item.ts";
-import type { Outcome } from "../item/outcome.ts";
-import { assert } from "../kit/assert.ts";
-import { groupOf } from "../triage/group-of.ts";
-import type { GroupRule } from "../triage/group-rule.ts";
+import type { DeathRecord, LeasedItem, Settlement, Verdict } from "../item/item.ts";
+import type { Outcome } from "../item/settlement.ts";
+import { assert } from "../std/assert.ts";
+import type { GroupRule } from "../triage/grouping.ts";
+import { groupOf } from "../triage/grouping.ts";
 
-/** A letter that has come back from so many redrives is toxic, unless the configuration says otherwise. */
+/** A letter that failed after this many redrives is toxic, unless the configuration sets another number. */
 export const TOXIC_AFTER = 5;
 
-/** How an attempt ended and what was decided about its item. */
+/** The outcome of an attempt and the decision about its item. */
 export interface Judgement {
   readonly outcome: Outcome;
   readonly verdict: Verdict;
-  /** From how many redrives an item may come back before only a person can send it again. Default 5. */
+  /** After how many failed redrives a letter is toxic and needs a person. Default 5. */
   readonly toxicAfter?: number;
-  /** Rules that name the groups of failures, before the algorithm. Default: none. */
+  /** Rules that assign failures to named groups before the algorithm does. Default: none. */
   readonly groupRules?: readonly GroupRule[];
 }
 
-/** Pure. The grave is there exactly when the verdict buries. */
+/** Pure. The settlement has a death record if and only if the verdict buries the item. */
 export function settlementOf(
   item: LeasedItem,
   { outcome, verdict, toxicAfter = TOXIC_AFTER, groupRules }: Judgement,
@@ -36,8 +39,8 @@ export function settlementOf(
     ...(log !== undefined && { log }),
     ...(outcome.kind === "succeeded" && ofSuccess(outcome)),
     ...(isBurial(verdict) && {
-      grave: {
-        ...graveOf(failure, { reason: verdict.reason, groupRules }),
+      death: {
+        ...deathRecordOf(failure, { reason: verdict.reason, groupRules }),
         ...artifactsOf(outcome),
         ...(item.redriveCount >= toxicAfter && ofToxic(item, verdict.reason)),
       },
@@ -49,17 +52,17 @@ function ofSuccess({ result, mergedCommit }: Extract<Outcome, { kind: "succeeded
   return { ...(result !== undefined && { result }), ...(mergedCommit !== undefined && { mergedCommit }) };
 }
 
-/** Sending it again and again helps nobody: a person has to look first. */
-function ofToxic({ redriveCount }: LeasedItem, reason: string): Partial<Grave> {
+/** More redrives would not help: a person has to review the letter first. */
+function ofToxic({ redriveCount }: LeasedItem, reason: string): Partial<DeathRecord> {
   return {
     toxic: true,
     reprocessEligible: false,
     manualReviewRequired: true,
-    reason: `${reason}; came back from ${redriveCount} ${redriveCount === 1 ? "redrive" : "redrives"}: toxic, a person has to look`,
+    reason: `${reason}; came back from ${redriveCount} ${redriveCount === 1 ? "redrive" : "redrives"}: toxic, needs review by a person`,
   };
 }
 
-function artifactsOf(outcome: Outcome): Pick<Grave, "worktreeArtifacts"> {
+function artifactsOf(outcome: Outcome): Pick<DeathRecord, "worktreeArtifacts"> {
   return outcome.kind === "failed" && outcome.artifacts ? { worktreeArtifacts: outcome.artifacts } : {};
 }
 
@@ -67,10 +70,10 @@ function isBurial(verdict: Verdict): verdict is Extract<Verdict, { kind: "bury" 
   return verdict.kind === "bury" || verdict.kind === "stop";
 }
 
-function graveOf(
+function deathRecordOf(
   failure: Failure | undefined,
   { reason, groupRules: rules }: { reason: string; groupRules: readonly GroupRule[] | undefined },
-): Grave {
+): DeathRecord {
   assert(failure !== undefined, "only a failed or lost attempt is buried");
   const { signature, pattern, algorithm } = groupOf(failure, rules);
   return {

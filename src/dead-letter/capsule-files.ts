@@ -2,12 +2,15 @@
 import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { WorkError } from "../errors.ts";
-import { fileNameOf } from "../item/item-path.ts";
-import type { Json } from "../kit/json.ts";
-import { PRIVATE_FILE, PRIVATE_FOLDER } from "../kit/private-files.ts";
+import { fileNameOf } from "../item/item.ts";
+import { PRIVATE_FILE, PRIVATE_FOLDER } from "../std/files.ts";
+import { type Json, stringifyJson } from "../std/json.ts";
 import { type Capsule, type CapsuleContent, type CapsuleFile, contentBytes } from "./capsule.ts";
 
-/** Writes into a new or empty folder; returns the names of the files. No name comes from the capsule as it is. */
+/**
+ * Writes to a new or empty folder and returns the file names. Names from the capsule are encoded, so that
+ * they cannot leave the folder.
+ */
 export async function unpackCapsule(capsule: Capsule, folder: string): Promise<readonly string[]> {
   await requireEmpty(folder);
   const written: string[] = [];
@@ -29,14 +32,14 @@ async function requireEmpty(folder: string): Promise<void> {
     await mkdir(folder, { recursive: true, mode: PRIVATE_FOLDER });
     if ((await readdir(folder)).length === 0) return;
   } catch (error) {
-    throw new WorkError("usage", `The folder ${folder} cannot be made or read.`, { cause: error });
+    throw new WorkError("usage", `The folder ${folder} cannot be created or read.`, { cause: error });
   }
   throw new WorkError("usage", `The folder ${folder} is not empty.`, {
-    hint: "Name a new folder; nothing is overwritten.",
+    hint: "Give a new folder; existing files are never overwritten.",
   });
 }
 
-/** The patches that are there whole. */
+/** The patches that were not omitted because of their size. */
 export function patchesOf(changes: Capsule["changes"]): readonly [name: string, patch: CapsuleContent][] {
   const { commits, uncommitted } = changes ?? {};
   const all: [string, CapsuleContent | undefined][] = [
@@ -46,7 +49,7 @@ export function patchesOf(changes: Capsule["changes"]): readonly [name: string, 
   return all.filter((entry): entry is [string, CapsuleContent] => entry[1]?.dropped_bytes === 0);
 }
 
-/** The number keeps names apart that two machines would have in different folders. */
+/** The number keeps files apart that have the same name in different folders. */
 function nameOf({ kind, attempt_number, path }: CapsuleFile, index: number): string {
   const attempt = Number.isInteger(attempt_number) ? attempt_number : 0;
   if (kind === "log") return `attempt-${attempt}.log`;
@@ -55,5 +58,5 @@ function nameOf({ kind, attempt_number, path }: CapsuleFile, index: number): str
 }
 
 function jsonText(value: Json): string {
-  return `${JSON.stringify(value, null, 2)}\n`;
+  return `${stringifyJson(value, 2)}\n`;
 }

@@ -1,15 +1,18 @@
-/** Reads letter directories, of this program or of its predecessors Prodigy and mmm: letters one at a time, whole or an error. */
+/**
+ * Reads letter directories written by Redrive, Prodigy or mmm, one letter at a time. An invalid letter is an
+ * error.
+ */
 import { opendir, readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { WorkError } from "../errors.ts";
 import { type Letter, letterFromJson } from "../item/letter.ts";
-import { isJsonObject } from "../kit/json.ts";
-import { isCaseBlind, itemFileName } from "./directory-name.ts";
+import { isJsonObject, parseJson } from "../std/json.ts";
+import { ignoresCase, itemFileName } from "./directory.ts";
 
 /**
- * The letters of every job under a folder: the folder of one job, a root with several, or a whole home of Prodigy
- * (`dlq/{repo}/{job}/mapreduce/dlq/{job}`). Those that the index names come first, in its order. A letter that does
- * not say its job is of the job of its index or folder.
+ * Reads the letters of every job below a folder: the folder of one job, a root with several, or a whole
+ * Prodigy home (`dlq/{repo}/{job}/mapreduce/dlq/{job}`). Letters listed in the index come first, in that
+ * order. A letter without a job id gets the one of its index or folder.
  */
 export async function* readDirectory(folder: string): AsyncGenerator<Letter> {
   let found = false;
@@ -18,15 +21,15 @@ export async function* readDirectory(folder: string): AsyncGenerator<Letter> {
     yield* readFolder(one);
   }
   if (found) return;
-  throw new WorkError("input_invalid", `${folder} is no letter directory: there is no folder items in it.`, {
-    hint: "Name the folder of a job, which has items/ and index.json, or a folder above it.",
+  throw new WorkError("input_invalid", `${folder} is not a letter directory: it has no folder items.`, {
+    hint: "Give the folder of a job, which contains items/ and index.json, or a folder above it.",
   });
 }
 
 /** Deeper than any known layout. */
 const DEPTH_MAX = 8;
 
-/** Folders that have an `items`, in the order of their names. Links are not followed. */
+/** Finds folders that contain `items`, sorted by name. Symbolic links are not followed. */
 async function* letterFolders(folder: string, depth = 0): AsyncGenerator<string> {
   const inside: string[] = [];
   for await (const entry of await opendirIn(folder)) if (entry.isDirectory()) inside.push(entry.name);
@@ -60,7 +63,7 @@ export interface FolderIndex {
   readonly cursor?: number;
 }
 
-/** Null when there is none, or when it cannot be understood: what it says can be found out again. */
+/** Returns null if the index is missing or invalid: its content can be derived from the folder. */
 export async function readIndex(folder: string): Promise<FolderIndex | null> {
   const text = await readFile(join(folder, "index.json"), "utf8").catch(() => null);
   const json = text === null ? null : parse(text);
@@ -73,21 +76,21 @@ export async function readIndex(folder: string): Promise<FolderIndex | null> {
   };
 }
 
-/** First the items that the index names, then the others. */
+/** The files listed in the index first, then the others. */
 async function* itemNames(folder: string, itemIds: readonly string[]): AsyncGenerator<string> {
   const there = new Set<string>();
   for await (const { name } of await opendir(join(folder, "items"))) {
     if (!name.startsWith(".") && name.endsWith(".json")) there.add(name);
   }
-  const blind = isCaseBlind(folder);
+  const ignoreCase = ignoresCase(folder);
   for (const id of itemIds) {
-    // Predecessors do not encode an id.
-    for (const name of [itemFileName(id, blind), `${id}.json`]) if (there.delete(name)) yield name;
+    // Prodigy and mmm do not encode ids.
+    for (const name of [itemFileName(id, ignoreCase), `${id}.json`]) if (there.delete(name)) yield name;
   }
   yield* [...there].sort();
 }
 
-/** Null when it has left since the folder was listed. */
+/** Returns null if the file was removed after the folder was listed. */
 async function readLetter(path: string): Promise<Letter | null> {
   const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return null;
@@ -98,8 +101,8 @@ async function readLetter(path: string): Promise<Letter | null> {
   if (isJsonObject(json) && typeof json.item_id === "string") return letterFromJson(json);
   throw new WorkError(
     "input_invalid",
-    `${path} is no letter: ${json === undefined ? "it is not JSON" : "it has no item_id"}.`,
-    { hint: "Correct the file or take it away; nothing after it was read." },
+    `${path} is not a letter: ${json === undefined ? "it is not JSON" : "it has no item_id"}.`,
+    { hint: "Correct or remove the file, then run the command again." },
   );
 }
 
@@ -108,10 +111,10 @@ function ofJob(letter: Letter, jobId: string): Letter {
   return { ...letter, jobId: id, queue: letter.queue || id };
 }
 
-/** Undefined when it is not JSON. */
+/** Returns undefined if the text is not JSON. */
 function parse(text: string): unknown {
   try {
-    return JSON.parse(text) as unknown;
+    return parseJson(text) as unknown;
   } catch {
     return undefined;
   }

@@ -1,39 +1,38 @@
 /**
- * The letter directory: letters as plain files, for people and other tools. Prodigy and mmm keep theirs in the same form,
- * and both are read here. The store is the truth; a directory can be written anew at any time.
+ * The letter directory: letters as plain files, for people and other tools, in the format of Prodigy and mmm. The store
+ * is the truth; a directory can be rewritten at any time.
  *
- *   {root}/{job_id}/                 one folder for each job; an id is encoded as below
- *   | name                | what                                                                            |
- *   |---------------------|---------------------------------------------------------------------------------|
- *   | items/{item}.json   | one letter, the form of `letterToJson`; {item} is the item's id: letters,        |
- *   |                     | digits, `-`, `_` and inner dots stay, every other byte is `%XX`, a long name is  |
- *   |                     | cut and ends in a hash, the empty id is `%` (directory-name.ts)                  |
- *   | index.json          | {job_id, item_count, item_ids, updated_at}; ids in the order in which they came, |
- *   |                     | and `cursor`, the last event of the store that the folder knows of, when it is   |
- *   |                     | kept up to date (projection.ts)                                                  |
+ *   {root}/{job_id}/                 one folder per job; the id is encoded as below
+ *   | name                | content                                                                          |
+ *   |---------------------|----------------------------------------------------------------------------------|
+ *   | items/{item}.json   | one letter in the form of `letterToJson`; {item} is the item's id: letters,      |
+ *   |                     | digits, `-`, `_` and inner dots are kept, other bytes become `%XX`, a long name  |
+ *   |                     | is cut and ends in a hash, the empty id is `%`                                   |
+ *   | index.json          | {job_id, item_count, item_ids, updated_at}; ids in order of arrival, and         |
+ *   |                     | `cursor`, the last event of the store that a synced folder includes              |
+ *   |                     | (projection.ts)                                                                  |
  *   | patterns.json       | the failure analysis, as `dlq analyze --json` prints it                          |
- *   | metrics.json        | the numbers, as `dlq stats --json` prints them                                   |
- *   | .draft-*            | a file that is being written; readers pass over names that begin with a dot      |
+ *   | metrics.json        | the statistics, as `dlq stats --json` prints them                                |
+ *   | .draft-*            | a temporary file; readers skip names that begin with a dot                       |
  *
- * Each file is written whole, flushed and renamed into place. Letters pass one at a time; only their ids are in memory.
+ * Each file is written completely, flushed and renamed into place. Only the ids are kept in memory.
  */
+
+import { existsSync } from "node:fs";
 import { mkdir, opendir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { fileNameOf } from "../item/item-path.ts";
+import { fileNameOf } from "../item/item.ts";
 import { type Letter, letterToJson } from "../item/letter.ts";
-import { removeStaleDrafts, writeAtomically } from "../kit/atomic-file.ts";
-import { toRfc3339 } from "../kit/clock.ts";
-import type { JsonObject } from "../kit/json.ts";
-import { Lane } from "../kit/lane.ts";
-import { PRIVATE_FOLDER } from "../kit/private-files.ts";
-import { isCaseBlind, itemFileName } from "./directory-name.ts";
+import { toRfc3339 } from "../std/clock.ts";
+import { ConcurrencyLimit } from "../std/concurrency-limit.ts";
+import { PRIVATE_FOLDER, removeStaleDrafts, writeAtomically } from "../std/files.ts";
+import { type JsonObject, stringifyJson } from "../std/json.ts";
 
-/** The folder of a job in a root of letter directories. */
 export function jobFolder(root: string, jobId: string): string {
   return join(root, fileNameOf(jobId));
 }
 
-/** One job's folder, and how many letters it has. */
+/** One job's folder, and how many letters it contains. */
 export interface WrittenFolder {
   readonly jobId: string;
   readonly folder: string;
@@ -41,13 +40,13 @@ export interface WrittenFolder {
 }
 
 export interface DirectoryOptions {
-  /** What `updated_at` says, in milliseconds since the epoch. */
+  /** The value of `updated_at`, in milliseconds since the epoch. */
   readonly now: number;
 }
 
 /**
- * Writes letters of any jobs under a root. The folder of each job that has one has just these letters afterwards:
- * letters that were there before and are not among them are removed.
+ * Writes letters of any number of jobs below a root. A job's folder then contains exactly these letters;
+ * other letter files in it are removed.
  */
 export async function writeDirectory(
   root: string,
@@ -65,22 +64,21 @@ export async function writeDirectory(
   return written;
 }
 
-/** Makes the folder of a job, or takes the one that is there, to write all of its letters. */
+/** Opens or creates the folder of a job, to write all of its letters. */
 export async function openFolder(root: string, jobId: string): Promise<FolderWriter> {
   const folder = jobFolder(root, jobId);
   const nameOf = await makeFolder(folder);
-  await tidyFolder(folder);
+  await removeOldDrafts(folder);
   return new FolderWriter(jobId, folder, nameOf);
 }
 
-/** Writes all letters of one job. */
 export class FolderWriter {
   readonly jobId: string;
   readonly folder: string;
   readonly #nameOf: (itemId: string) => string;
-  /** File names by id, in the order in which the letters came. */
+  /** File names by item id, in the order of the letters. */
   readonly #names = new Map<string, string>();
-  readonly #lane = new Lane(WRITING_MAX);
+  readonly #writes = new ConcurrencyLimit(WRITING_MAX);
 
   constructor(jobId: string, folder: string, nameOf: (itemId: string) => string) {
     this.jobId = jobId;
@@ -88,43 +86,46 @@ export class FolderWriter {
     this.#nameOf = nameOf;
   }
 
-  /** Resolves when there is room for one more; an earlier letter's fault is thrown here or by `finish`. */
+  /**
+   * Resolves when the next letter can be written. An error of an earlier letter is thrown here or by
+   * `finish`.
+   */
   async write(letter: Letter): Promise<void> {
     const name = this.#nameOf(letter.itemId);
-    // A letter that was buried again while it was read comes twice, and the later one must be written last.
-    if (this.#names.delete(letter.itemId)) await this.#lane.end();
+    // A letter that was buried again during the read occurs twice; the later version must be written last.
+    if (this.#names.delete(letter.itemId)) await this.#writes.end();
     this.#names.set(letter.itemId, name);
-    return this.#lane.start(() => writeItem(join(this.folder, "items", name), letter));
+    return this.#writes.start(() => writeItem(join(this.folder, "items", name), letter));
   }
 
-  /** Removes what does not belong, and writes the index and what else is given. */
+  /** Removes other letter files, and writes the index and the given documents. */
   async finish(index: IndexFacts, documents: FolderDocuments = {}): Promise<WrittenFolder> {
-    await this.#lane.end();
+    await this.#writes.end();
     await removeOthers(join(this.folder, "items"), new Set(this.#names.values()));
     await writeSummary(this.folder, { ...index, jobId: this.jobId, itemIds: this.#names.keys() }, documents);
     return { jobId: this.jobId, folder: this.folder, items: this.#names.size };
   }
 }
 
-/** More than the threads that Node writes files with: flushes that wait together cost one. */
+/** More than Node's file system threads, so that several flushes can be combined. */
 export const WRITING_MAX = 16;
 
-/** Makes the folder when it is not there; answers with what an item's file is called in it. */
+/** Creates the folder if needed; returns the function that maps item ids to file names. */
 export async function makeFolder(folder: string): Promise<(itemId: string) => string> {
   await mkdir(join(folder, "items"), { recursive: true, mode: PRIVATE_FOLDER });
-  const blind = isCaseBlind(folder);
-  return (itemId) => itemFileName(itemId, blind);
+  const ignoreCase = ignoresCase(folder);
+  return (itemId) => itemFileName(itemId, ignoreCase);
 }
 
-/** Removes the drafts of writers that vanished. */
-export async function tidyFolder(folder: string): Promise<void> {
+/** Removes temporary files left by processes that crashed. */
+export async function removeOldDrafts(folder: string): Promise<void> {
   await removeStaleDrafts(folder);
   await removeStaleDrafts(join(folder, "items"));
 }
 
-/** The folder is not flushed for each: a letter's file that a power cut takes away is written anew. */
+/** Does not flush the folder: a file lost in a power failure is written again. */
 export function writeItem(path: string, letter: Letter): Promise<void> {
-  return writeAtomically(path, `${JSON.stringify(letterToJson(letter), null, 2)}\n`, { syncFolder: false });
+  return writeAtomically(path, `${stringifyJson(letterToJson(letter), 2)}\n`, { syncFolder: false });
 }
 
 async function removeOthers(items: string, names: ReadonlySet<string>): Promise<void> {
@@ -134,27 +135,27 @@ async function removeOthers(items: string, names: ReadonlySet<string>): Promise<
   }
 }
 
-/** Of one time that a folder is written. */
+/** The metadata in `index.json`. */
 export interface IndexFacts {
   readonly now: number;
-  /** The last event of the store that it knows of. */
+  /** The last event of the store that the folder includes. */
   readonly cursor?: number;
 }
 
-/** What lies beside the letters. */
+/** The documents beside the letters. */
 export interface FolderDocuments {
   readonly patterns?: JsonObject;
   readonly metrics?: JsonObject;
 }
 
-/** The index comes last: what it says is there, is there. */
+/** Writes the index last, so that it lists only files that exist. */
 export async function writeSummary(
   folder: string,
   index: IndexFacts & { readonly jobId: string; readonly itemIds: Iterable<string> },
   { patterns, metrics }: FolderDocuments,
 ): Promise<void> {
   const write = (name: string, document: JsonObject) =>
-    writeAtomically(join(folder, name), `${JSON.stringify(document, null, 2)}\n`);
+    writeAtomically(join(folder, name), `${stringifyJson(document, 2)}\n`);
   if (patterns) await write("patterns.json", patterns);
   if (metrics) await write("metrics.json", metrics);
   const itemIds = [...index.itemIds];
@@ -165,4 +166,23 @@ export async function writeSummary(
     updated_at: toRfc3339(index.now),
     ...(index.cursor !== undefined && { cursor: index.cursor }),
   });
+}
+
+/** Also encodes capitals if the file system ignores case. */
+export function itemFileName(itemId: string, ignoreCase = false): string {
+  if (itemId === "") return "%.json"; // an empty name would be a hidden file, and no other id gives a bare %
+  const name = fileNameOf(itemId);
+  return `${ignoreCase ? withoutCapitals(name) : name}.json`;
+}
+
+/** Whether the file system ignores case: then the folder `items` is also found as `ITEMS`. */
+export function ignoresCase(folder: string): boolean {
+  return existsSync(join(folder, "ITEMS"));
+}
+
+/** Keeps the capitals of existing escapes: `%2F` must not become `%2f`. */
+function withoutCapitals(name: string): string {
+  return name.replace(/%[0-9A-F]{2}|[A-Z]/g, (found) =>
+    found.length > 1 ? found : `%${found.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
 }

@@ -1,52 +1,51 @@
 /**
- * Brings files of evidence into a folder: the copy that was kept, else the file itself, if it is still what was recorded.
- * Only what lies on this machine can be brought; of the rest it says where it is.
+ * Copies evidence files into a folder: the stored copy, or else the original if it still has the recorded
+ * content. For files on other machines it reports where they are.
  */
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join, win32 } from "node:path";
-import type { EvidenceFile } from "../item/evidence-file.ts";
+import type { EvidenceFile } from "../item/failure.ts";
 import { NOT_READ } from "../item/imported-letter.ts";
-import { fileNameOf } from "../item/item-path.ts";
-import { writeAtomically } from "../kit/atomic-file.ts";
-import { PRIVATE_FOLDER } from "../kit/private-files.ts";
+import { fileNameOf } from "../item/item.ts";
+import { PRIVATE_FOLDER, writeAtomically } from "../std/files.ts";
 
-/** A file that an attempt named. */
+/** A file that an attempt named as evidence. */
 export interface NamedEvidence {
   readonly attempt: number;
   readonly file: EvidenceFile;
-  /** Named by an imported letter: the path is not opened. */
+  /** Named by an imported letter; the path is never opened. */
   readonly isFromElsewhere?: boolean;
 }
 
-/** What became of it: where it is now, or why it is not. */
-export type Brought = NamedEvidence &
+/** The path of the copy, or the reason why there is none. */
+export type CopiedEvidence = NamedEvidence &
   ({ readonly copy: string } | { readonly copy?: never; readonly why: string });
 
-/** One after the other, in order; the names begin with the attempt and a number, so that no two are the same. */
-export async function bringEvidence(
+/** Copies the files in order. Names start with the attempt and a number, so that they are unique. */
+export async function copyEvidence(
   named: readonly NamedEvidence[],
   folder: string,
-): Promise<readonly Brought[]> {
+): Promise<readonly CopiedEvidence[]> {
   await mkdir(folder, { recursive: true, mode: PRIVATE_FOLDER });
-  const brought: Brought[] = [];
+  const copies: CopiedEvidence[] = [];
   for (const [index, one] of named.entries()) {
     const copy = join(folder, `attempt-${one.attempt}-${index + 1}-${nameOf(one.file.path)}`);
-    const why = one.isFromElsewhere ? NOT_READ : await bring(one.file, copy);
-    brought.push(why === undefined ? { ...one, copy } : { ...one, why });
+    const why = one.isFromElsewhere ? NOT_READ : await copyFile(one.file, copy);
+    copies.push(why === undefined ? { ...one, copy } : { ...one, why });
   }
-  return brought;
+  return copies;
 }
 
-/** Of a path of any system: what came from elsewhere may have been on Windows, whose words include those of others. */
+/** An imported path may come from Windows; win32.basename understands the separators of all systems. */
 function nameOf(path: string): string {
   return fileNameOf(win32.basename(path)) || "file";
 }
 
-/** Undefined when it is there. */
-async function bring(file: EvidenceFile, copy: string): Promise<string | undefined> {
+/** Returns undefined on success, or the reason for the failure. */
+async function copyFile(file: EvidenceFile, copy: string): Promise<string | undefined> {
   if (file.missing) return "was missing when the attempt ended";
   if (file.problem !== undefined && file.sha256 === undefined) return file.problem;
   try {
@@ -57,7 +56,7 @@ async function bring(file: EvidenceFile, copy: string): Promise<string | undefin
   }
 }
 
-/** The bytes, and an error at their end when they are not those that the attempt named. */
+/** Yields the file's bytes, and throws at the end if their digest differs from the recorded one. */
 async function* asRecorded(path: string, sha256: string | undefined): AsyncGenerator<Buffer> {
   const hash = createHash("sha256");
   for await (const piece of createReadStream(path)) {
@@ -70,8 +69,8 @@ async function* asRecorded(path: string, sha256: string | undefined): AsyncGener
 class Changed extends Error {}
 
 function reasonOf(error: unknown, { host }: EvidenceFile): string {
-  if (error instanceof Changed) return "is not what it was when the attempt ended";
+  if (error instanceof Changed) return "has changed since the attempt ended";
   const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
   if (code !== "ENOENT") return error instanceof Error ? error.message : String(error);
-  return host === undefined || host === hostname() ? "is not there any more" : `is on ${host}`;
+  return host === undefined || host === hostname() ? "no longer exists" : `is on ${host}`;
 }

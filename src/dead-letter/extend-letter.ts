@@ -1,15 +1,18 @@
-/** One more failure of an item, as a letter: the first one makes the letter, each later one makes its history longer. Pure. */
-import { type ErrorType, reviewOf } from "../item/error-type.ts";
-import { compact, type Failure, withPlainType } from "../item/failure.ts";
+/**
+ * Adds a reported failure to an item's letter: the first one creates the letter, later ones extend its
+ * history. Pure.
+ */
+import { CLASS_OF_TYPE, type ErrorType, reviewOf } from "../item/error-type.ts";
+import { type Failure, withPlainType } from "../item/failure.ts";
 import type { NewItem } from "../item/item.ts";
 import type { Letter } from "../item/letter.ts";
-import { CLASS_OF_TYPE } from "../retry/class-of-type.ts";
 import { classify } from "../retry/classify.ts";
+import { compact } from "../std/json.ts";
 import { signatureOf } from "../triage/signature.ts";
 
-/** What is known of a failed try. Only the message is needed; the rest is worked out from what is given. */
+/** A failure reported by a program. Only the message is required; the rest is derived from it. */
 export interface FailureReport extends Partial<Omit<Failure, "attemptNumber" | "errorMessage">> {
-  /** What went wrong, in a line. */
+  /** A one-line error message. */
   readonly errorMessage: string;
 }
 
@@ -17,13 +20,13 @@ export interface Extension {
   readonly jobId: string;
   readonly item: NewItem;
   readonly report: FailureReport;
-  /** What is there already, and how many attempts it has had. */
+  /** The existing letter, and how many attempts it has had. */
   readonly before?: { readonly letter: Letter; readonly attempts: number };
-  /** When it failed, unless the report says so, in milliseconds since the epoch. */
+  /** When it failed unless the report has a time, in milliseconds since the epoch. */
   readonly now: number;
 }
 
-/** The letter with this failure as its last. What is there keeps its data. */
+/** Returns the letter with this failure as its last. An existing letter keeps its data. */
 export function extendedLetter({ jobId, item, report, before, now }: Extension): Letter {
   const failure = withPlainType(failureOf(report, { number: (before?.attempts ?? 0) + 1, now }));
   const { itemId } = item;
@@ -65,7 +68,7 @@ function failureOf(report: FailureReport, { number, now }: { number: number; now
   });
 }
 
-/** A type that is given has its own class; else both are told by the signs, as in any failed attempt. */
+/** A given type determines the class; otherwise both are classified as for any failed attempt. */
 function kindOf(
   report: FailureReport,
   command: string,

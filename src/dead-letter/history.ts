@@ -1,14 +1,13 @@
-/** A letter's whole life in order: its attempts, and what people and rules did between them. Reads, never writes. */
+/** A letter's history in order: its attempts, and what people and rules did between them. Reads only. */
 import type { Engine, StoredLetter } from "../engine.ts";
 import type { Event } from "../item/event.ts";
 import type { GroupMark } from "../item/group.ts";
-import type { Attempt } from "../item/item.ts";
+import type { Attempt, Item } from "../item/item.ts";
 import type { Amendment, Evidence, Letter, LetterNote, Resolution } from "../item/letter.ts";
 import type { Operation } from "../item/operation.ts";
-import type { Json } from "../kit/json.ts";
-import { eventsAt } from "./item-events.ts";
+import { compact, type Json, type JsonObject } from "../std/json.ts";
 
-/** One thing in a letter's life. */
+/** One entry of a letter's history. */
 export type Moment = { readonly at: number } & (
   | { readonly kind: "attempt"; readonly attempt: Attempt }
   | { readonly kind: "redrive"; readonly operation?: Operation }
@@ -22,17 +21,17 @@ export type Moment = { readonly at: number } & (
 export interface LetterHistory {
   /** Oldest first. */
   readonly moments: readonly Moment[];
-  /** The latest few events of the item, oldest first. */
+  /** The latest events of the item, oldest first. */
   readonly events: readonly Event[];
-  /** How many letters of the job died of the same failure, this one included. */
+  /** How many letters of the job are in the same group, including this one. */
   readonly groupCount: number;
-  /** What is known of its group. */
+  /** The record of its group. */
   readonly group: GroupMark | null;
 }
 
 const EVENTS_MAX = 10;
 
-/** Everything that is known besides the letter itself. */
+/** Reads the complete history from the store. */
 export async function readHistory(engine: Engine, letter: StoredLetter): Promise<LetterHistory> {
   const attempts = await engine.listAttempts(letter.ref);
   const operations = await engine.listOperations({ queue: letter.queue });
@@ -40,20 +39,20 @@ export async function readHistory(engine: Engine, letter: StoredLetter): Promise
   const kept = keptMoments(letter).filter(
     (moment) => moment.kind !== "resolved" || decisions.every(isOther(moment)),
   );
-  const told = [...attempts.map(attemptMoment), ...decisions, ...kept];
-  const times = [...told.map(({ at }) => at), ...attempts.flatMap(({ endedAt }) => endedAt ?? [])];
+  const known = [...attempts.map(attemptMoment), ...decisions, ...kept];
+  const times = [...known.map(({ at }) => at), ...attempts.flatMap(({ endedAt }) => endedAt ?? [])];
   const events = await eventsAt(engine, letter, times);
-  const redrives = redrivesOf(attempts, { operations, burials: burialsIn(events) });
+  const redrives = redrivesOf(attempts, { operations, buriedAt: burialTimes(events) });
   const groups = await engine.listGroups({ queue: letter.queue });
   return {
-    moments: [...redrives, ...told].sort((a, b) => a.at - b.at),
+    moments: [...redrives, ...known].sort((a, b) => a.at - b.at),
     events: events.slice(-EVENTS_MAX),
     groupCount: groups.find(({ signature }) => signature === letter.errorSignature)?.count ?? 0,
     group: await engine.readGroup(letter.errorSignature),
   };
 }
 
-/** What the letter itself tells, without a store: the failed attempts, and what was done to it. */
+/** The history without a store: the failed attempts and changes that the letter itself contains. */
 export function momentsOf(letter: Letter): readonly Moment[] {
   const attempts = letter.failureHistory.map((failure) =>
     attemptMoment({
@@ -82,7 +81,7 @@ function keptMoments(letter: Letter): readonly Moment[] {
   ];
 }
 
-/** What each amendment led to is what the next one found, or what is there now. */
+/** The data after an amendment is the data before the next one, or the current data. */
 function amendmentsOf({ amendments = [], itemData }: Letter): readonly Moment[] {
   return amendments.map((amendment, index) => {
     const next = amendments[index + 1];
@@ -90,23 +89,23 @@ function amendmentsOf({ amendments = [], itemData }: Letter): readonly Moment[] 
   });
 }
 
-/** When a failed attempt made a letter of it. */
-function burialsIn(events: readonly Event[]): ReadonlySet<number> {
+/** The times at which a failed attempt buried the item. */
+function burialTimes(events: readonly Event[]): ReadonlySet<number> {
   const burials = events.filter(({ type, attempt }) => type === "dlq_item_added" && attempt !== undefined);
   return new Set(burials.map(({ at }) => at));
 }
 
 /**
- * An attempt that follows a burial was made by a redrive. Which one it was is known when only one can have been it; the
- * store does not keep a letter's older burials apart.
+ * An attempt after the item was buried belongs to a redrive. The operation is given only if a single one is
+ * possible, because the store does not keep a letter's earlier letter sequences.
  */
 function redrivesOf(
   attempts: readonly Attempt[],
-  { operations, burials }: { operations: readonly Operation[]; burials: ReadonlySet<number> },
+  { operations, buriedAt }: { operations: readonly Operation[]; buriedAt: ReadonlySet<number> },
 ): readonly Moment[] {
   return attempts.flatMap((attempt, index): Moment[] => {
     const before = attempts[index - 1]?.endedAt;
-    if (before === undefined || !burials.has(before)) return [];
+    if (before === undefined || !buriedAt.has(before)) return [];
     const possible = operations.filter(
       ({ kind, createdAt, done }) =>
         kind === "redrive" && done > 0 && createdAt >= before && createdAt <= attempt.startedAt,
@@ -118,7 +117,7 @@ function redrivesOf(
 }
 
 const DECISIONS = ["discard", "restore"] as const;
-/** Of the latest so many operations it is asked whether they were about the letter. */
+/** How many of the latest operations are checked for the letter. */
 const DECISIONS_MAX = 50;
 
 async function decisionsOf(
@@ -139,22 +138,121 @@ function kindOf({ kind }: Operation): (typeof DECISIONS)[number] | undefined {
   return DECISIONS.find((one) => one === kind);
 }
 
-/** How far into a selection is looked for a burial whose number is not known any more. */
-const LOOK_AT_MAX = 2000;
+/** How much of a selection is searched for a letter whose earlier letter sequence is unknown. */
+const SELECTED_READ_MAX = 2000;
 
-/** The number of the letter's burial leads to it; of an operation before that burial, its first letters are looked at. */
+/**
+ * Finds the letter by its letter sequence. For an operation from before that, searches the first letters of
+ * its selection.
+ */
 async function didWork(
   engine: Engine,
-  { burial, ref }: StoredLetter,
+  { letterSequence, ref }: StoredLetter,
   { id, bound }: Operation,
 ): Promise<boolean> {
-  const page = bound >= burial ? { after: burial - 1, limit: 1 } : { limit: LOOK_AT_MAX };
+  const page =
+    bound >= letterSequence ? { after: letterSequence - 1, limit: 1 } : { limit: SELECTED_READ_MAX };
   const selected = await engine.listSelected(id, { status: "done", ...page });
   return selected.some((one) => one.ref === ref);
 }
 
-/** A discard is told of once: by its operation, where that is known. */
-function isOther(told: Moment): (moment: Moment) => boolean {
-  const id = told.kind === "resolved" ? told.resolution.operationId : undefined;
+/** Omits the resolution of a discard that the history already shows as an operation. */
+function isOther(entry: Moment): (moment: Moment) => boolean {
+  const id = entry.kind === "resolved" ? entry.resolution.operationId : undefined;
   return (moment) => id === undefined || moment.kind !== "discard" || moment.operation.id !== id;
+}
+
+/** How many events of one time are read. A step of a busy runner writes events for many items. */
+const EVENTS_READ_MAX = 4000;
+/** The first page is small, because most steps are; each further page is larger. */
+const PAGE = 100;
+const GROWTH = 4;
+const MOMENTS_MAX = 32;
+
+/**
+ * The events of the item at the latest of these times, oldest first. An event has the time of the step that
+ * wrote it, and ids increase with time, so bisection finds each one without a scan.
+ */
+export async function eventsAt(
+  engine: Engine,
+  { queue, itemId }: { readonly queue: string; readonly itemId: string },
+  moments: readonly number[],
+): Promise<readonly Event[]> {
+  const latest = [...new Set(moments)].sort((a, b) => a - b).slice(-MOMENTS_MAX);
+  if (engine.can.findItemEvents) return itemEventsAt(engine, { queue, itemId }, latest);
+  const newest = await engine.newestEvent();
+  const found = new Map<number, Event>();
+  let after = 0;
+  for (const at of latest) {
+    after = await lastBefore(engine, { queue, at, after, newest });
+    for await (const event of eventsUpTo(engine, { queue, after, at })) {
+      if (event.itemId === itemId) found.set(event.id, event);
+    }
+  }
+  return [...found.values()].sort((a, b) => a.id - b.id);
+}
+
+/** Uses the store's index by item. */
+async function itemEventsAt(
+  engine: Engine,
+  item: { readonly queue: string; readonly itemId: string },
+  moments: readonly number[],
+): Promise<readonly Event[]> {
+  const { queue, itemId } = item;
+  const found = new Map<number, Event>();
+  for (const at of moments) {
+    const events = await engine.listEvents({ queue, itemId, since: at, until: at, after: 0, limit: PAGE });
+    for (const event of events) found.set(event.id, event);
+  }
+  return [...found.values()].sort((a, b) => a.id - b.id);
+}
+
+async function* eventsUpTo(
+  engine: Engine,
+  { queue, after, at }: { queue: string; after: number; at: number },
+): AsyncGenerator<Event> {
+  let cursor = after;
+  let limit = PAGE;
+  for (let count = 0; count < EVENTS_READ_MAX; count += limit / GROWTH) {
+    const page = await engine.listEvents({ queue, after: cursor, limit });
+    for (const event of page) {
+      if (event.at > at) return;
+      yield event;
+    }
+    if (page.length < limit) return;
+    limit *= GROWTH;
+    cursor = page.at(-1)?.id ?? cursor;
+  }
+}
+
+/** Finds an id after which all events of the queue have this time or a later one. */
+async function lastBefore(
+  engine: Engine,
+  { queue, at, after, newest }: { queue: string; at: number; after: number; newest: number },
+): Promise<number> {
+  let [low, high] = [after, newest];
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    const [next] = await engine.listEvents({ queue, after: middle, limit: 1 });
+    if (next === undefined || next.at >= at) high = middle;
+    else low = next.id;
+  }
+  return low;
+}
+
+export type LetterLinks = Pick<Item, "requeuedFrom" | "requeuedAs">;
+
+/** The items that a letter was requeued from or as; empty if there are none. */
+export async function readLinks(
+  engine: Engine,
+  { itemId, queue }: Pick<StoredLetter, "itemId" | "queue">,
+): Promise<LetterLinks> {
+  const found = await engine.findItems(itemId, { queue, limit: 1 });
+  const item = found.find((one) => one.itemId === itemId);
+  const { requeuedFrom, requeuedAs } = item ?? {};
+  return compact({ requeuedFrom, requeuedAs: requeuedAs?.length ? requeuedAs : undefined });
+}
+
+export function linksToJson({ requeuedFrom, requeuedAs }: LetterLinks): JsonObject {
+  return compact({ requeued_from: requeuedFrom, requeued_as: requeuedAs }) as JsonObject;
 }

@@ -1,8 +1,7 @@
 /**
- * Keeps a job's letter directory (directory.ts) as the store has it. The store's events say which letters have changed
- * since the folder was written last; the index keeps how far that is, in the same file as the ids, so that whoever
- * writes last has written both. Doing it twice, or from two processes, comes to the same: each goes on until no
- * event is left after the one that it has written down.
+ * Keeps a job's letter directory (directory.ts) in sync with the store. The store's events give the letters
+ * that changed; the index records the last event included, in the same file as the ids. Several processes may
+ * do this at once: each repeats until no newer event is left.
  */
 import { existsSync } from "node:fs";
 import { rm } from "node:fs/promises";
@@ -11,14 +10,14 @@ import type { Engine, LetterFilter, StoredLetter } from "../engine.ts";
 import type { Event, EventType } from "../item/event.ts";
 import { type Letter, letterToJson } from "../item/letter.ts";
 import type { ItemState } from "../item/state.ts";
-import type { JsonObject } from "../kit/json.ts";
-import { Lane } from "../kit/lane.ts";
+import { ConcurrencyLimit } from "../std/concurrency-limit.ts";
+import type { JsonObject } from "../std/json.ts";
 import {
   type FolderDocuments,
   jobFolder,
   makeFolder,
   openFolder,
-  tidyFolder,
+  removeOldDrafts,
   WRITING_MAX,
   writeItem,
   writeSummary,
@@ -27,21 +26,21 @@ import { readIndex } from "./directory-reader.ts";
 
 export interface ProjectionOptions {
   readonly engine: Engine;
-  /** The job whose letters they are; its queue has the same name. */
+  /** The job of the letters; its queue has the same name. */
   readonly jobId: string;
-  /** The job's folder lies in this one. */
+  /** The folder that contains the job's folder. */
   readonly root: string;
-  /** Makes patterns.json and metrics.json. */
+  /** Creates patterns.json and metrics.json. */
   readonly documents: () => Promise<FolderDocuments>;
-  /** Told of every letter that has changed, as JSON; a letter that was deleted says so as `removed`. */
+  /** Called with every changed letter as JSON. A deleted letter has the field `removed`. */
   readonly onChange?: (changes: readonly JsonObject[]) => Promise<void>;
 }
 
-/** What one catching up has written. */
+/** The result of one update. */
 export interface CaughtUp {
-  /** Files of letters, written or removed. */
+  /** Letter files written or removed. */
   readonly files: number;
-  /** How often the index was written, and how many ids it has now. */
+  /** How often the index was written, and how many ids it contains now. */
   readonly indexes: number;
   readonly items: number;
 }
@@ -49,32 +48,31 @@ export interface CaughtUp {
 export class Projection {
   readonly folder: string;
   readonly #options: ProjectionOptions;
-  /** Where the events go on while there is no folder to keep it in. */
+  /** The last event included, while there is no folder with an index. */
   #cursor: number | undefined;
-  #tidied: Promise<void> | undefined;
+  #cleanedUp: Promise<void> | undefined;
 
   constructor(options: ProjectionOptions) {
     this.#options = options;
     this.folder = jobFolder(options.root, options.jobId);
   }
 
-  /** Whether there is a folder; it is made with the first letter. */
+  /** Whether the folder exists; the first letter creates it. */
   get isThere(): boolean {
     return existsSync(this.folder);
   }
 
-  /** One step towards what the store says, however much is changed meanwhile. */
+  /** Applies the events so far, in one pass. */
   catchUp(): Promise<CaughtUp> {
     return this.#step({ changed: [] });
   }
 
   /**
-   * Brings the folder to what the store says, and looks again until nothing is left, because another process may have
-   * written an older state just after us. Also looks at what changes without an event of its own: the letters that
-   * are being redriven, of which few are left at the end of a run, and those that are named.
+   * Updates the folder until no event is left, because another process may have written an older state
+   * meanwhile. Also updates letters that change without an event: those being redriven, and the named ones.
    */
   async finish(changed: readonly string[] = []): Promise<CaughtUp> {
-    let total = await this.#step({ changed: [...(await this.#onTheirWay()), ...changed] });
+    let total = await this.#step({ changed: [...(await this.#itemsInRetry()), ...changed] });
     for (;;) {
       const more = await this.#step({ changed: [] });
       total = sum(total, more);
@@ -82,7 +80,7 @@ export class Projection {
     }
   }
 
-  /** Writes everything anew and removes what does not belong. No folder is made for no letters. */
+  /** Rewrites the whole folder and removes other files. Does not create a folder without letters. */
   async rebuild(): Promise<CaughtUp> {
     const { engine, jobId, root, documents, onChange } = this.#options;
     const cursor = await engine.newestEvent();
@@ -113,31 +111,38 @@ export class Projection {
       return { files: 0, indexes: 0, items: 0 };
     }
     this.#cursor = undefined;
-    if (files === 0 && newest - after < LOOKED_AT_MAX) return { files, indexes: 0, items: itemIds.size };
+    if (files === 0 && newest - after < EVENTS_BEHIND_MAX) return { files, indexes: 0, items: itemIds.size };
     await this.#summarise(newest, itemIds);
     return { files, indexes: 1, items: itemIds.size };
   }
 
-  /** The items whose letters may have changed, with the last that was said about each, and how far that is. */
+  /**
+   * The items whose letters may have changed, with the last event of each, and the id of the newest event.
+   */
   async #touchedAfter(after: number, changed: readonly string[]): Promise<Touched> {
     const { engine, jobId } = this.#options;
     let newest = await engine.newestEvent();
     const touched = new Map<string, Touch>();
     for (let cursor = after; ; ) {
-      const events = await engine.listEvents({ queue: jobId, types: TELLING, after: cursor, limit: PAGE });
+      const events = await engine.listEvents({
+        queue: jobId,
+        types: CHANGING_EVENTS,
+        after: cursor,
+        limit: PAGE,
+      });
       for (const event of events) {
         if (event.itemId !== undefined) touched.set(event.itemId, touch(event, touched.get(event.itemId)));
-        for (const itemId of await this.#takenBack(event)) touched.set(itemId, UNTOLD);
+        for (const itemId of await this.#cancelledItems(event)) touched.set(itemId, NO_EVENT);
       }
       cursor = events.at(-1)?.id ?? cursor;
       newest = Math.max(newest, cursor);
       if (events.length < PAGE) break;
     }
-    for (const itemId of changed) if (!touched.has(itemId)) touched.set(itemId, UNTOLD);
+    for (const itemId of changed) if (!touched.has(itemId)) touched.set(itemId, NO_EVENT);
     return { touched, newest };
   }
 
-  async #onTheirWay(): Promise<readonly string[]> {
+  async #itemsInRetry(): Promise<readonly string[]> {
     const ids: string[] = [];
     for await (const letters of this.#pages({ states: ["ready", "leased"] })) {
       ids.push(...letters.map(({ itemId }) => itemId));
@@ -145,20 +150,20 @@ export class Projection {
     return ids;
   }
 
-  /** A cancelled redrive makes those letters dead again that it had sent and nobody has begun. */
-  async #takenBack({ type, data }: Event): Promise<readonly string[]> {
+  /** Cancelling a redrive makes the letters that were not leased yet dead again. */
+  async #cancelledItems({ type, data }: Event): Promise<readonly string[]> {
     if (type !== "operation_changed" || data?.status !== "cancelled") return [];
     const ids: string[] = [];
     for (let after = 0; ; ) {
       const query = { status: "refused", after, limit: PAGE } as const;
       const page = await this.#options.engine.listSelected(String(data.operation_id), query);
       ids.push(...page.map(({ itemId }) => itemId));
-      after = page.at(-1)?.burial ?? after;
+      after = page.at(-1)?.letterSequence ?? after;
       if (page.length < PAGE) return ids;
     }
   }
 
-  /** Writes or removes the file of each, and keeps the ids; returns how many there were. */
+  /** Writes or removes each letter's file and updates the ids; returns the number of files. */
   async #write(touched: Touched["touched"], itemIds: Set<string>): Promise<number> {
     const all = [...touched.keys()];
     for (let at = 0; at < all.length; at += PAGE) {
@@ -167,25 +172,25 @@ export class Projection {
       const isNew = ids.some((id) => waits(letters.get(id)));
       if (!this.isThere && !isNew) continue;
       const nameOf = await this.#makeFolder();
-      const lane = new Lane(WRITING_MAX);
+      const writes = new ConcurrencyLimit(WRITING_MAX);
       for (const id of ids) {
         const letter = letters.get(id);
         const path = join(this.folder, "items", nameOf(id));
         if (!waits(letter) || touched.get(id)?.isNew) itemIds.delete(id);
         if (waits(letter)) itemIds.add(id);
-        await lane.start(() => (waits(letter) ? writeItem(path, letter) : rm(path, { force: true })));
+        await writes.start(() => (waits(letter) ? writeItem(path, letter) : rm(path, { force: true })));
       }
-      await lane.end();
+      await writes.end();
       await this.#options.onChange?.(ids.map((id) => changeOf(id, letters.get(id), touched.get(id)?.last)));
     }
     return all.length;
   }
 
-  /** Drafts of those who vanished are looked for once: that takes as long as the folder is large. */
+  /** Looks for old temporary files only once, because that takes time in a large folder. */
   async #makeFolder(): Promise<(itemId: string) => string> {
     const nameOf = await makeFolder(this.folder);
-    this.#tidied ??= tidyFolder(this.folder);
-    await this.#tidied;
+    this.#cleanedUp ??= removeOldDrafts(this.folder);
+    await this.#cleanedUp;
     return nameOf;
   }
 
@@ -197,7 +202,7 @@ export class Projection {
     return found;
   }
 
-  /** Oldest burial first. */
+  /** Oldest letters first. */
   async *#pages(filter: LetterFilter): AsyncGenerator<readonly StoredLetter[]> {
     const { engine, jobId } = this.#options;
     let cursor: string | null = null;
@@ -221,32 +226,32 @@ interface Touched {
   readonly newest: number;
 }
 
-/** What is known of a change before the letter itself is read. */
+/** What is known of a change before the letter is read. */
 interface Touch {
-  /** The last that was said of it. */
+  /** The last event about the letter. */
   readonly last?: Event;
-  /** It was buried anew: its place is at the end. */
+  /** Whether it was buried again, which moves it to the end of the index. */
   readonly isNew: boolean;
 }
 
-const UNTOLD: Touch = { isNew: false };
+const NO_EVENT: Touch = { isNew: false };
 
-function touch(event: Event, before: Touch = UNTOLD): Touch {
+function touch(event: Event, before: Touch = NO_EVENT): Touch {
   return { last: event, isNew: before.isNew || event.type === "dlq_item_added" };
 }
 
-/** Small enough that a page of letters with long histories is no burden. */
+/** Limits memory use: letters may have long histories. */
 const PAGE = 200;
 
-/** With more events than these behind it, the index is written for its cursor alone: nobody looks at them again. */
-const LOOKED_AT_MAX = 50_000;
+/** After this many events the index is written only to store its cursor, so that they are not read again. */
+const EVENTS_BEHIND_MAX = 50_000;
 
-/** After these a letter's file may say something else than the store. */
-const TELLING: readonly EventType[] = [
+/** The events after which a letter's file may be outdated. */
+const CHANGING_EVENTS: readonly EventType[] = [
   "dlq_item_added",
   "dlq_item_removed",
   "dlq_item_amended",
-  "late_result", // it is evidence now
+  "late_result", // a late result is part of the letter
   "operation_changed",
 ];
 
@@ -261,7 +266,7 @@ function waits(letter: Letter | undefined): letter is Letter {
   return letter !== undefined && WAITING.includes(letter.state);
 }
 
-/** The letter as it is now; of one that was deleted, what is known of it. */
+/** The letter's JSON; for a deleted letter, what the event contains. */
 function changeOf(itemId: string, letter: StoredLetter | undefined, event: Event | undefined): JsonObject {
   if (letter !== undefined) return letterToJson(letter);
   const queue = event?.queue ?? "";

@@ -1,30 +1,29 @@
-/** The dead letter queue in numbers: how much waits, how long, how fast it grows, and how well sending it again goes. */
+/** Statistics of the dead letter queue: its size, age, growth, and the success of redrives. */
 import type { Engine } from "../engine.ts";
-import type { JsonObject } from "../kit/json.ts";
+import type { JsonObject } from "../std/json.ts";
 
-/** The numbers of one queue, or of several together. */
+/** The statistics of one queue, or of several together. */
 export interface LetterStats {
-  /** Letters that wait: dead, or sent again and not yet done. */
+  /** Waiting letters: dead, or redriven and not finished. */
   readonly size: number;
-  /** Of these, the ones that were sent again. */
+  /** The redriven ones among them. */
   readonly onTheirWay: number;
-  /** Letters whose item was done in the end, and whose record is still there. */
+  /** Letters whose item succeeded in the end and whose record is still stored. */
   readonly resolved: number;
   readonly discarded: number;
-  /** Deleted by a person or the retention rule, and by the capacity rule; ever. */
+  /** Deleted in total by a person or retention, and by the size limit. */
   readonly purged: number;
   readonly evicted: number;
-  /** Since the first failure of the oldest of those that wait; null when none waits. */
+  /** The time since the first failure of the oldest waiting letter; null if none is waiting. */
   readonly oldestAgeMs: number | null;
-  /** How many letters failed for good lately, whatever became of them. */
+  /** How many letters arrived recently, in any state by now. */
   readonly arrivedLastHour: number;
   readonly arrivedLastDay: number;
-  /** What became of the letters that were sent again. */
+  /** The results of redriven letters. */
   readonly redriveSucceeded: number;
   readonly redriveFailed: number;
 }
 
-/** The numbers of one job. */
 export interface JobLetterStats extends LetterStats {
   readonly jobId: string;
 }
@@ -33,7 +32,7 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
-/** Reads what the store has counted; no scan. */
+/** Reads the store's counters; does not scan letters. */
 export async function readLetterStats(engine: Engine, queue: string): Promise<JobLetterStats> {
   const counts = await engine.count(queue);
   const now = await engine.now();
@@ -43,7 +42,7 @@ export async function readLetterStats(engine: Engine, queue: string): Promise<Jo
     size: counts.letters,
     onTheirWay: counts.letters - counts.dead,
     resolved: counts.resolved,
-    discarded: discarded.total, // an item that was purged is discarded too, but is no letter any more
+    discarded: discarded.total, // not counts.discarded, which includes purged items
     purged: counts.purged,
     evicted: counts.evicted,
     oldestAgeMs: counts.letters === 0 ? null : await readOldestAge(engine, queue, now),
@@ -81,7 +80,7 @@ async function readRedrives(
   return { redriveSucceeded, redriveFailed };
 }
 
-/** Several jobs as one. */
+/** The sum over several jobs. */
 export function sumOfStats(all: readonly LetterStats[]): LetterStats {
   return all.reduce(
     (sum, one) => ({
@@ -101,7 +100,7 @@ export function sumOfStats(all: readonly LetterStats[]): LetterStats {
   );
 }
 
-/** The numbers of a queue that never had a letter. */
+/** The statistics of a queue that never had a letter. */
 export const NO_LETTERS: LetterStats = {
   ...{ size: 0, onTheirWay: 0, resolved: 0, discarded: 0, purged: 0, evicted: 0, oldestAgeMs: null },
   ...{ arrivedLastHour: 0, arrivedLastDay: 0, redriveSucceeded: 0, redriveFailed: 0 },
@@ -111,20 +110,20 @@ function olderOf(one: number | null, other: number | null): number | null {
   return one === null || other === null ? (one ?? other) : Math.max(one, other);
 }
 
-/** Whether the queue ever had a letter that the numbers know of. */
-export function hasStory({ oldestAgeMs, ...numbers }: LetterStats): boolean {
+/** Whether the queue ever had a letter. */
+export function hadLetters({ oldestAgeMs, ...numbers }: LetterStats): boolean {
   return NUMBERS.some((name) => numbers[name] > 0);
 }
 
 const NUMBERS = ["size", "resolved", "discarded", "purged", "evicted", "arrivedLastDay"] as const;
 
-/** The share of the letters sent again that succeeded; null when none has come to an end yet. */
+/** The share of finished redrives that succeeded; null if none has finished. */
 export function redriveSuccessRate({ redriveSucceeded, redriveFailed }: LetterStats): number | null {
   const ended = redriveSucceeded + redriveFailed;
   return ended === 0 ? null : redriveSucceeded / ended;
 }
 
-/** The form of the numbers outside the process. `itemsMax`: how many may wait in a job; null is no limit. */
+/** The JSON form. `itemsMax` is the limit for one job; null means no limit. */
 export function letterStatsToJson(stats: LetterStats, itemsMax?: number | null): JsonObject {
   return {
     size: stats.size,
@@ -143,7 +142,7 @@ export function letterStatsToJson(stats: LetterStats, itemsMax?: number | null):
   };
 }
 
-/** Of one job; null without a limit. */
+/** Null without a limit. */
 export function percentOf({ size }: LetterStats, itemsMax: number | null): number | null {
   if (itemsMax === null) return null;
   return itemsMax === 0 ? 100 : Math.round((size / itemsMax) * 1000) / 10;

@@ -1,14 +1,14 @@
 /**
- * A function of the service as the way to the other side: it returns when the receipt is delivered, and throws when it is
- * not. What it throws is read as what a worker's function throws: exceptions by name, HTTP statuses and errno names.
+ * A user's function as the protocol of a target: it returns when the receipt is delivered, and throws when it is not. Errors
+ * are classified as those of a worker's function: by exception name, HTTP status and errno.
  */
-import { compact } from "../item/failure.ts";
-import { formatDuration } from "../kit/duration.ts";
-import type { Json } from "../kit/json.ts";
+
+import type { Classified } from "../retry/classify.ts";
 import { classify } from "../retry/classify.ts";
-import { readException } from "../retry/exception.ts";
-import type { Classified } from "../retry/signs.ts";
-import { describeThrown } from "../retry/thrown.ts";
+import { describeThrown, readException } from "../retry/thrown.ts";
+import { formatDuration } from "../std/duration.ts";
+import type { Json } from "../std/json.ts";
+import { compact } from "../std/json.ts";
 import { type DeliveryOutcome, type NotDelivered, outcomeOfLostAnswer, outcomeOfStatus } from "./outcome.ts";
 import type { DeliveryCall, Protocol } from "./protocol.ts";
 

@@ -1,14 +1,23 @@
 /**
- * Receipts as calls of an MCP tool over streamable HTTP. The official SDK speaks the protocol, over the same connections and
- * with the same rules as plain HTTP; what an answer means is read off the answer itself. A session is kept for all calls, and
- * begun anew when the other side does not know it any more.
+ * Sends receipts as calls of an MCP tool over streamable HTTP. The official SDK implements the protocol, over the same
+ * connections and with the same rules as plain HTTP. One session is used for all calls, and replaced when the server no
+ * longer knows it.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
-import { isJsonObject, type Json, type JsonObject } from "../kit/json.ts";
-import { askFollowing, headersOf, idOf, maskedAnswer, outcomeOfNoAnswer, requireSameToken } from "./http.ts";
-import { HttpExchange, NoAnswer } from "./http-exchange.ts";
-import { hasRpcAnswer, rpcAnswerOf } from "./mcp-answer.ts";
-import { type McpSession, openSession } from "./mcp-session.ts";
+import { randomUUID } from "node:crypto";
+import { WorkError } from "../errors.ts";
+import { isJsonObject, type Json, type JsonObject, markBigints, unmarkBigints } from "../std/json.ts";
+import { jsonOf } from "./error-body.ts";
+import {
+  askFollowing,
+  HttpExchange,
+  headersOf,
+  idOf,
+  maskedAnswer,
+  NoAnswer,
+  outcomeOfNoAnswer,
+  requireSameToken,
+} from "./http.ts";
 import {
   type DeliveryOutcome,
   type HttpAnswer,
@@ -19,7 +28,7 @@ import {
   outcomeOfNoConnection,
 } from "./outcome.ts";
 import type { DeliveryCall, Protocol, Reachability } from "./protocol.ts";
-import type { DeliverySpec } from "./spec.ts";
+import type { DeliverySpec } from "./target-spec.ts";
 import { type Environment, readToken, type Token } from "./token.ts";
 
 /** What goes over the wire on behalf of one call, and what came back last. */
@@ -237,4 +246,104 @@ function noObject(): NotDelivered {
     errorClass: "permanent",
     message: "The receipt is no JSON object, and the arguments of a tool are one",
   };
+}
+
+/** The JSON-RPC message that has a result or an error; undefined when none has come. */
+export function rpcAnswerOf(contentType: string, body: string): JsonObject | undefined {
+  const texts = contentType.startsWith("text/event-stream") ? eventsOf(body) : [body];
+  return texts
+    .flatMap((text) => messagesOf(jsonOf(text)))
+    .find((message) => "result" in message || "error" in message);
+}
+
+/** Whether it has come; of a stream, whatever else may come after it. Anything else is read to its end. */
+export function hasRpcAnswer(contentType: string, body: string): boolean {
+  return contentType.startsWith("text/event-stream") && rpcAnswerOf(contentType, body) !== undefined;
+}
+
+/** The data of each event that has come whole. */
+function eventsOf(stream: string): readonly string[] {
+  const events = stream.replaceAll(/\r\n?/g, "\n").split("\n\n").slice(0, -1);
+  return events.map((event) =>
+    event
+      .split("\n")
+      .filter((line) => line.startsWith("data:"))
+      .map((line) => line.slice("data:".length).replace(/^ /, ""))
+      .join("\n"),
+  );
+}
+
+function messagesOf(json: unknown): readonly JsonObject[] {
+  return (Array.isArray(json) ? json : [json]).filter(isJsonObject);
+}
+
+/** What is asked of a session. */
+export interface McpSession {
+  /** Those it was opened with. */
+  readonly settings: DeliverySpec;
+  callTool(call: {
+    readonly name: string;
+    readonly arguments: JsonObject;
+    readonly _meta: Readonly<Record<string, unknown>>;
+  }): Promise<unknown>;
+  ping(): Promise<unknown>;
+  /** Tells the other side that the session is over. */
+  close(): Promise<void>;
+}
+
+type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
+
+/** The connection has its own time limit; that of the SDK only keeps a call from waiting for ever. */
+const SPARE_MS = 1000;
+
+export async function openSession(settings: DeliverySpec, fetch: Fetch): Promise<McpSession> {
+  const { Client, StreamableHTTPClientTransport } = await loadSdk();
+  const client = new Client({ name: "redrive", version: "1" });
+  // The SDK writes the request with JSON.stringify, which has no bigints.
+  const mark = randomUUID();
+  const transport = new StreamableHTTPClientTransport(new URL(settings.url ?? ""), {
+    fetch: (url, init) =>
+      fetch(url, typeof init?.body === "string" ? { ...init, body: unmarkBigints(init.body, mark) } : init),
+  });
+  const timeout = settings.timeoutMs + SPARE_MS;
+  // The SDK's class has optional members without `undefined` in their types, which its own interface does not allow here.
+  await client.connect(transport as Parameters<typeof client.connect>[0], { timeout });
+  return {
+    settings,
+    callTool: (call) => {
+      const marked = JSON.parse(markBigints(call.arguments, mark)) as Record<string, unknown>;
+      return client.callTool({ ...call, arguments: marked }, undefined, { timeout });
+    },
+    ping: () => client.ping({ timeout }),
+    close: async () => {
+      await transport.terminateSession();
+      await client.close();
+    },
+  };
+}
+
+/** Rejects where the package is not installed: only targets that speak MCP need it. */
+export async function loadSdk(load = importSdk) {
+  try {
+    return await load();
+  } catch (error) {
+    if (!isMissingModule(error)) throw error;
+    throw new WorkError("usage", "Receipts over MCP need a package that is not installed.", {
+      hint: "Install @modelcontextprotocol/sdk beside redrive: `npm install @modelcontextprotocol/sdk` (with -g where redrive is global).",
+      cause: error,
+    });
+  }
+}
+
+async function importSdk() {
+  const { Client } = await import("@modelcontextprotocol/sdk/client/index.js");
+  const { StreamableHTTPClientTransport } = await import(
+    "@modelcontextprotocol/sdk/client/streamableHttp.js"
+  );
+  return { Client, StreamableHTTPClientTransport };
+}
+
+function isMissingModule(error: unknown): boolean {
+  const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
+  return code === "ERR_MODULE_NOT_FOUND" || code === "MODULE_NOT_FOUND";
 }

@@ -1,16 +1,15 @@
 /**
- * What an answer, or the lack of one, means for a receipt. Every status and code on purpose: codes first, and words of a
- * text only where there is nothing else. Pure; `decide` makes of it what happens with the receipt.
+ * Maps an answer, or the lack of one, to the outcome of a delivery. Every status and code is mapped explicitly; text is read
+ * only where there is nothing else. Pure; `decide` turns the outcome into a verdict.
  */
 import type { ErrorClass, ErrorType } from "../item/error-type.ts";
-import { compact } from "../item/failure.ts";
-import type { ReceiptStatus } from "../item/receipt-count.ts";
-import { CLASS_OF_TYPE } from "../retry/class-of-type.ts";
-import { classifyHttp, classifyJsonRpc } from "../retry/protocol-status.ts";
-import type { Kind } from "../retry/signs.ts";
+import { CLASS_OF_TYPE } from "../item/error-type.ts";
+import type { ReceiptStatus } from "../item/receipt.ts";
+import type { Kind } from "../retry/classify.ts";
+import { classifyHttp, classifyJsonRpc } from "../retry/classify.ts";
+import { compact } from "../std/json.ts";
 import { oneLine } from "../triage/clean.ts";
-import { retryAfterMsOf } from "./retry-after.ts";
-import { jsonOf, readSaid, type Said } from "./said.ts";
+import { jsonOf, readSaid, retryAfterMsOf, type Said } from "./error-body.ts";
 
 /** What one try came to. */
 export type DeliveryOutcome =

@@ -1,10 +1,10 @@
 /**
- * The way to the other side, as the delivery of receipts knows it: `http.ts`, `mcp.ts` and `function.ts` are such ways, and
- * anybody can write another. A protocol sends once and says what became of it; trying again is not its concern.
+ * The protocol interface of deliveries: `http.ts`, `mcp.ts` and `function.ts` implement it, and programs can add their own.
+ * A protocol sends once and returns the outcome; retries happen elsewhere.
  */
-import type { Json } from "../kit/json.ts";
+import type { Json } from "../std/json.ts";
 import type { DeliveryOutcome } from "./outcome.ts";
-import type { DeliverySpec } from "./spec.ts";
+import type { DeliverySpec } from "./target-spec.ts";
 
 /** What a protocol is told about one try. */
 export interface DeliveryCall {

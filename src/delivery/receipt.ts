@@ -1,18 +1,23 @@
-/** A receipt as it is kept: plain JSON, and the line that it stands in. Pure. */
+/** A receipt as the store keeps it, and how receipts are read from files and pipes. */
+
+import type { Readable } from "node:stream";
 import { WorkError } from "../errors.ts";
-import { findField } from "../intake/field.ts";
-import { asText, type Json } from "../kit/json.ts";
+import { findField, idFrom } from "../intake/identity.ts";
+import { type Input, openInput, sniffJsonFile } from "../intake/input.ts";
+import type { IntakeRecord, Origin } from "../intake/origin.ts";
+import { BYTE, parseInputJson, skipMark, skipSpace } from "../intake/parse-json.ts";
+import { asText, type Json, parseJson, stringifyJson } from "../std/json.ts";
 
 /** The receipt as JSON will have it, so that what is compared and sent later is what was meant now. */
 export function receiptOf(value: unknown): Json {
   let text: string | undefined;
   try {
-    text = JSON.stringify(value);
+    text = stringifyJson(value);
   } catch (error) {
     throw noJson(error instanceof Error ? error.message : String(error));
   }
   if (text === undefined) throw noJson(`it is ${typeof value}`);
-  return JSON.parse(text) as Json;
+  return parseJson(text) as Json;
 }
 
 /** The line of receipts that it belongs to; undefined when it has nothing in the field, or no field was named. */
@@ -23,4 +28,102 @@ export function orderOf(receipt: Json, field: string | undefined): string | unde
 
 function noJson(why: string): WorkError {
   return new WorkError("usage", `The receipt cannot be written as JSON: ${why}.`);
+}
+
+/** A receipt before it is sent. */
+export interface ReadReceipt {
+  readonly receipt: Json;
+  /** Absent when no field was named: it is known by its content then. */
+  readonly key?: string;
+}
+
+export interface ReceiptSource {
+  /** A file; `-` is stdin. */
+  readonly path: string;
+  /** Default: by the name of the file and what it begins with. */
+  readonly format?: "json" | "jsonl";
+  /** The field that the key is in; one that lacks it is an error. Default: none. */
+  readonly keyField?: string;
+}
+
+/** Runs of receipts, as they come. */
+export async function* readReceipts(
+  source: ReceiptSource,
+  { stdin, signal }: { readonly stdin: Readable; readonly signal?: AbortSignal },
+): AsyncGenerator<readonly ReadReceipt[]> {
+  const input = await openInput(source.path, stdin, signal);
+  const { origin, runs } = await recordsOf(input, source.format);
+  for await (const records of runs) yield* inRuns(records, { origin, keyField: source.keyField });
+}
+
+/** A receipt that was given in one piece; an array is several. */
+export function receiptsOf(data: Json, name: string, keyField?: string): readonly ReadReceipt[] {
+  const origin: Origin = { name, format: "json", sniffed: false };
+  const all = Array.isArray(data) ? data : [data];
+  return all.map((one: Json) => withKey({ data: one, line: 1 }, { origin, keyField }));
+}
+
+interface Keying {
+  readonly origin: Origin;
+  readonly keyField: string | undefined;
+}
+
+function withKey(record: IntakeRecord, { origin, keyField }: Keying): ReadReceipt {
+  const { data: receipt } = record;
+  return keyField === undefined ? { receipt } : { receipt, key: idFrom(record, keyField, origin) };
+}
+
+/** Those before a wrong one are handed on first. */
+function* inRuns(records: Iterable<IntakeRecord>, keying: Keying): Generator<readonly ReadReceipt[]> {
+  const run: ReadReceipt[] = [];
+  try {
+    for (const record of records) run.push(withKey(record, keying));
+  } catch (error) {
+    if (run.length > 0) yield run;
+    throw error;
+  }
+  if (run.length > 0) yield run;
+}
+
+interface Records {
+  readonly origin: Origin;
+  readonly runs: AsyncIterable<Iterable<IntakeRecord>>;
+}
+
+async function recordsOf(input: Input, wanted: ReceiptSource["format"]): Promise<Records> {
+  const { name, isFile } = input;
+  const named = wanted ?? (isFile && /\.(jsonl|ndjson)$/i.test(name) ? "jsonl" : undefined);
+  const { format, chunks } =
+    named === undefined ? await sniffJsonFile(input.chunks) : { format: named, chunks: input.chunks };
+  const origin: Origin = { name, format, sniffed: named === undefined };
+  if (format === "jsonl") {
+    const { readJsonLines } = await import("../intake/lines.ts");
+    return { origin, runs: readJsonLines(chunks, origin) };
+  }
+  return { origin, runs: documentRuns(chunks, origin) };
+}
+
+/** An array is read piece by piece; a single receipt is small enough to be held. */
+async function* documentRuns(
+  chunks: AsyncIterable<Buffer>,
+  origin: Origin,
+): AsyncGenerator<Iterable<IntakeRecord>> {
+  const rest = chunks[Symbol.asyncIterator]();
+  let head: Buffer = Buffer.alloc(0);
+  for (let next = await rest.next(); !next.done; next = await rest.next()) {
+    head = Buffer.concat([head, next.value]);
+    const start = skipSpace(head, skipMark(head));
+    if (start === head.length) continue;
+    if (head[start] !== BYTE.openArray) continue; // one document: all of it is needed
+    const { readJsonArray } = await import("../intake/json-array.ts");
+    yield* readJsonArray(together(head, rest), origin);
+    return;
+  }
+  const text = head.subarray(skipMark(head)).toString();
+  if (text.trim() !== "") yield [{ data: parseInputJson(text, origin, { line: 1, column: 1 }), line: 1 }];
+}
+
+async function* together(head: Buffer, rest: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
+  yield head;
+  for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value;
 }

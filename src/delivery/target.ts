@@ -1,28 +1,32 @@
 /**
- * A target of receipts as a service has it: `send` keeps a receipt in the store before it does anything else, and the same
- * runner that works queues delivers it. What was left by an earlier process goes on as soon as the target is opened.
+ * A target of receipts for a service: `send` stores a receipt first, and the runner of queues delivers it. Receipts of an
+ * earlier process are delivered as soon as the target is opened.
  */
 import type { Engine, QueueCounts } from "../engine.ts";
 import { isStoreTrouble, WorkError } from "../errors.ts";
-import { idProblem } from "../intake/field.ts";
-import { contentId } from "../intake/identity.ts";
-import { compact } from "../item/failure.ts";
-import { type Clock, systemClock } from "../kit/clock.ts";
-import type { Json } from "../kit/json.ts";
-import { requireTarget } from "../queue/find-queue.ts";
+import { contentId, idProblem } from "../intake/identity.ts";
+import { requireTarget } from "../queue/find-job.ts";
 import { Worker } from "../queue/worker.ts";
-import { Patience } from "../runner/patience.ts";
-import { deliveryHandler } from "./handler.ts";
-import { LiveDelivery } from "./live-delivery.ts";
-import { LiveProtocol } from "./open-protocol.ts";
-import { Outbox } from "./outbox.ts";
+import { StoreRetry } from "../runner/store-retry.ts";
+import { type Clock, systemClock } from "../std/clock.ts";
+import { compact, type Json } from "../std/json.ts";
+import { LiveDelivery, LiveProtocol } from "./open-delivery.ts";
+import { Outbox, Waiters, waitUntil } from "./outbox.ts";
 import type { Reachability } from "./protocol.ts";
 import { orderOf, receiptOf } from "./receipt.ts";
-import { changeTarget, setTarget, type TargetSettings } from "./settings.ts";
-import { type TargetSpec, targetSpecOf } from "./spec.ts";
-import { splitOptions } from "./split-options.ts";
-import type { DrainReport, KeptReceipt, Receipt, SendOptions, TargetOptions } from "./target-options.ts";
-import { Waiters, waitUntil } from "./waiters.ts";
+import { deliveryHandler } from "./receipt-handler.ts";
+import {
+  changeTarget,
+  type DrainReport,
+  type KeptReceipt,
+  type Receipt,
+  type SendOptions,
+  setTarget,
+  splitOptions,
+  type TargetOptions,
+  type TargetSettings,
+} from "./target-settings.ts";
+import { type TargetSpec, targetSpecOf } from "./target-spec.ts";
 
 /** How long a function has to heed a stop before its receipt is given back without it. */
 const ABANDON_AFTER_MS = 5000;
@@ -160,14 +164,14 @@ export class Target {
   async #begin(): Promise<Opened> {
     const { storeWaitMs = Number.POSITIVE_INFINITY, onError } = this.#options;
     const clock = this.#clock;
-    const patience = new Patience(storeWaitMs, clock, {
+    const storeRetry = new StoreRetry(storeWaitMs, clock, {
       trouble: (error) => {
         this.#tellTrouble(error);
         onError?.(error);
       },
       isEnding: () => this.#isClosing,
     });
-    const job = await patience.through(() => this.#findOrMake());
+    const job = await storeRetry.run(() => this.#findOrMake());
     const { delivery: settings } = targetSpecOf(job);
     const live = new LiveDelivery(this.#engine, this.name, { settings, clock });
     const protocol = new LiveProtocol(this.#options);

@@ -1,11 +1,11 @@
 /**
- * The token of a target: read for every try from where the settings say it is, so that a new one needs no restart. It is
- * never stored and never shown: whatever comes back from the other side is masked before anybody sees it.
+ * The token of a target, read for every try, so that a new one needs no restart. It is never stored or shown: answers are
+ * masked before anybody sees them.
  */
 import { readFile } from "node:fs/promises";
 import { WorkError } from "../errors.ts";
 import { maskerOf, SECRET_CHARS_MIN } from "../workflow/secrets.ts";
-import type { TokenSource } from "./spec.ts";
+import type { TokenSource } from "./target-spec.ts";
 
 /** A token as it is now, and what takes it out of a text. */
 export interface Token {

@@ -1,7 +1,7 @@
 /** An attempt as both SQL stores write it down. */
-import { compact, type Failure, failureFromJson } from "../item/failure.ts";
+import { type Failure, failureFromJson } from "../item/failure.ts";
 import type { Attempt, AttemptOutcome } from "../item/item.ts";
-import type { Json, JsonObject } from "../kit/json.ts";
+import { compact, type Json, type JsonObject, parseJson } from "../std/json.ts";
 
 export interface AttemptRow {
   readonly number: number;
@@ -23,10 +23,11 @@ export function attemptOf(row: AttemptRow): Attempt {
     endedAt: row.ended_at ?? undefined,
     failure: row.failure === null ? undefined : readFailure(row.failure),
     log: row.log ?? undefined,
-    result: row.result === null ? undefined : (JSON.parse(row.result) as Json),
+    result: row.result === null ? undefined : (parseJson(row.result) as Json),
   });
 }
 
+/** A failure has no data of the item: its numbers are small, and a page of letters has very many failures. */
 export function readFailure(text: string): Failure {
   return failureFromJson(JSON.parse(text) as JsonObject);
 }

@@ -1,7 +1,6 @@
 /** An event as both SQL stores write it down. */
 import type { Event, EventType } from "../item/event.ts";
-import { compact } from "../item/failure.ts";
-import type { JsonObject } from "../kit/json.ts";
+import { compact, type JsonObject, parseJson } from "../std/json.ts";
 
 export interface EventRow {
   readonly id: number;
@@ -21,6 +20,6 @@ export function eventOf(row: EventRow): Event {
     queue: row.queue ?? undefined,
     itemId: row.item_id ?? undefined,
     attempt: row.attempt ?? undefined,
-    data: row.data === null ? undefined : (JSON.parse(row.data) as JsonObject),
+    data: row.data === null ? undefined : (parseJson(row.data) as JsonObject),
   });
 }

@@ -1,7 +1,8 @@
 /** What has helped against a group, as both SQL stores write it down. */
-import { compact } from "../item/failure.ts";
+
 import type { GroupFix } from "../item/group.ts";
 import type { ResolutionKind } from "../item/letter.ts";
+import { compact } from "../std/json.ts";
 
 export interface FixRow {
   readonly operation: string;

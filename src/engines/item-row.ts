@@ -1,9 +1,9 @@
 /** An item as both SQL stores write it down. */
-import { compact } from "../item/failure.ts";
+
 import type { Item } from "../item/item.ts";
-import { priorityOf } from "../item/priority.ts";
+import { priorityOf } from "../item/item.ts";
 import type { ItemState } from "../item/state.ts";
-import type { Json } from "../kit/json.ts";
+import { compact, type Json, parseJson } from "../std/json.ts";
 
 export interface ItemRow {
   readonly ref: number;
@@ -30,7 +30,7 @@ export function itemOf(row: ItemRow, requeuedAs: readonly string[]): Item {
     ref: row.ref,
     queue: row.queue,
     itemId: row.item_id,
-    data: row.data === null ? null : (JSON.parse(row.data) as Json),
+    data: row.data === null ? null : (parseJson(row.data) as Json),
     state: row.state,
     dueAt: row.due_at,
     attempts: row.attempts,

@@ -1,7 +1,7 @@
 /** A job as both SQL stores write it down. */
-import { compact } from "../item/failure.ts";
+
 import type { Job, JobKind, JobStatus, Pause } from "../item/job.ts";
-import type { JsonObject } from "../kit/json.ts";
+import { compact, type JsonObject, parseJson } from "../std/json.ts";
 
 export interface JobRow {
   readonly id: string;
@@ -24,8 +24,8 @@ export function jobOf(row: JobRow): Job {
     id: row.id,
     name: row.name,
     kind: row.kind,
-    spec: JSON.parse(row.spec) as JsonObject,
-    progress: JSON.parse(row.progress) as JsonObject,
+    spec: parseJson(row.spec) as JsonObject,
+    progress: parseJson(row.progress) as JsonObject,
     status: row.status,
     intakeComplete: row.intake_complete === 1,
     createdAt: row.created_at,

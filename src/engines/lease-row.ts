@@ -1,7 +1,8 @@
 /** Holders and what they hold, as both SQL stores write them down. */
-import type { Holder } from "../item/exchange.ts";
+
 import type { LeasedItem } from "../item/item.ts";
-import type { Json } from "../kit/json.ts";
+import type { Holder } from "../item/settle-and-lease.ts";
+import { type Json, parseJson } from "../std/json.ts";
 
 export interface HolderRow {
   readonly id: string;
@@ -48,7 +49,7 @@ export function leasedItemOf(row: LeasedRow): LeasedItem {
     attempt: row.attempts,
     queue: row.queue,
     itemId: row.item_id,
-    data: JSON.parse(row.data) as Json,
+    data: parseJson(row.data) as Json,
     spent: row.spent,
     losses: row.losses,
     revision: row.revision,

@@ -13,16 +13,16 @@ export const KEPT_LETTERS: readonly Rule[] = [
   [
     "a letter keeps everything",
     `SELECT 'discarded item ' || i.item_id || ' has no letter and was not purged' AS detail FROM items i
-      WHERE i.state = 'discarded' AND i.purged = 0 AND NOT EXISTS (SELECT 1 FROM closed c WHERE c.ref = i.ref)`,
+      WHERE i.state = 'discarded' AND i.purged = 0 AND NOT EXISTS (SELECT 1 FROM resolved_letters c WHERE c.ref = i.ref)`,
   ],
-  ...["letters", "closed"].map(
+  ...["letters", "resolved_letters"].map(
     (table): Rule => [
       "a letter keeps everything",
       `SELECT 'letter of item ' || i.item_id || ' has no failure' AS detail FROM ${table} l JOIN items i ON i.ref = l.ref
         WHERE NOT EXISTS (SELECT 1 FROM attempts a WHERE a.ref = l.ref AND a.outcome IN ('failed', 'lost'))`,
     ],
   ),
-  ...["payloads", "attempts", "amendments", "letters", "closed", "notes"].map(
+  ...["payloads", "attempts", "amendments", "letters", "resolved_letters", "notes"].map(
     (table): Rule => [
       "a letter keeps everything",
       `SELECT 'item ' || i.item_id || ' was purged and has ${table}' AS detail FROM items i

@@ -1,7 +1,7 @@
 /** What is decided of a group, as both SQL stores write it down. */
-import { compact } from "../item/failure.ts";
-import type { GroupState, IgnoreUntil } from "../item/group.ts";
-import type { GroupLife, MinuteCount } from "../item/group-life.ts";
+
+import type { GroupLife, GroupState, IgnoreUntil, MinuteCount } from "../item/group.ts";
+import { compact } from "../std/json.ts";
 
 export interface MarkRow {
   readonly signature: string;

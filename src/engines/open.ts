@@ -1,13 +1,15 @@
 /** From a store's URL to its engine. An engine's own library is loaded only when it is asked for. */
 import type { Engine } from "../engine.ts";
 import { WorkError } from "../errors.ts";
-import type { DamageReport, SalvageReport } from "../item/store-damage.ts";
-import type { Clock } from "../kit/clock.ts";
+import type { DamageReport, SalvageReport } from "../item/store-queries.ts";
+import type { Clock } from "../std/clock.ts";
 
 export interface OpenOptions {
   readonly clock?: Clock;
   /** How long a write waits for another process that has the store locked. Default: the engine's own. */
   readonly busyMsMax?: number;
+  /** Called when something has waited for longer than a second, with the reason. */
+  readonly onWait?: (reason: string) => void;
   /** A store that is not there is not made, but refused (`input_invalid`). Default false. */
   readonly mustExist?: boolean;
 }
@@ -16,7 +18,7 @@ export interface OpenOptions {
 export async function openStore(url: string, options: OpenOptions = {}): Promise<Engine> {
   const scheme = /^([a-z][a-z0-9+.-]*):/.exec(url)?.[1];
   const rest = url.slice((scheme?.length ?? -1) + 1);
-  if (scheme === "memory") return (await import("./memory/open.ts")).openMemoryEngine({ ...options, url });
+  if (scheme === "memory") return (await import("./sqlite/open.ts")).openMemoryEngine({ ...options, url });
   if (scheme === "sqlite" && rest !== "") {
     return (await import("./sqlite/open.ts")).openSqliteEngine({
       ...options,

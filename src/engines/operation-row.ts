@@ -1,8 +1,8 @@
 /** An operation as both SQL stores write it down. */
-import { compact } from "../item/failure.ts";
-import type { LetterFilter } from "../item/letter-filter.ts";
+
+import type { LetterFilter } from "../item/letter-query.ts";
 import type { Operation, OperationChange, OperationKind, OperationStatus } from "../item/operation.ts";
-import type { JsonObject } from "../kit/json.ts";
+import { compact, type JsonObject, parseJson } from "../std/json.ts";
 
 /** An operation as it is written down. */
 export interface OperationRow {
@@ -46,19 +46,19 @@ export function operationOf(row: OperationRow): Operation {
     id: row.id,
     kind: row.kind,
     queue: row.queue,
-    filter: JSON.parse(row.filter) as LetterFilter,
+    filter: parseJson(row.filter) as LetterFilter,
     force: row.force === 1,
     author: row.author,
     reason: row.reason ?? undefined,
     selection: row.selection ?? undefined,
     undoes: row.undone ?? undefined,
-    plan: JSON.parse(row.plan) as JsonObject,
+    plan: parseJson(row.plan) as JsonObject,
     status: row.status,
     createdAt: row.created_at,
     endedAt: row.ended_at ?? undefined,
     bound: row.bound,
     cursor: row.cursor ?? undefined,
-    progress: JSON.parse(row.progress) as JsonObject,
+    progress: parseJson(row.progress) as JsonObject,
     selected: row.selected,
     done: row.done,
     refused: row.refused,

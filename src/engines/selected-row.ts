@@ -1,6 +1,7 @@
 /** A letter of an operation's selection, as both SQL stores write it down. */
-import { compact } from "../item/failure.ts";
+
 import type { SelectedLetter } from "../item/operation.ts";
+import { compact } from "../std/json.ts";
 
 export interface SelectedRow {
   readonly no: number;
@@ -13,7 +14,7 @@ export interface SelectedRow {
 
 export function selectedOf(row: SelectedRow): SelectedLetter {
   return compact({
-    burial: row.no,
+    letterSequence: row.no,
     ref: row.ref,
     itemId: row.item_id,
     signature: row.signature,

@@ -1,12 +1,12 @@
-/** CSV with a header row: every row is an item, an object of strings. `csv-rows.ts` reads the rows, this file names them. */
-import type { CsvError } from "csv-parse";
+/**
+ * Reads CSV with a header row: every row is an item, an object of strings. `CsvRows` is a thin layer over csv-parse.
+ */
+import { type CsvError, type InfoRecord, type Parser, parse } from "csv-parse";
 import type { WorkError } from "../errors.ts";
-import { CsvRows, type Row, type RowFailure, type RowRun } from "./csv-rows.ts";
-import { invalidInput, type Origin, recordTooLong } from "./origin.ts";
-import type { IntakeRecord } from "./record.ts";
-import { wholeLines } from "./whole-lines.ts";
+import { wholeLines } from "./lines.ts";
+import { type IntakeRecord, invalidInput, type Origin, RECORD_BYTES_MAX, recordTooLong } from "./origin.ts";
 
-/** Reads rows as objects whose keys are the names in the header. */
+/** Reads rows as objects with the names of the header as keys. */
 export async function* readCsv(
   chunks: AsyncIterable<Buffer>,
   origin: Origin,
@@ -24,7 +24,7 @@ async function* runsOf(chunks: AsyncIterable<Buffer>, origin: Origin): AsyncGene
   try {
     for await (const block of wholeLines(chunks, origin, 0x0a)) yield await rows.push(block.bytes);
   } catch (error) {
-    // The parser looks ahead and still has the last good row.
+    // The parser reads ahead and still has the last valid row.
     yield { rows: (await rows.end()).rows };
     throw error;
   }
@@ -70,6 +70,83 @@ const QUOTE_HINT = 'Put the whole value into quotes and double the quotes in it:
 
 const PROBLEMS: Readonly<Record<string, Problem>> = {
   CSV_QUOTE_NOT_CLOSED: ["the input ends inside a quoted value", "Close the quote; the file may be cut off."],
-  CSV_INVALID_CLOSING_QUOTE: ["a quoted value goes on after its closing quote", QUOTE_HINT],
+  CSV_INVALID_CLOSING_QUOTE: ["text after the closing quote of a value", QUOTE_HINT],
   INVALID_OPENING_QUOTE: ["a quote in the middle of a value that is not quoted", QUOTE_HINT],
 };
+
+export interface Row {
+  readonly fields: readonly string[];
+  /** The line where it starts. */
+  readonly line: number;
+}
+
+/** The completed rows, and the error that ended the reading. */
+export interface RowRun {
+  readonly rows: Row[];
+  readonly failure?: RowFailure;
+}
+
+export interface RowFailure {
+  readonly error: CsvError;
+  /** The line where the invalid row starts; an open quote may end it far below. */
+  readonly line: number;
+}
+
+/** Parses bytes into rows with their line numbers, and returns errors as values. */
+export class CsvRows {
+  readonly #parser: Parser;
+  #rows: Row[] = [];
+  /** csv-parse counts a carriage return inside a value as a line. */
+  #linesTooMany = 0;
+  #lastRowEnd = 0;
+  #emptyLines = 0;
+
+  /** `anyLength` allows rows with fewer or more fields than the first. Default: that is an error. */
+  constructor({ anyLength = false }: { readonly anyLength?: boolean } = {}) {
+    this.#parser = parse({
+      relax_column_count: anyLength,
+      record_delimiter: ["\r\n", "\n"],
+      skip_empty_lines: true,
+      max_record_size: RECORD_BYTES_MAX,
+      // Rows are collected here as they are parsed; the output of the parser stays empty.
+      on_record: (fields: string[], info: InfoRecord) => this.#keep(fields, info),
+    });
+    // Errors are handled in the callback of their write.
+    this.#parser.on("error", () => {});
+    this.#parser.resume();
+  }
+
+  push(bytes: Buffer): Promise<RowRun> {
+    return new Promise((resolve) => this.#parser.write(bytes, (error) => resolve(this.#take(error))));
+  }
+
+  /** Completes the last row. */
+  end(): Promise<RowRun> {
+    return new Promise((resolve) => this.#parser.end((error?: Error | null) => resolve(this.#take(error))));
+  }
+
+  #keep(fields: string[], info: InfoRecord): null {
+    this.#linesTooMany += occurrences("\r", fields);
+    this.#lastRowEnd = info.lines - this.#linesTooMany;
+    this.#emptyLines = info.empty_lines;
+    this.#rows.push({ fields, line: this.#lastRowEnd - occurrences("\n", fields) });
+    return null;
+  }
+
+  #take(error: Error | null | undefined): RowRun {
+    const rows = this.#rows;
+    this.#rows = [];
+    return error ? { rows, failure: this.#failure(error as CsvError) } : { rows };
+  }
+
+  #failure(error: CsvError): RowFailure {
+    const emptyLines = Number(error.empty_lines ?? this.#emptyLines) - this.#emptyLines;
+    return { error, line: this.#lastRowEnd + emptyLines + 1 };
+  }
+}
+
+function occurrences(character: string, fields: readonly string[]): number {
+  let found = 0;
+  for (const field of fields) if (field.includes(character)) found += field.split(character).length - 1;
+  return found;
+}

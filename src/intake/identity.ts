@@ -1,20 +1,19 @@
 /**
- * What a record is called. By a field of its own, or by its content: the same content has the same name in every run,
- * wherever it stands in the input. Position never counts.
+ * Assigns ids to records: from a field, or from the content, so that the same content has the same id in every run
+ * wherever it is in the input. The position never counts.
  */
 import { hash } from "node:crypto";
+import type { WorkError } from "../errors.ts";
 import type { NewItem } from "../item/item.ts";
-import { canonicalJson, type Json } from "../kit/json.ts";
-import { toBase32 } from "../kit/random.ts";
-import { fieldOf, idFrom } from "./field.ts";
-import type { Origin } from "./origin.ts";
-import type { IntakeRecord } from "./record.ts";
+import { canonicalJson, isJsonObject, type Json } from "../std/json.ts";
+import { toBase32 } from "../std/random.ts";
+import { type IntakeRecord, invalidInput, type Origin } from "./origin.ts";
 import { KEY_BYTES, SeenTable } from "./seen-table.ts";
 
 export interface IdentityOptions {
-  /** The field whose value is the id; `a.b` reaches inside. Default: the id is made from the content. */
+  /** The field with the id; `a.b` is a nested field. Default: the id is a hash of the content. */
   readonly idField?: string;
-  /** true: drop a record whose content was seen before; a field: drop one whose value there was. Default: keep all. */
+  /** true drops records with the same content; a field drops records with the same value there. Default: keep all. */
   readonly distinct?: boolean | string;
 }
 
@@ -24,7 +23,7 @@ export class Identity {
   readonly #distinct: boolean | string;
   readonly #contents = new SeenTable();
   readonly #values = new SeenTable();
-  /** Filled anew for every record, so that a million records do not make a million buffers. */
+  /** Reused for every record, to avoid a buffer per record. */
   readonly #key = new Uint8Array(KEY_BYTES);
 
   constructor(origin: Origin, options: IdentityOptions) {
@@ -59,12 +58,12 @@ export class Identity {
   }
 }
 
-/** The id that the first item of this content has when no field names it. */
+/** The id of the first item with this content. */
 export function contentId(data: Json): string {
   return toBase32(hashInto(new Uint8Array(KEY_BYTES), data));
 }
 
-/** Whether an id has the form of one that was made, from the content or at random: nobody chose it. */
+/** Whether an id has the form of a generated one, from the content or at random. */
 export function isGeneratedId(id: string): boolean {
   return GENERATED.test(id);
 }
@@ -72,8 +71,63 @@ export function isGeneratedId(id: string): boolean {
 const GENERATED = /^[0-9a-hjkmnp-tv-z]{16}(?:-\d+)?$/;
 
 function hashInto(key: Uint8Array, value: Json): Uint8Array {
-  // As a string of bytes: a buffer for each digest would cost four times as much.
+  // A binary string, because a buffer for each digest costs four times as much.
   const digest = hash("sha256", canonicalJson(value), "binary");
   for (let index = 0; index < KEY_BYTES; index++) key[index] = digest.charCodeAt(index);
   return key;
+}
+
+/** The value of the field. A record without it is an error, because skipping it would lose work. */
+export function fieldOf(record: IntakeRecord, path: string, origin: Origin): Json {
+  const value = findField(record.data, path);
+  if (value !== undefined) return value;
+  const problem = isJsonObject(record.data)
+    ? `the record has no field "${path}"`
+    : `the record is not an object, so it has no field "${path}"`;
+  throw fieldError(record, problem, origin);
+}
+
+export const ID_BYTES_MAX = 512;
+
+/** The id in the field: a text, or a number or boolean as text. */
+export function idFrom(record: IntakeRecord, path: string, origin: Origin): string {
+  const value = fieldOf(record, path, origin);
+  if (value === null || typeof value === "object") {
+    throw fieldError(record, `the field "${path}" is ${kindOf(value)}, which cannot be an id`, origin);
+  }
+  const id = String(value);
+  const problem = idProblem(id);
+  if (problem !== undefined) throw fieldError(record, `the id in the field "${path}" ${problem}`, origin);
+  return id;
+}
+
+/** The value of the field, if it exists. A key that contains the dots itself, as in CSV headers, comes first. */
+export function findField(data: Json, path: string): Json | undefined {
+  if (!isJsonObject(data)) return undefined;
+  if (Object.hasOwn(data, path)) return data[path];
+  const dot = path.indexOf(".");
+  const head = path.slice(0, dot);
+  return dot > 0 && Object.hasOwn(data, head)
+    ? findField(data[head] ?? null, path.slice(dot + 1))
+    : undefined;
+}
+
+function kindOf(value: null | object): string {
+  if (value === null) return "null";
+  return Array.isArray(value) ? "an array" : "an object";
+}
+
+/** Why an id is invalid, to be read after "the id"; undefined when it is valid. */
+export function idProblem(id: string): string | undefined {
+  if (id === "") return "is empty";
+  if (Buffer.byteLength(id) > ID_BYTES_MAX) return `is longer than ${ID_BYTES_MAX} bytes`;
+  // A lone surrogate is not text: two such ids could become one in the store.
+  if (/[\p{Cc}\p{Cs}]/u.test(id)) return "contains a control character or a lone surrogate";
+  return undefined;
+}
+
+function fieldError(record: IntakeRecord, problem: string, origin: Origin): WorkError {
+  return invalidInput(origin, { line: record.line }, problem, {
+    hint: "Correct the record, or choose a field that every record has.",
+  });
 }

@@ -1,12 +1,17 @@
-/** Opens an input and gives its bytes, as they are asked for and no faster. It knows no formats. */
+/**
+ * Opens an input and detects its format by its name or its first bytes. Bytes are read only as fast as they are
+ * consumed.
+ */
 import { type FileHandle, open, stat } from "node:fs/promises";
+import { extname } from "node:path";
 import { addAbortSignal, type Readable } from "node:stream";
 import { WorkError } from "../errors.ts";
+import { BYTE, isMark, skipMark, skipSpace, VALUE_START } from "./parse-json.ts";
 
 export interface Input {
-  /** How messages name it. */
+  /** Its name in messages. */
   readonly name: string;
-  /** False for a pipe or a device, whose name says nothing about what comes out. */
+  /** False for a pipe or a device, whose name does not tell the format. */
   readonly isFile: boolean;
   readonly chunks: AsyncIterable<Buffer>;
 }
@@ -20,8 +25,8 @@ export async function openInput(path: string, stdin: Readable, signal?: AbortSig
 }
 
 /**
- * Throws what `openInput` would, before anything is made for an input that cannot be opened. A pipe is not opened for
- * a look: its writer would lose its reader.
+ * Throws like `openInput`, before a job is created for an input that cannot be opened. A pipe is not opened, because its writer
+ * would lose its reader.
  */
 export async function requireInput(path: string): Promise<void> {
   if (path === "-" || (await isPipe(path))) return;
@@ -29,11 +34,11 @@ export async function requireInput(path: string): Promise<void> {
 }
 
 const READ_BYTES = 64 * 1024;
-/** A stream may hand over any amount at once; in smaller pieces a batch stays small too. */
+/** Larger chunks are split, so that batches stay small. */
 const CHUNK_BYTES_MAX = 1024 * 1024;
 
 async function isPipe(path: string): Promise<boolean> {
-  const found = await stat(path).catch(() => undefined); // opening it says what is wrong
+  const found = await stat(path).catch(() => undefined); // opening it reports the error
   return found?.isFIFO() ?? false;
 }
 
@@ -44,7 +49,7 @@ async function openFile(path: string): Promise<{ file: FileHandle; isFile: boole
   const found = await file.stat();
   if (!found.isDirectory()) return { file, isFile: found.isFile() };
   await file.close();
-  throw new WorkError("usage", `the input "${path}" is a directory`, {
+  throw new WorkError("usage", `The input "${path}" is a directory.`, {
     hint: `Name a file, or pass the names in it: find "${path}" -type f -print0.`,
   });
 }
@@ -52,13 +57,13 @@ async function openFile(path: string): Promise<{ file: FileHandle; isFile: boole
 function cannotOpen(path: string, error: unknown): WorkError {
   const code = error instanceof Error && "code" in error ? String(error.code) : String(error);
   const [problem, hint] = OPEN_PROBLEMS[code] ?? [`cannot be opened (${code})`, "Check the path."];
-  return new WorkError("usage", `the input "${path}" ${problem}`, { hint, cause: error });
+  return new WorkError("usage", `The input "${path}" ${problem}.`, { hint, cause: error });
 }
 
 const OPEN_PROBLEMS: Readonly<Record<string, readonly [problem: string, hint: string]>> = {
   ENOENT: ["does not exist", "Check the path; - reads from stdin."],
   ENOTDIR: ["does not exist", "A part of the path is a file, not a directory."],
-  EACCES: ["may not be read", "Give yourself permission to read it (chmod u+r), or run as another user."],
+  EACCES: ["is not readable", "Change its permissions (chmod u+r), or run as another user."],
 };
 
 async function* bytesOf(stream: Readable, name: string, signal?: AbortSignal): AsyncGenerator<Buffer> {
@@ -69,7 +74,7 @@ async function* bytesOf(stream: Readable, name: string, signal?: AbortSignal): A
   } catch (error) {
     signal?.throwIfAborted();
     throw new WorkError("input_invalid", `${name}: reading failed: ${messageOf(error)}`, {
-      hint: "Run it again; items that were read before are known by their content.",
+      hint: "Run it again; items that were added before are not added twice.",
       cause: error,
     });
   }
@@ -83,4 +88,109 @@ function* pieces(chunk: Buffer): Generator<Buffer> {
 
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
+}
+
+/** Every format an input can have. `null` is text whose records end with a NUL byte, as `find -print0` writes. */
+export const INPUT_FORMATS = ["json", "jsonl", "csv", "lines", "null"] as const;
+/** One of `INPUT_FORMATS`. */
+export type InputFormat = (typeof INPUT_FORMATS)[number];
+
+export interface Detected {
+  readonly format: InputFormat;
+  /** The whole input, including the bytes that were examined. */
+  readonly chunks: AsyncIterable<Buffer>;
+}
+
+/** The format by the file extension. */
+export function formatOfName(path: string): InputFormat | undefined {
+  return FORMAT_OF_EXTENSION[extname(path).toLowerCase()];
+}
+
+const FORMAT_OF_EXTENSION: Readonly<Record<string, InputFormat>> = {
+  ".json": "json",
+  ".jsonl": "jsonl",
+  ".ndjson": "jsonl",
+  ".csv": "csv",
+};
+
+/** Detects the format by the first bytes. */
+export function sniffStream(chunks: AsyncIterable<Buffer>): Promise<Detected> {
+  return sniff(chunks, (head) => formatOfHead(head) ?? (head.includes(0x00) ? "null" : "lines"));
+}
+
+/** A `.json` file is often JSON Lines under a wrong name: one object per line instead of an array. */
+export function sniffJsonFile(chunks: AsyncIterable<Buffer>): Promise<Detected> {
+  return sniff(chunks, (head) => (formatOfHead(head) === "jsonl" ? "jsonl" : "json"));
+}
+
+async function sniff(
+  chunks: AsyncIterable<Buffer>,
+  formatOf: (head: Buffer) => InputFormat,
+): Promise<Detected> {
+  const rest = chunks[Symbol.asyncIterator]();
+  let head: Buffer = Buffer.alloc(0);
+  for (;;) {
+    const next = await rest.next();
+    if (next.done) break;
+    head = head.length === 0 ? next.value : Buffer.concat([head, next.value]);
+    if (isEnough(head)) break;
+  }
+  return { format: formatOf(head), chunks: replay(head, rest) };
+}
+
+/** The detection reads no more than this. */
+const HEAD_BYTES_MAX = 1024 * 1024;
+
+function isEnough(head: Buffer): boolean {
+  if (head.length >= HEAD_BYTES_MAX) return true;
+  if (head.length < 3 && isMark(head[0], 0)) return false;
+  const start = skipSpace(head, skipMark(head));
+  if (head[start] === BYTE.openObject) return head.indexOf(BYTE.lineFeed, start) >= 0;
+  if (head[start] === BYTE.openArray) return skipSpace(head, start + 1) < head.length;
+  return start < head.length;
+}
+
+function formatOfHead(head: Buffer): InputFormat | undefined {
+  const start = skipSpace(head, skipMark(head));
+  if (head[start] === BYTE.openObject) return formatOfObject(head, start);
+  if (head[start] === BYTE.openArray) return formatOfArray(head.subarray(start));
+  return undefined;
+}
+
+/**
+ * An object on one line is JSON Lines. An object over several lines, or an invalid one, is read as JSON, whose reader reports
+ * that an array is expected; as plain lines each fragment would become an item.
+ */
+function formatOfObject(head: Buffer, start: number): InputFormat | undefined {
+  const end = head.indexOf(BYTE.lineFeed, start);
+  if (end < 0 && head.length >= HEAD_BYTES_MAX) return "jsonl";
+  const line = head.subarray(start, end < 0 ? head.length : end);
+  if (isJson(line.toString())) return "jsonl";
+  const next = skipSpace(line, 1);
+  return next === line.length || line[next] === BYTE.quote ? "json" : undefined;
+}
+
+/** Log lines may begin with a bracket too, but rarely with a value after it. */
+function formatOfArray(head: Buffer): InputFormat | undefined {
+  const next = skipSpace(head, 1);
+  const byte = head[next];
+  return byte === undefined || byte === BYTE.closeArray || VALUE_START.has(byte) ? "json" : undefined;
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function* replay(head: Buffer, rest: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
+  try {
+    if (head.length > 0) yield head;
+    for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value;
+  } finally {
+    await rest.return?.();
+  }
 }

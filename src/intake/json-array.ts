@@ -1,15 +1,21 @@
 /**
- * A JSON array of any size: its elements are cut out of the stream one by one and parsed on their own, so that memory
- * depends on the largest element and not on the array. `array-scanner.ts` finds where they end.
+ * Reads a JSON array of any size: each element is cut out of the stream and parsed on its own, so that memory depends
+ * on the largest element.
  */
 import { isUtf8 } from "node:buffer";
-import { ArrayScanner, type Element } from "./array-scanner.ts";
-import type { Origin } from "./origin.ts";
-import { parseJson } from "./parse-json.ts";
-import type { IntakeRecord } from "./record.ts";
-import { decodeUtf8, notUtf8 } from "./utf8.ts";
+import type { WorkError } from "../errors.ts";
+import {
+  decodeUtf8,
+  type IntakeRecord,
+  invalidInput,
+  notUtf8,
+  type Origin,
+  RECORD_BYTES_MAX,
+  recordTooLong,
+} from "./origin.ts";
+import { BYTE, isMark, JSON_SPACE, parseInputJson } from "./parse-json.ts";
 
-/** Reads the elements of one top-level array. An input of nothing but white space has no items. */
+/** Reads the elements of one top-level array. An empty input has no items. */
 export async function* readJsonArray(
   chunks: AsyncIterable<Buffer>,
   origin: Origin,
@@ -22,6 +28,180 @@ export async function* readJsonArray(
 function* recordsOf(elements: Iterable<Element>, origin: Origin): Generator<IntakeRecord> {
   for (const { bytes, line, column } of elements) {
     if (!isUtf8(bytes)) throw notUtf8(origin, line);
-    yield { data: parseJson(decodeUtf8(bytes), origin, { line, column }), line };
+    yield { data: parseInputJson(decodeUtf8(bytes), origin, { line, column }), line };
   }
 }
+
+/** The bytes of one element, and its position. */
+export interface Element {
+  readonly bytes: Buffer;
+  readonly line: number;
+  /** Counted in bytes. */
+  readonly column: number;
+}
+
+/** What may come next: the array, its first value or end, a value, the rest of a value, or nothing. */
+type State = "array" | "first" | "value" | "inside" | "nothing";
+
+/**
+ * Finds the elements of a top-level JSON array in chunks of bytes. It counts brackets and skips strings; the parser decides
+ * whether an element is valid.
+ */
+export class ArrayScanner {
+  readonly #origin: Origin;
+  readonly #onRest: ((bytes: Buffer) => void) | undefined;
+  #state: State = "array";
+  /** The number of bytes in earlier chunks. */
+  #offset = 0;
+  #line = 1;
+  #lineStart = 0;
+  // The current element.
+  #pieces: Buffer[] = [];
+  #piecesBytes = 0;
+  #elementLine = 1;
+  #elementColumn = 1;
+  #depth = 0;
+  #inString = false;
+  #escaped = false;
+
+  /** `onRest` gets what follows the array, without leading white space. Without it, more input is an error. */
+  constructor(origin: Origin, onRest?: (bytes: Buffer) => void) {
+    this.#origin = origin;
+    this.#onRest = onRest;
+  }
+
+  /** Yields the elements that this chunk completes. Must be consumed before the next chunk. */
+  *push(chunk: Buffer): Generator<Element> {
+    let index = 0;
+    for (;;) {
+      if (this.#state !== "inside") index = this.#toNextElement(chunk, index);
+      if (index === chunk.length) break;
+      const end = this.#toEndOfElement(chunk, index);
+      this.#keep(chunk.subarray(index, end));
+      if (end === chunk.length) break;
+      yield this.#takeElement();
+      this.#state = chunk[end] === BYTE.comma ? "value" : "nothing";
+      index = end + 1;
+    }
+    this.#offset += chunk.length;
+  }
+
+  /** Throws when the array is not complete. */
+  end(): void {
+    if (this.#state === "nothing" || this.#state === "array") return;
+    const [what, line] =
+      this.#state === "inside" ? ["this element", this.#elementLine] : ["the array", this.#line];
+    throw this.#invalid(
+      `invalid JSON: the input ends inside ${what}`,
+      "It may be cut off: write it again, or close the array with ].",
+      line,
+    );
+  }
+
+  /** Skips white space and separators. Returns the index of the next element, or the length. */
+  #toNextElement(chunk: Buffer, from: number): number {
+    for (let index = from; index < chunk.length; index++) {
+      const byte = chunk[index] ?? 0;
+      if (byte === BYTE.lineFeed) this.#newLine(index);
+      if (JSON_SPACE.has(byte) || isMark(byte, this.#offset + index)) continue;
+      if (this.#state === "nothing") {
+        if (this.#onRest === undefined) throw this.#moreAfterArray();
+        this.#onRest(chunk.subarray(index));
+        return chunk.length;
+      }
+      if (this.#state === "array") this.#openArray(byte);
+      else if (byte === BYTE.closeArray) this.#closeArray();
+      else {
+        this.#openElement(byte, index);
+        return index;
+      }
+    }
+    return chunk.length;
+  }
+
+  #openArray(byte: number): void {
+    if (byte !== BYTE.openArray) {
+      const found = byte === BYTE.openObject ? "an object" : "something else";
+      throw this.#invalid(
+        `expected a JSON array, which starts with [, but found ${found}`,
+        EXPECT_ARRAY_HINT,
+      );
+    }
+    this.#state = "first";
+  }
+
+  #closeArray(): void {
+    if (this.#state === "value") {
+      throw this.#invalid("invalid JSON: a comma before the end of the array", "Remove the comma.");
+    }
+    this.#state = "nothing";
+  }
+
+  #openElement(byte: number, index: number): void {
+    if (byte === BYTE.comma) {
+      throw this.#invalid("invalid JSON: a value is missing before a comma", "Remove the comma.");
+    }
+    this.#state = "inside";
+    this.#elementLine = this.#line;
+    this.#elementColumn = this.#offset + index - this.#lineStart + 1;
+    this.#depth = 0;
+  }
+
+  /** The index of the comma or bracket that ends the element, or the length when it continues. The hot loop. */
+  #toEndOfElement(chunk: Buffer, from: number): number {
+    let depth = this.#depth;
+    let inString = this.#inString;
+    let escaped = this.#escaped;
+    let index = from;
+    for (; index < chunk.length; index++) {
+      const byte = chunk[index];
+      if (inString) {
+        if (escaped) escaped = false;
+        else if (byte === BYTE.quote) inString = false;
+        else if (byte === BYTE.backslash) escaped = true;
+      } else if (byte === BYTE.quote) inString = true;
+      else if (byte === BYTE.openObject || byte === BYTE.openArray) depth++;
+      else if (depth === 0 && (byte === BYTE.comma || byte === BYTE.closeArray)) break;
+      else if ((byte === BYTE.closeObject || byte === BYTE.closeArray) && depth > 0) depth--;
+      else if (byte === BYTE.lineFeed) this.#newLine(index);
+    }
+    this.#depth = depth;
+    this.#inString = inString;
+    this.#escaped = escaped;
+    return index;
+  }
+
+  #keep(piece: Buffer): void {
+    this.#pieces.push(piece);
+    this.#piecesBytes += piece.length;
+    if (this.#piecesBytes > RECORD_BYTES_MAX) throw recordTooLong(this.#origin, this.#elementLine);
+  }
+
+  #takeElement(): Element {
+    const [first, ...others] = this.#pieces;
+    const bytes = first !== undefined && others.length === 0 ? first : Buffer.concat(this.#pieces);
+    this.#pieces = [];
+    this.#piecesBytes = 0;
+    return { bytes, line: this.#elementLine, column: this.#elementColumn };
+  }
+
+  #newLine(index: number): void {
+    this.#line++;
+    this.#lineStart = this.#offset + index + 1;
+  }
+
+  #moreAfterArray(): WorkError {
+    return this.#invalid(
+      "invalid JSON: there is more after the end of the array",
+      "Only one array is allowed. If every line is a JSON value of its own, the format is jsonl.",
+    );
+  }
+
+  #invalid(problem: string, hint: string, line = this.#line): WorkError {
+    return invalidInput(this.#origin, { line }, problem, { hint });
+  }
+}
+
+const EXPECT_ARRAY_HINT =
+  "Put the values into [ ]. If every line is a JSON value of its own, the format is jsonl; if the array is in a " +
+  "field, take it out first, e.g. with: jq .items FILE.";

@@ -1,8 +1,18 @@
-/** Plain text: every line, or every NUL-separated record, is an item whose data is that text. Empty ones are skipped. */
-import { invalidInput, type Origin } from "./origin.ts";
-import type { IntakeRecord } from "./record.ts";
-import { decodeUtf8 } from "./utf8.ts";
-import { type LineBlock, wholeLines } from "./whole-lines.ts";
+/**
+ * Reads inputs by lines: plain text (every line or NUL-separated record is an item) and JSON Lines. Blank lines are
+ * skipped.
+ */
+import { isUtf8 } from "node:buffer";
+import {
+  decodeUtf8,
+  type IntakeRecord,
+  invalidInput,
+  notUtf8,
+  type Origin,
+  RECORD_BYTES_MAX,
+  recordTooLong,
+} from "./origin.ts";
+import { parseInputJson, skipMark } from "./parse-json.ts";
 
 interface Line extends IntakeRecord {
   readonly data: string;
@@ -26,7 +36,7 @@ export async function* readNullSeparated(
   for await (const block of wholeLines(chunks, origin, 0x00)) yield recordsOf(block, "\0");
 }
 
-/** The lines of a block that are not empty, without their ends. */
+/** The non-empty lines of a block, without line ends. */
 export function* linesOf(block: LineBlock): Generator<Line> {
   for (const { data, line } of recordsOf(block, "\n")) {
     const text = data.endsWith("\r") ? data.slice(0, -1) : data;
@@ -34,12 +44,12 @@ export function* linesOf(block: LineBlock): Generator<Line> {
   }
 }
 
-/** No argument can hold a NUL byte. It most likely means that the records end with one. */
+/** An argument cannot contain a NUL byte; most likely the records are separated by NUL. */
 function* untilNull(lines: Iterable<Line>, origin: Origin): Generator<Line> {
   for (const line of lines) {
     if (!line.data.includes("\0")) yield line;
     else {
-      throw invalidInput(origin, { line: line.line }, "the line has a NUL byte in it", {
+      throw invalidInput(origin, { line: line.line }, "the line contains a NUL byte", {
         hint: "If the records end with NUL bytes, as find -print0 writes them, the format is null.",
       });
     }
@@ -54,5 +64,97 @@ function* recordsOf(block: LineBlock, separator: "\n" | "\0"): Generator<Line> {
     const end = found < 0 ? text.length : found;
     if (end > start) yield { data: text.slice(start, end), line };
     start = end + 1;
+  }
+}
+
+export interface LineBlock {
+  /** Whole lines with their separators; only the last line of the input may lack one. */
+  readonly bytes: Buffer;
+  /** The number of the first line, from 1. */
+  readonly firstLine: number;
+}
+
+/** The byte that ends a line or a NUL-separated record. */
+export type Separator = 0x0a | 0x00;
+
+/**
+ * Splits a stream into blocks of whole lines of valid UTF-8, and throws at the first line that is too long or invalid. A block
+ * has many lines, so that checking and decoding cost little per line.
+ */
+export async function* wholeLines(
+  chunks: AsyncIterable<Buffer>,
+  origin: Origin,
+  separator: Separator,
+): AsyncGenerator<LineBlock> {
+  let line = 1;
+  for await (const joined of joinLines(chunks, separator)) {
+    if (joined.tooLong) throw recordTooLong(origin, line);
+    // In NUL-separated input a byte order mark would be part of a file name.
+    const skipped = line === 1 && separator === 0x0a ? skipMark(joined.bytes) : 0;
+    const bytes = joined.bytes.subarray(skipped);
+    if (isUtf8(bytes)) yield { bytes, firstLine: line };
+    else yield* untilNotUtf8({ bytes, firstLine: line }, origin, separator);
+    line += count(bytes, separator);
+  }
+}
+
+interface Joined {
+  readonly bytes: Buffer;
+  readonly tooLong: boolean;
+}
+
+/** Joins a line that continues in the next chunk. */
+async function* joinLines(chunks: AsyncIterable<Buffer>, separator: Separator): AsyncGenerator<Joined> {
+  let open: Buffer[] = [];
+  let openBytes = 0;
+  for await (const chunk of chunks) {
+    const firstEnd = chunk.indexOf(separator);
+    const addedBytes = firstEnd < 0 ? chunk.length : firstEnd;
+    if (openBytes + addedBytes > RECORD_BYTES_MAX) return yield { bytes: chunk, tooLong: true };
+    if (firstEnd < 0) {
+      open.push(chunk);
+      openBytes += chunk.length;
+      continue;
+    }
+    const end = chunk.lastIndexOf(separator) + 1;
+    const whole = chunk.subarray(0, end);
+    yield { bytes: openBytes === 0 ? whole : Buffer.concat([...open, whole]), tooLong: false };
+    open = [chunk.subarray(end)];
+    openBytes = chunk.length - end;
+  }
+  if (openBytes > 0) yield { bytes: Buffer.concat(open), tooLong: false };
+}
+
+function* untilNotUtf8(block: LineBlock, origin: Origin, separator: Separator): Generator<LineBlock> {
+  const { bytes, firstLine } = block;
+  let start = 0;
+  for (let line = firstLine; start < bytes.length; line++) {
+    const found = bytes.indexOf(separator, start);
+    const end = found < 0 ? bytes.length : found + 1;
+    if (!isUtf8(bytes.subarray(start, end))) {
+      if (start > 0) yield { bytes: bytes.subarray(0, start), firstLine };
+      throw notUtf8(origin, line);
+    }
+    start = end;
+  }
+}
+
+function count(bytes: Buffer, separator: Separator): number {
+  let found = 0;
+  for (let index = 0; index < bytes.length; index++) if (bytes[index] === separator) found++;
+  return found;
+}
+
+/** Reads one JSON value per line. */
+export async function* readJsonLines(
+  chunks: AsyncIterable<Buffer>,
+  origin: Origin,
+): AsyncGenerator<Iterable<IntakeRecord>> {
+  for await (const block of wholeLines(chunks, origin, 0x0a)) yield valuesOf(block, origin);
+}
+
+function* valuesOf(block: LineBlock, origin: Origin): Generator<IntakeRecord> {
+  for (const { data: text, line } of linesOf(block)) {
+    if (text.trim() !== "") yield { data: parseInputJson(text, origin, { line, column: 1 }), line };
   }
 }

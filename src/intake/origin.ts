@@ -1,48 +1,83 @@
-/** Where a record came from, and the one way in which every reader says that an input is wrong. */
+/** Records and where they come from, and the error that every reader reports for an invalid input. */
+import { isAscii } from "node:buffer";
 import { WorkError } from "../errors.ts";
-import type { InputFormat } from "./format.ts";
+import type { Json } from "../std/json.ts";
+import type { InputFormat } from "./input.ts";
 
 export interface Origin {
-  /** How messages name the input: its path, or `stdin`. */
+  /** The path of the input, or `stdin`. */
   readonly name: string;
   readonly format: InputFormat;
-  /** True when the format was concluded from the first bytes, which can be wrong. */
+  /** The format was detected from the first bytes, which can be wrong. */
   readonly sniffed: boolean;
 }
 
-/** A place in the input, counted from 1. For NUL-separated input the line is the number of the record. */
-export interface Place {
+/** A position in the input, counted from 1. For NUL-separated input the line is the number of the record. */
+export interface Position {
   readonly line: number;
   readonly column?: number | undefined;
 }
 
-/** No record may be larger: it has to fit into memory, several times over. */
+/** The limit of a record, which must fit into memory several times. */
 export const RECORD_BYTES_MAX = 64 * 1024 * 1024;
 
 /** An `input_invalid` error whose message starts with `path:line:column`. */
 export function invalidInput(
   origin: Origin,
-  place: Place,
+  position: Position,
   problem: string,
   options: { readonly hint: string; readonly cause?: unknown },
 ): WorkError {
-  const doubt = origin.sniffed
-    ? ` The input was read as ${origin.format} because of how it begins; name the format if it is another.`
+  const formatHint = origin.sniffed
+    ? ` The format ${origin.format} was detected from the first bytes; give the format if it is another.`
     : "";
-  return new WorkError("input_invalid", `${placeText(origin, place)}: ${problem}`, {
+  return new WorkError("input_invalid", `${positionText(origin, position)}: ${problem}`, {
     ...(options.cause === undefined ? {} : { cause: options.cause }),
-    hint: options.hint + doubt,
+    hint: options.hint + formatHint,
   });
 }
 
-/** The error for a record that does not fit. */
 export function recordTooLong(origin: Origin, line: number): WorkError {
   return invalidInput(origin, { line }, `longer than ${RECORD_BYTES_MAX / 1024 / 1024} MB`, {
-    hint: "Store the large data in a file and let the item name that file. Is the separator the right one?",
+    hint: "Store the large data in a file and let the item name that file. Check the separator.",
   });
 }
 
-function placeText({ name, format }: Origin, { line, column }: Place): string {
+function positionText({ name, format }: Origin, { line, column }: Position): string {
   if (format === "null") return `${name}: record ${line}`;
   return column === undefined ? `${name}:${line}` : `${name}:${line}:${column}`;
+}
+
+export interface IntakeRecord {
+  readonly data: Json;
+  /** The line where it starts, from 1; for NUL-separated input the number of the record. */
+  readonly line: number;
+}
+
+/**
+ * Turns bytes into runs of records, one run for each chunk. A run is lazy and throws at an invalid record, so that the
+ * records before it are not lost.
+ */
+export type RecordReader = (
+  chunks: AsyncIterable<Buffer>,
+  origin: Origin,
+) => AsyncIterable<Iterable<IntakeRecord>>;
+
+/** Decodes valid UTF-8. */
+export function decodeUtf8(bytes: Buffer): string {
+  // Latin-1 is several times faster than UTF-8, and the same for ASCII.
+  return bytes.toString(isAscii(bytes) ? "latin1" : "utf8");
+}
+
+/** Invalid UTF-8 is an error, because replacing bytes could turn two names into one item. */
+export function notUtf8(origin: Origin, line: number): WorkError {
+  return invalidInput(origin, { line }, "not valid UTF-8", {
+    hint: mayNameFiles(origin)
+      ? "Rename files whose names are not UTF-8 (convmv does it), or convert the text: iconv -f LATIN1 -t UTF-8."
+      : "Convert the input first: iconv -f LATIN1 -t UTF-8.",
+  });
+}
+
+function mayNameFiles({ format }: Origin): boolean {
+  return format === "null" || format === "lines";
 }

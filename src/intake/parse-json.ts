@@ -1,34 +1,34 @@
 /**
- * One JSON text to its value, with errors that say where. It also refuses what JavaScript would accept and change:
- * an integer that a number cannot hold exactly would reach the command as another one.
+ * Parses the JSON of an input and reports errors with their position. Refuses numbers that cannot be represented, such
+ * as 1e400, which would reach the command as null. Also helpers for the bytes of JSON texts.
  */
 import type { WorkError } from "../errors.ts";
-import type { Json } from "../kit/json.ts";
-import { invalidInput, type Origin, type Place } from "./origin.ts";
+import { INTEGER_DIGITS_MAX, type Json, mayHaveLongInteger, numbersIn, parseJson } from "../std/json.ts";
+import { invalidInput, type Origin, type Position } from "./origin.ts";
 
-/** Parses the text, which starts at the given place of the input. */
-export function parseJson(text: string, origin: Origin, start: Place): Json {
+/** Parses a text that starts at the given position of the input. */
+export function parseInputJson(text: string, origin: Origin, start: Position): Json {
   const value = parse(text, origin, start);
-  if (MAY_BE_INEXACT.test(text)) refuseInexactNumbers(text, origin, start);
-  // A level takes two brackets, so a short text cannot be too deep.
+  if (LARGE_EXPONENT.test(text) || mayHaveLongInteger(text)) refuseTooLarge(text, origin, start);
+  // Each level has two brackets, so a short text cannot be too deep.
   if (text.length > 2 * DEPTH_MAX && isDeeper(value, DEPTH_MAX)) throw tooDeep(origin, start);
   return value;
 }
 
-function parse(text: string, origin: Origin, start: Place): Json {
+function parse(text: string, origin: Origin, start: Position): Json {
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
-    throw invalidInput(origin, placeOf(message, text, start), `invalid JSON: ${tidy(message)}`, {
-      hint: "Correct the input there and run it again; items that were read before are known by their content.",
+    throw invalidInput(origin, positionOf(message, text, start), `invalid JSON: ${tidy(message)}`, {
+      hint: "Correct the input and run it again; items that were added before are not added twice.",
       cause: error,
     });
   }
 }
 
-/** The engine names an offset in some of its messages only. Without one the start of the text has to do. */
-function placeOf(message: string, text: string, start: Place): Place {
+/** Only some messages of the engine have an offset; otherwise the start of the text is used. */
+function positionOf(message: string, text: string, start: Position): Position {
   const offset = /at position (\d+)/.exec(message)?.[1];
   if (offset === undefined) return { line: start.line };
   const before = text.slice(0, Number(offset)).split("\n");
@@ -41,58 +41,20 @@ function tidy(message: string): string {
   return message.replace(/ in JSON at position.*| at position.*/s, "").replace(/\s+/g, " ");
 }
 
-const MAY_BE_INEXACT = /\d{16}|\d[eE]\+?\d{3}/;
+const LARGE_EXPONENT = /\d[eE]\+?\d{3}/;
 
-function refuseInexactNumbers(text: string, origin: Origin, start: Place): void {
+function refuseTooLarge(text: string, origin: Origin, start: Position): void {
   for (const { token } of numbersIn(text)) {
-    if (isExact(token)) continue;
-    throw invalidInput(origin, { line: start.line }, `the number ${token} cannot be kept exactly`, {
+    const isInteger = /^-?\d+$/.test(token);
+    if (isInteger ? token.length <= INTEGER_DIGITS_MAX : Number.isFinite(Number(token))) continue;
+    const shown = token.length > 40 ? `${token.slice(0, 40)}…` : token;
+    throw invalidInput(origin, { line: start.line }, `the number ${shown} is too large`, {
       hint: "Write it as a string, in quotes.",
     });
   }
 }
 
-/** The text with every number that cannot be kept exactly as a string of its digits, and how many those are. */
-export function quoteInexactNumbers(text: string): { readonly text: string; readonly count: number } {
-  if (!MAY_BE_INEXACT.test(text)) return { text, count: 0 };
-  let [quoted, end, count] = ["", 0, 0];
-  for (const { token, at } of numbersIn(text)) {
-    if (isExact(token)) continue;
-    quoted += `${text.slice(end, at)}"${token}"`;
-    end = at + token.length;
-    count += 1;
-  }
-  return count === 0 ? { text, count } : { text: quoted + text.slice(end), count };
-}
-
-/** The numbers of a JSON text as written, and where they stand. */
-function* numbersIn(text: string): Generator<{ readonly token: string; readonly at: number }> {
-  const number = /-?\d[\d.eE+-]*/y;
-  for (let index = 0; index < text.length; index++) {
-    const character = text[index] ?? "";
-    if (character === '"') index = endOfString(text, index);
-    else if (character === "-" || (character >= "0" && character <= "9")) {
-      number.lastIndex = index;
-      const token = number.exec(text)?.[0] ?? character;
-      yield { token, at: index };
-      index += token.length - 1;
-    }
-  }
-}
-
-function endOfString(text: string, start: number): number {
-  let index = start + 1;
-  while (index < text.length && text[index] !== '"') index += text[index] === "\\" ? 2 : 1;
-  return index;
-}
-
-/** Fractions are approximate everywhere. An integer has to be written back with the digits it came with. */
-function isExact(token: string): boolean {
-  const value = Number(token);
-  return Number.isFinite(value) && (!/^-?\d+$/.test(token) || token === "-0" || String(value) === token);
-}
-
-/** Deeper values overflow the stack of the code that writes JSON. */
+/** Deeper values overflow the stack when they are written as JSON. */
 const DEPTH_MAX = 500;
 
 function isDeeper(value: Json, levels: number): boolean {
@@ -100,8 +62,45 @@ function isDeeper(value: Json, levels: number): boolean {
   return levels === 0 || Object.values(value).some((inner) => isDeeper(inner, levels - 1));
 }
 
-function tooDeep(origin: Origin, start: Place): WorkError {
+function tooDeep(origin: Origin, start: Position): WorkError {
   return invalidInput(origin, { line: start.line }, `nested more than ${DEPTH_MAX} levels deep`, {
     hint: "Store the data in a file and let the item name that file.",
   });
+}
+
+export const BYTE = {
+  lineFeed: 0x0a,
+  quote: 0x22,
+  comma: 0x2c,
+  openArray: 0x5b,
+  backslash: 0x5c,
+  closeArray: 0x5d,
+  openObject: 0x7b,
+  closeObject: 0x7d,
+} as const;
+
+/** Space, tab, line feed, carriage return. */
+export const JSON_SPACE: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d]);
+
+/** The bytes that a JSON value can start with. */
+export const VALUE_START: ReadonlySet<number> = new Set(Buffer.from('{["-0123456789tfn'));
+
+/** The UTF-8 byte order mark. */
+const MARK = Buffer.from([0xef, 0xbb, 0xbf]);
+
+/** Whether a byte at this offset of the input is part of the byte order mark. */
+export function isMark(byte: number | undefined, offset: number): boolean {
+  return byte !== undefined && MARK[offset] === byte;
+}
+
+/** The length of the byte order mark: 3, or 0 without one. */
+export function skipMark(bytes: Buffer): 0 | 3 {
+  return bytes.subarray(0, 3).equals(MARK) ? 3 : 0;
+}
+
+/** The index of the next byte that is not white space; the length when there is none. */
+export function skipSpace(bytes: Buffer, from: number): number {
+  let index = from;
+  while (index < bytes.length && JSON_SPACE.has(bytes[index] ?? 0)) index++;
+  return index;
 }

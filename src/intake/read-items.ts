@@ -1,35 +1,40 @@
 /**
- * Stage 1 of an item's life: an input becomes batches of items, each with an id. It reads only as fast as batches are
- * taken, and never holds more than one batch, one chunk of the input and one record.
+ * Stage 1 of an item's life: reads an input as batches of items with ids. It reads only as fast as batches are
+ * consumed, and holds at most one batch, one chunk of the input and one record.
  */
 import type { Readable } from "node:stream";
-import { Batcher, type IntakeBatch } from "./batcher.ts";
-import { formatOfName, type InputFormat, sniffJsonFile, sniffStream } from "./format.ts";
+import type { NewItem } from "../item/item.ts";
 import { Identity, type IdentityOptions } from "./identity.ts";
-import { type Input, openInput } from "./input.ts";
-import type { Origin } from "./origin.ts";
-import type { IntakeRecord, RecordReader } from "./record.ts";
+import {
+  formatOfName,
+  type Input,
+  type InputFormat,
+  openInput,
+  sniffJsonFile,
+  sniffStream,
+} from "./input.ts";
+import type { IntakeRecord, Origin, RecordReader } from "./origin.ts";
 
-/** Where items come from, in which format, and what they are known by. */
+/** The input, its format, and how ids are made. */
 export interface InputSource extends IdentityOptions {
   /** A file; `-` is stdin. */
   readonly path: string;
-  /** Default: concluded from the name of the file, or from the first bytes of a stream. */
+  /** Default: detected by the file name, or by the first bytes of a stream. */
   readonly format?: InputFormat;
 }
 
 export interface ReadOptions {
-  /** What `-` reads. Default: the process's own. */
+  /** The stream for `-`. Default: the stdin of the process. */
   readonly stdin?: Readable;
-  /** How many items a batch has at most. Default 500. */
+  /** The maximum number of items in a batch. Default 500. */
   readonly batchMax?: number;
-  /** Ends the reading: the iteration then throws the signal's reason. */
+  /** Ends the reading: the iteration throws the reason of the signal. */
   readonly signal?: AbortSignal;
 }
 
 /**
- * Streams the items of an input. Memory stays bounded whatever its size. When a record is wrong, the items before it
- * are delivered first, then the error is thrown. An empty input gives no batch.
+ * Streams the items of an input in bounded memory. Items before an invalid record are delivered before the error is thrown. An
+ * empty input gives no batch.
  */
 export async function* readItems(
   source: InputSource,
@@ -37,18 +42,18 @@ export async function* readItems(
 ): AsyncGenerator<IntakeBatch> {
   const { origin, runs } = await openRecords(source, options);
   const batcher = new Batcher(new Identity(origin, source), options.batchMax ?? BATCH_MAX);
-  // A batch ends with the bytes that are there: items from a slow pipe do not wait for the batch to fill.
+  // A batch ends with the available bytes, so that items from a slow pipe do not wait for a full batch.
   for await (const records of runs) yield* batcher.batchesOf(records);
   yield* batcher.rest();
 }
 
-/** Records as they stand in an input, before they have ids. */
+/** The records of an input, before they have ids. */
 export interface OpenRecords {
   readonly origin: Origin;
   readonly runs: AsyncIterable<Iterable<IntakeRecord>>;
 }
 
-/** Opens an input whose records are to be looked at before they become items. */
+/** Opens an input for callers that examine records before they become items. */
 export async function openRecords(
   source: Pick<InputSource, "path" | "format">,
   options: Pick<ReadOptions, "stdin" | "signal"> = {},
@@ -74,13 +79,13 @@ async function withFormat(
   return { origin: { name, format: detected.format, sniffed }, chunks: detected.chunks };
 }
 
-/** Each reader is loaded when it is needed: most runs need one, and the start of the program counts. */
+/** Readers are loaded when needed, to keep the start fast. */
 async function readerOf(format: InputFormat): Promise<RecordReader> {
   switch (format) {
     case "json":
       return (await import("./json-array.ts")).readJsonArray;
     case "jsonl":
-      return (await import("./json-lines.ts")).readJsonLines;
+      return (await import("./lines.ts")).readJsonLines;
     case "csv":
       return (await import("./csv.ts")).readCsv;
     case "lines":
@@ -88,4 +93,71 @@ async function readerOf(format: InputFormat): Promise<RecordReader> {
     case "null":
       return (await import("./lines.ts")).readNullSeparated;
   }
+}
+
+export interface IntakeBatch {
+  /** Empty only in the last batch, when all remaining records were dropped. */
+  readonly items: readonly NewItem[];
+  /** Records read so far, including dropped ones. */
+  readonly read: number;
+  /** Records dropped by `distinct` so far. */
+  readonly duplicates: number;
+}
+
+/** Collects records into batches of items and counts them. */
+class Batcher {
+  readonly #identity: Identity;
+  readonly #batchMax: number;
+  #read = 0;
+  #duplicates = 0;
+  #readReported = 0;
+
+  constructor(identity: Identity, batchMax: number) {
+    this.#identity = identity;
+    this.#batchMax = batchMax;
+  }
+
+  /** Yields valid items before an error of the records is thrown. */
+  *batchesOf(records: Iterable<IntakeRecord>): Generator<IntakeBatch> {
+    const rest = records[Symbol.iterator]();
+    for (;;) {
+      const { items, ended, failure } = this.#collect(rest);
+      if (items.length > 0) yield this.#batch(items);
+      if (failure !== undefined) throw failure.error;
+      if (ended) return;
+    }
+  }
+
+  /** Yields the final counts when the last records were all dropped. */
+  *rest(): Generator<IntakeBatch> {
+    if (this.#read > this.#readReported) yield this.#batch([]);
+  }
+
+  #collect(records: Iterator<IntakeRecord>): Collected {
+    const items: NewItem[] = [];
+    try {
+      while (items.length < this.#batchMax) {
+        const next = records.next();
+        if (next.done) return { items, ended: true };
+        this.#read++;
+        const item = this.#identity.itemOf(next.value);
+        if (item === undefined) this.#duplicates++;
+        else items.push(item);
+      }
+    } catch (error) {
+      return { items, ended: true, failure: { error } };
+    }
+    return { items, ended: false };
+  }
+
+  #batch(items: readonly NewItem[]): IntakeBatch {
+    this.#readReported = this.#read;
+    return { items, read: this.#read, duplicates: this.#duplicates };
+  }
+}
+
+interface Collected {
+  readonly items: readonly NewItem[];
+  readonly ended: boolean;
+  readonly failure?: { readonly error: unknown };
 }

@@ -1,9 +1,9 @@
 /**
- * Counts how often each content was seen, for millions of them in little memory: an open-addressing hash table over
- * typed arrays, 11 bytes a slot. Its key is the whole of an item's hash, so two contents share a count only if they
+ * Counts how often each content occurred, for millions of contents in little memory: a hash table with open addressing
+ * over typed arrays, 11 bytes per slot. The key is the whole hash of an id, so that contents share a count only if they
  * would share an id.
  */
-import { assert } from "../kit/assert.ts";
+import { assert } from "../std/assert.ts";
 
 /** The length of a key in bytes: 80 bits, 16 characters in base 32. */
 export const KEY_BYTES = 10;
@@ -11,7 +11,7 @@ export const KEY_BYTES = 10;
 const SLOTS_AT_FIRST = 1024;
 const LOAD_MAX = 0.75;
 const GROWTH = 1.6;
-/** Counts from here on are in the map: there are few contents that repeat this often. */
+/** Higher counts are kept in a map, because few contents repeat this often. */
 const COUNT_IN_SLOT_MAX = 255;
 
 export class SeenTable {
@@ -21,12 +21,12 @@ export class SeenTable {
   #used = 0;
   readonly #manyCounts = new Map<string, number>();
 
-  /** How many different keys were seen. */
+  /** The number of distinct keys. */
   get size(): number {
     return this.#used;
   }
 
-  /** Counts the key and says how often it was seen, this time included. */
+  /** Counts the key and returns how often it occurred, including this time. */
   count(key: Uint8Array): number {
     assert(key.length === KEY_BYTES, "a key is 80 bits");
     const slot = this.#slotOf(key, 0);
@@ -52,10 +52,10 @@ export class SeenTable {
     return count;
   }
 
-  /** The slot that has the key at that offset of the bytes, or the empty one where it belongs. */
+  /** The slot with the key at this offset of the bytes, or the empty slot where it belongs. */
   #slotOf(bytes: Uint8Array, at: number): number {
     const slots = this.#counts.length;
-    // The key is a hash, so its leading bits are spread evenly: they are the position, scaled to the table.
+    // The key is a hash, so its leading bits are evenly distributed; scaled to the table they are the position.
     let slot = Math.floor((leadingBits(bytes, at) / 2 ** 32) * slots);
     while (this.#counts[slot] !== 0 && !this.#holds(slot, bytes, at))
       slot = slot + 1 === slots ? 0 : slot + 1;

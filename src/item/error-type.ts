@@ -1,10 +1,10 @@
 /**
- * What kind of failure it was. The type is a name, or a name with fields, as the sources write it; the class says
- * what to do about it. One table says which types a person has to look at.
+ * The kinds of failures. The type is a name, or a name with fields; the class decides what to do about it. One table
+ * lists the types that need a person.
  */
-import { asText, isJsonObject, type Json, type JsonObject } from "../kit/json.ts";
+import { asText, isJsonObject, type Json, type JsonObject } from "../std/json.ts";
 
-/** Every kind of failure, by name. */
+/** Every error type, by name. */
 export const ERROR_TYPE_NAMES = [
   "Timeout",
   "CommandFailed",
@@ -27,19 +27,19 @@ export const ERROR_TYPE_NAMES = [
 /** One of `ERROR_TYPE_NAMES`. */
 export type ErrorTypeName = (typeof ERROR_TYPE_NAMES)[number];
 
-/** A kind of failure, with what is known about it. */
+/** An error type: its name, and details such as the exit code. */
 export interface ErrorType {
   readonly name: ErrorTypeName;
   /** For example `{exit_code: 101, command: "cargo test"}`. */
   readonly fields?: JsonObject;
 }
 
-/** What can be done about a failure: the classes that `decide` looks at. */
+/** The classes that `decide` depends on. */
 export const ERROR_CLASSES = ["transient", "throttled", "outage", "permanent", "unknown"] as const;
 /** One of `ERROR_CLASSES`. */
 export type ErrorClass = (typeof ERROR_CLASSES)[number];
 
-/** Types whose letters need a person before they can run again. */
+/** Types whose letters a person must review before they run again. */
 const NEEDS_PERSON: ReadonlySet<ErrorTypeName> = new Set([
   "PermissionError",
   "BusinessException",
@@ -47,7 +47,7 @@ const NEEDS_PERSON: ReadonlySet<ErrorTypeName> = new Set([
   "CommitValidationFailed",
 ]);
 
-/** Whether a letter may be sent through again without `--force`, and whether a person has to look first. */
+/** Whether a letter may be redriven without `--force`, and whether a person must review it first. */
 export function reviewOf(
   type: ErrorType,
   errorClass: ErrorClass,
@@ -65,7 +65,7 @@ export function isErrorClass(text: string): text is ErrorClass {
   return (ERROR_CLASSES as readonly string[]).includes(text);
 }
 
-/** Types that have no fields, as the sources write them: what is known besides goes into the context of the failure. */
+/** Types without fields; what is known besides goes into the context of the failure. */
 const PLAIN_TYPES: ReadonlySet<ErrorTypeName> = new Set([
   "Timeout",
   "WorktreeError",
@@ -77,7 +77,7 @@ const PLAIN_TYPES: ReadonlySet<ErrorTypeName> = new Set([
   "Unknown",
 ]);
 
-/** The type as a failure has it, and what its fields say as lines for the context of the failure. */
+/** The type of the failure record, and its fields as lines for the context. */
 export function plainType(type: ErrorType): {
   readonly type: ErrorType;
   readonly context: readonly string[];
@@ -97,7 +97,7 @@ export function errorTypeToJson(type: ErrorType): Json {
   return type.fields === undefined ? type.name : { [type.name]: type.fields };
 }
 
-/** Reads both forms. A name that is not known becomes `Unknown` with the name kept in a field. */
+/** Reads both forms. An unknown name becomes `Unknown` with the name in a field. */
 export function errorTypeFromJson(json: Json): ErrorType {
   if (typeof json === "string") return named(json, undefined);
   if (!isJsonObject(json)) return { name: "Unknown" };
@@ -109,3 +109,24 @@ function named(name: string, fields: JsonObject | undefined): ErrorType {
   if (!isErrorTypeName(name)) return { name: "Unknown", fields: { ...fields, type: name } };
   return fields === undefined ? { name } : { name, fields };
 }
+
+/** The class of each type, where nothing more is known about a failure. */
+export const CLASS_OF_TYPE: Readonly<Record<ErrorTypeName, ErrorClass>> = {
+  Timeout: "transient",
+  CommandFailed: "unknown",
+  WorktreeError: "transient",
+  MergeConflict: "unknown",
+  ValidationFailed: "unknown", // an agent may do better next time
+  CommitValidationFailed: "unknown", // an agent may commit next time
+  PermissionError: "permanent",
+  ResourceExhausted: "transient",
+  WorkerLost: "transient", // the machine may be the cause; `decide` counts how often
+  ClientError: "permanent",
+  RateLimited: "throttled",
+  ServerError: "transient",
+  TransportError: "transient",
+  BusinessException: "permanent",
+  ITException: "transient",
+  GenericException: "unknown",
+  Unknown: "unknown",
+};

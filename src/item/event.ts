@@ -1,11 +1,15 @@
-/** What happened, in order. An event is written in the same step as the change it tells of. */
-import { toRfc3339 } from "../kit/clock.ts";
-import type { Json, JsonObject } from "../kit/json.ts";
-import { compact, type Failure } from "./failure.ts";
+/**
+ * Events: what happened, in order. An event is written in the same step as the change that it describes. Stores keep
+ * runs of equal events as one row.
+ */
+import { toRfc3339 } from "../std/clock.ts";
+import { compact, type Json, type JsonObject } from "../std/json.ts";
+import { ERROR_EVENTS } from "./error-log.ts";
+import type { Failure } from "./failure.ts";
 import type { Attempt, Settlement } from "./item.ts";
 import type { WorktreeArtifacts } from "./letter.ts";
 
-/** Everything that can happen, by name. */
+/** Every type of event. */
 export const EVENT_TYPES = [
   "job_started",
   "job_completed",
@@ -63,6 +67,7 @@ export const EVENT_TYPES = [
   "breaker_closed",
   "runner_failed",
   "store_write_failed",
+  "clock_stepped",
   "alert_raised",
   "alert_recovered",
   "alert_undelivered",
@@ -70,9 +75,9 @@ export const EVENT_TYPES = [
 /** One of `EVENT_TYPES`. */
 export type EventType = (typeof EVENT_TYPES)[number];
 
-/** One thing that happened. */
+/** One recorded change of an item, a letter, a group, a queue or a job. */
 export interface Event {
-  /** Rises with every event of the store; a cursor. */
+  /** Increases with every event of the store; a cursor. */
   readonly id: number;
   readonly at: number;
   readonly type: EventType;
@@ -82,7 +87,7 @@ export interface Event {
   readonly data?: JsonObject;
 }
 
-/** The form of an event outside the process. */
+/** Converts an event to the JSON that `redrive events --json` prints. */
 export function eventToJson(event: Event): JsonObject {
   return compact({
     id: event.id,
@@ -100,7 +105,7 @@ export interface EventDraft {
   readonly data?: Record<string, Json>;
 }
 
-/** The events of one settlement, in order. Every engine writes just these. */
+/** The events of one settlement, in order, the same in every engine. */
 export function eventsOf(settlement: Settlement, wasLetter: boolean): readonly EventDraft[] {
   return [endOfAttempt(settlement), ...handlerFailed(settlement), ...whatFollows(settlement, wasLetter)];
 }
@@ -122,7 +127,7 @@ function failureData({ errorType, errorClass, errorMessage }: Failure): Record<s
   return { error_type: errorType.name, error_class: errorClass, message: errorMessage };
 }
 
-/** The failures that an imported letter describes, for the error log: each with its own time, which is not the event's. */
+/** Events for the failures of an imported letter, each with the time of the failure. */
 export function importedFailures(
   attempts: readonly Attempt[],
 ): readonly { readonly attempt: number; readonly event: EventDraft }[] {
@@ -134,7 +139,7 @@ export function importedFailures(
 }
 
 function whatFollows(settlement: Settlement, wasLetter: boolean): readonly EventDraft[] {
-  const { verdict, grave, mergedCommit } = settlement;
+  const { verdict, death, mergedCommit } = settlement;
   switch (verdict.kind) {
     case "done":
       return [
@@ -159,8 +164,8 @@ function whatFollows(settlement: Settlement, wasLetter: boolean): readonly Event
     case "bury":
     case "stop":
       return [
-        { type: "dlq_item_added", data: { reason: verdict.reason, signature: grave?.signature ?? "" } },
-        ...(grave?.worktreeArtifacts ? [kept(grave.worktreeArtifacts)] : []),
+        { type: "dlq_item_added", data: { reason: verdict.reason, signature: death?.signature ?? "" } },
+        ...(death?.worktreeArtifacts ? [kept(death.worktreeArtifacts)] : []),
       ];
   }
 }
@@ -169,7 +174,52 @@ function kept({ worktreePath, branchName }: WorktreeArtifacts): EventDraft {
   return { type: "worktree_kept", data: { worktree_path: worktreePath, branch_name: branchName } };
 }
 
-/** No letter leaves without a word, whichever way it leaves. */
 function removed(why: string): EventDraft {
   return { type: "dlq_item_removed", data: { why } };
+}
+
+export const RUN_MAX = 1000;
+
+/** What an event is about, by the numbers of the store. */
+export interface EventSubject {
+  readonly queue?: number;
+  readonly ref?: number;
+  readonly attempt?: number;
+}
+
+/**
+ * One event of several items. Many items often have the same event in one step, and a row for each would cost more than the
+ * step itself. Readers get single events.
+ */
+export interface EventRun {
+  readonly type: EventType;
+  readonly data: JsonObject | undefined;
+  readonly queue: number | undefined;
+  readonly attempt: number | undefined;
+  /** In order; empty for an event without an item. */
+  readonly refs: number[];
+}
+
+/** Adds an event to the last run if it continues it, else starts another run. */
+export function addToRuns(
+  runs: EventRun[],
+  { type, data }: EventDraft,
+  { queue, ref, attempt }: EventSubject,
+): void {
+  const last = runs.at(-1);
+  if (ref !== undefined && last !== undefined && continues(last, { type, data, queue, attempt }))
+    last.refs.push(ref);
+  else runs.push({ type, data, queue, attempt, refs: ref === undefined ? [] : [ref] });
+}
+
+/** Errors have rows of their own, because the error log reads them one by one. */
+function continues(run: EventRun, next: Omit<EventRun, "refs">): boolean {
+  if (isError(next.type)) return false;
+  const isSame = run.type === next.type && run.queue === next.queue && run.attempt === next.attempt;
+  const isBare = run.data === undefined && next.data === undefined;
+  return isSame && isBare && run.refs.length > 0 && run.refs.length < RUN_MAX;
+}
+
+function isError(type: EventType): boolean {
+  return (ERROR_EVENTS as readonly EventType[]).includes(type);
 }

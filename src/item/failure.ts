@@ -1,6 +1,6 @@
-/** What a failed attempt leaves. Written once, never rewritten; `failureToJson` is its form outside the process. */
-import { fromRfc3339, toRfc3339 } from "../kit/clock.ts";
-import type { Json, JsonObject } from "../kit/json.ts";
+/** The record of a failed attempt, which is never rewritten, with its source and its evidence files; and their JSON. */
+import { fromRfc3339, toRfc3339 } from "../std/clock.ts";
+import { compact, isJsonObject, type Json, type JsonObject, reader } from "../std/json.ts";
 import {
   type ErrorClass,
   type ErrorType,
@@ -9,13 +9,8 @@ import {
   isErrorClass,
   plainType,
 } from "./error-type.ts";
-import { type EvidenceFile, evidenceFileFromJson, evidenceFileToJson } from "./evidence-file.ts";
-import { type FailureSource, sourceFromJson, sourceToJson } from "./failure-source.ts";
-import { compact, reader } from "./record.ts";
 
-export { compact, reader } from "./record.ts";
-
-/** The record of one failed attempt. */
+/** One failed attempt: what failed, how and where. */
 export interface Failure {
   /** Counts every started attempt of the item, from 1, over all redrives. */
   readonly attemptNumber: number;
@@ -24,7 +19,7 @@ export interface Failure {
   readonly errorType: ErrorType;
   readonly errorClass: ErrorClass;
   readonly errorMessage: string;
-  /** The trail of operations that led here, outermost first. */
+  /** The operations that led here, outermost first. */
   readonly errorContext?: readonly string[];
   readonly stackTrace?: string;
   /** Who ran it: host, process and slot. */
@@ -39,9 +34,8 @@ export interface Failure {
   readonly stderrTail?: string;
   /** Path of the file with the whole output. */
   readonly log?: string;
-  /** Files that the work named as evidence. */
   readonly evidence?: readonly EvidenceFile[];
-  /** Where in its own world it failed, as far as the work said so. */
+  /** Where it failed, in the terms of the work itself. */
   readonly source?: FailureSource;
 }
 
@@ -118,4 +112,143 @@ export function failureFromJson(json: JsonObject): Failure {
     evidence: read.list("evidence")?.flatMap((entry) => evidenceFileFromJson(entry) ?? []),
     source: sourceFromJson(read.object("source")),
   });
+}
+
+/**
+ * Where a piece of work failed in its own terms: the run, the flow, a part of it, and the action. Work that runs elsewhere,
+ * such as a desktop flow, reports it; `sourceWithDefaults` fills in the rest.
+ */
+export interface FailureSource {
+  readonly executionId?: string;
+  readonly flow?: string;
+  readonly subflow?: string;
+  /** Its number or its own short name. */
+  readonly action?: string;
+  readonly actionName?: string;
+}
+
+/** The JSON names of the fields. */
+export const SOURCE_FIELDS = {
+  executionId: "execution_id",
+  flow: "flow",
+  subflow: "subflow",
+  action: "action",
+  actionName: "action_name",
+} as const satisfies Readonly<Record<keyof FailureSource, string>>;
+
+export function sourceToJson(source: FailureSource): JsonObject {
+  return compact({
+    execution_id: source.executionId,
+    flow: source.flow,
+    subflow: source.subflow,
+    action: source.action,
+    action_name: source.actionName,
+  });
+}
+
+/** Undefined when all fields are missing. Numbers are converted to text, because actions are often numbered. */
+export function sourceFromJson(json: JsonObject | undefined): FailureSource | undefined {
+  if (json === undefined) return undefined;
+  const read = reader(json);
+  const word = (key: string) => {
+    const number = read.number(key);
+    return read.text(key) || (number === undefined ? undefined : String(number));
+  };
+  const source = compact({
+    executionId: word("execution_id"),
+    flow: word("flow"),
+    subflow: word("subflow"),
+    action: word("action"),
+    actionName: word("action_name"),
+  });
+  return Object.keys(source).length === 0 ? undefined : source;
+}
+
+/** What Redrive knows about a failure, for fields that the work did not report. */
+export interface KnownSource {
+  readonly source?: FailureSource | undefined;
+  readonly jobId?: string | undefined;
+  readonly queue?: string | undefined;
+  readonly attempt?: number | undefined;
+  readonly holder?: string | undefined;
+  readonly step?: string | undefined;
+}
+
+/**
+ * All five fields for the error log. Defaults: the attempt of the worker (or the job), the queue, the step, the number of the
+ * attempt, and the step.
+ */
+export function sourceWithDefaults(known: KnownSource): Required<FailureSource> {
+  const { source = {}, jobId, queue, attempt, step = "" } = known;
+  const flow = queue ?? jobId ?? "";
+  return {
+    executionId: source.executionId ?? executionOf(known) ?? flow,
+    flow: source.flow ?? flow,
+    subflow: source.subflow ?? step,
+    action: source.action ?? (attempt === undefined ? "" : String(attempt)),
+    actionName: source.actionName ?? step,
+  };
+}
+
+function executionOf({ jobId, holder, attempt }: KnownSource): string | undefined {
+  if (!holder) return jobId;
+  return attempt === undefined ? holder : `${holder}#${attempt}`;
+}
+
+/**
+ * A file that shows what happened, such as a screenshot or a dump. The record describes it on any machine but never has its
+ * content. Imported records may have only a path.
+ */
+export interface EvidenceFile {
+  /** Absolute, on the machine that had it. */
+  readonly path: string;
+  /** Of its content when it was recorded, in hex. */
+  readonly sha256?: string;
+  readonly bytes?: number;
+  readonly mediaType?: string;
+  /** The machine that had it. */
+  readonly host?: string;
+  /** It did not exist when the attempt ended. */
+  readonly missing?: true;
+  /** The path of its copy on the same machine. */
+  readonly kept?: string;
+  /** Why there is no digest or no copy, to be read after "it". */
+  readonly problem?: string;
+}
+
+export function evidenceFileToJson(file: EvidenceFile): JsonObject {
+  return compact({
+    path: file.path,
+    sha256: file.sha256,
+    bytes: file.bytes,
+    media_type: file.mediaType,
+    host: file.host,
+    missing: file.missing,
+    kept: file.kept,
+    problem: file.problem,
+  });
+}
+
+/** Reads the current form, and a plain path, which was the form before; undefined when it is neither. */
+export function evidenceFileFromJson(json: Json): EvidenceFile | undefined {
+  if (typeof json === "string") return { path: json };
+  if (!isJsonObject(json)) return undefined;
+  const read = reader(json);
+  const path = read.text("path");
+  if (path === undefined) return undefined;
+  return compact({
+    path,
+    sha256: read.text("sha256"),
+    bytes: read.number("bytes"),
+    mediaType: read.text("media_type"),
+    host: read.text("host"),
+    missing: read.flag("missing") === true ? (true as const) : undefined,
+    kept: read.text("kept"),
+    problem: read.text("problem"),
+  });
+}
+
+/** Whether every entry of a list can be read. */
+export function isEvidenceList(json: Json): boolean {
+  return Array.isArray(json) && json.every((entry: Json) => evidenceFileFromJson(entry) !== undefined);
 }

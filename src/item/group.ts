@@ -1,46 +1,46 @@
 /**
- * A group of letters and its life. The letters of one signature are one group, over all queues; what people decided
- * about it, and what helped before, stays with the signature when its letters are gone.
+ * A group of letters with one signature, over all queues, and its life: how its record changes by a burial, by the
+ * success of its last letter or by a person; and how corrections move signatures. Pure, and the same in every engine.
  */
-import { toRfc3339 } from "../kit/clock.ts";
-import type { JsonObject } from "../kit/json.ts";
-import { compact } from "./failure.ts";
+import { assert } from "../std/assert.ts";
+import { toRfc3339 } from "../std/clock.ts";
+import { compact, type JsonObject } from "../std/json.ts";
+import type { EventDraft } from "./event.ts";
 import type { LetterNote, ResolutionKind } from "./letter.ts";
 
-/** `resolved` means that its redriven letters succeeded, or that a person said so; a new failure reopens it. */
+/** `resolved`: its redriven letters succeeded, or a person resolved it. A new failure reopens it. */
 export const GROUP_STATES = ["open", "resolved", "ignored"] as const;
 /** One of `GROUP_STATES`. */
 export type GroupState = (typeof GROUP_STATES)[number];
 
-/** Until when a group is ignored: whichever comes first. None of them: until a person opens it. */
+/** When ignoring a group ends, whichever comes first. Without any: when a person opens it. */
 export interface IgnoreUntil {
   /** A time by the store's clock. */
   readonly at?: number;
-  /** So many new letters since it was ignored: the one that makes it so many opens it. Each burial is one. */
+  /** The number of new letters since it was ignored. Each burial counts. */
   readonly count?: number;
-  /** More than so many new letters within one hour, which is counted by the minute. */
+  /** The number of new letters within one hour that must be exceeded, counted by the minute. */
   readonly perHour?: number;
 }
 
-/** What helped once: the letters of the group succeeded after this. */
+/** A fix after which letters of the group succeeded. */
 export interface GroupFix {
-  /** When it helped last. */
+  /** When it last helped. */
   readonly at: number;
   readonly kind: ResolutionKind;
-  /** How many letters succeeded so. */
+  /** How many letters succeeded. */
   readonly count: number;
-  /** The redrive that sent them. */
   readonly operationId?: string;
-  /** The edit before it, of the letter that succeeded last: its plan says what was changed. */
+  /** The edit of the letter that succeeded last; its plan has the change. */
   readonly editId?: string;
   /** The automatic rule that made the edit. */
   readonly rule?: string;
   readonly author?: string;
-  /** How long after its latest burial a letter succeeded, the shortest time of all: what waiting did. */
+  /** The shortest time from a letter's latest burial to its success. */
   readonly waitedMs: number;
 }
 
-/** What is known of a signature beyond its letters. */
+/** What is known about a signature beyond its letters. It stays when the letters are gone. */
 export interface GroupMark {
   readonly signature: string;
   readonly pattern: string;
@@ -49,16 +49,16 @@ export interface GroupMark {
   readonly since: number;
   readonly author?: string;
   readonly ignoreUntil?: IgnoreUntil;
-  /** How often it came back after it was resolved. */
+  /** How often it was reopened by a failure after it was resolved. */
   readonly regressions: number;
-  /** Set while it is open because it came back. */
+  /** Whether it is open because of a regression. */
   readonly isRegression: boolean;
   readonly notes: readonly LetterNote[];
   /** Newest first, at most 10. */
   readonly fixes: readonly GroupFix[];
 }
 
-/** What a person decides. */
+/** A change by a person. */
 export interface GroupChange {
   readonly author: string;
   readonly state?: GroupState;
@@ -68,15 +68,15 @@ export interface GroupChange {
 }
 
 /**
- * A person's word that letters belong elsewhere: all of one signature (a merge), or those whose last message has a
- * text (a split). It holds for the letters that are there and for later ones, until it is taken back.
+ * Moves letters to another group: all of one signature (a merge), or those whose last message has a text (a split). It
+ * applies to existing and later letters until it is removed.
  */
 export interface Correction {
   readonly from: string;
-  /** In any case of letters. Absent: all. */
+  /** Matched in any case. Absent: all letters. */
   readonly text?: string;
   readonly to: string;
-  /** The pattern of the group that they go to. */
+  /** The pattern of the target group. */
   readonly pattern: string;
   readonly author: string;
   readonly at: number;
@@ -96,7 +96,6 @@ export function groupMarkToJson(mark: GroupMark): JsonObject {
   });
 }
 
-/** The form of an end of being ignored, outside the process. */
 export function ignoreToJson({ at, count, perHour }: IgnoreUntil): JsonObject {
   return compact({ at: at === undefined ? undefined : toRfc3339(at), count, per_hour: perHour });
 }
@@ -112,4 +111,156 @@ function fixToJson(fix: GroupFix): JsonObject {
     author: fix.author,
     waited_ms: fix.waitedMs,
   });
+}
+
+/** Why a burial reopened a group. */
+export type ReopenReason = "regression" | "time" | "count" | "rate";
+
+/** The part of a mark that changes by itself, with what is counted while the group is ignored. */
+export interface GroupLife extends Pick<GroupMark, "state" | "since" | "regressions" | "isRegression"> {
+  readonly author?: string;
+  readonly ignoreUntil?: IgnoreUntil;
+  /** Burials since it was ignored; 0 in other states. */
+  readonly newLetters: number;
+  /** Burials per minute of the last hour; kept only for `perHour`. */
+  readonly recent: readonly MinuteCount[];
+}
+
+/** A minute, counted from the epoch, and the burials in it. */
+export type MinuteCount = readonly [minute: number, count: number];
+
+/** The life of a new group. */
+export function newLife(at: number): GroupLife {
+  return { state: "open", since: at, regressions: 0, isRegression: false, newLetters: 0, recent: [] };
+}
+
+/** A letter was buried in the group. An open group is returned unchanged (the same object). */
+export function afterBurial(
+  life: GroupLife,
+  at: number,
+): { readonly life: GroupLife; readonly why?: ReopenReason } {
+  if (life.state === "open") return { life };
+  if (life.state === "resolved") return { life: regressed(life, at), why: "regression" };
+  const counted = countNew(life, at);
+  const why = reopenReason(counted, at);
+  return why === undefined ? { life: counted } : { life: { ...reset(life, at), state: "open" }, why };
+}
+
+function regressed(life: GroupLife, at: number): GroupLife {
+  return { ...reset(life, at), state: "open", regressions: life.regressions + 1, isRegression: true };
+}
+
+/** Starts a new state without the counts of the old one. */
+function reset({ state, regressions }: GroupLife, at: number): GroupLife {
+  return { state, since: at, regressions, isRegression: false, newLetters: 0, recent: [] };
+}
+
+const MINUTE_MS = 60_000;
+const HOUR_MINUTES = 60;
+
+/** An hour is the current minute and the 59 before it. */
+function countNew(life: GroupLife, at: number): GroupLife {
+  const newLetters = life.newLetters + 1;
+  if (life.ignoreUntil?.perHour === undefined) return { ...life, newLetters };
+  const now = Math.floor(at / MINUTE_MS);
+  const counts = new Map(life.recent.filter(([minute]) => minute > now - HOUR_MINUTES));
+  counts.set(now, (counts.get(now) ?? 0) + 1);
+  return { ...life, newLetters, recent: [...counts] };
+}
+
+function reopenReason(
+  { ignoreUntil = {}, newLetters, recent }: GroupLife,
+  at: number,
+): ReopenReason | undefined {
+  const { at: end, count, perHour } = ignoreUntil;
+  if (end !== undefined && at >= end) return "time";
+  if (count !== undefined && newLetters >= count) return "count";
+  const withinHour = recent.reduce((sum, [, each]) => sum + each, 0);
+  return perHour !== undefined && withinHour > perHour ? "rate" : undefined;
+}
+
+/** The last waiting letter of the signature succeeded. Only an open group is resolved automatically. */
+export function afterLastSuccess(life: GroupLife, at: number): GroupLife {
+  return life.state === "open" ? { ...reset(life, at), state: "resolved" } : life;
+}
+
+/** A person set a state, which starts now even if it is the same, or only wrote a note. */
+export function afterChange(
+  life: GroupLife,
+  { state, author, ignoreUntil }: GroupChange,
+  at: number,
+): GroupLife {
+  assert(
+    ignoreUntil === undefined || state === "ignored",
+    `only an ignored group has an end, not one that is ${state}`,
+  );
+  if (state === undefined) return life;
+  const until = compact({ ...ignoreUntil });
+  const hasEnd = Object.keys(until).length > 0;
+  return { ...reset(life, at), state, author, ...(hasEnd && { ignoreUntil: until }) };
+}
+
+/** The signature is new in the store. */
+export function openedEvent(group: Pick<GroupMark, "signature" | "pattern">): EventDraft {
+  return { type: "group_opened", data: { signature: group.signature, pattern: group.pattern } };
+}
+
+/** A burial reopened the group. */
+export function reopenedEvent(signature: string, why: ReopenReason): EventDraft {
+  return { type: "group_reopened", data: { signature, why } };
+}
+
+/** Its last letter succeeded. */
+export function resolvedEvent(signature: string): EventDraft {
+  return { type: "group_resolved", data: { signature } };
+}
+
+/** A person changed the group. */
+export function changedEvent(
+  signature: string,
+  { author, state, ignoreUntil, note }: GroupChange,
+): EventDraft {
+  const until = ignoreUntil && ignoreToJson(ignoreUntil);
+  const data = compact({ signature, author, state, ignore_until: until, note });
+  return { type: "group_changed", data: data as JsonObject };
+}
+
+/** A signature and its pattern. */
+export interface Grouping {
+  readonly signature: string;
+  readonly pattern: string;
+}
+
+/** A correction without its author and time. */
+export type CorrectionRule = Pick<Correction, "from" | "text" | "to" | "pattern">;
+
+/**
+ * The group of a failure with this message after all corrections. Splits come before merges, oldest first. Corrections chain,
+ * because the target may itself be corrected; no group is visited twice.
+ */
+export function corrected<Group extends Grouping>(
+  group: Group,
+  message: string,
+  corrections: readonly CorrectionRule[],
+): Group {
+  const seen = new Set([group.signature]);
+  let current = group;
+  for (;;) {
+    const next = ruleFor(current.signature, message, corrections);
+    if (next === undefined || seen.has(next.to)) return current;
+    seen.add(next.to);
+    current = { ...current, signature: next.to, pattern: next.pattern };
+  }
+}
+
+function ruleFor(
+  signature: string,
+  message: string,
+  corrections: readonly CorrectionRule[],
+): CorrectionRule | undefined {
+  const own = corrections.filter(({ from }) => from === signature);
+  if (own.length === 0) return undefined;
+  const lower = message.toLowerCase();
+  const split = own.find(({ text }) => text !== undefined && lower.includes(text.toLowerCase()));
+  return split ?? own.find(({ text }) => text === undefined);
 }

@@ -1,60 +1,61 @@
 /**
- * A letter from elsewhere as a store takes it in: the attempts, the gravestone and the revisions that its JSON speaks
- * of. Every engine writes just these, so that what was exported and imported again is equal.
+ * Turns an imported letter into what a store writes: its attempts, its header and its revisions. The same in every
+ * engine, so that exporting and importing again gives an equal letter.
  */
-import { assert } from "../kit/assert.ts";
+import { assert } from "../std/assert.ts";
+import { compact } from "../std/json.ts";
 import { type ErrorTypeName, isErrorTypeName } from "./error-type.ts";
-import { compact, type Failure } from "./failure.ts";
-import type { Attempt, Grave } from "./item.ts";
+import type { Failure } from "./failure.ts";
+import type { Attempt, DeathRecord } from "./item.ts";
 import type { Amendment, Letter } from "./letter.ts";
 import type { ItemState } from "./state.ts";
 
-/** Who held the attempts that were made elsewhere. */
+/** The holder of imported attempts. */
 export const ELSEWHERE = "elsewhere";
 
 /**
- * Whether the attempt was made elsewhere, or is of an imported letter. Its paths are text that somebody wrote into a
- * file: they are shown, and never opened.
+ * Whether the attempt was imported. Its paths are text from a file that anybody may have written: they are shown but never
+ * opened.
  */
 export function isFromElsewhere({ holder }: Pick<Attempt, "holder">): boolean {
   return holder === ELSEWHERE;
 }
 
-/** Why a file that such an attempt names is not read. */
+/** Why files of imported attempts are not read. */
 export const NOT_READ = "was not read: it is a path of an imported letter";
 
-/** The algorithm of a signature that came with its letter: which one made it is not known. */
+/** The algorithm of an imported signature, which is unknown. */
 export const IMPORTED = "imported";
 
 /**
- * A history that names attempts above this is numbered anew, and a count above it is refused: each attempt becomes a record.
+ * A history with higher numbers is renumbered, and a higher count is refused, because each attempt becomes a record.
  */
 export const ATTEMPTS_MAX = 10_000;
 
-/** What a store writes for a letter from elsewhere. */
+/** What a store writes for an imported letter. */
 export interface ImportedLetter {
   readonly state: Extract<ItemState, "dead" | "discarded" | "done">;
-  /** Numbered from 1, without gaps. At least one failed. */
+  /** Numbered from 1 without gaps. At least one failed. */
   readonly attempts: readonly Attempt[];
-  readonly grave: Grave;
+  readonly death: DeathRecord;
   /** The times of the letter's first and last failure. */
   readonly firstAt: number;
   readonly lastAt: number;
-  /** Numbered from 2, without gaps. */
+  /** Numbered from 2 without gaps. */
   readonly amendments: readonly Amendment[];
-  /** That of the last amendment, or 1. */
+  /** The last revision, or 1. */
   readonly revision: number;
 }
 
-/** Crashes on a letter without an id: the readers of files refuse those. */
+/** Throws on a letter without an id, which the readers of files refuse. */
 export function importedLetter(letter: Letter): ImportedLetter {
-  assert(letter.itemId !== "", "a letter from elsewhere has no item id");
+  assert(letter.itemId !== "", "an imported letter has no item id");
   const failures = numbered(letter.failureHistory);
-  const amendments = (letter.amendments ?? []).map((one, place) => ({ ...one, revision: place + 2 }));
+  const amendments = (letter.amendments ?? []).map((one, index) => ({ ...one, revision: index + 2 }));
   return {
     state: stateOf(letter),
     attempts: attemptsOf(letter, failures),
-    grave: graveOf(letter, failures.at(-1)),
+    death: deathRecordOf(letter, failures.at(-1)),
     firstAt: letter.firstAttempt,
     lastAt: letter.lastAttempt,
     amendments,
@@ -62,24 +63,24 @@ export function importedLetter(letter: Letter): ImportedLetter {
   };
 }
 
-/** Closed when it has a resolution; what was on its way elsewhere is dead here. */
+/** Resolved when it has a resolution; a letter that was being redriven elsewhere is dead here. */
 function stateOf({ resolution }: Letter): ImportedLetter["state"] {
   if (!resolution) return "dead";
   return resolution.kind === "discard" ? "discarded" : "done";
 }
 
-/** With the numbers that it has when they rise from 1 on; those of a predecessor may not, and are counted anew. */
+/** Keeps the numbers when they increase; otherwise the attempts are renumbered. */
 function numbered(history: readonly Failure[]): readonly Failure[] {
-  const rises = history.every(({ attemptNumber }, place) => {
-    const before = history[place - 1]?.attemptNumber ?? 0;
+  const rises = history.every(({ attemptNumber }, index) => {
+    const before = history[index - 1]?.attemptNumber ?? 0;
     return Number.isInteger(attemptNumber) && attemptNumber > before && attemptNumber <= ATTEMPTS_MAX;
   });
-  return rises ? history : history.map((failure, place) => ({ ...failure, attemptNumber: place + 1 }));
+  return rises ? history : history.map((failure, index) => ({ ...failure, attemptNumber: index + 1 }));
 }
 
 /**
- * One record for each number. Failures that are counted and not described take the numbers that the history leaves out,
- * then those after it; a number that is still left out was released.
+ * One record for each number. Failures that are only counted get the numbers that the history leaves out, then those after
+ * it. Other missing numbers become released attempts.
  */
 function attemptsOf(letter: Letter, failures: readonly Failure[]): readonly Attempt[] {
   const last = failures.at(-1);
@@ -89,8 +90,8 @@ function attemptsOf(letter: Letter, failures: readonly Failure[]): readonly Atte
   const gaps = lastNumber - failures.length;
   const byNumber = new Map(failures.map((failure) => [failure.attemptNumber, failure]));
   let before = letter.firstAttempt;
-  return Array.from({ length: lastNumber + Math.max(0, undescribed - gaps) }, (_, place): Attempt => {
-    const number = place + 1;
+  return Array.from({ length: lastNumber + Math.max(0, undescribed - gaps) }, (_, index): Attempt => {
+    const number = index + 1;
     const failure = byNumber.get(number);
     if (failure !== undefined) {
       before = failure === last ? letter.lastAttempt : failure.timestamp;
@@ -115,12 +116,12 @@ function describedFailure(failure: Failure, endedAt: number): Attempt {
   });
 }
 
-/** The record of an attempt that left no failure: it was given back, or its worker was. */
+/** The record of an attempt without a failure. */
 export function releasedElsewhere(number: number, at: number): Attempt {
   return { number, outcome: "released", holder: ELSEWHERE, startedAt: at, endedAt: at };
 }
 
-function graveOf(letter: Letter, last: Failure | undefined): Grave {
+function deathRecordOf(letter: Letter, last: Failure | undefined): DeathRecord {
   return compact({
     reason: letter.reason,
     errorType: last?.errorType.name ?? typeOfPattern(letter.errorPattern),
@@ -136,13 +137,13 @@ function graveOf(letter: Letter, last: Failure | undefined): Grave {
   });
 }
 
-/** A pattern begins with the error type: it is all that is known of a letter without a history. */
+/** A pattern begins with the error type, which is all that is known of a letter without a history. */
 function typeOfPattern(pattern: string): ErrorTypeName {
   const [name = ""] = pattern.split("::");
   return isErrorTypeName(name) ? name : "Unknown";
 }
 
-/** What the last failure said that is described; empty when none is. */
+/** The message of the last described failure; empty without one. */
 export function lastMessageOf(attempts: readonly Attempt[]): string {
   return attempts.findLast(({ failure }) => failure !== undefined)?.failure?.errorMessage ?? "";
 }

@@ -1,23 +1,27 @@
-/** An item and the records that its life leaves: leases, attempts, settlements. Nouns only; nothing here acts. */
-import type { Json } from "../kit/json.ts";
+/**
+ * An item and the records of its life: leases, attempts, verdicts, settlements; also its names as a file and for
+ * people.
+ */
+import { createHash } from "node:crypto";
+import { join } from "node:path";
+import { asText, type Json, type JsonObject } from "../std/json.ts";
 import type { ErrorClass, ErrorTypeName } from "./error-type.ts";
 import type { Failure } from "./failure.ts";
 import type { WorktreeArtifacts } from "./letter.ts";
-import type { Priority } from "./priority.ts";
 import type { ItemState } from "./state.ts";
 
-/** An item before the store knows it. */
+/** An item before it is stored. */
 export interface NewItem {
-  /** Known by content or key, never by position. Unique in its queue. */
+  /** Derived from content or a key, never from the position. Unique in its queue. */
   readonly itemId: string;
   readonly data: Json;
-  /** What people call it. */
+  /** A name for people. */
   readonly name?: string;
   /** Default `normal`. */
   readonly priority?: Priority;
   /** Not before this time, in milliseconds since the epoch. Default: now. */
   readonly dueAt?: number;
-  /** Not from this time on: an item that is leased later is not worked but fails for good. Default: never. */
+  /** An item that is leased after this time fails permanently without being worked. Default: never. */
   readonly expiresAt?: number;
   /**
    * Items of one lane are worked one at a time, oldest first: none is leased while an older one of the lane is ready,
@@ -26,42 +30,42 @@ export interface NewItem {
   readonly lane?: string;
 }
 
-/** One unit of work, as the store knows it. */
+/** One unit of work, as stored. */
 export interface Item {
-  /** The store's own number; it orders items by age. */
+  /** The number of the item in the store; it orders items by age. */
   readonly ref: number;
   readonly queue: string;
   readonly itemId: string;
   readonly data: Json;
   readonly state: ItemState;
-  /** A ready item that is not due yet is a delayed one. */
+  /** A ready item that is not due yet is delayed. */
   readonly dueAt: number;
-  /** How many attempts were started, ever. */
+  /** How many attempts were ever started. */
   readonly attempts: number;
   /** How many attempts count against the policy since the item was added or redriven. */
   readonly spent: number;
-  /** How many times the worker vanished while it held this item since it was added or redriven. */
+  /** How often the worker of this item vanished since the item was added or redriven. */
   readonly losses: number;
   readonly revision: number;
   readonly redriveCount: number;
   readonly name?: string;
   readonly priority: Priority;
-  /** A redrive takes it away: whoever sends an item again wants it done. */
+  /** A redrive removes it, because a redriven item is wanted. */
   readonly expiresAt?: number;
   readonly lane?: string;
-  /** The item that this one was made from, when a letter was sent anew as another item. */
+  /** The letter that this item was created from by "requeue as new". */
   readonly requeuedFrom?: string;
-  /** The items that were made from this one, oldest first. */
+  /** The items that were created from this one, oldest first. */
   readonly requeuedAs?: readonly string[];
 }
 
-/** A fenced claim. The number of the attempt is the fence: each lease starts a new one. */
+/** A fenced claim. Each lease starts a new attempt, whose number is the fence. */
 export interface Lease {
   readonly ref: number;
   readonly attempt: number;
 }
 
-/** What a worker gets to do. */
+/** An item as a worker receives it. */
 export interface LeasedItem extends Lease {
   readonly queue: string;
   readonly itemId: string;
@@ -69,7 +73,7 @@ export interface LeasedItem extends Lease {
   readonly spent: number;
   readonly losses: number;
   readonly revision: number;
-  /** How often it was redriven, ever. */
+  /** How often it was ever redriven. */
   readonly redriveCount: number;
   /** Its place among the items of its queue when it was added, from 0. For people; nothing is known by it. */
   readonly index: number;
@@ -82,22 +86,22 @@ export interface LeasedItem extends Lease {
 export const ATTEMPT_OUTCOMES = ["running", "succeeded", "failed", "released", "lost"] as const;
 export type AttemptOutcome = (typeof ATTEMPT_OUTCOMES)[number];
 
-/** One try. It is there from the moment the try starts. */
+/** The record of one attempt. It exists from the start of the attempt. */
 export interface Attempt {
   readonly number: number;
   readonly outcome: AttemptOutcome;
   readonly holder: string;
   readonly startedAt: number;
   readonly endedAt?: number;
-  /** Absent also when an attempt failed elsewhere and the imported letter only counted it. */
+  /** Also absent when an imported letter only counted the attempt. */
   readonly failure?: Failure;
-  /** Path of the file with the whole output, when there was any. */
+  /** Path of the file with the whole output. */
   readonly log?: string;
-  /** What a success left for those who come after. */
+  /** The result of a success. */
   readonly result?: Json;
 }
 
-/** What `decide` says is to happen with the item. Delays are relative: the store's clock adds them. */
+/** What happens to the item, as `decide` returns it. Delays are relative to the store's clock. */
 export type Verdict =
   | { readonly kind: "done" }
   | { readonly kind: "retry"; readonly delayMs: number }
@@ -107,8 +111,8 @@ export type Verdict =
   | { readonly kind: "skip"; readonly reason: string }
   | { readonly kind: "stop"; readonly reason: string };
 
-/** What goes onto the gravestone: how the letter is found, grouped and judged. */
-export interface Grave {
+/** What goes onto the death record: how the letter is found, grouped and judged. */
+export interface DeathRecord {
   readonly reason: string;
   readonly errorType: ErrorTypeName;
   readonly errorClass: ErrorClass;
@@ -118,31 +122,31 @@ export interface Grave {
   readonly algorithm: string;
   readonly reprocessEligible: boolean;
   readonly manualReviewRequired: boolean;
-  /** It came back too often. */
+  /** It failed again after too many redrives. */
   readonly toxic?: boolean;
   readonly worktreeArtifacts?: WorktreeArtifacts;
-  /** Of an imported letter: the signature that another program gave it. */
+  /** The signature that another program gave an imported letter. */
   readonly sourceSignature?: string;
 }
 
-/** The end of one attempt, ready to be written in one step. */
+/** The end of one attempt, written in one step. */
 export interface Settlement {
   readonly lease: Lease;
   readonly outcome: Exclude<AttemptOutcome, "running">;
   readonly verdict: Verdict;
   readonly failure?: Failure;
   readonly log?: string;
-  /** Only of a success. */
+  /** Only for a success. */
   readonly result?: Json;
-  /** The commit that brought a success into its job's branch. */
+  /** The commit that merged a success into its job's branch. */
   readonly mergedCommit?: string;
   /** Present exactly when the verdict buries the item (`bury` and `stop`). */
-  readonly grave?: Grave;
-  /** What the worker wrote on the item. Kept whatever the outcome; of a stale lease nothing is. */
+  readonly death?: DeathRecord;
+  /** Notes of the worker. Kept whatever the outcome, except for a stale lease. */
   readonly notes?: readonly NewNote[];
-  /** Counters of the queue that go up by one with this settlement, besides the store's own. */
+  /** Counters of the queue to increment, besides the store's own. */
   readonly counts?: readonly string[];
-  /** Why the runner itself could not make the attempt; only of one that is released. Event: `runner_failed`. */
+  /** Why the runner itself could not make the attempt; only for a released one. Event: `runner_failed`. */
   readonly fault?: string;
   /** Set when the handler of `on_item_failure: custom` failed. Event: `handler_failed`. */
   readonly handlerProblem?: HandlerProblem;
@@ -159,8 +163,98 @@ export interface HandlerProblem {
   readonly log?: string;
 }
 
-/** A note before the store has given it its time. */
+/** A note before it is stored. */
 export interface NewNote {
   readonly author: string;
   readonly text: string;
+}
+
+/** Every priority, highest first. Within a priority the due time decides, then the age. */
+export const PRIORITIES = ["high", "normal", "low"] as const;
+/** One of `PRIORITIES`. */
+export type Priority = (typeof PRIORITIES)[number];
+
+/** The number by which stores order items; lower is sooner. */
+export function rankOf(priority: Priority): number {
+  return PRIORITIES.indexOf(priority);
+}
+
+export function priorityOf(rank: number): Priority {
+  return PRIORITIES[rank] ?? "normal";
+}
+
+/** The name for people: an id that occurs in the data, otherwise the data, because a generated id means nothing to them. */
+export function itemName({ itemId, data }: { readonly itemId: string; readonly data: Json }): string {
+  const text = asText(data);
+  return typeof data !== "string" && text.includes(itemId) ? itemId : text;
+}
+
+const NAME_BYTES_MAX = 160;
+const HASH_DIGITS = 16;
+
+/**
+ * A file name for an id. Different ids have different names, and none is a path. Letters, digits, `-`, `_` and inner dots
+ * stay; every other byte becomes `%XX`. Long names end in a hash.
+ */
+export function fileNameOf(itemId: string): string {
+  const safe = itemId.replace(/^\.|[^A-Za-z0-9._-]/gu, encodeBytes);
+  if (safe.length <= NAME_BYTES_MAX) return safe;
+  const hash = createHash("sha256").update(itemId).digest("hex").slice(0, HASH_DIGITS);
+  return `${safe.slice(0, NAME_BYTES_MAX - HASH_DIGITS - 1)}~${hash}`;
+}
+
+/** The folder with the logs of a job. */
+export function jobLogsFolder(home: string, jobId: string): string {
+  return join(home, "logs", fileNameOf(jobId));
+}
+
+export function itemLogsFolder(home: string, jobId: string, itemId: string): string {
+  return join(jobLogsFolder(home, jobId), fileNameOf(itemId));
+}
+
+function encodeBytes(character: string): string {
+  return [...Buffer.from(character)]
+    .map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, "0")}`)
+    .join("");
+}
+
+export interface AddOptions {
+  /** Replaces the data of an existing item that is not worked yet. Default: the stored data is kept. */
+  readonly replace?: { readonly author: string };
+  /** Whether they are new, as far as anybody knows: a store may look for them only when one is there after all. Default no. */
+  readonly areNew?: boolean;
+  /**
+   * Whether their ids were made up for this call, so that one which is there already can only have come in by it: a store whose
+   * answer was lost on the way may then simply do it again. Default no.
+   */
+  readonly areMadeUp?: boolean;
+  /**
+   * The settings of the queue that they obey, as `findJob` gave them. When it has others by now, nothing is added: a
+   * `job_changed` error. Default: any.
+   */
+  readonly spec?: JsonObject;
+}
+
+/** The result of adding a batch of items. */
+export interface AddReport {
+  readonly added: number;
+  /** Existed with the same data. */
+  readonly existing: number;
+  /** Existed with other data, which was kept. At most 10 ids. */
+  readonly changed: number;
+  readonly changedIds: readonly string[];
+  /** Existed with other data, which was replaced. Not counted as changed. */
+  readonly replaced: number;
+}
+
+/** Who holds or unholds items. */
+export interface HoldBy {
+  readonly author: string;
+  readonly reason?: string;
+}
+
+export interface HoldReport {
+  readonly moved: number;
+  /** With the current state; null for an item that does not exist. */
+  readonly refused: readonly { readonly itemId: string; readonly state: ItemState | null }[];
 }

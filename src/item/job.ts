@@ -1,8 +1,9 @@
 /**
- * A job: one run of a map or a workflow. It owns the queue of the same name as its id. A named queue and a target of
- * receipts are owned by a job of their own kind, which never ends: its id and its name are the queue's.
+ * A job: one run of a map or a workflow, which owns the queue with its id. A named queue and a target of receipts
+ * belong to a job of their own kind that never ends; its id and its name are those of the queue.
  */
-import type { JsonObject } from "../kit/json.ts";
+import type { JsonObject } from "../std/json.ts";
+import type { EventType } from "./event.ts";
 
 /** `running` in the store without a live holder is shown as `interrupted`. */
 export const JOB_STATUSES = ["running", "completed", "failed", "stopped", "interrupted"] as const;
@@ -10,25 +11,23 @@ export const JOB_STATUSES = ["running", "completed", "failed", "stopped", "inter
 export type JobStatus = (typeof JOB_STATUSES)[number];
 
 /**
- * `imported`: its letters came from elsewhere; it has no work of its own until it is given a workflow. `deleting`: its
- * deletion has begun.
+ * `imported`: its letters were imported; it cannot run until it is given a workflow. `deleting`: its deletion has begun.
  */
 export const JOB_KINDS = ["map", "workflow", "imported", "deleting", "queue", "target"] as const;
 /** One of `JOB_KINDS`. */
 export type JobKind = (typeof JOB_KINDS)[number];
 
-/** The kinds that never end, and are worked by workers that come and go. */
+/** Kinds that never end and are worked by workers. */
 export const STANDING_KINDS: readonly JobKind[] = ["queue", "target"];
 
-/** The kinds that come to an end: what `redrive jobs` is about. */
+/** Kinds that end; `redrive jobs` lists them. */
 export const ENDING_KINDS: readonly JobKind[] = JOB_KINDS.filter((kind) => !STANDING_KINDS.includes(kind));
 
-/** Whether its work is done by workers that come and go. */
 export function isStanding({ kind }: Pick<NewJob, "kind">): boolean {
   return STANDING_KINDS.includes(kind);
 }
 
-/** Why nothing of a queue is leased. */
+/** Why a queue is paused. */
 export interface Pause {
   readonly at: number;
   readonly author: string;
@@ -37,24 +36,44 @@ export interface Pause {
 
 export interface NewJob {
   readonly id: string;
-  /** What people call it. Two jobs may not share one. */
+  /** Its unique name for people. */
   readonly name: string;
   readonly kind: JobKind;
-  /** All that is needed to run the work again: command, directory, policy, input. */
+  /** Everything needed to run it again: command, directory, policy, input. */
   readonly spec: JsonObject;
 }
 
-/** A job as the store knows it. */
+/** A run of a map or a workflow. */
 export interface Job extends NewJob {
   readonly status: JobStatus;
-  /** How far its phases have come, for the process that goes on with it. */
+  /** The progress of its phases, for the process that resumes it. */
   readonly progress: JsonObject;
-  /** Whether all of the input was taken in. */
+  /** Whether the whole input was read. */
   readonly intakeComplete: boolean;
   readonly createdAt: number;
   /** The start of the latest run. */
   readonly startedAt: number;
   readonly endedAt?: number;
-  /** Present while its queue is paused: nobody is given a lease of it, whatever they ask for. */
+  /** Present while its queue is paused: nothing is leased. */
   readonly pause?: Pause;
+}
+
+export interface DeleteJobStep {
+  readonly author: string;
+  /** How many items are deleted in one step. */
+  readonly itemsMax: number;
+}
+
+export interface JobChange {
+  readonly status?: JobStatus;
+  readonly kind?: JobKind;
+  readonly intakeComplete?: boolean;
+  readonly spec?: JsonObject;
+  /** Replaces the progress of the phases. */
+  readonly progress?: JsonObject;
+  /** Sets the start of the run to now and clears the end. */
+  readonly restarted?: boolean;
+  /** Pauses the queue, or with null resumes it. A paused queue keeps its pause. */
+  readonly pause?: Omit<Pause, "at"> | null;
+  readonly event?: { readonly type: EventType; readonly data?: JsonObject };
 }

@@ -1,8 +1,53 @@
-/** Questions about letters and groups, and the form of the answers: pages, arrivals, reports. Nouns only. */
+/** Queries for letters and groups, and their results: filters, pages, arrivals, reports. */
 import type { ErrorClass, ErrorTypeName } from "./error-type.ts";
 import type { GroupState } from "./group.ts";
 import type { Letter } from "./letter.ts";
-import type { LetterFilter } from "./letter-filter.ts";
+import type { ItemState } from "./state.ts";
+
+/**
+ * The start of a letter's age: its first failure, its last failure, or its arrival in this store, which differs from the last
+ * failure only for imported letters.
+ */
+export const LETTER_AGES = ["first", "last", "arrival"] as const;
+export type LetterAge = (typeof LETTER_AGES)[number];
+
+/** All given conditions must hold; of a list, any entry. An empty list matches nothing. */
+export interface LetterFilter {
+  readonly queue?: string;
+  readonly itemIds?: readonly string[];
+  readonly types?: readonly ErrorTypeName[];
+  readonly classes?: readonly ErrorClass[];
+  readonly signatures?: readonly string[];
+  readonly eligible?: boolean;
+  /** Default: waiting letters (dead, ready, leased). `done` selects resolved letters, `discarded` discarded ones. */
+  readonly states?: readonly ItemState[];
+  /** At least this old, by the store's clock. */
+  readonly olderThanMs?: number;
+  /** Younger than this. */
+  readonly newerThanMs?: number;
+  /** The start of the two ages above. Default `first`. */
+  readonly ageOf?: LetterAge;
+  readonly attemptsMin?: number;
+  readonly attemptsMax?: number;
+  /** A substring of the message of the last failed attempt, in any case (as by `toLowerCase`). */
+  readonly text?: string;
+}
+
+/** Whether the filter depends on an age. */
+export function dependsOnAge({ olderThanMs, newerThanMs }: LetterFilter): boolean {
+  return olderThanMs !== undefined || newerThanMs !== undefined;
+}
+
+/** The time bounds of the filter's ages: later than `after`, up to `until`. */
+export function ageBounds(
+  { olderThanMs, newerThanMs }: LetterFilter,
+  now: number,
+): { readonly after: number | undefined; readonly until: number | undefined } {
+  return {
+    after: newerThanMs === undefined ? undefined : now - newerThanMs,
+    until: olderThanMs === undefined ? undefined : now - olderThanMs,
+  };
+}
 
 /**
  * By burial (`newest` first, `oldest` first), most attempts first, or by item id or error type, in the order of their
@@ -11,52 +56,52 @@ import type { LetterFilter } from "./letter-filter.ts";
 export const LETTER_ORDERS = ["newest", "oldest", "attempts", "item", "type"] as const;
 export type LetterOrder = (typeof LETTER_ORDERS)[number];
 
-/** A filter and the page of it that is wanted. */
+/** A filter and a page of its results. */
 export interface LetterQuery extends LetterFilter {
   /** Default `newest`. */
   readonly order?: LetterOrder;
-  /** 0 asks for the total alone. */
+  /** 0 returns only the total. */
   readonly limit: number;
-  /** The `next` of the page before, of the same order. */
+  /** The `next` of the page before, in the same order. */
   readonly cursor?: string;
   /**
-   * Default all. For a search that looks at many letters: what is not named may be left out, which is quicker, and is
-   * then empty and says nothing. The ids of item and job, the numbers, and what the group says are always there.
+   * Default all. Parts that are not named may be left empty, which is faster for searches over many letters. The ids of item
+   * and job, the numbers, and the fields of the group are always present.
    */
   readonly parts?: readonly LetterPart[];
-  /** Default true. False when nobody looks at the total, for a search page by page: it may be 0 then. */
+  /** Default true. With false the total may be 0, for searches that do not need it. */
   readonly counted?: boolean;
 }
 
 /**
- * What letters are read by: the item's data; the record of state, revision, redrives, reason, toxic, artifacts and
+ * The parts of a letter: the item's data; the record of state, revision, redrives, reason, toxic, artifacts and
  * resolution; the count of failures with the times of the first and the last attempt; the last failure (then the
  * history has that one alone) or all of them; and what was added: evidence, amendments and notes.
  */
 export const LETTER_PARTS = ["data", "record", "times", "last_failure", "failures", "additions"] as const;
 export type LetterPart = (typeof LETTER_PARTS)[number];
 
-/** A letter as the store has it. */
+/** A letter as the store returns it. */
 export interface StoredLetter extends Letter {
-  /** The item's number. */
+  /** The number of the item. */
   readonly ref: number;
   /** Rises with every burial of the store: the newest letter has the highest. */
-  readonly burial: number;
+  readonly letterSequence: number;
 }
 
-/** One page, the exact total of the query, and the cursor of the next page; null on the last, and of a limit of 0. */
+/** One page, the exact total, and the cursor of the next page; null on the last page and for a limit of 0. */
 export interface LetterPage {
   readonly letters: readonly StoredLetter[];
   readonly total: number;
   readonly next: string | null;
 }
 
-/** Which burials are counted: those whose own gravestone fits. */
+/** Which burials are counted: those whose own death record fits. */
 export interface ArrivalQuery
   extends Pick<LetterFilter, "queue" | "types" | "classes" | "signatures" | "eligible"> {
   /** A multiple of a minute. */
   readonly bucketMs: number;
-  /** Only from the stretch that has this time on. */
+  /** Only from the interval of this time on. */
   readonly since?: number;
 }
 
@@ -64,22 +109,22 @@ export interface ArrivalQuery
 export interface Arrival {
   /** Its start. */
   readonly at: number;
-  /** Those whose letters still wait. */
+  /** Those whose letters are still waiting. */
   readonly waiting: number;
-  /** All that ever were. */
+  /** All of them. */
   readonly ever: number;
 }
 
-/** What became of letters from elsewhere. */
+/** The result of an import. */
 export interface ImportReport {
   readonly imported: number;
-  /** Were there, and got attempts that they lacked. */
+  /** Existed and got missing attempts. */
   readonly extended: number;
-  /** Were there, and left alone. */
+  /** Existed and were left unchanged. */
   readonly existing: number;
 }
 
-/** The letters of one queue that died of the same failure. */
+/** The letters of one queue with the same signature. */
 export interface LetterGroup {
   readonly queue: string;
   readonly signature: string;
@@ -92,13 +137,13 @@ export interface LetterGroup {
   /** Of its signature. */
   readonly state: GroupState;
   readonly isRegression: boolean;
-  /** The version of the algorithm that grouped its first letter, or that it was last regrouped by. */
+  /** The version of the algorithm that grouped it last. */
   readonly algorithm: string;
 }
 
-/** A letter and the signature that the algorithm gives it now. */
+/** A letter and its signature by the current algorithm. */
 export interface Regrouped {
-  readonly burial: number;
+  readonly letterSequence: number;
   readonly signature: string;
   readonly pattern: string;
   readonly algorithm: string;

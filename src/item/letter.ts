@@ -1,13 +1,10 @@
-/**
- * A dead letter: an item that the policy gave up on, with its data and every failure. This file has the shape, the
- * codec for the JSON that leaves the process, and the pure step from an agent's result to a letter.
- */
-import { fromRfc3339, toRfc3339 } from "../kit/clock.ts";
-import { isJsonObject, type Json, type JsonObject } from "../kit/json.ts";
-import { compact, type Failure, failureFromJson, failureToJson, reader } from "./failure.ts";
+/** A dead letter: an item that the policy gave up on, with its data and every failure; and its JSON. */
+import { fromRfc3339, toRfc3339 } from "../std/clock.ts";
+import { compact, isJsonObject, type Json, type JsonObject, reader } from "../std/json.ts";
+import { type Failure, failureFromJson, failureToJson } from "./failure.ts";
 import { type ItemState, parseItemState } from "./state.ts";
 
-/** What is left of the work in a git worktree. */
+/** The worktree of a failed attempt. */
 export interface WorktreeArtifacts {
   readonly worktreePath: string;
   readonly branchName: string;
@@ -15,7 +12,7 @@ export interface WorktreeArtifacts {
   readonly head?: string;
   readonly uncommittedChanges?: string;
   readonly errorLogs?: string;
-  /** Whether the worktree was kept, as the program says that wrote the letter. */
+  /** Whether the worktree was kept, according to the program that wrote the letter. */
   readonly preserved?: boolean;
 }
 
@@ -27,9 +24,9 @@ export interface Evidence {
   readonly note: string;
 }
 
-/** A new revision of an item's data. What was there before is kept. */
+/** A new revision of an item's data. The old data is kept. */
 export interface Amendment {
-  /** The revision that it made. */
+  /** The number of the new revision. */
   readonly revision: number;
   readonly at: number;
   readonly author: string;
@@ -41,14 +38,14 @@ export interface Amendment {
   readonly before: Json;
 }
 
-/** What a person wrote on a letter. Never rewritten. */
+/** A note on a letter. Never rewritten. */
 export interface LetterNote {
   readonly at: number;
   readonly author: string;
   readonly text: string;
 }
 
-/** How a letter's story ended: sent again as it was, after a person's or a rule's change, or given up. */
+/** How a letter was resolved: redriven unchanged, after a change by a person or a rule, or discarded. */
 export const RESOLUTION_KINDS = ["requeue", "manual_fix", "auto_fix", "discard"] as const;
 /** One of `RESOLUTION_KINDS`. */
 export type ResolutionKind = (typeof RESOLUTION_KINDS)[number];
@@ -61,7 +58,7 @@ export interface Resolution {
   readonly operationId?: string;
 }
 
-/** An item that the policy gave up on, with everything that is known about why. */
+/** A dead letter: an item with its failures, changes and notes. */
 export interface Letter {
   readonly itemId: string;
   readonly itemData: Json;
@@ -69,49 +66,49 @@ export interface Letter {
   readonly firstAttempt: number;
   /** When it failed for the last time. */
   readonly lastAttempt: number;
-  /** How many attempts failed. An imported letter may count more of them than its history describes. */
+  /** How many attempts failed. An imported letter may have fewer in its history. */
   readonly failureCount: number;
   readonly failureHistory: readonly Failure[];
   readonly errorSignature: string;
   readonly errorPattern: string;
-  /** The signature that another program gave the letter; `errorSignature` is always the one of this store. */
+  /** The signature that another program gave the letter; `errorSignature` is the one of this store. */
   readonly sourceSignature?: string;
   readonly reprocessEligible: boolean;
   readonly manualReviewRequired: boolean;
   readonly worktreeArtifacts?: WorktreeArtifacts;
   readonly jobId: string;
   readonly queue: string;
-  /** `dead`; `ready` and `leased` while it is being redriven, for it leaves on success only; `discarded`, `done` when closed. */
+  /** `dead`; `ready` or `leased` while it is redriven; `discarded` or `done` when it is resolved. */
   readonly state: ItemState;
   /** Why the policy gave up, e.g. `attempts spent (3 of 3)`. */
   readonly reason: string;
   readonly revision: number;
   readonly redriveCount: number;
-  /** It came back from so many redrives that only `--force` sends it again. */
+  /** It failed after so many redrives that only `--force` redrives it again. */
   readonly toxic?: boolean;
   readonly evidence?: readonly Evidence[];
   readonly amendments?: readonly Amendment[];
   readonly notes?: readonly LetterNote[];
-  /** Present when it is closed: discarded, or done in the end. */
+  /** Present when it is discarded or done. */
   readonly resolution?: Resolution;
 }
 
-/** The form of a letter outside the process. */
+/** Converts a letter to the JSON of `--json`, exports and the letter directory. */
 export function letterToJson(letter: Letter): JsonObject {
   return letterFieldsToJson(letter, LETTER_FIELDS);
 }
 
-/** The same with some of its fields alone, for one who asks many letters for little. */
+/** Only some of the fields, for callers that read many letters. */
 export function letterFieldsToJson(letter: Letter, fields: readonly LetterField[]): JsonObject {
   const json: Record<string, Json> = {};
   for (const field of fields) {
-    const value = TELL[field](letter);
+    const value = TO_JSON[field](letter);
     if (value !== undefined) json[field] = value;
   }
   return json;
 }
 
-const TELL = {
+const TO_JSON = {
   item_id: (letter) => letter.itemId,
   item_data: (letter) => letter.itemData,
   first_attempt: (letter) => toRfc3339(letter.firstAttempt),
@@ -137,11 +134,11 @@ const TELL = {
   resolution: (letter) => letter.resolution && resolutionToJson(letter.resolution),
 } as const satisfies Record<string, (letter: Letter) => Json | undefined>;
 
-/** The name of a field in that form. */
-export type LetterField = keyof typeof TELL;
-export const LETTER_FIELDS = Object.keys(TELL) as readonly LetterField[];
+/** The name of a field in the JSON. */
+export type LetterField = keyof typeof TO_JSON;
+export const LETTER_FIELDS = Object.keys(TO_JSON) as readonly LetterField[];
 
-/** Reads a letter of ours or of a predecessor, which lacks the fields that came later. */
+/** Reads a letter of Redrive or of a predecessor, which lacks newer fields. */
 export function letterFromJson(json: JsonObject): Letter {
   const read = reader(json);
   const failures = (read.list("failure_history") ?? []).filter(isJsonObject).map(failureFromJson);

@@ -1,16 +1,18 @@
 /**
- * A tracked operation on many letters and its books: a redrive, a bulk edit, a discard, a purge. The selection is fixed
- * when it begins; each letter of it is pending, done or refused, and the numbers always add up.
+ * A tracked operation on many letters: a redrive, a bulk edit, a discard, a purge. Its selection is fixed when it
+ * begins; each letter in it is pending, done or refused, and the totals always add up. Also the events of operations,
+ * and the ids of letters that are requeued as new items.
  */
-import { toRfc3339 } from "../kit/clock.ts";
-import type { Json, JsonObject } from "../kit/json.ts";
-import type { EventType } from "./event.ts";
-import { compact } from "./failure.ts";
-import type { LetterFilter } from "./letter-filter.ts";
-import type { Priority } from "./priority.ts";
+import { assert } from "../std/assert.ts";
+import { toRfc3339 } from "../std/clock.ts";
+import { compact, type Json, type JsonObject } from "../std/json.ts";
+import type { EventDraft, EventType } from "./event.ts";
+import type { Priority } from "./item.ts";
+import type { Amendment } from "./letter.ts";
+import type { LetterFilter } from "./letter-query.ts";
 import type { ItemState } from "./state.ts";
 
-/** What an operation does to its letters. */
+/** Every kind of operation on letters. */
 export const OPERATION_KINDS = [
   "redrive",
   "requeue",
@@ -24,7 +26,7 @@ export const OPERATION_KINDS = [
 /** One of `OPERATION_KINDS`. */
 export type OperationKind = (typeof OPERATION_KINDS)[number];
 
-/** The states of the letters that each kind works on. When the filter names none, the first is what it selects. */
+/** The states of the letters that each kind works on. Without states in the filter, the first one is selected. */
 export const STATES_OF_KIND: Readonly<Record<OperationKind, readonly ItemState[]>> = {
   redrive: ["dead"],
   requeue: ["dead"],
@@ -39,9 +41,9 @@ export const STATES_OF_KIND: Readonly<Record<OperationKind, readonly ItemState[]
 /**
  * The event of a step that did or refused something, with `operation_id`, `count` (of a redrive: `redriven`) and
  * `refused`. An edit has one for each letter instead, with `operation_id`, `revision`, `author` and `rule`.
- * Besides, each letter that is discarded or deleted has its `dlq_item_removed`, whose `why` is `discarded`, `purged`,
- * `cleared`, `evicted` or `requeued` (with `requeued_as`, and after the `item_queued` of the other item), and one that comes back its `dlq_item_added` with the reason `restored`. The drafts are made
- * by operation-event.ts; the letters' own events come before that of the step, in the order of their burials.
+ * Each letter that is discarded or deleted also has a `dlq_item_removed`, whose `why` is `discarded`, `purged`, `cleared`,
+ * `evicted` or `requeued` (with `requeued_as`, after the `item_queued` of the new item), and a restored one has a
+ * `dlq_item_added` with the reason `restored`. The functions below make the drafts; the letters' own events come before that of the step, in the order of their burials.
  */
 export const EVENT_OF_KIND: Readonly<Record<OperationKind, EventType>> = {
   redrive: "dlq_items_reprocessed",
@@ -54,12 +56,12 @@ export const EVENT_OF_KIND: Readonly<Record<OperationKind, EventType>> = {
   evict: "dlq_items_evicted",
 };
 
-/** `selecting` while its letters are being searched for; `open` until all have come to an end. */
+/** `selecting` while its letters are searched; `open` until all have ended. */
 export const OPERATION_STATUSES = ["selecting", "open", "paused", "ended", "cancelled"] as const;
 /** One of `OPERATION_STATUSES`. */
 export type OperationStatus = (typeof OPERATION_STATUSES)[number];
 
-/** Why the store itself refuses a letter. Other reasons come from above. */
+/** Why the store itself refuses a letter. The caller has other reasons. */
 export const REFUSAL = {
   gone: "it changed or left after it was selected",
   ineligible: "not eligible: it needs a person, cannot go well, or came back too often",
@@ -72,72 +74,72 @@ export interface NewOperation {
   /** The queue whose letters it works on. */
   readonly queue: string;
   readonly filter: LetterFilter;
-  /** `filter` (default): the store selects. `enlisted`: what the filter finds is looked at above, and enlisted. */
+  /** `filter` (default): the store selects. `enlisted`: the caller examines what the filter finds, and enlists letters. */
   readonly selection?: "filter" | "enlisted";
-  /** The operation that this one undoes: its selection is what that one did. */
+  /** The operation that this one undoes; its selection is what that one did. */
   readonly undoes?: string;
   /** Redrive letters that are not eligible too. */
   readonly force: boolean;
   readonly author: string;
-  /** Of a discard: kept with each letter. */
+  /** The reason of a discard, kept with each letter. */
   readonly reason?: string;
-  /** What it needs to go on after a crash: an edit's change, a redrive's pace. The engine only keeps it. */
+  /** What it needs to resume after a crash, such as an edit's change. The engine only stores it. */
   readonly plan: JsonObject;
 }
 
-/** An operation and its books. */
+/** An operation and its totals. */
 export interface Operation extends NewOperation {
   readonly status: OperationStatus;
   readonly createdAt: number;
   readonly endedAt?: number;
   /** The newest burial when it began. */
   readonly bound: number;
-  /** Where the search for its letters goes on. */
+  /** Where the search for its letters continues. */
   readonly cursor?: string;
-  /** How far it has come, in the words of its kind. */
+  /** Its progress, in the form of its kind. */
   readonly progress: JsonObject;
   /** selected = done + refused + pending. */
   readonly selected: number;
   readonly done: number;
   readonly refused: number;
-  /** Of a redrive: done = succeeded + failed + the ones still at work. */
+  /** For a redrive: done = succeeded + failed + the ones still running. */
   readonly succeeded: number;
   readonly failed: number;
-  /** Of those that failed: how many with the signature that they had before. */
+  /** How many of those that failed had the same signature as before. */
   readonly returned: number;
 }
 
-/** What to do next, in one atomic step. */
+/** One atomic step. */
 export interface OperationStep {
-  /** So many pending letters, oldest burial first; those that are refused are among them. Never of an edit. */
+  /** The number of pending letters, oldest burial first, including refused ones. Not for an edit. */
   readonly max?: number;
-  /** Or just these, oldest burial first too. One that is not pending, or not selected, is passed over. */
+  /** Or these letters, oldest burial first. Letters that are not pending are skipped. */
   readonly letters?: readonly LetterStep[];
-  /** Of a redrive: when its letters are due. */
+  /** When the letters of a redrive are due. */
   readonly due?: {
     /** From now. */
     readonly delayMs: number;
-    /** And not before this long after its burial: entry n is for a letter that was redriven n times; the last goes on. */
+    /** And not earlier than this after the burial: entry n is for a letter that was redriven n times; the last repeats. */
     readonly sinceBurialMs: readonly number[];
   };
-  /** Of a redrive: the priority that its items get. Default: the one that they have. */
+  /** The new priority of redriven items. Default: unchanged. */
   readonly priority?: Priority;
   /** Replaces the operation's progress. */
   readonly progress?: JsonObject;
 }
 
-/** What becomes of one letter of the selection. */
+/** What happens to one letter of the selection. */
 export interface LetterStep {
-  readonly burial: number;
-  /** Refused for this reason; nothing else happens to it. */
+  readonly letterSequence: number;
+  /** Refuses the letter for this reason. */
   readonly refuse?: string;
-  /** Only while its data has this revision; after a change by somebody else it is refused as gone. */
+  /** Refuses the letter as gone if its data has another revision. */
   readonly revision?: number;
-  /** Of an edit: the new data. Data that equals the old makes no revision, and counts as done. Of a requeue: that of the other item. */
+  /** The new data of an edit (equal data makes no revision but counts as done), or the data of a requeued item. */
   readonly data?: Json;
-  /** Of a requeue: the priority of the other item. Default: that of the letter's. */
+  /** The priority of a requeued item. Default: that of the letter. */
   readonly priority?: Priority;
-  /** Of an edit: the automatic rule that made it. */
+  /** The automatic rule of an edit. */
   readonly rule?: string;
   readonly note?: string;
 }
@@ -145,13 +147,13 @@ export interface LetterStep {
 export interface OperationChange {
   readonly status?: "open" | "paused" | "cancelled";
   readonly progress?: JsonObject;
-  /** Refuses all that is pending, for this reason. */
+  /** Refuses all pending letters for this reason. */
   readonly refuseRest?: string;
 }
 
 /** One letter of a selection. */
 export interface SelectedLetter {
-  readonly burial: number;
+  readonly letterSequence: number;
   readonly ref: number;
   readonly itemId: string;
   /** When it was selected. */
@@ -160,12 +162,12 @@ export interface SelectedLetter {
   readonly reason?: string;
 }
 
-/** How many were neither brought to an end nor refused. */
+/** How many letters have neither ended nor been refused. */
 export function leftOf({ kind, selected, done, refused, succeeded, failed }: Operation): number {
   return kind === "redrive" ? selected - refused - succeeded - failed : selected - done - refused;
 }
 
-/** The document that every bulk command answers with. */
+/** The JSON result of every bulk command. */
 export function operationToJson(operation: Operation): JsonObject {
   const { kind, selected, done, refused } = operation;
   const isRedrive = kind === "redrive";
@@ -187,4 +189,89 @@ export function operationToJson(operation: Operation): JsonObject {
     reason: operation.reason,
     undoes: operation.undoes,
   });
+}
+
+/** The `why` of `dlq_item_removed`. */
+const WHY_REMOVED = {
+  requeue: "requeued",
+  discard: "discarded",
+  purge: "purged",
+  clear: "cleared",
+  evict: "evicted",
+} as const;
+
+/** The event of a step that did or refused something. An edit has none, because each of its letters has its own. */
+export function stepEvent(
+  { id, kind }: Pick<NewOperation, "id" | "kind">,
+  { done, refused }: { readonly done: number; readonly refused: number },
+): readonly EventDraft[] {
+  if (kind === "edit" || done + refused === 0) return [];
+  const count: JsonObject = kind === "redrive" ? { redriven: done } : { count: done };
+  return [{ type: EVENT_OF_KIND[kind], data: { operation_id: id, ...count, refused } }];
+}
+
+/**
+ * The event of one letter, besides the event of the step. A redrive has none, because the letter still waits. For a letter
+ * that was requeued as new it has the new id.
+ */
+export function letterEvent(
+  { id, kind }: Pick<NewOperation, "id" | "kind">,
+  signature: string,
+  requeuedAs?: string,
+): readonly EventDraft[] {
+  if (kind === "redrive" || kind === "edit") return [];
+  if (kind === "restore")
+    return [{ type: "dlq_item_added", data: { reason: "restored", signature, operation_id: id } }];
+  const as: JsonObject = requeuedAs === undefined ? {} : { requeued_as: requeuedAs };
+  return [{ type: "dlq_item_removed", data: { why: WHY_REMOVED[kind], operation_id: id, ...as } }];
+}
+
+/** The event of one amendment. */
+export function amendmentEvent({ operationId, revision, author, rule }: Amendment): EventDraft {
+  return {
+    type: "dlq_item_amended",
+    data: compact({ operation_id: operationId ?? "", revision, author, rule }) as JsonObject,
+  };
+}
+
+/** The event of a new status. */
+export function statusEvent({ id, status }: Pick<Operation, "id" | "status">): EventDraft {
+  return { type: "operation_changed", data: { operation_id: id, status } };
+}
+
+/** Throws on a step that contradicts its operation, which is a bug of the caller. */
+export function assertStep(
+  { id, kind }: Pick<NewOperation, "id" | "kind">,
+  { max, letters }: OperationStep,
+): void {
+  const step = (what: string) => `a step of operation ${id} (${kind}) ${what}`;
+  assert(max === undefined || letters === undefined, step("has both letters and a number"));
+  assert(max === undefined || (max > 0 && kind !== "edit"), step(`is to work on ${max} letters`));
+  for (const { data, refuse } of letters ?? []) {
+    const isEdited = kind === "edit" && refuse === undefined;
+    const mayHaveData = isEdited || (kind === "requeue" && refuse === undefined);
+    assert(!isEdited || data !== undefined, step("lacks the new data"));
+    assert(mayHaveData || data === undefined, step("has data"));
+  }
+}
+
+/** The id of a requeued item: the letter's id with the first free number as a suffix. */
+export function newIdOf(itemId: string, isTaken: (id: string) => boolean): string {
+  for (let number = 2; ; number += 1) {
+    const id = `${itemId}~${number}`;
+    if (!isTaken(id)) return id;
+  }
+}
+
+const REQUEUE = "Requeue-";
+
+/** The name of a requeued item: `Requeue-` and the name of the letter's, without repetition. */
+export function newNameOf(name: string | null | undefined, itemId: string): string {
+  const before = name ?? itemId;
+  return before.startsWith(REQUEUE) ? before : `${REQUEUE}${before}`;
+}
+
+/** The reason of the discarded letter. */
+export function sentAnewAs(itemId: string): string {
+  return `sent anew as ${itemId}`;
 }

@@ -1,22 +1,21 @@
-/** A rate that all workers of a queue share. The store keeps one whole number for a queue; this is the arithmetic on it. */
+/** The rate limit that all workers of a queue share. The store keeps one integer per queue; this is its arithmetic. */
 
-/** How many items of a queue may be leased, all workers together. */
 export interface Rate {
   /** More than 0; may be a fraction. */
   readonly perSecond: number;
 }
 
 export interface Allowance {
-  /** How many of the wanted may be leased now. */
+  /** How many items may be leased now. */
   readonly granted: number;
-  /** When the next one may be; null when all wanted ones were granted. */
+  /** When the next one may be leased; null when all were granted. */
   readonly nextAt: number | null;
 }
 
-/** At most so much of a rate can be saved up while nothing is leased: a tenth of a second, and at least one item. */
+/** The allowance that can accumulate while nothing is leased: a tenth of a second, and at least one item. */
 const BURST_SECONDS = 0.1;
 
-/** The number is kept in whole microseconds and counted with in milliseconds since the epoch: right to less than this. */
+/** The error of storing microseconds and computing in milliseconds. */
 const ROUNDING_MS = 0.002;
 const PER_MS = 1000;
 
@@ -34,14 +33,14 @@ export function allow(spentUntil: number, now: number, rate: Rate, wanted: numbe
   return { granted, nextAt: Math.max(now + 1, Math.ceil(from + (granted + 1) * periodMs)) };
 }
 
-/** The number to keep after `taken` items were leased. */
+/** The number to store after `taken` items were leased. */
 export function spend(spentUntil: number, now: number, rate: Rate, taken: number): number {
   return Math.round((startOf(spentUntil, now, rate) + (taken * 1000) / rate.perSecond) * PER_MS);
 }
 
 /**
- * What was not used for longer than the burst is lost. Nothing is ever granted ahead of time, so a number that lies in the
- * future was written before the clock was put back: it must not stop the queue until then.
+ * Unused allowance beyond the burst is lost. Nothing is granted ahead of time, so a number in the future was written before the
+ * clock was set back: it must not block the queue until then.
  */
 function startOf(spentUntil: number, now: number, rate: Rate): number {
   const savedMs = Math.max(1000 / rate.perSecond, BURST_SECONDS * 1000);

@@ -1,9 +1,16 @@
-/** What every engine does with a settlement in the same way: which move it makes, and what would contradict itself. */
-import { assert } from "../kit/assert.ts";
+/**
+ * How an attempt ends: its outcome, the move that carries out a verdict, and the counters that change with it. Every
+ * engine uses these rules.
+ */
+import { assert } from "../std/assert.ts";
+import type { Json } from "../std/json.ts";
+import type { EventType } from "./event.ts";
+import type { Failure } from "./failure.ts";
 import type { Settlement, Verdict } from "./item.ts";
+import type { WorktreeArtifacts } from "./letter.ts";
 import type { Move } from "./state.ts";
 
-/** Which move carries out which verdict. */
+/** The move of each verdict. */
 export const MOVE_OF = {
   done: "finish",
   retry: "retry",
@@ -14,15 +21,95 @@ export const MOVE_OF = {
   stop: "bury",
 } as const satisfies Record<Verdict["kind"], Move>;
 
-/** Crashes on a settlement that contradicts itself, before anything is written. */
-export function assertSettlement({ lease, outcome, verdict, failure, grave, result }: Settlement): void {
+/** Throws on a settlement that contradicts itself, before anything is written. */
+export function assertSettlement({ lease, outcome, verdict, failure, death, result }: Settlement): void {
   const buries = MOVE_OF[verdict.kind] === "bury";
   const fails = outcome === "failed" || outcome === "lost";
-  const isPlain = !buries && !fails && grave === undefined && failure === undefined;
-  if (isPlain && (result === undefined || outcome === "succeeded")) return; // most are, and need no words for what is wrong
+  const isPlain = !buries && !fails && death === undefined && failure === undefined;
+  if (isPlain && (result === undefined || outcome === "succeeded")) return; // most settlements; skips building the messages below
   const item = `item ${lease.ref}`;
-  assert(buries === (grave !== undefined), `${item}: ${verdict.kind} and grave do not fit together`);
+  assert(buries === (death !== undefined), `${item}: ${verdict.kind} and death do not fit together`);
   assert(fails === (failure !== undefined), `${item}: ${outcome} and failure do not fit together`);
   assert(!buries || fails, `${item}: a letter needs a failure, and the attempt was ${outcome}`);
   assert(result === undefined || outcome === "succeeded", `${item}: only a success has a result`);
+}
+
+/** How one attempt ended. The failure of a handler is a value that `decide` reads, not an exception. */
+export type Outcome =
+  | {
+      readonly kind: "succeeded";
+      readonly stdout?: StandardOutput;
+      readonly log?: string;
+      /** The result, such as captured values. */
+      readonly result?: Json;
+      /** The commit that merged it into the job's branch. */
+      readonly mergedCommit?: string;
+      /** Counters of the queue to increment, besides the store's own. */
+      readonly counts?: readonly string[];
+    }
+  | {
+      readonly kind: "failed";
+      readonly failure: Failure;
+      /** The wait that the service asked for. */
+      readonly retryAfterMs?: number;
+      /** An agent step failed: usage limits and overload are waited for unless the policy says otherwise. */
+      readonly isAgent?: true;
+      readonly log?: string;
+      /** The worktree to keep with the letter. */
+      readonly artifacts?: WorktreeArtifacts;
+      /** Counters of the queue to increment, besides the store's own. */
+      readonly counts?: readonly string[];
+    }
+  /**
+   * Stopped by the runner, or by a fault of the runner, which goes into the error log. The attempt does not count.
+   */
+  | {
+      readonly kind: "released";
+      readonly why: string;
+      readonly log?: string;
+      /** Counters of the queue to increment, besides the store's own. */
+      readonly counts?: readonly string[];
+    }
+  /** The worker vanished. */
+  | { readonly kind: "lost"; readonly failure: Failure };
+
+/** The output of a successful command: in memory when small, else in its log, or in a file when the log keeps only parts. */
+export interface StandardOutput {
+  readonly bytes: number;
+  readonly inline?: Uint8Array;
+  /** An open, unlinked file with all of it. Whoever prints it closes it. */
+  readonly fd?: number;
+  /** Why some of it is missing. */
+  readonly lost?: string;
+}
+
+const OUTCOME_ALONE = {
+  succeeded: ["attempts.succeeded"],
+  failed: ["attempts.failed"],
+  released: ["attempts.released"],
+  lost: ["attempts.lost"],
+} as const satisfies Record<Settlement["outcome"], readonly string[]>;
+
+/** The counters that one settlement increments; a name that occurs twice counts twice. */
+export function countersOf(settlement: Settlement, wasLetter: boolean): readonly string[] {
+  const { outcome, verdict, death, counts } = settlement;
+  if (verdict.kind === "done" && !wasLetter && counts === undefined) return OUTCOME_ALONE[outcome];
+  const names: string[] = [...OUTCOME_ALONE[outcome]];
+  if (verdict.kind === "retry") names.push("retries");
+  if (verdict.kind === "park") names.push("parks");
+  if (death) names.push(`dead.${death.errorType}`);
+  if (wasLetter && hasEnded(verdict.kind))
+    names.push(verdict.kind === "done" ? "redrives.succeeded" : "redrives.failed");
+  return counts === undefined ? names : [...names, ...counts];
+}
+
+function hasEnded(verdict: Settlement["verdict"]["kind"]): boolean {
+  return verdict === "done" || verdict === "skip" || verdict === "bury" || verdict === "stop";
+}
+
+/** Events that are counted under their own names. */
+const COUNTED_EVENTS: ReadonlySet<EventType> = new Set(["store_write_failed"]);
+
+export function isCounted(type: EventType): boolean {
+  return COUNTED_EVENTS.has(type);
 }

@@ -1,13 +1,15 @@
 /**
- * Who this process is to the store, and whether another holder of this machine is still alive. A dead local process is
- * known at once; one of another machine only when its heartbeats have stopped for its time to live.
+ * Identifies this process as a holder of leases, and detects whether another holder is alive. A dead process on this
+ * machine is detected at once; one on another machine when its heartbeats have stopped for its TTL.
  */
 import { hostname } from "node:os";
-import type { Holder, NewHolder } from "../engine.ts";
-import { processStart, thisHost } from "../kit/process-identity.ts";
-import { randomName } from "../kit/random.ts";
+import type { Engine, Holder, NewHolder } from "../engine.ts";
+import { isStoreError, WorkError } from "../errors.ts";
+import type { Clock } from "../std/clock.ts";
+import { processStart, thisHost } from "../std/process-identity.ts";
+import { randomName } from "../std/random.ts";
 
-/** A holder that has not been heard of for this long has lost its leases. It beats four times as often. */
+/** A holder without a heartbeat for this long loses its leases. Heartbeats are four times as frequent. */
 export const HOLDER_TTL_MS = 8000;
 
 export function describeSelf(queue: string, ttlMs: number = HOLDER_TTL_MS): NewHolder {
@@ -22,17 +24,22 @@ export function describeSelf(queue: string, ttlMs: number = HOLDER_TTL_MS): NewH
   };
 }
 
-/** The machine that a holder's id, or that of one of its slots, names; the id itself when it has another form. */
+/** The machine in the id of a holder or a slot; the id itself when it has another form. */
 export function machineOf(holderId: string): string {
   return /^(.+):\d+:[^:]+$/.exec(holderId)?.[1] ?? holderId;
 }
 
 /** True when the holder cannot come back: its heartbeats stopped, or its process on this machine is gone. */
 export function isGone(holder: Holder): boolean {
-  return holder.expired || (holder.host === thisHost() && !isAlive(holder));
+  return holder.expired || isDeadHere(holder);
 }
 
-/** Whether the holder is in this very process. */
+/** True when the holder was a process of this machine that has ended. */
+export function isDeadHere(holder: Holder): boolean {
+  return holder.host === thisHost() && !isAlive(holder);
+}
+
+/** Whether the holder is this process. */
 export function isOwn(holder: Holder): boolean {
   return holder.host === thisHost() && holder.pid === process.pid;
 }
@@ -40,4 +47,56 @@ export function isOwn(holder: Holder): boolean {
 function isAlive(holder: Holder): boolean {
   const start = processStart(holder.pid);
   return start !== null && (holder.processStart === "" || start === holder.processStart);
+}
+
+/**
+ * Does the work while no other process has the job; throws `job_running` if one has. Registers a holder, so that others see
+ * that the job runs even while nothing is leased, as in the setup and reduce of a workflow.
+ */
+export async function runExclusively<T>(
+  { engine, clock }: { readonly engine: Engine; readonly clock: Clock },
+  jobId: string,
+  work: () => Promise<T>,
+): Promise<T> {
+  const over = new AbortController();
+  let holder = await engine.registerHolder(describeSelf(jobId));
+  const heartbeat = async () => {
+    const isKnown = await engine.heartbeat(holder.id);
+    if (!isKnown) holder = await engine.registerHolder(describeSelf(jobId)); // the machine slept, and others took the holder for dead
+  };
+  const beating = beatUntil(over.signal, { clock, everyMs: holder.ttlMs / 4, heartbeat });
+  try {
+    await refuseSecond(engine, jobId, holder.id);
+    return await work();
+  } finally {
+    over.abort();
+    await beating;
+    await engine.unregisterHolder(holder.id).catch(() => false); // the holder expires by itself
+  }
+}
+
+/** Holders are listed in the order of their registration, so that of two concurrent processes one is first. */
+async function refuseSecond(engine: Engine, jobId: string, ownId: string): Promise<void> {
+  const present = (await engine.listHolders()).filter((one) => one.queue === jobId && !isGone(one));
+  const [first] = present;
+  if (first === undefined || first.id === ownId) return;
+  throw new WorkError("job_running", `Process ${first.pid} is running the job ${jobId}.`, {
+    hint: `\`redrive status ${jobId} --watch\` follows it.`,
+  });
+}
+
+interface Beating {
+  readonly clock: Clock;
+  readonly everyMs: number;
+  readonly heartbeat: () => Promise<void>;
+}
+
+async function beatUntil(over: AbortSignal, { clock, everyMs, heartbeat }: Beating): Promise<void> {
+  for (;;) {
+    await clock.sleep(everyMs, over);
+    if (over.aborted) return;
+    await heartbeat().catch((error: unknown) => {
+      if (!isStoreError(error)) throw error; // the next heartbeat tries again
+    });
+  }
 }

@@ -1,18 +1,17 @@
 /**
- * Takes the leases of holders that have vanished back. Each lost attempt is settled like any other, by the same
- * decision and the same fence, so two reapers do no harm and a holder that comes back finds its token stale.
+ * Takes back the leases of vanished holders. Each lost attempt is settled like any other, with the same decision and
+ * the same fence, so that two reapers do no harm and a holder that returns finds its token stale.
  */
-
 import { settlementOf } from "../dead-letter/bury.ts";
 import type { Engine, Holder } from "../engine.ts";
+import { CLASS_OF_TYPE } from "../item/error-type.ts";
 import type { Failure } from "../item/failure.ts";
 import type { LeasedItem, Settlement } from "../item/item.ts";
-import type { Random } from "../kit/random.ts";
-import { CLASS_OF_TYPE } from "../retry/class-of-type.ts";
 import { decide } from "../retry/decide.ts";
 import type { Policy } from "../retry/policy.ts";
-import type { GroupRule } from "../triage/group-rule.ts";
-import { isGone } from "./holder.ts";
+import type { Random } from "../std/random.ts";
+import type { GroupRule } from "../triage/grouping.ts";
+import { isDeadHere, isGone } from "./holder.ts";
 
 export interface ReapOptions {
   readonly engine: Engine;
@@ -21,26 +20,36 @@ export interface ReapOptions {
   readonly random: Random;
   /** From how many redrives an item may come back before it is toxic. */
   readonly toxicAfter?: number;
-  /** Rules that name the groups of failures. */
+  /** Rules that group failures. */
   readonly groupRules?: readonly GroupRule[];
-  /** The holder that reaps; it is never reaped by itself. */
+  /** The holder that reaps; it does not reap itself. */
   readonly selfId: string;
+  /** Ends what commands of dead processes on this machine left running. Default: nothing. */
+  readonly endOrphans?: () => Promise<void>;
 }
 
-/** How many items were taken back. */
+/** Returns how many items were taken back. */
 export async function reap(options: ReapOptions): Promise<number> {
   const { engine, queue, selfId } = options;
-  const gone = (await engine.listHolders()).filter(
-    (holder) => holder.queue === queue && holder.id !== selfId && isGone(holder),
-  );
+  const find = async () =>
+    (await engine.listHolders()).filter(
+      (holder) => holder.queue === queue && holder.id !== selfId && isGone(holder),
+    );
+  let gone = await find();
+  if (gone.some(({ expired }) => expired)) {
+    await engine.heartbeat(selfId); // follows the clock first: after a step of it, those that are alive seem expired
+    gone = await find();
+  }
+  // Leftovers of a dead process must not run beside the next attempt of the item.
+  if (gone.some(isDeadHere)) await options.endOrphans?.();
   let reaped = 0;
   for (const holder of gone) reaped += await reapHolder(holder, options);
   return reaped;
 }
 
 /**
- * Revokes the holder first, so that one that was only late keeps its leases or loses them for certain: after a heartbeat that
- * succeeded, nobody else has begun its items. A lease that commits at the same moment is found in the next round.
+ * Revokes the holder first, so that a holder that was only late either keeps all leases or loses all: after a successful
+ * heartbeat nobody else has started its items. A lease that commits meanwhile is found in the next round.
  */
 async function reapHolder(holder: Holder, options: ReapOptions): Promise<number> {
   const { engine } = options;
@@ -49,9 +58,9 @@ async function reapHolder(holder: Holder, options: ReapOptions): Promise<number>
   do {
     const leases = await engine.listLeases(holder.id);
     const settle = leases.map((item) => settleLost(item, holder, options));
-    const { stale } = await engine.exchange(null, { settle });
+    const { stale } = await engine.settleAndLease(null, { settle });
     reaped += leases.length - stale.length;
-  } while (!(await engine.leave(holder.id)));
+  } while (!(await engine.unregisterHolder(holder.id)));
   return reaped;
 }
 

@@ -1,12 +1,12 @@
 /**
- * Checks what a program gives to the library, before anything is done with it. TypeScript callers rarely meet these
- * errors; JavaScript callers get them instead of an error of the database, or of an item that never runs.
+ * Validates the arguments of library calls before they have any effect. TypeScript callers rarely see these
+ * errors; JavaScript callers get them instead of a database error or an item that never runs.
  */
 import type * as z from "zod";
 import { WorkError } from "../errors.ts";
-import { nearest } from "../kit/nearest.ts";
+import { nearest } from "../std/nearest.ts";
 
-/** Throws a `usage` error that names every problem: `queue.create: settings.maxRetries: expected a number, …`. */
+/** Throws a `usage` error with every problem: `queue.create: settings.maxRetries: expected a number, …`. */
 export function checkInput(schema: z.ZodType, value: unknown, { caller, name }: InputName): void {
   const result = schema.safeParse(value, { error: knownKeys });
   if (result.success) return;
@@ -14,18 +14,18 @@ export function checkInput(schema: z.ZodType, value: unknown, { caller, name }: 
   throw invalidInput(caller, problems.join("; "));
 }
 
-/** What is checked: the function that was called, and the name of its argument. */
+/** The called function and the name of the argument. */
 export interface InputName {
   readonly caller: string;
   readonly name: string;
 }
 
-/** The error for arguments that a function cannot take. */
+/** The error for invalid arguments. */
 export function invalidInput(caller: string, problem: string): WorkError {
   return new WorkError("usage", `${caller}: ${problem}.`);
 }
 
-/** How a value is named in a message, short and without its content unless it is a short text or a number. */
+/** Describes a value for a message. Shows the content only of numbers and short strings. */
 export function describeValue(value: unknown): string {
   if (typeof value === "string")
     return value.length > SHOWN_CHARS_MAX ? "a long text" : JSON.stringify(value);
@@ -38,7 +38,7 @@ export function describeValue(value: unknown): string {
 
 const SHOWN_CHARS_MAX = 60;
 
-/** Zod does not put the known keys into the issue, so they travel as its message. */
+/** Zod's issue does not contain the known keys, so they are passed as its message. */
 function knownKeys(issue: z.core.$ZodRawIssue): string | undefined {
   if (issue.code !== "unrecognized_keys") return undefined;
   const { shape = {} } = (issue.inst?._zod.def ?? {}) as { shape?: object };
@@ -74,7 +74,7 @@ const KINDS: Readonly<Record<string, string>> = {
   record: "an object",
 };
 
-/** `settings.breaker.timeoutMs`, `items[3].priority` */
+/** For example `settings.breaker.timeoutMs` or `items[3].priority`. */
 function pathText(name: string, path: readonly PropertyKey[]): string {
   return path.reduce<string>(
     (text, step) => (typeof step === "number" ? `${text}[${step}]` : `${text}.${String(step)}`),

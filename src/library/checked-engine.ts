@@ -1,13 +1,15 @@
-/** The engine behind a check of what programs give to it. What runners call for each attempt is passed through as it is. */
+/**
+ * An engine that validates the arguments of library callers. Methods that runners call for each attempt are
+ * not checked.
+ */
 import * as z from "zod";
 import type { Engine, EventQuery, ItemQuery, LetterQuery } from "../engine.ts";
 import { LETTER_ORDERS, LETTER_PARTS } from "../engine.ts";
-import { ERROR_ORIGINS, type ErrorQuery } from "../item/error-entry.ts";
+import { ERROR_ORIGINS, type ErrorQuery } from "../item/error-log.ts";
 import { EVENT_TYPES } from "../item/event.ts";
-import type { HoldBy } from "../item/intake-report.ts";
-import type { NewNote } from "../item/item.ts";
+import type { HoldBy, NewNote } from "../item/item.ts";
 import { JOB_KINDS, JOB_STATUSES, type NewJob } from "../item/job.ts";
-import { LETTER_AGES } from "../item/letter-filter.ts";
+import { LETTER_AGES } from "../item/letter-query.ts";
 import { ITEM_STATES } from "../item/state.ts";
 import { checked } from "./checked.ts";
 import {
@@ -34,7 +36,7 @@ const jobPage = objectOf<Parameters<Engine["listJobs"]>[0]>({
   before: time.optional(),
   kinds: listOf(oneOf(JOB_KINDS)).optional(),
 });
-/** Runners write progress and events of their own. */
+/** Loose, because runners also write progress and events. */
 const jobChange = z.looseObject({ status: oneOf(JOB_STATUSES).optional(), spec: json.optional() });
 const holdBy = objectOf<HoldBy>({ author: text, reason: text.optional() });
 const itemSearch = objectOf<Parameters<Engine["findItems"]>[1]>({ queue: name.optional(), limit: positive });
@@ -83,7 +85,7 @@ const errorQuery = objectOf<ErrorQuery>({
   limit: positive,
 });
 const newNote = objectOf<NewNote>({ author: text, text });
-/** `letterFromJson` makes letters; whatever else is given has at least what a letter is known and buried by. */
+/** Callers may build letters without `letterFromJson`; these fields are the minimum. */
 const letters = listOf(
   z.looseObject({
     itemId: name,
@@ -92,7 +94,7 @@ const letters = listOf(
   }),
 );
 
-/** The same engine; bad arguments are a `usage` error instead of one of the database. */
+/** Returns the engine with checks: invalid arguments give a `usage` error instead of a database error. */
 export function checkedEngine(engine: Engine): Engine {
   return {
     ...engine,

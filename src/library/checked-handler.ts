@@ -1,10 +1,10 @@
 /**
- * A program's handler behind a check of the outcome that it returns. One that does not fit is a failure of the attempt: the
- * item is tried again or becomes a letter that says why, and the runner goes on.
+ * Validates the outcome that a caller's handler returns. An invalid outcome fails the attempt, not the
+ * runner: the item is retried or becomes a letter that names the problem.
  */
 import * as z from "zod";
 import type { Handler } from "../attempt/handler.ts";
-import type { Outcome } from "../item/outcome.ts";
+import type { Outcome } from "../item/settlement.ts";
 import { checkInput } from "./check-input.ts";
 import { durationMs, json, text, thing } from "./common-schemas.ts";
 import { failure } from "./letter-schemas.ts";
@@ -29,7 +29,7 @@ const outcome = z.discriminatedUnion(
   { error: 'expected an outcome such as { kind: "succeeded" }' },
 );
 
-/** The same handler, which throws when it does not return an outcome. */
+/** Wraps a handler so that it throws if it does not return a valid outcome. */
 export function checkedHandler(handler: Handler): Handler {
   return async (item, context) => {
     const returned: Outcome = await handler(item, context);

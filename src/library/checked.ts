@@ -1,11 +1,14 @@
-/** Functions of the library behind a check of their arguments. A function that answers with a promise rejects; the others throw. */
+/**
+ * Adds argument checks to library functions. Asynchronous functions reject with the error; synchronous ones
+ * throw it.
+ */
 import type * as z from "zod";
 import { checkInput } from "./check-input.ts";
 
-/** The arguments in their order: the name of each, and what it has to be. */
+/** The name and schema of each argument, in order. */
 export type ArgumentSchemas = readonly (readonly [name: string, schema: z.ZodType])[];
 
-/** The same function, which rejects with a `usage` error before it does anything when an argument does not fit. */
+/** Wraps an asynchronous function: invalid arguments reject with `usage` before the call. */
 export function checked<Arguments extends readonly unknown[], Result>(
   call: (...given: Arguments) => Promise<Result>,
   caller: string,
@@ -17,7 +20,7 @@ export function checked<Arguments extends readonly unknown[], Result>(
   };
 }
 
-/** The same for a function that answers at once. */
+/** Wraps a synchronous function: invalid arguments throw `usage` before the call. */
 export function checkedNow<Arguments extends readonly unknown[], Result>(
   call: (...given: Arguments) => Result,
   caller: string,

@@ -1,44 +1,43 @@
-/** The parts that the schemas of the library's arguments are made of. */
+/** Schemas shared by the argument checks of the library. */
 import * as z from "zod";
 import type { Engine } from "../engine.ts";
 import { ERROR_CLASSES, ERROR_TYPE_NAMES } from "../item/error-type.ts";
 import type { Job } from "../item/job.ts";
 import type { Operation } from "../item/operation.ts";
 import type { Rate } from "../item/rate.ts";
-import type { Clock } from "../kit/clock.ts";
 import type { ClassRule, ClassRuleMatch } from "../retry/class-rule.ts";
-import type { GroupRule, GroupRuleMatch } from "../triage/group-rule.ts";
+import type { Clock } from "../std/clock.ts";
+import type { GroupRule, GroupRuleMatch } from "../triage/grouping.ts";
 import { jsonProblem } from "./json-data.ts";
 
-/** A schema for each key of the type: a key that is added to the type does not compile until it is here. */
+/** One schema per key, so that a new key of the type does not compile until it has a schema. */
 type Shape<T> = { readonly [Key in keyof Required<T>]: z.ZodType };
 
-/** An object with these keys and no others. */
+/** An object with exactly these keys. */
 export function objectOf<T extends object>(shape: Shape<T>): z.ZodType<T> {
   return z.strictObject(shape) as unknown as z.ZodType<T>;
 }
 
-/** Anything that the predicate accepts. */
 export function anyThat(test: (value: unknown) => boolean, what: string) {
   return z.custom<unknown>(test, { error: `expected ${what}` });
 }
 
 export const text = z.string({ error: "expected a text" });
-/** A name or an id: empty, it would mean nothing or everything. */
+/** A name or an id. An empty one could match nothing or everything. */
 export const name = text.min(1, { error: "expected a text that is not empty" });
 export const texts = z.array(text, { error: "expected a list of texts" });
 export const flag = z.boolean({ error: "expected true or false" });
-/** Not NaN and not infinite. */
+/** Excludes NaN and infinity. */
 export const number = z.number({ error: "expected a number" });
-/** A wait may be endless. */
+/** May be Infinity. */
 export const durationMs = anyThat(
   (value) => typeof value === "number" && value >= 0,
   "a number of milliseconds",
 );
 export const count = wholeNumber(0, Number.MAX_SAFE_INTEGER);
-/** How many at once, how many on a page. */
+/** For example a concurrency or a page size. */
 export const positive = wholeNumber(1, Number.MAX_SAFE_INTEGER);
-/** A `Date` is refused on purpose: every time of the library is a number. */
+/** Excludes `Date` on purpose: all times of the library are numbers. */
 export const time = anyThat(
   (value) => typeof value === "number" && Number.isSafeInteger(Math.round(value)),
   "milliseconds since the epoch, such as Date.now() or date.getTime()",
@@ -57,7 +56,7 @@ export const asyncList = anyThat(
   (value) => typeof value === "object" && value !== null && Symbol.asyncIterator in value,
   "an async iterable of letters",
 );
-/** Streams, environments, letters and others that the library hands out or Node does. */
+/** Streams, environments, letters and other objects that are not checked further. */
 export const thing = anyThat((value) => typeof value === "object" && value !== null, "an object");
 
 export function wholeNumber(min: number, max: number) {

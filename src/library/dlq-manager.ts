@@ -1,4 +1,4 @@
-/** The dead letter queue of one job for programs. Arguments are checked before anything is done. */
+/** The dead letter queue of one job for library callers, with argument checks. */
 import type { FailureReport } from "../dead-letter/extend-letter.ts";
 import type { Engine } from "../engine.ts";
 import type { NewItem } from "../item/item.ts";
@@ -11,7 +11,7 @@ import {
   type ListRequest,
   type ReprocessRequest,
   DlqManager as UncheckedManager,
-} from "../job/dlq-manager.ts";
+} from "../run/dlq-manager.ts";
 import { checkInput } from "./check-input.ts";
 import { checkedHandler } from "./checked-handler.ts";
 import { name, store } from "./common-schemas.ts";
@@ -27,7 +27,7 @@ import {
 
 /** The dead letter queue of one job. */
 export class DlqManager extends UncheckedManager {
-  /** Finds the job, or makes it. The engine stays the caller's to close. */
+  /** Finds or creates the job. The caller closes the engine. */
   static override async open(engine: Engine, options: DlqManagerOptions): Promise<DlqManager> {
     checkInput(store, engine, { caller: "DlqManager.open", name: "engine" });
     checkInput(dlqManagerOptions, options, { caller: "DlqManager.open", name: "options" });

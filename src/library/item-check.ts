@@ -1,15 +1,15 @@
 /**
- * Checks items before they go into a queue: thousands come in one call, so this is written out instead of a schema. What is
- * wrong with the shape of an item is a mistake of the program and fails the whole call; nothing is added then.
+ * Validates items before they are added. Written by hand instead of as a schema, because one call may add
+ * thousands. One invalid item fails the whole call, and nothing is added.
  */
 import type { NewItem } from "../item/item.ts";
-import { PRIORITIES } from "../item/priority.ts";
-import { nearest } from "../kit/nearest.ts";
+import { PRIORITIES } from "../item/item.ts";
 import type { QueueItem } from "../queue/add-items.ts";
+import { nearest } from "../std/nearest.ts";
 import { describeValue, invalidInput } from "./check-input.ts";
 import { jsonProblem, toJsonData } from "./json-data.ts";
 
-/** What is wrong with one field, to be read after its name; undefined when nothing is. */
+/** Returns the problem with a field's value, or undefined. */
 type FieldCheck = (value: unknown) => string | undefined;
 type Fields<T> = { readonly [Key in keyof Required<T>]: FieldCheck };
 
@@ -27,12 +27,12 @@ const COMMON = {
 const QUEUE_ITEM: Fields<QueueItem> = { ...COMMON, data, key: text };
 const NEW_ITEM: Fields<NewItem> = { ...COMMON, data, itemId: text };
 
-/** The items with data as JSON has it, or a `usage` error that names the item and the field. */
+/** Returns the items with their data as JSON, or throws a `usage` error that names the item and the field. */
 export function checkQueueItems(items: readonly QueueItem[], caller: string): readonly QueueItem[] {
   return checkItems(items, { caller, fields: QUEUE_ITEM, required: ["data"] });
 }
 
-/** The same for items with ids. */
+/** Does the same for items with ids. */
 export function checkNewItems(items: readonly NewItem[], caller: string): readonly NewItem[] {
   return checkItems(items, { caller, fields: NEW_ITEM, required: ["itemId", "data"] });
 }

@@ -1,23 +1,22 @@
-/** What the functions take that run jobs, and those that read a store as a whole. */
+/** Argument schemas of the functions that run jobs or read a whole store. */
 import * as z from "zod";
+import type { CapsuleOptions } from "../dead-letter/make-capsule.ts";
 import type { OpenOptions } from "../engines/open.ts";
-import { INPUT_FORMATS } from "../intake/format.ts";
+import { INPUT_FORMATS } from "../intake/input.ts";
 import type { InputSource, ReadOptions } from "../intake/read-items.ts";
-import { ERROR_ORIGINS } from "../item/error-entry.ts";
+import { ERROR_ORIGINS } from "../item/error-log.ts";
 import { GROUP_STATES } from "../item/group.ts";
-import type { CapsuleOptions } from "../job/capsule.ts";
-import type { DirectoryPlace } from "../job/letter-directory.ts";
-import type { MapOptions } from "../job/map.ts";
-import type { MapInput, MapSpec } from "../job/map-spec.ts";
-import type { ResumeOptions } from "../job/resume.ts";
-import type { RetryOptions } from "../job/retry.ts";
-import type { CorrectOptions } from "../redrive/correct-groups.ts";
-import type { NamedGroup } from "../redrive/correction-plan.ts";
+import type { ErrorLogQuery } from "../queue/error-log.ts";
+import type { CorrectOptions, NamedGroup } from "../redrive/correct-groups.ts";
 import type { RebuildOptions } from "../redrive/rebuild-groups.ts";
+import type { MapOptions } from "../run/map.ts";
+import type { MapInput, MapSpec } from "../run/map-spec.ts";
+import type { ResumeOptions } from "../run/resume.ts";
+import type { RetryOptions } from "../run/retry.ts";
 import type { RunOptions } from "../runner/run-options.ts";
+import type { DirectoryPlace } from "../service/letter-directory.ts";
+import type { MetricsTextOptions } from "../service/metrics-text.ts";
 import type { CopyOptions } from "../store/copy.ts";
-import type { ErrorLogQuery } from "../watch/error-log.ts";
-import type { MetricsTextOptions } from "../watch/metrics-text.ts";
 import {
   callback,
   classRules,
@@ -50,6 +49,7 @@ export const openOptions = objectOf<OpenOptions>({
   clock: clock.optional(),
   busyMsMax: durationMs.optional(),
   mustExist: flag.optional(),
+  onWait: callback.optional(),
 });
 
 export const runDeps = objectOf<RunDeps>({
@@ -66,7 +66,7 @@ export const runDeps = objectOf<RunDeps>({
   groupRules: groupRules.optional(),
   classRules: classRules.optional(),
   fixes: listOf(thing).optional(),
-  companions: listOf(callback).optional(),
+  services: listOf(callback).optional(),
   isOutputWanted: flag.optional(),
 });
 
@@ -182,7 +182,7 @@ export const capsuleOptions = objectOf<CapsuleOptions>({
   names: texts.optional(),
 });
 
-/** A group of the store has more to it than its name. */
+/** Loose, because a group read from the store has more fields. */
 export const namedGroup = z.looseObject({ signature: name, pattern: text } satisfies Record<
   keyof NamedGroup,
   z.ZodType

@@ -1,21 +1,21 @@
-/** Functions that run jobs and read what they left, for programs. Arguments are checked before anything is done. */
+/** Functions for library callers that run jobs and read their results, with argument checks. */
 import { readItems as readItemsUnchecked } from "../intake/read-items.ts";
-import { requireJob as requireUnchecked } from "../job/find-job.ts";
-import { startMap as startUnchecked } from "../job/map.ts";
-import { resumeJob as resumeUnchecked } from "../job/resume.ts";
+import { followErrors as followUnchecked, readErrors as readErrorsUnchecked } from "../queue/error-log.ts";
+import { requireJob as requireUnchecked } from "../queue/find-job.ts";
+import { statusOf as statusUnchecked, summarise as summariseUnchecked } from "../queue/job-summary.ts";
+import { parseBackoff as parseUnchecked } from "../retry/backoff.ts";
+import { startMap as startUnchecked } from "../run/map.ts";
+import { resumeJob as resumeUnchecked } from "../run/resume.ts";
 import {
   continueRedrive as continueUnchecked,
   detachLetters as detachUnchecked,
   retryLetters as retryUnchecked,
-} from "../job/retry.ts";
-import type { RunDeps as UncheckedDeps } from "../job/run-job.ts";
-import { statusOf as statusUnchecked, summarise as summariseUnchecked } from "../job/summary.ts";
-import { parseBackoff as parseUnchecked } from "../retry/backoff.ts";
+} from "../run/retry.ts";
+import type { RunDeps as UncheckedDeps } from "../run/run-job.ts";
 import type { RunOptions, RunResult } from "../runner/run-options.ts";
 import { runQueue as runUnchecked } from "../runner/runner.ts";
-import { followErrors as followUnchecked, readErrors as readErrorsUnchecked } from "../watch/error-log.ts";
-import { readMetrics as readMetricsUnchecked } from "../watch/metrics.ts";
-import { metricsText as metricsTextUnchecked } from "../watch/metrics-text.ts";
+import { readMetrics as readMetricsUnchecked } from "../service/metrics.ts";
+import { metricsText as metricsTextUnchecked } from "../service/metrics-text.ts";
 import { checked, checkedNow } from "./checked.ts";
 import { checkedHandler } from "./checked-handler.ts";
 import { callback, job, objectOf, operation, store, text } from "./common-schemas.ts";
@@ -34,33 +34,33 @@ import {
 import { limitsOfJob } from "./letter-limits.ts";
 import type { RunDeps } from "./options.ts";
 
-/** The same work with the limits kept beside it. */
+/** Adds the enforcement of letter limits to a run. */
 function withLimits<Rest extends readonly unknown[], Result>(
   call: (deps: UncheckedDeps, ...rest: Rest) => Promise<Result>,
 ): (deps: RunDeps, ...rest: Rest) => Promise<Result> {
-  return ({ limits, companions = [], ...deps }, ...rest) =>
-    call({ ...deps, companions: [limitsOfJob(limits), ...companions] }, ...rest);
+  return ({ limits, services = [], ...deps }, ...rest) =>
+    call({ ...deps, services: [limitsOfJob(limits), ...services] }, ...rest);
 }
 
-/** Makes the job or goes on with the one of that name, and runs it to its end. */
+/** Creates a job, or resumes the one with the same name, and runs it to the end. */
 export const startMap = checked(withLimits(startUnchecked), "startMap", [
   ["deps", runDeps],
   ["options", mapOptions],
 ]);
 
-/** Resumes a job: finishes pending items, and retries eligible letters if told so. */
+/** Resumes a job: finishes pending items, and retries eligible letters if requested. */
 export const resumeJob = checked(withLimits(resumeUnchecked), "resumeJob", [
   ["deps", runDeps],
   ["options", resumeOptions],
 ]);
 
-/** Runs letters again and waits for the end. */
+/** Retries letters and waits until they have finished. */
 export const retryLetters = checked(withLimits(retryUnchecked), "retryLetters", [
   ["deps", runDeps],
   ["options", retryOptions],
 ]);
 
-/** Sends letters back to work, for a worker to run them. */
+/** Redrives letters for a worker to run. */
 export const detachLetters = checked(detachUnchecked, "detachLetters", [
   ["engine", store],
   ["options", retryOptions],
@@ -79,7 +79,7 @@ export const continueRedrive = checked(withLimits(continueUnchecked), "continueR
   ],
 ]);
 
-/** Works a queue until it is empty or is told to end. */
+/** Runs a queue until it is empty or the signal aborts. */
 export const runQueue = checked(runWithHandler, "runQueue", [["options", runOptions]]);
 
 function runWithHandler(options: RunOptions): Promise<RunResult> {
@@ -92,25 +92,25 @@ export const readItems = checkedNow(readItemsUnchecked, "readItems", [
   ["options", readOptions.optional()],
 ]);
 
-/** The job of that id, name or beginning of an id; `job_not_found` when there is none. */
+/** Finds a job by its id, its name or the beginning of its id; throws `job_not_found`. */
 export const requireJob = checked(requireUnchecked, "requireJob", [
   ["engine", store],
   ["idOrName", text],
 ]);
 
-/** How a job stands. */
+/** The current totals of a job. */
 export const summarise = checked(summariseUnchecked, "summarise", [
   ["engine", store],
   ["job", job],
 ]);
 
-/** The status of a job; one whose runner vanished is interrupted. */
+/** The status of a job. If its runner has died, the status is `interrupted`. */
 export const statusOf = checked(statusUnchecked, "statusOf", [
   ["engine", store],
   ["job", job],
 ]);
 
-/** A backoff in the form of the command line, e.g. `fixed:5s`. */
+/** Parses a backoff in the syntax of the command line, e.g. `fixed:5s`. */
 export const parseBackoff = checkedNow(parseUnchecked, "parseBackoff", [["text", text]]);
 
 /** A page of the error log, newest first. */
@@ -119,17 +119,17 @@ export const readErrors = checked(readErrorsUnchecked, "readErrors", [
   ["query", errorLogQuery],
 ]);
 
-/** The error log as it grows. */
+/** Follows the error log as new entries arrive. */
 export const followErrors = checkedNow(followUnchecked, "followErrors", [
   ["engine", store],
   ["query", errorLogQuery],
   ["options", followOptions],
 ]);
 
-/** The numbers of a store. */
+/** The metrics of a store. */
 export const readMetrics = checked(readMetricsUnchecked, "readMetrics", [["engine", store]]);
 
-/** The same in the text format of Prometheus. */
+/** The metrics of a store in the text format of Prometheus. */
 export const metricsText = checked(metricsTextUnchecked, "metricsText", [
   ["engine", store],
   ["options", metricsTextOptions.optional()],

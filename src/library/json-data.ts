@@ -1,21 +1,21 @@
 /**
- * The data of an item as every store keeps it: JSON. What JSON cannot represent would be lost without a word (NaN, a Map)
- * or end in an error of the database (undefined, a bigint), so it is refused. Pure.
+ * Checks that item data can be stored as JSON. Values that JSON would change silently (NaN, a Map) or that
+ * would fail in the database (undefined) are refused. Pure.
  */
-import type { Json } from "../kit/json.ts";
+import { copyJson, type Json } from "../std/json.ts";
 
-/** Deeper than any data of work; a circle is deeper still. */
+/** Deeper than any sensible data; also detects cycles. */
 const DEPTH_MAX = 1000;
 
-/** Why the value cannot be kept as JSON, to be read after its name; undefined when it can. */
+/** Why the value cannot be stored as JSON; undefined if it can. */
 export function jsonProblem(value: unknown): string | undefined {
   const found = inspect(value, 0);
   return found === "plain" || found === "convertible" ? undefined : found.problem;
 }
 
-/** The value as JSON has it: itself, or a copy where a Date or an absent field has to be written in another way. */
+/** Returns the value itself, or a copy if it contains a Date or an undefined field. */
 export function toJsonData(value: unknown): Json {
-  return inspect(value, 0) === "plain" ? (value as Json) : (JSON.parse(JSON.stringify(value)) as Json);
+  return inspect(value, 0) === "plain" ? (value as Json) : copyJson(value);
 }
 
 type Finding = "plain" | "convertible" | { readonly problem: string };
@@ -24,6 +24,7 @@ function inspect(value: unknown, depth: number): Finding {
   switch (typeof value) {
     case "string":
     case "boolean":
+    case "bigint":
       return "plain";
     case "number":
       return Number.isFinite(value) ? "plain" : { problem: `${value} is not a number of JSON` };
@@ -43,7 +44,7 @@ function inspectObject(value: object, depth: number): Finding {
     : inspectAll(Object.values(value), depth, true);
 }
 
-/** A field that is undefined is a field that is not there; an element that is undefined would become null. */
+/** An undefined field counts as absent; an undefined list element would become null and is refused. */
 function inspectAll(values: readonly unknown[], depth: number, mayLack: boolean): Finding {
   let all: Finding = "plain";
   for (const one of values) {

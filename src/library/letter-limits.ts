@@ -1,13 +1,15 @@
-/** The limits of the dead letter queue for workers and jobs that a program runs: the same as for the commands. */
+/**
+ * Enforces the limits of dead letter queues for workers and jobs started by library callers, as the commands
+ * do.
+ */
 import type { Engine } from "../engine.ts";
-import type { OpenCompanion } from "../job/companion.ts";
-import { openCompanions } from "../job/companions.ts";
-import { homeOf } from "../job/home.ts";
-import { keeping } from "../job/keeper.ts";
-import { tending } from "../job/tender.ts";
-import { type Clock, systemClock } from "../kit/clock.ts";
 import type { WorkPlan } from "../queue/worker.ts";
 import { type LimitSettings, limitsOf } from "../redrive/limits.ts";
+import { letterRetention } from "../service/letter-retention.ts";
+import { queueMaintainer } from "../service/queue-maintainer.ts";
+import { type StartService, startServices } from "../service/service.ts";
+import { type Clock, systemClock } from "../std/clock.ts";
+import { homeOf } from "../store/home.ts";
 import { callback, count, name, number, objectOf } from "./common-schemas.ts";
 import type { LetterLimitOptions } from "./options.ts";
 
@@ -23,22 +25,22 @@ export const LIMIT_OPTIONS = {
   onNotice: callback.optional(),
 };
 
-/** What looks after the letters beside a worker of the queue. */
+/** The services that run beside a worker of the queue. */
 export function letterService(
   engine: Engine,
   { limits = {}, home, onNotice, clock = systemClock }: LetterLimitOptions & { readonly clock?: Clock },
 ): NonNullable<WorkPlan["alongside"]> {
-  const surroundings = {
+  const context = {
     engine,
     home: home ?? homeOf(process.env),
     clock,
     onNotice: onNotice ?? ((notice: string) => process.emitWarning(notice, "RedriveWarning")),
   };
   return (job) =>
-    openCompanions([tending({ limits: limitsOf(limits), author: "library" })], job, surroundings);
+    startServices([queueMaintainer({ limits: limitsOf(limits), author: "library" })], job, context);
 }
 
-/** The same for a job that has an end. */
-export function limitsOfJob(limits: LimitSettings = {}): OpenCompanion {
-  return keeping({ limits: limitsOf(limits), author: "library" });
+/** The service that enforces the limits while a job runs. */
+export function limitsOfJob(limits: LimitSettings = {}): StartService {
+  return letterRetention({ limits: limitsOf(limits), author: "library" });
 }

@@ -1,19 +1,16 @@
-/** What the functions about letters take: which letters, what is done with them, and failures that a program reports. */
+/** Argument schemas of the functions about letters: selections, changes and reported failures. */
 import * as z from "zod";
 import type { AgentResult } from "../dead-letter/agent-result.ts";
-import type { ExportOptions } from "../dead-letter/exchange/export.ts";
-import { EXPORT_FORMATS, IMPORT_FORMATS } from "../dead-letter/exchange/format.ts";
-import type { ImportOptions } from "../dead-letter/exchange/import.ts";
 import type { FailureReport } from "../dead-letter/extend-letter.ts";
+import type { ExportOptions } from "../dead-letter/import-export/export.ts";
+import { EXPORT_FORMATS, IMPORT_FORMATS } from "../dead-letter/import-export/format.ts";
+import type { ImportOptions } from "../dead-letter/import-export/import.ts";
 import { LETTER_ORDERS } from "../engine.ts";
 import type { ErrorType } from "../item/error-type.ts";
-import type { EvidenceFile } from "../item/evidence-file.ts";
-import type { Failure } from "../item/failure.ts";
-import type { FailureSource } from "../item/failure-source.ts";
-import { LETTER_AGES, type LetterFilter } from "../item/letter-filter.ts";
-import { PRIORITIES } from "../item/priority.ts";
+import type { EvidenceFile, Failure, FailureSource } from "../item/failure.ts";
+import { PRIORITIES } from "../item/item.ts";
+import { LETTER_AGES, type LetterFilter } from "../item/letter-query.ts";
 import { ITEM_STATES } from "../item/state.ts";
-import type { DlqManagerOptions, ListRequest, ReprocessRequest } from "../job/dlq-manager.ts";
 import type { EditRequest } from "../redrive/amend.ts";
 import type { DiscardRequest } from "../redrive/discard.ts";
 import type { RedrivePlan } from "../redrive/plan.ts";
@@ -21,6 +18,7 @@ import type { PurgeRequest } from "../redrive/purge.ts";
 import type { Recipe, Setting } from "../redrive/recipe.ts";
 import type { RequeueRequest } from "../redrive/requeue.ts";
 import type { Selection, SelectOptions } from "../redrive/select.ts";
+import type { DlqManagerOptions, ListRequest, ReprocessRequest } from "../run/dlq-manager.ts";
 import {
   anyThat,
   callback,
@@ -102,7 +100,7 @@ const namedErrorType = z.custom((value) => errorType.safeParse(value).success, {
   error: 'expected an object such as { name: "Timeout" }, with a name of ERROR_TYPE_NAMES',
 });
 
-/** What a failure may lack. */
+/** The optional fields of a failure. */
 const FAILURE = {
   errorContext: texts.optional(),
   stackTrace: text.optional(),
@@ -133,7 +131,7 @@ const FAILURE = {
   }).optional(),
 };
 
-/** A failure that a program reports: only the message is needed. */
+/** A failure reported by a program; only the message is required. */
 export const failureReport = objectOf<FailureReport>({
   ...FAILURE,
   errorMessage: text,
@@ -145,7 +143,7 @@ export const failureReport = objectOf<FailureReport>({
   durationMs: durationMs.optional(),
 });
 
-/** The whole record, as a handler returns it. */
+/** The complete record, as a handler returns it. */
 export const failure = objectOf<Failure>({
   ...FAILURE,
   attemptNumber: positive,
@@ -195,7 +193,7 @@ export const redrivePlan = objectOf<RedrivePlan>({
   canary: flag.optional(),
 });
 
-/** What every change of many letters says. */
+/** The fields of every bulk change. */
 const CHANGE = { queue: name, selection, author: name, signal: signal.optional() };
 
 export const editRequest = objectOf<EditRequest>({ ...CHANGE, recipe, note: text.optional() });

@@ -1,4 +1,4 @@
-/** Functions about letters and their groups for programs. Arguments are checked before anything is done. */
+/** Functions for library callers about letters and their groups, with argument checks. */
 import { agentResultToDlqItem as letterUnchecked } from "../dead-letter/agent-result.ts";
 import {
   readCapsule as readCapsuleUnchecked,
@@ -6,15 +6,10 @@ import {
 } from "../dead-letter/capsule.ts";
 import { writeDirectory as writeDirectoryUnchecked } from "../dead-letter/directory.ts";
 import { readDirectory as readDirectoryUnchecked } from "../dead-letter/directory-reader.ts";
-import { exportLetters as exportUnchecked } from "../dead-letter/exchange/export.ts";
-import { importLetters as importUnchecked } from "../dead-letter/exchange/import.ts";
+import { exportLetters as exportUnchecked } from "../dead-letter/import-export/export.ts";
+import { importLetters as importUnchecked } from "../dead-letter/import-export/import.ts";
+import { makeCapsule as makeCapsuleUnchecked } from "../dead-letter/make-capsule.ts";
 import { readLetterStats as readStatsUnchecked } from "../dead-letter/stats.ts";
-import { makeCapsule as makeCapsuleUnchecked } from "../job/capsule.ts";
-import {
-  mirrorAll as mirrorAllUnchecked,
-  mirrorJob as mirrorJobUnchecked,
-  refreshDirectory as refreshUnchecked,
-} from "../job/mirror.ts";
 import { continueEdit as continueEditUnchecked, editLetters as editUnchecked } from "../redrive/amend.ts";
 import { analyseSelected as analyseUnchecked } from "../redrive/analyse-selected.ts";
 import { mergeGroups as mergeUnchecked, splitGroup as splitUnchecked } from "../redrive/correct-groups.ts";
@@ -27,13 +22,20 @@ import {
   explainGroup as explainGroupUnchecked,
   explainLetter as explainLetterUnchecked,
 } from "../redrive/explain-group.ts";
-import { requireGroup as requireGroupUnchecked } from "../redrive/find-group.ts";
-import { listGroups as listGroupsUnchecked } from "../redrive/groups.ts";
+import {
+  listGroups as listGroupsUnchecked,
+  requireGroup as requireGroupUnchecked,
+} from "../redrive/groups.ts";
 import { continuePurge as continuePurgeUnchecked, purgeLetters as purgeUnchecked } from "../redrive/purge.ts";
 import { rebuildGroups as rebuildUnchecked } from "../redrive/rebuild-groups.ts";
 import { requeueLetters as requeueUnchecked } from "../redrive/requeue.ts";
 import { countSelected as countUnchecked, selectLetters as selectUnchecked } from "../redrive/select.ts";
 import { undoOperation as undoUnchecked } from "../redrive/undo.ts";
+import {
+  mirrorAll as mirrorAllUnchecked,
+  mirrorJob as mirrorJobUnchecked,
+  refreshDirectory as refreshUnchecked,
+} from "../service/letter-directory.ts";
 import { checked, checkedNow } from "./checked.ts";
 import {
   asyncList,
@@ -74,46 +76,46 @@ import {
   selectOptions,
 } from "./letter-schemas.ts";
 
-/** The letter of an agent's result, or null when it succeeded. */
+/** Converts an agent's result into a letter; null if it succeeded. */
 export const agentResultToDlqItem = checkedNow(letterUnchecked, "agentResultToDlqItem", [
   ["result", agentResult],
   ["item", json],
   ["attempt", positive],
 ]);
 
-/** The letters of the selection, one at a time, however many there are. */
+/** Reads the letters of a selection, one at a time. */
 export const selectLetters = checkedNow(selectUnchecked, "selectLetters", [
   ["engine", store],
   ["selection", selection],
   ["options", selectOptions.optional()],
 ]);
 
-/** How many letters the selection has. */
+/** Counts the letters of a selection. */
 export const countSelected = checked(countUnchecked, "countSelected", [
   ["engine", store],
   ["selection", selection],
 ]);
 
-/** Why the letters of the selection died: groups, error types, when. */
+/** Analyses why the letters of a selection died: groups, error types and times. */
 export const analyseSelected = checked(analyseUnchecked, "analyseSelected", [
   ["engine", store],
   ["selection", selection],
   ["options", objectOf<{ sampledGroupsMax?: number }>({ sampledGroupsMax: positive.optional() }).optional()],
 ]);
 
-/** The numbers of a queue's letters. */
+/** The statistics of a queue's letters. */
 export const readLetterStats = checked(readStatsUnchecked, "readLetterStats", [
   ["engine", store],
   ["queue", name],
 ]);
 
-/** Writes letters to a file. */
+/** Exports letters to a file. */
 export const exportLetters = checked(exportUnchecked, "exportLetters", [
   ["letters", asyncList],
   ["options", exportOptions],
 ]);
 
-/** Reads letters from a file or a folder into the store. */
+/** Imports letters from a file or a folder. */
 export const importLetters = checked(importUnchecked, "importLetters", [
   ["engine", store],
   ["path", name],
@@ -127,30 +129,30 @@ export const writeDirectory = checked(writeDirectoryUnchecked, "writeDirectory",
   ["options", objectOf<{ now: number }>({ now: time })],
 ]);
 
-/** Reads the letters of such a folder. */
+/** Reads the letters of a folder written by `writeDirectory`. */
 export const readDirectory = checkedNow(readDirectoryUnchecked, "readDirectory", [["folder", name]]);
 
-/** Writes the letter directory of a job anew. */
+/** Rewrites the letter directory of a job. */
 export const mirrorJob = checked(mirrorJobUnchecked, "mirrorJob", [
   ["engine", store],
   ["job", job],
   ["place", directoryPlace],
 ]);
 
-/** Writes the letter directories of all jobs anew. */
+/** Rewrites the letter directories of all jobs. */
 export const mirrorAll = checked(mirrorAllUnchecked, "mirrorAll", [
   ["engine", store],
   ["place", directoryPlace],
 ]);
 
-/** Brings a letter directory that exists up to date. */
+/** Updates an existing letter directory. */
 export const refreshDirectory = checked(refreshUnchecked, "refreshDirectory", [
   ["engine", store],
   ["job", job],
   ["place", changedDirectory],
 ]);
 
-/** All that is needed to look at one letter elsewhere. */
+/** Collects everything needed to examine a letter on another machine. */
 export const makeCapsule = checked(makeCapsuleUnchecked, "makeCapsule", [
   ["engine", store],
   ["letter", thing],
@@ -163,10 +165,10 @@ export const writeCapsule = checked(writeCapsuleUnchecked, "writeCapsule", [
   ["capsule", thing],
 ]);
 
-/** Reads a capsule from its file. */
+/** Reads a capsule from a file. */
 export const readCapsule = checked(readCapsuleUnchecked, "readCapsule", [["path", name]]);
 
-/** Changes the data of letters; the data before is kept. */
+/** Edits the data of letters. Earlier revisions are kept. */
 export const editLetters = checked(editUnchecked, "editLetters", [
   ["engine", store],
   ["request", editRequest],
@@ -181,7 +183,7 @@ export const continueEdit = checked(continueEditUnchecked, "continueEdit", [
   ["options", continueOptions.optional()],
 ]);
 
-/** Gives letters up, with a reason. They can be restored. */
+/** Discards letters with a reason. They can be restored. */
 export const discardLetters = checked(discardUnchecked, "discardLetters", [
   ["engine", store],
   ["request", discardRequest],
@@ -213,13 +215,13 @@ export const continuePurge = checked(continuePurgeUnchecked, "continuePurge", [
   ["options", objectOf<{ home: string; signal?: AbortSignal }>({ home: name, signal: signal.optional() })],
 ]);
 
-/** Sends copies of letters as new items. */
+/** Requeues letters as new items. */
 export const requeueLetters = checked(requeueUnchecked, "requeueLetters", [
   ["engine", store],
   ["request", requeueRequest],
 ]);
 
-/** Reverts an edit, a discard, a restore or a purge. */
+/** Undoes an edit, a discard, a restore or a purge. */
 export const undoOperation = checked(undoUnchecked, "undoOperation", [
   ["engine", store],
   ["operation", operation],
@@ -229,47 +231,47 @@ export const undoOperation = checked(undoUnchecked, "undoOperation", [
   ],
 ]);
 
-/** Moves the letters of groups into another group, now and from now on. */
+/** Merges groups, also for later failures. */
 export const mergeGroups = checked(mergeUnchecked, "mergeGroups", [
   ["engine", store],
   ["request", mergeRequest],
   ["options", correctOptions],
 ]);
 
-/** Moves the letters of a group that have a text into a group of their own, now and from now on. */
+/** Moves failures whose message contains a text into a group of their own, also later ones. */
 export const splitGroup = checked(splitUnchecked, "splitGroup", [
   ["engine", store],
   ["group", namedGroup],
   ["options", splitOptions],
 ]);
 
-/** The group that the word means: a signature, its beginning, or the beginning of a pattern. */
+/** Finds a group by its signature, the beginning of it, or its name. */
 export const requireGroup = checked(requireGroupUnchecked, "requireGroup", [
   ["engine", store],
   ["word", text],
 ]);
 
-/** Groups over all queues, or of one. */
+/** Lists the groups of all queues, or of one. */
 export const listGroups = checked(listGroupsUnchecked, "listGroups", [
   ["engine", store],
   ["query", groupQuery],
 ]);
 
-/** Why a group is a group. */
+/** Explains how a group was formed. */
 export const explainGroup = checked(explainGroupUnchecked, "explainGroup", [
   ["engine", store],
   ["group", namedGroup],
   ["rules", groupRules],
 ]);
 
-/** Why a letter is in its group. */
+/** Explains why a letter is in its group. */
 export const explainLetter = checked(explainLetterUnchecked, "explainLetter", [
   ["engine", store],
   ["letter", thing],
   ["rules", groupRules],
 ]);
 
-/** Groups all letters anew. */
+/** Recomputes the groups of all letters. */
 export const rebuildGroups = checked(rebuildUnchecked, "rebuildGroups", [
   ["engine", store],
   ["options", rebuildOptions],

@@ -1,4 +1,4 @@
-/** How a policy has to look: a backoff that is not one would make an item wait without an end. */
+/** Argument schemas of policies. They matter because an invalid backoff would make an item wait forever. */
 import * as z from "zod";
 import {
   type Backoff,
@@ -51,7 +51,7 @@ const BREAKER = {
 } as const;
 const { failureThreshold, timeoutMs, successThreshold, halfOpenRequests } = BREAKER;
 
-/** What is left out keeps its default. */
+/** Omitted fields keep their defaults. */
 export const partialBreaker = objectOf<Partial<BreakerPolicy>>({
   failureThreshold: failureThreshold.optional(),
   timeoutMs: timeoutMs.optional(),

@@ -1,13 +1,14 @@
-/** What the functions about named queues take. Ranges of settings are checked with the settings themselves. */
-
-import { PRIORITIES } from "../item/priority.ts";
+/**
+ * Argument schemas of the functions about named queues. Value ranges are checked with the settings
+ * themselves.
+ */
+import { PRIORITIES } from "../item/item.ts";
 import type { AddItemsOptions } from "../queue/add-items.ts";
-import type { ImportItemsOptions } from "../queue/import-items.ts";
-import type { RowFields } from "../queue/import-row.ts";
+import type { ImportItemsOptions, RowFields } from "../queue/import-items.ts";
 import type { QueueAct } from "../queue/queue.ts";
+import type { QueueSettings } from "../queue/queue-settings.ts";
+import { UNIQUE_RULES } from "../queue/queue-spec.ts";
 import { ITEM_FORMATS } from "../queue/read-rows.ts";
-import type { QueueSettings } from "../queue/settings.ts";
-import { UNIQUE_RULES } from "../queue/spec.ts";
 import { ITEM_FAILURE_ACTIONS, OUTAGE_ACTIONS } from "../retry/policy.ts";
 import {
   callback,

@@ -1,4 +1,4 @@
-/** Named queues for programs: the queue as an object, and the same as functions. Arguments are checked before anything is done. */
+/** Named queues for library callers, as an object and as functions, with argument checks. */
 import type { Engine, HoldReport } from "../engine.ts";
 import type { Job } from "../item/job.ts";
 import {
@@ -8,14 +8,13 @@ import {
   type QueueItem,
 } from "../queue/add-items.ts";
 import { importItems as importUnchecked } from "../queue/import-items.ts";
-import type { ItemHandler } from "../queue/item-handler.ts";
-import { listQueues as listUnchecked, summariseQueue as summariseUnchecked } from "../queue/look.ts";
-import { type QueueAct, Queue as UncheckedQueue } from "../queue/queue.ts";
+import { type ItemHandler, type QueueAct, Queue as UncheckedQueue } from "../queue/queue.ts";
 import {
   changeQueue as changeUnchecked,
   createQueue as createUnchecked,
   type QueueSettings,
-} from "../queue/settings.ts";
+} from "../queue/queue-settings.ts";
+import { listQueues as listUnchecked, summariseQueue as summariseUnchecked } from "../queue/queue-status.ts";
 import { Worker as UncheckedWorker } from "../queue/worker.ts";
 import { checkInput } from "./check-input.ts";
 import { checked } from "./checked.ts";
@@ -89,7 +88,7 @@ export class Queue extends UncheckedQueue {
   }
 }
 
-/** A worker of a queue. It begins at once. */
+/** A worker of a queue. It starts immediately. */
 export class Worker extends UncheckedWorker {
   constructor(engine: Engine, queue: string, plan: WorkPlan) {
     checkInput(store, engine, { caller: "Worker", name: "engine" });
@@ -105,8 +104,8 @@ export class Worker extends UncheckedWorker {
 }
 
 /**
- * Makes a queue. The same again with the same settings is the queue that is there; with others it is a `job_changed`
- * error. Letters that were imported under the name become the queue's.
+ * Creates a queue. If it exists with the same settings, it is returned; with other settings the call throws
+ * `job_changed`. Letters imported under the name become the queue's.
  */
 export const createQueue = checked(createUnchecked, "createQueue", [
   ["engine", store],
@@ -114,14 +113,14 @@ export const createQueue = checked(createUnchecked, "createQueue", [
   ["settings", queueSettings.optional()],
 ]);
 
-/** Changes what is given and leaves the rest. The event says which settings changed; one that changes nothing has none. */
+/** Changes the given settings. Writes an event with the changed ones, or none if nothing changed. */
 export const changeQueue = checked(changeUnchecked, "changeQueue", [
   ["engine", store],
   ["name", name],
   ["settings", queueSettings],
 ]);
 
-/** Adds them in their order, and answers in it. */
+/** Adds items and returns a result for each, in the same order. */
 export async function addItems(
   engine: Engine,
   queue: string,
@@ -134,7 +133,10 @@ export async function addItems(
   return addUnchecked(engine, queue, checkQueueItems(items, "addItems"), options);
 }
 
-/** Reads the file (`-` is stdin) to its end. The same file again adds nothing twice where rows have keys. */
+/**
+ * Reads the whole file (`-` is stdin). Rows with keys are added only once, also if the file is imported
+ * again.
+ */
 export const importItems = checked(importUnchecked, "importItems", [
   ["engine", store],
   ["queue", name],
@@ -142,10 +144,10 @@ export const importItems = checked(importUnchecked, "importItems", [
   ["options", importItemsOptions.optional()],
 ]);
 
-/** Every named queue of the store, by name. */
+/** All named queues of the store, sorted by name. */
 export const listQueues = checked(listUnchecked, "listQueues", [["engine", store]]);
 
-/** How a queue stands: its items, its workers, its breaker. */
+/** The current state of a queue: its items, workers and breaker. */
 export const summariseQueue = checked(summariseUnchecked, "summariseQueue", [
   ["engine", store],
   ["job", job],

@@ -1,4 +1,4 @@
-/** A store for programs: the engine, its queues by their names, and the targets of its receipts. */
+/** A store for library callers: the engine with its queues and receipt targets. */
 import type { Engine } from "../engine.ts";
 import { type OpenOptions, openStore as openEngine } from "../engines/open.ts";
 import { WorkError } from "../errors.ts";
@@ -14,11 +14,11 @@ import { Target } from "./targets.ts";
 
 /** An engine with the queues and targets of its store. */
 export interface Store extends Engine {
-  /** The queue of that name, whether or not it is there yet. */
+  /** The queue with this name, which need not exist yet. */
   queue(name: string): Queue;
   /**
-   * The target of that name, which begins to deliver. Settings make it or change it; without any it has to be there. Asked
-   * for again, it is the same one until it is closed. Closing the store closes it.
+   * Opens a target and starts delivering. Settings create or change it; without settings it must exist. Until
+   * it is closed, further calls return the same object. Closing the store closes it.
    */
   target(name: string, options?: TargetOptions): Target;
 }
@@ -48,10 +48,10 @@ export async function openStore(url: string, options: OpenOptions = {}): Promise
 
 function sameTarget(target: Target, how: TargetOptions | undefined): Target {
   if (how === undefined) return target;
-  throw new WorkError("usage", `The target ${target.name} is open already, with what it was opened with.`, {
-    hint: "Take it as `store.target(name)`, change its settings with `target.change(…)`, or close it first.",
+  throw new WorkError("usage", `The target ${target.name} is already open with other options.`, {
+    hint: "Call `store.target(name)` without options, change its settings with `target.change(…)`, or close it first.",
   });
 }
 
-/** Copies a store into another, empty one, and compares both. */
+/** Copies a store into an empty one, and compares both. */
 export const copyStore = checked(copyUnchecked, "copyStore", [["options", copyOptions]]);

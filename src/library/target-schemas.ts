@@ -1,8 +1,10 @@
-/** What the functions about receipts and their targets take. Ranges and addresses are checked with the settings themselves. */
+/**
+ * Argument schemas of the functions about receipts and targets. Ranges and addresses are checked with the
+ * settings themselves.
+ */
 import * as z from "zod";
-import type { TargetSettings } from "../delivery/settings.ts";
-import { DELIVERY_PROTOCOLS } from "../delivery/spec.ts";
-import type { SendOptions } from "../delivery/target-options.ts";
+import type { SendOptions, TargetSettings } from "../delivery/target-settings.ts";
+import { DELIVERY_PROTOCOLS } from "../delivery/target-spec.ts";
 import { OUTAGE_ACTIONS } from "../retry/policy.ts";
 import {
   anyThat,

@@ -1,7 +1,13 @@
-/** Targets of receipts for programs. Arguments are checked before anything is done. */
-import { setTarget as setUnchecked, type TargetSettings } from "../delivery/settings.ts";
+/** Receipt targets for library callers, with argument checks. */
+
 import { Target as UncheckedTarget } from "../delivery/target.ts";
-import type { KeptReceipt, Receipt, SendOptions } from "../delivery/target-options.ts";
+import {
+  type KeptReceipt,
+  type Receipt,
+  type SendOptions,
+  setTarget as setUnchecked,
+  type TargetSettings,
+} from "../delivery/target-settings.ts";
 import type { Engine } from "../engine.ts";
 import { checkInput } from "./check-input.ts";
 import { checked } from "./checked.ts";
@@ -11,7 +17,7 @@ import type { TargetOptions } from "./options.ts";
 import { queueAct } from "./queue-schemas.ts";
 import { sendOptions, targetOptions, targetSettings } from "./target-schemas.ts";
 
-/** A target of receipts. It is opened at once, and delivers until it is closed. */
+/** A receipt target. It starts immediately and delivers until it is closed. */
 export class Target extends UncheckedTarget {
   constructor(engine: Engine, target: string, options: TargetOptions = {}) {
     checkInput(store, engine, { caller: "Target", name: "engine" });
@@ -47,7 +53,7 @@ export class Target extends UncheckedTarget {
   }
 }
 
-/** Makes the target, or changes what is given of the one that is there. Letters that were imported under the name become its own. */
+/** Creates the target or changes the given settings. Letters imported under the name become the target's. */
 export const setTarget = checked(setUnchecked, "setTarget", [
   ["engine", store],
   ["name", name],

@@ -1,25 +1,23 @@
 /**
- * Brings items into a named queue by its rules: the schema, the priority and expiry of those that come without, and what
- * becomes of a key that the queue knows. Says of every item what became of it; one that is refused never holds up others.
+ * Adds items to a named queue by its settings: schema, default priority and expiry, and the rule for duplicate keys. Returns
+ * a result for every item; a refused item does not affect the others.
  */
 import { createHash } from "node:crypto";
 import type { Engine } from "../engine.ts";
 import { WorkError } from "../errors.ts";
-import { idProblem } from "../intake/field.ts";
+import { idProblem } from "../intake/identity.ts";
 import { KEY_BYTES, SeenTable } from "../intake/seen-table.ts";
-import { compact } from "../item/failure.ts";
-import type { Item, NewItem } from "../item/item.ts";
+import type { Item, NewItem, Priority } from "../item/item.ts";
 import type { Job } from "../item/job.ts";
-import type { Priority } from "../item/priority.ts";
-import { canonicalJson, type Json } from "../kit/json.ts";
-import { nameSeries } from "../kit/random.ts";
-import { requireQueue } from "./find-queue.ts";
-import { type QueueSpec, queueSpecOf } from "./spec.ts";
+import { canonicalJson, compact, type Json } from "../std/json.ts";
+import { nameSeries } from "../std/random.ts";
+import { requireQueue } from "./find-job.ts";
+import { type QueueSpec, queueSpecOf } from "./queue-spec.ts";
 
-/** An item as somebody brings it. */
+/** An item as the caller gives it. */
 export interface QueueItem {
   readonly data: Json;
-  /** What the item is known by in the queue, for ever. Default: a random name. */
+  /** The unique key of the item in the queue. Default: a random name. */
   readonly key?: string;
   /** What people call it. */
   readonly name?: string;
@@ -33,9 +31,9 @@ export interface QueueItem {
   readonly lane?: string;
 }
 
-/** What became of one item. */
+/** The result for one item. */
 export interface AddedItem {
-  /** `existing`: the queue has it, and keeps what it has. */
+  /** `existing`: the queue already has the key and keeps its item. */
   readonly outcome: "added" | "existing" | "replaced" | "refused";
   /** Its id in the queue; of a refused one the key that it came with, if any. */
   readonly itemId?: string;
@@ -44,13 +42,13 @@ export interface AddedItem {
   readonly because?: "key_taken" | "invalid";
 }
 
-/** Who brings items. */
+/** The author of the items. */
 export interface AddItemsOptions {
   /** Who brings them: kept with data that they replace. Default `redrive`. */
   readonly author?: string;
 }
 
-/** Adds them in their order, and answers in it. */
+/** Adds the items and returns their results in the same order. */
 export async function addItems(
   engine: Engine,
   queue: string,
@@ -235,7 +233,7 @@ class Intake {
       dueAt === undefined && expiresAt === undefined ? undefined : timeProblem(dueAt, expiresAt, now);
     if (when !== undefined) return when;
     const problem = this.#rules.check(data);
-    return problem === undefined ? undefined : `the schema refuses it: ${problem}`;
+    return problem === undefined ? undefined : `does not match the schema: ${problem}`;
   }
 
   /** An expiry that the queue gives counts from when the item is due: one that is due tomorrow is not over today. */

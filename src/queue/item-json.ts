@@ -1,9 +1,10 @@
 /** The form of an item and its attempts outside the process. */
-import { compact, failureToJson } from "../item/failure.ts";
+import { failureToJson } from "../item/failure.ts";
 import type { Attempt, Item } from "../item/item.ts";
 import type { LetterNote } from "../item/letter.ts";
-import { toRfc3339 } from "../kit/clock.ts";
-import type { JsonObject } from "../kit/json.ts";
+import { toRfc3339 } from "../std/clock.ts";
+import type { JsonObject } from "../std/json.ts";
+import { compact } from "../std/json.ts";
 
 export function itemToJson(item: Item): JsonObject {
   return compact({

@@ -3,13 +3,12 @@
  * end. Only what leaves no way to find the next record ends the reading.
  */
 import { WorkError } from "../errors.ts";
-import type { Row } from "../intake/csv-rows.ts";
+import type { Row } from "../intake/csv.ts";
 import type { Input } from "../intake/input.ts";
-import { linesOf } from "../intake/lines.ts";
+import { linesOf, wholeLines } from "../intake/lines.ts";
 import type { Origin } from "../intake/origin.ts";
-import { parseJson } from "../intake/parse-json.ts";
-import { wholeLines } from "../intake/whole-lines.ts";
-import type { Json } from "../kit/json.ts";
+import { parseInputJson } from "../intake/parse-json.ts";
+import type { Json } from "../std/json.ts";
 
 /** What a file of items can be. */
 export const ITEM_FORMATS = ["jsonl", "csv"] as const;
@@ -56,7 +55,7 @@ async function* jsonRows({ chunks }: Input, origin: Origin, lines: Lines): Async
 
 function jsonRow(text: string, line: number, origin: Origin): RowRecord {
   try {
-    return { ok: true, line, data: parseJson(text, origin, { line, column: 1 }) };
+    return { ok: true, line, data: parseInputJson(text, origin, { line, column: 1 }) };
   } catch (error) {
     if (!(error instanceof WorkError)) throw error;
     return { ok: false, line, reason: reasonIn(error.message, origin) };
@@ -73,7 +72,7 @@ async function* csvRows(
   { chunks }: Input,
   { origin, isTyped, lines }: CsvOptions,
 ): AsyncGenerator<RowRecord> {
-  const { CsvRows } = await import("../intake/csv-rows.ts"); // a library is not made to load it for those who have no CSV
+  const { CsvRows } = await import("../intake/csv.ts"); // a library is not made to load it for those who have no CSV
   const parser = new CsvRows({ anyLength: true });
   let header: readonly string[] | undefined;
   const take = function* (rows: readonly Row[]): Generator<RowRecord> {

@@ -1,6 +1,6 @@
 /**
- * A worker of a named queue: the runner with the queue's own settings, going on until it is told to end. Many may work one
- * queue, in one process and on many machines; what one that vanished held is back in seconds.
+ * A worker of a named queue: the runner with the queue's settings, running until it is stopped. Many workers may share a
+ * queue, in one process or on many machines; items of a worker that vanished are ready again within seconds.
  */
 import type { Handler } from "../attempt/handler.ts";
 import type { Engine } from "../engine.ts";
@@ -8,22 +8,22 @@ import type { Failure } from "../item/failure.ts";
 import type { LeasedItem } from "../item/item.ts";
 import type { Job } from "../item/job.ts";
 import type { Rate } from "../item/rate.ts";
-import { type Clock, systemClock } from "../kit/clock.ts";
 import type { ClassRule } from "../retry/class-rule.ts";
 import type { HandlerAnswer } from "../retry/decide.ts";
-import { Patience } from "../runner/patience.ts";
-import { type RunObserver, type RunOptions, type RunResult, runQueue } from "../runner/runner.ts";
-import type { GroupRule } from "../triage/group-rule.ts";
-import { BookCloser } from "./close-books.ts";
-import { requireQueue, requireTarget } from "./find-queue.ts";
-import { LiveSettings } from "./live-settings.ts";
-import { type QueueSpec, queueSpecOf } from "./spec.ts";
+import type { RunObserver, RunOptions, RunResult } from "../runner/run-options.ts";
+import { runQueue } from "../runner/runner.ts";
+import { StoreRetry } from "../runner/store-retry.ts";
+import { type Clock, systemClock } from "../std/clock.ts";
+import type { GroupRule } from "../triage/grouping.ts";
+import { requireQueue, requireTarget } from "./find-job.ts";
+import { LiveSettings } from "./queue-settings.ts";
+import { type QueueSpec, queueSpecOf } from "./queue-spec.ts";
 
-/** How a worker works. All of it may be left out. */
+/** The options of a worker. All are optional. */
 export interface WorkerOptions {
   /** How many attempts run at a time. Default 10. */
   readonly concurrency?: number;
-  /** What this worker alone may begin, besides the queue's own rate. Default: no limit. */
+  /** A rate limit of this worker, besides the queue's own. Default: no limit. */
   readonly rate?: Rate;
   /** Ends when the queue is empty instead of waiting for more. Default false. */
   readonly untilEmpty?: boolean;
@@ -33,9 +33,9 @@ export interface WorkerOptions {
   readonly evidenceFolder?: string;
   /** Aborted to stop. */
   readonly signal?: AbortSignal;
-  /** How long a stop waits for attempts that do not heed it. Default: for ever. */
+  /** How long a stop waits for attempts that ignore it. Default: until they end. */
   readonly abandonAfterMs?: number;
-  /** How long a store that does not answer is waited for. Default: for ever. */
+  /** How long to wait for a store that does not answer. Default: until it answers. */
   readonly storeWaitMs?: number;
   readonly observer?: RunObserver;
   readonly clock?: Clock;
@@ -58,14 +58,14 @@ export type OnItemFailureHandler = (
   failure: Failure,
 ) => HandlerAnswer | Promise<HandlerAnswer>;
 
-/** What is worked, and with what. */
+/** The queue's handler and the worker's options. */
 export interface WorkPlan extends Omit<WorkerOptions, "onItemFailure"> {
   readonly handler: Handler;
   /** Decides about items whose attempts are used up. Default: as the queue's settings say. */
   readonly askHandler?: NonNullable<RunOptions["askHandler"]>;
   /** It is a target of receipts. Default: it is a queue. */
   readonly isTarget?: boolean;
-  /** Opened when the queue is found and stopped when the worker ends: it looks after the letters. Default: nothing. */
+  /** Starts a service for the queue's letters, which is stopped when the worker ends. Default: none. */
   readonly alongside?: (queue: Job) => WorkerService;
 }
 
@@ -77,15 +77,15 @@ export interface WorkerService {
 
 const CONCURRENCY = 10;
 
-/** A worker at its queue. */
+/** A worker of one queue. */
 export class Worker {
-  /** Resolves with how it ended; rejects when it could not go on, as when the queue is not there. */
+  /** Resolves with how it ended; rejects when it cannot continue, for example when the queue does not exist. */
   readonly ended: Promise<RunResult>;
   readonly #stop = new AbortController();
   readonly #drain = new AbortController();
   readonly #clock: Clock;
 
-  /** Begins at once. */
+  /** Starts at once. */
   constructor(engine: Engine, queue: string, plan: WorkPlan) {
     this.#clock = plan.clock ?? systemClock;
     const onAbort = () => this.#stop.abort();
@@ -96,7 +96,7 @@ export class Worker {
     );
   }
 
-  /** Takes nothing more. What runs comes to its own end, within the time if one is given; what does not is given back. */
+  /** Takes no more items. Running attempts finish, within the time if one is given; the others are released. */
   async drain(withinMs = Number.POSITIVE_INFINITY): Promise<RunResult> {
     this.#drain.abort();
     const cancel = Number.isFinite(withinMs)
@@ -105,7 +105,7 @@ export class Worker {
     return this.ended.finally(cancel);
   }
 
-  /** Ends what runs and gives it back, unspent. */
+  /** Ends running attempts and releases their items; the attempts are not counted. */
   async stop(): Promise<RunResult> {
     this.#stop.abort();
     return this.ended;
@@ -115,12 +115,11 @@ export class Worker {
     const { storeWaitMs = Number.POSITIVE_INFINITY, observer, rate } = plan;
     const clock = this.#clock;
     const isEnding = () => this.#stop.signal.aborted || this.#drain.signal.aborted;
-    const patience = new Patience(storeWaitMs, clock, { ...told(observer), isEnding });
+    const storeRetry = new StoreRetry(storeWaitMs, clock, { ...told(observer), isEnding });
     const find = plan.isTarget ? requireTarget : requireQueue;
-    const job = await patience.through(() => find(engine, queue));
+    const job = await storeRetry.run(() => find(engine, queue));
     const service = plan.alongside?.(job);
     const spec = queueSpecOf(job);
-    const books = new BookCloser(engine, queue, clock);
     const settings = new LiveSettings(engine, queue, { spec, clock });
     const run = runQueue({
       engine,
@@ -136,7 +135,7 @@ export class Worker {
       holderTtlMs: spec.leaseMs,
       storeWaitMs,
       clock,
-      observer: accompanied(observer, books),
+      ...(observer && { observer }),
       ...(rate && { ownRate: rate }),
       ...(plan.name !== undefined && { author: plan.name }),
       ...(plan.abandonAfterMs !== undefined && { abandonAfterMs: plan.abandonAfterMs }),
@@ -145,24 +144,13 @@ export class Worker {
       ...(plan.groupRules && { groupRules: plan.groupRules }),
       ...(plan.classRules && { classRules: plan.classRules }),
     });
-    return run.finally(() => books.stop()).finally(() => service?.stop());
+    return run.finally(() => service?.stop());
   }
 }
 
-/** A worker with a handler asks it, whatever the queue's settings do with failures. */
+/** A worker with a failure handler uses it, whatever the queue's settings say. */
 function withHandler(spec: QueueSpec, { askHandler }: WorkPlan): QueueSpec {
   return askHandler ? { ...spec, policy: { ...spec.policy, onItemFailure: "custom" } } : spec;
-}
-
-/** Redrives are followed by whoever began them, or by nobody: whichever worker ends the last letter closes the books. */
-function accompanied(observer: RunObserver = {}, books: BookCloser): RunObserver {
-  return {
-    ...observer,
-    settled: (item, settlement, outcome) => {
-      books.settled(item);
-      observer.settled?.(item, settlement, outcome);
-    },
-  };
 }
 
 function told(observer: RunObserver | undefined) {
@@ -170,4 +158,12 @@ function told(observer: RunObserver | undefined) {
     trouble: (error: Parameters<NonNullable<RunObserver["trouble"]>>[0]) => observer?.trouble?.(error),
     recovered: () => observer?.recovered?.(),
   };
+}
+
+/** Resolves with how the worker ended. */
+export async function drainedBy(signal: AbortSignal | undefined, worker: Worker): Promise<RunResult> {
+  const onDrain = () => void worker.drain().catch(() => undefined); // errors are reported through `ended`
+  if (signal?.aborted) onDrain();
+  signal?.addEventListener("abort", onDrain, { once: true });
+  return worker.ended.finally(() => signal?.removeEventListener("abort", onDrain));
 }

@@ -1,20 +1,22 @@
-/** Analyses the letters of a selection: from what the store has counted where that says it all, else letter by letter. */
+/**
+ * Analyses the letters of a selection. Uses the store's counters where they are enough, and reads each letter
+ * otherwise.
+ */
 import type { Engine, LetterGroup } from "../engine.ts";
 import { isStoreTrouble, type WorkError } from "../errors.ts";
 import { ERROR_TYPE_NAMES } from "../item/error-type.ts";
-import type { LetterFilter } from "../item/letter-filter.ts";
-import { type Analysis, Analyst, SAMPLES_MAX, STRETCHES_MAX } from "../triage/analyse.ts";
-import { stepFor } from "../triage/time-axis.ts";
+import type { LetterFilter } from "../item/letter-query.ts";
+import { type Analysis, Analyst, INTERVALS_MAX, SAMPLES_MAX, stepFor } from "../triage/analyse.ts";
 import { type Selection, selectLetters } from "./select.ts";
 
 export interface AnalyseOptions {
-  /** So many of the largest groups come with letters as samples. Default 100. */
+  /** How many of the largest groups include sample letters. Default 100. */
   readonly sampledGroupsMax?: number;
 }
 
 const SAMPLED_GROUPS_MAX = 100;
 
-/** Letters that wait, unless the filter names other states. */
+/** Analyses waiting letters, unless the filter names other states. */
 export async function analyseSelected(
   engine: Engine,
   selection: Selection,
@@ -31,7 +33,7 @@ export async function analyseSelected(
   return withStates(analyst.result(), groups);
 }
 
-/** Whether a letter is meant depends on its group alone, or can be counted. (Classes are told by letter.) */
+/** Whether the store's counters can answer the filter. They do not include error classes. */
 function isOfGroups({ filter, where }: Selection): boolean {
   const { queue, types, signatures, ...others } = filter;
   return where === undefined && Object.values(others).every((value) => value === undefined);
@@ -46,7 +48,7 @@ function withStates(analysis: Analysis, groups: readonly LetterGroup[]): Analysi
   return { ...analysis, patternGroups };
 }
 
-/** What a rule or a merge brought together may be of several types: then each is counted. */
+/** A rule or a merge can put several error types into one group, so letters are counted per type. */
 async function ofTypes(
   engine: Engine,
   { types }: LetterFilter,
@@ -62,7 +64,7 @@ async function ofTypes(
   return counted;
 }
 
-/** Those that groups are called by first: most often they are all there are. */
+/** Counts the types that name a group first, because they usually account for all letters. */
 async function countTypes(
   engine: Engine,
   filter: LetterFilter,
@@ -102,7 +104,7 @@ async function analyseCounted(
 function stepOf(groups: readonly { readonly firstAt: number; readonly lastAt: number }[]): number {
   const first = groups.reduce((least, { firstAt }) => Math.min(least, firstAt), Number.POSITIVE_INFINITY);
   const last = groups.reduce((most, { lastAt }) => Math.max(most, lastAt), 0);
-  return stepFor(Math.min(first, last), last, STRETCHES_MAX);
+  return stepFor(Math.min(first, last), last, INTERVALS_MAX);
 }
 
 async function withSamples(
@@ -120,7 +122,9 @@ async function withSamples(
   return { ...analysis, patternGroups };
 }
 
-/** Writes the event. A store that cannot be written is still worth reading: the trouble is answered, not thrown. */
+/**
+ * Writes the event. Returns a store error instead of throwing it: a read-only store can still be analysed.
+ */
 export async function recordAnalysis(
   engine: Engine,
   jobId: string,

@@ -1,27 +1,29 @@
 /**
- * A redrive that feels its way: one letter of each group, then 1 %, then 10 %, then all. Each stage comes to its end
- * before the next begins; when a letter comes back with the failure that it had, nothing more is sent. How far it has
- * come is kept with the operation.
+ * A redrive in stages: one letter of each group, then 1 %, then 10 %, then the rest. A stage starts after the
+ * previous one has finished. If a letter fails with its earlier failure again, the canary stops. The current
+ * stage is stored with the operation.
  */
 import type { Engine, StoredLetter } from "../engine.ts";
 import type { Operation, SelectedLetter } from "../item/operation.ts";
-import { isJsonObject, type JsonObject } from "../kit/json.ts";
+import { isJsonObject, type JsonObject } from "../std/json.ts";
 import { ALGORITHM, signatureOf } from "../triage/signature.ts";
 
-/** Where a canary stands. */
+/** The current stage of a canary. */
 export interface CanaryStage {
-  /** From 1. */
+  /** Counts from 1. */
   readonly stage: number;
-  /** How many letters have been sent when all of the stage have; not known while the first of each group are looked for. */
+  /**
+   * How many letters the operation has redriven when this stage is complete. Absent in the first stage until
+   * one letter of each group has been picked.
+   */
   readonly goal?: number;
 }
 
-/** What each stage sends, in words. */
 export const STAGE_NAMES = ["one of each group", "1 %", "10 %", "all the rest"] as const;
 
 const SHARES = [0, 0.01, 0.1, 1] as const;
 
-/** As it stands in the operation's progress; at the beginning, the first stage. */
+/** Reads the stage from the operation's progress; the default is the first stage. */
 export function stageOf({ progress }: Pick<Operation, "progress">): CanaryStage {
   const stage = typeof progress.stage === "number" ? progress.stage : 1;
   return typeof progress.goal === "number" ? { stage, goal: progress.goal } : { stage };
@@ -31,22 +33,22 @@ export function stageToJson({ stage, goal }: CanaryStage): JsonObject {
   return goal === undefined ? { stage } : { stage, goal };
 }
 
-/** The stage that follows: a share of the whole selection on top of what was sent, and at least one letter. */
+/** The next stage redrives a share of the whole selection, and at least one letter. */
 export function nextStage({ stage }: CanaryStage, { selected, done }: Operation): CanaryStage {
   const next = Math.min(stage + 1, SHARES.length);
   const share = SHARES[next - 1] ?? 1;
   return { stage: next, goal: Math.min(selected, done + Math.max(1, Math.ceil(selected * share))) };
 }
 
-/** The letter that came back with the failure that it had. */
+/** A redriven letter that failed with its earlier failure again. */
 export interface Returned {
   readonly itemId: string;
   readonly signature: string;
-  /** What its group is called; absent in books that were written before it was kept. */
+  /** The pattern of its group. Operations of older versions did not store it. */
   readonly pattern?: string;
 }
 
-/** Why the rest of the letters is refused. */
+/** The reason for refusing the remaining letters. */
 export function stopReason({ itemId, signature }: Returned): string {
   return `the canary stopped: ${itemId} came back with the same failure (group ${signature})`;
 }
@@ -57,7 +59,6 @@ export function returnedToJson({ itemId, signature, pattern }: Returned): {
   return { stopped_by: { item_id: itemId, signature, ...(pattern !== undefined && { pattern }) } };
 }
 
-/** The letter that stopped the canary; null when none did. */
 export function returnedOf({ progress }: Pick<Operation, "progress">): Returned | null {
   const { stopped_by: stopped } = progress;
   if (!isJsonObject(stopped)) return null;
@@ -68,14 +69,14 @@ export function returnedOf({ progress }: Pick<Operation, "progress">): Returned 
   };
 }
 
-/** Looks for a letter of the operation that is dead again with the signature that it was selected with. */
+/** Finds a redriven letter that is dead again in the group it had when it was selected. */
 export function findReturned(engine: Engine, operation: Operation): Promise<Returned | null> {
   return findDeadAgain(engine, operation, (letter, { signature }) => letter.errorSignature === signature);
 }
 
 /**
- * The same for letters that an older algorithm grouped: their failures have other signatures now, so that the store does not
- * count them as returned. The failure before the redrive and the last one are signed again and compared.
+ * Does the same for letters grouped by an older algorithm. Their new failures have other signatures, so the
+ * store does not count them as returned; this computes both signatures again and compares them.
  */
 export async function findReturnedOfOldGroups(
   engine: Engine,
@@ -109,15 +110,15 @@ async function findDeadAgain(
 ): Promise<Returned | null> {
   for await (const one of selected(engine, id, "done")) {
     const letter = await engine.readLetter(one.ref);
-    if (letter?.state === "dead" && letter.burial > one.burial && isSame(letter, one))
+    if (letter?.state === "dead" && letter.letterSequence > one.letterSequence && isSame(letter, one))
       return { itemId: one.itemId, signature: letter.errorSignature, pattern: letter.errorPattern };
   }
   return null;
 }
 
 /**
- * The first letter of each group that has none at work yet, by burial. Letters that would be refused are passed over: they
- * tell nothing about their group.
+ * The letter sequences of the first pending letter of each group that has no redriven letter yet. Skips
+ * letters that would be refused, because they prove nothing about their group.
  */
 export async function pickOfEachGroup(engine: Engine, operation: Operation): Promise<readonly number[]> {
   const covered = new Set<string>();
@@ -126,13 +127,13 @@ export async function pickOfEachGroup(engine: Engine, operation: Operation): Pro
   for await (const letter of selected(engine, operation.id, "pending")) {
     if (covered.has(letter.signature)) continue;
     const fit = operation.force ? "yes" : await fitness(engine, letter, operation.queue);
-    if (fit === "yes") picks.push(letter.burial);
+    if (fit === "yes") picks.push(letter.letterSequence);
     if (fit !== "not this one") covered.add(letter.signature);
   }
   return picks;
 }
 
-/** `none`: the whole group would be refused, so that the rest of it need not be read. */
+/** `none` means that every letter of the group would be refused, so the caller can skip the group. */
 async function fitness(
   engine: Engine,
   { ref, signature }: SelectedLetter,
@@ -156,7 +157,7 @@ async function* selected(
     const query = { status, limit: PAGE_MAX, ...(after !== undefined && { after }) };
     const page = await engine.listSelected(operationId, query);
     yield* page;
-    after = page.at(-1)?.burial;
+    after = page.at(-1)?.letterSequence;
     if (after === undefined || page.length < PAGE_MAX) return;
   }
 }

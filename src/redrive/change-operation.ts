@@ -1,48 +1,49 @@
-/** Pauses, opens again, cancels and finishes operations of any kind, whichever process began them. */
+/** Pauses, resumes, cancels and finishes operations of any kind, also those that another process started. */
 import type { Engine } from "../engine.ts";
 import { WorkError } from "../errors.ts";
 import type { Operation, OperationKind } from "../item/operation.ts";
-import { assert } from "../kit/assert.ts";
+import { assert } from "../std/assert.ts";
 
-/** Whether there is nothing left to do with it. */
 export function isOver({ status }: Operation): boolean {
   return status === "ended" || status === "cancelled";
 }
 
-/** Opens a paused operation again; any other stays as it is. */
+/** Sets a paused operation to open; leaves any other unchanged. */
 export async function reopen(engine: Engine, operation: Operation): Promise<Operation> {
   if (operation.status !== "paused") return operation;
   return engine.changeOperation(operation.id, { status: "open" });
 }
 
-/** Stops it for now; what runs comes to its end. */
+/** Takes no more letters until the operation is resumed. Items that are already running finish. */
 export async function pauseOperation(engine: Engine, { id }: Operation): Promise<Operation> {
   return refuseUnless("paused", await engine.changeOperation(id, { status: "paused" }));
 }
 
-/** Ends it; what it has not begun stays as it is. */
+/** Ends the operation. Letters that it has not processed stay unchanged. */
 export async function cancelOperation(engine: Engine, { id }: Operation): Promise<Operation> {
-  refuseUnless("cancelled", await engine.changeOperation(id, { status: "cancelled" }));
-  return engine.closeOperation(id);
+  return refuseUnless("cancelled", await engine.changeOperation(id, { status: "cancelled" }));
 }
 
 function refuseUnless(status: Operation["status"], operation: Operation): Operation {
   if (operation.status === status) return operation;
   const how = operation.status === "cancelled" ? "was cancelled" : "has ended";
   throw new WorkError("illegal_move", `${operation.id} ${how} already.`, {
-    hint: `\`redrive ops show ${operation.id}\` shows what it did.`,
+    hint: `Run \`redrive ops show ${operation.id}\` to see what it did.`,
   });
 }
 
-interface Surroundings {
+interface FinishContext {
   readonly home: string;
-  /** Ends the work between two steps; the operation stays open. */
+  /** Aborting it stops the work between two steps and leaves the operation open. */
   readonly signal?: AbortSignal | undefined;
 }
 
-type Finish = (engine: Engine, operation: Operation, surroundings: Surroundings) => Promise<Operation>;
+type Finish = (engine: Engine, operation: Operation, context: FinishContext) => Promise<Operation>;
 
-/** Loaded when one of the kind is gone on with. A redrive runs work, and is its job's business. */
+/**
+ * Imported on demand, so that a command loads only the kind it finishes. A redrive is missing: its job runs
+ * it.
+ */
 const FINISH_OF: Readonly<Record<Exclude<OperationKind, "redrive">, () => Promise<Finish>>> = {
   edit: async () => (await import("./amend.ts")).continueEdit,
   requeue: async () => (await import("./requeue.ts")).continueRequeue,
@@ -53,19 +54,19 @@ const FINISH_OF: Readonly<Record<Exclude<OperationKind, "redrive">, () => Promis
   evict: async () => (await import("./purge.ts")).continuePurge,
 };
 
-/** Works any operation but a redrive to its end, from wherever it is. */
+/** Runs any operation except a redrive from its last completed step to the end. */
 export async function finishOperation(
-  { engine, ...surroundings }: Surroundings & { readonly engine: Engine },
+  { engine, ...context }: FinishContext & { readonly engine: Engine },
   operation: Operation,
 ): Promise<Operation> {
   const { kind } = operation;
-  assert(kind !== "redrive", "a redrive is gone on with by its job");
+  assert(kind !== "redrive", "a redrive is resumed by its job");
   if (operation.plan.fix !== undefined) return finishRule(engine, operation);
   const finish = await FINISH_OF[kind]();
-  return finish(engine, operation, surroundings);
+  return finish(engine, operation, context);
 }
 
-/** The edit of a rule; the redrive of what it changed is begun with its end, and waits to be gone on with. */
+/** Finishes the edit of a fix and starts the redrive of the changed letters, which a runner then works on. */
 async function finishRule(engine: Engine, operation: Operation): Promise<Operation> {
   const { finishFix } = await import("./fix.ts");
   return (await finishFix(engine, operation, { author: operation.author })).edit;

@@ -1,49 +1,51 @@
 /**
- * Merges and splits of groups. The correction is written down first, so that whatever is buried from then on obeys it; then
- * the letters that are there follow, page by page. A crash in between leaves some of them where they were: the same command
- * again moves the rest.
+ * Merges and splits groups. The correction is stored first, so that new letters follow it at once; then
+ * existing letters are moved page by page. After a crash in between, the same command moves the rest.
  */
 import type { Engine } from "../engine.ts";
 import { WorkError } from "../errors.ts";
-import type { Correction } from "../item/group.ts";
+import type { Correction, CorrectionRule, GroupMark } from "../item/group.ts";
 import { LETTER_STATES } from "../item/state.ts";
+import { splitSignature } from "../triage/grouping.ts";
 import { ALGORITHM } from "../triage/signature.ts";
-import { type CorrectionPlan, type NamedGroup, planMerge, planSplit } from "./correction-plan.ts";
-import { mergedInto } from "./find-group.ts";
+import { mergedInto } from "./groups.ts";
 
 export interface CorrectOptions {
   readonly author: string;
-  /** Told how many letters have been looked at. */
+  /** Called with the number of letters processed so far. */
   readonly onProgress?: (letters: number) => void;
 }
 
-/** What became of the letters. */
+/** The result of a merge or a split. */
 export interface Corrected {
-  /** The group that they are in now. */
+  /** The group that the letters belong to now. */
   readonly target: NamedGroup;
-  /** How many changed their group. */
+  /** How many letters changed their group. */
   readonly moved: number;
 }
 
-/** Makes groups one, also for later failures. One that was merged before goes to where its letters are. */
+/**
+ * Merges groups, also for later failures. If the target itself was merged earlier, the letters go to its
+ * current group.
+ */
 export async function mergeGroups(
   engine: Engine,
   { groups, into }: { readonly groups: readonly NamedGroup[]; readonly into: NamedGroup },
   options: CorrectOptions,
 ): Promise<Corrected> {
-  const target = await endOf(engine, into);
+  const target = await currentGroup(engine, into);
   for (const group of groups) {
-    await writeDown(engine, planMerge(group, target, await engine.listCorrections()), options.author);
+    await storeCorrections(engine, planMerge(group, target, await engine.listCorrections()), options.author);
   }
   let moved = 0;
   for (const group of groups) {
     if (group.signature !== target.signature) moved += await moveLetters(engine, { group, target }, options);
   }
-  if (moved > 0) await openAgain(engine, target.signature, options.author);
+  if (moved > 0) await reopenGroup(engine, target.signature, options.author);
   return { target, moved };
 }
 
-/** Makes the failures of a group whose message has a text a group of their own, also later ones. */
+/** Moves the failures whose message contains a text into a group of their own, also later ones. */
 export async function splitGroup(
   engine: Engine,
   group: NamedGroup,
@@ -51,23 +53,30 @@ export async function splitGroup(
 ): Promise<Corrected> {
   const words = { text, ...(name !== undefined && { name }) };
   const { target, ...plan } = planSplit(group, words, await engine.listCorrections());
-  await writeDown(engine, plan, options.author);
+  await storeCorrections(engine, plan, options.author);
   return { target, moved: await moveLetters(engine, { group, target }, { ...options, text }) };
 }
 
-async function endOf(engine: Engine, group: NamedGroup): Promise<NamedGroup> {
+async function currentGroup(engine: Engine, group: NamedGroup): Promise<NamedGroup> {
   const signature = mergedInto(group.signature, await engine.listCorrections());
   return (await engine.readGroup(signature)) ?? group;
 }
 
-async function writeDown(engine: Engine, { remove, add }: CorrectionPlan, author: string): Promise<void> {
+async function storeCorrections(
+  engine: Engine,
+  { remove, add }: CorrectionPlan,
+  author: string,
+): Promise<void> {
   for (const { from, text } of remove) await engine.removeCorrection(from, text);
   for (const rule of add) await engine.correct({ ...rule, author });
 }
 
 const PAGE_LETTERS_MAX = 200;
 
-/** The letters of a group, waiting and closed, go to where the corrections say. Oldest first: new ones obey already. */
+/**
+ * Moves the letters of a group, waiting and resolved ones, to the group that the corrections give. Oldest
+ * first, because letters that arrive meanwhile already follow the corrections.
+ */
 async function moveLetters(
   engine: Engine,
   { group, target }: { readonly group: NamedGroup; readonly target: NamedGroup },
@@ -78,15 +87,15 @@ async function moveLetters(
   const filter = { signatures: [signature], states: LETTER_STATES, ...(text !== undefined && { text }) };
   let [moved, seen] = [0, 0];
   for (let cursor: string | null | undefined; cursor !== null; ) {
-    const place = {
+    const pageQuery = {
       order: "oldest",
       limit: PAGE_LETTERS_MAX,
       ...(cursor !== undefined && { cursor }),
     } as const;
-    const page = await engine.listLetters({ ...filter, ...place });
+    const page = await engine.listLetters({ ...filter, ...pageQuery });
     moved += await engine.regroup(
-      page.letters.map(({ burial, queue }) => {
-        return { burial, signature, pattern, algorithm: algorithms.get(queue) ?? ALGORITHM };
+      page.letters.map(({ letterSequence, queue }) => {
+        return { letterSequence, signature, pattern, algorithm: algorithms.get(queue) ?? ALGORITHM };
       }),
     );
     seen += page.letters.length;
@@ -96,7 +105,10 @@ async function moveLetters(
   return moved;
 }
 
-/** By queue. Who moves letters does not group them anew: what an older algorithm grouped stays known as that. */
+/**
+ * The algorithm by queue. Moving a letter does not recompute its signature, so a letter grouped by an older
+ * algorithm keeps that version.
+ */
 async function algorithmsOf(
   engine: Engine,
   signatures: readonly string[],
@@ -108,25 +120,82 @@ async function algorithmsOf(
   return new Map(old.map(({ queue, algorithm }) => [queue, algorithm]));
 }
 
-/** Letters that wait are not resolved. */
-async function openAgain(engine: Engine, signature: string, author: string): Promise<void> {
+/** A resolved group that receives waiting letters is open again. */
+async function reopenGroup(engine: Engine, signature: string, author: string): Promise<void> {
   const mark = await engine.readGroup(signature);
   const groups = await engine.listGroups({});
   const hasLetters = groups.some((group) => group.signature === signature);
   if (mark?.state === "resolved" && hasLetters) await engine.markGroup(signature, { author, state: "open" });
 }
 
-/** The correction with this number, counted from 1 as the list shows them. */
+/** The correction with this number, counted from 1 as `groups corrections` lists them. */
 export async function requireCorrection(engine: Engine, number: number): Promise<Correction> {
   const corrections = await engine.listCorrections();
   const found = corrections[number - 1];
   if (found !== undefined) return found;
   throw new WorkError("usage", `There is no correction ${number}.`, {
-    hint: corrections.length === 0 ? "There are none." : `They are numbered 1 to ${corrections.length}.`,
+    hint:
+      corrections.length === 0
+        ? "This store has no corrections."
+        : `Valid numbers: 1 to ${corrections.length}.`,
   });
 }
 
-/** Later failures obey it no more; `groups rebuild` moves the letters that are there. */
+/** Stops applying the correction to new failures. `groups rebuild` moves the existing letters. */
 export async function removeCorrection(engine: Engine, { from, text }: Correction): Promise<boolean> {
   return engine.removeCorrection(from, text);
+}
+
+export type NamedGroup = Pick<GroupMark, "signature" | "pattern">;
+
+/** The changes to the stored corrections; removals run first. */
+export interface CorrectionPlan {
+  readonly remove: readonly Pick<Correction, "from" | "text">[];
+  readonly add: readonly CorrectionRule[];
+}
+
+/**
+ * Plans to move a whole group into a target that is not merged itself. Corrections that pointed to the group
+ * now point to the target. If the group was split off the target, that split is removed.
+ */
+export function planMerge(
+  group: NamedGroup,
+  target: NamedGroup,
+  corrections: readonly Correction[],
+): CorrectionPlan {
+  if (group.signature === target.signature) return { remove: [], add: [] };
+  const { signature: to, pattern } = target;
+  const leading = corrections.filter((one) => one.to === group.signature);
+  return {
+    remove: leading.filter(({ from }) => from === to).map(keyOf),
+    add: [
+      ...leading.filter(({ from }) => from !== to).map((one) => ({ ...ruleOf(one), to, pattern })),
+      { from: group.signature, to, pattern },
+    ],
+  };
+}
+
+/**
+ * Plans to move failures with the text into a group of their own. An earlier merge of that group is removed.
+ */
+export function planSplit(
+  group: NamedGroup,
+  { text, name }: { readonly text: string; readonly name?: string },
+  corrections: readonly Correction[],
+): CorrectionPlan & { readonly target: NamedGroup } {
+  const target = {
+    signature: splitSignature(group.signature, text),
+    pattern: name ?? `${group.pattern} (${text})`,
+  };
+  const merge = corrections.filter((one) => one.from === target.signature && one.text === undefined);
+  const { signature: to, pattern } = target;
+  return { target, remove: merge.map(keyOf), add: [{ from: group.signature, text, to, pattern }] };
+}
+
+function keyOf({ from, text }: Correction): Pick<Correction, "from" | "text"> {
+  return text === undefined ? { from } : { from, text };
+}
+
+function ruleOf({ from, text, to, pattern }: Correction): CorrectionRule {
+  return { from, to, pattern, ...(text !== undefined && { text }) };
 }

@@ -1,22 +1,20 @@
-/** Gives letters up, with a reason, and brings them back. Their data and history stay where they are. */
+/** Discards letters with a reason, and restores them. Their data and history are kept. */
 import type { Engine } from "../engine.ts";
 import type { Operation } from "../item/operation.ts";
-import { beginSelected } from "./operation.ts";
-import type { Selection } from "./select.ts";
-import { selectionFor } from "./selection-for.ts";
-import { workThrough } from "./work-through.ts";
+import { beginSelected, workThrough } from "./operation.ts";
+import { type Selection, selectionFor } from "./select.ts";
 
 export interface DiscardRequest {
   readonly queue: string;
   readonly selection: Selection;
   readonly author: string;
-  /** Kept with each letter. */
+  /** Stored with each letter. */
   readonly reason: string;
-  /** Ends the work between two steps; the operation stays open. */
+  /** Aborting it stops the work between two steps and leaves the operation open. */
   readonly signal?: AbortSignal;
 }
 
-/** Discards the dead letters that are selected now. */
+/** Discards the dead letters that match now. */
 export async function discardLetters(engine: Engine, request: DiscardRequest): Promise<Operation> {
   const selection = selectionFor("discard", request.selection);
   const begun = await beginSelected(engine, { ...request, kind: "discard", selection });
@@ -33,10 +31,10 @@ export async function restoreLetters(
   return continueDiscard(engine, begun, request);
 }
 
-/** Small enough that other writers get their turn. */
+/** Small, so that a step does not block other writers for long. */
 const CHUNK_MAX = 500;
 
-/** Works a discard or a restore to its end from wherever it is. */
+/** Runs a discard or a restore from its last completed step to the end. */
 export function continueDiscard(
   engine: Engine,
   operation: Operation,
@@ -45,6 +43,6 @@ export function continueDiscard(
   return workThrough(engine, operation, {
     chunkMax: CHUNK_MAX,
     signal,
-    stepFor: async (pending) => ({ letters: pending.map(({ burial }) => ({ burial })) }),
+    stepFor: async (pending) => ({ letters: pending.map(({ letterSequence }) => ({ letterSequence })) }),
   });
 }

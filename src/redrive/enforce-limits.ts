@@ -1,6 +1,6 @@
 /**
- * Enforces the limits of a queue: what is too many or too old is archived and then deleted, as an operation with its
- * books, its event and its counter; letters on their way are never touched. Nothing vanishes without a word.
+ * Enforces the limits of a queue. Letters that are too old or too many are archived and then deleted by a
+ * tracked operation, which writes an event and a counter. Letters in retry are never removed.
  */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -8,30 +8,31 @@ import { archiveFolder } from "../dead-letter/archive.ts";
 import type { Engine } from "../engine.ts";
 import type { Operation } from "../item/operation.ts";
 import type { ItemState } from "../item/state.ts";
-import { takeLock } from "../kit/file-lock.ts";
-import { PRIVATE_FOLDER } from "../kit/private-files.ts";
+import { takeLock } from "../std/file-lock.ts";
+import { PRIVATE_FOLDER } from "../std/files.ts";
 import { fullnessOf, type LetterLimits } from "./limits.ts";
-import { beginListed } from "./listed.ts";
-import { continuePurge, purgeLetters } from "./purge.ts";
+import { beginListed } from "./operation.ts";
+import { continuePurge, finishAbandoned, purgeLetters } from "./purge.ts";
 import { selectPages } from "./select.ts";
 
 export interface EnforceOptions {
   readonly queue: string;
   readonly limits: LetterLimits;
-  /** Where the archive is. */
+  /** The home folder, which holds the archive. */
   readonly home: string;
   readonly author: string;
 }
 
-/** What was done, with the operations that did it. */
+/** The numbers of removed letters, and the operations that removed them. */
 export interface Enforced {
   readonly evicted: number;
   readonly purged: number;
   readonly operations: readonly Operation[];
 }
 
-/** First what is too old, then what is too many. */
+/** Purges old letters first, because that may leave nothing to evict. */
 export async function enforceLimits(engine: Engine, options: EnforceOptions): Promise<Enforced> {
+  await finishAbandoned(engine, options);
   const purge = await purgeOld(engine, options);
   const evict = await evictOldest(engine, options);
   return {
@@ -41,10 +42,10 @@ export async function enforceLimits(engine: Engine, options: EnforceOptions): Pr
   };
 }
 
-/** What retention removes: closed letters too, for they are kept just as long. */
+/** Retention applies to resolved and discarded letters too. */
 const OLD_STATES: readonly ItemState[] = ["dead", "discarded", "done"];
 
-/** What `enforceLimits` would do. Changes nothing. */
+/** Counts the letters that `enforceLimits` would remove. */
 export async function previewLimits(
   engine: Engine,
   { queue, limits }: Pick<EnforceOptions, "queue" | "limits">,
@@ -63,12 +64,13 @@ async function countOld(
 ): Promise<number> {
   if (limits.retentionMs === null) return 0;
   const old = { queue, states, olderThanMs: limits.retentionMs, limit: 0 };
-  // No letter arrives before its last failure, and the last failures are counted already.
+  // Cheap check first: a letter arrives at or after its last failure, and the store has counters by last
+  // failure.
   if ((await engine.listLetters({ ...old, ageOf: "last" })).total === 0) return 0;
   return (await engine.listLetters({ ...old, ageOf: "arrival" })).total;
 }
 
-/** Null when nothing is too old: an operation on nothing would only be noise. */
+/** Returns null if nothing is too old, so that no empty operation is recorded. */
 export async function purgeOld(engine: Engine, options: EnforceOptions): Promise<Operation | null> {
   const { limits, ...request } = options;
   if (limits.retentionMs === null || (await countOld(engine, options, OLD_STATES)) === 0) return null;
@@ -83,25 +85,25 @@ export async function purgeOld(engine: Engine, options: EnforceOptions): Promise
         ageOf: "arrival",
       },
     },
-    reason: "older than letters are kept",
+    reason: "older than the retention period",
   });
 }
 
-/** Null when there is room, and when another process makes room at this moment. */
+/** Returns null if the queue is within its limit or another process is evicting from it. */
 export async function evictOldest(engine: Engine, options: EnforceOptions): Promise<Operation | null> {
   const excess = async () => fullnessOf(await engine.count(options.queue), options.limits).evict;
   if ((await excess()) === 0) return null;
-  const giveBack = await takeEvictionLock(options);
-  if (giveBack === null) return null;
+  const release = await takeEvictionLock(options);
+  if (release === null) return null;
   try {
     const now = await excess();
     return now === 0 ? null : await evict(engine, now, options);
   } finally {
-    giveBack();
+    release();
   }
 }
 
-/** Two that count the same letters and list the oldest one after the other would evict twice as many. */
+/** Without the lock, two processes could count the same excess and evict twice as many letters. */
 async function takeEvictionLock({ home, queue }: EnforceOptions): Promise<(() => void) | null> {
   const folder = archiveFolder(home, queue);
   await mkdir(folder, { recursive: true, mode: PRIVATE_FOLDER });
@@ -123,9 +125,9 @@ async function* oldestDead(engine: Engine, queue: string, wanted: number): Async
     { filter: { queue, states: ["dead"] } },
     { order: "oldest" },
   )) {
-    const burials = letters.slice(0, left).map(({ burial }) => burial);
-    yield burials;
-    left -= burials.length;
+    const letterSequences = letters.slice(0, left).map(({ letterSequence }) => letterSequence);
+    yield letterSequences;
+    left -= letterSequences.length;
     if (left === 0) return;
   }
 }

@@ -1,32 +1,34 @@
-/** Why a failure is in its group: a rule, what the algorithm read, the corrections; and which groups are nearly the same. */
+/**
+ * Explains why a failure is in its group: the rule or the algorithm's reading, the corrections, and the most
+ * similar groups.
+ */
 import type { Engine, StoredLetter } from "../engine.ts";
-import { corrected } from "../item/correction.ts";
-import { compact } from "../item/failure.ts";
 import type { GroupMark } from "../item/group.ts";
-import type { JsonObject } from "../kit/json.ts";
-import { type Explanation, explainFailure } from "../triage/explain.ts";
-import { type FailureGroup, groupOf } from "../triage/group-of.ts";
-import type { GroupRule } from "../triage/group-rule.ts";
-import { nearestPatterns } from "../triage/nearest.ts";
+import { corrected } from "../item/group.ts";
+import type { JsonObject } from "../std/json.ts";
+import { compact } from "../std/json.ts";
+import { type Explanation, explainFailure, nearestPatterns } from "../triage/explain.ts";
+import type { GroupRule } from "../triage/grouping.ts";
+import { type FailureGroup, groupOf } from "../triage/grouping.ts";
 import { titleToJson } from "../triage/title.ts";
 import { type GroupSummary, joinGroups } from "./groups.ts";
 
 export interface GroupExplanation {
-  /** The group that the letters are in. */
+  /** The letters' current group. */
   readonly signature: string;
   readonly pattern: string;
-  /** The letter that stands for it; absent when none is left. */
+  /** The letter used as the example; absent if the group has none left. */
   readonly itemId?: string;
   readonly jobId?: string;
-  /** What the algorithm of this version makes of its last failure. */
+  /** How the current algorithm reads the letter's last failure. */
   readonly reading?: Explanation;
-  /** What that failure's group is now: by a rule, else by the reading; before corrections. */
+  /** The group that a rule or the algorithm gives that failure, before corrections. */
   readonly group?: FailureGroup;
-  /** Where corrections lead from there; absent when they change nothing. */
+  /** The group after corrections; absent if they change nothing. */
   readonly correctedTo?: string;
-  /** Set when `groups rebuild` would put it into another group. */
+  /** Whether `groups rebuild` would move the letter to another group. */
   readonly wouldMove: boolean;
-  /** The nearest first; 0 is the same text, 1 has no word in common. */
+  /** The most similar groups first. Distance 0 is the same text; 1 means no word in common. */
   readonly nearest: readonly NearGroup[];
 }
 
@@ -39,7 +41,7 @@ export interface NearGroup {
 
 const NEAREST_MAX = 5;
 
-/** Explains a group by its newest letter, waiting or closed. */
+/** Explains a group by its newest waiting letter, or else by its newest resolved or discarded one. */
 export async function explainGroup(
   engine: Engine,
   { signature, pattern }: Pick<GroupMark, "signature" | "pattern">,
@@ -61,7 +63,6 @@ async function newestLetter(engine: Engine, signature: string): Promise<StoredLe
   return waiting ?? (await engine.listLetters({ ...query, states: ["done", "discarded"] })).letters[0];
 }
 
-/** Explains why one letter is in its group. */
 export async function explainLetter(
   engine: Engine,
   letter: StoredLetter,
@@ -84,7 +85,7 @@ export async function explainLetter(
   };
 }
 
-/** Among the groups that have letters. */
+/** Searches only groups that have letters. */
 async function nearestGroups(
   engine: Engine,
   { signature, pattern }: { readonly signature: string; readonly pattern: string },
@@ -99,7 +100,7 @@ function nearGroup({ signature, pattern, count }: GroupSummary, distance: number
   return { signature, pattern, count, distance: Math.round(distance * 100) / 100 };
 }
 
-/** The form of an explanation outside the process. */
+/** The JSON form of an explanation. */
 export function explanationToJson(explanation: GroupExplanation): JsonObject {
   const { signature, pattern, itemId, jobId, reading, group, correctedTo, wouldMove, nearest } = explanation;
   return compact({

@@ -1,30 +1,31 @@
 /**
- * Asks a program for the new data of a letter: `{item, letter}` goes in as JSON, the data comes out as JSON. No shell is
- * used. Whatever else happens is a reason to leave the letter as it is.
+ * Runs a program that computes a letter's new data: it reads `{item, letter}` as JSON from stdin and writes
+ * the data as JSON to stdout. No shell is involved. Any other result leaves the letter unchanged, with a
+ * reason.
  */
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import type { Readable, Writable } from "node:stream";
 import { endTree } from "../attempt/process-tree.ts";
 import { type Letter, letterToJson } from "../item/letter.ts";
-import { systemClock } from "../kit/clock.ts";
-import type { Json } from "../kit/json.ts";
+import { systemClock } from "../std/clock.ts";
+import { type Json, parseJson, stringifyJson } from "../std/json.ts";
 import type { FixChange } from "./fix-rule.ts";
 
-/** The new data, or why there is none. */
+/** The new data, or the reason why there is none. */
 export type FixAnswer =
   | { readonly ok: true; readonly data: Json }
   | { readonly ok: false; readonly reason: string };
 
 export interface AskOptions {
-  /** Only a preview: the program is told by `REDRIVE_DRY_RUN=1`. */
+  /** Runs the program with `REDRIVE_DRY_RUN=1`. */
   readonly isPreview?: boolean;
-  /** Aborted to end the program. */
+  /** Aborting it stops the program. */
   readonly signal?: AbortSignal;
 }
 
 type CommandChange = Extract<FixChange, { kind: "command" }>;
 
-/** Resolves when the program and everything that it started have ended. It never rejects. */
+/** Resolves when the program and all processes it started have ended. Never rejects. */
 export async function askCommand(
   change: CommandChange,
   letter: Letter,
@@ -35,9 +36,9 @@ export async function askCommand(
   if (ended.why !== undefined) return refuse(`${program} ${ended.why}`);
   if (ended.code !== 0) return refuse(`${program} ended with ${endText(ended)}${lastLine(ended.stderr)}`);
   try {
-    return { ok: true, data: JSON.parse(ended.stdout) };
+    return { ok: true, data: parseJson(ended.stdout) };
   } catch {
-    return refuse(`what ${program} wrote is not JSON: ${shorten(ended.stdout.trim()) || "nothing"}`);
+    return refuse(`${program} did not print JSON: ${shorten(ended.stdout.trim()) || "(no output)"}`);
   }
 }
 
@@ -46,7 +47,7 @@ function refuse(reason: string): FixAnswer {
 }
 
 function inputFor(letter: Letter): string {
-  return `${JSON.stringify({ item: letter.itemData, letter: letterToJson(letter) })}\n`;
+  return `${stringifyJson({ item: letter.itemData, letter: letterToJson(letter) })}\n`;
 }
 
 interface Run extends Omit<CommandChange, "kind" | "command"> {
@@ -62,11 +63,11 @@ interface Ended {
   readonly signal: NodeJS.Signals | null;
   readonly stdout: string;
   readonly stderr: string;
-  /** Why it did not come to its own end. */
+  /** Why the program was stopped or could not start. */
   readonly why?: string;
 }
 
-/** More than any item's data; a program that writes more has gone wrong. */
+/** Larger than any valid item data; a program that writes more is faulty. */
 const OUTPUT_BYTES_MAX = 16 * 1024 * 1024;
 const GRACE_MS = 1000;
 
@@ -77,7 +78,7 @@ function run({ program, args, cwd, input, isPreview, timeoutMs, signal: stop }: 
       cwd,
       env,
       stdio: ["pipe", "pipe", "pipe"],
-      detached: true, // a group of its own, so that it can be ended with all that it started
+      detached: true, // its own process group, so that it is stopped together with its children
     });
     const [stdout, stderr] = [gather(child.stdout), gather(child.stderr)];
     let why: string | undefined;
@@ -91,21 +92,21 @@ function run({ program, args, cwd, input, isPreview, timeoutMs, signal: stop }: 
     stop?.addEventListener("abort", onStop, { once: true });
     if (stop?.aborted) onStop();
     child.stdout.on("data", () => stdout.isFull() && end("wrote too much"));
-    child.stdin.on("error", () => undefined); // it need not read what it is given
+    child.stdin.on("error", () => undefined); // the program may exit without reading its input
     child.stdin.end(input);
     const over = async (code: number | null, signal: NodeJS.Signals | null, reason = why) => {
       cancel();
       stop?.removeEventListener("abort", onStop);
       await ending;
-      const said = { stdout: stdout.text(), stderr: stderr.text() };
-      resolve({ code, signal, ...said, ...(reason !== undefined && { why: reason }) });
+      const output = { stdout: stdout.text(), stderr: stderr.text() };
+      resolve({ code, signal, ...output, ...(reason !== undefined && { why: reason }) });
     };
     child.on("error", (error) => void over(null, null, `cannot be run: ${error.message}`));
     child.on("close", (code, signal) => void over(code, signal));
   });
 }
 
-/** Keeps what a stream says, up to a limit. */
+/** Collects the output of a stream, up to a limit. */
 function gather(stream: Readable): { isFull(): boolean; text(): string } {
   const chunks: Buffer[] = [];
   let bytes = 0;

@@ -1,41 +1,40 @@
 /**
- * Automatic fixes: the data of the letters that a rule matches is changed, and they are sent back to work. Each rule's
- * changes are one edit with the rule's name in every amendment, followed by a redrive of just those letters; killed in
- * between, the next use goes on where it stopped. A letter is fixed by one rule at a time: the first that matches.
+ * Automatic fixes: each rule edits the data of the letters it matches and redrives them. A rule's changes are
+ * one edit operation, followed by a redrive of the changed letters; after a crash, the next use continues
+ * both. Only the first matching rule is applied to a letter.
  */
 import type { Engine, StoredLetter } from "../engine.ts";
+import type { Letter } from "../item/letter.ts";
 import { type LetterStep, type Operation, REFUSAL, type SelectedLetter } from "../item/operation.ts";
-import { assert } from "../kit/assert.ts";
-import type { Json } from "../kit/json.ts";
+import { assert } from "../std/assert.ts";
+import { copyJson, isJsonObject, type Json, type JsonObject } from "../std/json.ts";
 import { schemasOf } from "./amend.ts";
-import { type Fixer, type FixPlan, fixerOf, fixPlanOf, fixPlanToJson } from "./fix-change.ts";
-import type { FixAnswer } from "./fix-command.ts";
-import { type FixScope, fixableLetters, noteAuthor } from "./fix-match.ts";
-import type { FixRule } from "./fix-rule.ts";
+import { type AskOptions, askCommand, type FixAnswer } from "./fix-command.ts";
+import { type FixChange, type FixRule, type FixScope, fixableLetters, noteAuthor } from "./fix-rule.ts";
 import { isSameJson } from "./json-diff.ts";
-import { beginListed } from "./listed.ts";
-import { completeSelection } from "./operation.ts";
+import { beginListed, completeSelection } from "./operation.ts";
+import { compileRecipe, type Recipe } from "./recipe.ts";
 import type { Selection } from "./select.ts";
 
 export interface FixRequest {
   readonly queue: string;
-  /** Tried in this order. */
+  /** The first matching rule is applied. */
   readonly rules: readonly FixRule[];
-  /** Only these letters. */
+  /** Restricts the fixes to these letters. */
   readonly within?: Selection;
   readonly author: string;
-  /** Aborted to stop; what was not changed by then stays as it was. */
+  /** Aborting it leaves the remaining letters unchanged. */
   readonly signal?: AbortSignal;
 }
 
-/** A letter, the rule that is for it, and what that would make of it. */
+/** A letter, the rule that matches it, and the resulting data. */
 export interface FixMatch {
   readonly rule: FixRule;
   readonly letter: StoredLetter;
   readonly answer: FixAnswer;
 }
 
-/** What would be done, letter by letter. Changes nothing; commands run, and are told that it is a preview. */
+/** Computes every fix without writing anything. Commands run with `REDRIVE_DRY_RUN=1`. */
 export async function* planFixes(
   engine: Engine,
   { rules, ...request }: Omit<FixRequest, "author">,
@@ -48,40 +47,40 @@ export async function* planFixes(
     for await (const letters of fixableLetters(engine, rule, { ...request, taken })) {
       for (const letter of letters) {
         const answer = await fix(letter);
-        if (answer.ok) taken.add(letter.burial);
+        if (answer.ok) taken.add(letter.letterSequence);
         yield { rule, letter, answer };
       }
     }
   }
 }
 
-/** What the data of a queue has to fit. */
+/** The JSON Schemas for the queue's data. */
 async function schemasFor(engine: Engine, queue: string): Promise<readonly Json[]> {
   const job = await engine.findJob(queue);
   return job === null ? [] : schemasOf(job.spec);
 }
 
-/** How many letters some rule is for. */
+/** Counts the letters that at least one rule matches. */
 export async function countFixable(engine: Engine, request: Omit<FixRequest, "author">): Promise<number> {
   const taken = new Set<number>();
   for (const rule of request.rules) {
     for await (const letters of fixableLetters(engine, rule, { ...request, taken })) {
-      for (const { burial } of letters) taken.add(burial);
+      for (const { letterSequence } of letters) taken.add(letterSequence);
     }
   }
   return taken.size;
 }
 
-/** One use of a rule on many letters. */
+/** The result of one rule. */
 export interface AppliedFix {
   readonly rule: string;
-  /** Its books: done are the letters that were changed, refused those that stay. */
+  /** The edit: `done` counts the changed letters, `refused` the others. */
   readonly edit: Operation;
-  /** Of just the changed letters, begun and not sent yet; absent when there are none. */
+  /** The redrive of the changed letters, which has not started yet; absent if no letter was changed. */
   readonly redrive?: Operation;
 }
 
-/** Changes the letters and begins their redrives, one for each rule that has any. */
+/** Edits the letters and creates one redrive for each rule that changed any. */
 export async function applyFixes(engine: Engine, request: FixRequest): Promise<readonly AppliedFix[]> {
   const applied = await finishEarlier(engine, request);
   const taken = new Set<number>();
@@ -97,12 +96,13 @@ export async function applyFixes(engine: Engine, request: FixRequest): Promise<r
   return applied;
 }
 
-/** They are dead until they are sent: no other rule may have them meanwhile. */
+/** Changed letters stay dead until they are redriven; no other rule may change them meanwhile. */
 async function take(engine: Engine, edit: Operation, taken: Set<number>): Promise<void> {
-  for await (const burials of doneBurials(engine, edit)) for (const burial of burials) taken.add(burial);
+  for await (const letterSequences of changedLetters(engine, edit))
+    for (const letterSequence of letterSequences) taken.add(letterSequence);
 }
 
-/** What a process that was killed has left; a person who paused it wants it to wait. */
+/** Finishes fixes that a killed process left open. A paused one stays paused. */
 async function finishEarlier(engine: Engine, request: FixRequest): Promise<AppliedFix[]> {
   const applied: AppliedFix[] = [];
   for (const operation of await engine.listOperations({ queue: request.queue, open: true })) {
@@ -112,7 +112,7 @@ async function finishEarlier(engine: Engine, request: FixRequest): Promise<Appli
   return applied;
 }
 
-/** Null when no letter matches: an operation on nothing would only be noise. */
+/** Returns null if no letter matches, so that no empty operation is recorded. */
 async function beginEdit(
   engine: Engine,
   rule: FixRule,
@@ -122,43 +122,43 @@ async function beginEdit(
   const first = await pages.next();
   if (first.done) return null;
   const request = { kind: "edit", queue: scope.queue, author, plan: fixPlanToJson(rule) } as const;
-  return beginListed(engine, request, burialsOf(first.value, pages));
+  return beginListed(engine, request, letterSequencesOf(first.value, pages));
 }
 
-async function* burialsOf(
+async function* letterSequencesOf(
   first: readonly StoredLetter[],
   rest: AsyncIterable<readonly StoredLetter[]>,
 ): AsyncGenerator<readonly number[]> {
-  yield first.map(({ burial }) => burial);
-  for await (const letters of rest) yield letters.map(({ burial }) => burial);
+  yield first.map(({ letterSequence }) => letterSequence);
+  for await (const letters of rest) yield letters.map(({ letterSequence }) => letterSequence);
 }
 
-/** Brings a rule's edit to its end from wherever it is, and begins the redrive of what was changed. */
+/** Runs a fix's edit from its last completed step to the end, then creates the redrive. */
 export async function finishFix(
   engine: Engine,
   begun: Operation,
   { author, signal }: Pick<FixRequest, "author" | "signal">,
 ): Promise<AppliedFix> {
   const plan = fixPlanOf(begun);
-  assert(plan !== null, `the operation ${begun.id} is no fix`);
+  assert(plan !== null, `operation ${begun.id} is not a fix`);
   const edited = await editAll(engine, await completeSelection(engine, begun), { plan, signal });
   const { rule } = plan;
   if (edited.status !== "open" || edited.done + edited.refused < edited.selected)
     return { rule, edit: edited };
   const redrive = edited.done > 0 ? await beginRedrive(engine, edited, { rule, author }) : null;
-  // Closed last: as long as it is open, whoever comes after a crash begins the redrive.
+  // Ends last: as long as the edit is open, a later run creates the redrive after a crash.
   const edit = await engine.closeOperation(begun.id);
   return { rule, edit, ...(redrive && { redrive }) };
 }
 
-/** A person wrote the rule for such letters, so whether they were eligible before does not matter any more. */
+/** Uses `force`: the rule was written for these letters, so their earlier eligibility does not matter. */
 async function beginRedrive(
   engine: Engine,
   edit: Operation,
   { rule, author }: { readonly rule: string; readonly author: string },
 ): Promise<Operation> {
   const request = { kind: "redrive", queue: edit.queue, author, force: true, plan: { rule } } as const;
-  const redrive = await beginListed(engine, request, doneBurials(engine, edit));
+  const redrive = await beginListed(engine, request, changedLetters(engine, edit));
   const { id, done, refused } = edit;
   const data = { rule, count: done, refused, edit_id: id, operation_id: redrive.id };
   await engine.changeJob(edit.queue, { event: { type: "dlq_rule_applied", data } });
@@ -167,13 +167,13 @@ async function beginRedrive(
 
 const PAGE_MAX = 500;
 
-async function* doneBurials(engine: Engine, { id }: Operation): AsyncGenerator<readonly number[]> {
+async function* changedLetters(engine: Engine, { id }: Operation): AsyncGenerator<readonly number[]> {
   for (let after = 0; ; ) {
     const page = await engine.listSelected(id, { status: "done", after, limit: PAGE_MAX });
     const last = page.at(-1);
     if (last === undefined) return;
-    yield page.map(({ burial }) => burial);
-    after = last.burial;
+    yield page.map(({ letterSequence }) => letterSequence);
+    after = last.letterSequence;
   }
 }
 
@@ -182,7 +182,7 @@ interface Editing {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Letters in one step; so many commands run at a time. */
+/** Letters per step. Commands of one step run in parallel. */
 const CHUNK_MAX = { set: 200, patch: 200, command: 8 } as const;
 
 async function editAll(engine: Engine, begun: Operation, { plan, signal }: Editing): Promise<Operation> {
@@ -194,7 +194,7 @@ async function editAll(engine: Engine, begun: Operation, { plan, signal }: Editi
     const pending = await engine.listSelected(begun.id, { status: "pending", limit });
     if (pending.length === 0) return operation;
     const letters = await Promise.all(pending.map((one) => stepFor(engine, one, { plan, fix })));
-    if (signal?.aborted) return operation; // a command that was ended has said nothing about its letter
+    if (signal?.aborted) return operation; // a command that was stopped gave no result for its letter
     operation = await engine.advance(begun.id, { letters });
   }
   return operation;
@@ -202,18 +202,78 @@ async function editAll(engine: Engine, begun: Operation, { plan, signal }: Editi
 
 async function stepFor(
   engine: Engine,
-  { ref, burial }: SelectedLetter,
+  { ref, letterSequence }: SelectedLetter,
   { plan: { rule }, fix }: { readonly plan: FixPlan; readonly fix: Fixer },
 ): Promise<LetterStep> {
   const letter = await engine.readLetter(ref);
-  if (letter?.burial !== burial) return { burial, refuse: REFUSAL.gone };
+  if (letter?.letterSequence !== letterSequence) return { letterSequence, refuse: REFUSAL.gone };
   const answer = await fix(letter);
-  if (!answer.ok) return { burial, refuse: answer.reason };
+  if (!answer.ok) return { letterSequence, refuse: answer.reason };
   if (isSameJson(answer.data, letter.itemData)) await noteUse(engine, ref, rule);
-  return { burial, revision: letter.revision, data: answer.data, rule };
+  return { letterSequence, revision: letter.revision, data: answer.data, rule };
 }
 
-/** It counts before the letter is sent: a rule that changes nothing could be used for ever. */
+/** Counts the use before the redrive. Otherwise a rule that changes nothing could be applied forever. */
 async function noteUse(engine: Engine, ref: number, rule: string): Promise<void> {
-  await engine.addNote(ref, { author: noteAuthor(rule), text: "used; the data stayed as it was" });
+  await engine.addNote(ref, { author: noteAuthor(rule), text: "applied; the data did not change" });
+}
+
+/** Computes the new data of one letter, or the reason why it stays unchanged. */
+export type Fixer = (letter: Letter) => Promise<FixAnswer>;
+
+export interface FixerOptions extends AskOptions {
+  /** JSON Schemas that the new data must satisfy. */
+  readonly schemas?: readonly Json[];
+}
+
+/** Compiles a change once for many letters. */
+export async function fixerOf(change: FixChange, options: FixerOptions = {}): Promise<Fixer> {
+  const { schemas = [], ...asking } = options;
+  if (change.kind !== "command") {
+    const amend = await compileRecipe({ ...recipeOf(change), schemas });
+    return async (letter) => amend(letter);
+  }
+  const allowed = await compileRecipe({ schemas });
+  return async (letter) => {
+    const answer = await askCommand(change, letter, asking);
+    return answer.ok ? allowed({ ...letter, itemData: answer.data }) : answer;
+  };
+}
+
+function recipeOf(change: Exclude<FixChange, { kind: "command" }>): Recipe {
+  if (change.kind === "patch") return { patch: change.patch };
+  return { set: Object.entries(change.set).map(([path, value]) => ({ path, value })) };
+}
+
+/** The copy of the rule stored with the edit, so that the edit can resume after the settings have changed. */
+export interface FixPlan {
+  readonly rule: string;
+  readonly change: FixChange;
+}
+
+export function fixPlanToJson({ name, change }: Pick<FixRule, "name" | "change">): JsonObject {
+  return { fix: { rule: name, change: copyJson(change) } };
+}
+
+/** Returns null if the edit does not belong to a fix. */
+export function fixPlanOf({ plan }: { readonly plan: JsonObject }): FixPlan | null {
+  const { fix } = plan;
+  if (!isJsonObject(fix) || typeof fix.rule !== "string") return null;
+  const change = changeFrom(fix.change);
+  return change === null ? null : { rule: fix.rule, change };
+}
+
+function changeFrom(json: Json | undefined): FixChange | null {
+  if (!isJsonObject(json)) return null;
+  const { kind, set, patch, command, cwd, timeoutMs } = json;
+  if (kind === "patch" && isJsonObject(patch)) return { kind, patch };
+  if (kind === "set" && isJsonObject(set)) {
+    return {
+      kind,
+      set: Object.fromEntries(Object.entries(set).map(([path, value]) => [path, String(value)])),
+    };
+  }
+  if (kind !== "command" || !Array.isArray(command)) return null;
+  const [program = "", ...args] = command.map(String);
+  return { kind, command: [program, ...args], cwd: String(cwd), timeoutMs: Number(timeoutMs) };
 }

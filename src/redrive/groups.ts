@@ -1,41 +1,49 @@
 /**
- * Groups over all queues: the letters of one signature are one group, whatever job they are of. Reads what the store has
- * counted; no letter is looked at, but for a few samples.
+ * Groups across all queues: letters with the same signature form one group, whichever job they belong to.
+ * Reads the store's counters, and letters only as samples.
  */
 import type { Engine, LetterGroup } from "../engine.ts";
+import { WorkError } from "../errors.ts";
 import type { ErrorClass, ErrorTypeName } from "../item/error-type.ts";
-import { type GroupMark, type GroupState, groupMarkToJson } from "../item/group.ts";
-import { toRfc3339 } from "../kit/clock.ts";
-import type { JsonObject } from "../kit/json.ts";
+import {
+  type Correction,
+  type GroupFix,
+  type GroupMark,
+  type GroupState,
+  groupMarkToJson,
+} from "../item/group.ts";
+import type { Operation } from "../item/operation.ts";
+import { toRfc3339 } from "../std/clock.ts";
+import type { JsonObject } from "../std/json.ts";
 import { ALGORITHM } from "../triage/signature.ts";
-import { titleToJson } from "../triage/title.ts";
+import { titleLine, titleToJson } from "../triage/title.ts";
 
-/** One group, over all queues or those that were asked for. */
+/** One group, over all queues or over the requested one. */
 export interface GroupSummary {
   readonly signature: string;
   readonly pattern: string;
-  /** Letters that wait. 0 for a group whose letters are gone. */
+  /** Waiting letters; 0 if the group has none left. */
   readonly count: number;
-  /** Of the largest part of it; absent when it has no letters. */
+  /** From the queue with the most letters of the group; absent without letters. */
   readonly errorType?: ErrorTypeName;
   readonly errorClass?: ErrorClass;
   readonly firstAt?: number;
   readonly lastAt?: number;
-  /** The jobs that have letters of it, those with the most first. */
+  /** The jobs with letters of this group, those with the most letters first. */
   readonly jobs: readonly string[];
   readonly state: GroupState;
   readonly isRegression: boolean;
-  /** The versions of the algorithm that grouped its letters. */
+  /** The algorithm versions that computed the letters' signatures. */
   readonly algorithms: readonly string[];
 }
 
-/** The groups that are wanted, and what else there is. */
+/** The requested groups, and counts of what the list omits. */
 export interface GroupList {
   /** Largest first. */
   readonly groups: readonly GroupSummary[];
-  /** How many groups of other states were left out. */
+  /** How many groups of other states the list omits. */
   readonly leftOut: Readonly<Record<GroupState, number>>;
-  /** Letters that an older algorithm grouped, in all states. */
+  /** Letters grouped by an older algorithm, in all states. */
   readonly outdated: Outdated;
 }
 
@@ -44,7 +52,10 @@ export interface Outdated {
   readonly algorithms: readonly string[];
 }
 
-/** Groups of these states. An open one without letters is of no interest to anybody, unless all are asked for. */
+/**
+ * Lists the groups in these states. Open groups without letters are left out; resolved and ignored ones are
+ * kept.
+ */
 export async function listGroups(
   engine: Engine,
   { queue, states }: { readonly queue?: string; readonly states: readonly GroupState[] },
@@ -64,7 +75,9 @@ export async function listGroups(
   };
 }
 
-/** One group per signature, largest first. The largest part of it says what it is called. Pure. */
+/**
+ * One group per signature, largest first. The queue with the most letters gives its pattern and type. Pure.
+ */
 export function joinGroups(groups: readonly LetterGroup[]): readonly GroupSummary[] {
   const joined = new Map<string, GroupSummary>();
   for (const group of [...groups].sort((a, b) => b.count - a.count)) {
@@ -109,10 +122,10 @@ function outdatedIn(groups: readonly LetterGroup[]): Outdated {
   };
 }
 
-/** How many letters stand for their group. */
+/** How many sample letters a group shows. */
 export const GROUP_SAMPLES_MAX = 3;
 
-/** The ids of a few letters that wait, newest first. */
+/** The item ids of the newest waiting letters. */
 export async function sampleItems(
   engine: Engine,
   signature: string,
@@ -122,21 +135,20 @@ export async function sampleItems(
   return (await engine.listLetters(query)).letters.map(({ itemId }) => itemId);
 }
 
-/** Everything about one group. */
+/** A group with its record and samples. */
 export interface GroupView {
   readonly group: GroupSummary;
   readonly mark: GroupMark;
   readonly samples: readonly string[];
 }
 
-/** The letters of a group that wait, and what is known of its signature. */
 export async function viewGroup(engine: Engine, mark: GroupMark): Promise<GroupView> {
   const groups = joinGroups(await engine.listGroups({}));
   const found = groups.find(({ signature }) => signature === mark.signature) ?? withoutLetters(mark);
   return { group: found, mark, samples: await sampleItems(engine, mark.signature) };
 }
 
-/** The form of a group outside the process. */
+/** The JSON form of a group. */
 export function groupToJson(group: GroupSummary, samples: readonly string[]): JsonObject {
   return {
     signature: group.signature,
@@ -155,7 +167,84 @@ export function groupToJson(group: GroupSummary, samples: readonly string[]): Js
   };
 }
 
-/** The same with what is known of its signature. */
+/** The JSON form of a group, including its record. */
 export function groupViewToJson({ group, mark, samples }: GroupView): JsonObject {
   return { ...groupToJson(group, samples), ...groupMarkToJson(mark) };
+}
+
+const CANDIDATES_MAX = 5;
+
+/**
+ * Finds a group, also one that was merged into another. Throws `group_not_found`, or `ambiguous` with the
+ * candidates.
+ */
+export async function requireGroup(engine: Engine, word: string): Promise<GroupMark> {
+  const found = await fittingGroups(engine, word);
+  const [only, ...others] = found;
+  if (only === undefined) {
+    throw new WorkError("group_not_found", `There is no group ${word === "" ? '""' : word}.`, {
+      hint: "Run `redrive groups list --state all` to list them. Give a signature, its beginning, or the name of a rule.",
+    });
+  }
+  if (others.length === 0) return only;
+  const names = found
+    .slice(0, CANDIDATES_MAX)
+    .map(({ signature, pattern }) => `  ${signature}  ${titleLine(pattern)}`);
+  const more = found.length > CANDIDATES_MAX ? `\n  and ${found.length - CANDIDATES_MAX} more` : "";
+  throw new WorkError("ambiguous", `"${word}" matches ${found.length} groups:\n${names.join("\n")}${more}`, {
+    hint: "Give more of the signature.",
+  });
+}
+
+/** Finds the group that holds the letters, following merges. */
+export async function requireLiveGroup(engine: Engine, word: string): Promise<GroupMark> {
+  const mark = await requireGroup(engine, word);
+  const signature = mergedInto(mark.signature, await engine.listCorrections());
+  return signature === mark.signature ? mark : ((await engine.readGroup(signature)) ?? mark);
+}
+
+/** Follows the merges from a signature to the current one. Pure. */
+export function mergedInto(signature: string, corrections: readonly Correction[]): string {
+  const seen = new Set([signature]);
+  let at = signature;
+  for (;;) {
+    const merge = corrections.find(({ from, text }) => from === at && text === undefined);
+    if (merge === undefined || seen.has(merge.to)) return at;
+    at = merge.to;
+    seen.add(at);
+  }
+}
+
+/** A full signature wins over a name, and a name over signatures that start with the word. */
+async function fittingGroups(engine: Engine, word: string): Promise<readonly GroupMark[]> {
+  if (word.trim() === "") return [];
+  const exact = await engine.readGroup(word);
+  if (exact !== null) return [exact];
+  const found = await engine.listMarks({ prefix: word });
+  const named = found.filter(({ pattern }) => pattern === word);
+  return named.length > 0 ? named : found.filter(({ signature }) => signature.startsWith(word));
+}
+
+export interface KnownFix {
+  readonly fix: GroupFix;
+  /** The edit before the redrive, if it is still stored. */
+  readonly edit?: Operation;
+}
+
+/** Adds the edit of each fix, in the given order. */
+export async function readFixes(engine: Engine, fixes: readonly GroupFix[]): Promise<readonly KnownFix[]> {
+  const known: KnownFix[] = [];
+  for (const fix of fixes) {
+    const edit = fix.editId === undefined ? null : await engine.findOperation(fix.editId);
+    known.push(edit === null ? { fix } : { fix, edit });
+  }
+  return known;
+}
+
+/** The fix that resolved most letters; the newest of equals. */
+export function bestFix<Fix extends Pick<GroupFix, "count">>(fixes: readonly Fix[]): Fix | undefined {
+  return fixes.reduce<Fix | undefined>(
+    (best, fix) => (best === undefined || fix.count > best.count ? fix : best),
+    undefined,
+  );
 }

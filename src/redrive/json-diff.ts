@@ -1,21 +1,21 @@
-/** What two JSON values have of each other: the smallest places that differ, in order. Lists are compared place by place. */
-import { canonicalJson, isJsonObject, type Json } from "../kit/json.ts";
+/** Compares two JSON values and lists the smallest differing parts in order. Lists are compared by index. */
+import { canonicalJson, isJsonObject, type Json } from "../std/json.ts";
 import { type Path, pathText, type Step } from "./set-path.ts";
 
-/** One place that differs. Without `before` it is new, without `after` it is gone. */
+/** One difference. Without `before` the value was added, without `after` it was removed. */
 export interface Change {
-  /** As `set-path.ts` writes it; `.` is all of the data. */
+  /** In the syntax of `set-path.ts`; `.` is the whole value. */
   readonly path: string;
   readonly before?: Json;
   readonly after?: Json;
 }
 
-/** What has to be changed to get from one to the other; empty when they are equal. */
+/** The changes that turn one value into the other; empty if they are equal. */
 export function diffJson(before: Json, after: Json): readonly Change[] {
   return [...changes(before, after, [])];
 }
 
-/** Equal data, whatever the order of fields. */
+/** Compares without regard to the order of fields. */
 export function isSameJson(one: Json, other: Json): boolean {
   return canonicalJson(one) === canonicalJson(other);
 }
@@ -39,7 +39,7 @@ function* innerChanges(had: Entries, has: Entries, path: Path): Generator<Change
   }
 }
 
-/** The fields of an object or the places of a list; undefined for anything else. */
+/** The fields of an object or the elements of a list; undefined for other values. */
 function entriesOf(value: Json): Entries | undefined {
   if (isList(value)) return new Map(value.map((entry, index) => [index, entry]));
   return isJsonObject(value) ? new Map(Object.entries(value)) : undefined;

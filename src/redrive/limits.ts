@@ -1,29 +1,30 @@
 /**
- * How many letters a queue keeps, and how long: the rules, and what the number of letters asks for. Pure; what is too
- * many or too old is removed by enforce-limits.ts.
+ * The limits of a dead letter queue: how many letters it keeps and for how long. Decides only;
+ * enforce-limits.ts removes the letters.
  */
-import type { QueueCounts } from "../engine.ts";
+import type { Engine, QueueCounts } from "../engine.ts";
 
-/** The rules of one queue. Null is no limit. */
+/** The limits of one queue. Null means no limit. */
 export interface LetterLimits {
-  /** How many letters wait at most. */
+  /** The maximum number of waiting letters. */
   readonly itemsMax: number | null;
-  /** How long a letter is kept at most: since its last failure, or since it was imported. */
+  /** How long a letter is kept after its last failure or its import. */
   readonly retentionMs: number | null;
 }
 
-/** The limits as settings and programs give them. Null is no limit. */
+/** The limits as settings and library callers give them. Null means no limit. */
 export interface LimitSettings {
-  /** How many waiting letters a queue keeps; at the limit the oldest are archived and deleted. Default 10,000. */
+  /**
+   * How many waiting letters a queue keeps; beyond that the oldest are archived and deleted. Default 10,000.
+   */
   readonly maxItems?: number | null;
   /** How many days a letter is kept before it is archived and deleted. Default 30. */
   readonly retentionDays?: number | null;
 }
 
-/** What holds where nothing is set. */
 export const DEFAULT_LIMITS = { maxItems: 10_000, retentionDays: 30 } as const satisfies LimitSettings;
 
-/** The limits as the code that keeps them reads them. */
+/** Applies the defaults and converts days to milliseconds. */
 export function limitsOf({
   maxItems = DEFAULT_LIMITS.maxItems,
   retentionDays = DEFAULT_LIMITS.retentionDays,
@@ -33,17 +34,16 @@ export function limitsOf({
 
 const DAY_MS = 86_400_000;
 
-/** From this share of the limit on, a person should know. */
+/** The share of the limit at which a warning is given. */
 export const NEARLY_FULL = 0.8;
 
-/** What the number of letters asks for. */
 export interface Fullness {
-  /** How many of the oldest dead ones have to go. */
+  /** How many of the oldest dead letters must be evicted. */
   readonly evict: number;
   readonly isNearlyFull: boolean;
 }
 
-/** Pure. Letters that wait count, but only dead ones can go: the others are at work. */
+/** Counts all waiting letters, but evicts only dead ones: the others are being retried. Pure. */
 export function fullnessOf(
   { letters, dead }: Pick<QueueCounts, "letters" | "dead">,
   { itemsMax }: Pick<LetterLimits, "itemsMax">,
@@ -53,4 +53,38 @@ export function fullnessOf(
     evict: Math.min(dead, Math.max(0, letters - itemsMax)),
     isNearlyFull: letters >= itemsMax * NEARLY_FULL,
   };
+}
+
+/** Warns once each time a queue becomes nearly full. */
+export class FullnessWarning {
+  readonly #queue: string;
+  /** Null before the first check. */
+  #isTold: boolean | null = null;
+
+  constructor(queue: string) {
+    this.#queue = queue;
+  }
+
+  /** Writes the event and returns the warning when the queue becomes nearly full; returns null otherwise. */
+  async look(engine: Engine, counts: QueueCounts, limits: LetterLimits): Promise<string | null> {
+    const { itemsMax } = limits;
+    if (itemsMax === null || !fullnessOf(counts, limits).isNearlyFull) {
+      this.#isTold = false;
+      return null;
+    }
+    this.#isTold ??= await this.#wasToldBefore(engine);
+    if (this.#isTold) return null;
+    this.#isTold = true;
+    const { letters } = counts;
+    const event = { type: "dlq_nearly_full", data: { letters, max_items: itemsMax } } as const;
+    await engine.changeJob(this.#queue, { event });
+    const how = letters < itemsMax ? "nearly full" : letters === itemsMax ? "full" : "over its limit";
+    return `The dead letter queue of ${this.#queue} is ${how}: ${letters} letters, limit ${itemsMax}. Beyond the limit the oldest are archived and deleted. Run \`redrive dlq analyze ${this.#queue}\` to see why they failed.`;
+  }
+
+  /** After a restart, an earlier event means that the warning was already given. */
+  async #wasToldBefore(engine: Engine): Promise<boolean> {
+    const query = { queue: this.#queue, types: ["dlq_nearly_full"], after: 0, limit: 1 } as const;
+    return (await engine.listEvents(query)).length > 0;
+  }
 }

@@ -1,21 +1,29 @@
-/** Asks a CEL expression about a letter. Loaded only when there is one to ask. */
+/** Evaluates a CEL expression for letters. Imported only when a selection has an expression. */
 import type { LetterPart } from "../engine.ts";
 import { WorkError } from "../errors.ts";
 import { FAILURE_FIELDS, type FailureField, failureFieldsToJson } from "../item/failure.ts";
-import { LETTER_FIELDS, type Letter, letterFieldsToJson, letterToJson } from "../item/letter.ts";
-import { type ExpressionVariables, type KnownVariables, requireExpression } from "../kit/expression.ts";
-import type { JsonObject } from "../kit/json.ts";
-import { lazyLetter, type Reading } from "./lazy-letter.ts";
-import { firstParts, type NamedFields, namedIn } from "./named-parts.ts";
+import {
+  LETTER_FIELDS,
+  type Letter,
+  type LetterField,
+  letterFieldsToJson,
+  letterToJson,
+} from "../item/letter.ts";
+import { type ExpressionVariables, type KnownVariables, requireExpression } from "../std/expression.ts";
+import type { Json, JsonObject } from "../std/json.ts";
+import { firstParts, type NamedFields, namedIn, partOf } from "./named-parts.ts";
 
-/** What an expression about letters can name. A field that no letter has is refused before anything is asked. */
+/**
+ * The variables of an expression and their known fields. An unknown field is refused when the expression is
+ * compiled.
+ */
 export const LETTER_VARIABLES: KnownVariables = new Map<string, readonly string[] | "any">([
   ["letter", LETTER_FIELDS],
   ["item", "any"],
   ["failure", FAILURE_FIELDS],
 ]);
 
-/** The values of those names. A letter from elsewhere may have no failure; then `failure` has no fields. */
+/** The values of the variables. An imported letter may have no failure; `failure` is then empty. */
 export function letterVariables(letter: Letter): ExpressionVariables {
   return {
     letter: letterToJson(letter),
@@ -29,7 +37,10 @@ function lastFailure({ failureHistory }: Letter, fields: readonly FailureField[]
   return last === undefined ? {} : failureFieldsToJson(last, fields);
 }
 
-/** Compiles, or refuses with `filter_invalid`. A letter about which it has no answer is an error too, and no match. */
+/**
+ * Compiles the expression or throws `filter_invalid`. An expression that cannot be evaluated for a letter
+ * throws as well.
+ */
 export function compileMatcher(where: string): (letter: Letter) => boolean {
   const evaluate = requireExpression(where, LETTER_VARIABLES, "The filter");
   const variablesOf = variablesFor(where);
@@ -43,20 +54,23 @@ export function compileMatcher(where: string): (letter: Letter) => boolean {
 function noAnswer(where: string, letter: Letter, message: string): WorkError {
   return new WorkError(
     "filter_invalid",
-    `The filter "${where}" has no answer for ${letter.itemId} of ${letter.jobId}: ${message}.`,
-    { hint: "Guard a field that not every letter has: has(item.x) && item.x > 3." },
+    `The filter "${where}" cannot be evaluated for ${letter.itemId} of ${letter.jobId}: ${message}.`,
+    { hint: "Guard fields that some letters lack: has(item.x) && item.x > 3." },
   );
 }
 
-/** Asks letters that were read in part. */
+/** Evaluates an expression for letters that were read only in part. */
 export interface PartMatcher {
-  /** What has to be read of each letter, as far as it is known by now. */
+  /** The parts of each letter that must be read, as far as known. */
   readonly parts: () => readonly LetterPart[];
-  /** Those that match; null when more of each has to be read first. */
+  /** The matching letters, or null if more parts must be read first. */
   readonly filter: <One extends Letter>(letters: readonly One[]) => readonly One[] | null;
 }
 
-/** As `compileMatcher`, for a search: what an expression looks at is found out as far as its text does not say so. */
+/**
+ * Like `compileMatcher`, but finds out during evaluation which parts the expression reads if its text does
+ * not show it.
+ */
 export function compilePartMatcher(where: string): PartMatcher {
   const evaluate = requireExpression(where, LETTER_VARIABLES, "The filter");
   const parts = new Set(firstParts(where));
@@ -84,7 +98,9 @@ export function compilePartMatcher(where: string): PartMatcher {
   return { parts: () => [...parts], filter };
 }
 
-/** Making the whole letter costs more than the question, so only what the text names is made, or what is looked at. */
+/**
+ * Converting a whole letter costs more than the evaluation, so only named or accessed fields are converted.
+ */
 function variablesFor(where: string, reading?: Reading): (letter: Letter) => ExpressionVariables {
   const named = namedIn(where);
   const ofLetter = chosen(LETTER_FIELDS, named.letter);
@@ -99,4 +115,48 @@ function variablesFor(where: string, reading?: Reading): (letter: Letter) => Exp
 
 function chosen<Field extends string>(fields: readonly Field[], named: NamedFields): readonly Field[] {
   return named === "all" ? fields : fields.filter((field) => named?.has(field));
+}
+
+export interface Reading {
+  readonly parts: ReadonlySet<LetterPart>;
+  /** Called when the expression reads a field of a part that was not loaded. The result is then invalid. */
+  readonly onMissing: (part: LetterPart) => void;
+}
+
+export function lazyLetter(letter: Letter, { parts, onMissing }: Reading): JsonObject {
+  const made = new Set<PropertyKey>();
+  const make = (json: Record<string, Json>, key: PropertyKey): void => {
+    if (made.has(key) || !isField(key)) return;
+    made.add(key);
+    const part = partOf(key);
+    if (part !== undefined && !parts.has(part)) onMissing(part);
+    Object.assign(json, letterFieldsToJson(letter, [key]));
+  };
+  return new Proxy<Record<string, Json>>(
+    {},
+    {
+      get(json, key) {
+        make(json, key);
+        return Reflect.get(json, key);
+      },
+      has(json, key) {
+        make(json, key);
+        return Reflect.has(json, key);
+      },
+      getOwnPropertyDescriptor(json, key) {
+        make(json, key);
+        return Reflect.getOwnPropertyDescriptor(json, key);
+      },
+      ownKeys(json) {
+        for (const field of LETTER_FIELDS) make(json, field);
+        return Reflect.ownKeys(json);
+      },
+    },
+  );
+}
+
+const FIELDS: ReadonlySet<PropertyKey> = new Set(LETTER_FIELDS);
+
+function isField(key: PropertyKey): key is LetterField {
+  return FIELDS.has(key);
 }

@@ -1,10 +1,13 @@
 /**
- * What an expression about letters looks at, told by the names in its text, before any letter is read. Where that is
- * not plain to see (`letter` as a whole, or a name inside a quoted text), more is taken for named and never less.
+ * Finds out from an expression's text which parts of a letter it reads, before any letter is loaded. In doubt
+ * (`letter` as a whole, a name inside a string) it assumes more parts, never fewer.
  */
 import type { LetterPart } from "../engine.ts";
 
-/** The fields that are named of a variable, `all` when any may be meant, null when the variable is not named. */
+/**
+ * The named fields of a variable; `all` if the expression may read any field, null if it does not use the
+ * variable.
+ */
 export type NamedFields = ReadonlySet<string> | "all" | null;
 
 export interface Named {
@@ -21,14 +24,17 @@ export function namedIn(where: string): Named {
   };
 }
 
-/** The parts that a search reads first: of a letter that is handed around as a whole, what else is named. */
+/**
+ * The parts that a search loads first. If the expression uses `letter` as a whole, further parts are loaded
+ * on demand.
+ */
 export function firstParts(where: string): ReadonlySet<LetterPart> {
   const { letter, failure, item } = namedIn(where);
   if (letter !== "all") return new Set(partsNamedIn(where));
   return new Set([...(item ? (["data"] as const) : []), ...(failure ? (["last_failure"] as const) : [])]);
 }
 
-/** The parts of a letter that the expression looks at. */
+/** The parts of a letter that the expression may read. */
 export function partsNamedIn(where: string): readonly LetterPart[] {
   const { letter, failure, item } = namedIn(where);
   const parts = new Set<LetterPart>(letter === "all" ? ALL_PARTS : partsOf(letter ?? []));
@@ -39,7 +45,7 @@ export function partsNamedIn(where: string): readonly LetterPart[] {
 
 const ALL_PARTS: readonly LetterPart[] = ["data", "record", "times", "failures", "additions"];
 
-/** The fields of a letter that are not always there. */
+/** The fields that are loaded only with their part. */
 const PART_OF: Readonly<Record<string, LetterPart>> = {
   item_data: "data",
   worktree_artifacts: "record",
@@ -58,7 +64,7 @@ const PART_OF: Readonly<Record<string, LetterPart>> = {
   notes: "additions",
 };
 
-/** The part that a field of a letter is read by; undefined for what is always there. */
+/** The part that contains a field; undefined for fields that are always loaded. */
 export function partOf(field: string): LetterPart | undefined {
   return PART_OF[field];
 }
@@ -67,7 +73,10 @@ function partsOf(fields: Iterable<string>): LetterPart[] {
   return [...fields].flatMap((field) => PART_OF[field] ?? []);
 }
 
-/** `letter.reason`, `letter.?toxic`, `letter["queue"]`, `dyn(letter).state` name a field; the rest is about the whole. */
+/**
+ * `letter.reason`, `letter.?toxic`, `letter["queue"]` and `dyn(letter).state` name a field; any other use may
+ * read all fields.
+ */
 function fieldsOf(name: string, text: string): NamedFields {
   const where = text.replace(new RegExp(`\\bdyn\\(\\s*${name}\\s*\\)`, "g"), name);
   const uses = where.match(new RegExp(`\\b${name}\\b`, "g"))?.length ?? 0;

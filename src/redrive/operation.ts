@@ -1,37 +1,45 @@
 /**
- * Stage 7: begins a tracked operation on letters and completes its selection. The books are the store's; a crash at any
- * point leaves each letter where it was or where it was to go, and the operation goes on where it stopped.
+ * Stage 7: creates a tracked operation on letters and completes its selection. The store keeps the progress,
+ * so that an operation resumes after a crash; every letter is then either unchanged or fully processed.
  */
+
 import type { Engine, LetterPage } from "../engine.ts";
 import { WorkError } from "../errors.ts";
-import type { LetterFilter } from "../item/letter-filter.ts";
-import { type NewOperation, type Operation, type OperationKind, STATES_OF_KIND } from "../item/operation.ts";
-import type { JsonObject } from "../kit/json.ts";
-import { randomName } from "../kit/random.ts";
+import type { LetterFilter } from "../item/letter-query.ts";
+import {
+  type NewOperation,
+  type Operation,
+  type OperationKind,
+  type OperationStep,
+  type SelectedLetter,
+  STATES_OF_KIND,
+} from "../item/operation.ts";
+import { assert } from "../std/assert.ts";
+import type { JsonObject } from "../std/json.ts";
+import { randomName } from "../std/random.ts";
 import { partsNamedIn } from "./named-parts.ts";
 import { matcherOf, type Selection } from "./select.ts";
 
-/** What is to be done with which letters. */
 export interface OperationRequest {
   readonly kind: OperationKind;
   readonly queue: string;
   readonly selection: Selection;
   readonly author: string;
-  /** Default false: letters that are not eligible are refused by a redrive. */
+  /** Also redrives letters that are not eligible. Default false. */
   readonly force?: boolean;
   readonly reason?: string;
-  /** What the operation needs to go on after a crash. Default: nothing. */
+  /** What the operation needs to resume after a crash. Default: nothing. */
   readonly plan?: JsonObject;
-  /** The operation that this one takes back. */
+  /** The operation that this one undoes. */
   readonly undoes?: string;
-  /** Ends the search for the letters early; `completeSelection` goes on with it. */
+  /** Aborting it stops the selection early; `completeSelection` resumes it. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Begins an operation on the letters that match now, and returns it with its selection complete. */
+/** Creates an operation on the letters that match now, and returns it when its selection is complete. */
 export async function beginSelected(engine: Engine, request: OperationRequest): Promise<Operation> {
   const { where } = request.selection;
-  if (where !== undefined) await matcherOf(where); // an expression that cannot be read begins nothing
+  if (where !== undefined) await matcherOf(where); // an invalid expression must not create an operation
   const operation = await engine.beginOperation(newOperation(request));
   try {
     return await completeSelection(engine, operation, request.signal);
@@ -41,7 +49,7 @@ export async function beginSelected(engine: Engine, request: OperationRequest): 
   }
 }
 
-/** No later try can tell either which letters are meant. */
+/** Resuming cannot help: the expression fails for one of the letters every time. */
 function isFilterFault(error: unknown): boolean {
   return error instanceof WorkError && error.code === "filter_invalid";
 }
@@ -63,10 +71,10 @@ function newOperation({ selection, plan = {}, force = false, ...request }: Opera
   };
 }
 
-/** Letters that are looked at in one step. */
+/** Letters read in one step. */
 const PAGE_MAX = 500;
 
-/** Goes on with the search for the letters of an operation, wherever it stopped. One that is complete stays as it is. */
+/** Resumes the selection of an operation. A complete selection is returned unchanged. */
 export async function completeSelection(
   engine: Engine,
   begun: Operation,
@@ -74,7 +82,7 @@ export async function completeSelection(
 ): Promise<Operation> {
   if (begun.status !== "selecting") return begun;
   if (begun.filter.itemIds?.length === 0) {
-    return engine.enlist(begun.id, { burials: [], cursor: null }); // nothing but what was listed is meant
+    return engine.enlist(begun.id, { letterSequences: [], cursor: null }); // the list of letters is complete, and empty
   }
   const { where } = begun.plan;
   const matches = typeof where === "string" ? await matcherOf(where) : () => true;
@@ -82,14 +90,14 @@ export async function completeSelection(
   let operation = begun;
   while (operation.status === "selecting" && !signal?.aborted) {
     const page = await nextPage(engine, { ...operation, filter });
-    const burials = page.letters.filter(matches).map(({ burial }) => burial);
-    operation = await engine.enlist(begun.id, { burials, cursor: cursorAfter(page, begun) });
-    await new Promise(setImmediate); // lets a signal be heard between two pages
+    const letterSequences = page.letters.filter(matches).map(({ letterSequence }) => letterSequence);
+    operation = await engine.enlist(begun.id, { letterSequences, cursor: cursorAfter(page, begun) });
+    await new Promise(setImmediate); // lets signal handlers run between two pages
   }
   return operation;
 }
 
-/** What the store can search by, of the expression too. */
+/** The operation's filter, narrowed by the comparisons in its expression that the store can search by. */
 async function filterOf({ kind, filter, plan }: Operation): Promise<LetterFilter> {
   const [first] = STATES_OF_KIND[kind];
   const whole = { ...filter, states: filter.states ?? (first === undefined ? [] : [first]) };
@@ -101,7 +109,7 @@ async function filterOf({ kind, filter, plan }: Operation): Promise<LetterFilter
 function nextPage(engine: Engine, { filter, cursor, plan }: Operation): Promise<LetterPage> {
   return engine.listLetters({
     ...filter,
-    order: "oldest", // what is buried from now on comes last, and ends the search
+    order: "oldest", // letters buried from now on come last, where `bound` ends the search
     limit: PAGE_MAX,
     parts: typeof plan.where === "string" ? partsNamedIn(plan.where) : [],
     counted: false,
@@ -110,5 +118,110 @@ function nextPage(engine: Engine, { filter, cursor, plan }: Operation): Promise<
 }
 
 function cursorAfter({ letters, next }: LetterPage, { bound }: Operation): string | null {
-  return (letters.at(-1)?.burial ?? bound) >= bound ? null : next;
+  return (letters.at(-1)?.letterSequence ?? bound) >= bound ? null : next;
+}
+
+const CANDIDATES_MAX = 6;
+
+/** Finds an operation by its id or the beginning of it; throws with the candidates if several match. */
+export async function requireOperation(engine: Engine, idOrPrefix: string): Promise<Operation> {
+  const exact = await engine.findOperation(idOrPrefix);
+  if (exact !== null) return exact;
+  const fitting = (await engine.listOperations({})).filter(({ id }) => fits(id, idOrPrefix));
+  const [only, second] = fitting;
+  if (only === undefined) {
+    throw new WorkError("operation_not_found", `There is no operation ${idOrPrefix}.`, {
+      hint: "Run `redrive ops list` to list them.",
+    });
+  }
+  if (second === undefined) return only;
+  throw severalOperations(`"${idOrPrefix}" matches several operations`, fitting, "Give more of the id.");
+}
+
+/** The prefix `op-` may be omitted. */
+function fits(id: string, prefix: string): boolean {
+  return prefix !== "" && (id.startsWith(prefix) || id.startsWith(`op-${prefix}`));
+}
+
+/** The only unfinished operation; throws if there is none, or lists them if there are several. */
+export async function onlyOpenOperation(engine: Engine): Promise<Operation> {
+  const open = await engine.listOperations({ open: true });
+  const [only, second] = open;
+  if (only === undefined) {
+    throw new WorkError("operation_not_found", "There is no unfinished operation.");
+  }
+  if (second === undefined) return only;
+  throw severalOperations(`${open.length} operations have not ended`, open, "Name one of them.");
+}
+
+function severalOperations(what: string, operations: readonly Operation[], hint: string): WorkError {
+  const names = operations
+    .slice(0, CANDIDATES_MAX)
+    .map(({ id, kind, queue }) => `${id} (${kind} of ${queue})`);
+  const more = operations.length > CANDIDATES_MAX ? ", …" : "";
+  return new WorkError("ambiguous", `${what}: ${names.join(", ")}${more}.`, { hint });
+}
+
+/** The operation's kind and options, without a selection. */
+export type ListedRequest = Pick<NewOperation, "kind" | "queue" | "author" | "reason"> &
+  Partial<Pick<NewOperation, "force" | "plan">>;
+
+/** Creates an operation on listed letters. Letters that are no longer dead are skipped. */
+export async function beginListed(
+  engine: Engine,
+  { force = false, plan = {}, ...request }: ListedRequest,
+  pages: AsyncIterable<readonly number[]>,
+): Promise<Operation> {
+  const { id } = await engine.beginOperation({
+    ...request,
+    id: `op-${randomName(8)}`,
+    force,
+    plan,
+    filter: { queue: request.queue, itemIds: [] },
+    selection: "enlisted",
+  });
+  for await (const letterSequences of pages) await engine.enlist(id, { letterSequences, cursor: "listed" });
+  return engine.enlist(id, { letterSequences: [], cursor: null });
+}
+
+/** Reads an operation. If it was cancelled, its letters that wait for a retry become dead again. */
+export async function readOperation(engine: Engine, id: string): Promise<Operation> {
+  const operation = await engine.findOperation(id);
+  assert(operation !== null, `the operation ${id} is gone`);
+  const isEnding = operation.status === "cancelled" && operation.endedAt === undefined;
+  return isEnding ? engine.closeOperation(id) : operation;
+}
+
+/** Makes the letters of a queue's cancelled operations dead again, except those whose item is running. */
+export async function recallCancelled(engine: Engine, queue: string): Promise<void> {
+  for (const { id, status } of await engine.listOperations({ queue, open: true }))
+    if (status === "cancelled") await engine.closeOperation(id);
+}
+
+export interface WorkOptions {
+  /** Letters per atomic step. */
+  readonly chunkMax: number;
+  /** Computes the step for these letters. */
+  readonly stepFor: (pending: readonly SelectedLetter[], operation: Operation) => Promise<OperationStep>;
+  /** Called after the step has been stored. */
+  readonly onStep?: (operation: Operation) => Promise<void> | void;
+  /** Aborting it stops the work after the current step and leaves the operation open. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Returns when no letter is pending, or when the operation was paused, cancelled or aborted. */
+export async function workThrough(
+  engine: Engine,
+  begun: Operation,
+  { chunkMax, stepFor, onStep, signal }: WorkOptions,
+): Promise<Operation> {
+  let operation = await completeSelection(engine, begun, signal);
+  while (operation.status === "open" && !signal?.aborted) {
+    const pending = await engine.listSelected(begun.id, { status: "pending", limit: chunkMax });
+    if (pending.length === 0) return engine.closeOperation(begun.id);
+    operation = await engine.advance(begun.id, await stepFor(pending, operation));
+    await onStep?.(operation);
+    await new Promise(setImmediate); // lets signal handlers run, also with a store that never waits for I/O
+  }
+  return operation;
 }

@@ -1,11 +1,14 @@
 /**
- * How fast letters are sent back to work: so many at most in a stretch of time, evenly. Time in which nothing was sent is
- * not saved up, so a pause is never followed by a flood.
+ * Limits how fast letters are redriven, evenly over time. Unused capacity is not saved up, so a pause is
+ * never followed by a burst.
  */
-import { WorkError } from "../errors.ts";
-import type { Clock } from "../kit/clock.ts";
 
-/** At most so many letters in a stretch of time. */
+import type { Engine } from "../engine.ts";
+import { isStoreTrouble, WorkError } from "../errors.ts";
+import type { Operation, OperationStatus } from "../item/operation.ts";
+import type { Clock } from "../std/clock.ts";
+
+/** A maximum number of letters per interval. */
 export interface Rate {
   readonly letters: number;
   readonly perMs: number;
@@ -13,32 +16,32 @@ export interface Rate {
 
 const UNIT_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000 };
 
-/** Reads `5/s`, `100/m` or `1000/h`, or refuses with the name of the option. */
+/** Parses `5/s`, `100/m` or `1000/h`. The error names the option. */
 export function parseRate(text: string, what: string): Rate {
   const match = /^(\d{1,9})\s*\/\s*(s|m|h)$/.exec(text.trim());
   const perMs = UNIT_MS[match?.[2] ?? ""];
   const letters = Number(match?.[1]);
   if (perMs !== undefined && letters >= 1) return { letters, perMs };
   throw new WorkError("usage", `${what}: "${text}" is not a rate.`, {
-    hint: "Write how many in a second, a minute or an hour: 5/s, 100/m, 1000/h.",
+    hint: "Give a number per second, minute or hour: 5/s, 100/m, 1000/h.",
   });
 }
 
-/** As it is written on a command line. */
+/** The syntax of the command line. */
 export function rateToText({ letters, perMs }: Rate): string {
   const unit = Object.entries(UNIT_MS).find(([, ms]) => ms === perMs)?.[0];
   return `${letters}/${unit ?? `${perMs}ms`}`;
 }
 
-/** Timers are no finer than this is worth: of a high rate, several letters go at once. */
-const BEAT_MS = 100;
+/** Shorter timers are not precise, so a high rate redrives several letters per interval. */
+const INTERVAL_MS = 100;
 
-/** How many letters go at once. */
-export function beatOf({ letters, perMs }: Rate): number {
-  return Math.max(1, Math.floor((letters * BEAT_MS) / perMs));
+/** How many letters are redriven at once. */
+export function batchSize({ letters, perMs }: Rate): number {
+  return Math.max(1, Math.floor((letters * INTERVAL_MS) / perMs));
 }
 
-/** Gives out leave to send, no faster than the rate. */
+/** A rate limiter. */
 export class Pacer {
   readonly #rate: Rate;
   readonly #clock: Clock;
@@ -50,22 +53,66 @@ export class Pacer {
     this.#nextAt = clock.now();
   }
 
-  /** How long nothing may be sent. */
+  /** How long the caller must wait before the next letter. */
   get waitMs(): number {
     const leftMs = this.#nextAt - this.#clock.now();
-    // A longer wait than was ever planned means that the clock was put back.
-    return leftMs > Math.max(BEAT_MS, this.#intervalMs) ? 0 : Math.max(0, leftMs);
+    // A wait longer than any planned one means that the clock was set back.
+    return leftMs > Math.max(INTERVAL_MS, this.#intervalMs) ? 0 : Math.max(0, leftMs);
   }
 
-  /** How many of the wanted may be sent now; none before `waitMs` has passed. */
+  /** How many of the wanted letters may be redriven now; 0 until `waitMs` has passed. */
   take(wanted: number): number {
     if (this.waitMs > 0) return 0;
-    const taken = Math.min(wanted, beatOf(this.#rate));
+    const taken = Math.min(wanted, batchSize(this.#rate));
     this.#nextAt = this.#clock.now() + taken * this.#intervalMs;
     return taken;
   }
 
   get #intervalMs(): number {
     return this.#rate.perMs / this.#rate.letters;
+  }
+}
+
+export interface WatchOptions {
+  readonly engine: Engine;
+  readonly clock: Clock;
+  /** Aborting it ends the watch. */
+  readonly signal: AbortSignal;
+  readonly onNotice?: (notice: string) => void;
+}
+
+const POLL_MS = 500;
+
+/**
+ * Polls the operation and reports when it is paused, resumed or cancelled. Store errors are ignored here: the
+ * runner reports them.
+ */
+export async function watchPause(operation: Operation, options: WatchOptions): Promise<void> {
+  const { engine, clock, signal, onNotice } = options;
+  let status: OperationStatus = "open";
+  while (!signal.aborted) {
+    const now = await readStatus(engine, operation);
+    if (now !== status && now !== null) {
+      const notice = NOTICES[now]?.(operation.id);
+      if (notice !== undefined) onNotice?.(notice);
+      status = now;
+    }
+    await clock.sleep(POLL_MS, signal);
+  }
+}
+
+const NOTICES: Readonly<Partial<Record<OperationStatus, (id: string) => string>>> = {
+  paused: (id) =>
+    `${id} is paused and starts no more items. Run \`redrive ops resume ${id}\` to resume it; Ctrl-C leaves it paused.`,
+  open: (id) => `${id} was resumed.`,
+  cancelled: (id) => `${id} was cancelled. Letters that were not redriven stay dead.`,
+};
+
+async function readStatus(engine: Engine, { id }: Operation): Promise<OperationStatus | null> {
+  try {
+    return (await engine.findOperation(id))?.status ?? null;
+  } catch (error) {
+    if (!isStoreTrouble(error)) throw error;
+    return null;
   }
 }

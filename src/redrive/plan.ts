@@ -1,27 +1,31 @@
-/** How a redrive sends its letters: kept with the operation, so that whoever goes on with it does it in the same way. */
-import { compact } from "../item/failure.ts";
+/**
+ * The options of a redrive. They are stored with the operation, so that a process that resumes it uses the
+ * same ones.
+ */
+
+import { PRIORITIES, type Priority } from "../item/item.ts";
 import type { Operation } from "../item/operation.ts";
-import { PRIORITIES, type Priority } from "../item/priority.ts";
-import { formatDuration } from "../kit/duration.ts";
-import type { JsonObject } from "../kit/json.ts";
+import { formatDuration } from "../std/duration.ts";
+import type { JsonObject } from "../std/json.ts";
+import { compact } from "../std/json.ts";
 import { parseRate, type Rate, rateToText } from "./pace.ts";
 
 export interface RedrivePlan {
-  /** How many letters are sent at most. Default: no limit. */
+  /** The maximum rate of redriven letters. Default: no limit. */
   readonly rate?: Rate;
-  /** How long to wait before the first of them. Default 0. */
+  /** How long to wait before the first letter. Default 0. */
   readonly delayMs?: number;
-  /** How often each is tried after the first try. Default: as the job's policy says. */
+  /** How often each item is retried after its first attempt. Default: the job's policy. */
   readonly maxRetries?: number;
-  /** How many run at a time. Default: as the job. */
+  /** How many items run at once. Default: the job's concurrency. */
   readonly slots?: number;
-  /** The priority that the items get. Default: the one that they have. */
+  /** The new priority of the items. Default: their current one. */
   readonly priority?: Priority;
-  /** A few first, and no more when the same failure returns. */
+  /** Redrives in stages and stops if the same failure occurs again. */
   readonly canary?: boolean;
 }
 
-/** The form in which an operation keeps it. */
+/** The form stored with the operation. */
 export function planToJson({ rate, delayMs, maxRetries, slots, priority, canary }: RedrivePlan): JsonObject {
   return compact({
     rate: rate && rateToText(rate),
@@ -49,19 +53,19 @@ function numberIn(plan: JsonObject, key: string): number | undefined {
   return typeof value === "number" ? value : undefined;
 }
 
-/** In words, for a person; empty when there is nothing special about it. */
+/** A summary for people; empty if all options have their defaults. */
 export function planText(operation: Operation): string {
   const { rate, delayMs, maxRetries, slots, priority, canary } = planOf(operation);
   const words: string[] = [];
   if (canary) words.push("one of each group first, then 1 %, 10 %, all");
   if (rate) words.push(`at most ${rateToText(rate)}`);
-  if (delayMs) words.push(`begun after ${formatDuration(delayMs)}`);
+  if (delayMs) words.push(`starts after ${formatDuration(delayMs)}`);
   if (slots !== undefined) words.push(`${slots} at a time`);
   if (priority !== undefined) words.push(`priority ${priority}`);
   if (maxRetries !== undefined)
     words.push(
-      maxRetries === 1 ? "1 retry each" : maxRetries === 0 ? "one try each" : `${maxRetries} retries each`,
+      maxRetries === 1 ? "1 retry each" : maxRetries === 0 ? "no retries" : `${maxRetries} retries each`,
     );
-  if (operation.force) words.push("also what is not eligible");
+  if (operation.force) words.push("including letters that are not eligible");
   return words.join("; ");
 }

@@ -1,13 +1,16 @@
-/** What a redrive would do with a selection, and what it would refuse and why. Only looks. */
-import type { Engine } from "../engine.ts";
+/**
+ * The dry run of a redrive: which letters it would redrive, and which it would refuse and why. Reads only.
+ */
+import type { Engine, StoredLetter } from "../engine.ts";
 import type { Letter } from "../item/letter.ts";
-import type { JsonObject } from "../kit/json.ts";
+import { toRfc3339 } from "../std/clock.ts";
+import type { JsonObject } from "../std/json.ts";
+import { titleToJson } from "../triage/title.ts";
 import { type Selection, selectLetters } from "./select.ts";
-import { type SurveyGroup, survey, surveyGroupToJson } from "./survey.ts";
 
 export interface RedrivePreview {
   readonly selected: number;
-  /** How many would be sent back to work. */
+  /** How many letters would be redriven. */
   readonly redrivable: number;
   /** Largest first. */
   readonly groups: readonly PreviewGroup[];
@@ -16,7 +19,7 @@ export interface RedrivePreview {
 }
 
 export interface PreviewGroup extends SurveyGroup {
-  /** How many of the group would be sent back to work. */
+  /** How many letters of the group would be redriven. */
   readonly redrivable: number;
 }
 
@@ -33,7 +36,7 @@ export async function previewRedrive(
   return { selected: all.total, redrivable: fit.total, groups, refusals };
 }
 
-/** The document of `--dry-run`: the books as they would be, and what they are made of. */
+/** The document of `--dry-run`: the totals that the operation would have, with groups and reasons. */
 export function previewToJson(preview: RedrivePreview, jobId: string | null): JsonObject {
   const { selected, redrivable, groups, refusals } = preview;
   return {
@@ -51,7 +54,7 @@ export function previewToJson(preview: RedrivePreview, jobId: string | null): Js
   };
 }
 
-/** Of those that were asked for already, no other are looked for. */
+/** Matches nothing if the selection asks for the opposite. */
 function judgedAs({ filter, ...selection }: Selection, eligible: boolean): Selection {
   if (filter.eligible !== undefined && filter.eligible !== eligible)
     return { ...selection, filter: { ...filter, itemIds: [] } };
@@ -68,9 +71,88 @@ async function tallyRefusals(engine: Engine, selection: Selection): Promise<Redr
   return refusals.sort((a, b) => b.count - a.count || (a.reason < b.reason ? -1 : 1));
 }
 
-/** In words, why only `--force` sends a letter again. */
+/** Why a letter can only be redriven with `--force`. */
 export function whyIneligible({ toxic, manualReviewRequired, redriveCount, failureHistory }: Letter): string {
   const type = failureHistory.at(-1)?.errorType.name ?? "Unknown";
   if (toxic) return `toxic: came back from ${redriveCount === 1 ? "1 redrive" : `${redriveCount} redrives`}`;
   return manualReviewRequired ? `needs a person: ${type}` : `permanent: ${type}`;
+}
+
+export interface Survey {
+  readonly total: number;
+  /** Largest first. */
+  readonly groups: readonly SurveyGroup[];
+  /** When the first and the last of the letters died; absent if there are none. */
+  readonly oldestAt?: number;
+  readonly newestAt?: number;
+}
+
+export interface SurveyGroup {
+  readonly signature: string;
+  readonly pattern: string;
+  readonly count: number;
+}
+
+/**
+ * Uses the store's counters if possible. An expression, or letters that are not dead, require reading every
+ * letter.
+ */
+export async function survey(engine: Engine, selection: Selection): Promise<Survey> {
+  const { filter, where } = selection;
+  const isCounted = where === undefined && filter.states?.every((state) => state === "dead") === true;
+  return isCounted ? surveyCounters(engine, selection) : surveyEach(engine, selection);
+}
+
+export function surveyToJson({ groups, oldestAt, newestAt }: Survey): JsonObject {
+  return {
+    groups: groups.map(surveyGroupToJson),
+    oldest: oldestAt === undefined ? null : toRfc3339(oldestAt),
+    newest: newestAt === undefined ? null : toRfc3339(newestAt),
+  };
+}
+
+export function surveyGroupToJson({ signature, pattern, count }: SurveyGroup): JsonObject {
+  return { signature, ...titleToJson(pattern), pattern, count };
+}
+
+async function surveyCounters(engine: Engine, { filter }: Selection): Promise<Survey> {
+  const groups: SurveyGroup[] = [];
+  const { queue } = filter;
+  for (const { signature, pattern } of await engine.listGroups(queue === undefined ? {} : { queue })) {
+    if (filter.signatures?.includes(signature) === false) continue;
+    const { total } = await engine.listLetters({ ...filter, signatures: [signature], limit: 0 });
+    if (total > 0) groups.push({ signature, pattern, count: total });
+  }
+  const [oldest] = (await engine.listLetters({ ...filter, order: "oldest", limit: 1 })).letters;
+  const newest = await engine.listLetters({ ...filter, order: "newest", limit: 1 });
+  return withTimes(groups, newest.total, oldest?.lastAttempt, newest.letters[0]?.lastAttempt);
+}
+
+async function surveyEach(engine: Engine, selection: Selection): Promise<Survey> {
+  const groups = new Map<string, SurveyGroup>();
+  let total = 0;
+  let oldest: StoredLetter | undefined;
+  let newest: StoredLetter | undefined;
+  for await (const letter of selectLetters(engine, selection)) {
+    const { errorSignature: signature, errorPattern: pattern } = letter;
+    groups.set(signature, { signature, pattern, count: (groups.get(signature)?.count ?? 0) + 1 });
+    newest ??= letter;
+    oldest = letter;
+    total += 1;
+  }
+  return withTimes([...groups.values()], total, oldest?.lastAttempt, newest?.lastAttempt);
+}
+
+function withTimes(
+  groups: readonly SurveyGroup[],
+  total: number,
+  oldestAt: number | undefined,
+  newestAt: number | undefined,
+): Survey {
+  return {
+    total,
+    groups: [...groups].sort((a, b) => b.count - a.count),
+    ...(oldestAt !== undefined && { oldestAt }),
+    ...(newestAt !== undefined && { newestAt }),
+  };
 }

@@ -1,14 +1,14 @@
 /**
- * Deletes letters: a purge by a person or the retention rule, a clear of closed ones, an eviction at the limit. What is
- * deleted is archived first, unless that is not wanted, and every step is counted by the store. After a crash it goes
- * on where it was: nothing is archived twice, and nothing is deleted that is not in the archive.
+ * Deletes letters: a purge by a person or by retention, a clear of resolved letters, or an eviction at the
+ * size limit. Letters are archived before they are deleted, unless the request turns that off. After a crash
+ * the operation resumes: no letter is archived twice, and none is deleted that is not in the archive.
  */
-import { mkdir, rm } from "node:fs/promises";
-import { dirname } from "node:path";
-import { ArchiveWriter, archivePath } from "../dead-letter/archive.ts";
+import { mkdir, readdir, rm } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { ArchiveWriter, archiveFolder, archivePath } from "../dead-letter/archive.ts";
 import type { Engine, StoredLetter } from "../engine.ts";
 import { WorkError } from "../errors.ts";
-import { itemLogsFolder } from "../item/item-path.ts";
+import { itemLogsFolder } from "../item/item.ts";
 import {
   type Operation,
   type OperationStep,
@@ -16,42 +16,72 @@ import {
   REFUSAL,
   type SelectedLetter,
 } from "../item/operation.ts";
-import { lockOwner, takeLock } from "../kit/file-lock.ts";
-import type { JsonObject } from "../kit/json.ts";
-import { PRIVATE_FOLDER } from "../kit/private-files.ts";
-import { beginSelected } from "./operation.ts";
-import type { Selection } from "./select.ts";
-import { selectionFor } from "./selection-for.ts";
-import { workThrough } from "./work-through.ts";
+import { isLockLeft, lockOwner, removeIfStale, takeLock } from "../std/file-lock.ts";
+import { PRIVATE_FOLDER } from "../std/files.ts";
+import type { JsonObject } from "../std/json.ts";
+import { beginSelected, workThrough } from "./operation.ts";
+import { type Selection, selectionFor } from "./select.ts";
 
 export interface PurgeRequest {
-  /** `clear` never touches a letter that waits; `evict` is the capacity rule's. */
+  /** `clear` never deletes a waiting letter; `evict` enforces the size limit. */
   readonly kind: "purge" | "clear" | "evict";
   readonly queue: string;
   readonly selection: Selection;
   readonly author: string;
-  /** Where archives and logs lie. */
+  /** The home folder, which holds archives and logs. */
   readonly home: string;
-  /** Keep a copy. Default true. */
+  /** Whether to archive the letters first. Default true. */
   readonly archive?: boolean;
-  /** Why, for the books. */
+  /** Stored with the operation. */
   readonly reason?: string;
-  /** Ends the work between two steps; the operation stays open. */
+  /** Aborting it stops the work between two steps and leaves the operation open. */
   readonly signal?: AbortSignal;
 }
 
-/** Deletes the letters that are selected now, and returns how it went; `archiveOf` says where they are kept. */
+/** Deletes the letters that match now. `archiveOf` gives the path of the archive. */
 export async function purgeLetters(engine: Engine, request: PurgeRequest): Promise<Operation> {
+  await finishAbandoned(engine, request);
   return continuePurge(engine, await begin(engine, request), request);
 }
 
-/** The file that the operation's letters were archived in; null when there is none. */
+/**
+ * Finishes the purges of a queue whose process was killed on this machine: it left its lock. A purge that a person
+ * interrupted has no lock and stays open for `ops resume` or `ops cancel`.
+ */
+export async function finishAbandoned(
+  engine: Engine,
+  request: Pick<PurgeRequest, "queue" | "home" | "signal">,
+): Promise<void> {
+  const folder = archiveFolder(request.home, request.queue);
+  const names = await readdir(folder).catch(() => []); // nothing was archived yet
+  const locks = names
+    .map((name) => join(folder, name))
+    .filter((path) => path.endsWith(".lock") && isLockLeft(path));
+  if (locks.length === 0) return;
+  for (const operation of await engine.listOperations({ queue: request.queue, open: true })) {
+    if (!["purge", "clear", "evict"].includes(operation.kind) || operation.status !== "open") continue;
+    const path = archiveOf(operation)?.path ?? archivePath(request.home, operation.queue, operation.id);
+    if (locks.includes(`${path}.lock`)) await unlessRunning(() => continuePurge(engine, operation, request));
+  }
+  for (const lock of locks) removeIfStale(lock); // left by operations that have ended or are paused
+}
+
+/** Another process may have resumed it at the same time. */
+async function unlessRunning(work: () => Promise<unknown>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    if (!(error instanceof WorkError) || error.code !== "job_running") throw error;
+  }
+}
+
+/** The operation's archive; null if it has none. */
 export function archiveOf({ progress }: Operation): { readonly path: string; readonly bytes: number } | null {
   const { archive, bytes } = progress;
   return typeof archive === "string" && typeof bytes === "number" ? { path: archive, bytes } : null;
 }
 
-/** The operation's document with the path of its archive. */
+/** The operation's document plus the path of its archive. */
 export function purgeToJson(operation: Operation): JsonObject {
   return { ...operationToJson(operation), archive: archiveOf(operation)?.path ?? null };
 }
@@ -69,10 +99,13 @@ function begin(engine: Engine, request: PurgeRequest): Promise<Operation> {
   });
 }
 
-/** A letter may have megabytes of output in its history; so many fit into memory. */
+/** Limits memory use: the history of one letter may hold megabytes of output. */
 const CHUNK_MAX = 200;
 
-/** Works a purge, a clear or an eviction to its end from wherever it is. One process at a time; another is refused. */
+/**
+ * Runs a purge, clear or eviction from its last completed step to the end. Throws if another process is
+ * running it.
+ */
 export async function continuePurge(
   engine: Engine,
   operation: Operation,
@@ -85,24 +118,24 @@ export async function continuePurge(
   });
 }
 
-/** Two writers of one archive would spoil it. */
+/** Takes a lock, because two writers would corrupt the archive. */
 async function alone<T>(path: string, operation: Operation, work: () => Promise<T>): Promise<T> {
   const { id, plan, status, selected } = operation;
-  if (status !== "selecting" && selected === 0) return work(); // there is nothing to archive
+  if (status !== "selecting" && selected === 0) return work(); // nothing to archive
   if (plan.archive === false) return work();
   const lock = `${path}.lock`;
   await mkdir(dirname(lock), { recursive: true, mode: PRIVATE_FOLDER });
-  const giveBack = takeLock(lock);
-  if (giveBack === null) {
+  const release = takeLock(lock);
+  if (release === null) {
     const pid = lockOwner(lock)?.pid;
-    throw new WorkError("job_running", `Process ${pid ?? "?"} is at the operation ${id}.`, {
-      hint: `\`redrive ops show ${id}\` tells how far it is.`,
+    throw new WorkError("job_running", `Process ${pid ?? "?"} is running operation ${id}.`, {
+      hint: `Run \`redrive ops show ${id}\` to see its progress.`,
     });
   }
   try {
     return await work();
   } finally {
-    giveBack();
+    release();
   }
 }
 
@@ -138,28 +171,28 @@ class Purge {
     }
   }
 
-  /** Those that are where they were when they were selected. */
+  /** The letters that have not changed state since they were selected. */
   async #read(pending: readonly SelectedLetter[]): Promise<readonly StoredLetter[]> {
     const letters: StoredLetter[] = [];
-    for (const { ref, burial } of pending) {
+    for (const { ref, letterSequence } of pending) {
       const letter = await this.#engine.readLetter(ref);
-      if (letter?.burial === burial) letters.push(letter);
+      if (letter?.letterSequence === letterSequence) letters.push(letter);
     }
     return letters;
   }
 
-  /** A letter that changes after it was read is refused, for the archive has it as it was. */
+  /** Deletes each letter only in the revision that was archived. */
   async #step(
     pending: readonly SelectedLetter[],
     chunk: readonly StoredLetter[],
     operation: Operation,
   ): Promise<OperationStep> {
-    const revisions = new Map(chunk.map(({ burial, revision }) => [burial, revision]));
-    const letters = pending.map(({ burial }) => {
-      const revision = revisions.get(burial);
-      return revision === undefined ? { burial, refuse: REFUSAL.gone } : { burial, revision };
+    const revisions = new Map(chunk.map(({ letterSequence, revision }) => [letterSequence, revision]));
+    const letters = pending.map(({ letterSequence }) => {
+      const revision = revisions.get(letterSequence);
+      return revision === undefined ? { letterSequence, refuse: REFUSAL.gone } : { letterSequence, revision };
     });
-    const from = pending[0]?.burial ?? 0;
+    const from = pending[0]?.letterSequence ?? 0;
     const progress = { ...operation.progress, from };
     if (operation.plan.archive === false || chunk.length === 0) return { letters, progress };
     this.#archive ??= await ArchiveWriter.open(this.#path, archiveOf(operation)?.bytes ?? 0);
@@ -167,14 +200,17 @@ class Purge {
     return { letters, progress: { ...progress, archive: this.#path, bytes } };
   }
 
-  /** Of letters that are gone from the store. The item of a resolved letter is still there, and keeps its logs. */
+  /**
+   * Deletes the logs of letters that were deleted. The item of a resolved letter still exists and keeps its
+   * logs.
+   */
   async #removeLogs(chunk: readonly StoredLetter[]): Promise<void> {
     for (const { ref, state, itemId } of chunk) {
       if (state !== "done" && (await this.#engine.readLetter(ref)) === null) await this.#removeLog(itemId);
     }
   }
 
-  /** A process that was killed after its last step left the logs of those letters. */
+  /** A process killed after a step may not have deleted that step's logs. */
   async #removeLogsAgain(): Promise<void> {
     const { id, queue, progress } = this.#begun;
     if (typeof progress.from !== "number") return;
@@ -192,5 +228,5 @@ class Purge {
   }
 }
 
-/** An item is looked for by its id, and found with those whose ids begin with it. */
+/** The lookup by id also returns items whose id begins with it. */
 const SAME_BEGINNING_MAX = 10;

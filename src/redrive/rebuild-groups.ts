@@ -1,29 +1,27 @@
 /**
- * Groups letters anew: with the algorithm of this version, the rules and the corrections that hold now. Letter by letter, all
- * states, in the store's pages; a crash leaves some letters with their old groups, and the same again moves the rest.
+ * Recomputes the groups of all letters with the current algorithm, rules and corrections. Works page by page;
+ * after a crash, a second run regroups the rest.
  */
 import type { Engine, Regrouped, StoredLetter } from "../engine.ts";
-import { corrected } from "../item/correction.ts";
+import { corrected } from "../item/group.ts";
 import { LETTER_STATES } from "../item/state.ts";
-import { groupOf } from "../triage/group-of.ts";
-import type { GroupRule } from "../triage/group-rule.ts";
+import type { GroupRule } from "../triage/grouping.ts";
+import { groupOf } from "../triage/grouping.ts";
 
-/** Of which letters, and by which rules. */
 export interface RebuildOptions {
   /** Default: all queues. */
   readonly queue?: string;
   readonly rules: readonly GroupRule[];
-  /** Counts what would change, and changes nothing. */
+  /** Counts the changes without writing them. */
   readonly dryRun?: boolean;
-  /** Told how many letters have been looked at. */
+  /** Called with the number of letters processed so far. */
   readonly onProgress?: (letters: number) => void;
 }
 
-/** What came of it. */
 export interface Rebuilt {
-  /** Letters of all states. */
+  /** Letters in all states. */
   readonly letters: number;
-  /** Those whose group changed, or would. */
+  /** How many letters changed their group, or would. */
   readonly changed: number;
   readonly groupsBefore: number;
   readonly groupsAfter: number;
@@ -31,7 +29,7 @@ export interface Rebuilt {
 
 const PAGE_LETTERS_MAX = 200;
 
-/** All letters of a queue, or of all, get the groups that they would get if they were buried now. */
+/** Gives every letter the group that it would get if it were buried now. */
 export async function rebuildGroups(engine: Engine, options: RebuildOptions): Promise<Rebuilt> {
   const { queue, rules, dryRun = false, onProgress } = options;
   const corrections = await engine.listCorrections();
@@ -47,8 +45,8 @@ export async function rebuildGroups(engine: Engine, options: RebuildOptions): Pr
     });
     const regrouped: Regrouped[] = [];
     for (const letter of page.letters) {
-      const group = groupAnew(letter, rules);
-      const { signature } = corrected(group ?? asItIs(letter), messageOf(letter), corrections);
+      const group = regroup(letter, rules);
+      const { signature } = corrected(group ?? currentGroup(letter), messageOf(letter), corrections);
       before.add(letter.errorSignature);
       after.add(signature);
       if (signature !== letter.errorSignature) changed += 1;
@@ -62,15 +60,15 @@ export async function rebuildGroups(engine: Engine, options: RebuildOptions): Pr
   return { letters, changed, groupsBefore: before.size, groupsAfter: after.size };
 }
 
-/** Null when nothing is known of why it died: then its group is all there is. */
-function groupAnew(letter: StoredLetter, rules: readonly GroupRule[]): Regrouped | null {
+/** Returns null for a letter without failures, which keeps its group. */
+function regroup(letter: StoredLetter, rules: readonly GroupRule[]): Regrouped | null {
   const failure = letter.failureHistory.at(-1);
   if (failure === undefined) return null;
   const { signature, pattern, algorithm } = groupOf(failure, rules);
-  return { burial: letter.burial, signature, pattern, algorithm };
+  return { letterSequence: letter.letterSequence, signature, pattern, algorithm };
 }
 
-function asItIs({ errorSignature, errorPattern }: StoredLetter) {
+function currentGroup({ errorSignature, errorPattern }: StoredLetter) {
   return { signature: errorSignature, pattern: errorPattern };
 }
 

@@ -1,15 +1,13 @@
 /**
- * What is to be changed in the data of letters: a merge patch, then fields that are set to values computed from the
- * letter's own data, or new data as a whole. Compiled before anything is touched; it changes one letter at a time.
+ * A change to the data of letters: a merge patch, then fields set to values computed from the letter's own
+ * data, or a complete replacement. It is compiled before any letter is changed.
  */
 import { WorkError } from "../errors.ts";
-import { compact } from "../item/failure.ts";
 import type { Letter } from "../item/letter.ts";
-import { isJsonObject, type Json, type JsonObject } from "../kit/json.ts";
-import { mergePatch } from "./merge-patch.ts";
+import { compact, isJsonObject, type Json, type JsonObject } from "../std/json.ts";
 import { parsePath, setAtPath } from "./set-path.ts";
 
-/** A field and the CEL of its new value, over `item`, `letter` and `failure` as they are before the change. */
+/** A path, and the CEL expression for its new value over `item`, `letter` and `failure` before the change. */
 export interface Setting {
   readonly path: string;
   readonly value: string;
@@ -17,23 +15,22 @@ export interface Setting {
 
 export interface Recipe {
   readonly set?: readonly Setting[];
-  /** RFC 7396; goes before `set`. */
+  /** A JSON merge patch (RFC 7396), applied before `set`. */
   readonly patch?: Json;
-  /** All of the data, made from the given revision of it: another revision is refused. */
+  /** Replaces all data, but only if the letter still has this revision. */
   readonly replace?: { readonly data: Json; readonly revision: number };
-  /** JSON Schemas; the new data has to fit each. */
+  /** JSON Schemas that the new data must satisfy. */
   readonly schemas?: readonly Json[];
 }
 
-/** The new data of a letter, or why there is none. */
+/** The new data, or the reason why there is none. */
 export type Amended =
   | { readonly ok: true; readonly data: Json }
   | { readonly ok: false; readonly reason: string };
 
-/** Makes the new data of one letter from its own. */
 export type Amend = (letter: Letter) => Amended;
 
-/** Reads `path=CEL`; the path ends at the first `=` outside of brackets. */
+/** Parses `path=CEL`. The path ends at the first `=` outside brackets. */
 export function parseSetting(text: string): Setting {
   const match = /^((?:\[(?:"(?:\\.|[^"\\])*"|\d+)\]|[^=[])*)=(.*)$/s.exec(text);
   const [path, value] = [match?.[1]?.trim() ?? "", match?.[2]?.trim() ?? ""];
@@ -43,14 +40,14 @@ export function parseSetting(text: string): Setting {
   });
 }
 
-/** Compiles all of it, or refuses it: `usage` for a path or a schema, `filter_invalid` for CEL. */
+/** Compiles a recipe. Throws `usage` for a path or a schema, `filter_invalid` for CEL. */
 export async function compileRecipe(recipe: Recipe): Promise<Amend> {
   const change = recipe.replace ? replacing(recipe.replace) : await changing(recipe);
   const checks = await compileSchemas(recipe.schemas ?? []);
   return (letter) => {
     const amended = change(letter);
     const problem = amended.ok ? firstProblem(checks, amended.data) : undefined;
-    return problem === undefined ? amended : { ok: false, reason: `the schema refuses it: ${problem}` };
+    return problem === undefined ? amended : { ok: false, reason: `does not match the schema: ${problem}` };
   };
 }
 
@@ -58,7 +55,7 @@ function replacing({ data, revision }: NonNullable<Recipe["replace"]>): Amend {
   return (letter) =>
     letter.revision === revision
       ? { ok: true, data }
-      : { ok: false, reason: `its data was changed meanwhile (revision ${letter.revision})` };
+      : { ok: false, reason: `its data changed meanwhile (revision ${letter.revision})` };
 }
 
 async function changing({ set = [], patch }: Recipe): Promise<Amend> {
@@ -67,11 +64,11 @@ async function changing({ set = [], patch }: Recipe): Promise<Amend> {
     applySettings(letter, patch === undefined ? letter.itemData : mergePatch(letter.itemData, patch));
 }
 
-/** CEL is loaded when there is some. */
+/** Imports CEL only if the recipe sets fields. */
 async function compileSettings(set: readonly Setting[]): Promise<(letter: Letter, data: Json) => Amended> {
   if (set.length === 0) return (_, data) => ({ ok: true, data });
   const paths = set.map(({ path }) => parsePath(path));
-  const { requireValue } = await import("../kit/expression.ts");
+  const { requireValue } = await import("../std/expression.ts");
   const { LETTER_VARIABLES, letterVariables } = await import("./matcher.ts");
   const settings = set.map(({ path, value }, index) => ({
     name: path,
@@ -108,7 +105,7 @@ function firstProblem(checks: readonly SchemaCheck[], data: Json): string | unde
   return undefined;
 }
 
-/** The form in which an operation keeps it. */
+/** The form stored with the operation. */
 export function recipeToJson({ set, patch, replace, schemas }: Recipe): JsonObject {
   return compact({
     set: set?.map(({ path, value }) => ({ path, value })),
@@ -118,7 +115,7 @@ export function recipeToJson({ set, patch, replace, schemas }: Recipe): JsonObje
   });
 }
 
-/** What `recipeToJson` wrote. */
+/** Reads the form that `recipeToJson` writes. */
 export function recipeFromJson({ set, patch, replace, schemas }: JsonObject): Recipe {
   return compact({
     set: listOf(set)?.filter(isJsonObject).map(settingFromJson),
@@ -136,4 +133,15 @@ function settingFromJson({ path, value }: JsonObject): Setting {
 
 function listOf(value: Json | undefined): readonly Json[] | undefined {
   return Array.isArray(value) ? value : undefined;
+}
+
+/** Applies a merge patch without changing its arguments. */
+export function mergePatch(target: Json, patch: Json): Json {
+  if (!isJsonObject(patch)) return patch;
+  const fields = new Map<string, Json>(isJsonObject(target) ? Object.entries(target) : []);
+  for (const [name, value] of Object.entries(patch)) {
+    if (value === null) fields.delete(name);
+    else fields.set(name, mergePatch(fields.get(name) ?? null, value));
+  }
+  return Object.fromEntries(fields) as JsonObject;
 }

@@ -1,33 +1,32 @@
 /**
- * Sends letters anew: each becomes another item of its queue, with its data as it is or corrected, and the letter is
- * closed. The two name each other, so that neither's history is lost. Never touches an item that is there.
+ * Requeues letters as new: each becomes a new item of its queue, with the same or corrected data, and the
+ * letter is resolved. Letter and item refer to each other, so that the history stays connected. Existing
+ * items are never changed.
  */
 import type { Engine, StoredLetter } from "../engine.ts";
+import { PRIORITIES, type Priority } from "../item/item.ts";
 import { type LetterStep, type Operation, REFUSAL, type SelectedLetter } from "../item/operation.ts";
-import { PRIORITIES, type Priority } from "../item/priority.ts";
 import { schemasOf } from "./amend.ts";
 import { isSameJson } from "./json-diff.ts";
-import { beginSelected } from "./operation.ts";
+import { beginSelected, workThrough } from "./operation.ts";
 import { type Amend, compileRecipe, type Recipe, recipeFromJson, recipeToJson } from "./recipe.ts";
-import { type Selection, selectLetters } from "./select.ts";
-import { selectionFor } from "./selection-for.ts";
-import { workThrough } from "./work-through.ts";
+import { type Selection, selectionFor, selectLetters } from "./select.ts";
 
 export interface RequeueRequest {
   readonly queue: string;
   readonly selection: Selection;
   readonly author: string;
-  /** What the new items' data differs in. Default: nothing. */
+  /** The change to the new items' data. Default: none. */
   readonly recipe?: Recipe;
   /** The priority of the new items. Default: that of each letter's item. */
   readonly priority?: Priority;
-  /** Also letters that are not eligible, as they are. Default false. */
+  /** Also requeues letters that are not eligible without changing their data. Default false. */
   readonly force?: boolean;
-  /** Ends the work between two steps; the operation stays open. */
+  /** Aborting it stops the work between two steps and leaves the operation open. */
   readonly signal?: AbortSignal;
 }
 
-/** Sends the dead letters that are selected now. A recipe that cannot be compiled sends nothing. */
+/** Requeues the dead letters that match now. A recipe that does not compile requeues nothing. */
 export async function requeueLetters(engine: Engine, request: RequeueRequest): Promise<Operation> {
   const { queue, author, recipe = {}, priority, force = false, signal } = request;
   await compileRecipe(recipe);
@@ -40,10 +39,10 @@ export async function requeueLetters(engine: Engine, request: RequeueRequest): P
   return continueRequeue(engine, begun, { signal });
 }
 
-/** A letter may have megabytes of output in its history; so many fit into memory. */
+/** Limits memory use: the history of one letter may hold megabytes of output. */
 const CHUNK_MAX = 200;
 
-/** Works it to its end from wherever it is. */
+/** Runs a requeue from its last completed step to the end. */
 export async function continueRequeue(
   engine: Engine,
   begun: Operation,
@@ -65,7 +64,7 @@ export async function continueRequeue(
   });
 }
 
-/** A new item obeys the rule of its queue like any other, also when its data stays as it was. */
+/** Includes the queue's own schema: new items must satisfy it, also with unchanged data. */
 async function amenderFor(
   engine: Engine,
   { plan, queue }: Pick<Operation, "plan" | "queue">,
@@ -78,11 +77,12 @@ async function amenderFor(
 
 async function stepFor(
   engine: Engine,
-  { burial, ref }: SelectedLetter,
+  { letterSequence, ref }: SelectedLetter,
   { amend, begun }: { readonly amend: Amend; readonly begun: Operation },
 ): Promise<LetterStep> {
   const letter = await engine.readLetter(ref);
-  if (letter === null || letter.burial !== burial) return { burial, refuse: REFUSAL.gone };
+  if (letter === null || letter.letterSequence !== letterSequence)
+    return { letterSequence, refuse: REFUSAL.gone };
   return judge(letter, { amend, force: begun.force });
 }
 
@@ -90,28 +90,27 @@ function judge(
   letter: StoredLetter,
   { amend, force }: { readonly amend: Amend; readonly force: boolean },
 ): LetterStep {
-  const { burial, revision, itemData } = letter;
+  const { letterSequence, revision, itemData } = letter;
   const amended = amend(letter);
-  if (!amended.ok) return { burial, refuse: amended.reason };
-  if (!force && !mayGo(letter, isSameJson(amended.data, itemData)))
-    return { burial, refuse: REFUSAL.ineligible };
-  return { burial, revision, data: amended.data };
+  if (!amended.ok) return { letterSequence, refuse: amended.reason };
+  if (!force && !mayRequeue(letter, isSameJson(amended.data, itemData)))
+    return { letterSequence, refuse: REFUSAL.ineligible };
+  return { letterSequence, revision, data: amended.data };
 }
 
-/** What was judged was the data that the letter died with; of other data nobody has judged yet. */
-function mayGo({ reprocessEligible, toxic }: StoredLetter, isSame: boolean): boolean {
+/** Eligibility was decided for the data that failed, so it does not apply to changed data. */
+function mayRequeue({ reprocessEligible, toxic }: StoredLetter, isSame: boolean): boolean {
   return !isSame || (reprocessEligible && !toxic);
 }
 
-/** What a requeue would do. */
 export interface RequeuePreview {
   readonly selected: number;
   readonly sent: number;
-  /** The most frequent reason first. */
+  /** Most frequent first. */
   readonly refusals: readonly { readonly reason: string; readonly count: number }[];
 }
 
-/** Judges every letter, and writes nothing. */
+/** Checks every letter without writing anything. */
 export async function previewRequeue(
   engine: Engine,
   { queue, selection, recipe = {}, force = false }: Omit<RequeueRequest, "author" | "signal">,
@@ -129,19 +128,19 @@ export async function previewRequeue(
   return { selected, sent: selected - refused, refusals: refusals.sort((a, b) => b.count - a.count) };
 }
 
-/** A letter and the item that it was sent anew as. */
-export interface SentAnew {
+/** A letter's item, and the new item made from it. */
+export interface RequeuedLetter {
   readonly itemId: string;
   readonly newId: string;
 }
 
-/** The first of what a requeue has made, in the order of the burials. */
-export async function listSentAnew(
+/** The first new items of a requeue, in the order of their letters. */
+export async function listRequeued(
   engine: Engine,
   operation: Operation,
   limit: number,
-): Promise<readonly SentAnew[]> {
-  const sent: SentAnew[] = [];
+): Promise<readonly RequeuedLetter[]> {
+  const sent: RequeuedLetter[] = [];
   for (const { itemId } of await engine.listSelected(operation.id, { status: "done", limit })) {
     const found = await engine.findItems(itemId, { queue: operation.queue, limit: 1 });
     const newId = found.find((one) => one.itemId === itemId)?.requeuedAs?.at(-1);

@@ -1,35 +1,35 @@
-/** What a job that goes on sends back to work: redrives that were begun and not finished, then the letters themselves. */
+/** What a resumed job redrives: the redrives that were left unfinished, then its eligible letters. */
 import type { Engine } from "../engine.ts";
-import type { Clock } from "../kit/clock.ts";
-import type { Patience } from "../runner/patience.ts";
+import type { StoreRetry } from "../runner/store-retry.ts";
+import type { Clock } from "../std/clock.ts";
 import { beginSelected, completeSelection } from "./operation.ts";
 import { sendLetters } from "./send.ts";
 
 export interface RedriveOnResume {
-  /** All letters that are worth another try, too. */
+  /** Whether to redrive all eligible letters too. */
   readonly withLetters: boolean;
   readonly author: string;
-  readonly patience: Patience;
+  readonly storeRetry: StoreRetry;
   readonly clock: Clock;
   readonly signal: AbortSignal;
   readonly onNotice?: (notice: string) => void;
 }
 
-/** What is paused stays paused, and what is no redrive is none of a job's business. */
+/** Skips paused redrives, and operations of other kinds, which `ops resume` finishes. */
 export async function* redriveOnResume(
   engine: Engine,
   queue: string,
   { withLetters, author, ...rest }: RedriveOnResume,
 ): AsyncGenerator<number> {
-  const { patience } = rest;
+  const { storeRetry } = rest;
   const options = { engine, ...rest, whenPaused: "leave" } as const;
-  for (const operation of await patience.through(() => engine.listOperations({ queue, open: true }))) {
+  for (const operation of await storeRetry.run(() => engine.listOperations({ queue, open: true }))) {
     if (operation.kind !== "redrive" || operation.status === "paused") continue;
-    const complete = await patience.through(() => completeSelection(engine, operation));
+    const complete = await storeRetry.run(() => completeSelection(engine, operation));
     yield* sendLetters(complete, options);
   }
   if (!withLetters) return;
   const selection = { filter: { eligible: true } };
   const request = { kind: "redrive", queue, selection, author } as const;
-  yield* sendLetters(await patience.through(() => beginSelected(engine, request)), options);
+  yield* sendLetters(await storeRetry.run(() => beginSelected(engine, request)), options);
 }

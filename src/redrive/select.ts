@@ -1,6 +1,6 @@
 /**
- * The one selection language: what a store can search by is its filter; the rest, a CEL expression over the letter and
- * its data, is looked at here, page by page, so that memory stays bounded however many letters there are.
+ * The selection language for letters: a filter that the store can search by, and a CEL expression evaluated
+ * here. Letters are read in pages, so that memory use stays bounded.
  */
 import {
   type Engine,
@@ -11,22 +11,24 @@ import {
   type LetterQuery,
   type StoredLetter,
 } from "../engine.ts";
+import { WorkError } from "../errors.ts";
 import type { Letter } from "../item/letter.ts";
-import type { LetterFilter } from "../item/letter-filter.ts";
+import type { LetterFilter } from "../item/letter-query.ts";
+import { type OperationKind, STATES_OF_KIND } from "../item/operation.ts";
+import type { ItemState } from "../item/state.ts";
 import type { PartMatcher } from "./matcher.ts";
 import { partsNamedIn } from "./named-parts.ts";
 
-/** Which letters are meant. What cannot be understood is an error, never "everything". */
+/** A set of letters. A selection that cannot be parsed is an error; it never matches everything. */
 export interface Selection {
   readonly filter: LetterFilter;
   /** CEL over `letter` (its JSON form), `item` (its data) and `failure` (its last failure). */
   readonly where?: string;
 }
 
-/** Whether a letter is meant. */
 export type Matcher = (letter: Letter) => boolean;
 
-/** Compiles the CEL of a selection; `filter_invalid` when it cannot be. CEL is loaded when it is first needed. */
+/** Compiles a CEL expression or throws `filter_invalid`. CEL is imported on first use. */
 export async function matcherOf(where: string): Promise<Matcher> {
   const { compileMatcher } = await import("./matcher.ts");
   return compileMatcher(where);
@@ -36,31 +38,34 @@ export interface SelectOptions {
   /** Default `newest`. */
   readonly order?: LetterOrder;
   readonly signal?: AbortSignal;
-  /** Where a search of the same order goes on. */
+  /** The position to continue from, returned by a search in the same order. */
   readonly cursor?: string;
 }
 
-/** What one page of the store holds of the selection. */
+/** The matching letters of one page of the store. */
 export interface SelectedPage {
   readonly letters: readonly StoredLetter[];
-  /** Where the search goes on; null at its end. */
+  /** The cursor of the next page; null after the last one. */
   readonly next: string | null;
 }
 
-/** A failure keeps at most kilobytes of output and a letter few failures: so many fit into memory. */
+/** Limits memory use: a failure stores at most kilobytes of output, and a letter has few failures. */
 const PAGE_LETTERS_MAX = 500;
 
-/** A search keeps little of what it reads, so it reads more at once; most when it leaves the histories out. */
+/**
+ * A search with an expression keeps few of the letters it reads, so its pages may be larger, most of all
+ * without histories.
+ */
 function pageMax(parts: readonly LetterPart[] | undefined): number {
   if (parts === undefined) return PAGE_LETTERS_MAX;
   return parts.includes("failures") ? 500 : 1000;
 }
 
-/** The first page is small, for often it is enough; each one after it is larger, up to the most. */
+/** The first page is small, because it is often enough; each further page is larger, up to the maximum. */
 const FIRST_PAGE = 100;
 const GROWTH = 4;
 
-/** Every letter of the selection, one after the other. */
+/** Every letter of the selection, one at a time. */
 export async function* selectLetters(
   engine: Engine,
   selection: Selection,
@@ -69,7 +74,7 @@ export async function* selectLetters(
   for await (const page of selectPages(engine, selection, options)) yield* page.letters;
 }
 
-/** The same in the store's pages; one may be empty although more are to come. */
+/** The letters in the store's pages. A page may be empty although more follow. */
 export async function* selectPages(
   engine: Engine,
   selection: Selection,
@@ -77,7 +82,7 @@ export async function* selectPages(
 ): AsyncGenerator<SelectedPage> {
   const { where } = selection;
   const parts = where === undefined ? ALL : partsNamedIn(where);
-  let isWhole = parts.some((part) => part !== "data"); // most of each is read to ask it, so all of it is
+  let isWhole = parts.some((part) => part !== "data"); // the expression needs most of each letter, so whole letters are read at once
   let cursor: string | null | undefined = options.cursor;
   if (!isWhole) {
     for await (const { letters, read, next } of searchPages(engine, selection, options)) {
@@ -92,12 +97,14 @@ export async function* selectPages(
   yield* searchPages(engine, selection, { ...options, ...from, isWhole });
 }
 
-/** One letter read by itself costs as much as so many on a page: where more of them match, all are read whole. */
+/**
+ * Reading one letter costs as much as this many letters of a page. If more than one in so many match, whole
+ * letters are read.
+ */
 const MATCHES_FEW = 20;
 
 const ALL: readonly LetterPart[] = LETTER_PARTS;
 
-/** How many letters are meant. */
 export async function countSelected(engine: Engine, selection: Selection): Promise<number> {
   if (selection.where === undefined) {
     return (await engine.listLetters({ ...selection.filter, limit: 0 })).total;
@@ -107,22 +114,24 @@ export async function countSelected(engine: Engine, selection: Selection): Promi
   return count;
 }
 
-/** Which page of a selection is wanted. */
-export interface PageWanted {
+export interface PageRequest {
   /** Default `newest`. */
   readonly order?: LetterOrder;
   readonly limit: number;
-  /** The `next` of the page before, of the same order. */
+  /** The `next` of the previous page in the same order. */
   readonly cursor?: string;
-  /** Default true. False when nobody waits for the total: it may be 0 then, and the search ends with the page. */
+  /** Default true. If false, the total may be 0 and the search ends with the page. */
   readonly counted?: boolean;
 }
 
-/** A page of the selection with its exact total; `next` is a cursor of the store, with or without CEL. */
+/**
+ * One page of the selection with its exact total. `next` is a cursor of the store, with or without an
+ * expression.
+ */
 export async function selectPage(
   engine: Engine,
   selection: Selection,
-  page: PageWanted,
+  page: PageRequest,
 ): Promise<LetterPage> {
   const { filter, where } = selection;
   if (where === undefined) return engine.listLetters({ ...filter, ...page });
@@ -131,25 +140,25 @@ export async function selectPage(
 }
 
 /**
- * Looks at all letters once: for the total, and for the matches of the page and whether one comes after them. Without a
- * total it begins where the page does, and stops behind it.
+ * Reads all letters once to find the total, the page's matches and whether more follow. Without a total, it
+ * starts at the cursor and stops after the page.
  */
 async function searchPage(
   engine: Engine,
   selection: Selection & { readonly where: string },
-  { limit, cursor, order = "newest", counted = true }: PageWanted,
+  { limit, cursor, order = "newest", counted = true }: PageRequest,
 ): Promise<LetterPage> {
   const isFromStart = cursor === undefined || !counted;
-  const start = isFromStart ? undefined : await burialAfter(engine, selection, { cursor, order });
+  const start = isFromStart ? undefined : await letterAfter(engine, selection, { cursor, order });
   const letters: StoredLetter[] = [];
   let [total, isReached, hasMore] = [0, isFromStart, false];
-  let last: Place | undefined;
+  let last: LetterPosition | undefined;
   const from = counted || cursor === undefined ? {} : { cursor };
   for await (const { query, read, letters: matching } of searchPages(engine, selection, { order, ...from })) {
     const found = new Set(matching);
     total += matching.length;
     for (const [index, letter] of read.entries()) {
-      isReached ||= letter.burial === start;
+      isReached ||= letter.letterSequence === start;
       if (!isReached || !found.has(letter)) continue;
       if (letters.length === limit) {
         hasMore = true;
@@ -167,38 +176,38 @@ async function searchPage(
   };
 }
 
-/** The first letter behind a cursor. */
-async function burialAfter(
+/** The first letter after a cursor. */
+async function letterAfter(
   engine: Engine,
   { filter }: Selection,
   place: { readonly cursor: string; readonly order: LetterOrder },
 ): Promise<number | undefined> {
-  return (await engine.listLetters({ ...filter, ...place, limit: 1 })).letters[0]?.burial;
+  return (await engine.listLetters({ ...filter, ...place, limit: 1 })).letters[0]?.letterSequence;
 }
 
-/** Where a letter was found: in the answer to this query, at this index. */
-interface Place {
+/** The query that returned a letter, and the letter's index in the result. */
+interface LetterPosition {
   readonly query: LetterQuery;
   readonly index: number;
 }
 
-/** A store's cursor stands behind the last letter of a page, so the page is asked for once more, up to that letter. */
-async function cursorAfter(engine: Engine, { query, index }: Place): Promise<string | null> {
+/** A store's cursor points behind the last letter of a page, so this repeats the query up to the letter. */
+async function cursorAfter(engine: Engine, { query, index }: LetterPosition): Promise<string | null> {
   return (await engine.listLetters({ ...query, limit: index + 1 })).next;
 }
 
 interface SearchedPage extends SelectedPage {
   readonly query: LetterQuery;
-  /** All that the store had, matching or not. */
+  /** All letters of the page, matching or not. */
   readonly read: readonly StoredLetter[];
 }
 
-/** Searched letters with all their parts; those that left meanwhile are left out. */
+/** Loads the found letters with all parts. Letters that changed state meanwhile are left out. */
 async function whole(engine: Engine, found: readonly StoredLetter[]): Promise<readonly StoredLetter[]> {
   const whole: StoredLetter[] = [];
-  for (const { ref, burial } of found) {
+  for (const { ref, letterSequence } of found) {
     const letter = await engine.readLetter(ref);
-    if (letter?.burial === burial) whole.push(letter);
+    if (letter?.letterSequence === letterSequence) whole.push(letter);
   }
   return whole;
 }
@@ -225,14 +234,14 @@ async function* searchPages(
     };
     const { letters: read, next }: LetterPage = await engine.listLetters(query);
     const letters = matcher.filter(read);
-    if (letters === null) continue; // the same page once more, with what the expression looked at
+    if (letters === null) continue; // repeats the page with the additional parts that the expression read
     yield { query, read, letters, next };
     at = next;
     size *= GROWTH;
   }
 }
 
-/** Asks what was read of the letters; or all of each, when that is wanted anyway. */
+/** Evaluates the expression on partly loaded letters, or on whole ones if the caller needs them anyway. */
 async function partMatcherOf(
   where: string | undefined,
   isWhole: boolean,
@@ -244,9 +253,35 @@ async function partMatcherOf(
   return { parts: () => undefined, filter: (letters) => letters.filter(matches) };
 }
 
-/** CEL that was narrowed once is narrowed no further. */
 async function narrow(filter: LetterFilter, where: string): Promise<LetterFilter> {
-  await matcherOf(where); // what cannot be understood is refused, and not narrowed by
+  await matcherOf(where); // throws if the expression is invalid
   const { narrowedBy } = await import("./push-down.ts");
   return narrowedBy(where, filter);
+}
+
+/** The default states of kinds that do not default to the first state they accept. */
+const WHEN_UNNAMED: Partial<Readonly<Record<OperationKind, readonly ItemState[]>>> = {
+  clear: STATES_OF_KIND.clear,
+};
+
+/**
+ * Adds the states to a selection. States that the kind does not accept are removed; throws if none is left.
+ */
+export function selectionFor(kind: OperationKind, { filter, ...selection }: Selection): Selection {
+  const able = STATES_OF_KIND[kind];
+  const wanted = filter.states ?? WHEN_UNNAMED[kind] ?? able.slice(0, 1);
+  const states = wanted.filter((state) => able.includes(state));
+  if (states.length > 0) return { ...selection, filter: { ...filter, states } };
+  throw new WorkError(
+    "filter_invalid",
+    `--state: ${kind} accepts only letters in these states: ${able.map(stateWord).join(", ")}.`,
+    {
+      hint: "Omit --state, or give one of these.",
+    },
+  );
+}
+
+/** The item of a resolved letter is `done`. */
+export function stateWord(state: ItemState): string {
+  return state === "done" ? "resolved" : state;
 }

@@ -1,14 +1,14 @@
 /**
- * Sends the letters of a redrive back to work, step by step, as its plan says: after its delay, no faster than its rate,
- * a few first when it is a canary. Whatever happens in between, the books tell where to go on.
+ * Redrives the letters of an operation step by step, following its plan: delay, rate, canary stages. The
+ * store keeps the progress, so that another process can resume it at any time.
  */
 import type { Engine } from "../engine.ts";
 import type { Operation, OperationChange, OperationStep } from "../item/operation.ts";
-import { assert } from "../kit/assert.ts";
-import type { Clock } from "../kit/clock.ts";
-import { formatDuration } from "../kit/duration.ts";
-import type { Patience } from "../runner/patience.ts";
-import { Wake } from "../runner/wake.ts";
+import type { StoreRetry } from "../runner/store-retry.ts";
+import { WakeSignal } from "../runner/wake-signal.ts";
+import { assert } from "../std/assert.ts";
+import type { Clock } from "../std/clock.ts";
+import { formatDuration } from "../std/duration.ts";
 import {
   findReturned,
   findReturnedOfOldGroups,
@@ -21,24 +21,23 @@ import {
   stageToJson,
   stopReason,
 } from "./canary.ts";
-import { SINCE_BURIAL_MS } from "./letter-backoff.ts";
 import { Pacer } from "./pace.ts";
 import { planOf, type RedrivePlan } from "./plan.ts";
 
 export interface SendOptions {
   readonly engine: Engine;
-  readonly patience: Patience;
+  readonly storeRetry: StoreRetry;
   readonly clock: Clock;
-  /** Aborted to end. */
+  /** Aborting it ends the redrive and leaves the operation open. */
   readonly signal: AbortSignal;
-  /** Rung when a letter has come to an end; without it, that is found out a little later. */
-  readonly bell?: Wake;
-  /** What to do with an operation that is paused. Default `wait`. */
+  /** Notified when a redriven item has ended; without it, polling finds out. */
+  readonly wake?: WakeSignal;
+  /** What to do with a paused operation. Default `wait`. */
   readonly whenPaused?: "wait" | "leave";
   readonly onNotice?: (notice: string) => void;
 }
 
-/** Yields how many letters each step sent back to ready. It ends when all are sent or refused. */
+/** Yields how many letters each step redrove. Ends when all are redriven or refused. */
 export async function* sendLetters(operation: Operation, options: SendOptions): AsyncGenerator<number> {
   const sender = new Sender(operation, options);
   for (;;) {
@@ -48,20 +47,20 @@ export async function* sendLetters(operation: Operation, options: SendOptions): 
   }
 }
 
-/** Small enough that other writers get their turn, large enough that 100,000 letters take seconds. */
+/** Small, so that a step does not block other writers for long, yet 100,000 letters take only seconds. */
 const CHUNK_MAX = 2000;
 
-/** How often other processes' changes are looked for. */
+/** How often changes of other processes are polled. */
 const POLL_MS = 500;
 
 class Sender {
   readonly #options: SendOptions;
   readonly #plan: RedrivePlan;
   readonly #pacer: Pacer | null;
-  readonly #bell: Wake;
+  readonly #wake: WakeSignal;
   #operation: Operation;
   #beginsAt: number | null = null;
-  /** The first of each group that are not sent yet; null before they were looked for. */
+  /** The canary's picks that are not redriven yet; null before they were chosen. */
   #picks: number[] | null = null;
 
   constructor(operation: Operation, options: SendOptions) {
@@ -70,11 +69,11 @@ class Sender {
     this.#operation = operation;
     this.#plan = plan;
     this.#pacer = rate ? new Pacer(rate, options.clock) : null;
-    this.#bell = options.bell ?? new Wake();
-    options.signal.addEventListener("abort", () => this.#bell.ring(), { once: true });
+    this.#wake = options.wake ?? new WakeSignal();
+    options.signal.addEventListener("abort", () => this.#wake.notify(), { once: true });
   }
 
-  /** How many letters were sent; null when there is nothing more to do. */
+  /** Returns how many letters were redriven, or null if there is nothing more to do. */
   async step(): Promise<number | null> {
     const { signal, whenPaused = "wait" } = this.#options;
     const { status } = this.#operation;
@@ -86,44 +85,46 @@ class Sender {
     return this.#plan.canary ? this.#canary() : this.#send(CHUNK_MAX);
   }
 
-  /** It counts from the operation's beginning, so that it is not waited for twice. */
+  /** Counted from the operation's start, so that a resumed redrive does not wait again. */
   async #delayMs(): Promise<number> {
-    const { engine, patience, clock, onNotice } = this.#options;
+    const { engine, storeRetry, clock, onNotice } = this.#options;
     const { delayMs = 0 } = this.#plan;
     if (delayMs === 0) return 0;
     if (this.#beginsAt === null) {
-      const now = await patience.through(() => engine.now());
+      const now = await storeRetry.run(() => engine.now());
       const leftMs = Math.min(delayMs, this.#operation.createdAt + delayMs - now);
-      if (leftMs > 0) onNotice?.(`The first of them is sent in ${formatDuration(leftMs)}.`);
+      if (leftMs > 0) onNotice?.(`Starting in ${formatDuration(leftMs)}.`);
       this.#beginsAt = clock.now() + leftMs;
     }
     return Math.max(0, this.#beginsAt - clock.now());
   }
 
   async #canary(): Promise<number> {
-    const { engine, patience } = this.#options;
+    const { engine, storeRetry } = this.#options;
     const operation = this.#operation;
     if (operation.returned > 0)
-      return this.#stopCanary(await patience.through(() => findReturned(engine, operation)));
+      return this.#stopCanary(await storeRetry.run(() => findReturned(engine, operation)));
     const stage = stageOf(this.#operation);
     if (stage.goal === undefined) return this.#sendFirstOfEachGroup();
     const { done, succeeded, failed } = this.#operation;
     if (done < stage.goal) return this.#send(Math.min(CHUNK_MAX, stage.goal - done));
     if (done > succeeded + failed) return this.#wait(POLL_MS);
     const returned =
-      failed === 0 ? null : await patience.through(() => findReturnedOfOldGroups(engine, operation));
+      failed === 0 ? null : await storeRetry.run(() => findReturnedOfOldGroups(engine, operation));
     if (returned !== null) return this.#stopCanary(returned);
     const next = nextStage(stage, this.#operation);
-    this.#options.onNotice?.(`Canary: ${stageText(stage.stage)}, has ended; now ${stageText(next.stage)}.`);
+    this.#options.onNotice?.(
+      `Canary: ${stageText(stage.stage)} finished; starting ${stageText(next.stage)}.`,
+    );
     await this.#change({ progress: stageToJson(next) });
     return 0;
   }
 
-  /** Killed in between, the groups that have a letter at work are passed over the next time. */
+  /** After a crash, groups that already have a redriven letter are skipped. */
   async #sendFirstOfEachGroup(): Promise<number> {
-    const { engine, patience, onNotice } = this.#options;
+    const { engine, storeRetry, onNotice } = this.#options;
     if (this.#picks === null) {
-      this.#picks = [...(await patience.through(() => pickOfEachGroup(engine, this.#operation)))];
+      this.#picks = [...(await storeRetry.run(() => pickOfEachGroup(engine, this.#operation)))];
       onNotice?.(`Canary: ${stageText(1)} (${this.#picks.length}).`);
     }
     if (this.#picks.length > 0) return this.#sendPicks(this.#picks);
@@ -132,10 +133,12 @@ class Sender {
   }
 
   async #sendPicks(picks: number[]): Promise<number> {
-    const leave = await this.#leave(Math.min(CHUNK_MAX, picks.length));
-    if (leave === 0) return 0;
-    const sent = await this.#advance({ letters: picks.splice(0, leave).map((burial) => ({ burial })) });
-    if (this.#operation.status !== "open") this.#picks = null; // nothing was sent: they are looked for again
+    const allowed = await this.#allowance(Math.min(CHUNK_MAX, picks.length));
+    if (allowed === 0) return 0;
+    const sent = await this.#advance({
+      letters: picks.splice(0, allowed).map((letterSequence) => ({ letterSequence })),
+    });
+    if (this.#operation.status !== "open") this.#picks = null; // nothing was redriven: choose again
     return sent;
   }
 
@@ -149,12 +152,12 @@ class Sender {
   }
 
   async #send(max: number): Promise<number> {
-    const leave = await this.#leave(max);
-    return leave === 0 ? 0 : this.#advance({ max: leave });
+    const allowed = await this.#allowance(max);
+    return allowed === 0 ? 0 : this.#advance({ max: allowed });
   }
 
-  /** How many the rate lets through now; waits once when it is none. */
-  async #leave(wanted: number): Promise<number> {
+  /** How many letters the rate allows now; waits once if it allows none. */
+  async #allowance(wanted: number): Promise<number> {
     if (this.#pacer === null) return wanted;
     const { waitMs } = this.#pacer;
     if (waitMs > 0) await this.#wait(waitMs);
@@ -162,26 +165,26 @@ class Sender {
   }
 
   async #advance(step: Pick<OperationStep, "max" | "letters">): Promise<number> {
-    const { engine, patience } = this.#options;
+    const { engine, storeRetry } = this.#options;
     const { id, force, done } = this.#operation;
     const due = { delayMs: 0, sinceBurialMs: force ? [0] : SINCE_BURIAL_MS };
     const { priority } = planOf(this.#operation);
     const how = { due, ...(priority !== undefined && { priority }) };
-    this.#operation = await patience.through(() => engine.advance(id, { ...step, ...how }));
+    this.#operation = await storeRetry.run(() => engine.advance(id, { ...step, ...how }));
     return this.#operation.done - done;
   }
 
   async #change(change: OperationChange): Promise<void> {
-    const { engine, patience } = this.#options;
-    this.#operation = await patience.through(() => engine.changeOperation(this.#operation.id, change));
+    const { engine, storeRetry } = this.#options;
+    this.#operation = await storeRetry.run(() => engine.changeOperation(this.#operation.id, change));
   }
 
-  /** Until something may have changed, or at most so long; then looks how the operation stands. */
+  /** Waits for a notification, at most this long, and reads the operation again. */
   async #wait(ms: number): Promise<number> {
-    const { engine, patience, clock } = this.#options;
-    await this.#bell.wait(Math.min(POLL_MS, ms), clock);
+    const { engine, storeRetry, clock } = this.#options;
+    await this.#wake.wait(Math.min(POLL_MS, ms), clock);
     const { id } = this.#operation;
-    const operation = await patience.through(() => engine.findOperation(id));
+    const operation = await storeRetry.run(() => engine.findOperation(id));
     assert(operation !== null, `the operation ${id} is gone`);
     this.#operation = operation;
     return 0;
@@ -194,4 +197,47 @@ function pendingOf({ selected, done, refused }: Operation): number {
 
 function stageText(stage: number): string {
   return `stage ${stage}, ${STAGE_NAMES[stage - 1] ?? ""}`;
+}
+
+/** With a rate, the letters of one second become due together. */
+const TOGETHER_MS = 1000;
+
+/**
+ * Makes all letters ready at once, with due times that follow the plan, for workers to run. Returns early if
+ * the operation is paused or cancelled.
+ */
+export async function sendAhead(
+  begun: Operation,
+  engine: Engine,
+  storeRetry: StoreRetry,
+): Promise<Operation> {
+  const { rate, delayMs = 0, priority } = planOf(begun);
+  const intervalMs = rate ? rate.perMs / rate.letters : 0;
+  const chunk = rate ? Math.max(1, Math.floor(TOGETHER_MS / intervalMs)) : CHUNK_MAX;
+  const sinceBurialMs = begun.force ? [0] : SINCE_BURIAL_MS;
+  let operation = begun;
+  let dueInMs = Math.max(0, begun.createdAt + delayMs - (await storeRetry.run(() => engine.now())));
+  while (operation.status === "open" && operation.done + operation.refused < operation.selected) {
+    const due = { delayMs: Math.round(dueInMs), sinceBurialMs };
+    const step = { max: Math.min(chunk, CHUNK_MAX), due, ...(priority !== undefined && { priority }) };
+    const before = operation.done;
+    operation = await storeRetry.run(() => engine.advance(begun.id, step));
+    dueInMs += (operation.done - before) * intervalMs;
+  }
+  return operation;
+}
+
+const FIRST_MS = 1000;
+const CAP_MS = 300_000;
+
+/**
+ * The minimum wait since the letter died: entry n is for a letter redriven n times. The first redrive does
+ * not wait, each further wait doubles, and the last entry is the limit.
+ */
+export const SINCE_BURIAL_MS: readonly number[] = [0, ...doublings()];
+
+function doublings(): number[] {
+  const waits: number[] = [];
+  for (let ms = FIRST_MS; ms < CAP_MS; ms *= 2) waits.push(ms);
+  return [...waits, CAP_MS];
 }

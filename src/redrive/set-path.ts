@@ -1,20 +1,20 @@
 /**
- * The path to one place in JSON data, as people write it: `a.b[0].c`, `["odd key"].x`, and `.` for all of the data.
- * Reads it, writes it, and sets what is there. Never a query: a path names one place.
+ * Parses, prints and applies paths into JSON data: `a.b[0].c`, `["odd key"].x`, and `.` for the whole value.
+ * A path names exactly one value; it is not a query.
  */
 import { WorkError } from "../errors.ts";
-import { isJsonObject, type Json } from "../kit/json.ts";
+import { isJsonObject, type Json } from "../std/json.ts";
 
-/** A field of an object, or a place in a list. */
+/** A field name or a list index. */
 export type Step = string | number;
-/** Empty: all of the data. */
+/** An empty path is the whole value. */
 export type Path = readonly Step[];
 
 const NAME = /[\p{L}\p{N}_$-]+/uy;
 const INDEX = /\[(\d+)\]/y;
 const QUOTED = /\[("(?:\\.|[^"\\])*")\]/y;
 
-/** Reads a path that fills the whole text; a `usage` error says where it cannot be read. */
+/** Parses a complete path. The `usage` error gives the position of the first invalid character. */
 export function parsePath(text: string): Path {
   if (text === ".") return [];
   const path: Step[] = [];
@@ -55,17 +55,17 @@ function unquote(text: string): string | undefined {
   try {
     return JSON.parse(text);
   } catch {
-    return undefined; // such as a line break in it: the caller says that the path cannot be read
+    return undefined; // invalid, for example with a line break: the caller reports the path
   }
 }
 
 function unreadable(text: string, at: number): WorkError {
-  return new WorkError("usage", `The path "${text}" cannot be read from character ${at + 1} on.`, {
-    hint: 'Write a path such as user.tags[0], or ["an odd key"].x; a single . means all of the data.',
+  return new WorkError("usage", `The path "${text}" is invalid at character ${at + 1}.`, {
+    hint: 'Valid paths: user.tags[0], ["an odd key"].x, or . for all data.',
   });
 }
 
-/** The text that `parsePath` reads back. */
+/** The inverse of `parsePath`. */
 export function pathText(path: Path): string {
   if (path.length === 0) return ".";
   return path.map((step, index) => stepText(step, index === 0)).join("");
@@ -77,12 +77,15 @@ function stepText(step: Step, isFirst: boolean): string {
   return isFirst ? step : `.${step}`;
 }
 
-/** The new data, or why the path does not fit the data. */
+/** The new data, or the reason why the path does not fit the data. */
 export type PathAnswer =
   | { readonly ok: true; readonly value: Json }
   | { readonly ok: false; readonly message: string };
 
-/** The data with the value at the path. Objects and lists that are missing (or null) are made; a list grows by one at most. */
+/**
+ * Sets the value at the path. Creates missing (or null) objects and lists; a list grows by at most one
+ * element.
+ */
 export function setAtPath(data: Json, path: Path, value: Json): PathAnswer {
   return setFrom(data, { path, depth: 0, value });
 }

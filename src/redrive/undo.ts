@@ -1,24 +1,24 @@
 /**
- * Takes an operation back, as an operation of its own: an edit by a new revision with the former data, a discard by a
- * restore and the other way round. What was deleted is taken in again from its archive. Work that was done cannot be undone.
+ * Undoes an operation by another one: an edit by an edit with the former data, a discard by a restore and
+ * vice versa. Deleted letters are imported from their archive. A redrive cannot be undone.
  */
 import { readArchive } from "../dead-letter/archive.ts";
 import type { Engine, ImportReport } from "../engine.ts";
 import { WorkError } from "../errors.ts";
 import type { Letter } from "../item/letter.ts";
 import type { Operation, OperationKind } from "../item/operation.ts";
-import { assert } from "../kit/assert.ts";
+import { assert } from "../std/assert.ts";
 import { continueEdit } from "./amend.ts";
 import { continueDiscard } from "./discard.ts";
 import { beginSelected } from "./operation.ts";
 import { archiveOf } from "./purge.ts";
 
-/** What an undo was: a new operation, or letters that came back from an archive. */
+/** The result of an undo: a new operation, or letters imported from an archive. */
 export type Undone =
   | { readonly by: "operation"; readonly operation: Operation }
   | { readonly by: "import"; readonly archive: string; readonly report: ImportReport };
 
-/** Takes it back, or says why that cannot be: `illegal_move`. */
+/** Throws `illegal_move` if the operation cannot be undone. */
 export async function undoOperation(
   engine: Engine,
   operation: Operation,
@@ -38,27 +38,30 @@ export async function undoOperation(
   return importBack(engine, operation, signal);
 }
 
-/** Throws when it cannot be undone at all, for those who ask a person first. */
+/** Throws if the operation cannot be undone, so that commands can check before they ask for confirmation. */
 export function refuseUndo(operation: Operation): void {
   const { id, kind, status } = operation;
   if (kind === "redrive") {
-    throw new WorkError("illegal_move", `The redrive ${id} cannot be undone: the work was done.`, {
-      hint: "`redrive ops cancel` ends one that is not over; `redrive dlq list` shows what died again.",
+    throw new WorkError("illegal_move", `Redrive ${id} cannot be undone: its items have run.`, {
+      hint: "Run `redrive dlq list` to see which letters failed again.",
     });
   }
   if (kind === "requeue") {
-    throw new WorkError("illegal_move", `The requeue ${id} cannot be undone: its new items are in line.`, {
-      hint: "`redrive queue hold` takes those out of the line; `redrive dlq restore` brings the letters back.",
+    throw new WorkError("illegal_move", `Requeue ${id} cannot be undone: its new items are already queued.`, {
+      hint: "Hold the new items with `redrive queue hold`, and restore the letters with `redrive dlq restore`.",
     });
   }
   if (status !== "ended" && status !== "cancelled") {
-    throw new WorkError("illegal_move", `The operation ${id} is not over.`, {
-      hint: `\`redrive ops resume ${id}\` goes on with it, \`redrive ops cancel ${id}\` ends it; then it can be undone.`,
+    throw new WorkError("illegal_move", `Operation ${id} has not ended.`, {
+      hint: `Finish it with \`redrive ops resume ${id}\` or end it with \`redrive ops cancel ${id}\`, then undo it.`,
     });
   }
   if (DELETING.includes(kind) && archiveOf(operation) === null) {
     throw new WorkError("illegal_move", `The ${kind} ${id} cannot be undone: it has no archive.`, {
-      hint: operation.done === 0 ? "It deleted nothing." : "What is deleted with --no-archive is gone.",
+      hint:
+        operation.done === 0
+          ? "It deleted nothing."
+          : "Letters deleted with --no-archive cannot be recovered.",
     });
   }
 }
@@ -69,7 +72,7 @@ async function undoneBy(work: Promise<Operation>): Promise<Undone> {
   return { by: "operation", operation: await work };
 }
 
-/** The reason of the discard that the restore took back, when it was one. */
+/** The reason of the original discard, if the restore had undone one. */
 async function reasonBefore(engine: Engine, { id, undoes }: Operation): Promise<string> {
   const before = undoes === undefined ? null : await engine.findOperation(undoes);
   return before?.reason ?? `the restore ${id} was undone`;
@@ -77,7 +80,7 @@ async function reasonBefore(engine: Engine, { id, undoes }: Operation): Promise<
 
 const BATCH_MAX = 200;
 
-/** What is there already is left alone, so that it can be done again after a crash. */
+/** Skips letters that exist already, so that it can be repeated after a crash. */
 async function importBack(engine: Engine, operation: Operation, signal?: AbortSignal): Promise<Undone> {
   const { queue } = operation;
   const archive = archiveOf(operation);

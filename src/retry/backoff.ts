@@ -1,25 +1,25 @@
 /**
- * How long to wait before a retry: the curve of a policy, its jitter, and how a person writes it on a command
- * line. Pure: randomness comes in, and nothing here knows what time it is.
+ * Computes how long to wait before a retry, and parses a backoff from the command line. Pure: randomness is passed in,
+ * and no clock is read.
  */
 import { WorkError } from "../errors.ts";
-import { parseDuration } from "../kit/duration.ts";
-import type { Random } from "../kit/random.ts";
+import { parseDuration } from "../std/duration.ts";
+import type { Random } from "../std/random.ts";
 import { type Backoff, DEFAULT_BACKOFF } from "./policy.ts";
 
-/** No wait is longer than this, whoever asks for it: a year and a day. */
+/** The longest wait: a year and a day. */
 export const DELAY_MS_MAX = 366 * 86_400_000;
 
-/** The wait before a retry; number 1 is the wait before the second try. Full jitter is uniform in [0, wait]. */
+/** The wait before a retry; number 1 is the first retry. Full jitter is uniform in [0, wait]. */
 export function backoffMs(backoff: Backoff, retryNumber: number, random: Random): number {
   const fullMs = clampDelayMs(curveMs(backoff, Math.max(1, retryNumber)), capMs(backoff));
   return Math.floor(backoff.jitter ? random() * fullMs : fullMs);
 }
 
-/** A delay that a timer and a date can hold: never negative, never NaN, never above the cap. */
+/** Limits a delay to what timers and dates can hold: never negative, NaN or above the cap. */
 export function clampDelayMs(delayMs: number, maxMs = DELAY_MS_MAX): number {
   const cap = maxMs >= 0 ? Math.min(maxMs, DELAY_MS_MAX) : 0;
-  return delayMs > 0 ? Math.min(delayMs, cap) : 0; // NaN is not greater than 0 either
+  return delayMs > 0 ? Math.min(delayMs, cap) : 0; // NaN gives 0
 }
 
 function curveMs(backoff: Backoff, retryNumber: number): number {
@@ -41,7 +41,7 @@ function capMs(backoff: Backoff): number {
   return "maxMs" in backoff ? backoff.maxMs : DELAY_MS_MAX;
 }
 
-/** 1, 1, 2, 3, 5 … It stops growing where no cap lets it through, so that a large number costs nothing. */
+/** 1, 1, 2, 3, 5 … Stops at the longest wait, so that large numbers are cheap. */
 function fibonacci(position: number): number {
   let [current, next] = [1, 1];
   for (let index = 1; index < position && current < DELAY_MS_MAX; index++) {
@@ -60,8 +60,8 @@ const FORMS = [
 ];
 
 /**
- * Reads a backoff from a command line, e.g. `exponential:1s:30s:3` or `list:1s,5s,30s`. The curves that grow have
- * full jitter; `fixed`, `list` and `none` wait just what they say. The suffix `:nojitter` turns it off for any.
+ * Parses a backoff from the command line, e.g. `exponential:1s:30s:3` or `list:1s,5s,30s`. Growing curves have full
+ * jitter unless the suffix `:nojitter` is given; `fixed`, `list` and `none` have none.
  */
 export function parseBackoff(text: string): Backoff {
   const words = text.trim().split(":");
@@ -87,10 +87,10 @@ export function parseBackoff(text: string): Backoff {
         jitter: false,
       };
     case "none":
-      if (args.length > 0) throw unreadable(text, "`none` takes nothing after it");
+      if (args.length > 0) throw invalid(text, "`none` takes no further parts");
       return { kind: "fixed", delayMs: 0, jitter: false };
     default:
-      throw unreadable(text, `there is no backoff named "${kind}"`);
+      throw invalid(text, `unknown backoff "${kind}"`);
   }
 }
 
@@ -102,35 +102,36 @@ function firstAndMax(
   args: readonly string[],
   argsMax: number,
 ): { initialMs: number; maxMs: number } {
-  if (args.length > argsMax) throw unreadable(text, "it has too many parts");
+  if (args.length > argsMax) throw invalid(text, "too many parts");
   const initialMs = args[0] === undefined ? DEFAULT_FIRST_MS : delayOf(text, args[0]);
-  // A first wait above the default cap raises the cap: `exponential:5m` does not mean 30 s.
+  // A first wait above the default maximum raises it: `exponential:5m` does not wait only 30 s.
   const maxMs = args[1] === undefined ? Math.max(DEFAULT_MAX_MS, initialMs) : delayOf(text, args[1]);
-  if (maxMs < initialMs) throw unreadable(text, "the longest wait is shorter than the first");
+  if (maxMs < initialMs) throw invalid(text, "the maximum is shorter than the first wait");
   return { initialMs, maxMs };
 }
 
 function factorOf(text: string, word: string | undefined): number {
   if (word === undefined) return DEFAULT_BACKOFF.kind === "exponential" ? DEFAULT_BACKOFF.factor : 2;
   const factor = /^\d{1,6}(\.\d{1,6})?$/.test(word) ? Number(word) : Number.NaN;
-  if (!(factor >= 1)) throw unreadable(text, `the factor "${word}" is not a number of at least 1`);
+  if (!(factor >= 1)) throw invalid(text, `the factor "${word}" is not a number of at least 1`);
   return factor;
 }
 
 function only(text: string, args: readonly string[]): string {
   const [argument] = args;
-  if (argument === undefined || args.length !== 1) throw unreadable(text, "it needs one part after the name");
+  if (argument === undefined || args.length !== 1)
+    throw invalid(text, "exactly one part must follow the name");
   return argument;
 }
 
 function delayOf(text: string, word: string): number {
   const delayMs = parseDuration(word, `backoff "${text}"`);
-  if (delayMs > DELAY_MS_MAX) throw unreadable(text, `"${word}" is longer than a year`);
+  if (delayMs > DELAY_MS_MAX) throw invalid(text, `"${word}" is longer than a year`);
   return delayMs;
 }
 
-function unreadable(text: string, why: string): WorkError {
-  return new WorkError("usage", `backoff "${text}" cannot be read: ${why}`, {
-    hint: `Write one of: ${FORMS.join(", ")}; durations like 250ms, 5s, 1m; add :nojitter to wait exactly that.`,
+function invalid(text: string, why: string): WorkError {
+  return new WorkError("usage", `Invalid backoff "${text}": ${why}.`, {
+    hint: `Write one of: ${FORMS.join(", ")}; durations like 250ms, 5s, 1m; add :nojitter for exact waits.`,
   });
 }

@@ -1,9 +1,8 @@
 /**
- * The circuit breaker: an admission gate before a lease, so that an outage makes items wait instead of die. Pure
- * data in, pure data out, and plain JSON in between: closed → open → half open → closed.
- *
- * Every change of state starts a new generation. A ticket names the generation that admitted a request, so a
- * late result of a request from before is told apart from the result of a probe, and changes nothing.
+ * The circuit breaker: it admits requests before a lease, so that an outage makes items wait instead of die. Pure, and
+ * its state is plain JSON: closed → open → half open → closed. Every change of state starts a new generation. A ticket
+ * has the generation that admitted a request, so that the late result of an earlier request is not mistaken for that of
+ * a probe.
  */
 import type { BreakerPolicy } from "./policy.ts";
 
@@ -21,25 +20,24 @@ type Gate =
       readonly kind: "half_open";
       readonly successes: number;
       readonly probesOut: number;
-      /** When the latest probe was let through: one that never reports keeps its place for the timeout, and no longer. */
+      /** When the latest probe was admitted: a probe that never reports blocks others for the timeout only. */
       readonly probedAtMs: number;
     };
 
-/** What a request became, as far as the breaker cares. `cancelled`: it says nothing about the other side. */
+/** The result of a request. `cancelled` says nothing about the service. */
 export type Report = "success" | "failure" | "cancelled";
 
-/** The answer of `admit`: the state from now on, and whether this request may go. */
+/** The new state, and whether the request is admitted. */
 export type Admission =
   | { readonly state: Breaker; readonly admitted: true; readonly ticket: number }
-  /** Half open, the way may be free sooner: as soon as a probe reports. */
+  /** When half open, a request may be admitted sooner, once a probe reports. */
   | { readonly state: Breaker; readonly admitted: false; readonly retryAtMs: number };
 
-/** A closed breaker. */
 export function breakerOf(policy: BreakerPolicy): Breaker {
   return { policy, generation: 0, gate: { kind: "closed", failures: 0 } };
 }
 
-/** Asks to let one request through. Every ticket that is given out should come back through `report`. */
+/** Asks to admit one request. Every ticket should be reported with `report`. */
 export function admit(breaker: Breaker, nowMs: number): Admission {
   const { gate, generation } = breaker;
   if (gate.kind === "closed") return { state: breaker, admitted: true, ticket: generation };
@@ -49,8 +47,8 @@ export function admit(breaker: Breaker, nowMs: number): Admission {
 }
 
 /**
- * The places of probes that were not heard of for the timeout are free again, for their worker may be gone. The
- * generation stays: a probe that only took longer still says what it found out.
+ * Probes that have not reported within the timeout no longer block others, because their worker may be gone. The generation
+ * stays, so that a slow probe can still report its result.
  */
 function admitProbe(breaker: Breaker, gate: HalfOpenGate, nowMs: number): Admission {
   const { policy, generation } = breaker;
@@ -63,7 +61,7 @@ function admitProbe(breaker: Breaker, gate: HalfOpenGate, nowMs: number): Admiss
   return { state, admitted: true, ticket: generation };
 }
 
-/** Takes back a ticket with what became of the request. */
+/** Reports the result of a request. */
 export function report(breaker: Breaker, ticket: number, result: Report, nowMs: number): Breaker {
   const { gate, generation } = breaker;
   if (ticket !== generation || gate.kind === "open") return breaker;
@@ -72,7 +70,7 @@ export function report(breaker: Breaker, ticket: number, result: Report, nowMs: 
     : reportProbe(breaker, gate, result, nowMs);
 }
 
-/** How long from now nobody is let through; 0 unless it is open. */
+/** How long the breaker stays open; 0 when it is not open. */
 export function breakerWaitMs({ gate }: Breaker, nowMs: number): number {
   return gate.kind === "open" ? Math.max(0, gate.untilMs - nowMs) : 0;
 }

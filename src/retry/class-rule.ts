@@ -1,8 +1,7 @@
-/** The rules of `redrive.yml` that correct type and class of failures. They are applied before `decide` looks at a failure. */
-import type { ErrorClass, ErrorTypeName } from "../item/error-type.ts";
+/** Applies the rules of `redrive.yml` that correct the type and class of failures. They run before `decide`. */
+import { CLASS_OF_TYPE, type ErrorClass, type ErrorTypeName } from "../item/error-type.ts";
 import type { Failure } from "../item/failure.ts";
-import { compilePattern } from "../kit/bounded-pattern.ts";
-import { CLASS_OF_TYPE } from "./class-of-type.ts";
+import { compilePattern } from "../std/pattern.ts";
 
 /** Failures that match get this type, this class, or both. */
 export interface ClassRule {
@@ -12,15 +11,14 @@ export interface ClassRule {
   readonly class?: ErrorClass;
 }
 
-/** Whatever is given must hold (and), any of a list (or). */
+/** All given conditions must hold; of a list, any entry. */
 export interface ClassRuleMatch {
   readonly types?: readonly ErrorTypeName[];
   readonly exitCodes?: readonly number[];
-  /** The steps that failed. */
   readonly steps?: readonly string[];
-  /** In the message or the kept output, in any case. */
+  /** A substring of the message or the kept output, in any case. */
   readonly text?: string;
-  /** A regular expression that the message or the kept output matches somewhere; see kit/bounded-pattern.ts. */
+  /** A regular expression that matches in the message or the kept output; see std/pattern.ts. */
   readonly pattern?: string;
 }
 
@@ -28,7 +26,7 @@ type Fits = (failure: Failure) => boolean;
 
 const compiled = new WeakMap<readonly ClassRule[], readonly Fits[]>();
 
-/** The failure with the type and class of the first rule that fits, or as it is. */
+/** Sets the type and class of the first rule that matches. */
 export function applyClassRules(failure: Failure, rules: readonly ClassRule[]): Failure {
   const fits = compiled.get(rules) ?? rules.map(({ match }) => compileMatch(match));
   compiled.set(rules, fits);

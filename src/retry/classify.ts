@@ -1,67 +1,63 @@
 /**
- * From the signs of a failure to its type, class and message. Structure decides: what the runner knows (timeout,
- * start error), then what the command reported, then signal, exit code, errno and protocol status. The text of an output or
- * a message is read only where structure says no more than "failed", because text changes with language and version.
+ * Derives the type, class and message of a failure from its facts. Structure comes first: what the runner knows
+ * (timeout, start error), then what the command reported, then signal, exit code, errno and protocol status. Output and
+ * message texts are read only where structure gives no answer, because they change with language and version.
  */
-import type { ErrorType, ErrorTypeName } from "../item/error-type.ts";
-import { compact } from "../item/failure.ts";
+import { CLASS_OF_TYPE, type ErrorClass, type ErrorType, type ErrorTypeName } from "../item/error-type.ts";
+import { formatDuration } from "../std/duration.ts";
+import { compact, type JsonObject } from "../std/json.ts";
 import { oneLine } from "../triage/clean.ts";
-import { traceTextFor } from "../triage/frames/trace-text.ts";
-import { tellingLine } from "../triage/telling-line.ts";
-import { CLASS_OF_TYPE } from "./class-of-type.ts";
-import { failureMessage } from "./failure-message.ts";
-import { saysKilled, typeOfErrorLine } from "./output-rules.ts";
-import { classifyHttp, classifyJsonRpc } from "./protocol-status.ts";
-import type { Classified, Kind, Signs } from "./signs.ts";
+import { errorLine } from "../triage/error-line.ts";
+import { traceTextFor } from "../triage/frames/trace.ts";
+import type { ReportedFailure } from "./reported-failure.ts";
 
-/** The type, class and message of a failure. */
-export function classify(signs: Signs): Classified {
-  const kind = reportedKind(signs) ?? observedKind(signs);
+export function classify(facts: FailureFacts): Classified {
+  const kind = reportedKind(facts) ?? observedKind(facts);
   const { name, fields, errorClass = CLASS_OF_TYPE[name] } = kind;
   const errorType: ErrorType = fields && Object.keys(fields).length > 0 ? { name, fields } : { name };
-  return { errorType, errorClass, message: failureMessage(signs) };
+  return { errorType, errorClass, message: failureMessage(facts) };
 }
 
-/** The stack trace that a command printed for the failure with this message; undefined when it printed none. */
-export function printedTrace(message: string, { stderrTail, stdoutTail }: Signs): string | undefined {
+/** The stack trace that a command printed for the failure with this message. */
+export function printedTrace(message: string, { stderrTail, stdoutTail }: FailureFacts): string | undefined {
   return traceTextFor(message, [stderrTail, stdoutTail]);
 }
 
-/** A command's own word beats its exit code, but not a time limit it did not know of. */
-function reportedKind(signs: Signs): Kind | undefined {
-  const { reported } = signs;
-  if (!reported || signs.timedOutMs !== undefined || signs.startError !== undefined) return undefined;
+/** The report of a command overrides its exit code, but not a timeout, which it cannot know of. */
+function reportedKind(facts: FailureFacts): Kind | undefined {
+  const { reported } = facts;
+  if (!reported || facts.timedOutMs !== undefined || facts.startError !== undefined) return undefined;
   if (reported.type === undefined && reported.class === undefined) return undefined;
-  const observed = observedKind(signs);
+  const observed = observedKind(facts);
   const errorClass = reported.class ?? (reported.type ? CLASS_OF_TYPE[reported.type.name] : undefined);
   const { name, fields } = reported.type ?? observed;
-  const facts = name === observed.name ? { ...observed.fields, ...fields } : fields;
-  return compact({ name, errorClass, fields: facts }) as Kind;
+  const merged = name === observed.name ? { ...observed.fields, ...fields } : fields;
+  return compact({ name, errorClass, fields: merged }) as Kind;
 }
 
-function observedKind(signs: Signs): Kind {
-  const { timedOutMs, startError, signal, exitCode, errno, httpStatus, jsonRpcCode } = signs;
+function observedKind(facts: FailureFacts): Kind {
+  const { timedOutMs, startError, signal, exitCode, errno, httpStatus, jsonRpcCode } = facts;
   if (timedOutMs !== undefined) return { name: "Timeout" };
-  if (startError !== undefined) return withCommand(startErrorKind(startError), signs);
-  if (signal !== undefined) return withCommand(signalKind(signal), signs);
-  if (exitCode !== undefined) return withCommand(exitCodeKind(exitCode, signs), signs);
+  if (startError !== undefined) return withCommand(startErrorKind(startError), facts);
+  if (signal !== undefined) return withCommand(signalKind(signal), facts);
+  if (exitCode !== undefined) return withCommand(exitCodeKind(exitCode, facts), facts);
   if (jsonRpcCode !== undefined && !isErrorStatus(httpStatus)) return classifyJsonRpc(jsonRpcCode);
   if (httpStatus !== undefined) return classifyHttp(httpStatus);
   const known = errno === undefined ? undefined : errnoKind(errno);
-  return known ?? textKind(signs);
+  return known ?? textKind(facts);
 }
 
 function isErrorStatus(httpStatus: number | undefined): boolean {
   return httpStatus !== undefined && httpStatus >= 300;
 }
 
-/** Only CommandFailed says which command it was, as the sources write it. */
-function withCommand(kind: Kind, { command }: Signs): Kind {
+/** Only CommandFailed has a field for the command. */
+function withCommand(kind: Kind, { command }: FailureFacts): Kind {
   if (kind.name !== "CommandFailed" || command === undefined) return kind;
   return { ...kind, fields: { ...kind.fields, command: oneLine(command, 200) } };
 }
 
-/** Running short of something passes; a command that is not there stays away however often it is started. */
+/** A shortage of resources is temporary; a missing command is permanent. */
 function startErrorKind(errno: string): Kind {
   const permanent = ["ENOENT", "ENOEXEC", "ENOTDIR", "E2BIG", "ELOOP", "ENAMETOOLONG", "EISDIR"];
   const fields = { errno };
@@ -94,8 +90,8 @@ function errnoKind(errno: string): Kind | undefined {
 }
 
 /**
- * A SIGKILL that ends an attempt is not Redrive's own: one after a time limit is a Timeout, one of a stop is no failure. The
- * usual sender is the kernel, out of memory.
+ * A SIGKILL here was not sent by Redrive: after a timeout the failure is a Timeout, and a stop is not a failure. The usual
+ * sender is the kernel, when memory runs out.
  */
 function signalKind(signal: string): Kind {
   return signal === "SIGKILL" ? { name: "ResourceExhausted" } : { name: "CommandFailed", fields: { signal } };
@@ -103,30 +99,204 @@ function signalKind(signal: string): Kind {
 
 const EX_TEMPFAIL = 75;
 const EX_NOPERM = 77;
-/** How a shell passes on a SIGKILL: 128 + 9. */
+/** The exit code of a shell whose command got a SIGKILL: 128 + 9. */
 const KILLED_EXIT_CODE = 137;
 
 /**
- * Of the codes of sysexits.h only two are believed. 75 says "try again", which costs nothing when it is wrong; 77 says
- * "not permitted", which trying again does not change. 64 and 65 (usage, data) are not: plenty of programs
- * exit with them for their own reasons, and burying an item that a retry would have saved is the dearer mistake.
- * A command that means it reports `{"class": "permanent"}`. A code says little, so the error line is read too.
+ * Only two codes of sysexits.h are used: 75 (try again), which does no harm when it is wrong, and 77 (not permitted), which
+ * a retry does not change. 64 and 65 (usage, data) are ignored because many programs use them for other reasons, and
+ * burying an item that a retry would have saved is the worse mistake. A command can report `{"class": "permanent"}`.
+ * For all other codes the error line decides.
  */
-function exitCodeKind(exitCode: number, { stderrTail = "", stdoutTail = "" }: Signs): Kind {
+function exitCodeKind(exitCode: number, { stderrTail = "", stdoutTail = "" }: FailureFacts): Kind {
   const fields = { exit_code: exitCode };
   if (exitCode === EX_NOPERM) return { name: "PermissionError", fields };
   if (exitCode === EX_TEMPFAIL) return { name: "CommandFailed", errorClass: "transient", fields };
-  if (exitCode === KILLED_EXIT_CODE && saysKilled(stderrTail)) return { name: "ResourceExhausted" };
-  const name = typeOfErrorLine(tellingLine(stderrTail, stdoutTail) ?? "");
+  if (exitCode === KILLED_EXIT_CODE && mentionsKill(stderrTail)) return { name: "ResourceExhausted" };
+  const name = typeOfErrorLine(errorLine(stderrTail, stdoutTail) ?? "");
   return name === null ? { name: "CommandFailed", fields } : { name };
 }
 
-/** The last resort: the words of a message, when it is all there is. */
-function textKind(signs: Signs): Kind {
-  const text = (signs.message ?? "").slice(0, TEXT_CHARS_MAX);
+/** The last resort, when there is only a message. */
+function textKind(facts: FailureFacts): Kind {
+  const text = (facts.message ?? "").slice(0, TEXT_CHARS_MAX);
   const name = typeOfErrorLine(text);
   if (name !== null) return { name };
   if (/timed? ?out/i.test(text)) return { name: "Timeout" };
-  return signs.command === undefined ? { name: "Unknown" } : withCommand({ name: "CommandFailed" }, signs);
+  return facts.command === undefined ? { name: "Unknown" } : withCommand({ name: "CommandFailed" }, facts);
 }
 const TEXT_CHARS_MAX = 4096;
+
+export function classifyHttp(status: number): Kind {
+  const fields = { http_status: status };
+  if (status === 408) return { name: "Timeout", fields };
+  if (status === 425) return { name: "ClientError", errorClass: "transient", fields };
+  if (status === 429) return { name: "RateLimited", fields };
+  if (status === 401 || status === 403) return { name: "PermissionError", fields };
+  if (status === 503) return { name: "ServerError", errorClass: "outage", fields };
+  if (status >= 500 && status <= 599) return { name: "ServerError", fields };
+  if (status >= 400 && status <= 499) return { name: "ClientError", fields };
+  return { name: "Unknown", fields }; // an unexpected redirect or success
+}
+
+const INVALID_CALL: ReadonlySet<number> = new Set([-32700, -32600, -32601, -32602]);
+const INTERNAL_ERROR = -32603;
+
+/** The codes of the JSON-RPC 2.0 specification. All others belong to the application. */
+export function classifyJsonRpc(code: number): Kind {
+  const fields = { json_rpc_code: code };
+  if (INVALID_CALL.has(code)) return { name: "ClientError", fields };
+  if (code === INTERNAL_ERROR) return { name: "ServerError", fields };
+  if (code >= -32099 && code <= -32000) return { name: "ServerError", errorClass: "unknown", fields };
+  return { name: "Unknown", fields };
+}
+
+interface OutputRule {
+  readonly type: ErrorTypeName;
+  /** Matches somewhere in the error line. */
+  readonly shape: RegExp;
+}
+
+/**
+ * Rules for the error line of a command; the first match wins. Only this line is read, because warnings above it are not the
+ * reason. The texts are those of strerror(3) and the error names that runtimes print. docs/11-troubleshooting.md lists them.
+ */
+export const OUTPUT_RULES: readonly OutputRule[] = [
+  {
+    type: "PermissionError",
+    shape: /\bpermission denied\b|\baccess (?:is )?denied\b|\boperation not permitted\b|\bE(?:ACCES|PERM)\b/i,
+  },
+  {
+    type: "ResourceExhausted",
+    shape:
+      /\bno space left on device\b|\bdisk quota exceeded\b|\bcannot allocate memory\b|\bout of memory\b|\btoo many open files\b|\bE(?:NOSPC|DQUOT|NOMEM|MFILE|NFILE)\b/i,
+  },
+  { type: "Timeout", shape: /\btimed out\b|\bETIMEDOUT\b/i },
+];
+
+function typeOfErrorLine(line: string): ErrorTypeName | null {
+  return OUTPUT_RULES.find(({ shape }) => shape.test(line))?.type ?? null;
+}
+
+const KILLED = /\bKilled\b|\bout of memory\b|\boom[-_ ]?kill/i;
+const KILLED_CHARS_MAX = 2000;
+
+/** Shells print "Killed" for a process that was ended by SIGKILL. */
+function mentionsKill(output: string): boolean {
+  return KILLED.test(output.slice(-KILLED_CHARS_MAX));
+}
+
+/** Everything that is known about a failed attempt. */
+export interface FailureFacts {
+  /** The time limit that was exceeded. */
+  readonly timedOutMs?: number;
+  readonly exitCode?: number;
+  /** The signal that ended the command, e.g. `SIGKILL`. */
+  readonly signal?: string;
+  /** The errno name with which the command could not be started, e.g. `ENOENT`. */
+  readonly startError?: string;
+  /** The errno name of an error that a function threw, e.g. `ECONNRESET`. */
+  readonly errno?: string;
+  /** The report that the command wrote into REDRIVE_FAILURE_FILE. */
+  readonly reported?: ReportedFailure;
+  readonly httpStatus?: number;
+  readonly jsonRpcCode?: number;
+  readonly stderrTail?: string;
+  readonly stdoutTail?: string;
+  /** How the command is shown to people, e.g. `cargo test`. */
+  readonly command?: string;
+  /** An existing message, such as that of a thrown error. */
+  readonly message?: string;
+}
+
+/** The result of `classify`. */
+export interface Classified {
+  readonly errorType: ErrorType;
+  readonly errorClass: ErrorClass;
+  /** One readable line. */
+  readonly message: string;
+}
+
+/** The type and fields of a failure. Without a class, `CLASS_OF_TYPE` applies. */
+export interface Kind {
+  readonly name: ErrorTypeName;
+  readonly errorClass?: ErrorClass;
+  readonly fields?: JsonObject;
+}
+
+const MESSAGE_CHARS_MAX = 600;
+const COMMAND_CHARS_MAX = 120;
+
+/**
+ * One line, never empty, e.g. `cargo test failed with exit code 101: error[E0308]: mismatched types`. A reported message
+ * replaces the observed one.
+ */
+function failureMessage(facts: FailureFacts): string {
+  const { reported, timedOutMs, startError } = facts;
+  const command = oneLine(facts.command ?? "", COMMAND_CHARS_MAX) || "the command";
+  if (startError !== undefined) return startMessage(command, startError);
+  const observed = timedOutMs === undefined ? endMessage(command, facts) : timeoutMessage(command, facts);
+  const base = timedOutMs === undefined ? (reported?.message ?? facts.message ?? observed) : observed;
+  const problem = reported?.problem === undefined ? "" : ` (${reported.problem})`;
+  const charsMax = MESSAGE_CHARS_MAX - problem.length;
+  return (oneLine(base, charsMax) || oneLine(observed, charsMax)) + problem; // control characters are removed
+}
+
+function timeoutMessage(command: string, { timedOutMs = 0, message }: FailureFacts): string {
+  return (
+    oneLine(message ?? "", MESSAGE_CHARS_MAX) || `${command} timed out after ${formatDuration(timedOutMs)}`
+  );
+}
+
+function endMessage(command: string, facts: FailureFacts): string {
+  const line = errorLine(facts.stderrTail, facts.stdoutTail);
+  return `${command} ${howItEnded(facts)}${line ? `: ${line}` : ""}`;
+}
+
+function howItEnded({ signal, exitCode, httpStatus, jsonRpcCode, errno }: FailureFacts): string {
+  if (signal !== undefined) return `was killed by ${signal}`;
+  if (exitCode !== undefined) return `failed with exit code ${exitCode}${signalOfExitCode(exitCode)}`;
+  if (jsonRpcCode !== undefined) return `was answered with JSON-RPC error code ${jsonRpcCode}`;
+  if (httpStatus !== undefined) return `was answered with HTTP ${httpStatus}`;
+  return errno === undefined ? "failed" : `failed with ${errno}`;
+}
+
+/** Signals with the same number on Linux and macOS, so that messages do not depend on the machine. */
+const SIGNAL_NAMES: Readonly<Record<number, string>> = {
+  1: "SIGHUP",
+  2: "SIGINT",
+  3: "SIGQUIT",
+  4: "SIGILL",
+  6: "SIGABRT",
+  8: "SIGFPE",
+  9: "SIGKILL",
+  11: "SIGSEGV",
+  13: "SIGPIPE",
+  14: "SIGALRM",
+  15: "SIGTERM",
+};
+
+function signalOfExitCode(exitCode: number): string {
+  const name = SIGNAL_NAMES[exitCode - 128];
+  return name === undefined ? "" : ` (${name})`;
+}
+
+/** Advice for commands that cannot be started. */
+const ADVICE: Readonly<Record<string, string>> = {
+  ENOENT: "there is no such command, or its working directory is gone; check the spelling and PATH",
+  ENOEXEC: "it is not a program; give it a #! line, or name its interpreter",
+  ENOTDIR: "a part of its path is not a directory",
+  E2BIG: "the item is too large for an argument; leave it out of the arguments and read it from stdin",
+  EACCES: "permission denied; make it executable (chmod +x), and check who may enter its directory",
+  EPERM: "not permitted",
+  ENOMEM: "the machine is out of memory; run fewer at a time (--concurrency)",
+  EAGAIN: "the limit of processes is reached; run fewer at a time (--concurrency), or raise ulimit -u",
+  EMFILE: "too many files are open; run fewer at a time (--concurrency), or raise ulimit -n",
+  ENFILE: "the machine has too many files open; run fewer at a time (--concurrency)",
+  ENOSPC: "no space is left on the disk; make room",
+};
+
+function startMessage(command: string, errno: string): string {
+  const advice = Object.hasOwn(ADVICE, errno) ? ADVICE[errno] : undefined;
+  return `${command} cannot be started (${oneLine(errno, 40)})${advice ? `: ${advice}` : ""}`;
+}

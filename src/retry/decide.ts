@@ -1,127 +1,132 @@
 /**
- * The one decision function: what happens to an item after an attempt. Every branch of an item's life is here, in
- * the order in which the rules hold; it is pure, and never sees the store, the clock or the item's data.
+ * The one decision function: what happens to an item after an attempt. It has every branch of an item's history, in the
+ * order in which the rules apply. Pure: it does not see the store, the clock or the item's data.
  */
 import type { ErrorType } from "../item/error-type.ts";
 import type { HandlerProblem, Verdict } from "../item/item.ts";
-import type { Outcome } from "../item/outcome.ts";
-import type { Random } from "../kit/random.ts";
+import type { Outcome } from "../item/settlement.ts";
+import type { Random } from "../std/random.ts";
 import { backoffMs, clampDelayMs } from "./backoff.ts";
 import { AGENT_OUTAGE_MS_MAX, OUTAGE_MS_MAX, type Policy } from "./policy.ts";
 
-/** What the decision needs to know of the item, as it was before this attempt. */
-export interface Life {
-  /** Attempts that count against the policy, this one not among them. */
+/** The history of the item before this attempt. */
+export interface ItemHistory {
+  /** Attempts that count against the policy, without this one. */
   readonly spent: number;
-  /** How often the worker vanished under it, this time not among them. */
+  /** How often its worker vanished, without this time. */
   readonly losses: number;
 }
 
-/** What the decision needs to know of the world. */
-export interface Context {
+/** Everything else that the decision depends on. */
+export interface DecisionContext {
   readonly random: Random;
   readonly breaker?: {
-    /** Nobody is let through for this long, so coming back sooner is of no use. */
+    /** How long the breaker stays open; an earlier retry would be useless. */
     readonly waitMs: number;
-    /** It was not closed when the attempt ended: the failure is taken for the outage's, not for the item's. */
+    /** The breaker was not closed when the attempt ended: the failure is blamed on the outage, not on the item. */
     readonly isOutage?: boolean;
   };
-  /** How far the outage has come that this failure belongs to. Default: it begins now. */
-  readonly outage?: OutageSoFar;
-  /** What the policy's own handler said about this failure; `dlq` when it was not asked. */
+  /** The progress of the outage that this failure belongs to. Default: it begins now. */
+  readonly outage?: OutageProgress;
+  /** The answer of the custom handler; `dlq` when there is none. */
   readonly answer?: HandlerAnswer;
 }
 
-/** What is known of an outage when one more attempt fails because of it. */
-export interface OutageSoFar {
-  /** How long it has been waited for. */
+export interface OutageProgress {
+  /** How long the queue has waited. */
   readonly waitedMs: number;
-  /** How often the queue was parked because of it, this time included. From 1. */
+  /** How often the queue was parked, including this time. From 1. */
   readonly round: number;
 }
 
-/** What a handler of `on_item_failure: custom` can say. */
+/** The answers of a handler of `on_item_failure: custom`. */
 export type HandlerAnswer = "handled" | "retry" | "dlq";
 
-/** What a handler decided, and how it failed if it did. */
+/** The answer of a handler, and how it failed if it did. */
 export interface HandlerReport {
   readonly answer: HandlerAnswer;
   readonly problem?: HandlerProblem;
 }
 
-/** Whether the policy's own handler is to be asked: when the item would be given up otherwise. */
+/** Whether the custom handler has to be asked, because the item would be buried otherwise. */
 export function needsAnswer(
-  life: Life,
+  history: ItemHistory,
   outcome: Outcome,
   policy: Policy,
-  context: Pick<Context, "outage"> = {},
+  context: Pick<DecisionContext, "outage"> = {},
 ): boolean {
   if (policy.onItemFailure !== "custom" || outcome.kind !== "failed") return false;
-  return decide(life, outcome, policy, { ...context, random: () => 0 }).kind === "bury";
+  return decide(history, outcome, policy, { ...context, random: () => 0 }).kind === "bury";
 }
 
 type Failed = Extract<Outcome, { kind: "failed" }>;
 
-/** What is to happen with the item now. */
-export function decide(life: Life, outcome: Outcome, policy: Policy, context: Context): Verdict {
+/** Decides what happens to an item after an attempt. Pure: every rule about retries, parking and burying is here. */
+export function decide(
+  history: ItemHistory,
+  outcome: Outcome,
+  policy: Policy,
+  context: DecisionContext,
+): Verdict {
   if (outcome.kind === "succeeded") return { kind: "done" };
   if (outcome.kind === "released") return { kind: "release" };
-  if (outcome.kind === "lost") return decideLost(life, policy, context);
+  if (outcome.kind === "lost") return decideLost(history, policy, context);
 
   const { errorClass, errorType } = outcome.failure;
-  if (errorClass === "permanent") return giveUp(life, outcome, policy, context, permanentReason(errorType));
+  if (errorClass === "permanent")
+    return giveUp(history, outcome, policy, context, permanentReason(errorType));
   if (context.breaker?.isOutage || mayWait(outcome, policy, context)) return park(outcome, policy, context);
-  const tries = life.spent + 1;
-  if (tries < policy.maxAttempts) return retry(life, outcome, policy, context);
-  return giveUp(life, outcome, policy, context, `attempts spent (${tries} of ${policy.maxAttempts})`);
+  const tries = history.spent + 1;
+  if (tries < policy.maxAttempts) return retry(history, outcome, policy, context);
+  return giveUp(history, outcome, policy, context, `attempts spent (${tries} of ${policy.maxAttempts})`);
 }
 
 /**
- * A vanished worker does not spend an attempt, for it may be the machine's fault. But an item that kills its
- * worker every time has to come to an end: it is kept as a letter, whatever the policy does with failures.
+ * A vanished worker does not count as an attempt, because the machine may be the cause. But an item that kills its
+ * worker every time must end: it is buried, whatever the policy does with failures.
  */
-function decideLost(life: Life, policy: Policy, context: Context): Verdict {
-  const losses = life.losses + 1;
+function decideLost(history: ItemHistory, policy: Policy, context: DecisionContext): Verdict {
+  const losses = history.losses + 1;
   if (losses >= policy.lossesMax) {
     return { kind: "bury", reason: `the worker vanished ${losses === 1 ? "once" : `${losses} times`}` };
   }
   return { kind: "retry", delayMs: notBefore(backoffMs(policy.backoff, losses, context.random), context) };
 }
 
-/** Whether a failure can be one of an outage of the service that the work needs. */
+/** Whether a failure can be caused by an outage of the service that the work needs. */
 export function isOutageFailure(outcome: Outcome): outcome is Failed {
   if (outcome.kind !== "failed") return false;
   const { errorClass } = outcome.failure;
   return errorClass === "throttled" || errorClass === "outage";
 }
 
-/** Whether the item waits for the service without spending an attempt. */
-function mayWait(outcome: Failed, policy: Policy, { outage }: Context): boolean {
+/** Whether the item waits for the service without counting an attempt. */
+function mayWait(outcome: Failed, policy: Policy, { outage }: DecisionContext): boolean {
   const limitMs = waitLimitMs(outcome, policy);
   if (!isOutageFailure(outcome) || limitMs === null) return false;
   return isKnownReset(outcome) || (outage?.waitedMs ?? 0) < limitMs;
 }
 
-/** How long an outage is waited for; null when its failures count. */
+/** How long to wait for an outage; null when its failures count. */
 function waitLimitMs({ isAgent }: Failed, { onOutage, outageMsMax }: Policy): number | null {
   if (onOutage === "wait") return outageMsMax ?? OUTAGE_MS_MAX;
   return onOutage === undefined && isAgent ? AGENT_OUTAGE_MS_MAX : null;
 }
 
-/** Sooner than that it is throttling, which ends by itself within the limit or not at all. */
+/** A shorter wait is throttling, not a usage limit. */
 const RESET_MS_MIN = 60_000;
 
-/** The usage limit of an agent's account ends at a known time: until then no attempt can succeed. */
+/** The usage limit of an agent's account is reset at a known time; no attempt can succeed before. */
 export function isKnownReset({ isAgent, retryAfterMs = 0 }: Failed): boolean {
   return isAgent === true && retryAfterMs >= RESET_MS_MIN;
 }
 
-/** Parking is not counted, so nothing would stop an item that comes back at once from spinning. */
+/** Parking counts no attempts, so without a minimum an item could loop without end. */
 const PARK_MS_MIN = 1000;
-/** An outage that is over is noticed within this time. */
+/** The end of an outage is noticed within this time. */
 const PARK_MS_MAX = 60_000;
 
-function park(outcome: Failed, policy: Policy, context: Context): Verdict {
+function park(outcome: Failed, policy: Policy, context: DecisionContext): Verdict {
   const { waitedMs = 0, round = 1 } = context.outage ?? {};
   const limitMs = waitLimitMs(outcome, policy);
   const leftMs = limitMs === null || isKnownReset(outcome) ? undefined : Math.max(0, limitMs - waitedMs);
@@ -132,30 +137,64 @@ function park(outcome: Failed, policy: Policy, context: Context): Verdict {
   return { kind: "park", delayMs: notBefore(Math.max(PARK_MS_MIN, delayMs), context) };
 }
 
-/** The other side may ask for a longer wait, never for a shorter one. */
-function retry(life: Life, outcome: Failed, policy: Policy, context: Context): Verdict {
-  const delayMs = Math.max(clampDelayMs(outcome.retryAfterMs ?? 0), policyDelayMs(life, policy, context));
+/** The service may ask for a longer wait, never for a shorter one. */
+function retry(history: ItemHistory, outcome: Failed, policy: Policy, context: DecisionContext): Verdict {
+  const delayMs = Math.max(clampDelayMs(outcome.retryAfterMs ?? 0), policyDelayMs(history, policy, context));
   return { kind: "retry", delayMs: notBefore(delayMs, context) };
 }
 
-function policyDelayMs(life: Life, policy: Policy, context: Context): number {
-  return policy.onItemFailure === "retry" ? 0 : backoffMs(policy.backoff, life.spent + 1, context.random);
+function policyDelayMs(history: ItemHistory, policy: Policy, context: DecisionContext): number {
+  return policy.onItemFailure === "retry" ? 0 : backoffMs(policy.backoff, history.spent + 1, context.random);
 }
 
-function notBefore(delayMs: number, { breaker }: Context): number {
-  return Math.ceil(Math.max(delayMs, clampDelayMs(breaker?.waitMs ?? 0))); // the store counts whole milliseconds
+function notBefore(delayMs: number, { breaker }: DecisionContext): number {
+  return Math.ceil(Math.max(delayMs, clampDelayMs(breaker?.waitMs ?? 0))); // the store uses whole milliseconds
 }
 
-/** The policy's last word. `retry` has tried by now, and ends as a letter like `dlq`. */
-function giveUp(life: Life, outcome: Failed, policy: Policy, context: Context, reason: string): Verdict {
+/** Applies `on_item_failure` once the attempts are used up. `retry` then buries the item like `dlq`. */
+function giveUp(
+  history: ItemHistory,
+  outcome: Failed,
+  policy: Policy,
+  context: DecisionContext,
+  reason: string,
+): Verdict {
   const action = policy.onItemFailure;
   if (action === "skip" || action === "stop") return { kind: action, reason };
   if (action === "custom" && context.answer === "handled")
     return { kind: "skip", reason: `handled: ${reason}` };
-  if (action === "custom" && context.answer === "retry") return retry(life, outcome, policy, context);
+  if (action === "custom" && context.answer === "retry") return retry(history, outcome, policy, context);
   return { kind: "bury", reason };
 }
 
 function permanentReason(type: ErrorType): string {
   return `permanent: ${type.name}`;
+}
+
+/** The finished items of a run (done, dead or skipped), and how many of them are dead. */
+export interface RunCounts {
+  readonly finished: number;
+  readonly dead: number;
+}
+
+/** The failure rate is ignored below this number of finished items. */
+const FINISHED_MIN = 10;
+
+/** Why the job has to stop, as a sentence for its user; null while it may continue. */
+export function shouldStop(policy: Policy, { finished, dead }: RunCounts): string | null {
+  if (dead < 1) return null;
+  if (!policy.continueOnFailure)
+    return "an item died, and the job stops at the first (--fail-fast, continue_on_failure)";
+  const { maxFailures, failureThreshold } = policy;
+  if (maxFailures !== undefined && dead >= maxFailures) {
+    return `${count(dead)} died, and max_failures is ${maxFailures}`;
+  }
+  if (failureThreshold !== undefined && finished >= FINISHED_MIN && dead / finished > failureThreshold) {
+    return `${dead} of ${finished} finished items died, and failure_threshold is ${failureThreshold}`;
+  }
+  return null;
+}
+
+function count(items: number): string {
+  return items === 1 ? "1 item" : `${items} items`;
 }

@@ -1,4 +1,7 @@
-/** The policy of a queue: how often, how soon, and what then. Plain data with defaults; `decide` reads it. */
+/**
+ * The policy of a queue: how often to try, how long to wait, and what to do then. Plain data with defaults, read by
+ * `decide`.
+ */
 
 /** How long to wait before each retry. */
 export type Backoff =
@@ -28,8 +31,8 @@ export type Backoff =
 
 export const ITEM_FAILURE_ACTIONS = ["dlq", "retry", "skip", "stop", "custom"] as const;
 /**
- * What to do when the attempts are spent. `retry` tries again at once, without backoff, until they are; `custom` asks
- * a handler, which answers handled, retry or dlq.
+ * What to do when the attempts are used up. `retry` retries without backoff until then; `custom` asks a handler, which
+ * answers handled, retry or dlq.
  */
 export type OnItemFailure = (typeof ITEM_FAILURE_ACTIONS)[number];
 
@@ -46,7 +49,7 @@ export const OUTAGE_MS_MAX = 86_400_000;
 /** How long a failed agent step waits through throttling and overload, unless the policy names an action: an hour. */
 export const AGENT_OUTAGE_MS_MAX = 3_600_000;
 
-/** When the queue pauses because everything fails, and when it goes on. */
+/** When the queue pauses because everything fails, and when it resumes. */
 export interface BreakerPolicy {
   /** Consecutive failures that open it. Default 5. */
   readonly failureThreshold: number;
@@ -58,13 +61,13 @@ export interface BreakerPolicy {
   readonly halfOpenRequests: number;
 }
 
-/** How often an item is tried, how soon, and what happens then. */
+/** How often an item is tried, how long to wait in between, and what to do when it is out of retries. */
 export interface Policy {
-  /** Every try counts, the first one too. At least 1. */
+  /** Includes the first attempt. At least 1. */
   readonly maxAttempts: number;
   readonly backoff: Backoff;
   readonly onItemFailure: OnItemFailure;
-  /** How often the worker may vanish under an item before it is buried as WorkerLost. */
+  /** How often the worker of an item may vanish before the item is buried as WorkerLost. */
   readonly lossesMax: number;
   /** Stop the job when this many items died in this run. */
   readonly maxFailures?: number;
@@ -87,7 +90,7 @@ export const DEFAULT_BACKOFF: Backoff = {
   jitter: true,
 };
 
-/** The breaker of a policy that asks for one and says no more. */
+/** Opens after 5 failures in a row, probes after 30 s. */
 export const DEFAULT_BREAKER: BreakerPolicy = {
   failureThreshold: 5,
   timeoutMs: 30_000,
@@ -95,7 +98,7 @@ export const DEFAULT_BREAKER: BreakerPolicy = {
   halfOpenRequests: 3,
 };
 
-/** Three attempts, exponential backoff, then a letter. */
+/** Three attempts with exponential backoff, then the dead letter queue. */
 export const DEFAULT_POLICY: Policy = {
   maxAttempts: 3,
   backoff: DEFAULT_BACKOFF,

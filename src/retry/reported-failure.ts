@@ -1,30 +1,28 @@
 /**
- * What a command says about its own failure, as JSON in the file that REDRIVE_FAILURE_FILE names. A wrong report never
- * throws and never hides the failure: what can be used is used, and what is wrong is said in `problem`.
+ * Reads the report that a command writes about its own failure, as JSON in REDRIVE_FAILURE_FILE. An invalid report
+ * never throws and never hides the failure: valid fields are used, and `problem` names the others.
  */
 import { type ErrorClass, type ErrorType, errorTypeFromJson, isErrorClass } from "../item/error-type.ts";
-import { compact, reader } from "../item/failure.ts";
-import { type FailureSource, SOURCE_FIELDS, sourceFromJson } from "../item/failure-source.ts";
-import { fromRfc3339 } from "../kit/clock.ts";
-import { isJsonObject, type Json, type JsonObject } from "../kit/json.ts";
+import { type FailureSource, SOURCE_FIELDS, sourceFromJson } from "../item/failure.ts";
+import { fromRfc3339 } from "../std/clock.ts";
+import { compact, isJsonObject, type Json, type JsonObject, reader } from "../std/json.ts";
 import { oneLine, shorten } from "../triage/clean.ts";
 import { clampDelayMs } from "./backoff.ts";
 
-/** A report, as far as it could be used. */
+/** The valid part of a report. */
 export interface ReportedFailure {
   readonly type?: ErrorType;
   readonly class?: ErrorClass;
   readonly message?: string;
   /** The trail of operations, outermost first. */
   readonly context?: readonly string[];
-  /** Files that show what happened. */
   readonly evidence?: readonly string[];
-  /** Where in its own world it failed. */
+  /** Where it failed in the caller's own terms. */
   readonly source?: FailureSource;
-  /** When to come back, from the time the report was read. */
+  /** How long to wait before the next attempt, from the time the report was read. */
   readonly retryAfterMs?: number;
   readonly stackTrace?: string;
-  /** What of the report could not be used, and why. */
+  /** What is invalid in the report. */
   readonly problem?: string;
 }
 
@@ -33,7 +31,7 @@ const STACK_CHARS_MAX = 16_384;
 const ENTRIES_MAX = 50;
 const PATH_CHARS_MAX = 4096;
 
-/** Reads a report. An empty text is no report; `nowMs` turns a `retry_after` date into a delay. */
+/** An empty text is no report. `nowMs` turns a `retry_after` date into a delay. */
 export function parseReportedFailure(text: string, nowMs: number): ReportedFailure {
   if (text.trim() === "") return {};
   const json = parseJson(text);
@@ -70,7 +68,7 @@ function isTypeForm(json: Json | undefined): json is string | JsonObject {
   return (typeof json === "string" && json !== "") || (isJsonObject(json) && Object.keys(json).length === 1);
 }
 
-/** The fields stand beside the others, each of one line. */
+/** The fields of the source are on the top level of the report. */
 function sourceOf(json: JsonObject): FailureSource | undefined {
   const lines = Object.values(SOURCE_FIELDS).flatMap((name) => {
     const value = json[name];
@@ -89,7 +87,7 @@ function entries(texts: readonly string[] | undefined): readonly string[] | unde
 
 const RFC3339 = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)$/;
 
-/** Seconds, or the date to come back at; undefined when it is neither. */
+/** Seconds or a date; undefined when it is neither. */
 function retryAfterMs(json: Json | undefined, nowMs: number): number | undefined {
   if (typeof json === "number") return json >= 0 ? clampDelayMs(json * 1000) : undefined;
   if (typeof json !== "string") return undefined;
@@ -98,7 +96,7 @@ function retryAfterMs(json: Json | undefined, nowMs: number): number | undefined
   return atMs === undefined ? undefined : clampDelayMs(atMs - nowMs);
 }
 
-/** The names of the fields that are there and cannot be used. */
+/** The names of the invalid fields. */
 function problemOf(json: JsonObject): string | undefined {
   const given = (key: string) => json[key] !== undefined && json[key] !== null;
   const isText = (key: string) => typeof json[key] === "string";
@@ -124,7 +122,7 @@ function isPathList(json: Json | undefined): boolean {
   return Array.isArray(json) && json.every((entry) => typeof entry === "string" && isPath(entry));
 }
 
-/** Cut short, a path would be that of another file. */
+/** A long path is refused, because a shortened one would name another file. */
 function isPath(text: string): boolean {
   return text !== "" && text.length <= PATH_CHARS_MAX;
 }

@@ -1,11 +1,15 @@
 /**
- * A description of whatever a function threw. It may be null, a symbol, a proxy that throws, an error whose message
- * throws or whose causes go in a circle: describing it never throws itself.
+ * Reads whatever a handler threw, without ever throwing itself: null, a symbol, a proxy that throws, an error whose
+ * causes are circular. The exceptions of this library are recognised by name, so that errors of other classes or of
+ * another copy of it work too.
  */
-import { compact } from "../item/failure.ts";
+import type { ErrorTypeName } from "../item/error-type.ts";
+import type { FailureSource } from "../item/failure.ts";
+import { compact, stringifyJson } from "../std/json.ts";
 import { oneLine } from "../triage/clean.ts";
+import { clampDelayMs } from "./backoff.ts";
 
-/** Fits into the signs of `classify`, apart from the trace and the trail. */
+/** The description of a thrown value; `classify` takes it as facts, apart from the trace and the context. */
 export interface Thrown {
   /** One line, never empty. */
   readonly message: string;
@@ -22,7 +26,6 @@ const MESSAGE_CHARS_MAX = 600;
 const STACK_CHARS_MAX = 16_384;
 const CAUSES_MAX = 10;
 
-/** Its message, trace, causes, and the codes that `classify` can use. */
 export function describeThrown(value: unknown): Thrown {
   const chain = causesOf(value);
   const stack = read(value, "stack");
@@ -35,7 +38,7 @@ export function describeThrown(value: unknown): Thrown {
   });
 }
 
-/** The value and its causes, each one once. */
+/** The value and its causes, without repetition. */
 function causesOf(value: unknown): readonly unknown[] {
   const chain = new Set([value]);
   for (
@@ -60,14 +63,14 @@ function messageOf(value: unknown): string {
 function describe(value: unknown): string {
   try {
     if (typeof value === "function") return "a function";
-    const text = typeof value === "object" && value !== null ? JSON.stringify(value) : String(value);
+    const text = typeof value === "object" && value !== null ? stringifyJson(value) : String(value);
     return oneLine(text, MESSAGE_CHARS_MAX) || "an empty text";
   } catch {
     return `a value of type ${typeof value} that cannot be shown`;
   }
 }
 
-/** A property of anything; undefined when there is none or reading it throws. */
+/** A property of any value; undefined when reading it throws. */
 function read(value: unknown, key: string): unknown {
   if ((typeof value !== "object" && typeof value !== "function") || value === null) return undefined;
   try {
@@ -93,4 +96,100 @@ function errnoOf(value: unknown): string | undefined {
 function httpStatusOf(value: unknown): number | undefined {
   const status = read(value, "status") ?? read(value, "statusCode");
   return typeof status === "number" && status >= 400 && status <= 599 ? status : undefined;
+}
+
+/** Options of the three exceptions. */
+export interface ExceptionOptions extends ErrorOptions, FailureSource {
+  /** The step that failed. Default: `handler`. */
+  readonly step?: string;
+  /** Files that show what happened; relative paths start at the working directory of the process. */
+  readonly evidence?: readonly string[];
+  /** How long to wait before the next attempt. Default: the backoff of the policy. */
+  readonly retryAfterMs?: number;
+}
+
+/** The base class of the three exceptions. */
+export abstract class WorkException extends Error {
+  readonly options: ExceptionOptions;
+
+  constructor(message: string, options: ExceptionOptions = {}) {
+    super(message, options);
+    this.options = options;
+  }
+}
+
+/** The item itself is invalid: it is not retried, and a person has to review it. */
+export class BusinessException extends WorkException {
+  override readonly name = "BusinessException";
+}
+
+/** Something that the work needs was unavailable: the item is retried up to Max Retries, then it is dead. */
+export class ITException extends WorkException {
+  override readonly name = "ITException";
+}
+
+/** Anything else: the item is retried up to Max Retries, then it is dead. */
+export class GenericException extends WorkException {
+  override readonly name = "GenericException";
+}
+
+/** The fields of an exception that could be read. */
+export interface ReadException {
+  readonly type?: ErrorTypeName;
+  readonly step?: string;
+  readonly source?: FailureSource;
+  readonly evidence?: readonly string[];
+  readonly retryAfterMs?: number;
+}
+
+const NAMES = ["BusinessException", "ITException", "GenericException"] as const satisfies ErrorTypeName[];
+
+/** Never throws, whatever was thrown. */
+export function readException(value: unknown): ReadException {
+  if (typeof value !== "object" || value === null) return {};
+  try {
+    return readOptions(value as { name?: unknown; options?: unknown; retryAfterMs?: unknown });
+  } catch {
+    return {}; // a property threw: it is ignored
+  }
+}
+
+function readOptions({
+  name,
+  options,
+  retryAfterMs,
+}: {
+  name?: unknown;
+  options?: unknown;
+  retryAfterMs?: unknown;
+}) {
+  const type = NAMES.find((known) => known === name);
+  const given = (
+    type !== undefined && typeof options === "object" ? options : null
+  ) as ExceptionOptions | null;
+  const source = compact({
+    executionId: textOf(given?.executionId),
+    flow: textOf(given?.flow),
+    subflow: textOf(given?.subflow),
+    action: textOf(given?.action),
+    actionName: textOf(given?.actionName),
+  });
+  const evidence = Array.isArray(given?.evidence)
+    ? given.evidence.filter((path) => typeof path === "string")
+    : [];
+  return compact({
+    type,
+    step: textOf(given?.step),
+    source: Object.keys(source).length > 0 ? source : undefined,
+    evidence: evidence.length > 0 ? evidence : undefined,
+    retryAfterMs: delayOf(given?.retryAfterMs ?? retryAfterMs),
+  });
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === "string" && value !== "" ? value : undefined;
+}
+
+function delayOf(value: unknown): number | undefined {
+  return typeof value === "number" && value >= 0 ? clampDelayMs(value) : undefined;
 }

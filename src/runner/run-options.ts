@@ -1,18 +1,18 @@
-/** What the runner is told, whom it tells, and how it ends. Nouns only. */
+/** The options of a runner, what it reports, and how it ends. Types only. */
 import type { Handler } from "../attempt/handler.ts";
 import type { Engine } from "../engine.ts";
 import type { WorkError } from "../errors.ts";
 import type { Failure } from "../item/failure.ts";
 import type { LeasedItem, Settlement } from "../item/item.ts";
-import type { Outcome } from "../item/outcome.ts";
 import type { Rate } from "../item/rate.ts";
-import type { Clock } from "../kit/clock.ts";
-import type { Random } from "../kit/random.ts";
+import type { Outcome } from "../item/settlement.ts";
 import type { ClassRule } from "../retry/class-rule.ts";
 import type { HandlerReport } from "../retry/decide.ts";
 import type { Policy } from "../retry/policy.ts";
-import type { GroupRule } from "../triage/group-rule.ts";
-import type { Patience } from "./patience.ts";
+import type { Clock } from "../std/clock.ts";
+import type { Random } from "../std/random.ts";
+import type { GroupRule } from "../triage/grouping.ts";
+import type { StoreRetry } from "./store-retry.ts";
 
 export interface RunOptions {
   readonly engine: Engine;
@@ -23,65 +23,67 @@ export interface RunOptions {
   readonly slots: number;
   /** Called when the policy is `custom` and an item would be given up. One that throws decides `dlq`. */
   readonly askHandler?: (item: LeasedItem, failure: Failure) => Promise<HandlerReport>;
-  /** Work only the letters of this redrive. */
+  /** Run only the letters of this redrive. */
   readonly operationId?: string;
-  /** Brings work into the queue while it is worked; yields how many items each step brought. */
+  /** Adds items to the queue while it is worked; yields how many each step added. */
   readonly feed?: Feed;
-  /** Goes on when the queue is empty, and takes what comes. Default false. */
+  /** Keeps running when the queue is empty. Default false. */
   readonly keepGoing?: boolean;
-  /** What all workers of the queue together may begin. Default: no limit. */
+  /** The rate of all workers of the queue together. Default: no limit. */
   readonly rate?: Rate;
-  /** What this runner alone may begin. Default: no limit. */
+  /** The rate of this runner alone. Default: no limit. */
   readonly ownRate?: Rate;
-  /** Asked before each lease: settings that may change while the queue is worked. Default: `policy` and `rate`. */
+  /** Called before each lease for settings that may change meanwhile. Default: `policy` and `rate`. */
   readonly settings?: () => Pick<RunOptions, "policy" | "rate">;
-  /** Aborted to end: running attempts are ended and given back. */
+  /** Abort to stop: running attempts are ended and released. */
   readonly stop: AbortSignal;
-  /** Aborted to drain: nothing more is leased, and what runs comes to its own end. */
+  /** Abort to drain: nothing more is leased, and running attempts finish. */
   readonly drain?: AbortSignal;
-  /** Attempts that do not heed the stop are given back without them after so long. Default: they are waited for. */
+  /** How long to wait for attempts that ignore the stop before their leases are released. Default: forever. */
   readonly abandonAfterMs?: number;
-  /** How long a store that cannot be written is waited for. Default 30 s. */
+  /** How long to retry while the store cannot be written. Default 30 s. */
   readonly storeWaitMs?: number;
   readonly observer?: RunObserver;
   readonly clock?: Clock;
   readonly random?: Random;
   readonly holderTtlMs?: number;
-  /** Who the notes of attempts are by. Default: the holder and its slot. */
+  /** The author of notes that attempts write. Default: the holder and its slot. */
   readonly author?: string;
-  /** Where copies of the evidence go that handlers name. Default: none are made. */
+  /** The folder for copies of the evidence that handlers name. Default: no copies. */
   readonly evidenceFolder?: string;
   /** From how many redrives an item may come back before it is toxic. Default 5. */
   readonly toxicAfter?: number;
-  /** Rules that name the groups of failures, before the algorithm. Default: none. */
+  /** Rules that group failures before the algorithm does. Default: none. */
   readonly groupRules?: readonly GroupRule[];
-  /** Rules that correct type and class of failures. Default: none. */
+  /** Rules that correct the type and class of failures. Default: none. */
   readonly classRules?: readonly ClassRule[];
 }
 
-/** A feed does its own writing to the store, through the runner's patience, and ends when the signal is aborted. */
-export type Feed = (patience: Patience, signal: AbortSignal) => AsyncIterable<number>;
+/** A feed writes to the store itself, through the runner's `StoreRetry`, and ends when the signal is aborted. */
+export type Feed = (storeRetry: StoreRetry, signal: AbortSignal) => AsyncIterable<number>;
 
-/** Told of what happens, after it is durable. */
+/** Called for what happens, after it is durable. */
 export interface RunObserver {
   started?(item: LeasedItem, slot: number): void;
   settled?(item: LeasedItem, settlement: Settlement, outcome: Outcome): void;
   added?(items: number): void;
-  /** A promise makes the runner wait before it leases more: whoever takes the results is behind. */
+  /** May return a promise to make the runner wait before it leases more, when results pile up. */
   ready?(): Promise<unknown> | undefined;
-  /** The queue was found paused, or is not any more. */
+  /** Called when the queue is found paused, and when it is no longer. */
   paused?(isPaused: boolean): void;
-  /** Told again and again while a runner that ends with its queue has nothing to do before the next item is due. */
+  /** Called repeatedly while a runner that ends with its queue waits for the next item to become due. */
   waiting?(wait: Waiting): void;
   trouble?(error: WorkError): void;
   recovered?(): void;
+  /** The store's clock was set forward or back by so much; see `Engine.watchClock`. */
+  clockStepped?(stepMs: number): void;
 }
 
-/** Nobody works an item, and none can be begun yet. */
+/** Nothing runs, and no item is due yet. */
 export interface Waiting {
-  /** How many are in line. */
+  /** How many items are ready. */
   readonly items: number;
-  /** When the next one may be begun, and what time it is, both by the store's clock. */
+  /** When the next item may start, and the current time, both by the store's clock. */
   readonly nextDueAt: number;
   readonly now: number;
 }

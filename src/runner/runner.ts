@@ -1,46 +1,43 @@
 /**
- * The loop that drives leasing, attempts, decisions and settling for every kind of queue. Each turn settles what has
- * ended and leases what is due in one durable step of the store; then the leased items start. It holds no more
- * items in memory than it has slots, and acknowledges nothing before the store has it.
+ * The loop that drives leasing, attempts, decisions and settling for every kind of queue. Each turn settles ended
+ * attempts and leases due items in one durable step of the store, then starts the leased items. It holds no more items
+ * in memory than it has slots, and acknowledges nothing before the store has it.
  */
-import type { Engine, Exchange, Exchanged } from "../engine.ts";
+import type { Engine, SettleAndLease, SettleAndLeaseResult } from "../engine.ts";
 import { isStoreTrouble, WorkError } from "../errors.ts";
-import { gateName } from "../item/document.ts";
 import type { Settlement } from "../item/item.ts";
-import { type Clock, systemClock } from "../kit/clock.ts";
-import { Gate } from "./gate.ts";
-import { LeaseTimes } from "./lease-times.ts";
-import { Patience } from "./patience.ts";
+import { gateName } from "../item/store-queries.ts";
+import { type Clock, systemClock } from "../std/clock.ts";
+import { DispatchGate } from "./dispatch-gate.ts";
+import { LeaseHolder } from "./lease-holder.ts";
+import { PollSchedule } from "./poll-schedule.ts";
 import type { RunOptions, RunResult } from "./run-options.ts";
-import type { Admitted } from "./shared-gate.ts";
+import type { Admitted } from "./shared-breaker.ts";
 import { type Ended, Slots } from "./slots.ts";
-import { Teller } from "./teller.ts";
-import { Tenure } from "./tenure.ts";
-import { Wake } from "./wake.ts";
+import { OutageLog, StoreRetry } from "./store-retry.ts";
+import { WakeSignal } from "./wake-signal.ts";
 
-export type { Feed, RunObserver, RunOptions, RunResult, Waiting } from "./run-options.ts";
-
-/** Works the queue until nothing is left, the policy stops it, or it is told to stop. */
+/** Works the queue until nothing is left, the policy stops it, or a signal is aborted. */
 export async function runQueue(options: RunOptions): Promise<RunResult> {
   return new Runner(options).run();
 }
 
 const GATHER_MS = 2;
-const NOTHING: Admitted = { count: 0, ticket: 0, againAt: null };
-/** Each try means that another worker wrote the gate; more than a few in a row are not met. */
-const LAST_WORDS_MAX = 10;
+const NOTHING: Admitted = { count: 0, ticket: 0, retryAt: null };
+/** Each try means that another worker has written the breaker in between, which rarely happens twice. */
+const FINAL_WRITES_MAX = 10;
 
 class Runner {
   readonly #options: RunOptions;
   readonly #engine: Engine;
   readonly #clock: Clock;
-  readonly #gate: Gate;
-  readonly #wake = new Wake();
-  readonly #patience: Patience;
-  readonly #teller: Teller;
-  readonly #tenure: Tenure;
+  readonly #gate: DispatchGate;
+  readonly #wake = new WakeSignal();
+  readonly #storeRetry: StoreRetry;
+  readonly #outageLog: OutageLog;
+  readonly #holder: LeaseHolder;
   readonly #slots: Slots;
-  readonly #times: LeaseTimes;
+  readonly #schedule: PollSchedule;
   readonly #feedStop = new AbortController();
   #isOver = false;
   #isPaused = false;
@@ -55,38 +52,42 @@ class Runner {
     this.#options = options;
     this.#engine = engine;
     this.#clock = clock;
-    this.#teller = new Teller(engine, queue);
-    this.#patience = new Patience(options.storeWaitMs ?? 30_000, clock, {
+    this.#outageLog = new OutageLog(engine, queue);
+    this.#storeRetry = new StoreRetry(options.storeWaitMs ?? 30_000, clock, {
       trouble: (error) => {
-        this.#teller.trouble(error);
+        this.#outageLog.failed(error);
         options.observer?.trouble?.(error);
       },
       recovered: () => {
         options.observer?.recovered?.();
-        this.#teller.recovered(this.#patience);
+        this.#outageLog.recovered(this.#storeRetry);
       },
       isEnding: () => this.#isEnding(),
     });
-    this.#tenure = new Tenure({
+    this.#holder = new LeaseHolder({
       engine,
       queue,
       policy,
       random,
       clock,
-      patience: this.#patience,
+      storeRetry: this.#storeRetry,
       ...(options.holderTtlMs !== undefined && { ttlMs: options.holderTtlMs }),
       ...(options.toxicAfter !== undefined && { toxicAfter: options.toxicAfter }),
       ...(options.groupRules && { groupRules: options.groupRules }),
-      onReaped: () => this.#lookAgain(),
+      onReaped: () => this.#pollNow(),
       onFault: (error) => {
         this.#fault ??= error;
       },
     });
-    this.#gate = new Gate(policy(), { queue, author: this.#tenure.holderId, isTireless: keepGoing });
-    this.#times = new LeaseTimes({
+    this.#gate = new DispatchGate(policy(), {
+      queue,
+      author: this.#holder.holderId,
+      ignoresFaults: keepGoing,
+    });
+    this.#schedule = new PollSchedule({
       clock,
       ...(options.ownRate && { ownRate: options.ownRate }),
-      isWoken: keepGoing && engine.can.wakes,
+      isNotified: keepGoing && engine.can.wakes,
     });
     this.#slots = new Slots({
       options,
@@ -94,7 +95,7 @@ class Runner {
       random,
       policy,
       now: () => clock.now(),
-      storeNow: () => this.#times.storeNow,
+      storeNow: () => this.#schedule.storeNow,
       onEnded: (settlement) => this.#onEnded(settlement),
     });
     this.#feedDone = options.feed === undefined;
@@ -103,11 +104,12 @@ class Runner {
   async run(): Promise<RunResult> {
     const { stop, drain } = this.#options;
     const onStop = () => this.#stop();
-    const onDrain = () => this.#wake.ring();
+    const onDrain = () => this.#wake.notify();
     stop.addEventListener("abort", onStop, { once: true });
     drain?.addEventListener("abort", onDrain, { once: true });
-    const { background } = await this.#tenure.begin();
-    const feeding = this.#takeIn();
+    const endClockWatch = this.#engine.watchClock((stepMs) => this.#onClockStep(stepMs));
+    const { background } = await this.#holder.begin();
+    const feeding = this.#runFeed();
     let endWatch: (() => Promise<void>) | undefined;
     try {
       endWatch = await this.#watch();
@@ -119,55 +121,61 @@ class Runner {
     stop.removeEventListener("abort", onStop);
     drain?.removeEventListener("abort", onDrain);
     this.#isOver = true;
-    this.#tenure.over();
+    this.#holder.end();
     this.#feedStop.abort();
     await Promise.all([this.#windDown(), background, feeding, endWatch?.().catch(() => undefined)]);
+    endClockWatch();
     if (this.#fault !== null) throw this.#fault;
     return this.#result();
   }
 
-  /** Ends what runs; the loop settles it as it ends. */
+  #onClockStep(stepMs: number): void {
+    this.#gate.clockStepped(stepMs);
+    this.#options.observer?.clockStepped?.(stepMs);
+    this.#pollNow();
+  }
+
+  /** Ends running attempts; the loop settles them as they end. */
   #stop(): void {
     const { abandonAfterMs } = this.#options;
-    this.#tenure.stop();
+    this.#holder.stop();
     this.#feedStop.abort();
     if (abandonAfterMs !== undefined)
       this.#cancelAbandon ??= this.#clock.after(abandonAfterMs, () => this.#slots.abandon());
-    this.#wake.ring();
+    this.#wake.notify();
   }
 
-  /** One that is to end with its queue asks it anyway. */
+  /** A runner that ends with its queue polls anyway and needs no notifications. */
   async #watch(): Promise<(() => Promise<void>) | undefined> {
     if (!this.#options.keepGoing || this.#isEnding()) return undefined;
-    return this.#patience.through(() => this.#engine.watch(this.#options.queue, () => this.#lookAgain()));
+    return this.#storeRetry.run(() => this.#engine.watch(this.#options.queue, () => this.#pollNow()));
   }
 
-  /** Ends what still runs and says goodbye. After a fault the store gets one more chance to hear how it ended. */
+  /** Ends running attempts, settles them and unregisters. After a fault each write is tried once. */
   async #windDown(): Promise<void> {
     this.#stop();
     await this.#slots.allEnded();
     this.#cancelAbandon?.();
     try {
-      await this.#sayLast();
-      await this.#atEnd(() => this.#engine.leave(this.#tenure.holderId));
-      await this.#teller.told();
+      await this.#settleRest();
+      await this.#atEnd(() => this.#engine.unregisterHolder(this.#holder.holderId));
+      await this.#outageLog.flush();
     } catch (error) {
-      this.#fault ??= error; // what is not settled stays leased, and is taken back as lost by the next runner
+      this.#fault ??= error; // unsettled items stay leased until the next runner reaps them
     }
   }
 
-  /** After a fault each step is tried once; otherwise trouble with the store is waited out as before. */
   #atEnd<T>(step: () => Promise<T>): Promise<T> {
-    return this.#fault === null ? this.#patience.through(step) : step();
+    return this.#fault === null ? this.#storeRetry.run(step) : step();
   }
 
-  async #sayLast(): Promise<void> {
+  async #settleRest(): Promise<void> {
     const { shared } = this.#gate;
-    for (let tries = 0; tries < LAST_WORDS_MAX; tries += 1) {
-      if (this.#slots.ended === 0 && !shared.hasNews) return;
+    for (let tries = 0; tries < FINAL_WRITES_MAX; tries += 1) {
+      if (this.#slots.ended === 0 && !shared.hasChanges) return;
       const settle = this.#slots.takeEnded().map((one) => one.settlement);
-      const news = shared.hasNews ? { gate: shared.proposal() } : {};
-      const { gate } = await this.#atEnd(() => this.#engine.exchange(null, { settle, ...news }));
+      const news = shared.hasChanges ? { gate: shared.proposal() } : {};
+      const { gate } = await this.#atEnd(() => this.#engine.settleAndLease(null, { settle, ...news }));
       if (news.gate !== undefined) shared.answered(gate);
     }
   }
@@ -181,37 +189,38 @@ class Runner {
     }
   }
 
-  /** Settle and lease in one durable step, then start what was leased. */
+  /** Settles and leases in one durable step, then starts the leased items. */
   async #turn(): Promise<void> {
-    const admitted = (await this.#mayLease()) ? await this.#ask() : NOTHING;
+    const admitted = (await this.#mayLease()) ? await this.#admit() : NOTHING;
     const { shared } = this.#gate;
-    if (this.#slots.ended === 0 && admitted.count === 0 && !shared.hasNews) return;
-    const { holderId, signal } = this.#tenure;
+    if (this.#slots.ended === 0 && admitted.count === 0 && !shared.hasChanges) return;
+    const { holderId, signal } = this.#holder;
     const ended = this.#slots.takeEnded();
     const request = this.#requestOf(ended, admitted);
-    const asked = this.#times.asked();
-    const exchanged = await this.#exchange(holderId, request, ended);
-    if (exchanged === null) return;
-    this.#announce(ended, exchanged);
-    const isThrough = request.gate === undefined || shared.answered(exchanged.gate);
+    const begun = this.#schedule.beginRequest();
+    const answer = await this.#settleAndLease(holderId, request, ended);
+    if (answer === null) return;
+    this.#reportSettled(ended, answer);
+    const isCurrent = request.gate === undefined || shared.answered(answer.gate);
     const { isProbe = false } = admitted;
     const { rate } = request.lease ?? {};
-    this.#times.answered(asked, exchanged, { wanted: admitted.count, isThrough, isProbe, rate });
-    const { leased } = exchanged;
-    // Another worker may have written the gate first: then nothing is leased, unless it was by an answer that got lost.
-    if (isThrough) this.#gate.unused(admitted.ticket, this.#times.storeNow, admitted.count - leased.length);
-    if (admitted.count > 0) this.#tellPause(exchanged.isPaused);
-    const mayStart = () => holderId === this.#tenure.holderId && this.#tenure.isConfirmed;
+    this.#schedule.answered(begun, answer, { wanted: admitted.count, isCurrent, isProbe, rate });
+    const { leased } = answer;
+    // If another worker has written the breaker first, nothing was leased, unless the answer to an earlier try was lost.
+    if (isCurrent)
+      this.#gate.returnTickets(admitted.ticket, this.#schedule.storeNow, admitted.count - leased.length);
+    if (admitted.count > 0) this.#reportPause(answer.isPaused);
+    const mayStart = () => holderId === this.#holder.holderId && this.#holder.isConfirmed;
     for (const item of leased)
       this.#slots.start(item, { ticket: admitted.ticket, holderId, signal, mayStart });
   }
 
-  #requestOf(ended: readonly Ended[], { count: max }: Admitted): Exchange {
+  #requestOf(ended: readonly Ended[], { count: max }: Admitted): SettleAndLease {
     const { queue, operationId } = this.#options;
     const { rate } = this.#settings();
     const settle = ended.map((one) => one.settlement);
     const { shared } = this.#gate;
-    if (max === 0) return { settle, ...(shared.hasNews && { gate: shared.proposal() }) };
+    if (max === 0) return { settle, ...(shared.hasChanges && { gate: shared.proposal() }) };
     const lease = {
       queue,
       max,
@@ -222,42 +231,46 @@ class Runner {
   }
 
   /**
-   * What could not be written is kept and written later; nothing that ended is forgotten. Null when the leases were
-   * lost: nothing was written, and the runner is a new holder now.
+   * Attempts that could not be written are kept and written later. Returns null when the leases were lost: nothing was
+   * written, and the runner has registered again.
    */
-  async #exchange(holderId: string, request: Exchange, ended: readonly Ended[]): Promise<Exchanged | null> {
+  async #settleAndLease(
+    holderId: string,
+    request: SettleAndLease,
+    ended: readonly Ended[],
+  ): Promise<SettleAndLeaseResult | null> {
     try {
-      return await this.#patience.through(() => this.#engine.exchange(holderId, request));
+      return await this.#storeRetry.run(() => this.#engine.settleAndLease(holderId, request));
     } catch (error) {
       this.#gate.shared.withdraw();
       this.#slots.putBack(ended);
-      if (error instanceof WorkError && error.code === "lease_lost") await this.#tenure.renew();
+      if (error instanceof WorkError && error.code === "lease_lost") await this.#holder.renew();
       else if (isStoreTrouble(error) || ended.length === 0) throw error;
       else await this.#settleOneByOne(error);
       return null;
     }
   }
 
-  /** One of them cannot be written: it is given back as a fault of ours, and holds up none of the others. */
+  /** Writes them one by one, and releases the one that cannot be written, so that it does not block the others. */
   async #settleOneByOne(fault: unknown): Promise<void> {
     for (const one of this.#slots.takeEnded()) {
       const { lease, notes } = one.settlement;
       const write = (settlement: Settlement) =>
-        this.#patience.through(() => this.#engine.exchange(null, { settle: [settlement] }));
+        this.#storeRetry.run(() => this.#engine.settleAndLease(null, { settle: [settlement] }));
       try {
-        this.#announce([one], await write(one.settlement));
+        this.#reportSettled([one], await write(one.settlement));
       } catch (error) {
         if (isStoreTrouble(error)) throw error;
-        const why = `its end could not be written: ${String(error)}`;
-        const given = { lease, outcome: "released", verdict: { kind: "release" }, fault: why } as const;
-        await write({ ...given, ...(notes && { notes }) }).catch(() => {
+        const why = `its result could not be written: ${String(error)}`;
+        const released = { lease, outcome: "released", verdict: { kind: "release" }, fault: why } as const;
+        await write({ ...released, ...(notes && { notes }) }).catch(() => {
           throw fault;
         });
       }
     }
   }
 
-  #announce(ended: readonly Ended[], { stale }: Exchanged): void {
+  #reportSettled(ended: readonly Ended[], { stale }: SettleAndLeaseResult): void {
     const settled = this.#options.observer?.settled;
     if (settled === undefined) return;
     const staleRefs = new Set(stale.map((lease) => `${lease.ref}/${lease.attempt}`));
@@ -267,64 +280,64 @@ class Runner {
     }
   }
 
-  #tellPause(isPaused: boolean): void {
+  #reportPause(isPaused: boolean): void {
     if (isPaused === this.#isPaused) return;
     this.#isPaused = isPaused;
     this.#options.observer?.paused?.(isPaused);
   }
 
   #onEnded({ verdict }: Settlement): void {
-    this.#times.ended();
-    if (verdict.kind === "retry") this.#times.dueIn(verdict.delayMs);
-    this.#ringSoon();
+    this.#schedule.attemptEnded();
+    if (verdict.kind === "retry") this.#schedule.dueIn(verdict.delayMs);
+    this.#wakeSoon();
   }
 
-  /** Group commit: while more run than have ended, a moment's wait lets one durable step settle several. */
-  #ringSoon(): void {
+  /** Group commit: while more attempts run than have ended, a short wait lets one durable step settle several. */
+  #wakeSoon(): void {
     if (this.#slots.ended < this.#slots.running && !this.#isEnding()) {
-      this.#stopGathering ??= this.#clock.after(GATHER_MS, () => this.#ringNow());
+      this.#stopGathering ??= this.#clock.after(GATHER_MS, () => this.#wakeNow());
     } else {
-      this.#ringNow();
+      this.#wakeNow();
     }
   }
 
-  #ringNow(): void {
+  #wakeNow(): void {
     this.#stopGathering?.();
     this.#stopGathering = undefined;
-    this.#wake.ring();
+    this.#wake.notify();
   }
 
-  /** What is settled anyway may free a lane or a place: then asking for more costs no step of its own. */
+  /** Leasing together with a settlement costs no extra step, so it is tried whenever something is settled. */
   async #mayLease(): Promise<boolean> {
-    const isTime = this.#times.leaseInMs === 0 || this.#slots.ended > 0;
+    const isTime = this.#schedule.leaseInMs === 0 || this.#slots.ended > 0;
     if (this.#slots.free === 0 || !isTime || this.#isEnding()) return false;
-    // What is leased under an old heartbeat could not be started.
-    if (!this.#tenure.isConfirmed) await this.#patience.through(() => this.#tenure.confirm());
+    // Items leased under an old heartbeat could not be started.
+    if (!this.#holder.isConfirmed) await this.#storeRetry.run(() => this.#holder.confirm());
     return !this.#isEnding();
   }
 
-  async #ask(): Promise<Admitted> {
-    this.#gate.obey(this.#settings().policy);
-    const wanted = this.#times.allowed(this.#slots.free);
+  async #admit(): Promise<Admitted> {
+    this.#gate.setPolicy(this.#settings().policy);
+    const wanted = this.#schedule.allowed(this.#slots.free);
     if (wanted === 0) return NOTHING;
-    const admitted = this.#gate.ask(wanted, this.#times.storeNow);
+    const admitted = this.#gate.admit(wanted, this.#schedule.storeNow);
     if (admitted.count > 0) return admitted;
-    return this.#times.leaseInMs === 0 ? this.#askAnew(wanted) : admitted;
+    return this.#schedule.leaseInMs === 0 ? this.#admitAfterReload(wanted) : admitted;
   }
 
-  /** Others may have opened the gate since; if not, it is looked at again in a while. */
-  async #askAnew(wanted: number): Promise<Admitted> {
+  /** Another worker may have closed the breaker meanwhile. */
+  async #admitAfterReload(wanted: number): Promise<Admitted> {
     const name = gateName(this.#options.queue);
-    this.#gate.shared.look(await this.#patience.through(() => this.#engine.readDocument(name)));
+    this.#gate.shared.load(await this.#storeRetry.run(() => this.#engine.readDocument(name)));
     if (this.#isEnding()) return NOTHING;
-    const admitted = this.#gate.ask(wanted, this.#times.storeNow);
-    if (admitted.count === 0) this.#times.againAt(admitted.againAt);
+    const admitted = this.#gate.admit(wanted, this.#schedule.storeNow);
+    if (admitted.count === 0) this.#schedule.retryAt(admitted.retryAt);
     return admitted;
   }
 
   #idleMs(): number {
-    if (this.#slots.ended > 0 || this.#gate.shared.hasNews) return 0;
-    return this.#slots.free === 0 ? this.#times.pollMs : this.#times.leaseInMs;
+    if (this.#slots.ended > 0 || this.#gate.shared.hasChanges) return 0;
+    return this.#slots.free === 0 ? this.#schedule.pollMs : this.#schedule.leaseInMs;
   }
 
   #isEnding(): boolean {
@@ -335,19 +348,19 @@ class Runner {
   }
 
   async #isFinished(): Promise<boolean> {
-    if (this.#slots.running > 0 || this.#slots.ended > 0 || this.#gate.shared.hasNews) return false;
+    if (this.#slots.running > 0 || this.#slots.ended > 0 || this.#gate.shared.hasChanges) return false;
     if (this.#isEnding()) return true;
-    if (this.#options.keepGoing || !this.#feedDone || this.#times.leaseInMs === 0) return false;
-    return this.#patience.through(() => this.#isNothingLeft());
+    if (this.#options.keepGoing || !this.#feedDone || this.#schedule.leaseInMs === 0) return false;
+    return this.#storeRetry.run(() => this.#isNothingLeft());
   }
 
-  /** Other runners of the same queue may still be at work; if one dies, its items come back to us. */
+  /** Waits for the items of other runners too: if one dies, its items come back to this runner. */
   async #isNothingLeft(): Promise<boolean> {
     const { operationId, queue } = this.#options;
     if (operationId !== undefined)
       return (await this.#engine.closeOperation(operationId)).endedAt !== undefined;
     const counts = await this.#engine.count(queue);
-    const { nextDueAt, storeNow } = this.#times;
+    const { nextDueAt, storeNow } = this.#schedule;
     if (counts.ready > 0 && counts.leased === 0 && nextDueAt !== null)
       this.#options.observer?.waiting?.({ items: counts.ready, nextDueAt, now: storeNow });
     return counts.ready === 0 && counts.leased === 0;
@@ -360,25 +373,25 @@ class Runner {
     return reason === null ? { end: "finished" } : { end: "stopped", reason };
   }
 
-  async #takeIn(): Promise<void> {
+  async #runFeed(): Promise<void> {
     try {
-      for await (const brought of this.#options.feed?.(this.#patience, this.#feedStop.signal) ?? []) {
-        this.#options.observer?.added?.(brought);
-        this.#lookAgain();
-        await new Promise((resolve) => setImmediate(resolve)); // attempts that ended meanwhile come first
+      for await (const added of this.#options.feed?.(this.#storeRetry, this.#feedStop.signal) ?? []) {
+        this.#options.observer?.added?.(added);
+        this.#pollNow();
+        await new Promise((resolve) => setImmediate(resolve)); // attempts that ended meanwhile go first
         if (this.#isEnding() || this.#isOver) return;
       }
       this.#feedDone = true;
     } catch (error) {
       this.#fault ??= error;
     }
-    this.#lookAgain();
+    this.#pollNow();
   }
 
-  /** There may be something to lease that was not there before. */
-  #lookAgain(): void {
-    this.#times.now();
-    this.#wake.ring();
+  /** There may be new items to lease. */
+  #pollNow(): void {
+    this.#schedule.pollNow();
+    this.#wake.notify();
   }
 
   #settings(): Pick<RunOptions, "policy" | "rate"> {

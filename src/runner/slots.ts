@@ -1,19 +1,17 @@
 /**
- * The slots of a runner: each runs one attempt at a time, from the lease to the settlement that says how it ended. What
- * has ended is kept here until the store has it. There are thousands a second, so each costs little.
+ * The slots of a runner: each runs one attempt at a time, from the lease to the settlement. Ended attempts are kept
+ * here until the store has them. Thousands run per second, so each has to be cheap.
  */
-import { perform } from "../attempt/handler.ts";
-import { OpenAttempt } from "../attempt/open-attempt.ts";
+import { OpenAttempt, perform } from "../attempt/handler.ts";
 import { settlementOf } from "../dead-letter/bury.ts";
 import { isStoreError } from "../errors.ts";
 import type { HandlerProblem, LeasedItem, Settlement } from "../item/item.ts";
-import type { Outcome } from "../item/outcome.ts";
-import { assert } from "../kit/assert.ts";
+import type { Outcome } from "../item/settlement.ts";
 import { applyClassRules } from "../retry/class-rule.ts";
 import { decide, type HandlerReport, isOutageFailure, needsAnswer } from "../retry/decide.ts";
 import type { Policy } from "../retry/policy.ts";
-import type { Gate } from "./gate.ts";
-import { failingSince } from "./outage-clock.ts";
+import { assert } from "../std/assert.ts";
+import { type DispatchGate, failingSince } from "./dispatch-gate.ts";
 import type { RunOptions } from "./run-options.ts";
 
 export interface Ended {
@@ -22,32 +20,32 @@ export interface Ended {
   readonly settlement: Settlement;
 }
 
-/** What a slot needs to know besides the options. */
-export interface SlotsPlan {
+/** What the slots need besides the options. */
+export interface SlotsDeps {
   readonly options: RunOptions;
-  readonly gate: Gate;
+  readonly gate: DispatchGate;
   readonly random: () => number;
   readonly policy: () => Policy;
-  /** By our own clock, and by the store's. */
+  /** This process's clock, and the store's. */
   readonly now: () => number;
   readonly storeNow: () => number;
-  /** Told when an attempt has ended. */
   readonly onEnded: (settlement: Settlement) => void;
 }
 
-export interface Place {
+/** The lease under which an attempt starts. */
+export interface StartContext {
   readonly ticket: number;
   readonly holderId: string;
   /** Aborted when the attempts of this holder must end. */
   readonly signal: AbortSignal;
-  /** False while its leases may have expired: then nothing starts under them. */
+  /** False while its leases may have expired; then nothing may start. */
   readonly mayStart: () => boolean;
 }
 
-interface Running extends Place {
+interface Running extends StartContext {
   readonly item: LeasedItem;
   readonly attempt: OpenAttempt;
-  /** Of an attempt that failed because of an outage: since when its item does. */
+  /** Set when an outage made the attempt fail: since when the item has failed because of it. */
   readonly failingSince?: number;
   ended: Promise<void>;
 }
@@ -57,14 +55,14 @@ const LEASE_TOO_OLD = "the lease may have expired before the work started";
 const NOT_YET: Promise<void> = Promise.resolve();
 
 export class Slots {
-  readonly #plan: SlotsPlan;
+  readonly #deps: SlotsDeps;
   readonly #free: number[];
   readonly #running = new Map<number, Running>();
   #ended: Ended[] = [];
 
-  constructor(plan: SlotsPlan) {
-    const { slots } = plan.options;
-    this.#plan = plan;
+  constructor(deps: SlotsDeps) {
+    const { slots } = deps.options;
+    this.#deps = deps;
     this.#free = Array.from({ length: slots }, (_, index) => slots - index);
   }
 
@@ -76,46 +74,45 @@ export class Slots {
     return this.#running.size;
   }
 
-  /** How many have ended and are not handed over. */
+  /** How many attempts have ended and were not taken by `takeEnded`. */
   get ended(): number {
     return this.#ended.length;
   }
 
-  /** Hands over what has ended. */
   takeEnded(): Ended[] {
     const ended = this.#ended;
     this.#ended = [];
     return ended;
   }
 
-  /** What could not be written is kept and written later. */
+  /** Keeps attempts that could not be written, to write them later. */
   putBack(ended: readonly Ended[]): void {
     this.#ended = [...ended, ...this.#ended];
   }
 
-  start(item: LeasedItem, place: Place): void {
+  start(item: LeasedItem, context: StartContext): void {
     const slot = this.#free.pop();
     assert(slot !== undefined, "more items were leased than there are free slots");
-    const { options } = this.#plan;
+    const { options } = this.#deps;
     options.observer?.started?.(item, slot);
-    const agentId = `${place.holderId}/${slot}`;
-    const { signal, mayStart } = place;
+    const agentId = `${context.holderId}/${slot}`;
+    const { signal, mayStart } = context;
     const author = options.author ?? agentId;
     const attempt = new OpenAttempt({ attempt: item.attempt, slot, agentId, signal, mayStart, author });
-    const running: Running = { ...place, item, attempt, ended: NOT_YET };
+    const running: Running = { ...context, item, attempt, ended: NOT_YET };
     this.#running.set(slot, running);
     running.ended = this.#work(running);
   }
 
-  /** Resolves when nothing runs any more. */
+  /** Resolves when no attempt is running. */
   async allEnded(): Promise<void> {
     await Promise.all([...this.#running.values()].map(({ ended }) => ended));
   }
 
-  /** Gives back what does not end: its handler may go on, but nobody listens to it any more. */
+  /** Releases attempts that do not end. Their handlers may keep running, but their results are ignored. */
   abandon(): void {
     for (const running of [...this.#running.values()]) {
-      this.#settle(running, { kind: "released", why: "it did not heed the stop" }, TO_DLQ);
+      this.#settle(running, { kind: "released", why: "the handler ignored the stop" }, TO_DLQ);
     }
   }
 
@@ -129,24 +126,24 @@ export class Slots {
   }
 
   async #perform({ item, attempt, mayStart }: Running): Promise<Outcome> {
-    const { options, now } = this.#plan;
+    const { options, now } = this.#deps;
     if (isExpired(item)) return expired(item, attempt.agentId);
     if (!mayStart()) return { kind: "released", why: LEASE_TOO_OLD };
     return perform(item, options.handler, attempt, { now, evidenceFolder: options.evidenceFolder });
   }
 
   #classified(outcome: Outcome): Outcome {
-    const { classRules = [] } = this.#plan.options;
+    const { classRules = [] } = this.#deps.options;
     if (classRules.length === 0 || outcome.kind !== "failed") return outcome;
     return { ...outcome, failure: applyClassRules(outcome.failure, classRules) };
   }
 
-  /** Of an item that fails because of an outage: since when. Undefined when it is not known, which costs it no attempt. */
+  /** Since when the item has failed because of an outage. Undefined when that is unknown; then no attempt is counted. */
   async #failingSince({ ref }: LeasedItem): Promise<number | undefined> {
     try {
-      return failingSince(await this.#plan.options.engine.listAttempts(ref), this.#plan.storeNow());
+      return failingSince(await this.#deps.options.engine.listAttempts(ref), this.#deps.storeNow());
     } catch (error) {
-      if (isStoreError(error)) return undefined; // the runner meets the same trouble when it settles
+      if (isStoreError(error)) return undefined; // the runner gets the same error when it settles
       throw error;
     }
   }
@@ -156,7 +153,7 @@ export class Slots {
     outcome: Outcome,
     failingSince: number | undefined,
   ): Promise<HandlerReport> {
-    const { gate, options, policy, storeNow } = this.#plan;
+    const { gate, options, policy, storeNow } = this.#deps;
     const { askHandler } = options;
     const outage = gate.outage.soFar(storeNow(), failingSince);
     if (!askHandler || outcome.kind !== "failed" || !needsAnswer(item, outcome, policy(), { outage }))
@@ -172,19 +169,19 @@ export class Slots {
     const { slot } = running.attempt;
     this.#running.delete(slot);
     this.#free.push(slot);
-    const ended = this.#judge(running, outcome, report);
+    const ended = this.#end(running, outcome, report);
     this.#ended.push(ended);
-    this.#plan.onEnded(ended.settlement);
+    this.#deps.onEnded(ended.settlement);
   }
 
-  /** A decision that cannot be made is a fault of ours: the item is given back, and the error log tells why. */
-  #judge(running: Running, outcome: Outcome, report: HandlerReport): Ended {
+  /** An error in the decision is a bug of ours: the item is released, and the error log has the reason. */
+  #end(running: Running, outcome: Outcome, report: HandlerReport): Ended {
     const { item, attempt } = running;
     try {
       return { item, outcome, settlement: this.#decide(running, outcome, report) };
     } catch (error) {
       const fault = { kind: "released", why: `no decision could be made: ${messageOf(error)}` } as const;
-      this.#plan.gate.heard(running.ticket, fault, this.#plan.storeNow());
+      this.#deps.gate.recordOutcome(running.ticket, fault, this.#deps.storeNow());
       const settlement = settlementOf(item, { outcome: fault, verdict: { kind: "release" } });
       return { item, outcome: fault, settlement: { ...settlement, fault: fault.why, ...notesOf(attempt) } };
     }
@@ -192,20 +189,20 @@ export class Slots {
 
   #decide(running: Running, outcome: Outcome, report: HandlerReport): Settlement {
     const { item, attempt, ticket, signal, failingSince } = running;
-    const { gate, random, options } = this.#plan;
-    const now = this.#plan.storeNow();
+    const { gate, random, options } = this.#deps;
+    const now = this.#deps.storeNow();
     const isOutage = gate.shared.isOutage;
-    const isCutOff = outcome.kind === "released" && signal.aborted; // by the runner: it says nothing about the world
-    if (isCutOff) gate.unused(ticket, now);
-    else gate.heard(ticket, outcome, now);
+    const isCutOff = outcome.kind === "released" && signal.aborted; // ended by the runner: it says nothing about the service
+    if (isCutOff) gate.returnTickets(ticket, now);
+    else gate.recordOutcome(ticket, outcome, now);
     const breaker = { waitMs: gate.shared.waitMs(now), isOutage };
     const outage = gate.outage.soFar(now, failingSince);
     const { answer } = report;
-    const verdict = decide(item, outcome, this.#plan.policy(), { random, breaker, outage, answer });
-    gate.judged(verdict, now, outcome); // before anything else is leased, also in the same step
+    const verdict = decide(item, outcome, this.#deps.policy(), { random, breaker, outage, answer });
+    gate.recordVerdict(verdict, now, outcome); // before more is leased in the same step
     const { toxicAfter, groupRules } = options;
-    const judging = { ...(toxicAfter !== undefined && { toxicAfter }), ...(groupRules && { groupRules }) };
-    const settlement = settlementOf(item, { outcome, verdict, ...judging });
+    const grouping = { ...(toxicAfter !== undefined && { toxicAfter }), ...(groupRules && { groupRules }) };
+    const settlement = settlementOf(item, { outcome, verdict, ...grouping });
     const fault = outcome.kind === "released" && !isCutOff ? { fault: outcome.why } : undefined;
     const counts = "counts" in outcome ? outcome.counts : undefined;
     const { problem } = report;
@@ -238,7 +235,7 @@ function isExpired({ expiresAt, startedAt }: LeasedItem): boolean {
   return expiresAt !== undefined && startedAt >= expiresAt;
 }
 
-/** Whoever set the time does not want it done any more: trying again would not help. */
+/** Expired work is no longer wanted, so it is not retried. */
 function expired(item: LeasedItem, agentId: string): Outcome {
   return {
     kind: "failed",

@@ -1,41 +1,43 @@
 /**
- * Copies a whole store into another one, of whichever engine, and proves that they are equal. It can be ended at any
- * moment and run again: it goes on where it was. It never touches a store that has anything but a copy of the same source.
+ * Copies a whole store into another one of any engine, and verifies that both are equal. An interrupted copy
+ * can be resumed. Never overwrites a store that contains anything but a copy of the same source.
  */
 import type { Engine } from "../engine.ts";
 import { WorkError } from "../errors.ts";
-import { TABLES, type Table, tableNamed } from "../item/row.ts";
-import type { Json } from "../kit/json.ts";
+import { TABLES, type Table, tableNamed } from "../item/tables.ts";
 import { isGone } from "../lease/holder.ts";
-import { CopyRecord, type CopyState } from "./copy-record.ts";
+import { isJsonObject, type Json } from "../std/json.ts";
 import { differences, identityOf, sumOf, sumsOf, type TableSum } from "./digest.ts";
-import { rowsOf } from "./row-pages.ts";
+import { COPY_PREFIX, rowsOf } from "./row-pages.ts";
 
-/** The stores, and who is told how far it is. */
+/** The source and the target of a copy. */
 export interface CopyOptions {
   readonly from: Engine;
   readonly to: Engine;
-  /** Told after every page, and when a table has been verified. */
+  /** Called after every page, and when a table has been verified. */
   readonly onProgress?: (progress: CopyProgress) => void;
 }
 
-/** How far a copy has come. */
+/** The progress of a copy. */
 export interface CopyProgress {
   readonly step: "copied" | "verified";
   readonly table: string;
-  /** Of this table, so far, in this run. */
+  /** Rows of this table so far, in this run. */
   readonly rows: number;
-  /** Nothing more comes of this table. */
+  /** Whether the table is complete. */
   readonly isEnd: boolean;
 }
 
-/** What was copied, and what both stores have now. */
+/** The result of a copy. */
 export interface CopyReport {
-  /** Every table, as it is in both stores. */
+  /** The totals of every table, equal in both stores. */
   readonly tables: readonly TableSum[];
-  /** Rows that this run has written or found written; 0 when the copy was complete before. */
+  /** Rows written in this run; 0 if the copy was already complete. */
   readonly copied: number;
-  /** `fresh`: from the beginning. `resumed`: after one that was ended. `anew`: the source has changed. `none`: was equal. */
+  /**
+   * `fresh`: a first copy. `resumed`: continued after an interruption. `anew`: repeated because the source
+   * has changed. `none`: the stores were equal.
+   */
   readonly how: "fresh" | "resumed" | "anew" | "none";
 }
 
@@ -51,7 +53,7 @@ export async function copyStore(options: CopyOptions): Promise<CopyReport> {
   await (state === null ? requireEmpty(to) : requireOwnJobs(from, to));
   const isOutdated =
     state !== null && (state.status === "stale" || state.events !== (await from.newestEvent()));
-  if (isOutdated) return copyAnew(options, record);
+  if (isOutdated) return restartCopy(options, record);
   return finish(options, record, state);
 }
 
@@ -61,18 +63,18 @@ function requireCopyable(from: Engine, to: Engine): void {
   }
   const unable = [from, to].find((engine) => !engine.can.copy);
   if (unable === undefined) return;
-  throw new WorkError("usage", `The store ${unable.url} cannot be copied: it is gone with its process.`, {
-    hint: "Copy from and to stores that last.",
+  throw new WorkError("usage", `The store ${unable.url} cannot be copied: it exists only in memory.`, {
+    hint: "Use a sqlite: or postgres:// store.",
   });
 }
 
-/** What somebody works with changes while it is copied. */
+/** A store that is in use would change while it is copied. */
 async function requireIdle(engine: Engine): Promise<void> {
   const live = (await engine.listHolders()).find((holder) => !isGone(holder));
   if (live === undefined) return;
   const { pid, queue } = live;
-  throw new WorkError("job_running", `Process ${pid} works at ${queue} in the store ${engine.url}.`, {
-    hint: "Stop it (it can go on in the copy), then run the same copy again.",
+  throw new WorkError("job_running", `Process ${pid} is working on ${queue} in the store ${engine.url}.`, {
+    hint: "Stop it, then run the same copy again. The work can be resumed in the copy.",
   });
 }
 
@@ -80,28 +82,28 @@ async function requireContent(from: Engine): Promise<string> {
   const id = await identityOf(from);
   if (id !== null) return id;
   throw new WorkError("input_invalid", `The store ${from.url} is empty: there is nothing to copy.`, {
-    hint: "`redrive store info --store URL` says what is in a store.",
+    hint: "Run `redrive store info --store URL` to see what a store contains.",
   });
 }
 
 async function requireEmpty(to: Engine): Promise<void> {
   for (const table of TABLES) {
     for await (const { rows } of rowsOf(to, table)) {
-      if (rows.length > 0)
-        throw occupied(to, `it has ${table.name} that are not from the store that is to be copied`);
+      if (rows.length > 0) throw occupied(to, `it contains ${table.name} that are not from the source`);
     }
   }
 }
 
-/** A copy that was ended half-way is no store to work with; whoever did so would lose it when the copy begins anew. */
+/**
+ * Refuses a half-finished copy that somebody has worked with, because copying again would delete that work.
+ */
 async function requireOwnJobs(from: Engine, to: Engine): Promise<void> {
   const jobs = tableNamed("jobs");
   const own = new Set<Json>();
   for await (const page of rowsOf(from, jobs)) for (const row of page.rows) own.add(row.id ?? null);
   for await (const page of rowsOf(to, jobs)) {
     const other = page.rows.find((row) => !own.has(row.id ?? null));
-    if (other !== undefined)
-      throw occupied(to, `its job ${other.id} is not from the store that is to be copied`);
+    if (other !== undefined) throw occupied(to, `its job ${other.id} is not from the source`);
   }
 }
 
@@ -111,7 +113,7 @@ function occupied(to: Engine, why: string): WorkError {
   });
 }
 
-/** One that was complete. It is brought up to date only as long as nobody has worked with it. */
+/** Updates a complete copy, unless somebody has worked with it. */
 async function copyAgain(
   options: CopyOptions,
   record: CopyRecord,
@@ -120,11 +122,11 @@ async function copyAgain(
   const [source, target] = await Promise.all([sumsOf(options.from), sumsOf(options.to)]);
   if (differences(source, target).length === 0) return { tables: source, copied: 0, how: "none" };
   const [changed] = differences(known, target);
-  if (changed !== undefined) throw occupied(options.to, `its ${changed} were changed since it was copied`);
-  return copyAnew(options, record);
+  if (changed !== undefined) throw occupied(options.to, `its ${changed} have changed since it was copied`);
+  return restartCopy(options, record);
 }
 
-async function copyAnew(options: CopyOptions, record: CopyRecord): Promise<CopyReport> {
+async function restartCopy(options: CopyOptions, record: CopyRecord): Promise<CopyReport> {
   await options.to.deleteRows();
   record.forget();
   return { ...(await finish(options, record, null)), how: "anew" };
@@ -132,7 +134,7 @@ async function copyAnew(options: CopyOptions, record: CopyRecord): Promise<CopyR
 
 type Copying = Extract<CopyState, { readonly status: "copying" }>;
 
-/** From where the copy is to its end. */
+/** Copies from the last stored position to the end. */
 async function finish(
   options: CopyOptions,
   record: CopyRecord,
@@ -173,9 +175,9 @@ async function copyTables(options: CopyOptions, record: CopyRecord, start: Copyi
 }
 
 interface Progress {
-  /** The key of the last row that was copied before. */
+  /** The key of the last row copied before. */
   readonly after: Json;
-  /** Told the key of the last row that was copied; null at the end of the table. */
+  /** Stores the key of the last row copied; null at the end of the table. */
   readonly keep: (key: Json) => Promise<void>;
 }
 
@@ -195,7 +197,7 @@ async function copyTable(
   return rows;
 }
 
-/** Both are read again, so that a change of the source meanwhile is seen too. */
+/** Reads both stores again, so that a change of the source during the copy is detected too. */
 async function verify({ from, to, onProgress }: CopyOptions): Promise<readonly TableSum[]> {
   const tables: TableSum[] = [];
   for (const table of TABLES) {
@@ -209,8 +211,62 @@ async function verify({ from, to, onProgress }: CopyOptions): Promise<readonly T
 
 function differing(source: TableSum, target: TableSum): WorkError {
   const counts =
-    source.rows === target.rows ? "with other contents" : `${source.rows} there, ${target.rows} here`;
+    source.rows === target.rows
+      ? "the contents differ"
+      : `${source.rows} rows in the source, ${target.rows} in the copy`;
   return new WorkError("copy_differs", `The copy differs from its source in ${source.table}: ${counts}.`, {
-    hint: "The source was changed while it was copied. Run the same copy again when nobody works with either store.",
+    hint: "The source changed during the copy. Stop all processes that use either store, then run the same copy again.",
   });
+}
+
+/** `stale`: the source changed during the copy, so it must start again. */
+export type CopyState =
+  | { readonly status: "copying"; readonly events: number; readonly table: string; readonly after: Json }
+  | { readonly status: "stale" }
+  | { readonly status: "copied"; readonly tables: readonly TableSum[] };
+
+/** The progress of copying one source, stored in the target. */
+export class CopyRecord {
+  readonly #engine: Engine;
+  readonly #name: string;
+  #version = 0;
+
+  constructor(engine: Engine, sourceId: string) {
+    this.#engine = engine;
+    this.#name = `${COPY_PREFIX}${sourceId}`;
+  }
+
+  /** Returns null if nothing of the source was ever copied here. */
+  async read(): Promise<CopyState | null> {
+    const document = await this.#engine.readDocument(this.#name);
+    this.#version = document?.version ?? 0;
+    return document === null ? null : stateOf(document.body);
+  }
+
+  async write(state: CopyState): Promise<void> {
+    const body: Json = JSON.parse(JSON.stringify(state)) as Json;
+    if (await this.#engine.writeDocument(this.#name, { seen: this.#version, body })) {
+      this.#version += 1;
+      return;
+    }
+    throw new WorkError("job_running", "Another process is copying into the same store.", {
+      hint: "Wait until it has finished or stop it, then run the same copy again.",
+    });
+  }
+
+  /** Deleting all rows has deleted the record too. */
+  forget(): void {
+    this.#version = 0;
+  }
+}
+
+/** An unknown form was written by a later version, so the copy starts again. */
+function stateOf(body: Json): CopyState {
+  if (!isJsonObject(body)) return { status: "stale" };
+  const { status, events, table, after, tables } = body;
+  if (status === "copying" && typeof events === "number" && typeof table === "string")
+    return { status, events, table, after: after ?? null };
+  if (status === "copied" && Array.isArray(tables))
+    return { status, tables: tables as unknown as readonly TableSum[] };
+  return { status: "stale" };
 }

@@ -1,26 +1,25 @@
-/** What a store's rows come to, table by table: a count and a SHA-256. Equal stores have equal sums, in whichever engine. */
+/** Row counts and SHA-256 digests of a store's tables. Equal stores have equal digests in any engine. */
 import { createHash } from "node:crypto";
 import type { Engine } from "../engine.ts";
-import { TABLES, type Table } from "../item/row.ts";
-import type { JsonObject } from "../kit/json.ts";
+import { TABLES, type Table } from "../item/tables.ts";
+import { type JsonObject, stringifyJson } from "../std/json.ts";
 import { rowsOf } from "./row-pages.ts";
 
-/** The rows of one table. */
+/** The row count and digest of one table. */
 export interface TableSum {
   readonly table: string;
   readonly rows: number;
-  /** SHA-256, in hexadecimal. */
+  /** SHA-256 in hexadecimal. */
   readonly digest: string;
 }
 
-/** Of every table, in the order of `TABLES`. */
+/** For every table, in the order of `TABLES`. */
 export async function sumsOf(engine: Engine): Promise<readonly TableSum[]> {
   const sums: TableSum[] = [];
   for (const table of TABLES) sums.push(await sumOf(engine, table));
   return sums;
 }
 
-/** Of one table. */
 export async function sumOf(engine: Engine, table: Table): Promise<TableSum> {
   const names = table.columns.map((column) => column.name);
   const hash = createHash("sha256");
@@ -38,7 +37,7 @@ function lineOf(names: readonly string[], row: JsonObject): string {
   return `${JSON.stringify(names.map((name) => row[name] ?? null))}\n`;
 }
 
-/** Whether two stores have the same rows. The names of the tables in which they differ. */
+/** The names of the tables that differ. */
 export function differences(one: readonly TableSum[], other: readonly TableSum[]): readonly string[] {
   const found = new Map(other.map((sum) => [sum.table, sum]));
   return one
@@ -50,13 +49,13 @@ export function differences(one: readonly TableSum[], other: readonly TableSum[]
 }
 
 /**
- * The name that a store has among stores: what its first event and its first job say. It stays as long as the store
- * does, wherever it lies; null while nothing has happened in it.
+ * Identifies a store by its first event and its first job. The id stays the same when the store is moved or
+ * copied; null while the store is empty.
  */
 export async function identityOf(engine: Engine): Promise<string | null> {
   const first = async (table: string) => (await engine.readRows(table, { after: null, limit: 1 })).rows[0];
   const [event, job] = [await first("events"), await first("jobs")];
   if (event === undefined || job === undefined) return null;
-  const text = JSON.stringify([event.at, event.type, event.data, job.id, job.created_at]);
+  const text = stringifyJson([event.at, event.type, event.data, job.id, job.created_at]);
   return createHash("sha256").update(text).digest("hex").slice(0, 16);
 }

@@ -1,14 +1,18 @@
-/** The rows of a table, a page at a time, without the records of copies. Pages are as large as their rows allow: many small ones, few large ones. */
+/**
+ * Reads the rows of a table in pages, without the records about copies. The page size adapts to the size of
+ * the rows.
+ */
 import type { Engine, RowPage } from "../engine.ts";
-import type { Table } from "../item/row.ts";
-import type { Json, JsonObject } from "../kit/json.ts";
+import { CLOCK_RECORD } from "../item/store-queries.ts";
+import type { Table } from "../item/tables.ts";
+import type { Json, JsonObject } from "../std/json.ts";
 
 const ROWS_MIN = 64;
 const ROWS_MAX = 4096;
-/** So much text a page is to have, about. */
+/** The approximate size of a page. */
 const PAGE_CHARS = 4 * 1024 * 1024;
 
-/** From the beginning, or from the row after the given key on. The next page is read while who asked works on this one. */
+/** Reads from the start or after a key. The next page is read while the caller processes the current one. */
 export async function* rowsOf(engine: Engine, table: Table, after: Json = null): AsyncGenerator<RowPage> {
   let limit = ROWS_MIN;
   let page: RowPage | null = await engine.readRows(table.name, { after, limit });
@@ -16,21 +20,26 @@ export async function* rowsOf(engine: Engine, table: Table, after: Json = null):
     const { rows, next }: RowPage = page;
     limit = limitAfter(rows, limit);
     const ahead: Promise<RowPage | null> =
-      next === null ? Promise.resolve(null) : readSoon(engine, table, { after: next, limit });
-    if (rows.length > 0) yield { rows: rows.filter((row) => !isOfCopies(table, row)), next };
+      next === null ? Promise.resolve(null) : readDeferred(engine, table, { after: next, limit });
+    if (rows.length > 0) yield { rows: rows.filter((row) => !isAboutStore(table, row)), next };
     page = await ahead;
   }
 }
 
-/** The documents that say how far a copy is: they are about a store, not of it. */
+/**
+ * The prefix of documents with the progress of a copy. These and the clock record describe a store and are
+ * not part of its content.
+ */
 export const COPY_PREFIX = "copy/";
 
-function isOfCopies(table: Table, row: JsonObject): boolean {
-  return table.name === "documents" && String(row.name).startsWith(COPY_PREFIX);
+function isAboutStore(table: Table, row: JsonObject): boolean {
+  return (
+    table.name === "documents" && (row.name === CLOCK_RECORD || String(row.name).startsWith(COPY_PREFIX))
+  );
 }
 
-/** After whoever got a page has begun with it: an engine that reads at once would keep them waiting. */
-function readSoon(
+/** Defers the read until the caller has started on the current page: a synchronous engine would delay it. */
+function readDeferred(
   engine: Engine,
   table: Table,
   page: { readonly after: Json; readonly limit: number },
@@ -38,11 +47,11 @@ function readSoon(
   const reading = new Promise<void>((resolve) => setImmediate(resolve)).then(() =>
     engine.readRows(table.name, page),
   );
-  reading.catch(() => undefined); // told to who asks for the page; nobody does when the copy has failed meanwhile
+  reading.catch(() => undefined); // awaited with the next page; unused if the copy has failed meanwhile
   return reading;
 }
 
-/** At most four times as many as before, for the next rows may be larger. */
+/** Grows at most fourfold, because the next rows may be larger. */
 function limitAfter(rows: readonly JsonObject[], limit: number): number {
   const chars = rows.reduce((sum, row) => sum + charsOf(row), 1);
   const fitting = Math.floor((rows.length * PAGE_CHARS) / chars);

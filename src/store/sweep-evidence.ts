@@ -1,30 +1,30 @@
 /**
- * Deletes the copies of evidence that no attempt of the store names any more, as after a purge. Each store has a folder of
- * its own for them, so that one never takes another's away; what was named not long ago is left alone, for an attempt may
- * be about to write that it named it.
+ * Deletes copies of evidence files that no attempt names any more, for example after a purge. Each store has
+ * its own folder, so that it never deletes copies of another. Recent copies are kept, because an attempt that
+ * names them may not have been recorded yet.
  */
 import { readdir, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Engine } from "../engine.ts";
-import { tableNamed } from "../item/row.ts";
+import { tableNamed } from "../item/tables.ts";
 import { rowsOf } from "./row-pages.ts";
 
-/** Copies that nothing names, deleted or, in a preview, to be deleted. */
+/** The copies that were deleted, or would be in a preview. */
 export interface Swept {
   readonly copies: number;
   readonly bytes: number;
 }
 
-/** A copy's time is that of its last naming. */
-const NAMED_WITHIN_MS = 30 * 86_400_000;
+/** Naming a copy updates its modification time. */
+const RECENT_MS = 30 * 86_400_000;
 
 export async function sweepEvidence(
   engine: Engine,
   { folder, isPreview = false }: { readonly folder: string; readonly isPreview?: boolean },
 ): Promise<Swept> {
-  if (!engine.can.copy) return { copies: 0, bytes: 0 }; // its rows cannot be read, so nobody knows what they name
+  if (!engine.can.copy) return { copies: 0, bytes: 0 }; // the rows of this store cannot be read, so it is unknown which copies they name
   const unnamed = await oldCopies(folder);
-  await leaveNamed(engine, unnamed);
+  await keepNamed(engine, unnamed);
   let [copies, bytes] = [0, 0];
   for (const copy of unnamed.values()) {
     if (!isPreview && !(await remove(copy.path))) continue;
@@ -39,7 +39,7 @@ interface Copy {
   readonly bytes: number;
 }
 
-/** By their digests. */
+/** Copies by digest. */
 async function oldCopies(folder: string): Promise<Map<string, Copy>> {
   const copies = new Map<string, Copy>();
   for (const part of (await namesIn(folder)).filter((name) => /^[0-9a-f]{2}$/.test(name))) {
@@ -53,18 +53,18 @@ async function oldCopies(folder: string): Promise<Map<string, Copy>> {
   return copies;
 }
 
-const GOING = ".going";
+const DELETING = ".going";
 
-/** Undefined for other files. One that was going when a sweep was killed is put back, and looked at as the others are. */
+/** Returns undefined for other files. A file that a killed sweep had moved aside is moved back first. */
 async function digestOf(folder: string, name: string): Promise<string | undefined> {
-  const digest = name.endsWith(GOING) ? name.slice(0, -GOING.length) : name;
+  const digest = name.endsWith(DELETING) ? name.slice(0, -DELETING.length) : name;
   if (!/^[0-9a-f]{64}$/.test(digest)) return undefined;
   if (digest !== name) await rename(join(folder, name), join(folder, digest));
   return digest;
 }
 
-async function leaveNamed(engine: Engine, copies: Map<string, Copy>): Promise<void> {
-  for (const [table, column] of WHERE_NAMED) {
+async function keepNamed(engine: Engine, copies: Map<string, Copy>): Promise<void> {
+  for (const [table, column] of NAMING_COLUMNS) {
     if (copies.size === 0) return;
     for await (const { rows } of rowsOf(engine, tableNamed(table))) {
       for (const row of rows) {
@@ -74,33 +74,33 @@ async function leaveNamed(engine: Engine, copies: Map<string, Copy>): Promise<vo
   }
 }
 
-/** The failures of attempts, and what late workers said. */
-const WHERE_NAMED = [
+/** The columns that name evidence: failures of attempts, and late results. */
+const NAMING_COLUMNS = [
   ["attempts", "failure"],
-  ["evidence", "note"],
+  ["late_results", "note"],
 ] as const;
 
 /**
- * It is moved aside first: an attempt that names the same content now either finds no copy and makes one, or has given
- * this one its time, which is seen after the move.
+ * Moves the copy aside before deleting it. An attempt that names the same content meanwhile either finds no
+ * copy and creates one, or has updated the time, which is checked after the move.
  */
 async function remove(path: string): Promise<boolean> {
-  const going = `${path}${GOING}`;
+  const aside = `${path}${DELETING}`;
   try {
-    await rename(path, going);
+    await rename(path, aside);
   } catch (error) {
-    if (isAbsent(error)) return false; // another sweep was first
+    if (isAbsent(error)) return false; // another sweep deleted it
     throw error;
   }
-  const isOld = (await oldFile(going)) !== undefined;
-  await (isOld ? rm(going, { force: true }) : rename(going, path));
+  const isOld = (await oldFile(aside)) !== undefined;
+  await (isOld ? rm(aside, { force: true }) : rename(aside, path));
   return isOld;
 }
 
 async function oldFile(path: string): Promise<{ readonly size: number } | undefined> {
   try {
     const found = await stat(path);
-    return found.isFile() && found.mtimeMs < Date.now() - NAMED_WITHIN_MS ? found : undefined;
+    return found.isFile() && found.mtimeMs < Date.now() - RECENT_MS ? found : undefined;
   } catch (error) {
     if (isAbsent(error)) return undefined;
     throw error;

@@ -1,15 +1,14 @@
 /**
- * Why letters died, in numbers: their groups, their error types, and when. Pure: it is given letters one by one, or
- * groups that are counted already, and keeps no more than the answer needs.
+ * Analyses letters: their groups, their error types and their distribution over time. Pure; it is given single letters
+ * or counted groups and keeps no more than the result needs.
  */
 import type { GroupState } from "../item/group.ts";
 import { type Letter, letterToJson } from "../item/letter.ts";
-import { toRfc3339 } from "../kit/clock.ts";
-import type { JsonObject } from "../kit/json.ts";
-import { TimeAxis, type Timeline } from "./time-axis.ts";
+import { toRfc3339 } from "../std/clock.ts";
+import type { JsonObject } from "../std/json.ts";
 import { titleToJson } from "./title.ts";
 
-/** The letters that died of the same failure. */
+/** The letters with the same signature. */
 export interface PatternGroup {
   readonly signature: string;
   readonly pattern: string;
@@ -17,10 +16,10 @@ export interface PatternGroup {
   readonly count: number;
   readonly firstOccurrence: number;
   readonly lastOccurrence: number;
-  /** How its group stands; absent where nobody asked. */
+  /** The state of the group; absent when it was not loaded. */
   readonly state?: GroupState;
   readonly isRegression?: boolean;
-  /** A few of them, newest first. */
+  /** At most `SAMPLES_MAX` letters, newest first. */
   readonly sampleItems: readonly Letter[];
 }
 
@@ -28,25 +27,24 @@ export interface Analysis {
   readonly totalItems: number;
   /** Largest first. */
   readonly patternGroups: readonly PatternGroup[];
-  /** The most frequent first. */
+  /** Most frequent first. */
   readonly errorDistribution: ReadonlyMap<string, number>;
   readonly timeline: Timeline;
 }
 
-/** A group that somebody else has counted. */
+/** A group that the store has counted. */
 export type CountedGroup = Omit<PatternGroup, "sampleItems"> & { readonly sampleItems?: readonly Letter[] };
 
-/** The time axis has at most so many stretches. */
-export const STRETCHES_MAX = 48;
-/** How many letters stand for their group. */
+/** The limit of intervals on the time axis. */
+export const INTERVALS_MAX = 48;
 export const SAMPLES_MAX = 3;
 
-/** Takes in letters or whole groups, and says what they have in common. */
+/** Collects letters or counted groups and summarises them. */
 export class Analyst {
   readonly #groups = new Map<string, CountedGroup>();
   readonly #axis: TimeAxis;
 
-  /** The step of the arrivals that it will be given. Default: a minute. */
+  /** `stepMs` is the interval of the arrivals that will be added. Default: a minute. */
   constructor(stepMs?: number) {
     this.#axis = new TimeAxis(stepMs);
   }
@@ -64,7 +62,7 @@ export class Analyst {
     this.addArrivals(letter.lastAttempt, 1);
   }
 
-  /** The same signature again, such as that of another job, is the same group. */
+  /** Adds to the group of the same signature, which may come from another job. */
   addGroup(group: CountedGroup): void {
     const known = this.#groups.get(group.signature);
     this.#groups.set(group.signature, known === undefined ? group : joined(known, group));
@@ -82,7 +80,7 @@ export class Analyst {
       totalItems: groups.reduce((sum, { count }) => sum + count, 0),
       patternGroups: groups.map((group) => ({ ...group, sampleItems: group.sampleItems ?? [] })),
       errorDistribution: new Map([...types].sort(([, a], [, b]) => b - a)),
-      timeline: this.#axis.read(STRETCHES_MAX),
+      timeline: this.#axis.read(INTERVALS_MAX),
     };
   }
 }
@@ -101,7 +99,7 @@ function byCount(a: CountedGroup, b: CountedGroup): number {
   return b.count - a.count || b.lastOccurrence - a.lastOccurrence || (a.signature < b.signature ? -1 : 1);
 }
 
-/** The form of an analysis outside the process. */
+/** The JSON of an analysis. */
 export function analysisToJson(analysis: Analysis): JsonObject {
   const { totalItems, patternGroups, errorDistribution, timeline } = analysis;
   return {
@@ -119,7 +117,90 @@ export function analysisToJson(analysis: Analysis): JsonObject {
       sample_items: group.sampleItems.map(letterToJson),
     })),
     error_distribution: Object.fromEntries(errorDistribution),
-    temporal_distribution: timeline.stretches.map(([at, count]) => [toRfc3339(at), count]),
+    temporal_distribution: timeline.intervals.map(([at, count]) => [toRfc3339(at), count]),
     temporal_step_seconds: timeline.stepMs / 1000,
   };
+}
+
+/** The start of an interval, and how many events fell into it. */
+export type Interval = readonly [at: number, count: number];
+
+export interface Timeline {
+  readonly stepMs: number;
+  /** From the first to the last interval that is not empty, including empty ones between. */
+  readonly intervals: readonly Interval[];
+}
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+
+/** Interval lengths that people are used to. */
+const STEPS_MS: readonly number[] = [
+  ...[1, 5, 10, 30].map((minutes) => minutes * MINUTE_MS),
+  ...[1, 3, 6, 12].map((hours) => hours * HOUR_MS),
+  ...[1, 2, 4, 7, 14, 28, 91, 182, 364].map((days) => days * DAY_MS),
+];
+
+/** The shortest step that divides the time from first to last into at most `intervalsMax` intervals. */
+export function stepFor(firstAt: number, lastAt: number, intervalsMax: number): number {
+  const fits = (stepMs: number) => intervalOf(lastAt, stepMs) - intervalOf(firstAt, stepMs) < intervalsMax;
+  const step = STEPS_MS.find(fits);
+  if (step !== undefined) return step;
+  let years = 2 * 364 * DAY_MS;
+  while (!fits(years)) years *= 2;
+  return years;
+}
+
+function intervalOf(at: number, stepMs: number): number {
+  return Math.floor(at / stepMs);
+}
+
+const KEPT_MAX = 4096;
+
+/** Counts events per interval in bounded memory: when there are too many intervals, they are joined into longer ones. */
+export class TimeAxis {
+  #stepMs: number;
+  #counts = new Map<number, number>();
+
+  /** `stepMs` is the interval of the events, when they are counted already. */
+  constructor(stepMs = MINUTE_MS) {
+    this.#stepMs = stepMs;
+  }
+
+  add(at: number, count = 1): void {
+    const interval = intervalOf(at, this.#stepMs);
+    this.#counts.set(interval, (this.#counts.get(interval) ?? 0) + count);
+    while (this.#counts.size > KEPT_MAX) this.#join();
+  }
+
+  read(intervalsMax: number): Timeline {
+    const times = [...this.#counts.keys()].map((interval) => interval * this.#stepMs).sort((a, b) => a - b);
+    const [first, last] = [times[0], times.at(-1)];
+    if (first === undefined || last === undefined) return { stepMs: this.#stepMs, intervals: [] };
+    const stepMs = Math.max(stepFor(first, last, intervalsMax), this.#stepMs);
+    const sums = new Map<number, number>();
+    for (const [interval, count] of this.#counts) {
+      const joined = intervalOf(interval * this.#stepMs, stepMs);
+      sums.set(joined, (sums.get(joined) ?? 0) + count);
+    }
+    const from = intervalOf(first, stepMs);
+    const length = intervalOf(last, stepMs) - from + 1;
+    const intervals = Array.from({ length }, (_, index): Interval => {
+      return [(from + index) * stepMs, sums.get(from + index) ?? 0];
+    });
+    return { stepMs, intervals };
+  }
+
+  /** Each step up to a day is a multiple of the step before, so that joining twice equals joining once. */
+  #join(): void {
+    const longerMs = STEPS_MS.find((step) => step > this.#stepMs && step <= DAY_MS) ?? this.#stepMs * 2;
+    const joined = new Map<number, number>();
+    for (const [interval, count] of this.#counts) {
+      const longer = intervalOf(interval * this.#stepMs, longerMs);
+      joined.set(longer, (joined.get(longer) ?? 0) + count);
+    }
+    this.#counts = joined;
+    this.#stepMs = longerMs;
+  }
 }

@@ -1,4 +1,4 @@
-/** Text as a person would read it: terminal colours and control characters taken out, and its length bounded. */
+/** Cleans text for people: removes terminal colours and control characters, and bounds its length. */
 
 const ESC = "\\u001b";
 const BEL = "\\u0007";
@@ -8,7 +8,7 @@ const ESCAPES = new RegExp(
   "g",
 );
 
-/** Without escape sequences and control characters; line breaks and tabs stay. A lone `\r` starts a line. */
+/** Removes escape sequences and control characters; line breaks and tabs stay. A lone `\r` becomes a line break. */
 export function cleanText(text: string): string {
   return text
     .replace(ESCAPES, "")
@@ -16,13 +16,13 @@ export function cleanText(text: string): string {
     .replace(/(?![\n\t])\p{Cc}|\ufeff/gu, "");
 }
 
-/** One line, its blanks run together, cut to `charsMax` characters with `…` in place of what was cut. */
+/** Joins a text into one line of at most `charsMax` characters; `…` replaces what was cut. */
 export function oneLine(text: string, charsMax: number): string {
-  const bounded = text.slice(0, 8 * charsMax); // blanks and colours may make up most of it
+  const bounded = text.slice(0, 8 * charsMax); // most of it may be blanks and colours
   return shorten(cleanText(bounded).replace(/\s+/g, " ").trim(), charsMax);
 }
 
-/** The beginning of a text, never ending in half a character. */
+/** Cuts a text, but never within a surrogate pair. */
 export function shorten(text: string, charsMax: number): string {
   return text.length <= charsMax ? text : `${text.slice(0, charsMax - 1).replace(/[\ud800-\udbff]$/, "")}…`;
 }

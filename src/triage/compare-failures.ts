@@ -1,8 +1,8 @@
-/** What changed from one failed attempt to the next: the facts, and the lines that only one of them wrote. Pure. */
+/** Compares two failed attempts: the facts that changed, and the output lines that only one of them printed. Pure. */
 import type { Failure } from "../item/failure.ts";
 import { normalise } from "./normalise.ts";
 
-/** A fact that is another one now; an empty text is none. */
+/** A fact that changed; an empty text means that there was none. */
 export interface ChangedFact {
   readonly name: string;
   readonly before: string;
@@ -11,7 +11,7 @@ export interface ChangedFact {
 
 export interface FailureDifference {
   readonly facts: readonly ChangedFact[];
-  /** Lines of the output that came only before, and only after; what differs in numbers and times alone is the same. */
+  /** Output lines of only one of the two. Lines that differ only in numbers and times are equal. */
   readonly goneLines: readonly string[];
   readonly newLines: readonly string[];
 }
@@ -26,7 +26,7 @@ export function compareFailures(before: Failure, after: Failure): FailureDiffere
   };
 }
 
-/** A message that differs in its numbers and times alone is the same; an exit code is not. */
+/** Messages that differ only in numbers and times are equal; exit codes must be identical. */
 function isOther({ name, before, after }: ChangedFact): boolean {
   return name === "message" ? normalise(before) !== normalise(after) : before !== after;
 }
@@ -40,7 +40,7 @@ const FACTS: readonly (readonly [name: string, read: (failure: Failure) => strin
   ["message", ({ errorMessage }) => errorMessage],
 ];
 
-/** Pattern to the first line that has it. */
+/** Maps each pattern to its first line. */
 function linesOf({ stdoutTail = "", stderrTail = "" }: Failure): ReadonlyMap<string, string> {
   const lines = new Map<string, string>();
   for (const line of `${stdoutTail}\n${stderrTail}`.split("\n")) {

@@ -1,11 +1,22 @@
-/** Why a failure got its signature: what was read, which masks hit, which frames counted. Made of the same reading. */
+/**
+ * Explains how a failure got its signature: the text that was read, the masks that matched, the frames that counted.
+ * Also finds groups with similar patterns.
+ */
+import { pickErrorLine } from "./error-line.ts";
 import type { Frame } from "./frames/frame.ts";
-import { MASKS } from "./mask/masks.ts";
-import { containsLine, type Reading, readFailure, type SignedFailure, type Source } from "./reading.ts";
-import { ALGORITHM, type Signature, signReading } from "./signature.ts";
-import { pickTelling } from "./telling-line.ts";
+import { containsLine } from "./frames/trace.ts";
+import { MASKS } from "./mask/masker.ts";
+import {
+  ALGORITHM,
+  type Reading,
+  readFailure,
+  type Signature,
+  type SignedFailure,
+  type Source,
+  signReading,
+} from "./signature.ts";
 
-/** One thing that was masked. */
+/** One masked part of the message. */
 export interface MaskHit {
   /** The mask without its angle brackets. */
   readonly masker: string;
@@ -14,13 +25,13 @@ export interface MaskHit {
   readonly after: string;
 }
 
-/** How a failure came to its signature. */
+/** How the signature of a failure was computed. */
 export interface Explanation extends Signature {
   readonly algorithm: string;
   readonly source: Source;
-  /** Why this was read, for people. */
+  /** Why this text was read; shown to people. */
   readonly why: string;
-  /** What was read, as it was printed. */
+  /** The text that was read, as it was printed. */
   readonly lines: readonly string[];
   readonly hits: readonly MaskHit[];
   /** The language of the stack trace, when there is one. */
@@ -31,7 +42,6 @@ export interface Explanation extends Signature {
 
 const HITS_MAX = 200;
 
-/** Explains the signature of a failure. */
 export function explainFailure(failure: SignedFailure): Explanation {
   const read = readFailure(failure);
   const reading = read.source === "message" ? { ...read, ...pickedFor(failure) } : read;
@@ -52,15 +62,67 @@ export function explainFailure(failure: SignedFailure): Explanation {
   };
 }
 
-/** Where in the output a recorded message has its words from. */
+/** The lines of the output that a recorded message was taken from. */
 function pickedFor({ errorMessage, stderrTail, stdoutTail }: SignedFailure): Pick<Reading, "picked"> {
-  const picked = pickTelling(stderrTail, stdoutTail);
+  const picked = pickErrorLine(stderrTail, stdoutTail);
   return picked && containsLine(errorMessage, picked.message) ? { picked } : {};
 }
 
 function whyOf({ source, picked, trace }: Reading): string {
   if (picked) return picked.why;
   if (source === "message") return "the recorded message";
-  if (source === "none") return "the failure says nothing";
+  if (source === "none") return "the failure has no message and no output";
   return `the ${trace?.language ?? ""} stack trace in ${source === "stack trace" ? "the record" : source} names it`;
+}
+
+/** Another pattern and its distance: 0 is the same, 1 has nothing in common. */
+export interface Near<T> {
+  readonly other: T;
+  readonly distance: number;
+}
+
+const WORDS_MAX = 60;
+
+/** The `count` nearest other patterns, nearest first, then by text. */
+export function nearestPatterns<T extends { readonly pattern: string }>(
+  pattern: string,
+  others: Iterable<T>,
+  count: number,
+): readonly Near<T>[] {
+  const words = wordsOf(pattern);
+  const nearest: Near<T>[] = [];
+  for (const other of others) {
+    if (other.pattern === pattern) continue;
+    nearest.push({ other, distance: distanceOf(words, wordsOf(other.pattern)) });
+    if (nearest.length > 2 * count + 16) keepNearest(nearest, count);
+  }
+  keepNearest(nearest, count);
+  return nearest;
+}
+
+function keepNearest<T extends { readonly pattern: string }>(nearest: Near<T>[], count: number): void {
+  nearest.sort((a, b) => a.distance - b.distance || (a.other.pattern < b.other.pattern ? -1 : 1));
+  nearest.length = Math.min(nearest.length, count);
+}
+
+function wordsOf(pattern: string): readonly string[] {
+  return pattern.split(/(?:::|[\s:()[\],"'])+/, WORDS_MAX).filter((word) => word !== "");
+}
+
+/** The Levenshtein distance in words, as a share of the longer pattern. */
+function distanceOf(one: readonly string[], other: readonly string[]): number {
+  const longest = Math.max(one.length, other.length);
+  if (longest === 0) return 0;
+  let row = Array.from({ length: other.length + 1 }, (_, index) => index);
+  for (const [index, word] of one.entries()) row = nextRow(row, word, index + 1, other);
+  return (row[other.length] ?? longest) / longest;
+}
+
+function nextRow(row: readonly number[], word: string, index: number, other: readonly string[]): number[] {
+  const next = [index];
+  for (const [at, otherWord] of other.entries()) {
+    const changed = (row[at] ?? 0) + (word === otherWord ? 0 : 1);
+    next.push(Math.min(changed, (row[at + 1] ?? 0) + 1, (next[at] ?? 0) + 1));
+  }
+  return next;
 }

@@ -1,25 +1,20 @@
 /**
- * A failure message with what differs from item to item masked, so that the same failure reads the same. Maskers
- * run in a fixed order, each with a name and a reason. What tells failures apart stays: exit codes, HTTP statuses, and
- * codes such as E0308, TS2345 or ENOENT.
- *
- * It depends on nothing but its input, changes nothing when it is applied again, and costs a bounded time:
- * the text is cut first, and no pattern has nested or unbounded repetition over the same characters.
+ * Masks the parts of a failure message that differ from item to item, so that the same failure always reads the same.
+ * Exit codes, HTTP statuses and codes such as E0308, TS2345 or ENOENT stay. The result depends only on the message,
+ * does not change when it is normalised again, and costs bounded time: the text is cut first, and no regular expression
+ * has nested or unbounded repetition.
  */
 import { cleanText } from "./clean.ts";
-import { FIELD_MASKER } from "./mask/fields.ts";
-import { LIST_MASKER } from "./mask/lists.ts";
 import type { Hit, Masker } from "./mask/masker.ts";
+import { FIELD_MASKER, LIST_MASKER, STATEMENT_MASKER, SYSTEM_ERROR_MASKER } from "./mask/phrases.ts";
 import { QUOTE_MASKER } from "./mask/quotes.ts";
 import { SHAPE_MASKER, URL_MASKER } from "./mask/shapes.ts";
-import { STATEMENT_MASKER } from "./mask/statements.ts";
-import { SYSTEM_ERROR_MASKER } from "./mask/system-errors.ts";
 import { WORD_MASKER } from "./mask/word-masker.ts";
 
-/** No more of a message than this is looked at, and no pattern is longer. */
+/** The limit of a message, and of a pattern. */
 export const MESSAGE_CHARS_MAX = 4096;
 
-/** All maskers, in order: the specific before the general, so that a date is not three numbers. */
+/** Specific maskers run before general ones, so that a date is not masked as three numbers. */
 export const MASKERS: readonly Masker[] = [
   QUOTE_MASKER,
   URL_MASKER,
@@ -31,7 +26,6 @@ export const MASKERS: readonly Masker[] = [
   LIST_MASKER,
 ];
 
-/** The message with its variable parts masked. */
 export function normalise(message: string, hit?: Hit): string {
   let text = oneLine(message);
   for (let round = 0; round < ROUNDS_MAX; round += 1) {
@@ -44,7 +38,7 @@ export function normalise(message: string, hit?: Hit): string {
   return text;
 }
 
-/** What stands between quotes is found by what stands around them, which masking may have changed. */
+/** Quotations are found by the text around them, which masking may have changed: then another round is needed. */
 const MAY_CHANGE = /(?<!\w)["'`](?!<str>["'`](?!["'`])|[\s.,:;)\]}]|$)/;
 const ROUNDS_MAX = 5;
 
@@ -57,7 +51,7 @@ function oneLine(message: string): string {
   return clean.includes("  ") ? clean.replace(BLANKS, " ").trim() : clean.trim();
 }
 
-/** The beginning of the text, never ending within a mask. */
+/** Cuts the text, but never within a mask. */
 function cut(text: string): string {
   return text
     .slice(0, MESSAGE_CHARS_MAX)

@@ -1,18 +1,18 @@
 /**
- * Signatures of anybody's lines, to try the grouping on. An input is JSON Lines with `text`, or plain lines; each line is
- * decided by itself, so that the answer to a line never depends on the others. Nothing of the input is refused.
+ * Computes the signatures of arbitrary lines, so that people can try out the grouping. The input is JSON Lines with
+ * `text`, or plain lines. Each line is signed independently of the others, and no input is refused.
  */
 import { StringDecoder } from "node:string_decoder";
-import { isJsonObject, type Json } from "../kit/json.ts";
+import { isJsonObject, type Json } from "../std/json.ts";
 import { type Signature, signatureOf } from "./signature.ts";
 
-/** Of a longer line only the beginning is kept. */
+/** Longer lines are cut. */
 const LINE_CHARS_MAX = 1024 * 1024;
 const BYTE_ORDER_MARK = "\ufeff";
 
-/** The signatures of the lines, one for each, in their order; those of a chunk together. */
+/** Yields one signature per line, in order, one array per chunk. */
 export async function* previewLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<readonly Signature[]> {
-  const decoder = new StringDecoder("utf8"); // what is no UTF-8 becomes U+FFFD
+  const decoder = new StringDecoder("utf8"); // invalid UTF-8 becomes U+FFFD
   let open = "";
   let isFirst = true;
   for await (const chunk of chunks) {
@@ -28,7 +28,7 @@ export async function* previewLines(chunks: AsyncIterable<Buffer>): AsyncGenerat
   if (rest !== "") yield [previewLine(rest)];
 }
 
-/** A line without an end does not grow without bound. */
+/** Appends to an unfinished line up to the limit. */
 function joined(open: string, more: string): string {
   return open.length >= LINE_CHARS_MAX ? open : open + more.slice(0, LINE_CHARS_MAX - open.length);
 }
@@ -37,7 +37,7 @@ function previewLine(line: string): Signature {
   return previewText(textOf(line.endsWith("\r") ? line.slice(0, -1) : line));
 }
 
-/** The `text` of a JSON object, or the line as it is. */
+/** The `text` of a JSON object, or the line itself. */
 function textOf(line: string): string {
   if (!line.startsWith("{")) return line;
   const object = parsed(line);
@@ -52,7 +52,7 @@ function parsed(line: string): Json {
   }
 }
 
-/** The signature of a text as if a command had failed with it: one line is its message, several are its output. */
+/** FailureFacts a text as if a command had failed with it: one line is its message, several lines are its output. */
 export function previewText(text: string): Signature {
   const errorType = { name: "Unknown" } as const;
   if (!text.trimEnd().includes("\n")) return signatureOf({ errorType, errorMessage: text });

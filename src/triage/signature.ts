@@ -1,14 +1,16 @@
 /**
- * Computes the signature of a failure. The pattern is what people read, the signature is its hash. Both depend on nothing
- * but the recorded failure and the version of this algorithm: neither on earlier failures nor on the item's data.
+ * Computes the signature of a failure. The pattern is what people read, the signature is its hash. Both depend only on
+ * the recorded failure and the version of this algorithm, never on earlier failures or on the item's data.
  */
 import { hash } from "node:crypto";
-import { framesText } from "./frames/trace.ts";
+import type { Failure } from "../item/failure.ts";
+import { type Picked, pickErrorLine } from "./error-line.ts";
+import type { Frame, Trace } from "./frames/frame.ts";
+import { containsLine, countFrames, framesText, readTrace } from "./frames/trace.ts";
 import type { Hit } from "./mask/masker.ts";
 import { normalise } from "./normalise.ts";
-import { type Reading, readFailure, type SignedFailure } from "./reading.ts";
 
-/** Changes whenever the same failure would get another pattern, so that old and new signatures never meet. */
+/** Change this whenever the same failure would get another pattern, so that old and new signatures never collide. */
 export const ALGORITHM = "redrive-3";
 const SIGNATURE_HEX_DIGITS = 16;
 
@@ -20,20 +22,80 @@ export interface Signature {
   readonly pattern: string;
 }
 
-export type { SignedFailure } from "./reading.ts";
-
-/** The signature of a failure. */
+/** Computes the pattern and the signature of a failure. Pure: the same failure always has the same signature. */
 export function signatureOf(failure: SignedFailure): Signature {
   return signReading(failure.errorType.name, readFailure(failure));
 }
 
-/** The signature of a failure that was read already. */
+/** FailureFacts a failure that `readFailure` has read. */
 export function signReading(type: string, { message, counted }: Reading, hit?: Hit): Signature {
   const pattern = `${type}::${normalise(message, hit) || "(no message)"}${framesText(counted)}`;
   return { signature: hashOf(type, pattern), pattern };
 }
 
-/** A signature: the hash of the algorithm's version and what identifies a group. */
+/** Hashes the algorithm's version with the parts that identify a group. */
 export function hashOf(...parts: readonly string[]): string {
   return hash("sha256", [ALGORITHM, ...parts].join("\n"), "hex").slice(0, SIGNATURE_HEX_DIGITS);
+}
+
+/** The fields of a failure that its signature depends on. */
+export type SignedFailure = Pick<
+  Failure,
+  "errorType" | "errorMessage" | "stderrTail" | "stdoutTail" | "stackTrace"
+>;
+
+/** Where the message comes from. */
+export type Source = "message" | "stack trace" | "stderr" | "stdout" | "none";
+
+export interface Reading {
+  readonly source: Source;
+  /** Empty when the failure has neither a message nor output. */
+  readonly message: string;
+  /** The error lines, when they come from the output. */
+  readonly picked?: Picked;
+  readonly trace?: Trace;
+  readonly counted: readonly Frame[];
+  readonly skipped: readonly Frame[];
+}
+
+/** Reads the recorded message; without one the stack trace, then the output. Explanations use the same reading. */
+export function readFailure(failure: SignedFailure): Reading {
+  const message = failure.errorMessage.trim();
+  if (message === "") return readOutput(failure);
+  const trace = traceFor(message, failure);
+  return trace ? withFrames("message", message, trace) : withoutFrames("message", message);
+}
+
+function readOutput({ stackTrace, stderrTail, stdoutTail }: SignedFailure): Reading {
+  for (const [source, text] of [
+    ["stack trace", stackTrace],
+    ["stderr", stderrTail],
+    ["stdout", stdoutTail],
+  ] as const) {
+    const trace = text ? readTrace(text) : undefined;
+    if (trace && trace.headline !== "") return withFrames(source, trace.headline, trace);
+  }
+  const picked = pickErrorLine(stderrTail, stdoutTail);
+  return picked ? { ...withoutFrames(picked.stream, picked.message), picked } : withoutFrames("none", "");
+}
+
+function withFrames(source: Source, message: string, trace: Trace): Reading {
+  return { source, message, trace, ...countFrames(trace) };
+}
+
+const NO_FRAMES: readonly Frame[] = [];
+
+function withoutFrames(source: Source, message: string): Reading {
+  return { source, message, counted: NO_FRAMES, skipped: NO_FRAMES };
+}
+
+/** The stack trace of a message: the recorded one, or one in the output with the same headline. */
+function traceFor(message: string, { stackTrace, stderrTail, stdoutTail }: SignedFailure): Trace | undefined {
+  const recorded = stackTrace ? readTrace(stackTrace) : undefined;
+  return recorded ?? traceOfMessage(message, stderrTail) ?? traceOfMessage(message, stdoutTail);
+}
+
+function traceOfMessage(message: string, output: string | undefined): Trace | undefined {
+  const trace = output ? readTrace(output) : undefined;
+  return trace && containsLine(message, trace.headline) ? trace : undefined;
 }

@@ -1,11 +1,11 @@
 /**
- * The title and the location of a failure for people: the error line, and the command or step with its exit code. Both are
- * derived from the recorded message or from the pattern of a group, so that every group has them, however it was made.
+ * Derives the title and the location of a failure for people: the error line, and the command or step with its exit
+ * code. Both come from the recorded message or from the pattern of a group, so that every group has them.
  */
 import { isErrorTypeName } from "../item/error-type.ts";
 import type { Failure } from "../item/failure.ts";
 
-/** Where a failure happened. A part that is not known is empty. */
+/** Where a failure happened. Unknown parts are empty. */
 export interface Location {
   /** For example `curl` or `npm run build …`. */
   readonly command: string;
@@ -13,7 +13,7 @@ export interface Location {
   readonly ending: string;
   /** For example `step fetch`. */
   readonly step: string;
-  /** The functions of the stack trace that count, for example `in loadConfig < main`. */
+  /** The functions of the stack trace that are part of the signature, for example `in loadConfig < main`. */
   readonly frames: string;
 }
 
@@ -25,7 +25,6 @@ export interface FailureTitle {
   readonly location: Location;
 }
 
-/** The title and the location of a group. */
 export function groupTitle(pattern: string): FailureTitle {
   const end = pattern.indexOf("::");
   const type = end > 0 && isErrorTypeName(pattern.slice(0, end)) ? pattern.slice(0, end) : "";
@@ -34,7 +33,7 @@ export function groupTitle(pattern: string): FailureTitle {
   return { type, title, location: { ...location, frames } };
 }
 
-/** The title and the location of one failure: the same as its group's, with nothing masked. */
+/** The same as the title and location of its group, with nothing masked. */
 export function failureTitle({ errorType, errorMessage, exitCode, signal }: RecordedFailure): FailureTitle {
   const { title, location } = readMessage(errorMessage);
   const recorded = exitCode === undefined ? (signal ?? "") : `exit ${exitCode}`;
@@ -57,13 +56,13 @@ export function locationParts({ command, ending, step, frames }: Location): read
   return [command, ending, step, frames];
 }
 
-/** The fields of a group outside the process. */
+/** The two fields in the JSON of a group. */
 export function titleToJson(pattern: string): { readonly title: string; readonly location: string | null } {
   const { title, location } = groupTitle(pattern);
   return { title, location: locationText(location) || null };
 }
 
-/** In one line: `The requested URL returned error: 501 (curl · exit 22)`. */
+/** For example `The requested URL returned error: 501 (curl · exit 22)`. */
 export function titleLine(pattern: string): string {
   const { title, location } = titleToJson(pattern);
   return location === null ? title : `${title} (${location})`;
@@ -71,7 +70,7 @@ export function titleLine(pattern: string): string {
 
 const NOWHERE: Location = { command: "", ending: "", step: "", frames: "" };
 
-/** A command's message begins with its name and how it ended; any other message is a title as it is. */
+/** The message of a command begins with its name and how it ended; any other message is the title itself. */
 function readMessage(message: string): Pick<FailureTitle, "title" | "location"> {
   const ended = ENDED.exec(message)?.groups;
   if (ended) return readEnded(message, ended);
@@ -100,33 +99,33 @@ function readEnded(
   return { title: rest, location: { ...location, command: program } };
 }
 
-/** `step build (npm run build …)` has the step's id before its command. A command that is masked names nothing. */
+/** `step build (npm run build …)` has the id of the step before its command. A masked command is left out. */
 function readCommand(command: string): Pick<Location, "command" | "step"> {
   const [, id, name] = /^step (\S+) \((.*)\)$/s.exec(command) ?? [];
   const step = id === undefined ? "" : `step ${id}`;
   return { command: MASKED.test(name ?? command) ? "" : (name ?? command), step };
 }
 
-/** Nothing but masks and places for values. */
+/** Only masks and placeholders. */
 const MASKED = /^(?:<[a-z]+>|…|\s)+$/;
 
 const SHELLS = /^(?:sh|bash|dash|zsh|ksh)\b/;
-/** `curl: (22) …`: a form that nothing but a program's name has. */
+/** `curl: (22) …`: only the name of a program has this form. */
 const NUMBERED = /^(?<program>[a-z][\w.+-]{0,30}): \((?:\d+|<num>)\) (?<rest>.+)$/s;
 
-/** Many programs begin their error lines with their own name, which the location has already; a shell names its program. */
+/** Removes the name of the program from the start of its error line; the location has it already. */
 function readProgram(line: string, command: string): { readonly program: string; readonly rest: string } {
   const own = command.split(" ", 1)[0]?.split("/").at(-1) ?? "";
   const { program, rest } = NUMBERED.exec(line)?.groups ?? {};
   if (program !== undefined && rest !== undefined && (program === own || SHELLS.test(own)))
     return { program: program === own ? command : program, rest };
   if (own === "" || !line.startsWith(`${own}: `)) return { program: command, rest: line };
-  const said = line.slice(own.length + 2);
-  const text = SHELLS.test(own) ? said.replace(/^(?:-c: )?(?:line )?(?:\d+|<num>): /, "") : said;
+  const message = line.slice(own.length + 2);
+  const text = SHELLS.test(own) ? message.replace(/^(?:-c: )?(?:line )?(?:\d+|<num>): /, "") : message;
   return text.trim() === "" ? { program: command, rest: line } : { program: command, rest: text };
 }
 
-/** A pattern ends with the frames that count, ` (in loadConfig < main)`; the text that a split is made by follows them. */
+/** A pattern ends with its frames, ` (in loadConfig < main)`, and then the text of a split. */
 function splitFrames(message: string): { readonly text: string; readonly frames: string } {
   const at = message.lastIndexOf(" (in ");
   if (at <= 0 || !message.endsWith(")")) return { text: message, frames: "" };

@@ -1,11 +1,9 @@
 /**
- * Reads the stream of JSON lines in which the `claude` command tells what it does: its answer, its model, what it used,
- * and whether it failed or was turned away. Lines that are something else are passed over.
+ * Reads the JSON lines that the `claude` command writes: its answer, model and usage, and whether it failed or was rejected.
+ * Other lines are ignored.
  */
-import { compact, reader } from "../item/failure.ts";
-import { isJsonObject, type JsonObject } from "../kit/json.ts";
-import { addUsage } from "./agent-usage.ts";
-import type { AgentUsage } from "./world.ts";
+import { compact, isJsonObject, type JsonObject, reader } from "../std/json.ts";
+import type { AgentUsage } from "./step-context.ts";
 
 /** What the log says, as far as it says anything. */
 export interface AgentSummary {
@@ -186,4 +184,41 @@ function* messageLines(chunks: Iterable<Buffer>): Generator<string> {
     }
   }
   if (isMessage) yield Buffer.concat(held).toString("utf8");
+}
+
+/** The sum; the model is that of the last one that named any. */
+export function addUsage(sum: AgentUsage | undefined, more: AgentUsage): AgentUsage {
+  return compact({
+    model: more.model ?? sum?.model,
+    costUsd: plus(sum?.costUsd, more.costUsd),
+    inputTokens: plus(sum?.inputTokens, more.inputTokens),
+    outputTokens: plus(sum?.outputTokens, more.outputTokens),
+  });
+}
+
+function plus(one: number | undefined, other: number | undefined): number | undefined {
+  return one === undefined ? other : one + (other ?? 0);
+}
+
+/** The readable form of one line; null for a line that a person need not see. A line that is no JSON stays as it is. */
+export function agentLine(line: string): string | null {
+  let message: unknown;
+  try {
+    message = JSON.parse(line);
+  } catch {
+    return line;
+  }
+  if (!isJsonObject(message)) return line;
+  if (message.type !== "assistant") return null;
+  const content = reader(message).object("message")?.content;
+  const parts = Array.isArray(content) ? content.filter(isJsonObject).flatMap(partText) : [];
+  return parts.length === 0 ? null : parts.join("\n");
+}
+
+function partText(part: JsonObject): string[] {
+  const read = reader(part);
+  if (part.type === "text") return [read.text("text") ?? ""];
+  return part.type === "tool_use"
+    ? [`[${read.text("name") ?? "tool"}] ${JSON.stringify(part.input ?? {})}`]
+    : [];
 }

@@ -1,17 +1,18 @@
-/** Keeps the JSON log of an agent, without secrets, and hears what it says. */
+/** Writes the JSON log of an agent without secrets, and classifies the agent's failure from it. */
 import { mkdirSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { Output } from "../attempt/output.ts";
 import { chunksOf, type Piece } from "../attempt/output-log.ts";
 import { LOG_BYTES_MAX } from "../attempt/output-watch.ts";
-import { PRIVATE_FOLDER } from "../kit/private-files.ts";
+import type { ErrorTypeName } from "../item/error-type.ts";
+import { clampDelayMs } from "../retry/backoff.ts";
 import type { ReportedFailure } from "../retry/reported-failure.ts";
 import { describeThrown } from "../retry/thrown.ts";
-import { readAgentLog } from "./agent-log.ts";
-import { agentReport } from "./agent-report.ts";
-import { addUsage } from "./agent-usage.ts";
-import type { At } from "./step-run.ts";
+import { PRIVATE_FOLDER } from "../std/files.ts";
+import { compact } from "../std/json.ts";
+import { type AgentError, type AgentSummary, addUsage, epochMs, readAgentLog } from "./agent-log.ts";
+import type { At } from "./step-context.ts";
 
 export interface AgentOutput {
   /** What it answered; absent when the log has no answer. */
@@ -30,7 +31,7 @@ export async function keepAgentLog(at: At, stdout: Output, exitCode: number | nu
   const summary = readAgentLog(chunksOfAll([...head, ...tail]));
   if (summary.usage) run.usage = addUsage(run.usage, summary.usage);
   const titles = await writeJsonLog(at, { head, tail, droppedNote });
-  const report = agentReport(summary, exitCode !== 0, run.world.clock.now());
+  const report = agentReport(summary, exitCode !== 0, run.context.clock.now());
   return { answer: summary.answer, report, titles };
 }
 
@@ -74,9 +75,66 @@ async function copyMasked({ run }: At, { head, tail, droppedNote }: Parts, path:
 /** Beside the log of the attempt: `3.log` has `3.2.jsonl` for its second step. */
 function jsonLogPath({ run, path }: At): string {
   const place = path.map((name) => name.replace(/^step /, "").replaceAll(/[^\w]+/g, "-")).join("-");
-  return `${run.world.logPath.replace(/\.log$/, "")}.${place}.jsonl`;
+  return `${run.context.logPath.replace(/\.log$/, "")}.${place}.jsonl`;
 }
 
 function* chunksOfAll(pieces: readonly Piece[]): Generator<Buffer> {
   for (const piece of pieces) yield* chunksOf(piece);
+}
+
+/** As if the agent had reported it itself. A limit that was met on the way to a success is no failure. */
+export function agentReport(
+  { error, limit }: AgentSummary,
+  hasFailed: boolean,
+  now: number,
+): ReportedFailure | undefined {
+  if (!error && !(limit && hasFailed)) return undefined;
+  const type = limit ? "RateLimited" : typeOf(error);
+  const endsAt = limit?.endsAt ?? (type === "RateLimited" ? endOfLimit(error?.message ?? "") : undefined);
+  return compact({
+    type: { name: type },
+    class: type === "RateLimited" ? "throttled" : undefined,
+    message: error?.message ?? "the agent's limit is reached",
+    retryAfterMs: endsAt === undefined ? undefined : clampDelayMs(endsAt - now),
+  });
+}
+
+function typeOf(error: AgentError | undefined): ErrorTypeName {
+  const { kind = "", httpStatus, message = "" } = error ?? {};
+  return TYPE_OF_KIND[kind.replace(/_error$/, "")] ?? typeOfStatus(httpStatus) ?? typeOfText(message);
+}
+
+/** The names of errors in the log and in the API, without `_error`. */
+const TYPE_OF_KIND: Readonly<Record<string, ErrorTypeName>> = {
+  rate_limit: "RateLimited",
+  overloaded: "RateLimited",
+  authentication: "PermissionError",
+  authentication_failed: "PermissionError",
+  permission: "PermissionError",
+  billing: "PermissionError",
+  server: "ServerError",
+  api: "ServerError",
+};
+
+function typeOfStatus(status: number | undefined): ErrorTypeName | undefined {
+  if (status === 429 || status === 529) return "RateLimited";
+  if (status === 401 || status === 403) return "PermissionError";
+  return status !== undefined && status >= 500 ? "ServerError" : undefined;
+}
+
+/** An API error quotes its status and its JSON; a limit of the account is only said in words. */
+function typeOfText(text: string): ErrorTypeName {
+  const quoted = /"type"\s*:\s*"([a-z_]+)_error"/.exec(text)?.[1];
+  const status = /\bAPI Error:?\s*\(?(\d{3})\b/.exec(text)?.[1];
+  const known = TYPE_OF_KIND[quoted ?? ""] ?? typeOfStatus(status === undefined ? undefined : Number(status));
+  if (known) return known;
+  return /\b(?:usage|rate|session|weekly) limit\b|hit your limit|\boverloaded\b/i.test(text)
+    ? "RateLimited"
+    : "CommandFailed";
+}
+
+/** `… limit reached|1760000000` names the second at which it ends. */
+function endOfLimit(text: string): number | undefined {
+  const time = /limit reached\s*\|\s*(\d{10,13})\b/i.exec(text)?.[1];
+  return time === undefined ? undefined : epochMs(Number(time));
 }

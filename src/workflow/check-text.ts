@@ -1,8 +1,8 @@
-/** Checks of single texts in a workflow: templates, expressions, and what the variables in them are called. */
-import { type Place, templateParts } from "../attempt/template-parts.ts";
-import type { Finding } from "../form/problem.ts";
-import { compileExpression, type KnownVariables } from "../kit/expression.ts";
-import { nearest } from "../kit/nearest.ts";
+/** Checks single texts of a workflow: templates, expressions, and the names of their variables. */
+import { type Placeholder, templateParts } from "../attempt/template-parts.ts";
+import { compileExpression, type KnownVariables } from "../std/expression.ts";
+import { nearest } from "../std/nearest.ts";
+import type { Finding } from "../yaml/read-yaml.ts";
 import { shellProblems } from "./shell-values.ts";
 import { type ExpandMode, unknownVariable, unreadable } from "./variables.ts";
 
@@ -30,7 +30,7 @@ export function checkTemplate(text: string, path: Path, known: KnownVariables, m
 
 /** A bare name with a default may stay unknown: `--var` can give it a value. */
 function placeProblem(
-  place: Place,
+  place: Placeholder,
   known: KnownVariables,
 ): { readonly message: string; readonly suggestion?: string | undefined } | undefined {
   const fields = known.get(place.name);
@@ -58,7 +58,7 @@ export function checkExpression(text: string, path: Path, known: KnownVariables)
 /** The first of the secrets that the text names as `${env.NAME}`. */
 export function secretIn(text: string, secrets: readonly string[]): string | undefined {
   for (const part of templateParts(text)) {
-    if (typeof part === "string" || part.kind !== "place" || part.name !== "env") continue;
+    if (typeof part === "string" || part.kind !== "placeholder" || part.name !== "env") continue;
     const name = String(part.path[0] ?? "");
     if (secrets.includes(name)) return name;
   }

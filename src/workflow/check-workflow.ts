@@ -1,14 +1,16 @@
 /**
- * The rules of a workflow that its form cannot say: one action for each step, variables that exist where they are
- * used, expressions and paths that can be read, settings that do not contradict each other. It takes the value as it
- * was read and passes over whatever does not fit the form, so that all problems are told at once.
+ * The rules of a workflow that the form cannot express: one action per step, known variables, valid expressions and paths,
+ * settings that do not contradict each other. It skips what does not fit the form, so that all problems are reported at
+ * once.
  */
-
-import type { Finding } from "../form/problem.ts";
-import { FILTER_VARIABLES, isExpressionName, type KnownVariables } from "../kit/expression.ts";
-import { isJsonObject } from "../kit/json.ts";
+import { FILTER_VARIABLES, isExpressionName, type KnownVariables } from "../std/expression.ts";
+import { isJsonObject } from "../std/json.ts";
+import type { Finding } from "../yaml/read-yaml.ts";
 import { checkExpression, checkTemplate, secretIn } from "./check-text.ts";
 import { jsonPathProblem } from "./json-path.ts";
+import { splitWords } from "./program.ts";
+import { parseSortKeys } from "./select-items.ts";
+import { ACTION_KEYS, NAME_PATTERN, retryForm, retryProblems, twice } from "./step-form.ts";
 import {
   afterSetup,
   ERROR_FIELDS,
@@ -20,11 +22,7 @@ import {
   VALIDATION_FIELDS,
   withItem,
   withResults,
-} from "./known-variables.ts";
-import { retryForm, retryProblems, twice } from "./retry-form.ts";
-import { parseSortKeys } from "./sort-keys.ts";
-import { splitWords } from "./split-words.ts";
-import { ACTION_KEYS, NAME_PATTERN } from "./step-form.ts";
+} from "./step-variables.ts";
 import type { ExpandMode } from "./variables.ts";
 
 type Path = readonly PropertyKey[];

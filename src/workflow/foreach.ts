@@ -4,13 +4,13 @@
  * element where there is no agent. What is captured inside is there for the steps after it, the last element's last.
  */
 import type { Filled } from "../attempt/template-parts.ts";
-import { asText, type Json } from "../kit/json.ts";
+import { asText, type Json, parseJson } from "../std/json.ts";
 import { oneLine } from "../triage/clean.ts";
-import { linesOf } from "./capture-output.ts";
 import type { Action } from "./model.ts";
+import { type At, inside, type StepEnd } from "./step-context.ts";
 import { brokenOff, hopeless } from "./step-failure.ts";
 import { logLine } from "./step-log.ts";
-import { type At, inside, type StepEnd } from "./step-run.ts";
+import { linesOf } from "./step-variables.ts";
 import { expand } from "./variables.ts";
 
 type Foreach = Extract<Action, { kind: "foreach" }>;
@@ -69,7 +69,7 @@ function localsOf(element: Json, index: number, total: number, at: At): Record<s
 }
 
 function roundText(element: Json, index: number, total: number, { run }: At): string {
-  return `foreach item ${index + 1} of ${total}: ${oneLine(run.world.mask(asText(element)), 120)}`;
+  return `foreach item ${index + 1} of ${total}: ${oneLine(run.context.mask(asText(element)), 120)}`;
 }
 
 /** The texts of a list are templates; a template's own value is a JSON array, or lines. */
@@ -92,7 +92,7 @@ function elementsOf({ items }: Foreach, at: At): Filled<readonly Json[]> {
 function listOf(text: string): readonly Json[] {
   if (text.trimStart().startsWith("[")) {
     try {
-      const json: unknown = JSON.parse(text);
+      const json: unknown = parseJson(text);
       if (Array.isArray(json)) return json as readonly Json[];
     } catch {
       // Lines that begin with a bracket are lines all the same.

@@ -1,4 +1,4 @@
-/** JSONPath as in RFC 9535: checked when the workflow is read, and asked once the document is there. */
+/** JSONPath as in RFC 9535: checked when the workflow is read, evaluated when the document is. */
 import {
   type FilterFunction,
   FunctionExpressionType,
@@ -7,8 +7,8 @@ import {
   type JSONPathQuery,
 } from "json-p3";
 import { WorkError } from "../errors.ts";
-import type { Json } from "../kit/json.ts";
-import { PatternError, rememberedLinear } from "../kit/linear-pattern.ts";
+import type { Json } from "../std/json.ts";
+import { PatternError, rememberedLinear } from "../std/pattern.ts";
 
 /** What is wrong with the path, or undefined. */
 export function jsonPathProblem(path: string): string | undefined {

@@ -1,6 +1,6 @@
 /**
- * Finds the programs of a workflow that are not installed, before an item is spent on finding out: of agents, and of
- * shell steps that are one plain command. What only a shell can know is left to the shell.
+ * Finds programs of a workflow that are not installed before any item runs: of agents, and of shell steps that are a single
+ * plain command.
  */
 import { isInstalled } from "../attempt/find-program.ts";
 import type { Step, Workflow } from "./model.ts";

@@ -1,9 +1,10 @@
 /**
- * A workflow as the rest of the program sees it: what `schema.ts` makes of the YAML, with durations in milliseconds and
- * every default filled in. It is plain JSON, so a job keeps it and any process can go on with it.
+ * A workflow after parsing, with durations in milliseconds and all defaults filled in. It is plain JSON, so that a job can
+ * store it and any process can resume it.
  */
-import type { Json } from "../kit/json.ts";
+
 import type { Backoff, Policy } from "../retry/policy.ts";
+import type { Json } from "../std/json.ts";
 
 export interface Workflow {
   readonly name: string;

@@ -1,14 +1,13 @@
 /**
- * From the action of a step to the program that is run for it: a script by `sh`, or an agent with its prompt. Values of
- * items and secrets are data for it. They reach it by its environment, files and standard input, and never as an option.
+ * Turns the action of a step into the program to run: a script for `sh`, or an agent with its prompt. Values of items and
+ * secrets are passed as data, by environment, files and standard input, never as options.
  */
 import { basename } from "node:path";
-import { type FilledWord, optionProblem } from "../attempt/option-words.ts";
+import { type FilledWord, optionProblem } from "../attempt/template.ts";
 import { type Filled, templateParts } from "../attempt/template-parts.ts";
 import type { Action, Step } from "./model.ts";
 import { fillScript } from "./shell-values.ts";
-import { splitWords } from "./split-words.ts";
-import type { At } from "./step-run.ts";
+import type { At } from "./step-context.ts";
 import { expand, expandPlain } from "./variables.ts";
 
 export interface Program {
@@ -33,7 +32,7 @@ function scriptProgram(template: string, at: At): Filled<Program> {
   const script = fillScript(template, at.scope.all());
   if (!script.ok) return script;
   const { text, env, files } = script.value;
-  const problem = rawSecretProblem(template, text, at.run.world.secretValues);
+  const problem = rawSecretProblem(template, text, at.run.context.secretValues);
   if (problem !== undefined) return { ok: false, message: problem };
   return { ok: true, value: { argv: ["sh", "-c", text], env, files, stdin: "", protocol: "plain" } };
 }
@@ -61,7 +60,7 @@ function agentProgram(action: AgentAction, step: Step, at: At): Filled<Program> 
     ...extra.value.map((value) => ({ written: ARGS_VARIABLE, literal: value, value })),
   ];
   if (promptBy === "argument") words.push(...promptWords(words, action.prompt, prompt.value));
-  const problem = optionProblem(words) ?? secretProblem(words, at.run.world.secretValues);
+  const problem = optionProblem(words) ?? secretProblem(words, at.run.context.secretValues);
   if (problem !== undefined) return { ok: false, message: `agent: ${problem}.` };
   const stdin = promptBy === "stdin" ? prompt.value : "";
   return {
@@ -104,7 +103,7 @@ function secretProblem(words: readonly FilledWord[], secrets: readonly string[])
 function promptOf(template: string, step: Step, at: At): Filled<string> {
   const own = stepEnvironment(step, at);
   if (!own.ok) return own;
-  const env = { ...at.run.world.env, ...own.value };
+  const env = { ...at.run.context.env, ...own.value };
   const parts = templateParts(template).map((part) =>
     typeof part === "string" ? fillEnvironment(part, env) : part,
   );
@@ -136,7 +135,26 @@ export function stepEnvironment(step: Step, { scope }: At): Filled<Record<string
 const ARGS_VARIABLE = "REDRIVE_CLAUDE_ARGS";
 
 function extraWords(step: Step, { run }: At): Filled<string[]> {
-  const line = step.env[ARGS_VARIABLE] ?? run.world.env[ARGS_VARIABLE] ?? process.env[ARGS_VARIABLE] ?? "";
+  const line = step.env[ARGS_VARIABLE] ?? run.context.env[ARGS_VARIABLE] ?? process.env[ARGS_VARIABLE] ?? "";
   const words = splitWords(line);
   return words.ok ? words : { ok: false, message: `${ARGS_VARIABLE} cannot be read: ${words.message}.` };
+}
+
+const TOKEN = /\s+|'([^']*)'|"((?:[^"\\]|\\[\s\S])*)"|\\([\s\S])|([^\s'"\\]+)|[\s\S]/g;
+
+/** The words, or why the line has none. */
+export function splitWords(line: string): Filled<string[]> {
+  const words: string[] = [];
+  let word: string | undefined;
+  for (const [token, single, double, escaped, plain] of line.matchAll(TOKEN)) {
+    const part = single ?? double?.replace(/\\(["\\$`])/g, "$1") ?? escaped ?? plain;
+    if (part !== undefined) word = (word ?? "") + part;
+    else if (token.trim() !== "")
+      return { ok: false, message: `a ${token === "\\" ? "backslash" : "quote"} has no end` };
+    else if (word !== undefined) {
+      words.push(word);
+      word = undefined;
+    }
+  }
+  return { ok: true, value: word === undefined ? words : [...words, word] };
 }

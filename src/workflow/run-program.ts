@@ -1,23 +1,22 @@
-/** Runs the process of a `shell` or `agent` step: its environment, its folder, its output, and what its end means. */
-import { rmSync, statSync } from "node:fs";
+/** Runs the process of a `shell` or `agent` step with its environment and folder, and interprets its output and exit. */
+import { rmSync, statSync, writeFileSync } from "node:fs";
 import type { Cuts, KeptOutput } from "../attempt/capture.ts";
 import { itemEnvironment } from "../attempt/item-environment.ts";
 import type { Ended } from "../attempt/launch.ts";
 import { Output } from "../attempt/output.ts";
 import { type ProcessEnd, type ProcessOptions, runProcess } from "../attempt/run-process.ts";
 import type { Filled } from "../attempt/template-parts.ts";
-import { compact } from "../item/failure.ts";
-import { asText, type Json } from "../kit/json.ts";
 import type { ReportedFailure } from "../retry/reported-failure.ts";
+import { PRIVATE_FILE } from "../std/files.ts";
+import { asText, compact, type Json } from "../std/json.ts";
 import { keepAgentLog } from "./agent-output.ts";
-import { insideRoot } from "./inside-root.ts";
 import type { Step } from "./model.ts";
 import { type Program, stepEnvironment } from "./program.ts";
+import { type At, passedDeadline, type StepEnd, type StepFailed } from "./step-context.ts";
 import { brokenOff, failureOfProcess, hopeless } from "./step-failure.ts";
 import { endText, logProcess, titleOf } from "./step-log.ts";
-import { type At, passedDeadline, type StepEnd, type StepFailed } from "./step-run.ts";
-import { removeValueFiles, type ValueFiles, writeValueFiles } from "./value-files.ts";
 import { expand } from "./variables.ts";
+import { insideRoot } from "./write-file.ts";
 
 /** A process that ran to its own end. The files of its output are there until `release` is called. */
 export interface Ran {
@@ -33,7 +32,7 @@ export interface Ran {
 
 /** Runs it once. */
 export async function runProgram(step: Step, program: Program, at: At): Promise<Ran | StepEnd> {
-  const { world } = at.run;
+  const { context } = at.run;
   if (at.signal.aborted) return brokenOff(at);
   const cwd = folderOf(step, at);
   if (!cwd.ok) return hopeless(at, cwd.message);
@@ -50,17 +49,17 @@ export async function runProgram(step: Step, program: Program, at: At): Promise<
   };
   let heard: Heard | undefined;
   const end = await runProcess({
-    launcher: world.launcher,
+    launcher: context.launcher,
     spec: { ...spec, stdoutPath: files.stdout, stderrPath: files.stderr },
     outputs: at.run.outputs,
     running: runningOf(at, program),
     failureFile: files.failure,
     timeoutMs: step.timeoutMs,
-    graceMs: world.graceMs,
+    graceMs: context.graceMs,
     signal: at.signal,
-    mayStart: world.mayStart,
-    now: world.clock.now,
-    evidenceFolder: world.evidenceFolder,
+    mayStart: context.mayStart,
+    now: context.clock.now,
+    evidenceFolder: context.evidenceFolder,
     keep: async (ended, cuts) => {
       heard = await hear(at, program, { ended, cuts, files });
       return heard.kept;
@@ -71,7 +70,7 @@ export async function runProgram(step: Step, program: Program, at: At): Promise<
 
 /** Output that may hold secrets is shown only when it has been masked, which happens at its end. */
 function runningOf(at: At, program: Program): ProcessOptions["running"] {
-  const { logPath: log, secretValues } = at.run.world;
+  const { logPath: log, secretValues } = at.run.context;
   if (secretValues.length > 0) return undefined;
   const isStream = program.protocol === "claude";
   return { log, title: titleOf(at), ...(isStream && { isStream }) };
@@ -174,7 +173,7 @@ interface Files {
 
 function filesOf({ run }: At): Files {
   run.fileCount += 1;
-  const prefix = `${run.world.scratch}-${run.fileCount}`;
+  const prefix = `${run.context.scratch}-${run.fileCount}`;
   return { stdout: `${prefix}.out`, stderr: `${prefix}.err`, failure: `${prefix}.failure.json`, prefix };
 }
 
@@ -186,7 +185,7 @@ function removeAll(files: Files, heard: Heard | undefined): void {
 
 /** Where the step runs: a folder that is there, inside of where the phase runs. */
 function folderOf(step: Step, at: At): Filled<string> {
-  const { root } = at.run.world;
+  const { root } = at.run.context;
   if (step.workingDir === undefined) return { ok: true, value: root };
   const path = expand(step.workingDir, at.scope.all());
   const folder = path.ok ? insideRoot(root, path.value) : path;
@@ -199,7 +198,7 @@ function environmentOf(step: Step, at: At, failureFile: string): Filled<Record<s
   const own = stepEnvironment(step, at);
   if (!own.ok) return own;
   const variables = at.scope.all();
-  const { attempt, env } = at.run.world;
+  const { attempt, env } = at.run.context;
   const known = { item: variables.item, itemId: textOf(variables.item_id), jobId: textOf(variables.job_id) };
   return {
     ok: true,
@@ -209,4 +208,22 @@ function environmentOf(step: Step, at: At, failureFile: string): Filled<Record<s
 
 function textOf(value: Json | undefined): string | undefined {
   return value === undefined ? undefined : asText(value);
+}
+
+/** The path of each file, under the name of the variable that holds it. */
+export type ValueFiles = Readonly<Record<string, string>>;
+
+/** Writes each value to a file whose path begins with `prefix`. It throws when the disk does not take one. */
+export function writeValueFiles(values: Readonly<Record<string, string>>, prefix: string): ValueFiles {
+  const paths: Record<string, string> = {};
+  for (const [name, value] of Object.entries(values)) {
+    const path = `${prefix}.${name}`;
+    paths[name] = path;
+    writeFileSync(path, value, { mode: PRIVATE_FILE });
+  }
+  return paths;
+}
+
+export function removeValueFiles(names: readonly string[], prefix: string): void {
+  for (const name of names) rmSync(`${prefix}.${name}`, { force: true });
 }

@@ -1,16 +1,27 @@
 /**
- * One step with all its options: `when` decides whether it runs, `retry` tries it again, `on_failure` handles what is
- * left and has it run again, `on_success` goes on from it.
+ * Runs one step with all its options: `when`, `retry`, `on_failure`, `on_success`, and everything that must hold for one try
+ * to succeed.
  */
-
-import { compileExpression } from "../kit/expression.ts";
 import { backoffMs } from "../retry/backoff.ts";
-import { errorVariable } from "./error-variable.ts";
+import { compileExpression } from "../std/expression.ts";
+import { foreachStep } from "./foreach.ts";
 import type { FailureHandler, Step } from "./model.ts";
-import { brokenOff, hopeless, thrownFailure } from "./step-failure.ts";
+import { programOf } from "./program.ts";
+import { type Ran, runProgram } from "./run-program.ts";
+import {
+  type At,
+  inside,
+  isTurnedAway,
+  type StepEnd,
+  type StepFailed,
+  withDeadline,
+} from "./step-context.ts";
+import { brokenOff, hopeless, ruleFailure, thrownFailure, writeTrouble } from "./step-failure.ts";
 import { logLine } from "./step-log.ts";
-import { type At, inside, isTurnedAway, type StepEnd, type StepFailed } from "./step-run.ts";
-import { tryStep } from "./try-step.ts";
+import { captureValue, errorVariable, tooLarge, VALUE_BYTES_MAX, withoutLineEnd } from "./step-variables.ts";
+import { validateStep } from "./validate-step.ts";
+import { expand } from "./variables.ts";
+import { insideRoot, writeAtomically, writeFileStep } from "./write-file.ts";
 
 /** Never throws for what a step does; its failure is a value. */
 export async function runStep(step: Step, at: At): Promise<StepEnd> {
@@ -40,7 +51,7 @@ function isWanted({ when }: Step, at: At): boolean | StepFailed {
 /** HEAD before the step, where a commit is asked for: only a commit of its own counts. */
 async function headNow(step: Step, at: At): Promise<string | undefined | StepFailed> {
   if (!step.commitRequired) return undefined;
-  const { head } = at.run.world;
+  const { head } = at.run.context;
   if (!head) return hopeless(at, "commit_required needs a git repository, and there is none here");
   try {
     return await head();
@@ -60,10 +71,10 @@ async function tryUntilDone(step: Step, at: At, head: string | undefined): Promi
       head,
     );
     if (end.kind !== "failed" || end.isHopeless || attempt >= maxAttempts || at.signal.aborted) return end;
-    const delayMs = backoffMs(backoff, attempt, at.run.world.random);
+    const delayMs = backoffMs(backoff, attempt, at.run.context.random);
     // Who asks for a longer wait than the step would make is waited for by the runner, which has other work meanwhile.
     if (end.retryAfterMs !== undefined && end.retryAfterMs > delayMs) return end;
-    await at.run.world.clock.sleep(delayMs, at.signal);
+    await at.run.context.clock.sleep(delayMs, at.signal);
     if (at.signal.aborted) return brokenOff(at);
   }
 }
@@ -108,4 +119,135 @@ async function goOn(step: Step, end: StepEnd, at: At): Promise<StepEnd> {
   if (step.onSuccess.length === 0) return end;
   const next = await at.runList(step.onSuccess, inside(at, "on_success"));
   return next.kind === "done" ? end : next;
+}
+
+/** `headBefore`: the commit that HEAD was at when the step began, for `commit_required`. */
+export async function tryStep(step: Step, at: At, headBefore: string | undefined): Promise<StepEnd> {
+  const acted = await act(step, at);
+  if (acted.kind !== "done") return acted;
+  const checks = [() => checkCommit(step, at, headBefore), () => checkValidation(step, at)];
+  for (const check of checks) {
+    const end = await check();
+    if (end.kind !== "done") return end;
+  }
+  return acted;
+}
+
+function act(step: Step, at: At): Promise<StepEnd> {
+  const { action } = step;
+  switch (action.kind) {
+    case "shell":
+    case "agent": {
+      const program = programOf(action, step, at);
+      if (!program.ok) return Promise.resolve(hopeless(at, program.message));
+      return runProgram(step, program.value, at).then((ran) =>
+        ran.kind === "ran" ? heed(ran, step, at) : ran,
+      );
+    }
+    case "write_file":
+      return writeFileStep(action, step, at).then((end) => useText(end, step, at));
+    case "foreach":
+      return withDeadline(at, step.timeoutMs, "foreach", (limited) => foreachStep(action, limited)).then(
+        (end) => useText(end, step, at),
+      );
+  }
+}
+
+/** A process has ended: what it printed is used before its files go, then the steps for its exit code decide. */
+async function heed(ran: Ran, step: Step, at: At): Promise<StepEnd> {
+  const text = valueText(ran);
+  const output = text === undefined ? {} : { output: text };
+  const steps = ran.isFinal ? undefined : stepsFor(step, ran.exitCode);
+  try {
+    if (step.action.kind === "shell") {
+      at.scope.set("shell", text === undefined ? {} : { output: withoutLineEnd(text) });
+    }
+    if (ran.failed && !steps) return { ...ran.failed, ...output };
+    const used = useOutput(
+      { text, bytes: ran.output.bytes, chunks: ran.output.chunks() },
+      step,
+      at,
+      ran.output.isWhole,
+    );
+    if (used.kind !== "done") return { ...used, ...output };
+  } finally {
+    ran.release();
+  }
+  const decided = steps ? await at.runList(steps, inside(at, `on_exit_code ${ran.exitCode}`)) : undefined;
+  return decided && decided.kind !== "done" ? decided : { kind: "done", ...output };
+}
+
+function stepsFor({ onExitCode }: Step, exitCode: number | null): readonly Step[] | undefined {
+  const code = String(exitCode);
+  return exitCode !== null && Object.hasOwn(onExitCode, code) ? onExitCode[code] : undefined;
+}
+
+/** What it printed, as a value; undefined when that is too large or not whole. */
+function valueText({ output }: Ran): string | undefined {
+  if (output.bytes > VALUE_BYTES_MAX || !output.isWhole) return undefined;
+  return Buffer.concat(Array.from(output.chunks(), (chunk) => Buffer.from(chunk))).toString("utf8");
+}
+
+function useText(end: StepEnd, step: Step, at: At): StepEnd {
+  if (end.kind !== "done") return end;
+  const text = end.output ?? "";
+  const bytes = Buffer.from(text);
+  const used = useOutput({ text, bytes: bytes.length, chunks: [bytes] }, step, at, true);
+  return used.kind === "done" ? end : used;
+}
+
+interface Printed {
+  /** Undefined when it is too large to be a value. */
+  readonly text: string | undefined;
+  readonly bytes: number;
+  readonly chunks: Iterable<Buffer>;
+}
+
+function useOutput(printed: Printed, step: Step, at: At, isWhole: boolean): StepEnd {
+  if (step.outputFile !== undefined) {
+    const copied = isWhole
+      ? copyOutput(printed, step, step.outputFile, at)
+      : ruleFailure(at, "ResourceExhausted", "output_file: the output is too large; a part of it is lost");
+    if (copied.kind !== "done") return copied;
+  }
+  return step.capture ? capture(printed, step.capture, at) : { kind: "done" };
+}
+
+function copyOutput({ chunks }: Printed, step: Step, outputFile: string, at: At): StepEnd {
+  const variables = at.scope.all();
+  const folder = expand(step.workingDir ?? ".", variables);
+  const name = expand(outputFile, variables);
+  if (!folder.ok) return hopeless(at, folder.message);
+  if (!name.ok) return hopeless(at, `output_file: ${name.message}`);
+  const target = insideRoot(at.run.context.root, name.value, folder.value);
+  if (!target.ok) return hopeless(at, `output_file: ${target.message}`);
+  try {
+    writeAtomically(target.value, chunks);
+    return { kind: "done" };
+  } catch (error) {
+    return writeTrouble(at, name.value, error);
+  }
+}
+
+function capture({ text, bytes }: Printed, { name, format }: NonNullable<Step["capture"]>, at: At): StepEnd {
+  const value =
+    text === undefined ? { ok: false as const, message: tooLarge(bytes) } : captureValue(text, format);
+  if (!value.ok) return ruleFailure(at, "ValidationFailed", `the output for "${name}" ${value.message}`);
+  at.scope.set(name, value.value);
+  return { kind: "done" };
+}
+
+async function checkCommit(step: Step, at: At, headBefore: string | undefined): Promise<StepEnd> {
+  const { head } = at.run.context;
+  if (!step.commitRequired || !head) return { kind: "done" };
+  try {
+    if ((await head()) !== headBefore) return { kind: "done" };
+  } catch (error) {
+    return thrownFailure(at, "WorktreeError", "HEAD could not be read", error);
+  }
+  return ruleFailure(at, "CommitValidationFailed", `${at.name} made no commit, and commit_required is set`);
+}
+
+function checkValidation({ validate }: Step, at: At): Promise<StepEnd> {
+  return validate ? validateStep(validate, at) : Promise.resolve({ kind: "done" });
 }

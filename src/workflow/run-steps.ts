@@ -1,17 +1,23 @@
 /**
- * The one executor of workflow steps, for setup, agents, reduce and merge alike: step after step, until one fails or
- * the runner stops. Where the steps run and what they may use is the `World`; no phase, job or store is known here.
+ * Runs workflow steps in order until one fails or the run is stopped, for setup, agents, reduce and merge alike. The
+ * `StepContext` defines where they run; phases, jobs and stores are unknown here.
  */
 import { OutputWatch } from "../attempt/output-watch.ts";
-import { compact } from "../item/failure.ts";
+import { compact } from "../std/json.ts";
 import type { Step } from "./model.ts";
 import { runStep } from "./run-step.ts";
-import { Scope } from "./scope.ts";
 import { maskerOf } from "./secrets.ts";
+import {
+  type At,
+  type Run,
+  type StepContext,
+  type StepEnd,
+  type StepsEnd,
+  withDeadline,
+} from "./step-context.ts";
 import { brokenOff } from "./step-failure.ts";
 import { stepLabel, stepName } from "./step-label.ts";
-import { type At, type Run, type StepEnd, withDeadline } from "./step-run.ts";
-import type { StepsEnd, World } from "./world.ts";
+import { Scope } from "./step-variables.ts";
 
 export interface RunStepsOptions {
   /** The index of the step to go on at. Default 0. */
@@ -19,16 +25,16 @@ export interface RunStepsOptions {
   /** For all steps together; the failure names the step that ran when it was over. */
   readonly timeoutMs?: number;
   /** Told after each step of the list itself, with its index; the next begins when this has resolved. */
-  readonly onDone?: (index: number, world: World) => void | Promise<void>;
+  readonly onDone?: (index: number, context: StepContext) => void | Promise<void>;
 }
 
 /** Runs the steps in order. Any step that fails ends it, unless the step itself says otherwise. */
 export async function runSteps(
   steps: readonly Step[],
-  world: World,
+  context: StepContext,
   options: RunStepsOptions = {},
 ): Promise<StepsEnd> {
-  const run = openRun(world);
+  const run = openRun(context);
   const stopTicking = run.outputs.startTicking();
   try {
     return await withDeadline(topOf(run), options.timeoutMs, "the attempt", (at) =>
@@ -39,7 +45,7 @@ export async function runSteps(
   }
 }
 
-function openRun(world: World): Run {
+function openRun(context: StepContext): Run {
   let last: Promise<unknown> = Promise.resolve();
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
     const done = last.then(work);
@@ -47,10 +53,10 @@ function openRun(world: World): Run {
     return done;
   };
   return {
-    world,
-    startedAt: world.clock.now(),
+    context,
+    startedAt: context.clock.now(),
     outputs: new OutputWatch(),
-    maskChunk: maskerOf(world.secretValues).maskChunk,
+    maskChunk: maskerOf(context.secretValues).maskChunk,
     inTurn,
     fileCount: 0,
     usage: undefined,
@@ -60,7 +66,7 @@ function openRun(world: World): Run {
 }
 
 function topOf(run: Run): At {
-  const { variables, signal } = run.world;
+  const { variables, signal } = run.context;
   return {
     run,
     scope: Scope.over(variables),
@@ -83,7 +89,7 @@ async function runTop(
   for (const [index, step] of steps.entries()) {
     if (index < from) continue;
     const here = placeOf(step, index, steps.length, at);
-    run.world.onStep?.(index, steps.length, here.label);
+    run.context.onStep?.(index, steps.length, here.label);
     const end = at.signal.aborted ? brokenOff(here) : await runStep(step, here);
     if (end.kind === "failed") {
       const { failure, retryAfterMs, isAgent } = end;
@@ -91,9 +97,9 @@ async function runTop(
       return compact({ kind: "failed" as const, failure, retryAfterMs, isAgent, stepIndex: index, usage });
     }
     if (end.kind === "stopped") return end;
-    await onDone?.(index, run.world);
+    await onDone?.(index, run.context);
   }
-  const log = run.hasLog ? run.world.logPath : undefined;
+  const log = run.hasLog ? run.context.logPath : undefined;
   return compact({ kind: "done" as const, usage: run.usage, jsonLog: run.jsonLog, log });
 }
 
@@ -110,7 +116,7 @@ async function runList(steps: readonly Step[], at: At): Promise<StepEnd> {
 
 /** A list of one needs no numbers, unless it is the list itself. */
 function placeOf(step: Step, index: number, total: number, at: At): At {
-  const { mask } = at.run.world;
+  const { mask } = at.run.context;
   const label = stepLabel(step, at.scope.all(), mask);
   const id = step.id === undefined ? "" : ` (${step.id})`;
   const isNumbered = at.path.length === 0 || total > 1;

@@ -1,9 +1,10 @@
 /**
- * Takes secrets out of all that is written or shown: text, and streams of bytes of any size. A secret is also found as
- * a shell, JSON or a URL would write it, and each line of one that has several counts for itself.
+ * Masks secrets in everything that is written or shown: texts, and byte streams of any size. A secret is also found when it
+ * is quoted for a shell, JSON or a URL, and each line of a multi-line secret is masked.
  */
 import type { Edges, OutputMask } from "../attempt/output-log.ts";
 import { WorkError } from "../errors.ts";
+import type { Json } from "../std/json.ts";
 
 /** Stands where a secret was. */
 export const MASK = "***";
@@ -128,4 +129,41 @@ function tooShort(length: number): WorkError {
     `A secret of ${length} characters cannot be masked; it needs at least ${SECRET_CHARS_MIN}.`,
     { hint: "Leave it out of `secrets:`, or use a longer value." },
   );
+}
+
+export interface Sealer {
+  seal(values: Readonly<Record<string, Json>>): Record<string, Json>;
+  /** Makes sealed values whole again. */
+  unseal(values: Readonly<Record<string, Json>>): Record<string, Json>;
+}
+
+/** `mask` takes out what is left of a secret in another writing, e.g. that of a URL. */
+export function sealerOf(
+  secrets: readonly { readonly name: string; readonly value: string }[],
+  mask: (text: string) => string,
+): Sealer {
+  const longestFirst = secrets
+    .filter(({ value }) => value !== "")
+    .sort((one, other) => other.value.length - one.value.length);
+  const seal = (text: string) =>
+    mask(longestFirst.reduce((sealed, { name, value }) => sealed.replaceAll(value, sealOf(name)), text));
+  const unseal = (text: string) =>
+    longestFirst.reduce((whole, { name, value }) => whole.replaceAll(sealOf(name), value), text);
+  return {
+    seal: (values) => mapTexts(values, seal) as Record<string, Json>,
+    unseal: (values) => mapTexts(values, unseal) as Record<string, Json>,
+  };
+}
+
+/** Control characters that no program prints around a name. */
+function sealOf(name: string): string {
+  return `\u0001secret ${name}\u0002`;
+}
+
+function mapTexts(value: Json, change: (text: string) => string): Json {
+  if (typeof value === "string") return change(value);
+  if (Array.isArray(value)) return value.map((entry) => mapTexts(entry, change));
+  if (typeof value !== "object" || value === null) return value;
+  const entries = Object.entries(value).map(([key, entry]) => [change(key), mapTexts(entry, change)]);
+  return Object.fromEntries(entries) as Json;
 }

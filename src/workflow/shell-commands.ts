@@ -1,16 +1,18 @@
 /**
- * Collects the words of the commands that a script has on one level, and the pipelines they are in, while
- * `shell-place.ts` reads the script. When a command ends, the values that it would run as code are refused.
+ * Collects the words of commands and their pipelines while `shell-place.ts` parses a script. When a command ends, values
+ * that it would run as code are refused.
  */
-import { readsScriptFromInput, refusalsIn, type ShellWord, VALUE } from "./shell-words.ts";
+import { printsEnvironment, readsScriptFromInput, refusalsIn, type ShellWord, VALUE } from "./shell-words.ts";
 
-type RefuseValues = (values: readonly number[], why: string) => void;
+type RefuseValues = (values: readonly number[] | "all", why: string) => void;
 
 /** The commands that are connected with `|`. */
 interface Pipeline {
   readonly values: number[];
   /** A shell in it reads its script from standard input. */
   isRun: boolean;
+  /** A command in it may print the whole environment. */
+  hasEnvironment: boolean;
 }
 
 /** What is known of a here-document when its operator is read; its body comes later. */
@@ -21,6 +23,7 @@ export interface HereDocumentUser {
 
 const PIPED =
   "a shell runs what this prints. Pass it as an argument, or write ${raw:…} where it has to be code";
+const ENVIRONMENT_RUN = "a shell runs what prints the environment, and every value is in the environment";
 const HERE_RUN =
   "a shell runs the here-document. Pass it as an argument, or write ${raw:…} where it has to be code";
 
@@ -43,8 +46,14 @@ export class ShellCommands {
 
   /** Adds to the word that is being read, or begins one. */
   add(text: string): void {
-    this.#word ??= { text: "", values: [], nested: [] };
+    this.#word ??= { text: "", values: [], nested: [], isQuoted: false };
     this.#word.text += text;
+  }
+
+  /** Quotes begin in the word, or begin one. */
+  addQuotes(): void {
+    this.add("");
+    if (this.#word) this.#word.isQuoted = true;
   }
 
   addValue(index: number): void {
@@ -119,11 +128,61 @@ export class ShellCommands {
     if (readsScriptFromInput(words)) {
       this.#pipeline.isRun = true;
       this.#refuse(this.#pipeline.values, PIPED);
+      if (this.#pipeline.hasEnvironment) this.#refuse("all", ENVIRONMENT_RUN);
     }
+    if (printsEnvironment(words)) this.#pipeline.hasEnvironment = true;
     this.#pipeline.values.push(...words.flatMap(({ values, nested }) => [...values, ...nested]));
   }
 }
 
 function newPipeline(): Pipeline {
-  return { values: [], isRun: false };
+  return { values: [], isRun: false, hasEnvironment: false };
+}
+
+export interface Delimiter {
+  readonly delimiter: string;
+  /** `<<-`: tabs at the beginning of a line do not count. */
+  readonly stripsTabs: boolean;
+  /** Nothing is replaced in the body. */
+  readonly isQuoted: boolean;
+  /** Where the delimiter ends in the script. */
+  readonly end: number;
+}
+
+export interface HereDocument extends Delimiter {
+  /** The command that reads the body. */
+  readonly user: HereDocumentUser | undefined;
+}
+
+const DELIMITER = /(-?)[ \t]*((?:'[^'\n]*'|"[^"\\$`\n]*"|\\.|[^ \t\n;&|<>()'"\\`$])+)/y;
+
+/** Reads it right after the `<<`. Undefined where shells could disagree about it. */
+export function readDelimiter(text: string, at: number): Delimiter | undefined {
+  DELIMITER.lastIndex = at;
+  const match = DELIMITER.exec(text);
+  const end = DELIMITER.lastIndex;
+  if (!match || end === text.length || /[$`\\]/.test(text[end] ?? "")) return undefined;
+  const [, dash, written = ""] = match;
+  return {
+    delimiter: written.replace(/\\(.)|['"]/gs, "$1"),
+    stripsTabs: dash === "-",
+    isQuoted: /['"\\]/.test(written),
+    end,
+  };
+}
+
+/** Where the body that begins at `at` ends, and where the line after its delimiter begins. */
+export function bodyEnd(
+  text: string,
+  at: number,
+  { delimiter, stripsTabs }: Delimiter,
+): { readonly body: number; readonly next: number } | undefined {
+  for (let start = at; start < text.length; ) {
+    const found = text.indexOf("\n", start);
+    const end = found < 0 ? text.length : found;
+    const line = text.slice(start, end);
+    if ((stripsTabs ? line.replace(/^\t+/, "") : line) === delimiter) return { body: start, next: end + 1 };
+    start = end + 1;
+  }
+  return undefined;
 }

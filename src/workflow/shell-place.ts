@@ -1,10 +1,9 @@
 /**
- * Reads a POSIX shell script and says for each value in it where it stands, so that a reference to a variable can be put
- * there that the shell expands to exactly that value. It reads only as much shell as this needs. Where two shells could
- * disagree, or where the value would be read as code, it refuses and never guesses.
+ * Parses a POSIX shell script and finds the quoting context of each value, so that it can be replaced by a reference that
+ * the shell expands to exactly that value. It parses only as much shell as this needs. Where shells disagree, or where the
+ * value would be code, it refuses.
  */
-import { ShellCommands } from "./shell-commands.ts";
-import { bodyEnd, type HereDocument, readDelimiter } from "./shell-here-document.ts";
+import { bodyEnd, type HereDocument, readDelimiter, ShellCommands } from "./shell-commands.ts";
 import { SUBSTITUTION, VALUE } from "./shell-words.ts";
 
 /** Where a value stands. In a here-document and in double quotes a reference needs no quotes of its own. */
@@ -226,10 +225,16 @@ class Reader {
     this.#at++;
   }
 
-  #refuseValues(values: readonly number[], why: string) {
+  #refuseValues(values: readonly number[] | "all", why: string) {
+    if (values === "all") return this.#refuseAll(why);
     for (const index of values) {
       if (this.#places[index]?.kind !== "refused") this.#places[index] = { kind: "refused", why };
     }
+  }
+
+  #refuseAll(why: string) {
+    this.#refusal ??= why;
+    this.#refuseValues([...this.#valueAt.values()], why);
   }
 
   #operator() {
@@ -248,7 +253,8 @@ class Reader {
   }
 
   #open(kind: Frame["kind"], length: number, depth = 0) {
-    this.#addToWord(kind === "single" || kind === "double" ? "" : SUBSTITUTION);
+    if (kind !== "single" && kind !== "double") this.#addToWord(SUBSTITUTION);
+    else if (this.#frame.kind !== "body") this.#commands?.addQuotes();
     this.#frames.push(this.#newFrame(kind, depth));
     this.#at += length;
     this.#atWordStart = kind === "command";
@@ -362,16 +368,16 @@ class Reader {
       if (this.#frame.kind !== "body" || this.#at > end.body) {
         this.#refuse(unsure("an expansion in a here-document that has no end there"));
       }
+      document.user?.addBody(indexes); // also when the rest could not be read: a shell may run it
       if (this.#refusal !== undefined) return;
       this.#frames.pop();
-      document.user?.addBody(indexes);
     }
     this.#at = end.next;
     this.#atWordStart = true;
   }
 
   #newFrame(kind: Frame["kind"], depth: number): Frame {
-    const refuse = (values: readonly number[], why: string) => this.#refuseValues(values, why);
+    const refuse = (values: readonly number[] | "all", why: string) => this.#refuseValues(values, why);
     const commands = kind === "command" ? new ShellCommands(refuse) : undefined;
     return { kind, depth, hereDocuments: [], commands };
   }

@@ -1,9 +1,9 @@
 /**
- * Makes a script for `sh` of a template. The script never contains a value: where `${…}` stands it has a reference to a
- * variable, such as `"${RD_1}"`, and the values are given to the process beside it. So a mistake about the quoting of a
- * script may split a word, but never runs data. `${raw:…}` opts out.
+ * Turns a template into a script for `sh`. The script never contains a value: each `${…}` becomes a reference to a variable,
+ * such as `"${RD_1}"`, and the process gets the values separately. So a quoting mistake may split a word, but never runs
+ * data. `${raw:…}` opts out.
  */
-import { type Filled, type Place, templateParts } from "../attempt/template-parts.ts";
+import { type Filled, type Placeholder, templateParts } from "../attempt/template-parts.ts";
 import { placesIn, type ShellPlace } from "./shell-place.ts";
 import { isValue, type Variables, valueAt } from "./variables.ts";
 
@@ -46,18 +46,23 @@ export interface TemplateProblem {
 
 /** Every place of a script where a value is refused, whatever the value is. A raw value is taken for a plain word. */
 export function shellProblems(template: string): TemplateProblem[] {
-  const parts = templateParts(template).filter((part) => typeof part === "string" || part.kind === "place");
+  const parts = templateParts(template).filter(
+    (part) => typeof part === "string" || part.kind === "placeholder",
+  );
   const places = placesIn(
     parts.map((part) => (typeof part === "string" ? part : isValue(part) ? null : "x")),
   );
   return problemsOf(parts.filter(isValue), places);
 }
 
-function firstProblem(values: readonly Place[], places: readonly ShellPlace[]): TemplateProblem | undefined {
+function firstProblem(
+  values: readonly Placeholder[],
+  places: readonly ShellPlace[],
+): TemplateProblem | undefined {
   return problemsOf(values, places)[0];
 }
 
-function problemsOf(values: readonly Place[], places: readonly ShellPlace[]): TemplateProblem[] {
+function problemsOf(values: readonly Placeholder[], places: readonly ShellPlace[]): TemplateProblem[] {
   return values.flatMap(({ written }, index) => {
     const place = places[index];
     if (place?.kind !== "refused") return [];

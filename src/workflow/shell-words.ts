@@ -1,7 +1,6 @@
 /**
- * Finds values in the words of one command that a second reader takes for code: another shell, the program text of an
- * interpreter, an arithmetic expression. It knows common commands only. A command it does not know passes, because the
- * value is still one word there.
+ * Finds values that a command would interpret as code: another shell, the program text of an interpreter, an arithmetic
+ * expression. Only common commands are known. Unknown commands pass, because the value is a single word there.
  */
 import { basename } from "node:path";
 
@@ -12,6 +11,8 @@ export interface ShellWord {
   readonly values: number[];
   /** The values inside command substitutions of the word. */
   readonly nested: number[];
+  /** Has quotes, so that it is there even when it is empty. */
+  isQuoted: boolean;
 }
 
 export const VALUE = "\uE000";
@@ -64,6 +65,12 @@ export function readsScriptFromInput(words: readonly ShellWord[]): boolean {
   return rest.every(({ text }) => /^[-+]/.test(text)) || rest.some(({ text }) => /^-[a-z]*s$/.test(text));
 }
 
+/** Whether the command may print every variable of the environment, where all values are. */
+export function printsEnvironment(words: readonly ShellWord[]): boolean {
+  return words.some((word) => PRINTS_ENVIRONMENT.has(nameOf(word)));
+}
+
+const PRINTS_ENVIRONMENT = new Set("env printenv set export declare typeset readonly environ".split(" "));
 const NOTHING = "";
 const SHELLS = new Set("sh bash dash ash ksh mksh zsh fish $SHELL $BASH $0".split(" "));
 /** Run a text with a shell after `-c`. */
@@ -154,13 +161,25 @@ function shellArguments(after: readonly ShellWord[]): ShellArguments {
   let hasEnd = false;
   for (; at < after.length && !hasEnd; at++) {
     const { text } = after[at] as ShellWord;
+    if (mayVanish(after[at] as ShellWord)) continue;
     if (!/^[-+]/.test(text)) break;
     if (text === "--") hasEnd = true;
     else if (!text.startsWith("--") && text.includes("c")) runsText = true;
     if (/^[-+][oO]$/.test(text)) at++;
   }
   const operands = after.slice(at);
-  return { operands, code: runsText ? operands.slice(0, 1) : [], hasEnd };
+  return { operands, code: runsText ? throughCertain(operands) : [], hasEnd };
+}
+
+/** Without quotes, an expansion that is empty is no word at all: the next word takes its place. */
+function mayVanish({ text, isQuoted, values }: ShellWord): boolean {
+  return !isQuoted && values.length === 0 && /^(?:\$\w+|\uE001)+$/.test(text);
+}
+
+/** The words up to the first one that is there in any case. */
+function throughCertain(words: readonly ShellWord[]): readonly ShellWord[] {
+  const certain = words.findIndex((word) => !mayVanish(word));
+  return certain < 0 ? words : words.slice(0, certain + 1);
 }
 
 /** What an option with one of these letters reads: the rest of its word, or the word after it. */
@@ -169,19 +188,20 @@ function afterOption(after: readonly ShellWord[], letters: string, endsAtOperand
   const code: ShellWord[] = [];
   for (const [index, word] of after.entries()) {
     const isOption = word.text.startsWith("-");
-    if (isOption && option.test(word.text)) code.push(word, ...after.slice(index + 1, index + 2));
+    if (isOption && option.test(word.text)) code.push(word, ...throughCertain(after.slice(index + 1)));
     else if (!isOption && endsAtOperand && !code.includes(word)) break;
   }
   return code;
 }
 
 /** Of awk and sed: the first operand, and what stands after `-e`. */
-function programText(after: readonly ShellWord[]): ShellWord[] {
+function programText(after: readonly ShellWord[]): readonly ShellWord[] {
   for (const [index, { text }] of after.entries()) {
-    if (/^-[A-Za-z]*e/.test(text) || text.startsWith("--expression")) return after.slice(index, index + 2);
+    if (/^-[A-Za-z]*e/.test(text) || text.startsWith("--expression"))
+      return [...after.slice(index, index + 1), ...throughCertain(after.slice(index + 1))];
     if (/^(-f|--file)/.test(text)) return [];
     const isValue = /^-[vF]$/.test(after[index - 1]?.text ?? "");
-    if (!text.startsWith("-") && !isValue) return after.slice(index, index + 1);
+    if (!text.startsWith("-") && !isValue) return throughCertain(after.slice(index));
   }
   return [];
 }

@@ -1,15 +1,17 @@
-/** The record of a step that failed: of its process, or of what is not a process. No secret gets into it. */
-import { type ProcessFacts, processFailure } from "../attempt/process-failure.ts";
+/** The failure record of a step, with or without a process. It contains no secrets. */
+
 import type { ProcessEnd } from "../attempt/run-process.ts";
+import { type ProcessFacts, processFailure } from "../attempt/run-process.ts";
 import type { ErrorTypeName } from "../item/error-type.ts";
-import { compact, type Failure } from "../item/failure.ts";
-import { formatDuration } from "../kit/duration.ts";
-import { CLASS_OF_TYPE } from "../retry/class-of-type.ts";
+import { CLASS_OF_TYPE } from "../item/error-type.ts";
+import type { Failure } from "../item/failure.ts";
+import type { Kind } from "../retry/classify.ts";
 import { classify } from "../retry/classify.ts";
-import type { Kind } from "../retry/signs.ts";
 import { describeThrown } from "../retry/thrown.ts";
+import { formatDuration } from "../std/duration.ts";
+import { compact } from "../std/json.ts";
 import { oneLine } from "../triage/clean.ts";
-import { type At, passedDeadline, type StepEnd, type StepFailed } from "./step-run.ts";
+import { type At, passedDeadline, type StepEnd, type StepFailed } from "./step-context.ts";
 
 const MESSAGE_CHARS_MAX = 600;
 
@@ -64,11 +66,11 @@ function lateMessage(at: At, { what, timeoutMs }: { what: string; timeoutMs: num
 }
 
 function factsOf(at: At): ProcessFacts {
-  const { world, startedAt, jsonLog } = at.run;
-  const now = world.clock.now();
+  const { context, startedAt, jsonLog } = at.run;
+  const now = context.clock.now();
   return {
-    attempt: world.attempt,
-    agentId: world.agentId,
+    attempt: context.attempt,
+    agentId: context.agentId,
     step: at.label,
     command: at.name,
     durationMs: now - startedAt,
@@ -85,7 +87,7 @@ function recordOf(at: At, { name, fields, errorClass }: Kind, message: string): 
     timestamp: facts.now,
     errorType: compact({ name, fields }),
     errorClass: errorClass ?? CLASS_OF_TYPE[name],
-    errorMessage: oneLine(at.run.world.mask(message), MESSAGE_CHARS_MAX),
+    errorMessage: oneLine(at.run.context.mask(message), MESSAGE_CHARS_MAX),
     errorContext: facts.trail,
     agentId: facts.agentId,
     stepFailed: facts.step,
@@ -96,12 +98,12 @@ function recordOf(at: At, { name, fields, errorClass }: Kind, message: string): 
 }
 
 function withLog(failure: Failure, { run }: At): Failure {
-  return run.hasLog && failure.log === undefined ? { ...failure, log: run.world.logPath } : failure;
+  return run.hasLog && failure.log === undefined ? { ...failure, log: run.context.logPath } : failure;
 }
 
 /** Every text that a process had a part in, before anything of it is cut. */
 function maskAll(end: ProcessEnd, { run }: At): ProcessEnd {
-  const { mask } = run.world;
+  const { mask } = run.context;
   return { ...end, reported: maskDeep(end.reported, mask), evidence: maskDeep(end.evidence, mask) };
 }
 

@@ -1,7 +1,7 @@
-/** How a step is named: to people with its values filled in, and in messages the same for every item. */
+/** The label of a step: with its values for people, and the same for every item in error messages. */
 import { basename } from "node:path";
 import { templateParts } from "../attempt/template-parts.ts";
-import type { Json } from "../kit/json.ts";
+import type { Json } from "../std/json.ts";
 import { oneLine } from "../triage/clean.ts";
 import type { Step } from "./model.ts";
 import { expandKnown } from "./variables.ts";

@@ -5,12 +5,12 @@
  *   == stdout (12 bytes) ==
  *   …
  */
-import { type KeepOutputOptions, type KeptOutput, keepOrSayWhy } from "../attempt/capture.ts";
+import { type KeepOutputOptions, type KeptOutput, keepOrExplain } from "../attempt/capture.ts";
 import type { Ended } from "../attempt/launch.ts";
 import { writeLog } from "../attempt/output-log.ts";
 import type { CutShort } from "../attempt/run-process.ts";
-import { formatDuration } from "../kit/duration.ts";
-import type { At } from "./step-run.ts";
+import { formatDuration } from "../std/duration.ts";
+import type { At } from "./step-context.ts";
 
 /** Adds what a process printed. */
 export function logProcess(
@@ -19,9 +19,9 @@ export function logProcess(
   titles: readonly string[],
 ): Promise<KeptOutput> {
   const { run } = at;
-  const { logPath } = run.world;
+  const { logPath } = run.context;
   return run.inTurn(async () => {
-    const kept = await keepOrSayWhy({ ...output, logPath, titles, mask: run.maskChunk, keepFiles: true });
+    const kept = await keepOrExplain({ ...output, logPath, titles, mask: run.maskChunk, keepFiles: true });
     run.hasLog ||= kept.log !== undefined;
     return kept;
   });
@@ -32,7 +32,7 @@ export function logLine(at: At, what: string): Promise<void> {
   const { run } = at;
   return run.inTurn(async () => {
     try {
-      await writeLog(run.world.logPath, [], { titles: [titleOf(at, what)] });
+      await writeLog(run.context.logPath, [], { titles: [titleOf(at, what)] });
       run.hasLog = true;
     } catch {
       // The failure of the step, if it fails, says what is needed without it.

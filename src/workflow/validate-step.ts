@@ -1,12 +1,11 @@
 /**
- * `validate`: a step says how complete the work is, by a score in JSON on its output or by its exit code. Below the
- * threshold the `on_incomplete` steps get their chance, and the work is looked at again.
+ * `validate`: a step rates how complete the work is, by a JSON score in its output or by its exit code. Below the threshold
+ * the `on_incomplete` steps run, and the work is rated again.
  */
-import type { Json } from "../kit/json.ts";
+import { isJsonObject, type Json, type JsonObject, stringifyJson } from "../std/json.ts";
 import type { FailureHandler, Validation } from "./model.ts";
+import { type At, inside, isTurnedAway, type StepEnd, type StepFailed } from "./step-context.ts";
 import { ruleFailure } from "./step-failure.ts";
-import { type At, inside, isTurnedAway, type StepEnd, type StepFailed } from "./step-run.ts";
-import { readPrintedScore, readReply, type Score } from "./validation-score.ts";
 
 /** Done when the score is enough. */
 export async function validateStep(validation: Validation, at: At): Promise<StepEnd> {
@@ -70,7 +69,120 @@ function hasJudged(end: StepFailed): boolean {
 
 function missingText(missing: Json): string {
   if (Array.isArray(missing)) {
-    return missing.map((entry) => (typeof entry === "string" ? entry : JSON.stringify(entry))).join(", ");
+    return missing.map((entry) => (typeof entry === "string" ? entry : stringifyJson(entry))).join(", ");
   }
-  return missing === null ? "" : typeof missing === "string" ? missing : JSON.stringify(missing);
+  return missing === null ? "" : typeof missing === "string" ? missing : stringifyJson(missing);
+}
+
+export interface Score {
+  readonly kind: "score";
+  /** In percent. */
+  readonly score: number;
+  readonly missing: Json;
+}
+
+/** `unreadable`: there is an answer, and it has no percentage. `none`: nothing in the text is an answer. */
+export type ScoreReading =
+  | Score
+  | { readonly kind: "unreadable"; readonly why: string }
+  | { readonly kind: "none" };
+
+/** Of a script: its whole output or its last line. Whatever else it prints is no answer; its exit code is one. */
+export function readPrintedScore(output: string): ScoreReading {
+  const text = output.trim();
+  const json = parseObject(text) ?? parseObject(text.split("\n").at(-1) ?? "");
+  return (json && namedScore(json)) ?? { kind: "none" };
+}
+
+/** Of an agent, which may put its answer into a fence or add a sentence. */
+export function readReply(output: string): ScoreReading {
+  const text = output.trim();
+  const alone = percentage(text);
+  if (alone !== undefined) return { kind: "score", score: alone, missing: [] };
+  const readings = objectsIn(text).map((json) => namedScore(json) ?? statusScore(json));
+  return (
+    readings.findLast(({ kind }) => kind === "score") ??
+    readings.findLast(({ kind }) => kind === "unreadable") ?? { kind: "none" }
+  );
+}
+
+const SCORE_KEYS = ["score", "completion_percentage"] as const;
+
+function namedScore(json: JsonObject): ScoreReading | undefined {
+  const key = SCORE_KEYS.find((name) => Object.hasOwn(json, name));
+  if (key === undefined) return undefined;
+  const given = json[key];
+  const score =
+    typeof given === "number" || typeof given === "string" ? percentage(String(given)) : undefined;
+  if (score !== undefined) return { kind: "score", score, missing: missingOf(json) };
+  return { kind: "unreadable", why: `its ${key} is ${JSON.stringify(given)}, not a number from 0 to 100` };
+}
+
+function missingOf({ missing, gaps }: JsonObject): Json {
+  return missing ?? gaps ?? [];
+}
+
+function statusScore(json: JsonObject): ScoreReading {
+  if (typeof json.status !== "string") return { kind: "none" };
+  const score = Object.hasOwn(SCORE_OF_STATUS, json.status) ? SCORE_OF_STATUS[json.status] : undefined;
+  if (score !== undefined) return { kind: "score", score, missing: missingOf(json) };
+  return { kind: "unreadable", why: `it has no score, and its status is ${JSON.stringify(json.status)}` };
+}
+
+/** What an answer without a number says. */
+const SCORE_OF_STATUS: Readonly<Record<string, number>> = { complete: 100, incomplete: 0, failed: 0 };
+
+function percentage(text: string): number | undefined {
+  const match = /^\s*(\d+(?:\.\d+)?)\s*%?\s*$/.exec(text);
+  const value = match ? Number(match[1]) : undefined;
+  return value !== undefined && value <= 100 ? value : undefined;
+}
+
+/** An answer comes at the end; what a program printed long before it is not searched. */
+const SEARCHED_CHARS_MAX = 64 * 1024;
+/** Braces that begin no JSON, as in code; more of them are not tried. */
+const TRIES_MAX = 500;
+
+/** The outermost JSON objects of a text, in order. A list of objects counts as its objects. */
+function objectsIn(text: string): readonly JsonObject[] {
+  const whole = parseObject(text);
+  if (whole !== undefined) return [whole];
+  const searched = text.slice(-SEARCHED_CHARS_MAX);
+  const objects: JsonObject[] = [];
+  let at = searched.indexOf("{");
+  for (let tries = 0; at !== -1 && tries < TRIES_MAX; tries += 1) {
+    const end = endOfObject(searched, at);
+    const object = end === -1 ? undefined : parseObject(searched.slice(at, end));
+    if (object !== undefined) objects.push(object);
+    at = searched.indexOf("{", object === undefined ? at + 1 : end);
+  }
+  return objects;
+}
+
+/** Where the object that begins here ends; -1 when it does not. */
+function endOfObject(text: string, start: number): number {
+  let depth = 0;
+  let isInString = false;
+  for (let at = start; at < text.length; at += 1) {
+    const character = text[at];
+    if (isInString) {
+      if (character === "\\") at += 1;
+      else if (character === '"') isInString = false;
+    } else if (character === '"') isInString = true;
+    else if (character === "{") depth += 1;
+    else if (character === "}") {
+      depth -= 1;
+      if (depth === 0) return at + 1;
+    }
+  }
+  return -1;
+}
+
+function parseObject(text: string): JsonObject | undefined {
+  try {
+    const json: unknown = JSON.parse(text);
+    return isJsonObject(json) ? json : undefined;
+  } catch {
+    return undefined; // text that is no JSON
+  }
 }

@@ -1,17 +1,17 @@
 /**
- * Fills `${…}` in the texts of a workflow that no shell reads, and shows scripts to people with their values. What cannot
- * be filled is an error that names it, never an empty text. `shell-values.ts` has the scripts that are run.
+ * Expands `${…}` in texts that no shell reads, and renders scripts with their values for people. An unknown variable is an
+ * error, never an empty text. `shell-values.ts` makes the scripts that run.
  */
 import {
   type Filled,
   lookUp,
-  type Place,
+  type Placeholder,
   type TemplatePart,
   templateParts,
-  wayTo,
+  variablePath,
 } from "../attempt/template-parts.ts";
-import type { Json } from "../kit/json.ts";
-import { nearest } from "../kit/nearest.ts";
+import type { Json } from "../std/json.ts";
+import { nearest } from "../std/nearest.ts";
 import { placesIn } from "./shell-place.ts";
 
 /** The values that a template can name. */
@@ -47,8 +47,8 @@ function shownAt(kind: string | undefined, value: string, written: string): stri
 }
 
 /** Whether the part is a value that a shell must not read as code. */
-export function isValue(part: TemplatePart): part is Place {
-  return typeof part !== "string" && part.kind === "place" && !part.isRaw;
+export function isValue(part: TemplatePart): part is Placeholder {
+  return typeof part !== "string" && part.kind === "placeholder" && !part.isRaw;
 }
 
 function writtenOf(part: TemplatePart): string {
@@ -86,7 +86,7 @@ export function unreadable(written: string): string {
 
 /** Why there is no such variable, and the one that was probably meant. */
 export function unknownVariable(
-  place: Place,
+  place: Placeholder,
   known: readonly string[],
 ): { readonly message: string; readonly suggestion?: string } {
   const message = `${place.written}: there is no variable "${place.name}"`;
@@ -97,18 +97,18 @@ export function unknownVariable(
 }
 
 /** A name that looks like one of the shell's own. */
-function shellHint({ name, path }: Place): string {
+function shellHint({ name, path }: Placeholder): string {
   const isName = path.length === 0 && /^[A-Z_][A-Z0-9_]*$/.test(name);
   if (isName) return `For the environment write $${name} in a script, or \${env.${name}}`;
   return "For a shell's own ${…} write $${…}";
 }
 
-function missing(place: Place, variables: Variables): string {
+function missing(place: Placeholder, variables: Variables): string {
   if (!Object.hasOwn(variables, place.name)) {
     const { message, suggestion } = unknownVariable(place, Object.keys(variables));
     return suggestion === undefined ? `${message}.` : `${message}. Did you mean ${suggestion}?`;
   }
-  const way = wayTo(place);
+  const way = variablePath(place);
   const { item_id: itemId } = variables;
   const owner = place.name === "item" && typeof itemId === "string" ? `item ${itemId} has` : "there is";
   return `${place.written}: ${owner} no value at ${way}. Give it one, or write \${${way}:-default}.`;

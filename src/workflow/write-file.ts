@@ -1,10 +1,24 @@
-/** The `write_file` step: a template becomes a file, inside of where the step runs and nowhere else. */
+/** The `write_file` step: writes an expanded template to a file inside the step's folder, never outside. */
 
-import { insideRoot, writeAtomically } from "./inside-root.ts";
+import {
+  chmodSync,
+  closeSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from "node:fs";
+import { basename, dirname, isAbsolute, join, sep } from "node:path";
+import type { Filled } from "../attempt/template-parts.ts";
+import { randomName } from "../std/random.ts";
 import type { Action, Step } from "./model.ts";
+import type { At, StepEnd } from "./step-context.ts";
 import { hopeless, writeTrouble } from "./step-failure.ts";
 import { logLine } from "./step-log.ts";
-import type { At, StepEnd } from "./step-run.ts";
 import { expand } from "./variables.ts";
 
 /** Its output, for `capture`, is the path as it was written. */
@@ -20,7 +34,7 @@ export async function writeFileStep(
   if (!folder.ok) return hopeless(at, folder.message);
   if (!name.ok) return hopeless(at, name.message);
   if (!text.ok) return hopeless(at, text.message);
-  const target = insideRoot(at.run.world.root, name.value, folder.value);
+  const target = insideRoot(at.run.context.root, name.value, folder.value);
   if (!target.ok) return hopeless(at, target.message);
   const bytes = Buffer.from(text.value);
   try {
@@ -31,4 +45,74 @@ export async function writeFileStep(
   }
   await logLine(at, `${bytes.length} bytes`);
   return { kind: "done", output: name.value };
+}
+
+/**
+ * The real path of `path`, seen from the folder `from` in `root`. It need not be there yet. An absolute path, `..` and
+ * a link that leads out are refused.
+ */
+export function insideRoot(root: string, path: string, from = "."): Filled<string> {
+  const refused = wrongPath(from) ?? wrongPath(path);
+  if (refused !== undefined) return { ok: false, message: refused };
+  const real = realPathOf(join(root, from, path));
+  if (real === undefined) return { ok: false, message: `"${path}" goes through a link that leads nowhere.` };
+  const rootReal = realpathSync(root);
+  const isInside = real === rootReal || real.startsWith(rootReal + sep);
+  return isInside
+    ? { ok: true, value: real }
+    : { ok: false, message: `"${path}" is a link that leads out of the folder.` };
+}
+
+function wrongPath(path: string): string | undefined {
+  if (path.includes("\0")) return "A path cannot contain NUL.";
+  if (isAbsolute(path)) return `"${path}" is an absolute path; it has to be relative to where the step runs.`;
+  if (path.split("/").includes("..")) return `"${path}" leaves the folder; ".." is not allowed.`;
+  return undefined;
+}
+
+/** Links are followed as far as the path is there; the rest is as it is written. */
+function realPathOf(path: string): string | undefined {
+  if (isThere(path)) {
+    try {
+      return realpathSync(path);
+    } catch {
+      return undefined;
+    }
+  }
+  const parent = realPathOf(dirname(path));
+  return parent === undefined ? undefined : join(parent, basename(path));
+}
+
+/** A path that cannot be looked at cannot be written to either; then writing says why. */
+function isThere(path: string): boolean {
+  try {
+    lstatSync(path);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Makes the folders; readers see the old content or the new, never a part. An existing file keeps its mode. */
+export function writeAtomically(path: string, chunks: Iterable<Buffer>, mode?: number): void {
+  mkdirSync(dirname(path), { recursive: true });
+  const temporary = join(dirname(path), `.${basename(path).slice(0, 100)}.${randomName(8)}.tmp`);
+  const keptMode = mode ?? statSync(path, { throwIfNoEntry: false })?.mode;
+  try {
+    const fd = openSync(temporary, "wx", 0o666);
+    try {
+      for (const chunk of chunks) writeWhole(fd, chunk);
+    } finally {
+      closeSync(fd);
+    }
+    if (keptMode !== undefined) chmodSync(temporary, keptMode & 0o7777);
+    renameSync(temporary, path);
+  } catch (error) {
+    rmSync(temporary, { force: true });
+    throw error;
+  }
+}
+
+function writeWhole(fd: number, chunk: Buffer): void {
+  for (let at = 0; at < chunk.length; ) at += writeSync(fd, chunk, at);
 }

@@ -1,13 +1,12 @@
 /**
- * The one source of what a workflow file may hold: the validator, the types behind it and the JSON Schema for editors
- * all come from here. Unknown keys are errors everywhere.
+ * Defines the format of workflow files. The validator, its types and the JSON Schema for editors are derived from it.
+ * Unknown keys are errors.
  */
 import * as z from "zod";
-import { count, duration, ratio, required, scalar } from "../form/scalars.ts";
 import { ITEM_FAILURE_ACTIONS, OUTAGE_ACTIONS } from "../retry/policy.ts";
+import { count, duration, ratio, required, scalar } from "../yaml/form.ts";
 import { KEEP_WORKTREES } from "./model.ts";
-import { retryForm } from "./retry-form.ts";
-import { stepForm, stepsForm } from "./step-form.ts";
+import { retryForm, stepForm, stepsForm } from "./step-form.ts";
 
 const phase = z.union([
   z.array(stepForm),
@@ -106,3 +105,13 @@ export const workflowForm = z
 export type WorkflowForm = z.infer<typeof workflowForm>;
 export type PhaseForm = z.infer<typeof phase>;
 export type ErrorPolicyForm = z.infer<typeof errorPolicyForm>;
+
+/** The schema, as JSON. */
+export function workflowJsonSchema(): Record<string, unknown> {
+  return z.toJSONSchema(workflowForm, { io: "input", target: "draft-2020-12" });
+}
+
+/** The schema as the file in `schema/` has it. */
+export function schemaText(): string {
+  return `${JSON.stringify(workflowJsonSchema(), null, 2)}\n`;
+}

@@ -11,8 +11,8 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { keepOutput } from "../../src/attempt/capture.ts";
-import type { Captured, Ended } from "../../src/attempt/launcher.ts";
-import { tailText } from "../../src/attempt/output-tail.ts";
+import type { Captured, Ended } from "../../src/attempt/launch.ts";
+import { tailText } from "../../src/attempt/output.ts";
 import { OutputWatch } from "../../src/attempt/output-watch.ts";
 import { temporaryFolder } from "./launch-kit.ts";
 

@@ -15,12 +15,10 @@ import {
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
-import { collectEvidence } from "../../src/attempt/evidence.ts";
-import { mediaTypeOf } from "../../src/attempt/evidence-media-type.ts";
-import { type Handler, type PerformOptions, perform } from "../../src/attempt/handler.ts";
-import { OpenAttempt } from "../../src/attempt/open-attempt.ts";
+import { collectEvidence, mediaTypeOf } from "../../src/attempt/evidence.ts";
+import { type Handler, OpenAttempt, type PerformOptions, perform } from "../../src/attempt/handler.ts";
 import type { LeasedItem } from "../../src/item/item.ts";
-import { BusinessException } from "../../src/retry/exception.ts";
+import { BusinessException } from "../../src/retry/thrown.ts";
 import { TemporaryDirectory } from "../support/temporary-directory.ts";
 
 const PNG = Buffer.concat([Buffer.from("89504e470d0a1a0a", "hex"), Buffer.from("a picture")]);
@@ -69,12 +67,12 @@ describe("files that were named as evidence", () => {
     ]);
   });
 
-  it("that are no plain files are named with the reason, and a pipe is not waited for", async () => {
+  it("that are not regular files are named with the reason, and a pipe is not waited for", async () => {
     mkdirSync(path("dumps"));
     execFileSync("mkfifo", [path("pipe")]);
     const [dumps, pipe, odd] = await collectEvidence(["dumps", "pipe", "a\0b"], { cwd: folder });
     expect(dumps).toMatchObject({ path: path("dumps"), problem: "is a folder" });
-    expect(pipe).toMatchObject({ path: path("pipe"), problem: "is no plain file" });
+    expect(pipe).toMatchObject({ path: path("pipe"), problem: "is not a regular file" });
     expect(odd?.problem).toMatch(/^cannot be read: /);
   });
 
@@ -91,7 +89,7 @@ describe("files that were named as evidence", () => {
     symlinkSync(path("loop"), path("loop"));
     const [latest, loop] = await collectEvidence(["latest.png", "loop"], { cwd: folder });
     expect(latest).toMatchObject({ path: path("shot-7.png"), sha256: sha256(PNG) });
-    expect(loop).toMatchObject({ problem: "cannot be read: its links go in a circle" });
+    expect(loop).toMatchObject({ problem: "cannot be read: its symbolic links are circular" });
   });
 
   it("outside of the folder of the work are not read, also through a link", async () => {
@@ -139,12 +137,12 @@ describe("files that were named as evidence", () => {
     expect(found.slice(0, 50).every(({ sha256 }) => sha256 !== undefined)).toBe(true);
     expect(found.at(-1)).toEqual({
       path: path("shot-50.png"),
-      problem: "was left out with 9 more: of one attempt 50 files are recorded",
+      problem: "was left out with 9 more: at most 50 files of an attempt are recorded",
       host: hostname(),
     });
     expect(await collectEvidence(names.slice(0, 50), { cwd: folder })).toHaveLength(50);
     const [oneMore] = (await collectEvidence(names.slice(0, 51), { cwd: folder })).slice(50);
-    expect(oneMore?.problem).toBe("was left out: of one attempt 50 files are recorded");
+    expect(oneMore?.problem).toBe("was left out: at most 50 files of an attempt are recorded");
   });
 
   it("that are too large, alone or together, have a size and a type, and say why there is no digest", async () => {
@@ -160,7 +158,7 @@ describe("files that were named as evidence", () => {
     expect(large).toMatchObject({ bytes: 3000, mediaType: "image/png" });
     expect(large?.problem).toBe("is too large for a digest (more than 2000 bytes)");
     expect([a?.sha256, b?.sha256]).toEqual([expect.any(String), expect.any(String)]);
-    expect(c).toMatchObject({ bytes: 400, problem: expect.stringContaining("too large together") });
+    expect(c).toMatchObject({ bytes: 400, problem: expect.stringContaining("exceed the total limit") });
     for (const file of [large, c]) {
       expect(file).not.toHaveProperty("sha256");
       expect(file).not.toHaveProperty("kept");

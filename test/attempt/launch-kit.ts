@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished, vi } from "vitest";
 import { buildLauncher } from "../../scripts/build-launcher.mjs";
-import type { Launcher, LaunchSpec } from "../../src/attempt/launcher.ts";
+import type { Launcher, LaunchSpec } from "../../src/attempt/launch.ts";
 import { openLauncher } from "../../src/attempt/launcher.ts";
 import { listProcesses } from "../../src/attempt/process-list.ts";
 

@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import type { Ended } from "../../src/attempt/launcher.ts";
+import type { Ended } from "../../src/attempt/launch.ts";
 import { listProcesses } from "../../src/attempt/process-list.ts";
 import {
   eventually,
@@ -139,7 +139,7 @@ describe.each(KINDS)("the %s launcher", (kind) => {
     const ended = await launcherOf(kind).launch(nodeSpec(temporaryFolder(), script, { env })).ended;
     const seen = JSON.parse(textOf(ended));
     expect(seen).toMatchObject({ ...env, PATH: process.env.PATH });
-    expect(seen.REDRIVE_LAUNCH_ID).toMatch(/^\w+\.\d+$/);
+    expect(seen.REDRIVE_LAUNCH_ID).toMatch(/^[0-9a-f]{12}-\d+-[0-9a-f]{12}\.\w+\.\d+$/);
   });
 
   test("looks for the command in the PATH that the command gets", async () => {

@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, expect, it } from "vitest";
-import { LogWriter } from "../../src/attempt/log-writer.ts";
+import { LogWriter } from "../../src/attempt/capture.ts";
 import { TemporaryDirectory } from "../support/temporary-directory.ts";
 
 const directory = new TemporaryDirectory();

@@ -3,9 +3,9 @@ import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { Ended, LaunchSpec } from "../../src/attempt/launcher.ts";
-import { findLauncherBinary, runsHere } from "../../src/attempt/launcher-binary.ts";
-import { askFrame, FRAME_BYTES_MAX, launchFrame, ReplyReader } from "../../src/attempt/launcher-frames.ts";
+import type { Ended, LaunchSpec } from "../../src/attempt/launch.ts";
+import { findLauncherBinary, runsHere } from "../../src/attempt/launcher.ts";
+import { askFrame, FRAME_BYTES_MAX, launchFrame, ReplyReader } from "../../src/attempt/native-launcher.ts";
 import { listProcesses } from "../../src/attempt/process-list.ts";
 import { eventually, isAlive, KINDS, launcherOf, pidIn, specOf, temporaryFolder } from "./launch-kit.ts";
 

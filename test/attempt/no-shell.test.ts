@@ -2,8 +2,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, expect, it } from "vitest";
-import { openLauncher } from "../../src/attempt/launcher.ts";
-import { findLauncherBinary } from "../../src/attempt/launcher-binary.ts";
+import { findLauncherBinary, openLauncher } from "../../src/attempt/launcher.ts";
 import { compileCommand } from "../../src/attempt/template.ts";
 import { TemporaryDirectory } from "../support/temporary-directory.ts";
 

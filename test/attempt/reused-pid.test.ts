@@ -24,5 +24,5 @@ test("a stranger who gets the number while a daemon of the command is waited for
 
 function entry(pid: number, start: string, launchId?: string): ProcessEntry {
   const hasLaunchId = (wanted: string) => wanted === launchId;
-  return { pid, parent: 1, group: pid, key: `${pid}@${start}`, hasLaunchId };
+  return { pid, parent: 1, group: pid, key: `${pid}@${start}`, hasLaunchId, launchIds: () => [] };
 }

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { compileCommand, compileTemplate } from "../../src/attempt/template.ts";
 import { WorkError } from "../../src/errors.ts";
-import { asText, type Json } from "../../src/kit/json.ts";
+import { asText, type Json } from "../../src/std/json.ts";
 
 const ITEM: Json = {
   name: "a b",

@@ -8,6 +8,7 @@ const pages = readdirSync(join(ROOT, "docs")).filter((name) => name.endsWith(".m
 const documents = [
   ...["README.md", "SECURITY.md", "ARCHITECTURE.md", "CONTRIBUTING.md"],
   ...pages.map((name) => `docs/${name}`),
+  ...markdownOfExamples(),
 ];
 const read = (path: string) => readFileSync(join(ROOT, path), "utf8");
 
@@ -32,6 +33,12 @@ describe("the documents", () => {
     expect(named.filter((name) => !alerts.includes(name))).toEqual([]);
   });
 });
+
+function markdownOfExamples(): readonly string[] {
+  return readdirSync(join(ROOT, "examples"), { recursive: true, encoding: "utf8" })
+    .filter((path) => path.endsWith(".md") && !path.includes("node_modules"))
+    .map((path) => join("examples", path));
+}
 
 function leadsSomewhere(from: string, target: string): boolean {
   const [file = "", anchor] = target.split("#");

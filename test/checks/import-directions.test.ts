@@ -2,50 +2,44 @@
 import { describe, expect, it } from "vitest";
 import { placeOf, readSources } from "./sources.ts";
 
-const GROUND = ["item", "kit", "errors.ts"];
+const GROUND = ["item", "std", "errors.ts"];
 /** What each part of src/ may import besides itself, and why. A new part needs a line here, and no line says more than is true. */
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   // The ground. Durations and other readers of user text refuse with a WorkError.
   "errors.ts": [],
-  kit: ["errors.ts"],
-  item: ["kit"],
-  "engine.ts": ["item", "kit"],
+  std: ["errors.ts"],
+  item: ["std"],
+  "engine.ts": ["item", "std"],
   // The stages of an item's life; none of them knows the job that puts them together.
   intake: GROUND,
   triage: GROUND,
   retry: [...GROUND, "triage"], // a failure's message is cleaned and cut as its pattern is
   attempt: [...GROUND, "retry"], // a failed attempt is classified where it is recorded
   "dead-letter": [
-    ...[...GROUND, "engine.ts", "retry", "triage"], // a grave has a judgement and a signature; the rest reads the store
+    ...[...GROUND, "engine.ts", "retry", "triage"], // a death has a judgement and a signature; the rest reads the store
     "intake", // letters from elsewhere are read as items are, and named by their content
+    ...["workflow", "workspace"], // a capsule has the workflow and the changes in the worktree, without secrets
   ],
   lease: [...GROUND, "engine.ts", "retry", "dead-letter", "triage"], // a lost lease is decided, grouped and settled like any other
   runner: [...GROUND, "engine.ts", "lease", "attempt", "retry", "dead-letter", "triage"], // it hands the rules for groups on
   redrive: [
-    ...[...GROUND, "engine.ts", "runner", "triage"], // it writes through the runner's patience, and selects what is analysed
+    ...[...GROUND, "engine.ts", "runner", "triage"], // it writes through the runner's storeRetry, and selects what is analysed
     "dead-letter", // what is deleted is archived first
     "attempt", // the command of a fix is ended with all that it started
-  ],
-  // What is looked at from outside: the error log speaks the words that exported letters have, and names machines.
-  watch: [
-    ...[...GROUND, "engine.ts", "dead-letter", "lease"],
-    "queue", // the numbers of queues are read as `queue show` reads them
-    "retry", // a channel that fails is tried again after the same waits
-    "attempt", // a channel's command is ended with all that it started
-    "triage", // an alert about a group has the title of the group
   ],
   // A store as a whole: it is copied row by row, and only while nobody holds leases in it.
   store: [...GROUND, "engine.ts", "lease"],
   // YAML that people write: where a mistake stands, and in which words it is told.
-  form: GROUND,
-  // Places to work in: they know git, and neither items' lives nor workflows.
-  worktree: GROUND,
+  yaml: GROUND,
+  // Git worktrees and plain folders. It reads where a workflow runs, and knows neither the store nor the runner.
+  workspace: [...GROUND, "workflow", "triage"], // the title of a commit is cleaned as a message is
   // What is to be done, and how: it reads items as a map does, runs programs as an attempt does, and calls failures by
   // the same names. It knows no store, no runner, no job and no git.
-  workflow: [...GROUND, "form", "intake", "attempt", "retry", "triage"],
+  workflow: [...GROUND, "yaml", "intake", "attempt", "retry", "triage"],
   // Named queues: what they are told, what comes into them, and the worker that goes on until it is told to end.
   queue: [
     ...[...GROUND, "engine.ts", "lease", "attempt", "retry", "runner"],
+    ...["dead-letter", "workspace"], // a summary has the numbers of the letters, and which of them need a worktree
     "intake", // items from files are read as those of a map are
     "redrive", // data is checked by the schemas that amendments are checked by
     "triage", // rules for groups are handed on
@@ -53,44 +47,62 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   // Receipts: a target is a queue whose items are sent to another service.
   delivery: [
     ...[...GROUND, "engine.ts", "attempt", "retry", "runner", "triage"],
+    "redrive", // letters of an outage are sent again when the target takes receipts
     "queue", // the worker and the settings of queues
     "intake", // a receipt is known by its content as an item of a map is
     "workflow", // a token is masked as the secrets of a workflow are
   ],
-  // What puts it all together: a job's work and its site, what is fed into the queue, and how it ended.
-  job: [
-    ...[...GROUND, "engine.ts", "intake", "lease", "attempt", "retry", "runner", "redrive"],
-    "triage", // the title of a commit is cleaned as a message is; the letter directory has the analysis
-    "dead-letter", // a summary has the numbers of the letters; beside a run they are written as files; capsules
-    ...["workflow", "worktree"],
+  // Background services: limits, the letter directory, what a queue needs besides its workers, alerts and metrics.
+  service: [
+    "attempt", // the command of an alert channel is ended with all that it started
+    ...[...GROUND, "engine.ts", "lease", "retry", "runner", "dead-letter", "redrive", "triage", "store"],
+    "queue", // jobs are found and counted there
+    "workspace", // a deleted job's worktrees go too, and a letter directory is named after its repository
+  ],
+  // The ways to start: map, workflow, worker, resume, retry. What puts a job's queue, its handler and the services together.
+  run: [
+    ...[
+      ...GROUND,
+      "engine.ts",
+      "intake",
+      "lease",
+      "attempt",
+      "retry",
+      "runner",
+      "redrive",
+      "triage",
+      "store",
+    ],
+    "dead-letter", // the library's manager keeps failures as letters
+    ...["workflow", "workspace", "service"],
     "queue", // `redrive worker` works a queue with a command
     "delivery", // the letters of a target are sent again by what sent them before
   ],
   // What a person or a project has set: fixes in the form that redrive uses, and the home in which the file may lie.
-  config: [...GROUND, "form", "redrive", "job", "retry", "triage", "watch"], // rules for types, groups and alerts, in the forms that their parts use
+  config: [...GROUND, "yaml", "redrive", "store", "retry", "triage", "service"], // rules for types, groups and alerts, in the forms that their parts use
   // The implementations know the contract and the ground, and nothing of the stages.
   engines: [...GROUND, "engine.ts"],
   // What programs call: the functions and objects of every part, behind a check of what is given to them.
   library: [
     ...[...GROUND, "engine.ts", "engines", "intake", "attempt", "retry", "dead-letter", "triage"],
-    ...["redrive", "runner", "job", "queue", "delivery", "watch", "store"],
+    ...["redrive", "runner", "run", "queue", "delivery", "service", "store"],
   ],
   // The surface names what a library's user needs: the stages and the jobs.
   "index.ts": [
     ...[...GROUND, "engine.ts", "library", "intake", "attempt", "retry", "dead-letter", "triage"],
-    ...["redrive", "runner", "job", "queue", "delivery", "watch", "store"],
+    ...["redrive", "runner", "run", "queue", "delivery", "service", "store"],
   ],
   // The command line imports modules instead of index.ts, because a command loads only what it needs.
   cli: [
-    ...[...GROUND, "engine.ts", "engines", "job", "redrive", "runner"],
+    ...[...GROUND, "engine.ts", "engines", "run", "redrive", "runner"],
     ...["intake", "attempt", "retry"], // words of options, and the form of what they make
     ...["dead-letter", "triage"], // a letter's story, the numbers, the analysis
-    "watch", // the error log, the numbers, the alerts
+    "service", // the numbers, the alerts, the limits
     "queue", // what queues are told, and what is in them
     "delivery", // what targets are told, and what is sent to them
     "store", // the copy of a store
     "config",
-    ...["workflow", "worktree"], // `validate` runs nothing; `worktrees` looks after what jobs left
+    ...["workflow", "workspace"], // `validate` runs nothing; `worktrees` looks after what jobs left
   ],
 };
 
@@ -161,7 +173,8 @@ describe("import directions", () => {
     const wrong = local
       .filter(({ path, target, isLazy }) => {
         const engine = engineOf(target);
-        if (engine === undefined || engineOf(path) === engine) return false;
+        const isShared = engine === "sql" && path.startsWith("engines/");
+        if (engine === undefined || engineOf(path) === engine || isShared) return false;
         return path !== "engines/open.ts" || !isLazy;
       })
       .map(({ path, target }) => `${path} imports ${target}`);
@@ -191,7 +204,7 @@ describe("import directions", () => {
         .map(({ isLazy }) => ({ path, isLazy })),
     );
     expect(users.length).toBeGreaterThan(0);
-    expect(users.filter(({ path, isLazy }) => path !== "delivery/mcp-session.ts" || !isLazy)).toEqual([]);
+    expect(users.filter(({ path, isLazy }) => path !== "delivery/mcp.ts" || !isLazy)).toEqual([]);
   });
 
   it("what the command line starts with loads no command, no engine and no workflow", () => {
@@ -199,7 +212,7 @@ describe("import directions", () => {
     const eager = [...loadedWith("cli/program.ts")];
     expect(eager).toContain("cli/context.ts");
     expect(
-      eager.filter((path) => /^(cli\/commands|engines\/\w+|workflow|worktree|runner)\//.test(path)),
+      eager.filter((path) => /^(cli\/commands|engines\/\w+|workflow|workspace|runner)\//.test(path)),
     ).toEqual([]);
     const packages = sources
       .filter(({ path }) => eager.includes(path))
@@ -223,17 +236,7 @@ describe("import directions", () => {
 
   it("a command on letters loads neither CEL nor YAML nor a form before it is needed", () => {
     const heavy = ["@marcbachmann/cel-js", "yaml", "zod", "@hpcc-js/wasm-zstd", "csv-parse"];
-    for (const command of [
-      "list",
-      "inspect",
-      "analyze",
-      "stats",
-      "retry",
-      "edit",
-      "discard",
-      "purge",
-      "export",
-    ]) {
+    for (const command of ["list", "analyze", "retry", "edit", "change", "files"]) {
       const loaded = loadedWith(`cli/commands/dlq-${command}.ts`);
       expect(loaded.size).toBeGreaterThan(5);
       const found = sources

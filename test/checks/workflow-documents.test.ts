@@ -1,6 +1,6 @@
 /** The page about workflows has every key that a workflow may have, and every variable that is there without being made. */
-import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import {
   ERROR_FIELDS,
@@ -8,7 +8,7 @@ import {
   MAP_FIELDS,
   RESERVED_NAMES,
   VALIDATION_FIELDS,
-} from "../../src/workflow/known-variables.ts";
+} from "../../src/workflow/step-variables.ts";
 import { ROOT } from "./sources.ts";
 
 const page = readFileSync(join(ROOT, "docs/05-workflows.md"), "utf8");
@@ -41,46 +41,5 @@ describe("the page about workflows", () => {
     );
     expect(missing).toEqual([]);
     expect([...RESERVED_NAMES].filter((name) => !page.includes(name))).toEqual([]);
-  });
-});
-
-describe("links between the documents", () => {
-  const pages = [
-    "README.md",
-    "ARCHITECTURE.md",
-    "CONTRIBUTING.md",
-    ...markdownIn("docs"),
-    ...markdownIn("examples"),
-  ];
-
-  function markdownIn(folder: string): string[] {
-    return readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" })
-      .filter((path) => path.endsWith(".md"))
-      .map((path) => join(folder, path));
-  }
-
-  const textOf = (path: string) => readFileSync(join(ROOT, path), "utf8");
-
-  /** As GitHub names a heading. */
-  const anchorsOf = (text: string) =>
-    [...text.matchAll(/^#+ (.*)$/gm)].map(([, title = ""]) =>
-      title
-        .toLowerCase()
-        .replace(/[^\w -]/g, "")
-        .replaceAll(" ", "-"),
-    );
-
-  it("lead to pages and headings that are there", () => {
-    const dead = pages.flatMap((path) =>
-      [...textOf(path).matchAll(/\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)/g)]
-        .filter(([, file = "", anchor]) => {
-          const target = file === "" ? path : join(dirname(path), file);
-          if (!existsSync(join(ROOT, target))) return true;
-          return anchor !== undefined && !anchorsOf(textOf(target)).includes(anchor);
-        })
-        .map(([link]) => `${path}: ${link}`),
-    );
-    expect(pages.length).toBeGreaterThan(10);
-    expect(dead).toEqual([]);
   });
 });

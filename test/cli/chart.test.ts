@@ -1,6 +1,6 @@
 /** Small charts in a terminal. */
 import { expect, test } from "vitest";
-import { bar, canShowBlocks, columnChart } from "../../src/cli/chart.ts";
+import { bar, canShowBlocks, columnChart } from "../../src/cli/render/analysis.ts";
 
 const MINUTE = 60_000;
 const at = (minute: number) => Date.UTC(2026, 0, 1, 10, minute);

@@ -1,7 +1,7 @@
 import { fstatSync, openSync, unlinkSync, writeFileSync } from "node:fs";
 import { PassThrough } from "node:stream";
 import { afterAll, describe, expect, it } from "vitest";
-import { CommandOutput } from "../../src/cli/command-output.ts";
+import { CommandOutput } from "../../src/cli/render/command-output.ts";
 import { TemporaryDirectory } from "../support/temporary-directory.ts";
 import { until } from "../support/until.ts";
 

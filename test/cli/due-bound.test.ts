@@ -1,7 +1,7 @@
 /** What a worker with `--drain` waits for, leaves and says. */
 import { describe, expect, it } from "vitest";
-import { DueBound, leftText, waitingText } from "../../src/cli/due-bound.ts";
-import type { Waiting } from "../../src/runner/runner.ts";
+import { DueBound, leftText, waitingText } from "../../src/cli/render/worker-screen.ts";
+import type { Waiting } from "../../src/runner/run-options.ts";
 
 const NOW = Date.UTC(2030, 0, 31, 9);
 const wait = (inMs: number, items = 3, now = NOW): Waiting => ({ items, nextDueAt: now + inMs, now });

@@ -1,12 +1,17 @@
 /** Groups in words: states, ends of being ignored, and what helped before. */
 import { describe, expect, test } from "vitest";
-import { fixLine, fixText } from "../../src/cli/group-fix-text.ts";
-import { groupListText, groupText, stateText, untilText } from "../../src/cli/group-text.ts";
-import { paintFor } from "../../src/cli/paint.ts";
+import {
+  fixLine,
+  fixText,
+  groupListText,
+  groupText,
+  stateText,
+  untilText,
+} from "../../src/cli/render/group.ts";
+import { paintFor } from "../../src/cli/render/paint.ts";
 import type { GroupFix, GroupMark } from "../../src/item/group.ts";
 import type { Operation } from "../../src/item/operation.ts";
-import { bestFix } from "../../src/redrive/group-fixes.ts";
-import type { GroupSummary } from "../../src/redrive/groups.ts";
+import { bestFix, type GroupSummary } from "../../src/redrive/groups.ts";
 
 const AT = Date.UTC(2026, 10, 4, 12, 30);
 const MARK: GroupMark = {

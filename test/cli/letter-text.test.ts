@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { letterText } from "../../src/cli/letter-text.ts";
-import { paintFor } from "../../src/cli/paint.ts";
+import { letterText } from "../../src/cli/render/letter.ts";
+import { paintFor } from "../../src/cli/render/paint.ts";
 import { momentsOf } from "../../src/dead-letter/history.ts";
 import type { Letter } from "../../src/item/letter.ts";
 
@@ -62,7 +62,7 @@ describe("a letter for a person", () => {
     expect(text).toContain("2026-01-01T00:00:05.000Z: permanent: PermissionError");
     expect(text).toContain("0123456789abcdef, shared with 3 other letters");
     expect(text).toContain("Redriven  2 times");
-    expect(text).toContain("a person has to look first");
+    expect(text).toContain("needs a person");
   });
 
   it("shows each attempt with its exit, context, evidence and log", () => {
@@ -187,7 +187,7 @@ describe("the story of a letter", () => {
 
   it("a toxic letter needs --force", () => {
     const shown = letterText({ ...letter, reprocessEligible: true, toxic: true }, view);
-    expect(shown).toContain("toxic: it came back too often");
+    expect(shown).toContain("poison");
     expect(shown).toContain("redrive dlq retry job-1 'order 7' --force");
   });
 });

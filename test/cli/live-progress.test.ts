@@ -44,7 +44,7 @@ it("the second Ctrl-C removes the live lines and prints how to resume", async ()
   const { ended, shown } = run(["map", "--name", "n", "--grace", "60s", "--", "sh", "-c", script], "1\n");
   await until("it runs", () => shown().includes("1 running"));
   process.emit("SIGINT", "SIGINT");
-  await until("it was heard", () => shown().includes("Again to force."));
+  await until("it was heard", () => shown().includes("again to force"));
   process.emit("SIGINT", "SIGINT");
   expect(exit).toHaveBeenCalledWith(130);
   expect(shown()).toMatch(/Ended\. Resume the job: redrive resume n-\w+\n$/);

@@ -1,6 +1,6 @@
 /** `redrive logs` on a terminal: what commands wrote cannot give it orders. */
 import { expect, test } from "vitest";
-import { cleanLines } from "../../src/cli/terminal-text.ts";
+import { cleanLines } from "../../src/cli/render/log-lines.ts";
 import { openWorkshop } from "../journeys/workshop.ts";
 import { asPerson } from "../support/person.ts";
 

@@ -1,7 +1,8 @@
 import { stripVTControlCharacters } from "node:util";
 import { describe, expect, test } from "vitest";
-import { type Paint, paintFor, width } from "../../src/cli/paint.ts";
-import { liveLines, type ProgressView, plainLine, secondsText } from "../../src/cli/progress-line.ts";
+import { type Paint, paintFor, width } from "../../src/cli/render/paint.ts";
+import { liveLines, type ProgressView, plainLine } from "../../src/cli/render/progress-line.ts";
+import { secondsText } from "../../src/cli/render/words.ts";
 
 const PLAIN = paintFor({ isTty: false, env: {} });
 

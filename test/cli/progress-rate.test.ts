@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { RateMeter, rateText, thousands } from "../../src/cli/progress-rate.ts";
+import { RateMeter } from "../../src/cli/render/progress-state.ts";
+import { rateText, thousands } from "../../src/cli/render/words.ts";
 
 /** Feeds the meter with what was finished at each second. */
 function meterOf(...finishedAtSecond: number[]): RateMeter {

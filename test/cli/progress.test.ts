@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { paintFor } from "../../src/cli/paint.ts";
-import { type ProgressOptions, startProgress } from "../../src/cli/progress.ts";
-import type { ProgressCounts } from "../../src/cli/progress-line.ts";
+import { paintFor } from "../../src/cli/render/paint.ts";
+import { type ProgressOptions, startProgress } from "../../src/cli/render/progress.ts";
+import type { ProgressCounts } from "../../src/cli/render/progress-line.ts";
 import { WorkError } from "../../src/errors.ts";
 import type { LeasedItem, Settlement, Verdict } from "../../src/item/item.ts";
-import type { Outcome } from "../../src/item/outcome.ts";
+import type { Outcome } from "../../src/item/settlement.ts";
 import { FakeScreen } from "../support/fake-screen.ts";
 import { TestClock } from "../support/test-clock.ts";
 

@@ -11,7 +11,11 @@ async function kitWithGroups(): Promise<GroupKit> {
 
 test("beginnings, names and whole signatures are signatures, beside everything else", async () => {
   const { engine } = await kitWithGroups();
-  const flags = { group: ["aaa,storage", "ffffffffffffffff"], type: ["Timeout"], filter: "true" };
+  const flags = {
+    groups: ["aaa", "storage", "ffffffffffffffff"],
+    types: ["Timeout"],
+    where: "true",
+  } as const;
   expect(await selectionIn(engine, flags)).toEqual({
     filter: { signatures: [A, B, "ffffffffffffffff"], types: ["Timeout"] },
     where: "true",
@@ -22,18 +26,18 @@ test("beginnings, names and whole signatures are signatures, beside everything e
 test("a merged group is the one that its letters are in", async () => {
   const { engine } = await kitWithGroups();
   await engine.correct({ from: A, to: B, pattern: "storage", author: "ann" });
-  expect(await selectionIn(engine, { group: ["aaa", A] })).toEqual({ filter: { signatures: [B, B] } });
+  expect(await selectionIn(engine, { groups: ["aaa", A] })).toEqual({ filter: { signatures: [B, B] } });
 });
 
 test("a word that means no group, or several, is refused and never means all", async () => {
   const kit = await kitWithGroups();
   await kit.bury({ a2: { signature: "aaaa000000000009" } });
-  const meaning = (...group: string[]) => selectionIn(kit.engine, { group });
+  const meaning = (...groups: string[]) => selectionIn(kit.engine, { groups });
   for (const word of ["xyz", "stor", "AAA", "a1"]) {
     await expect(meaning(word)).rejects.toMatchObject({ code: "filter_invalid" });
   }
   await expect(meaning("aaa")).rejects.toMatchObject({ code: "ambiguous" });
-  for (const group of [[""], ["aaa,"], [" "]]) {
-    expect(() => checkSelection({ group })).toThrow(expect.objectContaining({ code: "filter_invalid" }));
+  for (const groups of [[""], ["aaa", ""]]) {
+    expect(() => checkSelection({ groups })).toThrow(expect.objectContaining({ code: "filter_invalid" }));
   }
 });

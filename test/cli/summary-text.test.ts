@@ -1,9 +1,9 @@
 import { stripVTControlCharacters } from "node:util";
 import { describe, expect, test } from "vitest";
-import { paintFor, width } from "../../src/cli/paint.ts";
-import { type SummaryOptions, summaryText } from "../../src/cli/summary-text.ts";
+import { type SummaryOptions, summaryText } from "../../src/cli/render/job-summary.ts";
+import { paintFor, width } from "../../src/cli/render/paint.ts";
 import { NO_LETTERS } from "../../src/dead-letter/stats.ts";
-import type { JobSummary } from "../../src/job/summary.ts";
+import type { JobSummary } from "../../src/queue/job-summary.ts";
 
 const FINE: JobSummary = {
   jobId: "convert-7h2k9m4x",

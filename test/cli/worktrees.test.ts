@@ -3,13 +3,14 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { PassThrough, Writable } from "node:stream";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { worktreesClean, worktreesList } from "../../src/cli/commands/worktrees.ts";
+import type { Command } from "../../src/cli/command.ts";
+import { commands } from "../../src/cli/commands/worktrees.ts";
 import { Context } from "../../src/cli/context.ts";
 import type { Engine } from "../../src/engine.ts";
 import { openStore } from "../../src/engines/open.ts";
-import type { JobWorktrees } from "../../src/worktree/job-worktrees.ts";
+import type { JobWorktrees } from "../../src/workspace/job-worktrees.ts";
 import { buried, succeeded } from "../support/settlements.ts";
-import { commit, git, put, Workshop } from "../worktree/repo-kit.ts";
+import { commit, git, put, Workshop } from "../workspace/repo-kit.ts";
 
 let workshop: Workshop;
 let job: JobWorktrees;
@@ -37,11 +38,8 @@ interface Answer {
   readonly dry_run?: boolean;
 }
 
-async function call<Flags>(
-  command: (context: Context, flags: Flags) => Promise<number>,
-  flags: Flags,
-  isJson = true,
-) {
+async function call(name: string, flags: Readonly<Record<string, unknown>>, isJson = true) {
+  const command = commands.find((one) => one.name === name) as Command;
   let stdout = "";
   const sink = new Writable({
     write(chunk, _encoding, done) {
@@ -57,7 +55,7 @@ async function call<Flags>(
     stdout: sink,
     stderr: sink,
   };
-  const code = await command(new Context(terminal, { json: isJson }), flags);
+  const code = await command.run(new Context(terminal, { json: isJson }), flags);
   return { code, stdout, answer: isJson ? (JSON.parse(stdout) as Answer) : {} };
 }
 
@@ -67,26 +65,33 @@ async function letter(): Promise<string> {
   put(worktree.path, "x", "x");
   job.keep(worktree, "it failed");
   await engine.add("job-1", [{ itemId: "one", data: null }]);
-  await engine.enter({ id: "h", queue: "job-1", host: "h", pid: 1, processStart: "1", ttlMs: 60_000 });
-  const { leased } = await engine.exchange("h", { settle: [], lease: { queue: "job-1", max: 1 } });
-  await engine.exchange("h", { settle: leased.map((lease) => buried(lease)) });
+  await engine.registerHolder({
+    id: "h",
+    queue: "job-1",
+    host: "h",
+    pid: 1,
+    processStart: "1",
+    ttlMs: 60_000,
+  });
+  const { leased } = await engine.settleAndLease("h", { settle: [], lease: { queue: "job-1", max: 1 } });
+  await engine.settleAndLease("h", { settle: leased.map((lease) => buried(lease)) });
   return worktree.path;
 }
 
 describe("worktrees list", () => {
   it("names every worktree for a script and for a person", async () => {
     const path = await letter();
-    const { code, answer } = await call(worktreesList, { job: "nightly" });
+    const { code, answer } = await call("list", { job: "nightly" });
     expect(code).toBe(0);
     expect(answer.worktrees).toEqual([expect.objectContaining({ path, state: "kept", item_id: "one" })]);
-    const { stdout } = await call(worktreesList, {}, false);
+    const { stdout } = await call("list", {}, false);
     expect(stdout).toContain(path);
     expect(stdout).toMatch(/^JOB +STATE/);
   });
 
   it("says that there are none", async () => {
-    expect((await call(worktreesList, {}, false)).stdout).toBe("No worktrees.\n");
-    expect((await call(worktreesList, {})).answer).toEqual({ worktrees: [] });
+    expect((await call("list", {}, false)).stdout).toBe("No worktrees.\n");
+    expect((await call("list", {})).answer).toEqual({ worktrees: [] });
   });
 });
 
@@ -94,7 +99,7 @@ describe("worktrees clean", () => {
   it("leaves the worktree of a letter until the letter is gone", async () => {
     const path = await letter();
     await engine.changeJob("job-1", { status: "completed" });
-    const { answer } = await call(worktreesClean, {});
+    const { answer } = await call("clean", {});
     expect(answer.left).toEqual([expect.objectContaining({ path, left_because: "a letter needs it" })]);
     expect(existsSync(join(path, "x"))).toBe(true);
     const { id } = await engine.beginOperation({
@@ -107,13 +112,13 @@ describe("worktrees clean", () => {
       plan: {},
     });
     await engine.advance(id, { max: 10 });
-    const { leased } = await engine.exchange("h", { settle: [], lease: { queue: "job-1", max: 1 } });
-    await engine.exchange("h", { settle: leased.map((lease) => succeeded(lease)) });
-    const after = await call(worktreesClean, {});
+    const { leased } = await engine.settleAndLease("h", { settle: [], lease: { queue: "job-1", max: 1 } });
+    await engine.settleAndLease("h", { settle: leased.map((lease) => succeeded(lease)) });
+    const after = await call("clean", {});
     expect(after.answer.left).toEqual([
       expect.objectContaining({ path, left_because: "it has uncommitted changes" }),
     ]);
-    await call(worktreesClean, { force: true });
+    await call("clean", { force: true });
     expect(existsSync(path)).toBe(false);
   });
 
@@ -121,11 +126,11 @@ describe("worktrees clean", () => {
     const worktree = await job.acquire("one", 1);
     await job.release(worktree);
     await job.close();
-    const { answer, code } = await call(worktreesClean, { dryRun: true });
+    const { answer, code } = await call("clean", { dryRun: true });
     expect(code).toBe(0);
     expect(answer).toMatchObject({ dry_run: true, removed: [{ path: worktree.path }] });
     expect(existsSync(worktree.path)).toBe(true);
-    const { stdout } = await call(worktreesClean, { dryRun: true }, false);
+    const { stdout } = await call("clean", { dryRun: true }, false);
     expect(stdout).toBe("Would remove 1 worktree and 0 branches.\n");
   });
 
@@ -137,9 +142,9 @@ describe("worktrees clean", () => {
     await job.release(worktree);
     await job.finishInto();
     await job.close();
-    await expect(call(worktreesClean, { job: "other" })).rejects.toMatchObject({ code: "job_not_found" });
+    await expect(call("clean", { job: "other" })).rejects.toMatchObject({ code: "job_not_found" });
     await engine.changeJob("job-1", { status: "completed" });
-    const { answer } = await call(worktreesClean, { job: "nightly", yes: true });
+    const { answer } = await call("clean", { job: "nightly", yes: true });
     expect(answer.branches_removed).toEqual(["redrive/job-1"]);
     expect(answer.removed).toHaveLength(1);
     expect(git(workshop.top, "branch", "--list", "redrive*")).toBe("");
@@ -148,7 +153,7 @@ describe("worktrees clean", () => {
   it("keeps the branch of a job that was interrupted", async () => {
     await job.release(await job.acquire("one", 1));
     await job.close();
-    await call(worktreesClean, {});
+    await call("clean", {});
     expect(git(workshop.top, "branch", "--list", "redrive*").trim()).toBe("redrive/job-1");
   });
 });

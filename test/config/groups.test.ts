@@ -38,7 +38,7 @@ test.each([
   ],
   [
     "{ name: a, match: { pattern: '(a)\\1' } }",
-    "2:32: groups[0].match.pattern: the pattern cannot be used: \\1 is not understood",
+    "2:32: groups[0].match.pattern: the pattern cannot be used: invalid escape sequence: `\\1`",
   ],
   [
     "{ name: 0123456789abcdef, match: { text: x } }",

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { configJsonSchema, schemaText } from "../../src/config/json-schema.ts";
+import { configJsonSchema, schemaText } from "../../src/config/config-form.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 

@@ -91,7 +91,7 @@ describe("fixes", () => {
     [["match: { type: Timeout }", "set: {}"], "r.yml:4:10: fixes[0].set: it changes nothing"],
     [
       ["match: { type: Timeout }", 'set: { "a b": item.x }'],
-      'r.yml:4:12: fixes[0].set.a b: the path "a b" cannot be read from character 2 on',
+      'r.yml:4:12: fixes[0].set.a b: the path "a b" is invalid at character 2',
     ],
     [
       ["match: { type: Timeout }", "patch: { a: 1 }", "timeout: 3s"],

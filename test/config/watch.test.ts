@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { readConfig } from "../../src/config/read-config.ts";
 import { WorkError } from "../../src/errors.ts";
-import { DEFAULT_WATCH } from "../../src/watch/settings.ts";
+import { DEFAULT_WATCH } from "../../src/service/alert-settings.ts";
 
 const watchOf = async (text: string) => (await readConfig(text, "/project/redrive.yml")).watch;
 

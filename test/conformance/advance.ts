@@ -12,11 +12,11 @@ export function advanceTests(test: Declare): void {
 
 function steps(test: Declare): void {
   test("a step works on the letters that it names, and on no others", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a", "b", "c"]);
     await bench.begin("op-1", { kind: "discard", reason: "not ours" });
-    const burials = [await bench.burial("c"), await bench.burial("a"), 9999];
-    const letters = burials.map((burial) => ({ burial }));
+    const letterSequences = [await bench.letterSequence("c"), await bench.letterSequence("a"), 9999];
+    const letters = letterSequences.map((letterSequence) => ({ letterSequence }));
     expect(await bench.engine.advance("op-1", { letters })).toMatchObject({
       selected: 3,
       done: 2,
@@ -27,27 +27,27 @@ function steps(test: Declare): void {
   });
 
   test("a letter that is named twice in a step is worked on once, as it was named first", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"]);
     await bench.begin("op-1", { kind: "edit" });
-    const burial = await bench.burial("a");
-    const letters = [1, 2].map((data) => ({ burial, data }));
+    const letterSequence = await bench.letterSequence("a");
+    const letters = [1, 2].map((data) => ({ letterSequence, data }));
     expect(await bench.engine.advance("op-1", { letters })).toMatchObject({ done: 1, refused: 0 });
     expect(await bench.item("a")).toMatchObject({ data: 1, revision: 2 });
   });
 
   test("a letter that somebody has changed after its data was read is refused, whatever the kind", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a", "b"]);
     await bench.begin("op-1", { kind: "edit", filter: { itemIds: ["a"] } });
-    const burial = await bench.burial("a");
-    await bench.engine.advance("op-1", { letters: [{ burial, data: 1, revision: 1 }] });
+    const letterSequence = await bench.letterSequence("a");
+    await bench.engine.advance("op-1", { letters: [{ letterSequence, data: 1, revision: 1 }] });
     for (const [id, kind, data] of [
       ["op-2", "edit", { data: 2 }],
       ["op-3", "purge", {}],
     ] as const) {
       await bench.begin(id, { kind, filter: { itemIds: ["a"] } });
-      const stale = { letters: [{ burial, revision: 1, ...data }] };
+      const stale = { letters: [{ letterSequence, revision: 1, ...data }] };
       expect(await bench.engine.advance(id, stale)).toMatchObject({ done: 0, refused: 1 });
       expect(await bench.engine.listRefusals(id)).toEqual([{ reason: REFUSAL.gone, count: 1 }]);
     }
@@ -55,17 +55,17 @@ function steps(test: Declare): void {
   });
 
   test("a letter that its step refuses is not touched, and the reason is kept", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"]);
     await bench.begin("op-1");
-    const letters = [{ burial: await bench.burial("a"), refuse: "the schema says no" }];
+    const letters = [{ letterSequence: await bench.letterSequence("a"), refuse: "the schema says no" }];
     expect(await bench.engine.advance("op-1", { letters })).toMatchObject({ done: 0, refused: 1 });
     expect(await bench.letter("a")).toMatchObject({ state: "dead", redriveCount: 0 });
     expect(await bench.engine.listRefusals("op-1")).toEqual([{ reason: "the schema says no", count: 1 }]);
   });
 
   test("a step keeps the progress that comes with it, also one that works on nothing", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"]);
     await bench.begin("op-1");
     await bench.engine.advance("op-1", { max: 1, progress: { stage: 1, seen: ["s1"] } });
@@ -76,7 +76,7 @@ function steps(test: Declare): void {
   });
 
   test("a letter that succeeded meanwhile is refused and not run again", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"]);
     await bench.begin("op-1", { force: true });
     await bench.settle(succeeded(await bench.redriveOne("op-2", "a")));
@@ -86,7 +86,7 @@ function steps(test: Declare): void {
   });
 
   test("of two operations on the same letters the second refuses what the first took", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a", "b"]);
     await bench.begin("op-1");
     await bench.begin("op-2", { kind: "discard" });
@@ -98,7 +98,7 @@ function steps(test: Declare): void {
   });
 
   test("a letter that was restored after it was selected for deletion is refused", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"]);
     await bench.operate("discard");
     await bench.begin("op-1", { kind: "purge", filter: { states: ["discarded"] } });
@@ -111,7 +111,7 @@ function steps(test: Declare): void {
 function books(test: Declare): void {
   /** Two letters in the states that the kind works on, one that has moved on, one that nobody has looked at. */
   const prepare = async (bench: Workbench, kind: (typeof OPERATION_KINDS)[number]) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a", "b", "c", "d"]);
     if (kind === "restore" || kind === "clear") await bench.operate("discard");
     const states = kind === "restore" || kind === "clear" ? (["discarded"] as const) : (["dead"] as const);
@@ -122,11 +122,13 @@ function books(test: Declare): void {
   for (const kind of OPERATION_KINDS) {
     test(`invariant 7: a ${kind} accounts for all that it selected, at every step`, async (bench) => {
       await prepare(bench, kind);
-      const burials = (await bench.engine.listSelected("op-1", { limit: 9 })).map(({ burial }) => burial);
+      const letterSequences = (await bench.engine.listSelected("op-1", { limit: 9 })).map(
+        ({ letterSequence }) => letterSequence,
+      );
       const seen: number[][] = [];
-      for (const burial of burials) {
+      for (const letterSequence of letterSequences) {
         const { selected, done, refused } = await bench.engine.advance("op-1", {
-          letters: [{ burial, ...(kind === "edit" && { data: burial }) }],
+          letters: [{ letterSequence, ...(kind === "edit" && { data: letterSequence }) }],
         });
         const pending = await bench.engine.listSelected("op-1", { status: "pending", limit: 9 });
         expect(selected).toBe(done + refused + pending.length);
@@ -145,7 +147,7 @@ function books(test: Declare): void {
   }
 
   test("an operation that ended has the status and the time of its end", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"]);
     await bench.begin("op-1", { kind: "discard" });
     expect(await bench.engine.closeOperation("op-1")).toMatchObject({ status: "open" });
@@ -157,7 +159,7 @@ function books(test: Declare): void {
   });
 
   test("a redrive counts those that came back with the failure that they had", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a", "b", "c"], { signature: "s1" });
     await bench.operate("redrive");
     const [a, b, c] = await bench.lease(3);
@@ -170,7 +172,7 @@ function books(test: Declare): void {
 
 function dueTimes(test: Declare): void {
   test("a redrive may say how long its letters have to wait", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"]);
     await bench.begin("op-1");
     await bench.engine.advance("op-1", { max: 1, due: { delayMs: 3000, sinceBurialMs: [] } });
@@ -179,7 +181,7 @@ function dueTimes(test: Declare): void {
   });
 
   test("the wait since the burial grows with the number of redrives, and the last entry goes on", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"]);
     const due = { delayMs: 0, sinceBurialMs: [1000, 5000] };
     for (const [round, wait] of [1000, 5000, 5000].entries()) {
@@ -194,7 +196,7 @@ function dueTimes(test: Declare): void {
   });
 
   test("the longer of the two waits holds", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"]);
     bench.clock.advance(4000);
     await bench.begin("op-1");

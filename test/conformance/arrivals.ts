@@ -18,7 +18,7 @@ export function arrivalTests(test: Declare): void {
     bench.clock.advance(Date.UTC(2026, 0, 1) + minutes * MINUTE_MS + 5000 - bench.clock.now());
 
   test("burials are counted by stretches of time, and stretches without any are left out", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     minute(bench, 1);
     await bench.bury(["a", "b"]);
     minute(bench, 4);
@@ -37,7 +37,7 @@ export function arrivalTests(test: Declare): void {
   });
 
   test("a stretch counts from the time that is asked for, as a whole", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     minute(bench, 1);
     await bench.bury(["a"]);
     minute(bench, 12);
@@ -49,7 +49,7 @@ export function arrivalTests(test: Declare): void {
   });
 
   test("what waits shrinks when letters leave, what ever came does not", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     minute(bench, 1);
     await bench.bury(["done", "discarded", "purged", "evicted", "stays"]);
     minute(bench, 2);
@@ -68,7 +68,7 @@ export function arrivalTests(test: Declare): void {
   });
 
   test("a letter that dies again arrives again", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     minute(bench, 1);
     await bench.bury(["a"]);
     minute(bench, 3);
@@ -79,9 +79,9 @@ export function arrivalTests(test: Declare): void {
     ]);
   });
 
-  test("arrivals are counted by what their own gravestones say", async (bench) => {
+  test("arrivals are counted by what their own death records say", async (bench) => {
     await bench.job("job-2");
-    await bench.enter();
+    await bench.registerHolder();
     minute(bench, 1);
     await bench.bury(["a"], { errorType: "Timeout", errorClass: "transient", signature: "s1" });
     await bench.bury(["b"], { signature: "s2" });

@@ -9,8 +9,8 @@ export function checkTests(test: Declare): void {
   });
 
   test("a store in the middle of everything has a clean bill", async (bench) => {
-    await bench.enter();
-    await bench.enter("holder-2");
+    await bench.registerHolder();
+    await bench.registerHolder("holder-2");
     await bench.add("a", "b", "c", "d", "e", "f", "g");
     const [a, b, c, d, e, f] = await bench.lease(6);
     if (!a || !b || !c || !d || !e || !f) throw new Error("seven items were added");
@@ -25,7 +25,7 @@ export function checkTests(test: Declare): void {
   });
 
   test("the store tells what is in it", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a", "b");
     await bench.settle(buried(await bench.leaseOne()));
     await bench.leaseOne();

@@ -24,7 +24,7 @@ export function counterTests(test: Declare): void {
   });
 
   test("every end of an attempt is counted, and so is what follows from it", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a", "b", "c");
     const step = async (end: typeof succeeded) => bench.settle(end(await bench.leaseOne()));
     await step((lease) => retried(lease, 0));
@@ -46,7 +46,7 @@ export function counterTests(test: Declare): void {
   });
 
   test("a redriven item counts how it ended, once", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a", "b", "c"]);
     const ends = [
       (lease: Parameters<typeof retried>[0]) => retried(lease, 0),
@@ -65,11 +65,11 @@ export function counterTests(test: Declare): void {
   });
 
   test("a worker's own counters go up with its settlement, and not when its lease was lost", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a");
     const lease = await bench.leaseOne();
     await bench.settle({ ...succeeded(lease), counts: ["pages", "pages", "expired"] });
-    await bench.engine.exchange(null, { settle: [{ ...succeeded(lease), counts: ["pages"] }] });
+    await bench.engine.settleAndLease(null, { settle: [{ ...succeeded(lease), counts: ["pages"] }] });
     expect(await countersOf(bench)).toEqual({ "attempts.succeeded": 1, pages: 2, expired: 1 });
   });
 
@@ -82,7 +82,7 @@ export function counterTests(test: Declare): void {
 
   test("each queue counts for itself, and a purge takes nothing back", async (bench) => {
     await bench.job("job-2");
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"]);
     await bench.engine.add("job-2", [{ itemId: "b", data: 1 }]);
     await bench.settle(succeeded(await bench.leaseOne("holder-1", "job-2")));
@@ -92,7 +92,7 @@ export function counterTests(test: Declare): void {
   });
 
   test("letters that come from elsewhere were not worked here and count nothing", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"]);
     const letter = await bench.letter("a");
     await bench.job("job-2");

@@ -11,7 +11,7 @@ export function decideTests(test: Declare): void {
 
 function editing(test: Declare): void {
   test("an edit makes a revision, and what was there before is kept", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"]);
     const at = bench.clock.now();
     const first = await bench.edit("a", { data: { name: "A" }, note: "typo" });
@@ -34,22 +34,25 @@ function editing(test: Declare): void {
   });
 
   test("a bulk edit gives each letter its own data", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a", "b", "c"]);
     await bench.begin("op-1", { kind: "edit" });
     const selected = await bench.engine.listSelected("op-1", { limit: 9 });
-    const letters = selected.map(({ burial, itemId }) => ({ burial, data: { fixed: itemId } }));
+    const letters = selected.map(({ letterSequence, itemId }) => ({
+      letterSequence,
+      data: { fixed: itemId },
+    }));
     expect(await bench.engine.advance("op-1", { letters })).toMatchObject({ done: 3, refused: 0 });
     for (const itemId of ["a", "b", "c"])
       expect(await bench.item(itemId)).toMatchObject({ data: { fixed: itemId }, revision: 2 });
   });
 
   test("data that equals the old makes no revision, and counts as done", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.engine.add(QUEUE, [{ itemId: "a", data: { x: 1, y: [2] } }]);
     await bench.settle(buried(await bench.leaseOne()));
     await bench.begin("op-1", { kind: "edit" });
-    const letters = [{ burial: await bench.burial("a"), data: { y: [2], x: 1 } }];
+    const letters = [{ letterSequence: await bench.letterSequence("a"), data: { y: [2], x: 1 } }];
     expect(await bench.engine.advance("op-1", { letters })).toMatchObject({ done: 1, refused: 0 });
     expect(await bench.letter("a")).toMatchObject({ revision: 1 });
     expect(await bench.letter("a")).not.toHaveProperty("amendments");
@@ -57,7 +60,7 @@ function editing(test: Declare): void {
   });
 
   test("each amendment is told by an event of its own", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"]);
     const first = await bench.edit("a", { data: 1 });
     const second = await bench.edit("a", { data: 2, rule: "rule-1" });
@@ -70,7 +73,7 @@ function editing(test: Declare): void {
   });
 
   test("a redriven letter is worked on with its new data, and keeps its place among the groups", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"], { signature: "s1" });
     await bench.edit("a", { data: { fixed: true } });
     expect(await bench.engine.listGroups({})).toMatchObject([{ signature: "s1", count: 1 }]);
@@ -82,18 +85,18 @@ function editing(test: Declare): void {
   });
 
   test("a letter that is at work cannot be edited", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"]);
     await bench.begin("op-1", { kind: "edit" });
-    const burial = await bench.burial("a");
+    const letterSequence = await bench.letterSequence("a");
     await bench.redriveOne("op-2", "a");
-    const step = { letters: [{ burial, data: 1 }] };
+    const step = { letters: [{ letterSequence, data: 1 }] };
     expect(await bench.engine.advance("op-1", step)).toMatchObject({ done: 0, refused: 1 });
     expect(await bench.item("a")).toMatchObject({ data: { name: "a" }, revision: 1 });
   });
 
   test("intake compares with the data that an item came in with", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"]);
     await bench.edit("a", { data: { name: "A" } });
     const original = await bench.engine.add(QUEUE, [{ itemId: "a", data: { name: "a" } }]);
@@ -112,7 +115,7 @@ function editing(test: Declare): void {
 
 function discarding(test: Declare): void {
   test("a discarded letter is kept to be read, with who gave it up and why", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"]);
     bench.clock.advance(1000);
     const { id } = await bench.operate("discard", ["a"], { reason: "not ours" });
@@ -131,7 +134,7 @@ function discarding(test: Declare): void {
   });
 
   test("a discarded letter waits no more: it is in no group, no count of letters, and is not leased", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a", "b"]);
     await bench.operate("discard", ["a"]);
     expect(await bench.letterIds()).toEqual(["b"]);
@@ -142,7 +145,7 @@ function discarding(test: Declare): void {
   });
 
   test("invariant 6: each letter that is discarded leaves an event, and the step another", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a", "b"]);
     await bench.begin("op-1", { kind: "discard" });
     await bench.redriveOne("op-2", "b");
@@ -157,7 +160,7 @@ function discarding(test: Declare): void {
 
 function restoring(test: Declare): void {
   test("a restored letter is the letter that it was, under the same burial", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a", "b"]);
     const before = await bench.letter("a");
     await bench.operate("discard", ["a"]);
@@ -170,7 +173,7 @@ function restoring(test: Declare): void {
   });
 
   test("a restored letter can be redriven like any other", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"]);
     await bench.operate("discard");
     await bench.operate("restore");
@@ -180,7 +183,7 @@ function restoring(test: Declare): void {
   });
 
   test("each letter that comes back is told of, and the step too", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"], { signature: "s1" });
     await bench.operate("discard");
     const cursor = await bench.lastEvent();

@@ -13,7 +13,7 @@ async function richJob(bench: Workbench): Promise<void> {
   const { engine } = bench;
   await bench.job("other");
   await engine.add("other", [newItem("kept")]);
-  await bench.enter();
+  await bench.registerHolder();
   await bench.bury(["a", "b", "c"]);
   await bench.settle(succeeded(await bench.redriveOne("op-1", "a")));
   await bench.operate("requeue", ["b"]);
@@ -22,7 +22,7 @@ async function richJob(bench: Workbench): Promise<void> {
   await bench.settle(retried(await bench.leaseOne()));
   await engine.hold(QUEUE, ["f"], { author: AUTHOR, reason: "later" });
   await engine.addNote((await bench.item("f")).ref, { author: AUTHOR, text: "note" });
-  await engine.leave("holder-1");
+  await engine.unregisterHolder("holder-1");
 }
 
 async function purge(bench: Workbench): Promise<void> {
@@ -57,9 +57,9 @@ export function deleteJobTests(test: Declare): void {
   });
 
   test("its id and name can be used again, and its groups are remembered", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"]);
-    await bench.engine.leave("holder-1");
+    await bench.engine.unregisterHolder("holder-1");
     const [group] = await bench.engine.listGroups({});
     await purge(bench);
     expect(await bench.engine.deleteJob(QUEUE, { ...step, itemsMax: 100 })).toBe(true);
@@ -69,16 +69,16 @@ export function deleteJobTests(test: Declare): void {
     });
     await bench.engine.createJob({ id: QUEUE, name: QUEUE, kind: "map", spec: {} });
     expect(await bench.engine.count(QUEUE)).toMatchObject({ total: 0, attempts: 0, letters: 0 });
-    await bench.enter("holder-2");
+    await bench.registerHolder("holder-2");
     await bench.add("a");
     await bench.settle(buried(await bench.leaseOne("holder-2")));
     expect(await bench.letterIds()).toEqual(["a"]);
   });
 
   test("a job with letters, also closed ones, is not deleted", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a", "b"]);
-    await bench.engine.leave("holder-1");
+    await bench.engine.unregisterHolder("holder-1");
     const refused = () =>
       expect(bench.engine.deleteJob(QUEUE, step)).rejects.toMatchObject({ code: "illegal_move" });
     await refused();
@@ -90,7 +90,7 @@ export function deleteJobTests(test: Declare): void {
   });
 
   test("a job whose holder is alive, or that has a leased item, is not deleted", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a");
     const refused = () =>
       expect(bench.engine.deleteJob(QUEUE, step)).rejects.toMatchObject({ code: "job_running" });

@@ -27,7 +27,7 @@ export function durabilityTests(test: Declare): void {
   });
 
   test("invariant 2: all that was acknowledged is there after the store was opened again", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a", "b", "c");
     const [a, b, c] = await bench.lease(3);
     if (!a || !b || !c) throw new Error("three items were added");
@@ -40,7 +40,7 @@ export function durabilityTests(test: Declare): void {
   });
 
   test("pauses, lanes, holds, gates, rates and documents are there after the store was opened again", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     const more = { priority: "high", lane: "l", name: "n", expiresAt: bench.clock.now() + 9 } as const;
     await bench.engine.add(QUEUE, [
       { itemId: "a", data: 1, ...more },
@@ -53,7 +53,7 @@ export function durabilityTests(test: Declare): void {
     const rate = { perSecond: 1 };
     const ask = { queue: QUEUE, max: 5, rate };
     const gate = { queue: QUEUE, seen: 0, next: { parkedUntil: 7 } };
-    const { leased } = await bench.engine.exchange("holder-1", { settle: [], lease: ask, gate });
+    const { leased } = await bench.engine.settleAndLease("holder-1", { settle: [], lease: ask, gate });
     expect(leased).toMatchObject([{ itemId: "c" }]);
     await bench.begin("op-1");
     await bench.engine.changeJob(QUEUE, { pause: { author: "ada", reason: "r" } });
@@ -62,13 +62,13 @@ export function durabilityTests(test: Declare): void {
     await bench.reopen();
     expect(await everything(bench)).toEqual(before);
     await bench.engine.changeJob(QUEUE, { pause: null });
-    expect((await bench.engine.exchange("holder-1", { settle: [], lease: ask })).leased).toEqual([]);
+    expect((await bench.engine.settleAndLease("holder-1", { settle: [], lease: ask })).leased).toEqual([]);
     bench.clock.advance(1000);
     expect(await bench.lease(5)).toMatchObject([{ itemId: "d" }]);
   });
 
   test("what became of letters is there after the store was opened again", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a", "b", "c", "d"], { toxic: true });
     await bench.begin("op-1", { kind: "discard", reason: "not ours", plan: { n: 1 } });
     await bench.edit("a", { data: { fixed: true }, note: "n" });
@@ -88,19 +88,22 @@ export function durabilityTests(test: Declare): void {
   });
 
   test("a search for letters goes on at its cursor", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a", "b"]);
     await bench.begin("op-1", { selection: "enlisted" });
-    await bench.engine.enlist("op-1", { burials: [await bench.burial("b")], cursor: "place-1" });
+    await bench.engine.enlist("op-1", {
+      letterSequences: [await bench.letterSequence("b")],
+      cursor: "place-1",
+    });
     await bench.reopen();
     const found = await bench.engine.findOperation("op-1");
     expect(found).toMatchObject({ status: "selecting", cursor: "place-1", selected: 1 });
-    const last = { burials: [await bench.burial("a")], cursor: null };
+    const last = { letterSequences: [await bench.letterSequence("a")], cursor: null };
     expect(await bench.engine.enlist("op-1", last)).toMatchObject({ status: "open", selected: 2 });
   });
 
   test("a lease outlives the process that opened the store, and can be settled by the next one", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a");
     const lease = await bench.leaseOne();
     await bench.reopen();
@@ -111,7 +114,7 @@ export function durabilityTests(test: Declare): void {
   });
 
   test("an operation goes on where it stopped", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a", "b");
     await bench.settle(...(await bench.lease(2)).map((lease) => buried(lease)));
     await bench.begin("op-1");
@@ -131,7 +134,7 @@ export function durabilityTests(test: Declare): void {
   });
 
   test("what people decided about groups is there after the store was opened again", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"], { signature: "s1" });
     const until = { at: 5, count: 9, perHour: 1 };
     await bench.engine.markGroup("s1", {

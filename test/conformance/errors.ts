@@ -1,13 +1,13 @@
 /** The contract of the error log: one entry for each failure of each queue, and for the runner's own errors. */
 import { expect } from "vitest";
-import type { ErrorQuery } from "../../src/item/error-entry.ts";
+import type { ErrorQuery } from "../../src/item/error-log.ts";
 import { buried, failureOf, lost, released, retried, succeeded } from "../support/settlements.ts";
 import { type Declare, QUEUE, type Workbench } from "./workbench.ts";
 
 /** Two failures of one item, a lost worker, the runner's own fault, and trouble with the store. */
 async function trouble(bench: Workbench): Promise<void> {
   await bench.job("job-2");
-  await bench.enter();
+  await bench.registerHolder();
   await bench.add("a");
   await bench.settle(retried(await bench.leaseOne(), 0));
   bench.clock.advance(1000);
@@ -65,7 +65,7 @@ function entries(test: Declare): void {
   });
 
   test("the runner's own fault leaves the item ready and spends nothing", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a");
     const lease = await bench.leaseOne();
     await bench.settle({ ...released(lease), fault: "no shell" });
@@ -120,7 +120,7 @@ function queries(test: Declare): void {
   });
 
   test("what went well is no entry", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a", "b");
     await bench.settle(succeeded(await bench.leaseOne()), released(await bench.leaseOne()));
     expect(await list(bench)).toEqual([]);

@@ -12,7 +12,7 @@ export function eventTests(test: Declare): void {
 
 function told(test: Declare): void {
   test("the life of an item is told in order, each event with its item and attempt", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a");
     await bench.settle(retried(await bench.leaseOne()));
     await bench.settle(buried(await bench.leaseOne()));
@@ -33,7 +33,7 @@ function told(test: Declare): void {
   });
 
   test("each other end of an attempt is told in its own words", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a");
     const cursor = await bench.lastEvent();
     await bench.settle(parked(await bench.leaseOne(), 0));
@@ -53,7 +53,7 @@ function told(test: Declare): void {
   });
 
   test("invariant 6: no letter leaves without an event, by success or by skip", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a", "b");
     const [a, b] = await bench.lease(2);
     if (!a || !b) throw new Error("two items were added");
@@ -72,11 +72,11 @@ function told(test: Declare): void {
   });
 
   test("what changes nothing tells nothing", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a");
     const cursor = await bench.lastEvent();
     await bench.add("a");
-    await bench.engine.beat("holder-1");
+    await bench.engine.heartbeat("holder-1");
     await bench.lease(0);
     await bench.engine.changeJob(QUEUE, { intakeComplete: true });
     expect(await bench.eventTypes(cursor)).toEqual([]);
@@ -127,7 +127,7 @@ function runs(test: Declare): void {
   const tellingOf = ({ type, itemId, attempt }: Event) => [type, itemId, attempt];
 
   test("what many items share in one step is told of each, in their order", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     const cursor = await bench.lastEvent();
     await bench.add(...MANY);
     const leased = await bench.lease(7);
@@ -145,7 +145,7 @@ function runs(test: Declare): void {
   });
 
   test("from every event on the rest is read, and no page has more than it may", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add(...MANY);
     await bench.settle(...(await bench.lease(7)).map((lease) => succeeded(lease)));
     for (const filter of [{}, { queue: QUEUE }, { types: ["attempt_started"] as const }]) {
@@ -160,7 +160,7 @@ function runs(test: Declare): void {
   });
 
   test("a page that ends amid what many share goes on there", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add(...MANY);
     await bench.settle(...(await bench.lease(7)).map((lease) => succeeded(lease)));
     const all = await bench.engine.listEvents({ after: 0, limit: 100 });
@@ -171,7 +171,7 @@ function runs(test: Declare): void {
   });
 
   test("other events between them keep their places", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a", "b", "c", "d", "e", "f");
     const [a, b, c, d, e, f] = await bench.lease(6);
     if (!a || !b || !c || !d || !e || !f) throw new Error("six items were added");
@@ -194,7 +194,7 @@ function runs(test: Declare): void {
 
   test("types, a time and a queue choose among what many share", async (bench) => {
     await bench.job("job-2");
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add(...MANY);
     bench.clock.advance(1000);
     const since = bench.clock.now();

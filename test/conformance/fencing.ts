@@ -5,12 +5,12 @@ import { type Declare, QUEUE } from "./workbench.ts";
 
 export function fencingTests(test: Declare): void {
   test("invariant 3: a stale token changes nothing", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a");
     const stale = await bench.leaseOne();
     await bench.settle(lost(stale));
     const held = await bench.leaseOne();
-    const answer = await bench.engine.exchange(null, { settle: [succeeded(stale)] });
+    const answer = await bench.engine.settleAndLease(null, { settle: [succeeded(stale)] });
     expect(answer.stale).toEqual([{ ref: stale.ref, attempt: 1 }]);
     expect(await bench.item("a")).toMatchObject({ state: "leased", attempts: 2, losses: 1 });
     expect(await bench.engine.listLeases("holder-1")).toEqual([held]);
@@ -19,14 +19,14 @@ export function fencingTests(test: Declare): void {
   });
 
   test("invariant 3: what a late worker says is kept as evidence", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a");
     const first = await bench.leaseOne();
     await bench.settle(lost(first));
     bench.clock.advance(10);
-    await bench.engine.exchange(null, { settle: [succeeded(first)] });
+    await bench.engine.settleAndLease(null, { settle: [succeeded(first)] });
     bench.clock.advance(10);
-    await bench.engine.exchange(null, { settle: [retried(first)] });
+    await bench.engine.settleAndLease(null, { settle: [retried(first)] });
     await bench.settle(buried(await bench.leaseOne()));
     const now = bench.clock.now();
     expect((await bench.letter("a"))?.evidence).toMatchObject([
@@ -41,18 +41,18 @@ export function fencingTests(test: Declare): void {
   });
 
   test("a late result of an item that has ended changes nothing either", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a");
     const lease = await bench.leaseOne();
     await bench.settle(succeeded(lease));
-    const answer = await bench.engine.exchange(null, { settle: [buried(lease)] });
+    const answer = await bench.engine.settleAndLease(null, { settle: [buried(lease)] });
     expect(answer.stale).toEqual([{ ref: lease.ref, attempt: 1 }]);
     expect(await bench.item("a")).toMatchObject({ state: "done", spent: 0 });
     expect(await bench.engine.listGroups({})).toEqual([]);
   });
 
   test("invariant 3: among many successes of one step, a stale one and one that is told twice change nothing", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a", "b", "c", "d", "e", "f");
     const [a, ...others] = await bench.lease(6);
     if (a === undefined) throw new Error("nothing was leased");
@@ -60,7 +60,7 @@ export function fencingTests(test: Declare): void {
     bench.clock.advance(60_000);
     const again = await bench.leaseOne();
     const told = [a, ...others, others[0] ?? a].map(succeeded);
-    const answer = await bench.engine.exchange(null, { settle: told });
+    const answer = await bench.engine.settleAndLease(null, { settle: told });
     const staleOnes = [a, others[0] ?? a].map(({ ref, attempt }) => ({ ref, attempt }));
     expect(answer.stale).toEqual(staleOnes);
     expect(await bench.engine.count(QUEUE)).toMatchObject({ leased: 1, done: 5, attempts: 7 });
@@ -79,12 +79,12 @@ export function fencingTests(test: Declare): void {
   });
 
   test("two reapers that find the same lost lease settle it once, and the second says nothing", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a");
     const lease = await bench.leaseOne();
     await bench.settle(lost(lease));
     const cursor = await bench.lastEvent();
-    const second = await bench.engine.exchange(null, { settle: [lost(lease), released(lease)] });
+    const second = await bench.engine.settleAndLease(null, { settle: [lost(lease), released(lease)] });
     expect(second.stale).toHaveLength(2);
     expect(await bench.item("a")).toMatchObject({ state: "ready", losses: 1 });
     expect(await bench.eventTypes(cursor)).toEqual([]);
@@ -93,38 +93,38 @@ export function fencingTests(test: Declare): void {
   });
 
   test("one lease settled twice in one call counts once", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a");
     const lease = await bench.leaseOne();
-    const answer = await bench.engine.exchange(null, { settle: [retried(lease), retried(lease)] });
+    const answer = await bench.engine.settleAndLease(null, { settle: [retried(lease), retried(lease)] });
     expect(answer.stale).toEqual([{ ref: lease.ref, attempt: 1 }]);
     expect(await bench.item("a")).toMatchObject({ state: "ready", spent: 1, attempts: 1 });
   });
 
   test("stale and held leases are told apart in one call", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a", "b");
     const [a, b] = await bench.lease(2);
     if (!a || !b) throw new Error("two items were added");
     await bench.settle(lost(a));
-    const answer = await bench.engine.exchange(null, { settle: [succeeded(a), succeeded(b)] });
+    const answer = await bench.engine.settleAndLease(null, { settle: [succeeded(a), succeeded(b)] });
     expect(answer.stale).toEqual([{ ref: a.ref, attempt: 1 }]);
     expect(await bench.engine.count(QUEUE)).toMatchObject({ ready: 1, done: 1 });
   });
 
   test("a lease of an item that is not there is stale", async (bench) => {
     const lease = { ref: 12_345, attempt: 1 };
-    const answer = await bench.engine.exchange(null, { settle: [succeeded(lease)] });
+    const answer = await bench.engine.settleAndLease(null, { settle: [succeeded(lease)] });
     expect(answer.stale).toEqual([lease]);
   });
 
   test("of two settlements of one lease in one step the first counts, and the other is stale", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a", "b", "c", "d", "e");
     const [first, ...others] = await bench.lease(5);
     if (!first) throw new Error("five items were added");
     const settle = [retried(first, 0), ...others.map(succeeded), succeeded(first)];
-    const { stale } = await bench.engine.exchange(null, { settle });
+    const { stale } = await bench.engine.settleAndLease(null, { settle });
     expect(stale).toEqual([{ ref: first.ref, attempt: 1 }]);
     expect(await bench.item("a")).toMatchObject({ state: "ready", spent: 1 });
     expect(await bench.engine.count(QUEUE)).toMatchObject({ done: 4, ready: 1 });

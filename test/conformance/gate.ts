@@ -1,17 +1,17 @@
 /** The contract of gates: a document that the workers of a queue share, changed only together with what is leased. */
 import { expect } from "vitest";
-import type { Exchange } from "../../src/engine.ts";
-import { AssertionError } from "../../src/kit/assert.ts";
+import type { SettleAndLease } from "../../src/engine.ts";
+import { AssertionError } from "../../src/std/assert.ts";
 import { succeeded } from "../support/settlements.ts";
 import { type Declare, QUEUE, type Workbench } from "./workbench.ts";
 
-type Gate = Omit<NonNullable<Exchange["gate"]>, "queue">;
+type Gate = Omit<NonNullable<SettleAndLease["gate"]>, "queue">;
 
 const OPEN = { breaker: { state: "open" }, parkedUntil: 0 } as const;
 const CLOSED = { breaker: { state: "closed" }, parkedUntil: 7 } as const;
 
 const pass = (bench: Workbench, gate: Gate, max = 5) =>
-  bench.engine.exchange("holder-1", {
+  bench.engine.settleAndLease("holder-1", {
     settle: [],
     lease: { queue: QUEUE, max },
     gate: { queue: QUEUE, ...gate },
@@ -19,13 +19,13 @@ const pass = (bench: Workbench, gate: Gate, max = 5) =>
 
 export function gateTests(test: Declare): void {
   test("a gate that nobody has written is version 0, and lets through who saw that", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a");
     expect(await pass(bench, { seen: 0 })).toMatchObject({ gate: null, leased: [{ itemId: "a" }] });
   });
 
-  test("what an exchange makes of the gate is there for the next one, with its version", async (bench) => {
-    await bench.enter();
+  test("what a step makes of the gate is there for the next one, with its version", async (bench) => {
+    await bench.registerHolder();
     expect((await pass(bench, { seen: 0, next: OPEN })).gate).toEqual({ version: 1, body: OPEN });
     expect((await pass(bench, { seen: 1, next: CLOSED })).gate).toEqual({ version: 2, body: CLOSED });
     expect((await pass(bench, { seen: 2 })).gate).toEqual({ version: 2, body: CLOSED });
@@ -33,7 +33,7 @@ export function gateTests(test: Declare): void {
   });
 
   test("who saw another version leases nothing, writes nothing, and learns what is there", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a");
     await pass(bench, { seen: 0, next: OPEN }, 0);
     for (const seen of [0, 2]) {
@@ -48,34 +48,34 @@ export function gateTests(test: Declare): void {
   });
 
   test("what is settled is settled, whichever gate was seen", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a");
     const lease = await bench.leaseOne();
     const gate = { queue: QUEUE, seen: 9, next: OPEN };
-    const answer = await bench.engine.exchange(null, { settle: [succeeded(lease)], gate });
+    const answer = await bench.engine.settleAndLease(null, { settle: [succeeded(lease)], gate });
     expect(answer).toMatchObject({ stale: [], gate: null });
     expect((await bench.item("a")).state).toBe("done");
   });
 
-  test("an exchange that leases nothing can write the gate, and its event is told of with it", async (bench) => {
+  test("a step that leases nothing can write the gate, and its event is told of with it", async (bench) => {
     const event = { type: "breaker_opened", data: { failures: 5 } } as const;
     const gate = { queue: QUEUE, seen: 0, next: OPEN, event };
-    expect((await bench.engine.exchange(null, { settle: [], gate })).gate?.version).toBe(1);
-    await bench.engine.exchange(null, { settle: [], gate: { queue: QUEUE, seen: 1, event } });
+    expect((await bench.engine.settleAndLease(null, { settle: [], gate })).gate?.version).toBe(1);
+    await bench.engine.settleAndLease(null, { settle: [], gate: { queue: QUEUE, seen: 1, event } });
     expect(await bench.told("breaker_opened")).toMatchObject([{ queue: QUEUE, data: { failures: 5 } }]);
   });
 
   test("each queue has its own gate, and one that is not there has none", async (bench) => {
     await bench.job("job-2");
-    await bench.engine.exchange(null, { settle: [], gate: { queue: QUEUE, seen: 0, next: OPEN } });
-    const other = await bench.engine.exchange(null, { settle: [], gate: { queue: "job-2", seen: 0 } });
+    await bench.engine.settleAndLease(null, { settle: [], gate: { queue: QUEUE, seen: 0, next: OPEN } });
+    const other = await bench.engine.settleAndLease(null, { settle: [], gate: { queue: "job-2", seen: 0 } });
     expect(other.gate).toBeNull();
-    const lost = bench.engine.exchange(null, { settle: [], gate: { queue: "job-9", seen: 0 } });
+    const lost = bench.engine.settleAndLease(null, { settle: [], gate: { queue: "job-9", seen: 0 } });
     await expect(lost).rejects.toMatchObject({ code: "job_not_found" });
   });
 
   test("a gate opens no queue that is paused", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a");
     await bench.engine.changeJob(QUEUE, { pause: { author: "ada", reason: "r" } });
     const answer = await pass(bench, { seen: 0, next: CLOSED });

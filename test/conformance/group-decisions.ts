@@ -15,7 +15,7 @@ const MINUTE_MS = 60_000;
 
 function ignoring(test: Declare): void {
   const ignore = async (bench: Workbench, ignoreUntil?: IgnoreUntil) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["first"], GROUP);
     return decide(bench, { state: "ignored", ...(ignoreUntil && { ignoreUntil }) });
   };
@@ -104,7 +104,7 @@ function ignoring(test: Declare): void {
 
 function deciding(test: Declare): void {
   test("a person's word is written down with name and time, and told", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"], GROUP);
     bench.clock.advance(1000);
     const cursor = await bench.lastEvent();
@@ -122,7 +122,7 @@ function deciding(test: Declare): void {
   });
 
   test("a note alone leaves the state as it is, and notes stay in order", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"], GROUP);
     const { since } = await decide(bench, { state: "ignored", ignoreUntil: { count: 5 } });
     bench.clock.advance(1000);
@@ -136,7 +136,7 @@ function deciding(test: Declare): void {
   });
 
   test("an event tells until when a group is ignored", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"], GROUP);
     await decide(bench, { state: "ignored", ignoreUntil: { at: 0, count: 2, perHour: 3 } });
     const until = { at: "1970-01-01T00:00:00.000Z", count: 2, per_hour: 3 };
@@ -144,7 +144,7 @@ function deciding(test: Declare): void {
   });
 
   test("a group that a person opens is no regression any more", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"], GROUP);
     await decide(bench, { state: "resolved" });
     await bench.bury(["b"], GROUP);
@@ -152,7 +152,7 @@ function deciding(test: Declare): void {
   });
 
   test("a state that is given again counts from now", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"], GROUP);
     await decide(bench, { state: "resolved" });
     bench.clock.advance(1000);
@@ -166,7 +166,7 @@ function deciding(test: Declare): void {
   });
 
   test("only what is ignored has an end", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"], GROUP);
     await expect(decide(bench, { state: "resolved", ignoreUntil: { count: 1 } })).rejects.toThrow();
     expect(await mark(bench)).toMatchObject({ state: "open" });
@@ -175,7 +175,7 @@ function deciding(test: Declare): void {
 
 function listing(test: Declare): void {
   const three = async (bench: Workbench) => {
-    await bench.enter();
+    await bench.registerHolder();
     for (const signature of ["b2", "a1", "a%"])
       await bench.bury([signature], { signature, pattern: `P ${signature}` });
     await bench.engine.markGroup("a1", { author: AUTHOR, state: "resolved", note: "n" });

@@ -1,6 +1,6 @@
 /** The contract of a group's life: opened, resolved, come back, and what helped before. */
 import { expect } from "vitest";
-import { assert } from "../../src/kit/assert.ts";
+import { assert } from "../../src/std/assert.ts";
 import { buried, skipped, succeeded } from "../support/settlements.ts";
 import { decide, GROUP, mark, told } from "./group-words.ts";
 import { AUTHOR, type Declare, newItem, QUEUE } from "./workbench.ts";
@@ -18,7 +18,7 @@ function opening(test: Declare): void {
   });
 
   test("the first burial of a signature opens its group, and later ones do not", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     const since = bench.clock.now();
     await bench.bury(["a"], GROUP);
     bench.clock.advance(1000);
@@ -38,7 +38,7 @@ function opening(test: Declare): void {
   });
 
   test("several of one signature in one step open its group once", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a", "b");
     await bench.settle(...(await bench.lease(2)).map((lease) => buried(lease, GROUP)));
     expect(await told(bench)).toEqual([["group_opened", "a", "s1"]]);
@@ -46,7 +46,7 @@ function opening(test: Declare): void {
 
   test("a group is one over all queues", async (bench) => {
     await bench.job("job-2");
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"], GROUP);
     await bench.engine.add("job-2", [newItem("b")]);
     await bench.settle(buried(await bench.leaseOne("holder-1", "job-2"), GROUP));
@@ -56,7 +56,7 @@ function opening(test: Declare): void {
   });
 
   test("a signature has the pattern of its first letter, whatever later ones come with", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"], GROUP);
     await bench.bury(["b"], { signature: "s1", pattern: "another", reprocessEligible: false });
     expect((await mark(bench)).pattern).toBe("pattern of s1");
@@ -64,14 +64,14 @@ function opening(test: Declare): void {
   });
 
   test("the mark of a signature stays when its letters are gone", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"], GROUP);
     await bench.operate("purge", ["a"]);
     expect(await mark(bench)).toMatchObject({ ...GROUP, state: "open" });
   });
 
   test("a letter from elsewhere opens its group, and one that comes in closed reopens none", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"], GROUP);
     const letter = await bench.letter("a");
     assert(letter, "a is a letter");
@@ -91,7 +91,7 @@ function opening(test: Declare): void {
 function resolving(test: Declare): void {
   test("a group is resolved when the last of its letters succeeds, in whatever queue", async (bench) => {
     await bench.job("job-2");
-    await bench.enter();
+    await bench.registerHolder();
     await bench.engine.add("job-2", [newItem("other")]);
     await bench.settle(buried(await bench.leaseOne("holder-1", "job-2"), GROUP));
     await bench.bury(["a"], GROUP);
@@ -109,7 +109,7 @@ function resolving(test: Declare): void {
   });
 
   test("whether letters wait is asked at the end of the step, and told once", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a", "b"], GROUP);
     await bench.bury(["c"], { signature: "s2" });
     await bench.operate("redrive", ["a", "b"]);
@@ -127,7 +127,7 @@ function resolving(test: Declare): void {
   });
 
   test("a first success, a skip, a discard and a purge resolve no group", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["skipped"], GROUP);
     await bench.settle(skipped(await bench.redriveOne("op-1", "skipped")));
     await bench.bury(["discarded"], GROUP);
@@ -141,7 +141,7 @@ function resolving(test: Declare): void {
   });
 
   test("a burial into a resolved group opens it as a regression, each time", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"], GROUP);
     await bench.settle(succeeded(await bench.redriveOne("op-1", "a")));
     bench.clock.advance(1000);
@@ -159,7 +159,7 @@ function resolving(test: Declare): void {
   });
 
   test("a redriven letter that fails again reopens what a person called resolved", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"], GROUP);
     await decide(bench, { state: "resolved" });
     await bench.settle(buried(await bench.redriveOne("op-1", "a"), GROUP));
@@ -167,7 +167,7 @@ function resolving(test: Declare): void {
   });
 
   test("a letter that is restored is no new failure", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"], GROUP);
     await bench.operate("discard", ["a"]);
     await decide(bench, { state: "resolved" });
@@ -178,7 +178,7 @@ function resolving(test: Declare): void {
 
 function helping(test: Declare): void {
   test("what helped is counted for each redrive and kind, newest first", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a", "b"], GROUP);
     bench.clock.advance(2000);
     await bench.bury(["c", "d"], GROUP);
@@ -200,7 +200,7 @@ function helping(test: Declare): void {
   });
 
   test("a fix goes on counting, and says when it helped last and how short the wait can be", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"], GROUP);
     bench.clock.advance(1000);
     await bench.bury(["b", "c"], GROUP);
@@ -216,7 +216,7 @@ function helping(test: Declare): void {
   });
 
   test("the rule that made the edit before it is named", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"], GROUP);
     const editId = await bench.edit("a", { data: "better", rule: "trim" });
     await bench.settle(succeeded(await bench.redriveOne("op-1", "a")));
@@ -224,7 +224,7 @@ function helping(test: Declare): void {
   });
 
   test("of several edits, the one of the letter that succeeded last is named", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a", "b"], GROUP);
     const edits = [await bench.edit("a", { data: 1 }), await bench.edit("b", { data: 2 })];
     await bench.operate("redrive");
@@ -235,7 +235,7 @@ function helping(test: Declare): void {
   });
 
   test("a fix belongs to the signature that the letter had when it succeeded", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"], GROUP);
     await bench.settle(buried(await bench.redriveOne("op-1", "a"), { signature: "s2" }));
     await bench.settle(succeeded(await bench.redriveOne("op-2", "a")));
@@ -244,7 +244,7 @@ function helping(test: Declare): void {
   });
 
   test("the ten newest fixes are shown", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["keeps it open"], GROUP);
     for (let n = 1; n <= 12; n += 1) {
       await bench.bury([`item-${n}`], GROUP);

@@ -1,6 +1,6 @@
 /** Short words for the tests of a group's life. */
 import type { GroupChange, GroupMark } from "../../src/item/group.ts";
-import { assert } from "../../src/kit/assert.ts";
+import { assert } from "../../src/std/assert.ts";
 import { AUTHOR, type Workbench } from "./workbench.ts";
 
 /** The group that the tests are about. */

@@ -1,6 +1,6 @@
 /** The contract of groups: the letters that died of the same failure, counted as they come and go. */
 import { expect } from "vitest";
-import { assert } from "../../src/kit/assert.ts";
+import { assert } from "../../src/std/assert.ts";
 import { buried, retried, skipped, succeeded } from "../support/settlements.ts";
 import { type Declare, QUEUE, type Workbench } from "./workbench.ts";
 
@@ -13,7 +13,7 @@ export function groupTests(test: Declare): void {
     (await bench.engine.listGroups({ queue: QUEUE })).map(({ signature, count }) => [signature, count]);
 
   test("invariant 8: letters with one signature are one group", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     const firstAt = bench.clock.now();
     await bury(bench, "a", "s1");
     bench.clock.advance(1000);
@@ -36,7 +36,7 @@ export function groupTests(test: Declare): void {
   });
 
   test("the times of a group span its burials though the clock was put back", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     const lastAt = bench.clock.now();
     await bury(bench, "a", "s1");
     bench.clock.advance(-1000);
@@ -48,7 +48,7 @@ export function groupTests(test: Declare): void {
   });
 
   test("groups are listed by size, then by their last burial, then by signature", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bury(bench, "a", "s4");
     bench.clock.advance(1000);
     for (const [itemId, signature] of [
@@ -64,16 +64,16 @@ export function groupTests(test: Declare): void {
   });
 
   test("two letters of one signature that were judged differently are still one group", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bury(bench, "a", "s1");
     await bench.add("b");
-    const grave = { signature: "s1", reprocessEligible: false, manualReviewRequired: true } as const;
-    await bench.settle(buried(await bench.leaseOne(), grave));
+    const death = { signature: "s1", reprocessEligible: false, manualReviewRequired: true } as const;
+    await bench.settle(buried(await bench.leaseOne(), death));
     expect(await sizes(bench)).toEqual([["s1", 2]]);
   });
 
   test("a group remembers its first burial though that letter was judged differently", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     const firstAt = bench.clock.now();
     await bury(bench, "a", "s1");
     await bench.settle(succeeded(await bench.redriveOne("op-1", "a")));
@@ -85,7 +85,7 @@ export function groupTests(test: Declare): void {
 
   test("the groups of one queue are not those of another", async (bench) => {
     await bench.job("job-2");
-    await bench.enter();
+    await bench.registerHolder();
     await bury(bench, "a", "s1");
     await bench.engine.add("job-2", [{ itemId: "a", data: 2 }]);
     await bench.settle(buried(await bench.leaseOne("holder-1", "job-2"), { signature: "s1" }));
@@ -94,7 +94,7 @@ export function groupTests(test: Declare): void {
   });
 
   test("a letter that is being redriven still counts, and one that succeeded does not", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bury(bench, "a", "s1");
     await bury(bench, "b", "s1");
     const lease = await bench.redriveOne("op-1", "a");
@@ -106,7 +106,7 @@ export function groupTests(test: Declare): void {
   });
 
   test("a group whose letters have all gone is not listed, and remembers when it was first seen", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     const firstAt = bench.clock.now();
     await bury(bench, "a", "s1");
     await bench.settle(skipped(await bench.redriveOne("op-1", "a")));
@@ -117,7 +117,7 @@ export function groupTests(test: Declare): void {
   });
 
   test("a letter that dies of something else moves to the other group", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bury(bench, "a", "s1");
     bench.clock.advance(1000);
     await bench.settle(buried(await bench.redriveOne("op-1", "a"), { signature: "s2" }));

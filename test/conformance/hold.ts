@@ -6,7 +6,7 @@ const BY = { author: AUTHOR, reason: "wait for the bank" } as const;
 
 export function holdTests(test: Declare): void {
   test("a held item is not leased, and is back in its place when it is released", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a", "b", "c");
     const { dueAt } = await bench.item("b");
     expect(await bench.engine.hold(QUEUE, ["b"], BY)).toEqual({ moved: 1, refused: [] });
@@ -19,15 +19,18 @@ export function holdTests(test: Declare): void {
   });
 
   test("what is held is left out of every lease", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a", "b");
     await bench.engine.hold(QUEUE, ["a", "b"], BY);
-    const answer = await bench.engine.exchange("holder-1", { settle: [], lease: { queue: QUEUE, max: 5 } });
+    const answer = await bench.engine.settleAndLease("holder-1", {
+      settle: [],
+      lease: { queue: QUEUE, max: 5 },
+    });
     expect(answer).toMatchObject({ leased: [], nextDueAt: null, isPaused: false });
   });
 
   test("only ready items can be held and only held ones released; the others are named with their state", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["dead"]);
     await bench.add("leased");
     await bench.leaseOne();
@@ -63,7 +66,7 @@ export function holdTests(test: Declare): void {
   });
 
   test("a letter on its way can be held, is still a letter, and its redrive waits for it", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"]);
     await bench.begin("op-1");
     await bench.engine.advance("op-1", { max: 1 });

@@ -15,14 +15,14 @@ export function importTests(test: Declare): void {
 
 /** Letters in every state, with everything that a letter can have. */
 async function richLetters(bench: Workbench): Promise<void> {
-  await bench.enter();
+  await bench.registerHolder();
   await bench.add("dead");
   const late = await bench.leaseOne();
   bench.clock.advance(10);
   await bench.settle(lost(late));
   await bench.settle(released(await bench.leaseOne()));
   bench.clock.advance(10);
-  await bench.engine.exchange(null, { settle: [succeeded(late)] });
+  await bench.engine.settleAndLease(null, { settle: [succeeded(late)] });
   const worktreeArtifacts = { worktreePath: "/trees/a", branchName: "agent-a", errorLogs: "boom" };
   await bench.settle(
     buried(await bench.leaseOne(), { toxic: true, worktreeArtifacts, manualReviewRequired: true }),
@@ -42,14 +42,14 @@ async function richLetters(bench: Workbench): Promise<void> {
 async function exported(bench: Workbench, queue: string): Promise<readonly Letter[]> {
   const states = ["dead", "ready", "leased", "discarded", "done"] as const;
   const { letters } = await bench.engine.listLetters({ queue, states, order: "oldest", limit: 100 });
-  return letters.map(({ ref: _ref, burial: _burial, ...letter }) => letter);
+  return letters.map(({ ref: _ref, letterSequence: _burial, ...letter }) => letter);
 }
 
 /** A letter that failed for the second time a year ago and the first time an hour before; of `job-2`, which is made. */
 async function letterOfLastYear(
   bench: Workbench,
 ): Promise<{ readonly letter: Letter; readonly first: number; readonly last: number }> {
-  await bench.enter();
+  await bench.registerHolder();
   await bench.bury(["old"]);
   await bench.job("job-2");
   const [letter] = await exported(bench, QUEUE);
@@ -179,7 +179,7 @@ function comingIn(test: Declare): void {
     expect(last.letters[0]?.failureHistory).toEqual([]);
     expect(await bench.letterIds({ queue: "job-2", types: ["Timeout"] })).toEqual([letter.itemId]);
     expect(await bench.letterIds({ queue: "job-2", text: "agent" })).toEqual([]);
-    await bench.enter("holder-2", { queue: "job-2" });
+    await bench.registerHolder("holder-2", { queue: "job-2" });
     await bench.begin("op-9", { queue: "job-2", filter: {}, force: true });
     await bench.engine.advance("op-9", { max: 1 });
     const lease = await bench.leaseOne("holder-2", "job-2");
@@ -202,7 +202,7 @@ function comingIn(test: Declare): void {
     await bench.operate("discard", [letter.itemId], { queue: "job-2", reason: "old" });
     expect(await bench.engine.readLetter(ref)).toMatchObject({ ...signature, state: "discarded" });
     await bench.operate("restore", [letter.itemId], { queue: "job-2" });
-    await bench.enter("holder-2", { queue: "job-2" });
+    await bench.registerHolder("holder-2", { queue: "job-2" });
     await bench.begin("op-9", { queue: "job-2", filter: {}, force: true });
     await bench.engine.advance("op-9", { max: 1 });
     await bench.settle(succeeded(await bench.leaseOne("holder-2", "job-2")));
@@ -316,8 +316,8 @@ function meeting(test: Declare): void {
     });
   });
 
-  test("a dead letter with fewer attempts gets those that it lacks, and the new gravestone", async (bench) => {
-    await bench.enter();
+  test("a dead letter with fewer attempts gets those that it lacks, and the new death record", async (bench) => {
+    await bench.registerHolder();
     await bench.bury(["a", "b"], { signature: "s1" });
     await bench.job("job-2");
     await bench.engine.importLetters("job-2", await exported(bench, QUEUE));
@@ -378,7 +378,7 @@ function returning(test: Declare): void {
   });
 
   test("a purged item that comes back shorter keeps the numbers of the attempts that it had", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"]);
     const short = await exported(bench, QUEUE);
     await bench.settle(buried(await bench.redriveOne("op-1", "a")));

@@ -17,7 +17,7 @@ export function intakeTests(test: Declare): void {
       revision: 1,
       redriveCount: 0,
     });
-    await bench.enter();
+    await bench.registerHolder();
     expect((await bench.lease(10)).map(({ itemId }) => itemId)).toEqual(["b", "a", "c"]);
   });
 
@@ -63,27 +63,27 @@ export function intakeTests(test: Declare): void {
     });
     const events = await bench.engine.listEvents({ after: 0, types: ["item_queued"], limit: 5000 });
     expect(events.map(({ itemId }) => itemId)).toEqual(["first", ...names]);
-    await bench.enter();
+    await bench.registerHolder();
     const inLine = names.filter((_, n) => n % 500 !== 7 || n === 7); // of a lane only the first
     const leased = await bench.lease(5000);
     expect(leased.map(({ itemId }) => itemId)).toEqual(["first", ...inLine]);
     expect(leased.slice(1).map(({ itemId, index }) => `i-${index - 1}` === itemId)).not.toContain(false);
   });
 
-  test("items whose ids were made up for them come in, counted and told of, and ring", async (bench) => {
-    let rings = 0;
+  test("items whose ids were made up for them come in, counted and told of, and notify", async (bench) => {
+    let notifications = 0;
     const end = await bench.engine.watch(QUEUE, () => {
-      rings += 1;
+      notifications += 1;
     });
     const batch = [newItem("m-1"), { ...newItem("m-2"), priority: "high" as const }];
     const report = await bench.engine.add(QUEUE, batch, { areNew: true, areMadeUp: true });
     expect(report).toEqual({ added: 2, existing: 0, changed: 0, changedIds: [], replaced: 0 });
-    if (bench.engine.can.wakes) await until("it rings", async () => rings > 0);
+    if (bench.engine.can.wakes) await until("it notifies", async () => notifications > 0);
     await end();
     expect(await bench.engine.count(QUEUE)).toMatchObject({ total: 2, ready: 2 });
     const events = await bench.engine.listEvents({ after: 0, types: ["item_queued"], limit: 10 });
     expect(events.map(({ itemId }) => itemId)).toEqual(["m-1", "m-2"]);
-    await bench.enter();
+    await bench.registerHolder();
     expect((await bench.lease(5)).map(({ itemId }) => itemId)).toEqual(["m-2", "m-1"]);
     const inLane = { ...newItem("m-3"), lane: "one" };
     await bench.engine.add(QUEUE, [inLane, { ...newItem("m-4"), lane: "one" }], { areMadeUp: true });
@@ -115,7 +115,7 @@ export function intakeTests(test: Declare): void {
   });
 
   test("among many new items those that are there keep their place, and the new ones follow without a gap", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.engine.add(QUEUE, [newItem("b"), { ...newItem("d"), priority: "high", name: "Dora" }]);
     const cursor = await bench.lastEvent();
     const batch = ["a", "b", "c", "c", "d", "e"].map(newItem);

@@ -23,7 +23,7 @@ export function itemTests(test: Declare): void {
   });
 
   test("items are listed by their states when some are named", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["dead"]);
     await bench.add("done", "leased", "held", "ready");
     await bench.settle(succeeded(await bench.leaseOne()));

@@ -23,7 +23,7 @@ export function laneTests(test: Declare): void {
 
 function turns(test: Declare): void {
   test("of each lane one item is worked at a time, and those without a lane go on", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await addTo(bench, "one", "a", "b");
     await addTo(bench, "two", "c", "d");
     await bench.add("e", "f");
@@ -32,10 +32,10 @@ function turns(test: Declare): void {
   });
 
   test("the next of a lane is leased by the step that settles the one before", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await addTo(bench, "one", "a", "b");
     const first = await bench.leaseOne();
-    const { leased } = await bench.engine.exchange("holder-1", {
+    const { leased } = await bench.engine.settleAndLease("holder-1", {
       settle: [succeeded(first)],
       lease: { queue: QUEUE, max: 5 },
     });
@@ -43,7 +43,7 @@ function turns(test: Declare): void {
   });
 
   test("the oldest of a lane comes first, whatever the priorities and due times of the others", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     const now = bench.clock.now();
     await addTo(
       bench,
@@ -55,28 +55,30 @@ function turns(test: Declare): void {
   });
 
   test("one that waits for another try keeps its lane waiting, and says when to come back", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await addTo(bench, "one", "a", "b");
     await bench.settle(retried(await bench.leaseOne(), 4000));
-    const ask = () => bench.engine.exchange("holder-1", { settle: [], lease: { queue: QUEUE, max: 5 } });
+    const ask = () =>
+      bench.engine.settleAndLease("holder-1", { settle: [], lease: { queue: QUEUE, max: 5 } });
     expect(await ask()).toMatchObject({ leased: [], nextDueAt: bench.clock.now() + 4000 });
     bench.clock.advance(4000);
     expect((await ask()).leased).toMatchObject([{ itemId: "a" }]);
   });
 
   test("a younger one that is due sooner than the first says nothing of when to come back", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     const now = bench.clock.now();
     const item = (itemId: string, dueAt: number) => ({ itemId, data: 1, dueAt });
     await addTo(bench, "one", item("a", now + 3000), item("b", now + 1000));
-    const ask = () => bench.engine.exchange("holder-1", { settle: [], lease: { queue: QUEUE, max: 5 } });
+    const ask = () =>
+      bench.engine.settleAndLease("holder-1", { settle: [], lease: { queue: QUEUE, max: 5 } });
     expect((await ask()).nextDueAt).toBe(now + 3000);
     await bench.engine.hold(QUEUE, ["a"], { author: AUTHOR });
     expect((await ask()).nextDueAt).toBeNull();
   });
 
   test("a held item keeps its lane waiting until it is released and done", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await addTo(bench, "one", "a", "b");
     await bench.engine.hold(QUEUE, ["a"], { author: AUTHOR });
     expect(await leaseIds(bench)).toEqual([]);
@@ -88,7 +90,7 @@ function turns(test: Declare): void {
   });
 
   test("one that is held while it waits behind another is still in its turn", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await addTo(bench, "one", "a", "b", "c");
     await bench.engine.hold(QUEUE, ["b"], { author: AUTHOR });
     await bench.settle(succeeded(await bench.leaseOne()));
@@ -98,7 +100,7 @@ function turns(test: Declare): void {
   });
 
   test("what died, was skipped or done is out of the way", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await addTo(bench, "one", "a", "b", "c", "d");
     await bench.settle(buried(await bench.leaseOne()));
     await bench.settle(skipped(await bench.leaseOne()));
@@ -109,7 +111,7 @@ function turns(test: Declare): void {
 
 function returns(test: Declare): void {
   test("an older one that is redriven waits for the younger that is at work, and goes before the rest", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await addTo(bench, "one", "a", "b", "c");
     await bench.settle(buried(await bench.leaseOne()));
     const b = await bench.leaseOne();
@@ -123,7 +125,7 @@ function returns(test: Declare): void {
   });
 
   test("a redrive that is cancelled lets the lane go on", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await addTo(bench, "one", "a", "b");
     await bench.settle(buried(await bench.leaseOne()));
     await bench.begin("op-1");
@@ -134,14 +136,14 @@ function returns(test: Declare): void {
   });
 
   test("many letters of one lane that are redriven together come one by one", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await addTo(bench, "one", "a", "b", "c");
     for (let n = 0; n < 3; n += 1) await bench.settle(buried(await bench.leaseOne()));
     await bench.begin("op-1");
     await bench.engine.advance("op-1", { max: 9 });
     const worked: string[] = [];
     for (let n = 0; n < 3; n += 1) {
-      const answer = await bench.engine.exchange("holder-1", {
+      const answer = await bench.engine.settleAndLease("holder-1", {
         settle: [],
         lease: { queue: QUEUE, max: 9, operationId: "op-1" },
       });
@@ -154,7 +156,7 @@ function returns(test: Declare): void {
 
   test("lanes of the same name in two queues know nothing of each other", async (bench) => {
     await bench.job("job-2");
-    await bench.enter();
+    await bench.registerHolder();
     await addTo(bench, "one", "a");
     await bench.engine.add("job-2", [{ itemId: "b", data: 1, lane: "one" }]);
     expect(await leaseIds(bench)).toEqual(["a"]);

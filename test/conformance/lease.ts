@@ -1,6 +1,6 @@
 /** The contract of holders and leases. */
 import { expect } from "vitest";
-import { AssertionError } from "../../src/kit/assert.ts";
+import { AssertionError } from "../../src/std/assert.ts";
 import { released, retried, succeeded } from "../support/settlements.ts";
 import { type Declare, newHolder, QUEUE } from "./workbench.ts";
 
@@ -11,19 +11,19 @@ export function leaseTests(test: Declare): void {
 
 function holders(test: Declare): void {
   test("a holder is listed with its expiry until it leaves", async (bench) => {
-    const entered = await bench.engine.enter(newHolder("holder-1"));
-    expect(entered).toEqual({
+    const registered = await bench.engine.registerHolder(newHolder("holder-1"));
+    expect(registered).toEqual({
       ...newHolder("holder-1"),
       expiresAt: bench.clock.now() + 10_000,
       expired: false,
     });
-    expect(await bench.engine.listHolders()).toEqual([entered]);
-    await bench.engine.leave("holder-1");
+    expect(await bench.engine.listHolders()).toEqual([registered]);
+    await bench.engine.unregisterHolder("holder-1");
     expect(await bench.engine.listHolders()).toEqual([]);
   });
 
   test("a holder expires when its time has passed without a beat", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     bench.clock.advance(9999);
     expect((await bench.engine.listHolders())[0]?.expired).toBe(false);
     bench.clock.advance(1);
@@ -31,65 +31,65 @@ function holders(test: Declare): void {
   });
 
   test("a beat puts the expiry off, even a late one", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     bench.clock.advance(60_000);
-    expect(await bench.engine.beat("holder-1")).toBe(true);
+    expect(await bench.engine.heartbeat("holder-1")).toBe(true);
     expect(await bench.engine.listHolders()).toMatchObject([
       { expired: false, expiresAt: bench.clock.now() + 10_000 },
     ]);
   });
 
   test("a beat of a holder that has left says so", async (bench) => {
-    await bench.enter();
-    await bench.engine.leave("holder-1");
-    expect(await bench.engine.beat("holder-1")).toBe(false);
-    expect(await bench.engine.beat("nobody")).toBe(false);
+    await bench.registerHolder();
+    await bench.engine.unregisterHolder("holder-1");
+    expect(await bench.engine.heartbeat("holder-1")).toBe(false);
+    expect(await bench.engine.heartbeat("nobody")).toBe(false);
   });
 
   test("a holder that is expired can be revoked: it neither beats nor leases any more", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a", "b");
     const held = await bench.leaseOne();
     expect(await bench.engine.revoke("holder-1", { isProcessDead: false })).toBe(false);
     bench.clock.advance(10_000);
     expect(await bench.engine.revoke("holder-1", { isProcessDead: false })).toBe(true);
-    expect(await bench.engine.beat("holder-1")).toBe(false);
+    expect(await bench.engine.heartbeat("holder-1")).toBe(false);
     await expect(bench.leaseOne()).rejects.toMatchObject({ code: "lease_lost" });
     expect(await bench.engine.listLeases("holder-1")).toEqual([held]);
     expect(await bench.engine.listHolders()).toMatchObject([{ id: "holder-1", expired: true }]);
   });
 
   test("a holder that has sent a heartbeat since cannot be revoked, unless its process is dead", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     bench.clock.advance(10_000);
-    await bench.engine.beat("holder-1");
+    await bench.engine.heartbeat("holder-1");
     expect(await bench.engine.revoke("holder-1", { isProcessDead: false })).toBe(false);
-    expect(await bench.engine.beat("holder-1")).toBe(true);
+    expect(await bench.engine.heartbeat("holder-1")).toBe(true);
     expect(await bench.engine.revoke("holder-1", { isProcessDead: true })).toBe(true);
-    expect(await bench.engine.beat("holder-1")).toBe(false);
+    expect(await bench.engine.heartbeat("holder-1")).toBe(false);
     expect(await bench.engine.revoke("nobody", { isProcessDead: true })).toBe(false);
   });
 
   test("a holder cannot leave while it holds something", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a");
     const lease = await bench.leaseOne();
-    expect(await bench.engine.leave("holder-1")).toBe(false);
+    expect(await bench.engine.unregisterHolder("holder-1")).toBe(false);
     await bench.settle(succeeded(lease));
-    expect(await bench.engine.leave("holder-1")).toBe(true);
+    expect(await bench.engine.unregisterHolder("holder-1")).toBe(true);
     expect(await bench.engine.listHolders()).toEqual([]);
   });
 
   test("leaving twice is no fault, for two reapers may meet", async (bench) => {
-    await bench.enter();
-    await bench.engine.leave("holder-1");
-    await bench.engine.leave("holder-1");
+    await bench.registerHolder();
+    await bench.engine.unregisterHolder("holder-1");
+    await bench.engine.unregisterHolder("holder-1");
     expect(await bench.engine.listHolders()).toEqual([]);
   });
 
   test("what a holder holds is listed just as it was leased", async (bench) => {
-    await bench.enter();
-    await bench.enter("holder-2");
+    await bench.registerHolder();
+    await bench.registerHolder("holder-2");
     await bench.add("a", "b", "c");
     const held = await bench.lease(2);
     const other = await bench.leaseOne("holder-2");
@@ -101,7 +101,7 @@ function holders(test: Declare): void {
 
 function leasing(test: Declare): void {
   test("invariant 4: a lease starts an attempt that is on record at once", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a");
     bench.clock.advance(5);
     const lease = await bench.leaseOne();
@@ -126,8 +126,8 @@ function leasing(test: Declare): void {
   });
 
   test("invariant 3: a leased item is leased to nobody else", async (bench) => {
-    await bench.enter();
-    await bench.enter("holder-2");
+    await bench.registerHolder();
+    await bench.registerHolder("holder-2");
     await bench.add("a");
     await bench.leaseOne();
     expect(await bench.lease(10, "holder-2")).toEqual([]);
@@ -135,7 +135,7 @@ function leasing(test: Declare): void {
 
   test("no more is leased than was asked for, and never of another queue", async (bench) => {
     await bench.job("job-2");
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a", "b", "c");
     expect(await bench.lease(0)).toEqual([]);
     expect((await bench.lease(2)).map(({ itemId }) => itemId)).toEqual(["a", "b"]);
@@ -143,7 +143,7 @@ function leasing(test: Declare): void {
   });
 
   test("items are leased by due time and then by age", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a", "b", "c");
     const [a, b, c] = await bench.lease(3);
     if (!a || !b || !c) throw new Error("three items were added");
@@ -155,7 +155,7 @@ function leasing(test: Declare): void {
   });
 
   test("an item carries its place among those of its queue, whatever came before it", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a", "b");
     await bench.add("b", "c");
     expect((await bench.lease(5)).map(({ itemId, index }) => [itemId, index])).toEqual([
@@ -166,61 +166,73 @@ function leasing(test: Declare): void {
   });
 
   test("an item that is not due is not leased, and the answer says when it will be", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a", "b");
     const [a, b] = await bench.lease(2);
     if (!a || !b) throw new Error("two items were added");
     await bench.settle(retried(a, 2000), retried(b, 1000));
-    const early = await bench.engine.exchange("holder-1", { settle: [], lease: { queue: QUEUE, max: 5 } });
+    const early = await bench.engine.settleAndLease("holder-1", {
+      settle: [],
+      lease: { queue: QUEUE, max: 5 },
+    });
     const now = bench.clock.now();
     expect(early).toEqual({
       ...{ leased: [], stale: [], nextDueAt: now + 1000, isPaused: false, gate: null, now },
     });
     bench.clock.advance(1000);
-    const due = await bench.engine.exchange("holder-1", { settle: [], lease: { queue: QUEUE, max: 5 } });
+    const due = await bench.engine.settleAndLease("holder-1", {
+      settle: [],
+      lease: { queue: QUEUE, max: 5 },
+    });
     expect(due.leased.map(({ itemId, attempt }) => [itemId, attempt])).toEqual([["b", 2]]);
     expect(due.nextDueAt).toBe(now + 2000);
   });
 
   test("the next due time is told only when fewer were leased than wanted", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a", "b");
     await bench.settle(retried(await bench.leaseOne(), 2000));
-    const answer = await bench.engine.exchange("holder-1", { settle: [], lease: { queue: QUEUE, max: 1 } });
+    const answer = await bench.engine.settleAndLease("holder-1", {
+      settle: [],
+      lease: { queue: QUEUE, max: 1 },
+    });
     expect(answer.leased.map(({ itemId }) => itemId)).toEqual(["b"]);
     expect(answer.nextDueAt).toBeNull();
   });
 
   test("due items that were left because enough was leased do not make a next due time", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a", "b");
-    const answer = await bench.engine.exchange("holder-1", { settle: [], lease: { queue: QUEUE, max: 1 } });
+    const answer = await bench.engine.settleAndLease("holder-1", {
+      settle: [],
+      lease: { queue: QUEUE, max: 1 },
+    });
     expect(answer.leased).toHaveLength(1);
     expect(answer.nextDueAt).toBeNull();
   });
 
-  test("one exchange settles first and leases then", async (bench) => {
-    await bench.enter();
+  test("one step settles first and leases then", async (bench) => {
+    await bench.registerHolder();
     await bench.add("a");
     const lease = await bench.leaseOne();
     const settle = [retried(lease)];
-    const answer = await bench.engine.exchange("holder-1", { settle, lease: { queue: QUEUE, max: 1 } });
+    const answer = await bench.engine.settleAndLease("holder-1", { settle, lease: { queue: QUEUE, max: 1 } });
     expect(answer.leased).toMatchObject([{ itemId: "a", attempt: 2, spent: 1 }]);
   });
 
   test("a holder that is not known cannot lease, and nothing of its call is written", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a", "b");
     const lease = await bench.leaseOne();
     const settle = [released(lease)];
-    const call = bench.engine.exchange("nobody", { settle, lease: { queue: QUEUE, max: 1 } });
+    const call = bench.engine.settleAndLease("nobody", { settle, lease: { queue: QUEUE, max: 1 } });
     await expect(call).rejects.toMatchObject({ name: "WorkError", code: "lease_lost" });
     expect(await bench.engine.listLeases("holder-1")).toEqual([lease]);
     expect(await bench.engine.count(QUEUE)).toMatchObject({ ready: 1, leased: 1, attempts: 1 });
   });
 
   test("leasing without a holder is a bug", async (bench) => {
-    const call = bench.engine.exchange(null, { settle: [], lease: { queue: QUEUE, max: 1 } });
+    const call = bench.engine.settleAndLease(null, { settle: [], lease: { queue: QUEUE, max: 1 } });
     await expect(call).rejects.toThrow(AssertionError);
   });
 }

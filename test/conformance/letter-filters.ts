@@ -14,7 +14,7 @@ export function letterFilterTests(test: Declare): void {
 
 /** Three letters that differ in everything that a filter can ask for. */
 async function threeLetters(bench: Workbench): Promise<void> {
-  await bench.enter();
+  await bench.registerHolder();
   await bench.bury(["a"], { errorType: "Timeout", errorClass: "transient", signature: "s1" });
   await bench.bury(["ab"], { errorClass: "permanent", reprocessEligible: false, signature: "s2" });
   await bench.add("c");
@@ -54,7 +54,7 @@ function fields(test: Declare): void {
   });
 
   test("a letter on its way is found by the attempts that it has by now, before and after its return", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a", "b", "c"]);
     const ids = async (query: Partial<LetterQuery>) => {
       const { letters, total } = await bench.engine.listLetters({ limit: 9, ...query });
@@ -88,7 +88,7 @@ function fields(test: Declare): void {
 
   test("letters of one queue are not those of another", async (bench) => {
     await bench.job("job-2");
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"]);
     await bench.engine.add("job-2", [{ itemId: "a", data: 2 }]);
     await bench.settle(buried(await bench.leaseOne("holder-1", "job-2")));
@@ -135,7 +135,7 @@ function lists(test: Declare): void {
 
 function states(test: Declare): void {
   test("the states of letters tell those that wait from those that are closed", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["resolved", "discarded", "leased", "ready", "dead"]);
     await bench.settle(succeeded(await bench.redriveOne("op-1", "resolved")));
     await bench.operate("discard", ["discarded"]);
@@ -154,7 +154,7 @@ function states(test: Declare): void {
   });
 
   test("items that were never letters are in no state of a letter", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("done", "ready");
     await bench.settle(succeeded(await bench.leaseOne()));
     expect(await bench.letterIds({ states: ["done", "ready", "leased", "dead", "discarded"] })).toEqual([]);
@@ -163,7 +163,7 @@ function states(test: Declare): void {
 
 function ages(test: Declare): void {
   test("the age of a letter is counted from its first failure, or from its last one if that is asked for", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a");
     await bench.settle(retried(await bench.leaseOne()));
     bench.clock.advance(5000);
@@ -183,7 +183,7 @@ function ages(test: Declare): void {
   });
 
   test("newer-than finds just the letters that older-than leaves out", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"]);
     bench.clock.advance(5000);
     await bench.bury(["b"]);
@@ -201,7 +201,7 @@ function ages(test: Declare): void {
   });
 
   test("the earliest failure is that of the letters that still wait", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     expect(await bench.engine.earliestFailure(QUEUE)).toBeNull();
     const first = bench.clock.now();
     await bench.bury(["a"]);
@@ -217,7 +217,7 @@ function ages(test: Declare): void {
   });
 
   test("a letter is as old as its last failure, whether it was discarded and restored since", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a", "b"]);
     bench.clock.advance(5000);
     await bench.settle(buried(await bench.redriveOne("op-1", "a")));
@@ -230,8 +230,8 @@ function ages(test: Declare): void {
   });
 
   test("ages are told exactly among thousands of letters, though the clock was put back", async (bench) => {
-    await bench.enter();
-    const burials: { itemId: string; at: number; isOdd: boolean }[] = [];
+    await bench.registerHolder();
+    const letterSequences: { itemId: string; at: number; isOdd: boolean }[] = [];
     for (const [batch, ms] of [0, 4000, 4000, -6000, 1000, 5000].entries()) {
       bench.clock.advance(ms);
       const items = Array.from({ length: 1500 }, (_, index) => newItem(`${batch}-${index}`));
@@ -240,11 +240,11 @@ function ages(test: Declare): void {
       const isOdd = (ref: number) => ref % 2 === 1;
       await bench.settle(...leased.map((one) => buried(one, { signature: isOdd(one.ref) ? "odd" : "even" })));
       const at = bench.clock.now();
-      burials.push(...leased.map(({ itemId, ref }) => ({ itemId, at, isOdd: isOdd(ref) })));
+      letterSequences.push(...leased.map(({ itemId, ref }) => ({ itemId, at, isOdd: isOdd(ref) })));
     }
     for (const olderThanMs of [0, 1, 4000, 5000, 7999, 8000, 8001]) {
-      const fits = burials.filter(({ at }) => at <= bench.clock.now() - olderThanMs).reverse();
-      const others = burials.filter(({ at }) => at > bench.clock.now() - olderThanMs).reverse();
+      const fits = letterSequences.filter(({ at }) => at <= bench.clock.now() - olderThanMs).reverse();
+      const others = letterSequences.filter(({ at }) => at > bench.clock.now() - olderThanMs).reverse();
       for (const ageOf of ["first", "last"] as const) {
         const page = await bench.engine.listLetters({ olderThanMs, ageOf, limit: 30 });
         expect(page.total).toBe(fits.length);
@@ -289,14 +289,14 @@ function texts(test: Declare): void {
   ];
 
   test("a text is looked for in the last message as it is, in any case of letters", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     for (const [itemId, message] of Object.entries(MESSAGES)) await bench.buryFor(itemId, message);
     const found = await Promise.all(FOUND.map(async ([text]) => [text, await bench.letterIds({ text })]));
     expect(found).toEqual(FOUND);
   });
 
   test("a text is looked for in the last failure and not in those before it", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.buryFor("a", "disk full");
     const lease = await bench.redriveOne("op-1", "a");
     await bench.settle({ ...buried(lease), failure: failureOf(lease, { errorMessage: "no network" }) });
@@ -305,7 +305,7 @@ function texts(test: Declare): void {
   });
 
   test("a letter on its way is found by what its latest attempt said", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.buryFor("a", "disk full");
     const lease = await bench.redriveOne("op-1", "a");
     await bench.settle({

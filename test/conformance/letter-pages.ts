@@ -36,7 +36,7 @@ async function readAll(
 
 /** Seven letters, buried in the order e d c b a g f, with one to three attempts and three types. */
 async function sevenLetters(bench: Workbench): Promise<void> {
-  await bench.enter();
+  await bench.registerHolder();
   for (const [place, itemId] of ["e", "d", "c", "b", "a", "g", "f"].entries()) {
     await bench.add(itemId);
     for (let failed = 0; failed < place % 3; failed += 1) await bench.settle(retried(await bench.leaseOne()));
@@ -81,7 +81,7 @@ function orders(test: Declare): void {
   });
 
   test("letters are listed newest burial first, also when the clock goes back", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"]);
     bench.clock.advance(1000);
     await bench.bury(["b"]);
@@ -91,7 +91,7 @@ function orders(test: Declare): void {
   });
 
   test("item ids are ordered by code point", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     const inOrder = ["", " ", "Z", "a", "a/b", "ab", "é", "\uFFFD", "😀"].slice(1);
     await bench.bury(inOrder.toReversed());
     expect((await readAll(bench, { order: "item", limit: 2 })).ids).toEqual(inOrder);
@@ -99,7 +99,7 @@ function orders(test: Declare): void {
 
   test("letters of equal places are listed newest first, of several queues too", async (bench) => {
     await bench.job("job-2");
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"]);
     await bench.engine.add("job-2", [{ itemId: "a", data: 2 }]);
     await bench.settle(buried(await bench.leaseOne("holder-1", "job-2")));
@@ -150,10 +150,17 @@ function cursors(test: Declare): void {
     for (const whole of (await bench.engine.listLetters({ limit: 7 })).letters) {
       const inPart = async (...parts: LetterPart[]) => {
         const { letters } = await bench.engine.listLetters({ itemIds: [whole.itemId], limit: 7, parts });
-        return letters.find(({ burial }) => burial === whole.burial);
+        return letters.find(({ letterSequence }) => letterSequence === whole.letterSequence);
       };
-      const { ref, burial, itemId, jobId, errorSignature, errorPattern, reprocessEligible } = whole;
-      expect(await inPart()).toMatchObject({ ref, burial, itemId, jobId, errorSignature, errorPattern });
+      const { ref, letterSequence, itemId, jobId, errorSignature, errorPattern, reprocessEligible } = whole;
+      expect(await inPart()).toMatchObject({
+        ref,
+        letterSequence,
+        itemId,
+        jobId,
+        errorSignature,
+        errorPattern,
+      });
       expect(await inPart()).toMatchObject({ reprocessEligible });
       expect(await inPart("data")).toMatchObject({ itemData: whole.itemData });
       const { state, reason, revision, redriveCount } = whole;
@@ -179,7 +186,7 @@ function cursors(test: Declare): void {
   });
 
   test("a cursor stays right when letters arrive and its own letter has been buried anew", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a", "b", "c", "d"]);
     const { next } = await bench.engine.listLetters({ limit: 2 });
     await bench.settle(buried(await bench.redriveOne("op-1", "c")));

@@ -11,7 +11,7 @@ export function letterTests(test: Declare): void {
 
 function contents(test: Declare): void {
   test("invariant 6: a letter keeps its data, all its failures and its origin", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a");
     const firstAttempt = bench.clock.now();
     const first = await bench.leaseOne();
@@ -25,7 +25,7 @@ function contents(test: Declare): void {
     const letter = await bench.letter("a");
     expect(letter).toEqual({
       ref: expect.any(Number),
-      burial: expect.any(Number),
+      letterSequence: expect.any(Number),
       itemId: "a",
       itemData: { name: "a" },
       firstAttempt,
@@ -52,7 +52,7 @@ function contents(test: Declare): void {
   });
 
   test("an item that is not a letter has none to read", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a");
     await bench.settle(retried(await bench.leaseOne()));
     expect(await bench.letter("a")).toBeNull();
@@ -63,7 +63,7 @@ function contents(test: Declare): void {
 /** What a letter says once its story has ended. */
 function closed(test: Declare): void {
   test("a letter whose item was done in the end can be read, and says who sent it", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"]);
     const lease = await bench.redriveOne("op-1", "a");
     bench.clock.advance(1000);
@@ -79,7 +79,7 @@ function closed(test: Declare): void {
   });
 
   test("a letter that was edited by a person before it succeeded is a manual fix", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"]);
     await bench.edit("a", { data: 1, rule: "rule-1" });
     await bench.edit("a", { data: 2 });
@@ -88,7 +88,7 @@ function closed(test: Declare): void {
   });
 
   test("a letter that was edited last by a rule before it succeeded is an automatic fix", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"]);
     await bench.edit("a", { data: 1 });
     await bench.edit("a", { data: 2, rule: "rule-1" });
@@ -97,7 +97,7 @@ function closed(test: Declare): void {
   });
 
   test("an edit before the last burial did not fix it", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"]);
     await bench.edit("a", { data: 1 });
     await bench.settle(buried(await bench.redriveOne("op-1", "a")));
@@ -106,7 +106,7 @@ function closed(test: Declare): void {
   });
 
   test("a toxic letter says so until it is buried without that word", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"], { toxic: true, reprocessEligible: false });
     expect(await bench.letter("a")).toMatchObject({ toxic: true });
     await bench.operate("redrive", ["a"], { force: true });
@@ -117,7 +117,7 @@ function closed(test: Declare): void {
 
 function notes(test: Declare): void {
   test("notes stay on a letter in the order they were written, through another burial", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"]);
     const { ref } = await bench.item("a");
     const at = bench.clock.now();
@@ -132,7 +132,7 @@ function notes(test: Declare): void {
   });
 
   test("a closed letter can have notes", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"]);
     await bench.operate("discard", ["a"]);
     const note = { author: "ada", text: "why" };

@@ -5,7 +5,7 @@ import type { Declare } from "./workbench.ts";
 
 export function noteTests(test: Declare): void {
   test("any item can have notes, oldest first, whatever its state", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a");
     const { ref } = await bench.item("a");
     const at = bench.clock.now();
@@ -26,7 +26,7 @@ export function noteTests(test: Declare): void {
   });
 
   test("what a worker wrote is kept whatever the outcome, in its order", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a");
     const { ref } = await bench.item("a");
     const say = (...texts: readonly string[]) => texts.map((text) => ({ author: "robot", text }));
@@ -37,17 +37,17 @@ export function noteTests(test: Declare): void {
   });
 
   test("a worker that lost its lease writes nothing", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a");
     const lease = await bench.leaseOne();
     await bench.settle(succeeded(lease));
     const late = { ...succeeded(lease), notes: [{ author: "robot", text: "late" }] };
-    await bench.engine.exchange(null, { settle: [late] });
+    await bench.engine.settleAndLease(null, { settle: [late] });
     expect(await bench.engine.listNotes(lease.ref)).toEqual([]);
   });
 
   test("a purged item has lost its notes and gets no new ones; a resolved letter's item keeps them", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a", "b"]);
     const [a, b] = [(await bench.item("a")).ref, (await bench.item("b")).ref];
     for (const ref of [a, b]) await bench.engine.addNote(ref, { author: "ada", text: "why" });

@@ -13,12 +13,12 @@ export function operationChangeTests(test: Declare): void {
 /** Leases what is due of the operation. */
 async function leaseOf(bench: Workbench, operationId: string) {
   const lease = { queue: QUEUE, max: 10, operationId };
-  return bench.engine.exchange("holder-1", { settle: [], lease });
+  return bench.engine.settleAndLease("holder-1", { settle: [], lease });
 }
 
 function pausing(test: Declare): void {
   test("a paused operation works on nothing and leases nothing until it is opened", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a", "b"]);
     await bench.begin("op-1");
     await bench.engine.advance("op-1", { max: 1 });
@@ -34,7 +34,7 @@ function pausing(test: Declare): void {
   });
 
   test("an operation that is still selecting leases nothing, nor does one that is not there", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"]);
     await bench.begin("op-1", { selection: "enlisted" });
     await bench.operate("redrive");
@@ -43,7 +43,7 @@ function pausing(test: Declare): void {
   });
 
   test("what is at work when an operation is paused comes to its own end", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"]);
     const lease = await bench.redriveOne("op-1", "a");
     await bench.engine.changeOperation("op-1", { status: "paused" });
@@ -52,8 +52,8 @@ function pausing(test: Declare): void {
   });
 
   test("each change of status is told once", async (bench) => {
-    await bench.enter();
-    await bench.begin("op-1");
+    await bench.registerHolder();
+    await bench.begin("op-1", { kind: "edit" });
     await bench.engine.changeOperation("op-1", { status: "open" });
     await bench.engine.changeOperation("op-1", { status: "paused" });
     await bench.engine.changeOperation("op-1", { status: "paused" });
@@ -68,14 +68,14 @@ function pausing(test: Declare): void {
 
 function cutting(test: Declare): void {
   test("a change keeps the progress that comes with it", async (bench) => {
-    await bench.begin("op-1");
+    await bench.begin("op-1", { kind: "edit" });
     await bench.engine.changeOperation("op-1", { progress: { stage: 1 } });
     const paused = await bench.engine.changeOperation("op-1", { status: "paused", progress: { stage: 2 } });
     expect(paused).toMatchObject({ progress: { stage: 2 }, status: "paused" });
   });
 
   test("the rest can be refused for a reason, and what was done stays done", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a", "b", "c"]);
     await bench.begin("op-1");
     await bench.engine.advance("op-1", { max: 1 });
@@ -98,7 +98,7 @@ function cutting(test: Declare): void {
 
 function cancelling(test: Declare): void {
   test("cancelling refuses what is pending and takes back what nobody has begun", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a", "b", "c"]);
     await bench.begin("op-1");
     await bench.engine.advance("op-1", { max: 2 });
@@ -118,7 +118,7 @@ function cancelling(test: Declare): void {
   });
 
   test("cancelling what has nothing at work ends it at once", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"]);
     await bench.operate("redrive");
     await bench.begin("op-1", { kind: "purge" });
@@ -130,18 +130,21 @@ function cancelling(test: Declare): void {
   });
 
   test("an operation that is cancelled while it is selecting has ended", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a", "b"]);
     await bench.begin("op-1", { selection: "enlisted" });
-    await bench.engine.enlist("op-1", { burials: [await bench.burial("a")], cursor: "place-1" });
+    await bench.engine.enlist("op-1", {
+      letterSequences: [await bench.letterSequence("a")],
+      cursor: "place-1",
+    });
     const cancelled = await bench.engine.changeOperation("op-1", { status: "cancelled" });
     expect(cancelled).toMatchObject({ selected: 1, refused: 1, endedAt: bench.clock.now() });
-    const more = { burials: [await bench.burial("b")], cursor: null };
+    const more = { letterSequences: [await bench.letterSequence("b")], cursor: null };
     expect(await bench.engine.enlist("op-1", more)).toEqual(cancelled);
   });
 
   test("a letter that was taken back can be taken by another operation", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"]);
     await bench.begin("op-2");
     await bench.begin("op-1");
@@ -153,7 +156,7 @@ function cancelling(test: Declare): void {
   });
 
   test("what was leased when its operation was cancelled, and is given back, is dead again at the end", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a", "b"]);
     await bench.begin("op-1");
     await bench.engine.advance("op-1", { max: 2 });
@@ -172,7 +175,7 @@ function cancelling(test: Declare): void {
   });
 
   test("what was leased when its operation was cancelled may die again, and is counted", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"]);
     const lease = await bench.redriveOne("op-1", "a");
     await bench.engine.changeOperation("op-1", { status: "cancelled" });

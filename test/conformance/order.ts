@@ -1,6 +1,6 @@
 /** The contract of the order in which items are leased, and of the rate: priority, due time, age. */
 import { expect } from "vitest";
-import type { Exchanged } from "../../src/engine.ts";
+import type { SettleAndLeaseResult } from "../../src/engine.ts";
 import type { NewItem } from "../../src/item/item.ts";
 import type { Rate } from "../../src/item/rate.ts";
 import { buried, retried } from "../support/settlements.ts";
@@ -23,7 +23,7 @@ async function leaseIds(bench: Workbench, max: number): Promise<readonly string[
 
 function order(test: Declare): void {
   test("items are leased by priority, then due time, then age", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     const now = bench.clock.now();
     await addAll(bench, {
       "low, early": { priority: "low", dueAt: now - 9000 },
@@ -39,37 +39,38 @@ function order(test: Declare): void {
   });
 
   test("a high item that is not due does not keep lower ones waiting, and is the first once it is due", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     const now = bench.clock.now();
     await addAll(bench, { high: { priority: "high", dueAt: now + 1000 }, low: { priority: "low" } });
     const lease = { settle: [], lease: { queue: QUEUE, max: 1 } };
-    expect((await bench.engine.exchange("holder-1", lease)).leased).toMatchObject([{ itemId: "low" }]);
+    expect((await bench.engine.settleAndLease("holder-1", lease)).leased).toMatchObject([{ itemId: "low" }]);
     await addAll(bench, { "low 2": { priority: "low" } });
     bench.clock.advance(1000);
     expect(await leaseIds(bench, 1)).toEqual(["high"]);
   });
 
   test("the answer names the earliest due time of all priorities", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     const now = bench.clock.now();
     await addAll(bench, {
       a: { priority: "high", dueAt: now + 3000 },
       b: { priority: "low", dueAt: now + 1000 },
       c: { dueAt: now + 2000 },
     });
-    const ask = () => bench.engine.exchange("holder-1", { settle: [], lease: { queue: QUEUE, max: 5 } });
+    const ask = () =>
+      bench.engine.settleAndLease("holder-1", { settle: [], lease: { queue: QUEUE, max: 5 } });
     expect((await ask()).nextDueAt).toBe(now + 1000);
     bench.clock.advance(1500);
     expect(await ask()).toMatchObject({ leased: [{ itemId: "b" }], nextDueAt: now + 2000 });
   });
 
   test("a redrive's own lease goes by priority too", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await addAll(bench, { a: { priority: "low" }, b: {}, c: { priority: "high" } });
     for (const lease of await bench.lease(3)) await bench.settle(buried(lease));
     await bench.begin("op-1");
     await bench.engine.advance("op-1", { max: 9 });
-    const { leased } = await bench.engine.exchange("holder-1", {
+    const { leased } = await bench.engine.settleAndLease("holder-1", {
       settle: [],
       lease: { queue: QUEUE, max: 9, operationId: "op-1" },
     });
@@ -77,7 +78,7 @@ function order(test: Declare): void {
   });
 
   test("a retried item keeps its priority", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await addAll(bench, { a: { priority: "high" }, b: {} });
     await bench.settle(retried(await bench.leaseOne(), 0));
     expect(await leaseIds(bench, 1)).toEqual(["a"]);
@@ -86,7 +87,7 @@ function order(test: Declare): void {
 
 function properties(test: Declare): void {
   test("an item keeps the name, priority, due time, expiry and lane that it came with", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     const now = bench.clock.now();
     const more = {
       name: "Größe №1",
@@ -109,13 +110,13 @@ function properties(test: Declare): void {
   });
 
   test("an item that has expired is leased all the same, for the runner says what that means", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await addAll(bench, { a: { expiresAt: bench.clock.now() - 1 } });
     expect(await leaseIds(bench, 1)).toEqual(["a"]);
   });
 
   test("a redrive takes the expiry away and leaves the rest", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await addAll(bench, { a: { expiresAt: bench.clock.now(), name: "n", priority: "high" } });
     await bench.settle(buried(await bench.leaseOne()));
     expect(await bench.item("a")).toHaveProperty("expiresAt");
@@ -126,11 +127,11 @@ function properties(test: Declare): void {
 }
 
 function rates(test: Declare): void {
-  const ask = (bench: Workbench, max: number, rate: Rate): Promise<Exchanged> =>
-    bench.engine.exchange("holder-1", { settle: [], lease: { queue: QUEUE, max, rate } });
+  const ask = (bench: Workbench, max: number, rate: Rate): Promise<SettleAndLeaseResult> =>
+    bench.engine.settleAndLease("holder-1", { settle: [], lease: { queue: QUEUE, max, rate } });
 
   test("no more is leased than the rate allows, and the answer says when the next one may be", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a", "b", "c", "d");
     const rate = { perSecond: 2 };
     const now = bench.clock.now();
@@ -144,7 +145,7 @@ function rates(test: Declare): void {
   });
 
   test("a tenth of a second of a high rate can be saved up, and not more", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add(...Array.from({ length: 30 }, (_, place) => `item-${place}`));
     const rate = { perSecond: 100 };
     expect((await ask(bench, 30, rate)).leased).toHaveLength(10);
@@ -156,19 +157,19 @@ function rates(test: Declare): void {
 
   test("all workers of a queue share its rate, and another queue has its own", async (bench) => {
     await bench.job("job-2");
-    await bench.enter();
-    await bench.enter("holder-2");
+    await bench.registerHolder();
+    await bench.registerHolder("holder-2");
     await bench.add("a", "b");
     await bench.engine.add("job-2", [{ itemId: "c", data: null }]);
     const lease = { queue: QUEUE, max: 1, rate: { perSecond: 1 } };
     const of = async (holder: string, queue: string) =>
-      (await bench.engine.exchange(holder, { settle: [], lease: { ...lease, queue } })).leased.length;
+      (await bench.engine.settleAndLease(holder, { settle: [], lease: { ...lease, queue } })).leased.length;
     expect([await of("holder-1", QUEUE), await of("holder-2", QUEUE)]).toEqual([1, 0]);
     expect(await of("holder-2", "job-2")).toBe(1);
   });
 
   test("when nothing is due the rate gives no reason to ask again", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a");
     const rate = { perSecond: 0.1 };
     expect(await ask(bench, 5, rate)).toMatchObject({ leased: [{ itemId: "a" }], nextDueAt: null });
@@ -177,7 +178,7 @@ function rates(test: Declare): void {
   });
 
   test("what is not leased is not spent", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     const rate = { perSecond: 1 };
     expect((await ask(bench, 5, rate)).leased).toEqual([]);
     await bench.add("a");

@@ -11,11 +11,11 @@ export function purgeTests(test: Declare): void {
 
 /** A letter with everything that a letter can have. */
 async function richLetter(bench: Workbench): Promise<void> {
-  await bench.enter();
+  await bench.registerHolder();
   await bench.add("a");
   const late = await bench.leaseOne();
   await bench.settle(retried(late));
-  await bench.engine.exchange(null, { settle: [succeeded(late)] });
+  await bench.engine.settleAndLease(null, { settle: [succeeded(late)] });
   await bench.settle(buried(await bench.leaseOne()));
   await bench.edit("a", { data: { secret: "s" } });
   await bench.engine.addNote((await bench.item("a")).ref, { author: "ada", text: "note" });
@@ -68,7 +68,7 @@ function deleting(test: Declare): void {
   });
 
   test("a letter that was deleted cannot be worked on by anything else", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"]);
     for (const kind of ["redrive", "discard", "purge"] as const) await bench.begin(kind, { kind });
     await bench.operate("evict");
@@ -80,7 +80,7 @@ function deleting(test: Declare): void {
 
 function counting(test: Declare): void {
   test("invariant 6: every removal leaves an event and is counted", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["purged", "cleared", "evicted", "stays"]);
     await bench.operate("discard", ["cleared"]);
     const cursor = await bench.lastEvent();
@@ -115,7 +115,7 @@ function counting(test: Declare): void {
   });
 
   test("a step that deletes nothing and refuses nothing tells nothing", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.begin("op-1", { kind: "purge" });
     const cursor = await bench.lastEvent();
     await bench.engine.advance("op-1", { max: 10 });
@@ -125,7 +125,7 @@ function counting(test: Declare): void {
 
 function clearing(test: Declare): void {
   test("a clear takes the resolved and the discarded letters, and never one that waits", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["resolved", "discarded", "ready", "leased", "dead"]);
     await bench.settle(succeeded(await bench.redriveOne("op-1", "resolved")));
     await bench.operate("discard", ["discarded"]);

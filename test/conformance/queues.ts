@@ -1,4 +1,4 @@
-/** The contract of queues that stand: their kind, their pauses, and the ring that wakes who watches them. */
+/** The contract of queues that stand: their kind, their pauses, and the notification that wakes who watches them. */
 import { expect } from "vitest";
 import { buried, released, succeeded } from "../support/settlements.ts";
 import { until } from "../support/until.ts";
@@ -37,28 +37,31 @@ const PAUSE = { author: AUTHOR, reason: "the bank is closed" } as const;
 
 function pauses(test: Declare): void {
   test("nothing of a paused queue is leased, whatever is asked for, and the answer says why", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["dead"]);
     await bench.add("a");
     await bench.begin("op-1");
     await bench.engine.advance("op-1", { max: 1 });
     await bench.engine.changeJob(QUEUE, { pause: PAUSE });
     for (const more of [{}, { operationId: "op-1" }, { rate: { perSecond: 100 } }]) {
-      const answer = await bench.engine.exchange("holder-1", {
+      const answer = await bench.engine.settleAndLease("holder-1", {
         settle: [],
         lease: { queue: QUEUE, max: 5, ...more },
       });
       expect(answer).toMatchObject({ leased: [], isPaused: true, nextDueAt: null });
     }
     await bench.engine.changeJob(QUEUE, { pause: null });
-    const answer = await bench.engine.exchange("holder-1", { settle: [], lease: { queue: QUEUE, max: 5 } });
+    const answer = await bench.engine.settleAndLease("holder-1", {
+      settle: [],
+      lease: { queue: QUEUE, max: 5 },
+    });
     expect(answer).toMatchObject({ isPaused: false });
     expect(answer.leased.map(({ itemId }) => itemId).sort()).toEqual(["a", "dead"]);
   });
 
   test("what runs when a queue is paused is settled, and another queue goes on", async (bench) => {
     await bench.job("job-2");
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a");
     await bench.engine.add("job-2", [newItem("b")]);
     const lease = await bench.leaseOne();
@@ -108,34 +111,34 @@ function watches(test: Declare): void {
 
   for (const [reason, does] of Object.entries(REASONS)) {
     test(`who watches a queue is rung when ${reason}`, async (bench) => {
-      await bench.enter();
+      await bench.registerHolder();
       await bench.bury(["dead"]);
       await bench.add("running");
       await bench.leaseOne();
       await bench.add("held");
       await bench.engine.hold(QUEUE, ["held"], { author: AUTHOR });
       await bench.engine.changeJob(QUEUE, { pause: PAUSE });
-      let rings = 0;
+      let notifications = 0;
       const end = await bench.engine.watch(QUEUE, () => {
-        rings += 1;
+        notifications += 1;
       });
       await does(bench);
-      await until("the ring", () => rings > 0);
+      await until("the notification", () => notifications > 0);
       await end();
     });
   }
 
-  test("who has ended a watch is rung no more, and others are", async (bench) => {
-    await bench.enter();
-    const rung: string[] = [];
-    const end = await bench.engine.watch(QUEUE, () => rung.push("first"));
-    const second = await bench.engine.watch(QUEUE, () => rung.push("second"));
+  test("who has ended a watch is notified no more, and others are", async (bench) => {
+    await bench.registerHolder();
+    const notified: string[] = [];
+    const end = await bench.engine.watch(QUEUE, () => notified.push("first"));
+    const second = await bench.engine.watch(QUEUE, () => notified.push("second"));
     await end();
     await end();
     await bench.add("a");
-    await until("the other ring", () => rung.includes("second"));
+    await until("the other notification", () => notified.includes("second"));
     await bench.settle(buried(await bench.leaseOne()));
-    expect(rung).not.toContain("first");
+    expect(notified).not.toContain("first");
     await second();
   });
 

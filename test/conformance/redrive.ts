@@ -11,7 +11,7 @@ export function redriveTests(test: Declare): void {
 
 function selecting(test: Declare): void {
   test("an operation selects the dead letters that match, and changes none of them yet", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a", "b"], { errorType: "Timeout" });
     await bench.bury(["c"]);
     const filter = { types: ["Timeout"] } as const;
@@ -26,7 +26,7 @@ function selecting(test: Declare): void {
       plan: {},
       status: "open",
       createdAt: bench.clock.now(),
-      bound: await bench.burial("c"),
+      bound: await bench.letterSequence("c"),
       progress: {},
       selected: 2,
       done: 0,
@@ -41,7 +41,7 @@ function selecting(test: Declare): void {
 
   test("an operation selects letters of its own queue only", async (bench) => {
     await bench.job("job-2");
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"]);
     expect(await bench.begin("op-1", { queue: "job-2" })).toMatchObject({ selected: 0 });
     expect(await bench.begin("op-3", { filter: { queue: "job-2" } })).toMatchObject({ selected: 0 });
@@ -51,14 +51,14 @@ function selecting(test: Declare): void {
   });
 
   test("a letter that is at work already is not selected again", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a", "b"]);
     await bench.redriveOne("op-1", "a");
     expect(await bench.begin("op-2")).toMatchObject({ selected: 1 });
   });
 
   test("letters that are buried after the beginning are left alone, though they match", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"]);
     await bench.begin("op-1");
     await bench.bury(["b"]);
@@ -80,7 +80,7 @@ function selecting(test: Declare): void {
 
 function sending(test: Declare): void {
   test("a redriven letter starts anew for the policy and keeps its history", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a");
     await bench.settle(lost(await bench.leaseOne()));
     await bench.settle(retried(await bench.leaseOne()));
@@ -100,7 +100,7 @@ function sending(test: Declare): void {
   });
 
   test("invariant 7: a letter leaves only when its new attempt has succeeded", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"]);
     const lease = await bench.redriveOne("op-1", "a");
     expect(await bench.letter("a")).toMatchObject({ state: "leased", failureCount: 1, redriveCount: 1 });
@@ -113,7 +113,7 @@ function sending(test: Declare): void {
   });
 
   test("invariant 7: a redriven item that fails again is the same letter with a longer history", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a", "b"]);
     const lease = await bench.redriveOne("op-1", "a");
     bench.clock.advance(1000);
@@ -128,7 +128,7 @@ function sending(test: Declare): void {
   });
 
   test("a call sends no more than it was asked for, oldest burial first", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["c", "a", "b"]);
     await bench.begin("op-1");
     expect(await bench.engine.advance("op-1", { max: 2 })).toMatchObject({
@@ -142,7 +142,7 @@ function sending(test: Declare): void {
   });
 
   test("invariant 7: a letter that is not eligible is refused and is still dead", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"], { reprocessEligible: false });
     await bench.bury(["b"]);
     await bench.begin("op-1");
@@ -156,7 +156,7 @@ function sending(test: Declare): void {
   });
 
   test("a forced operation redrives what is not eligible too", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"], { reprocessEligible: false });
     await bench.begin("op-1", { force: true });
     expect(await bench.engine.advance("op-1", { max: 10 })).toMatchObject({ done: 1, refused: 0 });
@@ -164,23 +164,23 @@ function sending(test: Declare): void {
   });
 
   test("a lease can be kept to the items of one operation", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a", "b"]);
     await bench.add("fresh");
     await bench.begin("op-1", { filter: { itemIds: ["b"] } });
     await bench.engine.advance("op-1", { max: 10 });
     const lease = { queue: QUEUE, max: 10, operationId: "op-1" };
-    const answer = await bench.engine.exchange("holder-1", { settle: [], lease });
+    const answer = await bench.engine.settleAndLease("holder-1", { settle: [], lease });
     expect(answer.leased.map(({ itemId }) => itemId)).toEqual(["b"]);
     const [b] = answer.leased;
     if (!b) throw new Error("b was leased");
     await bench.settle(retried(b, 3000));
-    const later = await bench.engine.exchange("holder-1", { settle: [], lease });
+    const later = await bench.engine.settleAndLease("holder-1", { settle: [], lease });
     expect(later).toMatchObject({ leased: [], nextDueAt: bench.clock.now() + 3000 });
   });
 
   test("a lease without an operation takes redriven items in their turn", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"]);
     await bench.add("fresh");
     bench.clock.advance(10);
@@ -192,7 +192,7 @@ function sending(test: Declare): void {
 
 function accounting(test: Declare): void {
   test("invariant 7: a letter that another operation took meanwhile is refused", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a", "b", "c"]);
     await bench.begin("op-1");
     const gone = await bench.redriveOne("op-2", "a");
@@ -209,7 +209,7 @@ function accounting(test: Declare): void {
   });
 
   test("each call is told by one event with its own counts, and one that counts nothing by none", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a", "b"]);
     await bench.bury(["c"], { reprocessEligible: false });
     await bench.begin("op-1");
@@ -225,7 +225,7 @@ function accounting(test: Declare): void {
   });
 
   test("an operation counts how its items ended, and nothing before they have", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a", "b", "c", "d"]);
     await bench.begin("op-1");
     await bench.engine.advance("op-1", { max: 10 });
@@ -240,12 +240,15 @@ function accounting(test: Declare): void {
   });
 
   test("a redrive can give its items another priority, many at once or by name", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a", "b", "c"]);
     await bench.add("new");
     await bench.begin("op-1");
     const [, b] = (await bench.engine.listLetters({ queue: QUEUE, order: "oldest", limit: 3 })).letters;
-    await bench.engine.advance("op-1", { letters: [{ burial: b?.burial ?? 0 }], priority: "high" });
+    await bench.engine.advance("op-1", {
+      letters: [{ letterSequence: b?.letterSequence ?? 0 }],
+      priority: "high",
+    });
     await bench.engine.advance("op-1", { max: 1, priority: "low" });
     await bench.engine.advance("op-1", { max: 1 });
     const leased = await bench.lease(4);
@@ -256,7 +259,7 @@ function accounting(test: Declare): void {
   });
 
   test("an item counts for the operation that sent it last", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"]);
     await bench.settle(buried(await bench.redriveOne("op-1", "a")));
     await bench.settle(succeeded(await bench.redriveOne("op-2", "a")));
@@ -264,25 +267,25 @@ function accounting(test: Declare): void {
     expect(await bench.engine.findOperation("op-2")).toMatchObject({ succeeded: 1, failed: 0 });
   });
 
-  test("an operation ends when all was sent and has come to an end, and not before", async (bench) => {
-    await bench.enter();
+  test("a redrive ends in the step that settles its last letter, and not before", async (bench) => {
+    await bench.registerHolder();
     await bench.bury(["a", "b"]);
     await bench.begin("op-1");
     await bench.engine.advance("op-1", { max: 1 });
     await bench.settle(succeeded(await bench.leaseOne()));
-    expect((await bench.engine.closeOperation("op-1")).endedAt).toBeUndefined();
+    expect((await bench.engine.findOperation("op-1"))?.endedAt).toBeUndefined();
     await bench.engine.advance("op-1", { max: 1 });
-    expect((await bench.engine.closeOperation("op-1")).endedAt).toBeUndefined();
+    expect((await bench.engine.findOperation("op-1"))?.endedAt).toBeUndefined();
     await bench.settle(buried(await bench.leaseOne()));
     const endedAt = bench.clock.now();
-    expect(await bench.engine.closeOperation("op-1")).toMatchObject({ endedAt, succeeded: 1, failed: 1 });
+    expect(await bench.engine.findOperation("op-1")).toMatchObject({ endedAt, succeeded: 1, failed: 1 });
     bench.clock.advance(1000);
-    expect(await bench.engine.closeOperation("op-1")).toMatchObject({ endedAt });
+    expect(await bench.engine.findOperation("op-1")).toMatchObject({ endedAt });
   });
 
-  test("an operation that selected nothing can be closed at once", async (bench) => {
+  test("a redrive that selected nothing has ended when it begins", async (bench) => {
     await bench.begin("op-1");
-    expect(await bench.engine.closeOperation("op-1")).toMatchObject({
+    expect(await bench.engine.findOperation("op-1")).toMatchObject({
       selected: 0,
       endedAt: bench.clock.now(),
     });
@@ -290,9 +293,9 @@ function accounting(test: Declare): void {
 
   test("operations are listed oldest first, of one queue or all, open ones or all", async (bench) => {
     await bench.job("job-2");
-    await bench.begin("op-2");
-    await bench.begin("op-1", { queue: "job-2" });
-    await bench.begin("op-3");
+    await bench.begin("op-2", { kind: "edit" });
+    await bench.begin("op-1", { kind: "edit", queue: "job-2" });
+    await bench.begin("op-3", { kind: "edit" });
     await bench.engine.closeOperation("op-2");
     const ids = async (filter: { queue?: string; open?: boolean }) =>
       (await bench.engine.listOperations(filter)).map(({ id }) => id);

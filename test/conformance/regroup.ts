@@ -2,7 +2,7 @@
 import { expect } from "vitest";
 import type { Regrouped } from "../../src/engine.ts";
 import type { Correction } from "../../src/item/group.ts";
-import { assert } from "../../src/kit/assert.ts";
+import { assert } from "../../src/std/assert.ts";
 import { buried, failureOf, succeeded } from "../support/settlements.ts";
 import { AUTHOR, type Declare, QUEUE, type Workbench } from "./workbench.ts";
 
@@ -28,13 +28,13 @@ async function bury(
 ): Promise<void> {
   await bench.add(itemId);
   const lease = await bench.leaseOne();
-  const grave = { signature, pattern: `pattern of ${signature}` };
-  await bench.settle({ ...buried(lease, grave), failure: failureOf(lease, { errorMessage }) });
+  const death = { signature, pattern: `pattern of ${signature}` };
+  await bench.settle({ ...buried(lease, death), failure: failureOf(lease, { errorMessage }) });
 }
 
 async function regroup(bench: Workbench, itemId: string, change: Partial<Regrouped> = {}): Promise<number> {
   const to = { signature: "s2", pattern: "pattern of s2", algorithm: "redrive-1" };
-  return bench.engine.regroup([{ burial: await bench.burial(itemId), ...to, ...change }]);
+  return bench.engine.regroup([{ letterSequence: await bench.letterSequence(itemId), ...to, ...change }]);
 }
 
 async function groupOf(bench: Workbench, itemId: string): Promise<readonly unknown[]> {
@@ -88,7 +88,7 @@ function correcting(test: Declare): void {
   });
 
   test("a correction moves nothing that is there", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bury(bench, "a");
     await correct(bench);
     expect(await sizes(bench)).toEqual([["s1", 1]]);
@@ -98,7 +98,7 @@ function correcting(test: Declare): void {
 
 function laterFailures(test: Declare): void {
   test("later failures of a merged group go to the other, under its name", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await correct(bench);
     const cursor = await bench.lastEvent();
     await bury(bench, "a");
@@ -113,7 +113,7 @@ function laterFailures(test: Declare): void {
   });
 
   test("later failures whose message has the text go to the group that was split off", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await correct(bench, { text: "GRÖSSE", to: "s3", pattern: "size" });
     await bury(bench, "a", "ungültige größe 7"); // ß is no ss, in any case
     await bury(bench, "b", "ungültige Grösse 7");
@@ -122,7 +122,7 @@ function laterFailures(test: Declare): void {
   });
 
   test("a split goes before a merge of the same group, and the older split before the newer", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await correct(bench);
     await correct(bench, { text: "disk", to: "s3", pattern: "disk" });
     await correct(bench, { text: "full", to: "s4", pattern: "full" });
@@ -135,7 +135,7 @@ function laterFailures(test: Declare): void {
   });
 
   test("what was split off and merged later goes all the way, and a circle ends", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await correct(bench, { text: "disk", to: "s3", pattern: "disk" });
     await correct(bench, { from: "s3", to: "s2" });
     await bury(bench, "a", "the disk is full");
@@ -146,7 +146,7 @@ function laterFailures(test: Declare): void {
   });
 
   test("a letter from elsewhere obeys corrections too", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bury(bench, "a", "the disk is full");
     const letter = await bench.letter("a");
     assert(letter, "a is a letter");
@@ -160,7 +160,7 @@ function laterFailures(test: Declare): void {
   });
 
   test("a redriven letter that fails as before, by the corrections, has come back", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await correct(bench);
     await bury(bench, "a");
     const lease = await bench.redriveOne("op-1", "a");
@@ -169,7 +169,7 @@ function laterFailures(test: Declare): void {
   });
 
   test("a burial by a correction reopens the group that it goes to", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bury(bench, "a", "boom", "s2");
     await bench.engine.markGroup("s2", { author: AUTHOR, state: "resolved" });
     await correct(bench);
@@ -180,7 +180,7 @@ function laterFailures(test: Declare): void {
 
 function moving(test: Declare): void {
   test("a letter gets the group that it would get if it were buried so now, and nothing else changes", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bury(bench, "a");
     await bench.engine.addNote((await bench.item("a")).ref, { author: AUTHOR, text: "n" });
     const before = await bench.letter("a");
@@ -198,7 +198,7 @@ function moving(test: Declare): void {
   });
 
   test("corrections are applied to the signature that is given", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bury(bench, "a", "the disk is full");
     await bury(bench, "b", "nothing");
     await correct(bench, { text: "disk", to: "s3", pattern: "disk" });
@@ -214,17 +214,17 @@ function moving(test: Declare): void {
   });
 
   test("letters that are gone are passed over, and of one that is named twice the first naming counts", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bury(bench, "a");
     await bury(bench, "b");
-    const [burial, gone] = [await bench.burial("a"), await bench.burial("b")];
+    const [letterSequence, gone] = [await bench.letterSequence("a"), await bench.letterSequence("b")];
     await bench.operate("purge", ["b"]);
     const to = { pattern: "p", algorithm: "redrive-1" };
     const letters = [
-      { burial: gone, signature: "s2", ...to },
-      { burial: 999, signature: "s2", ...to },
-      { burial, signature: "s3", ...to },
-      { burial, signature: "s4", ...to },
+      { letterSequence: gone, signature: "s2", ...to },
+      { letterSequence: 999, signature: "s2", ...to },
+      { letterSequence, signature: "s3", ...to },
+      { letterSequence, signature: "s4", ...to },
     ];
     expect(await bench.engine.regroup(letters)).toBe(1);
     expect(await groupOf(bench, "a")).toEqual(["s3", "p"]);
@@ -233,7 +233,7 @@ function moving(test: Declare): void {
   });
 
   test("a mark that is there stays as it is", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bury(bench, "a", "boom", "s2");
     await bench.engine.markGroup("s2", { author: AUTHOR, state: "resolved" });
     await bury(bench, "b");
@@ -245,7 +245,7 @@ function moving(test: Declare): void {
   test("a group says which algorithm grouped it: that of its first letter, or of the last grouping", async (bench) => {
     const algorithms = async () =>
       (await bench.engine.listGroups({})).map(({ signature, algorithm }) => [signature, algorithm]);
-    await bench.enter();
+    await bench.registerHolder();
     await bury(bench, "a");
     await bench.bury(["b"], { signature: "s1", algorithm: "redrive-2", reprocessEligible: false });
     expect(await algorithms()).toEqual([["s1", "redrive-1"]]);
@@ -262,7 +262,7 @@ function moving(test: Declare): void {
 function countingAnew(test: Declare): void {
   /** A letter of s1 in every state. */
   const inAllStates = async (bench: Workbench) => {
-    await bench.enter();
+    await bench.registerHolder();
     for (const itemId of ["dead", "away", "resolved", "discarded"]) await bury(bench, itemId);
     await bench.settle(succeeded(await bench.redriveOne("op-1", "resolved")));
     await bench.operate("discard", ["discarded"]);
@@ -298,7 +298,7 @@ function countingAnew(test: Declare): void {
   });
 
   test("the times of a group span the burials that came to it, and questions of age find them", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bury(bench, "a");
     const firstAt = bench.clock.now();
     bench.clock.advance(10_000);
@@ -311,7 +311,7 @@ function countingAnew(test: Declare): void {
   });
 
   test("a letter is judged as before in its new group", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"], { signature: "s1", errorType: "Timeout", reprocessEligible: false });
     await regroup(bench, "a");
     expect(await bench.letterIds({ signatures: ["s2"], types: ["Timeout"], eligible: false })).toEqual(["a"]);

@@ -15,7 +15,7 @@ export function replaceTests(test: Declare): void {
 
 function waiting(test: Declare): void {
   test("an item that waits gets the new data as a new revision, and the old is kept", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a");
     bench.clock.advance(500);
     const at = bench.clock.now();
@@ -32,7 +32,7 @@ function waiting(test: Declare): void {
   });
 
   test("name, priority, due time and expiry are those that it comes with now; what is not given has its default", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     const now = bench.clock.now();
     const more = {
       name: "old",
@@ -89,7 +89,7 @@ function waiting(test: Declare): void {
 
 function others(test: Declare): void {
   test("what is worked on, done or dead keeps what it has", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["dead"]);
     await bench.add("done", "leased");
     await bench.settle(succeeded(await bench.leaseOne()));
@@ -102,7 +102,7 @@ function others(test: Declare): void {
   });
 
   test("one that was replaced before it was done is known with the data that it was done with", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a");
     await replace(bench, { itemId: "a", data: 2 });
     await bench.settle(succeeded(await bench.leaseOne()));
@@ -111,7 +111,7 @@ function others(test: Declare): void {
   });
 
   test("a letter on its way that is replaced was fixed by hand when it succeeds", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"]);
     await bench.operate("redrive");
     expect(await replace(bench, { itemId: "a", data: 2 })).toMatchObject({ replaced: 1 });
@@ -121,7 +121,7 @@ function others(test: Declare): void {
   });
 
   test("one that dies after it was replaced is a letter with its amendment", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a");
     await replace(bench, { itemId: "a", data: 2 });
     await bench.settle(buried(await bench.leaseOne()));

@@ -10,7 +10,7 @@ export function requeueTests(test: Declare): void {
 
 /** One letter with everything that the other item may take over. */
 async function buryOne(bench: Workbench): Promise<void> {
-  await bench.enter();
+  await bench.registerHolder();
   const expiresAt = bench.clock.now() + 60_000;
   const more = { name: "the first", priority: "high", lane: "l", expiresAt } as const;
   await bench.engine.add(QUEUE, [{ itemId: "a", data: { n: 1 }, ...more }]);
@@ -50,14 +50,14 @@ function made(test: Declare): void {
   test("the new item may have the data and the priority that the step names", async (bench) => {
     await buryOne(bench);
     await bench.begin("op-1", { kind: "requeue" });
-    const burial = await bench.burial("a");
-    await bench.engine.advance("op-1", { letters: [{ burial, data: { n: 2 }, priority: "low" }] });
+    const letterSequence = await bench.letterSequence("a");
+    await bench.engine.advance("op-1", { letters: [{ letterSequence, data: { n: 2 }, priority: "low" }] });
     expect(await bench.item("a~2")).toMatchObject({ data: { n: 2 }, priority: "low", revision: 1 });
     expect((await bench.letter("a"))?.itemData).toEqual({ n: 1 });
   });
 
   test("the new item is told of, then that the letter left, then the step", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a", "b"]);
     const after = await bench.lastEvent();
     const { id } = await bench.operate("requeue");
@@ -85,7 +85,7 @@ function made(test: Declare): void {
 
 function links(test: Declare): void {
   test("the first number that is free is taken, and all that were made are named", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"]);
     await bench.add("a~2");
     await bench.operate("requeue", ["a"]);
@@ -97,7 +97,7 @@ function links(test: Declare): void {
   });
 
   test("one that was sent anew and died can be sent anew itself", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"]);
     await bench.operate("requeue");
     await bench.settle(buried(await bench.leaseOne()));

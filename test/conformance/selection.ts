@@ -18,7 +18,7 @@ async function selectedIds(bench: Workbench, operation: string): Promise<readonl
 
 /** One letter in each state that a letter can have. */
 async function oneOfEach(bench: Workbench): Promise<void> {
-  await bench.enter();
+  await bench.registerHolder();
   await bench.bury(["resolved", "discarded", "leased", "dead"]);
   await bench.settle(succeeded(await bench.redriveOne("op-a", "resolved")));
   await bench.operate("discard", ["discarded"]);
@@ -69,7 +69,7 @@ function enlisting(test: Declare): void {
   const selecting = (bench: Workbench) => bench.begin("op-1", { selection: "enlisted" });
 
   test("an operation whose letters are enlisted begins with none, and is selecting", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"]);
     expect(await selecting(bench)).toMatchObject({ status: "selecting", selected: 0, selection: "enlisted" });
     expect(await bench.engine.advance("op-1", { max: 10 })).toMatchObject({ done: 0, refused: 0 });
@@ -78,13 +78,17 @@ function enlisting(test: Declare): void {
   });
 
   test("letters are enlisted page by page, each once, and the last page opens the operation", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a", "b", "c"]);
     await selecting(bench);
-    const [a, b, c] = [await bench.burial("a"), await bench.burial("b"), await bench.burial("c")];
-    const first = await bench.engine.enlist("op-1", { burials: [c, a, c], cursor: "place-1" });
+    const [a, b, c] = [
+      await bench.letterSequence("a"),
+      await bench.letterSequence("b"),
+      await bench.letterSequence("c"),
+    ];
+    const first = await bench.engine.enlist("op-1", { letterSequences: [c, a, c], cursor: "place-1" });
     expect(first).toMatchObject({ status: "selecting", selected: 2, cursor: "place-1" });
-    const last = await bench.engine.enlist("op-1", { burials: [a, b], cursor: null });
+    const last = await bench.engine.enlist("op-1", { letterSequences: [a, b], cursor: null });
     expect(last).toMatchObject({ status: "open", selected: 3 });
     expect(last).not.toHaveProperty("cursor");
     expect(await selectedIds(bench, "op-1")).toEqual(["a", "b", "c"]);
@@ -93,45 +97,50 @@ function enlisting(test: Declare): void {
 
   test("letters that are gone, of another queue or buried after the beginning are not enlisted", async (bench) => {
     await bench.job("job-2");
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["gone", "again", "stays"]);
     await bench.engine.add("job-2", [{ itemId: "other", data: 2 }]);
     await bench.settle(buried(await bench.leaseOne("holder-1", "job-2")));
-    const other = (await bench.engine.listLetters({ queue: "job-2", limit: 1 })).letters[0]?.burial ?? 0;
+    const other =
+      (await bench.engine.listLetters({ queue: "job-2", limit: 1 })).letters[0]?.letterSequence ?? 0;
     await selecting(bench);
-    const burials = [await bench.burial("gone"), await bench.burial("again"), await bench.burial("stays")];
+    const letterSequences = [
+      await bench.letterSequence("gone"),
+      await bench.letterSequence("again"),
+      await bench.letterSequence("stays"),
+    ];
     await bench.operate("purge", ["gone"]);
     await bench.settle(buried(await bench.redriveOne("op-2", "again")));
     await bench.bury(["late"]);
-    const late = [await bench.burial("late"), await bench.burial("again")];
-    const found = { burials: [...burials, other, ...late, 9999], cursor: null };
+    const late = [await bench.letterSequence("late"), await bench.letterSequence("again")];
+    const found = { letterSequences: [...letterSequences, other, ...late, 9999], cursor: null };
     expect(await bench.engine.enlist("op-1", found)).toMatchObject({ selected: 1, status: "open" });
     expect(await selectedIds(bench, "op-1")).toEqual(["stays"]);
   });
 
   test("nothing is enlisted once the selection is complete", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a", "b"]);
     await selecting(bench);
-    await bench.engine.enlist("op-1", { burials: [await bench.burial("a")], cursor: null });
-    const more = { burials: [await bench.burial("b")], cursor: "on" };
+    await bench.engine.enlist("op-1", { letterSequences: [await bench.letterSequence("a")], cursor: null });
+    const more = { letterSequences: [await bench.letterSequence("b")], cursor: "on" };
     expect(await bench.engine.enlist("op-1", more)).toMatchObject({ status: "open", selected: 1 });
   });
 
   test("an operation that was paused while it was selecting goes on selecting", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"]);
     await selecting(bench);
-    const burials = [await bench.burial("a")];
-    await bench.engine.enlist("op-1", { burials: [], cursor: "place-1" });
+    const letterSequences = [await bench.letterSequence("a")];
+    await bench.engine.enlist("op-1", { letterSequences: [], cursor: "place-1" });
     await bench.engine.changeOperation("op-1", { status: "paused" });
-    expect(await bench.engine.enlist("op-1", { burials, cursor: null })).toMatchObject({
+    expect(await bench.engine.enlist("op-1", { letterSequences, cursor: null })).toMatchObject({
       status: "paused",
       selected: 0,
     });
     const opened = await bench.engine.changeOperation("op-1", { status: "open" });
     expect(opened).toMatchObject({ status: "selecting", cursor: "place-1" });
-    expect(await bench.engine.enlist("op-1", { burials, cursor: null })).toMatchObject({
+    expect(await bench.engine.enlist("op-1", { letterSequences, cursor: null })).toMatchObject({
       status: "open",
       selected: 1,
     });
@@ -139,7 +148,9 @@ function enlisting(test: Declare): void {
 
   test("an operation that is not there cannot have letters", async (bench) => {
     const code = "item_not_found";
-    await expect(bench.engine.enlist("op-9", { burials: [], cursor: null })).rejects.toMatchObject({ code });
+    await expect(bench.engine.enlist("op-9", { letterSequences: [], cursor: null })).rejects.toMatchObject({
+      code,
+    });
     await expect(bench.engine.listSelected("op-9", { limit: 1 })).rejects.toMatchObject({ code });
     await expect(bench.engine.listRefusals("op-9")).rejects.toMatchObject({ code });
     await expect(bench.begin("op-1", { undoes: "op-9" })).rejects.toMatchObject({ code });
@@ -149,11 +160,13 @@ function enlisting(test: Declare): void {
 
 function undoing(test: Declare): void {
   test("an undoing selects just what the other operation did, whatever the filter says", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a", "b", "c", "d"]);
     await bench.begin("op-1", { kind: "discard", filter: { itemIds: ["a", "b", "c"] } });
-    const refused = { burial: await bench.burial("b"), refuse: "no" };
-    await bench.engine.advance("op-1", { letters: [{ burial: await bench.burial("a") }, refused] });
+    const refused = { letterSequence: await bench.letterSequence("b"), refuse: "no" };
+    await bench.engine.advance("op-1", {
+      letters: [{ letterSequence: await bench.letterSequence("a") }, refused],
+    });
     await bench.engine.changeOperation("op-1", { refuseRest: "enough" });
     await bench.operate("discard", ["d"]);
     const begun = await bench.begin("op-2", { kind: "restore", undoes: "op-1", filter: { itemIds: ["d"] } });
@@ -164,7 +177,7 @@ function undoing(test: Declare): void {
   });
 
   test("what has moved on since is in the selection of an undoing, and is refused", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a", "b", "c"]);
     const { id: undoes } = await bench.operate("discard");
     await bench.operate("purge", ["a"], { filter: { states: ["discarded"] } });
@@ -177,7 +190,7 @@ function undoing(test: Declare): void {
 
 function looking(test: Declare): void {
   test("a selection is read in parts, oldest burial first, by what became of each letter", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["b", "a"], { signature: "s1" });
     await bench.bury(["c"], { reprocessEligible: false, signature: "s2" });
     await bench.bury(["d"]);
@@ -186,7 +199,7 @@ function looking(test: Declare): void {
     const [b, a, c, d] = await bench.engine.listSelected("op-1", { limit: 10 });
     const ref = async (itemId: string) => (await bench.item(itemId)).ref;
     expect(b).toEqual({
-      burial: await bench.burial("b"),
+      letterSequence: await bench.letterSequence("b"),
       ref: await ref("b"),
       itemId: "b",
       signature: "s1",
@@ -197,14 +210,17 @@ function looking(test: Declare): void {
     expect(d).toMatchObject({ itemId: "d", status: "pending" });
     expect(await bench.engine.listSelected("op-1", { status: "done", limit: 1 })).toEqual([b]);
     expect(
-      await bench.engine.listSelected("op-1", { status: "done", after: b?.burial ?? 0, limit: 9 }),
+      await bench.engine.listSelected("op-1", { status: "done", after: b?.letterSequence ?? 0, limit: 9 }),
     ).toEqual([a]);
     expect(await bench.engine.listSelected("op-1", { status: "refused", limit: 9 })).toEqual([c]);
-    expect(await bench.engine.listSelected("op-1", { after: a?.burial ?? 0, limit: 9 })).toEqual([c, d]);
+    expect(await bench.engine.listSelected("op-1", { after: a?.letterSequence ?? 0, limit: 9 })).toEqual([
+      c,
+      d,
+    ]);
   });
 
   test("a selected letter keeps the signature that it was selected with", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"], { signature: "s1" });
     await bench.begin("op-1");
     await bench.settle(buried(await bench.redriveOne("op-2", "a"), { signature: "s2" }));
@@ -212,10 +228,13 @@ function looking(test: Declare): void {
   });
 
   test("refusals are counted by their reasons, the most frequent first", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a", "b", "c", "d", "e"]);
     await bench.begin("op-1", { kind: "discard" });
-    const step = async (itemId: string, refuse: string) => ({ burial: await bench.burial(itemId), refuse });
+    const step = async (itemId: string, refuse: string) => ({
+      letterSequence: await bench.letterSequence(itemId),
+      refuse,
+    });
     await bench.engine.advance("op-1", {
       letters: [await step("a", "rare"), await step("b", "often"), await step("c", "also rare")],
     });

@@ -1,6 +1,6 @@
 /** The contract of settling: where each verdict takes the item, and what it costs. */
 import { expect } from "vitest";
-import { AssertionError } from "../../src/kit/assert.ts";
+import { AssertionError } from "../../src/std/assert.ts";
 import {
   buried,
   buriedAsLost,
@@ -21,7 +21,7 @@ export function settleTests(test: Declare): void {
 
 function verdicts(test: Declare): void {
   test("done ends the item and spends nothing", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a");
     await bench.settle(succeeded(await bench.leaseOne()));
     expect(await bench.item("a")).toMatchObject({ state: "done", attempts: 1, spent: 0, losses: 0 });
@@ -30,7 +30,7 @@ function verdicts(test: Declare): void {
   });
 
   test("retry spends an attempt and delays the item by the store's clock", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a");
     const lease = await bench.leaseOne();
     bench.clock.advance(700);
@@ -40,7 +40,7 @@ function verdicts(test: Declare): void {
   });
 
   test("a lost attempt counts as a loss and not as a try", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a");
     await bench.settle(lost(await bench.leaseOne()));
     expect(await bench.item("a")).toMatchObject({ state: "ready", attempts: 1, spent: 0, losses: 1 });
@@ -48,7 +48,7 @@ function verdicts(test: Declare): void {
   });
 
   test("invariant 5: an item that is parked for an outage spends nothing", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a");
     await bench.settle(parked(await bench.leaseOne(), 30_000));
     const dueAt = bench.clock.now() + 30_000;
@@ -56,7 +56,7 @@ function verdicts(test: Declare): void {
   });
 
   test("invariant 5: a released item spends nothing and keeps its place in line", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a");
     bench.clock.advance(1000);
     await bench.add("b");
@@ -69,7 +69,7 @@ function verdicts(test: Declare): void {
   });
 
   test("skip ends the item without a letter", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a");
     await bench.settle(skipped(await bench.leaseOne()));
     expect(await bench.item("a")).toMatchObject({ state: "skipped", spent: 1 });
@@ -78,7 +78,7 @@ function verdicts(test: Declare): void {
   });
 
   test("bury and stop make a letter", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a", "b", "c");
     const [a, b, c] = await bench.lease(3);
     if (!a || !b || !c) throw new Error("three items were added");
@@ -90,7 +90,7 @@ function verdicts(test: Declare): void {
   });
 
   test("invariant 1: an item is in exactly one state, and the counters add up", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a", "b", "c", "d", "e", "f");
     const [a, b, c, d] = await bench.lease(5);
     if (!a || !b || !c || !d) throw new Error("six items were added");
@@ -103,7 +103,7 @@ function verdicts(test: Declare): void {
 
 function records(test: Declare): void {
   test("what successes leave is listed by age, page by page", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a", "b", "c", "d");
     const [a, b, c, d] = await bench.lease(4);
     if (!a || !b || !c || !d) throw new Error("four items were added");
@@ -123,7 +123,7 @@ function records(test: Declare): void {
   });
 
   test("of many successes at once each record has its own times, log and result", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a", "b", "c", "d", "e", "f", "g");
     const startedAt = bench.clock.now();
     const first = await bench.lease(3);
@@ -147,7 +147,7 @@ function records(test: Declare): void {
   });
 
   test("of many ends at once each does what it would do alone, in its turn", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a", "b", "c", "d", "e", "f", "g", "h");
     const [a, b, c, d, e, f, g, h] = await bench.lease(8);
     if (!a || !b || !c || !d || !e || !f || !g || !h) throw new Error("eight items were added");
@@ -166,7 +166,7 @@ function records(test: Declare): void {
       buried(g), // it was given back before
       retried(h),
     ];
-    const { stale } = await bench.engine.exchange(null, { settle });
+    const { stale } = await bench.engine.settleAndLease(null, { settle });
     expect(stale).toEqual([{ ref: g.ref, attempt: 1 }]);
     const now = bench.clock.now();
     const items = await bench.engine.listItems({ queue: QUEUE, limit: 10 });
@@ -199,7 +199,7 @@ function records(test: Declare): void {
   });
 
   test("invariant 4: every attempt leaves one record that says how it ended", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a");
     const startedAt = bench.clock.now();
     const first = await bench.leaseOne();
@@ -232,7 +232,7 @@ function records(test: Declare): void {
   });
 
   test("every field of a failure is kept", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a");
     const lease = await bench.leaseOne();
     const failure = failureOf(lease, {
@@ -266,12 +266,12 @@ function records(test: Declare): void {
   });
 
   test("a settlement that contradicts itself is a bug, and nothing of the call is written", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a", "b");
     const [a, b] = await bench.lease(2);
     if (!a || !b) throw new Error("two items were added");
-    const { grave: _, ...graveless } = buried(b);
-    const call = bench.engine.exchange(null, { settle: [succeeded(a), graveless] });
+    const { death: _, ...withoutDeath } = buried(b);
+    const call = bench.engine.settleAndLease(null, { settle: [succeeded(a), withoutDeath] });
     await expect(call).rejects.toThrow(AssertionError);
     expect(await bench.engine.listLeases("holder-1")).toEqual([a, b]);
   });

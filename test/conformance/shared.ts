@@ -27,14 +27,14 @@ export function sharedTests(test: Declare, join: (engine: Engine) => Promise<Eng
 
   test("invariant 3: two processes that lease at the same time never get the same item", async (bench) => {
     const ids = Array.from({ length: 40 }, (_, n) => `item-${n}`);
-    await bench.enter();
-    await bench.enter("holder-2");
+    await bench.registerHolder();
+    await bench.registerHolder("holder-2");
     await bench.add(...ids);
     await beside(bench, async (other) => {
       const lease = { queue: QUEUE, max: 3 };
       const rounds = Array.from({ length: 7 }, async () => {
-        const mine = bench.engine.exchange("holder-1", { settle: [], lease });
-        const theirs = other.exchange("holder-2", { settle: [], lease });
+        const mine = bench.engine.settleAndLease("holder-1", { settle: [], lease });
+        const theirs = other.settleAndLease("holder-2", { settle: [], lease });
         return (await Promise.all([mine, theirs])).flatMap(({ leased }) => leased);
       });
       const leased = (await Promise.all(rounds)).flat();
@@ -43,13 +43,13 @@ export function sharedTests(test: Declare, join: (engine: Engine) => Promise<Eng
   });
 
   test("two processes that settle the same lease are one too many, and one is told so", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a");
     const lease = await bench.leaseOne();
     await beside(bench, async (other) => {
       const answers = await Promise.all([
-        bench.engine.exchange(null, { settle: [lost(lease)] }),
-        other.exchange(null, { settle: [lost(lease)] }),
+        bench.engine.settleAndLease(null, { settle: [lost(lease)] }),
+        other.settleAndLease(null, { settle: [lost(lease)] }),
       ]);
       expect(answers.flatMap(({ stale }) => stale)).toHaveLength(1);
       expect(await bench.item("a")).toMatchObject({ state: "ready", losses: 1 });
@@ -66,7 +66,7 @@ export function sharedTests(test: Declare, join: (engine: Engine) => Promise<Eng
   });
 
   test("two processes that run one operation redrive each letter once", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a", "b", "c", "d");
     await bench.settle(...(await bench.lease(4)).map((lease) => buried(lease)));
     await bench.begin("op-1");
@@ -82,7 +82,7 @@ export function sharedTests(test: Declare, join: (engine: Engine) => Promise<Eng
 
   test("two processes that work on the same letters at once do each of them once", async (bench) => {
     const ids = Array.from({ length: 30 }, (_, n) => `item-${n}`);
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(ids);
     await bench.begin("op-1", { kind: "discard" });
     await bench.begin("op-2", { kind: "purge" });
@@ -107,7 +107,7 @@ export function sharedTests(test: Declare, join: (engine: Engine) => Promise<Eng
   });
 
   test("two processes that import the same letters take each of them in once", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(Array.from({ length: 20 }, (_, n) => `item-${n}`));
     const { letters } = await bench.engine.listLetters({ limit: 100 });
     await bench.job("job-2");
@@ -122,11 +122,12 @@ export function sharedTests(test: Declare, join: (engine: Engine) => Promise<Eng
   });
 
   test("a queue that one process pauses is paused for the other", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a");
     await beside(bench, async (other) => {
       await other.changeJob(QUEUE, { pause: { author: "ada", reason: "r" } });
-      const ask = () => bench.engine.exchange("holder-1", { settle: [], lease: { queue: QUEUE, max: 1 } });
+      const ask = () =>
+        bench.engine.settleAndLease("holder-1", { settle: [], lease: { queue: QUEUE, max: 1 } });
       expect(await ask()).toMatchObject({ leased: [], isPaused: true });
       await other.changeJob(QUEUE, { pause: null });
       expect(await ask()).toMatchObject({ leased: [{ itemId: "a" }], isPaused: false });
@@ -137,8 +138,8 @@ export function sharedTests(test: Declare, join: (engine: Engine) => Promise<Eng
     await beside(bench, async (other) => {
       const gate = (by: string) => ({ queue: QUEUE, seen: 0, next: { by } });
       const answers = await Promise.all([
-        bench.engine.exchange(null, { settle: [], gate: gate("one") }),
-        other.exchange(null, { settle: [], gate: gate("two") }),
+        bench.engine.settleAndLease(null, { settle: [], gate: gate("one") }),
+        other.settleAndLease(null, { settle: [], gate: gate("two") }),
       ]);
       const [first, second] = answers.map((answer) => answer.gate);
       expect(first).toMatchObject({ version: 1 });
@@ -147,8 +148,8 @@ export function sharedTests(test: Declare, join: (engine: Engine) => Promise<Eng
   });
 
   test("two processes never work one lane at the same time", async (bench) => {
-    await bench.enter();
-    await bench.enter("holder-2");
+    await bench.registerHolder();
+    await bench.registerHolder("holder-2");
     const items = Array.from({ length: 6 }, (_, n) => ({ itemId: `item-${n}`, data: n, lane: "l" }));
     await bench.engine.add(QUEUE, items);
     await beside(bench, async (other) => {
@@ -156,55 +157,55 @@ export function sharedTests(test: Declare, join: (engine: Engine) => Promise<Eng
       while (worked.length < items.length) {
         const lease = { queue: QUEUE, max: 3 };
         const answers = await Promise.all([
-          bench.engine.exchange("holder-1", { settle: [], lease }),
-          other.exchange("holder-2", { settle: [], lease }),
+          bench.engine.settleAndLease("holder-1", { settle: [], lease }),
+          other.settleAndLease("holder-2", { settle: [], lease }),
         ]);
         const leased = answers.flatMap((answer) => answer.leased);
         expect(leased).toHaveLength(1);
         worked.push(...leased.map(({ itemId }) => itemId));
-        await other.exchange(null, { settle: leased.map(succeeded) });
+        await other.settleAndLease(null, { settle: leased.map(succeeded) });
       }
       expect(worked).toEqual(items.map(({ itemId }) => itemId));
     });
   });
 
   test("two processes share one rate", async (bench) => {
-    await bench.enter();
-    await bench.enter("holder-2");
+    await bench.registerHolder();
+    await bench.registerHolder("holder-2");
     await bench.add("a", "b", "c");
     await beside(bench, async (other) => {
       const lease = { queue: QUEUE, max: 1, rate: { perSecond: 1 } };
       const answers = await Promise.all([
-        bench.engine.exchange("holder-1", { settle: [], lease }),
-        other.exchange("holder-2", { settle: [], lease }),
+        bench.engine.settleAndLease("holder-1", { settle: [], lease }),
+        other.settleAndLease("holder-2", { settle: [], lease }),
       ]);
       expect(answers.flatMap(({ leased }) => leased)).toHaveLength(1);
     });
   });
 
   test("what two processes count is the sum", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.add("a", "b");
     const [a, b] = await bench.lease(2);
     if (!a || !b) throw new Error("two items were added");
     await beside(bench, async (other) => {
       await Promise.all([
-        bench.engine.exchange(null, { settle: [{ ...succeeded(a), counts: ["pages"] }] }),
-        other.exchange(null, { settle: [{ ...succeeded(b), counts: ["pages"] }] }),
+        bench.engine.settleAndLease(null, { settle: [{ ...succeeded(a), counts: ["pages"] }] }),
+        other.settleAndLease(null, { settle: [{ ...succeeded(b), counts: ["pages"] }] }),
       ]);
       expect(await other.listCounters()).toContainEqual({ queue: QUEUE, name: "pages", value: 2 });
     });
   });
 
   test("a redrive that another process pauses leases nothing more", async (bench) => {
-    await bench.enter();
+    await bench.registerHolder();
     await bench.bury(["a"]);
     await bench.begin("op-1");
     await beside(bench, async (other) => {
       await bench.engine.advance("op-1", { max: 1 });
       await other.changeOperation("op-1", { status: "paused" });
       const lease = { queue: QUEUE, max: 1, operationId: "op-1" };
-      expect((await bench.engine.exchange("holder-1", { settle: [], lease })).leased).toEqual([]);
+      expect((await bench.engine.settleAndLease("holder-1", { settle: [], lease })).leased).toEqual([]);
     });
   });
 }

@@ -4,11 +4,12 @@
  */
 import { describe, expect, it } from "vitest";
 import type { Engine } from "../../src/engine.ts";
-import type { Clock } from "../../src/kit/clock.ts";
+import type { Clock } from "../../src/std/clock.ts";
 import { TestClock } from "../support/test-clock.ts";
 import { advanceTests } from "./advance.ts";
 import { arrivalTests } from "./arrivals.ts";
 import { checkTests } from "./check.ts";
+import { clockRestartTests, clockTests, sharedClockTests } from "./clock.ts";
 import { counterTests } from "./counters.ts";
 import { decideTests } from "./decide.ts";
 import { deleteJobTests } from "./delete-job.ts";
@@ -65,6 +66,7 @@ const THEMES: Readonly<Record<string, (test: Declare) => void>> = {
   "held items": holdTests,
   items: itemTests,
   lease: leaseTests,
+  clock: clockTests,
   order: orderTests,
   lanes: laneTests,
   gates: gateTests,
@@ -106,9 +108,15 @@ export function engineSuite(name: string, engine: EngineUnderTest): void {
 
   describe(`the ${name} engine`, () => {
     for (const [theme, declare] of Object.entries(THEMES)) describe(theme, () => declare(test));
-    if (engine.reopen) describe("durability", () => durabilityTests(test));
+    if (engine.reopen) {
+      describe("durability", () => durabilityTests(test));
+      describe("clock after a restart", () => clockRestartTests(test));
+    }
     const join = engine.join;
-    if (join) describe("sharing", () => sharedTests(test, join));
+    if (join) {
+      describe("sharing", () => sharedTests(test, join));
+      describe("a shared clock", () => sharedClockTests(test, join));
+    }
 
     it("skips no test that is not there", () => {
       for (const { test } of engine.skip ?? []) expect(titles).toContain(test);

@@ -2,9 +2,9 @@
 import { expect } from "vitest";
 import type { Engine, LetterFilter, NewHolder, StoredLetter } from "../../src/engine.ts";
 import type { Event, EventType } from "../../src/item/event.ts";
-import type { Grave, Item, LeasedItem, NewItem, Settlement } from "../../src/item/item.ts";
+import type { DeathRecord, Item, LeasedItem, NewItem, Settlement } from "../../src/item/item.ts";
 import type { LetterStep, NewOperation, Operation, OperationKind } from "../../src/item/operation.ts";
-import { assert } from "../../src/kit/assert.ts";
+import { assert } from "../../src/std/assert.ts";
 import { buried, failureOf } from "../support/settlements.ts";
 import type { TestClock } from "../support/test-clock.ts";
 
@@ -51,13 +51,13 @@ export class Workbench {
     await this.engine.add(QUEUE, itemIds.map(newItem));
   }
 
-  async enter(id = "holder-1", change: Partial<NewHolder> = {}): Promise<void> {
-    await this.engine.enter(newHolder(id, change));
+  async registerHolder(id = "holder-1", change: Partial<NewHolder> = {}): Promise<void> {
+    await this.engine.registerHolder(newHolder(id, change));
   }
 
   /** Leases up to `max` items for the holder, which has entered. */
   async lease(max: number, holder = "holder-1", queue = QUEUE): Promise<readonly LeasedItem[]> {
-    return (await this.engine.exchange(holder, { settle: [], lease: { queue, max } })).leased;
+    return (await this.engine.settleAndLease(holder, { settle: [], lease: { queue, max } })).leased;
   }
 
   /** Leases one item; there must be one due. */
@@ -69,7 +69,7 @@ export class Workbench {
 
   /** Settles, and expects that every lease was held. */
   async settle(...settlements: readonly Settlement[]): Promise<void> {
-    const { stale } = await this.engine.exchange(null, { settle: settlements });
+    const { stale } = await this.engine.settleAndLease(null, { settle: settlements });
     expect(stale).toEqual([]);
   }
 
@@ -81,9 +81,9 @@ export class Workbench {
   }
 
   /** Adds items and buries them one after the other, each at its first attempt. The holder has entered. */
-  async bury(itemIds: readonly string[], grave: Partial<Grave> = {}): Promise<void> {
+  async bury(itemIds: readonly string[], death: Partial<DeathRecord> = {}): Promise<void> {
     await this.add(...itemIds);
-    for (const _ of itemIds) await this.settle(buried(await this.leaseOne(), grave));
+    for (const _ of itemIds) await this.settle(buried(await this.leaseOne(), death));
   }
 
   /** Adds an item and buries it for the failure with this message. */
@@ -98,10 +98,10 @@ export class Workbench {
   }
 
   /** The number of the burial of the item, which is a letter. */
-  async burial(itemId: string): Promise<number> {
+  async letterSequence(itemId: string): Promise<number> {
     const letter = await this.letter(itemId);
     assert(letter, `${itemId} is no letter`);
-    return letter.burial;
+    return letter.letterSequence;
   }
 
   /** The ids of all letters of the queue that fit, newest burial first; without a filter those that wait. */
@@ -136,11 +136,13 @@ export class Workbench {
   }
 
   /** Edits the letter of the item, as an operation of its own, whose id is given back. */
-  async edit(itemId: string, step: Omit<LetterStep, "burial">): Promise<string> {
+  async edit(itemId: string, step: Omit<LetterStep, "letterSequence">): Promise<string> {
     this.#operations += 1;
     const id = `edit-${this.#operations}`;
     await this.begin(id, { kind: "edit", filter: { itemIds: [itemId] } });
-    await this.engine.advance(id, { letters: [{ burial: await this.burial(itemId), ...step }] });
+    await this.engine.advance(id, {
+      letters: [{ letterSequence: await this.letterSequence(itemId), ...step }],
+    });
     await this.engine.closeOperation(id);
     return id;
   }

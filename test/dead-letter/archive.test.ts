@@ -76,11 +76,11 @@ describe("archive", () => {
     const path = folder.file("e.jsonl.gz");
     const bytes = await write(path, [named("a")]);
     truncateSync(path, bytes - 1);
-    await expect(ArchiveWriter.open(path, bytes)).rejects.toThrow("is shorter than it was");
+    await expect(ArchiveWriter.open(path, bytes)).rejects.toThrow("is shorter");
     await expect(read(path)).rejects.toThrow("cannot be read");
     rmSync(path);
-    await expect(ArchiveWriter.open(path, bytes)).rejects.toThrow("is not there");
-    await expect(read(path, bytes)).rejects.toThrow("is not there");
+    await expect(ArchiveWriter.open(path, bytes)).rejects.toThrow("does not exist");
+    await expect(read(path, bytes)).rejects.toThrow("does not exist");
   });
 
   it("is readable by its owner alone", async () => {

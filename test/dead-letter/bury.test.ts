@@ -20,41 +20,41 @@ const item: LeasedItem = {
 const outcome = { kind: "failed", failure: failureOf(item) } as const;
 const verdict = { kind: "bury", reason: "attempts spent (1 of 1)" } as const;
 
-const graveAfter = (redriveCount: number, toxicAfter?: number) =>
+const deathAfter = (redriveCount: number, toxicAfter?: number) =>
   settlementOf(
     { ...item, redriveCount },
     { outcome, verdict, ...(toxicAfter !== undefined && { toxicAfter }) },
-  ).grave;
+  ).death;
 
 it("a letter that came back from five redrives is toxic: only a person sends it again", () => {
-  expect(graveAfter(4)).toMatchObject({ reprocessEligible: true, reason: verdict.reason });
-  expect(graveAfter(4)?.toxic).toBeUndefined();
-  expect(graveAfter(5)).toMatchObject({
+  expect(deathAfter(4)).toMatchObject({ reprocessEligible: true, reason: verdict.reason });
+  expect(deathAfter(4)?.toxic).toBeUndefined();
+  expect(deathAfter(5)).toMatchObject({
     toxic: true,
     reprocessEligible: false,
     manualReviewRequired: true,
-    reason: "attempts spent (1 of 1); came back from 5 redrives: toxic, a person has to look",
+    reason: "attempts spent (1 of 1); came back from 5 redrives: toxic, needs review by a person",
   });
 });
 
 it("how often it may come back can be said", () => {
-  expect(graveAfter(1, 2)?.toxic).toBeUndefined();
-  expect(graveAfter(1, 1)).toMatchObject({
+  expect(deathAfter(1, 2)?.toxic).toBeUndefined();
+  expect(deathAfter(1, 1)).toMatchObject({
     toxic: true,
-    reason: "attempts spent (1 of 1); came back from 1 redrive: toxic, a person has to look",
+    reason: "attempts spent (1 of 1); came back from 1 redrive: toxic, needs review by a person",
   });
 });
 
 it("its group stays the same, so that it is found with the others", () => {
-  expect(graveAfter(9)?.signature).toBe(graveAfter(0)?.signature);
+  expect(deathAfter(9)?.signature).toBe(deathAfter(0)?.signature);
 });
 
-it("what is not buried has no grave, however often it was redriven", () => {
+it("what is not buried has no death, however often it was redriven", () => {
   const settlement = settlementOf(
     { ...item, redriveCount: 9 },
     { outcome: { kind: "succeeded" }, verdict: { kind: "done" } },
   );
-  expect(settlement.grave).toBeUndefined();
+  expect(settlement.death).toBeUndefined();
 });
 
 it("a type that the sources write as a name is stored as one, and its facts are in the context", () => {

@@ -1,7 +1,7 @@
 /** A letter's life in order. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { momentsOf, readHistory } from "../../src/dead-letter/history.ts";
-import { openMemoryEngine } from "../../src/engines/memory/open.ts";
+import { openMemoryEngine } from "../../src/engines/sqlite/open.ts";
 import { QUEUE, Workbench } from "../conformance/workbench.ts";
 import { buried, released, retried, succeeded } from "../support/settlements.ts";
 import { TestClock } from "../support/test-clock.ts";
@@ -13,7 +13,7 @@ beforeEach(async () => {
   clock = new TestClock();
   bench = new Workbench(openMemoryEngine({ clock }), clock);
   await bench.job(QUEUE);
-  await bench.enter();
+  await bench.registerHolder();
 });
 
 afterEach(() => bench.close());

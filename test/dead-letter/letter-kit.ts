@@ -4,8 +4,8 @@ import { join } from "node:path";
 import type { Engine } from "../../src/engine.ts";
 import { openStore } from "../../src/engines/open.ts";
 import type { Letter } from "../../src/item/letter.ts";
-import { assert } from "../../src/kit/assert.ts";
-import type { Json, JsonObject } from "../../src/kit/json.ts";
+import { assert } from "../../src/std/assert.ts";
+import type { Json, JsonObject } from "../../src/std/json.ts";
 import { newHolder } from "../conformance/workbench.ts";
 import { buried, type succeeded } from "../support/settlements.ts";
 import { TestClock } from "../support/test-clock.ts";
@@ -26,7 +26,7 @@ export class LetterKit {
     const engine = await openStore("memory:", { clock });
     const kit = new LetterKit(engine, clock);
     await kit.job(JOB);
-    await engine.enter(newHolder("holder-1"));
+    await engine.registerHolder(newHolder("holder-1"));
     return kit;
   }
 
@@ -73,9 +73,12 @@ export class LetterKit {
   }
 
   async end(count: number, end: typeof buried | typeof succeeded, queue = JOB): Promise<void> {
-    const { leased } = await this.engine.exchange("holder-1", { settle: [], lease: { queue, max: count } });
+    const { leased } = await this.engine.settleAndLease("holder-1", {
+      settle: [],
+      lease: { queue, max: count },
+    });
     assert(leased.length === count, `${leased.length} of ${count} were leased`);
-    await this.engine.exchange(null, { settle: leased.map((lease) => end(lease)) });
+    await this.engine.settleAndLease(null, { settle: leased.map((lease) => end(lease)) });
   }
 
   /** Of the job, oldest first. */

@@ -5,7 +5,7 @@ import { afterAll, beforeEach, describe, expect, it } from "vitest";
 import { appendLetters, rewriteLetters } from "../../src/dead-letter/all-letters.ts";
 import { Projection } from "../../src/dead-letter/projection.ts";
 import { letterToJson } from "../../src/item/letter.ts";
-import type { JsonObject } from "../../src/kit/json.ts";
+import type { JsonObject } from "../../src/std/json.ts";
 import { buried, succeeded } from "../support/settlements.ts";
 import { TemporaryDirectory } from "../support/temporary-directory.ts";
 import { JOB, LetterKit, namesIn, readJson } from "./letter-kit.ts";

@@ -3,11 +3,11 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { agentResultToDlqItem } from "../../src/dead-letter/agent-result.ts";
 import { settlementOf } from "../../src/dead-letter/bury.ts";
-import { completeLetter } from "../../src/dead-letter/exchange/complete.ts";
 import { extendedLetter } from "../../src/dead-letter/extend-letter.ts";
+import { completeLetter } from "../../src/dead-letter/import-export/imported-letters.ts";
 import type { Failure } from "../../src/item/failure.ts";
 import type { LeasedItem } from "../../src/item/item.ts";
-import type { Json, JsonObject } from "../../src/kit/json.ts";
+import type { Json, JsonObject } from "../../src/std/json.ts";
 import { failures } from "../item/arbitraries.ts";
 import { failureOf } from "../support/settlements.ts";
 
@@ -58,7 +58,7 @@ const WAYS: Readonly<Record<string, (failure: Failure, data: Json) => string | u
     settlementOf(leased(data), {
       outcome: { kind: "failed", failure },
       verdict: { kind: "bury", reason: "attempts spent" },
-    }).grave?.signature,
+    }).death?.signature,
   "reported to a DlqManager": (report, data) => {
     const { itemId } = leased(data);
     return extendedLetter({ jobId: "j", item: { itemId, data }, report, now: 0 }).errorSignature;

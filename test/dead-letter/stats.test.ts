@@ -1,14 +1,14 @@
 /** The dead letter queue in numbers. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import {
-  hasStory,
+  hadLetters,
   letterStatsToJson,
   NO_LETTERS,
   percentOf,
   readLetterStats,
   sumOfStats,
 } from "../../src/dead-letter/stats.ts";
-import { openMemoryEngine } from "../../src/engines/memory/open.ts";
+import { openMemoryEngine } from "../../src/engines/sqlite/open.ts";
 import { QUEUE, Workbench } from "../conformance/workbench.ts";
 import { buried, succeeded } from "../support/settlements.ts";
 import { TestClock } from "../support/test-clock.ts";
@@ -21,7 +21,7 @@ beforeEach(async () => {
   clock = new TestClock();
   bench = new Workbench(openMemoryEngine({ clock }), clock);
   await bench.job(QUEUE);
-  await bench.enter();
+  await bench.registerHolder();
 });
 
 afterEach(() => bench.close());
@@ -30,7 +30,7 @@ const read = () => readLetterStats(bench.engine, QUEUE);
 
 test("a queue without letters has nothing to tell", async () => {
   expect(await read()).toEqual({ jobId: QUEUE, ...NO_LETTERS });
-  expect(hasStory(await read())).toBe(false);
+  expect(hadLetters(await read())).toBe(false);
 });
 
 test("every letter is counted where it is", async () => {

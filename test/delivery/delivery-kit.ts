@@ -2,12 +2,12 @@
 import { setImmediate } from "node:timers/promises";
 import { expect } from "vitest";
 import { Target } from "../../src/delivery/target.ts";
-import type { TargetOptions } from "../../src/delivery/target-options.ts";
+import type { TargetOptions } from "../../src/delivery/target-settings.ts";
 import type { Engine } from "../../src/engine.ts";
-import { openMemoryEngine } from "../../src/engines/memory/open.ts";
+import { openMemoryEngine } from "../../src/engines/sqlite/open.ts";
 import type { Item } from "../../src/item/item.ts";
-import { assert } from "../../src/kit/assert.ts";
-import type { Clock } from "../../src/kit/clock.ts";
+import { assert } from "../../src/std/assert.ts";
+import type { Clock } from "../../src/std/clock.ts";
 import { FaultyProxy } from "../support/faulty-proxy.ts";
 import { TestClock } from "../support/test-clock.ts";
 import { ReceiptServer } from "./receipt-server.ts";

@@ -93,7 +93,7 @@ describe("the targets of a store", () => {
     const store = await open();
     const target = store.target("gate", { url: server.url });
     expect(store.target("gate")).toBe(target);
-    expect(() => store.target("gate", { timeoutMs: 1 })).toThrow(/open already/);
+    expect(() => store.target("gate", { timeoutMs: 1 })).toThrow(/already open/);
     expect(await store.target("gate").send(RECEIPT)).toBe(true);
     await target.close();
     const next = store.target("gate", { timeoutMs: 5000 });

@@ -1,7 +1,7 @@
 /** When a receipt is tried again, and when it is given up: every failed try counts, unless an outage is waited for. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { setTarget } from "../../src/delivery/settings.ts";
-import { gateName } from "../../src/item/document.ts";
+import { setTarget } from "../../src/delivery/target-settings.ts";
+import { gateName } from "../../src/item/store-queries.ts";
 import { DeliveryKit, RECEIPT, TARGET } from "./delivery-kit.ts";
 
 let kit: DeliveryKit;
@@ -179,8 +179,8 @@ describe("settings", () => {
       processStart: "then",
       ttlMs: 8000,
     };
-    await kit.engine.enter(holder);
-    await kit.engine.exchange("gone", { settle: [], lease: { queue: TARGET, max: 1 } });
+    await kit.engine.registerHolder(holder);
+    await kit.engine.settleAndLease("gone", { settle: [], lease: { queue: TARGET, max: 1 } });
     kit.clock?.advance(8000);
     const { deliver, times } = failing(null);
     expect(await ended(kit.target({ deliver }).send(RECEIPT, { key: "k" }))).toBe(false);

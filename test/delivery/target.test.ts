@@ -93,10 +93,10 @@ describe("sending a receipt", () => {
     const held = gate();
     kit.server.say(held.answer);
     const target = kit.target();
-    const patience = new AbortController();
-    const sending = target.send(RECEIPT, { key: "r-1", signal: patience.signal });
+    const storeRetry = new AbortController();
+    const sending = target.send(RECEIPT, { key: "r-1", signal: storeRetry.signal });
     await until("it is on its way", () => kit.server.keys.length === 1);
-    patience.abort();
+    storeRetry.abort();
     await expect(sending).rejects.toMatchObject({ code: "interrupted" });
     held.open();
     await until("it is delivered", async () => (await kit.item("r-1")).state === "done");
@@ -387,9 +387,9 @@ describe("a store that cannot be used", () => {
     const target = new Target(
       {
         ...kit.engine,
-        exchange: async (holder, exchange) => {
+        settleAndLease: async (holder, request) => {
           if (isBroken) throw new Error("a bug of ours");
-          return kit.engine.exchange(holder, exchange);
+          return kit.engine.settleAndLease(holder, request);
         },
       },
       TARGET,

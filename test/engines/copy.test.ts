@@ -6,10 +6,10 @@ import { DatabaseSync } from "@photostructure/sqlite";
 import { afterAll, describe, expect, it, onTestFinished } from "vitest";
 import type { Engine, RowPage } from "../../src/engine.ts";
 import { openSqliteEngine } from "../../src/engines/sqlite/open.ts";
-import { TABLES } from "../../src/item/row.ts";
-import { assert } from "../../src/kit/assert.ts";
-import type { Clock } from "../../src/kit/clock.ts";
-import type { Json } from "../../src/kit/json.ts";
+import { TABLES } from "../../src/item/tables.ts";
+import { assert } from "../../src/std/assert.ts";
+import type { Clock } from "../../src/std/clock.ts";
+import type { Json } from "../../src/std/json.ts";
 import { copyStore } from "../../src/store/copy.ts";
 import { differences, sumsOf } from "../../src/store/digest.ts";
 import type { EngineUnderTest } from "../conformance/suite.ts";
@@ -65,7 +65,7 @@ function movingStores(): EngineUnderTest & { moves: number } {
 describe("a store that moves between SQLite and PostgreSQL", () => {
   let moves = 0;
 
-  it.each(seeds(3, 4))("goes on as the memory engine does, seed %i", async (seed) => {
+  it.each(seeds(3, 4))("goes on as the model does, seed %i", async (seed) => {
     const stores = movingStores();
     await simulate(stores, { seed, steps: 250 });
     moves += stores.moves;
@@ -120,7 +120,9 @@ async function fill(engine: Engine): Promise<void> {
   const by = { queue: "job-1", force: false, author: "ada", plan: { pace: 1 } };
   const two = (await engine.listLetters({ limit: 2 })).letters;
   await engine.beginOperation({ ...by, id: "edit-1", kind: "edit", filter: {} });
-  await engine.advance("edit-1", { letters: two.map(({ burial }) => ({ burial, data: { fixed: burial } })) });
+  await engine.advance("edit-1", {
+    letters: two.map(({ letterSequence }) => ({ letterSequence, data: { fixed: letterSequence } })),
+  });
   await engine.beginOperation({ ...by, id: "redrive-1", kind: "redrive", filter: {} });
   await engine.advance("redrive-1", { max: 3 });
   await engine.beginOperation({ ...by, id: "discard-1", kind: "discard", filter: {}, reason: "no use" });
@@ -133,12 +135,19 @@ async function fill(engine: Engine): Promise<void> {
 
 async function work(engine: Engine, max: number): Promise<void> {
   const id = `holder ${await engine.newestEvent()}`;
-  await engine.enter({ id, queue: "job-1", host: "host-1", pid: 1, processStart: "1", ttlMs: 60_000 });
-  const { leased } = await engine.exchange(id, { settle: [], lease: { queue: "job-1", max } });
+  await engine.registerHolder({
+    id,
+    queue: "job-1",
+    host: "host-1",
+    pid: 1,
+    processStart: "1",
+    ttlMs: 60_000,
+  });
+  const { leased } = await engine.settleAndLease(id, { settle: [], lease: { queue: "job-1", max } });
   assert(leased.length > 0, "there was something to do");
   const settle = leased.map((lease, place) => (place % 2 === 0 ? succeeded(lease) : buried(lease)));
-  await engine.exchange(id, { settle });
-  expect(await engine.leave(id)).toBe(true);
+  await engine.settleAndLease(id, { settle });
+  expect(await engine.unregisterHolder(id)).toBe(true);
 }
 
 async function sqliteStore(): Promise<Engine> {
@@ -164,7 +173,7 @@ describe("a copy from SQLite to PostgreSQL and back", () => {
     expect(await answersOf(second)).toEqual(answers);
     expect(await answersOf(third)).toEqual(answers);
     const empty = there.tables.filter(({ rows }) => rows === 0).map(({ table }) => table);
-    expect(empty).toEqual(["evidence", "group_notes", "group_fixes", "corrections"]);
+    expect(empty).toEqual(["late_results", "group_notes", "group_fixes", "corrections"]);
   });
 
   it("is sound, and work goes on with numbers that are new", async () => {
@@ -184,7 +193,7 @@ describe("a copy from SQLite to PostgreSQL and back", () => {
     expect(added?.ref).toBeGreaterThan(Math.max(...refs));
     expect(await to.newestEvent()).toBeGreaterThan(event);
     const [buriedLast] = (await to.listLetters({ limit: 1 })).letters;
-    expect(buriedLast?.burial).toBeGreaterThan(newest?.burial ?? 0);
+    expect(buriedLast?.letterSequence).toBeGreaterThan(newest?.letterSequence ?? 0);
     await to.createJob({ id: "job-2", name: "job 2", kind: "map", spec: {} });
     await to.addNote(1, { author: "ada", text: "in the copy" });
     await to.beginOperation({
@@ -240,23 +249,30 @@ const TEXT_INDEX = [
 describe("the tables of a copy", () => {
   /** What follows from other rows, or is kept in another form. */
   const OWN = {
-    sqlite: ["strata", "strata_of_all", "tries", "items.waits", "items.started_at", ...TEXT_INDEX],
+    sqlite: [
+      "letters_by_age",
+      "letters_by_age_of_all",
+      "letters_by_attempts",
+      "items.waits",
+      "items.started_at",
+      ...TEXT_INDEX,
+    ],
     postgres: [
       "store",
       "queue_counts",
       "queue_totals",
-      "line",
+      "ready_items",
       "lanes",
       "lane_heads",
       "selected",
       "leases",
       "holders.turn",
       "items.started_at",
-      "burials",
+      "letter_numbers",
       "counters.shard",
     ],
   };
-  const LETTER_TEXT = ["letters.message", "closed.message"];
+  const LETTER_TEXT = ["letters.message", "resolved_letters.message"];
   const wanted = TABLES.flatMap(({ name, columns }) => columns.map((column) => `${name}.${column.name}`));
 
   it("have every column that SQLite keeps", async () => {
@@ -271,7 +287,7 @@ describe("the tables of a copy", () => {
       .all() as { table_name: string; column_name: string }[];
     database.close();
     const kept = columnsOf(rows, OWN.sqlite);
-    const numbered = ["evidence.no", "notes.no", "group_notes.no"]; // SQLite's own numbers of rows
+    const numbered = ["late_results.no", "notes.no", "group_notes.no"]; // SQLite's own numbers of rows
     const sequences = ["sequences.last", "sequences.name"];
     expect([...kept, ...numbered, ...sequences].sort()).toEqual([...wanted].sort());
   });

@@ -1,4 +1,4 @@
-import { openMemoryEngine } from "../../src/engines/memory/open.ts";
+import { openMemoryEngine } from "../../src/engines/sqlite/open.ts";
 import { engineSuite } from "../conformance/suite.ts";
 
 engineSuite("memory", { open: async (clock) => openMemoryEngine({ clock }) });

@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { randomName } from "../../src/kit/random.ts";
+import { randomName } from "../../src/std/random.ts";
 import { askPostgres, postgresUrl } from "../support/postgres-stores.ts";
 import { ExampleShell } from "./shell.ts";
 

@@ -3,8 +3,9 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ExampleShell } from "./shell.ts";
-import { essence, shownIn } from "./shown.ts";
+import { compareShown, shownIn } from "./shown.ts";
 
+const EXAMPLES = join(import.meta.dirname, "../../examples");
 const CODES: Readonly<Record<string, readonly number[]>> = {
   "fix-lint": [3, 0, 0],
   "convert-files": [3, 0],
@@ -23,11 +24,12 @@ describe("the page of an example", () => {
     const folder = shell.copy(example);
     const steps = shownIn(readFileSync(join(folder, "README.md"), "utf8"));
     expect(steps).toHaveLength(codes.length);
-    const ended = steps.map(({ script, shown }) => {
-      const { exitCode, stdout } = shell.run(`{ ${script}} 2>&1`, folder);
-      expect(essence(stdout)).toEqual(essence(shown));
-      return exitCode;
-    });
-    expect(ended).toEqual(codes);
+    const ended = steps.map(({ script }) => shell.run(`{ ${script}} 2>&1`, folder));
+    compareShown(
+      join(EXAMPLES, example, "README.md"),
+      steps,
+      ended.map(({ stdout }) => stdout),
+    );
+    expect(ended.map(({ exitCode }) => exitCode)).toEqual(codes);
   });
 });

@@ -1,4 +1,6 @@
 /** Reads what a document shows of the command line, and compares it with what really happens. */
+import { readFileSync, writeFileSync } from "node:fs";
+import { expect } from "vitest";
 
 /** An `sh` block and the `text` block that follows it. */
 export interface Shown {
@@ -14,12 +16,38 @@ export function shownIn(markdown: string): readonly Shown[] {
   return found;
 }
 
+/** Compares the outputs that a document shows with those that were printed. With REDRIVE_UPDATE_DOCS=1 it updates the document. */
+export function compareShown(path: string, steps: readonly Shown[], printed: readonly string[]): void {
+  const expected = steps.map(({ shown }) => essence(shown));
+  const actual = printed.map(essence);
+  if (process.env.REDRIVE_UPDATE_DOCS === undefined) expect(actual).toEqual(expected);
+  else if (JSON.stringify(actual) !== JSON.stringify(expected)) update(path, steps, printed);
+}
+
+/** Writes every output anew, so that the ids of jobs are the same on the whole page. */
+function update(path: string, steps: readonly Shown[], printed: readonly string[]): void {
+  let markdown = readFileSync(path, "utf8");
+  let from = 0;
+  for (const [index, { script, shown }] of steps.entries()) {
+    const start = markdown.indexOf(shown, markdown.indexOf(script, from) + script.length);
+    const lines = (printed[index] ?? "").trimEnd().split("\n");
+    const output = `${lines.filter((line) => !PROGRESS.test(line)).join("\n")}\n`;
+    markdown = markdown.slice(0, start) + output + markdown.slice(start + shown.length);
+    from = start + output.length;
+  }
+  writeFileSync(path, markdown);
+}
+
+/** A run that takes long reports its progress; on a fast machine none of these runs does. */
+const PROGRESS = /^redrive: \d+ of \d+ done/;
+
 /** The lines in any order, without what differs from run to run: names, times, commits, how much of a message fits. */
 export function essence(text: string): string[] {
   return text
     .trim()
     .replace(/^When they failed[\s\S]*$/m, "When they failed") // a run may go on into the next minute, and is a chart then
     .split("\n")
+    .filter((line) => !PROGRESS.test(line))
     .map((line) =>
       line
         .replace(/\b20\d\d-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{3}Z)?)?/g, "MOMENT")

@@ -3,15 +3,14 @@ import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { describe, expect, test } from "vitest";
-import type { InputFormat } from "../../src/intake/format.ts";
-import { requireInput } from "../../src/intake/input.ts";
+import { type InputFormat, requireInput } from "../../src/intake/input.ts";
 import { freshDirectory, readAll, readBytes, readFile } from "./read-all.ts";
 
 describe("a path that cannot be read", () => {
   test("a missing file is named", async () => {
     const path = join(await freshDirectory(), "absent.txt");
     const { error } = await readAll({ path });
-    expect(error).toMatchObject({ code: "usage", message: `the input "${path}" does not exist` });
+    expect(error).toMatchObject({ code: "usage", message: `The input "${path}" does not exist.` });
   });
 
   test("a file on the way to it is named", async () => {
@@ -23,7 +22,7 @@ describe("a path that cannot be read", () => {
     const path = join(await freshDirectory(), "folder");
     await mkdir(path);
     const { error } = await readAll({ path });
-    expect(error).toMatchObject({ code: "usage", message: `the input "${path}" is a directory` });
+    expect(error).toMatchObject({ code: "usage", message: `The input "${path}" is a directory.` });
     expect(error?.hint).toContain("find");
   });
 
@@ -80,7 +79,7 @@ describe("a wrong record", () => {
     ["brackets that do not match", "json", '[1, {"a":1], 2]', "stdin:1:11: invalid JSON", 1],
     ["a bracket too many", "json", "[1, 2}]", "stdin:1:6: invalid JSON", 1],
     ["two values without a comma", "json", "[1 2]", "stdin:1:4: invalid JSON", 0],
-    ["a trailing comma", "json", "[1,\n2,\n]", "stdin:3: invalid JSON: a comma in front of the end", 2],
+    ["a trailing comma", "json", "[1,\n2,\n]", "stdin:3: invalid JSON: a comma before the end", 2],
     ["a missing value", "json", "[1,\n,2]", "stdin:2: invalid JSON: a value is missing", 1],
     ["a leading comma", "json", "[,1]", "stdin:1: invalid JSON: a value is missing", 0],
     ["text after the array", "json", "[1]\n[2]", "stdin:2: invalid JSON: there is more after the end", 1],
@@ -136,7 +135,7 @@ describe("a wrong record", () => {
       1,
     ],
     ["a quote inside a value", "csv", 'a,b\n1,x"y\n', "stdin:2: invalid CSV: a quote in the middle", 0],
-    ["text after a quote", "csv", 'a,b\n1,"x"y\n', "stdin:2: invalid CSV: a quoted value goes on", 0],
+    ["text after a quote", "csv", 'a,b\n1,"x"y\n', "stdin:2: invalid CSV: text after the closing quote", 0],
     ["a column named twice", "csv", "a,b,a\n1,2,3\n", 'stdin:1: the header names the column "a" twice', 0],
   ];
 
@@ -164,12 +163,18 @@ describe("a wrong record", () => {
 });
 
 describe("data that JavaScript would change", () => {
-  test.each(["12345678901234567890", "-9007199254740993", "9223372036854775808", "1e400"])(
-    "the number %s is refused",
+  test.each(["1e400", "-1e999", "9".repeat(1001)])("the number %s is refused", async (number) => {
+    const { data, error } = await readBytes(`{"id":1}\n{"id":${number}}\n`, { format: "jsonl" });
+    expect(data).toEqual([{ id: 1 }]);
+    expect(error?.message).toMatch(/^stdin:2: the number \S+ is too large$/);
+  });
+
+  test.each(["12345678901234567890", "-9007199254740993", "9223372036854775808"])(
+    "the integer %s keeps its digits",
     async (number) => {
-      const { data, error } = await readBytes(`{"id":1}\n{"id":${number}}\n`, { format: "jsonl" });
-      expect(data).toEqual([{ id: 1 }]);
-      expect(error?.message).toBe(`stdin:2: the number ${number} cannot be kept exactly`);
+      const { data, error } = await readBytes(`{"id":${number}}\n`, { format: "jsonl" });
+      expect(error).toBeUndefined();
+      expect(data).toEqual([{ id: BigInt(number) }]);
     },
   );
 

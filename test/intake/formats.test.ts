@@ -138,6 +138,6 @@ describe("the format of a stream", () => {
     const { data, error } = await readBytes('{\n  "a": 1\n}\n');
     expect(data).toEqual([]);
     expect(error?.message).toBe("stdin:1: expected a JSON array, which starts with [, but found an object");
-    expect(error?.hint).toContain("name the format");
+    expect(error?.hint).toContain("give the format");
   });
 });

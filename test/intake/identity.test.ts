@@ -67,13 +67,13 @@ describe("an id from a field", () => {
     ['{"x":1}', 'the record has no field "id"'],
     ['"text"', 'the record is not an object, so it has no field "id"'],
     ['[{"id":1}]', 'the record is not an object, so it has no field "id"'],
-    ['{"id":null}', 'the field "id" is null, and cannot be an id'],
-    ['{"id":[1]}', 'the field "id" is an array, and cannot be an id'],
-    ['{"id":{}}', 'the field "id" is an object, and cannot be an id'],
+    ['{"id":null}', 'the field "id" is null, which cannot be an id'],
+    ['{"id":[1]}', 'the field "id" is an array, which cannot be an id'],
+    ['{"id":{}}', 'the field "id" is an object, which cannot be an id'],
     ['{"id":""}', 'the id in the field "id" is empty'],
     [`{"id":"${"é".repeat(257)}"}`, 'the id in the field "id" is longer than 512 bytes'],
-    ['{"id":"a\\u0000b"}', 'the id in the field "id" has a control character or half a character in it'],
-    ['{"id":"\\ud83d"}', 'the id in the field "id" has a control character or half a character in it'],
+    ['{"id":"a\\u0000b"}', 'the id in the field "id" contains a control character or a lone surrogate'],
+    ['{"id":"\\ud83d"}', 'the id in the field "id" contains a control character or a lone surrogate'],
   ])("the record %s is refused with its line", async (record, problem) => {
     const { ids, error } = await readBytes(`{"id":"ok"}\n\n${record}\n`, { format: "jsonl", idField: "id" });
     expect(ids).toEqual(["ok"]);

@@ -6,7 +6,7 @@ import { Readable } from "node:stream";
 import { onTestFinished } from "vitest";
 import { WorkError } from "../../src/errors.ts";
 import { type InputSource, type ReadOptions, readItems } from "../../src/intake/read-items.ts";
-import type { Json } from "../../src/kit/json.ts";
+import type { Json } from "../../src/std/json.ts";
 
 export interface Everything {
   readonly data: Json[];

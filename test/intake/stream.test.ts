@@ -1,7 +1,6 @@
 import { PassThrough, Readable } from "node:stream";
 import { describe, expect, test } from "vitest";
-import type { IntakeBatch } from "../../src/intake/batcher.ts";
-import { readItems } from "../../src/intake/read-items.ts";
+import { type IntakeBatch, readItems } from "../../src/intake/read-items.ts";
 import { readBytes, readFile } from "./read-all.ts";
 
 /** Endless bytes that count how many were pulled. */

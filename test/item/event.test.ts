@@ -34,8 +34,8 @@ describe("the events of a settlement", () => {
       { type: "worktree_merged", data: { commit: "abc" } },
     ]);
     const dead = settle("failed", { kind: "bury", reason: "r" });
-    const grave = { worktreeArtifacts: { worktreePath: "/w", branchName: "b" } } as Settlement["grave"];
-    expect(eventsOf({ ...dead, ...(grave && { grave }) }, false).at(-1)).toEqual({
+    const death = { worktreeArtifacts: { worktreePath: "/w", branchName: "b" } } as Settlement["death"];
+    expect(eventsOf({ ...dead, ...(death && { death }) }, false).at(-1)).toEqual({
       type: "worktree_kept",
       data: { worktree_path: "/w", branch_name: "b" },
     });

@@ -102,9 +102,9 @@ describe("the state of a letter from elsewhere", () => {
 });
 
 describe("the rest of a letter from elsewhere", () => {
-  it("the gravestone says what the letter and its last failure say", () => {
+  it("the death record says what the letter and its last failure say", () => {
     const letter = letterOf([1], { toxic: true, reprocessEligible: false, manualReviewRequired: true });
-    expect(importedLetter(letter).grave).toEqual({
+    expect(importedLetter(letter).death).toEqual({
       reason: "attempts spent",
       errorType: "CommandFailed",
       errorClass: "unknown",

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { compact, failureFromJson, failureToJson } from "../../src/item/failure.ts";
+import { failureFromJson, failureToJson } from "../../src/item/failure.ts";
 import { type Letter, letterFromJson, letterToJson } from "../../src/item/letter.ts";
-import type { JsonObject } from "../../src/kit/json.ts";
+import { compact, type JsonObject } from "../../src/std/json.ts";
 import { PRODIGY_LETTER } from "../support/prodigy-letter.ts";
 import { failures, letters } from "./arbitraries.ts";
 

@@ -1,14 +1,17 @@
 import { describe, expect, it } from "vitest";
 import { EVENT_TYPES } from "../../src/item/event.ts";
 import {
+  amendmentEvent,
   EVENT_OF_KIND,
   leftOf,
+  letterEvent,
   OPERATION_KINDS,
   type Operation,
   operationToJson,
   STATES_OF_KIND,
+  statusEvent,
+  stepEvent,
 } from "../../src/item/operation.ts";
-import { amendmentEvent, letterEvent, statusEvent, stepEvent } from "../../src/item/operation-event.ts";
 
 const operation: Operation = {
   id: "op-1",

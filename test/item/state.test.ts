@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { assertMove, ITEM_STATES, MOVES, type Move, parseItemState } from "../../src/item/state.ts";
-import { AssertionError } from "../../src/kit/assert.ts";
+import { AssertionError } from "../../src/std/assert.ts";
 
 const moves = Object.keys(MOVES) as Move[];
 

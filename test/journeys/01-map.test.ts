@@ -250,16 +250,8 @@ describe("exit codes", () => {
 
   it.each([
     ["an option that does not exist", ["map", "--job", "3", "--", "true"], /unknown option '--job'/],
-    [
-      "a number that is none",
-      ["map", "--jobs", "many", "--", "true"],
-      /--jobs: "many" is not a whole number/,
-    ],
-    [
-      "no parallelism at all",
-      ["map", "--jobs", "0", "--", "true"],
-      /--jobs: "0" is not a whole number of at least 1/,
-    ],
+    ["a number that is none", ["map", "--jobs", "many", "--", "true"], /--concurrency: "many"/],
+    ["no parallelism at all", ["map", "--jobs", "0", "--", "true"], /--concurrency: "0"/],
     [
       "a negative count of retries",
       ["map", "--retries", "-1", "--", "true"],
@@ -271,11 +263,7 @@ describe("exit codes", () => {
       /--timeout: "soon" is not a duration/,
     ],
     ["a rate above 1", ["map", "--failure-threshold", "1.5", "--", "true"], /is not a share from 0 to 1/],
-    [
-      "a backoff that is none",
-      ["map", "--backoff", "slowly", "--", "true"],
-      /there is no backoff named "slowly"/,
-    ],
+    ["a backoff that is none", ["map", "--backoff", "slowly", "--", "true"], /unknown backoff "slowly"/],
     [
       "an action that is none",
       ["map", "--on-failure", "explode", "--", "true"],
@@ -288,10 +276,10 @@ describe("exit codes", () => {
     ["a folder as input", ["map", "-i", ".", "--", "true"], /is a directory/],
     ["a store URL that is none", ["jobs", "--store", "redis:x"], /"redis:x" is not the URL of a store/],
     ["a command of ours that does not exist", ["mpa"], /Unknown command "mpa"/],
-    ["a filter that is none", ["dlq", "list", "--type", "Nonsense"], /--type: there is no Nonsense/],
-    ["a class that is none", ["dlq", "list", "--class", "bad"], /--class: there is no bad/],
-    ["a signature that is none", ["dlq", "list", "--group", "xyz"], /"xyz" is not the signature of a group/],
-    ["an event type that is none", ["events", "--type", "nothing"], /there is no event nothing/],
+    ["a filter that is none", ["dlq", "list", "--type", "Nonsense"], /--type: .*Nonsense/],
+    ["a class that is none", ["dlq", "list", "--class", "bad"], /--class: .*bad/],
+    ["a signature that is none", ["dlq", "list", "--group", "xyz"], /--group: .*"xyz"/],
+    ["an event type that is none", ["events", "--type", "nothing"], /--type: .*nothing/],
   ])("2: %s", async (_, args, message) => {
     const { code, stdout, stderr } = await openWorkshop().run(args);
     expect(code).toBe(2);

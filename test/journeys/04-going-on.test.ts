@@ -161,6 +161,6 @@ describe("resume", () => {
   it("a job whose input is wrong is not kept under its name as if it had run", async () => {
     const shop = openWorkshop();
     expect((await shop.run(["map", "-i", "missing.json", "--", "true"])).code).toBe(2);
-    expect((await shop.run(["jobs"])).stdout).toBe("No jobs yet. `redrive demo` runs one.\n");
+    expect((await shop.run(["jobs"])).stdout).toBe("No jobs. To run one: redrive demo\n");
   });
 });

@@ -97,7 +97,7 @@ describe("logs", () => {
     await shop.map([{ id: "one" }], "true", ["--id-field", "id", "--name", "n"]);
     const none = await shop.run(["logs", "n", "one"]);
     expect(none.code).toBe(4);
-    expect(none.stderr).toContain("Attempt 1 of one (succeeded) left no output.");
+    expect(none.stderr).toContain("Attempt 1 of one (succeeded)");
     const beyond = await shop.run(["logs", "n", "one", "--attempt", "2"]);
     expect(beyond.code).toBe(4);
     expect(beyond.stderr).toContain("Item one has no attempt 2. It has had 1 attempt.");

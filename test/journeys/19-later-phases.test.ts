@@ -53,7 +53,7 @@ describe("a letter that succeeds when it is retried", () => {
     project.put("mended", "");
     const retried = await project.do("dlq", "retry", job);
     expect(retried.code).toBe(0);
-    expect(retried.stderr).toContain(`Reduce was not run again: redrive resume ${job} --no-dlq does that.`);
+    expect(retried.stderr).toContain(`redrive resume ${job} --no-dlq`);
     expect(project.ledger).toEqual(["1 of 2"]);
     expect((await project.do("resume", job, "--no-dlq")).code).toBe(0);
     expect(project.ledger).toEqual(["1 of 2", "2 of 2"]);

@@ -89,7 +89,7 @@ describe("dlq retry --max-retries, --rate, --delay", () => {
     await retry(shop, "--max-retries", "0", "--force");
     expect(shop.ledger).toHaveLength(7);
     const { code, stderr } = await shop.run(["dlq", "retry", "n", "--max-retries", "-1"]);
-    expect([code, stderr]).toEqual([2, expect.stringContaining("--max-retries")]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining("--retries")]);
   });
 
   it("--rate sends no more than it says; stopped, the rest are letters as before, and it says how to go on", async () => {
@@ -103,7 +103,7 @@ describe("dlq retry --max-retries, --rate, --delay", () => {
     const { code, stdout } = await running.ended;
     expect(code).toBe(130);
     expect(stdout).toMatch(
-      /3 letters of n-\w+: 1 succeeded, 0 failed again, 2 still to do: redrive ops resume op-\w+\./,
+      /3 letters of n-\w+: 1 succeeded, 0 failed again, 2 left .*redrive ops resume op-\w+/,
     );
     expect(shop.ledger).toHaveLength(4);
     const { code: refused, stderr } = await shop.run(["dlq", "retry", "n", "--rate", "fast"]);
@@ -119,7 +119,7 @@ describe("dlq retry --max-retries, --rate, --delay", () => {
       ["ops", "resume"],
     ]) {
       const running = shop.start(args, { stdin: "" });
-      await running.untilStderr("The first of them is sent in ");
+      await running.untilStderr("Starting in ");
       running.signal("SIGINT");
       expect((await running.ended).code).toBe(130);
       expect(await shop.letters()).toMatchObject([{ state: "dead", redrive_count: 0 }]);
@@ -150,7 +150,7 @@ describe("letters that --force is for", () => {
     for (const _ of upTo(5)) await retry(shop, "--force");
     const [letter] = (await shop.letters()) as readonly Letter[];
     expect(letter).toMatchObject({ toxic: true, reprocess_eligible: false, manual_review_required: true });
-    expect(letter?.reason).toContain("came back from 5 redrives: toxic, a person has to look");
+    expect(letter?.reason).toContain("came back from 5 redrives: toxic");
     shop.write("mended", "");
     expect((await retry(shop)).json<OperationJson>()).toMatchObject({ refused: 1, redriven: 0 });
     const preview = (await retry(shop, "--dry-run")).json<Preview>();
@@ -192,7 +192,7 @@ describe("dlq retry of nothing", () => {
   it("is no error when there are no letters, and one when what was named is not there", async () => {
     const shop = openWorkshop();
     const empty = await shop.run(["dlq", "retry"]);
-    expect([empty.code, empty.stdout]).toEqual([0, "There are no letters.\n"]);
+    expect([empty.code, empty.stdout]).toEqual([0, "No letters.\n"]);
     expect((await shop.run(["dlq", "retry", "--json"])).json<OperationJson>()).toMatchObject({ selected: 0 });
     await shop.map(["a"], "true", ONE);
     const none = await shop.run(["dlq", "retry", "n"]);
@@ -264,12 +264,7 @@ describe("dlq retry --canary", () => {
     const { code, stderr, json } = await retry(shop, "--canary");
     expect(code).toBe(0);
     expect(json<OperationJson>()).toMatchObject({ selected: 40, succeeded: 40, refused: 0 });
-    for (const text of [
-      "stage 1, one of each group (2)",
-      "now stage 2, 1 %",
-      "now stage 3, 10 %",
-      "now stage 4",
-    ])
+    for (const text of ["stage 1, one of each group", "stage 2, 1 %", "stage 3, 10 %", "stage 4"])
       expect(stderr).toContain(text);
     expect(new Set(shop.ledger).size).toBe(40);
     expect(shop.ledger).toHaveLength(80);
@@ -368,7 +363,7 @@ describe("dlq retry that is killed", () => {
     shop.write("gate", "");
     const { stderr, json } = await shop.run(["ops", "resume", "--json"]);
     expect(json<OperationJson>()).toMatchObject({ selected: 10, succeeded: 10 });
-    expect(stderr).toContain("now stage 2, 1 %");
+    expect(stderr).toContain("stage 2, 1 %");
   });
 });
 

@@ -211,7 +211,7 @@ describe("dlq edit by a rule", () => {
       "--yes",
     ];
     const dry = (await shop.run([...args, "--dry-run"])).json<EditJson>();
-    expect(dry.refusals).toEqual([{ reason: "the schema refuses it: n (30) is more than 20", count: 1 }]);
+    expect(dry.refusals).toEqual([{ reason: expect.stringContaining("n (30) is more than 20"), count: 1 }]);
     const { code, json } = await shop.run(args);
     expect([code, json<EditJson>()]).toEqual([
       3,
@@ -351,7 +351,7 @@ case $c in 0) echo nonsense > "$1";; 1) echo '{"n": 1}' > "$1";; *) echo '{"n": 
       answers: ["y", "y"],
     });
     expect(stderr).toContain("this is not JSON from here on");
-    expect(stderr).toContain("It cannot be taken: the schema refuses it: n (1) is less than 5");
+    expect(stderr).toContain("n (1) is less than 5");
     expect([code, shop.read("count")]).toEqual([0, "3\n"]);
     expect((await inspect(shop, "i1")).item_data).toEqual({ n: 9 });
   });
@@ -389,10 +389,7 @@ case $c in 0) echo nonsense > "$1";; 1) echo '{"n": 1}' > "$1";; *) echo '{"n": 
     const { code, stderr, stdout } = await shop.run(["dlq", "edit", "i1"], {
       env: { EDITOR: editor(shop, script) },
     });
-    expect([code, stdout + stderr]).toEqual([
-      3,
-      expect.stringContaining("its data was changed meanwhile (revision 2)"),
-    ]);
+    expect([code, stdout + stderr]).toEqual([3, expect.stringContaining("(revision 2)")]);
     expect((await inspect(shop, "i1")).item_data).toMatchObject({ by: "somebody" });
   });
 });

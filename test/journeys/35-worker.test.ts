@@ -267,7 +267,7 @@ describe("a worker that is told to end", () => {
     const worker = startWorker(shop, script, "-j", "1");
     await shop.untilLedger("one runs", (lines) => lines.length === 1);
     worker.signal("SIGTERM");
-    await worker.untilStderr("Ending");
+    await worker.untilStderr("Draining");
     shop.write("go", "");
     const { code, stderr } = await worker.ended;
     expect(code).toBe(143);
@@ -285,7 +285,7 @@ describe("a worker that is told to end", () => {
     const worker = startWorker(shop, 'echo "$1" >> $L; exec sleep 60', "--grace", "10ms", ...flags);
     await shop.untilLedger("it runs", (lines) => lines.length === 1);
     worker.signal("SIGTERM");
-    await worker.untilStderr("Ending: ");
+    await worker.untilStderr("Draining: ");
     if (isTwice) worker.signal("SIGTERM");
     expect((await worker.ended).code).toBe(143);
     expect(await show(shop, "1")).toMatchObject({

@@ -189,7 +189,7 @@ describe("the runner's own errors", () => {
     rmSync(shop.path("redrive/logs"), { recursive: true });
     shop.write("redrive/logs", "no folder");
     const { code } = await shop.map([1, 2], 'echo "$1" >> $L', flags.concat("--accept-changes"));
-    expect(code).toBe(1);
+    expect(code).toBe(75);
     const { errors } = await errorsOf(shop, "--origin", "runner");
     expect(errors).toMatchObject([{ item_id: null, machine: hostname(), origin: "runner" }]);
     expect(errors[0]?.error_message).toMatch(/^E(NOTDIR|EXIST)/);
@@ -286,7 +286,7 @@ describe("evidence", () => {
     expect(readFileSync(kept)).toEqual(PNG);
   });
 
-  it("is listed and copied for who wants to look at it, and what is not there any more is said", async () => {
+  it("is listed and copied, and files that no longer exist are reported", async () => {
     const shop = withShot();
     await shop.map([7], shoot, ["--retries", "1", "--backoff", "none", "-q"]);
     const [letter] = await shop.letters();
@@ -310,10 +310,10 @@ describe("evidence", () => {
     ]);
     shop.write("shots/7.png", "another picture");
     const changed = await shop.run(["dlq", "evidence", item, "--attempt", "1", "--out", "late"]);
-    expect(changed.stdout).toContain("7.png is not what it was when the attempt ended\n");
+    expect(changed.stdout).toContain("7.png has changed since the attempt ended\n");
     rmSync(shop.path("shots/7.png"));
     const gone = await shop.run(["dlq", "evidence", item, "--attempt", "1", "--out", "later"]);
-    expect(gone.stdout).toContain("7.png is not there any more\n");
+    expect(gone.stdout).toContain("7.png no longer exists\n");
     expect((await shop.run(["dlq", "evidence", item, "--attempt", "9"])).code).toBe(4);
   });
 

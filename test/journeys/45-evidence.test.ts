@@ -54,7 +54,7 @@ describe("evidence", () => {
     expect(files).toHaveLength(51);
     expect(files.at(-1)).toMatchObject({ path: shop.path("shot-51") });
     const { stdout } = await shop.run(["dlq", "evidence", letter?.item_id ?? ""]);
-    expect(stdout).toMatch(/shot-51 \(was left out with 9 more: of one attempt 50 files are recorded/);
+    expect(stdout).toMatch(/shot-51 \(was left out with 9 more: at most 50 files of an attempt are recorded/);
   });
 
   it("that a letter names is kept for ever, and what nothing names any more is deleted once it is old", async () => {
@@ -68,7 +68,7 @@ describe("evidence", () => {
     expect(existsSync(purged)).toBe(true);
     const { stdout } = await maintain(shop);
     expect(stdout).toBe(
-      "Every letter is within the limits.\nDeleted 1 copy of evidence that nothing names any more, 23 bytes.\n",
+      "All letters are within the limits.\nDeleted 1 copy of evidence that nothing names any more, 23 bytes.\n",
     );
     expect([named, purged, young].map((path) => existsSync(path))).toEqual([true, false, true]);
     expect(await swept(shop)).toBe(0);
@@ -117,7 +117,7 @@ describe("evidence", () => {
     symlinkSync(folder, folder); // leads to itself, so that nobody can read it, not even root
     const { code, stdout, stderr } = await maintain(shop);
     expect(code).toBe(0);
-    expect(stdout).toBe("Every letter is within the limits; nothing was done.\n");
-    expect(stderr).toMatch(/The copies of evidence could not all be looked at: ELOOP/);
+    expect(stdout).toBe("All letters are within the limits.\n");
+    expect(stderr).toMatch(/The copies of evidence could not all be checked: ELOOP/);
   });
 });

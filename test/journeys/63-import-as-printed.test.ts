@@ -65,7 +65,6 @@ interface ImportJson {
   readonly imported: number;
   readonly refused: readonly { readonly why: string }[];
   readonly foreign_signatures: number;
-  readonly quoted_numbers: number;
   readonly jobs: readonly { readonly job_id: string }[];
 }
 
@@ -138,15 +137,6 @@ describe("letters as documents print them", () => {
     expect(inspected.code).toBe(0);
     expect((await shop.letters("--type", "Timeout")).length).toBe(1);
   });
-
-  it("an integer beyond 2^53 keeps its digits", async () => {
-    const shop = openWorkshop();
-    const [before, after] = ['{"item_id": "a", "failure_count": 1, "item_data": {"order": ', "}}"];
-    shop.write("letter.json", `${before}9007199254740993${after}`);
-    const imported = await shop.run(["dlq", "import", "letter.json", "--json"]);
-    expect(imported.json<ImportJson>()).toMatchObject({ imported: 1, quoted_numbers: 1 });
-    expect((await shop.letters())[0]?.item_data).toEqual({ order: "9007199254740993" });
-  });
 });
 
 describe("what is no letter", () => {
@@ -156,8 +146,8 @@ describe("what is no letter", () => {
     shop.write("results.json", JSON.stringify(results));
     shop.write("failure.json", FAILURE);
     for (const [file, why] of [
-      ["results.json", /it is no letter: it has no failure/],
-      ["failure.json", /one failure of a letter, not a letter/],
+      ["results.json", /it has no failure/],
+      ["failure.json", /not a letter/],
     ] as const) {
       const imported = await shop.run(["dlq", "import", file, "--json"]);
       expect(imported.code).toBe(2);

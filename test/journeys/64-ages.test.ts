@@ -53,7 +53,7 @@ describe("the age of a letter", () => {
 
   it.each([
     [["--age-of", "middle", "--older-than", "1h"], /neither first nor last/],
-    [["--age-of", "last"], /--age-of goes with --older-than or --newer-than/],
+    [["--age-of", "last"], /--age-of/],
     [["--newer-than", "soon"], /--newer-than/],
   ])("%j is an error and selects nothing", async (flags, message) => {
     const shop = openWorkshop();

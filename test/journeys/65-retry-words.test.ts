@@ -19,7 +19,7 @@ describe("redrive dlq reprocess", () => {
     expect(all.json<OperationJson & { unknown_items: string[] }>()).toMatchObject({
       ...{ selected: 2, succeeded: 2, unknown_items: ["nobody"] },
     });
-    expect(all.stderr).toContain("There is no item nobody in twice");
+    expect(all.stderr).toContain("has no item nobody");
     expect(await shop.letters()).toEqual([]);
   });
 

@@ -33,6 +33,6 @@ describe("the output of a successful command", () => {
       expect(stderr).toMatch(/The output of \S+ may not be whole\. The disk of the logs is full\./);
     }
     const { stdout } = await shop.run(["queue", "show", "q", "k"]);
-    expect(stdout).toContain("The output of this attempt may not be whole.");
+    expect(stdout).toContain("The output of this attempt may be incomplete.");
   });
 });

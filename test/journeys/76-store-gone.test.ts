@@ -3,14 +3,17 @@ import { renameSync } from "node:fs";
 import { expect, it } from "vitest";
 import { ON_POSTGRES, openWorkshop } from "./workshop.ts";
 
-it.skipIf(ON_POSTGRES)(
-  "a worker whose store is removed ends with 75; with the store back nothing is lost",
-  async () => {
+it.skipIf(ON_POSTGRES).each([
+  ["with --store-wait", ["--store-wait", "200ms"]],
+  ["without a limit of its wait", []],
+])(
+  "%s a worker whose store is removed ends with 75; with the store back nothing is lost",
+  async (_, limit) => {
     const shop = openWorkshop();
     const script = `L=${shop.ledgerPath}; echo "$1" >> $L; while [ ! -e ${shop.path("gate")} ]; do sleep 0.02; done`;
     await shop.run(["queue", "create", "q"]);
     for (const data of ["1", "2", "3"]) await shop.run(["queue", "add", "q", "--data", data]);
-    const args = ["worker", "--queue", "q", "-j", "1", "--drain", "--store-wait", "200ms", "--"];
+    const args = ["worker", "--queue", "q", "-j", "1", "--drain", ...limit, "--"];
     const worker = shop.start([...args, "sh", "-c", script, "sh", "{}"]);
     await shop.untilLedger("the first item runs", (lines) => lines.length === 1);
     const move = (from: string, to: string) => {

@@ -1,6 +1,6 @@
 /** Errors of a PostgreSQL server under running processes: what may pass is waited for, what does not pass ends them with a message. */
 import { expect, it, onTestFinished } from "vitest";
-import { randomName } from "../../src/kit/random.ts";
+import { randomName } from "../../src/std/random.ts";
 import { askPostgres, postgresUrl } from "../support/postgres-stores.ts";
 import { until } from "../support/until.ts";
 import { openWorkshop, SOUND, type Workshop } from "./workshop.ts";

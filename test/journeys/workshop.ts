@@ -7,7 +7,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { onTestFinished } from "vitest";
-import { randomName } from "../../src/kit/random.ts";
+import { randomName } from "../../src/std/random.ts";
 import { type CliOptions, type CliResult, type RunningCli, redrive, startRedrive } from "../support/cli.ts";
 import { dropSchema, postgresUrl } from "../support/postgres-stores.ts";
 import { until } from "../support/until.ts";

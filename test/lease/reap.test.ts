@@ -61,7 +61,7 @@ describe.each(ENGINES)("reaping on the %s engine", (_, open) => {
     await hold({ host: "elsewhere", pid: await deadPid() }, 1);
     expect(await reapAs()).toBe(0);
     kit.clock.advance(TTL_MS / 2);
-    await kit.engine.beat("holder-1");
+    await kit.engine.heartbeat("holder-1");
     kit.clock.advance(TTL_MS - 1);
     expect(await reapAs()).toBe(0);
     kit.clock.advance(1);
@@ -73,7 +73,7 @@ describe.each(ENGINES)("reaping on the %s engine", (_, open) => {
     const gone = { pid: await deadPid() };
     await hold(gone, 1);
     await kit.engine.createJob({ id: "job-2", name: "another", kind: "map", spec: {} });
-    await kit.engine.enter({ ...describeSelf("job-2"), ...gone, id: "holder-2" });
+    await kit.engine.registerHolder({ ...describeSelf("job-2"), ...gone, id: "holder-2" });
     expect(await reapAs({ selfId: "holder-1" })).toBe(0);
     expect((await kit.engine.listHolders()).map(({ id }) => id)).toEqual(["holder-1", "holder-2"]);
     expect(await reapAs()).toBe(1);
@@ -145,9 +145,9 @@ describe.each(ENGINES)("reaping on the %s engine", (_, open) => {
     await hold({ pid: await deadPid() }, 1);
     const engine = {
       ...kit.engine,
-      leave: async (holderId: string) => {
+      unregisterHolder: async (holderId: string) => {
         await expect(lease(holderId, 1)).rejects.toMatchObject({ code: "lease_lost" });
-        return kit.engine.leave(holderId);
+        return kit.engine.unregisterHolder(holderId);
       },
     };
     expect(await reapAs({ engine })).toBe(1);
@@ -163,7 +163,7 @@ describe.each(ENGINES)("reaping on the %s engine", (_, open) => {
       ...kit.engine,
       listHolders: async () => {
         const holders = await kit.engine.listHolders();
-        await kit.engine.beat("holder-1");
+        await kit.engine.heartbeat("holder-1");
         return holders;
       },
     };
@@ -193,12 +193,12 @@ describe.each(ENGINES)("reaping on the %s engine", (_, open) => {
   /** Enters a holder of this machine and leases for it. */
   async function hold(change: Partial<NewHolder>, max: number): Promise<readonly LeasedItem[]> {
     const holder = { ...describeSelf(QUEUE), id: "holder-1", ttlMs: TTL_MS, ...change };
-    await kit.engine.enter(holder);
+    await kit.engine.registerHolder(holder);
     return max === 0 ? [] : lease(holder.id, max);
   }
 
   async function lease(holderId: string, max: number): Promise<readonly LeasedItem[]> {
-    return (await kit.engine.exchange(holderId, { settle: [], lease: { queue: QUEUE, max } })).leased;
+    return (await kit.engine.settleAndLease(holderId, { settle: [], lease: { queue: QUEUE, max } })).leased;
   }
 
   function reapAs(change: Partial<Parameters<typeof reap>[0]> & { policy?: Policy } = {}): Promise<number> {
@@ -210,7 +210,7 @@ describe.each(ENGINES)("reaping on the %s engine", (_, open) => {
     let stopped = false;
     const next = () => {
       if (stopped) return;
-      void kit.engine.beat(holderId);
+      void kit.engine.heartbeat(holderId);
       kit.clock.after(1000, next);
     };
     next();

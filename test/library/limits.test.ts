@@ -52,7 +52,7 @@ describe("the limits of the dead letter queue", () => {
     const options = { untilEmpty: true, concurrency: 1, limits: LIMITS, home, onNotice };
     await queue.process(fail, options).ended;
     expect(await kept(store, "invoices")).toEqual({ left: ["d", "e"], evicted: 3 });
-    expect(notices.join("\n")).toMatch(/too many were archived: 3/);
+    expect(notices.join("\n")).toMatch(/too many: 3\./);
   });
 
   it("hold for a worker with a handler of its own", async () => {

@@ -50,7 +50,7 @@ it("another bundle of the same length is not taken for this one", () => {
   help();
   const program = readFileSync(join(folder, "program.cjs"), "utf8");
   const changed = program.replace(
-    "Runs work over many items in parallel",
+    "Run work over many items in parallel",
     "RUNS WORK OVER MANY ITEMS IN PARALLEL",
   );
   writeFileSync(join(folder, "program.new"), changed);

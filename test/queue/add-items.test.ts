@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { addItems } from "../../src/queue/add-items.ts";
 import { Queue } from "../../src/queue/queue.ts";
-import { changeQueue } from "../../src/queue/settings.ts";
+import { changeQueue } from "../../src/queue/queue-settings.ts";
 import { openQueueBench, QUEUE } from "./queue-kit.ts";
 
 const outcomes = (answers: readonly { readonly outcome: string }[]) => answers.map(({ outcome }) => outcome);
@@ -54,7 +54,7 @@ describe("an item that is added", () => {
     const { add } = await openQueueBench({ schema });
     const answers = await add({ data: { amount: 1 } }, { data: { amount: "1" } }, { data: {} });
     expect(outcomes(answers)).toEqual(["added", "refused", "refused"]);
-    expect(answers[1]?.reason).toMatch(/^the schema refuses it: .*amount/);
+    expect(answers[1]?.reason).toMatch(/schema: .*amount/);
   });
 
   it("needs a queue", async () => {

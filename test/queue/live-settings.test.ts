@@ -1,11 +1,10 @@
 import { setImmediate } from "node:timers/promises";
 import { expect, it } from "vitest";
 import type { Engine } from "../../src/engine.ts";
-import { openMemoryEngine } from "../../src/engines/memory/open.ts";
+import { openMemoryEngine } from "../../src/engines/sqlite/open.ts";
 import { WorkError } from "../../src/errors.ts";
-import { LiveSettings } from "../../src/queue/live-settings.ts";
-import { changeQueue, createQueue } from "../../src/queue/settings.ts";
-import { queueSpecOf } from "../../src/queue/spec.ts";
+import { changeQueue, createQueue, LiveSettings } from "../../src/queue/queue-settings.ts";
+import { queueSpecOf } from "../../src/queue/queue-spec.ts";
 import { TestClock } from "../support/test-clock.ts";
 
 async function setUp(change: (engine: Engine) => Partial<Engine> = () => ({})) {

@@ -3,11 +3,11 @@ import type { Handler } from "../../src/attempt/handler.ts";
 import type { Engine } from "../../src/engine.ts";
 import { openStore } from "../../src/engines/open.ts";
 import type { Item } from "../../src/item/item.ts";
-import { systemClock } from "../../src/kit/clock.ts";
 import { type AddedItem, addItems, type QueueItem } from "../../src/queue/add-items.ts";
-import { createQueue, type QueueSettings } from "../../src/queue/settings.ts";
+import { createQueue, type QueueSettings } from "../../src/queue/queue-settings.ts";
 import { DEFAULT_POLICY } from "../../src/retry/policy.ts";
 import { runQueue } from "../../src/runner/runner.ts";
+import { systemClock } from "../../src/std/clock.ts";
 
 export const QUEUE = "invoices";
 

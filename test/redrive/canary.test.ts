@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { nextStage, returnedOf, stageOf, stopReason } from "../../src/redrive/canary.ts";
 import { ALGORITHM } from "../../src/triage/signature.ts";
-import { buried, graveOf } from "../support/settlements.ts";
+import { buried, deathRecordOf } from "../support/settlements.ts";
 import { many, QUEUE, RedriveKit } from "./redrive-kit.ts";
 
 const A = { signature: "00000000000000aa" };
@@ -32,9 +32,9 @@ it("sends one of each group, then 1 %, then 10 %, then all, and waits for each s
   expect(stages[0]).toEqual(["a1", "b1"]);
   expect(kit.notices).toEqual([
     "Canary: stage 1, one of each group (2).",
-    "Canary: stage 1, one of each group, has ended; now stage 2, 1 %.",
-    "Canary: stage 2, 1 %, has ended; now stage 3, 10 %.",
-    "Canary: stage 3, 10 %, has ended; now stage 4, all the rest.",
+    "Canary: stage 1, one of each group finished; starting stage 2, 1 %.",
+    "Canary: stage 2, 1 % finished; starting stage 3, 10 %.",
+    "Canary: stage 3, 10 % finished; starting stage 4, all the rest.",
   ]);
   expect(await kit.engine.closeOperation(operation.id)).toMatchObject({ status: "ended", succeeded: 100 });
 });
@@ -49,7 +49,7 @@ it("stops when a letter comes back with the failure that it had; the rest stay d
   const books = { selected: 40, done: 2, succeeded: 1, failed: 1, returned: 1, refused: 38 };
   expect(operation).toMatchObject({ status: "ended", ...books });
   const returned = { itemId: "b1", signature: B.signature };
-  const { pattern } = graveOf();
+  const { pattern } = deathRecordOf();
   expect(returnedOf(operation)).toEqual({ ...returned, pattern });
   expect(await kit.engine.listRefusals(begun.id)).toEqual([{ reason: stopReason(returned), count: 38 }]);
   expect(await kit.engine.count(QUEUE)).toMatchObject({ dead: 39, done: 1, ready: 0 });
@@ -63,8 +63,8 @@ it("goes on when a letter fails in another way than before", async () => {
   const sending = kit.send(begun);
   await untilSent(sending, 1);
   const [item] = await kit.lease();
-  if (item) await kit.engine.exchange("worker", { settle: [buried(item, B)] });
-  kit.bell.ring();
+  if (item) await kit.engine.settleAndLease("worker", { settle: [buried(item, B)] });
+  kit.wake.notify();
   await untilSent(sending, 1);
   expect(stageOf((await kit.engine.findOperation(begun.id)) ?? begun).stage).toBe(2);
 });
@@ -77,8 +77,9 @@ it("stops at the failure that a letter had, also when an older algorithm named i
   const sending = kit.send(begun);
   await untilSent(sending, 1);
   const [item] = await kit.lease();
-  if (item) await kit.engine.exchange("worker", { settle: [buried(item, { ...B, algorithm: ALGORITHM })] });
-  kit.bell.ring();
+  if (item)
+    await kit.engine.settleAndLease("worker", { settle: [buried(item, { ...B, algorithm: ALGORITHM })] });
+  kit.wake.notify();
   for await (const sent of sending) expect(sent).toBe(0);
   const operation = await kit.engine.closeOperation(begun.id);
   expect(operation).toMatchObject({ status: "ended", failed: 1, returned: 0, refused: 2 });

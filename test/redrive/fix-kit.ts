@@ -1,10 +1,10 @@
 /** A queue with letters for tests of what is done to them, on the engine that needs nothing. */
 import { onTestFinished } from "vitest";
-import { openMemoryEngine } from "../../src/engines/memory/open.ts";
-import type { Grave } from "../../src/item/item.ts";
+import { openMemoryEngine } from "../../src/engines/sqlite/open.ts";
+import type { DeathRecord } from "../../src/item/item.ts";
 import type { Operation } from "../../src/item/operation.ts";
-import type { Json } from "../../src/kit/json.ts";
 import type { FixRule } from "../../src/redrive/fix-rule.ts";
+import type { Json } from "../../src/std/json.ts";
 import { QUEUE, Workbench } from "../conformance/workbench.ts";
 import { buried, succeeded } from "../support/settlements.ts";
 import { TestClock } from "../support/test-clock.ts";
@@ -14,7 +14,7 @@ export async function openBench(): Promise<Workbench> {
   const clock = new TestClock();
   const bench = new Workbench(openMemoryEngine({ clock }), clock);
   await bench.job(QUEUE);
-  await bench.enter();
+  await bench.registerHolder();
   onTestFinished(async () => {
     const problems = await bench.engine.check();
     if (problems.length > 0) throw new Error(JSON.stringify(problems));
@@ -26,12 +26,15 @@ export async function openBench(): Promise<Workbench> {
 export async function buryData(
   { engine }: Workbench,
   data: Readonly<Record<string, Json>>,
-  grave: Partial<Grave> = {},
+  death: Partial<DeathRecord> = {},
 ): Promise<void> {
   for (const [itemId, value] of Object.entries(data)) {
     await engine.add(QUEUE, [{ itemId, data: value }]);
-    const { leased } = await engine.exchange("holder-1", { settle: [], lease: { queue: QUEUE, max: 1 } });
-    await engine.exchange(null, { settle: leased.map((lease) => buried(lease, grave)) });
+    const { leased } = await engine.settleAndLease("holder-1", {
+      settle: [],
+      lease: { queue: QUEUE, max: 1 },
+    });
+    await engine.settleAndLease(null, { settle: leased.map((lease) => buried(lease, death)) });
   }
 }
 
@@ -43,11 +46,11 @@ export async function workOff(
 ): Promise<Operation> {
   const id = redrive?.id ?? "";
   await engine.advance(id, { max: 1000 });
-  const { leased } = await engine.exchange("holder-1", {
+  const { leased } = await engine.settleAndLease("holder-1", {
     settle: [],
     lease: { queue: QUEUE, max: 1000, operationId: id },
   });
-  await engine.exchange(null, {
+  await engine.settleAndLease(null, {
     settle: leased.map((lease) => (dying.includes(lease.itemId) ? buried(lease) : succeeded(lease))),
   });
   return engine.closeOperation(id);

@@ -1,6 +1,6 @@
 /** A store with letters of several groups in several queues, and the few ways to look at them. */
 import type { Engine } from "../../src/engine.ts";
-import { openMemoryEngine } from "../../src/engines/memory/open.ts";
+import { openMemoryEngine } from "../../src/engines/sqlite/open.ts";
 import { LETTER_STATES } from "../../src/item/state.ts";
 import { newHolder } from "../conformance/workbench.ts";
 import { buried, failureOf } from "../support/settlements.ts";
@@ -29,21 +29,21 @@ export class GroupKit {
     for (const [itemId, { queue = "job-1", ...death }] of Object.entries(deaths)) {
       if ((await this.engine.findJob(queue)) === null) {
         await this.engine.createJob({ id: queue, name: queue, kind: "map", spec: {} });
-        await this.engine.enter({ ...newHolder(`worker-${queue}`), queue });
+        await this.engine.registerHolder({ ...newHolder(`worker-${queue}`), queue });
       }
       await this.engine.add(queue, [{ itemId, data: death.data ?? itemId }]);
       await this.#kill(queue, death);
     }
   }
 
-  async #kill(queue: string, { message = "it failed", data: _, ...grave }: Death): Promise<void> {
+  async #kill(queue: string, { message = "it failed", data: _, ...death }: Death): Promise<void> {
     const holder = `worker-${queue}`;
-    const { leased } = await this.engine.exchange(holder, { settle: [], lease: { queue, max: 1 } });
+    const { leased } = await this.engine.settleAndLease(holder, { settle: [], lease: { queue, max: 1 } });
     const [item] = leased;
     if (item === undefined) throw new Error(`nothing is due in ${queue}`);
-    const named = { pattern: `pattern of ${grave.signature}`, ...grave };
+    const named = { pattern: `pattern of ${death.signature}`, ...death };
     const settlement = { ...buried(item, named), failure: failureOf(item, { errorMessage: message }) };
-    await this.engine.exchange(holder, { settle: [settlement] });
+    await this.engine.settleAndLease(holder, { settle: [settlement] });
   }
 
   /** The signature of every letter, by item. */

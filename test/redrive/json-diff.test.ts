@@ -1,9 +1,9 @@
 /** Differences of data: applied to what was before, they give what is after. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { isJsonObject, type Json } from "../../src/kit/json.ts";
 import { type Change, diffJson, isSameJson } from "../../src/redrive/json-diff.ts";
 import { parsePath, setAtPath } from "../../src/redrive/set-path.ts";
+import { isJsonObject, type Json } from "../../src/std/json.ts";
 
 const json = fc.jsonValue().map((value) => JSON.parse(JSON.stringify(value)) as Json);
 

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { SINCE_BURIAL_MS } from "../../src/redrive/letter-backoff.ts";
+import { SINCE_BURIAL_MS } from "../../src/redrive/send.ts";
 import { RedriveKit } from "./redrive-kit.ts";
 
 it("the first redrive waits for nothing, each one after it twice as long, and none longer than five minutes", () => {

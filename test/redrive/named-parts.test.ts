@@ -1,7 +1,7 @@
 /** What an expression about letters looks at, told by its text. */
 import { expect, it } from "vitest";
 import { LETTER_PARTS } from "../../src/engine.ts";
-import { openMemoryEngine } from "../../src/engines/memory/open.ts";
+import { openMemoryEngine } from "../../src/engines/sqlite/open.ts";
 import { LETTER_FIELDS, letterFieldsToJson } from "../../src/item/letter.ts";
 import { partsNamedIn } from "../../src/redrive/named-parts.ts";
 import { selectPage } from "../../src/redrive/select.ts";
@@ -37,7 +37,7 @@ it("every field of a letter is read by the parts that naming it asks for", async
   const clock = new TestClock();
   const bench = new Workbench(openMemoryEngine({ clock }), clock);
   await bench.job(QUEUE);
-  await bench.enter();
+  await bench.registerHolder();
   await bench.add("a");
   await bench.settle(retried(await bench.leaseOne()));
   const artifacts = { worktreePath: "/tmp/w", branchName: "b" };
@@ -58,7 +58,7 @@ it("a page that an expression chose has whole letters, whatever the expression l
   const clock = new TestClock();
   const bench = new Workbench(openMemoryEngine({ clock }), clock);
   await bench.job(QUEUE);
-  await bench.enter();
+  await bench.registerHolder();
   await bench.bury(["a", "b"]);
   const { letters } = await bench.engine.listLetters({ limit: 2 });
   for (const where of [

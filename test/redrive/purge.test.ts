@@ -1,19 +1,28 @@
 /** Deleting letters: archived first, counted, and nothing lost or doubled when it is killed in between. */
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { archivePath, readArchive } from "../../src/dead-letter/archive.ts";
+import { archiveFolder, archivePath, readArchive } from "../../src/dead-letter/archive.ts";
 import type { Engine } from "../../src/engine.ts";
 import type { Letter } from "../../src/item/letter.ts";
 import type { Operation } from "../../src/item/operation.ts";
 import type { ItemState } from "../../src/item/state.ts";
-import { takeLock } from "../../src/kit/file-lock.ts";
 import { editLetters } from "../../src/redrive/amend.ts";
 import { discardLetters, restoreLetters } from "../../src/redrive/discard.ts";
-import { archiveOf, continuePurge, type PurgeRequest, purgeLetters } from "../../src/redrive/purge.ts";
-import { selectionFor } from "../../src/redrive/selection-for.ts";
-import { survey } from "../../src/redrive/survey.ts";
+import { enforceLimits } from "../../src/redrive/enforce-limits.ts";
+import { DEFAULT_LIMITS, limitsOf } from "../../src/redrive/limits.ts";
+import { survey } from "../../src/redrive/preview.ts";
+import {
+  archiveOf,
+  continuePurge,
+  finishAbandoned,
+  type PurgeRequest,
+  purgeLetters,
+} from "../../src/redrive/purge.ts";
+import { selectionFor } from "../../src/redrive/select.ts";
 import { undoOperation } from "../../src/redrive/undo.ts";
+import { takeLock } from "../../src/std/file-lock.ts";
+import { thisHost } from "../../src/std/process-identity.ts";
 import { TemporaryDirectory } from "../support/temporary-directory.ts";
 import { AUTHOR, dataOf, QUEUE, sampleLetter, storeWithLetters } from "./sample-letters.ts";
 
@@ -55,6 +64,38 @@ function dying(engine: Engine, at: number, when: "before" | "after"): Engine {
   });
 }
 
+describe("a purge whose process was killed", () => {
+  const dead = { host: thisHost(), pid: 2 ** 22 + 1, processStart: "0", by: "x" };
+  const locksIn = (home: string) =>
+    readdirSync(archiveFolder(home, QUEUE)).filter((name) => name.endsWith(".lock"));
+
+  it.each(["purge", "limits"])("is finished by the next one, and leaves no lock: %s", async (next) => {
+    const home = folder.file("home");
+    const { engine } = await storeWithLetters(many(500));
+    await expect(purge(dying(engine, 2, "after"), home)).rejects.toThrow("killed");
+    const [left] = await engine.listOperations({ open: true });
+    const path = archivePath(home, QUEUE, left?.id ?? "");
+    writeFileSync(`${path}.lock`, JSON.stringify(dead));
+    if (next === "purge") await purge(engine, home);
+    else {
+      const limits = { ...limitsOf(DEFAULT_LIMITS), retentionMs: null };
+      await enforceLimits(engine, { queue: QUEUE, home, author: AUTHOR, limits });
+    }
+    expect(await engine.findOperation(left?.id ?? "")).toMatchObject({ status: "ended", done: 500 });
+    expect(locksIn(home)).toEqual([]);
+    expect(await idsIn(engine, "dead")).toEqual([]);
+  });
+
+  it("stays open when a person interrupted it", async () => {
+    const home = folder.file("home");
+    const { engine } = await storeWithLetters(many(500));
+    await expect(purge(dying(engine, 2, "after"), home)).rejects.toThrow("killed");
+    const [left] = await engine.listOperations({ open: true });
+    await finishAbandoned(engine, { queue: QUEUE, home });
+    expect(await engine.findOperation(left?.id ?? "")).toMatchObject({ status: "open" });
+  });
+});
+
 describe("purge", () => {
   it("archives letters with all they have, deletes them, and says where they are", async () => {
     const home = folder.file("home");
@@ -65,7 +106,7 @@ describe("purge", () => {
     expect(operation).toMatchObject({ status: "ended", selected: 2, done: 2, refused: 0 });
     expect(archiveOf(operation)?.path).toBe(archivePath(home, QUEUE, operation.id));
     const [first, second] = await archived(operation);
-    const { ref: _ref, burial: _burial, ...letter } = before ?? { ref: 0, burial: 0 };
+    const { ref: _ref, letterSequence: _burial, ...letter } = before ?? { ref: 0, letterSequence: 0 };
     expect(first).toEqual(letter);
     expect(second?.itemData).toEqual({ n: 2 });
     expect(await dataOf(engine)).toEqual({});
@@ -165,7 +206,7 @@ describe("purge", () => {
     await expect(purge(dying(engine, 2, "before"), home)).rejects.toThrow("killed");
     const [left] = (await engine.listOperations({ open: true })) as [Operation];
     writeFileSync(archivePath(home, QUEUE, left.id), "");
-    await expect(continuePurge(engine, left, { home })).rejects.toThrow("is shorter than it was");
+    await expect(continuePurge(engine, left, { home })).rejects.toThrow("is shorter");
     expect(await idsIn(engine, "dead")).toHaveLength(250);
   });
 });
@@ -290,9 +331,9 @@ describe("undo", () => {
     const { engine } = await storeWithLetters(many(2));
     const base = { queue: QUEUE, author: AUTHOR, force: false, filter: { queue: QUEUE }, plan: {} };
     const redrive = await engine.beginOperation({ ...base, id: "op-r", kind: "redrive" });
-    await expect(undo(engine, redrive)).rejects.toThrow("cannot be undone: the work was done");
+    await expect(undo(engine, redrive)).rejects.toThrow("cannot be undone");
     const discard = await engine.beginOperation({ ...base, id: "op-d", kind: "discard" });
-    await expect(undo(engine, discard)).rejects.toThrow("is not over");
+    await expect(undo(engine, discard)).rejects.toThrow("has not ended");
     const gone = await purge(engine, folder.file("home"), { archive: false });
     await expect(undo(engine, gone)).rejects.toMatchObject({ code: "illegal_move" });
   });

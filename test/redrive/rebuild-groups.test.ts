@@ -4,7 +4,7 @@ import { mergeGroups } from "../../src/redrive/correct-groups.ts";
 import { explainGroup } from "../../src/redrive/explain-group.ts";
 import { listGroups } from "../../src/redrive/groups.ts";
 import { rebuildGroups } from "../../src/redrive/rebuild-groups.ts";
-import { groupOf, ruleSignature } from "../../src/triage/group-of.ts";
+import { groupOf, ruleSignature } from "../../src/triage/grouping.ts";
 import { failureOf } from "../support/settlements.ts";
 import { A, B, GroupKit } from "./group-kit.ts";
 
@@ -91,7 +91,9 @@ describe("a rebuild", () => {
     } as const;
     await kit.engine.beginOperation(edit);
     const { letters } = await kit.engine.listLetters({ limit: 1 });
-    await kit.engine.advance("op-e", { letters: letters.map(({ burial }) => ({ burial, data: "melon" })) });
+    await kit.engine.advance("op-e", {
+      letters: letters.map(({ letterSequence }) => ({ letterSequence, data: "melon" })),
+    });
     await rebuildGroups(kit.engine, { rules: [] });
     expect((await kit.groups()).i1).toBe(anew("cannot read apple"));
   });

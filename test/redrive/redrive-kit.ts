@@ -1,22 +1,22 @@
 /** A queue with letters, and a worker whose successes and failures the test decides. */
 import type { Engine } from "../../src/engine.ts";
-import { openMemoryEngine } from "../../src/engines/memory/open.ts";
+import { openMemoryEngine } from "../../src/engines/sqlite/open.ts";
 import type { LeasedItem } from "../../src/item/item.ts";
-import type { LetterFilter } from "../../src/item/letter-filter.ts";
+import type { LetterFilter } from "../../src/item/letter-query.ts";
 import type { Operation } from "../../src/item/operation.ts";
 import { beginSelected } from "../../src/redrive/operation.ts";
 import { planToJson, type RedrivePlan } from "../../src/redrive/plan.ts";
 import { sendLetters } from "../../src/redrive/send.ts";
-import { Patience } from "../../src/runner/patience.ts";
-import { Wake } from "../../src/runner/wake.ts";
+import { StoreRetry } from "../../src/runner/store-retry.ts";
+import { WakeSignal } from "../../src/runner/wake-signal.ts";
 import { ALGORITHM } from "../../src/triage/signature.ts";
 import { newHolder } from "../conformance/workbench.ts";
-import { buried, graveOf, succeeded } from "../support/settlements.ts";
+import { buried, deathRecordOf, succeeded } from "../support/settlements.ts";
 import { TestClock } from "../support/test-clock.ts";
 
 export const QUEUE = "job-1";
 
-/** What the gravestone of an item says: its group, and whether it may be sent again. */
+/** What the death record of an item says: its group, and whether it may be sent again. */
 export interface Death {
   readonly signature?: string;
   /** Default: the algorithm of this version. */
@@ -35,7 +35,7 @@ export class RedriveKit {
   async bury(deaths: Readonly<Record<string, Death>>): Promise<void> {
     if ((await this.engine.findJob(QUEUE)) === null) {
       await this.engine.createJob({ id: QUEUE, name: QUEUE, kind: "map", spec: {} });
-      await this.engine.enter({ ...newHolder("worker"), queue: QUEUE });
+      await this.engine.registerHolder({ ...newHolder("worker"), queue: QUEUE });
     }
     const ids = Object.keys(deaths);
     await this.engine.add(
@@ -60,32 +60,32 @@ export class RedriveKit {
   send(operation: Operation, signal: AbortSignal = this.stop.signal): AsyncGenerator<number> {
     return sendLetters(operation, {
       engine: this.engine,
-      patience: new Patience(0, this.clock),
+      storeRetry: new StoreRetry(0, this.clock),
       clock: this.clock,
       signal,
-      bell: this.bell,
+      wake: this.wake,
       onNotice: (notice) => this.notices.push(notice),
     });
   }
 
-  readonly bell = new Wake();
+  readonly wake = new WakeSignal();
 
   /** Leases all that is due, and settles each: it fails as it did before when `fails` says so. */
   async work(fails: (itemId: string) => boolean = () => false): Promise<readonly string[]> {
     const leased = await this.lease();
     for (const item of leased) await this.#settle(item, !fails(item.itemId));
-    this.bell.ring();
+    this.wake.notify();
     return leased.map(({ itemId }) => itemId);
   }
 
   async lease(): Promise<readonly LeasedItem[]> {
     const lease = { queue: QUEUE, max: 1000 };
-    return (await this.engine.exchange("worker", { settle: [], lease })).leased;
+    return (await this.engine.settleAndLease("worker", { settle: [], lease })).leased;
   }
 
   async #settle(item: LeasedItem, isGood: boolean): Promise<void> {
-    const grave = graveOf({ algorithm: ALGORITHM, ...this.#deaths.get(item.itemId) });
-    await this.engine.exchange("worker", { settle: [isGood ? succeeded(item) : buried(item, grave)] });
+    const death = deathRecordOf({ algorithm: ALGORITHM, ...this.#deaths.get(item.itemId) });
+    await this.engine.settleAndLease("worker", { settle: [isGood ? succeeded(item) : buried(item, death)] });
   }
 }
 

@@ -2,7 +2,7 @@
 import type { Engine } from "../../src/engine.ts";
 import { openStore } from "../../src/engines/open.ts";
 import type { Letter } from "../../src/item/letter.ts";
-import type { Json, JsonObject } from "../../src/kit/json.ts";
+import type { Json, JsonObject } from "../../src/std/json.ts";
 import { TestClock } from "../support/test-clock.ts";
 
 export const QUEUE = "orders";

@@ -5,8 +5,7 @@
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Engine, LetterFilter, LetterQuery } from "../../src/engine.ts";
-import { openMemoryEngine } from "../../src/engines/memory/open.ts";
-import { openSqliteEngine } from "../../src/engines/sqlite/open.ts";
+import { openMemoryEngine, openSqliteEngine } from "../../src/engines/sqlite/open.ts";
 import { compileMatcher } from "../../src/redrive/matcher.ts";
 import { narrowedBy } from "../../src/redrive/push-down.ts";
 import { countSelected, selectLetters, selectPage } from "../../src/redrive/select.ts";
@@ -128,14 +127,14 @@ async function fill(engine: Engine): Promise<void> {
     await engine.createJob({ id: queue, name: queue, kind: "map", spec: {} });
     const holder = `holder-${queue}`;
     const machine = { host: "host-1", pid: 1, processStart: "1", ttlMs: 10_000_000 };
-    await engine.enter({ id: holder, queue, ...machine });
+    await engine.registerHolder({ id: holder, queue, ...machine });
     const items = Array.from({ length: 5 }, (_, n) => ({
       itemId: `${prefix}-${n}`,
       data: { n, word: n === 4 ? "letter" : "none" },
     }));
     await engine.add(queue, items);
     const lease = async () =>
-      (await engine.exchange(holder, { settle: [], lease: { queue, max: 10 } })).leased;
+      (await engine.settleAndLease(holder, { settle: [], lease: { queue, max: 10 } })).leased;
     const [first, ...others] = await lease();
     const bury = others.map((one, n) => ({
       ...buried(one, {
@@ -144,8 +143,8 @@ async function fill(engine: Engine): Promise<void> {
       }),
       failure: failureOf(one, { exitCode: n, errorMessage: `failed with ${n * 7}` }),
     }));
-    await engine.exchange(null, { settle: [...(first ? [retried(first)] : []), ...bury] });
-    await engine.exchange(null, { settle: (await lease()).map((one) => buried(one)) });
+    await engine.settleAndLease(null, { settle: [...(first ? [retried(first)] : []), ...bury] });
+    await engine.settleAndLease(null, { settle: (await lease()).map((one) => buried(one)) });
     const { letters } = await engine.listLetters({ queue, limit: 10, order: "oldest" });
     await engine.addNote(letters[0]?.ref ?? 0, { author: AUTHOR, text: "seen" });
     await operate(engine, queue, "discard", `${prefix}-3`);
@@ -164,8 +163,8 @@ async function operate(
   const filter = { itemIds: [itemId] };
   await engine.beginOperation({ id, kind, queue, filter, force: true, author: AUTHOR, plan: {} });
   const [selected] = await engine.listSelected(id, { limit: 1 });
-  const burials = [{ burial: selected?.burial ?? 0, data: { n: 2, word: "edited" } }];
-  await engine.advance(id, kind === "edit" ? { letters: burials } : { max: 1 });
+  const letterSequences = [{ letterSequence: selected?.letterSequence ?? 0, data: { n: 2, word: "edited" } }];
+  await engine.advance(id, kind === "edit" ? { letters: letterSequences } : { max: 1 });
 }
 
 it.each<[where: string, filter: LetterFilter, narrowed: LetterFilter]>([

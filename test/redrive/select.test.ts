@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, test } from "vitest";
 import type { LetterOrder, LetterQuery } from "../../src/engine.ts";
 import { LETTER_ORDERS } from "../../src/engine.ts";
-import { openMemoryEngine } from "../../src/engines/memory/open.ts";
+import { openMemoryEngine } from "../../src/engines/sqlite/open.ts";
 import { letterToJson } from "../../src/item/letter.ts";
 import { analyseSelected, recordAnalysis } from "../../src/redrive/analyse-selected.ts";
 import { compileMatcher, LETTER_VARIABLES } from "../../src/redrive/matcher.ts";
@@ -27,7 +27,7 @@ beforeEach(async () => {
   clock = new TestClock();
   bench = new Workbench(openMemoryEngine({ clock }), clock);
   await bench.job(QUEUE);
-  await bench.enter();
+  await bench.registerHolder();
 });
 
 afterEach(() => bench.close());
@@ -36,19 +36,19 @@ afterEach(() => bench.close());
 async function bury(count: number): Promise<void> {
   const items = Array.from({ length: count }, (_, n) => ({ itemId: `n-${n}`, data: { n } }));
   await bench.engine.add(QUEUE, items);
-  const { leased } = await bench.engine.exchange("holder-1", {
+  const { leased } = await bench.engine.settleAndLease("holder-1", {
     settle: [],
     lease: { queue: QUEUE, max: count },
   });
   for (const [n, lease] of leased.entries()) {
     clock.advance(n % 7 === 0 ? 61_000 : 10);
     const other = n % 3 === 0;
-    const grave = other ? { signature: "00000000000000cc", pattern: "c", errorType: "Timeout" as const } : {};
+    const death = other ? { signature: "00000000000000cc", pattern: "c", errorType: "Timeout" as const } : {};
     const failure = failureOf(lease, {
       errorType: { name: other ? "Timeout" : "CommandFailed" },
       exitCode: n % 5,
     });
-    await bench.settle({ ...buried(lease, grave), failure });
+    await bench.settle({ ...buried(lease, death), failure });
   }
 }
 

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { sendAhead } from "../../src/redrive/send-ahead.ts";
-import { Patience } from "../../src/runner/patience.ts";
+import { sendAhead } from "../../src/redrive/send.ts";
+import { StoreRetry } from "../../src/runner/store-retry.ts";
 import { many, QUEUE, RedriveKit } from "./redrive-kit.ts";
 
 it("sends all, refuses what is not eligible, and touches nothing that died after it began", async () => {
@@ -83,7 +83,7 @@ it("sent ahead, delay and rate become the times at which the letters are due", a
   const kit = new RedriveKit();
   await kit.bury(many("a", 5, {}));
   const plan = { delayMs: 10_000, rate: { letters: 2, perMs: 1000 } };
-  const sent = await sendAhead(await kit.begin(plan), kit.engine, new Patience(0, kit.clock));
+  const sent = await sendAhead(await kit.begin(plan), kit.engine, new StoreRetry(0, kit.clock));
   expect(sent).toMatchObject({ status: "open", done: 5 });
   const due = (await kit.engine.findItems("", { queue: QUEUE, limit: 10 })).map(({ dueAt }) => dueAt);
   expect(due.map((at) => at - kit.clock.now())).toEqual([10_000, 10_000, 11_000, 11_000, 12_000]);

@@ -1,9 +1,9 @@
 /** Paths into data: what is written is read back, and what is set is there and nothing else is changed. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Json } from "../../src/kit/json.ts";
 import { diffJson } from "../../src/redrive/json-diff.ts";
 import { type Path, parsePath, pathText, setAtPath } from "../../src/redrive/set-path.ts";
+import type { Json } from "../../src/std/json.ts";
 
 const step = fc.oneof(
   fc.string(),

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import type { ErrorClass, ErrorTypeName } from "../../src/item/error-type.ts";
 import type { Failure } from "../../src/item/failure.ts";
-import type { Outcome } from "../../src/item/outcome.ts";
+import type { Outcome } from "../../src/item/settlement.ts";
 import {
   type Backoff,
   DEFAULT_POLICY,

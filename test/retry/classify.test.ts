@@ -1,20 +1,19 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { ERROR_CLASSES, ERROR_TYPE_NAMES, errorTypeToJson } from "../../src/item/error-type.ts";
-import { classify } from "../../src/retry/classify.ts";
+import { classify, type FailureFacts } from "../../src/retry/classify.ts";
 import { parseReportedFailure } from "../../src/retry/reported-failure.ts";
-import type { Signs } from "../../src/retry/signs.ts";
 
 const command = "cargo test";
 /** Type and class as they are written outside. */
-const kindOf = (signs: Signs) => {
-  const { errorType, errorClass } = classify(signs);
+const kindOf = (facts: FailureFacts) => {
+  const { errorType, errorClass } = classify(facts);
   return [errorTypeToJson(errorType), errorClass];
 };
 const reported = (json: unknown) => parseReportedFailure(JSON.stringify(json), 0);
 
 describe("how a command ended", () => {
-  test.each<[string, Signs, unknown, string]>([
+  test.each<[string, FailureFacts, unknown, string]>([
     ["a timeout", { timedOutMs: 5000, exitCode: 143, signal: "SIGTERM" }, "Timeout", "transient"],
     ["exit code 1", { exitCode: 1 }, { CommandFailed: { exit_code: 1, command } }, "unknown"],
     ["exit code 101", { exitCode: 101 }, { CommandFailed: { exit_code: 101, command } }, "unknown"],
@@ -24,8 +23,8 @@ describe("how a command ended", () => {
     ["EX_NOPERM", { exitCode: 77 }, { PermissionError: { exit_code: 77 } }, "permanent"],
     ["137 from a shell", { exitCode: 137 }, { CommandFailed: { exit_code: 137, command } }, "unknown"],
     ["SIGSEGV", { signal: "SIGSEGV" }, { CommandFailed: { signal: "SIGSEGV", command } }, "unknown"],
-  ])("%s", (_name, signs, type, errorClass) => {
-    expect(kindOf({ ...signs, command })).toEqual([type, errorClass]);
+  ])("%s", (_name, facts, type, errorClass) => {
+    expect(kindOf({ ...facts, command })).toEqual([type, errorClass]);
   });
 });
 
@@ -169,11 +168,11 @@ describe("what a function threw", () => {
 
 describe("what the command reported", () => {
   test("its type and class beat the exit code", () => {
-    const signs = {
+    const facts = {
       exitCode: 1,
       reported: reported({ type: "RateLimited", class: "outage", message: "quota" }),
     };
-    expect(classify(signs)).toEqual({
+    expect(classify(facts)).toEqual({
       errorType: { name: "RateLimited" },
       errorClass: "outage",
       message: "quota",
@@ -192,13 +191,13 @@ describe("what the command reported", () => {
   });
 
   test("a class alone leaves the type to the exit code", () => {
-    const signs = { exitCode: 3, command, reported: reported({ class: "permanent" }) };
-    expect(kindOf(signs)).toEqual([{ CommandFailed: { exit_code: 3, command } }, "permanent"]);
+    const facts = { exitCode: 3, command, reported: reported({ class: "permanent" }) };
+    expect(kindOf(facts)).toEqual([{ CommandFailed: { exit_code: 3, command } }, "permanent"]);
   });
 
   test("its fields are kept beside what was observed", () => {
-    const signs = { exitCode: 3, reported: reported({ type: { CommandFailed: { phase: "link" } } }) };
-    expect(kindOf(signs)).toEqual([{ CommandFailed: { exit_code: 3, phase: "link" } }, "unknown"]);
+    const facts = { exitCode: 3, reported: reported({ type: { CommandFailed: { phase: "link" } } }) };
+    expect(kindOf(facts)).toEqual([{ CommandFailed: { exit_code: 3, phase: "link" } }, "unknown"]);
   });
 
   test("it does not hide a timeout or a command that never started", () => {
@@ -211,16 +210,16 @@ describe("what the command reported", () => {
   });
 
   test("a report that cannot be read is said in the message, and the exit code decides", () => {
-    const signs = { exitCode: 2, command, reported: parseReportedFailure("{oops", 0) };
-    expect(classify(signs).message).toBe(
+    const facts = { exitCode: 2, command, reported: parseReportedFailure("{oops", 0) };
+    expect(classify(facts).message).toBe(
       "cargo test failed with exit code 2 (its failure report is not valid JSON)",
     );
-    expect(kindOf(signs)[1]).toBe("unknown");
+    expect(kindOf(facts)[1]).toBe("unknown");
   });
 });
 
 describe("the message", () => {
-  test("it names the command, how it ended and the telling line", () => {
+  test("it names the command, how it ended and the error line", () => {
     const stderrTail =
       "   Compiling x\nerror[E0308]: mismatched types\nerror: aborting due to 1 previous error\n";
     expect(classify({ exitCode: 101, command, stderrTail }).message).toBe(
@@ -237,9 +236,9 @@ describe("the message", () => {
   });
 });
 
-test("any signs at all give a known type and class and one line that is not empty", () => {
+test("any facts at all give a known type and class and one line that is not empty", () => {
   const text = fc.string({ unit: "binary", maxLength: 200 });
-  const signs = fc.record(
+  const facts = fc.record(
     {
       timedOutMs: fc.nat(),
       exitCode: fc.integer(),
@@ -257,7 +256,7 @@ test("any signs at all give a known type and class and one line that is not empt
     { requiredKeys: [] },
   );
   fc.assert(
-    fc.property(signs, (given) => {
+    fc.property(facts, (given) => {
       const { errorType, errorClass, message } = classify(given);
       expect(ERROR_TYPE_NAMES).toContain(errorType.name);
       expect(ERROR_CLASSES).toContain(errorClass);

@@ -1,14 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Verdict } from "../../src/item/item.ts";
-import type { Outcome } from "../../src/item/outcome.ts";
-import { seededRandom } from "../../src/kit/random.ts";
+import type { Outcome } from "../../src/item/settlement.ts";
 import { DELAY_MS_MAX } from "../../src/retry/backoff.ts";
-import { decide, type Life, needsAnswer } from "../../src/retry/decide.ts";
+import { decide, type ItemHistory, needsAnswer } from "../../src/retry/decide.ts";
 import { DEFAULT_POLICY, type Policy } from "../../src/retry/policy.ts";
+import { seededRandom } from "../../src/std/random.ts";
 import { failed, failure, lost, outcomes, policies } from "./arbitraries.ts";
 
-const FRESH: Life = { spent: 0, losses: 0 };
+const FRESH: ItemHistory = { spent: 0, losses: 0 };
 const exact: Policy = {
   ...DEFAULT_POLICY,
   backoff: { kind: "list", delaysMs: [2000, 4000, 8000], jitter: false },
@@ -17,7 +17,7 @@ const waiting: Policy = { ...exact, onOutage: "wait" };
 const context = { random: () => 0.5 };
 
 /** What a store does to the counters of an item when it settles an attempt. */
-function lived(life: Life, outcome: Outcome, verdict: Verdict): Life {
+function lived(life: ItemHistory, outcome: Outcome, verdict: Verdict): ItemHistory {
   if (outcome.kind === "lost") return { ...life, losses: life.losses + 1 };
   return verdict.kind === "retry" ? { ...life, spent: life.spent + 1 } : life;
 }

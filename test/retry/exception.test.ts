@@ -1,10 +1,5 @@
 import { expect, it } from "vitest";
-import {
-  BusinessException,
-  GenericException,
-  ITException,
-  readException,
-} from "../../src/retry/exception.ts";
+import { BusinessException, GenericException, ITException, readException } from "../../src/retry/thrown.ts";
 
 it.each([
   ["BusinessException", new BusinessException("no VAT id")],

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { shouldStop } from "../../src/retry/decide.ts";
 import { DEFAULT_POLICY, type Policy } from "../../src/retry/policy.ts";
-import { shouldStop } from "../../src/retry/thresholds.ts";
 
 const stops = (change: Partial<Policy>, finished: number, dead: number) =>
   shouldStop({ ...DEFAULT_POLICY, ...change }, { finished, dead });

@@ -1,7 +1,7 @@
 /** What keeps the runner from leasing: a parked queue, an open breaker, a consumer that is behind. Nothing dies of it. */
 import { afterAll, afterEach, describe, expect, it } from "vitest";
 import type { LeasedItem } from "../../src/item/item.ts";
-import type { Outcome } from "../../src/item/outcome.ts";
+import type { Outcome } from "../../src/item/settlement.ts";
 import { TemporaryDirectory } from "../support/temporary-directory.ts";
 import { ENGINES, fail, Hands, policyOf, RunKit, succeed } from "./run-kit.ts";
 
@@ -83,7 +83,7 @@ describe.each(ENGINES)("holding back on the %s engine", (_, open) => {
       context: Parameters<typeof hands.handler>[1],
     ): Promise<Outcome> => (isBroken ? fail()(item) : hands.handler(item, context));
     const run = kit.run(handler, { slots: 3, policy: policyOf({ maxAttempts: 2, breaker: BREAKER }) });
-    await kit.until(() => kit.exchanges.some(({ settle }) => settle.length === 3));
+    await kit.until(() => kit.steps.some(({ settle }) => settle.length === 3));
     isBroken = false;
     await kit.pass(9000);
     expect(hands.started).toEqual([]);

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, describe, expect, it } from "vitest";
 import type { LeasedItem } from "../../src/item/item.ts";
-import type { Outcome } from "../../src/item/outcome.ts";
+import type { Outcome } from "../../src/item/settlement.ts";
 import { newItem, QUEUE } from "../conformance/workbench.ts";
 import { TemporaryDirectory } from "../support/temporary-directory.ts";
 import { ENGINES, fail, Hands, Notebook, policyOf, RunKit, succeed } from "./run-kit.ts";
@@ -70,14 +70,14 @@ describe.each(ENGINES)("the runner's loop on the %s engine", (_, open) => {
     expect([...seen].sort()).toEqual([1, 2, 3]);
   });
 
-  it("group commit: attempts that end together are settled in one exchange", async () => {
+  it("group commit: attempts that end together are settled in one step", async () => {
     await make("a", "b", "c", "d");
     const hands = new Hands();
     const run = kit.run(hands.handler, { slots: 4 });
     await kit.until(() => hands.running.length === 4);
     hands.letAllGo();
     await kit.end(run);
-    expect(kit.exchanges.map(({ settle }) => settle.length).filter((size) => size > 0)).toEqual([4]);
+    expect(kit.steps.map(({ settle }) => settle.length).filter((size) => size > 0)).toEqual([4]);
   });
 
   it("invariant 2: nobody is told of an end before the store has it", async () => {
@@ -137,8 +137,8 @@ describe.each(ENGINES)("the runner's loop on the %s engine", (_, open) => {
     };
     await kit.end(kit.run(handler, { slots: 1, policy: policyOf({ maxAttempts: 2 }) }));
     expect(starts.map(([itemId]) => itemId)).toEqual(["a", "b", "c", "a"]);
-    const [firstAt, , , againAt] = starts.map(([, at]) => at);
-    expect((againAt ?? 0) - (firstAt ?? 0)).toBeGreaterThanOrEqual(1000);
+    const [firstAt, , , retryAt] = starts.map(([, at]) => at);
+    expect((retryAt ?? 0) - (firstAt ?? 0)).toBeGreaterThanOrEqual(1000);
   });
 
   it("a clock that is put back does not keep the runner from looking", async () => {
@@ -148,6 +148,7 @@ describe.each(ENGINES)("the runner's loop on the %s engine", (_, open) => {
     const clock = {
       now: () => kit.clock.now() - putBackMs,
       monotonicNow: kit.clock.monotonicNow,
+      uptimeNow: kit.clock.uptimeNow,
       after: (ms: number, action: () => void) => kit.clock.after(ms, action),
       sleep: (ms: number, signal?: AbortSignal) => kit.clock.sleep(ms, signal),
     };

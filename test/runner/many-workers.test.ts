@@ -1,7 +1,7 @@
 /** Several workers of one queue: they share one breaker and one park through the store, over restarts too. */
 import { afterAll, afterEach, describe, expect, it } from "vitest";
 import type { LeasedItem } from "../../src/item/item.ts";
-import type { Outcome } from "../../src/item/outcome.ts";
+import type { Outcome } from "../../src/item/settlement.ts";
 import { describeSelf } from "../../src/lease/holder.ts";
 import { newItem, QUEUE } from "../conformance/workbench.ts";
 import { deadPid } from "../lease/processes.ts";
@@ -101,12 +101,12 @@ describe.each(ENGINES)("many workers on the %s engine", (_, open) => {
     await kit.end(first);
     kit.clock.advance(BREAKER.timeoutMs);
     const holder = { ...describeSelf(QUEUE), id: "killed", pid: await deadPid() };
-    await kit.engine.enter(holder);
+    await kit.engine.registerHolder(holder);
     const gate = await kit.engine.readDocument(`gate/${QUEUE}`);
     const body = gate?.body as { breaker: { generation: number } };
     const probing = { kind: "half_open", successes: 0, probesOut: 1, probedAtMs: kit.clock.now() };
     const breaker = { ...body.breaker, generation: body.breaker.generation + 1, gate: probing };
-    await kit.engine.exchange("killed", {
+    await kit.engine.settleAndLease("killed", {
       settle: [],
       lease: { queue: QUEUE, max: 1 },
       gate: { queue: QUEUE, seen: gate?.version ?? 0, next: { ...body, breaker } },
@@ -115,15 +115,15 @@ describe.each(ENGINES)("many workers on the %s engine", (_, open) => {
     expect(await kit.counts()).toMatchObject({ done: 6 });
   });
 
-  it("probes that find nothing to do are no reason to spin, however the store rings", async () => {
+  it("probes that find nothing to do are no reason to spin, however the store notifies", async () => {
     await make(...ids(4));
     const backoff = { kind: "fixed", delayMs: 3_600_000, jitter: false } as const;
     const policy = policyOf({ maxAttempts: 3, backoff, breaker: { ...BREAKER, timeoutMs: 1000 } });
     const runs = [1, 2].map(() => kit.run(fail("transient"), { slots: 2, policy, keepGoing: true }));
     await kit.pass(3000);
-    const before = kit.exchanges.length;
+    const before = kit.steps.length;
     await kit.pass(10_000);
-    expect(kit.exchanges.length - before).toBeLessThanOrEqual(120); // two for each look of each of them, and a few that met
+    expect(kit.steps.length - before).toBeLessThanOrEqual(120); // two for each look of each of them, and a few that met
     for (const run of runs) {
       run.stop();
       await kit.end(run);
@@ -131,20 +131,20 @@ describe.each(ENGINES)("many workers on the %s engine", (_, open) => {
     expect(await kit.counts()).toEqual({ ready: 4, attempts: 4 });
   });
 
-  it("while all is well the gate costs nothing: nothing is written, and every exchange leases what it asks for", async () => {
+  it("while all is well the gate costs nothing: nothing is written, and every step leases what it asks for", async () => {
     await make(...ids(40));
     const policy = policyOf({ breaker: BREAKER });
     await kit.end(kit.run(succeed, { slots: 4, policy }));
-    expect(kit.exchanges.filter(({ gate }) => gate?.next !== undefined)).toEqual([]);
+    expect(kit.steps.filter(({ gate }) => gate?.next !== undefined)).toEqual([]);
     expect(await kit.engine.readDocument(`gate/${QUEUE}`)).toBeNull();
-    expect(kit.exchanges.length).toBeLessThanOrEqual(12);
+    expect(kit.steps.length).toBeLessThanOrEqual(12);
   });
 
   it("pitfall 59: a worker that is killed gives its items back within seconds, and the others go on with them", async () => {
     await make("a", "b", "c");
     const holder = { ...describeSelf(QUEUE), id: "killed", host: "another-machine", ttlMs: 8000 };
-    await kit.engine.enter(holder);
-    await kit.engine.exchange("killed", { settle: [], lease: { queue: QUEUE, max: 2 } });
+    await kit.engine.registerHolder(holder);
+    await kit.engine.settleAndLease("killed", { settle: [], lease: { queue: QUEUE, max: 2 } });
     const zero = kit.clock.now();
     const run = kit.run(succeed, { keepGoing: true });
     await kit.until(() => kit.clock.now() - zero > 12_000);
@@ -158,8 +158,12 @@ describe.each(ENGINES)("many workers on the %s engine", (_, open) => {
     await make("killer");
     const policy = policyOf({ maxAttempts: 10, lossesMax: 3 });
     for (let times = 1; times <= 3; times += 1) {
-      await kit.engine.enter({ ...describeSelf(QUEUE), id: `killed-${times}`, pid: await deadPid() });
-      const { leased } = await kit.engine.exchange(`killed-${times}`, {
+      await kit.engine.registerHolder({
+        ...describeSelf(QUEUE),
+        id: `killed-${times}`,
+        pid: await deadPid(),
+      });
+      const { leased } = await kit.engine.settleAndLease(`killed-${times}`, {
         settle: [],
         lease: { queue: QUEUE, max: 1 },
       });
@@ -172,13 +176,11 @@ describe.each(ENGINES)("many workers on the %s engine", (_, open) => {
         },
         { keepGoing: true, policy },
       );
-      await kit.until(() =>
-        kit.exchanges.some(({ settle }) => settle.some(({ outcome }) => outcome === "lost")),
-      );
+      await kit.until(() => kit.steps.some(({ settle }) => settle.some(({ outcome }) => outcome === "lost")));
       await kit.pass(50);
       run.stop();
       await kit.end(run);
-      kit.exchanges.length = 0;
+      kit.steps.length = 0;
       kit.clock.advance(60_000);
     }
     const letter = await kit.engine.readLetter((await kit.item("killer")).ref);

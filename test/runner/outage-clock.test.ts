@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Attempt } from "../../src/item/item.ts";
-import { failingSince, OutageClock } from "../../src/runner/outage-clock.ts";
+import { failingSince, OutageClock } from "../../src/runner/dispatch-gate.ts";
 import { failureOf } from "../support/settlements.ts";
 
 const HOUR_MS = 3_600_000;
@@ -8,8 +8,8 @@ const HOUR_MS = 3_600_000;
 /** An outage that began at 0 and parked the queue until 10. */
 function parkedClock(): OutageClock {
   const clock = new OutageClock();
-  clock.failed(0);
-  clock.parked(0, 10, false);
+  clock.recordFailure(0);
+  clock.recordParking(0, 10, false);
   return clock;
 }
 
@@ -17,16 +17,16 @@ describe("an outage", () => {
   it("has been waited for since its first failure, and begins with the first round", () => {
     const clock = new OutageClock();
     expect(clock.soFar(5)).toEqual({ waitedMs: 0, round: 1 });
-    clock.failed(5);
+    clock.recordFailure(5);
     expect(clock.soFar(5)).toEqual({ waitedMs: 0, round: 1 });
-    clock.parked(5, 15, false);
+    clock.recordParking(5, 15, false);
     expect(clock.soFar(8)).toEqual({ waitedMs: 3, round: 1 }); // one that ran at the same time
     expect(clock.soFar(15)).toEqual({ waitedMs: 10, round: 2 });
   });
 
   it("ends with a success", () => {
     const clock = parkedClock();
-    clock.over();
+    clock.recordSuccess();
     expect(clock.soFar(20)).toEqual({ waitedMs: 0, round: 1 });
   });
 
@@ -37,7 +37,7 @@ describe("an outage", () => {
 
   it("starts anew at a known reset time", () => {
     const clock = parkedClock();
-    clock.parked(10, 5 * HOUR_MS, true);
+    clock.recordParking(10, 5 * HOUR_MS, true);
     expect(clock.soFar(5 * HOUR_MS + 7)).toEqual({ waitedMs: 7, round: 1 });
   });
 

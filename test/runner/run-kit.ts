@@ -5,15 +5,16 @@
 import { setImmediate } from "node:timers/promises";
 import { expect } from "vitest";
 import type { AttemptContext, Handler } from "../../src/attempt/handler.ts";
-import type { Engine, Exchange } from "../../src/engine.ts";
-import { openMemoryEngine } from "../../src/engines/memory/open.ts";
+import type { Engine, SettleAndLease } from "../../src/engine.ts";
+import { openMemoryEngine } from "../../src/engines/sqlite/open.ts";
 import type { ErrorClass } from "../../src/item/error-type.ts";
 import type { Item, LeasedItem } from "../../src/item/item.ts";
-import type { Outcome } from "../../src/item/outcome.ts";
-import { assert } from "../../src/kit/assert.ts";
-import type { Clock } from "../../src/kit/clock.ts";
+import type { Outcome } from "../../src/item/settlement.ts";
 import { DEFAULT_POLICY, type Policy } from "../../src/retry/policy.ts";
-import { type RunObserver, type RunOptions, type RunResult, runQueue } from "../../src/runner/runner.ts";
+import type { RunObserver, RunOptions, RunResult } from "../../src/runner/run-options.ts";
+import { runQueue } from "../../src/runner/runner.ts";
+import { assert } from "../../src/std/assert.ts";
+import type { Clock } from "../../src/std/clock.ts";
 import { newItem, QUEUE } from "../conformance/workbench.ts";
 import { failureOf } from "../support/settlements.ts";
 import { sqliteStores } from "../support/sqlite-stores.ts";
@@ -38,8 +39,8 @@ export interface Run {
 export class RunKit {
   readonly clock: TestClock;
   readonly engine: Engine;
-  /** The exchanges that the runners asked of the store, those that failed too. */
-  readonly exchanges: Exchange[] = [];
+  /** The steps that the runners asked of the store, those that failed too. */
+  readonly steps: SettleAndLease[] = [];
 
   private constructor(clock: TestClock, engine: Engine) {
     this.clock = clock;
@@ -145,9 +146,9 @@ export class RunKit {
   #recording(engine: Engine): Engine {
     return {
       ...engine,
-      exchange: (holderId, exchange) => {
-        this.exchanges.push(exchange);
-        return engine.exchange(holderId, exchange);
+      settleAndLease: (holderId, settleAndLease) => {
+        this.steps.push(settleAndLease);
+        return engine.settleAndLease(holderId, settleAndLease);
       },
     };
   }

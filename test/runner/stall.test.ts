@@ -1,8 +1,8 @@
 /** A runner whose process or machine stalls for longer than its lease: nothing starts under a lease that may have expired. */
 import { afterAll, afterEach, describe, expect, it } from "vitest";
 import type { Handler } from "../../src/attempt/handler.ts";
-import type { Clock } from "../../src/kit/clock.ts";
 import { reap } from "../../src/lease/reap.ts";
+import type { Clock } from "../../src/std/clock.ts";
 import { QUEUE } from "../conformance/workbench.ts";
 import { TemporaryDirectory } from "../support/temporary-directory.ts";
 import { ENGINES, Hands, policyOf, RunKit, succeed } from "./run-kit.ts";
@@ -18,7 +18,7 @@ describe.each(ENGINES)("a stalled runner on the %s engine", (_, open) => {
   const doAllElsewhere = async () => {
     await reap({ engine: kit.engine, queue: QUEUE, policy: policyOf(), random: () => 0.5, selfId: "other" });
     const { engine } = kit;
-    await engine.enter({
+    await engine.registerHolder({
       id: "other",
       queue: QUEUE,
       ttlMs: 60_000,
@@ -26,14 +26,14 @@ describe.each(ENGINES)("a stalled runner on the %s engine", (_, open) => {
       pid: 1,
       processStart: "",
     });
-    const { leased } = await engine.exchange("other", { settle: [], lease: { queue: QUEUE, max: 10 } });
+    const { leased } = await engine.settleAndLease("other", { settle: [], lease: { queue: QUEUE, max: 10 } });
     const settle = leased.map(({ ref, attempt }) => ({
       lease: { ref, attempt },
       outcome: "succeeded" as const,
       verdict: { kind: "done" as const },
     }));
-    await engine.exchange("other", { settle });
-    await engine.leave("other");
+    await engine.settleAndLease("other", { settle });
+    await engine.unregisterHolder("other");
     return leased.map(({ itemId }) => itemId);
   };
 
@@ -67,6 +67,7 @@ describe.each(ENGINES)("a stalled runner on the %s engine", (_, open) => {
     const clock: Clock = {
       now: () => kit.clock.now() + (which === "wall" ? aheadMs : 0),
       monotonicNow: () => kit.clock.now() + (which === "monotonic" ? aheadMs : 0),
+      uptimeNow: kit.clock.uptimeNow,
       after: (ms, action) => kit.clock.after(ms, action),
       sleep: (ms, signal) => kit.clock.sleep(ms, signal),
     };

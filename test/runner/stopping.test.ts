@@ -2,8 +2,8 @@
 import { afterAll, afterEach, describe, expect, it } from "vitest";
 import { WorkError } from "../../src/errors.ts";
 import type { LeasedItem } from "../../src/item/item.ts";
-import type { Outcome } from "../../src/item/outcome.ts";
-import type { Feed } from "../../src/runner/runner.ts";
+import type { Outcome } from "../../src/item/settlement.ts";
+import type { Feed } from "../../src/runner/run-options.ts";
 import { newItem, QUEUE } from "../conformance/workbench.ts";
 import { TemporaryDirectory } from "../support/temporary-directory.ts";
 import { ENGINES, fail, Hands, Notebook, policyOf, RunKit, succeed } from "./run-kit.ts";
@@ -30,7 +30,7 @@ describe.each(ENGINES)("stopping on the %s engine", (_, open) => {
   it("a stop of the policy does not wait for a feed that has nothing to give", async () => {
     await make("a");
     const told: string[] = [];
-    const feed: Feed = async function* (_patience, signal) {
+    const feed: Feed = async function* (_storeRetry, signal) {
       await new Promise((resolve) => signal.addEventListener("abort", resolve));
       told.push("over");
       yield 0;
@@ -101,7 +101,7 @@ describe.each(ENGINES)("stopping on the %s engine", (_, open) => {
         });
       });
     const run = kit.run(handler, { slots: 2 });
-    await kit.until(() => kit.exchanges.length > 0);
+    await kit.until(() => kit.steps.length > 0);
     run.stop();
     await kit.end(run);
     expect(await kit.counts()).toEqual({ done: 1, dead: 1, letters: 1, attempts: 2 });

@@ -3,8 +3,8 @@ import { afterAll, afterEach, describe, expect, it } from "vitest";
 import type { Engine } from "../../src/engine.ts";
 import { type ErrorCode, WorkError } from "../../src/errors.ts";
 import type { LeasedItem } from "../../src/item/item.ts";
-import type { Outcome } from "../../src/item/outcome.ts";
-import type { Feed } from "../../src/runner/runner.ts";
+import type { Outcome } from "../../src/item/settlement.ts";
+import type { Feed } from "../../src/runner/run-options.ts";
 import { newItem, QUEUE } from "../conformance/workbench.ts";
 import { failureOf } from "../support/settlements.ts";
 import { TemporaryDirectory } from "../support/temporary-directory.ts";
@@ -111,7 +111,7 @@ describe.each(ENGINES)("store trouble on the %s engine", (_, open) => {
 
   it("an error that is not the store's ends the run at once: it is a bug", async () => {
     await make("a");
-    const engine = { ...kit.engine, exchange: () => Promise.reject(new TypeError("a bug")) };
+    const engine = { ...kit.engine, settleAndLease: () => Promise.reject(new TypeError("a bug")) };
     expect(await kit.end(kit.run(succeed, { engine }))).toEqual({ error: new TypeError("a bug") });
     expect(await kit.counts()).toEqual({ ready: 1 });
   });
@@ -187,8 +187,8 @@ describe.each(ENGINES)("store trouble on the %s engine", (_, open) => {
     let isFirst = true;
     const engine: Engine = {
       ...kit.engine,
-      exchange: async (holderId, asked) => {
-        const answer = await kit.engine.exchange(holderId, asked);
+      settleAndLease: async (holderId, asked) => {
+        const answer = await kit.engine.settleAndLease(holderId, asked);
         if (!isFirst || answer.leased.length === 0) return answer;
         isFirst = false;
         return { ...answer, gate: { version: 7, body: { parkedUntil: 0 } } };
@@ -216,8 +216,8 @@ describe.each(ENGINES)("store trouble on the %s engine", (_, open) => {
   it("intake waits through the trouble too", async () => {
     await make();
     const store = new TroubledStore(kit.engine);
-    const feed: Feed = async function* (patience) {
-      yield (await patience.through(() => store.engine.add(QUEUE, [newItem("a"), newItem("b")]))).added;
+    const feed: Feed = async function* (storeRetry) {
+      yield (await storeRetry.run(() => store.engine.add(QUEUE, [newItem("a"), newItem("b")]))).added;
     };
     store.add = "store_full";
     const run = kit.run(succeed, { engine: store.engine, feed });
@@ -296,14 +296,14 @@ describe.each(ENGINES)("lost leases on the %s engine", (_, open) => {
     const run = kit.run(hands.handler);
     await kit.until(() => hands.running.length === 1);
     await takeAway(kit, "other");
-    await kit.engine.enter({ ...OTHER, id: "next" });
+    await kit.engine.registerHolder({ ...OTHER, id: "next" });
     await kit.pass(0);
     kit.clock.advance(1100);
-    const taken = await kit.engine.exchange("next", { settle: [], lease: { queue: QUEUE, max: 1 } });
+    const taken = await kit.engine.settleAndLease("next", { settle: [], lease: { queue: QUEUE, max: 1 } });
     run.stop();
     expect(await kit.end(run)).toEqual({ end: "interrupted" });
     expect(await kit.engine.listLeases("next")).toEqual(taken.leased);
-    await kit.engine.exchange(null, {
+    await kit.engine.settleAndLease(null, {
       settle: taken.leased.map(({ ref, attempt }) => ({
         lease: { ref, attempt },
         outcome: "succeeded",
@@ -318,10 +318,10 @@ describe.each(ENGINES)("lost leases on the %s engine", (_, open) => {
     let enters = 0;
     const engine: Engine = {
       ...kit.engine,
-      enter: async (holder) => {
+      registerHolder: async (holder) => {
         enters += 1;
         if (enters > 1) await kit.clock.sleep(3000);
-        return kit.engine.enter(holder);
+        return kit.engine.registerHolder(holder);
       },
     };
     const run = kit.run(hands.handler, { slots: 4, engine });
@@ -338,16 +338,16 @@ describe.each(ENGINES)("lost leases on the %s engine", (_, open) => {
   it("a failing heartbeat alone does not end the run", async () => {
     await make("a");
     const hands = new Hands();
-    let beats = 0;
+    let heartbeats = 0;
     const engine = {
       ...kit.engine,
-      beat: () => {
-        beats += 1;
+      heartbeat: () => {
+        heartbeats += 1;
         return Promise.reject(new WorkError("store_busy", "locked"));
       },
     };
     const run = kit.run(hands.handler, { engine });
-    await kit.until(() => beats >= 3);
+    await kit.until(() => heartbeats >= 3);
     hands.letAllGo();
     expect(await kit.end(run)).toEqual({ end: "finished" });
     expect(await kit.outcomes("a")).toEqual(["succeeded"]);
@@ -361,8 +361,8 @@ async function takeAway(kit: RunKit, by: string): Promise<void> {
   for (const holder of await kit.engine.listHolders()) {
     const leases = await kit.engine.listLeases(holder.id);
     const settle = leases.map((item) => lossOf(item, by));
-    await kit.engine.exchange(null, { settle });
-    expect(await kit.engine.leave(holder.id)).toBe(true);
+    await kit.engine.settleAndLease(null, { settle });
+    expect(await kit.engine.unregisterHolder(holder.id)).toBe(true);
   }
 }
 
@@ -385,14 +385,14 @@ function lossOf({ ref, attempt, startedAt }: LeasedItem, by: string) {
 function refusing(engine: Engine, result: unknown): Engine {
   return {
     ...engine,
-    exchange: async (holderId, asked) => {
+    settleAndLease: async (holderId, asked) => {
       if (asked.settle.some((settlement) => settlement.result === result)) throw new TypeError("a circle");
-      return engine.exchange(holderId, asked);
+      return engine.settleAndLease(holderId, asked);
     },
   };
 }
 
-/** An engine whose exchange or intake fails as long as the test says. */
+/** An engine whose step or intake fails as long as the test says. */
 class TroubledStore {
   trouble: ErrorCode | null = null;
   add: ErrorCode | null = null;
@@ -401,9 +401,9 @@ class TroubledStore {
   constructor(engine: Engine) {
     this.engine = {
       ...engine,
-      exchange: async (...given) => {
+      settleAndLease: async (...given) => {
         if (this.trouble !== null) throw new WorkError(this.trouble, "the store is in trouble");
-        return engine.exchange(...given);
+        return engine.settleAndLease(...given);
       },
       add: async (...given) => {
         if (this.add !== null) throw new WorkError(this.add, "the store is in trouble");

@@ -2,7 +2,7 @@
 import { afterAll, afterEach, describe, expect, it } from "vitest";
 import type { AttemptContext } from "../../src/attempt/handler.ts";
 import type { LeasedItem } from "../../src/item/item.ts";
-import type { Outcome } from "../../src/item/outcome.ts";
+import type { Outcome } from "../../src/item/settlement.ts";
 import { newItem, QUEUE } from "../conformance/workbench.ts";
 import { TemporaryDirectory } from "../support/temporary-directory.ts";
 import { ENGINES, fail, Hands, Notebook, policyOf, RunKit, succeed } from "./run-kit.ts";
@@ -37,7 +37,7 @@ describe.each(ENGINES)("a worker on the %s engine", (_, open) => {
     expect(await kit.engine.listHolders()).toEqual([]);
   });
 
-  it("looks by itself where nothing rings", async () => {
+  it("looks by itself where nothing notifies", async () => {
     await make();
     const engine = { ...kit.engine, watch: async () => async () => undefined };
     const run = kit.run(succeed, { keepGoing: true, engine });
@@ -53,29 +53,29 @@ describe.each(ENGINES)("a worker on the %s engine", (_, open) => {
     await make();
     const run = kit.run(succeed, { keepGoing: true });
     await kit.pass(1000);
-    const before = kit.exchanges.length;
+    const before = kit.steps.length;
     await kit.pass(10_000);
-    expect(kit.exchanges.length - before).toBeLessThanOrEqual(21);
+    expect(kit.steps.length - before).toBeLessThanOrEqual(21);
     run.stop();
     await kit.end(run);
   });
 
-  it("a ring that comes while the store is being asked is not lost", async () => {
+  it("a notification that comes while the store is being asked is not lost", async () => {
     await make();
     let isAdded = false;
-    let ring: () => void = () => undefined;
+    let notify: () => void = () => undefined;
     const engine = {
       ...kit.engine,
       watch: async (_queue: string, given: () => void) => {
-        ring = given;
+        notify = given;
         return async () => undefined;
       },
-      exchange: async (...given: Parameters<typeof kit.engine.exchange>) => {
-        const answer = await kit.engine.exchange(...given);
+      settleAndLease: async (...given: Parameters<typeof kit.engine.settleAndLease>) => {
+        const answer = await kit.engine.settleAndLease(...given);
         if (!isAdded && given[1].lease) {
           isAdded = true;
           await kit.engine.add(QUEUE, [newItem("a")]); // after the lease, before the runner hears of it
-          ring();
+          notify();
         }
         return answer;
       },
@@ -152,7 +152,7 @@ describe.each(ENGINES)("a worker on the %s engine", (_, open) => {
     const run = kit.run(succeed, { keepGoing: true, observer });
     await kit.pass(10_000);
     expect(await kit.counts()).toEqual({ ready: 2 });
-    expect(kit.exchanges.length).toBeLessThanOrEqual(25);
+    expect(kit.steps.length).toBeLessThanOrEqual(25);
     expect(told).toEqual([true]);
     await kit.engine.changeJob(QUEUE, { pause: null });
     await kit.pass(25);

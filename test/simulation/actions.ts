@@ -7,9 +7,9 @@ import { type Action, type Claim, claimsOf, letGo, newName, QUEUES, type World }
 
 /** Every action by name, as often as it is to be chosen. */
 export const ACTIONS: readonly (readonly [name: string, action: Action])[] = [
-  ...often(2, "enter", enter),
-  ...often(14, "exchange", exchange),
-  ...often(1, "beat", beat),
+  ...often(2, "register a holder", registerHolder),
+  ...often(14, "settleAndLease", settleAndLease),
+  ...often(1, "heartbeat", heartbeat),
   ...often(2, "reap", reap),
   ...QUEUE_ACTIONS.flatMap(([times, name, action]) => often(times, name, action)),
   ...GROUP_ACTIONS.flatMap(([times, name, action]) => often(times, name, action)),
@@ -32,19 +32,21 @@ async function catchUp({ twins }: World): Promise<void> {
 
 const RUNNERS_MAX = 3;
 
-async function enter(world: World): Promise<void> {
+async function registerHolder(world: World): Promise<void> {
   const { twins, chance } = world;
   const runner = { holder: newName(world, "holder"), queue: chance.pick(QUEUES) };
   const ttlMs = chance.pick([1000, 10_000]);
   const machine = { host: "host-1", pid: 1 + chance.below(1000), processStart: "1" };
-  await twins.same((engine) => engine.enter({ id: runner.holder, queue: runner.queue, ttlMs, ...machine }));
+  await twins.same((engine) =>
+    engine.registerHolder({ id: runner.holder, queue: runner.queue, ttlMs, ...machine }),
+  );
   world.runners = [...world.runners, runner].slice(-RUNNERS_MAX);
 }
 
 /** Settles some of what the runner holds, sometimes speaks of the past too, and leases anew. */
-async function exchange(world: World): Promise<void> {
+async function settleAndLease(world: World): Promise<void> {
   const { twins, chance } = world;
-  if (world.runners.length === 0) return enter(world);
+  if (world.runners.length === 0) return registerHolder(world);
   const { holder, queue } = chance.pick(world.runners);
   const ending = chance.some(world.claims.filter((claim) => claim.holder === holder));
   const late = chance.happens(0.2) ? chance.some(world.pastClaims).slice(0, 2) : [];
@@ -61,7 +63,7 @@ async function exchange(world: World): Promise<void> {
     ...(rate && { rate }),
   };
   const answer = await twins.same((engine, side) =>
-    engine.exchange(holder, {
+    engine.settleAndLease(holder, {
       settle: ends.map(({ claim, end }) => end(claim.lease[side])),
       lease,
       ...(gate && { gate }),
@@ -75,10 +77,10 @@ async function exchange(world: World): Promise<void> {
   world.touched = [...ending, ...late, ...claims];
 }
 
-async function beat({ twins, chance, runners }: World): Promise<void> {
+async function heartbeat({ twins, chance, runners }: World): Promise<void> {
   if (runners.length === 0) return;
   const { holder } = chance.pick(runners);
-  await twins.same((engine) => engine.beat(holder));
+  await twins.same((engine) => engine.heartbeat(holder));
 }
 
 /** Settles what an expired holder held, and takes the holder away unless the reaper dies in between. */
@@ -92,11 +94,11 @@ async function reap(world: World): Promise<void> {
   const claims: readonly Claim[] = leases ? claimsOf(dead.id, leases) : [];
   const ends = claims.map((claim) => ({ claim, end: randomLoss(chance) }));
   await twins.same((engine, side) =>
-    engine.exchange(null, { settle: ends.map(({ claim, end }) => end(claim.lease[side])) }),
+    engine.settleAndLease(null, { settle: ends.map(({ claim, end }) => end(claim.lease[side])) }),
   );
   world.touched = claims;
   if (chance.happens(0.2)) return crash(world);
-  await twins.same((engine) => engine.leave(dead.id));
+  await twins.same((engine) => engine.unregisterHolder(dead.id));
 }
 
 async function changeJob({ twins, chance }: World): Promise<void> {

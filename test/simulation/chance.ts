@@ -1,6 +1,6 @@
 /** Chance from a seed: the same seed makes the same choices on every machine. */
-import { assert } from "../../src/kit/assert.ts";
-import { type Random, seededRandom } from "../../src/kit/random.ts";
+import { assert } from "../../src/std/assert.ts";
+import { type Random, seededRandom } from "../../src/std/random.ts";
 
 export class Chance {
   #random: Random;

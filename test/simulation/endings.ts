@@ -1,5 +1,5 @@
 /** The ways an attempt of the simulation can end, chosen once and then said to both sides. */
-import type { Grave, Lease, Settlement } from "../../src/item/item.ts";
+import type { DeathRecord, Lease, Settlement } from "../../src/item/item.ts";
 import {
   buried,
   buriedAsLost,
@@ -47,7 +47,7 @@ export function randomLoss(chance: Chance): Ending {
 const CAUSES = [
   {
     message: "no answer after 30 s",
-    grave: {
+    death: {
       signature: "1111111111111111",
       pattern: "Timeout::no answer after <num> s",
       errorType: "Timeout",
@@ -56,7 +56,7 @@ const CAUSES = [
   },
   {
     message: `ungültige Größe in "C:\\temp\\%1_a"`,
-    grave: {
+    death: {
       signature: "2222222222222222",
       pattern: "ClientError::<path>",
       errorType: "ClientError",
@@ -65,19 +65,19 @@ const CAUSES = [
   },
   {
     message: "Boom!\nIt's BROKEN",
-    grave: {
+    death: {
       signature: "3333333333333333",
       pattern: "Unknown::boom",
       errorType: "Unknown",
       errorClass: "unknown",
     },
   },
-] as const satisfies readonly { readonly message: string; readonly grave: Partial<Grave> }[];
+] as const satisfies readonly { readonly message: string; readonly death: Partial<DeathRecord> }[];
 
 function buriedFor(cause: (typeof CAUSES)[number], isEligible: boolean, isToxic: boolean): Ending {
-  const grave = { ...cause.grave, reprocessEligible: isEligible, ...(isToxic && { toxic: true }) };
+  const death = { ...cause.death, reprocessEligible: isEligible, ...(isToxic && { toxic: true }) };
   return (lease) => ({
-    ...buried(lease, grave),
-    failure: failureOf(lease, { errorMessage: cause.message, errorType: { name: grave.errorType } }),
+    ...buried(lease, death),
+    failure: failureOf(lease, { errorMessage: cause.message, errorType: { name: death.errorType } }),
   });
 }

@@ -75,7 +75,13 @@ async function regroup({ twins, chance }: World): Promise<void> {
   }));
   await twins.same((engine, side) =>
     engine.regroup(
-      chosen.map(({ pair, to, algorithm }): Regrouped => ({ burial: pair[side].burial, ...to, algorithm })),
+      chosen.map(
+        ({ pair, to, algorithm }): Regrouped => ({
+          letterSequence: pair[side].letterSequence,
+          ...to,
+          algorithm,
+        }),
+      ),
     ),
   );
 }

@@ -1,9 +1,10 @@
 /** Looks at everything that can be seen from outside, on both sides, and expects to see the same. */
 import { expect } from "vitest";
-import type { Counter, Engine, LetterFilter, LetterOrder } from "../../src/engine.ts";
+import type { Counter, LetterFilter, LetterOrder } from "../../src/engine.ts";
 import { GROUP_STATES } from "../../src/item/group.ts";
 import type { Letter } from "../../src/item/letter.ts";
 import { randomArrivalQuery, randomFilter, randomOrder, randomStatesFilter, randomText } from "./filters.ts";
+import type { Simulated } from "./model/open.ts";
 import { type Both, pairsOf, type Side, type Twins } from "./twins.ts";
 import { QUEUES, type World } from "./world.ts";
 
@@ -123,7 +124,7 @@ async function readEvents(twins: Twins, cursors: Cursors): Promise<Cursors> {
 
 /** Every letter that fits, read page by page. */
 async function allPages(
-  engine: Engine,
+  engine: Simulated,
   filter: LetterFilter,
   order: LetterOrder,
 ): Promise<{ letters: Letter[]; totals: number[] }> {

@@ -81,7 +81,7 @@ async function enlist(world: World): Promise<void> {
   const chosen = chance.some(found);
   const cursor = chance.happens(0.4) ? null : newName(world, "place");
   await twins.same((engine, side) =>
-    engine.enlist(id, { burials: chosen.map((pair) => pair[side].burial), cursor }),
+    engine.enlist(id, { letterSequences: chosen.map((pair) => pair[side].letterSequence), cursor }),
   );
 }
 
@@ -107,13 +107,13 @@ async function advanceSome(world: World): Promise<void> {
   const extras = randomExtras(chance, kind);
   await twins.same((engine, side) =>
     engine.advance(id, {
-      letters: steps.map(({ pair, does }) => ({ burial: pair[side].burial, ...does })),
+      letters: steps.map(({ pair, does }) => ({ letterSequence: pair[side].letterSequence, ...does })),
       ...extras,
     }),
   );
 }
 
-function randomLetterStep(chance: Chance, kind: string): Omit<LetterStep, "burial"> {
+function randomLetterStep(chance: Chance, kind: string): Omit<LetterStep, "letterSequence"> {
   if (chance.happens(0.2)) return { refuse: chance.pick(["the schema says no", "not today"]) };
   if (kind === "requeue") return chance.happens(0.5) ? { data: { version: 3 } } : {};
   if (kind !== "edit") return {};
@@ -192,7 +192,9 @@ async function exportLetters(world: World): Promise<void> {
   const { twins, chance } = world;
   const query = { ...randomStatesFilter(chance), limit: 8, order: randomOrder(chance) };
   const page = await twins.same((engine) => engine.listLetters(query));
-  const letters = (page?.oracle.letters ?? []).map(({ ref: _ref, burial: _burial, ...letter }) => letter);
+  const letters = (page?.oracle.letters ?? []).map(
+    ({ ref: _ref, letterSequence: _burial, ...letter }) => letter,
+  );
   world.archive = [...letters, ...world.archive].slice(0, 20);
 }
 

@@ -1,7 +1,7 @@
 /** The steps of those who keep queues: items of every kind, holds, pauses, shared documents, and what workers ask for. */
-import type { Exchange } from "../../src/engine.ts";
+import type { SettleAndLease } from "../../src/engine.ts";
 import type { NewItem } from "../../src/item/item.ts";
-import { PRIORITIES } from "../../src/item/priority.ts";
+import { PRIORITIES } from "../../src/item/item.ts";
 import type { Chance } from "./chance.ts";
 import type { Ending } from "./endings.ts";
 import { type Action, QUEUES, type World } from "./world.ts";
@@ -90,7 +90,7 @@ export async function randomDemands(
   queue: string,
 ): Promise<{
   readonly rate?: { readonly perSecond: number };
-  readonly gate?: NonNullable<Exchange["gate"]>;
+  readonly gate?: NonNullable<SettleAndLease["gate"]>;
 }> {
   const rate = chance.happens(0.2) ? { rate: { perSecond: chance.pick([0.3, 3, 7, 100]) } } : {};
   if (chance.happens(0.7)) return rate;

@@ -4,7 +4,7 @@
  */
 import { expect } from "vitest";
 import type { OperationKind } from "../../src/item/operation.ts";
-import { assert } from "../../src/kit/assert.ts";
+import { assert } from "../../src/std/assert.ts";
 import type { EngineUnderTest } from "../conformance/suite.ts";
 import { lost, succeeded } from "../support/settlements.ts";
 import { ACTIONS } from "./actions.ts";
@@ -86,7 +86,7 @@ async function expectAllEnded({ twins }: World, queue: string): Promise<void> {
 
 async function endOperation({ twins }: World, id: string): Promise<void> {
   await twins.same((engine) => engine.changeOperation(id, { status: "open" }));
-  await twins.same((engine) => engine.enlist(id, { burials: [], cursor: null }));
+  await twins.same((engine) => engine.enlist(id, { letterSequences: [], cursor: null }));
   await twins.same((engine) => engine.changeOperation(id, { refuseRest: "the end" }));
   const ended = await twins.same((engine) => engine.closeOperation(id));
   assert(ended, `operation ${id} is there`);
@@ -109,7 +109,7 @@ async function giveUpLeases({ twins }: World): Promise<void> {
     const leases = await twins.same((engine) => engine.listLeases(id));
     const claims = leases ? claimsOf(id, leases) : [];
     const settle = (side: "oracle" | "subject") => claims.map(({ lease }) => lost(lease[side]));
-    await twins.same((engine, side) => engine.exchange(null, { settle: settle(side) }));
+    await twins.same((engine, side) => engine.settleAndLease(null, { settle: settle(side) }));
   }
 }
 
@@ -125,14 +125,14 @@ async function runAll(world: World, queue: string): Promise<void> {
   const { twins } = world;
   const holder = newName(world, "holder");
   const machine = { host: "host-1", pid: 1, processStart: "1", ttlMs: 1000 };
-  await twins.same((engine) => engine.enter({ id: holder, queue, ...machine }));
+  await twins.same((engine) => engine.registerHolder({ id: holder, queue, ...machine }));
   twins.clock.advance(3_600_000);
   const lease = { queue, max: 1000 };
   let claims: readonly Claim[] = [];
   do {
     const settle = (side: Side) => claims.map((claim) => succeeded(claim.lease[side]));
     const answer = await twins.same((engine, side) =>
-      engine.exchange(holder, { settle: settle(side), lease }),
+      engine.settleAndLease(holder, { settle: settle(side), lease }),
     );
     claims = answer ? claimsOf(holder, { oracle: answer.oracle.leased, subject: answer.subject.leased }) : [];
   } while (claims.length > 0); // of each lane one at a time

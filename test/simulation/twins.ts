@@ -1,13 +1,13 @@
 /**
- * Two engines that live the same life by the same clock: the in-memory one as the oracle, and the one under test.
+ * Two engines that live the same life by the same clock: the model as the oracle, and the one under test.
  * Whatever is done to both must be answered in the same way, but for the numbers that a store gives out itself.
  */
 import { expect } from "vitest";
 import type { Engine } from "../../src/engine.ts";
-import { openMemoryEngine } from "../../src/engines/memory/open.ts";
 import { WorkError } from "../../src/errors.ts";
 import type { EngineUnderTest } from "../conformance/suite.ts";
 import { TestClock } from "../support/test-clock.ts";
+import { openModel, type Simulated } from "./model/open.ts";
 
 export type Side = "oracle" | "subject";
 /** The same thing as each of the two knows it. */
@@ -15,14 +15,14 @@ export type Both<T> = Readonly<Record<Side, T>>;
 
 export class Twins {
   readonly clock: TestClock;
-  readonly #oracle: Engine;
+  readonly #oracle: Simulated;
   readonly #under: EngineUnderTest;
   #subject: Engine;
 
   private constructor(under: EngineUnderTest, clock: TestClock, subject: Engine) {
     this.#under = under;
     this.clock = clock;
-    this.#oracle = openMemoryEngine({ clock });
+    this.#oracle = openModel(clock);
     this.#subject = subject;
   }
 
@@ -32,7 +32,7 @@ export class Twins {
   }
 
   /** Does the same to both and expects the same answer; null when both refuse, with the same code. */
-  async same<T>(call: (engine: Engine, side: Side) => Promise<T>): Promise<Both<T> | null> {
+  async same<T>(call: (engine: Simulated, side: Side) => Promise<T>): Promise<Both<T> | null> {
     const oracle = await answerOf(call(this.#oracle, "oracle"));
     const subject = await answerOf(call(this.#subject, "subject"));
     expect(neutral(subject)).toEqual(neutral(oracle));
@@ -80,7 +80,7 @@ function neutral(value: unknown): unknown {
   );
 }
 
-const OWN_NUMBERS: ReadonlySet<string> = new Set(["ref", "id", "burial", "bound"]);
+const OWN_NUMBERS: ReadonlySet<string> = new Set(["ref", "id", "letterSequence", "bound"]);
 
 function isOwnNumber(key: string, field: unknown): boolean {
   return typeof field === "number" && OWN_NUMBERS.has(key);

@@ -2,7 +2,7 @@
 import { afterAll, describe, expect, it, onTestFinished } from "vitest";
 import type { Engine } from "../../src/engine.ts";
 import { openSqliteEngine } from "../../src/engines/sqlite/open.ts";
-import { TABLES } from "../../src/item/row.ts";
+import { TABLES } from "../../src/item/tables.ts";
 import { type CopyProgress, copyStore } from "../../src/store/copy.ts";
 import { differences, sumsOf } from "../../src/store/digest.ts";
 import { buried, succeeded } from "../support/settlements.ts";
@@ -29,11 +29,11 @@ async function usedStore(items = 20, job = "job-1"): Promise<Engine> {
 
 async function work(engine: Engine, queue: string, max: number): Promise<void> {
   const id = `holder of ${queue} ${await engine.newestEvent()}`;
-  await engine.enter({ id, queue, host: "host-1", pid: 1, processStart: "1", ttlMs: 60_000 });
-  const { leased } = await engine.exchange(id, { settle: [], lease: { queue, max } });
+  await engine.registerHolder({ id, queue, host: "host-1", pid: 1, processStart: "1", ttlMs: 60_000 });
+  const { leased } = await engine.settleAndLease(id, { settle: [], lease: { queue, max } });
   const settle = leased.map((lease, place) => (place % 2 === 0 ? succeeded(lease) : buried(lease)));
-  await engine.exchange(id, { settle });
-  await engine.leave(id);
+  await engine.settleAndLease(id, { settle });
+  await engine.unregisterHolder(id);
 }
 
 async function expectEqual(one: Engine, other: Engine): Promise<void> {
@@ -196,14 +196,16 @@ describe("a copy of a store", () => {
     await copyStore({ from, to });
     await work(to, "job-1", 4);
     const { letters } = await to.listLetters({ limit: 10 });
-    expect(letters.map(({ burial }) => burial).every((burial) => burial > highest)).toBe(true);
+    expect(
+      letters.map(({ letterSequence }) => letterSequence).every((letterSequence) => letterSequence > highest),
+    ).toBe(true);
   });
 });
 
 describe("a copy of a store is refused", () => {
   it("while somebody works with either store", async () => {
     const [from, to] = [await usedStore(), await emptyStore()];
-    await from.enter({
+    await from.registerHolder({
       id: "busy",
       queue: "job-1",
       host: "host-1",
@@ -211,11 +213,14 @@ describe("a copy of a store is refused", () => {
       processStart: "1",
       ttlMs: 60_000,
     });
-    const refusal = { code: "job_running", message: expect.stringContaining("Process 7 works at job-1") };
+    const refusal = {
+      code: "job_running",
+      message: expect.stringContaining("Process 7 is working on job-1"),
+    };
     await expect(copyStore({ from, to })).rejects.toMatchObject(refusal);
-    await from.leave("busy");
+    await from.unregisterHolder("busy");
     await copyStore({ from, to });
-    await to.enter({
+    await to.registerHolder({
       id: "busy there",
       queue: "job-1",
       host: "host-1",
@@ -257,7 +262,7 @@ describe("a copy of a store is refused", () => {
     expect(await to.findJob("mine")).not.toBeNull();
   });
 
-  it("of an empty store, of one into itself, and of one that is gone with its process", async () => {
+  it("of an empty store, of one into itself, and of one in memory", async () => {
     const [from, to] = [await usedStore(), await emptyStore()];
     await expect(copyStore({ from: to, to: from })).rejects.toMatchObject({ code: "input_invalid" });
     await expect(copyStore({ from, to: from })).rejects.toMatchObject({ code: "usage" });

@@ -3,9 +3,9 @@ import pg from "pg";
 import type { Engine } from "../../src/engine.ts";
 import { connectionsTo } from "../../src/engines/postgres/connections.ts";
 import { openPostgresEngine } from "../../src/engines/postgres/open.ts";
-import { assert } from "../../src/kit/assert.ts";
-import type { Clock } from "../../src/kit/clock.ts";
-import { randomName } from "../../src/kit/random.ts";
+import { assert } from "../../src/std/assert.ts";
+import type { Clock } from "../../src/std/clock.ts";
+import { randomName } from "../../src/std/random.ts";
 
 interface Place {
   readonly schema: string;
@@ -140,5 +140,5 @@ const EMPTYING = `
   SELECT format('SET search_path TO %I; SET session_replication_role TO replica', $1::text) AS text
   UNION ALL SELECT 'DELETE FROM ' || quote_ident(tablename) FROM pg_tables
              WHERE schemaname = $1 AND tablename NOT IN ('store')
-  UNION ALL SELECT 'INSERT INTO burials DEFAULT VALUES'
+  UNION ALL SELECT 'INSERT INTO letter_numbers DEFAULT VALUES'
   UNION ALL SELECT format('SELECT setval(%L, 1, false)', sequencename) FROM pg_sequences WHERE schemaname = $1`;

@@ -1,6 +1,6 @@
 /** Settlements as a runner would make them, one maker for each way an attempt can end. */
 import type { Failure } from "../../src/item/failure.ts";
-import type { Grave, Lease, Settlement } from "../../src/item/item.ts";
+import type { DeathRecord, Lease, Settlement } from "../../src/item/item.ts";
 
 /** A failure of the attempt that the lease stands for. */
 export function failureOf(lease: Lease, change: Partial<Failure> = {}): Failure {
@@ -19,7 +19,7 @@ export function failureOf(lease: Lease, change: Partial<Failure> = {}): Failure 
   };
 }
 
-export function graveOf(change: Partial<Grave> = {}): Grave {
+export function deathRecordOf(change: Partial<DeathRecord> = {}): DeathRecord {
   return {
     reason: "attempts spent (1 of 1)",
     errorType: "CommandFailed",
@@ -53,9 +53,9 @@ export function skipped(lease: Lease): Settlement {
   return failed(lease, { verdict: { kind: "skip", reason: "attempts spent (1 of 1)" } });
 }
 
-export function buried(lease: Lease, grave: Partial<Grave> = {}): Settlement {
-  const stone = graveOf(grave);
-  return failed(lease, { verdict: { kind: "bury", reason: stone.reason }, grave: stone });
+export function buried(lease: Lease, death: Partial<DeathRecord> = {}): Settlement {
+  const header = deathRecordOf(death);
+  return failed(lease, { verdict: { kind: "bury", reason: header.reason }, death: header });
 }
 
 /** What a reaper says of the lease of a holder that vanished, while losses are left. */
@@ -65,13 +65,13 @@ export function lost(lease: Lease, delayMs = 0): Settlement {
 
 /** What a reaper says when no losses are left. */
 export function buriedAsLost(lease: Lease): Settlement {
-  const grave = graveOf({
+  const death = deathRecordOf({
     reason: "worker lost (3 of 3)",
     errorType: "WorkerLost",
     signature: "00000000000000bb",
   });
-  const verdict = { kind: "bury", reason: grave.reason } as const;
-  return failed(lease, { outcome: "lost", verdict, grave, failure: lossOf(lease) });
+  const verdict = { kind: "bury", reason: death.reason } as const;
+  return failed(lease, { outcome: "lost", verdict, death, failure: lossOf(lease) });
 }
 
 function failed(lease: Lease, change: Partial<Settlement> & Pick<Settlement, "verdict">): Settlement {

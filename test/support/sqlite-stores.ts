@@ -1,8 +1,8 @@
 /** SQLite stores for tests, each in a file of its own, that can be opened again or twice. */
 import type { Engine } from "../../src/engine.ts";
 import { openSqliteEngine } from "../../src/engines/sqlite/open.ts";
-import { assert } from "../../src/kit/assert.ts";
-import type { Clock } from "../../src/kit/clock.ts";
+import { assert } from "../../src/std/assert.ts";
+import type { Clock } from "../../src/std/clock.ts";
 import type { EngineUnderTest } from "../conformance/suite.ts";
 import type { TemporaryDirectory } from "./temporary-directory.ts";
 

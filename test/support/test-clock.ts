@@ -1,5 +1,5 @@
 /** A clock that stands still until the test moves it. */
-import { type Clock, sleepOn } from "../../src/kit/clock.ts";
+import { type Clock, sleepOn } from "../../src/std/clock.ts";
 
 interface Timer {
   readonly dueAt: number;
@@ -8,6 +8,7 @@ interface Timer {
 
 export class TestClock implements Clock {
   #now: number;
+  #steppedMs = 0;
   #timers: readonly Timer[] = [];
 
   /** Starts at a round moment of 2026 unless told otherwise. */
@@ -15,8 +16,14 @@ export class TestClock implements Clock {
     this.#now = now;
   }
 
-  readonly now = (): number => this.#now;
+  readonly now = (): number => this.#now + this.#steppedMs;
   readonly monotonicNow = (): number => this.#now;
+  readonly uptimeNow = (): number => this.#now;
+
+  /** Moves the wall clock alone, as a person or a time server does: no time passes. */
+  step(ms: number): void {
+    this.#steppedMs += ms;
+  }
 
   /** Moves the time, also back when negative, and calls what is due, in order. */
   advance(ms: number): void {

@@ -8,7 +8,7 @@ describe("receipts of a service that is killed", () => {
     expect(report.violations, `everything is kept in ${report.home}`).toEqual([]);
     expect(report.figures.kills).toBeGreaterThan(2);
     expect(report.figures.repeats).toBeGreaterThan(0);
-  }, 120_000);
+  }, 300_000);
 });
 
 describe("the judge of receipts", () => {

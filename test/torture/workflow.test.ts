@@ -5,12 +5,16 @@ import { tortureWorkflow } from "../../bench/torture/workflow-torture.mjs";
 import { seeds } from "../support/seeds.ts";
 
 describe.runIf(process.platform === "linux")("runners of a workflow that are killed in every phase", () => {
-  it.each(seeds(20_262))("bring each item's work in once and leave nothing behind, seed %i", async (seed) => {
-    const report = await tortureWorkflow({ seed, items: 16, kills: 5 });
-    expect(report.violations, `seed ${seed}; everything is kept in ${report.home}`).toEqual([]);
-    expect(report.figures).toMatchObject({ items: 16 });
-    expect(report.figures.strikes).toBeGreaterThan(0);
-  });
+  it.each(seeds(20_262))(
+    "bring each item's work in once and leave nothing behind, seed %i",
+    async (seed) => {
+      const report = await tortureWorkflow({ seed, items: 16, kills: 5 });
+      expect(report.violations, `seed ${seed}; everything is kept in ${report.home}`).toEqual([]);
+      expect(report.figures).toMatchObject({ items: 16 });
+      expect(report.figures.strikes).toBeGreaterThan(0);
+    },
+    300_000,
+  );
 });
 
 describe("the judge of a workflow's torture", () => {

@@ -3,8 +3,14 @@ import fc from "fast-check";
 import { describe, expect, it, test } from "vitest";
 import type { ErrorTypeName } from "../../src/item/error-type.ts";
 import type { Letter } from "../../src/item/letter.ts";
-import { Analyst, analysisToJson, SAMPLES_MAX, STRETCHES_MAX } from "../../src/triage/analyse.ts";
-import { stepFor, TimeAxis } from "../../src/triage/time-axis.ts";
+import {
+  Analyst,
+  analysisToJson,
+  INTERVALS_MAX,
+  SAMPLES_MAX,
+  stepFor,
+  TimeAxis,
+} from "../../src/triage/analyse.ts";
 import { failureOf } from "../support/settlements.ts";
 
 const NOON = Date.UTC(2026, 0, 1, 12);
@@ -49,12 +55,12 @@ describe("an analysis", () => {
     expect(result.patternGroups[0]?.sampleItems.map(({ itemId }) => itemId)).toEqual(["a", "c", "d"]);
   });
 
-  it("counts error types and when they died, with the empty stretches between", () => {
+  it("counts error types and when they died, with the empty intervals between", () => {
     expect([...result.errorDistribution]).toEqual([
       ["Timeout", 4],
       ["CommandFailed", 1],
     ]);
-    expect(result.timeline.stretches.map(([, count]) => count)).toEqual([1, 0, 3, 0, 0, 1]);
+    expect(result.timeline.intervals.map(([, count]) => count)).toEqual([1, 0, 3, 0, 0, 1]);
   });
 
   it("has the form of the contract as JSON", () => {
@@ -77,7 +83,7 @@ describe("an analysis", () => {
   });
 
   test("nothing has no groups and no times", () => {
-    expect(analysed()).toMatchObject({ totalItems: 0, patternGroups: [], timeline: { stretches: [] } });
+    expect(analysed()).toMatchObject({ totalItems: 0, patternGroups: [], timeline: { intervals: [] } });
   });
 
   test("the same signature in two jobs is one group", () => {
@@ -92,16 +98,16 @@ describe("an analysis", () => {
 describe("the time axis", () => {
   const times = fc.array(fc.integer({ min: 0, max: 40 * 365 * DAY }), { minLength: 1, maxLength: 200 });
 
-  test("never loses anything and never has too many stretches, however far things lie apart", () => {
+  test("never loses anything and never has too many intervals, however far things lie apart", () => {
     fc.assert(
       fc.property(times, (all) => {
         const axis = new TimeAxis();
         for (const at of all) axis.add(at);
-        const { stretches, stepMs } = axis.read(STRETCHES_MAX);
-        expect(stretches.reduce((sum, [, count]) => sum + count, 0)).toBe(all.length);
-        expect(stretches.length).toBeLessThanOrEqual(STRETCHES_MAX);
-        expect(stretches[0]?.[0]).toBeLessThanOrEqual(Math.min(...all));
-        expect((stretches.at(-1)?.[0] ?? 0) + stepMs).toBeGreaterThan(Math.max(...all));
+        const { intervals, stepMs } = axis.read(INTERVALS_MAX);
+        expect(intervals.reduce((sum, [, count]) => sum + count, 0)).toBe(all.length);
+        expect(intervals.length).toBeLessThanOrEqual(INTERVALS_MAX);
+        expect(intervals[0]?.[0]).toBeLessThanOrEqual(Math.min(...all));
+        expect((intervals.at(-1)?.[0] ?? 0) + stepMs).toBeGreaterThan(Math.max(...all));
       }),
     );
   });
@@ -109,9 +115,9 @@ describe("the time axis", () => {
   test("many different minutes are joined without a loss, and evenly", () => {
     const axis = new TimeAxis();
     for (let minute = 0; minute < 20 * 24 * 60; minute++) axis.add(NOON + minute * MINUTE);
-    const { stretches, stepMs } = axis.read(STRETCHES_MAX);
-    expect(stretches.reduce((sum, [, count]) => sum + count, 0)).toBe(20 * 24 * 60);
-    expect(new Set(stretches.slice(1, -1).map(([, count]) => count))).toEqual(new Set([stepMs / MINUTE]));
+    const { intervals, stepMs } = axis.read(INTERVALS_MAX);
+    expect(intervals.reduce((sum, [, count]) => sum + count, 0)).toBe(20 * 24 * 60);
+    expect(new Set(intervals.slice(1, -1).map(([, count]) => count))).toEqual(new Set([stepMs / MINUTE]));
   });
 
   test("the step is one that people think in", () => {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { explainFailure } from "../../src/triage/explain.ts";
-import { MASKS } from "../../src/triage/mask/masks.ts";
+import { MASKS } from "../../src/triage/mask/masker.ts";
 import { signatureOf } from "../../src/triage/signature.ts";
 import { failures } from "../item/arbitraries.ts";
 
@@ -59,7 +59,7 @@ describe("an explanation", () => {
       source: "none",
       lines: [],
       hits: [],
-      why: "the failure says nothing",
+      why: "the failure has no message and no output",
     });
   });
 });

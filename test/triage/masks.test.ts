@@ -1,6 +1,6 @@
 /** Each mask by itself: what it hits, and what looks like it and stays. */
 import { describe, expect, test } from "vitest";
-import { MASKS } from "../../src/triage/mask/masks.ts";
+import { MASKS } from "../../src/triage/mask/masker.ts";
 import { MASKERS, normalise } from "../../src/triage/normalise.ts";
 
 interface MaskTest {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { nearestPatterns } from "../../src/triage/nearest.ts";
+import { nearestPatterns } from "../../src/triage/explain.ts";
 
 const group = (pattern: string) => ({ pattern });
 const OTHERS = [

@@ -1,8 +1,7 @@
 import { Readable, Writable } from "node:stream";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { groupsPreview } from "../../src/cli/commands/groups-preview.ts";
-import { Context } from "../../src/cli/context.ts";
+import { runCli } from "../../src/cli/program.ts";
 import { previewLines, previewText } from "../../src/triage/preview.ts";
 import { signatureOf } from "../../src/triage/signature.ts";
 
@@ -28,7 +27,7 @@ describe("a preview", () => {
     ]);
   });
 
-  test("a text of several lines is read as output: its telling line and its frames count", async () => {
+  test("a text of several lines is read as output: its error line and its frames count", async () => {
     const text = "starting\nTypeError: no cart\n    at total (/a/cart.js:3:4)\n";
     expect(await patternsOf(`${JSON.stringify({ text })}\n`)).toEqual([
       "Unknown::TypeError: no cart (in total)",
@@ -71,11 +70,9 @@ async function printed(input: string, json: boolean): Promise<string> {
       setImmediate(done);
     },
   });
-  const context = new Context(
-    { version: "0", env: {}, cwd: "/", stdin: Readable.from([Buffer.from(input)]), stdout, stderr: stdout },
-    { json },
-  );
-  expect(await groupsPreview(context, "-")).toBe(0);
+  const stdin = Readable.from([Buffer.from(input)]);
+  const terminal = { version: "0", env: {}, cwd: "/", stdin, stdout, stderr: stdout };
+  expect(await runCli(["groups", "preview", "-", ...(json ? ["--json"] : [])], terminal)).toBe(0);
   return Buffer.concat(written).toString();
 }
 

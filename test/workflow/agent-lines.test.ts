@@ -1,6 +1,6 @@
 /** The stream of a running agent as lines for people. */
 import { expect, it } from "vitest";
-import { agentLine } from "../../src/workflow/agent-lines.ts";
+import { agentLine } from "../../src/workflow/agent-log.ts";
 
 const assistant = (...content: unknown[]) => JSON.stringify({ type: "assistant", message: { content } });
 

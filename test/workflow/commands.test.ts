@@ -4,11 +4,19 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable, Writable } from "node:stream";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { init } from "../../src/cli/commands/init.ts";
-import { validate } from "../../src/cli/commands/validate.ts";
+import { commands } from "../../src/cli/commands/workflow.ts";
 import { Context } from "../../src/cli/context.ts";
-import { requireWorkflow } from "../../src/workflow/schema.ts";
+import { requireWorkflow } from "../../src/workflow/read-workflow.ts";
 import { selectFrom } from "../../src/workflow/select-items.ts";
+
+/** Runs one of the commands. */
+function run(name: string, context: Context, given: Readonly<Record<string, unknown>>): Promise<number> {
+  return commands.find((one) => one.name === name)?.run(context, given) ?? Promise.reject(new Error(name));
+}
+const validate = (context: Context, path: string, { var: variables = [] }: { var?: string[] } = {}) =>
+  run("validate", context, { file: path, variables });
+const init = (context: Context, path?: string, { force = false } = {}) =>
+  run("init", context, { ...(path !== undefined && { file: path }), force });
 
 let folder: string;
 let output: string;

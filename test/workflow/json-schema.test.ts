@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { schemaText, workflowJsonSchema } from "../../src/workflow/json-schema.ts";
+import { schemaText, workflowJsonSchema } from "../../src/workflow/yaml-form.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 

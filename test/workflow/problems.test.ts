@@ -1,6 +1,6 @@
 /** Every mistake that a workflow can have, with the place and the words in which it is told. */
 import { describe, expect, test } from "vitest";
-import { parseWorkflow, problemText } from "../../src/workflow/schema.ts";
+import { parseWorkflow, problemText } from "../../src/workflow/read-workflow.ts";
 
 /** The problems of a text as lines. */
 function problemsOf(text: string, variables?: readonly string[]): string[] {

@@ -1,13 +1,18 @@
 /** Which items a map phase has: from any input, filtered, sorted, without repeats, from an offset, up to a limit. */
+
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { canonicalJson, type Json } from "../../src/kit/json.ts";
-import { type SelectionRules, selectFrom, selectItems } from "../../src/workflow/select-items.ts";
-import { parseSortKeys } from "../../src/workflow/sort-keys.ts";
+import { canonicalJson, type Json } from "../../src/std/json.ts";
+import {
+  parseSortKeys,
+  type SelectionRules,
+  selectFrom,
+  selectItems,
+} from "../../src/workflow/select-items.ts";
 
 const ALL: SelectionRules = { sortBy: [], offset: 0 };
 

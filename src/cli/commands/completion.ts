@@ -1,25 +1,80 @@
-/** `redrive completion SHELL` prints a script for the shell; `redrive complete-words`, which the script calls, prints what fits. */
-import type { Command } from "commander";
+/** Completion in shells: the scripts that shells load, and the words that can come next. It writes nothing to the store. */
+import type { Argument, Option, Command as Parser } from "commander";
+import type { Engine } from "../../engine.ts";
 import { openStore } from "../../engines/open.ts";
-import { COMPLETION_SCRIPTS, type Shell } from "../completion-scripts.ts";
-import { candidatesFor } from "../completion-words.ts";
+import { ENDING_KINDS, type JobKind } from "../../item/job.ts";
+import { argument, command } from "../command.ts";
 import type { Context } from "../context.ts";
 import { EXIT } from "../exit-code.ts";
 
-export async function completion({ terminal }: Context, shell: Shell): Promise<number> {
-  terminal.stdout.write(COMPLETION_SCRIPTS[shell]);
-  return EXIT.done;
+const SHELLS = ["bash", "zsh", "fish"] as const;
+type Shell = (typeof SHELLS)[number];
+
+/** Each asks the program that is being completed, so that an alias or a path works too. Where nothing fits, files are offered. */
+const COMPLETION_SCRIPTS: Readonly<Record<Shell, string>> = {
+  bash: `# Completion of redrive for bash. Put into ~/.bashrc:  source <(redrive completion bash)
+_redrive() {
+  local line word
+  COMPREPLY=()
+  while IFS= read -r line; do
+    printf -v word '%q' "\${line%%$'\\t'*}"
+    COMPREPLY+=("$word")
+  done < <("\${COMP_WORDS[0]}" complete-words -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
 }
+complete -o bashdefault -o default -F _redrive redrive
+`,
+  zsh: `#compdef redrive
+# Completion of redrive for zsh. Put into ~/.zshrc, after compinit:  source <(redrive completion zsh)
+_redrive() {
+  local line word
+  local -a found
+  for line in "\${(@f)$("\${words[1]}" complete-words -- "\${(@)words[2,CURRENT]}" 2>/dev/null)}"; do
+    [[ -n "$line" ]] || continue
+    word="\${line%%$'\\t'*}"
+    found+=("\${word//:/\\\\:}:\${line#*$'\\t'}")
+  done
+  if (( \${#found} )); then
+    _describe -t redrive 'redrive' found
+  else
+    _files
+  fi
+}
+compdef _redrive redrive
+`,
+  fish: `# Completion of redrive for fish. Write it to ~/.config/fish/completions/redrive.fish
+function __redrive_complete
+    set -l words (commandline -opc)
+    $words[1] complete-words -- $words[2..-1] (commandline -ct) 2>/dev/null
+end
+complete -c redrive -n 'test -n "$(__redrive_complete)"' -f -a '(__redrive_complete)'
+`,
+};
+
+const completion = command({
+  name: "completion",
+  summary: "Print a script that completes commands, options, jobs, queues and items in a shell.",
+  examples: [
+    "redrive completion bash >> ~/.bashrc",
+    "redrive completion fish > ~/.config/fish/completions/redrive.fish",
+  ],
+  arguments: { shell: argument("<shell>", "the shell", SHELLS) },
+  run: async ({ terminal }, { shell }) => {
+    terminal.stdout.write(COMPLETION_SCRIPTS[shell as Shell]);
+    return EXIT.done;
+  },
+});
+
+export const commands = [completion];
 
 /** One line for each word: the word, a tab, and what it is. */
-export async function completeWords(
+export async function printCandidates(
   { terminal, storeUrl }: Context,
+  parser: Parser,
   words: readonly string[],
-  program: Command,
 ): Promise<number> {
   const engine = await existingStore(storeUrl);
   try {
-    for (const { word, about } of await candidatesFor(program, words, engine))
+    for (const { word, about } of await candidatesFor(parser, words, engine))
       terminal.stdout.write(`${word}\t${about.replace(/\s+/g, " ")}\n`);
   } finally {
     await engine?.close();
@@ -27,11 +82,134 @@ export async function completeWords(
   return EXIT.done;
 }
 
-/** Without a store, or with one that cannot be opened now, commands and options are completed all the same. */
-async function existingStore(url: string) {
+/** Without a store, or with one that cannot be opened now, commands and options are still completed. */
+async function existingStore(url: string): Promise<Engine | null> {
   try {
     return await openStore(url, { mustExist: true });
   } catch {
     return null;
   }
+}
+
+/** A word that fits, and what it is. */
+interface Candidate {
+  readonly word: string;
+  readonly about: string;
+}
+
+/** The words before the cursor without the program's name; the last one is being typed and may be empty. */
+async function candidatesFor(
+  program: Parser,
+  words: readonly string[],
+  engine: Engine | null,
+): Promise<readonly Candidate[]> {
+  const typed = words.at(-1) ?? "";
+  const before = words.slice(0, -1);
+  if (before.includes("--")) return []; // the user's own command
+  const position = positionOf(program, before);
+  const all = await fitting(position, { typed, engine });
+  return all.filter(({ word }) => word.startsWith(typed) && word !== typed);
+}
+
+/** Where the cursor stands: the command, its arguments so far, its options so far, and an option that waits for its value. */
+interface Position {
+  readonly command: Parser;
+  readonly given: readonly string[];
+  readonly options: ReadonlyMap<string, string>;
+  readonly waiting: Option | undefined;
+}
+
+function positionOf(program: Parser, words: readonly string[]): Position {
+  let command = program;
+  let waiting: Option | undefined;
+  const given: string[] = [];
+  const options = new Map<string, string>();
+  for (const word of words) {
+    if (waiting) {
+      options.set(waiting.attributeName(), word);
+      waiting = undefined;
+    } else if (word.startsWith("-")) {
+      const option = command.options.find((one) => one.short === word || one.long === word);
+      waiting = option?.required ? option : undefined;
+    } else {
+      const below = given.length === 0 ? command.commands.find((one) => isCalled(one, word)) : undefined;
+      if (below) command = below;
+      else given.push(word);
+    }
+  }
+  return { command, given, options, waiting };
+}
+
+function isCalled(command: Parser, word: string): boolean {
+  return command.name() === word || command.aliases().includes(word);
+}
+
+interface Cursor {
+  readonly typed: string;
+  readonly engine: Engine | null;
+}
+
+async function fitting(position: Position, cursor: Cursor): Promise<readonly Candidate[]> {
+  const { command, given, waiting } = position;
+  if (waiting) return valuesOf(waiting.attributeName(), waiting.argChoices, position, cursor);
+  if (cursor.typed.startsWith("-")) return optionsOf(command);
+  if (command.commands.length > 0 && given.length === 0) return commandsOf(command);
+  const argument = command.registeredArguments[given.length] ?? lastVariadic(command.registeredArguments);
+  return argument === undefined ? [] : valuesOf(argument.name(), argument.argChoices, position, cursor);
+}
+
+function lastVariadic(all: readonly Argument[]): Argument | undefined {
+  const last = all.at(-1);
+  return last?.variadic ? last : undefined;
+}
+
+/** A hidden command has no summary. */
+function commandsOf(command: Parser): readonly Candidate[] {
+  return command.commands
+    .filter((one) => one.summary() !== "" || one.description() !== "")
+    .map((one) => ({ word: one.name(), about: one.summary() || one.description() }));
+}
+
+function optionsOf(command: Parser): readonly Candidate[] {
+  return command.options
+    .filter(({ hidden, long }) => !hidden && long !== undefined)
+    .map(({ long, description }) => ({ word: long ?? "", about: description }));
+}
+
+/** Names of options and arguments that are a job, a queue or items, wherever they stand. */
+async function valuesOf(
+  name: string,
+  choices: readonly string[] | undefined,
+  position: Position,
+  { engine }: Cursor,
+): Promise<readonly Candidate[]> {
+  if (choices !== undefined) return choices.map((word) => ({ word, about: "" }));
+  if (engine === null) return [];
+  if (/^(job|jobs)(-or-item)?$/.test(name)) return jobsOf(engine, ENDING_KINDS);
+  if (/^(queue|queues)$/.test(name)) return jobsOf(engine, ["queue"]);
+  if (/^target$/.test(name)) return jobsOf(engine, ["target"]);
+  return /^items?$/.test(name) ? itemsOf(engine, position) : [];
+}
+
+const JOBS_MAX = 200;
+
+async function jobsOf(engine: Engine, kinds: readonly JobKind[]): Promise<readonly Candidate[]> {
+  const jobs = await engine.listJobs({ limit: JOBS_MAX, kinds });
+  return jobs.map(({ id, name, status }) => ({ word: name === "" ? id : name, about: `${id}, ${status}` }));
+}
+
+const ITEMS_MAX = 500;
+
+/** Of a command on letters the letters, else the items of the queue; of the job that the line names, if it names one. */
+async function itemsOf(engine: Engine, { command, given, options }: Position): Promise<readonly Candidate[]> {
+  const named = options.get("job") ?? options.get("queue") ?? given[0];
+  const job = named === undefined ? null : await engine.findJob(named);
+  if (command.parent?.name() !== "dlq") {
+    if (job === null) return [];
+    const items = await engine.listItems({ queue: job.id, limit: ITEMS_MAX });
+    return items.map(({ itemId, state }) => ({ word: itemId, about: state }));
+  }
+  const queue = job === null ? {} : { queue: job.id };
+  const { letters } = await engine.listLetters({ ...queue, limit: ITEMS_MAX, parts: [], counted: false });
+  return letters.map(({ itemId, errorPattern }) => ({ word: itemId, about: errorPattern }));
 }

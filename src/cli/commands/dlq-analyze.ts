@@ -1,70 +1,98 @@
-/** `redrive dlq analyze`: why letters died, and when. */
+/** `redrive dlq analyze|stats`: why and when letters died, and the dead letter queue in numbers. */
 import { resolve } from "node:path";
+import {
+  hadLetters,
+  type JobLetterStats,
+  letterStatsToJson,
+  readLetterStats,
+  sumOfStats,
+} from "../../dead-letter/stats.ts";
 import { WorkError } from "../../errors.ts";
-import { writeOut } from "../../kit/atomic-file.ts";
+import { everyJob, requireJob } from "../../queue/find-job.ts";
 import { analyseSelected, recordAnalysis } from "../../redrive/analyse-selected.ts";
+import { writeOut } from "../../std/files.ts";
+import { type JsonObject, stringifyJson } from "../../std/json.ts";
 import { type Analysis, analysisToJson } from "../../triage/analyse.ts";
-import { analysisText, GROUPS_SHOWN_MAX } from "../analysis-text.ts";
-import { canShowBlocks } from "../chart.ts";
+import { argument, command } from "../command.ts";
 import type { Context } from "../context.ts";
-import { EXIT } from "../exit-code.ts";
-import { checkSelection, jobFrom, type SelectionFlags, selectionIn } from "../selection.ts";
-import { shortIds } from "../short-names.ts";
+import { path } from "../options.ts";
+import { analysisText, canShowBlocks, GROUPS_SHOWN_MAX, statsText } from "../render/analysis.ts";
+import { shortIds } from "../render/letter-list.ts";
+import { checkSelection, jobFrom, selectionIn, selectionOptions } from "../selection.ts";
 
-interface AnalyzeFlags extends SelectionFlags {
-  readonly export?: string;
-}
-
-export async function dlqAnalyze(
-  context: Context,
-  jobName: string | undefined,
-  flags: AnalyzeFlags,
-): Promise<number> {
-  checkSelection(flags);
-  const isShort = !context.isJson && flags.export === undefined;
-  const { analysis, job, now, idOf } = await context.withStore(async (engine) => {
-    const selection = await selectionIn(engine, flags);
-    const found = await jobFrom(engine, jobName, flags);
-    const filter = { ...selection.filter, ...(found && { queue: found.id }) };
-    const options = isShort ? { sampledGroupsMax: GROUPS_SHOWN_MAX } : {};
-    const result = await analyseSelected(engine, { ...selection, filter }, options);
-    const trouble = found ? await recordAnalysis(engine, found.id, result) : null;
-    if (trouble) context.note(`That it was analysed is not in the events: ${trouble.message}`);
-    const ids = isShort && context.isTerminal ? samplesOf(result) : [];
-    return { analysis: result, job: found, now: await engine.now(), idOf: await shortIds(engine, ids) };
-  });
-  if (flags.export !== undefined) await writeExport(context, flags.export, analysis);
-  const { paint, columns, terminal } = context;
-  const view = {
-    paint,
-    columns,
-    now,
-    idOf,
-    blocks: canShowBlocks(terminal.env),
-    ofWhat: job ? ` of ${job.id}` : "",
-  };
-  context.answer(analysisToJson(analysis), () => analysisText(analysis, view));
-  return EXIT.done;
-}
+const analyze = command({
+  name: "analyze",
+  aliases: ["analyse"],
+  summary: "Analyze why letters died: groups, error types, times.",
+  examples: ["redrive dlq analyze nightly", "redrive dlq analyze --newer-than 1d --export analysis.json"],
+  arguments: { name: argument("[job]", "id or name (default: all jobs)") },
+  options: {
+    ...selectionOptions,
+    file: path("--export <file>", "also write the analysis to this JSON file"),
+  },
+  run: async (context, { name, file, ...flags }) => {
+    checkSelection(flags);
+    const isShort = !context.isJson && file === undefined;
+    const { analysis, job, now, idOf } = await context.withStore(async (engine) => {
+      const selection = await selectionIn(engine, flags);
+      const found = await jobFrom(engine, name, flags);
+      const filter = { ...selection.filter, ...(found && { queue: found.id }) };
+      const options = isShort ? { sampledGroupsMax: GROUPS_SHOWN_MAX } : {};
+      const result = await analyseSelected(engine, { ...selection, filter }, options);
+      const trouble = found ? await recordAnalysis(engine, found.id, result) : null;
+      if (trouble) context.note(`The analysis is not in the events: ${trouble.message}`);
+      const ids = isShort && context.isTerminal ? samplesOf(result) : [];
+      return { analysis: result, job: found, now: await engine.now(), idOf: await shortIds(engine, ids) };
+    });
+    const document = analysisToJson(analysis);
+    if (file !== undefined) await writeJson(context, file, document);
+    const { paint, columns, terminal } = context;
+    const ofWhat = job ? ` of ${job.id}` : "";
+    const view = { paint, columns, now, idOf, blocks: canShowBlocks(terminal.env), ofWhat };
+    return context.answer(document, () => analysisText(analysis, view));
+  },
+});
 
 /** The letters that are shown as examples. */
 function samplesOf({ patternGroups }: Analysis): readonly string[] {
   return patternGroups.flatMap(({ sampleItems: [sample] }) => (sample === undefined ? [] : [sample.itemId]));
 }
 
-async function writeExport(context: Context, file: string, analysis: Analysis): Promise<void> {
-  const path = resolve(context.terminal.cwd, file);
+async function writeJson(context: Context, file: string, document: JsonObject): Promise<void> {
   try {
-    await writeOut(path, `${JSON.stringify(analysisToJson(analysis), null, 2)}\n`);
+    await writeOut(resolve(context.terminal.cwd, file), `${stringifyJson(document, 2)}\n`);
   } catch (error) {
-    throw new WorkError(
-      "usage",
-      `${file} cannot be written: ${error instanceof Error ? error.message : error}.`,
-      {
-        cause: error,
-        hint: "Name a file in a folder that is there and can be written.",
-      },
-    );
+    const why = error instanceof Error ? error.message : String(error);
+    throw new WorkError("usage", `${file} cannot be written: ${why}.`, {
+      cause: error,
+      hint: "Name a file in an existing folder that you may write to.",
+    });
   }
-  context.note(`The analysis is in ${file}.`);
+  context.note(`Wrote the analysis to ${file}.`);
 }
+
+const stats = command({
+  name: "stats",
+  summary: "Print the dead letter queue in numbers: size, age, arrivals, success of retries, room left.",
+  examples: ["redrive dlq stats", "redrive dlq stats nightly --json"],
+  arguments: { name: argument("[job]", "id or name (default: all jobs)") },
+  run: async (context, { name }) => {
+    const { maxItems: itemsMax } = (await context.config()).dlq;
+    const all = await context.withStore(async (engine) => {
+      if (name !== undefined) return [await readLetterStats(engine, (await requireJob(engine, name)).id)];
+      const found: JobLetterStats[] = [];
+      for await (const job of everyJob(engine)) {
+        const own = await readLetterStats(engine, job.id);
+        if (hadLetters(own)) found.push(own);
+      }
+      return found;
+    });
+    const jobs = all.map((own) => ({ job_id: own.jobId, ...letterStatsToJson(own, itemsMax) }));
+    const { paint, columns } = context;
+    return context.answer({ jobs, total: letterStatsToJson(sumOfStats(all)) }, () =>
+      statsText(all, { paint, columns, itemsMax, isOneJob: name !== undefined }),
+    );
+  },
+});
+
+export const commands = [analyze, stats];

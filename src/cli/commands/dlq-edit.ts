@@ -1,84 +1,101 @@
-/** `redrive dlq edit`: corrects the data of letters, one in an editor or many by a rule. */
-import type { JsonObject } from "../../kit/json.ts";
+/** `redrive dlq edit|fix|note`: corrects the data of letters by hand or by a rule, and notes on them. */
+import { WorkError } from "../../errors.ts";
+import type { Job } from "../../item/job.ts";
+import { letterToJson } from "../../item/letter.ts";
 import { type EditPreview, editLetters, editToJson, previewEdit, schemasOf } from "../../redrive/amend.ts";
+import { countFixable, planFixes } from "../../redrive/fix.ts";
+import type { FixRule } from "../../redrive/fix-rule.ts";
 import { compileRecipe, parseSetting, type Recipe } from "../../redrive/recipe.ts";
-import { askFirst } from "../ask.ts";
-import { authorOf } from "../author.ts";
-import { type BulkFlags, emptyBooks, findMeant, type Meant } from "../bulk.ts";
-import { changeExitCode, changeLetters } from "../change-letters.ts";
-import { editPreviewText, editResultText } from "../change-text.ts";
+import { fixesToJson, fixLetters } from "../../run/fix-letters.ts";
+import { requireHandler } from "../../run/job-runtime.ts";
+import { nearest } from "../../std/nearest.ts";
+import { finishToJson } from "../../workspace/workspace.ts";
+import { changeExitCode, changeLetters, emptyCounts, findLetters, type SelectedLetters } from "../bulk.ts";
+import { argument, command } from "../command.ts";
 import type { Context } from "../context.ts";
-import { editByHand } from "../edit-by-hand.ts";
+import { editByHand } from "../editor.ts";
 import { EXIT } from "../exit-code.ts";
-import { readJsonFile, readJsonOption } from "../json-word.ts";
-import { lettersText } from "../operation-text.ts";
-import { countOption, requireText } from "../option.ts";
+import { requireLetter } from "../find.ts";
+import { withProgress } from "../interactive-run.ts";
+import { readJsonFile, readJsonOption } from "../json-input.ts";
+import { refreshDirectories } from "../maintenance.ts";
+import { count, dryRun, list, note, ofJob, quiet, repeated, requireText, word, yes } from "../options.ts";
+import { canAnswer, confirm } from "../prompt.ts";
+import { FixPreview, fixesText } from "../render/fixes.ts";
+import { editPreviewText, editResultText } from "../render/operation.ts";
+import { counted, lettersText } from "../render/words.ts";
+import { selectionOptions } from "../selection.ts";
 
-export interface EditFlags extends BulkFlags {
-  readonly set?: readonly string[];
-  readonly patch?: string;
-  readonly schema?: string;
-  readonly note?: string;
-  readonly show?: string;
-}
+const edit = command({
+  name: "edit",
+  summary: "Correct the data of letters, in an editor or by a rule.",
+  description:
+    "The original data is kept, and `redrive ops undo` restores it. Without --set or --patch one letter opens in $VISUAL or $EDITOR.",
+  examples: [
+    "redrive dlq edit order-7",
+    'redrive dlq edit --job nightly --type ValidationFailed --set \'url=item.url.replace("http:", "https:")\'',
+    "redrive dlq edit --group 160a1b20 --patch '{\"retry\": true}' --dry-run",
+  ],
+  arguments: { items: argument("[items...]", "ids, or beginnings of them (default: all selected letters)") },
+  options: {
+    ...selectionOptions,
+    dryRun,
+    yes,
+    set: repeated("--set <path=cel>", "set a field, e.g. 'size=item.size * 2'"),
+    patch: word("--patch <json>", "apply a JSON merge patch (RFC 7396), or @FILE"),
+    schema: word("--schema <file>", "refuse data that does not match this JSON Schema"),
+    note,
+    show: count("--show <n>", "how many changes the preview shows (default: 5)", 0),
+  },
+  run: async (context, { items, show, note: noted, set, patch, schema, ...flags }) => {
+    const { cwd } = context.terminal;
+    const given: Recipe = {
+      ...(set && { set: set.map(parseSetting) }),
+      ...(patch !== undefined && { patch: readJsonOption(patch, { option: "--patch", cwd }) }),
+      ...(schema !== undefined && { schemas: [readJsonFile(schema, { option: "--schema", cwd })] }),
+    };
+    await compileRecipe(given); // a mistake is reported before anything is read
+    const letters = await context.withStore((engine) => findLetters(engine, "edit", { items, flags }));
+    const recipe = letters && (await recipeFor(context, letters, given));
+    if (letters === null || recipe === null) return answerUnchanged(context, letters);
+    const { job, selection } = letters;
+    const preview = () =>
+      context.withStore((engine) =>
+        previewEdit(engine, { selection, recipe, showMax: show ?? SHOWN_DEFAULT }),
+      );
+    if (flags.dryRun) return answerPreview(context, job, await preview());
+    if (!flags.yes || show !== undefined)
+      await confirmEdit(context, job, { preview: await preview(), yes: flags.yes });
+    const request = { queue: job.id, selection, recipe, author: context.author };
+    const changed = await changeLetters(context, (engine, signal) =>
+      editLetters(engine, { ...request, ...(noted !== undefined && { note: noted }), signal }),
+    );
+    const { result } = changed;
+    return context.answer(editToJson(result), () => editResultText(result), changeExitCode(changed));
+  },
+});
 
 const SHOWN_DEFAULT = 5;
 
-export async function dlqEdit(context: Context, items: string[], flags: EditFlags): Promise<number> {
-  const showMax = countOption("--show", flags.show, 0) ?? SHOWN_DEFAULT;
-  const given = recipeFrom(context, flags);
-  await compileRecipe(given); // a mistake is told before anything is looked at
-  const meant = await context.withStore((engine) => findMeant(engine, "edit", { items, flags }));
-  const recipe = meant && (await recipeFor(context, meant, given));
-  if (meant === null || recipe === null) return sayNothing(context, meant);
-  const preview = () => context.withStore((engine) => previewEdit(engine, { ...meant, recipe, showMax }));
-  if (flags.dryRun) return sayPreview(context, meant, await preview());
-  if (!flags.yes || flags.show !== undefined)
-    await confirm(context, meant, { preview: await preview(), flags });
-  const request = { queue: meant.job.id, selection: meant.selection, recipe, ...authored(context, flags) };
-  const changed = await changeLetters(context, (engine, signal) =>
-    editLetters(engine, { ...request, signal }),
-  );
-  context.answer(editToJson(changed.result), () => editResultText(changed.result));
-  return changeExitCode(changed);
+/** With the schema of the queue; without --set and --patch it is what the person writes, null when that is no change. */
+async function recipeFor(context: Context, letters: SelectedLetters, given: Recipe): Promise<Recipe | null> {
+  const recipe = { ...given, schemas: [...schemasOf(letters.job.spec), ...(given.schemas ?? [])] };
+  return given.set || given.patch !== undefined ? recipe : editByHand(context, letters, recipe);
 }
 
-function recipeFrom({ terminal: { cwd } }: Context, flags: EditFlags): Recipe {
-  return {
-    ...(flags.set && { set: flags.set.map(parseSetting) }),
-    ...(flags.patch !== undefined && { patch: readJsonOption(flags.patch, { option: "--patch", cwd }) }),
-    ...(flags.schema !== undefined && { schemas: [readJsonFile(flags.schema, { option: "--schema", cwd })] }),
-  };
+function answerUnchanged(context: Context, letters: SelectedLetters | null): number {
+  const selected = letters ? 1 : 0;
+  const document = emptyCounts("edit", letters?.job.id ?? null, {
+    selected,
+    changed: 0,
+    unchanged: selected,
+  });
+  return context.answer(document, () => (letters ? "Nothing was changed.\n" : "No letters.\n"));
 }
 
-/** With the schema of the queue, and without words to change by with what the person writes; null when that is nothing. */
-async function recipeFor(context: Context, meant: Meant, given: Recipe): Promise<Recipe | null> {
-  const recipe = { ...given, schemas: [...schemasOf(meant.job.spec), ...(given.schemas ?? [])] };
-  return given.set || given.patch !== undefined ? recipe : editByHand(context, meant, recipe);
-}
-
-function authored({ terminal: { env } }: Context, { note }: EditFlags): { author: string; note?: string } {
-  return { author: authorOf(env), ...(note !== undefined && { note: requireText("--note", note) }) };
-}
-
-function sayNothing(context: Context, meant: Meant | null): number {
-  const counts = { selected: meant ? 1 : 0, changed: 0, unchanged: meant ? 1 : 0 };
-  const text = meant ? "Nothing was changed.\n" : "There are no letters.\n";
-  context.answer(emptyBooks("edit", meant?.job.id ?? null, counts), () => text);
-  return EXIT.done;
-}
-
-function sayPreview(context: Context, { job }: Meant, preview: EditPreview): number {
-  const { paint, columns } = context;
-  context.answer(
-    emptyBooks("edit", job.id, previewToJson(preview)),
-    () => `${editPreviewText(preview, { paint, columns })}\nNothing was written.\n`,
-  );
-  return EXIT.done;
-}
-
-function previewToJson({ shown, refusals, ...counts }: EditPreview): JsonObject {
-  return {
+function answerPreview(context: Context, { id }: Job, preview: EditPreview): number {
+  const { shown, refusals, ...counts } = preview;
+  const document = {
     dry_run: true,
     ...counts,
     refusals: refusals.map((refusal) => ({ ...refusal })),
@@ -87,15 +104,113 @@ function previewToJson({ shown, refusals, ...counts }: EditPreview): JsonObject 
       changes: changes.map((one) => ({ ...one })),
     })),
   };
+  return context.answer(emptyCounts("edit", id, document), () => `${editPreviewText(preview, context)}\n`);
 }
 
-async function confirm(
+async function confirmEdit(
   context: Context,
-  { job }: Meant,
-  { preview, flags }: { preview: EditPreview; flags: EditFlags },
+  { id }: Job,
+  { preview, yes: isAgreed }: { readonly preview: EditPreview; readonly yes: boolean },
 ): Promise<void> {
   const { columns, paintNotes: paint } = context;
   if (preview.selected > 0) context.note(editPreviewText(preview, { paint, columns }));
-  if (!flags.yes && preview.changed > 1)
-    await askFirst(context, `Change ${lettersText(preview.changed)} of ${job.id}?`);
+  if (!isAgreed && preview.changed > 1)
+    await confirm(context, `Change ${lettersText(preview.changed)} of ${id}?`);
 }
+
+const fix = command({
+  name: "fix",
+  summary: "Apply the fixes of redrive.yml to the letters they match, and retry those.",
+  examples: ["redrive dlq fix nightly --dry-run", "redrive dlq fix nightly --rule https-links --yes"],
+  arguments: { name: argument("[job]", "id or name (default: the only job with letters)") },
+  options: {
+    ...selectionOptions,
+    dryRun,
+    yes,
+    names: list("--rule <names>", "apply only these fixes"),
+    quiet,
+  },
+  run: async (context, { name, names, ...flags }) => {
+    const rules = rulesNamed((await context.config()).fixes, names);
+    const letters = await context.withStore((engine) => findLetters(engine, "edit", { job: name, flags }));
+    if (letters === null)
+      return context.answer({ ...fixesToJson("", []), job_id: null }, () => "No letters.\n");
+    const { job, selection: within } = letters;
+    requireHandler(job);
+    const plan = { queue: job.id, rules, within };
+    if (flags.dryRun) {
+      const shown = new FixPreview(context, job.id);
+      await context.withStore(async (engine) => {
+        for await (const match of planFixes(engine, plan)) shown.add(match);
+      });
+      return shown.end();
+    }
+    if (!flags.yes && canAnswer(context)) {
+      const matching = await context.withStore((engine) => countFixable(engine, plan));
+      if (matching > 1) await confirm(context, `Change and retry ${lettersText(matching)} of ${job.id}?`);
+    }
+    const { result, interrupt, finish } = await withProgress(context, flags, (deps, watch) =>
+      fixLetters(deps, { ...watch, job, rules, within, author: context.author }),
+    );
+    const document = fixesToJson(job.id, result);
+    const merge = job.kind === "workflow" ? { merge: finishToJson(finish) } : {};
+    const isLeft = [document.failed, document.refused, document.remaining].some((left) => left !== 0);
+    const code = finish.isRefused ? EXIT.refused : isLeft ? EXIT.lettersLeft : EXIT.done;
+    return context.answer(
+      { ...document, ...merge },
+      () => fixesText(job.id, result),
+      interrupt.exitCode ?? code,
+    );
+  },
+});
+
+/** All of them, or the named ones. */
+function rulesNamed(rules: readonly FixRule[], names: readonly string[] | undefined): readonly FixRule[] {
+  if (rules.length === 0) {
+    throw new WorkError("usage", "redrive.yml has no fixes.", {
+      hint: "Add some under `fixes:`, each with a name, a match and a change.",
+    });
+  }
+  if (names === undefined) return rules;
+  const known = rules.map(({ name }) => name);
+  const unknown = names.find((name) => !known.includes(name));
+  if (unknown === undefined) return rules.filter(({ name }) => names.includes(name));
+  const meant = nearest(unknown, known);
+  throw new WorkError(
+    "usage",
+    `--rule: unknown fix "${unknown}"${meant ? `; did you mean ${meant}?` : "."}`,
+    {
+      hint: `Valid fixes: ${known.join(", ")}.`,
+    },
+  );
+}
+
+const addNote = command({
+  name: "note",
+  summary: "Add a note to a letter, with your name and the time.",
+  examples: ["redrive dlq note order-7 'the customer was called'"],
+  arguments: {
+    item: argument("<item>", "id, or the beginning of one"),
+    text: argument("<text>", "the note"),
+  },
+  options: { job: ofJob("the job of the item") },
+  run: async (context, { item, text: given, job }) => {
+    const text = requireText("The note", given);
+    const { author } = context;
+    const letter = await context.withStore(async (engine) => {
+      const { ref, itemId } = await requireLetter(engine, item, job);
+      const noted = (await engine.addNote(ref, { author, text })) ? await engine.readLetter(ref) : null;
+      if (noted === null)
+        throw new WorkError("item_not_found", `The letter of ${itemId} was deleted meanwhile.`);
+      await refreshDirectories(context, engine, { jobIds: [noted.jobId], itemIds: [noted.itemId], count: 1 });
+      return noted;
+    });
+    const notes = counted(letter.notes?.length ?? 0, "note");
+    return context.answer(
+      letterToJson(letter),
+      () => `Added a note to ${letter.itemId} by ${author}; it has ${notes}.\n`,
+    );
+  },
+});
+
+export const commands = [edit, fix, addNote];

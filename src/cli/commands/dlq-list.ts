@@ -1,83 +1,143 @@
-/** `redrive dlq list`: a page of letters, newest first. */
-import type { LetterOrder, LetterPage } from "../../engine.ts";
+/** `redrive dlq list|inspect|show`: which letters there are, and all that is known of one. */
+import { linksToJson, readHistory, readLinks } from "../../dead-letter/history.ts";
+import { eventToJson } from "../../item/event.ts";
+import { groupMarkToJson } from "../../item/group.ts";
 import { letterToJson } from "../../item/letter.ts";
+import { LETTER_ORDERS, type LetterPage } from "../../item/letter-query.ts";
+import { readFixes } from "../../redrive/groups.ts";
 import { selectPage } from "../../redrive/select.ts";
+import { argument, command, type Given } from "../command.ts";
 import type { Context } from "../context.ts";
-import { EXIT } from "../exit-code.ts";
-import { columnsFor, usualColumns } from "../letter-columns.ts";
-import { isNarrowed, type ListWords, nextPageCommand } from "../next-page.ts";
-import { countOption } from "../option.ts";
-import { thousands } from "../progress-rate.ts";
-import { checkSelection, jobFrom, selectionIn } from "../selection.ts";
-import { type Shorten, shortIds } from "../short-names.ts";
-import { shorten } from "../shorten.ts";
-import { table } from "../table.ts";
+import { requireLetter } from "../find.ts";
+import { choice, cursor, limit, ofJob, splitWords, value, withDefault } from "../options.ts";
+import { letterText } from "../render/letter.ts";
+import { columnsFor, type Shorten, shortIds, usualColumns } from "../render/letter-list.ts";
+import { nextPageText } from "../render/next-page.ts";
+import { shorten } from "../render/shorten.ts";
+import { table } from "../render/table.ts";
+import { lettersText, thousands } from "../render/words.ts";
+import { checkSelection, isNarrowed, jobFrom, selectionIn, selectionOptions } from "../selection.ts";
 
-export interface ListFlags extends ListWords {
-  readonly sort?: LetterOrder;
-}
+const columns = value(
+  "--columns <names>",
+  "the columns, e.g. item,died,attempts,message; `all` is every one",
+  (given) => splitWords([given]),
+);
 
-const PAGE_DEFAULT = 20;
+const listOptions = {
+  ...selectionOptions,
+  sort: withDefault(choice("--sort <order>", "the order", LETTER_ORDERS), "newest"),
+  columns,
+  limit,
+  cursor,
+};
 
-export async function dlqList(
-  context: Context,
-  jobName: string | undefined,
-  flags: ListFlags,
-): Promise<number> {
+const list = command({
+  name: "list",
+  summary: "List dead letters, newest first.",
+  examples: [
+    "redrive dlq list",
+    "redrive dlq list nightly --type Timeout --older-than 2h",
+    "redrive dlq list --filter 'item.size > 10' --columns item,attempts,message",
+  ],
+  arguments: { name: argument("[job]", "id or name (default: all jobs)") },
+  options: listOptions,
+  run: (context, given) => listLetters(context, given),
+});
+
+type ListFlags = Partial<Given<typeof listOptions>> & { readonly name?: string };
+
+async function listLetters(context: Context, { name, ...flags }: ListFlags): Promise<number> {
   checkSelection(flags);
-  const limit = countOption("--limit", flags.limit, 1) ?? PAGE_DEFAULT;
   columnsFor(flags.columns ?? [], { paint: context.paint, now: 0 }); // refused before anything is read
   const { page, job, now, idOf } = await context.withStore(async (engine) => {
     const selection = await selectionIn(engine, flags);
-    const found = await jobFrom(engine, jobName, flags);
-    const filter = { ...selection.filter, ...(found && { queue: found.id }) };
-    const { sort: order = "newest", cursor } = flags;
-    const wanted = { order, limit, ...(cursor !== undefined && { cursor }) };
-    const letters = await selectPage(engine, { ...selection, filter }, wanted);
-    const ids = context.isTerminal ? letters.letters.map(({ itemId }) => itemId) : [];
+    const named = await jobFrom(engine, name, flags);
+    const filter = { ...selection.filter, ...(named && { queue: named.id }) };
+    const { sort: order = "newest", cursor: after, limit: wanted = 20 } = flags;
+    const found = await selectPage(
+      engine,
+      { ...selection, filter },
+      { order, limit: wanted, ...(after !== undefined && { cursor: after }) },
+    );
+    const ids = context.isTerminal ? found.letters.map(({ itemId }) => itemId) : [];
     return {
-      page: letters,
-      job: found?.id ?? onlyJobOf(letters, flags),
+      page: found,
+      job: named?.id ?? onlyJobOf(found, after),
       now: await engine.now(),
       idOf: await shortIds(engine, ids),
     };
   });
   const { letters, total, next } = page;
-  context.answer({ items: letters.map(letterToJson), total, next }, () =>
-    listText(context, page, { now, flags, jobName, job, idOf }),
-  );
-  return EXIT.done;
+  return context.answer({ items: letters.map(letterToJson), total, next }, () => {
+    if (total === 0) return isNarrowed(flags) ? "No letters match.\n" : "No letters.\n";
+    return listText(context, page, { now, columns: flags.columns, job, idOf });
+  });
+}
+
+/** The job of all letters; known only where the page is all there is. */
+function onlyJobOf({ letters, next }: LetterPage, after: string | undefined): string | undefined {
+  const jobs = new Set(letters.map((letter) => letter.jobId));
+  return jobs.size === 1 && next === null && after === undefined ? letters[0]?.jobId : undefined;
 }
 
 interface Shown {
   readonly now: number;
-  readonly flags: ListFlags;
-  readonly jobName: string | undefined;
-  /** The one that all letters of the selection are of. */
+  readonly columns: readonly string[] | undefined;
   readonly job: string | undefined;
   readonly idOf: Shorten;
-}
-
-/** Known only where the page is all there is. */
-function onlyJobOf({ letters, next }: LetterPage, { cursor }: ListFlags): string | undefined {
-  const jobs = new Set(letters.map((letter) => letter.jobId));
-  return jobs.size === 1 && next === null && cursor === undefined ? letters[0]?.jobId : undefined;
 }
 
 function listText(context: Context, { letters, total, next }: LetterPage, shown: Shown): string {
   const { paint, columns: widthMax, isTerminal } = context;
   const view = { paint, now: shown.now, isTerminal, idOf: shown.idOf };
-  if (total === 0) return isNarrowed(shown.flags) ? "No letters match.\n" : "No letters.\n";
-  const { columns } = shown.flags;
-  const { heading, columns: cells } = columns
-    ? { heading: "", columns: columnsFor(columns, view) }
+  const { heading, columns: cells } = shown.columns
+    ? { heading: "", columns: columnsFor(shown.columns, view) }
     : usualColumns(letters, { ...view, withJob: shown.job === undefined });
   const above = heading === "" ? "" : `${paint.bold(shorten(heading, widthMax))}\n`;
-  const ofJob = shown.job === undefined ? "" : ` of ${shown.job}`;
-  const count = `${thousands(letters.length)} of ${thousands(total)} ${total === 1 ? "letter" : "letters"}${ofJob}.`;
-  const more =
-    next === null
-      ? ""
-      : `\n${paint.dim("Next page:")} ${paint.cyan(nextPageCommand(shown.jobName, shown.flags, next))}`;
-  return `${above}${table(letters, cells, widthMax)}${paint.dim(count)}${more}\n`;
+  const ofWhat = shown.job === undefined ? "" : ` of ${shown.job}`;
+  const sum = `${thousands(letters.length)} of ${lettersText(total)}${ofWhat}.`;
+  return `${above}${table(letters, cells, widthMax)}${paint.dim(sum)}\n${nextPageText(context, next)}`;
 }
+
+const inspect = command({
+  name: "inspect",
+  summary: "Show a letter: data, every attempt, output, log, changes, notes, and what to do next.",
+  examples: ["redrive dlq inspect order-7", "redrive dlq inspect 7h2k --job nightly --json"],
+  arguments: { item: argument("<item>", "id, or the beginning of one") },
+  options: { job: ofJob("the job of the item") },
+  run: (context, { item, job }) => inspectLetter(context, item, job),
+});
+
+async function inspectLetter(context: Context, item: string, job?: string): Promise<number> {
+  const { letter, history, fixes, links } = await context.withStore(async (engine) => {
+    const found = await requireLetter(engine, item, job);
+    const past = await readHistory(engine, found);
+    const helped = past.group ? await readFixes(engine, past.group.fixes) : [];
+    return { letter: found, history: past, fixes: helped, links: await readLinks(engine, found) };
+  });
+  const document = {
+    ...letterToJson(letter),
+    ...linksToJson(links),
+    group_count: history.groupCount,
+    group: history.group && groupMarkToJson(history.group),
+    events: history.events.map(eventToJson),
+  };
+  const { paint, columns: width } = context;
+  return context.answer(document, () => letterText(letter, { paint, columns: width, history, fixes, links }));
+}
+
+const show = command({
+  name: "show",
+  summary: "List the letters of a job, or show one letter.",
+  examples: ["redrive dlq show nightly", "redrive dlq show order-7"],
+  arguments: { name: argument("<job-or-item>", "id or name of a job, or id of an item") },
+  options: { job: ofJob("the job of the item") },
+  run: async (context, { name, job }) => {
+    if (job !== undefined) return inspectLetter(context, name, job);
+    const found = await context.withStore((engine) => engine.findJob(name));
+    return found === null ? inspectLetter(context, name) : listLetters(context, { name: found.id });
+  },
+});
+
+export const commands = [list, inspect, show];

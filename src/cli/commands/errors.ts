@@ -1,8 +1,8 @@
-/** `redrive errors`: the error log, a page of it or as it grows. */
+/** `redrive errors`: the error log of all queues, a page of it or as it grows. */
 import type { Engine } from "../../engine.ts";
 import { WorkError } from "../../errors.ts";
-import type { ErrorEntry } from "../../item/error-entry.ts";
-import type { Json, JsonObject } from "../../kit/json.ts";
+import { ERROR_ORIGINS, type ErrorEntry } from "../../item/error-log.ts";
+import type { Item } from "../../item/item.ts";
 import {
   type ErrorLogQuery,
   type ErrorPage,
@@ -10,53 +10,92 @@ import {
   errorToJson,
   followErrors,
   readErrors,
-} from "../../watch/error-log.ts";
+} from "../../queue/error-log.ts";
+import { requireJob } from "../../queue/find-job.ts";
+import { compact, type Json, type JsonObject, stringifyJson } from "../../std/json.ts";
+import { command, type Given } from "../command.ts";
 import type { Context } from "../context.ts";
-import type { ERROR_FORMATS } from "../error-commands.ts";
-import { type ErrorFlags, errorQueryFrom } from "../error-query.ts";
-import { errorLine, errorTable, nextErrorsCommand } from "../error-text.ts";
 import { EXIT } from "../exit-code.ts";
-import { listenForInterrupts } from "../interrupt.ts";
-import { countOption } from "../option.ts";
-import { type Shorten, shortIds } from "../short-names.ts";
+import { requireItem } from "../find.ts";
+import { choice, count, duration, flag, limit, list, withDefault, word } from "../options.ts";
+import { errorLine, errorTable } from "../render/error-log.ts";
+import { type Shorten, shortIds } from "../render/letter-list.ts";
+import { nextPageText } from "../render/next-page.ts";
+import { listenForInterrupts } from "../signals.ts";
 
-interface Flags extends ErrorFlags {
-  readonly cursor?: string;
-  readonly follow?: boolean;
-  readonly format: (typeof ERROR_FORMATS)[number];
-}
+const options = {
+  queues: list("--queue <queues>", "errors of these queues or jobs (default: all)"),
+  item: word("--item <item>", "errors of this item: its id, or the beginning of it"),
+  origin: choice("--origin <origin>", "errors of the work, or of the runner itself", ERROR_ORIGINS),
+  sinceMs: duration("--since <duration>", "only the latest, e.g. 10m"),
+  limit,
+  before: count("--cursor <cursor>", "continue after this cursor: the `next` of the page before", 1),
+  follow: flag("--follow", "print oldest first, and keep printing; with JSON one object per line"),
+  format: withDefault(
+    choice("--format <format>", "table, json (the same as --json), or error-body for Power Automate", [
+      "table",
+      "json",
+      "error-body",
+    ]),
+    "table",
+  ),
+};
 
-const PAGE_DEFAULT = 20;
+type ErrorFlags = Given<typeof options>;
 
-export async function errors(context: Context, flags: Flags): Promise<number> {
-  const limit = countOption("--limit", flags.limit, 1) ?? PAGE_DEFAULT;
-  const before = countOption("--cursor", flags.cursor, 1);
-  if (flags.follow && before !== undefined)
-    throw new WorkError("usage", "--cursor goes back in the log and --follow goes on: give one of them.");
-  return context.withStore(
-    async (engine) => {
-      const query = {
-        ...(await errorQueryFrom(engine, flags)),
-        limit,
-        ...(before !== undefined && { before }),
-      };
-      if (flags.follow) await follow(context, engine, { query, document: documentOf(context, flags) });
-      else {
+const errors = command({
+  name: "errors",
+  summary: "Print the error log: every failure of every queue, and the runner's own errors, newest first.",
+  examples: [
+    "redrive errors --since 1h",
+    "redrive errors --queue orders --follow",
+    "redrive errors --format error-body",
+  ],
+  options,
+  run: (context, flags) => {
+    if (flags.follow && flags.before !== undefined)
+      throw new WorkError("usage", "--cursor and --follow exclude each other.");
+    return context.withStore(
+      async (engine) => {
+        const { limit: wanted, before } = flags;
+        const query = {
+          ...(await queryFrom(engine, flags)),
+          limit: wanted,
+          ...(before !== undefined && { before }),
+        };
+        if (flags.follow) return follow(context, engine, { query, document: documentOf(context, flags) });
         const page = await readErrors(engine, query);
         const ids = context.isTerminal ? page.errors.flatMap(({ itemId }) => itemId ?? []) : [];
-        const idOf = await shortIds(engine, ids);
-        context.terminal.stdout.write(pageText(context, { flags, page, idOf }));
-      }
-      return EXIT.done;
-    },
-    { mustExist: flags.follow ?? false },
-  );
+        context.terminal.stdout.write(pageText(context, { flags, page, idOf: await shortIds(engine, ids) }));
+        return EXIT.done;
+      },
+      { mustExist: flags.follow },
+    );
+  },
+});
+
+export const commands = [errors];
+
+/** A queue or an item that does not exist is an error: no result would be taken for good news. */
+async function queryFrom(engine: Engine, flags: ErrorFlags): Promise<Omit<ErrorLogQuery, "limit">> {
+  const named: string[] = [];
+  for (const name of flags.queues ?? []) named.push((await requireJob(engine, name)).id);
+  const isNamed = (item: Item) => named.length === 0 || named.includes(item.queue);
+  const only = named.length === 1 ? named[0] : undefined;
+  const item = flags.item === undefined ? undefined : await requireItem(engine, flags.item, only, isNamed);
+  const queues = item === undefined ? named : [item.queue];
+  return compact({
+    queues: queues.length === 0 ? undefined : queues,
+    itemId: item?.itemId,
+    origin: flags.origin,
+    since: flags.sinceMs === undefined ? undefined : (await engine.now()) - flags.sinceMs,
+  });
 }
 
 type ToDocument = (entry: ErrorEntry) => JsonObject;
 
 /** Undefined for a table. */
-function documentOf({ isJson }: Context, { format }: Flags): ToDocument | undefined {
+function documentOf({ isJson }: Context, { format }: ErrorFlags): ToDocument | undefined {
   if (format === "error-body") return errorToBody;
   return isJson || format === "json" ? errorToJson : undefined;
 }
@@ -66,18 +105,19 @@ interface Following {
   readonly document: ToDocument | undefined;
 }
 
-async function follow(context: Context, engine: Engine, { query, document }: Following): Promise<void> {
+async function follow(context: Context, engine: Engine, { query, document }: Following): Promise<number> {
   const { stdout } = context.terminal;
   const interrupt = listenForInterrupts(() => undefined);
   for await (const entry of followErrors(engine, query, { stop: interrupt.signal })) {
-    if (!stdout.writable) break; // its reader has seen enough
-    stdout.write(document ? `${JSON.stringify(document(entry))}\n` : errorLine(entry, context));
+    if (!stdout.writable) break; // the reader closed the pipe
+    stdout.write(document ? `${stringifyJson(document(entry))}\n` : errorLine(entry, context));
   }
   interrupt.dispose();
+  return EXIT.done;
 }
 
 interface Page {
-  readonly flags: Flags;
+  readonly flags: ErrorFlags;
   readonly page: ErrorPage;
   readonly idOf: Shorten;
 }
@@ -85,15 +125,13 @@ interface Page {
 function pageText(context: Context, { flags, page: { errors: found, next }, idOf }: Page): string {
   const { paint, columns } = context;
   const document = documentOf(context, flags);
+  const cursor = next === null ? null : String(next);
   if (document === errorToBody) return jsonText(found.map(document));
-  if (document !== undefined)
-    return jsonText({ errors: found.map(document), next: next === null ? null : String(next) });
+  if (document !== undefined) return jsonText({ errors: found.map(document), next: cursor });
   if (found.length === 0) return "No errors.\n";
-  const more =
-    next === null ? "" : `${paint.dim("Next page:")} ${paint.cyan(nextErrorsCommand(flags, next))}\n`;
-  return errorTable(found, { paint, columns, idOf }) + more;
+  return errorTable(found, { paint, columns, idOf }) + nextPageText(context, cursor);
 }
 
 function jsonText(document: Json): string {
-  return `${JSON.stringify(document, null, 2)}\n`;
+  return `${stringifyJson(document, 2)}\n`;
 }

@@ -1,37 +1,57 @@
-/** `redrive jobs`: every job, how it stands, what it runs and where. */
+/** `redrive jobs …` and `redrive status`: runs of maps and workflows, their status, and how to delete them. */
+import type { Engine } from "../../engine.ts";
 import { ENDING_KINDS, type Job } from "../../item/job.ts";
-import { isDismissed } from "../../job/dismiss-job.ts";
-import { commandText, folderOf } from "../../job/job-text.ts";
-import { type JobSummary, summarise, summaryToJson } from "../../job/summary.ts";
-import { toRfc3339 } from "../../kit/clock.ts";
-import { formatDuration } from "../../kit/duration.ts";
-import type { JsonObject } from "../../kit/json.ts";
+import { commandText, folderOf, requireJob } from "../../queue/find-job.ts";
+import { type JobSummary, summarise, summaryToJson } from "../../queue/job-summary.ts";
+import {
+  deleteJob,
+  dismissJob,
+  isDismissed,
+  type JobDeletion,
+  previewDeletion,
+  refuseUnforced,
+} from "../../service/delete-job.ts";
+import { toRfc3339 } from "../../std/clock.ts";
+import { formatDuration } from "../../std/duration.ts";
+import type { JsonObject } from "../../std/json.ts";
+import { interruptible } from "../bulk.ts";
+import { argument, command } from "../command.ts";
 import type { Context } from "../context.ts";
 import { EXIT } from "../exit-code.ts";
-import { countOption } from "../option.ts";
-import type { Tint } from "../paint.ts";
-import { table } from "../table.ts";
+import { dryRun, flag, limit, yes } from "../options.ts";
+import { confirm } from "../prompt.ts";
+import type { Tint } from "../render/paint.ts";
+import { table } from "../render/table.ts";
+import { counted, lettersText, minuteText } from "../render/words.ts";
+
+const names = argument("<jobs...>", "ids or names");
 
 interface Row extends JobSummary {
   readonly job: Job;
   readonly shownStatus: string;
 }
 
-export async function jobs(context: Context, flags: { limit: string }): Promise<number> {
-  const limit = countOption("--limit", flags.limit, 1) ?? 20;
-  const { rows, hasQueues } = await context.withStore(async (engine) => {
-    const found: Row[] = [];
-    for (const job of await engine.listJobs({ limit, kinds: ENDING_KINDS })) {
-      const summary = await summarise(engine, job);
-      found.push({ ...summary, job, shownStatus: shownStatus(summary, job) });
-    }
-    const queues = await engine.listJobs({ limit: 1, kinds: ["queue"] });
-    return { rows: found, hasQueues: queues.length > 0 };
-  });
-  context.answer({ jobs: rows.map(rowToJson) }, () => jobsText(context, rows));
-  if (hasQueues && !context.isJson) context.note("Queues are listed by `redrive queue list`.");
-  return EXIT.done;
-}
+const list = command({
+  name: "list",
+  isDefault: true,
+  summary: "List jobs, newest first.",
+  examples: ["redrive jobs", "redrive jobs list --limit 5 --json"],
+  options: { limit },
+  run: async (context, { limit: wanted }) => {
+    const { rows, hasQueues } = await context.withStore(async (engine) => {
+      const found: Row[] = [];
+      for (const job of await engine.listJobs({ limit: wanted, kinds: ENDING_KINDS })) {
+        const summary = await summarise(engine, job);
+        found.push({ ...summary, job, shownStatus: shownStatus(summary, job) });
+      }
+      const queues = await engine.listJobs({ limit: 1, kinds: ["queue"] });
+      return { rows: found, hasQueues: queues.length > 0 };
+    });
+    context.answer({ jobs: rows.map(rowToJson) }, () => jobsText(context, rows));
+    if (hasQueues && !context.isJson) context.note("To list queues: redrive queue list");
+    return EXIT.done;
+  },
+});
 
 function shownStatus({ status }: JobSummary, job: Job): string {
   if (job.kind === "deleting") return "deleting";
@@ -50,7 +70,7 @@ function rowToJson({ job, shownStatus: _, ...summary }: Row): JsonObject {
 }
 
 function jobsText({ paint, columns, terminal }: Context, rows: readonly Row[]): string {
-  if (rows.length === 0) return "No jobs yet. `redrive demo` runs one.\n";
+  if (rows.length === 0) return "No jobs. To run one: redrive demo\n";
   const colours: Readonly<Record<string, Tint>> = {
     running: paint.cyan,
     completed: paint.green,
@@ -75,11 +95,7 @@ function jobsText({ paint, columns, terminal }: Context, rows: readonly Row[]): 
         paint: (cell, row) => (row.dead > 0 ? paint.red(cell) : cell),
       },
       { title: "LEFT", value: (row) => String(row.remaining), align: "right", giveUp: 3 },
-      {
-        title: "STARTED",
-        value: (row) => toRfc3339(row.startedAt).slice(0, 16).replace("T", " "),
-        giveUp: 2,
-      },
+      { title: "STARTED", value: (row) => minuteText(row.startedAt), giveUp: 2 },
       { title: "TOOK", value: (row) => formatDuration(row.durationMs), align: "right", giveUp: 4 },
       { title: "COMMAND", value: (row) => commandText(row.job), cutTo: 12, giveUp: 1 },
       {
@@ -93,10 +109,123 @@ function jobsText({ paint, columns, terminal }: Context, rows: readonly Row[]): 
   );
 }
 
-/** Below the user's own folder as `~/…`. */
+/** Below the user's home as `~/…`. */
 function shortFolder(folder: string | undefined, home: string | undefined): string {
   if (folder === undefined) return "";
   if (!home || home === "/") return folder;
   if (folder === home) return "~";
   return folder.startsWith(`${home}/`) ? `~${folder.slice(home.length)}` : folder;
 }
+
+const dismiss = command({
+  name: "dismiss",
+  summary: "Mark jobs that you do not want to resume.",
+  description: "`redrive resume` without a job skips them.",
+  examples: ["redrive jobs dismiss nightly-7h2k9m4x"],
+  arguments: { names },
+  run: async (context, { names: given }) => {
+    const dismissed = await context.withStore(async (engine) => {
+      const jobs = await findJobs(engine, given);
+      for (const job of jobs) await dismissJob(engine, job, context.author);
+      return jobs.map(({ id }) => id);
+    });
+    return context.answer({ dismissed }, () =>
+      dismissed.map((id) => `Dismissed ${id}. To resume it anyway: redrive resume ${id}\n`).join(""),
+    );
+  },
+});
+
+/** All are found before the first is changed. */
+async function findJobs(engine: Engine, given: readonly string[]): Promise<readonly Job[]> {
+  const jobs = new Map<string, Job>();
+  for (const name of given) {
+    const job = await requireJob(engine, name);
+    jobs.set(job.id, job);
+  }
+  return [...jobs.values()];
+}
+
+const remove = command({
+  name: "delete",
+  summary: "Delete jobs with their items, logs and worktrees; letters are archived first.",
+  examples: ["redrive jobs delete nightly-7h2k9m4x --dry-run", "redrive jobs delete nightly-7h2k9m4x --yes"],
+  arguments: { names },
+  options: {
+    force: flag("--force", "also delete jobs with dead letters, or with worktrees whose work is not merged"),
+    dryRun,
+    yes,
+  },
+  run: async (context, { names: given, force, dryRun: isPreview, yes: isAgreed }) => {
+    const { dlq } = await context.config();
+    const { home, author } = context;
+    const { jobs, plans } = await context.withStore(async (engine) => {
+      const found = await findJobs(engine, given);
+      const previews: JobDeletion[] = [];
+      for (const job of found) previews.push(await previewDeletion(engine, job, { home }));
+      return { jobs: found, plans: previews };
+    });
+    if (isPreview) {
+      return context.answer({ jobs: plans.map(deletionToJson), dry_run: true }, () =>
+        plans.map((plan) => planText(plan, force)).join(""),
+      );
+    }
+    if (!force) for (const plan of plans) refuseUnforced(plan); // before any of them is deleted
+    if (!isAgreed) await confirm(context, questionFor(plans));
+    const { result, interrupted } = await interruptible(context, async (engine, signal) => {
+      const dlqDir = dlq.dlqDir === undefined ? {} : { dlqDir: dlq.dlqDir };
+      const deleted: JobDeletion[] = [];
+      for (const job of jobs)
+        if (!signal.aborted)
+          deleted.push(await deleteJob(engine, job, { home, force, author, ...dlqDir, signal }));
+      return deleted;
+    });
+    const text = () => result.map(deletedText).join("");
+    return context.answer({ jobs: result.map(deletionToJson) }, text, interrupted ?? EXIT.done);
+  },
+});
+
+function deletionToJson(deletion: JobDeletion): JsonObject {
+  const { jobId, items, waiting, closed, worktrees, branchesLeft, reasons, archive } = deletion;
+  return {
+    job_id: jobId,
+    items,
+    letters: waiting + closed,
+    waiting,
+    worktrees,
+    branches_left: branchesLeft,
+    needs_force: reasons,
+    archive: archive ?? null,
+  };
+}
+
+function questionFor(plans: readonly JobDeletion[]): string {
+  const [only] = plans;
+  const items = plans.reduce((sum, plan) => sum + plan.items, 0);
+  const letters = plans.reduce((sum, { waiting, closed }) => sum + waiting + closed, 0);
+  const what = plans.length === 1 && only ? only.jobId : counted(plans.length, "job");
+  const archived = letters === 0 ? "" : ` ${lettersText(letters)} will be archived first.`;
+  return `Delete ${what} with ${counted(items, "item")}, logs and worktrees?${archived}`;
+}
+
+function planText(
+  { jobId, items, waiting, closed, worktrees, reasons }: JobDeletion,
+  force: boolean,
+): string {
+  const letters = waiting + closed;
+  const parts = [
+    counted(items, "item"),
+    letters > 0 && `${lettersText(letters)} (archived first)`,
+    worktrees > 0 && counted(worktrees, "worktree"),
+    "its logs",
+  ].filter(Boolean);
+  const refused = force ? "" : reasons.map((reason) => `  needs --force: ${reason}\n`).join("");
+  return `Would delete ${jobId}: ${parts.join(", ")}.\n${refused}`;
+}
+
+function deletedText({ jobId, items, archive, branchesLeft }: JobDeletion): string {
+  const letters = archive === undefined ? "" : `  Its letters are archived in ${archive}\n`;
+  const branches = branchesLeft.map((branch) => `  Left branch ${branch}: it is not merged.\n`).join("");
+  return `Deleted ${jobId} with ${counted(items, "item")} and its logs.\n${letters}${branches}`;
+}
+
+export const commands = [list, dismiss, remove];

@@ -2,59 +2,77 @@
 import { createReadStream, existsSync } from "node:fs";
 import { pipeline } from "node:stream/promises";
 import { GrowingOutput } from "../../attempt/growing-output.ts";
-import { type RunningOutput, readRunning } from "../../attempt/running-output.ts";
+import { type RunningOutput, readRunning } from "../../attempt/output-watch.ts";
 import type { Engine } from "../../engine.ts";
 import { WorkError } from "../../errors.ts";
 import { isFromElsewhere, NOT_READ } from "../../item/imported-letter.ts";
 import type { Attempt, Item } from "../../item/item.ts";
 import type { Job } from "../../item/job.ts";
-import { requireJob } from "../../job/find-job.ts";
-import { followLogs, isExact } from "../../job/follow-logs.ts";
-import { jobLogs } from "../../job/home.ts";
-import { PHASES_WITH_LOG } from "../../job/workflow-spec.ts";
-import { systemClock } from "../../kit/clock.ts";
-import type { JsonObject } from "../../kit/json.ts";
-import { thisHost } from "../../kit/process-identity.ts";
+import { requireJob } from "../../queue/find-job.ts";
+import { followLogs, isExact } from "../../run/follow-logs.ts";
+import { systemClock } from "../../std/clock.ts";
+import type { JsonObject } from "../../std/json.ts";
+import { thisHost } from "../../std/process-identity.ts";
+import { jobLogs } from "../../store/home.ts";
+import { PHASES_WITH_LOG } from "../../workflow/workflow-spec.ts";
+import { argument, command } from "../command.ts";
 import type { Context } from "../context.ts";
 import { EXIT } from "../exit-code.ts";
 import { requireItem } from "../find.ts";
-import { listenForInterrupts } from "../interrupt.ts";
-import { LogLines } from "../log-lines.ts";
-import { countOption } from "../option.ts";
-import { CleanLines } from "../terminal-text.ts";
+import { count, flag } from "../options.ts";
+import { CleanLines, LogLines } from "../render/log-lines.ts";
+import { listenForInterrupts } from "../signals.ts";
 
-export interface LogsFlags {
-  readonly attempt?: string;
-  readonly follow?: boolean;
-  readonly raw?: boolean;
-}
+const logs = command({
+  name: "logs",
+  summary: "Print the output of an item's attempt or of a workflow's phase, also while it runs.",
+  examples: [
+    "redrive logs nightly order-7",
+    "redrive logs nightly order-7 --attempt 2",
+    "redrive logs nightly --follow",
+  ],
+  arguments: {
+    jobName: argument("<job>", "id or name"),
+    itemName: argument(
+      "[item]",
+      "id, or the beginning of one; or setup, reduce or merge (with --follow default: all)",
+    ),
+  },
+  options: {
+    attempt: count(
+      "-a, --attempt <n>",
+      "the attempt (default: the running one, else the last one with output)",
+      1,
+    ),
+    follow: flag(
+      "--follow",
+      "print output as it is written, until the item or the job has ended; with --json one object per line",
+      { conflicts: ["attempt"] },
+    ),
+    isRaw: flag(
+      "--raw",
+      "print the bytes unchanged, also on a terminal, where control characters are made visible",
+    ),
+  },
+  run: (context, { jobName, itemName, attempt: number, follow: isFollowed, isRaw }) =>
+    context.withStore(async (engine) => {
+      const job = await requireJob(engine, jobName);
+      if (itemName === undefined) {
+        if (isFollowed) return follow(context, engine, job, { isRaw });
+        throw new WorkError("usage", "No item was named.", {
+          hint: `Name one: redrive logs ${job.id} ITEM. To follow all items: redrive logs ${job.id} --follow`,
+        });
+      }
+      const phase = await findPhase(context, engine, job, itemName);
+      if (phase !== undefined) return show(context, job, { ...phase, isRaw });
+      const item = await requireItem(engine, itemName, job.id);
+      const willRun = item.state === "leased" || item.state === "ready";
+      if (isFollowed && number === undefined && willRun) return follow(context, engine, job, { item, isRaw });
+      return show(context, job, { ...(await findAttempt({ context, engine, job, item, number })), isRaw });
+    }),
+});
 
-export async function logs(
-  context: Context,
-  jobName: string,
-  itemName: string | undefined,
-  flags: LogsFlags,
-): Promise<number> {
-  const number = countOption("--attempt", flags.attempt, 1);
-  return context.withStore(async (engine) => {
-    const job = await requireJob(engine, jobName);
-    if (itemName === undefined) return followJob(context, engine, job, flags);
-    const isRaw = flags.raw ?? false;
-    const phase = await findPhase(context, engine, job, itemName);
-    if (phase !== undefined) return show(context, job, { ...phase, isRaw });
-    const item = await requireItem(engine, itemName, job.id);
-    const willRun = item.state === "leased" || item.state === "ready";
-    if (flags.follow && number === undefined && willRun) return follow(context, engine, job, { item, isRaw });
-    return show(context, job, { ...(await findAttempt({ context, engine, job, item, number })), isRaw });
-  });
-}
-
-async function followJob(context: Context, engine: Engine, job: Job, flags: LogsFlags): Promise<number> {
-  if (flags.follow) return follow(context, engine, job, { isRaw: flags.raw ?? false });
-  throw new WorkError("usage", "No item was named.", {
-    hint: `Name one: redrive logs ${job.id} ITEM. To follow all items as they run: redrive logs ${job.id} --follow`,
-  });
-}
+export const commands = [logs];
 
 interface FollowOptions {
   /** Default: all items of the job. */
@@ -74,7 +92,7 @@ async function follow(
   const options = { home: context.home, job, clock: systemClock, signal: interrupt.signal, ...only };
   try {
     for await (const followed of followLogs(engine, options)) {
-      if (!context.terminal.stdout.writable) break; // its reader has seen enough
+      if (!context.terminal.stdout.writable) break; // the reader closed the pipe
       lines.print(followed);
     }
   } finally {
@@ -105,7 +123,7 @@ async function findPhase(
   const isRunning = recordsOf(home, job, log).length > 0;
   if (isRunning) return { about: { phase: name }, log, running: `The ${name} phase` };
   if (existsSync(log)) return { about: { phase: name }, log };
-  throw new WorkError("log_not_found", `The ${name} phase of ${job.id} left no output.`);
+  throw new WorkError("log_not_found", `The ${name} phase of ${job.id} wrote no output.`);
 }
 
 interface Wanted {
@@ -129,7 +147,7 @@ async function findAttempt({ context, engine, job, item, number }: Wanted): Prom
   if (outcome !== "running") {
     throw new WorkError(
       "log_not_found",
-      `Attempt ${attempt.number} of ${item.itemId} (${outcome}) left no output.`,
+      `Attempt ${attempt.number} of ${item.itemId} (${outcome}) wrote no output.`,
     );
   }
   const holders = await engine.listHolders();
@@ -189,7 +207,8 @@ async function showRunning(
     const textOf = (name: string) =>
       parts.flatMap((part) => ("stream" in part && part.stream === name ? [part.bytes] : []));
     const output = { stdout: joined(textOf("stdout")), stderr: joined(textOf("stderr")) };
-    return context.answer({ ...about, log: null, ...output }, () => "");
+    context.answer({ ...about, log: null, ...output }, () => "");
+    return;
   }
   context.note(`${what} is still running. ${parts.length === 0 ? "No output yet." : "Output so far:"}`);
   if (!isExact(job))
@@ -212,7 +231,7 @@ async function print({ terminal, isTerminal }: Context, { log, isRaw }: Shown): 
     await pipeline([createReadStream(log), ...filters, terminal.stdout], { end: false });
   } catch (error) {
     const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
-    if (code === "EPIPE") return; // its reader has seen enough
+    if (code === "EPIPE") return; // the reader closed the pipe
     if (code === "ENOENT") {
       throw new WorkError("log_not_found", `The log ${log} is not there any more.`, { cause: error });
     }

@@ -1,134 +1,273 @@
-/** `redrive map`: a command over many items, in parallel. */
-import { availableParallelism } from "node:os";
-import { resolve } from "node:path";
+/** `redrive map|resume|demo`: a command over many items in parallel, and resuming jobs. */
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { availableParallelism, tmpdir } from "node:os";
+import { join, resolve } from "node:path";
 import { refuseEmptiedArgument } from "../../attempt/template.ts";
 import { WorkError } from "../../errors.ts";
-import type { InputFormat } from "../../intake/format.ts";
-import { startMap } from "../../job/map.ts";
-import { DEFAULT_GRACE_MS, type MapSpec } from "../../job/map-spec.ts";
-import { parseDuration } from "../../kit/duration.ts";
-import { parseBackoff } from "../../retry/backoff.ts";
-import {
-  DEFAULT_BREAKER,
-  DEFAULT_POLICY,
-  type OnItemFailure,
-  type OnOutage,
-  type Policy,
-} from "../../retry/policy.ts";
+import { INPUT_FORMATS } from "../../intake/input.ts";
+import { DEFAULT_BREAKER, DEFAULT_POLICY, type OnItemFailure, type Policy } from "../../retry/policy.ts";
+import { startMap } from "../../run/map.ts";
+import { DEFAULT_GRACE_MS, type MapSpec } from "../../run/map-spec.ts";
+import { resumeJob } from "../../run/resume.ts";
+import { compact } from "../../std/json.ts";
+import { argument, command, type Given, type OptionSpec } from "../command.ts";
 import type { Context } from "../context.ts";
-import { countOption, rateOption } from "../option.ts";
-import { runForPerson, type WatchOptions } from "../run-for-person.ts";
+import { EXIT } from "../exit-code.ts";
+import { runWithSummary } from "../interactive-run.ts";
+import {
+  allowOptions,
+  backoff,
+  breaker,
+  breakerTimeoutMs,
+  COMMAND_HELP,
+  choice,
+  concurrency,
+  count,
+  duration,
+  FAILURE_CHOICES,
+  flag,
+  graceMs,
+  keepEvidence,
+  onFailureCommand,
+  onOutage,
+  outageMsMax,
+  quiet,
+  retries,
+  share,
+  storeWaitMs,
+  under,
+  withDefault,
+  word,
+} from "../options.ts";
 
-interface MapFlags extends WatchOptions {
-  readonly input: string;
-  readonly format?: InputFormat;
-  readonly idField?: string;
-  readonly distinct?: boolean | string;
-  readonly jobs?: string;
-  readonly retries?: string;
-  readonly backoff?: string;
-  readonly timeout?: string;
-  readonly grace?: string;
-  readonly onFailure: OnItemFailure;
-  readonly onFailureCommand?: string;
-  readonly allowOptions?: boolean;
-  readonly maxFailures?: string;
-  readonly failureThreshold?: string;
-  readonly failFast?: boolean;
-  readonly breaker?: string;
-  readonly breakerTimeout?: string;
-  readonly onOutage?: OnOutage;
-  readonly maxOutage?: string;
-  readonly keepEvidence?: boolean;
-  readonly name?: string;
-  readonly acceptChanges?: boolean;
-}
+const mapOptions = {
+  ...under("Input", {
+    input: withDefault(
+      word("-i, --input <file>", "the items: a JSON array, JSON Lines, CSV or plain lines; - is stdin"),
+      "-",
+    ),
+    format: choice(
+      "-f, --format <format>",
+      "format of the input (default: by file name or content)",
+      INPUT_FORMATS,
+    ),
+    idField: word("--id-field <field>", "the field that identifies an item (default: its whole content)"),
+    distinct: {
+      ...flag("--distinct [field]", "drop items that are equal, or equal in this field"),
+      read: (raw) => (raw === true || typeof raw === "string" ? raw : undefined),
+    } as OptionSpec<string | true | undefined>,
+  }),
+  ...under("Running", {
+    concurrency: concurrency("how many run at a time (default: the number of cores)"),
+    timeoutMs: duration(
+      "-t, --timeout <duration>",
+      "stop an attempt that takes longer, with all its processes (default: none)",
+    ),
+    graceMs,
+    name: word(
+      "-n, --name <name>",
+      "the name of the job; the same name again resumes it: done items are not repeated",
+    ),
+    acceptChanges: flag("--accept-changes", "resume the job of that name although the command has changed"),
+    allowOptions,
+    keepEvidence,
+    storeWaitMs,
+    quiet,
+  }),
+  ...under("When an item fails", {
+    retries: retries("how often it is retried (default: 2)"),
+    backoff,
+    onFailure: withDefault(
+      choice(
+        "--on-failure <action>",
+        "when it is out of retries: keep it as a dead letter, retry at once, skip it, stop the job",
+        FAILURE_CHOICES,
+      ),
+      "dlq",
+    ),
+    failureCommand: onFailureCommand,
+    maxFailures: count("--max-failures <n>", "stop when this many items have died", 1),
+    failureThreshold: share(
+      "--failure-threshold <rate>",
+      "stop when more than this share of the finished items has died (0 to 1; from 10 finished items)",
+    ),
+    failFast: flag("--fail-fast", "stop at the first item that dies"),
+    breaker,
+    breakerTimeoutMs,
+    onOutage,
+    outageMsMax,
+  }),
+};
 
-export async function map(context: Context, command: string[], flags: MapFlags): Promise<number> {
-  refuseEmptiedArgument(command);
-  const spec = specFrom(context, command, flags);
-  requireInput(context, flags);
-  return runForPerson(context, { ...flags, creates: true }, (deps, watch) =>
-    startMap(deps, {
-      spec,
-      stdin: context.terminal.stdin,
-      onJob: watch.onJob,
-      onNotice: watch.onNotice,
-      ...(flags.name !== undefined && { name: flags.name }),
-      ...(flags.acceptChanges && { acceptChanges: true }),
-    }),
-  );
-}
+type MapFlags = Given<typeof mapOptions>;
 
-/** A newcomer who types `redrive map -- ls` at a terminal would wait for ever. */
+const map = command({
+  name: "map",
+  summary: "Run a command once for each item, in parallel.",
+  examples: [
+    "find . -name '*.md' | redrive map -- wc -w {}",
+    "redrive map --input files.json -j 8 --retries 3 -- ./convert.sh '${item.path}'",
+    "redrive map --input urls.txt --timeout 30s --on-outage wait -- curl -fsS {}",
+  ],
+  arguments: { command: argument("<command...>", COMMAND_HELP) },
+  passesThrough: true,
+  options: mapOptions,
+  run: (context, { command: words, ...flags }) => {
+    refuseEmptiedArgument(words);
+    const spec = specFrom(context, words, flags);
+    requireInput(context, flags);
+    return runWithSummary(context, { ...flags, creates: true }, (deps, { onJob, onNotice }) =>
+      startMap(deps, {
+        ...{ spec, stdin: context.terminal.stdin, onJob, onNotice },
+        ...(flags.name !== undefined && { name: flags.name }),
+        ...(flags.acceptChanges && { acceptChanges: true }),
+      }),
+    );
+  },
+});
+
+/** `redrive map -- ls` at a terminal would wait for input forever. */
 function requireInput({ terminal }: Context, { input }: MapFlags): void {
   if (input !== "-" || !(terminal.stdin as { isTTY?: boolean }).isTTY) return;
-  throw new WorkError("usage", "There is no input: nothing is piped in and no --input is given.", {
+  throw new WorkError("usage", "There is no input: nothing is piped in, and --input was not given.", {
     hint: "find . -name '*.md' | redrive map -- wc -w {}   or   redrive map --input FILE -- COMMAND",
   });
 }
 
-function specFrom({ terminal }: Context, command: readonly string[], flags: MapFlags): MapSpec {
-  const { input, format, idField, distinct } = flags;
+function specFrom({ terminal: { cwd } }: Context, words: readonly string[], flags: MapFlags): MapSpec {
+  const { input, format, idField, distinct, concurrency: jobs = availableParallelism() } = flags;
+  const { graceMs: grace, failureCommand, timeoutMs } = flags;
   return {
-    command,
-    cwd: terminal.cwd,
-    input: {
-      path: input === "-" ? "-" : resolve(terminal.cwd, input),
-      ...(format && { format }),
-      ...(idField !== undefined && { idField }),
-      ...(distinct !== undefined && { distinct }),
-    },
-    jobs: countOption("--jobs", flags.jobs, 1) ?? availableParallelism(),
-    graceMs: flags.grace === undefined ? DEFAULT_GRACE_MS : parseDuration(flags.grace, "--grace"),
+    command: words,
+    cwd,
+    input: { path: input === "-" ? "-" : resolve(cwd, input), ...compact({ format, idField, distinct }) },
+    jobs,
+    graceMs: grace,
     policy: policyFrom(flags),
-    ...(flags.onFailureCommand !== undefined && { failureCommand: flags.onFailureCommand }),
+    ...compact({ failureCommand, timeoutMs }),
     ...(flags.allowOptions && { allowOptions: true }),
     ...(flags.keepEvidence && { keepEvidence: true }),
-    ...(flags.timeout !== undefined && { timeoutMs: parseDuration(flags.timeout, "--timeout") }),
   };
 }
 
 function policyFrom(flags: MapFlags): Policy {
-  const retries = countOption("--retries", flags.retries, 0);
-  const maxFailures = countOption("--max-failures", flags.maxFailures, 1);
-  const failureThreshold = rateOption("--failure-threshold", flags.failureThreshold);
-  const breaker = countOption("--breaker", flags.breaker, 1);
-  if (breaker === undefined && flags.breakerTimeout !== undefined) {
+  const {
+    retries: again,
+    backoff: wait,
+    maxFailures,
+    failureThreshold,
+    onOutage: outage,
+    outageMsMax: longest,
+  } = flags;
+  if (flags.breaker === undefined && flags.breakerTimeoutMs !== undefined)
     throw new WorkError("usage", "--breaker-timeout needs --breaker, the number of failures that opens it.");
-  }
+  if (longest !== undefined && outage !== "wait")
+    throw new WorkError("usage", "--max-outage needs --on-outage wait.");
+  const { breaker: failures, breakerTimeoutMs: timeoutMs } = flags;
+  const opens =
+    failures === undefined
+      ? undefined
+      : { ...DEFAULT_BREAKER, failureThreshold: failures, ...compact({ timeoutMs }) };
   return {
     ...DEFAULT_POLICY,
-    ...(retries !== undefined && { maxAttempts: retries + 1 }),
-    ...(flags.backoff !== undefined && { backoff: parseBackoff(flags.backoff) }),
+    ...(again !== undefined && { maxAttempts: again + 1 }),
     onItemFailure: onItemFailureFrom(flags),
     continueOnFailure: !flags.failFast,
-    ...(maxFailures !== undefined && { maxFailures }),
-    ...(failureThreshold !== undefined && { failureThreshold }),
-    ...(breaker !== undefined && { breaker: breakerFrom(breaker, flags) }),
-    ...outageFrom(flags),
+    ...compact({
+      backoff: wait,
+      maxFailures,
+      failureThreshold,
+      breaker: opens,
+      onOutage: outage,
+      outageMsMax: longest,
+    }),
   };
 }
 
-function outageFrom({ onOutage, maxOutage }: MapFlags): Pick<Policy, "onOutage" | "outageMsMax"> {
-  if (maxOutage !== undefined && onOutage !== "wait")
-    throw new WorkError("usage", "--max-outage needs --on-outage wait.");
-  return {
-    ...(onOutage !== undefined && { onOutage }),
-    ...(maxOutage !== undefined && { outageMsMax: parseDuration(maxOutage, "--max-outage") }),
-  };
-}
-
-function onItemFailureFrom({ onFailure, onFailureCommand }: MapFlags): OnItemFailure {
-  if (onFailureCommand === undefined) return onFailure;
+function onItemFailureFrom({ onFailure, failureCommand }: MapFlags): OnItemFailure {
+  if (failureCommand === undefined) return onFailure;
   if (onFailure === "dlq") return "custom";
   throw new WorkError("usage", `--on-failure-command and --on-failure ${onFailure} exclude each other.`, {
     hint: "Leave --on-failure out: the command decides.",
   });
 }
 
-function breakerFrom(failureThreshold: number, { breakerTimeout }: MapFlags) {
-  const timeoutMs =
-    breakerTimeout === undefined ? {} : { timeoutMs: parseDuration(breakerTimeout, "--breaker-timeout") };
-  return { ...DEFAULT_BREAKER, failureThreshold, ...timeoutMs };
-}
+const resume = command({
+  name: "resume",
+  summary: "Resume a job: finish pending items and retry eligible letters.",
+  examples: ["redrive resume", "redrive resume nightly --no-dlq"],
+  arguments: {
+    job: argument(
+      "[job]",
+      "id or name (default: the latest job of this folder, or of its git repository, that is not completed)",
+    ),
+  },
+  options: {
+    noDlq: flag("--no-dlq", "do not retry letters"),
+    acceptChanges: flag(
+      "--accept-changes",
+      "resume although the workflow file has changed, with its new content",
+    ),
+    slots: concurrency("how many run at a time (default: as the job)"),
+    storeWaitMs,
+    quiet,
+  },
+  run: (context, { job, noDlq, acceptChanges, slots, ...flags }) =>
+    runWithSummary(context, { ...flags, requiresMerge: true }, (deps, watch) =>
+      resumeJob(deps, {
+        ...watch,
+        withLetters: !noDlq,
+        cwd: context.terminal.cwd,
+        ...compact({ job, slots }),
+        ...(acceptChanges && { acceptChanges: true }),
+      }),
+    ),
+});
+
+/** The files that the demo checks: most are fine, three are broken, in two ways. */
+const DEMO_FILES: readonly (readonly [name: string, content: string])[] = [
+  ...Array.from(
+    { length: 9 },
+    (_, index) => [`order-${index + 1}.json`, `{"order": ${index + 1}, "total": 42}`] as const,
+  ),
+  ["order-10.json", ""],
+  ["order-11.json", '{"order": 11, "total": }'],
+  ["order-12.json", ""],
+];
+
+const DEMO_CHECK =
+  'const fs = require("node:fs"); const text = fs.readFileSync(process.argv[1], "utf8"); if (text === "") { console.error("fatal: the file is empty"); process.exit(4); } console.log("order", JSON.parse(text).order, "is fine");';
+
+const demo = command({
+  name: "demo",
+  summary: "Run a small map over real files, some of which fail, to try Redrive out.",
+  examples: ["redrive demo"],
+  run: async (context) => {
+    const folder = mkdtempSync(join(tmpdir(), "redrive-demo-"));
+    const path = join(folder, "files.json");
+    for (const [name, content] of DEMO_FILES) writeFileSync(join(folder, name), content);
+    writeFileSync(path, JSON.stringify(DEMO_FILES.map(([name]) => ({ path: name }))));
+    context.note(`Checking ${DEMO_FILES.length} small files in ${folder}, four at a time:\n`);
+    context.note(
+      "  redrive map --input files.json --id-field path -j 4 --retries 1 -- node -e '…' '${item.path}'\n",
+    );
+    const spec: MapSpec = {
+      command: [process.execPath, "-e", DEMO_CHECK, "${item.path}"],
+      cwd: folder,
+      input: { path, idField: "path" },
+      jobs: 4,
+      graceMs: DEFAULT_GRACE_MS,
+      policy: { ...DEFAULT_POLICY, maxAttempts: 2, backoff: { kind: "fixed", delayMs: 200, jitter: false } },
+    };
+    const code = await runWithSummary(context, { creates: true }, (deps, { onJob, onNotice }) =>
+      startMap(deps, { onJob, onNotice, spec }),
+    );
+    context.note(`\nThree files are broken on purpose. Repair one in ${folder}, then retry.`);
+    // `npm start` in a clone: the program is not in PATH there.
+    if (context.terminal.env.npm_lifecycle_event === "start")
+      context.note("In this folder, type `npx redrive` for `redrive`.");
+    return code === EXIT.lettersLeft ? EXIT.done : code; // the failures are part of the demo
+  },
+});
+
+export const commands = [map, resume, demo];

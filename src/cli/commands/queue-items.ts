@@ -1,14 +1,258 @@
-/** `redrive queue items`: a page of items, oldest first. */
+/** `redrive queue items|add|import|hold|unhold`: what is in a queue, and how it comes in. */
+import { text as readAll } from "node:stream/consumers";
 import type { Engine } from "../../engine.ts";
-import { requireQueue } from "../../queue/find-queue.ts";
+import { WorkError } from "../../errors.ts";
+import { type HoldBy, type HoldReport, PRIORITIES } from "../../item/item.ts";
+import { type AddedItem, addItems } from "../../queue/add-items.ts";
+import { requireQueue } from "../../queue/find-job.ts";
+import { type ItemImport, importItems, type RefusedRow } from "../../queue/import-items.ts";
+import { parseTimeOption, TIME_OPTION_FORMS } from "../../queue/time-option.ts";
+import { compact, type Json } from "../../std/json.ts";
+import { interruptible } from "../bulk.ts";
+import { argument, command } from "../command.ts";
 import type { Context } from "../context.ts";
 import { EXIT } from "../exit-code.ts";
-import { answerItems, type ItemFlags, readItemPage } from "../item-page.ts";
+import { requireItem } from "../find.ts";
+import { itemStates, listItems } from "../item-list.ts";
+import { readJsonFile, readJsonOption, readJsonText } from "../json-input.ts";
+import { absolute, choice, count, dryRun, flag, limit, reason, word } from "../options.ts";
+import { clean } from "../render/paint.ts";
+import { counted, shellWord } from "../render/words.ts";
 
-export async function queueItems(context: Context, name: string, flags: ItemFlags): Promise<number> {
-  const list = "items";
-  const find = async (engine: Engine) => (await requireQueue(engine, name)).id;
-  const page = await readItemPage(context, flags, { list, find });
-  answerItems(context, page, { list, command: `redrive queue items ${name}`, name, flags });
+const queue = argument("<queue>", "its name");
+
+const items = command({
+  name: "items",
+  summary: "List the items of a queue, oldest first.",
+  examples: ["redrive queue items orders", "redrive queue items orders --state dead,held"],
+  arguments: { queue },
+  options: {
+    states: itemStates(
+      "only these: ready, leased, held, done, dead, skipped, discarded; also Queued, Processing, OnHold, Processed, Failed",
+    ),
+    limit,
+    after: count("--cursor <cursor>", "continue after this cursor: the `next` of the page before", 0),
+  },
+  run: (context, { queue: name, ...flags }) =>
+    listItems(context, flags, {
+      list: "items",
+      name,
+      find: async (engine) => (await requireQueue(engine, name)).id,
+    }),
+});
+
+const add = command({
+  name: "add",
+  summary: "Add an item and print its id.",
+  description: "Without --data or --file its data is read from stdin.",
+  examples: [
+    "redrive queue add orders --data '{\"order\": 7}' --key order-7",
+    "redrive queue add orders --file order.json --due 10m --priority high",
+  ],
+  arguments: { queue },
+  options: {
+    data: word("--data <json>", "the data, or @FILE"),
+    file: word("--file <file>", "a file with the data as JSON"),
+    name: word("-n, --name <name>", "a name for people"),
+    priority: choice(
+      "--priority <priority>",
+      "higher ones are processed first (default: as the queue)",
+      PRIORITIES,
+    ),
+    key: word("--key <key>", "its id in the queue, which stays taken forever (default: a random one)"),
+    due: word("--due <time>", "not before: 2030-01-31T09:00:00Z, or 10m from now (default: now)"),
+    expires: word("--expires <time>", "not later; an expired item becomes a dead letter"),
+    lane: word(
+      "--ordering-key <key>",
+      "items with the same ordering key are processed one at a time, oldest first",
+      {
+        aliases: [{ flags: "--lane <lane>" }],
+      },
+    ),
+  },
+  run: async (context, { queue: name, data, file, due, expires, ...settings }) => {
+    const given = await readData(context, { data, file });
+    const [added] = await context.withStore(async (engine) => {
+      const now = await engine.now();
+      const times = compact({
+        dueAt: readTime("--due", due, now),
+        expiresAt: readTime("--expires", expires, now),
+      });
+      return addItems(engine, name, [{ data: given, ...settings, ...times }], { author: context.author });
+    });
+    return answerAdded(context, name, added ?? { outcome: "refused" });
+  },
+});
+
+async function readData(
+  { terminal: { cwd, stdin } }: Context,
+  { data, file }: { readonly data: string | undefined; readonly file: string | undefined },
+): Promise<Json> {
+  if (data !== undefined && file !== undefined)
+    throw new WorkError("usage", "--data and --file exclude each other.");
+  if (data !== undefined) return readJsonOption(data, { option: "--data", cwd });
+  if (file !== undefined && file !== "-") return readJsonFile(file, { option: "--file", cwd });
+  if ((stdin as { isTTY?: boolean }).isTTY) {
+    throw new WorkError("usage", "No data was given.", {
+      hint: `Give it as JSON: --data '{"a": 1}', --data @FILE, --file FILE, or on stdin.`,
+    });
+  }
+  const hint = "Write one JSON value to stdin. To add many: redrive queue import QUEUE -";
+  return readJsonText(await readAll(stdin), "stdin", hint);
+}
+
+function readTime(option: string, given: string | undefined, now: number): number | undefined {
+  if (given === undefined) return undefined;
+  const at = parseTimeOption(given, now);
+  if (at !== undefined) return at;
+  throw new WorkError("usage", `${option}: "${given}" is not ${TIME_OPTION_FORMS}.`);
+}
+
+function answerAdded(context: Context, name: string, added: AddedItem): number {
+  const { outcome, itemId = "", reason: why, because } = added;
+  if (outcome === "refused") {
+    const isTaken = because === "key_taken";
+    throw new WorkError(isTaken ? "illegal_move" : "input_invalid", `Not added: ${why}.`, {
+      hint: isTaken
+        ? `Show the existing one: redrive queue show ${name} ${shellWord(itemId) ?? "ITEM"}`
+        : "Correct the item and add it again.",
+    });
+  }
+  context.answer({ queue: name, item_id: itemId, outcome }, () => `${itemId}\n`);
+  if (!context.isJson && outcome === "existing") context.note("The item exists already and was not changed.");
+  if (!context.isJson && outcome === "replaced") context.note("Replaced the data of the existing item.");
   return EXIT.done;
 }
+
+/** More problems are counted, and not kept. */
+const PROBLEMS_KEPT_MAX = 1000;
+
+const importAll = command({
+  name: "import",
+  summary: "Add items from JSON Lines or CSV.",
+  description: "Every wrong row is reported; the others are added.",
+  examples: [
+    "redrive queue import orders orders.csv --key-field order",
+    "redrive queue import orders - --dry-run",
+  ],
+  arguments: { queue, file: argument("<file>", "the file; - is stdin") },
+  options: {
+    format: choice("-f, --format <format>", "default: by the name of the file, else jsonl", ["jsonl", "csv"]),
+    isEnvelope: flag("--envelope", "each record is {data, key, name, priority, due, expires, lane}"),
+    key: word("--key-field <field>", "the field with the item's key; a.b reaches inside"),
+    name: word("--name-field <field>", "the field with its name"),
+    priority: word("--priority-field <field>", "the field with its priority"),
+    due: word("--due-field <field>", "the field with its due time"),
+    expires: word("--expires-field <field>", "the field with its expiry"),
+    lane: word("--ordering-key-field <field>", "the field with its ordering key", {
+      aliases: [{ flags: "--lane-field <field>" }],
+    }),
+    isTyped: flag("--typed", "read CSV values that look like a number, true, false or null as such"),
+    dryRun,
+  },
+  run: async (context, { queue: name, file, format, isEnvelope, isTyped, dryRun: isDry, ...fields }) => {
+    const { terminal, isJson, author } = context;
+    if (isEnvelope && Object.keys(fields).length > 0) {
+      throw new WorkError("usage", "--envelope and the options for fields exclude each other.", {
+        hint: "In an envelope the settings are called key, name, priority, due, expires and lane.",
+      });
+    }
+    const from = file === "-" ? file : absolute(terminal.cwd, file);
+    const problems: RefusedRow[] = [];
+    const onRefused = (row: RefusedRow) => {
+      if (!isJson) context.note(`${file === "-" ? "stdin" : file}:${row.line}: ${clean(row.reason)}`);
+      else if (problems.length < PROBLEMS_KEPT_MAX) problems.push(row);
+    };
+    const how = { author, isDry, isTyped, isEnvelope, fields, stdin: terminal.stdin, onRefused };
+    const { result, interrupted } = await interruptible(context, (engine, signal) =>
+      importItems(engine, name, from, { ...how, signal, ...(format && { format }) }),
+    );
+    const { brokenOff, ...counts } = result;
+    const document = { queue: name, ...counts, problems: problems.map((row) => ({ ...row })) };
+    const { read, refused } = result;
+    const code = refused === 0 ? EXIT.done : refused === read ? EXIT.usage : EXIT.lettersLeft;
+    return context.answer(
+      compact({ ...document, dry_run: isDry || undefined, broken_off: brokenOff }),
+      () => importText(name, result, isDry),
+      interrupted ?? code,
+    );
+  },
+});
+
+function importText(name: string, result: ItemImport, isDry: boolean): string {
+  const { read, added, existing, replaced, refused, brokenOff } = result;
+  const parts = [`${added} ${isDry ? "would be " : ""}added`];
+  if (existing > 0) parts.push(`${existing} existing`);
+  if (replaced > 0) parts.push(`${replaced} replaced`);
+  if (refused > 0) parts.push(`${refused} refused`);
+  const end = brokenOff === undefined ? "" : `Stopped early: ${clean(brokenOff)}.\n`;
+  return `${counted(read, "row")} for ${name}: ${parts.join(", ")}.\n${end}`;
+}
+
+type Move = (engine: Engine, queue: string, itemIds: readonly string[], by: HoldBy) => Promise<HoldReport>;
+
+const named = argument("<items...>", "ids, or beginnings of them");
+
+const hold = command({
+  name: "hold",
+  summary: "Hold items: take them out of line.",
+  examples: ["redrive queue hold orders order-7 --reason 'waiting for the customer'"],
+  arguments: { queue, items: named },
+  options: { reason },
+  run: (context, given) =>
+    moveItems(context, given, {
+      move: (engine, name, ids, by) => engine.hold(name, ids, by),
+      past: "held",
+      needs: "ready",
+    }),
+});
+
+const unhold = command({
+  name: "unhold",
+  aliases: ["release"],
+  summary: "Put held items back in line.",
+  examples: ["redrive queue unhold orders order-7"],
+  arguments: { queue, items: named },
+  options: { reason },
+  run: (context, given) =>
+    moveItems(context, given, {
+      move: (engine, name, ids, by) => engine.unhold(name, ids, by),
+      past: "released",
+      needs: "held",
+    }),
+});
+
+interface MoveWords {
+  readonly queue: string;
+  readonly items: readonly string[];
+  readonly reason?: string;
+}
+
+async function moveItems(
+  context: Context,
+  { queue: name, items: given, reason: why }: MoveWords,
+  { move, past, needs }: { readonly move: Move; readonly past: string; readonly needs: string },
+): Promise<number> {
+  const by = { author: context.author, ...(why !== undefined && { reason: why }) };
+  const { moved, refused } = await context.withStore(async (engine) => {
+    const { id } = await requireQueue(engine, name);
+    const itemIds = new Set<string>();
+    for (const one of given) itemIds.add((await requireItem(engine, one, id)).itemId);
+    return move(engine, id, [...itemIds], by);
+  });
+  const document = {
+    queue: name,
+    [past]: moved,
+    refused: refused.map(({ itemId, state }) => ({ item_id: itemId, state })),
+  };
+  context.answer(
+    document,
+    () => `${past === "held" ? "Held" : "Put back"} ${counted(moved, "item")} of ${name}.\n`,
+  );
+  if (!context.isJson)
+    for (const { itemId, state } of refused)
+      context.note(`${itemId} is ${state ?? "gone"}; it would have to be ${needs}.`);
+  return refused.length > 0 ? EXIT.refused : EXIT.done;
+}
+
+export const commands = [items, add, importAll, hold, unhold];

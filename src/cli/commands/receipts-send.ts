@@ -1,48 +1,336 @@
-/** `redrive receipts send`: keeps receipts in the store, delivers them, and says what became of each. */
-import { mirroringReceipts } from "../../job/receipts-mirror.ts";
-import { parseDuration } from "../../kit/duration.ts";
+/** `redrive receipts send|deliver|recover`: how receipts reach their target. */
+import { type ReadReceipt, readReceipts, receiptsOf } from "../../delivery/receipt.ts";
+import { type Recovery, requireReachable, surveyRecovery } from "../../delivery/recovery.ts";
+import { WorkError } from "../../errors.ts";
+import { leftOf, type Operation, operationToJson } from "../../item/operation.ts";
+import { previewRedrive, previewToJson } from "../../redrive/preview.ts";
+import { DELIVERY_SLOTS } from "../../run/deliver.ts";
+import { continueRedrive, type RetryOptions, retryLetters } from "../../run/retry.ts";
+import type { RunDeps } from "../../run/run-job.ts";
+import type { RunObserver } from "../../runner/run-options.ts";
+import { receiptsMirror } from "../../service/letter-mirror.ts";
+import { systemClock } from "../../std/clock.ts";
+import { compact } from "../../std/json.ts";
+import { emptyCounts } from "../bulk.ts";
+import { argument, command, type Given } from "../command.ts";
 import type { Context } from "../context.ts";
-import { listenForInterrupts } from "../interrupt.ts";
-import { lookingAfter } from "../looking-after.ts";
-import { countOption } from "../option.ts";
-import { type ReceiptInputFlags, receiptsFrom } from "../receipt-input.ts";
-import { mirrorPath } from "../recover-for-person.ts";
-import { sendForPerson } from "../send-for-person.ts";
-import { sayAllSent, saySent } from "../sent-text.ts";
+import { EXIT } from "../exit-code.ts";
+import { answerRedriven } from "../interactive-redrive.ts";
+import { type Watch, withProgress } from "../interactive-run.ts";
+import { type SentOutcome, type SentReceipt, sendReceipts } from "../interactive-send.ts";
+import { runWorker } from "../interactive-worker.ts";
+import { readJsonOption } from "../json-input.ts";
+import { maintenanceOf } from "../maintenance.ts";
+import {
+  absolute,
+  canary,
+  choice,
+  concurrency,
+  drainMs,
+  dryRun,
+  dueWithinMs,
+  duration,
+  flag,
+  path,
+  perSecond,
+  quiet,
+  rate,
+  readDueWithin,
+  storeWaitForeverMs,
+  storeWaitMs,
+  untilEmpty,
+  word,
+  yes,
+} from "../options.ts";
+import { confirm } from "../prompt.ts";
+import { previewText } from "../render/operation.ts";
+import { clean } from "../render/paint.ts";
+import { lettersText } from "../render/words.ts";
+import { listenForInterrupts } from "../signals.ts";
+import { planFrom } from "./dlq-retry.ts";
 
-interface SendFlags extends ReceiptInputFlags {
-  readonly order?: string;
-  readonly wait?: string | boolean;
-  readonly concurrency?: string;
-  readonly mirror?: string;
+const mirror = path("--mirror <file>", "also keep the dead letters as a receipts.json in this file");
+
+/** Where `--mirror` leads to; relative to the current folder. */
+function mirrorPath({ terminal: { cwd } }: Context, file: string | undefined): { readonly mirror?: string } {
+  return file === undefined ? {} : { mirror: absolute(cwd, file, "--mirror") };
 }
 
-export async function receiptsSend(context: Context, name: string, flags: SendFlags): Promise<number> {
-  const waitMs = waitFrom(flags);
-  const concurrency = countOption("--concurrency", flags.concurrency, 1);
-  const mirror = flags.mirror === undefined ? [] : [mirroringReceipts(mirrorPath(context, flags.mirror))];
-  const letters = await lookingAfter(context);
-  const interrupt = listenForInterrupts(() => context.note("Not waiting any more: what was sent is kept."));
-  const { signal } = interrupt;
-  const plan = {
-    ...{ name, waitMs, signal, receipts: receiptsFrom(context, flags, signal) },
-    letters: { ...letters, companions: [...letters.companions, ...mirror] },
-    ...(flags.order !== undefined && { order: flags.order }),
-    ...(concurrency !== undefined && { concurrency }),
-  };
-  try {
-    const sent = await context.withStore((engine) =>
-      sendForPerson(context, engine, plan, (one) => saySent(context, one)),
-    );
-    const code = sayAllSent(context, name, sent);
-    return interrupt.exitCode ?? code;
-  } finally {
-    interrupt.dispose();
+const inputOptions = {
+  data: word("--data <json>", "the receipt, or @FILE"),
+  file: word("--file <file>", "one JSON receipt, an array of them, or JSON Lines; - is stdin"),
+  format: choice("-f, --format <format>", "default: by the content", ["json", "jsonl"]),
+  key: word(
+    "--key <key>",
+    "the key of the receipt, which stays taken forever (default: made from its content)",
+    {
+      conflicts: ["keyField"],
+    },
+  ),
+  keyField: word("--key-field <field>", "the field with the key; a.b reaches inside"),
+};
+
+const send = command({
+  name: "send",
+  summary: "Store receipts, deliver them, and wait for the result.",
+  description: "Without --data or --file it reads stdin.",
+  examples: [
+    'redrive receipts send billing --data \'{"task_id": "t-1"}\'',
+    "redrive receipts send billing --file receipts.jsonl --key-field task_id --wait 1m",
+  ],
+  arguments: { name: argument("<target>", "its name") },
+  options: {
+    ...inputOptions,
+    order: word("--order <key>", "send receipts with the same key one after another"),
+    waitMs: duration(
+      "--wait <duration>",
+      "how long to wait for the result, then exit with 75 (default: until it comes)",
+    ),
+    noWait: flag("--no-wait", "only store them; `redrive receipts deliver` or a service delivers them"),
+    concurrency: concurrency("how many are sent at a time (default: 10)"),
+    mirror,
+  },
+  run: async (context, { name, order, waitMs, noWait, concurrency: slots, mirror: file, ...input }) => {
+    const maintenance = await maintenanceOf(context);
+    const mirrored = mirrorPath(context, file);
+    const interrupt = listenForInterrupts(() => context.note("Stopped waiting; the receipts are stored."));
+    const { signal } = interrupt;
+    const services = mirrored.mirror === undefined ? [] : [receiptsMirror(mirrored.mirror)];
+    const plan = {
+      ...{ name, signal, receipts: receiptsFrom(context, input, signal) },
+      waitMs: noWait ? null : (waitMs ?? Number.POSITIVE_INFINITY),
+      maintenance: { ...maintenance, services: [...maintenance.services, ...services] },
+      ...compact({ order, concurrency: slots }),
+    };
+    try {
+      const sent = await context.withStore((engine) =>
+        sendReceipts(context, engine, plan, (one) => printSent(context, one)),
+      );
+      return answerSent(context, name, sent, interrupt.exitCode);
+    } finally {
+      interrupt.dispose();
+    }
+  },
+});
+
+type ReceiptRuns = AsyncIterable<readonly ReadReceipt[]> | Iterable<readonly ReadReceipt[]>;
+type InputFlags = Given<typeof inputOptions>;
+
+/** In runs, as they come. What contradicts is refused before anything is read. */
+async function* receiptsFrom(
+  context: Context,
+  flags: InputFlags,
+  signal: AbortSignal,
+): AsyncGenerator<readonly ReadReceipt[]> {
+  const { key } = flags;
+  let read = 0;
+  for await (const run of receiptRuns(context, flags, signal)) {
+    read += run.length;
+    if (key !== undefined && read > 1) {
+      throw new WorkError("usage", "--key is for one receipt.", {
+        hint: "Name the field with the key of each: --key-field FIELD",
+      });
+    }
+    yield key === undefined ? run : run.map((one) => ({ ...one, key }));
   }
 }
 
-/** Null: not at all. */
-function waitFrom({ wait }: SendFlags): number | null {
-  if (wait === false) return null;
-  return typeof wait === "string" ? parseDuration(wait, "--wait") : Number.POSITIVE_INFINITY;
+function receiptRuns(
+  { terminal: { cwd, stdin } }: Context,
+  { data, file, format, keyField }: InputFlags,
+  signal: AbortSignal,
+): ReceiptRuns {
+  if (data !== undefined) {
+    const other = file !== undefined ? "--file" : format !== undefined ? "--format" : undefined;
+    if (other !== undefined) throw new WorkError("usage", `--data and ${other} exclude each other.`);
+    return [receiptsOf(readJsonOption(data, { option: "--data", cwd }), "--data", keyField)];
+  }
+  if (file === undefined && (stdin as { isTTY?: boolean }).isTTY) {
+    throw new WorkError("usage", "No receipt was given.", {
+      hint: `Give it as JSON: --data '{"task_id": "t-1"}', --data @FILE, --file FILE, or on stdin.`,
+    });
+  }
+  const from = file === undefined || file === "-" ? "-" : absolute(cwd, file, "--file");
+  return readReceipts({ path: from, ...compact({ format, keyField }) }, { stdin, signal });
 }
+
+function printSent(context: Context, { key, outcome, isNew, error }: SentReceipt): void {
+  if (context.isJson) return;
+  const why = error === undefined ? "" : `  ${clean(error)}`;
+  const before = isNew || outcome === "conflict" ? "" : "  (sent before)";
+  context.terminal.stdout.write(`${outcome.padEnd(9)}  ${clean(key)}${before}${why}\n`);
+}
+
+/** Conflicts decide the exit code before what waits, and that before what died. */
+function answerSent(
+  context: Context,
+  target: string,
+  sent: readonly SentReceipt[],
+  interrupted: number | null,
+): number {
+  const number = (outcome: SentOutcome) => sent.filter((one) => one.outcome === outcome).length;
+  const counts = {
+    delivered: number("delivered"),
+    dead: number("dead"),
+    kept: number("kept"),
+    waiting: number("waiting"),
+    conflicts: number("conflict"),
+  };
+  const receipts = sent.map(({ isNew, ...one }) => ({ ...one, is_new: isNew }));
+  context.answer({ target, sent: sent.length, ...counts, receipts }, () => "");
+  if (!context.isJson) {
+    const some = Object.entries(counts).filter(([, count]) => count > 0);
+    const sum = some.map(([what, count]) => `${count} ${what}`).join(" · ");
+    if (sent.length !== 1) context.note(sum === "" ? "No receipts." : sum);
+    if (counts.dead > 0) context.note(`To list what died: redrive dlq list ${target}`);
+    if (counts.kept + counts.waiting > 0)
+      context.note(`To deliver what waits: redrive receipts deliver ${target}`);
+  }
+  if (interrupted !== null) return interrupted;
+  if (counts.conflicts > 0) return EXIT.refused;
+  if (counts.waiting > 0) return EXIT.notNow;
+  return counts.dead > 0 ? EXIT.lettersLeft : EXIT.done;
+}
+
+const deliver = command({
+  name: "deliver",
+  summary: "Deliver waiting receipts until a signal comes.",
+  examples: ["redrive receipts deliver", "redrive receipts deliver billing --until-empty"],
+  arguments: { targets: argument("[targets...]", "their names (default: all)") },
+  options: {
+    concurrency: concurrency("how many are sent at a time, of each target (default: 10)"),
+    rate: rate("what this process may send of each target: 5/s, 100/m, 1000/h (default: no limit)"),
+    untilEmpty,
+    dueWithinMs,
+    noAutoRecover: flag(
+      "--no-auto-recover",
+      "leave letters that died of an outage to `redrive receipts recover` (default: they are sent again when the target answers)",
+    ),
+    drainMs,
+    storeWaitMs: storeWaitForeverMs,
+    quiet,
+    mirror,
+  },
+  run: (
+    context,
+    { targets, rate: pace, mirror: file, noAutoRecover, quiet: isQuiet, storeWaitMs: wait, ...flags },
+  ) =>
+    runWorker(context, {
+      ...{ command: [], queues: [], jobs: [], graceMs: 0, allowOptions: false, keepEvidence: false },
+      targets: targets.length === 0 ? "all" : targets,
+      slots: flags.concurrency ?? DELIVERY_SLOTS,
+      drainMs: flags.drainMs,
+      storeWaitMs: wait ?? Number.POSITIVE_INFINITY,
+      untilEmpty: flags.untilEmpty,
+      dueWithinMs: readDueWithin(flags),
+      isQuiet,
+      autoRecover: !noAutoRecover,
+      ...(pace && { rate: perSecond(pace) }),
+      ...mirrorPath(context, file),
+    }),
+});
+
+/** Every letter is sent: also those that were refused for good or failed too often. */
+const FORCE = true;
+
+const recover = command({
+  name: "recover",
+  summary: "Send the dead letters of a target again, once it can be reached.",
+  description: "A letter leaves the dead letter queue when it is delivered.",
+  examples: [
+    "redrive receipts recover billing --dry-run",
+    "redrive receipts recover billing --canary --rate 5/s",
+  ],
+  arguments: { name: argument("<target>", "its name") },
+  options: {
+    rate: rate("send at most this many, e.g. 5/s or 100/m (default: no limit)"),
+    canary,
+    dryRun,
+    yes,
+    quiet,
+    mirror,
+    storeWaitMs,
+  },
+  run: async (context, { name, mirror: file, dryRun: isPreview, yes: isAgreed, ...flags }) => {
+    const plan = planFrom(flags);
+    const mirrored = mirrorPath(context, file);
+    const recovery = await context.withStore(async (engine) => {
+      const found = await surveyRecovery(engine, name);
+      if (found.letters + found.begun.length > 0) await requireReachable(engine, found);
+      return found;
+    });
+    const { job, letters, selection } = recovery;
+    if (isPreview) {
+      const preview = await context.withStore((engine) =>
+        previewRedrive(engine, selection, { force: FORCE }),
+      );
+      return context.answer(previewToJson(preview, job.id), () => previewText(preview, job.id, context));
+    }
+    if (letters > 1 && !isAgreed) await confirm(context, `Send ${lettersText(letters)} to ${job.id} again?`);
+    const how = { recovery, author: context.author, force: FORCE, plan, ...mirrored };
+    const { result, interrupt } = await withProgress(context, flags, (deps, watch) =>
+      recoverLetters(deps, watch, how),
+    );
+    const code = answerRecovered(context, recovery, result);
+    return interrupt.exitCode ?? code;
+  },
+});
+
+interface RecoverPlan extends Pick<RetryOptions, "author" | "force" | "plan"> {
+  readonly recovery: Recovery;
+  /** The file in which the letters are kept as receipts. Default: none. */
+  readonly mirror?: string;
+}
+
+/** First what another process began and did not finish, then all that are dead. */
+async function recoverLetters(
+  given: RunDeps,
+  watch: Watch,
+  { recovery, mirror: file, ...how }: RecoverPlan,
+): Promise<readonly Operation[]> {
+  const { job, selection, letters, begun } = recovery;
+  const mirrors = file === undefined ? [] : [receiptsMirror(file)];
+  const services = [...(given.services ?? []), ...mirrors];
+  const deps = reportingFailures({ ...given, services }, watch.onNotice);
+  const ended: Operation[] = [];
+  for (const operation of begun) {
+    watch.onNotice(`Resuming ${operation.id}, which was not finished.`);
+    ended.push(await continueRedrive(deps, operation, watch));
+  }
+  if (letters > 0 && !deps.stop.aborted)
+    ended.push(await retryLetters(deps, { job, selection, ...how, ...watch }));
+  if (ended.length > 0) return ended;
+  const { engine, home } = deps; // nothing ran, but the file was asked for
+  for (const open of mirrors)
+    await open(job, { engine, home, clock: systemClock, onNotice: watch.onNotice }).stop();
+  return ended;
+}
+
+const FAILURES_SHOWN_MAX = 20;
+
+/** Names the receipts that were not delivered, with the reason; of many, the first ones. */
+function reportingFailures(deps: RunDeps, onNotice: (notice: string) => void): RunDeps {
+  let shown = 0;
+  const settled: NonNullable<RunObserver["settled"]> = (item, settlement, outcome) => {
+    deps.observer?.settled?.(item, settlement, outcome);
+    if (settlement.death === undefined || shown >= FAILURES_SHOWN_MAX) return;
+    shown += 1;
+    const why = settlement.failure?.errorMessage ?? settlement.death.reason;
+    onNotice(clean(`${item.itemId} was not delivered and stays dead: ${why}`));
+    if (shown === FAILURES_SHOWN_MAX) onNotice(`To list all of them: redrive dlq list ${item.queue}`);
+  };
+  return { ...deps, observer: { ...deps.observer, settled } };
+}
+
+/** 75 when letters are left in line, as after a pause. */
+function answerRecovered(context: Context, { job }: Recovery, ended: readonly Operation[]): number {
+  const last = ended.at(-1);
+  if (last === undefined)
+    return context.answer(emptyCounts("redrive", job.id), () => `${job.id} has no letters.\n`);
+  const before = ended.slice(0, -1);
+  const code = answerRedriven(context, { job, operation: last }, { resumed: before.map(operationToJson) });
+  if (ended.some((operation) => leftOf(operation) > 0)) return EXIT.notNow;
+  return before.some(({ failed, refused }) => failed + refused > 0) ? EXIT.lettersLeft : code;
+}
+
+export const commands = [send, deliver, recover];

@@ -1,48 +1,140 @@
-/** `redrive status`: how one job stands, once or until it has ended. */
+/** `redrive status` and `redrive events`: the state of one job, and what happened. */
 import type { Engine } from "../../engine.ts";
+import { EVENT_TYPES, type Event, eventToJson } from "../../item/event.ts";
 import { isStanding } from "../../item/job.ts";
-import { requireJob } from "../../job/find-job.ts";
-import { type JobSummary, summarise, summaryToJson } from "../../job/summary.ts";
-import { refuseStanding } from "../../job/work.ts";
-import { systemClock } from "../../kit/clock.ts";
+import { refuseStanding, requireJob } from "../../queue/find-job.ts";
+import { type JobSummary, summarise, summaryToJson } from "../../queue/job-summary.ts";
+import { systemClock, toRfc3339 } from "../../std/clock.ts";
+import { compact, stringifyJson } from "../../std/json.ts";
+import { argument, command, type Given } from "../command.ts";
 import type { Context } from "../context.ts";
 import { EXIT } from "../exit-code.ts";
-import { listenForInterrupts } from "../interrupt.ts";
-import { summaryText } from "../summary-text.ts";
+import { count, duration, flag, listOf } from "../options.ts";
+import { summaryText } from "../render/job-summary.ts";
+import { listenForInterrupts } from "../signals.ts";
 
-const LOOK_MS = 500;
+const POLL_MS = 500;
 
-export async function status(context: Context, name: string, flags: { watch?: boolean }): Promise<number> {
-  return context.withStore(async (engine) => {
-    const interrupt = listenForInterrupts(() => undefined);
-    const summary = await (flags.watch ? watch(context, engine, name, interrupt.signal) : look(engine, name));
-    interrupt.dispose();
-    const { paint, columns } = context;
-    context.answer(summaryToJson(summary), () => `${summaryText(summary, { paint, columns })}\n`);
-    return interrupt.exitCode ?? EXIT.done;
-  });
-}
+const status = command({
+  name: "status",
+  summary: "Show the status of a job.",
+  examples: ["redrive status nightly", "redrive status nightly --watch"],
+  arguments: { name: argument("<job>", "id or name") },
+  options: { watch: flag("-w, --watch", "follow it until it has ended") },
+  run: (context, { name, watch }) =>
+    context.withStore(async (engine) => {
+      const interrupt = listenForInterrupts(() => undefined);
+      const summary = await (watch
+        ? watchJob(context, engine, { name, stop: interrupt.signal })
+        : readSummary(engine, name));
+      interrupt.dispose();
+      const text = () => `${summaryText(summary, context)}\n`;
+      return context.answer(summaryToJson(summary), text, interrupt.exitCode ?? EXIT.done);
+    }),
+});
 
-async function look(engine: Engine, name: string): Promise<JobSummary> {
+async function readSummary(engine: Engine, name: string): Promise<JobSummary> {
   const job = await requireJob(engine, name);
   if (isStanding(job)) refuseStanding(job);
   return summarise(engine, job);
 }
 
-/** One line on stderr, rewritten on a terminal and written when something changed elsewhere. */
-async function watch(context: Context, engine: Engine, name: string, stop: AbortSignal): Promise<JobSummary> {
+interface Watched {
+  readonly name: string;
+  readonly stop: AbortSignal;
+}
+
+/** One line on stderr: rewritten on a terminal, printed after each change elsewhere. */
+async function watchJob(context: Context, engine: Engine, { name, stop }: Watched): Promise<JobSummary> {
   const { stderr } = context.terminal;
   let shown = "";
   for (;;) {
-    const summary = await look(engine, name);
-    const { status, succeeded, dead, remaining, total } = summary;
-    const line = `${summary.jobId} ${status}: ${succeeded} of ${total} done, ${dead} dead, ${remaining} left`;
+    const summary = await readSummary(engine, name);
+    const { succeeded, dead, remaining, total } = summary;
+    const line = `${summary.jobId} ${summary.status}: ${succeeded} of ${total} done, ${dead} dead, ${remaining} left`;
     if (line !== shown) stderr.write(stderr.isTTY ? `\r\x1b[2K${line}` : `${line}\n`);
     shown = line;
-    if (status !== "running" || stop.aborted) {
+    if (summary.status !== "running" || stop.aborted) {
       if (stderr.isTTY) stderr.write("\r\x1b[2K");
       return summary;
     }
-    await systemClock.sleep(LOOK_MS, stop);
+    await systemClock.sleep(POLL_MS, stop);
   }
 }
+
+const eventOptions = {
+  follow: flag("--follow", "keep printing as events happen; with --json one object per line"),
+  types: listOf(
+    "--type <types>",
+    "only these types, e.g. attempt_failed,dlq_item_added",
+    EVENT_TYPES,
+    "usage",
+  ),
+  sinceMs: duration("--since <duration>", "only the latest, e.g. 10m"),
+  limit: count("-l, --limit <n>", "print at most this many (default: all)", 1),
+};
+
+const events = command({
+  name: "events",
+  summary: "Print what happened, oldest first.",
+  examples: ["redrive events nightly --since 10m", "redrive events --type dlq_item_added --follow --json"],
+  arguments: { name: argument("[job]", "id or name (default: all jobs)") },
+  options: eventOptions,
+  run: (context, { name, ...flags }) =>
+    context.withStore(
+      async (engine) => {
+        const { stdout } = context.terminal;
+        const interrupt = listenForInterrupts(() => undefined);
+        const collected: Event[] = [];
+        const isDocument = context.isJson && !flags.follow;
+        for await (const event of eventsOf(engine, { name, flags, stop: interrupt.signal })) {
+          if (!stdout.writable) break; // the reader closed the pipe
+          if (isDocument) collected.push(event);
+          else
+            stdout.write(
+              context.isJson ? `${stringifyJson(eventToJson(event))}\n` : eventLine(context, event),
+            );
+        }
+        interrupt.dispose();
+        return isDocument ? context.answer({ events: collected.map(eventToJson) }, () => "") : EXIT.done;
+      },
+      { mustExist: flags.follow },
+    ),
+});
+
+interface EventRequest {
+  readonly name?: string | undefined;
+  readonly flags: Given<typeof eventOptions>;
+  readonly stop: AbortSignal;
+}
+
+const PAGE_MAX = 1000;
+const EVENTS_POLL_MS = 200;
+
+async function* eventsOf(engine: Engine, { name, flags, stop }: EventRequest): AsyncGenerator<Event> {
+  const { types, sinceMs } = flags;
+  const query = compact({
+    queue: name === undefined ? undefined : (await requireJob(engine, name)).id,
+    types,
+    since: sinceMs === undefined ? undefined : (await engine.now()) - sinceMs,
+  });
+  let left = flags.limit ?? Number.POSITIVE_INFINITY;
+  let after = 0;
+  while (left > 0 && !stop.aborted) {
+    const page = await engine.listEvents({ ...query, after, limit: Math.min(PAGE_MAX, left) });
+    yield* page;
+    left -= page.length;
+    after = page.at(-1)?.id ?? after;
+    if (page.length > 0) continue;
+    if (!flags.follow) return;
+    await systemClock.sleep(EVENTS_POLL_MS, stop);
+  }
+}
+
+function eventLine({ paint }: Context, { at, type, queue = "", itemId, attempt, data }: Event): string {
+  const where = [itemId, attempt === undefined ? "" : `#${attempt}`].filter(Boolean).join(" ");
+  const more = data === undefined ? "" : paint.dim(stringifyJson(data));
+  return `${[paint.dim(toRfc3339(at)), type, queue, where, more].filter(Boolean).join("  ")}\n`;
+}
+
+export const commands = [status, events];

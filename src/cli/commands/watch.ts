@@ -1,56 +1,129 @@
-/** `redrive watch`: checks the queues and tells what is wrong, once or until it is told to end. */
-import { requireSecrets } from "../../watch/channels/send.ts";
-import { keepWatching } from "../../watch/keep-watching.ts";
-import type { WatchSettings } from "../../watch/settings.ts";
-import { Watcher } from "../../watch/watcher.ts";
+/** `redrive metrics` and `redrive watch`: numbers for Prometheus, and alerts for people. */
+import type { Engine } from "../../engine.ts";
+import { openStore } from "../../engines/open.ts";
+import { isError, WorkError } from "../../errors.ts";
+import { requireSecrets } from "../../service/alert-channels.ts";
+import { isTimeZone, scheduleFault } from "../../service/alert-schedule.ts";
+import { keepWatching } from "../../service/alert-service.ts";
+import type { WatchSettings } from "../../service/alert-settings.ts";
+import { Watcher } from "../../service/alert-watcher.ts";
+import { metricsToJson, readMetrics } from "../../service/metrics.ts";
+import { parseListen, serveMetrics } from "../../service/metrics-server.ts";
+import { metricsPrefix, metricsText } from "../../service/metrics-text.ts";
+import { compact } from "../../std/json.ts";
+import { command } from "../command.ts";
 import type { Context } from "../context.ts";
-import { openExisting } from "../existing-store.ts";
 import { EXIT } from "../exit-code.ts";
-import { listenForInterrupts } from "../interrupt.ts";
+import { flag, value, withDefault, word } from "../options.ts";
+import { checkToJson, dryRunText, onceText, WatchScreen } from "../render/watch.ts";
+import { listenForInterrupts } from "../signals.ts";
 import { ownCommands, requireTrust } from "../trust.ts";
-import { type ScheduleFlags, withSchedule } from "../watch-schedule.ts";
-import { checkToJson, dryRunText, onceText, WatchScreen } from "../watch-text.ts";
 
-interface WatchFlags extends ScheduleFlags {
-  readonly once?: boolean;
-  readonly dryRun?: boolean;
+const metrics = command({
+  name: "metrics",
+  summary: "Print the numbers of all queues in the Prometheus format, or serve them over HTTP.",
+  examples: ["redrive metrics", "redrive metrics --listen 9464"],
+  options: {
+    prefix: withDefault(
+      value("--metrics-prefix <prefix>", "the prefix of all names", metricsPrefix),
+      "redrive",
+    ),
+    at: value(
+      "--listen <[host:]port>",
+      "serve /metrics and /health until a signal (host: 127.0.0.1 by default)",
+      parseListen,
+    ),
+  },
+  run: async (context, { prefix, at }) => {
+    const engine = await openExisting(context.storeUrl);
+    try {
+      const text = () => metricsText(engine, { prefix });
+      if (at !== undefined) await serve(context, { engine, at, text });
+      else if (context.isJson) context.answer(metricsToJson(await readMetrics(engine)), () => "");
+      else context.terminal.stdout.write(await text());
+      return EXIT.done;
+    } finally {
+      await engine.close();
+    }
+  },
+});
+
+async function serve(context: Context, options: Parameters<typeof serveMetrics>[0]): Promise<void> {
+  const interrupt = listenForInterrupts(() => undefined);
+  const server = await serveMetrics(options);
+  if (context.isJson) context.answer({ url: server.url }, () => "");
+  else context.note(`Listening on ${server.url}/metrics and ${server.url}/health; press Ctrl-C to stop.`);
+  await new Promise<void>((resolve) => {
+    if (interrupt.signal.aborted) resolve();
+    else interrupt.signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+  await server.close();
+  interrupt.dispose();
 }
 
-export async function watch(context: Context, flags: WatchFlags): Promise<number> {
-  const settings = await withSchedule((await context.config()).watch, flags);
-  const { env } = context.terminal;
-  const { storeUrl } = context;
-  if (!flags.dryRun) {
-    await requireTrust(context, ownCommands({ fixes: [], channels: settings.channels }));
-    requireSecrets(settings.channels, env);
-  }
-  const screen = new WatchScreen(context);
-  const open = () => openExisting(storeUrl);
-  const watcher = new Watcher({ open, storeUrl, settings, env, onSent: (sent) => screen.sent(sent) });
-  try {
-    if (flags.dryRun) return await dryRun(context, watcher, settings);
-    if (flags.once) return await once(context, watcher);
-    const interrupt = listenForInterrupts(() => undefined);
-    screen.begin(settings);
-    await keepWatching(watcher, {
-      settings,
-      stop: interrupt.signal,
-      onChecked: (found) => screen.checked(found),
-    });
-    interrupt.dispose();
-    return EXIT.done;
-  } finally {
-    await watcher.close();
-  }
+const watch = command({
+  name: "watch",
+  summary: "Check the queues by a schedule and when letters arrive, and send alerts.",
+  examples: ["redrive watch --once", "redrive watch --dry-run", "redrive watch --schedule '*/5 * * * *'"],
+  options: {
+    once: flag("--once", "check once and print the alerts; exit code 3 when there are some"),
+    dryRun: flag("--dry-run", "check once and print what would be sent; send and store nothing"),
+    schedule: word("--schedule <cron>", "when to check (default: as in redrive.yml, else '*/30 * * * *')"),
+    timeZone: value(
+      "--time-zone <zone>",
+      "the time zone of the schedule (default: as in redrive.yml, else the machine's)",
+      readTimeZone,
+    ),
+  },
+  run: async (context, { once, dryRun: isPreview, schedule, timeZone }) => {
+    const fault = schedule === undefined ? null : await scheduleFault(schedule);
+    if (fault !== null) throw new WorkError("usage", `--schedule: "${schedule}": ${fault}.`);
+    const settings = { ...(await context.config()).watch, ...compact({ schedule, timeZone }) };
+    const { env } = context.terminal;
+    const { storeUrl } = context;
+    if (!isPreview) {
+      await requireTrust(context, ownCommands({ fixes: [], channels: settings.channels }));
+      requireSecrets(settings.channels, env);
+    }
+    const screen = new WatchScreen(context);
+    const open = () => openExisting(storeUrl);
+    const watcher = new Watcher({ open, storeUrl, settings, env, onSent: (sent) => screen.sent(sent) });
+    try {
+      if (isPreview) return await previewAlerts(context, watcher, settings);
+      if (once) return await checkOnce(context, watcher);
+      const interrupt = listenForInterrupts(() => undefined);
+      screen.begin(settings);
+      await keepWatching(watcher, {
+        settings,
+        stop: interrupt.signal,
+        onChecked: (found) => screen.checked(found),
+      });
+      interrupt.dispose();
+      return EXIT.done;
+    } finally {
+      await watcher.close();
+    }
+  },
+});
+
+function readTimeZone(given: string, name: string): string {
+  if (isTimeZone(given)) return given;
+  throw new WorkError("usage", `${name}: unknown time zone ${given}.`, {
+    hint: "Write a name of the IANA database, such as Europe/Berlin, or UTC.",
+  });
 }
 
-async function dryRun(context: Context, watcher: Watcher, { channels }: WatchSettings): Promise<number> {
+async function previewAlerts(
+  context: Context,
+  watcher: Watcher,
+  { channels }: WatchSettings,
+): Promise<number> {
   const report = await watcher.preview();
-  context.answer(checkToJson(report, { channels }), () => dryRunText(report, channels));
-  return report.alerts.length > 0 ? EXIT.lettersLeft : EXIT.done;
+  const code = report.alerts.length > 0 ? EXIT.lettersLeft : EXIT.done;
+  return context.answer(checkToJson(report, { channels }), () => dryRunText(report, channels), code);
 }
 
-async function once(context: Context, watcher: Watcher): Promise<number> {
+async function checkOnce(context: Context, watcher: Watcher): Promise<number> {
   const report = await watcher.check();
   const sent = await report.sent;
   context.answer(checkToJson(report, { sent }), () => onceText(report));
@@ -58,3 +131,18 @@ async function once(context: Context, watcher: Watcher): Promise<number> {
   if (report.alerts.length > 0) return EXIT.lettersLeft;
   return sent.every(({ ok }) => ok) ? EXIT.done : EXIT.failed;
 }
+
+/** A store that does not exist has no numbers, and a new one would have false zeros. */
+async function openExisting(url: string): Promise<Engine> {
+  try {
+    return await openStore(url, { mustExist: true });
+  } catch (error) {
+    if (!isError(error, "input_invalid")) throw error;
+    throw new WorkError("store_unavailable", error.message, {
+      cause: error,
+      hint: "Check --store and REDRIVE_STORE. The first queue or job creates the store.",
+    });
+  }
+}
+
+export const commands = [metrics, watch];

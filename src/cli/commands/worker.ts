@@ -1,73 +1,97 @@
-/** `redrive worker`: works queues with a command, and helps with the items of jobs. */
+/** `redrive worker`: processes queues with a command, on as many machines as share the store. */
 import { availableParallelism } from "node:os";
 import { compileCommand, refuseEmptiedArgument } from "../../attempt/template.ts";
 import { WorkError } from "../../errors.ts";
-import { DEFAULT_GRACE_MS } from "../../job/map-spec.ts";
-import { parseDuration } from "../../kit/duration.ts";
-import { parseRate } from "../../redrive/pace.ts";
-import type { Context } from "../context.ts";
-import { dueWithinOption } from "../due-bound.ts";
-import { words } from "../list-words.ts";
-import { countOption } from "../option.ts";
-import { noCommand, type WorkerPlan, workForPerson } from "../work-for-person.ts";
+import { argument, command } from "../command.ts";
+import { noCommand, runWorker } from "../interactive-worker.ts";
+import {
+  allowOptions,
+  COMMAND_HELP,
+  concurrency,
+  drainMs,
+  dueWithinMs,
+  duration,
+  graceMs,
+  keepEvidence,
+  list,
+  onFailureCommand,
+  perSecond,
+  quiet,
+  rate,
+  readDueWithin,
+  storeWaitForeverMs,
+  under,
+  untilEmpty,
+  word,
+} from "../options.ts";
 
-interface WorkerFlags {
-  readonly queue?: readonly string[];
-  readonly job?: readonly string[];
-  readonly concurrency?: string;
-  readonly timeout?: string;
-  readonly grace?: string;
-  readonly rate?: string;
-  readonly name?: string;
-  readonly onFailureCommand?: string;
-  readonly allowOptions?: boolean;
-  readonly keepEvidence?: boolean;
-  readonly storeWait?: string;
-  readonly quiet?: boolean;
-  readonly drain?: boolean;
-  readonly dueWithin?: string;
-  readonly drainTimeout?: string;
-}
-
-export async function worker(context: Context, command: string[], flags: WorkerFlags): Promise<number> {
-  const jobs = words(flags.job) ?? [];
-  const needsCommand = flags.queue !== undefined || jobs.length === 0;
-  if (needsCommand && command.length === 0 && flags.queue === undefined) throw noCommand();
-  if (!needsCommand && command.length > 0) {
-    throw new WorkError("usage", "The items of a job are worked with the job's own command.", {
-      hint: "Leave the command away, or name the queue that it is for with --queue.",
+const worker = command({
+  name: "worker",
+  summary: "Process queues with a command until a signal comes; several workers may share a queue.",
+  examples: [
+    "redrive worker --queue orders -- ./process-order.sh '${item.order}'",
+    "redrive worker --queue orders --until-empty -j 4 -- ./process-order.sh {}",
+    "redrive worker --job nightly-7h2k9m4x",
+  ],
+  arguments: { command: argument("[command...]", COMMAND_HELP) },
+  passesThrough: true,
+  options: {
+    ...under("What to process", {
+      queues: list(
+        "--queue <queues>",
+        "these queues (default: the only one); a target of receipts is delivered, without a command",
+      ),
+      jobs: list(
+        "--job <jobs>",
+        "items of these jobs, with their own commands: maps, and workflows without worktrees",
+      ),
+    }),
+    ...under("Running", {
+      concurrency: concurrency("how many run at a time, of each queue (default: the number of cores)"),
+      timeoutMs: duration(
+        "-t, --timeout <duration>",
+        "stop an attempt that takes longer, with all its processes (default: none)",
+      ),
+      graceMs: graceMs,
+      rate: rate("what this worker may start of each queue: 5/s, 100/m, 1000/h (default: no limit)"),
+      name: word(
+        "-n, --name <name>",
+        "the author of its notes (default: the machine, the process and the slot)",
+      ),
+      failureCommand: onFailureCommand,
+      allowOptions,
+      keepEvidence,
+      storeWaitMs: storeWaitForeverMs,
+      quiet,
+    }),
+    ...under("Ending", { untilEmpty, dueWithinMs, drainMs }),
+  },
+  run: (
+    context,
+    { command: words, queues, jobs = [], rate: pace, quiet: isQuiet, concurrency: slots, ...flags },
+  ) => {
+    const needsCommand = queues !== undefined || jobs.length === 0;
+    if (needsCommand && words.length === 0 && queues === undefined) throw noCommand();
+    if (!needsCommand && words.length > 0) {
+      throw new WorkError("usage", "The items of a job are processed with the job's own command.", {
+        hint: "Leave the command out, or name the queue that it is for with --queue.",
+      });
+    }
+    compileCommand(words);
+    refuseEmptiedArgument(words);
+    return runWorker(context, {
+      ...flags,
+      command: words,
+      queues: needsCommand ? (queues ?? "the only one") : [],
+      jobs,
+      slots: slots ?? availableParallelism(),
+      ...(slots !== undefined && { jobSlots: slots }),
+      storeWaitMs: flags.storeWaitMs ?? Number.POSITIVE_INFINITY,
+      dueWithinMs: readDueWithin(flags),
+      isQuiet,
+      ...(pace && { rate: perSecond(pace) }),
     });
-  }
-  compileCommand(command);
-  refuseEmptiedArgument(command);
-  return workForPerson(context, planFrom(command, { ...flags, jobs, needsCommand }));
-}
+  },
+});
 
-function planFrom(
-  command: readonly string[],
-  flags: WorkerFlags & { readonly jobs: readonly string[]; readonly needsCommand: boolean },
-): WorkerPlan {
-  const slots = countOption("--concurrency", flags.concurrency, 1);
-  const duration = (name: string, text: string | undefined, otherwise: number) =>
-    text === undefined ? otherwise : parseDuration(text, name);
-  const rate = flags.rate === undefined ? undefined : parseRate(flags.rate, "--rate");
-  return {
-    command,
-    queues: flags.needsCommand ? (words(flags.queue) ?? "the only one") : [],
-    jobs: flags.jobs,
-    slots: slots ?? availableParallelism(),
-    ...(slots !== undefined && { jobSlots: slots }),
-    graceMs: duration("--grace", flags.grace, DEFAULT_GRACE_MS),
-    drainMs: duration("--drain-timeout", flags.drainTimeout, 30_000),
-    storeWaitMs: duration("--store-wait", flags.storeWait, Number.POSITIVE_INFINITY),
-    allowOptions: flags.allowOptions ?? false,
-    keepEvidence: flags.keepEvidence ?? false,
-    untilEmpty: flags.drain ?? false,
-    dueWithinMs: dueWithinOption(flags),
-    isQuiet: flags.quiet ?? false,
-    ...(flags.timeout !== undefined && { timeoutMs: parseDuration(flags.timeout, "--timeout") }),
-    ...(rate && { rate: { perSecond: (rate.letters * 1000) / rate.perMs } }),
-    ...(flags.name !== undefined && { name: flags.name }),
-    ...(flags.onFailureCommand !== undefined && { failureCommand: flags.onFailureCommand }),
-  };
-}
+export const commands = [worker];

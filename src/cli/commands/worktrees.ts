@@ -1,50 +1,57 @@
 /** `redrive worktrees list` and `clean`: the checkouts that agents work in, and how they go away. */
 import type { Engine } from "../../engine.ts";
 import { WorkError } from "../../errors.ts";
-import { requireJob } from "../../job/find-job.ts";
-import { hasLetters } from "../../job/letter-needs.ts";
-import { statusOf } from "../../job/summary.ts";
-import type { JsonObject } from "../../kit/json.ts";
-import { type CleanOptions, type CleanReport, cleanWorktrees } from "../../worktree/clean.ts";
-import { listWorktrees, takeInventory, type WorktreeEntry } from "../../worktree/inventory.ts";
-import { MAIN_NAME } from "../../worktree/registry.ts";
-import { askFirst } from "../ask.ts";
+import { requireJob } from "../../queue/find-job.ts";
+import { hasLetters, statusOf } from "../../queue/job-summary.ts";
+import type { JsonObject } from "../../std/json.ts";
+import { type CleanOptions, type CleanReport, cleanWorktrees } from "../../workspace/clean.ts";
+import { listWorktrees, takeInventory, type WorktreeEntry } from "../../workspace/inventory.ts";
+import { MAIN_NAME } from "../../workspace/registry.ts";
+import { command } from "../command.ts";
 import type { Context } from "../context.ts";
-import { EXIT } from "../exit-code.ts";
-import { table } from "../table.ts";
+import { dryRun, flag, word, yes } from "../options.ts";
+import { confirm } from "../prompt.ts";
+import { table } from "../render/table.ts";
+import { counted } from "../render/words.ts";
 
-export interface WorktreesListFlags {
-  readonly job?: string;
-}
+const list = command({
+  name: "list",
+  summary: "List worktrees: of which job and item; free, in use, idle, or kept for a letter.",
+  examples: ["redrive worktrees list", "redrive worktrees list --job nightly"],
+  options: { job: word("--job <job>", "worktrees of this job") },
+  run: async (context, { job: name }) => {
+    const job = await context.withStore((engine) => jobIdOf(context, engine, name));
+    const entries = await listWorktrees(context.home, { ...(job !== undefined && { job }) });
+    return context.answer({ worktrees: entries.map(entryToJson) }, () => listText(context, entries));
+  },
+});
 
-export async function worktreesList(context: Context, flags: WorktreesListFlags): Promise<number> {
-  const job = await context.withStore((engine) => jobIdOf(context, engine, flags.job));
-  const entries = await listWorktrees(context.home, { ...(job !== undefined && { job }) });
-  context.answer({ worktrees: entries.map(entryToJson) }, () => listText(context, entries));
-  return EXIT.done;
-}
+const clean = command({
+  name: "clean",
+  summary: "Remove worktrees that nothing needs.",
+  description: "Worktrees with work that is not merged are left and listed.",
+  examples: ["redrive worktrees clean --dry-run", "redrive worktrees clean --job nightly --yes"],
+  options: {
+    job: word("--job <job>", "worktrees of this job"),
+    force: flag("--force", "also remove worktrees with unmerged or uncommitted work"),
+    dryRun,
+    yes,
+  },
+  run: async (context, { job, force, dryRun: isPreview, yes: isAgreed }) => {
+    const report = await context.withStore(async (engine) => {
+      const options = await optionsFrom(context, engine, { job, force });
+      const plan = await cleanWorktrees(context.home, { ...options, dryRun: true });
+      const things = plan.removed.length + plan.branchesRemoved.length;
+      if (isPreview || things === 0) return plan;
+      if (!isAgreed) await confirm(context, `${removedText(plan, "Remove")}?`);
+      return cleanWorktrees(context.home, options);
+    });
+    const document = { ...reportToJson(report), dry_run: isPreview };
+    return context.answer(document, () => reportText(report, { isPreview, force }));
+  },
+});
 
-export interface WorktreesCleanFlags {
-  readonly job?: string;
-  readonly force?: boolean;
-  readonly dryRun?: boolean;
-  readonly yes?: boolean;
-}
-
-export async function worktreesClean(context: Context, flags: WorktreesCleanFlags): Promise<number> {
-  const report = await context.withStore(async (engine) => {
-    const options = await optionsFrom(context, engine, flags);
-    const plan = await cleanWorktrees(context.home, { ...options, dryRun: true });
-    const things = plan.removed.length + plan.branchesRemoved.length;
-    if (flags.dryRun || things === 0) return plan;
-    if (!flags.yes) await askFirst(context, `${sayRemoved(plan, "Remove")}?`);
-    return cleanWorktrees(context.home, options);
-  });
-  context.answer({ ...reportToJson(report), dry_run: flags.dryRun ?? false }, () =>
-    reportText(report, flags),
-  );
-  return EXIT.done;
-}
+export const commands = [list, clean];
 
 /** A job that the store does not have, e.g. of another store, may still have worktrees: then its id is accepted. */
 async function jobIdOf(
@@ -65,12 +72,12 @@ async function jobIdOf(
 async function optionsFrom(
   context: Context,
   engine: Engine,
-  flags: WorktreesCleanFlags,
+  flags: { readonly job: string | undefined; readonly force: boolean },
 ): Promise<CleanOptions> {
   const job = await jobIdOf(context, engine, flags.job);
   return {
     ...(job !== undefined && { job }),
-    force: flags.force ?? false,
+    force: flags.force,
     isNeeded: (entry) => isNeeded(engine, entry),
     hasEnded: (jobId) => hasEnded(engine, jobId),
     hasLetters: (jobId) => hasLetters(engine, jobId),
@@ -134,19 +141,19 @@ function stateWord({ state, pid }: WorktreeEntry): string {
   return state === "in_use" ? (pid === null ? "idle" : "in use") : state;
 }
 
-function reportText(report: CleanReport, { dryRun = false, force = false }: WorktreesCleanFlags): string {
+function reportText(
+  report: CleanReport,
+  { isPreview, force }: { isPreview: boolean; force: boolean },
+): string {
   const { left, branchesLeft } = report;
-  const lines = [`${sayRemoved(report, dryRun ? "Would remove" : "Removed")}.`];
+  const lines = [`${removedText(report, isPreview ? "Would remove" : "Removed")}.`];
   lines.push(...left.map(({ entry, why }) => `Left ${entry.path}: ${why}.`));
   lines.push(...branchesLeft.map(({ branch, why }) => `Left branch ${branch}: ${why}.`));
-  if (!force && left.length > 0) lines.push("--force removes those too that no process uses.");
+  if (!force && left.length > 0)
+    lines.push("To remove those that no process uses, too: redrive worktrees clean --force");
   return `${lines.join("\n")}\n`;
 }
 
-function sayRemoved({ removed, branchesRemoved }: CleanReport, verb: string): string {
-  return `${verb} ${count(removed.length, "worktree", "worktrees")} and ${count(branchesRemoved.length, "branch", "branches")}`;
-}
-
-function count(number: number, one: string, several: string): string {
-  return number === 1 ? `1 ${one}` : `${number} ${several}`;
+function removedText({ removed, branchesRemoved }: CleanReport, verb: string): string {
+  return `${verb} ${counted(removed.length, "worktree")} and ${counted(branchesRemoved.length, "branch", "branches")}`;
 }

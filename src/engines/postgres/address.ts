@@ -4,8 +4,8 @@
  */
 import { userInfo } from "node:os";
 import { WorkError } from "../../errors.ts";
-import { assert } from "../../kit/assert.ts";
-import { nearest } from "../../kit/nearest.ts";
+import { assert } from "../../std/assert.ts";
+import { nearest } from "../../std/nearest.ts";
 
 export interface Address {
   /** For `pg`: the URL without our own parameters, once for each host. Never empty. */

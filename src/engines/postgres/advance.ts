@@ -1,18 +1,32 @@
 /**
  * The work of an operation in PostgreSQL, one step at a time: which letters are next, which of them are refused, and what
- * is done to the others. The books are kept in the same transaction, so a step has happened with all that it says or not
+ * is done to the others. The totals change in the same transaction, so a step has happened with all that it says or not
  * at all. However many letters a step has, it takes the same few statements.
  */
+import { rankOf } from "../../item/item.ts";
 import type { Amendment } from "../../item/letter.ts";
-import type { LetterStep, Operation, OperationStep } from "../../item/operation.ts";
-import { amendmentEvent, letterEvent, stepEvent } from "../../item/operation-event.ts";
-import { assertStep } from "../../item/operation-step.ts";
-import { rankOf } from "../../item/priority.ts";
+import {
+  amendmentEvent,
+  assertStep,
+  type LetterStep,
+  letterEvent,
+  type Operation,
+  type OperationStep,
+  stepEvent,
+} from "../../item/operation.ts";
 import type { ItemState } from "../../item/state.ts";
-import { assert } from "../../kit/assert.ts";
+import { assert } from "../../std/assert.ts";
+import { stringifyJson } from "../../std/json.ts";
 import { type CandidateRow, judge } from "../judge.ts";
 import { type OperationRow, operationOf } from "../operation-row.ts";
+import { requireOperation, requireRow } from "../sql/operations.ts";
 import { amendAll } from "./amendments.ts";
+import { CounterDeltas } from "./counter-deltas.ts";
+import { runOn } from "./db.ts";
+import { endRedrives } from "./end-redrive.ts";
+import { EventLog } from "./events.ts";
+import { joinLine } from "./ready-items.ts";
+import { requeueLetters } from "./requeue.ts";
 import {
   type Bulk,
   type BulkLetter,
@@ -21,30 +35,32 @@ import {
   purgeDiscarded,
   purgeResolved,
   restoreLetters,
-} from "./closed.ts";
-import { EventLog } from "./events.ts";
-import { joinLine } from "./line.ts";
-import { requireOperation, requireRow } from "./operations.ts";
-import { requeueLetters } from "./requeue.ts";
+} from "./resolved-letters.ts";
 import { type SentBack, sendBack } from "./send-back.ts";
 import type { Tx } from "./session.ts";
-import { Tally } from "./tally.ts";
 
 export async function advance(tx: Tx, id: string, step: OperationStep): Promise<Operation> {
-  const operation = await requireRow(tx, id);
+  const operation = await runOn(tx, (db) => requireRow(db, id));
   assertStep(operation, step);
   if (operation.status !== "open") return operationOf(operation);
   // Of one that is named twice, the first naming counts.
-  const named = new Map([...(step.letters ?? [])].reverse().map((letter) => [letter.burial, letter]));
-  const work: Work = { tx, operation, step, named, tally: new Tally(), events: new EventLog(tx.now) };
+  const named = new Map([...(step.letters ?? [])].reverse().map((letter) => [letter.letterSequence, letter]));
+  const work: Work = {
+    tx,
+    operation,
+    step,
+    named,
+    deltas: new CounterDeltas(),
+    events: new EventLog(tx.now),
+  };
   const isMany = operation.kind === "redrive" && step.letters === undefined;
-  const worked = await (isMany ? sendBack(tx, work.tally, work) : workOn(work));
+  const worked = await (isMany ? sendBack(tx, work.deltas, work) : workOn(work));
   for (const [reason, numbers] of worked.refused) await mark(work, numbers, reason);
   const [, , , after] = await Promise.all([
-    keepBooks(work, worked),
-    work.tally.write(tx),
+    updateTotals(work, worked),
+    work.deltas.write(tx),
     work.events.write(tx),
-    requireOperation(tx, id),
+    runOn(tx, (db) => requireOperation(db, id)),
   ]);
   return after;
 }
@@ -66,7 +82,7 @@ interface Work {
   readonly step: OperationStep;
   /** The letters that the step names, by number. */
   readonly named: ReadonlyMap<number, LetterStep>;
-  readonly tally: Tally;
+  readonly deltas: CounterDeltas;
   readonly events: EventLog;
 }
 
@@ -82,7 +98,7 @@ const CANDIDATE_SQL = `
          i.revision, g.eligible, g.signature
     FROM next s CROSS JOIN LATERAL (SELECT state, revision FROM items WHERE ref = s.ref OFFSET 0) i
          LEFT JOIN LATERAL (SELECT no, grp, buried_at, first_at FROM letters WHERE no = s.no OFFSET 0) l ON true
-         LEFT JOIN LATERAL (SELECT no, grp, buried_at, first_at FROM closed WHERE no = s.no OFFSET 0) c ON true
+         LEFT JOIN LATERAL (SELECT no, grp, buried_at, first_at FROM resolved_letters WHERE no = s.no OFFSET 0) c ON true
          JOIN groups g ON g.no = coalesce(l.grp, c.grp, s.grp) ORDER BY s.no`;
 
 /** Oldest burial first; nothing up to `next_no` is pending. */
@@ -90,9 +106,9 @@ async function nextCandidates({ tx, operation: { no, next_no }, step }: Work): P
   const pending =
     "SELECT no, ref, grp, state FROM selections WHERE operation = ? AND no > ? AND status = 'pending'";
   if (step.letters !== undefined) {
-    const burials = step.letters.map(({ burial }) => burial);
+    const letterSequences = step.letters.map(({ letterSequence }) => letterSequence);
     const next = `WITH next AS MATERIALIZED (${pending} AND no = ANY (?::bigint[]))`;
-    return tx.all<Candidate>(next + CANDIDATE_SQL, no, next_no, burials);
+    return tx.all<Candidate>(next + CANDIDATE_SQL, no, next_no, letterSequences);
   }
   if (step.max === undefined) return [];
   const next = `WITH next AS MATERIALIZED (${pending} ORDER BY no LIMIT ?)`;
@@ -125,8 +141,8 @@ async function carryOut(work: Work, letters: readonly Candidate[]): Promise<void
   }
 }
 
-function bulkOf({ tx, tally, operation }: Work, letters: readonly Candidate[]): Bulk {
-  return { tx, tally, queue: operation.queue_no, letters };
+function bulkOf({ tx, deltas, operation }: Work, letters: readonly Candidate[]): Bulk {
+  return { tx, deltas, queue: operation.queue_no, letters };
 }
 
 function byWhom({ author, reason }: OperationRow): { author: string; reason?: string } {
@@ -134,7 +150,7 @@ function byWhom({ author, reason }: OperationRow): { author: string; reason?: st
 }
 
 /** Attempts start anew for the policy; the history stays, and so does the letter until its item is done. */
-async function redrive({ tx, operation, step }: Work, { tally, queue, letters }: Bulk): Promise<void> {
+async function redrive({ tx, operation, step }: Work, { deltas, queue, letters }: Bulk): Promise<void> {
   const since = step.due?.sinceBurialMs ?? [];
   const due = tx.now + (step.due?.delayMs ?? 0);
   await tx.run(
@@ -150,9 +166,9 @@ async function redrive({ tx, operation, step }: Work, { tally, queue, letters }:
     tx,
     letters.map(({ ref }) => ref),
   );
-  for (const { grp } of letters) tally.group(grp, "away", 1);
-  tally.queue(queue, "dead", -letters.length);
-  tally.queue(queue, "ready", letters.length);
+  for (const { grp } of letters) deltas.group(grp, "away", 1);
+  deltas.queue(queue, "dead", -letters.length);
+  deltas.queue(queue, "ready", letters.length);
 }
 
 async function edit({ tx, operation, named, events }: Work, letters: readonly Candidate[]): Promise<void> {
@@ -191,7 +207,7 @@ async function requeue(work: Work, letters: readonly Candidate[]): Promise<void>
 }
 
 async function remove(work: Work, letters: readonly Candidate[]): Promise<void> {
-  const { tally, operation } = work;
+  const { deltas, operation } = work;
   const inState = (state: ItemState) =>
     bulkOf(
       work,
@@ -200,26 +216,27 @@ async function remove(work: Work, letters: readonly Candidate[]): Promise<void> 
   await purgeDead(inState("dead"));
   await purgeDiscarded(inState("discarded"));
   await purgeResolved(inState("done"));
-  tally.queue(operation.queue_no, operation.kind === "evict" ? "evicted" : "purged", letters.length);
+  deltas.queue(operation.queue_no, operation.kind === "evict" ? "evicted" : "purged", letters.length);
 }
 
-async function keepBooks(work: Work, { done, refused, workedTo = 0 }: SentBack): Promise<void> {
+async function updateTotals(work: Work, { done, refused, workedTo = 0 }: SentBack): Promise<void> {
   const { tx, operation, step, events } = work;
   const refusals = [...refused.values()].reduce((sum, numbers) => sum + numbers.length, 0);
   for (const draft of stepEvent(operation, { done, refused: refusals })) {
     events.add(draft, { queue: operation.queue_no });
   }
-  await tx.run(
+  const written = tx.run(
     `UPDATE operations SET done = done + ?1, refused = refused + ?2, progress = ?3,
             next_no = coalesce((SELECT s.no - 1 FROM selections s WHERE s.operation = ?4 AND s.no > greatest(operations.next_no, ?5::bigint)
                                    AND s.status = 'pending' ORDER BY s.no LIMIT 1), bound)
       WHERE no = ?4`,
     done,
     refusals,
-    step.progress === undefined ? operation.progress : JSON.stringify(step.progress),
+    step.progress === undefined ? operation.progress : stringifyJson(step.progress),
     operation.no,
     workedTo,
   );
+  await Promise.all([written, endRedrives(tx, [operation.no])]);
 }
 
 async function mark(

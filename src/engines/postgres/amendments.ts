@@ -1,7 +1,7 @@
 /** Amendments in PostgreSQL: new data for items, with what it replaced. The newest data is the item's payload. */
-import { compact } from "../../item/failure.ts";
+
 import type { Amendment } from "../../item/letter.ts";
-import { canonicalJson, type Json } from "../../kit/json.ts";
+import { canonicalJson, compact, type Json, parseJson, stringifyJson } from "../../std/json.ts";
 import type { Tx } from "./session.ts";
 
 export interface NewAmendment extends Pick<Amendment, "at" | "author" | "rule" | "note" | "operationId"> {
@@ -40,7 +40,7 @@ export async function amendAll(tx: Tx, changes: readonly NewAmendment[]): Promis
   await tx.run(
     "UPDATE payloads SET data = n.data FROM unnest(?1::bigint[], ?2::text[]) n (ref, data) WHERE payloads.ref = n.ref",
     changed.map(({ ref }) => ref),
-    changed.map(({ data }) => JSON.stringify(data)),
+    changed.map(({ data }) => stringifyJson(data)),
   );
   return made;
 }
@@ -61,7 +61,7 @@ async function currentOf(tx: Tx, changes: readonly NewAmendment[]): Promise<Read
 }
 
 function amendmentFor(change: NewAmendment, current: Current | undefined): PlacedAmendment | null {
-  const before = JSON.parse(current?.data ?? "null") as Json;
+  const before = parseJson(current?.data ?? "null") as Json;
   if (canonicalJson(before) === canonicalJson(change.data)) return null;
   const { ref, letter, at, author, rule, note, operationId } = change;
   const revision = (current?.revision ?? 0) + 1;
@@ -74,7 +74,7 @@ export async function insertAmendments(tx: Tx, amendments: readonly PlacedAmendm
     "amendments (ref, revision, at, author, rule, note, operation, letter, before)",
     amendments.map(({ ref, revision, at, author, rule, note, operationId, letter, before }) => [
       ...[ref, revision, at, author, rule ?? null, note ?? null, operationId ?? null, letter],
-      JSON.stringify(before),
+      stringifyJson(before),
     ]),
   );
 }
@@ -121,6 +121,6 @@ export function amendmentFrom([
     rule: rule ?? undefined,
     note: note ?? undefined,
     operationId: operation ?? undefined,
-    before: JSON.parse(before) as Json,
+    before: parseJson(before) as Json,
   });
 }

@@ -1,6 +1,6 @@
 /** When letters came, kept by group and minute with every burial, so that the course of failures needs no scan. */
 import type { Arrival, ArrivalQuery, LetterFilter } from "../../engine.ts";
-import { assert } from "../../kit/assert.ts";
+import { assert } from "../../std/assert.ts";
 import { groupConditions } from "./groups.ts";
 import type { Tx } from "./session.ts";
 

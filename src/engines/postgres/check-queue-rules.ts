@@ -13,18 +13,18 @@ const LINE_RULES: readonly Rule[] = [
   [
     "what is ready stands in line",
     `SELECT 'item ' || i.item_id || ' is ready and not in line' AS detail FROM items i
-      WHERE i.state = 'ready' AND NOT EXISTS (SELECT 1 FROM line n WHERE ${OWN_PLACE})
+      WHERE i.state = 'ready' AND NOT EXISTS (SELECT 1 FROM ready_items n WHERE ${OWN_PLACE})
         AND NOT EXISTS (SELECT 1 FROM lanes o WHERE ${FIRST})`,
   ],
   [
     "what is ready stands in line",
     `SELECT 'item ' || i.item_id || ' is ' || i.state || ' and stands in line at ' || n.due_at AS detail
-       FROM line n JOIN items i ON i.ref = n.ref WHERE i.state <> 'ready' OR NOT (${OWN_PLACE})`,
+       FROM ready_items n JOIN items i ON i.ref = n.ref WHERE i.state <> 'ready' OR NOT (${OWN_PLACE})`,
   ],
   [
     "a lane is worked one at a time",
     `SELECT 'item ' || i.item_id || ' stands in line before others of its lane' AS detail
-       FROM line n JOIN items i ON i.ref = n.ref WHERE EXISTS (SELECT 1 FROM lanes o WHERE ${FIRST})`,
+       FROM ready_items n JOIN items i ON i.ref = n.ref WHERE EXISTS (SELECT 1 FROM lanes o WHERE ${FIRST})`,
   ],
   [
     "a lane is worked one at a time",

@@ -17,15 +17,15 @@ const POINTERS: readonly (readonly [from: string, column: string, to: string, ke
   ["attempts", "holder", "holders", "no"],
   ["letters", "ref", "items", "ref"],
   ["letters", "grp", "groups", "no"],
-  ["closed", "ref", "items", "ref"],
-  ["closed", "grp", "groups", "no"],
+  ["resolved_letters", "ref", "items", "ref"],
+  ["resolved_letters", "grp", "groups", "no"],
   ["arrivals", "grp", "groups", "no"],
-  ["evidence", "ref", "items", "ref"],
+  ["late_results", "ref", "items", "ref"],
   ["notes", "ref", "items", "ref"],
   ["amendments", "ref", "items", "ref"],
   ["selections", "operation", "operations", "no"],
   ["selections", "ref", "items", "ref"],
-  ["line", "ref", "items", "ref"],
+  ["ready_items", "ref", "items", "ref"],
   ["lanes", "ref", "items", "ref"],
 ];
 
@@ -93,13 +93,13 @@ const LETTER_RULES: readonly Rule[] = [
   [
     "a letter leaves on success only",
     `SELECT 'item ' || i.item_id || ' is ' || i.state || ' and its letter was closed as ' || c.kind AS detail
-       FROM closed c JOIN items i ON i.ref = c.ref
+       FROM resolved_letters c JOIN items i ON i.ref = c.ref
       WHERE i.state <> CASE c.kind WHEN 'discard' THEN 'discarded' ELSE 'done' END`,
   ],
   [
     "an operation touches nothing that is buried later",
     `SELECT 'letter ' || l.no || ' has a number above that of the newest burial' AS detail
-       FROM (SELECT no FROM letters UNION ALL SELECT no FROM closed) l WHERE l.no > (SELECT last FROM burials)`,
+       FROM (SELECT no FROM letters UNION ALL SELECT no FROM resolved_letters) l WHERE l.no > (SELECT last FROM letter_numbers)`,
   ],
 ];
 
@@ -119,7 +119,7 @@ const GROUP_RULES: readonly Rule[] = [
             || ' discarded letters, closed are ' || coalesce(c.resolved + c.discarded, 0) AS detail
        FROM groups g
        LEFT JOIN (SELECT grp, count(*) FILTER (WHERE kind <> 'discard') AS resolved,
-                         count(*) FILTER (WHERE kind = 'discard') AS discarded FROM closed GROUP BY 1) c ON c.grp = g.no
+                         count(*) FILTER (WHERE kind = 'discard') AS discarded FROM resolved_letters GROUP BY 1) c ON c.grp = g.no
       WHERE g.resolved <> coalesce(c.resolved, 0) OR g.discarded <> coalesce(c.discarded, 0)`,
   ],
   [
@@ -145,7 +145,7 @@ const MARK_RULES: readonly Rule[] = [
   [
     "a group has its mark",
     `SELECT 'group ' || g.signature || ' has no mark that says ' || g.pattern AS detail
-       FROM groups g LEFT JOIN marks m ON m.signature = g.signature WHERE m.pattern IS DISTINCT FROM g.pattern`,
+       FROM groups g LEFT JOIN group_records m ON m.signature = g.signature WHERE m.pattern IS DISTINCT FROM g.pattern`,
   ],
 ];
 
@@ -172,7 +172,7 @@ const OPERATION_RULES: readonly Rule[] = [
   ],
   [
     "an operation accounts for all",
-    `SELECT 'operation ' || id || ' has ended with open books' AS detail FROM operations
+    `SELECT 'operation ' || id || ' has ended before its totals add up' AS detail FROM operations
       WHERE ended_at IS NOT NULL
         AND (done + refused <> selected OR (kind = 'redrive' AND succeeded + failed <> done))`,
   ],

@@ -3,8 +3,8 @@ import pg from "pg";
 import { WorkError } from "../../errors.ts";
 import { type Address, readAddress } from "./address.ts";
 import { getTypeParser } from "./column-types.ts";
-import { CommitInDoubt } from "./fate.ts";
-import { hangUp } from "./sending.ts";
+import { CommitInDoubt } from "./commit-status.ts";
+import { hangUp } from "./pipelining.ts";
 import { Servers } from "./servers.ts";
 import { isConnectionLoss, isReadOnlyServer, isSilence, isUnexpected } from "./trouble.ts";
 
@@ -54,6 +54,7 @@ export class Connections {
   readonly #servers: Servers;
   readonly #busyMsMax: number | undefined;
   readonly #ownsPool: boolean;
+  readonly #spoiled = new WeakSet<pg.PoolClient>();
   #pool: pg.Pool;
   #closed = false;
 
@@ -96,10 +97,16 @@ export class Connections {
       return answer;
     } catch (error) {
       const trouble = error instanceof CommitInDoubt ? error.cause : error;
-      client.release(!isUsable(client) || isConnectionLoss(trouble) || isUnexpected(trouble));
+      const isSpoiled = this.#spoiled.has(client) || !isUsable(client);
+      client.release(isSpoiled || isConnectionLoss(trouble) || isUnexpected(trouble));
       if (isSilence(trouble) || isReadOnlyServer(trouble)) this.#distrust(pool);
       throw error;
     }
+  }
+
+  /** Ends the connection when it is given back. */
+  spoil(client: pg.PoolClient): void {
+    this.#spoiled.add(client);
   }
 
   async close(): Promise<void> {

@@ -3,10 +3,10 @@ import type { DeleteJobStep } from "../../engine.ts";
 import { isStanding, type Job } from "../../item/job.ts";
 import type { ItemState } from "../../item/state.ts";
 import { deletedEvent, refuseToDelete } from "../delete-job-rules.ts";
+import { CounterDeltas } from "./counter-deltas.ts";
 import { writeEvent } from "./events.ts";
 import { countQueue, queueNo, requireJob } from "./jobs.ts";
 import type { Tx } from "./session.ts";
-import { Tally } from "./tally.ts";
 
 /** True when nothing of it is left. Under the lock of letters and operations, because it deletes the latter. */
 export async function deleteJob(tx: Tx, id: string, step: DeleteJobStep): Promise<boolean> {
@@ -64,7 +64,7 @@ async function begin(tx: Tx, { job, queue, author }: Beginning): Promise<void> {
   await tx.run("UPDATE jobs SET kind = 'deleting' WHERE id = ?", job.id);
 }
 
-const OF_ITEMS = ["payloads", "attempts", "evidence", "amendments", "notes"] as const;
+const OF_ITEMS = ["payloads", "attempts", "late_results", "amendments", "notes"] as const;
 
 interface DeletedRow {
   readonly ref: number;
@@ -87,7 +87,7 @@ async function deleteItems(
   );
   const refs = rows.map(({ ref }) => ref);
   await tx.run(
-    `DELETE FROM line l USING unnest(?::integer[], ?::bigint[], ?::bigint[]) AS i (priority, due_at, ref)
+    `DELETE FROM ready_items l USING unnest(?::integer[], ?::bigint[], ?::bigint[]) AS i (priority, due_at, ref)
       WHERE l.queue = ? AND l.priority = i.priority AND l.due_at = i.due_at AND l.ref = i.ref`,
     rows.map(({ priority }) => priority),
     rows.map(({ due_at }) => due_at),
@@ -95,11 +95,11 @@ async function deleteItems(
     queue,
   );
   for (const table of OF_ITEMS) await tx.run(`DELETE FROM ${table} WHERE ref = ANY (?::bigint[])`, refs);
-  const tally = new Tally();
+  const deltas = new CounterDeltas();
   for (const { state, attempts } of rows) {
-    tally.queue(queue, state, -1);
-    tally.queue(queue, "attempts", -attempts);
+    deltas.queue(queue, state, -1);
+    deltas.queue(queue, "attempts", -attempts);
   }
-  await tally.write(tx);
+  await deltas.write(tx);
   return rows.length;
 }

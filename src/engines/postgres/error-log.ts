@@ -5,8 +5,8 @@ import {
   type ErrorQuery,
   EVENTS_OF_ORIGIN,
   errorEntryOf,
-} from "../../item/error-entry.ts";
-import { toRfc3339 } from "../../kit/clock.ts";
+} from "../../item/error-log.ts";
+import { toRfc3339 } from "../../std/clock.ts";
 import { readFailure } from "../attempt-row.ts";
 import { type EventRow, eventOf } from "../event-row.ts";
 import { ERRORS } from "./migrations/version-2.ts";

@@ -4,20 +4,22 @@
  * to its end that says which numbers it may yet use (`Session.write`), and nobody is shown an event beyond such a mark. So
  * a reader with a cursor never misses one.
  */
+
 import type { EventQuery } from "../../engine.ts";
-import { isCounted } from "../../item/counter.ts";
 import type { Event, EventDraft, EventType } from "../../item/event.ts";
-import { addToRuns, type EventPlace, type EventRun, RUN_MAX } from "../../item/event-run.ts";
+import { addToRuns, type EventRun, type EventSubject, RUN_MAX } from "../../item/event.ts";
+import { isCounted } from "../../item/settlement.ts";
+import { stringifyJson } from "../../std/json.ts";
 import { type EventRow, eventOf } from "../event-row.ts";
 import type { Scalar } from "./arrays.ts";
 import { countUp } from "./counters.ts";
 import type { Session } from "./session.ts";
 import { eventsLock, type Tx } from "./tx.ts";
 
-export type { EventPlace } from "../../item/event-run.ts";
+export type { EventSubject } from "../../item/event.ts";
 
 /** For a step that tells of one thing. */
-export async function writeEvent(tx: Tx, at: number, draft: EventDraft, place: EventPlace): Promise<void> {
+export async function writeEvent(tx: Tx, at: number, draft: EventDraft, place: EventSubject): Promise<void> {
   const log = new EventLog(at);
   log.add(draft, place);
   await log.write(tx);
@@ -32,7 +34,7 @@ export class EventLog {
     this.#at = at;
   }
 
-  add(draft: EventDraft, place: EventPlace): void {
+  add(draft: EventDraft, place: EventSubject): void {
     addToRuns(this.#runs, draft, place);
   }
 
@@ -52,7 +54,7 @@ export class EventLog {
         column(({ refs }) => (refs.length === 1 ? refs[0] : undefined)),
         column(({ attempt }) => attempt),
         column(({ refs }) => Math.max(1, refs.length)),
-        column(({ data }) => (data === undefined ? undefined : JSON.stringify(data))),
+        column(({ data }) => (data === undefined ? undefined : stringifyJson(data))),
         column(({ refs }) => (refs.length > 1 ? `{${refs.join(",")}}` : undefined)),
       ),
       countUp(
@@ -159,7 +161,7 @@ const HORIZON_PAUSE_MS = 4;
 /** Reads up to the number beyond which somebody may yet write. */
 async function afterHorizon<T>(session: Session, read: (tx: Tx, horizon: number) => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries += 1) {
-    const answer = await session.look(async (tx) => {
+    const answer = await session.readCommitted(async (tx) => {
       const { newest, horizon } = await horizonOf(tx);
       return horizon < newest && tries < HORIZON_TRIES ? null : { read: await read(tx, horizon) };
     });

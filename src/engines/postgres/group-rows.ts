@@ -1,11 +1,11 @@
-/** The rows of `groups`: found or made for a whole batch, under the book, so that nobody else makes the same. */
-import type { Grave } from "../../item/item.ts";
-import { assert } from "../../kit/assert.ts";
+/** The rows of `groups`: found or made for a whole batch, under the lock of letters, so that nobody else makes the same. */
+import type { DeathRecord } from "../../item/item.ts";
+import { assert } from "../../std/assert.ts";
 import type { Tx } from "./session.ts";
 
 /** What makes the letters of a queue one row of `groups`, and what is written there of the first. */
-export type Stone = Pick<
-  Grave,
+export type LetterHeader = Pick<
+  DeathRecord,
   | "signature"
   | "pattern"
   | "algorithm"
@@ -19,7 +19,7 @@ export type Stone = Pick<
 export interface AskedRow {
   readonly queue: number;
   readonly at: number;
-  readonly stone: Stone;
+  readonly header: LetterHeader;
 }
 
 /** Their numbers, in the same order; no row is asked for twice. New rows get rising numbers. */
@@ -29,9 +29,9 @@ export async function findOrMakeRows(tx: Tx, asked: readonly AskedRow[]): Promis
   const missing = asked.filter((_, place) => !found.has(place));
   if (missing.length > 0) await make(tx, missing);
   const all = missing.length > 0 ? await findRows(tx, asked) : found;
-  return asked.map(({ stone }, place) => {
+  return asked.map(({ header }, place) => {
     const number = all.get(place);
-    assert(number !== undefined, `the group ${stone.signature} was made and is not there`);
+    assert(number !== undefined, `the group ${header.signature} was made and is not there`);
     return number;
   });
 }
@@ -45,11 +45,11 @@ export async function findRows(tx: Tx, asked: readonly AskedRow[]): Promise<Read
        JOIN groups g ON g.queue = a.queue AND g.signature = a.signature AND g.error_type = a.error_type
             AND g.error_class = a.error_class AND g.eligible = a.eligible AND g.review = a.review`,
     asked.map(({ queue }) => queue),
-    asked.map(({ stone }) => stone.signature),
-    asked.map(({ stone }) => stone.errorType),
-    asked.map(({ stone }) => stone.errorClass),
-    asked.map(({ stone }) => Number(stone.reprocessEligible)),
-    asked.map(({ stone }) => Number(stone.manualReviewRequired)),
+    asked.map(({ header }) => header.signature),
+    asked.map(({ header }) => header.errorType),
+    asked.map(({ header }) => header.errorClass),
+    asked.map(({ header }) => Number(header.reprocessEligible)),
+    asked.map(({ header }) => Number(header.manualReviewRequired)),
   );
   return new Map(rows.map(({ place, no }) => [place, no]));
 }
@@ -57,10 +57,10 @@ export async function findRows(tx: Tx, asked: readonly AskedRow[]): Promise<Read
 async function make(tx: Tx, asked: readonly AskedRow[]): Promise<void> {
   await tx.insert(
     "groups (queue, signature, error_type, error_class, eligible, review, pattern, algorithm, first_at, last_at)",
-    asked.map(({ queue, at, stone }) => [
-      ...[queue, stone.signature, stone.errorType, stone.errorClass],
-      ...[Number(stone.reprocessEligible), Number(stone.manualReviewRequired)],
-      ...[stone.pattern, stone.algorithm, at, at],
+    asked.map(({ queue, at, header }) => [
+      ...[queue, header.signature, header.errorType, header.errorClass],
+      ...[Number(header.reprocessEligible), Number(header.manualReviewRequired)],
+      ...[header.pattern, header.algorithm, at, at],
     ]),
   );
 }

@@ -4,7 +4,7 @@
  * are far apart. Which of it holds is told by the same statement's look at the groups.
  */
 import type { LetterFilter } from "../../engine.ts";
-import { ageBounds, asksForAge } from "../../item/letter-filter.ts";
+import { ageBounds, dependsOnAge } from "../../item/letter-query.ts";
 import { countBuriedBy } from "./arrivals.ts";
 import { type Conditions, condition, groupConditions } from "./groups.ts";
 import { DEAD, type Found, type Source, WAITING } from "./letter-search.ts";
@@ -83,7 +83,7 @@ function sumsOf({ source, filter, order, after, buriedBy: at }: Walk): Condition
  */
 function firstAfter(start: number, at: number): Conditions {
   const younger = "SELECT no FROM letters WHERE buried_at > ? ORDER BY buried_at, no LIMIT 1";
-  const sql = `(SELECT least(?::bigint, greatest(younger.no, unordered + 1)) FROM burials JOIN (${younger}) younger ON true)`;
+  const sql = `(SELECT least(?::bigint, greatest(younger.no, unordered + 1)) FROM letter_numbers JOIN (${younger}) younger ON true)`;
   return condition(`coalesce(${sql}, ?::bigint)`, start, at, start);
 }
 
@@ -183,7 +183,7 @@ export async function survey(tx: Tx, source: Source, filter: LetterFilter): Prom
   );
   const { total = 0, away = 0 } = row ?? {};
   const place = source === DEAD && away === 0 ? WAITING : source;
-  if (!asksForAge(filter)) return { source: place, total };
+  if (!dependsOnAge(filter)) return { source: place, total };
   if (place !== WAITING || filter.ageOf === "arrival") return null;
   const count = filter.ageOf === "last" ? countByLastFailure : countByFirstFailure;
   return { source: place, total: await count(tx, filter) };

@@ -78,7 +78,7 @@ export async function listGroups(
   const rows = await tx.tuples<GroupRow>(
     `SELECT q.name, g.signature, g.pattern, g.error_type, g.error_class, g.count, g.first_at, g.last_at, g.algorithm,
             m.state, m.is_regression
-       FROM groups g JOIN queues q ON q.no = g.queue JOIN marks m ON m.signature = g.signature
+       FROM groups g JOIN queues q ON q.no = g.queue JOIN group_records m ON m.signature = g.signature
       WHERE ${sql} ORDER BY g.no`,
     ...values,
   );

@@ -1,14 +1,14 @@
 /** Items that a person takes out of the line in PostgreSQL, and puts back. */
 import type { HoldBy, HoldReport } from "../../engine.ts";
-import { compact } from "../../item/failure.ts";
 import type { ItemState } from "../../item/state.ts";
-import type { JsonObject } from "../../kit/json.ts";
+import type { JsonObject } from "../../std/json.ts";
+import { compact } from "../../std/json.ts";
+import { CounterDeltas } from "./counter-deltas.ts";
 import { EventLog } from "./events.ts";
 import { queueNo } from "./jobs.ts";
 import { alignLanes } from "./lanes.ts";
-import { joinLine, takeFromLine } from "./line.ts";
+import { joinLine, takeFromLine } from "./ready-items.ts";
 import type { Tx } from "./session.ts";
-import { Tally } from "./tally.ts";
 
 interface HoldMove {
   readonly queue: string;
@@ -76,12 +76,12 @@ async function tell(
   const { queue, moved, by, to } = told;
   const type = to === "held" ? "item_held" : "item_released";
   const data: JsonObject = compact({ author: by.author, reason: by.reason });
-  const [events, tally] = [new EventLog(tx.now), new Tally()];
+  const [events, deltas] = [new EventLog(tx.now), new CounterDeltas()];
   for (const { ref } of moved) {
     events.add({ type, data }, { queue, ref });
-    tally.move(queue, to === "held" ? "ready" : "held", to);
+    deltas.move(queue, to === "held" ? "ready" : "held", to);
   }
-  await tally.write(tx);
+  await deltas.write(tx);
   await events.write(tx);
 }
 

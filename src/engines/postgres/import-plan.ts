@@ -4,7 +4,7 @@
  */
 import type { ImportReport } from "../../engine.ts";
 import { type ImportedLetter, lastMessageOf, releasedElsewhere } from "../../item/imported-letter.ts";
-import type { Attempt, Grave } from "../../item/item.ts";
+import type { Attempt, DeathRecord } from "../../item/item.ts";
 import type { Letter, Resolution } from "../../item/letter.ts";
 import type { ItemState } from "../../item/state.ts";
 
@@ -34,7 +34,7 @@ export interface Admission {
 /** A letter is buried, in the order of the import. */
 export interface PlannedBurial {
   readonly item: Admission;
-  readonly grave: Grave;
+  readonly death: DeathRecord;
   readonly message: string;
   readonly firstAt: number;
   readonly lastAt: number;
@@ -56,7 +56,7 @@ export class Admissions {
     return [...this.#items.values()];
   }
 
-  /** Items that were dead here and get another gravestone. */
+  /** Items that were dead here and get another death record. */
   get reburied(): readonly Admission[] {
     return this.items.filter(({ came }) => came === undefined);
   }
@@ -103,7 +103,7 @@ export class Admissions {
   }
 
   #bury(item: Admission, given: ImportedLetter, how: Pick<PlannedBurial, "resolution" | "news">): void {
-    const { attempts, grave, firstAt, lastAt } = given;
-    this.burials.push({ item, grave, message: lastMessageOf(attempts), firstAt, lastAt, ...how });
+    const { attempts, death, firstAt, lastAt } = given;
+    this.burials.push({ item, death, message: lastMessageOf(attempts), firstAt, lastAt, ...how });
   }
 }

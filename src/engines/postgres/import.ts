@@ -2,21 +2,23 @@
  * Letters from elsewhere come into PostgreSQL. They are looked up together, judged one after the other in memory, and
  * written together, a statement for each table: an import is as fast as the server, not as the calls.
  */
+
 import type { ImportReport } from "../../engine.ts";
 import { failureToJson } from "../../item/failure.ts";
 import { ELSEWHERE, importedLetter } from "../../item/imported-letter.ts";
 import type { Attempt } from "../../item/item.ts";
+import { rankOf } from "../../item/item.ts";
 import type { Letter } from "../../item/letter.ts";
-import { rankOf } from "../../item/priority.ts";
 import type { ItemState } from "../../item/state.ts";
+import { stringifyJson } from "../../std/json.ts";
 import { insertAmendments } from "./amendments.ts";
+import { CounterDeltas } from "./counter-deltas.ts";
 import { EventLog } from "./events.ts";
-import { GroupBook } from "./group-book.ts";
-import { buryAdmitted } from "./import-graves.ts";
+import { GroupCache } from "./group-cache.ts";
+import { buryAdmitted } from "./import-deaths.ts";
 import { type Admission, Admissions, type KnownItem } from "./import-plan.ts";
 import { countQueue, queueNo } from "./jobs.ts";
 import type { Tx } from "./session.ts";
-import { Tally } from "./tally.ts";
 import { lostRace } from "./trouble.ts";
 
 export async function importLetters(
@@ -34,13 +36,13 @@ export async function importLetters(
     report[fate] += 1;
   }
   if (report.imported + report.extended === 0) return report;
-  const [events, tally] = [new EventLog(tx.now), new Tally()];
-  const groups = new GroupBook(tx, tx.now, events);
+  const [events, deltas] = [new EventLog(tx.now), new CounterDeltas()];
+  const groups = new GroupCache(tx, tx.now, events);
   await writeItems(tx, plan.items, { queue, place: (await countQueue(tx, queueName)).total });
-  countItems(tally, queue, plan.items);
-  await buryAdmitted({ tx, tally, groups, events }, queue, plan);
+  countItems(deltas, queue, plan.items);
+  await buryAdmitted({ tx, deltas, groups, events }, queue, plan);
   events.add({ type: "dlq_items_imported", data: { ...report } }, { queue });
-  await tally.write(tx);
+  await deltas.write(tx);
   await groups.write();
   await events.write(tx);
   return report;
@@ -147,14 +149,14 @@ async function writeRecords(tx: Tx, items: readonly Admission[], holder: number)
   const came = items.flatMap(({ ref, came: one }) => (one === undefined ? [] : [{ ref, ...one }]));
   await tx.insert(
     "payloads (ref, data)",
-    came.map(({ ref, letter }) => [ref, JSON.stringify(letter.itemData)]),
+    came.map(({ ref, letter }) => [ref, stringifyJson(letter.itemData)]),
   );
   await tx.insert(
     "attempts (ref, number, outcome, holder, started_at, ended_at, failure, log)",
     items.flatMap(({ ref, records }) => records.map((record) => attemptRow(ref, holder, record))),
   );
   await tx.insert(
-    "evidence (ref, at, attempt, outcome, note)",
+    "late_results (ref, at, attempt, outcome, note)",
     came.flatMap(({ ref, letter }) =>
       (letter.evidence ?? []).map((one) => [ref, one.at, one.attemptNumber, one.outcome, one.note]),
     ),
@@ -173,13 +175,13 @@ async function writeRecords(tx: Tx, items: readonly Admission[], holder: number)
 
 function attemptRow(ref: number, holder: number, attempt: Attempt): (string | number | null)[] {
   const { number, outcome, startedAt, endedAt, failure, log } = attempt;
-  const text = failure === undefined ? null : JSON.stringify(failureToJson(failure));
+  const text = failure === undefined ? null : stringifyJson(failureToJson(failure));
   return [ref, number, outcome, holder, startedAt, endedAt ?? startedAt, text, log ?? null];
 }
 
-function countItems(tally: Tally, queue: number, items: readonly Admission[]): void {
+function countItems(deltas: CounterDeltas, queue: number, items: readonly Admission[]): void {
   for (const { known, came, state, attempts } of items) {
-    if (came !== undefined) tally.move(queue, known?.state ?? null, state);
-    tally.queue(queue, "attempts", attempts - (known?.attempts ?? 0));
+    if (came !== undefined) deltas.move(queue, known?.state ?? null, state);
+    deltas.queue(queue, "attempts", attempts - (known?.attempts ?? 0));
   }
 }

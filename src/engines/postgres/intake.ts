@@ -2,18 +2,20 @@
  * Items come into PostgreSQL here, each id once, a whole batch by one statement. What waits gets new data where that is
  * asked for, as a new revision.
  */
+
 import type { AddOptions, AddReport } from "../../engine.ts";
 import { settingsChanged, type WorkError } from "../../errors.ts";
 import type { NewItem } from "../../item/item.ts";
-import { rankOf } from "../../item/priority.ts";
-import { assert } from "../../kit/assert.ts";
+import { rankOf } from "../../item/item.ts";
+import { assert } from "../../std/assert.ts";
+import { stringifyJson } from "../../std/json.ts";
 import { column } from "./arrays.ts";
+import { CounterDeltas } from "./counter-deltas.ts";
 import { tellAlike } from "./events.ts";
 import { noQueue } from "./jobs.ts";
 import { alignLanes } from "./lanes.ts";
 import { meetAgain } from "./replace.ts";
 import { CommitInDoubt, type Session, type Tx, timeIn } from "./session.ts";
-import { Tally } from "./tally.ts";
 import { asConflict, isTaken } from "./trouble.ts";
 import { MARKED } from "./tx.ts";
 
@@ -27,12 +29,12 @@ export async function addItems(
   options: AddOptions = {},
 ): Promise<AddReport> {
   assert(!items.some(({ itemId }) => itemId === ""), `an item of "${queueName}" has no id`);
-  const spec = options.spec === undefined ? null : JSON.stringify(options.spec);
+  const spec = options.spec === undefined ? null : stringifyJson(options.spec);
   const intake = { queueName, replacer: options.replace?.author, spec };
   if (options.areMadeUp && items.length <= PART_MAX && items.every(({ lane }) => lane === undefined))
     return addMadeUp(session, intake, items);
   let areNew = options.areNew === true;
-  return session.writeEagerly((tx) => {
+  return session.writePipelined((tx) => {
     const asFound = { ...intake, areNew };
     areNew = false; // whoever has to try again looks first
     return addTo(tx, asFound, items);
@@ -46,16 +48,16 @@ async function addMadeUp(
   items: readonly NewItem[],
 ): Promise<AddReport> {
   try {
-    return await session.writeAtOnce((tx) => addAtOnce(tx, { ...intake, areNew: true }, items));
+    return await session.writeAutocommit((tx) => addAtOnce(tx, { ...intake, areNew: true }, items));
   } catch (error) {
     if (!(error instanceof CommitInDoubt) && !isTaken(error)) throw error;
   }
   const again = { ...intake, areNew: false };
-  const report = await session.untilKnown(() => session.writeEagerly((tx) => addTo(tx, again, items)));
+  const report = await session.untilKnown(() => session.writePipelined((tx) => addTo(tx, again, items)));
   return { ...report, added: report.added + report.existing, existing: 0 };
 }
 
-/** For `Session.writeAtOnce`. */
+/** For `Session.writeAutocommit`. */
 async function addAtOnce(tx: Tx, intake: Intake, items: readonly NewItem[]): Promise<AddReport> {
   const part = { items, skipped: 0, shard: tx.shard };
   const row = await insert(tx, INSERT_NEW, intake, part);
@@ -86,7 +88,7 @@ async function addTo(tx: Tx, intake: Intake, items: readonly NewItem[]): Promise
     replaced += fates.filter((fate) => fate === "replaced").length;
     changedIds.push(...again.flatMap(({ itemId }, at) => (fates[at] === "changed" ? [itemId] : [])));
   }
-  if (replaced > 0) tx.part(tx.ring(queueName));
+  if (replaced > 0) tx.part(tx.notify(queueName));
   return {
     added,
     existing: items.length - added - replaced - changedIds.length,
@@ -153,7 +155,7 @@ interface InsertedRow {
   readonly lanes: string | null;
 }
 
-/** Those that are new: ready, in line and told of. Rings for them. */
+/** Those that are new: ready, in line and told of. Notifies for them. */
 async function insertItems(tx: Tx, intake: Intake, items: readonly NewItem[]): Promise<Inserted> {
   const rows = await asConflict(() => (intake.areNew ? insertNew : insertUnknown)(tx, intake, items));
   const [row] = rows;
@@ -165,9 +167,9 @@ async function insertItems(tx: Tx, intake: Intake, items: readonly NewItem[]): P
     lanes.map((lane) => ({ queue, lane })),
   );
   const taken = rows.reduce((sum, one) => sum + (one?.taken ?? 0), 0);
-  const tally = new Tally();
-  tally.queue(queue, "ready", taken);
-  tx.part(tally.write(tx));
+  const deltas = new CounterDeltas();
+  deltas.queue(queue, "ready", taken);
+  tx.part(deltas.write(tx));
   return { queue, taken, takenIds: ids === null ? null : new Set(JSON.parse(ids) as string[]) };
 }
 
@@ -225,12 +227,12 @@ function insert(
     items.map(({ priority }) => rankOf(priority ?? "normal")),
     column(items, ({ expiresAt }) => expiresAt),
     column(items, ({ lane }) => lane),
-    items.map(({ data }) => JSON.stringify(data)),
+    items.map(({ data }) => stringifyJson(data)),
     column(items, ({ name }) => name),
     skipped,
     spec,
     shard,
-    ...tx.bellOf(queueName),
+    ...tx.notificationOf(queueName),
   );
 }
 
@@ -250,7 +252,7 @@ const insertSql = (given: string) => `
          SELECT ref, queue, item_id, place + step, 'ready', due_at, priority, expires_at, lane FROM given),
        kept AS (INSERT INTO payloads (ref, data, name) SELECT ref, data, name FROM given),
        placed AS (
-         INSERT INTO line (queue, priority, due_at, ref)
+         INSERT INTO ready_items (queue, priority, due_at, ref)
          SELECT queue, priority, due_at, ref FROM given WHERE lane IS NULL),
        laned AS (
          INSERT INTO lanes (queue, lane, ref)

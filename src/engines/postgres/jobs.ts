@@ -1,8 +1,10 @@
 /** Jobs and their queues in PostgreSQL, and the counts of a queue. */
+
 import type { JobChange, QueueCounts } from "../../engine.ts";
 import { WorkError } from "../../errors.ts";
 import { type Job, type JobKind, type NewJob, type Pause, STANDING_KINDS } from "../../item/job.ts";
 import { ITEM_STATES } from "../../item/state.ts";
+import { stringifyJson } from "../../std/json.ts";
 import { type JobRow, jobOf } from "../job-row.ts";
 import { writeEvent } from "./events.ts";
 import type { Tx } from "./session.ts";
@@ -14,7 +16,7 @@ export async function createJob(tx: Tx, job: NewJob): Promise<Job> {
   const made = await tx.run(
     `INSERT INTO jobs (id, name, kind, spec, status, created_at, started_at) VALUES (?1, ?2, ?3, ?4, 'running', ?5, ?5)
      ON CONFLICT DO NOTHING`,
-    ...[job.id, job.name, job.kind, JSON.stringify(job.spec), tx.now],
+    ...[job.id, job.name, job.kind, stringifyJson(job.spec), tx.now],
   );
   if (made === 0) throw taken(job);
   const queue = await queueNo(tx, job.id);
@@ -62,8 +64,8 @@ export async function changeJob(tx: Tx, id: string, change: JobChange): Promise<
     status,
     change.kind ?? job.kind,
     (change.intakeComplete ?? job.intakeComplete) ? 1 : 0,
-    JSON.stringify(change.spec ?? job.spec),
-    JSON.stringify(change.progress ?? job.progress),
+    stringifyJson(change.spec ?? job.spec),
+    stringifyJson(change.progress ?? job.progress),
     change.restarted ? tx.now : job.startedAt,
     change.restarted ? null : ended,
     ...[pause?.at ?? null, pause?.author ?? null, pause?.reason ?? null],
@@ -89,7 +91,7 @@ async function tellOfPause(
     await writeEvent(tx, tx.now, { type: "queue_paused", data: { author, reason } }, { queue });
   } else if (!pause && job.pause) {
     await writeEvent(tx, tx.now, { type: "queue_resumed" }, { queue });
-    await tx.ring(job.id);
+    await tx.notify(job.id);
   }
 }
 

@@ -35,7 +35,7 @@ const LOCK_LANES = `
  */
 const LOCK_PLACES = `
   SELECT 1 FROM ${GIVEN} JOIN lane_heads h ON h.queue = g.queue AND h.lane = g.lane JOIN items i ON i.ref = h.ref
-         JOIN line l ON l.queue = i.queue AND l.priority = i.priority AND l.due_at = i.due_at AND l.ref = i.ref
+         JOIN ready_items l ON l.queue = i.queue AND l.priority = i.priority AND l.due_at = i.due_at AND l.ref = i.ref
      FOR UPDATE OF l`;
 
 /** A statement of its own, which sees what those committed who were waited for. */
@@ -56,12 +56,12 @@ async function replaceHeads(
   const standing = new Set(after);
   await Promise.all([
     tx.run(
-      `DELETE FROM line l USING items i WHERE i.ref = ANY (?::bigint[]) AND l.queue = i.queue
+      `DELETE FROM ready_items l USING items i WHERE i.ref = ANY (?::bigint[]) AND l.queue = i.queue
           AND l.priority = i.priority AND l.due_at = i.due_at AND l.ref = i.ref`,
       before.filter((ref) => !standing.has(ref)),
     ),
     tx.run(
-      `INSERT INTO line (queue, priority, due_at, ref, operation)
+      `INSERT INTO ready_items (queue, priority, due_at, ref, operation)
        SELECT queue, priority, due_at, ref, operation FROM items WHERE ref = ANY (?::bigint[]) ON CONFLICT DO NOTHING`,
       after.filter(isNumber),
     ),

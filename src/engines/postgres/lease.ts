@@ -6,7 +6,7 @@ import { type HolderRow, holderOf, type LeasedRow, leasedItemOf } from "../lease
 import { queueNo } from "./jobs.ts";
 import type { Tx } from "./session.ts";
 
-export async function enter(tx: Tx, holder: NewHolder): Promise<Holder> {
+export async function registerHolder(tx: Tx, holder: NewHolder): Promise<Holder> {
   const { id, host, pid, processStart, ttlMs } = holder;
   const expiresAt = tx.now + ttlMs;
   await tx.run(
@@ -16,7 +16,7 @@ export async function enter(tx: Tx, holder: NewHolder): Promise<Holder> {
   return { ...holder, expiresAt, expired: false };
 }
 
-export async function beat(tx: Tx, holderId: string): Promise<boolean> {
+export async function heartbeat(tx: Tx, holderId: string): Promise<boolean> {
   const sql =
     "UPDATE holders SET expires_at = ?::bigint + ttl_ms WHERE id = ? AND gone = 0 AND expires_at > 0";
   return (await tx.run(sql, tx.now, holderId)) > 0;
@@ -37,7 +37,7 @@ export async function revoke(
 }
 
 /** The row is locked first: a holder that is leasing at this moment has its leases, or is refused them. */
-export async function leave(tx: Tx, holderId: string): Promise<boolean> {
+export async function unregisterHolder(tx: Tx, holderId: string): Promise<boolean> {
   const holder = await tx.get<{ no: number }>("SELECT no FROM holders WHERE id = ? FOR UPDATE", holderId);
   if (holder === undefined) return true;
   const held = await tx.get(`SELECT 1 FROM ${HELD} WHERE l.holder = ? LIMIT 1`, holder.no);
@@ -47,11 +47,11 @@ export async function leave(tx: Tx, holderId: string): Promise<boolean> {
   return true;
 }
 
-/** What the holder was given by an exchange whose answer it did not hear. If that is yet to be carried out, it is too late now. */
-export async function takeUnheard(tx: Tx, holderId: string, exchange: number): Promise<LeasedItem[]> {
+/** What the holder was given by a step whose answer it did not hear. If that is yet to be carried out, it is too late now. */
+export async function takeUnheard(tx: Tx, holderId: string, settleAndLease: number): Promise<LeasedItem[]> {
   await tx.run("SELECT 1 FROM holders WHERE id = ? FOR UPDATE", holderId); // who leases at this moment is waited for
-  await tx.run("UPDATE holders SET turn = ? WHERE id = ?", exchange + 1, holderId);
-  return listLeases(tx, holderId, exchange);
+  await tx.run("UPDATE holders SET turn = ? WHERE id = ?", settleAndLease + 1, holderId);
+  return listLeases(tx, holderId, settleAndLease);
 }
 
 /** The items `i` that are leased, by what their holders were given; one may be there twice. */
@@ -83,8 +83,8 @@ export function holderGone(holderId: string): WorkError {
   });
 }
 
-/** All that it holds, or what it was given by one of the exchanges that were sent at once. */
-export async function listLeases(tx: Tx, holderId: string, exchange?: number): Promise<LeasedItem[]> {
+/** All that it holds, or what it was given by one of the steps that were sent at once. */
+export async function listLeases(tx: Tx, holderId: string, settleAndLease?: number): Promise<LeasedItem[]> {
   const rows = await tx.all<LeasedRow>(
     `SELECT i.ref, q.name AS queue, i.item_id, p.data, p.name, i.attempts, i.spent, i.losses, i.revision, i.redrives,
             i.place, i.expires_at, i.started_at
@@ -93,7 +93,7 @@ export async function listLeases(tx: Tx, holderId: string, exchange?: number): P
             JOIN items i ON i.ref = held.ref JOIN queues q ON q.no = i.queue JOIN payloads p ON p.ref = i.ref
       ORDER BY i.ref`,
     holderId,
-    exchange ?? null,
+    settleAndLease ?? null,
   );
   return rows.map(leasedItemOf);
 }

@@ -2,24 +2,24 @@
  * Which items a runner gets: by priority, due time and age. One statement locks their places in line, passing over those
  * that others have locked, takes them out and starts the attempts. Pause, rate and gate are asked in the same transaction.
  */
-import type { Exchange, Exchanged } from "../../engine.ts";
-import { gateName } from "../../item/document.ts";
+import type { SettleAndLease, SettleAndLeaseResult } from "../../engine.ts";
 import type { LeasedItem } from "../../item/item.ts";
-import { PRIORITIES } from "../../item/priority.ts";
+import { PRIORITIES } from "../../item/item.ts";
 import { allow, spend } from "../../item/rate.ts";
-import { assert } from "../../kit/assert.ts";
-import type { Json, JsonObject } from "../../kit/json.ts";
+import { gateName } from "../../item/store-queries.ts";
+import { assert } from "../../std/assert.ts";
+import { type Json, type JsonObject, parseJson } from "../../std/json.ts";
+import type { CounterDeltas } from "./counter-deltas.ts";
 import { tellAll } from "./events.ts";
 import { noQueue } from "./jobs.ts";
 import { leaseInLanes } from "./lanes.ts";
 import { gatherLeases, holderGone } from "./lease.ts";
 import type { KnownLessee, PlainLeases } from "./plain-leases.ts";
 import { type Tx, timeIn } from "./session.ts";
-import type { Tally } from "./tally.ts";
 import { MARKED } from "./tx.ts";
 
-type LeaseRequest = NonNullable<Exchange["lease"]>;
-type Leased = Pick<Exchanged, "leased" | "nextDueAt" | "isPaused">;
+type LeaseRequest = NonNullable<SettleAndLease["lease"]>;
+type Leased = Pick<SettleAndLeaseResult, "leased" | "nextDueAt" | "isPaused">;
 
 export const NOTHING: Leased = { leased: [], nextDueAt: null, isPaused: false };
 
@@ -27,7 +27,7 @@ export const NOTHING: Leased = { leased: [], nextDueAt: null, isPaused: false };
 export interface Lessee extends KnownLessee {
   readonly spentUntil: number;
   readonly isPaused: boolean;
-  readonly gate: Exchanged["gate"];
+  readonly gate: SettleAndLeaseResult["gate"];
   /** When the first of those that stand in line and are not due will be. */
   readonly coming: number | null;
   /** When it was found. */
@@ -37,7 +37,7 @@ export interface Lessee extends KnownLessee {
 /** What a transaction leases with. */
 interface Leasing {
   readonly tx: Tx;
-  readonly tally: Tally;
+  readonly deltas: CounterDeltas;
   readonly plain: PlainLeases;
   /** When the next one will be due, where nothing else can tell. */
   readonly coming?: Promise<number | null> | undefined;
@@ -67,7 +67,7 @@ const RANKS = `(VALUES ${PRIORITIES.map((_, rank) => `(${rank})`).join(", ")}) A
 
 /** The first of a priority that is not due; by the queue's number, the time and what else is asked of it. */
 const comingIn = (queue: string, time: string, condition: string) => `(
-  SELECT l.due_at FROM line l WHERE l.queue = ${queue} AND l.priority = p.rank AND l.due_at > ${timeIn(time)} ${condition}
+  SELECT l.due_at FROM ready_items l WHERE l.queue = ${queue} AND l.priority = p.rank AND l.due_at > ${timeIn(time)} ${condition}
    ORDER BY l.due_at LIMIT 1)`;
 
 /**
@@ -93,15 +93,15 @@ export async function findLessee(
   if (row !== undefined && row.holder === null) throw holderGone(holderId);
   if (row === undefined || row.holder === null) throw noQueue(queue);
   const { no, spent, paused, holder, version, body, coming, now } = row;
-  const gate = version === null || body === null ? null : { version, body: JSON.parse(body) as JsonObject };
+  const gate = version === null || body === null ? null : { version, body: parseJson(body) as JsonObject };
   return { holderId, holder, queue: no, spentUntil: spent, isPaused: paused !== null, gate, coming, now };
 }
 
 /**
  * All by itself, in one round trip, for who only wants items, without a rate. The answer may be lost on its way: what was
- * leased is then found by the number of the exchange.
+ * leased is then found by the number of the step.
  */
-export async function leaseAtOnce(
+export async function leaseAutocommit(
   { tx, plain, seen }: Pick<Leasing, "tx" | "plain" | "seen">,
   lessee: KnownLessee,
   { request, turn }: { readonly request: LeaseRequest; readonly turn: number },
@@ -119,7 +119,7 @@ export async function leaseAtOnce(
 
 /** The transaction need not have begun, unless there is a rate. */
 export async function leaseDue(
-  { tx, tally, plain, coming, expectsFew, seen }: Leasing,
+  { tx, deltas, plain, coming, expectsFew, seen }: Leasing,
   lessee: KnownLessee & Partial<Lessee>,
   request: LeaseRequest,
 ): Promise<Leased> {
@@ -134,7 +134,7 @@ export async function leaseDue(
     coming ?? (expectsFew ? nextDue(tx, asked) : undefined),
     tx.begun(),
   ]);
-  if (rows.length > 0) await begin({ tx, tally, plain }, lessee, rows);
+  if (rows.length > 0) await begin({ tx, deltas, plain }, lessee, rows);
   if (rate && rows.length > 0) {
     const spent = spend(spentUntil, tx.now, rate, rows.length);
     await tx.run("UPDATE queues SET spent_until = ? WHERE no = ?", spent, lessee.queue);
@@ -178,7 +178,7 @@ function itemOf(row: TakenRow, queue: string): LeasedItem {
     attempt,
     queue,
     itemId,
-    data: JSON.parse(text) as Json,
+    data: parseJson(text) as Json,
     index,
     startedAt,
     spent: 0,
@@ -204,23 +204,23 @@ const IS_OPEN = `(SELECT j.paused_at IS NULL AND (?5::bigint IS NULL OR coalesce
 /** Places of one priority after the other; no more is looked at, and locked, than is taken. */
 const placesIn = (condition: string) => `
   ${RANKS} CROSS JOIN LATERAL
-     (SELECT l.ctid AS place FROM line l
+     (SELECT l.ctid AS place FROM ready_items l
        WHERE ${IS_OPEN} AND l.queue = ?1::bigint AND l.priority = p.rank AND l.due_at <= ${timeIn("?2")} ${condition}
        ORDER BY l.due_at, l.ref LIMIT ?3::bigint FOR UPDATE SKIP LOCKED) d`;
 
 /**
- * A holder that was taken away at this moment gets nothing, nor does an exchange whose turn is over: the holder's row is locked
+ * A holder that was taken away at this moment gets nothing, nor does a step whose turn is over: the holder's row is locked
  * against both until the end, once something was found.
  */
 const IS_HERE =
   "(SELECT true FROM holders WHERE no = ?4::bigint AND gone = 0 AND expires_at > 0 AND turn <= coalesce(?6::bigint, turn) FOR KEY SHARE)";
 
-/** An exchange that is sent at once, and so has a number and a shard, sums up and marks its lanes by itself. */
+/** An step that is sent at once, and so has a number and a shard, sums up and marks its lanes by itself. */
 const leaseSql = (condition: string) => `
   WITH found AS MATERIALIZED (
          SELECT ARRAY(SELECT d.place FROM ${placesIn(condition)} LIMIT ?3::bigint) AS places),
        taken AS (
-         DELETE FROM line WHERE ctid = ANY (
+         DELETE FROM ready_items WHERE ctid = ANY (
            (SELECT CASE WHEN cardinality(places) > 0 THEN CASE WHEN ${IS_HERE} AND ${MARKED} THEN places END END FROM found)::tid[])
          RETURNING ref),
        moved AS (
@@ -256,7 +256,7 @@ interface Taking {
   readonly request: LeaseRequest;
   readonly max: number;
   readonly seen: number | null;
-  /** Of an exchange that is sent at once. */
+  /** Of a step that is sent at once. */
   readonly turn?: number;
 }
 
@@ -271,13 +271,13 @@ async function takeDue(tx: Tx, { lessee, request, max, seen, turn }: Taking): Pr
 }
 
 async function begin(
-  { tx, tally, plain }: Pick<Leasing, "tx" | "tally" | "plain">,
+  { tx, deltas, plain }: Pick<Leasing, "tx" | "deltas" | "plain">,
   { holder, queue }: KnownLessee,
   rows: readonly TakenRow[],
 ): Promise<void> {
-  tally.queue(queue, "ready", -rows.length);
-  tally.queue(queue, "leased", rows.length);
-  tally.queue(queue, "attempts", rows.length);
+  deltas.queue(queue, "ready", -rows.length);
+  deltas.queue(queue, "leased", rows.length);
+  deltas.queue(queue, "attempts", rows.length);
   await leaseInLanes(tx, note(plain, holder, rows));
   if (!plain.isTimeToGather(holder)) return;
   plain.countGathered(holder);
@@ -306,7 +306,7 @@ async function nextDue(
   const condition = operationId === undefined ? "" : ofOperation("?3");
   const row = await tx.get<{ coming: number | null; is_due: boolean }>(
     `SELECT min(${comingIn("?1", "?2", condition)}) AS coming,
-            bool_or(EXISTS (SELECT 1 FROM line l WHERE l.queue = ?1 AND l.priority = p.rank ${condition}
+            bool_or(EXISTS (SELECT 1 FROM ready_items l WHERE l.queue = ?1 AND l.priority = p.rank ${condition}
                                AND l.due_at <= ${timeIn("?2")})) AS is_due
        FROM ${RANKS}`,
     ...[lessee.queue, tx.timeIfKnown, ...(operationId === undefined ? [] : [operationId])],

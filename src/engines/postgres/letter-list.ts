@@ -3,7 +3,7 @@
  * that are counted already. What only a look at each letter can tell is searched for in SQL. No OFFSET anywhere.
  */
 import type { LetterPage, LetterQuery } from "../../engine.ts";
-import { ageBounds, asksForAge } from "../../item/letter-filter.ts";
+import { ageBounds, dependsOnAge } from "../../item/letter-query.ts";
 import { cursorOf, IN_ORDER, readCursor } from "../letter-order.ts";
 import { type Survey, survey, type Walk, walkGroups, walkSql, walkTypes } from "./group-walk.ts";
 import {
@@ -26,14 +26,14 @@ export async function listLetters(session: Session, query: LetterQuery): Promise
   const search = { filter: query, order, after, limit: query.limit === 0 ? 0 : query.limit + 1 };
   const walks = walksOf(search);
   return walks === null
-    ? session.read((tx) => searchLetters(tx, query, search))
-    : session.ask((tx) => walkLetters(tx, query, walks));
+    ? session.readSnapshot((tx) => searchLetters(tx, query, search))
+    : session.readPipelined((tx) => walkLetters(tx, query, walks));
 }
 
 /** One for each place, when groups and numbers alone tell what is in the page. */
 function walksOf({ filter, order, after, limit }: Search): readonly Walk[] | null {
   if (order !== "newest" && order !== "oldest") return null;
-  if (!isOfGroups(filter) || asksForAge(filter)) return null;
+  if (!isOfGroups(filter) || dependsOnAge(filter)) return null;
   const sources = sourcesOf(filter);
   if (sources.some(({ counted }) => counted === undefined)) return null;
   return sources.map((source) => ({ source, filter, order, after: after?.no, limit }));
@@ -117,7 +117,7 @@ const FEW = 5000;
 async function findCounted(tx: Tx, { source, total }: Survey, search: Search): Promise<readonly Found[]> {
   const { filter, order, after, limit } = search;
   if (total === 0 || limit === 0) return [];
-  const isAged = asksForAge(filter);
+  const isAged = dependsOnAge(filter);
   if (isAged && filter.ageOf !== "last" && total <= FEW)
     return (await searchAndCount(tx, source, search)).found;
   const walk = {

@@ -3,10 +3,10 @@
  * table, the closed ones in another. A search asks each place that the filter names, and what it asks is written once, here.
  */
 import type { LetterFilter } from "../../engine.ts";
-import { ageBounds, asksForAge } from "../../item/letter-filter.ts";
+import { ageBounds, dependsOnAge } from "../../item/letter-query.ts";
 import type { ItemState } from "../../item/state.ts";
 import { KEY, type PagePlace, type Place, pageOf, ROWS } from "../letter-order.ts";
-import { foldMessage } from "./graves.ts";
+import { foldMessage } from "./bury.ts";
 import { allOf, anyOf, type Conditions, condition, groupConditions } from "./groups.ts";
 import type { LetterTable } from "./letters.ts";
 import type { Tx } from "./session.ts";
@@ -26,8 +26,16 @@ export const DEAD: Source = { table: "letters", condition: "i.state = 'dead'", c
 const READY: Source = { table: "letters", condition: "i.state = 'ready' AND g.away > 0" };
 const LEASED: Source = { table: "letters", condition: "i.state = 'leased' AND g.away > 0" };
 const HELD: Source = { table: "letters", condition: "i.state = 'held' AND g.away > 0" };
-const RESOLVED: Source = { table: "closed", condition: "l.kind <> 'discard'", counted: "g.resolved" };
-const DISCARDED: Source = { table: "closed", condition: "l.kind = 'discard'", counted: "g.discarded" };
+const RESOLVED: Source = {
+  table: "resolved_letters",
+  condition: "l.kind <> 'discard'",
+  counted: "g.resolved",
+};
+const DISCARDED: Source = {
+  table: "resolved_letters",
+  condition: "l.kind = 'discard'",
+  counted: "g.discarded",
+};
 
 const WAITING_STATES: readonly ItemState[] = ["dead", "ready", "leased", "held"];
 const SOURCE_OF: Partial<Record<ItemState, Source>> = {
@@ -64,7 +72,7 @@ export function matching(tx: Tx, source: Source, filter: LetterFilter, columns: 
     groupConditions(filter),
     condition(source.condition),
     filter.itemIds && ofItems(filter, filter.itemIds),
-    asksForAge(filter) && aged(filter, tx.now),
+    dependsOnAge(filter) && aged(filter, tx.now),
     filter.attemptsMin !== undefined && condition("i.attempts >= ?", filter.attemptsMin),
     filter.attemptsMax !== undefined && condition("i.attempts <= ?", filter.attemptsMax),
     filter.text !== undefined && condition("strpos(l.message, ?) > 0", foldMessage(filter.text)),

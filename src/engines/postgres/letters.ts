@@ -1,19 +1,18 @@
 /** Reading letters from PostgreSQL: the rows under their numbers with everything that their items keep, in one statement. */
 import { LETTER_PARTS, type LetterPart, type StoredLetter } from "../../engine.ts";
-import { compact } from "../../item/failure.ts";
 import { artifactsFromJson, type Evidence, type Resolution, type ResolutionKind } from "../../item/letter.ts";
 import type { ItemState } from "../../item/state.ts";
-import { assert } from "../../kit/assert.ts";
-import type { Json, JsonObject } from "../../kit/json.ts";
+import { assert } from "../../std/assert.ts";
+import { compact, type Json, type JsonObject, parseJson } from "../../std/json.ts";
 import { type AmendmentTuple, amendmentFrom, amendmentsSql } from "./amendments.ts";
 import { attemptsSql, historyOf, lastFailureSql } from "./attempts.ts";
 import { type NoteTuple, noteFrom, notesSql } from "./notes.ts";
 import type { Tx } from "./session.ts";
 
 /** Where letters lie: those that wait, and those whose story has ended. */
-export type LetterTable = "letters" | "closed";
+export type LetterTable = "letters" | "resolved_letters";
 
-const TABLES: readonly LetterTable[] = ["letters", "closed"];
+const TABLES: readonly LetterTable[] = ["letters", "resolved_letters"];
 
 /** The letter of an item, also a closed one; null when it has none. */
 export async function readLetter(tx: Tx, ref: number): Promise<StoredLetter | null> {
@@ -109,7 +108,7 @@ export function lettersIn(
     (hasFailures || parts.has("times")) && `l.first_at, ${attemptsSql("l.ref", hasFailures)} AS attempts`,
     !hasFailures && parts.has("last_failure") && `${lastFailureSql("l.ref")} AS last_failure`,
     parts.has("additions") && ADDITIONS,
-    table === "closed" && "l.kind, l.closed_at, l.author, l.why, l.operation",
+    table === "resolved_letters" && "l.kind, l.closed_at, l.author, l.why, l.operation",
   ];
   return `
     WITH page AS MATERIALIZED (
@@ -123,11 +122,11 @@ export function lettersIn(
 }
 
 const EVIDENCE = `(SELECT json_agg(json_build_array(e.at, e.attempt, e.outcome, e.note) ORDER BY e.no)
-                     FROM evidence e WHERE e.ref = l.ref)`;
+                     FROM late_results e WHERE e.ref = l.ref)`;
 
 /** Most letters have none: each table is asked for the whole page first. */
 const ADDITIONS = [
-  `${ifAnyHas("evidence", EVIDENCE)} AS evidence`,
+  `${ifAnyHas("late_results", EVIDENCE)} AS evidence`,
   `${ifAnyHas("notes", notesSql("l.ref"))} AS notes`,
   `CASE WHEN i.revision > 1 THEN ${amendmentsSql("l.ref")} END AS amendments`,
 ].join(", ");
@@ -142,9 +141,9 @@ export function letterOf(row: LetterRow): StoredLetter {
   const history = historyOf(row.attempts ?? null, row.last_failure ?? null);
   return compact({
     ref,
-    burial: row.no,
+    letterSequence: row.no,
     itemId: row.item_id,
-    itemData: row.data === undefined ? null : (JSON.parse(row.data) as Json),
+    itemData: row.data === undefined ? null : (parseJson(row.data) as Json),
     firstAttempt: row.first_at ?? 0,
     lastAttempt: history.lastAttempt,
     failureCount: history.failureCount,
@@ -155,7 +154,7 @@ export function letterOf(row: LetterRow): StoredLetter {
     reprocessEligible: row.eligible === 1,
     manualReviewRequired: row.review === 1,
     worktreeArtifacts:
-      row.artifacts === null ? undefined : artifactsFromJson(JSON.parse(row.artifacts) as JsonObject),
+      row.artifacts === null ? undefined : artifactsFromJson(parseJson(row.artifacts) as JsonObject),
     jobId: queue,
     queue,
     state: row.state,

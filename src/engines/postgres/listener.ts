@@ -1,11 +1,11 @@
 /**
- * One connection of an engine that listens for what other processes and machines do, and rings for those who watch a queue.
- * It is there while somebody watches. When it is lost it is made again, and everybody is rung then: nobody knows what was
+ * One connection of an engine that listens for what other processes and machines do, and notifies those who watch a queue.
+ * It is there while somebody watches. When it is lost it is made again, and everybody is notified then: nobody knows what was
  * missed meanwhile.
  */
 import pg from "pg";
-import { Bell } from "../../kit/bell.ts";
-import { hangUp } from "./sending.ts";
+import { Notifier } from "../../std/notifier.ts";
+import { hangUp } from "./pipelining.ts";
 import type { Session } from "./session.ts";
 import { storeError } from "./trouble.ts";
 
@@ -18,7 +18,7 @@ const PROBE_MS_MAX = 10_000;
 
 export class Listener {
   readonly #session: Session;
-  readonly #bell = new Bell();
+  readonly #notifier = new Notifier();
   /** How many watch each queue. */
   readonly #watched = new Map<string, number>();
   #client: pg.Client | undefined;
@@ -29,9 +29,9 @@ export class Listener {
     this.#session = session;
   }
 
-  /** Listens before it resolves: what is committed afterwards rings. The answer ends it. */
-  async watch(queue: string, ring: () => void): Promise<() => Promise<void>> {
-    const end = this.#bell.on(queue, ring);
+  /** Listens before it resolves: what is committed afterwards is notified of. The answer ends it. */
+  async watch(queue: string, notify: () => void): Promise<() => Promise<void>> {
+    const end = this.#notifier.on(queue, notify);
     this.#count(queue, 1);
     try {
       await this.#connect();
@@ -76,7 +76,7 @@ export class Listener {
     const client = await this.#session.connect((made) => {
       made.on("error", () => this.#lost(made));
       made.on("end", () => this.#lost(made));
-      made.on("notification", ({ payload }) => this.#ring(payload ?? ""));
+      made.on("notification", ({ payload }) => this.#notify(payload ?? ""));
     });
     try {
       await client.query(`LISTEN ${pg.escapeIdentifier(this.#session.channel)}`);
@@ -100,7 +100,7 @@ export class Listener {
     if (this.#watched.size === 0) return;
     this.#timer = setTimeout(() => {
       this.#connect().then(
-        () => this.#ring(""),
+        () => this.#notify(""),
         () => this.#connectAgain(Math.min(waitMs * 2, RETRY_MS_MAX)),
       );
     }, waitMs);
@@ -120,8 +120,8 @@ export class Listener {
   }
 
   /** For one queue, or for all. */
-  #ring(queue: string): void {
-    if (queue !== "") this.#bell.ring(queue);
-    else for (const name of this.#watched.keys()) this.#bell.ring(name);
+  #notify(queue: string): void {
+    if (queue !== "") this.#notifier.notify(queue);
+    else for (const name of this.#watched.keys()) this.#notifier.notify(name);
   }
 }

@@ -1,12 +1,12 @@
 /**
  * What is known of signatures beyond their letters, in PostgreSQL: read, listed, and changed by people. How a
- * transaction's own burials and successes change them is in group-book.ts.
+ * transaction's own burials and successes change them is in group-cache.ts.
  */
 import { WorkError } from "../../errors.ts";
 import type { GroupChange, GroupMark, GroupState } from "../../item/group.ts";
-import { afterChange, changedEvent, type GroupLife } from "../../item/group-life.ts";
+import { afterChange, changedEvent, type GroupLife } from "../../item/group.ts";
 import type { LetterNote } from "../../item/letter.ts";
-import { assert } from "../../kit/assert.ts";
+import { assert } from "../../std/assert.ts";
 import { lifeOf, type MarkRow, standingOf } from "../mark-row.ts";
 import { writeEvent } from "./events.ts";
 import { fixesOf } from "./fixes.ts";
@@ -18,7 +18,7 @@ const COLUMNS =
   "signature, pattern, state, since, author, ignore_until, new_letters, recent, regressions, is_regression";
 
 export async function readGroup(tx: Tx, signature: string): Promise<GroupMark | null> {
-  const rows = await tx.all<MarkRow>(`SELECT ${COLUMNS} FROM marks WHERE signature = ?`, signature);
+  const rows = await tx.all<MarkRow>(`SELECT ${COLUMNS} FROM group_records WHERE signature = ?`, signature);
   return (await marksOf(tx, rows))[0] ?? null;
 }
 
@@ -33,13 +33,13 @@ export async function listMarks(
       condition("(starts_with(signature, ?) OR starts_with(pattern, ?))", prefix, prefix),
   ]);
   const rows = await tx.all<MarkRow>(
-    `SELECT ${COLUMNS} FROM marks WHERE ${sql} ORDER BY signature COLLATE "C"`,
+    `SELECT ${COLUMNS} FROM group_records WHERE ${sql} ORDER BY signature COLLATE "C"`,
     ...values,
   );
   return marksOf(tx, rows);
 }
 
-/** Under the book, for burials read and change marks. */
+/** Under the lock of letters, for burials read and change marks. */
 export async function markGroup(tx: Tx, signature: string, change: GroupChange): Promise<GroupMark> {
   const mark = (await readLives(tx, [signature])).get(signature);
   if (mark === undefined) {
@@ -71,7 +71,7 @@ export async function readLives(
   signatures: readonly string[],
 ): Promise<ReadonlyMap<string, KnownMark>> {
   const rows = await tx.all<MarkRow>(
-    `SELECT ${COLUMNS} FROM marks WHERE signature = ANY (?::text[])`,
+    `SELECT ${COLUMNS} FROM group_records WHERE signature = ANY (?::text[])`,
     signatures,
   );
   return new Map(rows.map((row) => [row.signature, { pattern: row.pattern, life: lifeOf(row) }]));
@@ -83,7 +83,7 @@ export async function writeLives(
   marks: readonly (KnownMark & { readonly signature: string })[],
 ): Promise<void> {
   await tx.insert(
-    `marks (${COLUMNS})`,
+    `group_records (${COLUMNS})`,
     marks.map(({ signature, pattern, life }) => [
       ...[signature, pattern, life.state, life.since, life.author ?? null],
       life.ignoreUntil === undefined ? null : JSON.stringify(life.ignoreUntil),

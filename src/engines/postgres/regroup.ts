@@ -1,28 +1,28 @@
 /**
  * Letters that change their group while everything else about them stays, in PostgreSQL: the counters of groups and
- * arrivals follow in the same transaction, under the book.
+ * arrivals follow in the same transaction, under the lock of letters.
  */
 import type { Regrouped } from "../../engine.ts";
 import type { ErrorClass, ErrorTypeName } from "../../item/error-type.ts";
-import { assert } from "../../kit/assert.ts";
+import { assert } from "../../std/assert.ts";
+import { CounterDeltas } from "./counter-deltas.ts";
 import { EventLog } from "./events.ts";
-import { GroupBook } from "./group-book.ts";
-import type { LetterPlace } from "./letter-tally.ts";
+import { GroupCache } from "./group-cache.ts";
+import type { LetterPlace } from "./letter-deltas.ts";
 import type { LetterTable } from "./letters.ts";
 import type { Tx } from "./session.ts";
-import { Tally } from "./tally.ts";
 
 /** How many changed their group. Of one that is named twice, the first naming counts. */
 export async function regroup(tx: Tx, letters: readonly Regrouped[]): Promise<number> {
   const events = new EventLog(tx.now);
-  const groups = new GroupBook(tx, tx.now, events);
-  const tally = new Tally();
+  const groups = new GroupCache(tx, tx.now, events);
+  const deltas = new CounterDeltas();
   const asked = await placesOf(tx, letters, groups);
   const moving = asked.filter(({ row, found }) => found.signature !== row.signature);
   for (const { row, found } of moving) groups.know(found, { queue: row.queue, ref: row.ref });
-  await move(tx, tally, await withNumbers(groups, moving));
+  await move(tx, deltas, await withNumbers(groups, moving));
   await writeAlgorithms(tx, asked);
-  await tally.write(tx);
+  await deltas.write(tx);
   await groups.write();
   await events.write(tx);
   return moving.length;
@@ -51,11 +51,11 @@ interface Row extends LetterPlace {
 }
 
 /** In the order in which they are named. */
-async function placesOf(tx: Tx, letters: readonly Regrouped[], groups: GroupBook): Promise<Place[]> {
+async function placesOf(tx: Tx, letters: readonly Regrouped[], groups: GroupCache): Promise<Place[]> {
   const rows = await rowsOf(tx, letters);
   const named = letters.flatMap((letter) => {
-    const row = rows.get(letter.burial);
-    rows.delete(letter.burial);
+    const row = rows.get(letter.letterSequence);
+    rows.delete(letter.letterSequence);
     return row === undefined ? [] : { row, letter };
   });
   const found = await groups.groupAll(
@@ -72,12 +72,12 @@ async function placesOf(tx: Tx, letters: readonly Regrouped[], groups: GroupBook
 }
 
 async function rowsOf(tx: Tx, letters: readonly Regrouped[]): Promise<Map<number, Row>> {
-  const burials = letters.map(({ burial }) => burial);
+  const letterSequences = letters.map(({ letterSequence }) => letterSequence);
   const [waiting, closed] = await Promise.all([
-    tx.all<Row>(rowSql("letters", "CASE WHEN i.state <> 'dead' THEN 'away' END"), burials),
+    tx.all<Row>(rowSql("letters", "CASE WHEN i.state <> 'dead' THEN 'away' END"), letterSequences),
     tx.all<Row>(
-      rowSql("closed", "CASE WHEN l.kind = 'discard' THEN 'discarded' ELSE 'resolved' END"),
-      burials,
+      rowSql("resolved_letters", "CASE WHEN l.kind = 'discard' THEN 'discarded' ELSE 'resolved' END"),
+      letterSequences,
     ),
   ]);
   return new Map([...waiting, ...closed].map((row) => [row.no, row]));
@@ -114,11 +114,11 @@ interface Move {
   readonly to: number;
 }
 
-async function withNumbers(groups: GroupBook, places: readonly Place[]): Promise<Move[]> {
+async function withNumbers(groups: GroupCache, places: readonly Place[]): Promise<Move[]> {
   const numbers = await groups.numbersOf(
     places.map(({ row, found, algorithm }) => ({
       ...{ queue: row.queue, at: row.buried_at },
-      stone: { ...judgementOf(row), ...found, algorithm },
+      header: { ...judgementOf(row), ...found, algorithm },
     })),
   );
   return places.map(({ row }, place) => {
@@ -137,14 +137,14 @@ function judgementOf({ error_type, error_class, eligible, review }: Row) {
   };
 }
 
-async function move(tx: Tx, tally: Tally, moves: readonly Move[]): Promise<void> {
+async function move(tx: Tx, deltas: CounterDeltas, moves: readonly Move[]): Promise<void> {
   for (const { row, to } of moves) {
-    tally.regrouped(row, { ...row, grp: to }, row.is_waiting);
+    deltas.regrouped(row, { ...row, grp: to }, row.is_waiting);
     if (row.counted === null) continue;
-    tally.group(row.grp, row.counted, -1);
-    tally.group(to, row.counted, 1);
+    deltas.group(row.grp, row.counted, -1);
+    deltas.group(to, row.counted, 1);
   }
-  await Promise.all([writeMoves(tx, "letters", moves), writeMoves(tx, "closed", moves)]);
+  await Promise.all([writeMoves(tx, "letters", moves), writeMoves(tx, "resolved_letters", moves)]);
 }
 
 async function writeMoves(tx: Tx, table: LetterTable, moves: readonly Move[]): Promise<void> {

@@ -1,12 +1,12 @@
 /** Items that come again into PostgreSQL: compared with what is there, and where that is asked for, put in its place. */
 import type { NewItem } from "../../item/item.ts";
-import { rankOf } from "../../item/priority.ts";
+import { rankOf } from "../../item/item.ts";
 import type { ItemState } from "../../item/state.ts";
-import { assert } from "../../kit/assert.ts";
-import { canonicalJson, type Json } from "../../kit/json.ts";
+import { assert } from "../../std/assert.ts";
+import { canonicalJson, type Json, parseJson } from "../../std/json.ts";
 import { amendAll } from "./amendments.ts";
 import { writeEvent } from "./events.ts";
-import { joinLine, takeFromLine } from "./line.ts";
+import { joinLine, takeFromLine } from "./ready-items.ts";
 import type { Tx } from "./session.ts";
 
 type Fate = "existing" | "changed" | "replaced";
@@ -116,5 +116,5 @@ async function rewrite(tx: Tx, { known: { ref }, item, author, queue }: Rewritin
 }
 
 function textOf(data: string | null): string {
-  return canonicalJson(JSON.parse(data ?? "null") as Json);
+  return canonicalJson(parseJson(data ?? "null") as Json);
 }

@@ -1,12 +1,14 @@
 /** Letters that are sent anew: for each another item with its data comes into the line, and the letter is discarded. */
+
+import { rankOf } from "../../item/item.ts";
 import type { Resolution } from "../../item/letter.ts";
 import type { LetterStep } from "../../item/operation.ts";
-import { rankOf } from "../../item/priority.ts";
-import { newIdOf, newNameOf, sentAnewAs } from "../../item/requeued.ts";
-import { assert } from "../../kit/assert.ts";
-import { type Bulk, discardLetters } from "./closed.ts";
+import { newIdOf, newNameOf, sentAnewAs } from "../../item/operation.ts";
+import { assert } from "../../std/assert.ts";
+import { stringifyJson } from "../../std/json.ts";
 import { takeRefs } from "./import.ts";
-import { joinLine } from "./line.ts";
+import { joinLine } from "./ready-items.ts";
+import { type Bulk, discardLetters } from "./resolved-letters.ts";
 import type { Tx } from "./session.ts";
 import { lostRace } from "./trouble.ts";
 
@@ -22,7 +24,7 @@ export async function requeueLetters(
   given: readonly Pick<LetterStep, "data" | "priority">[],
   by: Pick<Resolution, "author" | "operationId">,
 ): Promise<readonly Requeued[]> {
-  const { tx, tally, queue, letters } = bulk;
+  const { tx, deltas, queue, letters } = bulk;
   const origins = await readOrigins(
     tx,
     letters.map(({ ref }) => ref),
@@ -31,7 +33,7 @@ export async function requeueLetters(
   const refs = await takeRefs(tx, made.length);
   const items = made.map((item, at) => ({ ...item, ref: refs[at] ?? 0, given: given[at] ?? {} }));
   await insertItems(tx, queue, items);
-  tally.queue(queue, "ready", items.length);
+  deltas.queue(queue, "ready", items.length);
   const reason = items.map(({ itemId }) => sentAnewAs(itemId));
   await discardLetters(bulk, { at: tx.now, ...by, reason });
   return items;
@@ -103,7 +105,7 @@ async function insertItems(tx: Tx, queue: number, items: readonly NewRow[]): Pro
     "payloads (ref, data, name)",
     items.map(({ ref, given, data, name, item_id }) => [
       ref,
-      given.data === undefined ? data : JSON.stringify(given.data),
+      given.data === undefined ? data : stringifyJson(given.data),
       newNameOf(name, item_id),
     ]),
   );

@@ -1,5 +1,5 @@
 /** The tables that PostgreSQL keeps in another form than rows are given and taken in: how each is read, and written. */
-import { type Table, tableNamed } from "../../item/row.ts";
+import { type Table, tableNamed } from "../../item/tables.ts";
 import { RUNNING } from "./attempts.ts";
 import { HELD } from "./lease.ts";
 
@@ -53,7 +53,7 @@ export const FORMS: Readonly<Record<string, Form>> = {
     ],
   },
   groups: { sequence: serial("groups", "no") },
-  evidence: { sequence: serial("evidence", "no") },
+  late_results: { sequence: serial("late_results", "no") },
   notes: { sequence: serial("notes", "no") },
   group_notes: { sequence: serial("group_notes", "no") },
   group_fixes: { sequence: serial("group_fixes", "no") },
@@ -74,11 +74,11 @@ export const FORMS: Readonly<Record<string, Form>> = {
     inserts: [into("counters", "counters (queue, name, shard, value)", "queue, name, 0, value")],
   },
   sequences: {
-    relation: "(SELECT 'letters' AS name, last FROM burials WHERE last > 0) sequences",
+    relation: "(SELECT 'letters' AS name, last FROM letter_numbers WHERE last > 0) sequences",
     inserts: [
       // Whether the times of those burials rise with their numbers is not known.
-      `UPDATE burials SET last = greatest(burials.last, r.last), unordered = greatest(burials.unordered, r.last),
-              latest_at = greatest(latest_at, (SELECT max(buried_at) FROM letters), (SELECT max(buried_at) FROM closed))
+      `UPDATE letter_numbers SET last = greatest(letter_numbers.last, r.last), unordered = greatest(letter_numbers.unordered, r.last),
+              latest_at = greatest(latest_at, (SELECT max(buried_at) FROM letters), (SELECT max(buried_at) FROM resolved_letters))
          FROM ${givenRows("sequences")} WHERE r.name = 'letters'`,
     ],
   },

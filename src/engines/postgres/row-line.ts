@@ -1,13 +1,13 @@
 /** The line and the lanes of items that came in as bare rows of another store. */
-import type { JsonObject } from "../../kit/json.ts";
+import type { JsonObject } from "../../std/json.ts";
 import { alignLanes } from "./lanes.ts";
 import type { Tx } from "./session.ts";
 
-/** Twice makes no difference. Nobody is rung for: nobody works with a store while it is copied. */
+/** Twice makes no difference. Nobody is notified: nobody works with a store while it is copied. */
 export async function lineUp(tx: Tx, rows: readonly JsonObject[]): Promise<void> {
   const refs = rows.map(({ ref }) => Number(ref));
   await tx.run(
-    `INSERT INTO line (queue, priority, due_at, ref, operation)
+    `INSERT INTO ready_items (queue, priority, due_at, ref, operation)
      SELECT queue, priority, due_at, ref, operation FROM items
       WHERE ref = ANY (?::bigint[]) AND state = 'ready' AND lane IS NULL ON CONFLICT DO NOTHING`,
     refs,

@@ -4,11 +4,11 @@
  */
 import type { RowPage } from "../../engine.ts";
 import { WorkError } from "../../errors.ts";
-import { rowOf, TABLES, type Table, tableNamed } from "../../item/row.ts";
-import { assert } from "../../kit/assert.ts";
-import type { Json, JsonObject } from "../../kit/json.ts";
+import { rowOf, TABLES, type Table, tableNamed } from "../../item/tables.ts";
+import { assert } from "../../std/assert.ts";
+import type { Json, JsonObject } from "../../std/json.ts";
 import type { Scalar } from "./arrays.ts";
-import { recallMessages } from "./graves.ts";
+import { recallMessages } from "./bury.ts";
 import { FORMS, rowsOf } from "./row-forms.ts";
 import { lineUp } from "./row-line.ts";
 import type { Tx } from "./session.ts";
@@ -53,7 +53,7 @@ export async function writeRows(tx: Tx, name: string, rows: readonly JsonObject[
   }
   if (form?.sequence !== undefined) await raise(tx, form.sequence, largest(rows, table.key.at(-1) ?? ""));
   if (name === "items") await lineUp(tx, rows);
-  if (name === "letters" || name === "closed") {
+  if (name === "letters" || name === "resolved_letters") {
     await recallMessages(
       tx,
       name,
@@ -101,8 +101,8 @@ function asDiffering(error: unknown, table: string): unknown {
 export async function deleteRows(tx: Tx): Promise<void> {
   const names = TABLES.map(({ name }) => name).filter((name) => name !== "sequences");
   await tx.run(
-    `TRUNCATE ${[...names, "queue_counts", "line", "lanes", "lane_heads", "leases"].join(", ")} RESTART IDENTITY`,
+    `TRUNCATE ${[...names, "queue_counts", "ready_items", "lanes", "lane_heads", "leases"].join(", ")} RESTART IDENTITY`,
   );
   await tx.run("SELECT setval('event_ids', 1, false)");
-  await tx.run("UPDATE burials SET last = 0, latest_at = 0, unordered = 0");
+  await tx.run("UPDATE letter_numbers SET last = 0, latest_at = 0, unordered = 0");
 }

@@ -4,7 +4,7 @@
  * leased stands in a table of its own, so that a row of `items` changes no index while it is worked.
  */
 
-import { RUN_MAX } from "../../item/event-run.ts";
+import { RUN_MAX } from "../../item/event.ts";
 import { GROUP_STATES } from "../../item/group.ts";
 import { ATTEMPT_OUTCOMES } from "../../item/item.ts";
 import { JOB_STATUSES } from "../../item/job.ts";
@@ -12,6 +12,7 @@ import { RESOLUTION_KINDS } from "../../item/letter.ts";
 import { OPERATION_STATUSES } from "../../item/operation.ts";
 import { ITEM_STATES, LETTER_STATES } from "../../item/state.ts";
 import { ERRORS, VERSION_2 } from "./migrations/version-2.ts";
+import { VERSION_3 } from "./migrations/version-3.ts";
 
 const listOf = (values: readonly string[]) => values.map((value) => `'${value}'`).join(", ");
 const isOneOf = (column: string, values: readonly string[]) => `${column} IN (${listOf(values)})`;
@@ -394,4 +395,5 @@ export const MIGRATIONS: readonly string[] = [
     WITH (fillfactor = 50);
   `,
   VERSION_2,
+  VERSION_3,
 ];

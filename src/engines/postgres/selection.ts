@@ -9,26 +9,31 @@ import {
   type SelectedLetter,
   STATES_OF_KIND,
 } from "../../item/operation.ts";
-import { assert } from "../../kit/assert.ts";
+import { assert } from "../../std/assert.ts";
+import { stringifyJson } from "../../std/json.ts";
 import { type OperationRow, operationOf } from "../operation-row.ts";
 import { type SelectedRow, selectedOf } from "../selected-row.ts";
-import { lastBurial } from "./graves.ts";
+import { requireOperation, requireRow } from "../sql/operations.ts";
+import { lastBurial } from "./bury.ts";
+import { runOn } from "./db.ts";
+import { endRedrives } from "./end-redrive.ts";
 import { countAway } from "./groups.ts";
 import { queueNo } from "./jobs.ts";
 import { DEAD, matching, type Source, sourcesOf, WAITING } from "./letter-search.ts";
-import { requireOperation, requireRow } from "./operations.ts";
 import type { Tx } from "./session.ts";
 
 /** The newest letter of this moment is the bound: whatever is buried later gets a higher number. */
 export async function beginOperation(tx: Tx, operation: NewOperation): Promise<Operation> {
-  const undone = operation.undoes === undefined ? null : await requireRow(tx, operation.undoes);
+  const { undoes } = operation;
+  const undone = undoes === undefined ? null : await runOn(tx, (db) => requireRow(db, undoes));
   const isOurs = undone === null || undone.queue === operation.queue;
   assert(isOurs, `operation ${operation.id} undoes one of another queue`);
   const no = await insertOperation(tx, operation, undone);
   const selected = await select(tx, no, operation, undone);
-  const [, begun] = await Promise.all([
+  const [, , begun] = await Promise.all([
     tx.run("UPDATE operations SET selected = ? WHERE no = ?", selected, no),
-    requireOperation(tx, operation.id),
+    endRedrives(tx, [no]),
+    runOn(tx, (db) => requireOperation(db, operation.id)),
   ]);
   return begun;
 }
@@ -42,9 +47,9 @@ async function insertOperation(
   const isEnlisted = selection === "enlisted";
   const [queueOf, bound] = await Promise.all([queueNo(tx, queue), lastBurial(tx)]);
   const columns = {
-    ...{ id, kind, queue: queueOf, filter: JSON.stringify(filter), force: force ? 1 : 0 },
+    ...{ id, kind, queue: queueOf, filter: stringifyJson(filter), force: force ? 1 : 0 },
     ...{ author, reason: reason ?? null, selection: selection ?? null, undoes: undone?.no ?? null },
-    plan: JSON.stringify(plan),
+    plan: stringifyJson(plan),
     status: isEnlisted ? "selecting" : "open",
     complete: isEnlisted ? 0 : 1,
     ...{ created_at: tx.now, bound, selected: 0, listed: 1 },
@@ -111,11 +116,11 @@ function selectDone(tx: Tx, no: number, undone: OperationRow): Promise<number> {
 export async function enlist(
   tx: Tx,
   id: string,
-  found: { readonly burials: readonly number[]; readonly cursor: string | null },
+  found: { readonly letterSequences: readonly number[]; readonly cursor: string | null },
 ): Promise<Operation> {
-  const row = await requireRow(tx, id);
+  const row = await runOn(tx, (db) => requireRow(db, id));
   if (row.status !== "selecting") return operationOf(row);
-  const added = await enlistAll(tx, row, found.burials);
+  const added = await enlistAll(tx, row, found.letterSequences);
   const isComplete = found.cursor === null;
   await tx.run(
     "UPDATE operations SET selected = selected + ?, cursor = ?, complete = ?, status = ? WHERE no = ?",
@@ -125,19 +130,20 @@ export async function enlist(
     isComplete ? "open" : "selecting",
     row.no,
   );
-  return requireOperation(tx, id);
+  await endRedrives(tx, [row.no]);
+  return runOn(tx, (db) => requireOperation(db, id));
 }
 
 /** A letter waits or is closed; its number is in one of the two tables. */
-function enlistAll(tx: Tx, row: OperationRow, burials: readonly number[]): Promise<number> {
+function enlistAll(tx: Tx, row: OperationRow, letterSequences: readonly number[]): Promise<number> {
   return tx.run(
     `INSERT INTO selections (operation, no, ref, grp, state)
      SELECT ?1::bigint, l.no, l.ref, l.grp, i.state
        FROM (SELECT no, ref, grp FROM letters WHERE no = ANY(?2::bigint[])
-             UNION ALL SELECT no, ref, grp FROM closed WHERE no = ANY(?2::bigint[])) l JOIN items i ON i.ref = l.ref
+             UNION ALL SELECT no, ref, grp FROM resolved_letters WHERE no = ANY(?2::bigint[])) l JOIN items i ON i.ref = l.ref
       WHERE i.queue = ?3 AND l.no <= ?4 ORDER BY l.no ON CONFLICT DO NOTHING`,
     row.no,
-    burials,
+    letterSequences,
     row.queue_no,
     row.bound,
   );
@@ -149,7 +155,7 @@ export async function listSelected(
   id: string,
   query: { readonly status?: SelectedLetter["status"]; readonly after?: number; readonly limit: number },
 ): Promise<SelectedLetter[]> {
-  const { no, next_no: worked } = await requireRow(tx, id);
+  const { no, next_no: worked } = await runOn(tx, (db) => requireRow(db, id));
   const after = query.after ?? 0;
   const rows = await tx.all<SelectedRow>(
     `SELECT s.no, s.ref, i.item_id, g.signature, s.status, s.reason
@@ -164,7 +170,7 @@ export async function listSelected(
 }
 
 export async function listRefusals(tx: Tx, id: string): Promise<{ reason: string; count: number }[]> {
-  const { no } = await requireRow(tx, id);
+  const { no } = await runOn(tx, (db) => requireRow(db, id));
   return tx.all<{ reason: string; count: number }>(
     `SELECT reason, count(*) AS count FROM selections WHERE operation = ? AND status = 'refused'
       GROUP BY reason ORDER BY count(*) DESC, reason COLLATE "C"`,

@@ -3,12 +3,12 @@
  * into the line and marked, and only sums come back. It goes from letter to letter by index, however large the store is.
  */
 
+import { rankOf } from "../../item/item.ts";
 import { type OperationStep, REFUSAL } from "../../item/operation.ts";
-import { rankOf } from "../../item/priority.ts";
 import type { OperationRow } from "../operation-row.ts";
+import type { CounterDeltas } from "./counter-deltas.ts";
 import { alignLanes } from "./lanes.ts";
 import type { Tx } from "./session.ts";
-import type { Tally } from "./tally.ts";
 
 /** What became of the letters of a step. */
 export interface SentBack {
@@ -33,7 +33,7 @@ interface Sum {
 /** Attempts start anew for the policy; the history stays, and so does the letter until its item is done. */
 export async function sendBack(
   tx: Tx,
-  tally: Tally,
+  deltas: CounterDeltas,
   { operation, step }: { readonly operation: OperationRow; readonly step: OperationStep },
 ): Promise<SentBack> {
   const { no, next_no: worked, force, queue_no: queue } = operation;
@@ -43,14 +43,14 @@ export async function sendBack(
   const sums = await tx.all<Sum>(SEND_BACK, ...wanted, priority);
   const sent = sums.filter(({ refusal }) => refusal === null);
   const done = sent.reduce((sum, { count }) => sum + count, 0);
-  for (const { grp, count } of sent) tally.group(grp ?? 0, "away", count);
-  tally.queue(queue, "dead", -done);
-  tally.queue(queue, "ready", done);
+  for (const { grp, count } of sent) deltas.group(grp ?? 0, "away", count);
+  deltas.queue(queue, "dead", -done);
+  deltas.queue(queue, "ready", done);
   await alignLanes(
     tx,
     (sums[0]?.lanes ?? []).map((lane) => ({ queue, lane })),
   );
-  if (done > 0) tx.part(tx.ring(operation.queue));
+  if (done > 0) tx.part(tx.notify(operation.queue));
   return { done, refused: refusedOf(sums), workedTo: sums[0]?.last ?? worked };
 }
 
@@ -92,7 +92,7 @@ const SEND_BACK = `
           WHERE ref = ANY (ARRAY (SELECT ref FROM here)) AND state = 'dead'
          RETURNING queue, priority, due_at, ref, operation, lane),
        placed AS (
-         INSERT INTO line (queue, priority, due_at, ref, operation)
+         INSERT INTO ready_items (queue, priority, due_at, ref, operation)
          SELECT queue, priority, due_at, ref, operation FROM sent WHERE lane IS NULL),
        laned AS (
          INSERT INTO lanes (queue, lane, ref) SELECT queue, lane, ref FROM sent WHERE lane IS NOT NULL),

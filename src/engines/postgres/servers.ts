@@ -1,11 +1,45 @@
 /** The servers that a store's URL names: one is used, until it cannot be reached or does not accept writes. */
+import { Socket } from "node:net";
 import pg from "pg";
 import type { Address } from "./address.ts";
-import { within } from "./sending.ts";
-import { isConnectionLoss, isReadOnlyServer, readOnlyServer } from "./trouble.ts";
+import { within } from "./pipelining.ts";
+import { isConnectionLoss, isReadOnlyServer, readOnlyServer, unreadableAnswer } from "./trouble.ts";
 
 const VERIFY_MS_MAX = 10_000;
 const IS_READ_ONLY = `SELECT pg_is_in_recovery() OR current_setting('default_transaction_read_only')::boolean AS "isReadOnly"`;
+
+/**
+ * A server answers first about TLS (S, N), a login (R), an error (E) or its version (v). What begins otherwise, such as
+ * HTTP, would be read as a message of gigabytes that never comes to its end.
+ */
+const FIRST_BYTES = Buffer.from("SNREv");
+
+/**
+ * `pg` throws where the bytes arrive when it cannot read them, and nobody could catch that. Here such a connection is lost,
+ * like any other whose server is of no use.
+ */
+class ReadableOrLost extends Socket {
+  #isFirst = true;
+
+  override on(name: string, listener: (...args: never[]) => void): this {
+    const heard = listener as (...args: unknown[]) => void;
+    return super.on(name, name === "data" ? (...args: unknown[]) => this.#read(heard, args) : heard);
+  }
+
+  #read(listener: (...args: unknown[]) => void, args: unknown[]): void {
+    const [bytes] = args;
+    if (this.#isFirst && Buffer.isBuffer(bytes) && !FIRST_BYTES.includes(bytes[0] ?? 0)) {
+      this.destroy(unreadableAnswer(new Error("another service listens there")));
+      return;
+    }
+    this.#isFirst = false;
+    try {
+      listener(...args);
+    } catch (error) {
+      this.destroy(unreadableAnswer(error));
+    }
+  }
+}
 
 export class Servers {
   readonly #connectionStrings: readonly string[];
@@ -18,7 +52,11 @@ export class Servers {
     const current = () => this.#current;
     this.Client = class extends pg.Client {
       constructor(config?: string | pg.ClientConfig) {
-        super({ ...(typeof config === "object" && config), connectionString: current() });
+        super({
+          ...(typeof config === "object" && config),
+          connectionString: current(),
+          stream: () => new ReadableOrLost(),
+        });
       }
     };
   }

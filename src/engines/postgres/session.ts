@@ -6,18 +6,18 @@
 import { createHash } from "node:crypto";
 import type pg from "pg";
 import { WorkError } from "../../errors.ts";
-import type { Clock } from "../../kit/clock.ts";
+import type { Clock } from "../../std/clock.ts";
 import { type Address, readAddress } from "./address.ts";
 import type { Scalar } from "./arrays.ts";
-import { type Beginning, Beginnings } from "./beginnings.ts";
+import { CommitInDoubt, wasCommitted } from "./commit-status.ts";
 import { Connections, connectionNumber } from "./connections.ts";
-import { CommitInDoubt, wasCommitted } from "./fate.ts";
-import { afterBeginning, Outbox, send, within } from "./sending.ts";
+import { afterStart, Outbox, send, within } from "./pipelining.ts";
 import { type Statement, Statements } from "./statements.ts";
+import { type TransactionStart, TransactionStarts } from "./transaction-settings.ts";
 import { isConflict, isConnectionLoss, storeError } from "./trouble.ts";
 import { BEGAN_AT, Tx } from "./tx.ts";
 
-export { CommitInDoubt } from "./fate.ts";
+export { CommitInDoubt } from "./commit-status.ts";
 export { Tx, timeIn, type Value } from "./tx.ts";
 
 export interface SessionOptions {
@@ -37,6 +37,7 @@ const TRIES_MAX = 20;
 const WRITE_MS_MAX = 120_000;
 /** A link that is dead says nothing; what is answered at once is not waited for longer than this. */
 const BEGIN_MS_MAX = 15_000;
+const ANSWER_MS_MIN = 1_000;
 /** The server itself does not limit what only reads. */
 const READ_MS_MAX = 600_000;
 /**
@@ -55,8 +56,10 @@ export class Session {
   readonly channel: string;
   readonly #connections: Connections;
   readonly #statements = new Statements();
-  readonly #beginnings: Beginnings;
+  readonly #starts: TransactionStarts;
   readonly #doubtMsMax: number;
+  /** How long a server that is connected to may take for its first answer. */
+  readonly #answerMsMax: number;
   #prepares: boolean;
   /** Whether a connection keeps what is set on it. */
   #isDirect = false;
@@ -68,7 +71,8 @@ export class Session {
     this.#doubtMsMax = options.doubtMsMax ?? 5_000;
     const { schema } = this.address;
     this.channel = `redrive_${createHash("sha256").update(schema).digest("hex").slice(0, 16)}`;
-    this.#beginnings = new Beginnings(schema, options.busyMsMax ?? 30_000);
+    this.#starts = new TransactionStarts(schema, options.busyMsMax ?? 30_000);
+    this.#answerMsMax = Math.min(BEGIN_MS_MAX, Math.max(ANSWER_MS_MIN, options.busyMsMax ?? BEGIN_MS_MAX));
     this.#connections = new Connections(options);
   }
 
@@ -82,13 +86,13 @@ export class Session {
    * what they keep outside must allow that.
    */
   write<T>(steps: (tx: Tx) => Promise<T>, limits?: Limits): Promise<T> {
-    return this.writeEagerly(afterBeginning(steps), limits);
+    return this.writePipelined(afterStart(steps), limits);
   }
 
   /** The same for steps that send their first statements together with the beginning, and wait for `tx.begun` by themselves. */
-  writeEagerly<T>(steps: (tx: Tx) => Promise<T>, limits: Limits = {}): Promise<T> {
+  writePipelined<T>(steps: (tx: Tx) => Promise<T>, limits: Limits = {}): Promise<T> {
     const given = { timeoutMs: WRITE_MS_MAX, ...limits };
-    return this.#untilWon(() => this.#attempt(this.#beginnings.ofWriting(given.timeoutMs), steps, given));
+    return this.#untilWon(() => this.#attempt(this.#starts.writing(given.timeoutMs), steps, given));
   }
 
   /**
@@ -96,11 +100,9 @@ export class Session {
    * statement is durable by itself, and takes the events' mark if it tells of any (`MARKED`); only a pooler makes one
    * transaction of them. When the connection is lost meanwhile, nobody knows what became of it: a `CommitInDoubt` without an answer.
    */
-  writeAtOnce<T>(steps: (tx: Tx) => Promise<T>, limits: Limits = {}): Promise<T> {
+  writeAutocommit<T>(steps: (tx: Tx) => Promise<T>, limits: Limits = {}): Promise<T> {
     const given = { timeoutMs: WRITE_MS_MAX, ...limits };
-    return this.#untilWon(() =>
-      this.#attemptAtOnce(this.#beginnings.ofWriting(given.timeoutMs), steps, given),
-    );
+    return this.#untilWon(() => this.#attemptAtOnce(this.#starts.writing(given.timeoutMs), steps, given));
   }
 
   /** Repeats what finds out how a doubt ends, while the store cannot be reached and for as long as a doubt lasts. */
@@ -118,26 +120,26 @@ export class Session {
   }
 
   /** Runs the steps on one unchanging view of the store. */
-  read<T>(steps: (tx: Tx) => Promise<T>, limits?: Limits): Promise<T> {
-    return this.#look(this.#beginnings.ofReading, steps, limits);
+  readSnapshot<T>(steps: (tx: Tx) => Promise<T>, limits?: Limits): Promise<T> {
+    return this.#read(this.#starts.snapshotRead, steps, limits);
   }
 
   /** Runs the steps so that each sees what was committed before it began. */
-  look<T>(steps: (tx: Tx) => Promise<T>): Promise<T> {
-    return this.#look(this.#beginnings.ofLooking, steps);
+  readCommitted<T>(steps: (tx: Tx) => Promise<T>): Promise<T> {
+    return this.#read(this.#starts.committedRead, steps);
   }
 
   /**
    * For steps that send all that they ask before they wait for anything: it goes out in one round trip, and sees one view of the
    * store. The time is not known to them. What they ask is planned once, whatever the values are.
    */
-  ask<T>(steps: (tx: Tx) => Promise<T>, limits?: Limits): Promise<T> {
-    return this.#told(() => this.#attemptAtOnce(this.#beginnings.ofAsking, steps, limits));
+  readPipelined<T>(steps: (tx: Tx) => Promise<T>, limits?: Limits): Promise<T> {
+    return this.#told(() => this.#attemptAtOnce(this.#starts.pipelinedRead, steps, limits));
   }
 
   /** For the making of tables: a transaction that relies on none. */
   prepare<T>(steps: (tx: Tx) => Promise<T>): Promise<T> {
-    return this.#untilWon(() => this.#attempt(this.#beginnings.ofPreparing, afterBeginning(steps)));
+    return this.#untilWon(() => this.#attempt(this.#starts.preparation, afterStart(steps)));
   }
 
   /**
@@ -147,7 +149,7 @@ export class Session {
   async findPooler(): Promise<boolean> {
     const isPooled = await this.#told(() =>
       this.#connections.lend(async (client) => {
-        const { rows } = await client.query("SELECT pg_backend_pid() AS pid");
+        const { rows } = await client.query(within("SELECT pg_backend_pid() AS pid", this.#answerMsMax));
         return rows[0]?.pid !== connectionNumber(client);
       }),
     );
@@ -167,8 +169,8 @@ export class Session {
     await this.#connections.close();
   }
 
-  #look<T>(beginning: Beginning, steps: (tx: Tx) => Promise<T>, limits?: Limits): Promise<T> {
-    return this.#told(() => this.#attempt(beginning, afterBeginning(steps), limits));
+  #read<T>(start: TransactionStart, steps: (tx: Tx) => Promise<T>, limits?: Limits): Promise<T> {
+    return this.#told(() => this.#attempt(start, afterStart(steps), limits));
   }
 
   /** Tried again as a whole when it lost against others. */
@@ -194,25 +196,25 @@ export class Session {
   }
 
   async #attempt<T>(
-    beginning: Beginning,
+    start: TransactionStart,
     steps: (tx: Tx) => Promise<T>,
     { timeoutMs = READ_MS_MAX, silenceMs = BEGIN_MS_MAX }: Limits = {},
   ): Promise<T> {
     return this.#connections.lend(async (client) => {
       const beganAt = performance.now();
-      const begun = this.#open(client, beginning, silenceMs);
+      const begun = this.#open(client, start, silenceMs);
       begun.catch(() => {}); // reported by `Tx.begun`
       const tx = this.#over(client, timeoutMs, { begun });
       const answer = await this.#carryOut(client, { tx, begun }, steps);
       const commit = () => send(client, within("COMMIT", timeoutMs + GRACE_MS));
-      if (beginning.isWriting) await this.#commit(commit, tx, { answer, beganAt });
+      if (start.isWriting) await this.#commit(commit, tx, { answer, beganAt });
       else await commit();
       return answer;
     });
   }
 
   #attemptAtOnce<T>(
-    beginning: Beginning,
+    start: TransactionStart,
     steps: (tx: Tx) => Promise<T>,
     { timeoutMs = READ_MS_MAX, silenceMs = BEGIN_MS_MAX }: Limits = {},
   ): Promise<T> {
@@ -221,9 +223,9 @@ export class Session {
       const tx = this.#over(client, timeoutMs, { outbox });
       const asked = steps(tx);
       tx.end();
-      const { isWriting } = beginning;
+      const { isWriting } = start;
       const isBare = this.#isDirect && (isWriting || outbox.count === 1);
-      const begun = isBare ? this.#keepSettings(client, silenceMs) : this.#open(client, beginning, silenceMs);
+      const begun = isBare ? this.#keepSettings(client, silenceMs) : this.#open(client, start, silenceMs);
       const answered = outbox.send();
       const committing = isBare ? undefined : send(client, within("COMMIT", timeoutMs + GRACE_MS));
       // Nobody gets the connection before all is answered. What failed first is the reason for the rest.
@@ -241,20 +243,29 @@ export class Session {
   }
 
   /** Sends the beginning of a transaction. Answers the server's time. */
-  async #open(client: pg.PoolClient, { begin, setting }: Beginning, silenceMs: number): Promise<number> {
-    const [, answer] = await Promise.all([
-      send(client, within(begin, silenceMs)),
-      send(client, this.#query({ sql: setting, values: [], asTuples: false, timeoutMs: silenceMs })),
-    ]);
-    return timeOf(answer);
+  async #open(
+    client: pg.PoolClient,
+    { begin, setting }: TransactionStart,
+    silenceMs: number,
+  ): Promise<number> {
+    try {
+      const [, answer] = await Promise.all([
+        send(client, within(begin, silenceMs)),
+        send(client, this.#query({ sql: setting, values: [], asTuples: false, timeoutMs: silenceMs })),
+      ]);
+      return timeOf(answer);
+    } catch (error) {
+      this.#connections.spoil(client); // it has no search path any more
+      throw error;
+    }
   }
 
   /** What is sent without a beginning finds the settings on the connection, from the first time on. */
   async #keepSettings(client: pg.PoolClient, silenceMs: number): Promise<void> {
-    if (keptSettings.get(client) === this.#beginnings.kept) return;
-    keptSettings.set(client, this.#beginnings.kept);
+    if (keptSettings.get(client) === this.#starts.kept) return;
+    keptSettings.set(client, this.#starts.kept);
     try {
-      await send(client, within(this.#beginnings.kept, silenceMs));
+      await send(client, within(this.#starts.kept, silenceMs));
     } catch (error) {
       keptSettings.delete(client);
       throw error;

@@ -1,18 +1,19 @@
 /**
  * The ends of attempts, a whole batch by a few statements. The number of the attempt is the fence: one that the item is not
- * leased for any more moves nothing. Burials and the ends of letters are written under the book, which the caller has.
+ * leased for any more moves nothing. Burials and the ends of letters are written under the lock of letters, which the caller has.
  */
-import { countersOf } from "../../item/counter.ts";
+
 import { eventsOf } from "../../item/event.ts";
 import { failureToJson } from "../../item/failure.ts";
-import type { Grave, Lease, Settlement } from "../../item/item.ts";
-import { MOVE_OF } from "../../item/settlement.ts";
+import type { DeathRecord, Lease, Settlement } from "../../item/item.ts";
+import { countersOf, MOVE_OF } from "../../item/settlement.ts";
 import { assertMove, type ItemState } from "../../item/state.ts";
-import { resolveLetters } from "./closed.ts";
+import { stringifyJson } from "../../std/json.ts";
+import { type Burial, buryAll, failedAgain, type Ledger, unburyAll } from "./bury.ts";
 import { EventLog } from "./events.ts";
-import { type Burial, buryAll, failedAgain, type Ledger, unburyAll } from "./graves.ts";
 import { settleInLanes } from "./lanes.ts";
 import { insertNotes } from "./notes.ts";
+import { resolveLetters } from "./resolved-letters.ts";
 import type { Tx } from "./session.ts";
 
 export interface Step extends Ledger {
@@ -52,7 +53,7 @@ export async function settleAll(
       ? null
       : step.groups.foresee(
           queue,
-          settlements.flatMap(({ grave }) => grave ?? []),
+          settlements.flatMap(({ death }) => death ?? []),
         ),
   ]);
   const done = new Set<Settlement>();
@@ -109,7 +110,7 @@ const SETTLE = `
          INSERT INTO attempts (ref, number, holder, started_at, ended_at, outcome, failure, log, result)
          SELECT ref, attempts, holder, started_at, ?1::bigint, outcome, failure, log, result FROM moved),
        placed AS (
-         INSERT INTO line (queue, priority, due_at, ref, operation)
+         INSERT INTO ready_items (queue, priority, due_at, ref, operation)
          SELECT queue, priority, due_at, ref, operation FROM moved WHERE state = 'ready' AND lane IS NULL)
   SELECT ref, attempts AS attempt, queue, operation, redrives, revision, lane FROM moved`;
 
@@ -125,9 +126,9 @@ async function moveItems(tx: Tx, settlements: readonly Settlement[]): Promise<Ma
     column((settlement) => (countsAs(settlement, "failed") ? 1 : 0)),
     column((settlement) => (countsAs(settlement, "lost") ? 1 : 0)),
     column(({ outcome }) => outcome),
-    column(({ failure }) => (failure === undefined ? null : JSON.stringify(failureToJson(failure)))),
+    column(({ failure }) => (failure === undefined ? null : stringifyJson(failureToJson(failure)))),
     column(({ log }) => log ?? null),
-    column(({ result }) => (result === undefined ? null : JSON.stringify(result))),
+    column(({ result }) => (result === undefined ? null : stringifyJson(result))),
   );
   return new Map(rows.map((row) => [row.ref, row]));
 }
@@ -136,7 +137,7 @@ function countsAs({ verdict, outcome }: Settlement, what: "failed" | "lost"): bo
   return outcome === what && verdict.kind !== "park" && verdict.kind !== "release";
 }
 
-/** What is told of a settlement: as it was carried out, with the gravestone of the group that people want it in. */
+/** What is told of a settlement: as it was carried out, with the death record of the group that people want it in. */
 interface Told extends Settled {
   readonly wasLetter: boolean;
   /** It died anew of the failure that it had died of before. */
@@ -148,19 +149,19 @@ async function settleLetters(
   step: Step,
   settled: readonly Settled[],
 ): Promise<ReadonlyMap<Settlement, Told>> {
-  const graves = await groupGraves(step, settled);
+  const deaths = await groupDeaths(step, settled);
   const ended = settled.filter(({ row, to }) => row.redrives > 0 && to !== "ready");
   const letters = await unburyAll(
     step.tx,
-    step.tally,
+    step.deltas,
     ended.map(({ row }) => row),
   );
-  for (const { grp } of letters.values()) step.tally.group(grp, "away", -1);
+  for (const { grp } of letters.values()) step.deltas.group(grp, "away", -1);
   const told = new Map<Settlement, Told>();
   for (const { settlement: given, row, to } of settled) {
-    const grave = graves.get(given);
-    const settlement = grave === undefined ? given : { ...given, grave };
-    const returned = grave !== undefined && grave.signature === letters.get(row.ref)?.signature;
+    const death = deaths.get(given);
+    const settlement = death === undefined ? given : { ...given, death };
+    const returned = death !== undefined && death.signature === letters.get(row.ref)?.signature;
     told.set(given, { settlement, row, to, wasLetter: row.redrives > 0, returned });
   }
   await resolveLetters(
@@ -180,20 +181,20 @@ async function settleLetters(
   return told;
 }
 
-async function groupGraves(
+async function groupDeaths(
   { groups }: Step,
   settled: readonly Settled[],
-): Promise<ReadonlyMap<Settlement, Grave>> {
+): Promise<ReadonlyMap<Settlement, DeathRecord>> {
   const buried = settled.flatMap(({ settlement }) =>
-    settlement.grave === undefined ? [] : [{ settlement, grave: settlement.grave }],
+    settlement.death === undefined ? [] : [{ settlement, death: settlement.death }],
   );
   const found = await groups.groupAll(
-    buried.map(({ settlement, grave }) => ({
-      group: grave,
+    buried.map(({ settlement, death }) => ({
+      group: death,
       message: settlement.failure?.errorMessage ?? "",
     })),
   );
-  return new Map(buried.map(({ settlement, grave }, at) => [settlement, found[at] ?? grave]));
+  return new Map(buried.map(({ settlement, death }, at) => [settlement, found[at] ?? death]));
 }
 
 /** A letter that dies again keeps the time of its first failure; others that were tried before are looked up. */
@@ -202,17 +203,17 @@ async function burialsOf(
   told: readonly Told[],
   letters: ReadonlyMap<number, Pick<Burial, "ref"> & { readonly first_at: number }>,
 ): Promise<readonly Burial[]> {
-  const buried = told.flatMap(({ settlement: { grave, failure, lease }, row }) =>
-    grave === undefined ? [] : [{ row, grave, attempt: lease.attempt, message: failure?.errorMessage ?? "" }],
+  const buried = told.flatMap(({ settlement: { death, failure, lease }, row }) =>
+    death === undefined ? [] : [{ row, death, attempt: lease.attempt, message: failure?.errorMessage ?? "" }],
   );
   const retried = buried.filter(({ row, attempt }) => attempt > 1 && !letters.has(row.ref));
   const first = await firstFailures(
     tx,
     retried.map(({ row }) => row.ref),
   );
-  return buried.map(({ row: { ref, queue }, grave, message }) => {
+  return buried.map(({ row: { ref, queue }, death, message }) => {
     const firstAt = letters.get(ref)?.first_at ?? first.get(ref) ?? tx.now;
-    return { ref, queue, grave, message, firstAt };
+    return { ref, queue, death, message, firstAt };
   });
 }
 
@@ -250,16 +251,16 @@ function tellOfLate(events: EventLog, { settlement: { lease, outcome }, queue }:
   events.add({ type: "late_result", data: { outcome } }, { queue, ref: lease.ref, attempt: lease.attempt });
 }
 
-function tellOf({ tally, events, groups }: Step, told: Told): void {
+function tellOf({ deltas, events, groups }: Step, told: Told): void {
   const { settlement, row, to, wasLetter, returned } = told;
   const place = { queue: row.queue, ref: row.ref, attempt: settlement.lease.attempt };
-  tally.move(row.queue, "leased", to);
-  tally.countUp(row.queue, countersOf(settlement, wasLetter));
+  deltas.move(row.queue, "leased", to);
+  deltas.countUp(row.queue, countersOf(settlement, wasLetter));
   for (const event of eventsOf(settlement, wasLetter)) events.add(event, place);
-  if (settlement.grave) groups.buried(settlement.grave, { queue: row.queue, ref: row.ref });
+  if (settlement.death) groups.buried(settlement.death, { queue: row.queue, ref: row.ref });
   if (to === "ready" || row.operation === null) return;
-  tally.operation(row.operation, to === "done" ? "succeeded" : "failed");
-  if (returned) tally.operation(row.operation, "returned");
+  deltas.operation(row.operation, to === "done" ? "succeeded" : "failed");
+  if (returned) deltas.operation(row.operation, "returned");
 }
 
 /** Keeps what stale settlements say, and tells of it. */
@@ -287,7 +288,7 @@ async function lateResults(tx: Tx, stale: readonly Settlement[]): Promise<Late[]
 
 async function keepEvidence(tx: Tx, late: readonly Late[]): Promise<void> {
   await tx.insert(
-    "evidence (ref, at, attempt, outcome, note)",
+    "late_results (ref, at, attempt, outcome, note)",
     late.map(({ settlement: { lease, outcome, failure } }) => [
       ...[lease.ref, tx.now, lease.attempt, outcome, failure?.errorMessage ?? ""],
     ]),
@@ -310,6 +311,6 @@ async function leaveLanes(tx: Tx, settled: readonly Settled[]): Promise<void> {
   );
   await settleInLanes(tx, laned);
   const back = settled.filter(({ settlement }) => settlement.verdict.kind === "release");
-  const rung = [...laned.map(({ queue }) => queue), ...back.map(({ row }) => row.queue)];
-  await tx.ringFor([...new Set(rung)]);
+  const notified = [...laned.map(({ queue }) => queue), ...back.map(({ row }) => row.queue)];
+  await tx.ringFor([...new Set(notified)]);
 }

@@ -2,12 +2,14 @@
  * The usual case, and so the quick one: a batch of successes of items that are no letters and in no lane. One statement ends
  * the attempts, moves the items and tells of it; only what it cannot take is looked at one by one.
  */
-import { countersOf } from "../../item/counter.ts";
+
 import type { Settlement } from "../../item/item.ts";
+import { countersOf } from "../../item/settlement.ts";
+import { stringifyJson } from "../../std/json.ts";
 import { column } from "./arrays.ts";
+import type { CounterDeltas } from "./counter-deltas.ts";
 import { tellAll } from "./events.ts";
 import { type Tx, timeIn } from "./session.ts";
-import type { Tally } from "./tally.ts";
 
 /** Whether nothing but the end of the attempt follows from it, when its item is no letter and in no lane. */
 export function isPlainSuccess({ verdict, notes, mergedCommit }: Settlement): boolean {
@@ -17,7 +19,7 @@ export function isPlainSuccess({ verdict, notes, mergedCommit }: Settlement): bo
 /** Those that were not held any more. Each lease is named once. The transaction need not have begun. */
 export async function settleSuccesses(
   tx: Tx,
-  tally: Tally,
+  deltas: CounterDeltas,
   settlements: readonly Settlement[],
 ): Promise<Settlement[]> {
   if (settlements.length === 0) return [];
@@ -27,16 +29,16 @@ export async function settleSuccesses(
     settlements.map(({ lease }) => lease.ref),
     settlements.map(({ lease }) => lease.attempt),
     column(settlements, ({ log }) => log),
-    column(settlements, ({ result }) => (result === undefined ? undefined : JSON.stringify(result))),
+    column(settlements, ({ result }) => (result === undefined ? undefined : stringifyJson(result))),
   );
   const isWhole = sums.every(({ refs }) => refs === null) && sums.length > 0;
   const held = isWhole ? null : new Set(sums.flatMap(({ refs }) => refs ?? []));
   const isHeld = ({ lease }: Settlement) => held === null || held.has(lease.ref);
   for (const { queue, count } of sums) {
-    tally.queue(queue, "leased", -count);
-    tally.queue(queue, "done", count);
+    deltas.queue(queue, "leased", -count);
+    deltas.queue(queue, "done", count);
   }
-  countAll(tally, sums, settlements.filter(isHeld));
+  countAll(deltas, sums, settlements.filter(isHeld));
   return held === null ? [] : settlements.filter((settlement) => !isHeld(settlement));
 }
 
@@ -59,7 +61,7 @@ const SUCCEED = `
          CASE WHEN count(*) < cardinality(?2::bigint[]) THEN array_agg(ref) END AS refs FROM moved GROUP BY queue`;
 
 function countAll(
-  tally: Tally,
+  deltas: CounterDeltas,
   sums: readonly { readonly queue: number; readonly refs: readonly number[] | null }[],
   settled: readonly Settlement[],
 ): void {
@@ -69,6 +71,6 @@ function countAll(
   const [only] = sums;
   for (const settlement of settled) {
     const queue = queueOf.get(settlement.lease.ref) ?? only?.queue;
-    if (queue !== undefined) tally.countUp(queue, countersOf(settlement, false));
+    if (queue !== undefined) deltas.countUp(queue, countersOf(settlement, false));
   }
 }

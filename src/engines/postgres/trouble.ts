@@ -1,4 +1,5 @@
 /** From what `pg` and the server say went wrong to errors of ours that say what to do. No password passes through here. */
+import pg from "pg";
 import { type ErrorCode, WorkError } from "../../errors.ts";
 import { storeChanged } from "../store-version.ts";
 import { maskPassword } from "./address.ts";
@@ -53,6 +54,14 @@ export function isReadOnlyServer(error: unknown): boolean {
 /** For a connection to a server that does not accept writes where the URL asks for one that does. */
 export function readOnlyServer(): Error {
   return Object.assign(new Error("the server is read-only"), { code: "25006" });
+}
+
+/** For bytes that are no answer of PostgreSQL. 08P01 is its own code for a violation of the protocol. */
+export function unreadableAnswer(cause: unknown): Error {
+  const said = cause instanceof Error ? `: ${cause.message}` : "";
+  return Object.assign(new Error(`what it sends is not the protocol of PostgreSQL${said}`, { cause }), {
+    code: "08P01",
+  });
 }
 
 /** Errors that say nothing about the connection: a lost race, refused values, a lock or a statement that took too long. */
@@ -138,6 +147,11 @@ const SQLSTATE = /^(\d[0-9A-Z]|F0|HV|P0|XX)[0-9A-Z]{3}$/;
 /** What the server says, by SQLSTATE: first the exact code, then its class. */
 const MEANINGS: Readonly<Record<string, Meaning>> = {
   "08": ["store_unavailable", "lost its connection", WAIT],
+  "08P01": [
+    "store_unavailable",
+    "does not answer as PostgreSQL does",
+    "Check that host and port of the URL are those of a PostgreSQL server.",
+  ],
   "0A000": READ_ONLY,
   "22": REFUSED_DATA,
   "23": REFUSED_DATA,
@@ -185,6 +199,7 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
 function meaningOf(error: unknown): Meaning | undefined {
   const code = codeOf(error);
   if (error instanceof Error && Reflect.get(error, "syscall") === "open") return NO_FILE;
+  if (code === undefined && error instanceof pg.DatabaseError) return UNKNOWN; // without the code that every server sends
   if (code === undefined) return isClientSideLoss(error) ? clientSideMeaning(error) : undefined;
   if (/^(ERR_TLS|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/.test(code)) return UNTRUSTED;
   if (SYSTEM_CODES.has(code) || code.startsWith("ERR_SSL")) return UNREACHABLE;

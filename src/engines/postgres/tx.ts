@@ -1,6 +1,6 @@
-/** One transaction, as the steps of this folder see it: statements with values, the store's clock, the book, the bell. */
-import { assert } from "../../kit/assert.ts";
-import type { Clock } from "../../kit/clock.ts";
+/** One transaction, as the steps of this folder see it: statements with values, the store's clock, the lock of letters, notifications. */
+import { assert } from "../../std/assert.ts";
+import type { Clock } from "../../std/clock.ts";
 import { type Scalar, storable, type Value } from "./arrays.ts";
 import { versionHoldsIn } from "./schema-version.ts";
 
@@ -61,7 +61,7 @@ export const MARKED = markIn({
 
 /** Workers count in different rows, so that none waits for another one's transaction. */
 const SHARDS = 16;
-/** PostgreSQL refuses longer words with a ring; an empty one rings for every queue. */
+/** PostgreSQL refuses longer payloads; an empty one means every queue. */
 const RING_BYTES_MAX = 7000;
 
 export class Tx {
@@ -71,7 +71,7 @@ export class Tx {
   readonly #options: TxOptions;
   readonly #parting: Promise<unknown>[] = [];
   #now: number | undefined;
-  #hasBook = false;
+  #hasLetterLock = false;
   #isOver = false;
   #number: string | null = null;
 
@@ -85,10 +85,10 @@ export class Tx {
   async begun(): Promise<void> {
     const now = await this.#options.begun;
     assert(now !== undefined, "the beginning of what is sent at once is waited for");
-    this.#now ??= this.#options.clock?.now() ?? now; // when the book was taken meanwhile, its time counts
+    this.#now ??= this.#options.clock?.now() ?? now; // when the lock of letters was taken meanwhile, its time counts
   }
 
-  /** The store's clock, when the transaction began or when it got the book. */
+  /** The store's clock, when the transaction began or when it got the lock of letters. */
   get now(): number {
     assert(this.#now !== undefined, "the time is asked for before the transaction has begun");
     return this.#now;
@@ -159,27 +159,27 @@ export class Tx {
   }
 
   /**
-   * Takes the store's book: from here to the end of the transaction nobody else changes letters, groups, marks or
+   * Takes the lock of letters: from here to the end of the transaction nobody else changes letters, groups, marks or
    * operations. Before any row is locked, so that two that want both never wait for each other.
    */
-  async takeBook(): Promise<void> {
-    if (this.#hasBook) return;
+  async lockLetters(): Promise<void> {
+    if (this.#hasLetterLock) return;
     const row = await this.get<{ now: number }>(
       `SELECT ${CLOCK} AS now
          FROM (SELECT pg_advisory_xact_lock(hashtextextended(?, 0)) OFFSET 0) taken`,
       `redrive book ${this.schema}`,
     );
-    this.#hasBook = true;
+    this.#hasLetterLock = true;
     this.#now = this.#options.clock?.now() ?? row?.now ?? this.#now;
   }
 
-  /** Rings for the queue when the transaction is committed. */
-  async ring(queue: string): Promise<void> {
-    await this.run("SELECT pg_notify(?, ?)", ...this.bellOf(queue));
+  /** Notifies for the queue when the transaction is committed. */
+  async notify(queue: string): Promise<void> {
+    await this.run("SELECT pg_notify(?, ?)", ...this.notificationOf(queue));
   }
 
-  /** What to give `pg_notify`, for a statement that rings by itself. */
-  bellOf(queue: string): readonly [channel: string, word: string] {
+  /** What to give `pg_notify`, for a statement that notifies by itself. */
+  notificationOf(queue: string): readonly [channel: string, word: string] {
     return [this.#options.channel, Buffer.byteLength(queue) > RING_BYTES_MAX ? "" : queue];
   }
 

@@ -1,19 +1,31 @@
 /**
  * The work of an operation in SQLite, one step at a time: which letters are next, which of them are refused, and what is
- * done to the others. The books are kept in the same transaction, so a step has happened with all that it says or not at
+ * done to the others. The totals change in the same transaction, so a step has happened with all that it says or not at
  * all. Many letters are moved by a few statements.
  */
-
-import { compact } from "../../item/failure.ts";
-import type { LetterStep, Operation, OperationStep } from "../../item/operation.ts";
-import { amendmentEvent, letterEvent, stepEvent } from "../../item/operation-event.ts";
-import { assertStep } from "../../item/operation-step.ts";
-import { rankOf } from "../../item/priority.ts";
+import { rankOf } from "../../item/item.ts";
+import {
+  amendmentEvent,
+  assertStep,
+  type LetterStep,
+  letterEvent,
+  type Operation,
+  type OperationStep,
+  stepEvent,
+} from "../../item/operation.ts";
 import type { ItemState } from "../../item/state.ts";
-import { assert } from "../../kit/assert.ts";
+import { assert } from "../../std/assert.ts";
+import { compact, stringifyJson } from "../../std/json.ts";
 import { type CandidateRow, judge, type Refused } from "../judge.ts";
 import { type OperationRow, operationOf } from "../operation-row.ts";
+import { requireOperation, requireRow } from "../sql/operations.ts";
 import { amend } from "./amendments.ts";
+import { CounterDeltas } from "./counter-deltas.ts";
+import { runOn } from "./db.ts";
+import { endRedrive } from "./end-redrive.ts";
+import { EventLog } from "./events.ts";
+import { putLanesInOrder } from "./lanes.ts";
+import { requeueLetter } from "./requeue.ts";
 import {
   type Bulk,
   type BulkLetter,
@@ -22,29 +34,32 @@ import {
   purgeDiscarded,
   purgeResolved,
   restoreLetters,
-} from "./closed.ts";
-import { EventLog } from "./events.ts";
-import { putLanesInOrder } from "./lanes.ts";
-import { requireOperation, requireRow } from "./operations.ts";
-import { requeueLetter } from "./requeue.ts";
+} from "./resolved-letters.ts";
 import type { Session } from "./session.ts";
-import { Tally } from "./tally.ts";
 
 export function advance(session: Session, id: string, step: OperationStep): Operation {
-  const operation = requireRow(session, id);
+  const operation = runOn(session, (db) => requireRow(db, id));
   assertStep(operation, step);
   if (operation.status !== "open") return operationOf(operation);
   const now = session.clock.now();
   // Of one that is named twice, the first naming counts.
-  const named = new Map([...(step.letters ?? [])].reverse().map((letter) => [letter.burial, letter]));
-  const work: Work = { session, operation, step, named, now, tally: new Tally(), events: new EventLog(now) };
+  const named = new Map([...(step.letters ?? [])].reverse().map((letter) => [letter.letterSequence, letter]));
+  const work: Work = {
+    session,
+    operation,
+    step,
+    named,
+    now,
+    deltas: new CounterDeltas(),
+    events: new EventLog(now),
+  };
   const candidates = nextCandidates(work);
   const { accepted, refused } = judge(work, candidates);
   if (accepted.length > 0) carryOut(work, accepted);
-  keepBooks(work, accepted, refused);
+  updateTotals(work, accepted, refused);
   work.events.write(session);
-  work.tally.write(session);
-  return requireOperation(session, id);
+  work.deltas.write(session);
+  return runOn(session, (db) => requireOperation(db, id));
 }
 
 interface Work {
@@ -54,7 +69,7 @@ interface Work {
   /** The letters that the step names, by number. */
   readonly named: ReadonlyMap<number, LetterStep>;
   readonly now: number;
-  readonly tally: Tally;
+  readonly deltas: CounterDeltas;
   readonly events: EventLog;
 }
 
@@ -66,16 +81,16 @@ const CANDIDATE_SQL = `
          coalesce(l.buried_at, c.buried_at, 0) AS buried_at, coalesce(l.first_at, c.first_at, 0) AS first_at,
          i.revision, g.eligible, g.signature
     FROM selections s CROSS JOIN items i ON i.ref = s.ref
-         LEFT JOIN letters l ON l.no = s.no LEFT JOIN closed c ON c.no = s.no
+         LEFT JOIN letters l ON l.no = s.no LEFT JOIN resolved_letters c ON c.no = s.no
          CROSS JOIN groups g ON g.no = coalesce(l.grp, c.grp, s.grp)
    WHERE s.operation = ? AND s.no > ? AND s.status = 'pending'`;
 
 /** Oldest burial first; nothing up to `next_no` is pending. */
 function nextCandidates({ session, operation: { no, next_no }, step }: Work): Candidate[] {
   if (step.letters !== undefined) {
-    const burials = JSON.stringify(step.letters.map(({ burial }) => burial));
+    const letterSequences = JSON.stringify(step.letters.map(({ letterSequence }) => letterSequence));
     const sql = `${CANDIDATE_SQL} AND s.no IN (SELECT value FROM json_each(?)) ORDER BY s.no`;
-    return session.all<Candidate>(sql, no, next_no, burials);
+    return session.all<Candidate>(sql, no, next_no, letterSequences);
   }
   if (step.max === undefined) return [];
   return session.all<Candidate>(`${CANDIDATE_SQL} ORDER BY s.no LIMIT ?`, no, next_no, step.max);
@@ -106,8 +121,8 @@ function carryOut(work: Work, letters: readonly Candidate[]): void {
   tellOfEach(work, letters);
 }
 
-function bulkOf({ session, tally, operation }: Work, letters: readonly Candidate[]): Bulk {
-  return { session, tally, queue: operation.queue_no, letters };
+function bulkOf({ session, deltas, operation }: Work, letters: readonly Candidate[]): Bulk {
+  return { session, deltas, queue: operation.queue_no, letters };
 }
 
 function byWhom({ author, reason }: OperationRow): { author: string; reason?: string } {
@@ -115,7 +130,7 @@ function byWhom({ author, reason }: OperationRow): { author: string; reason?: st
 }
 
 /** Attempts start anew for the policy; the history stays, and so does the letter until its item is done. */
-function redrive({ session, operation, step, now }: Work, { tally, queue, letters }: Bulk): void {
+function redrive({ session, operation, step, now }: Work, { deltas, queue, letters }: Bulk): void {
   const since = step.due?.sinceBurialMs ?? [];
   const priority = step.priority === undefined ? "" : `, priority = ${rankOf(step.priority)}`;
   session.run(
@@ -125,14 +140,14 @@ function redrive({ session, operation, step, now }: Work, { tally, queue, letter
     ...[operation.no, now + (step.due?.delayMs ?? 0), JSON.stringify(letters.map(({ ref }) => ref))],
     ...(since.length === 0 ? [] : [JSON.stringify(since), since.length - 1]),
   );
-  for (const { grp } of letters) tally.group(grp, "away", 1);
-  tally.queue(queue, "dead", -letters.length);
-  tally.queue(queue, "ready", letters.length);
+  for (const { grp } of letters) deltas.group(grp, "away", 1);
+  deltas.queue(queue, "dead", -letters.length);
+  deltas.queue(queue, "ready", letters.length);
   putLanesInOrder(
     session,
     letters.map(({ ref }) => ref),
   );
-  session.ring(queue);
+  session.notify(queue);
 }
 
 /** Not before the wait after its burial is over, which is the longer the oftener it was redriven. */
@@ -153,22 +168,22 @@ function edit({ session, operation, named, now, events }: Work, { no, ref }: Can
 
 /** Each in its turn: two of them may want the same new id. */
 function requeue(work: Work, letters: readonly Candidate[]): void {
-  const { session, operation, named, now, tally, events } = work;
+  const { session, operation, named, now, deltas, events } = work;
   const { queue_no, id, author } = operation;
   for (const letter of letters) {
     const { data, priority } = named.get(letter.no) ?? {};
     const sent = requeueLetter(
       { session, queue: queue_no, now, events },
-      compact({ letter, tally, operationId: id, author, data, priority }),
+      compact({ letter, deltas, operationId: id, author, data, priority }),
     );
     for (const draft of letterEvent(operation, letter.signature, sent))
       events.add(draft, { queue: queue_no, ref: letter.ref });
   }
-  session.ring(queue_no);
+  session.notify(queue_no);
 }
 
 function remove(work: Work, letters: readonly Candidate[]): void {
-  const { tally, operation } = work;
+  const { deltas, operation } = work;
   const inState = (state: ItemState) =>
     bulkOf(
       work,
@@ -177,7 +192,7 @@ function remove(work: Work, letters: readonly Candidate[]): void {
   purgeDead(inState("dead"));
   purgeDiscarded(inState("discarded"));
   purgeResolved(inState("done"));
-  tally.queue(operation.queue_no, operation.kind === "evict" ? "evicted" : "purged", letters.length);
+  deltas.queue(operation.queue_no, operation.kind === "evict" ? "evicted" : "purged", letters.length);
 }
 
 function tellOfEach({ operation, events }: Work, letters: readonly Candidate[]): void {
@@ -188,7 +203,7 @@ function tellOfEach({ operation, events }: Work, letters: readonly Candidate[]):
   }
 }
 
-function keepBooks(work: Work, accepted: readonly Candidate[], refused: Refused): void {
+function updateTotals(work: Work, accepted: readonly Candidate[], refused: Refused): void {
   const { session, operation, step, events } = work;
   mark(
     work,
@@ -204,9 +219,10 @@ function keepBooks(work: Work, accepted: readonly Candidate[], refused: Refused)
       WHERE no = ?4`,
     accepted.length,
     refusals,
-    step.progress === undefined ? operation.progress : JSON.stringify(step.progress),
+    step.progress === undefined ? operation.progress : stringifyJson(step.progress),
     operation.no,
   );
+  endRedrive(session, operation.no);
   for (const draft of stepEvent(operation, { done: accepted.length, refused: refusals })) {
     events.add(draft, { queue: operation.queue_no });
   }

@@ -1,7 +1,7 @@
 /** Amendments in SQLite: new data for an item, with what it replaced. The newest data is the item's payload. */
-import { compact } from "../../item/failure.ts";
+
 import type { Amendment } from "../../item/letter.ts";
-import { canonicalJson, type Json } from "../../kit/json.ts";
+import { canonicalJson, compact, type Json, parseJson, stringifyJson } from "../../std/json.ts";
 import type { Session } from "./session.ts";
 
 export interface NewAmendment extends Pick<Amendment, "at" | "author" | "rule" | "note" | "operationId"> {
@@ -15,7 +15,7 @@ export interface NewAmendment extends Pick<Amendment, "at" | "author" | "rule" |
 export function amend(session: Session, change: NewAmendment): Amendment | null {
   const { ref, letter, data } = change;
   const row = session.get<{ data: string }>("SELECT data FROM payloads WHERE ref = ?", ref);
-  const before = JSON.parse(row?.data ?? "null") as Json;
+  const before = parseJson(row?.data ?? "null") as Json;
   if (canonicalJson(before) === canonicalJson(data)) return null;
   const revision =
     session.get<{ revision: number }>(
@@ -25,7 +25,7 @@ export function amend(session: Session, change: NewAmendment): Amendment | null 
   const { at, author, rule, note, operationId } = change;
   const amendment: Amendment = compact({ revision, at, author, rule, note, operationId, before });
   insertAmendments(session, ref, [amendment], letter);
-  session.run("UPDATE payloads SET data = ? WHERE ref = ?", JSON.stringify(data), ref);
+  session.run("UPDATE payloads SET data = ? WHERE ref = ?", stringifyJson(data), ref);
   return amendment;
 }
 
@@ -40,7 +40,7 @@ export function insertAmendments(
     "amendments (ref, revision, at, author, rule, note, operation, letter, before)",
     amendments.map(({ revision, at, author, rule, note, operationId, before }) => [
       ...[ref, revision, at, author, rule ?? null, note ?? null, operationId ?? null, letter],
-      JSON.stringify(before),
+      stringifyJson(before),
     ]),
   );
 }
@@ -69,7 +69,7 @@ export function listAmendments(session: Session, ref: number): Amendment[] {
       rule: row.rule ?? undefined,
       note: row.note ?? undefined,
       operationId: row.operation ?? undefined,
-      before: JSON.parse(row.before) as Json,
+      before: parseJson(row.before) as Json,
     }),
   );
 }

@@ -1,6 +1,6 @@
 /** When letters came, kept by group and minute with every burial, so that the course of failures needs no scan. */
 import type { Arrival, ArrivalQuery } from "../../engine.ts";
-import { assert } from "../../kit/assert.ts";
+import { assert } from "../../std/assert.ts";
 import { groupConditions } from "./groups.ts";
 import type { Session } from "./session.ts";
 
@@ -11,7 +11,7 @@ export function minuteOf(at: number): number {
   return Math.floor(at / MINUTE_MS);
 }
 
-/** Counts the burials of one transaction in. A minute that letters leave is there already; see strata.ts. */
+/** Counts the burials of one transaction in. A minute that letters leave is there already; see letters-by-age.ts. */
 export function countArrivals(
   session: Session,
   sum: { readonly group: number; readonly minute: number; readonly waiting: number; readonly ever: number },

@@ -4,7 +4,7 @@
  */
 import { ITEM_STATES } from "../../item/state.ts";
 import { KEPT_LETTERS, type Rule } from "../letter-rules.ts";
-import { IN_STRATUM } from "./strata.ts";
+import { IN_STRATUM } from "./letters-by-age.ts";
 
 /** The attempts of an item `i` that have ended; the one that runs has no record yet. */
 const ENDED = "i.attempts - (i.state = 'leased')";
@@ -65,7 +65,7 @@ const LETTER_RULES: readonly Rule[] = [
   [
     "a letter leaves on success only",
     `SELECT 'item ' || i.item_id || ' is ' || i.state || ' and its letter was closed as ' || c.kind AS detail
-       FROM closed c JOIN items i ON i.ref = c.ref WHERE i.state <> iif(c.kind = 'discard', 'discarded', 'done')`,
+       FROM resolved_letters c JOIN items i ON i.ref = c.ref WHERE i.state <> iif(c.kind = 'discard', 'discarded', 'done')`,
   ],
 ];
 
@@ -85,7 +85,7 @@ const GROUP_RULES: readonly Rule[] = [
     "groups count their letters",
     `SELECT 'group ' || g.signature || ' counts ' || g.resolved || ' resolved and ' || g.discarded
             || ' discarded letters, closed are ' || count(c.no) AS detail
-       FROM groups g LEFT JOIN closed c ON c.grp = g.no GROUP BY g.no
+       FROM groups g LEFT JOIN resolved_letters c ON c.grp = g.no GROUP BY g.no
      HAVING g.resolved <> count(c.no) FILTER (WHERE c.kind <> 'discard')
          OR g.discarded <> count(c.no) FILTER (WHERE c.kind = 'discard')`,
   ],
@@ -99,13 +99,13 @@ const GROUP_RULES: readonly Rule[] = [
   [
     "groups count their letters",
     `SELECT 'group ' || g.signature || ' counts ' || g.count || ', its strata have ' || coalesce(sum(s.count), 0) AS detail
-       FROM groups g LEFT JOIN strata s ON s.grp = g.no GROUP BY g.no HAVING g.count <> coalesce(sum(s.count), 0)`,
+       FROM groups g LEFT JOIN letters_by_age s ON s.grp = g.no GROUP BY g.no HAVING g.count <> coalesce(sum(s.count), 0)`,
   ],
   [
     "groups count their letters",
     `SELECT 'stratum ' || s.stratum || ' of group ' || s.grp || ' counts ' || s.count || ', there are '
             || count(l.no) AS detail
-       FROM strata s LEFT JOIN letters l ON l.grp = s.grp AND ${IN_STRATUM} AND l.buried_at BETWEEN s.first_at AND s.last_at
+       FROM letters_by_age s LEFT JOIN letters l ON l.grp = s.grp AND ${IN_STRATUM} AND l.buried_at BETWEEN s.first_at AND s.last_at
             AND l.first_at BETWEEN s.first_min AND s.first_max
       GROUP BY s.grp, s.stratum HAVING s.count <> count(l.no)`,
   ],
@@ -122,7 +122,7 @@ const GROUP_RULES: readonly Rule[] = [
     "groups count their letters",
     `SELECT 'queue ' || coalesce(t.queue, i.queue) || ' counts ' || coalesce(t.count, 0) || ' dead items with '
             || coalesce(t.attempts, i.attempts) || ' attempts, there are ' || coalesce(i.n, 0) AS detail
-       FROM tries t
+       FROM letters_by_attempts t
        FULL JOIN (SELECT queue, attempts, count(*) AS n FROM items WHERE state = 'dead' GROUP BY 1, 2) i
               ON i.queue = t.queue AND i.attempts = t.attempts
       WHERE coalesce(t.count, 0) <> coalesce(i.n, 0)`,
@@ -133,7 +133,7 @@ const MARK_RULES: readonly Rule[] = [
   [
     "a group has its mark",
     `SELECT 'group ' || g.signature || ' has no mark that says ' || g.pattern AS detail
-       FROM groups g LEFT JOIN marks m ON m.signature = g.signature WHERE m.pattern IS NOT g.pattern`,
+       FROM groups g LEFT JOIN group_records m ON m.signature = g.signature WHERE m.pattern IS NOT g.pattern`,
   ],
 ];
 
@@ -155,7 +155,7 @@ const OPERATION_RULES: readonly Rule[] = [
   ],
   [
     "an operation accounts for all",
-    `SELECT 'operation ' || id || ' has ended with open books' AS detail FROM operations
+    `SELECT 'operation ' || id || ' has ended before its totals add up' AS detail FROM operations
       WHERE ended_at IS NOT NULL
         AND (done + refused <> selected OR (kind = 'redrive' AND succeeded + failed <> done))`,
   ],

@@ -1,12 +1,13 @@
 /** `store check` for SQLite: the file's own integrity, then every invariant as a query that must find nothing. */
 import { statSync } from "node:fs";
 import type { Problem, StoreInfo } from "../../engine.ts";
+import { checkJson } from "./check-json.ts";
 import { QUEUE_RULES } from "./check-queue-rules.ts";
 import { RULES } from "./check-rules.ts";
 import { checkTexts, TEXT_RULES } from "./check-texts.ts";
+import { STRATA_RULES } from "./letters-by-age.ts";
 import { MIGRATIONS } from "./schema.ts";
 import type { Session } from "./session.ts";
-import { STRATA_RULES } from "./strata.ts";
 
 const PROBLEMS_MAX = 100;
 
@@ -28,7 +29,8 @@ export function checkStore(session: Session): Problem[] {
   const violations = [...RULES, ...QUEUE_RULES, ...STRATA_RULES, ...TEXT_RULES].flatMap(([rule, sql]) =>
     session.all<{ detail: string }>(`${sql} LIMIT ${PROBLEMS_MAX}`).map(({ detail }) => ({ rule, detail })),
   );
-  return [...orphans, ...violations, ...checkTexts(session, PROBLEMS_MAX)].slice(0, PROBLEMS_MAX);
+  const texts = [...checkJson(session, PROBLEMS_MAX), ...checkTexts(session, PROBLEMS_MAX)];
+  return [...orphans, ...violations, ...texts].slice(0, PROBLEMS_MAX);
 }
 
 /**
@@ -48,17 +50,24 @@ export function storeInfo(session: Session): StoreInfo {
   const jobs = session.get<{ n: number }>("SELECT count(*) AS n FROM jobs")?.n ?? 0;
   const events = session.get<{ n: number }>("SELECT coalesce(sum(span), 0) AS n FROM events")?.n ?? 0;
   return {
-    engine: "sqlite",
+    engine: session.inMemory ? "memory" : "sqlite",
     location: session.path,
     schemaVersion: MIGRATIONS.length,
     foundVersion: session.foundVersion,
-    bytes: fileBytes(session.path) + fileBytes(`${session.path}-wal`),
+    bytes: session.inMemory
+      ? memoryBytes(session)
+      : fileBytes(session.path) + fileBytes(`${session.path}-wal`),
     jobs,
     items: sums?.items ?? 0,
     letters: sums?.letters ?? 0,
     attempts: sums?.attempts ?? 0,
     events,
   };
+}
+
+function memoryBytes(session: Session): number {
+  const pages = session.get<{ page_count: number }>("PRAGMA page_count")?.page_count ?? 0;
+  return pages * (session.get<{ page_size: number }>("PRAGMA page_size")?.page_size ?? 0);
 }
 
 function fileBytes(path: string): number {

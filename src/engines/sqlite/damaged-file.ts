@@ -2,8 +2,9 @@
  * Reads what can be read of a damaged SQLite store. Opens the file read-only through SQLite and never changes it. Rows on
  * damaged pages are skipped: reading continues with the next key that answers.
  */
-import { TABLES, type Table } from "../../item/row.ts";
-import type { TableDamage } from "../../item/store-damage.ts";
+
+import type { TableDamage } from "../../item/store-queries.ts";
+import { TABLES, type Table } from "../../item/tables.ts";
 import { DatabaseSync, type StatementSyncInstance, type Value } from "./session.ts";
 import { isSqliteError } from "./store-error.ts";
 
@@ -83,8 +84,8 @@ export function columnsOf({ name, columns }: Table): readonly string[] {
   return name === "items" ? [...names, "started_at"] : names;
 }
 
-const TEXT_KEYED = ["marks", "documents", "sequences"];
-const NUMBERED_BY_SQLITE = ["evidence", "notes", "group_notes"];
+const TEXT_KEYED = ["group_records", "documents", "sequences"];
+const NUMBERED_BY_SQLITE = ["late_results", "notes", "group_notes"];
 
 /** One walk over the rows of a table in the order of its key. */
 class Scan {

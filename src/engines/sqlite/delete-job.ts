@@ -69,7 +69,7 @@ function begin(session: Session, { job, queue, author }: Beginning): void {
   session.run("UPDATE jobs SET kind = 'deleting' WHERE id = ?", job.id);
 }
 
-const OF_ITEMS = ["payloads", "attempts", "evidence", "amendments", "notes"] as const;
+const OF_ITEMS = ["payloads", "attempts", "late_results", "amendments", "notes"] as const;
 
 interface ItemRef {
   readonly ref: number;

@@ -5,10 +5,10 @@ import {
   type ErrorQuery,
   EVENTS_OF_ORIGIN,
   errorEntryOf,
-} from "../../item/error-entry.ts";
+} from "../../item/error-log.ts";
 import { failureFromJson } from "../../item/failure.ts";
-import { toRfc3339 } from "../../kit/clock.ts";
-import type { JsonObject } from "../../kit/json.ts";
+import { toRfc3339 } from "../../std/clock.ts";
+import { type JsonObject, parseJson } from "../../std/json.ts";
 import { type EventRow, eventOf } from "../event-row.ts";
 import { ERRORS } from "./migrations/version-3.ts";
 import type { Session } from "./session.ts";
@@ -61,6 +61,6 @@ function readEntry(session: Session, id: number): ErrorEntry {
   ) as ErrorRow;
   return errorEntryOf(eventOf(row), {
     holder: row.holder ?? undefined,
-    failure: row.failure === null ? undefined : failureFromJson(JSON.parse(row.failure) as JsonObject),
+    failure: row.failure === null ? undefined : failureFromJson(parseJson(row.failure) as JsonObject),
   });
 }

@@ -2,18 +2,20 @@
  * Events in SQLite: appended in the transaction of the change they tell of, read in order by cursor. Those that many items
  * share in one step are a run, one row that has the number of its last event.
  */
+
 import type { EventQuery } from "../../engine.ts";
-import { isCounted } from "../../item/counter.ts";
 import type { Event, EventDraft } from "../../item/event.ts";
-import { addToRuns, type EventPlace, type EventRun } from "../../item/event-run.ts";
+import { addToRuns, type EventRun, type EventSubject } from "../../item/event.ts";
+import { isCounted } from "../../item/settlement.ts";
+import { stringifyJson } from "../../std/json.ts";
 import { type EventRow, eventOf } from "../event-row.ts";
 import { countUp } from "./counters.ts";
 import type { Session, Value } from "./session.ts";
 
-export type { EventPlace } from "../../item/event-run.ts";
+export type { EventSubject } from "../../item/event.ts";
 
 /** For a step that tells of one thing. */
-export function writeEvent(session: Session, at: number, draft: EventDraft, place: EventPlace): void {
+export function writeEvent(session: Session, at: number, draft: EventDraft, place: EventSubject): void {
   const log = new EventLog(at);
   log.add(draft, place);
   log.write(session);
@@ -30,7 +32,7 @@ export class EventLog {
     this.#at = at;
   }
 
-  add(draft: EventDraft, place: EventPlace): void {
+  add(draft: EventDraft, place: EventSubject): void {
     addToRuns(this.#runs, draft, place);
   }
 
@@ -42,7 +44,7 @@ export class EventLog {
       const span = Math.max(refs.length, 1);
       id += span;
       const [ref, list] = span === 1 ? [refs[0] ?? null, null] : [null, JSON.stringify(refs)];
-      const text = data === undefined ? null : JSON.stringify(data);
+      const text = data === undefined ? null : stringifyJson(data);
       return [id, this.#at, type, queue ?? null, ref, attempt ?? null, text, span, list];
     });
     session.insert("events (id, at, type, queue, ref, attempt, data, span, refs)", rows);

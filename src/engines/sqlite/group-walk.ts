@@ -3,11 +3,11 @@
  * (grp, no) and only as far as the page needs, however the other groups' letters lie between them.
  */
 import type { LetterFilter } from "../../engine.ts";
-import { asksForAge } from "../../item/letter-filter.ts";
+import { dependsOnAge } from "../../item/letter-query.ts";
 import { allOf, type Conditions, condition, groupConditions } from "./groups.ts";
 import { aged, type Found, type Source, spanOf } from "./letter-search.ts";
+import { countInSpan, firstInSpan, lastNumberIn } from "./letters-by-age.ts";
 import type { Session } from "./session.ts";
-import { countInSpan, firstInSpan, lastNumberIn } from "./strata.ts";
 
 export interface Walk {
   readonly session: Session;
@@ -66,7 +66,7 @@ function numbersOf(walk: Walk): number[] {
 function isWhole({ session, filter, source }: Walk): boolean {
   const { types, classes, signatures, eligible, queue } = filter;
   const isAsked =
-    asksForAge(filter) || [types, classes, signatures, eligible].some((one) => one !== undefined);
+    dependsOnAge(filter) || [types, classes, signatures, eligible].some((one) => one !== undefined);
   if (isAsked || source.condition !== "1") return false;
   const sql = "SELECT coalesce(sum(letters), 0) AS n FROM queues WHERE name <> ?";
   return queue === undefined || session.get<{ n: number }>(sql, queue)?.n === 0;
@@ -116,7 +116,7 @@ function nearBy(walk: Walk): number[] {
     walk,
     allOf([
       condition("l.no BETWEEN ? AND ?", from, to),
-      asksForAge(walk.filter) && aged(walk.session, walk.filter),
+      dependsOnAge(walk.filter) && aged(walk.session, walk.filter),
       groupConditions(walk.filter),
     ]),
   );
@@ -126,7 +126,7 @@ function nearBy(walk: Walk): number[] {
 function edgeOf({ session, source: { table }, filter, order, after }: Walk): number {
   const end = order === "newest" ? "max" : "min";
   const first = after ?? session.get<{ no: number | null }>(`SELECT ${end}(no) AS no FROM ${table}`)?.no ?? 0;
-  if (order === "oldest" || !asksForAge(filter)) return first;
+  if (order === "oldest" || !dependsOnAge(filter)) return first;
   return Math.min(first, lastNumberIn(session, spanOf(session, filter)));
 }
 
@@ -140,7 +140,7 @@ interface Head {
 function headsOf(walk: Walk): Head[] {
   const { session, source, filter, order, after, limit } = walk;
   const { sql, values } = groupConditions(filter);
-  if (asksForAge(filter)) {
+  if (dependsOnAge(filter)) {
     const groups = session.all<{ no: number }>(
       `SELECT g.no FROM groups g WHERE ${sql} AND g.count > 0`,
       ...values,
@@ -177,7 +177,7 @@ function hasLetter(head: Head): head is Head & { no: number } {
 
 function nextOf(walk: Walk, grp: number, after: number): number | null {
   const { session, filter, order } = walk;
-  if (asksForAge(filter))
+  if (dependsOnAge(filter))
     return firstInSpan(session, { grp, order, beyond: after, span: spanOf(session, filter) });
   return session.get<{ no: number }>(nextOfGroup(walk, "?2"), after, grp)?.no ?? null;
 }
@@ -205,7 +205,7 @@ function startOf(order: Walk["order"]): number {
 /** The sum of what groups and strata count. */
 export function countWalk(session: Session, source: Source, filter: LetterFilter): number {
   const { sql, values } = groupConditions(filter);
-  if (asksForAge(filter)) return countInSpan(session, groupsOf(session, filter), spanOf(session, filter));
+  if (dependsOnAge(filter)) return countInSpan(session, groupsOf(session, filter), spanOf(session, filter));
   const counted = `SELECT coalesce(sum(${source.counted}), 0) AS n FROM groups g WHERE ${sql}`;
   return session.get<{ n: number }>(counted, ...values)?.n ?? 0;
 }

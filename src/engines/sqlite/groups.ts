@@ -67,7 +67,7 @@ export function listGroups(
   const rows = session.all<GroupRow>(
     `SELECT q.name AS queue, g.signature, g.pattern, g.error_type, g.error_class, g.count, g.first_at, g.last_at,
             g.algorithm, m.state, m.is_regression
-       FROM groups g CROSS JOIN queues q ON q.no = g.queue CROSS JOIN marks m ON m.signature = g.signature
+       FROM groups g CROSS JOIN queues q ON q.no = g.queue CROSS JOIN group_records m ON m.signature = g.signature
       WHERE ${sql} ORDER BY g.no`,
     ...values,
   );

@@ -1,13 +1,13 @@
 /** Items that a person takes out of the line in SQLite, and puts back. */
 import type { HoldBy, HoldReport } from "../../engine.ts";
-import { compact } from "../../item/failure.ts";
 import type { ItemState } from "../../item/state.ts";
-import type { JsonObject } from "../../kit/json.ts";
+import type { JsonObject } from "../../std/json.ts";
+import { compact } from "../../std/json.ts";
+import { CounterDeltas } from "./counter-deltas.ts";
 import { EventLog } from "./events.ts";
 import { queueNo } from "./jobs.ts";
 import { Lanes } from "./lanes.ts";
 import type { Session } from "./session.ts";
-import { Tally } from "./tally.ts";
 
 export function holdItems(
   session: Session,
@@ -38,7 +38,7 @@ interface HoldMove {
 function moveEach(session: Session, { queue, itemIds, by, from, to }: HoldMove): HoldReport {
   const no = queueNo(session, queue);
   const events = new EventLog(session.clock.now());
-  const [tally, lanes] = [new Tally(), new Lanes()];
+  const [deltas, lanes] = [new CounterDeltas(), new Lanes()];
   const type = to === "held" ? "item_held" : "item_released";
   const data: JsonObject = compact({ author: by.author, reason: by.reason });
   const refused: HoldReport["refused"][number][] = [];
@@ -51,14 +51,14 @@ function moveEach(session: Session, { queue, itemIds, by, from, to }: HoldMove):
       refused.push({ itemId, state: stateOf(session, no, itemId) });
       continue;
     }
-    tally.move(no, from, to);
+    deltas.move(no, from, to);
     lanes.moved(no, row.lane);
     events.add({ type, data }, { queue: no, ref: row.ref });
   }
   lanes.write(session);
-  tally.write(session);
+  deltas.write(session);
   events.write(session);
-  if (to === "ready" && refused.length < itemIds.length) session.ring(no);
+  if (to === "ready" && refused.length < itemIds.length) session.notify(no);
   return { moved: itemIds.length - refused.length, refused };
 }
 

@@ -2,6 +2,7 @@
  * Letters from elsewhere come into SQLite. They are looked up together and written together, a few statements for many:
  * an import is as fast as the disk, not as the calls.
  */
+
 import type { ImportReport } from "../../engine.ts";
 import { importedFailures } from "../../item/event.ts";
 import { failureToJson } from "../../item/failure.ts";
@@ -15,14 +16,15 @@ import {
 import type { Attempt } from "../../item/item.ts";
 import type { Letter } from "../../item/letter.ts";
 import type { ItemState } from "../../item/state.ts";
+import { stringifyJson } from "../../std/json.ts";
 import { insertAmendments } from "./amendments.ts";
+import { HEADER_COLUMNS, headerValues, unbury } from "./bury.ts";
+import { CounterDeltas } from "./counter-deltas.ts";
 import { EventLog } from "./events.ts";
-import { STONE, stoneOf, unbury } from "./graves.ts";
-import { GroupBook } from "./group-book.ts";
+import { GroupCache } from "./group-cache.ts";
 import { countQueue, queueNo } from "./jobs.ts";
 import { lastBurial } from "./selection.ts";
 import type { Session, Value } from "./session.ts";
-import { Tally } from "./tally.ts";
 
 /** Letters come in one after the other: the second of the same item finds the first. */
 export function importLetters(session: Session, queueName: string, letters: readonly Letter[]): ImportReport {
@@ -55,12 +57,12 @@ interface Batch {
   readonly holder: number;
   readonly now: number;
   readonly known: Map<string, Known>;
-  readonly groups: GroupBook;
-  readonly tally: Tally;
+  readonly groups: GroupCache;
+  readonly deltas: CounterDeltas;
   readonly events: EventLog;
   place: number;
   ref: number;
-  burial: number;
+  letterSequence: number;
   readonly items: Value[][];
   readonly payloads: Value[][];
   readonly attempts: Value[][];
@@ -85,12 +87,12 @@ function newBatch(session: Session, queueName: string, letters: readonly Letter[
       queue,
       letters.map(({ itemId }) => itemId),
     ),
-    groups: new GroupBook(session, now, events),
-    tally: new Tally(),
+    groups: new GroupCache(session, now, events),
+    deltas: new CounterDeltas(),
     events,
     place: countQueue(session, queueName).total,
     ref: last?.ref ?? 0,
-    burial: lastBurial(session),
+    letterSequence: lastBurial(session),
     ...{ items: [], payloads: [], attempts: [], letters: [], closed: [], evidence: [], notes: [] },
   };
 }
@@ -135,7 +137,7 @@ function takeIn(batch: Batch, letter: Letter, given: ImportedLetter): keyof Impo
 
 /** A new item, or one whose bare row was left: it keeps the number of attempts that it had. */
 function comeIn(batch: Batch, letter: Letter, given: ImportedLetter, purged: Known | undefined): void {
-  const { tally, queue } = batch;
+  const { deltas, queue } = batch;
   const ref = purged?.ref ?? ++batch.ref;
   const had = purged?.attempts ?? 0;
   const attempts = [...given.attempts];
@@ -143,9 +145,9 @@ function comeIn(batch: Batch, letter: Letter, given: ImportedLetter, purged: Kno
   while (attempts.length < had) attempts.push(releasedElsewhere(attempts.length + 1, last));
   if (purged === undefined) newItem(batch, ref, letter, given);
   else refillItem(batch, ref, letter, given, attempts.length);
-  tally.move(queue, purged?.state ?? null, given.state);
-  tally.queue(queue, "attempts", attempts.length - had);
-  batch.payloads.push([ref, JSON.stringify(letter.itemData)]);
+  deltas.move(queue, purged?.state ?? null, given.state);
+  deltas.queue(queue, "attempts", attempts.length - had);
+  batch.payloads.push([ref, stringifyJson(letter.itemData)]);
   recordAttempts(batch, ref, attempts);
   for (const { at, attemptNumber, outcome, note } of letter.evidence ?? [])
     batch.evidence.push([ref, at, attemptNumber, outcome, note]);
@@ -185,12 +187,12 @@ function refillItem(
 
 /** The item was dead with less of a history: it gets the rest, and dies of what it died of in the end. */
 function extend(batch: Batch, letter: Letter, given: ImportedLetter, known: Known): void {
-  const { session, tally, queue } = batch;
+  const { session, deltas, queue } = batch;
   writeRows(batch); // it may have come in with this very import
   recordAttempts(batch, known.ref, given.attempts.slice(known.attempts));
   session.run("UPDATE items SET attempts = ? WHERE ref = ?", given.attempts.length, known.ref);
-  tally.queue(queue, "attempts", given.attempts.length - known.attempts);
-  unbury(session, tally, { ref: known.ref, queue });
+  deltas.queue(queue, "attempts", given.attempts.length - known.attempts);
+  unbury(session, deltas, { ref: known.ref, queue });
   tellFailures(batch, known.ref, given.attempts.slice(known.attempts));
   buryIn(batch, known.ref, given);
   batch.known.set(letter.itemId, { ...known, attempts: given.attempts.length });
@@ -203,7 +205,7 @@ function tellFailures({ events, queue }: Batch, ref: number, attempts: readonly 
 
 function recordAttempts(batch: Batch, ref: number, attempts: readonly Attempt[]): void {
   for (const { number, outcome, startedAt, endedAt, failure, log } of attempts) {
-    const text = failure === undefined ? null : JSON.stringify(failureToJson(failure));
+    const text = failure === undefined ? null : stringifyJson(failureToJson(failure));
     batch.attempts.push([
       ...[ref, number, outcome, batch.holder, startedAt, endedAt ?? startedAt, text, log ?? null],
     ]);
@@ -212,37 +214,37 @@ function recordAttempts(batch: Batch, ref: number, attempts: readonly Attempt[])
 
 /** Buried with its own times; one that has a resolution is closed at once. */
 function buryIn(batch: Batch, ref: number, given: ImportedLetter, letter?: Letter): void {
-  const { tally, events, groups, queue, now } = batch;
+  const { deltas, events, groups, queue, now } = batch;
   const { state, attempts, firstAt, lastAt } = given;
-  const grave = groups.groupFor(given.grave, () => lastMessageOf(attempts));
-  const grp = groups.numberOf(queue, lastAt, grave);
-  const no = ++batch.burial;
-  const row = [no, ref, grp, lastAt, ...stoneOf(grave, { firstAt, arrivedAt: now })];
+  const death = groups.groupFor(given.death, () => lastMessageOf(attempts));
+  const grp = groups.numberOf(queue, lastAt, death);
+  const no = ++batch.letterSequence;
+  const row = [no, ref, grp, lastAt, ...headerValues(death, { firstAt, arrivedAt: now })];
   const place = { no, grp, buried_at: lastAt, first_at: firstAt };
-  tally.buried(place);
+  deltas.buried(place);
   const resolution = letter?.resolution;
   if (resolution === undefined) {
     batch.letters.push(row);
-    tally.queue(queue, "letters", 1);
+    deltas.queue(queue, "letters", 1);
   } else {
     const { kind, at, author, reason, operationId } = resolution;
     batch.closed.push([...row, kind, at, author ?? null, reason ?? null, operationId ?? null]);
-    tally.unburied(place);
-    tally.group(grp, state === "done" ? "resolved" : "discarded", 1);
-    if (state === "done") tally.queue(queue, "resolved", 1);
+    deltas.unburied(place);
+    deltas.group(grp, state === "done" ? "resolved" : "discarded", 1);
+    if (state === "done") deltas.queue(queue, "resolved", 1);
   }
-  const data = { reason: "imported", signature: grave.signature };
+  const data = { reason: "imported", signature: death.signature };
   events.add({ type: "dlq_item_added", data }, { queue, ref });
   // One that comes in closed is no new failure of its group.
-  if (resolution === undefined) groups.buried(grave, { queue, ref });
-  else groups.know(grave, { queue, ref });
+  if (resolution === undefined) groups.buried(death, { queue, ref });
+  else groups.know(death, { queue, ref });
 }
 
 function writeBatch(batch: Batch): void {
-  const { session, tally, groups, events } = batch;
+  const { session, deltas, groups, events } = batch;
   writeRows(batch);
-  numberBurials(session, batch.burial);
-  tally.write(session);
+  numberBurials(session, batch.letterSequence);
+  deltas.write(session);
   groups.write();
   events.write(session);
 }
@@ -253,9 +255,12 @@ function writeRows({ session, ...batch }: Batch): void {
   write("items (ref, queue, item_id, place, state, due_at, attempts, revision, redrives)", batch.items);
   write("payloads (ref, data)", batch.payloads);
   write("attempts (ref, number, outcome, holder, started_at, ended_at, failure, log)", batch.attempts);
-  write(`letters (no, ref, grp, buried_at, ${STONE})`, batch.letters);
-  write(`closed (no, ref, grp, buried_at, ${STONE}, kind, closed_at, author, why, operation)`, batch.closed);
-  write("evidence (ref, at, attempt, outcome, note)", batch.evidence);
+  write(`letters (no, ref, grp, buried_at, ${HEADER_COLUMNS})`, batch.letters);
+  write(
+    `resolved_letters (no, ref, grp, buried_at, ${HEADER_COLUMNS}, kind, closed_at, author, why, operation)`,
+    batch.closed,
+  );
+  write("late_results (ref, at, attempt, outcome, note)", batch.evidence);
   write("notes (ref, at, author, text)", batch.notes);
 }
 

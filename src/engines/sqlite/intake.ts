@@ -2,16 +2,16 @@
 import type { AddOptions, AddReport } from "../../engine.ts";
 import { settingsChanged } from "../../errors.ts";
 import type { NewItem } from "../../item/item.ts";
-import { rankOf } from "../../item/priority.ts";
+import { rankOf } from "../../item/item.ts";
 import type { ItemState } from "../../item/state.ts";
-import { assert } from "../../kit/assert.ts";
-import { canonicalJson, type Json } from "../../kit/json.ts";
+import { assert } from "../../std/assert.ts";
+import { canonicalJson, type Json, parseJson, stringifyJson } from "../../std/json.ts";
 import { amend } from "./amendments.ts";
+import { CounterDeltas } from "./counter-deltas.ts";
 import { EventLog } from "./events.ts";
 import { countQueue, hasSpec, queueNo } from "./jobs.ts";
 import { isOccupied } from "./lanes.ts";
 import type { Session } from "./session.ts";
-import { Tally } from "./tally.ts";
 
 const CHANGED_IDS_MAX = 10;
 
@@ -44,7 +44,7 @@ export function addItems(
     }
   }
   finish(intake, added);
-  if (added + replaced > 0) session.ring(queue);
+  if (added + replaced > 0) session.notify(queue);
   return {
     added,
     existing: items.length - added - replaced - changedIds.length,
@@ -63,10 +63,10 @@ export interface Intake {
 }
 
 function finish({ session, queue, events }: Intake, added: number): void {
-  const tally = new Tally();
-  tally.queue(queue, "ready", added);
+  const deltas = new CounterDeltas();
+  deltas.queue(queue, "ready", added);
   events.write(session);
-  tally.write(session);
+  deltas.write(session);
 }
 
 const QUEUED = { type: "item_queued" } as const;
@@ -146,7 +146,7 @@ function insertPayloads(
     "payloads (ref, data, name)",
     items.flatMap(({ data, name = null }, at) => {
       const ref = refs[at];
-      return ref === undefined ? [] : [[ref, JSON.stringify(data), name]];
+      return ref === undefined ? [] : [[ref, stringifyJson(data), name]];
     }),
   );
 }
@@ -231,7 +231,7 @@ function findKnown({ session, queue }: Intake, itemId: string): Known {
 }
 
 function textOf(data: string | null): string {
-  return canonicalJson(JSON.parse(data ?? "null") as Json);
+  return canonicalJson(parseJson(data ?? "null") as Json);
 }
 
 /** The old data is kept as an amendment. Whatever else the item came with is as if it came now. */

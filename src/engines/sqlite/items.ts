@@ -1,7 +1,7 @@
 /** Items in SQLite as they are looked at: found by id, listed by age, and what the done ones left. */
 import type { ItemQuery, ItemResult } from "../../engine.ts";
 import type { Item } from "../../item/item.ts";
-import type { Json } from "../../kit/json.ts";
+import { type Json, parseJson } from "../../std/json.ts";
 import { type ItemRow, itemOf } from "../item-row.ts";
 import { queueNo } from "./jobs.ts";
 import type { Session } from "./session.ts";
@@ -82,6 +82,6 @@ export function listResults(
   return rows.map((row) => ({
     ref: row.ref,
     itemId: row.item_id,
-    result: row.result === null ? null : (JSON.parse(row.result) as Json),
+    result: row.result === null ? null : (parseJson(row.result) as Json),
   }));
 }

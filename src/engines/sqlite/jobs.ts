@@ -3,7 +3,7 @@ import type { JobChange, QueueCounts } from "../../engine.ts";
 import { WorkError } from "../../errors.ts";
 import { type Job, type JobKind, type NewJob, type Pause, STANDING_KINDS } from "../../item/job.ts";
 import { ITEM_STATES } from "../../item/state.ts";
-import type { JsonObject } from "../../kit/json.ts";
+import { type JsonObject, stringifyJson } from "../../std/json.ts";
 import { type JobRow, jobOf } from "../job-row.ts";
 import { writeEvent } from "./events.ts";
 import type { Session } from "./session.ts";
@@ -23,7 +23,7 @@ export function createJob(session: Session, job: NewJob): Job {
     job.id,
     job.name,
     job.kind,
-    JSON.stringify(job.spec),
+    stringifyJson(job.spec),
     now,
     now,
   );
@@ -40,7 +40,7 @@ export function findJob(session: Session, idOrName: string): Job | null {
 }
 
 export function hasSpec(session: Session, id: string, spec: JsonObject): boolean {
-  return session.get("SELECT 1 FROM jobs WHERE id = ? AND spec = ?", id, JSON.stringify(spec)) !== undefined;
+  return session.get("SELECT 1 FROM jobs WHERE id = ? AND spec = ?", id, stringifyJson(spec)) !== undefined;
 }
 
 export function listJobs(
@@ -68,8 +68,8 @@ export function changeJob(session: Session, id: string, change: JobChange): Job 
     status,
     change.kind ?? job.kind,
     (change.intakeComplete ?? job.intakeComplete) ? 1 : 0,
-    JSON.stringify(change.spec ?? job.spec),
-    JSON.stringify(change.progress ?? job.progress),
+    stringifyJson(change.spec ?? job.spec),
+    stringifyJson(change.progress ?? job.progress),
     change.restarted ? now : job.startedAt,
     change.restarted ? null : ended,
     job.id,
@@ -90,7 +90,7 @@ function changePause(session: Session, job: Job, pause: Omit<Pause, "at"> | null
   const { author = "", reason = "" } = pause ?? {};
   const paused = { type: "queue_paused", data: { author, reason } } as const;
   writeEvent(session, now, pause ? paused : { type: "queue_resumed" }, { queue });
-  if (!pause) session.ring(queue);
+  if (!pause) session.notify(queue);
 }
 
 /** The number of a queue. Adding to one that is not there is an error. */

@@ -6,7 +6,7 @@ import { type HolderRow, holderOf, type LeasedRow, leasedItemOf } from "../lease
 import { queueNo } from "./jobs.ts";
 import type { Session } from "./session.ts";
 
-export function enter(session: Session, holder: NewHolder): Holder {
+export function registerHolder(session: Session, holder: NewHolder): Holder {
   const now = session.clock.now();
   session.run(
     "INSERT INTO holders (id, queue, host, pid, process_start, ttl_ms, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -21,7 +21,7 @@ export function enter(session: Session, holder: NewHolder): Holder {
   return { ...holder, expiresAt: now + holder.ttlMs, expired: false };
 }
 
-export function beat(session: Session, holderId: string): boolean {
+export function heartbeat(session: Session, holderId: string): boolean {
   const sql = "UPDATE holders SET expires_at = ? + ttl_ms WHERE id = ? AND gone = 0 AND expires_at > 0";
   return session.run(sql, session.clock.now(), holderId).changes > 0;
 }
@@ -37,7 +37,7 @@ export function revoke(
   return session.run(sql, holderId, until).changes > 0;
 }
 
-export function leave(session: Session, holderId: string): boolean {
+export function unregisterHolder(session: Session, holderId: string): boolean {
   if (listLeases(session, holderId).length > 0) return false;
   session.run("UPDATE holders SET gone = 1 WHERE id = ?", holderId);
   return true;

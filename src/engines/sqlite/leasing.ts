@@ -2,28 +2,28 @@
  * Which items a runner gets: by priority, due time and age, one seek of an index for each priority, so that neither what is
  * not due nor what waits in a lane is ever looked at. Pause, rate and gate are asked here, in the same transaction.
  */
-import type { Exchange, Exchanged } from "../../engine.ts";
+import type { SettleAndLease, SettleAndLeaseResult } from "../../engine.ts";
 import { WorkError } from "../../errors.ts";
 import type { LeasedItem } from "../../item/item.ts";
-import { PRIORITIES, rankOf } from "../../item/priority.ts";
+import { PRIORITIES, rankOf } from "../../item/item.ts";
 import { allow, spend } from "../../item/rate.ts";
-import { assert } from "../../kit/assert.ts";
-import type { Json } from "../../kit/json.ts";
+import { assert } from "../../std/assert.ts";
+import { type Json, parseJson } from "../../std/json.ts";
+import type { CounterDeltas } from "./counter-deltas.ts";
 import type { EventLog } from "./events.ts";
 import { holderNo } from "./lease.ts";
 import type { Session } from "./session.ts";
-import type { Tally } from "./tally.ts";
 
 /** What a transaction leases with. */
 interface Leasing {
   readonly session: Session;
   readonly now: number;
-  readonly tally: Tally;
+  readonly deltas: CounterDeltas;
   readonly events: EventLog;
 }
 
-type LeaseRequest = NonNullable<Exchange["lease"]>;
-type Leased = Pick<Exchanged, "leased" | "nextDueAt" | "isPaused">;
+type LeaseRequest = NonNullable<SettleAndLease["lease"]>;
+type Leased = Pick<SettleAndLeaseResult, "leased" | "nextDueAt" | "isPaused">;
 
 export const NOTHING: Leased = { leased: [], nextDueAt: null, isPaused: false };
 
@@ -127,7 +127,7 @@ function earliest(a: number | null, b: number | null): number | null {
 
 /** Starts the attempts: the rows of their items tell of them, before the worker knows of them. */
 function begin(
-  { session, now, tally, events }: Leasing,
+  { session, now, deltas, events }: Leasing,
   { holder, queue }: { readonly holder: number; readonly queue: number },
   rows: readonly DueRow[],
 ): void {
@@ -140,9 +140,9 @@ function begin(
   );
   for (const [ref, attempts] of rows)
     events.add({ type: "attempt_started" }, { queue, ref, attempt: attempts + 1 });
-  tally.queue(queue, "ready", -rows.length);
-  tally.queue(queue, "leased", rows.length);
-  tally.queue(queue, "attempts", rows.length);
+  deltas.queue(queue, "ready", -rows.length);
+  deltas.queue(queue, "leased", rows.length);
+  deltas.queue(queue, "attempts", rows.length);
 }
 
 function keepRate({ session }: Leasing, queue: number, spentUntil: number): void {
@@ -156,7 +156,7 @@ function itemOf(row: DueRow, queue: string, startedAt: number): LeasedItem {
     attempt: attempts + 1,
     queue,
     itemId,
-    data: JSON.parse(data) as Json,
+    data: parseJson(data) as Json,
     spent,
     losses,
     revision,

@@ -3,7 +3,7 @@
  * that are counted already. What only a look at each letter can tell is searched for in SQL. No OFFSET anywhere.
  */
 import type { LetterFilter, LetterOrder, LetterPage, LetterQuery } from "../../engine.ts";
-import { asksForAge } from "../../item/letter-filter.ts";
+import { dependsOnAge } from "../../item/letter-query.ts";
 import { cursorOf, IN_ORDER, readCursor } from "../letter-order.ts";
 import { countWalk, type Walk, walkGroups, walkTypes } from "./group-walk.ts";
 import { countQueue } from "./jobs.ts";
@@ -21,9 +21,9 @@ import {
   textFinds,
 } from "./letter-search.ts";
 import { readLetters } from "./letters.ts";
+import { countTries, isOfTries, sumOf, walkTries } from "./letters-by-attempts.ts";
 import type { Session } from "./session.ts";
 import { walkText } from "./text-walk.ts";
-import { countTries, isOfTries, sumOf, walkTries } from "./tries.ts";
 
 export function listLetters(session: Session, query: LetterQuery): LetterPage {
   const order = query.order ?? "newest";
@@ -65,7 +65,7 @@ function isApart(query: LetterQuery): boolean {
   const { order, attemptsMin, attemptsMax, text } = query;
   if (text !== undefined) return true;
   const isOfAttempts = attemptsMin !== undefined || attemptsMax !== undefined || order === "attempts";
-  return (isOfAttempts || order === "item") && !asksForAge(query);
+  return (isOfAttempts || order === "item") && !dependsOnAge(query);
 }
 
 function lookInto(session: Session, source: Source, search: Search, isCounted: boolean): Part {
@@ -92,7 +92,7 @@ const OTHERS_MAX = 5000;
 function findByText(session: Session, source: Source, search: Search, isCounted: boolean): Part | null {
   const { filter, order } = search;
   const { text, ...rest } = filter;
-  const isOfText = text !== undefined && isOfGroups(rest) && !asksForAge(rest);
+  const isOfText = text !== undefined && isOfGroups(rest) && !dependsOnAge(rest);
   if (!isOfText || (order !== "newest" && order !== "oldest")) return null;
   const finds = textFinds(session, source, filter, isCounted);
   // Where nobody counts, one page after the other is asked for, and each would look at all of them.
@@ -107,7 +107,7 @@ function findByText(session: Session, source: Source, search: Search, isCounted:
 /** Ages of closed letters and times of arrival are not kept by strata, and those of letters on their way are not told apart. */
 function isWalked(source: Source, filter: LetterFilter): boolean {
   if (source.counted === undefined || !isOfGroups(filter)) return false;
-  return !asksForAge(filter) || (source.condition === "1" && filter.ageOf !== "arrival");
+  return !dependsOnAge(filter) || (source.condition === "1" && filter.ageOf !== "arrival");
 }
 
 function findCounted(session: Session, source: Source, search: Search, total: number): readonly Found[] {

@@ -4,13 +4,13 @@
  * filter names, and what it asks is written once, here.
  */
 import type { LetterFilter } from "../../engine.ts";
-import { ageBounds, asksForAge } from "../../item/letter-filter.ts";
+import { ageBounds, dependsOnAge } from "../../item/letter-query.ts";
 import type { ItemState } from "../../item/state.ts";
 import { KEY, type PagePlace, type Place, pageOf } from "../letter-order.ts";
 import { allOf, type Conditions, condition, groupConditions } from "./groups.ts";
 import type { LetterTable } from "./letters.ts";
+import type { TimeSpan } from "./letters-by-age.ts";
 import type { Session } from "./session.ts";
-import type { TimeSpan } from "./strata.ts";
 import { findText, messageHas, type TextFinds } from "./text-search.ts";
 
 /** A place where letters of some states lie. */
@@ -33,8 +33,16 @@ const READY: Source = {
 };
 const HELD: Source = { table: "letters", condition: "i.state = 'held'", index: "items_held" };
 const LEASED: Source = { table: "letters", condition: "i.state = 'leased'", index: "items_leased" };
-const RESOLVED: Source = { table: "closed", condition: "l.kind <> 'discard'", counted: "g.resolved" };
-const DISCARDED: Source = { table: "closed", condition: "l.kind = 'discard'", counted: "g.discarded" };
+const RESOLVED: Source = {
+  table: "resolved_letters",
+  condition: "l.kind <> 'discard'",
+  counted: "g.resolved",
+};
+const DISCARDED: Source = {
+  table: "resolved_letters",
+  condition: "l.kind = 'discard'",
+  counted: "g.discarded",
+};
 
 const WAITING_STATES: readonly ItemState[] = ["dead", "ready", "leased", "held"];
 const SOURCE_OF: Partial<Record<ItemState, Source>> = {
@@ -98,7 +106,7 @@ export function matching(
     path.where,
     groupConditions(filter),
     condition(source.condition),
-    asksForAge(filter) && aged(session, filter),
+    dependsOnAge(filter) && aged(session, filter),
     filter.attemptsMin !== undefined && condition("i.attempts >= ?", filter.attemptsMin),
     filter.attemptsMax !== undefined && condition("i.attempts <= ?", filter.attemptsMax),
     filter.text !== undefined && !path.hasText && messageHas(filter.text.toLowerCase(), "l.ref"),

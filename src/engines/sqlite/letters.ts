@@ -1,6 +1,5 @@
 /** Reading letters from SQLite: the rows under their numbers, and everything that their items keep, a page in one go. */
 import { LETTER_PARTS, type LetterPart, type StoredLetter } from "../../engine.ts";
-import { compact } from "../../item/failure.ts";
 import {
   artifactsFromJson,
   type Evidence,
@@ -9,15 +8,15 @@ import {
   type ResolutionKind,
 } from "../../item/letter.ts";
 import type { ItemState } from "../../item/state.ts";
-import { assert } from "../../kit/assert.ts";
-import type { Json, JsonObject } from "../../kit/json.ts";
+import { assert } from "../../std/assert.ts";
+import { compact, type Json, type JsonObject, parseJson } from "../../std/json.ts";
 import { listAmendments } from "./amendments.ts";
 import { type FailureHistory, historiesOf } from "./attempts.ts";
 import { byRef, notesOf } from "./notes.ts";
 import type { Session, Value } from "./session.ts";
 
 /** Where letters lie: those that wait, and those whose story has ended. */
-export type LetterTable = "letters" | "closed";
+export type LetterTable = "letters" | "resolved_letters";
 
 /** The letter of an item, also a closed one; null when it has none. */
 export function readLetter(session: Session, ref: number): StoredLetter | null {
@@ -52,7 +51,7 @@ export function readLetters(
   });
 }
 
-const TABLES: readonly LetterTable[] = ["letters", "closed"];
+const TABLES: readonly LetterTable[] = ["letters", "resolved_letters"];
 
 /** A letter with its item. As a list, for a search reads very many; the record is not there when it is not wanted. */
 type LetterRow = readonly [
@@ -84,7 +83,9 @@ type ResolutionRow = readonly [
 ];
 
 function readRows(session: Session, table: LetterTable, { where, value, parts }: Reading): LetterRow[] {
-  const record = parts.has("record") ? `, ${RECORD}${table === "closed" ? `, ${RESOLUTION}` : ""}` : "";
+  const record = parts.has("record")
+    ? `, ${RECORD}${table === "resolved_letters" ? `, ${RESOLUTION}` : ""}`
+    : "";
   return session.packed<LetterRow>(
     `l.no, l.ref, l.grp, i.item_id, l.first_at${record}`,
     `FROM ${table} l CROSS JOIN items i ON i.ref = l.ref WHERE ${where}`,
@@ -170,16 +171,16 @@ function groupsOf(session: Session, rows: readonly LetterRow[]): ReadonlyMap<num
 
 /** Written out, not by `compact`: a search comes here for every letter. */
 function letterOf(session: Session, row: LetterRow, kept: Kept): StoredLetter {
-  const [burial, ref, grp, itemId, firstAt] = row;
+  const [letterSequence, ref, grp, itemId, firstAt] = row;
   const group = kept.groups.get(grp);
-  assert(group, `letter ${burial} is of group ${grp}, which is not there`);
+  assert(group, `letter ${letterSequence} is of group ${grp}, which is not there`);
   const history = kept.histories.get(ref);
   const data = kept.data.get(ref);
   const letter: Growing<StoredLetter> = {
     ref,
-    burial,
+    letterSequence,
     itemId,
-    itemData: data === undefined ? null : (JSON.parse(data) as Json),
+    itemData: data === undefined ? null : (parseJson(data) as Json),
     firstAttempt: kept.hasTimes ? firstAt : 0,
     lastAttempt: history?.lastAttempt ?? 0,
     failureCount: history?.failureCount ?? 0,
@@ -211,7 +212,7 @@ function addRecord(letter: Growing<StoredLetter>, record: RecordRow): void {
   letter.revision = revision;
   letter.redriveCount = redrives;
   letter.reason = reason;
-  if (artifacts !== null) letter.worktreeArtifacts = artifactsFromJson(JSON.parse(artifacts) as JsonObject);
+  if (artifacts !== null) letter.worktreeArtifacts = artifactsFromJson(parseJson(artifacts) as JsonObject);
   if (toxic === 1) letter.toxic = true;
   if (sourceSignature !== null) letter.sourceSignature = sourceSignature;
   const [kind] = resolution;
@@ -232,7 +233,7 @@ function addAdditions(
 function evidenceOf(session: Session, refs: readonly number[]): ReadonlyMap<number, Evidence[]> {
   const rows = session.all<Evidence & { readonly ref: number }>(
     `SELECT e.ref, e.at, e.attempt AS attemptNumber, e.outcome, e.note
-       FROM json_each(?) refs CROSS JOIN evidence e ON e.ref = refs.value ORDER BY e.rowid`,
+       FROM json_each(?) refs CROSS JOIN late_results e ON e.ref = refs.value ORDER BY e.rowid`,
     JSON.stringify(refs),
   );
   return byRef(rows);

@@ -1,12 +1,12 @@
 /**
  * What is known of signatures beyond their letters, in SQLite: read, listed, and changed by people. How a transaction's own
- * burials and successes change them is in group-book.ts.
+ * burials and successes change them is in group-cache.ts.
  */
 import { WorkError } from "../../errors.ts";
 import type { GroupChange, GroupMark, GroupState } from "../../item/group.ts";
-import { afterChange, changedEvent, type GroupLife } from "../../item/group-life.ts";
+import { afterChange, changedEvent, type GroupLife } from "../../item/group.ts";
 import type { LetterNote } from "../../item/letter.ts";
-import { assert } from "../../kit/assert.ts";
+import { assert } from "../../std/assert.ts";
 import { lifeOf, type MarkRow, standingOf } from "../mark-row.ts";
 import { writeEvent } from "./events.ts";
 import { listFixes } from "./fixes.ts";
@@ -15,7 +15,7 @@ import type { Session } from "./session.ts";
 
 /** A mark as it is written down. */
 export function readGroup(session: Session, signature: string): GroupMark | null {
-  const row = session.get<MarkRow>("SELECT * FROM marks WHERE signature = ?", signature);
+  const row = session.get<MarkRow>("SELECT * FROM group_records WHERE signature = ?", signature);
   return row === undefined ? null : markOf(session, row);
 }
 
@@ -29,7 +29,7 @@ export function listMarks(
     prefix !== undefined &&
       condition(`(${beginsWith("signature")} OR ${beginsWith("pattern")})`, prefix, prefix, prefix, prefix),
   ]);
-  const rows = session.all<MarkRow>(`SELECT * FROM marks WHERE ${sql} ORDER BY signature`, ...values);
+  const rows = session.all<MarkRow>(`SELECT * FROM group_records WHERE ${sql} ORDER BY signature`, ...values);
   return rows.map((row) => markOf(session, row));
 }
 
@@ -39,7 +39,7 @@ function beginsWith(column: string): string {
 }
 
 export function markGroup(session: Session, signature: string, change: GroupChange): GroupMark {
-  const row = session.get<MarkRow>("SELECT * FROM marks WHERE signature = ?", signature);
+  const row = session.get<MarkRow>("SELECT * FROM group_records WHERE signature = ?", signature);
   if (row === undefined) {
     throw new WorkError("item_not_found", `There is no group ${signature} in ${session.path}.`, {
       hint: "List the groups with `redrive groups`.",
@@ -59,7 +59,7 @@ export function markGroup(session: Session, signature: string, change: GroupChan
 
 export function writeLife(session: Session, signature: string, life: GroupLife): void {
   session.run(
-    `UPDATE marks SET state = ?, since = ?, author = ?, ignore_until = ?, new_letters = ?, recent = ?, regressions = ?,
+    `UPDATE group_records SET state = ?, since = ?, author = ?, ignore_until = ?, new_letters = ?, recent = ?, regressions = ?,
             is_regression = ? WHERE signature = ?`,
     ...[life.state, life.since, life.author ?? null],
     life.ignoreUntil === undefined ? null : JSON.stringify(life.ignoreUntil),
@@ -69,7 +69,7 @@ export function writeLife(session: Session, signature: string, life: GroupLife):
 
 /** Of a signature that has, or had, letters. */
 export function readLife(session: Session, signature: string): GroupLife {
-  const row = session.get<MarkRow>("SELECT * FROM marks WHERE signature = ?", signature);
+  const row = session.get<MarkRow>("SELECT * FROM group_records WHERE signature = ?", signature);
   assert(row, `signature ${signature} has letters and no mark`);
   return lifeOf(row);
 }

@@ -4,135 +4,44 @@ import { dirname, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Engine } from "../../engine.ts";
 import { WorkError } from "../../errors.ts";
-import { type Clock, systemClock } from "../../kit/clock.ts";
-import { makeFolder } from "../../kit/make-folder.ts";
-import { makePrivate } from "../../kit/private-files.ts";
-import { advance } from "./advance.ts";
-import { listAmendments } from "./amendments.ts";
-import { listArrivals } from "./arrivals.ts";
-import { listAttempts } from "./attempts.ts";
-import { checkStore, storeInfo } from "./check.ts";
-import { correct, listCorrections, removeCorrection } from "./corrections.ts";
-import { listCounters } from "./counters.ts";
-import { deleteJob } from "./delete-job.ts";
-import { readDocument, writeDocument } from "./documents.ts";
-import { listErrors } from "./error-log.ts";
-import { listEvents, newestEvent } from "./events.ts";
-import { exchange } from "./exchange.ts";
-import { listGroups } from "./groups.ts";
-import { holdItems, releaseItems } from "./hold.ts";
-import { importLetters } from "./import.ts";
-import { addItems } from "./intake.ts";
-import { listItemEvents } from "./item-events.ts";
-import { findItems, listItems, listResults } from "./items.ts";
-import { changeJob, countQueue, createJob, findJob, listJobs, queueNo } from "./jobs.ts";
-import { beat, enter, leave, listHolders, listLeases, revoke } from "./lease.ts";
-import { listLetters } from "./letter-list.ts";
-import { readLetter } from "./letters.ts";
-import { listMarks, markGroup, readGroup } from "./marks.ts";
-import { addNote, listNotes } from "./notes.ts";
-import { changeOperation, closeOperation, findOperation, listOperations } from "./operations.ts";
-import { regroup } from "./regroup.ts";
-import { deleteRows, readRows, writeRows } from "./rows.ts";
+import { type Clock, systemClock } from "../../std/clock.ts";
+import { makeFolder, makePrivate } from "../../std/files.ts";
+import { followClock } from "./clock-steps.ts";
+import { createStoreFile } from "./create-file.ts";
+import { engineOf } from "./engine.ts";
 import { MIGRATIONS } from "./schema.ts";
-import { beginOperation, enlist, listRefusals, listSelected } from "./selection.ts";
-import { Session } from "./session.ts";
-import { earliestFailure } from "./strata.ts";
-import { catchUp } from "./text-index.ts";
+import { IN_MEMORY, Session } from "./session.ts";
 
 export interface SqliteOptions {
   readonly path: string;
   readonly clock?: Clock;
   /** How long a write waits for another process before it fails with `store_busy`. Default 10 s. */
   readonly busyMsMax?: number;
+  /** Called when something has waited for longer than a second, with the reason. */
+  readonly onWait?: (reason: string) => void;
   /** A file that is not there is not made. */
   readonly mustExist?: boolean;
 }
 
 export async function openSqliteEngine(options: SqliteOptions): Promise<Engine> {
-  const session = await openSession(options);
-  return {
-    url: `sqlite:${options.path}`,
-    can: { sharedByProcesses: true, sharedByMachines: false, wakes: false, copy: true, findItemEvents: true },
-    now: async () => session.clock.now(),
-    requireUsable: async () => session.requireSound(),
-    createJob: (job) => session.write(() => createJob(session, job)),
-    findJob: async (idOrName) => findJob(session, idOrName),
-    listJobs: async (page) => listJobs(session, page),
-    changeJob: (id, change) => session.write(() => changeJob(session, id, change)),
-    deleteJob: (id, step) => session.write(() => deleteJob(session, id, step)),
-    add: (queue, items, how) => session.write(() => addItems(session, queue, items, how)),
-    hold: (queue, ids, by) => session.write(() => holdItems(session, queue, ids, by)),
-    unhold: (queue, ids, by) => session.write(() => releaseItems(session, queue, ids, by)),
-    enter: (holder) => session.write(() => enter(session, holder)),
-    beat: async (holderId) => {
-      session.requireSound();
-      return session.write(() => beat(session, holderId));
-    },
-    revoke: (holderId, options) => session.write(() => revoke(session, holderId, options)),
-    leave: (holderId) => session.write(() => leave(session, holderId)),
-    listHolders: async () => listHolders(session),
-    listLeases: async (holderId) => listLeases(session, holderId),
-    exchange: (holderId, request) => session.write(() => exchange(session, holderId, request)),
-    watch: async (queue, ring) => watchQueue(session, queue, ring),
-    count: async (queue) => countQueue(session, queue),
-    findItems: async (idOrPrefix, where) => findItems(session, idOrPrefix, where),
-    listItems: async (query) => session.read(() => listItems(session, query)),
-    listNotes: async (ref) => listNotes(session, ref),
-    listErrors: async (query) => session.read(() => listErrors(session, query)),
-    listCounters: async () => listCounters(session),
-    listResults: async (queue, page) => listResults(session, queue, page),
-    listAttempts: async (ref) => listAttempts(session, ref),
-    listLetters: async (query) => {
-      if (query.text !== undefined) await catchUp(session, SEARCHING);
-      return session.read(() => listLetters(session, query));
-    },
-    readLetter: async (ref) => session.read(() => readLetter(session, ref)),
-    listGroups: async (filter) => listGroups(session, filter),
-    listArrivals: async (query) => listArrivals(session, query),
-    earliestFailure: async (queue) => session.read(() => earliestFailure(session, queue)),
-    listEvents: async ({ queue, itemId, ...query }) =>
-      queue === undefined || itemId === undefined
-        ? listEvents(session, { ...query, ...(queue !== undefined && { queue }) })
-        : session.read(() => listItemEvents(session, { ...query, queue, itemId })),
-    newestEvent: async () => newestEvent(session),
-    readGroup: async (signature) => session.read(() => readGroup(session, signature)),
-    listMarks: async (filter) => session.read(() => listMarks(session, filter)),
-    markGroup: (signature, change) => session.write(() => markGroup(session, signature, change)),
-    correct: (correction) => session.write(() => correct(session, correction)),
-    removeCorrection: (from, text) => session.write(() => removeCorrection(session, from, text)),
-    listCorrections: async () => listCorrections(session),
-    regroup: (letters) => session.write(() => regroup(session, letters)),
-    importLetters: (queue, letters) => session.write(() => importLetters(session, queue, letters)),
-    addNote: (ref, note) => session.write(() => addNote(session, ref, note)),
-    listAmendments: async (ref) => listAmendments(session, ref),
-    beginOperation: (operation) => session.write(() => beginOperation(session, operation)),
-    enlist: (id, found) => session.write(() => enlist(session, id, found)),
-    listSelected: async (id, query) => session.read(() => listSelected(session, id, query)),
-    listRefusals: async (id) => listRefusals(session, id),
-    advance: (id, step) => session.write(() => advance(session, id, step)),
-    changeOperation: (id, change) => session.write(() => changeOperation(session, id, change)),
-    findOperation: async (id) => findOperation(session, id),
-    listOperations: async (filter) => listOperations(session, filter),
-    closeOperation: (id) => session.write(() => closeOperation(session, id)),
-    readDocument: async (name) => readDocument(session, name),
-    writeDocument: (name, document) => session.write(() => writeDocument(session, name, document)),
-    readRows: async (table, page) => session.read(() => readRows(session, table, page)),
-    writeRows: (table, rows) => session.write(() => writeRows(session, table, rows)),
-    deleteRows: () => session.write(() => deleteRows(session)),
-    catchUp: ({ forMs, leaveMax = 0 }) => catchUp(session, { forMs, leaveMax }),
-    check: async () => session.read(() => checkStore(session)),
-    info: async () => storeInfo(session),
-    close: async () => session.close(),
-  };
+  return engineOf(await openSession(options));
 }
 
-/** A search reads for a while what has come since the last one; a few letters are looked at as quickly as read. */
-const SEARCHING = { forMs: 1000, leaveMax: 500 };
+export interface MemoryOptions {
+  readonly clock?: Clock;
+  /** What the store calls itself. Default `memory:`. */
+  readonly url?: string;
+}
 
-function watchQueue(session: Session, queue: string, ring: () => void): () => Promise<void> {
-  const end = session.watch(queueNo(session, queue), ring);
-  return async () => end();
+/** Opens a new, empty store in memory. It is gone when it is closed, and no other opener can share it. */
+export function openMemoryEngine({ clock = systemClock, url = "memory:" }: MemoryOptions = {}): Engine {
+  const session = new Session({ path: url, clock, busyMsMax: 0, readOnly: false, url: IN_MEMORY });
+  session.exec("PRAGMA foreign_keys = ON");
+  session.exec("BEGIN");
+  migrate(session);
+  session.exec("COMMIT");
+  session.prepared(MIGRATIONS.length, () => followClock(session));
+  return engineOf(session);
 }
 
 async function openSession({
@@ -140,13 +49,15 @@ async function openSession({
   clock = systemClock,
   busyMsMax = 10_000,
   mustExist = false,
+  onWait,
 }: SqliteOptions): Promise<Session> {
   const isNew = !existsSync(path);
   try {
     if (mustExist) requireFile(path);
     await requireNotEmpty(path);
     makeFolder(dirname(resolve(path)));
-    const session = new Session({ path, clock, busyMsMax, readOnly: false });
+    if (!existsSync(path)) createStoreFile(resolve(path));
+    const session = new Session({ path, clock, busyMsMax, readOnly: false, ...(onWait && { onWait }) });
     for (const file of [path, `${path}-wal`, `${path}-shm`]) makePrivate(file); // SQLite gives new ones the rights of the store
     await prepareOrClose(session, busyMsMax);
     return session;
@@ -199,13 +110,14 @@ async function prepareOrClose(session: Session, busyMsMax: number): Promise<void
 
 /** Several processes may make the store in the same moment; one that finds it locked looks again. */
 async function prepareWhenFree(session: Session, busyMsMax: number): Promise<void> {
-  const deadline = performance.now() + busyMsMax;
+  const began = performance.now();
   for (;;) {
     try {
       return await prepare(session);
     } catch (error) {
       const isBusy = error instanceof WorkError && error.code === "store_busy";
-      if (!isBusy || performance.now() > deadline) throw error;
+      if (!isBusy || performance.now() > began + busyMsMax) throw error;
+      session.reportWait(began);
       await new Promise((resolve) => setTimeout(resolve, 1 + Math.random() * 9));
     }
   }
@@ -221,7 +133,7 @@ async function prepare(session: Session): Promise<void> {
   session.exec("PRAGMA wal_autocheckpoint = 4000");
   session.foundVersion = version(session);
   if (session.foundVersion !== MIGRATIONS.length) await session.write(() => migrate(session));
-  session.prepared(MIGRATIONS.length);
+  session.prepared(MIGRATIONS.length, () => followClock(session));
 }
 
 /** Turning the journal to WAL needs the file alone for a moment; `write` does the waiting when it is not. */
@@ -270,7 +182,10 @@ function version(session: Session): number {
 }
 
 /** A store that cannot be written can still be looked at, when it is there and has our version. */
-function openReadOnly(error: unknown, options: Required<Omit<SqliteOptions, "mustExist">>): Session | null {
+function openReadOnly(
+  error: unknown,
+  options: Required<Omit<SqliteOptions, "mustExist" | "onWait">>,
+): Session | null {
   if (!isWriteTrouble(error)) return null;
   return tryReadOnly(options) ?? tryReadOnly({ ...options, ...immutable(options.path) });
 }
@@ -296,7 +211,7 @@ function isReadOnlyMedium(path: string): boolean {
 }
 
 function tryReadOnly(
-  options: Required<Omit<SqliteOptions, "mustExist">> & { readonly url?: string },
+  options: Required<Omit<SqliteOptions, "mustExist" | "onWait">> & { readonly url?: string },
 ): Session | null {
   try {
     const session = new Session({ ...options, readOnly: true });

@@ -4,29 +4,29 @@
  */
 import type { Regrouped } from "../../engine.ts";
 import type { ErrorClass, ErrorTypeName } from "../../item/error-type.ts";
+import { CounterDeltas, type LetterPlace } from "./counter-deltas.ts";
 import { EventLog } from "./events.ts";
-import { GroupBook } from "./group-book.ts";
+import { GroupCache } from "./group-cache.ts";
 import type { LetterTable } from "./letters.ts";
 import type { Session } from "./session.ts";
-import { type LetterPlace, Tally } from "./tally.ts";
 
 /** How many changed their group. Of one that is named twice, the first naming counts. */
 export function regroup(session: Session, letters: readonly Regrouped[]): number {
   const now = session.clock.now();
   const events = new EventLog(now);
   const work: Work = {
-    ...{ session, events, tally: new Tally(), groups: new GroupBook(session, now, events) },
+    ...{ session, events, deltas: new CounterDeltas(), groups: new GroupCache(session, now, events) },
     ...{ moves: new Map(), algorithms: new Map() },
   };
   const rows = lettersOf(session, letters);
   for (const letter of letters) {
-    const row = rows.get(letter.burial);
+    const row = rows.get(letter.letterSequence);
     if (row === undefined) continue;
-    rows.delete(letter.burial);
+    rows.delete(letter.letterSequence);
     regroupOne(work, row, letter);
   }
   const changed = writeMoves(work);
-  work.tally.write(session);
+  work.deltas.write(session);
   work.groups.write();
   events.write(session);
   return changed;
@@ -35,8 +35,8 @@ export function regroup(session: Session, letters: readonly Regrouped[]): number
 interface Work {
   readonly session: Session;
   readonly events: EventLog;
-  readonly tally: Tally;
-  readonly groups: GroupBook;
+  readonly deltas: CounterDeltas;
+  readonly groups: GroupCache;
   /** The numbers of the letters that go to each group. */
   readonly moves: Map<number, number[]>;
   /** The algorithm that the groups of a queue and signature were last grouped by. */
@@ -57,10 +57,13 @@ interface Row extends LetterPlace {
 }
 
 function lettersOf(session: Session, letters: readonly Regrouped[]): Map<number, Row> {
-  const burials = JSON.stringify(letters.map(({ burial }) => burial));
+  const letterSequences = JSON.stringify(letters.map(({ letterSequence }) => letterSequence));
   const rows = [
-    ...session.all<Row>(rowSql("letters", "iif(i.state = 'dead', NULL, 'away')"), burials),
-    ...session.all<Row>(rowSql("closed", "iif(l.kind = 'discard', 'discarded', 'resolved')"), burials),
+    ...session.all<Row>(rowSql("letters", "iif(i.state = 'dead', NULL, 'away')"), letterSequences),
+    ...session.all<Row>(
+      rowSql("resolved_letters", "iif(l.kind = 'discard', 'discarded', 'resolved')"),
+      letterSequences,
+    ),
   ];
   return new Map(rows.map((row) => [row.no, row]));
 }
@@ -74,7 +77,7 @@ function rowSql(table: LetterTable, counted: string): string {
 }
 
 function regroupOne(work: Work, row: Row, { signature, pattern, algorithm }: Regrouped): void {
-  const { session, groups, tally, moves, algorithms } = work;
+  const { session, groups, deltas, moves, algorithms } = work;
   const { queue, ref, grp, counted } = row;
   const found = groups.groupFor({ signature, pattern }, () => lastMessage(session, ref));
   algorithms.set(`${queue}\n${found.signature}`, [algorithm, queue, found.signature]);
@@ -82,10 +85,10 @@ function regroupOne(work: Work, row: Row, { signature, pattern, algorithm }: Reg
   groups.know(found, { queue, ref });
   const to = groups.numberOf(queue, row.buried_at, { ...judgementOf(row), ...found, algorithm });
   moves.set(to, [...(moves.get(to) ?? []), row.no]);
-  tally.regrouped(row, { ...row, grp: to }, row.is_waiting === 1);
+  deltas.regrouped(row, { ...row, grp: to }, row.is_waiting === 1);
   if (counted === null) return;
-  tally.group(grp, counted, -1);
-  tally.group(to, counted, 1);
+  deltas.group(grp, counted, -1);
+  deltas.group(to, counted, 1);
 }
 
 function judgementOf({ error_type, error_class, eligible, review }: Row) {
@@ -107,7 +110,7 @@ function lastMessage(session: Session, ref: number): string {
 function writeMoves({ session, moves, algorithms }: Work): number {
   let changed = 0;
   for (const [to, numbers] of moves) {
-    for (const table of ["letters", "closed"] as const) {
+    for (const table of ["letters", "resolved_letters"] as const) {
       const sql = `UPDATE ${table} SET grp = ? WHERE no IN (SELECT value FROM json_each(?))`;
       changed += session.run(sql, to, JSON.stringify(numbers)).changes;
     }

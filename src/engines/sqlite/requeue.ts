@@ -1,16 +1,16 @@
 /** A letter that is sent anew as another item in SQLite: the two name each other, and the letter is discarded. */
-import { compact } from "../../item/failure.ts";
-import { type Priority, priorityOf } from "../../item/priority.ts";
-import { newIdOf, newNameOf, sentAnewAs } from "../../item/requeued.ts";
-import { assert } from "../../kit/assert.ts";
-import type { Json } from "../../kit/json.ts";
-import { type BulkLetter, discardLetters } from "./closed.ts";
+
+import { type Priority, priorityOf } from "../../item/item.ts";
+import { newIdOf, newNameOf, sentAnewAs } from "../../item/operation.ts";
+import { assert } from "../../std/assert.ts";
+import { compact, type Json, parseJson } from "../../std/json.ts";
+import type { CounterDeltas } from "./counter-deltas.ts";
 import { type Intake, insertItem } from "./intake.ts";
-import type { Tally } from "./tally.ts";
+import { type BulkLetter, discardLetters } from "./resolved-letters.ts";
 
 interface Requeue {
   readonly letter: BulkLetter;
-  readonly tally: Tally;
+  readonly deltas: CounterDeltas;
   readonly operationId: string;
   readonly author: string;
   /** Instead of the letter's. */
@@ -28,7 +28,7 @@ interface Sent {
 
 /** The id of the other item. The event of the letter is the caller's. */
 export function requeueLetter(intake: Intake, requeue: Requeue): string {
-  const { letter, tally, operationId, author, data, priority } = requeue;
+  const { letter, deltas, operationId, author, data, priority } = requeue;
   const { session, queue, now } = intake;
   const { ref } = letter;
   const row = session.get<Sent>(
@@ -39,15 +39,15 @@ export function requeueLetter(intake: Intake, requeue: Requeue): string {
   const itemId = newIdOf(row.item_id, (id) => isTaken(intake, id));
   const item = compact({
     itemId,
-    data: data ?? (JSON.parse(row.data) as Json),
+    data: data ?? (parseJson(row.data) as Json),
     name: newNameOf(row.name, row.item_id),
     priority: priority ?? priorityOf(row.priority),
     lane: row.lane ?? undefined,
   });
   insertItem(intake, item, countItems(intake), ref);
-  tally.queue(queue, "ready", 1);
+  deltas.queue(queue, "ready", 1);
   const by = { at: now, author, reason: sentAnewAs(itemId), operationId };
-  discardLetters({ session, tally, queue, letters: [letter] }, by);
+  discardLetters({ session, deltas, queue, letters: [letter] }, by);
   return itemId;
 }
 

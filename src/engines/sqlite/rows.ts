@@ -4,14 +4,14 @@
  */
 import type { RowPage } from "../../engine.ts";
 import { WorkError } from "../../errors.ts";
-import { rowOf, TABLES, type Table, tableNamed } from "../../item/row.ts";
-import { assert } from "../../kit/assert.ts";
-import type { Json, JsonObject } from "../../kit/json.ts";
+import { rowOf, TABLES, type Table, tableNamed } from "../../item/tables.ts";
+import { assert } from "../../std/assert.ts";
+import type { Json, JsonObject } from "../../std/json.ts";
 import { RUNNING } from "./attempts.ts";
 import { numberBurials } from "./import.ts";
 import { Lanes } from "./lanes.ts";
+import { countStrataAnew } from "./letters-by-age.ts";
 import type { Session, Value } from "./session.ts";
-import { countStrataAnew } from "./strata.ts";
 
 /** In the order of the key, from the one after the given key on. */
 export function readRows(
@@ -95,7 +95,7 @@ function readAttempts(session: Session, table: Table, { after, limit }: Page): (
 const READERS: Readonly<Record<string, typeof readTuples>> = { events: readEvents, attempts: readAttempts };
 
 /** These tables have no number of their own; SQLite gives each row one. */
-const WITHOUT_NUMBER = ["evidence", "notes", "group_notes"];
+const WITHOUT_NUMBER = ["late_results", "notes", "group_notes"];
 
 function sourceOf({ name }: Table, column: string): string {
   if (name === "events" && column === "queue") return "coalesce(queue, 0)";
@@ -189,7 +189,7 @@ function asDiffering(error: unknown, table: string): unknown {
 }
 
 /** What is worked out from other rows as they come in. */
-const DERIVED = ["strata", "tries"];
+const DERIVED = ["letters_by_age", "letters_by_attempts"];
 
 /** Those that point at others go before them. */
 export function deleteRows(session: Session): void {

@@ -2,11 +2,11 @@
  * Makes the rows of a salvaged store consistent: rows that point at lost rows are completed, held for a decision or left
  * out, and everything that is counted is counted again. Each repair is reported with the number of rows that it changed.
  */
-import type { Repair } from "../../item/store-damage.ts";
+import type { Repair } from "../../item/store-queries.ts";
 import { Lanes } from "./lanes.ts";
+import { countStrataAnew } from "./letters-by-age.ts";
 import { TOLD } from "./migrations/version-3.ts";
 import type { Session } from "./session.ts";
-import { countStrataAnew } from "./strata.ts";
 
 type Step = readonly [what: string, sql: string];
 
@@ -50,9 +50,9 @@ const STEPS: readonly Step[] = [
   ["letters without their item", `DELETE FROM letters WHERE ${NO_ITEM}`],
   [
     "resolved or discarded letters without their item",
-    `DELETE FROM closed WHERE ${NO_ITEM} OR ref IN (SELECT ref FROM letters)`,
+    `DELETE FROM resolved_letters WHERE ${NO_ITEM} OR ref IN (SELECT ref FROM letters)`,
   ],
-  ["late results without their item", `DELETE FROM evidence WHERE ${NO_ITEM}`],
+  ["late results without their item", `DELETE FROM late_results WHERE ${NO_ITEM}`],
   ["notes without their item", `DELETE FROM notes WHERE ${NO_ITEM}`],
   [
     "amendments without their item",
@@ -97,7 +97,7 @@ const STEPS: readonly Step[] = [
   [
     "dead or discarded items whose letter was lost (held)",
     `UPDATE items SET state = 'held' WHERE (state = 'dead' AND ref NOT IN (SELECT ref FROM letters))
-        OR (state = 'discarded' AND purged = 0 AND ref NOT IN (SELECT ref FROM closed))`,
+        OR (state = 'discarded' AND purged = 0 AND ref NOT IN (SELECT ref FROM resolved_letters))`,
   ],
   [
     "workers that were lost",
@@ -130,7 +130,7 @@ const STEPS: readonly Step[] = [
        UNION ALL SELECT ref, number + 1, ended, state, due_at FROM missing WHERE number < ended)
      INSERT OR IGNORE INTO attempts (ref, number, outcome, holder, started_at, ended_at)
      SELECT m.ref, m.number, CASE WHEN m.state = 'done' AND m.number = m.ended THEN 'succeeded'
-              WHEN m.ref IN (SELECT ref FROM letters) OR m.ref IN (SELECT ref FROM closed) THEN 'failed' ELSE 'released' END,
+              WHEN m.ref IN (SELECT ref FROM letters) OR m.ref IN (SELECT ref FROM resolved_letters) THEN 'failed' ELSE 'released' END,
             (SELECT min(no) FROM holders), m.due_at, m.due_at FROM missing m`,
   ],
   [
@@ -147,23 +147,23 @@ const STEPS: readonly Step[] = [
     `INSERT INTO groups (no, queue, signature, pattern, error_type, error_class, eligible, review, first_at, last_at)
      SELECT l.grp, min(i.queue), 'recovered-' || l.grp, 'recovered ' || l.grp, 'Unknown', 'unknown', 1, 0,
             min(l.buried_at), max(l.buried_at)
-       FROM (SELECT grp, ref, buried_at FROM letters UNION ALL SELECT grp, ref, buried_at FROM closed) l
+       FROM (SELECT grp, ref, buried_at FROM letters UNION ALL SELECT grp, ref, buried_at FROM resolved_letters) l
        JOIN items i ON i.ref = l.ref WHERE l.grp NOT IN (SELECT no FROM groups) GROUP BY l.grp`,
   ],
   ["groups without their queue", `DELETE FROM groups WHERE queue ${NO_QUEUE}`],
   [
     "states of groups that were lost (open again)",
-    `INSERT INTO marks (signature, pattern, state, since)
+    `INSERT INTO group_records (signature, pattern, state, since)
      SELECT signature, min(pattern), 'open', min(first_at) FROM groups
-      WHERE signature NOT IN (SELECT signature FROM marks) GROUP BY signature`,
+      WHERE signature NOT IN (SELECT signature FROM group_records) GROUP BY signature`,
   ],
   [
     "notes on groups that were lost",
-    "DELETE FROM group_notes WHERE signature NOT IN (SELECT signature FROM marks)",
+    "DELETE FROM group_notes WHERE signature NOT IN (SELECT signature FROM group_records)",
   ],
   [
     "fixes of groups that were lost",
-    "DELETE FROM group_fixes WHERE signature NOT IN (SELECT signature FROM marks)",
+    "DELETE FROM group_fixes WHERE signature NOT IN (SELECT signature FROM group_records)",
   ],
   [
     "selections without their operation or item",
@@ -195,11 +195,11 @@ const RECOUNTS: readonly string[] = [
     WHERE w.no = operations.no AND operations.listed = 0`,
   `UPDATE operations SET status = 'ended', ended_at = coalesce(ended_at, ${NOW})
     WHERE listed = 0 AND ended_at IS NULL AND done + refused = selected AND (kind <> 'redrive' OR succeeded + failed = done)`,
-  "UPDATE groups SET pattern = (SELECT m.pattern FROM marks m WHERE m.signature = groups.signature)",
+  "UPDATE groups SET pattern = (SELECT m.pattern FROM group_records m WHERE m.signature = groups.signature)",
   `UPDATE groups SET count = (SELECT count(*) FROM letters l WHERE l.grp = groups.no),
           away = (SELECT count(*) FROM letters l JOIN items i ON i.ref = l.ref WHERE l.grp = groups.no AND i.state <> 'dead'),
-          resolved = (SELECT count(*) FROM closed c WHERE c.grp = groups.no AND c.kind <> 'discard'),
-          discarded = (SELECT count(*) FROM closed c WHERE c.grp = groups.no AND c.kind = 'discard')`,
+          resolved = (SELECT count(*) FROM resolved_letters c WHERE c.grp = groups.no AND c.kind <> 'discard'),
+          discarded = (SELECT count(*) FROM resolved_letters c WHERE c.grp = groups.no AND c.kind = 'discard')`,
   `UPDATE queues SET ${["ready", "leased", "held", "done", "dead", "skipped", "discarded"]
     .map(
       (state) =>
@@ -214,8 +214,8 @@ const RECOUNTS: readonly string[] = [
   `INSERT INTO arrivals (grp, minute, waiting, ever)
    SELECT grp, buried_at / 60000, count(*), count(*) FROM letters WHERE true GROUP BY 1, 2
    ON CONFLICT DO UPDATE SET waiting = excluded.waiting, ever = max(ever, excluded.waiting)`,
-  "DELETE FROM tries",
-  "INSERT INTO tries (queue, attempts, count) SELECT queue, attempts, count(*) FROM items WHERE state = 'dead' GROUP BY 1, 2",
+  "DELETE FROM letters_by_attempts",
+  "INSERT INTO letters_by_attempts (queue, attempts, count) SELECT queue, attempts, count(*) FROM items WHERE state = 'dead' GROUP BY 1, 2",
   ...TOLD.flatMap(([counter, type]) => recount(`= '${counter}'`, `'${counter}'`, `type = '${type}'`)),
   ...["succeeded", "failed"].flatMap((end) => [
     `DELETE FROM counters WHERE name = 'redrives.${end}'`,
@@ -254,7 +254,7 @@ export function repair(session: Session): readonly Repair[] {
   ))
     lanes.moved(queue, lane);
   lanes.write(session);
-  session.run("DELETE FROM strata");
+  session.run("DELETE FROM letters_by_age");
   const numbers = session.all<{ no: number }>("SELECT no FROM letters").map(({ no }) => no);
   countStrataAnew(session, numbers);
   return repairs.filter(({ rows }) => rows > 0);

@@ -3,11 +3,11 @@ import { renameSync, rmSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { Problem } from "../../engine.ts";
 import { WorkError } from "../../errors.ts";
-import { TABLES, type Table } from "../../item/row.ts";
-import type { DamageReport, SalvageReport, TableDamage } from "../../item/store-damage.ts";
-import { assert } from "../../kit/assert.ts";
-import { systemClock } from "../../kit/clock.ts";
-import { makeFolder } from "../../kit/make-folder.ts";
+import type { DamageReport, SalvageReport, TableDamage } from "../../item/store-queries.ts";
+import { TABLES, type Table } from "../../item/tables.ts";
+import { assert } from "../../std/assert.ts";
+import { systemClock } from "../../std/clock.ts";
+import { makeFolder } from "../../std/files.ts";
 import { columnsOf, DamagedFile } from "./damaged-file.ts";
 import { numberBurials } from "./import.ts";
 import { openSqliteEngine } from "./open.ts";
@@ -142,7 +142,7 @@ function copyTable(session: Session, file: DamagedFile, table: Table): TableDama
   if (table.name === "sequences")
     return file.readTable(table, (row) => numberBurials(session, Number(row[0])));
   const columns = columnsOf(table).map((column) =>
-    column === "no" && ["evidence", "notes", "group_notes"].includes(table.name) ? "rowid" : column,
+    column === "no" && ["late_results", "notes", "group_notes"].includes(table.name) ? "rowid" : column,
   );
   const sql = `INSERT OR IGNORE INTO ${table.name} (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`;
   let refused = 0;

@@ -12,6 +12,7 @@ import { ITEM_STATES } from "../../item/state.ts";
 import { oneOf } from "./migrations/checks.ts";
 import { VERSION_3 } from "./migrations/version-3.ts";
 import { VERSION_4 } from "./migrations/version-4.ts";
+import { VERSION_5 } from "./migrations/version-5.ts";
 
 /** One entry per version; entry n brings a store from version n to n + 1. Never edited once released. */
 export const MIGRATIONS: readonly string[] = [
@@ -345,4 +346,5 @@ export const MIGRATIONS: readonly string[] = [
   `,
   VERSION_3,
   VERSION_4,
+  VERSION_5,
 ];

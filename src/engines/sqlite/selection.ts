@@ -9,34 +9,39 @@ import {
   type SelectedLetter,
   STATES_OF_KIND,
 } from "../../item/operation.ts";
-import { assert } from "../../kit/assert.ts";
+import { assert } from "../../std/assert.ts";
+import { stringifyJson } from "../../std/json.ts";
 import { type OperationRow, operationOf } from "../operation-row.ts";
 import { type SelectedRow, selectedOf } from "../selected-row.ts";
+import { requireOperation, requireRow } from "../sql/operations.ts";
+import { runOn } from "./db.ts";
+import { endRedrive } from "./end-redrive.ts";
 import { queueNo } from "./jobs.ts";
 import { matching, sourcesOf } from "./letter-search.ts";
 import type { LetterTable } from "./letters.ts";
-import { requireOperation, requireRow } from "./operations.ts";
 import type { Session } from "./session.ts";
 
 /** The newest letter of this moment is the bound: whatever is buried later gets a higher number. */
 export function beginOperation(session: Session, operation: NewOperation): Operation {
-  const undone = operation.undoes === undefined ? null : requireRow(session, operation.undoes);
+  const { undoes } = operation;
+  const undone = undoes === undefined ? null : runOn(session, (db) => requireRow(db, undoes));
   const isOurs = undone === null || undone.queue === operation.queue;
   assert(isOurs, `operation ${operation.id} undoes one of another queue`);
   const no = insertOperation(session, operation, undone);
   const selected = select(session, no, operation, undone);
   session.run("UPDATE operations SET selected = ? WHERE no = ?", selected, no);
-  return requireOperation(session, operation.id);
+  endRedrive(session, no);
+  return runOn(session, (db) => requireOperation(db, operation.id));
 }
 
 function insertOperation(session: Session, operation: NewOperation, undone: OperationRow | null): number {
   const { id, kind, queue, filter, force, author, reason, selection, plan } = operation;
   const isEnlisted = selection === "enlisted";
   const columns = {
-    ...{ id, kind, queue: queueNo(session, queue), filter: JSON.stringify(filter), force: force ? 1 : 0 },
+    ...{ id, kind, queue: queueNo(session, queue), filter: stringifyJson(filter), force: force ? 1 : 0 },
     ...{ author, reason: reason ?? null, selection: selection ?? null, undoes: undone?.no ?? null },
     ...{
-      plan: JSON.stringify(plan),
+      plan: stringifyJson(plan),
       status: isEnlisted ? "selecting" : "open",
       complete: isEnlisted ? 0 : 1,
     },
@@ -85,12 +90,14 @@ function selectDone(session: Session, no: number, undone: OperationRow): number 
 export function enlist(
   session: Session,
   id: string,
-  found: { readonly burials: readonly number[]; readonly cursor: string | null },
+  found: { readonly letterSequences: readonly number[]; readonly cursor: string | null },
 ): Operation {
-  const row = requireRow(session, id);
+  const row = runOn(session, (db) => requireRow(db, id));
   if (row.status !== "selecting") return operationOf(row);
-  const burials = JSON.stringify(found.burials);
-  const added = enlistFrom(session, row, "letters", burials) + enlistFrom(session, row, "closed", burials);
+  const letterSequences = JSON.stringify(found.letterSequences);
+  const added =
+    enlistFrom(session, row, "letters", letterSequences) +
+    enlistFrom(session, row, "resolved_letters", letterSequences);
   const isComplete = found.cursor === null;
   session.run(
     "UPDATE operations SET selected = selected + ?, cursor = ?, complete = ?, status = ? WHERE no = ?",
@@ -100,17 +107,23 @@ export function enlist(
     isComplete ? "open" : "selecting",
     row.no,
   );
-  return requireOperation(session, id);
+  endRedrive(session, row.no);
+  return runOn(session, (db) => requireOperation(db, id));
 }
 
-function enlistFrom(session: Session, row: OperationRow, table: LetterTable, burials: string): number {
+function enlistFrom(
+  session: Session,
+  row: OperationRow,
+  table: LetterTable,
+  letterSequences: string,
+): number {
   const { changes } = session.run(
     `INSERT INTO selections (operation, no, ref, grp, state)
      SELECT ?, l.no, l.ref, l.grp, i.state FROM json_each(?) found CROSS JOIN ${table} l ON l.no = found.value
             CROSS JOIN items i ON i.ref = l.ref
       WHERE i.queue = ? AND l.no <= ? ON CONFLICT DO NOTHING`,
     row.no,
-    burials,
+    letterSequences,
     row.queue_no,
     row.bound,
   );
@@ -123,7 +136,7 @@ export function listSelected(
   id: string,
   query: { readonly status?: SelectedLetter["status"]; readonly after?: number; readonly limit: number },
 ): SelectedLetter[] {
-  const { no, next_no: worked } = requireRow(session, id);
+  const { no, next_no: worked } = runOn(session, (db) => requireRow(db, id));
   const after = query.after ?? 0;
   const rows = session.all<SelectedRow>(
     `SELECT s.no, s.ref, i.item_id, g.signature, s.status, s.reason
@@ -142,6 +155,6 @@ export function listRefusals(session: Session, id: string): { reason: string; co
   return session.all<{ reason: string; count: number }>(
     `SELECT reason, count(*) AS count FROM selections WHERE operation = ? AND status = 'refused'
       GROUP BY reason ORDER BY count(*) DESC, reason`,
-    requireRow(session, id).no,
+    runOn(session, (db) => requireRow(db, id)).no,
   );
 }

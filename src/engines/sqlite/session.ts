@@ -4,11 +4,12 @@
  */
 import { DatabaseSync, type StatementSyncInstance } from "@photostructure/sqlite";
 import { WorkError } from "../../errors.ts";
-import type { Bell } from "../../kit/bell.ts";
-import type { Clock } from "../../kit/clock.ts";
-import { formatDuration } from "../../kit/duration.ts";
+import type { Clock } from "../../std/clock.ts";
+import { formatDuration } from "../../std/duration.ts";
+import { Notifier } from "../../std/notifier.ts";
 import { storeChanged } from "../store-version.ts";
-import { bellOf } from "./bells.ts";
+import { notifierOf } from "./notifiers.ts";
+import { StoreClock } from "./store-clock.ts";
 import { storeError } from "./store-error.ts";
 import { StoreFile } from "./store-file.ts";
 
@@ -25,31 +26,59 @@ export interface Written {
 /** Keeps the number of different statements small. */
 const INSERT_ROWS_MAX = 32;
 
+/** SQLite's name of a database without a file. */
+export const IN_MEMORY = ":memory:";
+
 /** What is beyond it is read as ever. */
 const MAPPED_BYTES_MAX = 1_073_741_824;
 
-export class Session {
+/** How long a person sees nothing while another process has the store locked. */
+const SILENCE_MS_MAX = 1_000;
+
+export interface SessionOptions {
   readonly path: string;
   readonly clock: Clock;
+  readonly busyMsMax: number;
+  readonly readOnly: boolean;
+  readonly url?: string;
+  /** Called when something has waited for longer than a second, with the reason. */
+  readonly onWait?: (reason: string) => void;
+}
+
+export class Session {
+  readonly path: string;
+  readonly clock: StoreClock;
+  /** Whether the database has no file: nothing can change it but this session. */
+  readonly inMemory: boolean;
   /** The version of the store when it was opened; 0 when it was made then. */
   foundVersion = 0;
-  readonly #bell: Bell;
+  readonly #notifier: Notifier;
   readonly #watches = new Set<() => void>();
   readonly #db: InstanceType<typeof DatabaseSync>;
   readonly #busyMsMax: number;
+  readonly #onWait: ((reason: string) => void) | undefined;
   readonly #statements = new Map<string, StatementSyncInstance>();
   readonly #tupleStatements = new Map<string, StatementSyncInstance>();
   /** The texts of INSERTs, by the table and the number of rows. */
   readonly #inserts = new Map<string, string>();
   #closed = false;
   /** Set when the store is prepared: from then on nothing is written into another file or under another schema. */
-  #prepared: { readonly file: StoreFile; readonly version: number } | undefined;
+  #prepared:
+    | {
+        readonly file: StoreFile | undefined;
+        readonly version: number;
+        /** Carries out what a step of the clock means; answers what is to be done after the commit. */
+        readonly followClock: () => () => void;
+      }
+    | undefined;
 
-  constructor(options: { path: string; clock: Clock; busyMsMax: number; readOnly: boolean; url?: string }) {
+  constructor(options: SessionOptions) {
     this.path = options.path;
-    this.clock = options.clock;
-    this.#bell = bellOf(options.path);
+    this.clock = new StoreClock(options.clock);
+    this.inMemory = options.url === IN_MEMORY;
+    this.#notifier = this.inMemory ? new Notifier() : notifierOf(options.path);
     this.#busyMsMax = options.busyMsMax;
+    this.#onWait = options.onWait;
     this.#db = this.guard(
       () => new DatabaseSync(options.url ?? options.path, { readOnly: options.readOnly }),
     );
@@ -59,8 +88,8 @@ export class Session {
   }
 
   /** The store is open, at this version of its schema. */
-  prepared(version: number): void {
-    this.#prepared = { file: new StoreFile(this.path), version };
+  prepared(version: number, followClock: () => () => void): void {
+    this.#prepared = { file: this.inMemory ? undefined : new StoreFile(this.path), version, followClock };
   }
 
   /**
@@ -68,26 +97,41 @@ export class Session {
    * before and after: what was written into a file that is gone is not acknowledged.
    */
   async write<T>(steps: () => T): Promise<T> {
-    const deadline = performance.now() + this.#busyMsMax;
-    this.#prepared?.file.requireSame();
-    this.#prepared?.file.requireWholeJournal();
+    this.#prepared?.file?.requireSame();
+    this.#prepared?.file?.requireWholeJournal();
+    const followClock = this.#prepared?.followClock;
+    if (followClock && this.clock.isDue) {
+      const afterCommit = await this.#transact(followClock); // by itself: the steps may fail, and be undone
+      afterCommit();
+    }
+    const result = await this.#transact(steps);
+    this.#prepared?.file?.requireSame();
+    this.#prepared?.file?.noteJournal();
+    return result;
+  }
+
+  async #transact<T>(steps: () => T): Promise<T> {
+    const began = performance.now();
     while (!this.#tryBegin()) {
-      if (performance.now() > deadline) throw this.#busy();
+      if (performance.now() > began + this.#busyMsMax) throw this.#busy();
+      this.reportWait(began);
       await new Promise((resolve) => setTimeout(resolve, 1 + Math.random() * 9));
     }
-    const result = this.#finish(() => {
+    return this.#finish(() => {
       this.#requireVersion();
       return steps();
     });
-    this.#prepared?.file.requireSame();
-    this.#prepared?.file.noteJournal();
-    return result;
+  }
+
+  /** For who finds the store locked, and tries again. */
+  reportWait(beganAt: number): void {
+    if (performance.now() - beganAt > SILENCE_MS_MAX) this.#onWait?.("another process has it locked");
   }
 
   /** Throws when the store's files are not what this process has open, more thoroughly than each write does. */
   requireSound(): void {
-    this.#prepared?.file.requireSame();
-    this.#prepared?.file.requireWholeJournal();
+    this.#prepared?.file?.requireSame();
+    this.#prepared?.file?.requireWholeJournal();
     this.#requireVersion();
   }
 
@@ -157,13 +201,13 @@ export class Session {
   }
 
   /** Something of the queue may be leasable. Who watches it in this process is told once the transaction is over. */
-  ring(queue: number): void {
-    this.#bell.ring(String(queue));
+  notify(queue: number): void {
+    this.#notifier.notify(String(queue));
   }
 
   /** The answer ends it, and so does closing the store. */
-  watch(queue: number, ring: () => void): () => void {
-    const end = this.#bell.on(String(queue), ring);
+  watch(queue: number, notify: () => void): () => void {
+    const end = this.#notifier.on(String(queue), notify);
     this.#watches.add(end);
     return () => {
       this.#watches.delete(end);

@@ -3,8 +3,10 @@
  * statement for each of them costs more than its row. Whatever is more than that, or stale, is left untouched; what is told,
  * counted and buried is the caller's, one after the other.
  */
+
 import { failureToJson } from "../../item/failure.ts";
 import type { Settlement } from "../../item/item.ts";
+import { stringifyJson } from "../../std/json.ts";
 import type { Session } from "./session.ts";
 
 /** Fewer than this are not worth statements of their own. */
@@ -103,7 +105,7 @@ function successesOf(ref: string, told: string): string {
 function tellingOf(settlements: readonly Settlement[]): string {
   return JSON.stringify(
     settlements.map(({ lease, log = null, result }) => [
-      ...[lease.ref, log, result === undefined ? null : JSON.stringify(result)],
+      ...[lease.ref, log, result === undefined ? null : stringifyJson(result)],
     ]),
   );
 }
@@ -131,7 +133,7 @@ function fail(
     settlements.flatMap(({ lease, failure, log = null }) => {
       const begin = begun.get(lease.ref);
       if (begin === undefined || failure === undefined) return [];
-      const text = JSON.stringify(failureToJson(failure));
+      const text = stringifyJson(failureToJson(failure));
       return [[lease.ref, lease.attempt, ...begin, "failed", now, text, log]];
     }),
   );

@@ -33,6 +33,7 @@ export class StoreFile {
     const what = found === undefined ? "was removed" : "was replaced by another file";
     throw new WorkError("store_unavailable", `The store ${this.#path} ${what} while it was open.`, {
       hint: "Nothing more was acknowledged. Put the file back, or start again with the store that is there.",
+      isStoreGone: true,
     });
   }
 

@@ -1,9 +1,9 @@
-/** The keywords of JSON Schema that apply other schemas: to fields, to entries, or to the same value again. */
-import { isJsonObject, type Json, type JsonObject } from "../../kit/json.ts";
+/** The JSON Schema keywords that apply subschemas: to fields, to elements, or to the same value. */
+import { isJsonObject, type Json, type JsonObject } from "../../std/json.ts";
 import { compilePattern } from "./asserting.ts";
 import { type Check, type Keyword, problemAt, schemaError } from "./check.ts";
 
-/** By name; each makes the check of a keyword's value, or refuses the value. */
+/** By keyword; each function compiles a keyword's value or throws. */
 export const APPLYING: ReadonlyMap<string, (keyword: Keyword) => Check> = new Map([
   ["properties", propertiesCheck],
   ["patternProperties", patternPropertiesCheck],
@@ -24,7 +24,6 @@ export const APPLYING: ReadonlyMap<string, (keyword: Keyword) => Check> = new Ma
 
 type Compile = Keyword["compile"];
 
-/** The first problem of several checks. */
 function firstOf(problems: Iterable<string | undefined>): string | undefined {
   for (const problem of problems) if (problem !== undefined) return problem;
   return undefined;
@@ -50,7 +49,7 @@ function patternPropertiesCheck({ name, value, compile }: Keyword): Check {
   });
 }
 
-/** Of the fields that neither `properties` nor `patternProperties` beside it name. */
+/** Checks the fields that `properties` and `patternProperties` do not match. */
 function additionalPropertiesCheck({ value, schema, compile }: Keyword): Check {
   const named = new Set(Object.keys(objectOf(schema.properties ?? {}, "properties")));
   const patterns = Object.keys(objectOf(schema.patternProperties ?? {}, "patternProperties")).map((pattern) =>
@@ -70,7 +69,7 @@ function propertyNamesCheck({ value, compile }: Keyword): Check {
   return onObject(function* (data, at) {
     for (const field of Object.keys(data)) {
       const problem = check(field, []);
-      yield problem && problemAt(at, `has the field ${field}, whose name does not fit: ${problem}`);
+      yield problem && problemAt(at, `has the invalid field name ${field}: ${problem}`);
     }
   });
 }
@@ -82,7 +81,7 @@ function dependentSchemasCheck({ name, value, compile }: Keyword): Check {
   });
 }
 
-/** Draft 7: a list of names, or a schema. */
+/** Draft 7: the value is a list of names or a schema. */
 function dependenciesCheck({ name, value, compile }: Keyword): Check {
   const rules = Object.entries(objectOf(value, name)).map(([field, rule]): [string, Json] => [
     field,
@@ -101,7 +100,7 @@ function prefixItemsCheck({ name, value, compile }: Keyword): Check {
   });
 }
 
-/** Draft 7 writes what is now `prefixItems` as a list of `items`. */
+/** A list of `items` is draft 7's form of `prefixItems`. */
 function itemsCheck(keyword: Keyword): Check {
   if (Array.isArray(keyword.value)) return prefixItemsCheck(keyword);
   return restCheck(keyword, keyword.schema.prefixItems);
@@ -112,7 +111,7 @@ function additionalItemsCheck(keyword: Keyword): Check {
   return Array.isArray(items) ? restCheck(keyword, items) : () => undefined;
 }
 
-/** Of the entries after those that have their own schemas. */
+/** Checks the elements after those with schemas of their own. */
 function restCheck({ value, compile }: Keyword, before: Json | undefined): Check {
   const from = Array.isArray(before) ? before.length : 0;
   const check = compile(value);
@@ -127,7 +126,7 @@ function containsCheck({ value, schema, compile }: Keyword): Check {
   const max = typeof schema.maxContains === "number" ? schema.maxContains : Number.POSITIVE_INFINITY;
   return onList(function* (data, at) {
     const count = data.filter((entry, index) => check(entry, [...at, index]) === undefined).length;
-    if (count < min || count > max) yield problemAt(at, `contains ${count} fitting entries`);
+    if (count < min || count > max) yield problemAt(at, `contains ${count} matching entries`);
   });
 }
 
@@ -140,7 +139,9 @@ function anyOfCheck({ name, value, compile }: Keyword): Check {
   const checks = listOf(value, name).map(compile);
   return (data, at) => {
     const problems = checks.map((check) => check(data, at));
-    return problems.includes(undefined) ? undefined : problemAt(at, `fits none: ${problems.join("; ")}`);
+    return problems.includes(undefined)
+      ? undefined
+      : problemAt(at, `matches no alternative: ${problems.join("; ")}`);
   };
 }
 
@@ -150,13 +151,19 @@ function oneOfCheck({ name, value, compile }: Keyword): Check {
     const problems = checks.map((check) => check(data, at)).filter((problem) => problem !== undefined);
     const fitting = checks.length - problems.length;
     if (fitting === 1) return undefined;
-    return problemAt(at, fitting === 0 ? `fits none: ${problems.join("; ")}` : `fits ${fitting}, not one`);
+    return problemAt(
+      at,
+      fitting === 0
+        ? `matches no alternative: ${problems.join("; ")}`
+        : `matches ${fitting} alternatives instead of one`,
+    );
   };
 }
 
 function notCheck({ value, compile }: Keyword): Check {
   const check = compile(value);
-  return (data, at) => (check(data, at) === undefined ? problemAt(at, "fits what it must not") : undefined);
+  return (data, at) =>
+    check(data, at) === undefined ? problemAt(at, "matches a schema that it must not match") : undefined;
 }
 
 function ifCheck({ value, schema, compile }: Keyword): Check {
@@ -183,10 +190,10 @@ function compileEach(schemas: JsonObject, compile: Compile): (readonly [string, 
 
 function objectOf(value: Json, name: string): JsonObject {
   if (isJsonObject(value)) return value;
-  throw schemaError(`${name} is no object`);
+  throw schemaError(`${name} is not an object`);
 }
 
 function listOf(value: Json, name: string): readonly Json[] {
   if (Array.isArray(value)) return value;
-  throw schemaError(`${name} is no list`);
+  throw schemaError(`${name} is not a list`);
 }

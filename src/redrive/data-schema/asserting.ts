@@ -1,10 +1,10 @@
-/** The keywords of JSON Schema that look at a value itself: its type, size, range and form. */
-import { canonicalJson, isJsonObject, type Json } from "../../kit/json.ts";
-import { compileLinear, type LinearPattern, PatternError } from "../../kit/linear-pattern.ts";
+/** The JSON Schema keywords that check a value itself: its type, size, range and pattern. */
+import { canonicalJson, isJsonObject, type Json } from "../../std/json.ts";
+import { compileLinear, type LinearPattern, PatternError } from "../../std/pattern.ts";
 import { isSameJson } from "../json-diff.ts";
 import { type Check, type Keyword, problemAt, schemaError } from "./check.ts";
 
-/** By name; each makes the check of a keyword's value, or refuses the value. */
+/** By keyword; each function compiles a keyword's value or throws. */
 export const ASSERTING: ReadonlyMap<string, (keyword: Keyword) => Check> = new Map([
   ["type", typeCheck],
   ["enum", enumCheck],
@@ -18,7 +18,7 @@ export const ASSERTING: ReadonlyMap<string, (keyword: Keyword) => Check> = new M
   ["maximum", (keyword) => numberCheck(keyword, (data, limit) => data <= limit, "is more than")],
   ["exclusiveMinimum", (keyword) => numberCheck(keyword, (data, limit) => data > limit, "is not more than")],
   ["exclusiveMaximum", (keyword) => numberCheck(keyword, (data, limit) => data < limit, "is not less than")],
-  ["multipleOf", (keyword) => numberCheck(keyword, isMultiple, "is no multiple of")],
+  ["multipleOf", (keyword) => numberCheck(keyword, isMultiple, "is not a multiple of")],
   ["minLength", (keyword) => sizeCheck(keyword, "characters")],
   ["maxLength", (keyword) => sizeCheck(keyword, "characters")],
   ["minItems", (keyword) => sizeCheck(keyword, "entries")],
@@ -31,7 +31,6 @@ export const ASSERTING: ReadonlyMap<string, (keyword: Keyword) => Check> = new M
   ["dependentRequired", dependentRequiredCheck],
 ]);
 
-/** Undefined when it holds, else the problem. */
 function unless(holds: boolean, at: Parameters<Check>[1], problem: string): string | undefined {
   return holds ? undefined : problemAt(at, problem);
 }
@@ -39,8 +38,8 @@ function unless(holds: boolean, at: Parameters<Check>[1], problem: string): stri
 const TYPES: Readonly<Record<string, (data: Json) => boolean>> = {
   null: (data) => data === null,
   boolean: (data) => typeof data === "boolean",
-  number: (data) => typeof data === "number",
-  integer: Number.isInteger,
+  number: isNumber,
+  integer: (data) => typeof data === "bigint" || Number.isInteger(data),
   string: (data) => typeof data === "string",
   array: Array.isArray,
   object: isJsonObject,
@@ -49,7 +48,7 @@ const TYPES: Readonly<Record<string, (data: Json) => boolean>> = {
 function typeCheck({ value }: Keyword): Check {
   const names = (Array.isArray(value) ? value : [value]).map(String);
   const unknown = names.find((name) => TYPES[name] === undefined);
-  if (unknown !== undefined) throw schemaError(`there is no type ${unknown}`);
+  if (unknown !== undefined) throw schemaError(`unknown type ${unknown}`);
   return (data, at) =>
     unless(
       names.some((name) => TYPES[name]?.(data)),
@@ -63,29 +62,37 @@ function typeName(data: Json): string {
 }
 
 function enumCheck({ value }: Keyword): Check {
-  if (!Array.isArray(value)) throw schemaError("enum is no list");
+  if (!Array.isArray(value)) throw schemaError("enum is not a list");
   const texts = new Set((value as readonly Json[]).map(canonicalJson));
   return (data, at) => unless(texts.has(canonicalJson(data)), at, `is none of ${[...texts].join(", ")}`);
 }
 
 function numberCheck(
   { name, value }: Keyword,
-  holds: (data: number, limit: number) => boolean,
+  holds: (data: number | bigint, limit: number | bigint) => boolean,
   problem: string,
 ): Check {
-  if (typeof value !== "number") throw schemaError(`${name} is no number`);
-  return (data, at) =>
-    unless(typeof data !== "number" || holds(data, value), at, `(${data}) ${problem} ${value}`);
+  if (!isNumber(value)) throw schemaError(`${name} is not a number`);
+  return (data, at) => unless(!isNumber(data) || holds(data, value), at, `(${data}) ${problem} ${value}`);
 }
 
-/** Quotients of fractions such as 0.3 / 0.1 are off by the last bits. */
-function isMultiple(data: number, of: number): boolean {
-  const quotient = data / of;
+function isNumber(data: Json): data is number | bigint {
+  return typeof data === "number" || typeof data === "bigint";
+}
+
+/** Divides integers exactly. A quotient of fractions such as 0.3 / 0.1 may differ in the last bits. */
+function isMultiple(data: number | bigint, of: number | bigint): boolean {
+  if (isWhole(data) && isWhole(of)) return BigInt(data) % BigInt(of) === 0n;
+  const quotient = Number(data) / Number(of);
   return Math.abs(quotient - Math.round(quotient)) <= Number.EPSILON * 4 * Math.max(1, Math.abs(quotient));
 }
 
+function isWhole(value: number | bigint): boolean {
+  return value !== 0 && (typeof value === "bigint" || Number.isInteger(value));
+}
+
 function sizeCheck({ name, value }: Keyword, unit: string): Check {
-  if (typeof value !== "number") throw schemaError(`${name} is no number`);
+  if (typeof value !== "number") throw schemaError(`${name} is not a number`);
   const isMin = name.startsWith("min");
   return (data, at) => {
     const size = sizeOf(data, unit);
@@ -105,7 +112,7 @@ function patternCheck({ value }: Keyword): Check {
   return (data, at) => unless(typeof data !== "string" || matches(data), at, `does not match ${value}`);
 }
 
-/** A regular expression of a schema, or the refusal of the schema. */
+/** Compiles a regular expression or throws a schema error. */
 export function compilePattern(value: Json): LinearPattern {
   return orSchemaError(value, () => {
     const matches = compileLinear(String(value));
@@ -154,5 +161,5 @@ function lacking(data: object, names: readonly string[], at: Parameters<Check>[1
 
 function namesOf(value: Json, keyword: string): readonly string[] {
   if (Array.isArray(value)) return value.map(String);
-  throw schemaError(`${keyword} is no list of names`);
+  throw schemaError(`${keyword} is not a list of names`);
 }

@@ -1,27 +1,27 @@
-/** What the keywords of a JSON Schema share: the form of a check, and how a problem is told. */
+/** The types and messages that all JSON Schema keywords share. */
 import { WorkError } from "../../errors.ts";
-import type { Json, JsonObject } from "../../kit/json.ts";
+import type { Json, JsonObject } from "../../std/json.ts";
 import { type Path, pathText } from "../set-path.ts";
 
-/** Why the data at this path does not fit; undefined when it does. */
+/** Returns the problem with the data at this path, or undefined. */
 export type Check = (data: Json, at: Path) => string | undefined;
 
-/** What a keyword gets to make its check from. */
+/** The input for compiling one keyword. */
 export interface Keyword {
   readonly name: string;
   readonly value: Json;
-  /** The schema that has the keyword, for those that look at their neighbours. */
+  /** The schema that contains the keyword, for keywords that depend on others. */
   readonly schema: JsonObject;
-  /** Compiles a schema inside of this one. */
+  /** Compiles a subschema. */
   readonly compile: (schema: Json) => Check;
 }
 
-/** `name: problem`, or `the data: problem` for all of it. */
+/** Puts the path in front of the problem. */
 export function problemAt(at: Path, problem: string): string {
   return `${at.length === 0 ? "the data" : pathText(at)} ${problem}`;
 }
 
-/** A schema that is wrong, or beyond what is checked here. */
+/** The error for a schema that is invalid or not supported. */
 export function schemaError(problem: string): WorkError {
   return new WorkError("usage", `The schema cannot be used: ${problem}.`, {
     hint: "Write JSON Schema, 2020-12 or draft 7, in one document.",

@@ -1,22 +1,22 @@
 /**
- * Whether data fits a JSON Schema (2020-12, and the words of draft 7 that differ). A schema that cannot be understood,
- * or asks for what is not checked here, is refused as a whole: data is never let through because a word was passed
- * over. `format` is a remark, as the standard has it.
+ * Validates data against a JSON Schema (2020-12, and the keywords of draft 7 that differ). A schema with an
+ * invalid or unsupported keyword is refused as a whole, so that no check is skipped silently. `format` is not
+ * checked, as the standard allows.
  */
-import { isJsonObject, type Json, type JsonObject } from "../../kit/json.ts";
+import { isJsonObject, type Json, type JsonObject, stringifyJson } from "../../std/json.ts";
 import type { Path } from "../set-path.ts";
 import { APPLYING } from "./applying.ts";
 import { ASSERTING } from "./asserting.ts";
 import { type Check, problemAt, schemaError } from "./check.ts";
 
-/** Compiles a schema, or refuses it with `usage`. The answer says what is wrong with data, and where. */
+/** Compiles a schema or throws `usage`. The result returns the first problem of the data, with its path. */
 export function compileSchema(schema: Json): (data: Json) => string | undefined {
   const check = new Compiler(schema).compile(schema);
   return (data) => check(data, []);
 }
 
-/** Words that would change the verdict, and are not checked here. */
-const BEYOND = ["$dynamicRef", "$recursiveRef", "unevaluatedItems", "unevaluatedProperties"];
+/** Keywords that affect the result but are not supported. */
+const UNSUPPORTED = ["$dynamicRef", "$recursiveRef", "unevaluatedItems", "unevaluatedProperties"];
 
 class Compiler {
   readonly #root: Json;
@@ -29,7 +29,7 @@ class Compiler {
   readonly compile = (schema: Json): Check => {
     if (schema === true) return () => undefined;
     if (schema === false) return (_, at) => problemAt(at, "is not allowed");
-    if (!isJsonObject(schema)) throw schemaError(`${JSON.stringify(schema)} is no schema`);
+    if (!isJsonObject(schema)) throw schemaError(`${stringifyJson(schema)} is not a schema`);
     const checks = Object.entries(schema).flatMap(([name, value]) => this.#checksOf(name, value, schema));
     return (data, at) => {
       for (const check of checks) {
@@ -41,23 +41,23 @@ class Compiler {
   };
 
   #checksOf(name: string, value: Json, schema: JsonObject): Check[] {
-    if (BEYOND.includes(name)) throw schemaError(`${name} is not supported`);
+    if (UNSUPPORTED.includes(name)) throw schemaError(`${name} is not supported`);
     if (name === "$ref") return [this.#reference(value)];
     const make = ASSERTING.get(name) ?? APPLYING.get(name);
     return make === undefined ? [] : [make({ name, value, schema, compile: this.compile })];
   }
 
-  /** Compiled once, when it is first asked: a schema may refer to itself. */
+  /** Compiled on first use, because a schema may refer to itself. */
   #reference(value: Json): Check {
     const target = resolvePointer(this.#root, value);
-    const underWay = new Set<Path>();
+    const inProgress = new Set<Path>();
     return (data, at) => {
-      if (underWay.has(at)) throw schemaError(`${value} refers to itself without an end`);
-      underWay.add(at);
+      if (inProgress.has(at)) throw schemaError(`${value} refers to itself endlessly`);
+      inProgress.add(at);
       try {
         return this.#checkOf(String(value), target)(data, at);
       } finally {
-        underWay.delete(at);
+        inProgress.delete(at);
       }
     };
   }
@@ -71,10 +71,10 @@ class Compiler {
   }
 }
 
-/** Only places of the same document: nothing is fetched. */
+/** Resolves references within the same document only; nothing is fetched. */
 function resolvePointer(root: Json, reference: Json): Json {
   if (typeof reference !== "string" || !/^#(\/|$)/.test(reference)) {
-    throw schemaError(`$ref ${JSON.stringify(reference)} does not point into the schema itself (#/…)`);
+    throw schemaError(`$ref ${stringifyJson(reference)} does not point into the schema itself (#/…)`);
   }
   let place: Json | undefined = root;
   for (const step of reference.split("/").slice(1)) {

@@ -1,9 +1,8 @@
 /**
- * .NET: `at Shop.Cart.Pay(Order o) in /src/Cart.cs:line 7`. An inner exception is named behind `--->`, and its frames come
- * first, up to the line that says that they end.
+ * .NET: `at Shop.Cart.Pay(Order o) in /src/Cart.cs:line 7`. An inner exception follows `--->`, and its frames come
+ * first, up to the line that marks their end.
  */
-import { headlineAbove, lastBlock } from "./block.ts";
-import type { Frame, Trace, TraceReader } from "./frame.ts";
+import { type Frame, headlineAbove, lastBlock, type Trace, type TraceReader } from "./frame.ts";
 
 export const DOTNET: TraceReader = {
   language: ".NET",
@@ -35,7 +34,7 @@ function parse(line: string): Frame | undefined {
   return { function: shortName(call), ...(file !== undefined && { file }), inApp: !FOREIGN.test(call) };
 }
 
-/** Type and method. `<PayAsync>d__7.MoveNext` is what the compiler makes of `PayAsync`. */
+/** Type and method. The compiler turns `PayAsync` into `<PayAsync>d__7.MoveNext`. */
 function shortName(call: string): string {
   const plain = call
     .replace(/\.?<(\w+)>[\w|]{1,40}(?:\.MoveNext)?$/, ".$1")

@@ -1,9 +1,9 @@
 /**
- * JavaScript and TypeScript, as V8 prints them (`at load (file:///app/x.js:3:7)`), and as Firefox and Safari do
- * (`load@https://host/x.js:3:7`). A cause is printed behind what it caused, so the last run of frames is the root.
+ * JavaScript and TypeScript, as printed by V8 (`at load (file:///app/x.js:3:7)`), Firefox and Safari
+ * (`load@https://host/x.js:3:7`). A cause is printed after the error that it caused, so the last block of frames is the
+ * root.
  */
-import { headlineAbove, lastBlock } from "./block.ts";
-import type { Frame, Trace, TraceReader } from "./frame.ts";
+import { type Frame, headlineAbove, lastBlock, type Trace, type TraceReader } from "./frame.ts";
 
 export const JAVASCRIPT: TraceReader = {
   language: "JavaScript",
@@ -19,7 +19,7 @@ function read(lines: readonly string[]): Trace | undefined {
 }
 
 const POSITION = /:\d+:\d+$/;
-/** Of the runtime, of a package manager's folder, or of a tool that runs the program. */
+/** Files of the runtime, of installed packages, or of a tool that runs the program. */
 const FOREIGN =
   /^(?:node:|internal\/|native|<anonymous>|\[eval|evalmachine|webpack\/|bun:|ext:|deno:)|[/\\]node_modules[/\\]|\/\.(?:yarn|pnpm)\//;
 
@@ -33,17 +33,18 @@ function parse(line: string): Frame | undefined {
 
 function parseV8(call: string): Frame | undefined {
   const open = call.endsWith(")") ? call.lastIndexOf(" (") : -1;
-  const place = open < 0 ? call : call.slice(open + 2, -1);
-  if (!POSITION.test(place) && !/^(?:native|<anonymous>|node:\S+|index \d+)$/.test(place)) return undefined;
-  return frameOf(open < 0 ? "" : call.slice(0, open), place);
+  const position = open < 0 ? call : call.slice(open + 2, -1);
+  if (!POSITION.test(position) && !/^(?:native|<anonymous>|node:\S+|index \d+)$/.test(position))
+    return undefined;
+  return frameOf(open < 0 ? "" : call.slice(0, open), position);
 }
 
-function frameOf(name: string, place: string): Frame {
-  const file = place.replace(POSITION, "").replace(/^file:\/\//, "");
+function frameOf(name: string, position: string): Frame {
+  const file = position.replace(POSITION, "").replace(/^file:\/\//, "");
   return { function: nameOf(name), file, inApp: !FOREIGN.test(file) };
 }
 
-/** `async Object.run [as run]` is `run`: how it was called differs, what was called does not. */
+/** `async Object.run [as run]` is `run`: the way of calling differs, the function does not. */
 function nameOf(name: string): string {
   const plain = name
     .replace(/ \[as [^\]]{1,100}\]$/, "")

@@ -1,6 +1,5 @@
-/** Java, Kotlin and Scala: `at com.shop.Cart.pay(Cart.java:7)`. The last `Caused by:` is the root. */
-import { headlineAbove, lastBlock } from "./block.ts";
-import type { Frame, Trace, TraceReader } from "./frame.ts";
+/** Java, Kotlin and Scala: `at com.shop.Cart.pay(Cart.java:7)`. The last `Caused by:` is the root cause. */
+import { type Frame, headlineAbove, lastBlock, type Trace, type TraceReader } from "./frame.ts";
 
 export const JVM: TraceReader = {
   language: "Java",
@@ -21,7 +20,7 @@ function read(lines: readonly string[]): Trace | undefined {
   return { language: "Java", headline, frames: block.frames, endsAt: block.end };
 }
 
-/** Of the runtime, of the languages' own libraries, of the frameworks that call an application, and of test runners. */
+/** Classes of the runtime, of standard libraries, of frameworks that call an application, and of test runners. */
 const FOREIGN =
   /^(?:javax?|jdk|sun|com\.sun|kotlinx?|scala|groovy|clojure|org\.(?:springframework|junit|testng|mockito|gradle|hibernate|jboss|eclipse|codehaus|apache\.(?:maven|tomcat|catalina|coyote|commons|logging))|io\.(?:netty|reactivex|micrometer)|reactor|com\.(?:google\.common|fasterxml|zaxxer)|akka)\./;
 
@@ -33,7 +32,7 @@ function parse(line: string): Frame | undefined {
   return { function: name, ...(file !== undefined && { file }), inApp: !FOREIGN.test(call) };
 }
 
-/** Class and method, without the package and what the compiler made up: `lambda$pay$3`, `$$Lambda$14/0x1f`. */
+/** Class and method, without the package and names that the compiler generates: `lambda$pay$3`, `$$Lambda$14/0x1f`. */
 function shortName(call: string): string {
   const parts = call.split(".");
   const [type = "", method = ""] = parts.slice(-2);

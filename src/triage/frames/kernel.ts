@@ -1,11 +1,9 @@
 /**
- * Reports of operating system kernels: Linux oopses, sanitizers, lockups and lock checkers, and the BSDs' panics. The first
- * report in a log is the one that matters, because what comes later is often its consequence. One function tells it from
- * others: where it happened, or, for a hang, what it waits in.
+ * Reads reports of operating system kernels: Linux oopses, sanitizers, lockups and lock checkers, and BSD panics. The
+ * first report in a log matters, because later ones are often its consequence. One function identifies it: where it
+ * happened, or, for a hang, what it waits in.
  */
 import type { Frame, Trace, TraceReader } from "./frame.ts";
-import { functionName, mayBeCause } from "./kernel-functions.ts";
-import { isReport, kindOfReport } from "./kernel-reports.ts";
 
 export const KERNEL: TraceReader = {
   language: "kernel",
@@ -13,7 +11,7 @@ export const KERNEL: TraceReader = {
   read,
 };
 
-/** `[  12.345678][  T123] `, `<4>`, dates of loggers. */
+/** `[  12.345678][  T123] `, `<4>` and dates written by loggers. */
 const PREFIX =
   /^(?:<\d{1,2}>|\*\* \d+ printk messages dropped \*\* )?(?:\[ {0,8}\d{1,8}\.\d{1,9}\](?:\[ {0,8}[A-Z]\d{1,8}\])? ?|\d{4}\/\d\d\/\d\d \d\d:\d\d:\d\d ){1,3}/;
 const REPORT_LINES_MAX = 400;
@@ -30,7 +28,7 @@ function read(all: readonly string[]): Trace | undefined {
 const CALL = /^\s*(?:\[<[\da-f]{1,16}>\] ?)?([A-Za-z_][\w.$]{1,100})\+0x[\da-f]{1,8}\/0x[\da-f]{1,8}/;
 const INLINED = /^\s*([A-Za-z_][\w.]{1,100}) [\w/.-]{1,200}\.[chSs]:\d+(?: \[inline\])?$/;
 const BSD_CALL = /^([A-Za-z_][\w.]{1,100})\(.{0,300}\) at (?:\w{1,20}:)?[\w.]{1,100}\+0x/;
-/** Where the processor was: the innermost call. */
+/** The instruction pointer, which is the innermost call. */
 const INSTRUCTION =
   /^\s*(?:RIP: 0010|RIP: e030|EIP|IP|PC is at|pc|NIP|epc|ra)\s*:?\s*(?:\[<[\da-f]{1,16}>\] ?){0,2}(?:[\da-f]{4}:)?(?:\[<[\da-f]{1,16}>\]\s*){0,2}([A-Za-z_][\w.$]{1,100})\+0x/;
 const HEAD_CALL = /(?: in | at | at: (?:\[<[\da-f]{1,16}>\] )?)([A-Za-z_][\w.$]{1,100})\+0x[\da-f]{1,8}\/0x/;
@@ -44,7 +42,7 @@ function framesOf(report: readonly string[], isHang: boolean): readonly Frame[] 
   let isInterrupt = false;
   for (const [index, line] of report.entries()) {
     if (index > 0 && frames.length > 0 && isReport(line) && frames.some((frame) => frame.inApp)) break;
-    if (isHang && line.includes("<IRQ>")) isInterrupt = true; // the timer that found the hang
+    if (isHang && line.includes("<IRQ>")) isInterrupt = true; // the timer that detected the hang
     if (/<\/IRQ>|<EOI>/.test(line)) isInterrupt = false;
     if (isInterrupt) continue;
     const text = line.replace(/^\s*<\/?[A-Z]{3,4}>\s*/, "").replace(PREFIX, "");
@@ -57,4 +55,142 @@ function framesOf(report: readonly string[], isHang: boolean): readonly Frame[] 
     );
   }
   return frames;
+}
+
+const REPORT =
+  /\bBUG[: ]|\bWARNING:|\bkernel BUG at|Kernel panic|KASAN:|KMSAN:|KCSAN:|KFENCE:|UBSAN:|UBSan:|UndefinedBehaviorSanitizer|general protection fault|\bdivide error|[Dd]ouble fault|stack segment|invalid opcode|Internal error:|Unhandled fault|Alignment trap|[Uu]nable to handle|INFO: task .{1,60} blocked|detected stall|self-detected|INFO: trying to register|INFO: possible|suspicious RCU|inconsistent lock state|bad unlock balance|held lock freed|still has locks|lock held when|^\s*panic(?:: |\[| \()|Fatal trap|uvm_fault|protection_fault|ASSERT FAILED|unreferenced object|witness:|lock order reversal|data race|kernel stack overflow|VFS: |unregister_netdevice|stack-protector|Freed in /;
+/** Lines that contain such words without starting a report. */
+const IN_PASSING = /panic_on_warn|Not tainted|Boot_DEBUG|drop_monitor|no WARNING|lockdep is turned off/;
+
+function isReport(line: string): boolean {
+  return REPORT.test(line) && !IN_PASSING.test(line);
+}
+
+/** Reports whose first line contains more than the kind. Tried in this order. */
+const KINDS: readonly (readonly [form: RegExp, kind: string])[] = [
+  [/INFO: task .{1,80} blocked for more than/, "INFO: task hung"],
+  [/soft lockup/, "BUG: soft lockup"],
+  [/workqueue lockup/, "BUG: workqueue lockup"],
+  [/(?:self-)?detected stall|detected expedited stalls/, "INFO: rcu detected stall"],
+  [/(?:KASAN|KMSAN|KCSAN|KFENCE): ([\w -]{3,60}?)(?: in | at | on |$)/, "sanitizer"],
+  [/UBS[Aa][Nn]: [Uu]ndefined.?[Bb]ehaviou?r/, "UBSAN: undefined behaviour"],
+  [/^.{0,20}kernel BUG at/, "kernel BUG"],
+  [/unable to handle (?:kernel )?NULL pointer/i, "BUG: unable to handle kernel NULL pointer dereference"],
+  [
+    /unable to handle (?:kernel )?(?:paging request|page fault)/i,
+    "BUG: unable to handle kernel paging request",
+  ],
+  [/general protection fault/, "general protection fault"],
+  [/double fault/i, "double fault"],
+  [/divide error/, "divide error"],
+  [/circular locking|possible recursive locking|irq lock inversion|possible deadlock/, "possible deadlock"],
+  [/WARNING: CPU: \d+ PID: \d+ at /, "WARNING"],
+  [/bad unlock balance/, "BUG: bad unlock balance"],
+  [/suspicious RCU usage/, "WARNING: suspicious RCU usage"],
+  [/unreferenced object/, "memory leak"],
+];
+const HANG = /hung|lockup|stall/;
+/** `Read of size 8`: reading and writing freed memory are different bugs. */
+const ACCESS = /^\s*(Read|Write) (?:of size|at addr)|\b(read|write) of size/i;
+const ACCESS_LINES_MAX = 30;
+
+/** The headline of a report, and whether it reports a hang. */
+function kindOfReport(report: readonly string[]): {
+  readonly headline: string;
+  readonly isHang: boolean;
+} {
+  const line = report[0] ?? "";
+  for (const [form, kind] of KINDS) {
+    const found = form.exec(line);
+    if (!found) continue;
+    const headline = kind === "sanitizer" ? sanitizerKind(found, report) : kind;
+    return { headline, isHang: HANG.test(kind) };
+  }
+  return { headline: tidy(line.slice(Math.max(0, line.search(REPORT)))), isHang: false };
+}
+
+function sanitizerKind(found: RegExpExecArray, report: readonly string[]): string {
+  const access = report
+    .slice(0, ACCESS_LINES_MAX)
+    .map((line) => ACCESS.exec(line))
+    .find((one) => one !== null);
+  const how = access?.[1] ?? access?.[2];
+  const kind = found[0]
+    .replace(/ (?:in|at|on) $/, "")
+    .replace(/double-free(?: or invalid-free)?/, "invalid-free"); // its name has changed over the years
+  return how === undefined ? kind : `${kind} ${how.toLowerCase()}`;
+}
+
+/** Removes functions, registers and states of this run. */
+function tidy(line: string): string {
+  return line
+    .replace(/\s*\[#\d+\].*$/, "")
+    .replace(/\S+\+0x[\da-f]+\/0x[\da-f]+/g, "")
+    .replace(/\s+\]$/, "") // `[ BUG: … ]`
+    .trim();
+}
+
+function beginningWith(...groups: readonly string[]): RegExp {
+  return new RegExp(`^_*(?:${groups.join(" ").trim().split(/\s+/).join("|")})`);
+}
+
+/*
+ * Functions at the top of a report that are not its cause: they printed it, checked locks or memory, or are on every
+ * path into sleep, an interrupt or the kernel.
+ */
+
+/** Functions that print the report or stop the machine. */
+const REPORTING = `dump_stack dump_backtrace dump_cpu dump_header show_ print_ printk vprintk panic vpanic warn_ warn\\b warn$ report_
+  bust_spinlocks do_error_trap do_trap do_invalid_op invalid_op handle_bug fixup_bug exc_ asm_ die do_exit_oops oops_ kasan
+  asan_ check_memory_region describe_ kmsan msan_ kcsan ubsan_ handle_overflow val_to_string sanitizer_cov write_comp_data
+  save_stack set_track stack_trace arch_stack_walk walk_stackframe unwind_ return_address fortify_panic stack_chk_fail
+  slowpath_warn refcount_warn_saturate refcount_ debug_object debug_check debug_print object_ kmemleak should_fail fail_dump db_ kdb_
+  assfail kassert trap calltrap alltraps Xsyscall Xtrap breakpoint stack_dump stack_segment secondary_startup brk_handler
+  call_break_hook bug_handler do_debug_exception do_mem_abort do_translation_fault el1 el0 ret_to_user do_sync do_undef
+  do_general do_page_fault do_kern_addr_fault do_user_addr_fault bad_area no_context page_fault_oops page_fault notify_die
+  early_ nmi_ arch_trigger rcu_dump rcu_check rcu_sched_clock rcu_pending check_cpu_stall watchdog softlockup lockup_
+  hung_task sched_show_task dump_task rcu_gp do_kernel_fault kernel_text_address is_ftrace x86_indirect_thunk bad_mode`;
+/** Functions that check locks. */
+const LOCK_CHECKING = `lock_acquire lock_release lock_is_held lock_downgrade lock_sock_nested lockdep_ register_lock_class look_up_lock_class assign_lock_key
+  validate_chain check_prev check_noncircular check_deadlock check_usage mark_lock mark_held mark_usage add_lock_to_list
+  prev_add check_wait_context reacquire lock_set trace_hardirqs trace_softirqs might_sleep might_fault
+  might_resched might_lock valid_state check_preemption debug_mutex debug_lockdep debug_smp`;
+/** Locks, atomic counters and lists: their caller is the cause. */
+const PRIMITIVES = `raw_spin raw_read raw_write spin_lock spin_unlock spin_trylock do_raw_ queued_ native_queued pv_queued read_lock write_lock read_unlock
+  write_unlock mutex_lock mutex_unlock mutex_trylock mutex_optimistic mutex_spin mutex_remove_waiter rwsem_ down_read down_write up_read up_write down\\b percpu_down rt_mutex seqcount
+  atomic_ arch_atomic test_bit set_bit constant_test_bit instrument_ list_del list_add list_empty hlist_ plist_ kref_ kobject_put
+  memcpy memset memmove memcmp memchr strlen strlcpy strscpy strcmp strn?cpy strncmp strchr string\\b copy_user copy_to_user
+  copy_from_user copy_to_iter copy_from_iter copyin copyout csum_ get_user put_user raw_copy clear_user find_next_bit kfree kvfree kmalloc kzalloc vmalloc kmem_cache
+  slab_ cache_alloc cache_free alloc_pages alloc_page alloc_frozen rb_ free_pages free_page get_page_from qlist_ quarantine mempool_
+  rcu_read rcu_is_watching rcu_lockdep INIT_LIST_HEAD init_timer del_timer try_to_del lock_timer timer_`;
+/** Functions on the way to sleep, into interrupts and timers, into a thread, and into the kernel. */
+const ENTRY = `schedule context_switch switch_to preempt_ io_schedule wait_for do_wait wait_on_bit bit_wait wait_rcu_gp wait_ out_of_line_wait finish_task prepare_to_wait
+  ret_from kthread kernel_thread worker_thread process_one_work process_scheduled smp_apic apic_timer local_apic sysvec_ smpboot smp_reschedule
+  irq_ do_IRQ common_interrupt handle_irq handle_percpu handle_domain handle_edge generic_handle_irq gic_handle call_on_irq call_on_stack do_softirq
+  run_timer call_timer expire_timers tick_ hrtimer_ update_process_times arch_timer entry_ do_syscall do_fast_syscall do_int80
+  system_call sysenter syscall_ x64_sys_call invoke_syscall el0_svc native_safe_halt default_idle cpu_idle cpuidle cpu_startup do_idle
+  start_secondary start_kernel rest_init x86_64_start run_ksoftirqd default_wake wake_up try_to_wake ttwu_ amd64_syscall syscall\\b mi_syscall
+  svm_ task_work_run exit_to_user prepare_exit_to notifier_call raw_notifier blocking_notifier inlined caller`;
+
+const NEVER_THE_CAUSE = beginningWith(REPORTING, LOCK_CHECKING, PRIMITIVES, ENTRY);
+
+/** Whether a function can be the cause of a report. */
+function mayBeCause(name: string): boolean {
+  return !NEVER_THE_CAUSE.test(name);
+}
+
+/** Suffixes that the compiler adds, and the names of one system call on different architectures. */
+const MADE_UP = /(?:\.(?:isra|part|cold|constprop|llvm)(?:[.\d]*\d)?|\.cold)+$|\.\d+$/;
+const CALL_ENTRY =
+  /^(?:__(?:x64|ia32|arm64|se|do|s390x|riscv)_(?:compat_)?(?=sys_)|(?:SyS|SYSC|compat_SyS|C_SYSC|ksys|__sys)_?(?=[a-z]))/;
+/** Variants of the same wait or call. */
+const FAMILIES: readonly (readonly [RegExp, string])[] = [
+  [/^_*synchronize_(?:rcu|sched|net|srcu)\w*$/, "synchronize_rcu"],
+  [/^_*(?:smp_call_function\w*|on_each_cpu\w*|generic_exec_single|csd_lock\w*)$/, "smp_call_function"],
+];
+
+/** One name for all variants of a function. */
+function functionName(name: string): string {
+  const plain = name.replace(MADE_UP, "").replace(CALL_ENTRY, "");
+  return FAMILIES.find(([family]) => family.test(plain))?.[1] ?? plain;
 }

@@ -1,6 +1,8 @@
-/** C and C++, as debuggers (`#1 0x4f2 in load (n=3) at load.c:7`) and sanitizers (`#1 0x4f2 in load load.c:7:3`) print them. */
-import { lastBlock } from "./block.ts";
-import type { Frame, Trace, TraceReader } from "./frame.ts";
+/**
+ * C and C++, as printed by debuggers (`#1 0x4f2 in load (n=3) at load.c:7`) and sanitizers (`#1 0x4f2 in load
+ * load.c:7:3`).
+ */
+import { type Frame, lastBlock, type Trace, type TraceReader } from "./frame.ts";
 
 export const NATIVE: TraceReader = {
   language: "C/C++",
@@ -11,13 +13,13 @@ export const NATIVE: TraceReader = {
 const FRAME =
   /^\s*(?:bt)?#\d+:? +(?:0x[\da-f]{1,16} +)?(?:\[ inline \] )?(?:in )?([A-Za-z_~<][^()]{0,200}?)(?:\((.{0,300})\))?(?: const)?(?:(?: at| from)? +(\S{1,300}))?$/;
 const POSITION = /(?::\d+){1,2}$/;
-/** What names the failure above the frames. */
+/** Lines above the frames that name the failure. */
 const HEADLINE =
   /ERROR: \w+Sanitizer: |WARNING: \w+Sanitizer: |runtime error: |Program (?:received|terminated with) signal |Assertion .{0,300} failed|ASSERT FAILED|terminate called|Segmentation fault|panic[: (]/;
 const LOOK_BACK_LINES_MAX = 30;
 
 function read(lines: readonly string[]): Trace | undefined {
-  // A sanitizer prints several stacks: the first tells where it happened, the others where the memory came from.
+  // A sanitizer prints several stacks: the first shows where it happened, the others where the memory came from.
   const end = lines.findIndex((line, index) => isLastFrame(lines, line, index));
   const block = lastBlock(end < 0 ? lines : lines.slice(0, end + 1), parse);
   if (!block) return undefined;
@@ -32,7 +34,7 @@ function isLastFrame(lines: readonly string[], line: string, index: number): boo
   return parse(line) !== undefined && parse(lines[index + 1] ?? "") === undefined;
 }
 
-/** `==123==ERROR: AddressSanitizer: heap-use-after-free on address …`: what comes after the kind is of this run. */
+/** `==123==ERROR: AddressSanitizer: heap-use-after-free on address …`: the rest of the line is specific to this run. */
 function tidy(line: string): string {
   return line
     .trim()
@@ -47,10 +49,10 @@ const FOREIGN_FILE = /^\(?\/(?:usr\/)?lib|\.so(?:\.|\b)|\/sysdeps\/|^\.\.\/sysde
 function parse(line: string): Frame | undefined {
   const found = FRAME.exec(line);
   if (!found) return undefined;
-  const [, call = "", , place] = found;
+  const [, call = "", , position] = found;
   const name = call.trim();
   if (name === "" || !/^\s*(?:bt)?#\d+:? +0x|[()]|:\d+$/.test(line)) return undefined; // `#12 is fixed`
-  const file = place?.replace(POSITION, "");
+  const file = position?.replace(POSITION, "");
   const inApp = !FOREIGN_FUNCTION.test(name) && (file === undefined || !FOREIGN_FILE.test(file));
   return { function: name, ...(file !== undefined && { file }), inApp };
 }

@@ -1,15 +1,13 @@
 /**
- * Python: `File "app.py", line 3, in load`, the innermost call last, and the exception below the frames. With "the direct
- * cause of" the traceback above is the root; with "during handling of" the one below is what failed.
+ * Python: `File "app.py", line 3, in load`, with the innermost call last and the exception below the frames. After "the
+ * direct cause of", the traceback above is the root cause; after "during handling of", the one below is.
  */
-import { lastBlock } from "./block.ts";
-import type { Frame, Trace, TraceReader } from "./frame.ts";
+import { type Frame, lastBlock, type Trace, type TraceReader } from "./frame.ts";
 
 export const PYTHON: TraceReader = { language: "Python", hint: /^[ \t]*File ".{1,400}", line \d+/m, read };
 
 const FRAME = /^\s*(?:\|\s*)*File "([^"]{1,400})", line \d+(?:, in (.{1,200}))?$/;
 const DIRECT_CAUSE = /^\s*The above exception was the direct cause of/;
-/** A cause of a cause of a cause …: no further than this. */
 const CAUSES_MAX = 20;
 
 function read(lines: readonly string[]): Trace | undefined {
@@ -34,7 +32,7 @@ function lastTraceback(lines: readonly string[]): Traceback | undefined {
   return { language: "Python", headline, frames, endsAt: below < 0 ? block.end : below, start: block.start };
 }
 
-/** The index of the line that says so between this traceback and the one above; -1 when none does. */
+/** The index of the "direct cause" line between this traceback and the one above; -1 without one. */
 function causeAbove(lines: readonly string[], start: number): number {
   for (let index = start - 1; index >= 0 && index > start - 6; index -= 1) {
     if (DIRECT_CAUSE.test(lines[index] ?? "")) return index;

@@ -1,6 +1,5 @@
-/** Rust: `3: app::load` with `at src/main.rs:4:5` below. The message is in the line that says who panicked, or below it. */
-import { lastBlock } from "./block.ts";
-import type { Frame, Trace, TraceReader } from "./frame.ts";
+/** Rust: `3: app::load` with `at src/main.rs:4:5` below. The message is on the line with `panicked at`, or below it. */
+import { type Frame, lastBlock, type Trace, type TraceReader } from "./frame.ts";
 
 export const RUST: TraceReader = {
   language: "Rust",
@@ -9,13 +8,13 @@ export const RUST: TraceReader = {
 };
 
 const FRAME = /^\s*\d+: +(?:0x[\da-f]{1,16} - )?(\S.{0,300})$/;
-const PLACE = /^\s+at (.{1,400}?)(?::\d+){0,2}$/;
+const POSITION = /^\s+at (.{1,400}?)(?::\d+){0,2}$/;
 const PANICKED = /\bpanicked at /;
 const LOOK_BACK_LINES_MAX = 12;
 
 function read(lines: readonly string[]): Trace | undefined {
   const parse = (line: string, index: number) => frameOf(line, lines[index + 1] ?? "");
-  const block = lastBlock(lines, parse, (line) => PLACE.test(line));
+  const block = lastBlock(lines, parse, (line) => POSITION.test(line));
   if (!block || block.frames.length < 2) return undefined;
   return {
     language: "Rust",
@@ -42,7 +41,7 @@ const FOREIGN_FILE = /^\/rustc\/|\/\.cargo\/(?:registry|git)\/|\/rustlib\//;
 function frameOf(line: string, next: string): Frame | undefined {
   const call = FRAME.exec(line)?.[1];
   if (call === undefined) return undefined;
-  const file = PLACE.exec(next)?.[1];
+  const file = POSITION.exec(next)?.[1];
   const name = call
     .replace(/::h[\da-f]{16}$/, "")
     .replace(/(?:::\{\{closure\}\}|::\{closure(?:#\d+)?\})+/g, "")

@@ -1,4 +1,4 @@
-/** The stack trace in a text, in whatever language, and which of its frames tell the failure from others. */
+/** Finds the stack trace in a text, whatever its language, and selects the frames that go into the signature. */
 import { cleanText } from "../clean.ts";
 import { DOTNET } from "./dotnet.ts";
 import type { Frame, Trace, TraceReader } from "./frame.ts";
@@ -10,7 +10,7 @@ import { NATIVE } from "./native.ts";
 import { PYTHON } from "./python.ts";
 import { RUST } from "./rust.ts";
 
-/** All readers; where two find a trace that ends on the same line, the earlier one is right. */
+/** When two readers find a trace that ends on the same line, the earlier reader wins. */
 export const TRACE_READERS: readonly TraceReader[] = [
   KERNEL,
   RUST,
@@ -22,11 +22,10 @@ export const TRACE_READERS: readonly TraceReader[] = [
   NATIVE,
 ];
 
-/** How much of a text is looked at, and of a line. */
 const TEXT_CHARS_MAX = 65_536;
 const LINE_CHARS_MAX = 600;
 
-/** The trace that ends last; undefined when there is none. */
+/** The trace that ends last. */
 export function readTrace(text: string): Trace | undefined {
   const tail = cleanTail(text);
   const readers = TRACE_READERS.filter((reader) => reader.hint.test(tail));
@@ -50,15 +49,15 @@ function cleanTail(text: string): string {
 const FRAMES_MAX = 2;
 const NAME_CHARS_MAX = 120;
 
-/** The frames that count, and those above and between them that do not. */
+/** The frames that go into the signature, and the ones above and between them that do not. */
 export interface CountedFrames {
   readonly counted: readonly Frame[];
   readonly skipped: readonly Frame[];
 }
 
 /**
- * The innermost named frames of the application; of a trace without frames of the application, its innermost frame. A frame
- * without a name does not count: all that identifies it is its file, and a copy of that file fails in the same way.
+ * Counts the innermost named frames of the application, or the innermost frame when none is the application's. A frame
+ * without a name is skipped: only its file identifies it, and a copy of that file fails in the same way.
  */
 export function countFrames({ frames, framesMax = FRAMES_MAX }: Trace): CountedFrames {
   const counted: Frame[] = [];
@@ -77,8 +76,76 @@ function isNamed({ function: name }: Frame): boolean {
   return name !== "";
 }
 
-/** ` (in loadConfig < main)`: innermost first, as a pattern ends; empty without frames. */
+/** The end of a pattern, ` (in loadConfig < main)`, innermost first; empty without frames. */
 export function framesText(counted: readonly Frame[]): string {
   if (counted.length === 0) return "";
   return ` (in ${counted.map((frame) => frame.function.slice(0, NAME_CHARS_MAX)).join(" < ")})`;
+}
+
+const KEPT_CHARS_MAX = 16_384;
+
+/** The text of the trace that belongs to the message; undefined when the outputs have none, or that of another failure. */
+export function traceTextFor(message: string, outputs: readonly (string | undefined)[]): string | undefined {
+  for (const output of outputs) {
+    const text = output ? textOf(message, output) : undefined;
+    if (text !== undefined) return text;
+  }
+  return undefined;
+}
+
+function textOf(message: string, output: string): string | undefined {
+  const trace = readTrace(output);
+  const lines = cleanText(output.slice(-TEXT_CHARS_MAX)).split("\n");
+  const block = trace && lines.slice(startOf(trace, lines), endOf(trace, lines));
+  if (block === undefined || !belongs(message, trace, block)) return panicText(message, lines);
+  return block.join("\n").slice(0, KEPT_CHARS_MAX).trimEnd();
+}
+
+/** The headline names the root cause; the message may name an error that it caused. */
+function belongs(message: string, trace: Trace | undefined, block: readonly string[]): boolean {
+  if (containsLine(message, trace?.headline ?? "")) return true;
+  return block.some((line) => /^\S/.test(line) && !CAUSE.test(line) && containsLine(message, line));
+}
+
+/** Includes the line with the number of omitted frames. */
+function endOf({ endsAt }: Trace, lines: readonly string[]): number {
+  return /^\s*\.\.\. \d+ /.test(lines[endsAt + 1] ?? "") ? endsAt + 2 : endsAt + 1;
+}
+
+/** Rust prints the position of a panic even without a backtrace. */
+function panicText(message: string, lines: readonly string[]): string | undefined {
+  const start = lines.findLastIndex((line) => /^thread '.*' .*panicked at /.test(line));
+  if (start < 0 || !containsLine(message, lines[start] ?? "")) return undefined;
+  const end = lines.findIndex((line, index) => index > start && (line === "" || line.startsWith("note: ")));
+  return lines
+    .slice(start, end < 0 ? undefined : end)
+    .join("\n")
+    .slice(0, KEPT_CHARS_MAX);
+}
+
+/** Lines that introduce a cause. The trace then begins further up, with the outer error. */
+const CAUSE = /^(?:Caused by: |Traceback \(|During handling of |The above exception )/;
+const HEADLINE_CHARS_MAX = 80;
+
+function startOf({ headline, endsAt }: Trace, lines: readonly string[]): number {
+  const beginning = headline.slice(0, HEADLINE_CHARS_MAX);
+  const named = lines.findLastIndex((line, index) => index <= endsAt && line.includes(beginning));
+  const traceback = lines.findLastIndex((line, index) => index <= named && line.startsWith("Traceback ("));
+  const isPython = traceback >= 0 && lines.slice(traceback + 1, named).every((line) => /^\s/.test(line));
+  const first = isPython ? traceback : Math.max(0, named);
+  return CAUSE.test(lines[first] ?? "") && !isPython ? outerStart(lines, first) : first;
+}
+
+function outerStart(lines: readonly string[], cause: number): number {
+  let index = cause;
+  while (index > 0 && /^\s|^Caused by: /.test(lines[index - 1] ?? "")) index -= 1;
+  return index < cause ? Math.max(0, index - 1) : cause;
+}
+
+const COMPARED_CHARS_MAX = 80;
+
+/** Whether a message contains a line of output. The message may be cut and its blanks joined: the beginning is compared. */
+export function containsLine(message: string, line: string): boolean {
+  const start = line.replace(/\s+/g, " ").trim().slice(0, COMPARED_CHARS_MAX);
+  return start !== "" && message.includes(start);
 }

@@ -1,17 +1,19 @@
-/** What a masker is: it finds one kind of thing that differs from item to item, and puts a word in its place. */
+/**
+ * What a masker is, and the list of masks. A masker replaces one kind of text that differs from item to item by a mask.
+ */
 
-/** Told of each thing that was masked: by which mask, what stood there, and what stands there now. */
+/** Called for each masked part with the name of the mask, the original text and the replacement. */
 export type Hit = (mask: string, before: string, after: string) => void;
 
-/** One pass over the text. It may write several masks; `MASKS` gives the reason of each. */
+/** One pass over the text. `MASKS` has the reason for each mask that it writes. */
 export interface Masker {
-  /** The text with every match replaced. Time and result depend on the text alone. */
+  /** Replaces every match. Time and result depend on the text alone. */
   readonly mask: (text: string, hit?: Hit) => string;
-  /** Which masks it writes, without their angle brackets. */
+  /** The masks that it writes, without their angle brackets. */
   readonly masks: readonly string[];
 }
 
-/** What `text.replace` would do, for matches that a function may refuse by answering undefined. */
+/** Like `text.replace`, but keeps a match for which `write` returns undefined. */
 export function replaceAll(
   text: string,
   shape: RegExp,
@@ -29,3 +31,27 @@ export function replaceAll(
   }
   return from === 0 ? text : written + text.slice(from);
 }
+
+/** Every mask of a pattern, and why failures that differ only in this part are the same failure. */
+export const MASKS: Readonly<Record<string, string>> = {
+  str: "a program quotes the operand it was working on, and the operand changes from item to item",
+  val: "in key=value the key belongs to the message and the value to the item",
+  bool: "whether something was so at that moment is the state of one item",
+  url: "which address was called belongs to the item; what went wrong there is said around it",
+  uuid: "a UUID is made up for one thing and never comes again",
+  time: "when it happened is recorded apart, and is never the same twice",
+  dur: "how long it took differs from run to run",
+  email: "an e-mail address is one person's",
+  mac: "a hardware address is one machine's",
+  ip: "which machine and port it was differs from item to item",
+  path: "which file, and where in it, differs from item to item; line numbers move with every edit",
+  host: "which machine it was differs from item to item",
+  num: "counts, sizes and positions differ from item to item; exit codes, HTTP statuses and error codes stay",
+  size: "how large it was differs from item to item",
+  hex: "addresses and handles in memory differ from run to run",
+  hash: "a digest or key stands for one content",
+  id: "letters and digits mixed are an identifier that was made up for one thing",
+  name: "behind the word for a kind of thing stands the name of one of them",
+  sql: "which statement it was is the operand of the database's message",
+  list: "how many operands there were differs from item to item",
+};

@@ -1,9 +1,10 @@
 /**
- * Quoted operands: `'left-pad'` in "Cannot find module 'left-pad'". Quotes may hold quotes and brackets of their own, as
- * types and JSON do, so the closing one is found by what stands around it. Quoted prose is the message itself and stays.
+ * Masks quoted operands: `'left-pad'` in "Cannot find module 'left-pad'". Quotations may contain quotes and brackets,
+ * as types and JSON do, so the closing quote is found by the text around it. Quoted prose is part of the message and
+ * stays.
  */
-import { isWordCode } from "./characters.ts";
 import type { Hit, Masker } from "./masker.ts";
+import { isWordCode } from "./words.ts";
 
 export const QUOTE_MASKER: Masker = { masks: ["str"], mask: maskQuotes };
 
@@ -12,19 +13,18 @@ const CLOSING: Readonly<Record<string, string>> = {
   "\u201c": "\u201d",
   "\u00ab": "\u00bb",
 };
-/** How far a quotation reaches at most. */
 const QUOTED_CHARS_MAX = 2000;
-/** Texts made of quotes alone must not cost the square of their length. */
-const LOOKED_CHARS_MAX = 32_768;
+/** Bounds the total work, so that texts made of quotes do not take quadratic time. */
+const SCANNED_CHARS_MAX = 32_768;
 
 function maskQuotes(text: string, hit?: Hit): string {
   let masked = "";
   let from = 0;
-  let looked = 0;
-  for (let at = nextQuote(text, 0); at >= 0 && looked < LOOKED_CHARS_MAX; at = nextQuote(text, at + 1)) {
-    if (at > 0 && endsWord(text, at)) continue; // an apostrophe, or the end of something
+  let scanned = 0;
+  for (let at = nextQuote(text, 0); at >= 0 && scanned < SCANNED_CHARS_MAX; at = nextQuote(text, at + 1)) {
+    if (at > 0 && endsWord(text, at)) continue; // an apostrophe or a closing quote
     const end = closingOf(text, at);
-    looked += end < 0 ? Math.min(QUOTED_CHARS_MAX, text.length - at) : end - at;
+    scanned += end < 0 ? Math.min(QUOTED_CHARS_MAX, text.length - at) : end - at;
     if (end < 0) continue;
     const inner = text.slice(at + 1, end);
     const word = maskOf(inner);
@@ -68,7 +68,7 @@ function closingOf(text: string, at: number): number {
   return other === undefined ? closingSame(text, at, quote) : text.indexOf(other, at + 1);
 }
 
-/** The first closing quote outside of inner quotations after which the brackets inside are balanced; else the first. */
+/** The first closing quote outside of inner quotations with balanced brackets before it; else the first one. */
 function closingSame(text: string, at: number, quote: string): number {
   const end = Math.min(text.length, at + QUOTED_CHARS_MAX);
   let depth = 1;
@@ -89,7 +89,7 @@ function closingSame(text: string, at: number, quote: string): number {
   return first < 0 ? -1 : endOfAll(text, first, quote);
 }
 
-/** A quote behind a blank or a bracket, with something right behind it. */
+/** A quote after a blank or a bracket that is directly followed by text. */
 function opensInside(text: string, index: number, at: number): boolean {
   const after = text[index + 1];
   if (after === undefined) return false;
@@ -97,7 +97,7 @@ function opensInside(text: string, index: number, at: number): boolean {
   return " ([{=,:|<&".includes(text[index - 1] ?? "") && !" .,;:)]}".includes(after);
 }
 
-/** Brackets that never balance: when the text ends with the quote, all of it was quoted. */
+/** With unbalanced brackets: when the text ends with the quote, everything up to there was quoted. */
 function endOfAll(text: string, first: number, quote: string): number {
   const last = text.lastIndexOf(quote);
   return last > first && /^["'`.)\]}]{0,4}$/.test(text.slice(last + 1, last + 6)) && last >= text.length - 5
@@ -109,7 +109,7 @@ const REQUEST = /^(GET|POST|PUT|DELETE|HEAD|PATCH|OPTIONS) /;
 const PROSE = /^(?:[A-Za-z][a-z']*|<[a-z]{2,5}>),?(?: (?:[A-Za-z']+|<[a-z]{2,5}>)[,.:]?){3,}[.!?]?$/;
 const PROSE_CHARS_MAX = 300;
 
-/** A request keeps its method: what fails for GET may work for POST. */
+/** A request keeps its method, because GET may fail where POST succeeds. */
 function maskOf(inner: string): string {
   const request = REQUEST.exec(inner);
   if (request) return `${request[1]} <str>`;

@@ -1,15 +1,15 @@
 /**
- * Things that are known by their own shape, wherever they stand: URLs, UUIDs, times, e-mail and network addresses. Each
- * has a cheap test first, because most messages have none of them. Every repetition is bounded.
+ * Masks text that is recognised by its form: URLs, UUIDs, times, e-mail and network addresses. Each has a cheap test
+ * first, because most messages have none of them. Every repetition is bounded.
  */
 import { type Hit, type Masker, replaceAll } from "./masker.ts";
 
 interface Shape {
   readonly mask: string;
-  /** Without a match of this there is nothing to find. */
+  /** A cheap test: without a match, `shape` is not tried. */
   readonly hint: RegExp;
   readonly shape: RegExp;
-  /** Refuses what only looks like it; else says how much of the match it is. */
+  /** Returns the part of the match to mask, or undefined when it is a false match. */
   readonly fit?: (match: string) => string | undefined;
 }
 
@@ -48,7 +48,7 @@ const SHAPES: readonly Shape[] = [
     ),
   },
   {
-    mask: "time", // `W0814 07:15:42.6`: the letter is how bad it is, the number is month and day
+    mask: "time", // `W0814 07:15:42.6`: the letter is the severity, the number is month and day
     hint: /^[A-Z]\d{4} \d\d:/,
     shape: /(?<=^[IWEFD])\d{4} \d\d:\d\d:\d\d(?:\.\d{1,9})?/g,
   },
@@ -90,7 +90,7 @@ const SHAPES: readonly Shape[] = [
   },
 ];
 
-/** URLs go before fields: what a URL asks for has fields of its own. */
+/** Runs before the fields, because the query of a URL has fields of its own. */
 export const URL_MASKER: Masker = {
   masks: ["url"],
   mask: (text, hit) => (text.includes("://") ? maskShape(text, URL, hit) : text),
@@ -102,11 +102,11 @@ export const SHAPE_MASKER: Masker = {
   mask: maskShapes,
 };
 
-/** All of them have a digit, `@` or `::` in them. */
-const WORTH_A_LOOK = /\d[-:./]|@|::|[a-z] {1,2}\d|\d [A-Z]/;
+/** Every shape contains a digit, `@` or `::`. */
+const ANY_HINT = /\d[-:./]|@|::|[a-z] {1,2}\d|\d [A-Z]/;
 
 function maskShapes(text: string, hit?: Hit): string {
-  if (!WORTH_A_LOOK.test(text)) return text;
+  if (!ANY_HINT.test(text)) return text;
   let masked = text;
   for (const shape of SHAPES) if (shape.hint.test(masked)) masked = maskShape(masked, shape, hit);
   return masked;
@@ -121,7 +121,7 @@ function maskShape(text: string, { mask, shape, fit }: Shape, hit?: Hit): string
   });
 }
 
-/** `1.2.2024` is a date and `6.1.7601` a version: the day and the month are small numbers. */
+/** `1.2.2024` is a date, `6.1.7601` is a version: days and months are small numbers. */
 function isDate(match: string): boolean {
   const [first = 0, second = 0, third = 0] = match.split(/[-/.T _:]/, 3).map(Number);
   if (first > 9_999_999) return true;
@@ -131,7 +131,7 @@ function isDate(match: string): boolean {
     : first >= 1 && second >= 1 && second <= 31 && isYear(third);
 }
 
-/** `12:30:` and `add::bad` are made of the same characters as an address. */
+/** `12:30:` and `add::bad` consist of the same characters as an address. */
 function isAddress(match: string): boolean {
   return /\d/.test(match) && (match.includes("::") || match.split(":").length > 3);
 }

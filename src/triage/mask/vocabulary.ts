@@ -1,13 +1,13 @@
 /**
- * Words that tell an operand from the sentence around it. After the word for a kind of thing ("table", "user",
- * "module") a name follows, unless what follows is one of the plain words of which error messages are made.
+ * Word lists that separate an operand from the sentence around it. After the word for a kind of thing ("table", "user",
+ * "module") a name follows, unless the next word is one of the plain words of error messages.
  */
 
 function words(text: string): ReadonlySet<string> {
   return new Set(text.trim().split(/\s+/));
 }
 
-/** Kinds of things that are called by a name. */
+/** Kinds of things that have names. */
 export const KINDS = words(`
   user username account role group host hostname node server domain database schema table view column field relation
   index sequence constraint trigger rule extension language function procedure method aggregate operator type datatype
@@ -16,7 +16,7 @@ export const KINDS = words(`
   ref remote repository file directory folder path bucket region zone cluster pod secret policy publication subscription
   collation cast wrapper tablespace symbol identifier token alias member named called point action format`);
 
-/** Words that are part of the message when they follow a kind: "type arguments", "table is full". */
+/** Words that belong to the message when they follow a kind: "type arguments", "table is full". */
 export const PLAIN = words(`
   a an the this that these those it its is are was were be been being has have had do does did can could cannot may
   might must should shall will would not no nor and or but if then else when while until unless because since as than
@@ -58,28 +58,28 @@ export const PLAIN = words(`
   proxy gateway router certificate certificates credentials got gets get gave went comes came became becomes seems
   looks left right`);
 
-/** What follows the name of a thing in a sentence. */
+/** Words that follow a name in a sentence. */
 export const AFTER_NAME = words(`
   is are was were does do did has have had can cannot could must may might should will would not because but and or with
   without from to of in on at by for as than into already violates requires failed fails expects exists after before when
   while if returned`);
 
-/** Cannot be anybody's user name in "user X from". */
+/** Words that are not a user name in "user X from". */
 export const NO_NAME = words("is was are not unknown has authentication name does cannot");
 
-/** Names of data types, which are operands behind "from", "to", "as" and "type". */
+/** Names of data types, which are operands after "from", "to", "as" and "type". */
 export const DATA_TYPES = words(`
   smallint integer int bigint numeric decimal real float double text varchar char bytea boolean bool date time timestamp
   timestamptz timetz interval json jsonb uuid inet cidr money xml`);
 
-/** Words that a text in capitals has only when it is SQL. */
+/** Words in capitals that only SQL uses. */
 export const SQL_VERBS = words(`
   SELECT INSERT UPDATE DELETE MERGE CREATE ALTER DROP TRUNCATE COPY WHERE FROM RETURNING HAVING LIMIT OFFSET UNION JOIN
   SAVEPOINT ROLLBACK COMMIT DECLARE FETCH REINDEX VACUUM ANALYZE GRANT REVOKE CONCURRENTLY CONFLICT PREPARE LISTEN NOTIFY
   REFRESH GROUP ORDER VALUES CURSOR CONSTRAINT FOREIGN PRIMARY UNIQUE DEFAULT EXCLUDE PARTITION INHERIT EXPLAIN MATERIALIZED
   TABLESPACE`);
 
-/** Other words of SQL, in capitals: a statement or clause that a database names is its operand. */
+/** Other words of SQL statements. */
 export const SQL_WORDS = words(`
   TABLE VIEW INDEX COLUMN SCHEMA DATABASE KEY INTO SET ON DO TO BY LOCK RELEASE BEGIN FILTER CHECK NOT NULL CLUSTER
   DETACH ATTACH NOTHING TRIGGER FUNCTION PROCEDURE CALL EXECUTE SEQUENCE TYPE DOMAIN RULE EXTENSION SUBSCRIPTION
@@ -88,7 +88,7 @@ export const SQL_WORDS = words(`
   ENABLE DISABLE REPLICA IDENTITY ROW LEVEL OPTIONS STORAGE GENERATED ALWAYS USING NO ALL TABLES SEQUENCES FUNCTIONS
   EACH FOR OF AS LIKE DISTINCT FINALIZE CURRENT HOLD OBJECT ARRAY TRANSACTION`);
 
-/** Technical words that have a digit and are no names. */
+/** Technical words with a digit that are not names. */
 export const FIXED_WORD =
   /^(?:https?\/\d(?:\.\d)?|ipv[46]|utf-?(?:8|16)|sha-?(?:1|256|512)|md5|base64|http2|ssh2|x86|x64|x86_64|arm64|s3|ec2|oauth2|k8s|win32|x509|python[23]|pip[23]|perl5|php[5-8])$/i;
 
@@ -98,10 +98,10 @@ export const FILE_ENDING =
 export const HOST_NAME =
   /^[A-Za-z\d][A-Za-z\d-]{0,62}(?:\.[A-Za-z\d-]{1,63}){0,8}\.(?:com|net|org|edu|gov|io|dev|cn|de|uk|fr|jp|ru|br|in|it|nl|pl|eu|info|biz|mx|tw|kr|es|se|ch|au|hk|local|internal|lan|corp)$/;
 
-/** Verbs and qualities that are told by their ending. */
+/** Verbs and adjectives, recognised by their ending. */
 const INFLECTED = /^[a-z]{2,}(?:ed|ing|able|ible)$/;
 
-/** Whether a word belongs to the sentence, and so is nobody's name. */
+/** Whether a word belongs to the sentence and so is not a name. */
 export function isPlain(word: string): boolean {
   return PLAIN.has(word) || PLAIN.has(word.toLowerCase()) || INFLECTED.test(word);
 }

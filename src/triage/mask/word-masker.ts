@@ -1,18 +1,24 @@
 /**
- * The words of a message, one after the other: numbers, paths, hosts, ids, and names of things. What a word is follows
- * from its own characters and from the words right beside it. One pass, no look further than the next two words.
+ * Masks single words: numbers, paths, hosts, ids and names of things. The kind of a word follows from its own
+ * characters and from at most the next two words. One pass.
  */
-import { DASH, DIGIT, DOT, HIGH, LETTER, LOWER, SIGN, SLASH, UNDERSCORE } from "./characters.ts";
-import { isErrorCode, isMeantNumber } from "./codes.ts";
-import { areFigures, HASH_DIGITS_MIN, maskMixed } from "./identifiers.ts";
 import type { Hit, Masker } from "./masker.ts";
-import { measureMask } from "./measures.ts";
-import { isOperand } from "./operands.ts";
-import { isHost, isPath, positionEnd } from "./paths.ts";
 import { FIXED_WORD } from "./vocabulary.ts";
-import { Words } from "./words.ts";
+import {
+  areNumbers,
+  HASH_DIGITS_MIN,
+  isErrorCode,
+  isHost,
+  isMeantNumber,
+  isOperand,
+  isPath,
+  maskMixed,
+  measureMask,
+  positionEnd,
+} from "./word-kinds.ts";
+import { DASH, DIGIT, DOT, HIGH, LETTER, LOWER, SIGN, SLASH, UNDERSCORE, Words } from "./words.ts";
 
-/** No text of more characters is masked word by word. */
+/** Words beyond this limit are not masked. */
 export const WORDS_CHARS_MAX = 8192;
 
 export const WORD_MASKER: Masker = {
@@ -20,7 +26,7 @@ export const WORD_MASKER: Masker = {
   mask: (text, hit) => new Pass(text, hit).run(),
 };
 
-/** Read into again and again; a pass is over before the next begins. */
+/** Shared by all passes; a pass ends before the next begins. */
 const words = new Words(WORDS_CHARS_MAX);
 
 /** One pass over the words of a text. */
@@ -28,7 +34,7 @@ class Pass {
   readonly #text: string;
   readonly #hit: Hit | undefined;
   #written = "";
-  /** Up to where the text is written. */
+  /** The end of the text that is in `#written`. */
   #from = 0;
 
   constructor(text: string, hit: Hit | undefined) {
@@ -45,17 +51,17 @@ class Pass {
         continue;
       }
       const start = words.start(index);
-      if (start < this.#from) continue; // a part of what is masked already
+      if (start < this.#from) continue; // masked already
       before = this.#word(index, before);
     }
     return this.#from === 0 ? this.#text : this.#written + this.#text.slice(this.#from);
   }
 
-  /** Answers the word as it is written; empty when it is masked. */
+  /** Returns the word; empty when it was masked. */
   #word(index: number, before: string): string {
     const kinds = words.kinds(index);
     const isTouching = words.isMask(index + 1) && words.touchesNext(index);
-    if (isTouching && (kinds & (DIGIT | SLASH)) === 0) return ""; // what is left of a word whose number is masked
+    if (isTouching && (kinds & (DIGIT | SLASH)) === 0) return ""; // the rest of a word whose number is masked
     const word = words.word(index);
     const mask = this.#maskOf(word, kinds, index, before);
     if (mask === word) return word;
@@ -68,12 +74,12 @@ class Pass {
     if ((kinds & DIGIT) !== 0 && FIXED_WORD.test(word)) return word;
     if (isOperand(words, index, before)) return "<name>";
     if (isNumber(word, kinds)) return this.#isCode(index) ? word : numberMask(word);
-    if ((kinds & SLASH) !== 0 && areFigures(word)) return "<num>";
+    if ((kinds & SLASH) !== 0 && areNumbers(word)) return "<num>";
     if (isPath(word, kinds)) return "<path>";
     if (isHost(word, kinds)) return "<host>";
     if ((kinds & DIGIT) !== 0)
       return this.#isCode(index) || isErrorCode(word, this.#writtenBefore(index)) ? word : maskMixed(word);
-    if (index > 0 && isBundle(word, kinds)) return "<name>";
+    if (index > 0 && isBundleId(word, kinds)) return "<name>";
     return isLaterIdentifier(word, kinds, index) ? "<name>" : word;
   }
 
@@ -81,7 +87,7 @@ class Pass {
     return isMeantNumber(words, index, this.#writtenBefore(index));
   }
 
-  /** The text before a word with its masks; built only when it is needed. */
+  /** The masked text before a word; a function, because it is rarely needed. */
   #writtenBefore(index: number): () => string {
     return () => this.#written + this.#text.slice(this.#from, words.start(index));
   }
@@ -100,7 +106,7 @@ class Pass {
     if (this.#hit) this.#hit(nameOf(whole), this.#text.slice(start, end) || word, whole);
   }
 
-  /** The drive of a path and the `<` of "<1 sec" belong to what is masked. */
+  /** The drive of a path and the `<` of "<1 sec" are masked too. */
   #startOf(index: number, mask: string): number {
     const start = words.start(index);
     const text = this.#text;
@@ -115,7 +121,7 @@ class Pass {
   }
 }
 
-/** A path goes on through the masks within it: `/var/<uuid>/log`. */
+/** A path may contain masks: `/var/<uuid>/log`. */
 function pathEnd(index: number): number {
   let last = index;
   while (words.touchesNext(last)) last += 1;
@@ -137,14 +143,14 @@ function numberMask(word: string): string {
   return word.length >= HASH_DIGITS_MIN && !/[._]/.test(word) ? "<hash>" : "<num>";
 }
 
-/** At the start of a message an identifier says who speaks; further on it is what was spoken of. */
+/** An identifier at the start of a message names the program; a later one is an operand. */
 function isLaterIdentifier(word: string, kinds: number, index: number): boolean {
   if (index === 0 || (kinds & UNDERSCORE) === 0 || (kinds & ~(LOWER | UNDERSCORE)) !== 0) return false;
   return words.charAfter(index) !== ":" && (kinds & (HIGH | SIGN)) === 0 && word.length > 2;
 }
 
-/** `com.shop.cart`: an application, as its system calls it. With a capital it is a class, which may be an exception's. */
-function isBundle(word: string, kinds: number): boolean {
+/** `com.shop.cart` is the id of an application. With a capital it is a class, perhaps an exception. */
+function isBundleId(word: string, kinds: number): boolean {
   return (
     (kinds & ~(LOWER | DOT | DASH | UNDERSCORE)) === 0 &&
     /^(?:com|org|net|io|cn|de|uk|jp|co)\.[a-z_-]+(?:\.[a-z_-]+)+$/.test(word)

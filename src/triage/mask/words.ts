@@ -1,19 +1,61 @@
 /**
- * The words of a text, found in one pass: where each begins and ends, and what it is made of. A mask is a word of its
- * own kind. The sentence's full stops and dashes are not the word's.
+ * Splits a text into words in one pass: where each begins and ends, and which kinds of characters it has. A mask is a
+ * word of its own kind. Full stops and dashes at the end of a word belong to the sentence.
  */
-import { DASH, DIGIT, DOT, HIGH, kindOf, LETTER, SLASH, UNDERSCORE } from "./characters.ts";
+
+/** Bits for the kinds of characters in a word. */
+export const LOWER = 1;
+export const UPPER = 2;
+export const DIGIT = 4;
+export const SLASH = 8;
+export const DOT = 16;
+export const UNDERSCORE = 32;
+export const DASH = 64;
+/** One of `@%+~$#*`, which may be part of a word but do not make one. */
+export const SIGN = 128;
+/** Any character that is not ASCII. */
+export const HIGH = 256;
+export const LETTER = LOWER | UPPER;
+
+/** The kind of each ASCII character; a table, because every character of every message is looked up. */
+const TABLE = new Uint8Array(128);
+for (let code = 97; code <= 122; code += 1) TABLE[code] = LOWER;
+for (let code = 65; code <= 90; code += 1) TABLE[code] = UPPER;
+for (let code = 48; code <= 57; code += 1) TABLE[code] = DIGIT;
+TABLE[47] = SLASH;
+TABLE[92] = SLASH;
+TABLE[46] = DOT;
+TABLE[95] = UNDERSCORE;
+TABLE[45] = DASH;
+for (const sign of "@%+~$#*") TABLE[sign.charCodeAt(0)] = SIGN;
+
+/** The kind of a character; 0 when it cannot be part of a word. */
+export function kindOf(code: number): number {
+  return code > 127 ? HIGH : (TABLE[code] ?? 0); // NaN, past the end, gives 0
+}
+
+/** Whether a word ends here. Full stops and dashes end a word unless more of it follows. */
+export function isWordEnd(text: string, end: number): boolean {
+  let at = end;
+  while ((kindOf(text.charCodeAt(at)) & (DOT | DASH)) !== 0) at += 1;
+  return kindOf(text.charCodeAt(at)) === 0;
+}
+
+/** True for letters, digits, `_`, and everything that is not ASCII. */
+export function isWordCode(code: number): boolean {
+  return (kindOf(code) & (LETTER | DIGIT | UNDERSCORE | HIGH)) !== 0;
+}
 
 const LESS_THAN = 60;
 const GREATER_THAN = 62;
 const MASK_CHARS_MAX = 5;
-/** A mask among the words; no character has this kind. */
+/** The kind of a mask; no character has it. */
 const MASK = 1024;
-/** What makes a run of characters a word: `--` and `...` are none. */
-const WORTHY = LETTER | DIGIT | UNDERSCORE | HIGH | SLASH;
+/** A word has at least one of these: `--` and `...` are not words. */
+const WORD_KINDS = LETTER | DIGIT | UNDERSCORE | HIGH | SLASH;
 const BLANK = 32;
 
-/** The words of one text. The same object reads text after text: building arrays anew took a third of the time. */
+/** The words of one text. One object is reused for all texts, because allocating the arrays took a third of the time. */
 export class Words {
   text = "";
   count = 0;
@@ -27,7 +69,7 @@ export class Words {
     this.#kinds = new Int16Array(charsMax + 1);
   }
 
-  /** Finds the words of another text, of which no more is looked at than there is room for. */
+  /** Finds the words of another text, up to the limit of characters. */
   read(text: string): void {
     this.text = text;
     this.count = 0;
@@ -62,7 +104,7 @@ export class Words {
         end = at + 1;
       }
     }
-    if ((kinds & WORTHY) !== 0) this.#add(start, end, kinds);
+    if ((kinds & WORD_KINDS) !== 0) this.#add(start, end, kinds);
     return at;
   }
 
@@ -81,12 +123,12 @@ export class Words {
     return this.#ends[index] ?? 0;
   }
 
-  /** What the word is made of, as bits. */
+  /** The kinds of characters in the word, as bits. */
   kinds(index: number): number {
     return this.#kinds[index] ?? 0;
   }
 
-  /** The word; empty when there is none. */
+  /** The word; empty when the index is out of range. */
   word(index: number): string {
     return index < 0 || index >= this.count ? "" : this.text.slice(this.start(index), this.end(index));
   }
@@ -95,7 +137,7 @@ export class Words {
     return index >= 0 && index < this.count && this.kinds(index) === MASK;
   }
 
-  /** Whether one blank, and nothing else, stands between the word and the next. */
+  /** Whether exactly one blank separates the word from the next. */
   hasBlankAfter(index: number): boolean {
     return (
       index >= 0 &&
@@ -105,18 +147,18 @@ export class Words {
     );
   }
 
-  /** Whether nothing stands between the word and the next. */
+  /** Whether the next word follows without a gap. */
   touchesNext(index: number): boolean {
     return index >= 0 && index + 1 < this.count && this.end(index) === this.start(index + 1);
   }
 
-  /** The character right behind the word; empty at the end. */
+  /** The character after the word; empty at the end. */
   charAfter(index: number): string {
     return this.text[this.end(index)] ?? "";
   }
 }
 
-/** Where the mask that begins here ends; -1 when it is none. */
+/** The end of the mask that begins here; -1 when there is none. */
 function maskEnd(text: string, at: number): number {
   let end = at + 1;
   while (end - at <= MASK_CHARS_MAX && isLower(text.charCodeAt(end))) end += 1;

@@ -9,7 +9,7 @@ const session = new Session({ url: postgresUrl("public") });
 afterAll(() => session.close());
 
 async function arrived(list: readonly (string | null)[]): Promise<readonly (string | null)[]> {
-  const row = await session.read((tx) =>
+  const row = await session.readSnapshot((tx) =>
     tx.get<{ list: string }>("SELECT to_json(?::text[])::text AS list", list),
   );
   return JSON.parse(row?.list ?? "[]");

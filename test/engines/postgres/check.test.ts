@@ -17,12 +17,12 @@ let engine: Engine;
 beforeAll(async () => {
   engine = await stores.open();
   await engine.createJob({ id: QUEUE, name: QUEUE, kind: "map", spec: {} });
-  await engine.enter(newHolder("holder-1", { ttlMs: 600_000 }));
+  await engine.registerHolder(newHolder("holder-1", { ttlMs: 600_000 }));
   await engine.add(QUEUE, ["a", "d", "e", "f", "g"].map(newItem));
   const lease = { queue: QUEUE, max: 5 };
-  const { leased } = await engine.exchange("holder-1", { settle: [], lease });
+  const { leased } = await engine.settleAndLease("holder-1", { settle: [], lease });
   const settle = leased.map((one) => (one.itemId === "g" ? succeeded(one) : buried(one)));
-  await engine.exchange(null, { settle, gate: { queue: QUEUE, seen: 0, next: {} } });
+  await engine.settleAndLease(null, { settle, gate: { queue: QUEUE, seen: 0, next: {} } });
   for (const [kind, itemId] of [
     ["requeue", "a"],
     ["redrive", "d"],
@@ -33,7 +33,7 @@ beforeAll(async () => {
     await engine.advance(kind, { max: 1 });
   }
   await engine.add(QUEUE, [{ ...newItem("x"), priority: "high" }]);
-  await engine.exchange("holder-1", { settle: [], lease: { queue: QUEUE, max: 1 } });
+  await engine.settleAndLease("holder-1", { settle: [], lease: { queue: QUEUE, max: 1 } });
   await engine.add(
     QUEUE,
     ["b", "c"].map((id) => ({ ...newItem(id), lane: "one" })),
@@ -82,7 +82,7 @@ it.each([
   ],
   [
     "a discarded item without its letter",
-    `DELETE FROM closed WHERE ref = ${ITEM("f")}`,
+    `DELETE FROM resolved_letters WHERE ref = ${ITEM("f")}`,
     "a letter keeps everything",
   ],
   [
@@ -102,7 +102,7 @@ it.each([
   ],
   [
     "a letter with a number that was never given",
-    "UPDATE burials SET last = 1",
+    "UPDATE letter_numbers SET last = 1",
     "an operation touches nothing that is buried later",
   ],
   ["a group that counts too many", "UPDATE groups SET count = count + 1", "groups count their letters"],
@@ -117,7 +117,7 @@ it.each([
     "UPDATE arrivals SET waiting = waiting - 1",
     "groups count their letters",
   ],
-  ["a group that lost its mark", "DELETE FROM marks", "a group has its mark"],
+  ["a group that lost its mark", "DELETE FROM group_records", "a group has its mark"],
   [
     "a group that says another pattern than its mark",
     "UPDATE groups SET pattern = 'another'",
@@ -143,8 +143,8 @@ it.each([
     "UPDATE operations SET bound = 0",
     "an operation touches nothing that is buried later",
   ],
-  ["a ready item that is not in line", "DELETE FROM line", "what is ready stands in line"],
-  ["an item at a wrong place in line", "UPDATE line SET due_at = 0", "what is ready stands in line"],
+  ["a ready item that is not in line", "DELETE FROM ready_items", "what is ready stands in line"],
+  ["an item at a wrong place in line", "UPDATE ready_items SET due_at = 0", "what is ready stands in line"],
   [
     "an item in line that is not ready",
     "UPDATE items SET state = 'held' WHERE item_id = 'a~2'",
@@ -152,7 +152,7 @@ it.each([
   ],
   [
     "an item in line before others of its lane",
-    "INSERT INTO line SELECT queue, priority, due_at, ref FROM items WHERE item_id = 'c'",
+    "INSERT INTO ready_items SELECT queue, priority, due_at, ref FROM items WHERE item_id = 'c'",
     "a lane is worked one at a time",
   ],
   [

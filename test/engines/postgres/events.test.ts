@@ -65,8 +65,8 @@ it.each(["item_queued", "attempt_started"] as const)("%s, sent by itself, is not
   const engine = await stores.open();
   for (const id of ["slow", "quick"]) await engine.createJob({ id, name: id, kind: "queue", spec: {} });
   const holder = { id: "h", queue: "slow", host: "host", pid: 1, processStart: "1", ttlMs: 60_000 };
-  await engine.enter(holder);
-  const lease = () => engine.exchange("h", { settle: [], lease: { queue: "slow", max: 1 } });
+  await engine.registerHolder(holder);
+  const lease = () => engine.settleAndLease("h", { settle: [], lease: { queue: "slow", max: 1 } });
   await lease(); // from here on it is known, and leases by itself
   const add = (queue: string) => engine.add(queue, [{ itemId: `${queue}-${type}`, data: 0 }], MADE_UP);
   if (type === "attempt_started") await add("slow");

@@ -17,7 +17,14 @@ it("each item of a lane is leased once, one at a time, while more come into the 
   await engine.createJob({ id: QUEUE, name: QUEUE, kind: "queue", spec: {} });
   const holders = await Promise.all(
     Array.from({ length: WORKERS }, (_, n) =>
-      engine.enter({ id: `h${n}`, queue: QUEUE, host: "a", pid: 1, processStart: "1", ttlMs: 60_000 }),
+      engine.registerHolder({
+        id: `h${n}`,
+        queue: QUEUE,
+        host: "a",
+        pid: 1,
+        processStart: "1",
+        ttlMs: 60_000,
+      }),
     ),
   );
   const atWork = new Map<string, number>();
@@ -26,11 +33,13 @@ it("each item of a lane is leased once, one at a time, while more come into the 
 
   const work = async (holder: string) => {
     while (left > 0) {
-      const { leased } = await engine.exchange(holder, { settle: [], lease: { queue: QUEUE, max: 2 } });
+      const { leased } = await engine.settleAndLease(holder, { settle: [], lease: { queue: QUEUE, max: 2 } });
       for (const { itemId } of leased) begin(itemId);
       await Promise.resolve();
       for (const { itemId } of leased) atWork.delete(laneOf(itemId));
-      const { stale } = await engine.exchange(holder, { settle: leased.map((item) => succeeded(item)) });
+      const { stale } = await engine.settleAndLease(holder, {
+        settle: leased.map((item) => succeeded(item)),
+      });
       left -= leased.length - stale.length;
     }
   };

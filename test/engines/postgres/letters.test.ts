@@ -25,7 +25,7 @@ async function openMany(count: number): Promise<readonly [Engine, ...Engine[]]> 
   opened.push(first, ...others);
   await first.createJob({ id: QUEUE, name: QUEUE, kind: "map", spec: {} });
   for (const [place, engine] of [first, ...others].entries())
-    await engine.enter({ ...holder(place), queue: QUEUE });
+    await engine.registerHolder({ ...holder(place), queue: QUEUE });
   return [first, ...others];
 }
 
@@ -44,7 +44,7 @@ async function addItems(engine: Engine, count: number): Promise<void> {
 async function work(engine: Engine, place: number, settle: (item: LeasedItem) => Settlement): Promise<void> {
   let done: Settlement[] = [];
   for (;;) {
-    const { leased } = await engine.exchange(`holder-${place}`, {
+    const { leased } = await engine.settleAndLease(`holder-${place}`, {
       settle: done,
       lease: { queue: QUEUE, max: 7 },
     });
@@ -62,7 +62,9 @@ describe("letters in PostgreSQL", () => {
     await Promise.all(engines.map((engine, place) => work(engine, place, settle)));
     const { letters, total } = await first.listLetters({ queue: QUEUE, order: "oldest", limit: 200 });
     expect(total).toBe(200);
-    expect(letters.map(({ burial }) => burial)).toEqual(Array.from({ length: 200 }, (_, n) => n + 1));
+    expect(letters.map(({ letterSequence }) => letterSequence)).toEqual(
+      Array.from({ length: 200 }, (_, n) => n + 1),
+    );
     const groups = await first.listGroups({ queue: QUEUE });
     expect(groups.map(({ signature, count }) => [signature, count]).sort()).toEqual([
       ["s0", 66],
@@ -204,7 +206,7 @@ describe("letters in PostgreSQL", () => {
       ...retried(item, 1000),
       failure: failureOf(item, { errorMessage: "there is NO network" }),
     }));
-    const regrouped = { burial: 1, signature: "s1", pattern: "p1", algorithm: "redrive-1" };
+    const regrouped = { letterSequence: 1, signature: "s1", pattern: "p1", algorithm: "redrive-1" };
     expect(await engine.regroup([regrouped])).toBe(1);
     expect(await engine.listGroups({})).toMatchObject([{ signature: "s2", pattern: "p2", count: 1 }]);
     expect(await engine.check()).toEqual([]);
@@ -217,9 +219,9 @@ async function settleNext(
   max: number,
   settle: (item: LeasedItem, place: number) => Settlement,
 ): Promise<string[]> {
-  const { leased } = await engine.exchange("holder-0", { settle: [], lease: { queue: QUEUE, max } });
+  const { leased } = await engine.settleAndLease("holder-0", { settle: [], lease: { queue: QUEUE, max } });
   expect(leased).toHaveLength(max);
-  await engine.exchange(null, { settle: leased.map(settle) });
+  await engine.settleAndLease(null, { settle: leased.map(settle) });
   return leased.map(({ itemId }) => itemId);
 }
 
@@ -242,7 +244,12 @@ async function regroupAll(engine: Engine, rounds: number): Promise<void> {
     const { letters } = await engine.listLetters({ limit: 20, states: ["dead", "ready", "leased", "done"] });
     const signature = round % 2 === 0 ? "moved" : "back";
     await engine.regroup(
-      letters.map(({ burial }) => ({ burial, signature, pattern: signature, algorithm: "redrive-2" })),
+      letters.map(({ letterSequence }) => ({
+        letterSequence,
+        signature,
+        pattern: signature,
+        algorithm: "redrive-2",
+      })),
     );
   }
 }

@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeEach, expect, it } from "vitest";
 import type { Engine } from "../../../src/engine.ts";
 import { openPostgresEngine } from "../../../src/engines/postgres/open.ts";
-import { gateName } from "../../../src/item/document.ts";
+import { gateName } from "../../../src/item/store-queries.ts";
 import { askPostgres, postgresStores, postgresUrl } from "../../support/postgres-stores.ts";
 import { succeeded } from "../../support/settlements.ts";
 import { TcpProxy } from "../../support/tcp-proxy.ts";
@@ -20,7 +20,7 @@ let engine: Engine;
 beforeEach(async () => {
   beside = await stores.open();
   await beside.createJob({ id: QUEUE, name: QUEUE, kind: "map", spec: {} });
-  await beside.enter(HOLDER);
+  await beside.registerHolder(HOLDER);
   await beside.add(QUEUE, [
     { itemId: "a", data: 1 },
     { itemId: "b", data: 2 },
@@ -38,7 +38,7 @@ afterEach(async () => {
 });
 
 const leaseOne = async () => {
-  const { leased } = await engine.exchange(HOLDER.id, { settle: [], lease: { queue: QUEUE, max: 1 } });
+  const { leased } = await engine.settleAndLease(HOLDER.id, { settle: [], lease: { queue: QUEUE, max: 1 } });
   const [item] = leased;
   if (!item) throw new Error("nothing was leased");
   return item;
@@ -50,7 +50,7 @@ const typesTold = async () =>
 it("what was committed is answered as if nothing had been", async () => {
   const item = await leaseOne();
   proxy.cutAt("COMMIT\0", "after");
-  const answer = await engine.exchange(HOLDER.id, {
+  const answer = await engine.settleAndLease(HOLDER.id, {
     settle: [succeeded(item)],
     lease: { queue: QUEUE, max: 1 },
   });
@@ -70,9 +70,11 @@ it("what never reached the server is store trouble, and done by the next try", a
   const item = await leaseOne();
   const settle = [succeeded(item)];
   proxy.cutAt("COMMIT\0", "before");
-  await expect(engine.exchange(HOLDER.id, { settle })).rejects.toMatchObject({ code: "store_unavailable" });
+  await expect(engine.settleAndLease(HOLDER.id, { settle })).rejects.toMatchObject({
+    code: "store_unavailable",
+  });
   expect(await beside.count(QUEUE)).toMatchObject({ done: 0, leased: 1 });
-  expect(await engine.exchange(HOLDER.id, { settle })).toMatchObject({ stale: [] });
+  expect(await engine.settleAndLease(HOLDER.id, { settle })).toMatchObject({ stale: [] });
   expect(await beside.count(QUEUE)).toMatchObject({ done: 1, leased: 0 });
 });
 
@@ -80,11 +82,11 @@ it("a runner that asks again, when nobody could be asked, gets its leases and se
   const item = await leaseOne();
   const request = { settle: [succeeded(item)], lease: { queue: QUEUE, max: 1 } };
   proxy.cutAt("COMMIT\0", "after");
-  const lost = engine.exchange(HOLDER.id, request);
+  const lost = engine.settleAndLease(HOLDER.id, request);
   proxy.refuse(true);
   await expect(lost).rejects.toMatchObject({ code: "store_unavailable" });
   proxy.refuse(false);
-  const answer = await engine.exchange(HOLDER.id, request);
+  const answer = await engine.settleAndLease(HOLDER.id, request);
   expect(answer.stale).toEqual([]);
   expect(answer.leased).toMatchObject([{ itemId: "b", attempt: 1 }]);
   expect(await beside.listLeases(HOLDER.id)).toEqual(answer.leased);
@@ -95,28 +97,31 @@ it("a runner that asks again, when nobody could be asked, gets its leases and se
 
 it("a runner that wants no more gives back what it was never told of", async () => {
   proxy.cutAt("COMMIT\0", "after");
-  const lost = engine.exchange(HOLDER.id, { settle: [], lease: { queue: QUEUE, max: 2 } });
+  const lost = engine.settleAndLease(HOLDER.id, { settle: [], lease: { queue: QUEUE, max: 2 } });
   proxy.refuse(true);
   await expect(lost).rejects.toMatchObject({ code: "store_unavailable" });
   proxy.refuse(false);
-  expect(await engine.exchange(HOLDER.id, { settle: [] })).toMatchObject({ leased: [], stale: [] });
+  expect(await engine.settleAndLease(HOLDER.id, { settle: [] })).toMatchObject({ leased: [], stale: [] });
   expect(await beside.count(QUEUE)).toMatchObject({ ready: 2, leased: 0 });
-  expect(await beside.leave(HOLDER.id)).toBe(true);
+  expect(await beside.unregisterHolder(HOLDER.id)).toBe(true);
 });
 
 it("a runner that is another holder by now is not told that what it settled came late", async () => {
   const item = await leaseOne();
   const settle = [succeeded(item)];
   proxy.cutAt("COMMIT\0", "after");
-  const lost = engine.exchange(HOLDER.id, { settle });
+  const lost = engine.settleAndLease(HOLDER.id, { settle });
   proxy.refuse(true);
   await expect(lost).rejects.toMatchObject({ code: "store_unavailable" });
   proxy.refuse(false);
-  expect(await beside.leave(HOLDER.id)).toBe(true);
-  await beside.enter({ ...HOLDER, id: "holder-2" });
+  expect(await beside.unregisterHolder(HOLDER.id)).toBe(true);
+  await beside.registerHolder({ ...HOLDER, id: "holder-2" });
   const request = { settle, lease: { queue: QUEUE, max: 1 } };
-  await expect(engine.exchange(HOLDER.id, request)).rejects.toMatchObject({ code: "lease_lost" });
-  expect(await engine.exchange("holder-2", request)).toMatchObject({ stale: [], leased: [{ itemId: "b" }] });
+  await expect(engine.settleAndLease(HOLDER.id, request)).rejects.toMatchObject({ code: "lease_lost" });
+  expect(await engine.settleAndLease("holder-2", request)).toMatchObject({
+    stale: [],
+    leased: [{ itemId: "b" }],
+  });
   expect(await typesTold()).not.toContain("late_result");
 });
 
@@ -124,45 +129,46 @@ it("a lease that was reaped meanwhile is stale, also when its settlement was in 
   const item = await leaseOne();
   const settle = [succeeded(item)];
   proxy.cutAt("COMMIT\0", "before");
-  const lost = engine.exchange(HOLDER.id, { settle });
+  const lost = engine.settleAndLease(HOLDER.id, { settle });
   proxy.refuse(true);
   await expect(lost).rejects.toMatchObject({ code: "store_unavailable" });
-  await beside.exchange(null, {
+  await beside.settleAndLease(null, {
     settle: [{ lease: settle[0]?.lease ?? item, outcome: "released", verdict: { kind: "release" } }],
   });
   proxy.refuse(false);
-  expect(await engine.exchange(HOLDER.id, { settle })).toMatchObject({
+  expect(await engine.settleAndLease(HOLDER.id, { settle })).toMatchObject({
     stale: [{ ref: item.ref, attempt: 1 }],
   });
   expect(await beside.count(QUEUE)).toMatchObject({ ready: 2, done: 0 });
 });
 
 /** By now the engine knows who leases, so that what it only leases is sent at once, and by itself. */
-const leaseAtOnce = (max = 1) => engine.exchange(HOLDER.id, { settle: [], lease: { queue: QUEUE, max } });
+const leaseAutocommit = (max = 1) =>
+  engine.settleAndLease(HOLDER.id, { settle: [], lease: { queue: QUEUE, max } });
 
 /** From here on a statement that is sent by itself is all that is sent. */
 const settleIn = () => engine.count(QUEUE);
 
-it("a lease that was sent at once, and whose answer was lost, is handed out by the next exchange", async () => {
+it("a lease that was sent at once, and whose answer was lost, is handed out by the next step", async () => {
   await leaseOne();
   await settleIn();
   proxy.cutAt(HOLDER.id, "after");
-  await expect(leaseAtOnce()).rejects.toMatchObject({ code: "store_unavailable" });
+  await expect(leaseAutocommit()).rejects.toMatchObject({ code: "store_unavailable" });
   expect(proxy.cuts).toBe(1);
   expect(await beside.count(QUEUE)).toMatchObject({ leased: 2, attempts: 2 });
-  const answer = await leaseAtOnce(2);
+  const answer = await leaseAutocommit(2);
   expect(answer.leased).toMatchObject([{ itemId: "b", attempt: 1, data: 2 }]);
-  await engine.exchange(HOLDER.id, { settle: answer.leased.map(succeeded) });
+  await engine.settleAndLease(HOLDER.id, { settle: answer.leased.map(succeeded) });
   expect(await beside.count(QUEUE)).toMatchObject({ leased: 1, done: 1 });
-  expect((await leaseAtOnce()).leased).toEqual([]);
+  expect((await leaseAutocommit()).leased).toEqual([]);
 });
 
-it("a lease that was sent at once and never arrived is given by the next exchange", async () => {
+it("a lease that was sent at once and never arrived is given by the next step", async () => {
   await leaseOne();
   await settleIn();
   proxy.cutAt(HOLDER.id, "before");
-  await expect(leaseAtOnce()).rejects.toMatchObject({ code: "store_unavailable" });
-  expect((await leaseAtOnce()).leased).toMatchObject([{ itemId: "b", attempt: 1 }]);
+  await expect(leaseAutocommit()).rejects.toMatchObject({ code: "store_unavailable" });
+  expect((await leaseAutocommit()).leased).toMatchObject([{ itemId: "b", attempt: 1 }]);
   expect(await beside.count(QUEUE)).toMatchObject({ leased: 2, attempts: 2 });
 });
 
@@ -170,32 +176,32 @@ it("a lease that was sent at once and arrives after the holder has asked again l
   await leaseOne();
   await settleIn();
   proxy.cutAt(HOLDER.id, "late");
-  await expect(leaseAtOnce()).rejects.toMatchObject({ code: "store_unavailable" });
-  expect((await leaseAtOnce()).leased).toMatchObject([{ itemId: "b" }]);
+  await expect(leaseAutocommit()).rejects.toMatchObject({ code: "store_unavailable" });
+  expect((await leaseAutocommit()).leased).toMatchObject([{ itemId: "b" }]);
   await beside.add(QUEUE, [{ itemId: "c", data: 3 }]);
   await proxy.deliver();
   expect(await beside.count(QUEUE)).toMatchObject({ ready: 1, leased: 2 });
-  expect((await leaseAtOnce()).leased).toMatchObject([{ itemId: "c" }]);
+  expect((await leaseAutocommit()).leased).toMatchObject([{ itemId: "c" }]);
 });
 
 it("a lease that was sent at once, and whose answer was lost, is given back by who wants no more", async () => {
   await leaseOne();
   await settleIn();
   proxy.cutAt(HOLDER.id, "after");
-  await expect(leaseAtOnce()).rejects.toMatchObject({ code: "store_unavailable" });
-  expect(await engine.exchange(HOLDER.id, { settle: [] })).toMatchObject({ leased: [], stale: [] });
+  await expect(leaseAutocommit()).rejects.toMatchObject({ code: "store_unavailable" });
+  expect(await engine.settleAndLease(HOLDER.id, { settle: [] })).toMatchObject({ leased: [], stale: [] });
   expect(await beside.count(QUEUE)).toMatchObject({ ready: 1, leased: 1 });
 });
 
-it("a lease that was sent at once, and whose second statement failed, is handed out by the next exchange", async () => {
+it("a lease that was sent at once, and whose second statement failed, is handed out by the next step", async () => {
   await leaseOne();
   const documents = `${stores.schemaOf(beside)}.documents`;
   const gate = gateName(QUEUE);
   await askPostgres(`INSERT INTO ${documents} (name, version, body) VALUES ($1, 1, 'no JSON')`, gate);
-  await expect(leaseAtOnce()).rejects.toThrow(/JSON/);
+  await expect(leaseAutocommit()).rejects.toThrow(/JSON/);
   expect(await beside.count(QUEUE)).toMatchObject({ leased: 2 });
   await askPostgres(`DELETE FROM ${documents} WHERE name = $1`, gate);
-  expect((await leaseAtOnce(2)).leased).toMatchObject([{ itemId: "b", attempt: 1 }]);
+  expect((await leaseAutocommit(2)).leased).toMatchObject([{ itemId: "b", attempt: 1 }]);
 });
 
 it.each(["before", "after"] as const)(

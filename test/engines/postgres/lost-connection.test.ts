@@ -18,7 +18,7 @@ afterAll(() => stores.remove());
 async function openNamed(): Promise<{ engine: Engine; beside: Engine; name: string }> {
   const beside = await stores.open();
   await beside.createJob({ id: QUEUE, name: QUEUE, kind: "map", spec: {} });
-  await beside.enter(HOLDER);
+  await beside.registerHolder(HOLDER);
   const name = stores.schemaOf(beside);
   const engine = await openPostgresEngine({ url: postgresUrl(name, { application_name: name }) });
   return { engine, beside, name };
@@ -91,7 +91,7 @@ describe("a backend that is terminated", () => {
     let settle: ReturnType<typeof succeeded>[] = [];
     do {
       const request = { settle, lease: { queue: QUEUE, max: 3 } };
-      const { leased, stale } = await patiently(() => engine.exchange(HOLDER.id, request));
+      const { leased, stale } = await patiently(() => engine.settleAndLease(HOLDER.id, request));
       expect(stale).toEqual([]);
       done.push(...leased.map(({ itemId }) => itemId));
       settle = leased.map((item) => succeeded(item));
@@ -111,34 +111,34 @@ async function connectionsOf(name: string): Promise<number> {
 }
 
 describe("who watches a queue", () => {
-  it("is rung by what another machine adds", async () => {
+  it("is notified by what another machine adds", async () => {
     const { engine, beside } = await openNamed();
-    let rings = 0;
+    let notifications = 0;
     const end = await engine.watch(QUEUE, () => {
-      rings += 1;
+      notifications += 1;
     });
     await beside.add(QUEUE, [{ itemId: "a", data: 1 }]);
-    await until("the ring", () => rings > 0);
+    await until("the notification", () => notifications > 0);
     await end();
     await engine.close();
     await beside.close();
   });
 
-  it("is rung when its connection was lost and is there again, and for what comes then", async () => {
+  it("is notified when its connection was lost and is there again, and for what comes then", async () => {
     const beside = await stores.open();
     await beside.createJob({ id: QUEUE, name: QUEUE, kind: "map", spec: {} });
     const url = postgresUrl(stores.schemaOf(beside));
     const proxy = await TcpProxy.before(url);
     const engine = await openPostgresEngine({ url: proxy.through(url) });
-    let rings = 0;
+    let notifications = 0;
     const end = await engine.watch(QUEUE, () => {
-      rings += 1;
+      notifications += 1;
     });
     proxy.cutAll();
-    await until("the ring after the connection came back", () => rings > 0);
-    rings = 0;
+    await until("the notification after the connection came back", () => notifications > 0);
+    notifications = 0;
     await beside.add(QUEUE, [{ itemId: "a", data: 1 }]);
-    await until("the ring of what came", () => rings > 0);
+    await until("the notification of what came", () => notifications > 0);
     await end();
     await engine.close();
     await beside.close();
@@ -153,10 +153,10 @@ describe("connections that die without a word", () => {
     const url = postgresUrl(stores.schemaOf(beside));
     const proxy = await TcpProxy.before(url);
     const engine = await openPostgresEngine({ url: proxy.through(url) });
-    await engine.enter({ ...HOLDER, ttlMs: 4000 });
+    await engine.registerHolder({ ...HOLDER, ttlMs: 4000 });
     await Promise.all([1, 2, 3].map(() => engine.count(QUEUE))); // several connections, idle now
     proxy.mute();
-    expect(await engine.beat(HOLDER.id)).toBe(true);
+    expect(await engine.heartbeat(HOLDER.id)).toBe(true);
     expect((await beside.listHolders())[0]).toMatchObject({ id: HOLDER.id, expired: false });
     expect(await engine.count(QUEUE)).toMatchObject({ total: 0 });
     await engine.close();
@@ -181,14 +181,15 @@ describe("a server that restarts", () => {
       const engine = await openPostgresEngine({ url: `${server.url}?schema=restarted` });
       try {
         await engine.createJob({ id: QUEUE, name: QUEUE, kind: "map", spec: {} });
-        await engine.enter(HOLDER);
+        await engine.registerHolder(HOLDER);
         await engine.add(QUEUE, [{ itemId: "a", data: 1 }]);
-        const [item] = (await engine.exchange(HOLDER.id, { settle: [], lease: { queue: QUEUE, max: 1 } }))
-          .leased;
+        const [item] = (
+          await engine.settleAndLease(HOLDER.id, { settle: [], lease: { queue: QUEUE, max: 1 } })
+        ).leased;
         if (!item) throw new Error("nothing was leased");
         await server.stop(signal);
         await until("what is left of the server has gone too", () => isAway(engine));
-        const settling = patiently(() => engine.exchange(HOLDER.id, { settle: [succeeded(item)] }));
+        const settling = patiently(() => engine.settleAndLease(HOLDER.id, { settle: [succeeded(item)] }));
         await server.start();
         expect(await settling).toMatchObject({ stale: [] });
         expect(await engine.count(QUEUE)).toMatchObject({ done: 1, attempts: 1 });

@@ -31,10 +31,10 @@ it("each item is worked by one, and successes, retries and burials add up", asyn
   await first?.add(QUEUE, items);
   const held = new Set<string>();
   const work = async (engine: Engine, id: string) => {
-    await engine.enter(holder(id));
+    await engine.registerHolder(holder(id));
     let settle: ReturnType<typeof succeeded>[] = [];
     for (;;) {
-      const { leased, stale } = await engine.exchange(id, { settle, lease: { queue: QUEUE, max: 7 } });
+      const { leased, stale } = await engine.settleAndLease(id, { settle, lease: { queue: QUEUE, max: 7 } });
       expect(stale).toEqual([]);
       if (leased.length === 0) return;
       for (const { itemId } of leased) {
@@ -73,11 +73,11 @@ it("a lane is worked one at a time however many work it", async () => {
   const busy = new Set<string>();
   let done = 0;
   const work = async (engine: Engine, id: string) => {
-    await engine.enter(holder(id));
+    await engine.registerHolder(holder(id));
     let settle: ReturnType<typeof succeeded>[] = [];
     while (done < 60) {
       for (const { lease } of settle) busy.delete(laneOf.get(lease.ref) ?? "");
-      const { leased } = await engine.exchange(id, { settle, lease: { queue: QUEUE, max: 5 } });
+      const { leased } = await engine.settleAndLease(id, { settle, lease: { queue: QUEUE, max: 5 } });
       done += settle.length;
       for (const { ref, data, itemId } of leased) {
         const lane = `l${Number(data) % 3}`;
@@ -116,16 +116,16 @@ it("a holder that is taken away while it leases has its leases, or gets none", a
   );
   for (let n = 0; n < 20; n += 1) {
     const id = `holder-${n}`;
-    await first.enter(holder(id));
+    await first.registerHolder(holder(id));
     const [leasing, isGone] = await Promise.all([
-      first.exchange(id, { settle: [], lease: { queue: QUEUE, max: 1 } }).then(
+      first.settleAndLease(id, { settle: [], lease: { queue: QUEUE, max: 1 } }).then(
         ({ leased }) => leased.length,
         (error) => {
           expect(error).toMatchObject({ code: "lease_lost" });
           return 0;
         },
       ),
-      second.leave(id),
+      second.unregisterHolder(id),
     ]);
     expect(isGone).toBe(leasing === 0);
   }

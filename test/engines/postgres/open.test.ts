@@ -4,7 +4,7 @@ import type { Engine } from "../../../src/engine.ts";
 import { openStore } from "../../../src/engines/open.ts";
 import { openPostgresEngine } from "../../../src/engines/postgres/open.ts";
 import { WorkError } from "../../../src/errors.ts";
-import { randomName } from "../../../src/kit/random.ts";
+import { randomName } from "../../../src/std/random.ts";
 import { askPostgres, dropSchema, postgresServerUrl, postgresUrl } from "../../support/postgres-stores.ts";
 import { buried, retried } from "../../support/settlements.ts";
 
@@ -172,7 +172,12 @@ describe("a store of version 1", () => {
   /** The tables as version 1 had them. */
   const AS_VERSION_1 = `
     ALTER TABLE letters DROP COLUMN first_at, DROP COLUMN arrived_at, DROP COLUMN source_signature;
-    ALTER TABLE closed DROP COLUMN first_at, DROP COLUMN arrived_at, DROP COLUMN source_signature;
+    ALTER TABLE resolved_letters DROP COLUMN first_at, DROP COLUMN arrived_at, DROP COLUMN source_signature;
+    ALTER TABLE resolved_letters RENAME TO closed;
+    ALTER TABLE late_results RENAME TO evidence;
+    ALTER TABLE group_records RENAME TO marks;
+    ALTER TABLE ready_items RENAME TO line;
+    ALTER TABLE letter_numbers RENAME TO burials;
     UPDATE store SET version = 1;`;
 
   it("gets the times of first failures when it is brought to the newest version", async () => {
@@ -180,17 +185,24 @@ describe("a store of version 1", () => {
     const url = postgresUrl(schema);
     const engine = await openPostgresEngine({ url });
     await engine.createJob({ id: "q", name: "q", kind: "queue", spec: {} });
-    await engine.enter({ id: "h", queue: "q", host: "host", pid: 1, processStart: "1", ttlMs: 60_000 });
+    await engine.registerHolder({
+      id: "h",
+      queue: "q",
+      host: "host",
+      pid: 1,
+      processStart: "1",
+      ttlMs: 60_000,
+    });
     await engine.add("q", [{ itemId: "a", data: 1 }]);
     const lease = async () => {
-      const { leased } = await engine.exchange("h", { settle: [], lease: { queue: "q", max: 1 } });
+      const { leased } = await engine.settleAndLease("h", { settle: [], lease: { queue: "q", max: 1 } });
       const [one] = leased;
       if (one === undefined) throw new Error("an item is ready");
       return one;
     };
-    await engine.exchange(null, { settle: [retried(await lease())] });
+    await engine.settleAndLease(null, { settle: [retried(await lease())] });
     const second = await lease();
-    await engine.exchange(null, { settle: [buried(second)] });
+    await engine.settleAndLease(null, { settle: [buried(second)] });
     const before = await engine.readLetter(second.ref);
     const [first] = await engine.listAttempts(second.ref);
     await engine.close();

@@ -4,7 +4,7 @@ import { chmodSync, chownSync, writeFileSync } from "node:fs";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openPostgresEngine } from "../../../src/engines/postgres/open.ts";
-import { randomName } from "../../../src/kit/random.ts";
+import { randomName } from "../../../src/std/random.ts";
 import { dropSchema, postgresServerUrl, postgresUrl } from "../../support/postgres-stores.ts";
 import { buried, succeeded } from "../../support/settlements.ts";
 import { TemporaryDirectory } from "../../support/temporary-directory.ts";
@@ -86,10 +86,17 @@ describe.skipIf(!isThere)(
         Array.from({ length: 60 }, (_, n) => ({ itemId: `i${n}`, data: n })),
       );
       const work = async (id: string) => {
-        await engine.enter({ id, queue: QUEUE, host: "h", pid: 1, processStart: "1", ttlMs: 60_000 });
+        await engine.registerHolder({
+          id,
+          queue: QUEUE,
+          host: "h",
+          pid: 1,
+          processStart: "1",
+          ttlMs: 60_000,
+        });
         let settle: ReturnType<typeof succeeded>[] = [];
         do {
-          const { leased } = await engine.exchange(id, { settle, lease: { queue: QUEUE, max: 4 } });
+          const { leased } = await engine.settleAndLease(id, { settle, lease: { queue: QUEUE, max: 4 } });
           settle = leased.map((item) => (item.index % 10 === 0 ? buried(item) : succeeded(item)));
         } while (settle.length > 0);
       };
@@ -100,7 +107,7 @@ describe.skipIf(!isThere)(
       await engine.close();
     });
 
-    it("nobody is rung, and says so", async () => {
+    it("nobody is notified, and says so", async () => {
       const engine = await openPostgresEngine({ url: bounced() });
       expect(engine.can.wakes).toBe(false);
       await (await engine.watch(QUEUE, () => {}))();

@@ -8,13 +8,13 @@ import type { Engine } from "../../../src/engine.ts";
 import { connectionsTo } from "../../../src/engines/postgres/connections.ts";
 import { openPostgresEngine } from "../../../src/engines/postgres/open.ts";
 import { WorkError } from "../../../src/errors.ts";
-import { randomName } from "../../../src/kit/random.ts";
 import { Queue } from "../../../src/queue/queue.ts";
-import { createQueue } from "../../../src/queue/settings.ts";
-import { serveMetrics } from "../../../src/watch/metrics-server.ts";
-import { metricsText } from "../../../src/watch/metrics-text.ts";
-import { DEFAULT_WATCH } from "../../../src/watch/settings.ts";
-import { Watcher } from "../../../src/watch/watcher.ts";
+import { createQueue } from "../../../src/queue/queue-settings.ts";
+import { DEFAULT_WATCH } from "../../../src/service/alert-settings.ts";
+import { Watcher } from "../../../src/service/alert-watcher.ts";
+import { serveMetrics } from "../../../src/service/metrics-server.ts";
+import { metricsText } from "../../../src/service/metrics-text.ts";
+import { randomName } from "../../../src/std/random.ts";
 import { askPostgres, dropSchema, postgresUrl } from "../../support/postgres-stores.ts";
 import { succeeded } from "../../support/settlements.ts";
 
@@ -28,6 +28,7 @@ class FaultInjector {
   /** How many queries were replaced. */
   failures = 0;
   #left = 0;
+  #isForBeginnings = false;
 
   constructor(url: string) {
     this.connections = connectionsTo(url);
@@ -37,12 +38,19 @@ class FaultInjector {
   /** 1 is the next query; 0 ends it. */
   failAt(query: number): void {
     this.#left = query;
+    this.#isForBeginnings = false;
+  }
+
+  /** The next BEGIN fails, and nothing else. */
+  failAtBeginning(): void {
+    this.#left = 1;
+    this.#isForBeginnings = true;
   }
 
   #intercept(client: pg.PoolClient): void {
     const query = client.query.bind(client) as (...args: unknown[]) => unknown;
     const intercepted = (...args: unknown[]) => {
-      if (this.#left === 0 || isBeginning(args[0])) return query(...args);
+      if (this.#left === 0 || (this.#isForBeginnings && !isBeginning(args[0]))) return query(...args);
       this.#left -= 1;
       if (this.#left > 0) return query(...args);
       this.failures += 1;
@@ -52,7 +60,6 @@ class FaultInjector {
   }
 }
 
-/** Servers refuse a beginning on a standby alone, where the statements after it fail as well; see the test of fail-over. */
 function isBeginning(query: unknown): boolean {
   return /"text":"BEGIN/.test(JSON.stringify(query) ?? "");
 }
@@ -155,14 +162,61 @@ describe("an unknown error of the server", () => {
   });
 });
 
+describe("a BEGIN that fails", () => {
+  it("keeps the statements sent with it from being carried out one by one", async () => {
+    await engine.createJob({ id: "begin", name: "begin", kind: "queue", spec: {} });
+    await engine.registerHolder({
+      id: "b",
+      queue: "begin",
+      host: "host",
+      pid: 1,
+      processStart: "1",
+      ttlMs: 60_000,
+    });
+    await engine.add("begin", [
+      { itemId: "x", data: 1 },
+      { itemId: "y", data: 1 },
+    ]);
+    const request = { settle: [], lease: { queue: "begin", max: 1 } };
+    const { leased } = await engine.settleAndLease("b", request); // the connection keeps its settings from here on
+    const settle = leased.map(succeeded);
+    const writes: Readonly<Record<string, () => Promise<unknown>>> = {
+      settle: () => engine.settleAndLease("b", { settle }),
+      "settle and lease": () => engine.settleAndLease("b", { ...request, settle }),
+      add: () => engine.add("begin", [{ itemId: "z", data: 1 }]),
+      hold: () => engine.hold("begin", ["y"], { author: "me" }),
+    };
+    const before = { counts: await engine.count("begin"), newest: await engine.newestEvent() };
+    for (const [name, write] of Object.entries(writes)) {
+      injector.failAtBeginning();
+      await expect(write(), name).rejects.toMatchObject({ code: "store_unavailable", message: /injected/ });
+      injector.failAt(0);
+      expect({ counts: await engine.count("begin"), newest: await engine.newestEvent() }, name).toEqual(
+        before,
+      );
+    }
+    expect(
+      (await engine.settleAndLease("b", { ...request, settle })).leased.map(({ itemId }) => itemId),
+    ).toEqual(["y"]);
+    expect(await engine.check()).toEqual([]);
+  });
+});
+
 describe("a store whose version was raised", () => {
   it("is not written by a process that opened it before", async () => {
     const url = postgresUrl(schema);
     const old = await openPostgresEngine({ url });
     onTestFinished(() => old.close());
     await old.createJob({ id: "upgrade", name: "upgrade", kind: "queue", spec: {} });
-    await old.enter({ id: "h", queue: "upgrade", host: "host", pid: 1, processStart: "1", ttlMs: 60_000 });
-    const lease = () => old.exchange("h", { settle: [], lease: { queue: "upgrade", max: 1 } });
+    await old.registerHolder({
+      id: "h",
+      queue: "upgrade",
+      host: "host",
+      pid: 1,
+      processStart: "1",
+      ttlMs: 60_000,
+    });
+    const lease = () => old.settleAndLease("h", { settle: [], lease: { queue: "upgrade", max: 1 } });
     const add = (itemId: string) => old.add("upgrade", [{ itemId, data: 1 }]);
     await add("a");
     const { leased } = await lease(); // from here on it leases in one round trip
@@ -173,9 +227,9 @@ describe("a store whose version was raised", () => {
     const writes: Readonly<Record<string, () => Promise<unknown>>> = {
       lease,
       "lease again": lease,
-      settle: () => old.exchange("h", { settle }),
-      "settle and lease": () => old.exchange("h", { settle, lease: { queue: "upgrade", max: 1 } }),
-      heartbeat: () => old.beat("h"),
+      settle: () => old.settleAndLease("h", { settle }),
+      "settle and lease": () => old.settleAndLease("h", { settle, lease: { queue: "upgrade", max: 1 } }),
+      heartbeat: () => old.heartbeat("h"),
       add: () => add("c"),
       "add with a generated id": () => old.add("upgrade", [{ itemId: "d", data: 1 }], { areMadeUp: true }),
     };

@@ -11,6 +11,7 @@ const directory = new TemporaryDirectory();
 afterAll(() => directory.remove());
 
 const GROUP = "a group has its mark";
+const TEXTS = "texts can be read";
 const LANE = "a lane is worked one at a time";
 const LEASE = "a lease has one holder";
 const EVENTS = "every event has its number";
@@ -19,7 +20,7 @@ const ORIGIN = "items name what they were made from";
 
 /** "a" is a letter that was sent anew as "a~2"; "b" and "c" share a lane. */
 it.each([
-  ["a group that lost its mark", "DELETE FROM marks", GROUP],
+  ["a group that lost its mark", "DELETE FROM group_records", GROUP],
   ["a group that says another pattern than its mark", "UPDATE groups SET pattern = 'another'", GROUP],
   ["an item that stands in line before others of its lane", "UPDATE items SET waits = 0", LANE],
   ["an item that waits for nobody", "UPDATE items SET waits = 1 WHERE item_id = 'b'", LANE],
@@ -30,6 +31,10 @@ it.each([
     "UPDATE attempts SET outcome = 'running', ended_at = NULL, failure = NULL WHERE number = 1",
     LEASE,
   ],
+  ["a failure that is not JSON", "UPDATE attempts SET failure = '{' WHERE failure IS NOT NULL", TEXTS],
+  ["a failure that is no object", "UPDATE attempts SET failure = '[]' WHERE failure IS NOT NULL", TEXTS],
+  ["data that is not JSON", "UPDATE payloads SET data = '{' WHERE ref = 1", TEXTS],
+  ["an event whose data is not JSON", "UPDATE events SET data = 'x' WHERE data IS NOT NULL", TEXTS],
   ["a record that is gone", "DELETE FROM attempts", "every attempt leaves one record"],
   [
     "an event that is told twice",
@@ -48,7 +53,7 @@ it.each([
   ["a gate that is no object", `UPDATE documents SET body = '1'`, "a gate belongs to a queue"],
   [
     "a number of attempts that counts too many letters",
-    "UPDATE tries SET count = 7",
+    "UPDATE letters_by_attempts SET count = 7",
     "groups count their letters",
   ],
   ["an item that was made from itself", "UPDATE items SET origin = ref WHERE item_id = 'a~2'", ORIGIN],
@@ -56,16 +61,16 @@ it.each([
   const path = join(directory.path, `${what}.db`);
   const engine = await openSqliteEngine({ path });
   await engine.createJob({ id: QUEUE, name: QUEUE, kind: "map", spec: {} });
-  await engine.enter(newHolder("holder-1"));
+  await engine.registerHolder(newHolder("holder-1"));
   await engine.add(QUEUE, [newItem("a")]);
-  const { leased } = await engine.exchange("holder-1", { settle: [], lease: { queue: QUEUE, max: 1 } });
+  const { leased } = await engine.settleAndLease("holder-1", { settle: [], lease: { queue: QUEUE, max: 1 } });
   const gate = { queue: QUEUE, seen: 0, next: {} };
-  await engine.exchange(null, { settle: leased.map((lease) => buried(lease)), gate });
+  await engine.settleAndLease(null, { settle: leased.map((lease) => buried(lease)), gate });
   const requeue = { id: "op-1", kind: "requeue", queue: QUEUE, filter: {}, force: false } as const;
   await engine.beginOperation({ ...requeue, author: "ada", plan: {} });
   await engine.advance("op-1", { max: 1 });
   await engine.add(QUEUE, [newItem("x"), newItem("y")]);
-  await engine.exchange("holder-1", { settle: [], lease: { queue: QUEUE, max: 3 } });
+  await engine.settleAndLease("holder-1", { settle: [], lease: { queue: QUEUE, max: 3 } });
   await engine.add(
     QUEUE,
     ["b", "c"].map((id) => ({ ...newItem(id), lane: "one" })),

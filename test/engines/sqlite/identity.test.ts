@@ -24,9 +24,9 @@ async function openStore() {
   const engine = await openSqliteEngine({ path });
   onTestFinished(() => engine.close());
   await engine.createJob({ id: QUEUE, name: "a queue", kind: "map", spec: {} });
-  await engine.enter(newHolder("holder-1"));
+  await engine.registerHolder(newHolder("holder-1"));
   await engine.add(QUEUE, ["a", "b"].map(newItem));
-  const { leased } = await engine.exchange("holder-1", { settle: [], lease: { queue: QUEUE, max: 1 } });
+  const { leased } = await engine.settleAndLease("holder-1", { settle: [], lease: { queue: QUEUE, max: 1 } });
   const settle = leased.map(({ ref, attempt }) => ({
     lease: { ref, attempt },
     outcome: "succeeded" as const,
@@ -34,8 +34,8 @@ async function openStore() {
   }));
   /** All that a worker asks of its store. */
   const asks = [
-    () => engine.exchange("holder-1", { settle }),
-    () => engine.beat("holder-1"),
+    () => engine.settleAndLease("holder-1", { settle }),
+    () => engine.heartbeat("holder-1"),
     () => engine.add(QUEUE, [newItem("c")]),
     () => engine.requireUsable(),
   ];
@@ -62,16 +62,16 @@ describe("invariant 12", () => {
 
   it("a journal that was truncated under a running worker is found by its heartbeat", async () => {
     const { path, engine } = await openStore();
-    await engine.beat("holder-1");
+    await engine.heartbeat("holder-1");
     truncateSync(`${path}-wal`, 100);
-    await expect(engine.beat("holder-1")).rejects.toMatchObject({ code: "store_corrupt" });
+    await expect(engine.heartbeat("holder-1")).rejects.toMatchObject({ code: "store_corrupt" });
     await expect(engine.requireUsable()).rejects.toMatchObject({ code: "store_corrupt" });
   });
 
   it("the comparison leaves SQLite's locks alone: processes that come and go do no harm", async () => {
     const { path, engine } = await openStore();
     for (let times = 0; times < 3; times += 1) {
-      await engine.beat("holder-1");
+      await engine.heartbeat("holder-1");
       await engine.requireUsable();
       expect(execFileSync(process.execPath, ["-e", COUNT_ITEMS, path], { encoding: "utf8" })).toBe("2");
       await engine.add(QUEUE, [newItem("a")]);

@@ -1,7 +1,7 @@
 /** The events of one item are found among those of thousands that a step told of at once. */
 import { join } from "node:path";
 import { afterAll, expect, it } from "vitest";
-import { eventsAt } from "../../../src/dead-letter/item-events.ts";
+import { eventsAt } from "../../../src/dead-letter/history.ts";
 import { openSqliteEngine } from "../../../src/engines/sqlite/open.ts";
 import { newHolder, newItem, QUEUE } from "../../conformance/workbench.ts";
 import { buried, retried } from "../../support/settlements.ts";
@@ -15,16 +15,19 @@ it("are the same as among all events, by time, by type and from any event on", a
   const clock = new TestClock();
   const engine = await openSqliteEngine({ path: join(directory.path, "events.db"), clock });
   await engine.createJob({ id: QUEUE, name: QUEUE, kind: "map", spec: {} });
-  await engine.enter(newHolder("holder-1"));
+  await engine.registerHolder(newHolder("holder-1"));
   await engine.add(
     QUEUE,
     Array.from({ length: 300 }, (_, n) => newItem(`n-${n}`)),
   );
   for (const end of [retried, buried]) {
     clock.advance(1000);
-    const { leased } = await engine.exchange("holder-1", { settle: [], lease: { queue: QUEUE, max: 300 } });
+    const { leased } = await engine.settleAndLease("holder-1", {
+      settle: [],
+      lease: { queue: QUEUE, max: 300 },
+    });
     clock.advance(1000);
-    await engine.exchange(null, { settle: leased.map((one) => end(one)) });
+    await engine.settleAndLease(null, { settle: leased.map((one) => end(one)) });
   }
   const all = await engine.listEvents({ queue: QUEUE, after: 0, limit: 10_000 });
   const times = [...new Set(all.map(({ at }) => at))];

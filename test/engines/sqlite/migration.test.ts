@@ -31,7 +31,7 @@ function migrated(title: string, body: (engine: Engine) => Promise<void>, write 
 }
 
 migrated("a store of version 1 has the newest version once it was opened", async (engine) => {
-  expect(await engine.info()).toMatchObject({ schemaVersion: 4, jobs: 1, items: 7, letters: 4, attempts: 9 });
+  expect(await engine.info()).toMatchObject({ schemaVersion: 5, jobs: 1, items: 7, letters: 4, attempts: 9 });
   expect(await engine.findJob("my job")).toMatchObject({ id: QUEUE, spec: { command: ["true"] } });
 });
 
@@ -59,7 +59,7 @@ migrated(
     expect(lease).toMatchObject({ itemId: "leased", attempt: 2, startedAt });
     const running = { number: 2, outcome: "running", holder: "holder-1", startedAt };
     expect((await engine.listAttempts(5)).at(-1)).toEqual(running);
-    await engine.exchange(null, { settle: [succeeded(lease)] });
+    await engine.settleAndLease(null, { settle: [succeeded(lease)] });
     const attempts = await engine.listAttempts(5);
     expect(attempts.map(({ outcome }) => outcome)).toEqual(["failed", "succeeded"]);
     expect(attempts[1]).toMatchObject({ holder: "holder-1", startedAt });
@@ -83,7 +83,7 @@ migrated(
   "letters of version 1 are found with their numbers, groups and all that they had",
   async (engine) => {
     const { letters, total } = await engine.listLetters({ queue: QUEUE, limit: 10 });
-    expect(letters.map(({ itemId, burial, state }) => [itemId, burial, state])).toEqual([
+    expect(letters.map(({ itemId, letterSequence, state }) => [itemId, letterSequence, state])).toEqual([
       ["twice", 6, "dead"],
       ["leased", 4, "leased"],
       ["ready", 3, "ready"],
@@ -154,9 +154,9 @@ migrated("a redrive of version 1 that has items at work ends with them", async (
     settle: [succeeded({ ref: 5, attempt: 2 })],
     lease: { queue: QUEUE, max: 9, operationId: "op-at-work" },
   };
-  const { leased } = await engine.exchange("holder-1", lease);
+  const { leased } = await engine.settleAndLease("holder-1", lease);
   expect(leased.map(({ itemId }) => itemId)).toEqual(["ready"]);
-  await engine.exchange(null, { settle: leased.map(succeeded) });
+  await engine.settleAndLease(null, { settle: leased.map(succeeded) });
   expect(await engine.closeOperation("op-at-work")).toMatchObject({
     status: "ended",
     ...books,
@@ -179,7 +179,7 @@ migrated("letters of version 1 are redriven again and discarded", async (engine)
 const migrated2: typeof migrated = (title, body) => migrated(title, body, writeVersion2);
 
 migrated2("a store of version 2 has the newest version once it was opened", async (engine) => {
-  expect(await engine.info()).toMatchObject({ schemaVersion: 4, foundVersion: 2, items: 8 });
+  expect(await engine.info()).toMatchObject({ schemaVersion: 5, foundVersion: 2, items: 8 });
 });
 
 migrated2("the counters of version 2 are those of its events, also of what was purged", async (engine) => {
@@ -219,7 +219,10 @@ migrated2(
     expect(fresh).toMatchObject({ priority: "normal" });
     for (const field of ["name", "lane", "expiresAt"]) expect(fresh).not.toHaveProperty(field);
     await engine.add(QUEUE, [{ itemId: "urgent", data: 1, priority: "high" }]);
-    const { leased } = await engine.exchange("holder-1", { settle: [], lease: { queue: QUEUE, max: 9 } });
+    const { leased } = await engine.settleAndLease("holder-1", {
+      settle: [],
+      lease: { queue: QUEUE, max: 9 },
+    });
     expect(leased.map(({ itemId }) => itemId)).toEqual(["urgent", "ready", "fresh"]);
     expect(await engine.findJob(QUEUE)).not.toHaveProperty("pause");
   },

@@ -21,18 +21,25 @@ it.each([
   ["a wording of another group", "UPDATE wordings SET grp = grp + 1", TEXTS],
   ["figures that nobody said", "UPDATE said SET figures = ''", TEXTS],
   ["a wording that nobody said", "UPDATE wordings SET text = 'something else'", TEXTS],
-  ["a stratum that counts too many", "UPDATE strata_of_all SET count = 9", "groups count their letters"],
-  ["a stratum that is gone", "DELETE FROM strata_of_all", "groups count their letters"],
+  [
+    "a stratum that counts too many",
+    "UPDATE letters_by_age_of_all SET count = 9",
+    "groups count their letters",
+  ],
+  ["a stratum that is gone", "DELETE FROM letters_by_age_of_all", "groups count their letters"],
 ])("finds %s", async (what, damage, rule) => {
   const path = join(directory.path, `${what}.db`);
   const engine = await openSqliteEngine({ path });
   await engine.createJob({ id: QUEUE, name: QUEUE, kind: "map", spec: {} });
-  await engine.enter(newHolder("holder-1"));
+  await engine.registerHolder(newHolder("holder-1"));
   for (const id of ["a", "b"]) {
     await engine.catchUp({ forMs: 10_000 });
     await engine.add(QUEUE, [newItem(id)]);
-    const { leased } = await engine.exchange("holder-1", { settle: [], lease: { queue: QUEUE, max: 1 } });
-    await engine.exchange(null, { settle: leased.map((lease) => buried(lease)) });
+    const { leased } = await engine.settleAndLease("holder-1", {
+      settle: [],
+      lease: { queue: QUEUE, max: 1 },
+    });
+    await engine.settleAndLease(null, { settle: leased.map((lease) => buried(lease)) });
   }
   expect(await engine.check()).toEqual([]);
   const db = new DatabaseSync(path);
@@ -46,12 +53,15 @@ it("takes an index that another process has changed for what it is", async () =>
   const path = join(directory.path, "changed.db");
   const engine = await openSqliteEngine({ path });
   await engine.createJob({ id: QUEUE, name: QUEUE, kind: "map", spec: {} });
-  await engine.enter(newHolder("holder-1"));
+  await engine.registerHolder(newHolder("holder-1"));
   const other = await openSqliteEngine({ path });
   for (let round = 1; round <= 3; round += 1) {
     await engine.add(QUEUE, [newItem(`i${round}`)]);
-    const { leased } = await engine.exchange("holder-1", { settle: [], lease: { queue: QUEUE, max: 1 } });
-    await engine.exchange(null, { settle: leased.map((lease) => buried(lease)) });
+    const { leased } = await engine.settleAndLease("holder-1", {
+      settle: [],
+      lease: { queue: QUEUE, max: 1 },
+    });
+    await engine.settleAndLease(null, { settle: leased.map((lease) => buried(lease)) });
     await other.catchUp({ forMs: 10_000 });
     expect(await engine.check()).toEqual([]);
     const db = new DatabaseSync(path);
@@ -67,10 +77,10 @@ it("takes an index that another process has changed for what it is", async () =>
 it("a store that is emptied for a copy forgets what it has read", async () => {
   const engine = await openSqliteEngine({ path: join(directory.path, "emptied.db") });
   await engine.createJob({ id: QUEUE, name: QUEUE, kind: "map", spec: {} });
-  await engine.enter(newHolder("holder-1"));
+  await engine.registerHolder(newHolder("holder-1"));
   await engine.add(QUEUE, [newItem("a"), newItem("b")]);
-  const { leased } = await engine.exchange("holder-1", { settle: [], lease: { queue: QUEUE, max: 2 } });
-  await engine.exchange(null, { settle: leased.map((lease) => buried(lease)) });
+  const { leased } = await engine.settleAndLease("holder-1", { settle: [], lease: { queue: QUEUE, max: 2 } });
+  await engine.settleAndLease(null, { settle: leased.map((lease) => buried(lease)) });
   await engine.catchUp({ forMs: 10_000 });
   expect((await engine.listLetters({ text: "exit code 101", limit: 9 })).total).toBe(2);
   await engine.deleteRows();

@@ -70,14 +70,14 @@ const TEXTS = [
 ];
 
 async function lease(engine: Engine, max: number) {
-  return (await engine.exchange(HOLDER, { settle: [], lease: { queue: QUEUE, max } })).leased;
+  return (await engine.settleAndLease(HOLDER, { settle: [], lease: { queue: QUEUE, max } })).leased;
 }
 
 it("finds the same letters and as many while letters come, change and go", async () => {
   const chance = new Chance(7);
   const engine = await openSqliteEngine({ path: join(directory.path, "texts.db") });
   await engine.createJob({ id: QUEUE, name: QUEUE, kind: "map", spec: {} });
-  await engine.enter(newHolder(HOLDER));
+  await engine.registerHolder(newHolder(HOLDER));
   let made = 0;
   const bury = async (count: number) => {
     const items = Array.from({ length: count }, (_, n) => ({
@@ -93,7 +93,7 @@ it("finds the same letters and as many while letters come, change and go", async
       ...buried(one, chance.happens(0.3) ? { signature: "00000000000000cc", pattern: "c" } : {}),
       failure: failureOf(one, { errorMessage: messageOf(chance, chance.below(LETTERS)) }),
     }));
-    await engine.exchange(null, { settle });
+    await engine.settleAndLease(null, { settle });
   };
   const operate = async (kind: "redrive" | "discard" | "restore" | "purge", filter: LetterFilter) => {
     const id = `op-${made}-${kind}-${chance.below(1e9)}`;
@@ -116,7 +116,7 @@ it("finds the same letters and as many while letters come, change and go", async
   await expectAlike(engine);
   const redrive = await operate("redrive", { text: "grösse" });
   const again = await lease(engine, 150);
-  await engine.exchange(null, {
+  await engine.settleAndLease(null, {
     settle: again.slice(0, 100).map((one, n) => ({
       ...(n % 3 === 0 ? succeeded(one) : retried(one)),
       ...(n % 3 !== 0 && { failure: failureOf(one, { errorMessage: `socket ${n} again` }) }),
@@ -128,7 +128,7 @@ it("finds the same letters and as many while letters come, change and go", async
   await expectAlike(engine);
   const { letters } = await engine.listLetters({ text: "socket", limit: 400 });
   const moved = { signature: "00000000000000dd", pattern: "d", algorithm: "redrive-1" };
-  await engine.regroup(letters.map(({ burial }) => ({ burial, ...moved })));
+  await engine.regroup(letters.map(({ letterSequence }) => ({ letterSequence, ...moved })));
   await expectAlike(engine);
   await engine.catchUp({ forMs: 60_000 });
   await expectAlike(engine);
@@ -156,13 +156,13 @@ async function expectAlike(engine: Engine): Promise<void> {
       const order = n % 2 === 0 ? "newest" : "oldest";
       const expected = all
         .filter((letter) => lastMessage(letter).includes(text.toLowerCase()))
-        .map(({ burial }) => burial)
+        .map(({ letterSequence }) => letterSequence)
         .sort((a, b) => (order === "newest" ? b - a : a - b));
       const query = { ...filter, text, order, parts: [] } as const;
       const { letters, total, next } = await engine.listLetters({ ...query, limit: 20 });
       const rest = { ...query, counted: false, limit: 1500 };
       const others = next === null ? [] : (await engine.listLetters({ ...rest, cursor: next })).letters;
-      const found = [...letters, ...others].map(({ burial }) => burial);
+      const found = [...letters, ...others].map(({ letterSequence }) => letterSequence);
       expect({ text, total, found }).toEqual({
         text,
         total: expected.length,

@@ -1,6 +1,6 @@
 /** The text of a stack trace as it is kept with a failure. */
 import { expect, test } from "vitest";
-import { traceTextFor } from "../../../src/triage/frames/trace-text.ts";
+import { traceTextFor } from "../../../src/triage/frames/trace.ts";
 
 const JAVA = `loading
 Exception in thread "main" java.lang.RuntimeException: outer

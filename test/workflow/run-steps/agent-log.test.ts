@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { readAgentLog } from "../../../src/workflow/agent-log.ts";
-import { agentReport } from "../../../src/workflow/agent-report.ts";
-import { splitWords } from "../../../src/workflow/split-words.ts";
+import { agentReport } from "../../../src/workflow/agent-output.ts";
+import { splitWords } from "../../../src/workflow/program.ts";
 
 const NOW = Date.UTC(2026, 0, 1);
 

@@ -1,7 +1,7 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import type { Json } from "../../../src/kit/json.ts";
+import type { Json } from "../../../src/std/json.ts";
 import type { Step } from "../../../src/workflow/model.ts";
 import { isAlive } from "../../attempt/launch-kit.ts";
 import { openBench, shell, stepOf } from "./step-kit.ts";

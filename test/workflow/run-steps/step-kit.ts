@@ -6,18 +6,18 @@ import { join, resolve } from "node:path";
 import { onTestFinished } from "vitest";
 import { openLauncher } from "../../../src/attempt/launcher.ts";
 import type { Failure } from "../../../src/item/failure.ts";
-import { systemClock } from "../../../src/kit/clock.ts";
+import { systemClock } from "../../../src/std/clock.ts";
 import type { Action, Step } from "../../../src/workflow/model.ts";
 import { type RunStepsOptions, runSteps } from "../../../src/workflow/run-steps.ts";
 import { maskerOf } from "../../../src/workflow/secrets.ts";
-import type { StepsEnd, World } from "../../../src/workflow/world.ts";
+import type { StepContext, StepsEnd } from "../../../src/workflow/step-context.ts";
 
 const AGENT = resolve("test/support/fake-agent.mjs");
 
 export interface Bench {
   readonly root: string;
   readonly scratchFolder: string;
-  readonly world: World;
+  readonly world: StepContext;
   readonly stop: AbortController;
   run(steps: readonly Step[], options?: RunStepsOptions): Promise<StepsEnd>;
   /** Fails the test unless the steps fail. */
@@ -28,7 +28,7 @@ export interface Bench {
   log(): string;
 }
 
-export function openBench(rest: Partial<World> = {}): Bench {
+export function openBench(rest: Partial<StepContext> = {}): Bench {
   const folder = mkdtempSync(join(tmpdir(), "redrive-steps-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const [root, scratchFolder] = [join(folder, "root"), join(folder, "scratch")];
@@ -37,7 +37,7 @@ export function openBench(rest: Partial<World> = {}): Bench {
   onTestFinished(() => launcher.close());
   const stop = new AbortController();
   const secretValues = rest.secretValues ?? [];
-  const world: World = {
+  const world: StepContext = {
     launcher,
     root,
     env: {},

@@ -2,7 +2,7 @@
  * From version 1 to 2: a letter has the time of its first failure, by which its age is counted, and an imported letter
  * also the time of its arrival and the signature that it came with. A failed attempt may be counted without a description.
  */
-import { ERROR_EVENTS } from "../../../item/error-entry.ts";
+import { ERROR_EVENTS } from "../../../item/error-log.ts";
 
 const LETTER_COLUMNS = ["letters", "closed"]
   .map(

@@ -1,7 +1,6 @@
 /** From version 2 to 3: queues with priorities, lanes, pauses and rates; documents, counters and an error log. */
-import { ERROR_EVENTS } from "../../../item/error-entry.ts";
-import { ATTEMPT_OUTCOMES } from "../../../item/item.ts";
-import { PRIORITIES, rankOf } from "../../../item/priority.ts";
+import { ERROR_EVENTS } from "../../../item/error-log.ts";
+import { ATTEMPT_OUTCOMES, PRIORITIES, rankOf } from "../../../item/item.ts";
 import { ITEM_STATES } from "../../../item/state.ts";
 import { anyOf, oneOf, restate } from "./checks.ts";
 import { STRATA_OF_ALL } from "./strata-of-all.ts";

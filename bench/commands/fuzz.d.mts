@@ -1,0 +1,10 @@
+/** The types of `fuzz.mjs`, for tests. */
+export function fuzzCommands(options: {
+  readonly program: typeof import("../../src/cli/program.ts");
+  readonly runs: number;
+  readonly seed: number;
+  readonly servers: ReadonlyMap<string, string>;
+  /** After this time a command that goes on is asked to stop. */
+  readonly patienceMs: number;
+  readonly deadlineMs: number;
+}): Promise<{ readonly commands: ReadonlySet<string>; readonly violations: readonly unknown[] }>;

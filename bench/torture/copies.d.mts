@@ -1,0 +1,8 @@
+import type { TortureReport } from "./torture.mjs";
+
+/** Kills copies of a store in their middle, `kills` times each, and compares the last one with the source. */
+export declare function tortureCopies(options: {
+  readonly seed: number;
+  readonly letters?: number;
+  readonly kills?: number;
+}): Promise<TortureReport>;

@@ -1,0 +1,197 @@
+/**
+ * What a command is: one object with its name, help, arguments, options and what it does. The types of the parsed values
+ * follow from the definition. commander splits the command line; nothing else of the program knows it.
+ */
+import { Argument, type Command as Parser, Option as ParserOption } from "commander";
+import { requireNamedFile } from "../config/config.ts";
+import { Context, type SharedOptions, type Terminal } from "./context.ts";
+
+/** What the parser has for an option: its text, its texts, whether it was given, or nothing. */
+export type RawValue = string | boolean | readonly string[] | undefined;
+
+/** Another spelling of an option. It is hidden unless it has a help text. */
+export interface OptionAlias {
+  readonly flags: string;
+  readonly help?: string;
+}
+
+export interface OptionSpec<Value = unknown> {
+  /** As commander writes them: `-j, --concurrency <n>`. */
+  readonly flags: string;
+  readonly help: string;
+  /** What the given text becomes. Throws a `usage` error that names the option. */
+  read(raw: RawValue, name: string): Value;
+  readonly choices?: readonly string[];
+  /** Given several times, or once for each value. */
+  readonly isRepeated?: boolean;
+  readonly isRequired?: boolean;
+  /** Options in the parser's spelling (`tokenFile`) that cannot be given together with this one. */
+  readonly conflicts?: readonly string[];
+  readonly aliases?: readonly OptionAlias[];
+  /** The heading in the help. Default: Options. */
+  readonly heading?: string;
+}
+
+/** `<queue>` is required, `[job]` is not, `<items...>` takes several. */
+export interface ArgumentSpec<Form extends string = string> {
+  readonly form: Form;
+  readonly help: string;
+  readonly choices?: readonly string[];
+}
+
+type ArgumentValue<Form extends string> = Form extends `${string}...${string}`
+  ? readonly string[]
+  : Form extends `[${string}`
+    ? string | undefined
+    : string;
+
+type ValueOf<Spec> =
+  Spec extends OptionSpec<infer Value>
+    ? Value
+    : Spec extends ArgumentSpec<infer Form>
+      ? ArgumentValue<Form>
+      : never;
+
+type Specs = Readonly<Record<string, OptionSpec | ArgumentSpec>>;
+
+/** What was not given is absent, so that values can be passed on as they are. */
+type Present<Values> = {
+  readonly [Key in keyof Values as undefined extends Values[Key] ? never : Key]: Values[Key];
+} & {
+  readonly [Key in keyof Values as undefined extends Values[Key] ? Key : never]?: Exclude<
+    Values[Key],
+    undefined
+  >;
+};
+
+/** The parsed values of a set of arguments and options. */
+export type Given<Set extends Specs> = Present<{ [Key in keyof Set]: ValueOf<Set[Key]> }>;
+
+export interface CommandDefinition<Arguments extends Specs = Specs, Options extends Specs = Specs> {
+  readonly name: string;
+  readonly aliases?: readonly string[];
+  /** One line in the imperative: `Retry dead letters.` */
+  readonly summary: string;
+  readonly description?: string;
+  /** Commands that work as they are written; a comment may follow after two spaces and `#`. */
+  readonly examples: readonly string[];
+  readonly arguments?: Arguments;
+  readonly options?: Options;
+  /** In a family: what runs when no command is named. */
+  readonly isDefault?: boolean;
+  readonly isHidden?: boolean;
+  /** Words after the first argument belong to the user's own command. */
+  readonly passesThrough?: boolean;
+  /** What the program does; answers with the exit code. */
+  run(context: Context, given: Given<Arguments & Options>): Promise<number>;
+}
+
+/** Any command, as the program handles it. */
+export interface Command extends Omit<CommandDefinition, "run" | "arguments" | "options"> {
+  readonly arguments: Readonly<Record<string, ArgumentSpec>>;
+  readonly options: Readonly<Record<string, OptionSpec>>;
+  run(context: Context, given: Readonly<Record<string, unknown>>): Promise<number>;
+}
+
+/** Checks a definition by its types. */
+export function command<
+  const Arguments extends Readonly<Record<string, ArgumentSpec>> = Record<never, never>,
+  const Options extends Readonly<Record<string, OptionSpec>> = Record<never, never>,
+>(definition: CommandDefinition<Arguments, Options>): Command {
+  return { arguments: {}, options: {}, ...definition } as Command;
+}
+
+export function argument<const Form extends string>(form: Form, help: string, choices?: readonly string[]) {
+  return { form, help, ...(choices && { choices }) } satisfies ArgumentSpec<Form>;
+}
+
+/** How a command reports its exit code. */
+export type Report = (code: number) => void;
+
+/** Adds the command to the parser, with its help and the options of every command. */
+export function addCommand(parent: Parser, definition: Command, program: Program): void {
+  const { terminal, report } = program;
+  const { name, summary, description, examples, isDefault = false, isHidden = false } = definition;
+  const parser = parent.command(name, { isDefault, hidden: isHidden });
+  parser.aliases(definition.aliases ?? []);
+  parser.summary(summary).description(description === undefined ? summary : `${summary}\n\n${description}`);
+  for (const { form, help, choices } of Object.values(definition.arguments)) {
+    const added = new Argument(form, help);
+    parser.addArgument(choices ? added.choices(choices) : added);
+  }
+  const read = addOptions(parser, definition.options);
+  addSharedOptions(parser);
+  if (examples.length > 0)
+    parser.addHelpText("after", `\nExamples:\n${examples.map((line) => `  ${line}\n`).join("")}`.trimEnd());
+  if (definition.passesThrough) parser.passThroughOptions().usage("[options] -- COMMAND [ARG…]");
+  if (isHidden) parser.allowUnknownOption();
+  parser.action(async (...words: unknown[]) => {
+    const shared: SharedOptions = parser.opts();
+    const { cwd, env } = terminal;
+    requireNamedFile({ cwd, env, ...(shared.config !== undefined && { file: shared.config }) });
+    const context = new Context(terminal, shared, program.words);
+    const keys = Object.keys(definition.arguments);
+    const given = Object.fromEntries(keys.map((key, index) => [key, words[index]]));
+    report(await definition.run(context, { ...withoutUndefined(given), ...read() }));
+  });
+}
+
+export interface Program {
+  readonly terminal: Terminal;
+  /** The words of the command line. */
+  readonly words: readonly string[];
+  readonly report: Report;
+}
+
+/** Reads the values once the command line is split. */
+function addOptions(parser: Parser, options: Command["options"]): () => Readonly<Record<string, unknown>> {
+  const readers = Object.entries(options).map(([key, spec]) => {
+    const option = optionFor(spec.flags, spec);
+    if (spec.isRequired) option.makeOptionMandatory();
+    if (spec.conflicts) option.conflicts([...spec.conflicts]);
+    parser.optionsGroup(`${spec.heading ?? "Options"}:`).addOption(option);
+    const names = [option.attributeName()];
+    for (const { flags, help } of spec.aliases ?? []) {
+      const alias = optionFor(flags, { ...spec, help: help ?? "" }).conflicts(option.attributeName());
+      parser.addOption(help === undefined ? alias.hideHelp() : alias);
+      names.push(alias.attributeName());
+    }
+    return { key, spec, names, long: option.long ?? spec.flags };
+  });
+  return () => {
+    const raw: Readonly<Record<string, RawValue>> = parser.opts();
+    const values = readers.map(({ key, spec, names, long }) => {
+      const name = names.find((one) => raw[one] !== undefined);
+      return [key, spec.read(name === undefined ? undefined : raw[name], long)];
+    });
+    return withoutUndefined(Object.fromEntries(values));
+  };
+}
+
+function optionFor(flags: string, { help, choices, isRepeated }: OptionSpec): ParserOption {
+  const option = new ParserOption(flags, help);
+  if (choices) option.choices(choices);
+  if (isRepeated)
+    option.argParser((text, before: readonly string[] | undefined) => [...(before ?? []), text]);
+  return option.negate ? option.default(undefined) : option;
+}
+
+function withoutUndefined(values: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
+}
+
+/** Added last, so that a command's own options come first in its help. */
+export function addSharedOptions(parser: Parser): void {
+  parser
+    .optionsGroup("Global options:")
+    .option("--json", "print one JSON document to stdout and nothing else")
+    .option(
+      "--store <url>",
+      "the store, e.g. sqlite:./work.db or postgres://me@host/work (default: $REDRIVE_STORE, else redrive.db in $REDRIVE_HOME or ~/.redrive)",
+    )
+    .option(
+      "--config <file>",
+      "the settings file (default: $REDRIVE_CONFIG, else redrive.yml in this folder, a folder above, or the home)",
+    )
+    .helpOption("-h, --help", "show this help");
+}

@@ -1,0 +1,253 @@
+/** `redrive dlq discard|restore|clear|purge|maintain`: which letters are given up, kept or deleted. */
+import type { Engine } from "../../engine.ts";
+import { WorkError } from "../../errors.ts";
+import { operationToJson } from "../../item/operation.ts";
+import { requireJob } from "../../queue/find-job.ts";
+import { discardLetters, restoreLetters } from "../../redrive/discard.ts";
+import { archiveOf, purgeLetters, purgeToJson } from "../../redrive/purge.ts";
+import { jobLimitsOf, NOTHING_TIDIED, type Tidied, tidyJobs } from "../../service/job-retention.ts";
+import {
+  type Maintained,
+  maintainedToJson,
+  maintain as maintainLetters,
+} from "../../service/maintain-letters.ts";
+import { evidenceFolder } from "../../store/home.ts";
+import { type Swept, sweepEvidence } from "../../store/sweep-evidence.ts";
+import { decide, type SelectedLetters, undoHint } from "../bulk.ts";
+import { argument, command } from "../command.ts";
+import type { Context } from "../context.ts";
+import { refreshDirectories } from "../maintenance.ts";
+import { count, dryRun, flag, orNone, required, text, yes } from "../options.ts";
+import { clean } from "../render/paint.ts";
+import { counted, lettersText, thousands } from "../render/words.ts";
+import { checkSelection, isNarrowed, type SelectionFlags, selectionOptions } from "../selection.ts";
+
+const items = argument("[items...]", "ids, or beginnings of them (default: all selected letters)");
+const job = argument("[job]", "id or name (default: the only job with letters)");
+
+const discard = command({
+  name: "discard",
+  summary: "Discard letters, with a reason.",
+  description: "They are no longer retried. `redrive dlq restore` restores them.",
+  examples: [
+    "redrive dlq discard order-7 --reason 'test order'",
+    "redrive dlq discard --job nightly --older-than 30d --reason old --dry-run",
+  ],
+  arguments: { items },
+  options: {
+    ...selectionOptions,
+    dryRun,
+    yes,
+    reason: required(text("--reason <text>", "why; kept with each letter")),
+  },
+  run: (context, { items: named, reason: why, ...flags }) =>
+    decide(
+      context,
+      { items: named, flags },
+      {
+        kind: "discard",
+        verb: "Discard",
+        past: "Discarded",
+        run: (engine, letters, signal) =>
+          discardLetters(engine, { ...scopeOf(context, letters), reason: why, signal }),
+        toJson: operationToJson,
+        more: undoHint,
+      },
+    ),
+});
+
+const restore = command({
+  name: "restore",
+  summary: "Restore discarded letters.",
+  examples: ["redrive dlq restore order-7", "redrive dlq restore --job nightly --yes"],
+  arguments: { items },
+  options: { ...selectionOptions, dryRun, yes },
+  run: (context, { items: named, ...flags }) =>
+    decide(
+      context,
+      { items: named, flags },
+      {
+        kind: "restore",
+        verb: "Restore",
+        past: "Restored",
+        run: (engine, letters, signal) => restoreLetters(engine, { ...scopeOf(context, letters), signal }),
+        toJson: operationToJson,
+        more: undoHint,
+      },
+    ),
+});
+
+function scopeOf({ author }: Context, { job: { id: queue }, selection }: SelectedLetters) {
+  return { queue, selection, author };
+}
+
+const noArchive = flag("--no-archive", "do not keep a copy");
+
+const clear = command({
+  name: "clear",
+  summary: "Delete letters that are resolved or discarded, after archiving them.",
+  description: "Letters that still wait are never deleted.",
+  examples: ["redrive dlq clear nightly --dry-run", "redrive dlq clear nightly --yes"],
+  arguments: { name: job },
+  options: { ...selectionOptions, dryRun, yes, noArchive },
+  run: (context, given) => deleteLetters(context, "clear", given),
+});
+
+const purge = command({
+  name: "purge",
+  summary: "Delete selected letters, after archiving them.",
+  examples: [
+    "redrive dlq purge nightly --older-than 30d --dry-run",
+    "redrive dlq purge nightly --type Timeout --yes",
+  ],
+  arguments: { name: job },
+  options: { ...selectionOptions, dryRun, yes, noArchive },
+  run: async (context, given) => {
+    checkSelection(given);
+    if (!isNarrowed(given)) {
+      throw new WorkError("usage", "No letters were selected for the purge.", {
+        hint: "Select some, e.g. --older-than 30d, --type Timeout or --group SIGNATURE; --older-than 0s selects all.",
+      });
+    }
+    return deleteLetters(context, "purge", given);
+  },
+});
+
+interface DeleteFlags extends SelectionFlags {
+  readonly name?: string;
+  readonly dryRun: boolean;
+  readonly yes: boolean;
+  readonly noArchive: boolean;
+}
+
+function deleteLetters(
+  context: Context,
+  kind: "clear" | "purge",
+  { name, noArchive: isUnarchived, ...flags }: DeleteFlags,
+): Promise<number> {
+  const { home } = context;
+  return decide(
+    context,
+    { job: name, flags },
+    {
+      kind,
+      verb: "Delete",
+      past: "Deleted",
+      mustAsk: true,
+      run: (engine, letters, signal) =>
+        purgeLetters(engine, { kind, ...scopeOf(context, letters), home, archive: !isUnarchived, signal }),
+      toJson: purgeToJson,
+      more: (operation) => {
+        const archive = archiveOf(operation);
+        return archive === null
+          ? "No copy was kept.\n"
+          : `Archived in ${archive.path}\n${undoHint(operation)}`;
+      },
+    },
+  );
+}
+
+const maintain = command({
+  name: "maintain",
+  summary: "Enforce the limits now: archive letters that are too old or too many.",
+  description:
+    "Without a job it also applies the retention of jobs and logs, and deletes copies of evidence that no letter names.",
+  examples: ["redrive dlq maintain --dry-run", "redrive dlq maintain nightly --max-items 1000"],
+  arguments: { name: argument("[job]", "id or name (default: all jobs)") },
+  options: {
+    maxItems: orNone(
+      count(
+        "--max-items <n>",
+        "how many letters a job keeps, or none for no limit (default: as in redrive.yml, else 10000)",
+        1,
+      ),
+    ),
+    retentionDays: orNone(
+      count(
+        "--retention-days <n>",
+        "how long a letter is kept, or none; 0 archives all (default: as in redrive.yml, else 30)",
+        0,
+      ),
+    ),
+    dryRun,
+  },
+  run: async (context, { name, dryRun: isPreview, maxItems, retentionDays }) => {
+    const { dlq, jobs } = await context.config();
+    const { home, author } = context;
+    const limits = {
+      maxItems: maxItems === undefined ? dlq.maxItems : maxItems,
+      retentionDays: retentionDays === undefined ? dlq.retentionDays : retentionDays,
+    };
+    const dlqDir = dlq.dlqDir === undefined ? {} : { dlqDir: dlq.dlqDir };
+    const how = { home, author, isPreview, onNotice: (notice: string) => context.note(notice), ...dlqDir };
+    const { maintained, swept, tidied } = await context.withStore(async (engine) => {
+      const only = name === undefined ? undefined : await requireJob(engine, name);
+      const all = await maintainLetters(engine, { ...limits, ...how, ...(only && { job: only }) });
+      if (!isPreview) {
+        const changed = all.reduce((sum, { evicted, purged }) => sum + evicted + purged, 0);
+        await refreshDirectories(context, engine, {
+          jobIds: all.map(({ jobId }) => jobId),
+          count: changed,
+          limits,
+        });
+      }
+      if (only) return { maintained: all, swept: NOTHING_SWEPT, tidied: NOTHING_TIDIED };
+      const old = await tidyJobs(engine, { ...how, limits: jobLimitsOf(jobs) });
+      return { maintained: all, tidied: old, swept: await sweep(context, engine, isPreview) };
+    });
+    const document = {
+      ...maintainedToJson(maintained),
+      ...(swept.copies > 0 && { evidence_deleted: swept.copies, evidence_bytes: swept.bytes }),
+      ...(tidied.jobs.length > 0 && { jobs_deleted: tidied.jobs }),
+      ...(tidied.logs > 0 && { logs_deleted: tidied.logs, log_bytes: tidied.logBytes }),
+      ...(isPreview && { dry_run: true }),
+    };
+    return context.answer(
+      document,
+      () => maintainedText(maintained, isPreview) + deletedText(swept, tidied, isPreview),
+    );
+  },
+});
+
+/** Which job's evidence a copy is cannot be known from one job: others may name the same content. */
+const NOTHING_SWEPT: Swept = { copies: 0, bytes: 0 };
+
+/** A folder that cannot be read does not undo what was done to the letters. */
+async function sweep(context: Context, engine: Engine, isPreview: boolean): Promise<Swept> {
+  try {
+    return await sweepEvidence(engine, { folder: evidenceFolder(context.home, engine.url), isPreview });
+  } catch (error) {
+    if (!(error instanceof Error) || Reflect.get(error, "syscall") === undefined) throw error;
+    context.note(`The copies of evidence could not all be checked: ${clean(error.message)}.`);
+    return NOTHING_SWEPT;
+  }
+}
+
+function deletedText({ copies, bytes }: Swept, { jobs, logs, logBytes }: Tidied, isPreview: boolean): string {
+  const verb = isPreview ? "Would delete" : "Deleted";
+  const evidence = counted(copies, "copy of evidence", "copies of evidence");
+  return [
+    copies > 0 && `${verb} ${evidence} that nothing names any more, ${thousands(bytes)} bytes.\n`,
+    jobs.length > 0 && `${verb} ${counted(jobs.length, "job")}: ${jobs.join(", ")}.\n`,
+    logs > 0 && `${verb} ${counted(logs, "log")}, ${thousands(logBytes)} bytes.\n`,
+  ]
+    .filter(Boolean)
+    .join("");
+}
+
+function maintainedText(all: readonly Maintained[], isPreview: boolean): string {
+  const busy = all.filter(({ evicted, purged }) => evicted + purged > 0);
+  if (busy.length === 0) return "All letters are within the limits.\n";
+  return busy.map((one) => archivedText(one, isPreview)).join("");
+}
+
+function archivedText({ jobId, evicted, purged, waiting, archives }: Maintained, isPreview: boolean): string {
+  const parts: string[] = [];
+  if (purged > 0) parts.push(`${lettersText(purged)} too old`);
+  if (evicted > 0) parts.push(`${lettersText(evicted)} over the limit`);
+  const verb = isPreview ? "would archive" : "archived";
+  const left = isPreview ? "" : `; ${lettersText(waiting)} left`;
+  return `${jobId}: ${verb} ${parts.join(" and ")}${left}.\n${archives.map((file) => `  ${file}\n`).join("")}`;
+}
+
+export const commands = [discard, restore, clear, purge, maintain];

@@ -1,0 +1,336 @@
+/** `redrive dlq export|import|mirror|capsule|evidence`: letters as files, in and out. */
+import { resolve } from "node:path";
+import { readCapsule, writeCapsule } from "../../dead-letter/capsule.ts";
+import { unpackCapsule } from "../../dead-letter/capsule-files.ts";
+import { type CopiedEvidence, copyEvidence, type NamedEvidence } from "../../dead-letter/evidence-copy.ts";
+import { exportLetters } from "../../dead-letter/import-export/export.ts";
+import { EXPORT_FORMATS, IMPORT_FORMATS } from "../../dead-letter/import-export/format.ts";
+import { type Imported, importLetters } from "../../dead-letter/import-export/import.ts";
+import type { Engine } from "../../engine.ts";
+import { isError, WorkError } from "../../errors.ts";
+import { evidenceFileToJson } from "../../item/failure.ts";
+import { isFromElsewhere } from "../../item/imported-letter.ts";
+import { type Attempt, fileNameOf } from "../../item/item.ts";
+import { type Letter, letterFromJson } from "../../item/letter.ts";
+import { requireJob } from "../../queue/find-job.ts";
+import { selectLetters } from "../../redrive/select.ts";
+import { mirrorAll, mirrorJob } from "../../service/letter-directory.ts";
+import { systemClock } from "../../std/clock.ts";
+import type { JsonObject } from "../../std/json.ts";
+import { interruptible } from "../bulk.ts";
+import { argument, command } from "../command.ts";
+import type { Context } from "../context.ts";
+import { EXIT } from "../exit-code.ts";
+import { requireLetter } from "../find.ts";
+import { refreshDirectories } from "../maintenance.ts";
+import { absolute, choice, count, dryRun, list, ofJob, path, word } from "../options.ts";
+import { capsuleText } from "../render/capsule.ts";
+import { letterText } from "../render/letter.ts";
+import { clean } from "../render/paint.ts";
+import { evidenceText } from "../render/timeline.ts";
+import { counted, lettersText, thousands } from "../render/words.ts";
+import { jobFrom, selectionIn, selectionOptions } from "../selection.ts";
+
+const exportLettersTo = command({
+  name: "export",
+  summary: "Export letters to a file or folder.",
+  description: "Files that end in .gz or .zst are compressed.",
+  examples: [
+    "redrive dlq export letters.jsonl.gz --job nightly",
+    "redrive dlq export - --format csv --type Timeout",
+  ],
+  arguments: { path: argument("<path>", "a file, a folder for the directory format, or - for stdout") },
+  options: {
+    ...selectionOptions,
+    format: choice("-f, --format <format>", "default: by the name, else json", EXPORT_FORMATS),
+  },
+  run: async (context, { path: to, format, ...flags }) => {
+    const { cwd, stdout } = context.terminal;
+    const isStream = to === "-";
+    if (isStream && context.isJson && !["json", "receipts"].includes(format ?? "json")) {
+      throw new WorkError("usage", `--json prints one JSON document, and --format ${format} is none.`, {
+        hint: "Leave --json out, or name a file.",
+      });
+    }
+    const where = isStream ? to : absolute(cwd, to) + (to.endsWith("/") ? "/" : "");
+    const { result: exported } = await interruptible(context, async (engine, signal) => {
+      const selection = await selectionIn(engine, flags);
+      const job = await jobFrom(engine, undefined, flags);
+      const filter = { ...selection.filter, ...(job && { queue: job.id }) };
+      // Oldest first: imported again, they die in the same order.
+      const letters = selectLetters(engine, { ...selection, filter }, { order: "oldest", signal });
+      return exportLetters(letters, { path: where, stdout, ...(format !== undefined && { format }) }).catch(
+        (error) => {
+          throw signal.aborted ? new WorkError("interrupted", "The export is not complete.") : error;
+        },
+      );
+    });
+    const what = `Exported ${lettersText(exported.letters)}`;
+    if (!isStream)
+      return context.answer({ ...exported, path: to }, () => `${what} to ${to} as ${exported.format}.\n`);
+    context.note(`${what} as ${exported.format}.`);
+    return EXIT.done;
+  },
+});
+
+const importLettersFrom = command({
+  name: "import",
+  summary: "Import letters from an export, a folder of Prodigy or mmm, or a receipts.json.",
+  examples: [
+    "redrive dlq import letters.jsonl.gz --dry-run",
+    "redrive dlq import .mmm/mapreduce/dlq --job nightly",
+  ],
+  arguments: { path: argument("<path>", "the file or folder; - is stdin") },
+  options: {
+    job: ofJob("import them into this job (default: the job that each letter names)"),
+    format: choice("-f, --format <format>", "default: by the content", IMPORT_FORMATS),
+    dryRun,
+  },
+  run: async (context, { path: from, job, format, dryRun: isDry }) => {
+    const { cwd, stdin } = context.terminal;
+    const where = from === "-" ? from : absolute(cwd, from);
+    const { result: imported, interrupted } = await interruptible(
+      context,
+      async (engine, signal) => {
+        const report = await importLetters(engine, where, {
+          isDry,
+          signal,
+          stdin,
+          onProgress: progressOf(context),
+          ...(job !== undefined && { job: await jobIdOrName(engine, job) }),
+          ...(format !== undefined && { format }),
+        });
+        const jobIds = report.jobs.map(({ jobId }) => jobId);
+        if (!isDry)
+          await refreshDirectories(context, engine, { jobIds, count: report.imported + report.extended });
+        return report;
+      },
+      { creates: !isDry },
+    );
+    context.answer(importToJson(imported, isDry), () => importText(imported, isDry));
+    if (interrupted !== null) {
+      context.note("Interrupted. Run the same command again to import the rest.");
+      return interrupted;
+    }
+    if (imported.refusedCount === 0) return EXIT.done;
+    const read = imported.imported + imported.extended + imported.existing;
+    return read === 0 ? EXIT.usage : EXIT.lettersLeft;
+  },
+});
+
+/** A job that does not exist is created with that name. */
+async function jobIdOrName(engine: Engine, name: string): Promise<string> {
+  try {
+    return (await requireJob(engine, name)).id;
+  } catch (error) {
+    if (isError(error, "job_not_found")) return name;
+    throw error;
+  }
+}
+
+const PROGRESS_EVERY_MS = 2000;
+
+/** A line every few seconds on a terminal. */
+function progressOf(context: Context): (letters: number) => void {
+  if (!context.terminal.stderr.isTTY) return () => undefined;
+  let due = systemClock.now() + PROGRESS_EVERY_MS;
+  return (letters) => {
+    if (systemClock.now() < due) return;
+    due = systemClock.now() + PROGRESS_EVERY_MS;
+    context.note(`${thousands(letters)} letters read …`);
+  };
+}
+
+function importToJson(imported: Imported, isDry: boolean): JsonObject {
+  return {
+    imported: imported.imported,
+    extended: imported.extended,
+    existing: imported.existing,
+    refused: imported.refused.map((one) => ({ ...one })),
+    refused_count: imported.refusedCount,
+    jobs: imported.jobs.map(({ jobId, isNew, ...counts }) => ({ job_id: jobId, created: isNew, ...counts })),
+    ignored_fields: imported.ignoredFields,
+    foreign_signatures: imported.foreignSignatures,
+    dry_run: isDry,
+  };
+}
+
+const LINES_MAX = 10;
+
+function importText(imported: Imported, isDry: boolean): string {
+  const counts = `${imported.imported} imported, ${imported.extended} extended, ${imported.existing} existing`;
+  const { refused, refusedCount, ignoredFields, foreignSignatures } = imported;
+  const lines = [
+    `${isDry ? "Would be: " : ""}${counts}, ${refusedCount} refused.`,
+    ...imported.jobs
+      .slice(0, LINES_MAX)
+      .map(({ jobId, isNew, imported: own }) => `  ${jobId}${isNew ? " (new)" : ""}: ${own} imported`),
+    ...refused.slice(0, LINES_MAX).map(({ where, why }) => `  refused ${where}: ${why}`),
+  ];
+  if (refusedCount > LINES_MAX) lines.push(`  … and ${refusedCount - LINES_MAX} more`);
+  if (ignoredFields.length > 0)
+    lines.push(`  ignored fields that letters do not have: ${ignoredFields.join(", ")}`);
+  if (foreignSignatures > 0) {
+    const kept = counted(foreignSignatures, "signature");
+    lines.push(
+      `  ${kept} of another program kept as source_signature; letters are grouped by their failures`,
+    );
+  }
+  return `${lines.join("\n")}\n`;
+}
+
+const mirror = command({
+  name: "mirror",
+  summary: "Rewrite the letter directory: items, index, patterns, metrics.",
+  examples: ["redrive dlq mirror", "redrive dlq mirror nightly --dlq-dir .mmm/mapreduce/dlq"],
+  arguments: { name: argument("[job]", "id or name (default: all jobs)") },
+  options: {
+    folder: path("--dlq-dir <folder>", "the folder, e.g. .mmm/mapreduce/dlq (default: dlq in the home)"),
+  },
+  run: async (context, { name, folder }) => {
+    const { dlq } = await context.config();
+    const dlqDir = folder === undefined ? dlq.dlqDir : resolve(context.terminal.cwd, folder);
+    const { maxItems: itemsMax, retentionDays } = dlq;
+    const place = { home: context.home, itemsMax, retentionDays, ...(dlqDir !== undefined && { dlqDir }) };
+    const written = await context.withStore(async (engine) => {
+      if (name === undefined) return mirrorAll(engine, place);
+      return [await mirrorJob(engine, await requireJob(engine, name), place)];
+    });
+    const jobs = written.map(({ jobId, folder: own, items }) => ({ job_id: jobId, folder: own, items }));
+    if (jobs.every(({ items }) => items === 0)) context.note("No letters.");
+    return context.answer({ jobs }, () =>
+      jobs.map(({ folder: own, items }) => `${own}  ${lettersText(items)}\n`).join(""),
+    );
+  },
+});
+
+const capsule = command({
+  name: "capsule",
+  summary: "Pack everything about a failure into one file, or open such a file.",
+  description: "A capsule can be read on another machine, without the store.",
+  examples: [
+    "redrive dlq capsule order-7 -o order-7.capsule.json.gz",
+    "redrive dlq capsule open order-7.capsule.json.gz",
+  ],
+  arguments: {
+    item: argument("<item>", "id, or the beginning of one; or the word open"),
+    file: argument("[file]", "the capsule to open"),
+  },
+  options: {
+    job: ofJob("the job of the item"),
+    output: word(
+      "-o, --output <file>",
+      "the file, or the folder to unpack into (default: ITEM.capsule.json.gz)",
+    ),
+    names: list("--env <names>", "environment variables to include"),
+  },
+  run: async (context, { item, file, job, output, names = [] }) => {
+    if (item === "open" && file !== undefined) return openCapsule(context, file, output);
+    if (file !== undefined)
+      throw new WorkError("usage", `Unexpected argument ${file}.`, { hint: CAPSULE_USAGE });
+    const { env, version, cwd } = context.terminal;
+    const { makeCapsule } = await import("../../dead-letter/make-capsule.ts");
+    const made = await context.withStore(async (engine) => {
+      const letter = await requireLetter(engine, item, job).catch((error) => {
+        if (item !== "open") throw error;
+        throw new WorkError("usage", "No capsule to open was named.", { hint: CAPSULE_USAGE, cause: error });
+      });
+      return makeCapsule(engine, letter, { env, version, names });
+    });
+    const { attempts, files, missing, changes } = made;
+    const itemId = String(made.letter.item_id);
+    const to = resolve(cwd, output ?? `${fileNameOf(itemId)}.capsule.json.gz`);
+    const bytes = await writeCapsule(to, made);
+    for (const sentence of missing) context.note(`Not in it: ${sentence}`);
+    const document = {
+      ...{ path: to, bytes, job_id: String(made.letter.job_id), item_id: itemId },
+      ...{ attempts: attempts.length, files: files.length, has_changes: changes !== null, missing },
+    };
+    return context.answer(document, () => `${to}\n`);
+  },
+});
+
+const CAPSULE_USAGE = "Make one: redrive dlq capsule ITEM -o FILE. Open one: redrive dlq capsule open FILE";
+
+/** With an output its parts become files in that folder. */
+async function openCapsule(context: Context, file: string, output?: string): Promise<number> {
+  const { paint, columns, terminal } = context;
+  const opened = await readCapsule(resolve(terminal.cwd, file));
+  if (output === undefined) {
+    const letter = () => letterText(letterFromJson(opened.letter), { paint, columns });
+    return context.answer(opened, () => `${letter()}\n${capsuleText(opened, { paint, path: file })}`);
+  }
+  const folder = resolve(terminal.cwd, output);
+  const files = await unpackCapsule(opened, folder);
+  return context.answer({ folder, files }, () => files.map((name) => `${folder}/${name}\n`).join(""));
+}
+
+const evidence = command({
+  name: "evidence",
+  summary: "List or copy the files that the attempts of a letter named as evidence.",
+  examples: ["redrive dlq evidence order-7", "redrive dlq evidence order-7 --attempt 2 --out ./evidence"],
+  arguments: { item: argument("<item>", "id, or the beginning of one") },
+  options: {
+    job: ofJob("the job of the item"),
+    attempt: count("-a, --attempt <n>", "files of this attempt (default: of all)", 1),
+    out: path("--out <folder>", "copy unchanged files into this folder"),
+  },
+  run: async (context, { item, job, attempt, out }) => {
+    const { letter, attempts } = await context.withStore(async (engine) => {
+      const found = await requireLetter(engine, item, job);
+      return { letter: found, attempts: await engine.listAttempts(found.ref) };
+    });
+    const named = namedBy(letter, attempts, attempt);
+    if (named.length === 0) throw noEvidence(letter, attempt);
+    const files = out === undefined ? named : await copyEvidence(named, resolve(context.terminal.cwd, out));
+    const document = { item_id: letter.itemId, job_id: letter.jobId, files: files.map(fileToJson) };
+    const isIncomplete = files.some((one) => "why" in one);
+    const lines = () => files.map((one) => `${clean(evidenceLine(one))}\n`).join("");
+    return context.answer(document, lines, isIncomplete ? EXIT.failed : EXIT.done);
+  },
+});
+
+function namedBy(
+  { failureHistory }: Letter,
+  attempts: readonly Attempt[],
+  attempt: number | undefined,
+): readonly NamedEvidence[] {
+  const elsewhere = new Set(attempts.filter(isFromElsewhere).map(({ number }) => number));
+  return failureHistory
+    .filter(({ attemptNumber }) => attempt === undefined || attemptNumber === attempt)
+    .flatMap(({ attemptNumber, evidence: files = [] }) =>
+      files.map((file) => ({
+        attempt: attemptNumber,
+        file,
+        ...(elsewhere.has(attemptNumber) && { isFromElsewhere: true }),
+      })),
+    );
+}
+
+function noEvidence({ itemId }: Letter, attempt: number | undefined): WorkError {
+  const who = attempt === undefined ? "No attempt" : `Attempt ${attempt}`;
+  return new WorkError(
+    "log_not_found",
+    `${who} of ${itemId} named ${attempt === undefined ? "a" : "no"} file as evidence.`,
+    {
+      hint: "A command names files in the list `evidence` of its failure file, a handler with context.evidence(path).",
+    },
+  );
+}
+
+function fileToJson(one: NamedEvidence | CopiedEvidence): JsonObject {
+  return {
+    attempt: one.attempt,
+    ...evidenceFileToJson(one.file),
+    ...("copy" in one && one.copy !== undefined && { copy: one.copy }),
+    ...("why" in one && { not_copied: one.why }),
+  };
+}
+
+function evidenceLine(one: NamedEvidence | CopiedEvidence): string {
+  const attempt = `#${one.attempt}  `;
+  if ("why" in one) return `${attempt}not copied: ${one.file.path} ${one.why}`;
+  return attempt + ("copy" in one && one.copy !== undefined ? one.copy : evidenceText(one.file));
+}
+
+export const commands = [exportLettersTo, importLettersFrom, mirror, capsule, evidence];

@@ -1,0 +1,177 @@
+/** `redrive groups list|show|explain|preview`: which failures there are, and why they are grouped as they are. */
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import type { Engine } from "../../engine.ts";
+import { isError, WorkError } from "../../errors.ts";
+import { openInput } from "../../intake/input.ts";
+import { GROUP_STATES } from "../../item/group.ts";
+import { requireJob } from "../../queue/find-job.ts";
+import {
+  explainGroup,
+  explainLetter,
+  explanationToJson,
+  type GroupExplanation,
+} from "../../redrive/explain-group.ts";
+import {
+  groupToJson,
+  groupViewToJson,
+  listGroups,
+  readFixes,
+  requireGroup,
+  requireLiveGroup,
+  sampleItems,
+  viewGroup,
+} from "../../redrive/groups.ts";
+import type { GroupRule } from "../../triage/grouping.ts";
+import { previewLines } from "../../triage/preview.ts";
+import { ALGORITHM, type Signature } from "../../triage/signature.ts";
+import { argument, command } from "../command.ts";
+import { EXIT } from "../exit-code.ts";
+import { requireLetter } from "../find.ts";
+import { limit, listOf, ofJob } from "../options.ts";
+import { explanationText, fixText, groupListText, groupText } from "../render/group.ts";
+import { shortSignatures } from "../render/letter-list.ts";
+
+export const GROUP = "the signature of a group, the beginning of one, or its name";
+
+const list = command({
+  name: "list",
+  isDefault: true,
+  summary: "List groups of dead letters, largest first.",
+  examples: ["redrive groups", "redrive groups list --job nightly --state all"],
+  options: {
+    job: ofJob("list groups of this job (default: of all jobs)"),
+    states: listOf("--state <states>", "open, resolved, ignored, all (default: open)", [
+      ...GROUP_STATES,
+      "all",
+    ]),
+    limit,
+  },
+  run: async (context, { job, states: given = ["open"], limit: count }) => {
+    const states = GROUP_STATES.filter((state) => given.includes("all") || given.includes(state));
+    const { found, shown, samples, now, nameOf } = await context.withStore(async (engine) => {
+      const queue = job === undefined ? {} : { queue: (await requireJob(engine, job)).id };
+      const groups = await listGroups(engine, { ...queue, states });
+      const page = groups.groups.slice(0, count);
+      const ids = new Map<string, readonly string[]>();
+      if (context.isJson) {
+        for (const { signature } of page)
+          ids.set(signature, await sampleItems(engine, signature, queue.queue));
+      }
+      const signatures = context.isTerminal ? page.map(({ signature }) => signature) : [];
+      return {
+        found: groups,
+        shown: page,
+        samples: ids,
+        now: await engine.now(),
+        nameOf: await shortSignatures(engine, signatures),
+      };
+    });
+    const { groups, leftOut, outdated } = found;
+    const document = {
+      groups: shown.map((group) => groupToJson(group, samples.get(group.signature) ?? [])),
+      total: groups.length,
+      left_out: { ...leftOut },
+      outdated: { letters: outdated.letters, algorithms: [...outdated.algorithms] },
+      algorithm: ALGORITHM,
+    };
+    const { paint, columns } = context;
+    return context.answer(document, () => groupListText(found, { shown, now, paint, columns, nameOf }));
+  },
+});
+
+const show = command({
+  name: "show",
+  summary: "Show a group: how many letters, since when, where, samples, notes, and what helped before.",
+  examples: ["redrive groups show 160a1b20"],
+  arguments: { name: argument("<group>", GROUP) },
+  run: async (context, { name }) => {
+    const { view, fixes, asked } = await context.withStore(async (engine) => {
+      const named = await requireGroup(engine, name);
+      const group = await requireLiveGroup(engine, named.signature);
+      return {
+        view: await viewGroup(engine, group),
+        fixes: await readFixes(engine, group.fixes),
+        asked: named,
+      };
+    });
+    const { signature } = view.group;
+    if (asked.signature !== signature) context.note(`${asked.signature} was merged into ${signature}.`);
+    const document = { ...groupViewToJson(view), helped: fixes.map(fixText) };
+    return context.answer(document, () => groupText(view, fixes, context));
+  },
+});
+
+const explain = command({
+  name: "explain",
+  summary: "Explain why failures are in a group.",
+  description:
+    "Shows the error line that was chosen, the masks, the stack frames, and the most similar groups.",
+  examples: ["redrive groups explain 160a1b20", "redrive groups explain order-7 --job nightly"],
+  arguments: { name: argument("<group-or-item>", `${GROUP}, or the id of an item`) },
+  options: { job: ofJob("the job of the item") },
+  run: async (context, { name, job }) => {
+    const { groups: rules } = await context.config();
+    const explanation = await context.withStore((engine) => explainNamed(engine, { name, job, rules }));
+    return context.answer(explanationToJson(explanation), () => explanationText(explanation, context));
+  },
+});
+
+interface Named {
+  readonly name: string;
+  readonly job: string | undefined;
+  readonly rules: readonly GroupRule[];
+}
+
+/** With a job the name is that of an item; else a group goes before an item of the same name. */
+async function explainNamed(engine: Engine, { name, job, rules }: Named): Promise<GroupExplanation> {
+  if (job !== undefined) return explainLetter(engine, await requireLetter(engine, name, job), rules);
+  try {
+    return await explainGroup(engine, await requireLiveGroup(engine, name), rules);
+  } catch (error) {
+    if (!isError(error, "group_not_found")) throw error;
+  }
+  const letter = await requireLetter(engine, name).catch((error) => {
+    if (!isError(error, "item_not_found")) throw error;
+    throw new WorkError("group_not_found", `No group and no letter is called ${name}.`, {
+      hint: "List groups: redrive groups list --state all. List letters: redrive dlq list",
+    });
+  });
+  return explainLetter(engine, letter, rules);
+}
+
+const preview = command({
+  name: "preview",
+  summary: "Print the signature and pattern of each line of a file; store nothing.",
+  description: "Use it to try the grouping on your own logs. With --json it prints one object per line.",
+  examples: [
+    "redrive groups preview errors.log",
+    "journalctl -u shop | redrive groups preview - | sort | uniq -c",
+  ],
+  arguments: { file: argument("<file>", "JSON Lines with a field `text`, or plain lines; - is stdin") },
+  run: async ({ terminal, isJson }, { file }) => {
+    const { chunks } = await openInput(file, terminal.stdin);
+    const lines = Readable.from(linesOf(chunks, isJson ? jsonLine : textLine), { objectMode: false });
+    try {
+      await pipeline(lines, terminal.stdout, { end: false });
+    } catch (error) {
+      const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
+      if (code !== "EPIPE") throw error; // the reader closed the pipe, as `head` does
+    }
+    return EXIT.done;
+  },
+});
+
+async function* linesOf(chunks: AsyncIterable<Buffer>, toLine: (signature: Signature) => string) {
+  for await (const signatures of previewLines(chunks)) yield signatures.map(toLine).join("");
+}
+
+function jsonLine({ signature, pattern }: Signature): string {
+  return `${JSON.stringify({ signature, pattern })}\n`;
+}
+
+function textLine({ signature, pattern }: Signature): string {
+  return `${signature}  ${pattern}\n`;
+}
+
+export const commands = [list, show, explain, preview];

@@ -1,0 +1,258 @@
+/** `redrive ops …`: operations on many letters, their progress, and what can be done with them. */
+import type { Engine } from "../../engine.ts";
+import { leftOf, type Operation, operationToJson, type SelectedLetter } from "../../item/operation.ts";
+import { requireJob } from "../../queue/find-job.ts";
+import { hasRunner } from "../../queue/job-summary.ts";
+import { editToJson } from "../../redrive/amend.ts";
+import {
+  cancelOperation,
+  finishOperation,
+  isOver,
+  pauseOperation,
+  reopen,
+} from "../../redrive/change-operation.ts";
+import { onlyOpenOperation, requireOperation } from "../../redrive/operation.ts";
+import { refuseUndo, type Undone, undoOperation } from "../../redrive/undo.ts";
+import { continueRedrive } from "../../run/retry.ts";
+import type { JsonObject } from "../../std/json.ts";
+import { changeExitCode, changeLetters, emptyCounts, interruptible } from "../bulk.ts";
+import { argument, command } from "../command.ts";
+import type { Context } from "../context.ts";
+import { EXIT } from "../exit-code.ts";
+import { runRedrive } from "../interactive-redrive.ts";
+import { refreshDirectories } from "../maintenance.ts";
+import { flag, ofJob, quiet, storeWaitMs, yes } from "../options.ts";
+import { confirm } from "../prompt.ts";
+import { countsText, leftText, type OperationView, operationText, statusTint } from "../render/operation.ts";
+import { type Column, table } from "../render/table.ts";
+import { lettersText, secondText } from "../render/words.ts";
+
+const ID = argument("<operation>", "its id, or the beginning of it");
+
+const list = command({
+  name: "list",
+  isDefault: true,
+  summary: "List operations, newest first.",
+  examples: ["redrive ops", "redrive ops list --open --job nightly"],
+  options: {
+    job: ofJob("list operations on this job"),
+    open: flag("--open", "list only those that have not ended"),
+  },
+  run: async (context, { job, open }) => {
+    const operations = await context.withStore(async (engine) => {
+      const queue = job === undefined ? {} : { queue: (await requireJob(engine, job)).id };
+      return (await engine.listOperations({ ...queue, ...(open && { open }) })).toReversed();
+    });
+    return context.answer({ operations: operations.map(operationToJson) }, () =>
+      operations.length > 0
+        ? listText(context, operations)
+        : open
+          ? "No open operations.\n"
+          : "No operations.\n",
+    );
+  },
+});
+
+function listText({ paint, columns }: Context, operations: readonly Operation[]): string {
+  const number = (title: string, value: (one: Operation) => number, giveUp = 0): Column<Operation> => ({
+    title,
+    value: (operation) => String(value(operation)),
+    align: "right",
+    ...(giveUp > 0 && { giveUp }),
+  });
+  return table(
+    operations,
+    [
+      { title: "OPERATION", value: ({ id }) => id },
+      { title: "KIND", value: ({ kind }) => kind },
+      {
+        title: "STATUS",
+        value: ({ status }) => status,
+        paint: (cell, { status }) => statusTint(paint, status)(cell),
+      },
+      number("LETTERS", ({ selected }) => selected),
+      number("DONE", ({ kind, done, succeeded }) => (kind === "redrive" ? succeeded : done), 2),
+      number("FAILED", ({ failed }) => failed, 3),
+      number("REFUSED", ({ refused }) => refused, 4),
+      number("LEFT", leftOf, 1),
+      { title: "STARTED", value: ({ createdAt }) => secondText(createdAt), giveUp: 5 },
+      { title: "JOB", value: ({ queue }) => queue, cutTo: 12, giveUp: 6 },
+      { title: "BY", value: ({ author }) => author, giveUp: 7 },
+    ],
+    columns,
+  );
+}
+
+const show = command({
+  name: "show",
+  summary: "Show an operation: what it selected, did, refused and why.",
+  examples: ["redrive ops show op-7h2k"],
+  arguments: { id: ID },
+  run: async (context, { id }) => {
+    const view = await context.withStore(async (engine) =>
+      viewOf(engine, await requireOperation(engine, id)),
+    );
+    return context.answer(viewToJson(view), () => operationText(view, context));
+  },
+});
+
+const LETTERS_SHOWN_MAX = 10;
+
+/** Refused letters come first: they are what a person looks for. */
+async function viewOf(engine: Engine, operation: Operation): Promise<OperationView> {
+  const letters: SelectedLetter[] = [];
+  for (const status of ["refused", "pending", "done"] as const) {
+    const limit = LETTERS_SHOWN_MAX - letters.length;
+    if (limit > 0) letters.push(...(await engine.listSelected(operation.id, { status, limit })));
+  }
+  return { operation, letters, refusals: await engine.listRefusals(operation.id) };
+}
+
+function viewToJson({ operation, refusals, letters }: OperationView): JsonObject {
+  return {
+    ...operationToJson(operation),
+    force: operation.force,
+    filter: { ...operation.filter } as JsonObject,
+    plan: operation.plan,
+    progress: operation.progress,
+    refusals: refusals.map((refusal) => ({ ...refusal })),
+    letters: letters.map(({ itemId, signature, status, reason }) => ({
+      item_id: itemId,
+      error_signature: signature,
+      status,
+      ...(reason !== undefined && { reason }),
+    })),
+  };
+}
+
+const pause = command({
+  name: "pause",
+  summary: "Pause an operation; attempts that are running finish.",
+  examples: ["redrive ops pause op-7h2k"],
+  arguments: { id: ID },
+  run: async (context, { id }) => {
+    const operation = await context.withStore(async (engine) =>
+      pauseOperation(engine, await requireOperation(engine, id)),
+    );
+    const left = lettersText(leftOf(operation));
+    return context.answer(
+      operationToJson(operation),
+      () => `Paused ${operation.id} with ${left} left. To resume: redrive ops resume ${operation.id}\n`,
+    );
+  },
+});
+
+const cancel = command({
+  name: "cancel",
+  summary: "Cancel an operation; letters that it has not sent stay as they are.",
+  examples: ["redrive ops cancel op-7h2k"],
+  arguments: { id: ID },
+  run: async (context, { id }) => {
+    const { operation, isUnmerged } = await context.withStore(async (engine) => {
+      const cancelled = await cancelOperation(engine, await requireOperation(engine, id));
+      await refreshDirectories(context, engine, { jobIds: [cancelled.queue], count: cancelled.refused });
+      return { operation: cancelled, isUnmerged: await mayBeUnmerged(engine, cancelled) };
+    });
+    context.answer(operationToJson(operation), () => cancelledText(operation));
+    if (isUnmerged) context.note(`To merge the work that it has done: redrive ops resume ${operation.id}`);
+    return EXIT.done;
+  },
+});
+
+/** The process that runs a workflow's redrive merges at its end. When it is gone, another one has to. */
+async function mayBeUnmerged(engine: Engine, { kind, queue, succeeded }: Operation): Promise<boolean> {
+  if (kind !== "redrive" || succeeded === 0) return false;
+  const job = await engine.findJob(queue);
+  return job?.kind === "workflow" && !(await hasRunner(engine, queue));
+}
+
+function cancelledText(operation: Operation): string {
+  const left = leftOf(operation);
+  const running = left > 0 ? ` ${lettersText(left)} still running will finish.` : "";
+  return `Cancelled ${operation.id}: ${lettersText(operation.refused)} unchanged.${running}\n`;
+}
+
+const resume = command({
+  name: "resume",
+  summary: "Resume an operation that was paused, interrupted or killed, and wait for its end.",
+  examples: ["redrive ops resume", "redrive ops resume op-7h2k"],
+  arguments: {
+    id: argument("[operation]", "its id, or the beginning of it (default: the only one that has not ended)"),
+  },
+  options: { quiet, storeWaitMs },
+  run: async (context, { id, ...options }) => {
+    const operation = await context.withStore(async (engine) =>
+      reopen(engine, id === undefined ? await onlyOpenOperation(engine) : await requireOperation(engine, id)),
+    );
+    if (operation.kind === "redrive") {
+      return runRedrive(context, options, async (deps, watch) => ({
+        operation: await continueRedrive(deps, operation, watch),
+        job: await requireJob(deps.engine, operation.queue),
+      }));
+    }
+    const { home } = context;
+    const changed = await changeLetters(context, (engine, signal) =>
+      finishOperation({ engine, home, signal }, operation),
+    );
+    return context.answer(
+      operationToJson(changed.result),
+      () => countsText(changed.result),
+      changeExitCode(changed),
+    );
+  },
+});
+
+const undo = command({
+  name: "undo",
+  summary: "Undo an edit, a discard, a restore, or a purge that was archived.",
+  examples: ["redrive ops undo op-7h2k"],
+  arguments: { id: ID },
+  options: { yes },
+  run: async (context, { id, yes: isAgreed }) => {
+    const operation = await context.withStore((engine) => requireOperation(engine, id));
+    refuseUndo(operation);
+    const { kind, done, queue } = operation;
+    if (!isAgreed && done > 1)
+      await confirm(context, `Undo the ${kind} of ${lettersText(done)} of ${queue}?`);
+    const { author } = context;
+    const { result: undone, interrupted } = await interruptible(context, async (engine, signal) => {
+      const result = await undoOperation(engine, operation, { author, signal });
+      await refreshDirectories(context, engine, { jobIds: [queue], count: restoredBy(result) });
+      return result;
+    });
+    context.answer(undoneToJson(operation, undone), () => undoneText(operation, undone));
+    if (undone.by === "operation") return changeExitCode({ result: undone.operation, interrupted });
+    if (interrupted === null) return EXIT.done;
+    context.note(`Interrupted. To restore the rest: redrive ops undo ${operation.id}`);
+    return interrupted;
+  },
+});
+
+function restoredBy(undone: Undone): number {
+  return undone.by === "operation" ? undone.operation.done : undone.report.imported + undone.report.extended;
+}
+
+function undoneToJson({ id, queue, kind, done }: Operation, undone: Undone): JsonObject {
+  if (undone.by === "operation")
+    return undone.operation.kind === "edit"
+      ? editToJson(undone.operation)
+      : operationToJson(undone.operation);
+  const { report, archive } = undone;
+  const count = restoredBy(undone);
+  const counts = { undoes: id, selected: done, done: count, succeeded: count, refused: report.existing };
+  return emptyCounts(kind, queue, { ...counts, archive, ...report });
+}
+
+function undoneText({ id, kind, queue }: Operation, undone: Undone): string {
+  if (undone.by === "import") {
+    const { existing } = undone.report;
+    const left = existing > 0 ? `; left ${existing} alone because their items exist` : "";
+    return `Restored ${lettersText(restoredBy(undone))} of ${queue} from ${undone.archive}${left}.\n`;
+  }
+  const { id: own, done, refused } = undone.operation;
+  const left = isOver(undone.operation) ? "" : `, ${leftText(undone.operation)}`;
+  const why = refused > 0 ? `, ${refused} refused (see: redrive ops show ${own})` : "";
+  return `Undid the ${kind} ${id}: ${lettersText(done)} of ${queue}${why}${left}.\n`;
+}
+
+export const commands = [list, show, pause, resume, cancel, undo];

@@ -1,0 +1,174 @@
+/** `redrive receipts target|list|inspect|pause|resume`: where receipts go, and what became of them. */
+import { setTarget } from "../../delivery/target-settings.ts";
+import { listTargets, summariseTarget, targetToJson } from "../../delivery/target-status.ts";
+import type { Engine } from "../../engine.ts";
+import { isError, WorkError } from "../../errors.ts";
+import { requireTarget } from "../../queue/find-job.ts";
+import { itemViewToJson } from "../../queue/item-json.ts";
+import { canonicalJson } from "../../std/json.ts";
+import { argument, command } from "../command.ts";
+import type { Context } from "../context.ts";
+import { EXIT } from "../exit-code.ts";
+import { requireItem } from "../find.ts";
+import { itemStates, listItems, readItemView } from "../item-list.ts";
+import { count, limit, reason, word } from "../options.ts";
+import { targetOptions, targetSettingsFrom } from "../queue-options.ts";
+import { itemText } from "../render/item.ts";
+import { pauseText, targetSettingsText, targetsText, targetText } from "../render/queue.ts";
+import { counted } from "../render/words.ts";
+
+const name = argument("<target>", "its name");
+
+const target = command({
+  name: "target",
+  summary: "Create a target of receipts, or change the given settings; without options, show it.",
+  description: "`none` removes a setting.",
+  examples: [
+    "redrive receipts target billing --url https://billing.example/receipts --token-env BILLING_TOKEN",
+    "redrive receipts target billing --retries 8 --on-outage wait",
+    "redrive receipts target billing",
+  ],
+  arguments: { name: argument("<target>", "its name: letters, digits, dots, dashes, underscores") },
+  options: targetOptions,
+  run: async (context, { name: id, ...flags }) => {
+    const settings = targetSettingsFrom(context, flags);
+    if (Object.keys(settings).length === 0) {
+      const found = await context.withStore(async (engine) =>
+        summariseTarget(engine, await requireTarget(engine, id)),
+      );
+      return context.answer(targetToJson(found), () => targetText(found, context));
+    }
+    const { isNew, isChanged, found } = await context.withStore(
+      async (engine) => {
+        const before = await engine.findJob(id);
+        const job = await setTarget(engine, id, settings);
+        const isOther = canonicalJson(before?.spec ?? null) !== canonicalJson(job.spec);
+        return {
+          isNew: before?.kind !== "target",
+          isChanged: isOther,
+          found: await summariseTarget(engine, job),
+        };
+      },
+      { creates: true },
+    );
+    context.answer({ ...targetToJson(found), is_new: isNew, is_changed: isChanged }, () => {
+      if (!isChanged) return `${id} has these settings already.\n`;
+      return `${isNew ? "Created the target" : "Changed"} ${id}.\n${targetSettingsText(found)}`;
+    });
+    if (isNew && !context.isJson) {
+      context.note(`To send a receipt:    redrive receipts send ${id} --data '{"task_id": "t-1"}'`);
+      context.note(`To keep delivering:   redrive receipts deliver ${id}`);
+    }
+    return EXIT.done;
+  },
+});
+
+const list = command({
+  name: "list",
+  isDefault: true,
+  summary: "List the targets, or the receipts of one, oldest first.",
+  examples: ["redrive receipts", "redrive receipts list billing --state dead"],
+  arguments: { name: argument("[target]", "its name") },
+  options: {
+    states: itemStates("only these receipts: ready, leased, held, done, dead, discarded"),
+    limit,
+    after: count("--cursor <cursor>", "continue after this cursor: the `next` of the page before", 0),
+  },
+  run: async (context, { name: id, ...flags }) => {
+    if (id !== undefined) {
+      const find = async (engine: Engine) => (await requireTarget(engine, id)).id;
+      return listItems(context, flags, { list: "receipts", name: id, find });
+    }
+    if (flags.states !== undefined || flags.after !== undefined)
+      throw new WorkError("usage", "No target was named.", {
+        hint: "redrive receipts list TARGET --state dead",
+      });
+    const targets = await context.withStore(listTargets);
+    return context.answer({ targets: targets.map(targetToJson) }, () => targetsText(targets, context));
+  },
+});
+
+const TARGETS_MAX = 1000;
+
+const inspect = command({
+  name: "inspect",
+  summary: "Show a receipt with all its attempts.",
+  examples: ["redrive receipts inspect t-1 --target billing"],
+  arguments: { key: argument("<key>", "its key, or the beginning of it") },
+  options: { target: word("--target <target>", "the target of the receipt") },
+  run: async (context, { key, target: id }) => {
+    const view = await context.withStore(async (engine) => {
+      const named = id === undefined ? undefined : (await requireTarget(engine, id)).id;
+      const targets = await engine.listJobs({ limit: TARGETS_MAX, kinds: ["target"] });
+      const ids = new Set(targets.map((job) => job.id));
+      const item = await requireItem(engine, key, named, ({ queue }) => ids.has(queue)).catch((error) => {
+        throw asReceiptError(error, key, named);
+      });
+      if (ids.has(item.queue)) return readItemView(engine, item);
+      throw new WorkError("item_not_found", `There is no receipt ${key}: it is an item of ${item.queue}.`, {
+        hint: `Show it: redrive queue show ${item.queue} ${key}`,
+      });
+    });
+    const { itemId, queue } = view.item;
+    const document = { key: itemId, target: queue, ...itemViewToJson(view) };
+    return context.answer(document, () => itemText(view, context, "receipt"));
+  },
+});
+
+/** Receipts are found as items are, but people who send receipts do not know items. */
+function asReceiptError(error: unknown, key: string, id: string | undefined): unknown {
+  if (isError(error, "ambiguous")) {
+    return new WorkError("ambiguous", error.message.replace("several items", "several receipts"), {
+      hint: "Give more of the key, or the target with --target.",
+    });
+  }
+  if (!isError(error, "item_not_found")) return error;
+  return new WorkError("item_not_found", `There is no receipt ${key}${id ? ` for ${id}` : ""}.`, {
+    hint: `List them: redrive receipts list ${id ?? "TARGET"}`,
+  });
+}
+
+const pause = command({
+  name: "pause",
+  summary: "Pause a target: nothing is sent, receipts are kept.",
+  examples: ["redrive receipts pause billing --reason maintenance"],
+  arguments: { name },
+  options: { reason },
+  run: async (context, { name: id, reason: why = "" }) => {
+    const { wasPaused, found } = await changePause(context, id, { author: context.author, reason: why });
+    return context.answer(targetToJson(found), () =>
+      wasPaused && found.pause
+        ? `${id} is paused already: ${pauseText(found.pause)}.\n`
+        : `Paused ${id}. New receipts are kept.\n`,
+    );
+  },
+});
+
+const resume = command({
+  name: "resume",
+  summary: "Resume a paused target, also after its token was refused.",
+  examples: ["redrive receipts resume billing"],
+  arguments: { name },
+  run: async (context, { name: id }) => {
+    const { wasPaused, found } = await changePause(context, id, null);
+    const { ready } = found.counts;
+    context.answer(targetToJson(found), () =>
+      wasPaused ? `Resumed ${id}: ${counted(ready, "receipt")} ready.\n` : `${id} was not paused.\n`,
+    );
+    if (ready > 0 && found.workers.length === 0 && !context.isJson)
+      context.note(`No process delivers now. To deliver: redrive receipts deliver ${id}`);
+    return EXIT.done;
+  },
+});
+
+function changePause(context: Context, id: string, change: { author: string; reason: string } | null) {
+  return context.withStore(async (engine) => {
+    const before = await requireTarget(engine, id);
+    const wasPaused = before.pause !== undefined;
+    const isSame = wasPaused && change !== null; // the first reason counts
+    const job = isSame ? before : await engine.changeJob(before.id, { pause: change });
+    return { wasPaused, found: await summariseTarget(engine, job) };
+  });
+}
+
+export const commands = [target, list, inspect, pause, resume];

@@ -1,0 +1,217 @@
+/** `redrive store …`: where everything is kept, whether it is sound, and copies of it. */
+import { openStore } from "../../engines/open.ts";
+import { WorkError } from "../../errors.ts";
+import type { DamageReport, Problem, SalvageReport } from "../../item/store-queries.ts";
+import type { CopyProgress, CopyReport } from "../../store/copy.ts";
+import { argument, command } from "../command.ts";
+import type { Context } from "../context.ts";
+import { EXIT } from "../exit-code.ts";
+import { table } from "../render/table.ts";
+import { counted, shellWord, thousands } from "../render/words.ts";
+
+const info = command({
+  name: "info",
+  summary: "Print where the store is, how large it is, and what is in it.",
+  examples: ["redrive store info", "redrive store info --store postgres://me@host/work --json"],
+  run: async (context) => {
+    const found = await context.withStore((engine) => engine.info(), { mustExist: true });
+    const { engine, location, schemaVersion, bytes, jobs, items, letters, attempts, events } = found;
+    const counts = { bytes, jobs, items, letters, attempts, events };
+    const document = { engine, location, schema_version: schemaVersion, ...counts };
+    const line = ([name, value]: readonly [string, string | number]) =>
+      `${name.replace("_", " ").padEnd(15)} ${typeof value === "number" ? thousands(value) : value}\n`;
+    return context.answer(document, () => Object.entries(document).map(line).join(""));
+  },
+});
+
+const check = command({
+  name: "check",
+  summary: "Verify the store: the file and every invariant.",
+  description: "Of a damaged SQLite store it also lists what can still be read.",
+  examples: ["redrive store check"],
+  run: async (context) => {
+    const { problems, tables } = await checkStore(context);
+    const isSound = problems.length === 0;
+    const document = {
+      ok: isSound,
+      problems: problems.map((problem) => ({ ...problem })),
+      ...(tables.length > 0 && { readable: tables.map((one) => ({ ...one })) }),
+    };
+    const text = () =>
+      isSound
+        ? "The store is sound: nothing is damaged, and every invariant holds.\n"
+        : `${problemLines(problems)}${counted(problems.length, "problem")}.\n${readableText(context, tables)}`;
+    return context.answer(document, text, isSound ? EXIT.done : EXIT.failed);
+  },
+});
+
+async function checkStore(context: Context): Promise<DamageReport> {
+  const damage = async () => (await import("../../engines/open.ts")).findDamage(context.storeUrl);
+  let problems: readonly Problem[];
+  try {
+    problems = await context.withStore((engine) => engine.check(), { mustExist: true });
+  } catch (error) {
+    const found = isDamage(error) ? await damage() : null;
+    if (found === null || found.problems.length === 0) throw error; // the database of another program is not damaged
+    return found;
+  }
+  if (!problems.some(({ rule }) => rule === "integrity")) return { problems, tables: [] };
+  return { problems, tables: (await damage())?.tables ?? [] };
+}
+
+/** SQLite reports a damaged text index or schema with many codes. */
+function isDamage(error: unknown): boolean {
+  if (error instanceof WorkError) return error.code === "store_corrupt";
+  return error instanceof Error && Reflect.get(error, "code") === "ERR_SQLITE_ERROR";
+}
+
+function problemLines(problems: readonly Problem[]): string {
+  return problems.map(({ rule, detail }) => `${rule}: ${detail}\n`).join("");
+}
+
+function readableText(context: Context, tables: DamageReport["tables"]): string {
+  if (tables.length === 0) return "";
+  const from = shellWord(context.storeUrl) ?? JSON.stringify(context.storeUrl);
+  return `\nWhat can be read:\n${damageTable(tables, context.columns)}
+Stop every process that uses the store. Restore it from a backup, or save what can be read into a new file:
+  redrive store salvage ${from} sqlite:NEW.db\n`;
+}
+
+/** Empty, undamaged tables are left out. */
+function damageTable(tables: DamageReport["tables"], columns: number): string {
+  return table(
+    tables.filter(({ rows, gaps }) => rows > 0 || gaps > 0),
+    [
+      { title: "TABLE", value: (one) => one.table },
+      { title: "ROWS", value: (one) => thousands(one.rows), align: "right" },
+      { title: "UNREADABLE PARTS", value: (one) => thousands(one.gaps), align: "right" },
+    ],
+    columns,
+  );
+}
+
+const copy = command({
+  name: "copy",
+  summary: "Copy a whole store into an empty one, and verify that both are equal.",
+  examples: ["redrive store copy sqlite:./work.db 'postgres://me@host/work?schema=redrive'"],
+  arguments: {
+    fromUrl: argument("<from>", "the store to copy, e.g. sqlite:./work.db; no process may use it meanwhile"),
+    toUrl: argument("<to>", "the store that gets the copy, e.g. postgres://user@host/db?schema=redrive"),
+  },
+  run: async (context, { fromUrl, toUrl }) => {
+    refuseStoreOption(context, "copy");
+    const { copyStore } = await import("../../store/copy.ts");
+    const from = await openStore(fromUrl, { mustExist: true });
+    try {
+      const to = await openStore(toUrl);
+      try {
+        const report = await copyStore({ from, to, onProgress: copyNotes(context) });
+        const { how, copied, tables } = report;
+        const document = { ok: true, how, copied, tables: tables.map((sum) => ({ ...sum })) };
+        return context.answer(document, () => copyText(context, report));
+      } finally {
+        await to.close();
+      }
+    } finally {
+      await from.close();
+    }
+  },
+});
+
+function refuseStoreOption({ hasStoreOption }: Context, name: string): void {
+  if (hasStoreOption)
+    throw new WorkError("usage", `\`store ${name}\` takes both stores as arguments, not --store.`);
+}
+
+/** Smaller tables are done before their line is read; of larger ones there are several lines. */
+const NOTE_FROM_ROWS = 1000;
+const NOTE_EVERY_ROWS = 100_000;
+
+function copyNotes(context: Context): (progress: CopyProgress) => void {
+  let noted = 0;
+  return ({ step, table: name, rows, isEnd }) => {
+    const isDue = isEnd ? rows >= NOTE_FROM_ROWS : rows - noted >= NOTE_EVERY_ROWS;
+    if (isDue) context.note(`redrive: ${step} ${thousands(rows)} ${name}${isEnd ? "" : " so far"}`);
+    if (isDue || isEnd) noted = isEnd ? 0 : rows;
+  };
+}
+
+const HOW: Readonly<Record<CopyReport["how"], string>> = {
+  fresh: "Copied",
+  resumed: "Copied the rest",
+  anew: "The source has changed since the last copy. Copied all of it again",
+  none: "The copy was complete already",
+};
+
+function copyText({ columns }: Context, { how, copied, tables }: CopyReport): string {
+  const sums = table(
+    tables.filter(({ rows }) => rows > 0),
+    [
+      { title: "TABLE", value: (sum) => sum.table },
+      { title: "ROWS", value: (sum) => thousands(sum.rows), align: "right" },
+      { title: "SHA-256", value: (sum) => sum.digest },
+    ],
+    columns,
+  );
+  const rows = how === "none" ? "" : `: ${thousands(copied)} rows`;
+  return `${sums}${HOW[how]}${rows}. Both stores are equal, table by table.\n`;
+}
+
+const salvage = command({
+  name: "salvage",
+  summary: "Save what can be read of a damaged SQLite store into a new file, and list what was lost.",
+  examples: ["redrive store salvage sqlite:./work.db sqlite:./saved.db"],
+  arguments: {
+    fromUrl: argument("<from>", "the damaged store, e.g. sqlite:./work.db; it is not changed"),
+    toUrl: argument("<to>", "the new store, e.g. sqlite:./saved.db"),
+  },
+  run: async (context, { fromUrl, toUrl }) => {
+    refuseStoreOption(context, "salvage");
+    const { salvageStore } = await import("../../engines/open.ts");
+    const report = await salvageStore(fromUrl, toUrl);
+    const { tables, lostItems, repairs, problems } = report;
+    const document = {
+      ok: problems.length === 0,
+      tables: tables.map((one) => ({ ...one })),
+      lost_items: lostItems ?? null,
+      repairs: repairs.map((repair) => ({ ...repair })),
+      problems: problems.map((problem) => ({ ...problem })),
+    };
+    const text = () => salvageText(report, context.columns);
+    return context.answer(document, text, problems.length === 0 ? EXIT.done : EXIT.failed);
+  },
+});
+
+function salvageText({ tables, lostItems, repairs, problems }: SalvageReport, columns: number): string {
+  const lost =
+    lostItems === undefined
+      ? "How many items were lost is unknown: the counters of the queues were lost, too.\n"
+      : `${counted(lostItems, "item was", "items were")} lost.\n`;
+  const changed = repairs.map(({ what, rows }) => `  ${thousands(rows)} ${what}\n`).join("");
+  return [
+    damageTable(tables, columns),
+    lost,
+    changed === "" ? "" : `Changed because something else was lost:\n${changed}`,
+    problems.length === 0
+      ? "The new store is sound. Check its held items: redrive queue items QUEUE --state held\n"
+      : `The new store has ${counted(problems.length, "problem")}:\n${problemLines(problems)}`,
+  ].join("");
+}
+
+const migrate = command({
+  name: "migrate",
+  summary: "Migrate the store to the newest schema version.",
+  description: "Every command does this when it opens the store; this one prints the versions.",
+  examples: ["redrive store migrate"],
+  run: async (context) => {
+    const found = await context.withStore((engine) => engine.info(), { creates: true });
+    const { location, foundVersion: from, schemaVersion: to } = found;
+    return context.answer({ location, from, to, migrated: from !== to }, () => {
+      if (from === to) return `The store ${location} has the newest version, ${to}.\n`;
+      if (from === 0) return `Created the store ${location} with version ${to}.\n`;
+      return `Migrated the store ${location} from version ${from} to version ${to}.\n`;
+    });
+  },
+});
+
+export const commands = [info, check, copy, salvage, migrate];

@@ -1,0 +1,167 @@
+/** `redrive run|validate|init`: workflows, from their YAML file to their end. */
+import { writeFileSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
+import { WorkError } from "../../errors.ts";
+import { startWorkflow } from "../../run/workflow.ts";
+import { readText } from "../../std/files.ts";
+import { missingPrograms } from "../../workflow/missing-programs.ts";
+import type { Workflow } from "../../workflow/model.ts";
+import { parseWorkflow, problemText, requireWorkflow } from "../../workflow/read-workflow.ts";
+import { digestOf, MERGE_MODES, type WorkflowSpec } from "../../workflow/workflow-spec.ts";
+import { argument, command } from "../command.ts";
+import type { Context } from "../context.ts";
+import { EXIT } from "../exit-code.ts";
+import { FIRST_ITEMS, FIRST_WORKFLOW } from "../first-workflow.ts";
+import { runWithSummary } from "../interactive-run.ts";
+import {
+  choice,
+  concurrency,
+  flag,
+  keepEvidence,
+  quiet,
+  repeated,
+  storeWaitMs,
+  withDefault,
+} from "../options.ts";
+import { counted } from "../render/words.ts";
+
+const file = argument("<workflow>", "the YAML file");
+
+const run = command({
+  name: "run",
+  summary: "Run a workflow: setup, an agent for each item, reduce, merge.",
+  examples: ["redrive run workflow.yml --dry-run", "redrive run workflow.yml -j 4 --var region=eu"],
+  arguments: { file },
+  options: {
+    dryRun: flag("--dry-run", "print the items, the first commands and the policy; run nothing"),
+    concurrency: concurrency("how many agents run at a time (default: as in the workflow)"),
+    variables: repeated("--var <name=value>", "a variable for the workflow; may be given several times"),
+    merge: withDefault(
+      choice(
+        "--merge <mode>",
+        "at the end, merge the job's branch into the current branch, ask first, or leave it",
+        MERGE_MODES,
+      ),
+      "auto",
+    ),
+    keepEvidence,
+    storeWaitMs,
+    quiet,
+  },
+  run: async (
+    context,
+    { file: name, dryRun: isPreview, concurrency: maxParallel, variables: given = [], merge, ...flags },
+  ) => {
+    const { cwd } = context.terminal;
+    const path = resolve(cwd, name);
+    const text = readWorkflow(path, name);
+    const variables = Object.fromEntries(given.map(readVariable));
+    const workflow = requireWorkflow(text, name, { variables: Object.keys(variables) });
+    const spec: WorkflowSpec = {
+      workflow: maxParallel === undefined ? workflow : { ...workflow, map: { ...workflow.map, maxParallel } },
+      file: path,
+      digest: digestOf(text),
+      cwd,
+      variables,
+      mergeMode: merge,
+      ...(flags.keepEvidence && { keepEvidence: true }),
+    };
+    if (isPreview) return (await import("../dry-run.ts")).dryRun(context, spec);
+    return runWithSummary(context, { ...flags, creates: true }, (deps, watch) =>
+      startWorkflow(deps, spec, watch),
+    );
+  },
+});
+
+function readWorkflow(path: string, name: string): string {
+  try {
+    return readText(path);
+  } catch (error) {
+    const reason = error instanceof Error && "code" in error ? ` (${String(error.code)})` : "";
+    throw new WorkError("usage", `The workflow ${name} cannot be read${reason}.`, {
+      cause: error,
+      hint: "Write one that runs as it is: redrive init",
+    });
+  }
+}
+
+function readVariable(given: string): [string, string] {
+  const match = /^([A-Za-z_]\w*)=(.*)$/s.exec(given);
+  if (match?.[1] !== undefined) return [match[1], match[2] ?? ""];
+  throw new WorkError("usage", `--var: "${given}" is not NAME=VALUE.`);
+}
+
+const validate = command({
+  name: "validate",
+  summary: "Check a workflow and print every problem with its line.",
+  examples: ["redrive validate workflow.yml"],
+  arguments: { file },
+  options: { variables: repeated("--var <name=value>", "a variable that `redrive run` will get") },
+  run: async (context, { file: name, variables: given = [] }) => {
+    const text = readWorkflow(resolve(context.terminal.cwd, name), name);
+    const variables = given.map((one) => one.split("=", 1)[0] ?? "");
+    const parsed = parseWorkflow(text, { file: name, variables });
+    const problems = "problems" in parsed ? parsed.problems : [];
+    const warnings = "workflow" in parsed ? warningsOf(context, parsed.workflow) : [];
+    const isValid = problems.length === 0;
+    const document = { valid: isValid, problems: problems.map((problem) => ({ ...problem })), warnings };
+    const lines = isValid
+      ? [`${name} is valid.`, ...warnings.map(({ message }) => `Warning: ${message}`)]
+      : [...problems.map((problem) => problemText(problem, name)), `${counted(problems.length, "problem")}.`];
+    return context.answer(document, () => `${lines.join("\n")}\n`, isValid ? EXIT.done : EXIT.usage);
+  },
+});
+
+type Warning = { readonly program: string; readonly where: string; readonly message: string };
+
+/** Values of env_files are read by a run only; they may not exist yet. */
+function warningsOf({ terminal: { cwd } }: Context, workflow: Workflow): readonly Warning[] {
+  const phases = ["setup", "map", "reduce", "merge"] as const;
+  return missingPrograms(workflow, { phases, cwd, env: workflow.env }).map(({ program, where }) => ({
+    program,
+    where,
+    message: `${where}: the program ${program} was not found in PATH.`,
+  }));
+}
+
+const ITEMS_FILE = "items.json";
+
+const init = command({
+  name: "init",
+  summary: "Write a commented workflow that runs as it is.",
+  examples: ["redrive init", "redrive init nightly.yml"],
+  arguments: { file: argument("[file]", "the file (default: workflow.yml)") },
+  options: { force: flag("--force", "overwrite an existing file") },
+  run: async (context, { file: name = "workflow.yml", force }) => {
+    const { cwd } = context.terminal;
+    const path = resolve(cwd, name);
+    const itemsPath = join(cwd, ITEMS_FILE);
+    if (basename(path) === ITEMS_FILE && dirname(path) === dirname(itemsPath))
+      throw new WorkError("usage", `${ITEMS_FILE} is for the items; choose another name for the workflow.`);
+    if (!write(path, FIRST_WORKFLOW, force)) {
+      throw new WorkError("usage", `${name} exists already and was not changed.`, {
+        hint: "Name another file, or overwrite it with --force.",
+      });
+    }
+    const written = write(itemsPath, FIRST_ITEMS, false) ? [name, ITEMS_FILE] : [name];
+    return context.answer(
+      { written },
+      () =>
+        `Wrote ${written.join(" and ")}. Next:\n\n  redrive run ${name} --dry-run\n  redrive run ${name}\n`,
+    );
+  },
+});
+
+/** False when the file exists and was left alone. */
+function write(path: string, text: string, isForced: boolean): boolean {
+  try {
+    writeFileSync(path, text, { flag: isForced ? "w" : "wx" });
+    return true;
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? String(error.code) : String(error);
+    if (code === "EEXIST") return false;
+    throw new WorkError("usage", `${path} cannot be written (${code}).`, { cause: error });
+  }
+}
+
+export const commands = [run, validate, init];

@@ -1,0 +1,274 @@
+/** Runs a worker: waits for the store, shows progress, drains on a signal, and prints a summary. */
+import { isDeliverable, requireDeliverable } from "../delivery/target-spec.ts";
+import type { Engine } from "../engine.ts";
+import { isStoreTrouble, WorkError } from "../errors.ts";
+import type { Job } from "../item/job.ts";
+import type { Rate } from "../item/rate.ts";
+import { requireJob, requireQueue, requireTarget } from "../queue/find-job.ts";
+import { requireCommand } from "../run/require-programs.ts";
+import type { RunDeps } from "../run/run-job.ts";
+import { helpJob, requireHelpable, workQueue } from "../run/work-queue.ts";
+import type { RunResult } from "../runner/run-options.ts";
+import { StoreRetry, type StoreRetryObserver } from "../runner/store-retry.ts";
+import { systemClock } from "../std/clock.ts";
+import type { Context } from "./context.ts";
+import { EXIT } from "./exit-code.ts";
+import { maintenanceOf, queueMaintenanceOf } from "./maintenance.ts";
+import { DueBound, WorkerScreen } from "./render/worker-screen.ts";
+import { listenForWorker, type WorkerInterrupt } from "./signals.ts";
+
+export interface WorkerPlan {
+  readonly command: readonly string[];
+  /** Names, or the only queue that there is. Targets of receipts may be among them. */
+  readonly queues: readonly string[] | "the only one";
+  /** Targets of receipts that are delivered. Default: none. */
+  readonly targets?: readonly string[] | "all";
+  /** The file in which the letters of the only target are kept as receipts. Default: none. */
+  readonly mirror?: string;
+  /** Whether letters that died of an outage are sent again once their target takes receipts. Default true. */
+  readonly autoRecover?: boolean;
+  readonly jobs: readonly string[];
+  readonly slots: number;
+  /** How many of a job run at a time; the job's own number by default. */
+  readonly jobSlots?: number;
+  readonly timeoutMs?: number;
+  readonly graceMs: number;
+  readonly rate?: Rate;
+  readonly name?: string;
+  /** Decides about an item of a queue whose attempts are used up, in a shell. */
+  readonly failureCommand?: string;
+  /** Items may begin with "-" where the command could read them as options. */
+  readonly allowOptions: boolean;
+  readonly keepEvidence: boolean;
+  readonly storeWaitMs: number;
+  readonly isQuiet: boolean;
+  readonly untilEmpty: boolean;
+  /** Of a worker that ends when its queues are empty: what is due later is left. */
+  readonly dueWithinMs: number;
+  readonly drainMs: number;
+}
+
+export async function runWorker(context: Context, plan: WorkerPlan): Promise<number> {
+  if (plan.command.length > 0)
+    requireCommand({ command: plan.command, cwd: context.terminal.cwd }, "redrive worker --queue QUEUE");
+  const maintenance = await maintenanceOf(context);
+  const screen = new WorkerScreen(context, plan.isQuiet);
+  const interrupt = listenForWorker(plan.drainMs, (step) =>
+    step === "leave" ? screen.leave(SIGNALLED.leave) : screen.note(SIGNALLED[step]),
+  );
+  const isEnding = () => interrupt.drain.aborted || interrupt.stop.aborted;
+  const observer = { ...screen.storeObserver, isEnding };
+  const storeRetry = new StoreRetry(plan.storeWaitMs, systemClock, observer);
+  try {
+    const engine = await openPatiently(context, plan.storeWaitMs, observer);
+    if (engine === null) {
+      await screen.close([]);
+      return interrupt.exitCode ?? EXIT.interrupted;
+    }
+    try {
+      const found = await storeRetry.run(() => find(engine, plan));
+      const deps = {
+        engine,
+        home: context.home,
+        stop: interrupt.stop,
+        drain: interrupt.drain,
+        clock: systemClock,
+        isOutputWanted: !plan.isQuiet && !context.isJson,
+        author: context.author,
+        storeWaitMs: plan.storeWaitMs,
+        ...maintenance,
+        fixes: [], // they are used when a job has come to its end
+      };
+      screen.open(engine, found.all, plan);
+      const forQueues = await queueMaintenanceOf(context);
+      const results = await workAll({ deps, forQueues, plan, context, screen, interrupt, ...found });
+      await screen.close(results);
+      return interrupt.exitCode ?? screen.exitCode(results);
+    } finally {
+      await screen.stop();
+      await engine.close();
+    }
+  } finally {
+    interrupt.dispose();
+  }
+}
+
+/** Null when it is told to end before the store has answered: nothing was begun, so nobody waits for it any longer. */
+async function openPatiently(
+  context: Context,
+  waitMs: number,
+  observer: StoreRetryObserver,
+): Promise<Engine | null> {
+  const opening = Number.isFinite(waitMs) ? { busyMsMax: waitMs } : {};
+  const storeRetry = new StoreRetry(waitMs, systemClock, { ...observer, endingWaitMs: 0 });
+  try {
+    return await storeRetry.run(() => context.openStore(opening));
+  } catch (error) {
+    if (observer.isEnding?.() && isStoreTrouble(error)) return null;
+    throw error;
+  }
+}
+
+const SIGNALLED = {
+  drain: "Draining: no more items are started, running attempts finish. Press Ctrl-C again to stop them.",
+  stop: "Stopping: running attempts are stopped and their items released.",
+  leave: "Stopped. Other workers take over its items within seconds.",
+} as const;
+
+interface Found {
+  readonly queues: readonly Job[];
+  readonly jobs: readonly Job[];
+  readonly all: readonly Job[];
+}
+
+async function find(engine: Engine, plan: WorkerPlan): Promise<Found> {
+  const queues = await findQueues(engine, plan);
+  const jobs: Job[] = [];
+  for (const name of new Set(plan.jobs)) {
+    const job = await requireJob(engine, name);
+    requireHelpable(job);
+    jobs.push(job);
+  }
+  return { queues, jobs, all: [...queues, ...jobs] };
+}
+
+async function findQueues(engine: Engine, plan: WorkerPlan): Promise<readonly Job[]> {
+  const queues: Job[] = [];
+  for (const name of new Set(await namesOf(engine, plan))) {
+    const target = await engine.findJob(name);
+    queues.push(target?.kind === "target" ? target : await requireQueue(engine, name));
+  }
+  if (plan.targets === "all") queues.push(...(await allTargets(engine)));
+  else for (const name of new Set(plan.targets ?? [])) queues.push(await requireTarget(engine, name));
+  requireFitting(queues, plan);
+  return queues;
+}
+
+async function allTargets(engine: Engine): Promise<readonly Job[]> {
+  const targets = (await engine.listJobs({ limit: TARGETS_MAX, kinds: ["target"] })).filter(isDeliverable);
+  if (targets.length > 0) return targets;
+  throw new WorkError("job_not_found", "There is no target of receipts to deliver.", {
+    hint: "Create one: redrive receipts target NAME --url URL",
+  });
+}
+
+const TARGETS_MAX = 1000;
+
+/** Every option must have an effect on at least one of them. */
+function requireFitting(
+  queues: readonly Job[],
+  { command, timeoutMs, failureCommand, keepEvidence, mirror, name }: WorkerPlan,
+): void {
+  const queue = queues.find(({ kind }) => kind === "queue");
+  const target = queues.find(({ kind }) => kind === "target");
+  if (queue !== undefined && command.length === 0) throw noCommand(queue.id);
+  if (mirror !== undefined && queues.length > 1) {
+    throw new WorkError("usage", "--mirror is for one target, and there are several.", {
+      hint: `Name one: redrive receipts deliver ${target?.id} --mirror FILE`,
+    });
+  }
+  if (queue !== undefined || target === undefined) return;
+  requireDeliverable(target);
+  const [idle] = [
+    command.length > 0 && "A command",
+    timeoutMs !== undefined && "--timeout",
+    failureCommand !== undefined && "--on-failure-command",
+    keepEvidence && "--keep-evidence",
+    name !== undefined && "--name",
+  ].filter((word) => word !== false);
+  if (idle === undefined) return;
+  throw new WorkError("usage", `${idle} has no effect on ${target.id}: it is a target of receipts.`, {
+    hint: `Receipts are delivered with the settings of the target: redrive worker --queue ${target.id}`,
+  });
+}
+
+/** For a queue without a command. */
+export function noCommand(queue = "QUEUE"): WorkError {
+  return new WorkError("usage", "No command was given.", {
+    hint: `redrive worker --queue ${queue} -- COMMAND [ARG…]`,
+  });
+}
+
+async function namesOf(engine: Engine, { queues }: WorkerPlan): Promise<readonly string[]> {
+  if (queues !== "the only one") return queues;
+  const names = (await engine.listJobs({ limit: 10, kinds: ["queue"] })).map(({ id }) => id);
+  if (names.length === 1) return names;
+  throw new WorkError("usage", names.length === 0 ? "There are no queues." : "There are several queues.", {
+    hint:
+      names.length === 0
+        ? "Create one: redrive queue create NAME"
+        : `Name one: redrive worker --queue ${names.sort()[0]} -- COMMAND`,
+  });
+}
+
+interface Working extends Found {
+  readonly deps: RunDeps;
+  /** What is other for queues, which have no end. */
+  readonly forQueues: Pick<RunDeps, "services">;
+  readonly plan: WorkerPlan;
+  readonly context: Context;
+  readonly screen: WorkerScreen;
+  readonly interrupt: WorkerInterrupt;
+}
+
+/** One runner for each. When one of them cannot go on, the others are ended, and its error is the worker's. */
+async function workAll(working: Working): Promise<readonly RunResult[]> {
+  const { deps, forQueues, plan, context, screen, interrupt, queues, jobs } = working;
+  const onNotice = (notice: string) => screen.note(notice);
+  const runs = [
+    ...queues.map((queue, index) => {
+      const own = { ...deps, ...forQueues, observer: screen.observer(index) };
+      return untilDueLater(working, own, index, (bounded) =>
+        queue.kind === "target"
+          ? deliver(bounded, queue, { ...plan, onNotice })
+          : workQueue(bounded, queue, { ...plan, cwd: context.terminal.cwd, onNotice }),
+      );
+    }),
+    ...jobs.map((job, index) => {
+      const observer = screen.observer(queues.length + index);
+      const slots = plan.jobSlots === undefined ? {} : { slots: plan.jobSlots };
+      return helpJob({ ...deps, observer }, job, { ...slots, onNotice });
+    }),
+  ];
+  const ended = await Promise.allSettled(
+    runs.map((run) =>
+      run.catch((error: unknown) => {
+        interrupt.end();
+        throw error;
+      }),
+    ),
+  );
+  const failed = ended.find((one) => one.status === "rejected");
+  if (failed !== undefined) throw failed.reason;
+  return ended.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+}
+
+/** A worker that is to end with its queue ends as well when all that is left is due later than it waits for. */
+async function untilDueLater(
+  { deps, plan, screen }: Working,
+  own: RunDeps,
+  index: number,
+  work: (deps: RunDeps) => Promise<RunResult>,
+): Promise<RunResult> {
+  if (!plan.untilEmpty) return work(own);
+  const bound = new DueBound(plan.dueWithinMs, (wait) => screen.waiting(index, wait));
+  const drain = deps.drain ? AbortSignal.any([deps.drain, bound.signal]) : bound.signal;
+  const result = await work({ ...own, drain, observer: { ...own.observer, waiting: bound.waiting } });
+  const isOurs = result.end === "interrupted" && !deps.stop.aborted && !deps.drain?.aborted;
+  if (bound.left === null || !isOurs) return result;
+  screen.left(index, bound.left);
+  return { end: "finished" };
+}
+
+/** Loaded when receipts are delivered. */
+async function deliver(
+  deps: RunDeps,
+  target: Job,
+  plan: WorkerPlan & { readonly onNotice: (notice: string) => void },
+): Promise<RunResult> {
+  const { deliverTarget } = await import("../run/deliver.ts");
+  if (plan.mirror === undefined) return deliverTarget(deps, target, plan);
+  const { receiptsMirror } = await import("../service/letter-mirror.ts");
+  const services = [...(deps.services ?? []), receiptsMirror(plan.mirror)];
+  return deliverTarget({ ...deps, services }, target, plan);
+}

@@ -1,0 +1,48 @@
+/** JSON that a person gave: on the command line, in a file, from an editor. */
+import { resolve } from "node:path";
+import { WorkError } from "../errors.ts";
+import { parseInputJson } from "../intake/parse-json.ts";
+import { readText as readTextFile } from "../std/files.ts";
+import type { Json } from "../std/json.ts";
+import { jsonErrorOffset, lineAndColumn } from "../std/json-error.ts";
+
+/** The value, or an `input_invalid` error that says line and column. */
+export function readJsonText(text: string, name: string, hint: string): Json {
+  const fault = jsonErrorOffset(text);
+  if (fault !== null) {
+    const { line, column } = lineAndColumn(text, fault);
+    throw new WorkError("input_invalid", `${name}:${line}:${column}: this is not JSON from here on.`, {
+      hint,
+    });
+  }
+  try {
+    return parseInputJson(text, { name, format: "json", sniffed: false }, { line: 1, column: 1 });
+  } catch (error) {
+    if (!(error instanceof WorkError)) throw error;
+    throw new WorkError("input_invalid", `${error.message}.`, { hint, cause: error });
+  }
+}
+
+/** The JSON of a file, whose path counts from the current folder. */
+export function readJsonFile(path: string, { option, cwd }: { option: string; cwd: string }): Json {
+  return readJsonText(readText(resolve(cwd, path), option), path, `${option} needs a file with JSON.`);
+}
+
+/** JSON itself, or `@FILE`. */
+export function readJsonOption(word: string, { option, cwd }: { option: string; cwd: string }): Json {
+  if (word.startsWith("@")) return readJsonFile(word.slice(1), { option, cwd });
+  return readJsonText(
+    word,
+    option,
+    `Write JSON in quotes, e.g. ${option} '{"a": 1}', or name a file: ${option} @FILE.`,
+  );
+}
+
+function readText(path: string, option: string): string {
+  try {
+    return readTextFile(path);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new WorkError("usage", `${option}: ${path} cannot be read: ${why}.`, { cause: error });
+  }
+}

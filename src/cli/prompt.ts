@@ -1,0 +1,34 @@
+/** Questions with a yes or a no, before something is done that is hard to undo. */
+import { createInterface } from "node:readline/promises";
+import { WorkError } from "../errors.ts";
+import type { Context } from "./context.ts";
+
+/** Returns after a yes, and where nobody can answer: a script gets what it asked for. Anything else ends the command. */
+export async function confirm(context: Context, question: string): Promise<void> {
+  if (!canAnswer(context) || (await askYesNo(context, question))) return;
+  throw new WorkError("usage", "Cancelled.");
+}
+
+/** False where nobody can answer. */
+export function canAnswer({ terminal: { stdin, stderr } }: Context): boolean {
+  return Boolean((stdin as { isTTY?: boolean }).isTTY && stderr.isTTY);
+}
+
+/** The end of the input is a no, and Ctrl-C ends the command. */
+export async function askYesNo({ terminal }: Context, question: string): Promise<boolean> {
+  const { stdin, stderr } = terminal;
+  const dialogue = createInterface({ input: stdin, output: stderr });
+  let isInterrupted = false;
+  const answer = await new Promise<string>((resolve) => {
+    dialogue.once("SIGINT", () => {
+      isInterrupted = true;
+      resolve("\n");
+    });
+    dialogue.once("close", () => resolve("\n"));
+    dialogue.question(`${question} [y/N] `).then(resolve, () => resolve("\n"));
+  });
+  dialogue.close();
+  if (answer === "\n") stderr.write("\n"); // end the line of the question
+  if (isInterrupted) throw new WorkError("interrupted", "Cancelled.");
+  return /^y(es)?$/i.test(answer.trim());
+}

@@ -1,0 +1,122 @@
+/** Copies what successful commands printed to stdout: one item's output at a time, after the store has its success. */
+import { once } from "node:events";
+import { closeSync, createReadStream } from "node:fs";
+import { open } from "node:fs/promises";
+import type { Writable } from "node:stream";
+import { LOG_BYTES_MAX } from "../../attempt/output-watch.ts";
+import type { LeasedItem } from "../../item/item.ts";
+import type { Outcome, StandardOutput } from "../../item/settlement.ts";
+import type { PersonProgress } from "./job-progress.ts";
+
+type Succeeded = Extract<Outcome, { kind: "succeeded" }>;
+
+/** Writing waits for the reader of stdout from this on, and leasing with it. */
+const WAITING_BYTES_MAX = 4 * 1024 * 1024;
+
+/** Outputs that are not at hand and wait to be copied; each may hold a file open. */
+const WAITING_OUTPUTS_MAX = 64;
+
+const NEWLINE = 10;
+
+/** The progress that shares the terminal. */
+type Beside = Pick<PersonProgress, "suspend" | "note">;
+
+export class CommandOutput {
+  readonly #stdout: Writable;
+  readonly #beside: Beside | null;
+  #queue: Promise<void> = Promise.resolve();
+  #waiting = 0;
+  #isGone = false;
+
+  /** `beside` is the progress that shares the terminal; null prints nothing. */
+  constructor(stdout: Writable, beside: Beside | null) {
+    this.#stdout = stdout;
+    this.#beside = beside;
+    // Whoever read the output has seen enough (`| head`): the work goes on, the printing does not.
+    if (beside) stdout.on("error", () => this.#stop());
+  }
+
+  print({ itemId }: Pick<LeasedItem, "itemId">, { stdout, log }: Succeeded): void {
+    if (this.#beside === null || this.#isGone || !stdout) {
+      if (stdout?.fd !== undefined) closeSync(stdout.fd);
+      return;
+    }
+    const { inline, bytes, lost } = stdout;
+    if (lost !== undefined) this.#beside.note(`The output of ${itemId} may not be whole. ${lost}`);
+    if (bytes === 0) return;
+    if (inline && this.#waiting === 0) this.#write(inline);
+    else this.#enqueue(() => this.#copy(stdout, log));
+  }
+
+  /** A promise while too much waits to be read or copied; undefined when there is room. */
+  ready(): Promise<unknown> | undefined {
+    if (this.#isGone) return undefined;
+    if (this.#waiting > WAITING_OUTPUTS_MAX) return this.#queue;
+    return this.#stdout.writableLength < WAITING_BYTES_MAX ? undefined : this.#drained();
+  }
+
+  /** Resolves when everything is handed over. */
+  async flushed(): Promise<void> {
+    await this.#queue;
+    if (!this.#isGone && this.#stdout.writableLength >= WAITING_BYTES_MAX) await this.#drained();
+  }
+
+  /** Resolves when the reader has caught up or has gone. */
+  async #drained(): Promise<void> {
+    const over = new AbortController();
+    const signs = ["drain", "close"].map((name) => once(this.#stdout, name, { signal: over.signal }));
+    await Promise.race(signs).catch(() => undefined);
+    over.abort();
+    await Promise.allSettled(signs);
+  }
+
+  #write(bytes: Uint8Array): void {
+    if (!this.#isGone) this.#beside?.suspend(() => this.#stdout.write(bytes), bytes.at(-1) === NEWLINE);
+  }
+
+  async #copy({ inline, fd, bytes }: StandardOutput, log: string | undefined): Promise<void> {
+    if (inline) this.#write(inline);
+    else if (fd !== undefined) await this.#copyFile(createReadStream("", { fd, start: 0 }), bytes);
+    else if (log !== undefined) await this.#copyLog(log, bytes);
+  }
+
+  async #copyFile(file: AsyncIterable<Buffer>, bytes: number): Promise<void> {
+    let left = bytes;
+    for await (const chunk of file) {
+      const part = chunk.subarray(0, left);
+      left -= part.length;
+      this.#write(part);
+      if (this.#stdout.writableLength >= WAITING_BYTES_MAX) await this.#drained();
+      if (left === 0 || this.#isGone) return;
+    }
+  }
+
+  /** The log has a line of ours, then the bytes of stdout; where some are lost, it has the beginning and the end. */
+  async #copyLog(log: string, bytes: number): Promise<void> {
+    const start = await endOfFirstLine(log);
+    await this.#copyFile(createReadStream(log, { start }), Math.min(bytes, LOG_BYTES_MAX));
+  }
+
+  #enqueue(job: () => Promise<unknown>): void {
+    this.#waiting += 1;
+    const done = () => {
+      this.#waiting -= 1;
+    };
+    this.#queue = this.#queue.then(job).then(done, done); // a log that is gone does not undo its item's success
+  }
+
+  #stop(): void {
+    this.#isGone = true;
+  }
+}
+
+/** Where the second line begins. The first one, a title of ours, is short. */
+async function endOfFirstLine(path: string): Promise<number> {
+  const file = await open(path);
+  try {
+    const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(256), position: 0 });
+    return buffer.subarray(0, bytesRead).indexOf(NEWLINE) + 1;
+  } finally {
+    await file.close();
+  }
+}

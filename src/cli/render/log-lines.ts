@@ -1,0 +1,123 @@
+/** Prints followed output: of one item as it comes, of a whole job line by line with the item in front. */
+import { Transform, type TransformCallback } from "node:stream";
+import { StringDecoder } from "node:string_decoder";
+import type { Followed } from "../../run/follow-logs.ts";
+import { stringifyJson } from "../../std/json.ts";
+import { agentLine } from "../../workflow/agent-log.ts";
+import type { Context } from "../context.ts";
+import { clean } from "./paint.ts";
+
+const NAME_CHARS_MAX = 24;
+
+export interface LogLinesOptions {
+  readonly isWholeJob: boolean;
+  /** Bytes reach a terminal as they are. */
+  readonly isRaw?: boolean;
+}
+
+export class LogLines {
+  readonly #context: Context;
+  readonly #isWholeJob: boolean;
+  /** Lines that have not ended yet, by item, attempt and stream. */
+  readonly #begun = new Map<string, Buffer>();
+
+  /** Of a terminal that is not given the bytes themselves. */
+  readonly #decoders: Map<string, StringDecoder> | undefined;
+
+  constructor(context: Context, { isWholeJob, isRaw = false }: LogLinesOptions) {
+    this.#context = context;
+    this.#isWholeJob = isWholeJob;
+    this.#decoders = context.isTerminal && !isRaw ? new Map() : undefined;
+  }
+
+  print(followed: Followed): void {
+    const { part } = followed;
+    if ("outcome" in part) {
+      this.#end(followed, part.outcome);
+      return;
+    }
+    if ("title" in part) {
+      this.#write(followed, { title: part.title }, `== ${part.title} ==`);
+      return;
+    }
+    const { stream, bytes, isAgentStream = false } = part;
+    const isPlain = !this.#isWholeJob && !isAgentStream && !this.#context.isJson;
+    if (isPlain) {
+      this.#context.terminal.stdout.write(this.#plain(`${keyOf(followed)}:${stream}`, bytes));
+      return;
+    }
+    for (const line of this.#lines(`${keyOf(followed)}:${stream}`, bytes)) {
+      const text = isAgentStream ? agentLine(line) : line;
+      if (text !== null) this.#write(followed, { stream }, text);
+    }
+  }
+
+  #plain(key: string, bytes: Buffer): Buffer | string {
+    if (this.#decoders === undefined) return bytes;
+    const decoder = this.#decoders.get(key) ?? new StringDecoder("utf8");
+    this.#decoders.set(key, decoder);
+    return cleanLines(decoder.write(bytes));
+  }
+
+  #end(followed: Followed, outcome: string): void {
+    for (const stream of ["stdout", "stderr"]) {
+      const key = `${keyOf(followed)}:${stream}`;
+      const rest = this.#begun.get(key);
+      this.#begun.delete(key);
+      if (rest && rest.length > 0) this.#write(followed, { stream }, rest.toString());
+    }
+    const { of, attempt } = followed;
+    if (this.#context.isJson) this.#json({ item_id: of, attempt: attempt ?? null, outcome });
+    else this.#context.note(`Attempt ${attempt} of ${of}: ${outcome}.`);
+  }
+
+  #write({ of, attempt }: Followed, what: Readonly<Record<string, string>>, text: string): void {
+    if (this.#context.isJson) {
+      const title = what.title;
+      this.#json({
+        item_id: of,
+        attempt: attempt ?? null,
+        ...what,
+        ...(title === undefined && { text }),
+      });
+      return;
+    }
+    const name = clean(of.length > NAME_CHARS_MAX ? `${of.slice(0, NAME_CHARS_MAX - 1)}…` : of);
+    const shown = this.#decoders === undefined ? text : cleanLines(text);
+    const lead = this.#isWholeJob ? `${this.#context.paint.dim(`${name} |`)} ` : "";
+    for (const line of shown.split("\n")) this.#context.terminal.stdout.write(`${lead}${line}\n`);
+  }
+
+  #json(document: Readonly<Record<string, string | number | null>>): void {
+    this.#context.terminal.stdout.write(`${stringifyJson(document)}\n`);
+  }
+
+  #lines(key: string, bytes: Buffer): string[] {
+    const all = Buffer.concat([this.#begun.get(key) ?? Buffer.alloc(0), bytes]);
+    const end = all.lastIndexOf(10) + 1;
+    this.#begun.set(key, all.subarray(end));
+    return end === 0 ? [] : all.toString("utf8", 0, end - 1).split("\n");
+  }
+}
+
+function keyOf({ of, attempt }: Followed): string {
+  return `${of}:${attempt ?? ""}`;
+}
+
+/** The text with its lines and tabs, and without control characters. */
+export function cleanLines(text: string): string {
+  return text.replace(/[^\n\t]+/g, (part) => clean(part.replace(/\r$/, "")));
+}
+
+/** The same for bytes as they come; a character may be cut between two pieces. */
+export class CleanLines extends Transform {
+  readonly #decoder = new StringDecoder("utf8");
+
+  override _transform(bytes: Buffer, _encoding: string, done: TransformCallback): void {
+    done(null, cleanLines(this.#decoder.write(bytes)));
+  }
+
+  override _flush(done: TransformCallback): void {
+    done(null, cleanLines(this.#decoder.end()));
+  }
+}

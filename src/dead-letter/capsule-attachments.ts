@@ -1,0 +1,263 @@
+/**
+ * Collects the files for a capsule: logs, agents' own logs, evidence, and patches of the worktree. Omits the
+ * middle of large files.
+ */
+
+import { existsSync } from "node:fs";
+import { mkdtemp, open, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { isFromElsewhere, NOT_READ } from "../item/imported-letter.ts";
+import type { Attempt } from "../item/item.ts";
+import type { Job } from "../item/job.ts";
+import type { Letter } from "../item/letter.ts";
+import { Git } from "../workspace/git.ts";
+import { jobBranch } from "../workspace/names.ts";
+import type { Capsule, CapsuleChanges, CapsuleContent, CapsuleFile } from "./capsule.ts";
+import type { CapsuleMask } from "./make-capsule.ts";
+
+export interface FoundFiles {
+  readonly files: readonly CapsuleFile[];
+  readonly missing: readonly string[];
+}
+
+/**
+ * The limit for one file, half of it from the beginning and half from the end, and the limit for all files.
+ */
+const FILE_BYTES_MAX = 2 * 1024 * 1024;
+const ALL_BYTES_MAX = 32 * 1024 * 1024;
+
+/** Reads the newest attempts first, so that old ones are omitted when the limit is reached. */
+export async function readFiles(attempts: readonly Attempt[], mask: CapsuleMask): Promise<FoundFiles> {
+  const files: CapsuleFile[] = [];
+  const missing = attempts
+    .filter(isFromElsewhere)
+    .flatMap(locationsOf)
+    .map(({ path }) => `${path} ${NOT_READ}.`);
+  const locations = attempts
+    .filter((attempt) => !isFromElsewhere(attempt))
+    .toReversed()
+    .flatMap(locationsOf);
+  let bytes = 0;
+  for (const { from, ...location } of locations) {
+    if (bytes >= ALL_BYTES_MAX) {
+      missing.push(`${location.path} was omitted: the capsule has reached its size limit.`);
+      continue;
+    }
+    try {
+      const content = await readCapped(from ?? location.path, mask);
+      bytes += content.bytes - content.dropped_bytes;
+      files.push({ ...location, ...content });
+    } catch (error) {
+      missing.push(
+        `${location.path} (${basename(location.path)} of attempt ${location.attempt_number}): ${messageOf(error)}`,
+      );
+    }
+  }
+  return { files: files.toReversed(), missing };
+}
+
+type FileLocation = Pick<CapsuleFile, "kind" | "attempt_number" | "path"> & {
+  /** The copy to read instead of `path`. */
+  readonly from?: string;
+};
+
+function locationsOf({ number, log, failure }: Attempt): readonly FileLocation[] {
+  const path = log ?? failure?.log;
+  return [
+    ...(failure?.evidence ?? []).map(
+      (file): FileLocation => ({
+        kind: "evidence",
+        attempt_number: number,
+        path: file.path,
+        ...(file.kept !== undefined && { from: file.kept }),
+      }),
+    ),
+    ...of("json_log", number, failure?.jsonLogLocation),
+    ...of("log", number, path),
+  ];
+}
+
+function of(
+  kind: FileLocation["kind"],
+  attempt_number: number,
+  path: string | undefined,
+): readonly FileLocation[] {
+  return path === undefined ? [] : [{ kind, attempt_number, path }];
+}
+
+/** Reads at most the limit, however large the file is. */
+async function readCapped(path: string, mask: CapsuleMask): Promise<CapsuleContent> {
+  const handle = await open(path, "r");
+  try {
+    const { size } = await handle.stat();
+    const part = async (start: number, length: number) => {
+      const buffer = Buffer.alloc(length);
+      const { bytesRead } = await handle.read(buffer, 0, length, start);
+      return buffer.subarray(0, bytesRead);
+    };
+    if (size <= FILE_BYTES_MAX) return contentOf(mask.bytes(await part(0, size)), size, 0);
+    const half = FILE_BYTES_MAX / 2;
+    const dropped = size - FILE_BYTES_MAX;
+    const [head, tail] = [mask.bytes(await part(0, half)), mask.bytes(await part(size - half, half))];
+    const note = Buffer.from(`\n[... ${dropped} bytes are not in this capsule ...]\n`);
+    return contentOf(Buffer.concat([head, note, tail]), size, dropped);
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Stores the content as text if it is valid UTF-8. */
+export function contentOf(content: Buffer, bytes: number, droppedBytes: number): CapsuleContent {
+  const text = content.toString("utf8");
+  const isText = Buffer.from(text, "utf8").equals(content);
+  return {
+    encoding: isText ? "utf8" : "base64",
+    content: isText ? text : content.toString("base64"),
+    bytes,
+    dropped_bytes: droppedBytes,
+  };
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+export interface FoundChanges {
+  readonly changes: CapsuleChanges | null;
+  readonly missing: readonly string[];
+}
+
+/**
+ * Reads the changes in a letter's worktree, if it has one. Reports a missing or unreadable worktree. Never
+ * runs git in a folder named by an imported letter, because that folder's git configuration could run
+ * programs.
+ */
+export async function readChanges(
+  letter: Letter,
+  attempts: readonly Attempt[],
+  mask: CapsuleMask,
+): Promise<FoundChanges> {
+  const artifacts = letter.worktreeArtifacts;
+  if (artifacts === undefined) return { changes: null, missing: [] };
+  const { worktreePath, branchName } = artifacts;
+  const bare = {
+    worktree_path: worktreePath,
+    branch_name: branchName,
+    base: null,
+    head: artifacts.head ?? null,
+  };
+  if (isNamedElsewhere(attempts)) return { changes: bare, missing: [`${worktreePath} ${NOT_READ}.`] };
+  if (!existsSync(worktreePath)) {
+    return { changes: bare, missing: [`The worktree ${worktreePath} is gone.`] };
+  }
+  const scratch = await mkdtemp(join(tmpdir(), "redrive-capsule-"));
+  try {
+    return {
+      changes: { ...bare, ...(await readPatches(letter, worktreePath, { scratch, mask })) },
+      missing: [],
+    };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return { changes: bare, missing: [`The changes in ${worktreePath} could not be read: ${reason}`] };
+  } finally {
+    await rm(scratch, { recursive: true, force: true });
+  }
+}
+
+/** Whether the letter's last failure, which names the worktree, was imported. */
+function isNamedElsewhere(attempts: readonly Attempt[]): boolean {
+  const last = attempts.findLast(({ failure }) => failure !== undefined) ?? attempts.at(-1);
+  return last === undefined || isFromElsewhere(last);
+}
+
+interface PatchContext {
+  /**
+   * A folder for patches. Git writes them to files because they are bytes, while its output is read as text.
+   */
+  readonly scratch: string;
+  readonly mask: CapsuleMask;
+}
+
+async function readPatches(
+  letter: Letter,
+  worktree: string,
+  { scratch, mask }: PatchContext,
+): Promise<Partial<CapsuleChanges>> {
+  const git = new Git(worktree);
+  const head = await git.must(["rev-parse", "HEAD"]);
+  const base = await commonBase(git, letter.jobId);
+  const commits = await readCommits(git, { base, path: join(scratch, "commits") });
+  const uncommitted = Buffer.concat([
+    await readTracked(git, join(scratch, "tracked")),
+    ...(await readNew(git, join(scratch, "new"))),
+  ]);
+  return {
+    base,
+    head,
+    ...(commits.length > 0 && { commits: patchOf(commits, mask) }),
+    ...(uncommitted.length > 0 && { uncommitted: patchOf(uncommitted, mask) }),
+  };
+}
+
+/** Where the agent's branch forks from the job's; null if the job's branch no longer exists. */
+async function commonBase(git: Git, jobId: string): Promise<string | null> {
+  const { exitCode, stdout } = await git.ask(["merge-base", "HEAD", `refs/heads/${jobBranch(jobId)}`]);
+  return exitCode === 0 ? stdout.trim() : null;
+}
+
+async function readCommits(git: Git, { base, path }: { base: string | null; path: string }): Promise<Buffer> {
+  if (base === null) return Buffer.alloc(0);
+  await git.must(["format-patch", ...PLAIN, `--output=${path}`, `${base}..HEAD`]);
+  return readIfThere(path);
+}
+
+/** Overrides user settings that would change the format of a patch. */
+const PLAIN = [
+  ...["--binary", "--full-index", "--no-color", "--no-ext-diff", "--no-textconv"],
+  ...["--src-prefix=a/", "--dst-prefix=b/"],
+];
+
+async function readTracked(git: Git, path: string): Promise<Buffer> {
+  await git.must(["diff", ...PLAIN, `--output=${path}`, "HEAD"]);
+  return readIfThere(path);
+}
+
+/** Compares each new file with `/dev/null`, so that git's index stays unchanged. */
+async function readNew(git: Git, path: string): Promise<readonly Buffer[]> {
+  const names = (await git.must(["ls-files", "--others", "--exclude-standard", "-z"]))
+    .split("\0")
+    .filter(Boolean);
+  const patches: Buffer[] = [];
+  for (const name of names) {
+    // The exit code is 1, because the files differ.
+    await git.ask(["diff", ...PLAIN, `--output=${path}`, "--no-index", "--", "/dev/null", name]);
+    patches.push(await readIfThere(path));
+  }
+  return patches;
+}
+
+async function readIfThere(path: string): Promise<Buffer> {
+  return existsSync(path) ? readFile(path) : Buffer.alloc(0);
+}
+
+const PATCH_BYTES_MAX = 64 * 1024 * 1024;
+
+/** A partial patch cannot be applied, so one that is too large is omitted. */
+function patchOf(patch: Buffer, mask: CapsuleMask): CapsuleContent {
+  if (patch.length > PATCH_BYTES_MAX) return contentOf(Buffer.alloc(0), patch.length, patch.length);
+  return contentOf(mask.bytes(patch), patch.length, 0);
+}
+
+/** The git state of the folder that the job ran in. Null without a repository or without git. */
+export async function readGitState({ spec }: Job): Promise<Capsule["git"]> {
+  if (typeof spec.cwd !== "string" || !existsSync(spec.cwd)) return null;
+  const git = new Git(spec.cwd);
+  try {
+    const [top = "", head = ""] = (await git.must(["rev-parse", "--show-toplevel", "HEAD"])).split("\n");
+    const branch = (await git.ask(["symbolic-ref", "--short", "-q", "HEAD"])).stdout.trim();
+    return { top, head, branch: branch === "" ? null : branch };
+  } catch {
+    return null; // the folder is not in a repository
+  }
+}

@@ -1,0 +1,267 @@
+/** Compresses and decompresses streams chunk by chunk, so that memory use does not depend on their size. */
+import type { Duplex } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import type { Zstd } from "@hpcc-js/wasm-zstd";
+import { WorkError } from "../../errors.ts";
+import type { Compression } from "./format.ts";
+
+export async function* compress(
+  chunks: AsyncIterable<Buffer>,
+  compression: Compression,
+): AsyncGenerator<Buffer> {
+  if (compression === "none") yield* chunks;
+  else if (compression === "zstd") yield* zstdCompress(chunks);
+  else yield* through(chunks, (await import("node:zlib")).createGzip());
+}
+
+/** Yields all valid data before it throws on damaged or truncated input. */
+export async function* decompress(
+  chunks: AsyncIterable<Buffer>,
+  compression: Compression,
+): AsyncGenerator<Buffer> {
+  if (compression === "none") yield* chunks;
+  else if (compression === "zstd") yield* zstdDecompress(chunks);
+  else yield* gunzip(chunks);
+}
+
+async function* gunzip(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  const { createGunzip } = await import("node:zlib");
+  try {
+    yield* through(chunks, createGunzip());
+  } catch (error) {
+    const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
+    if (typeof code !== "string" || !/^Z_/.test(code)) throw error;
+    const problem = code === "Z_BUF_ERROR" ? "it is truncated" : String((error as Error).message);
+    throw new WorkError("input_invalid", `The gzip data is damaged: ${problem}.`, {
+      hint: "Get the file again, or test it with: gzip -t FILE.",
+      cause: error,
+    });
+  }
+}
+
+async function* through(chunks: AsyncIterable<Buffer>, transform: Duplex): AsyncGenerator<Buffer> {
+  // An error destroys the transform, and the loop throws it.
+  pipeline(chunks, transform).catch(() => undefined);
+  for await (const chunk of transform) yield chunk as Buffer;
+}
+
+// Zstandard comes from a WebAssembly library, imported on first use. Node's own (22.15 and later) stops
+// silently after the first frame of a stream, and we write several.
+
+/** The size of one frame. Consecutive frames are a valid stream, and each needs little memory. */
+const FRAME_BYTES = 1024 * 1024;
+
+/** Compresses a stream. An empty stream becomes an empty frame. */
+export async function* zstdCompress(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  const zstd = await load();
+  let open: Buffer[] = [];
+  let openBytes = 0;
+  let frames = 0;
+  for await (const chunk of chunks) {
+    open.push(chunk);
+    openBytes += chunk.length;
+    if (openBytes < FRAME_BYTES) continue;
+    yield packed(zstd, open);
+    frames += 1;
+    open = [];
+    openBytes = 0;
+  }
+  if (openBytes > 0 || frames === 0) yield packed(zstd, open);
+}
+
+function packed(zstd: Zstd, pieces: readonly Buffer[]): Buffer {
+  return asBuffer(zstd.compress(Buffer.concat(pieces)));
+}
+
+/** Decompresses a stream of frames block by block. */
+export async function* zstdDecompress(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  const zstd = await load();
+  const endTurn = await takeTurn();
+  try {
+    for await (const piece of blockPieces(chunks)) {
+      if (piece.isFirst) zstd.reset();
+      const content = zstd.decompressChunk(piece.bytes, BLOCK_BYTES_MAX);
+      // The library reports invalid data only by returning nothing.
+      if (piece.isFilled && content.length === 0) throw damaged("a block cannot be decompressed");
+      if (content.length > 0) yield asBuffer(content);
+    }
+  } finally {
+    endTurn();
+  }
+}
+
+let last: Promise<void> = Promise.resolve();
+
+/** The library has a single decompression state, so streams are read one after another. */
+async function takeTurn(): Promise<() => void> {
+  const before = last;
+  let endTurn = () => {};
+  last = new Promise((resolve) => {
+    endTurn = resolve;
+  });
+  await before;
+  return endTurn;
+}
+
+async function load(): Promise<Zstd> {
+  const library = await import("@hpcc-js/wasm-zstd");
+  const zstd = await library.Zstd.load();
+  copyWithSlice(zstd);
+  return zstd;
+}
+
+/** The library's functions that copy results out of its memory. */
+interface Heap {
+  heapView(place: unknown): Uint8Array;
+  heapToUint8Array(place: unknown): Uint8Array;
+}
+
+/**
+ * The library copies results byte by byte; one `slice` is fifty times as fast. If a later version works
+ * differently inside, it is left unchanged.
+ */
+function copyWithSlice(zstd: Zstd): void {
+  const heap: unknown = Reflect.get(zstd, "_mainModule");
+  if (!isHeap(heap)) return;
+  heap.heapToUint8Array = (place) => heap.heapView(place).slice();
+}
+
+function isHeap(value: unknown): value is Heap {
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    typeof Reflect.get(value, "heapView") === "function" &&
+    typeof Reflect.get(value, "heapToUint8Array") === "function"
+  );
+}
+
+function asBuffer({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset, byteLength);
+}
+
+/** One block, with the frame's header before the first and its checksum after the last. */
+export interface BlockPiece {
+  readonly bytes: Buffer;
+  readonly isFirst: boolean;
+  /** Whether the block contains data. If nothing comes out of it, it is damaged. */
+  readonly isFilled: boolean;
+}
+
+/** The maximum size of a decompressed block. */
+export const BLOCK_BYTES_MAX = 128 * 1024;
+
+/** The blocks of all frames in order. Skips frames without data. */
+export async function* blockPieces(chunks: AsyncIterable<Buffer>): AsyncGenerator<BlockPiece> {
+  const bytes = new ByteReader(chunks);
+  try {
+    while (await bytes.has(MAGIC_BYTES)) {
+      const magic = bytes.peek(MAGIC_BYTES).readUInt32LE();
+      if (magic === FRAME) yield* frame(bytes);
+      else if ((magic & SKIPPABLE_MASK) >>> 0 === SKIPPABLE) await skip(bytes);
+      else throw damaged("a frame is followed by other data");
+    }
+    if (bytes.length > 0) throw damaged("it is truncated");
+  } finally {
+    await bytes.close();
+  }
+}
+
+const MAGIC_BYTES = 4;
+const FRAME = 0xfd2fb528;
+const SKIPPABLE = 0x184d2a50;
+const SKIPPABLE_MASK = 0xfffffff0;
+const BLOCK_HEADER_BYTES = 3;
+const CHECKSUM_BYTES = 4;
+
+async function* frame(bytes: ByteReader): AsyncGenerator<BlockPiece> {
+  await need(bytes, MAGIC_BYTES + 1);
+  const descriptor = bytes.peek(MAGIC_BYTES + 1)[MAGIC_BYTES] ?? 0;
+  const hasChecksum = (descriptor & 0b100) !== 0;
+  let lead = headerBytes(descriptor);
+  for (let isFirst = true, isLast = false; !isLast; isFirst = false, lead = 0) {
+    await need(bytes, lead + BLOCK_HEADER_BYTES);
+    const header = bytes.peek(lead + BLOCK_HEADER_BYTES).readUIntLE(lead, BLOCK_HEADER_BYTES);
+    const size = header >>> 3;
+    const isRepeated = ((header >>> 1) & 0b11) === 1; // one byte repeated `size` times
+    isLast = (header & 1) === 1;
+    if (size > BLOCK_BYTES_MAX) throw damaged("a block is too large");
+    const length = lead + BLOCK_HEADER_BYTES + (isRepeated ? 1 : size);
+    const whole = length + (isLast && hasChecksum ? CHECKSUM_BYTES : 0);
+    await need(bytes, whole);
+    yield { bytes: bytes.take(whole), isFirst, isFilled: size > 0 };
+  }
+}
+
+/**
+ * The length of magic, descriptor, window, dictionary and content size. The descriptor gives the lengths of
+ * the last three.
+ */
+function headerBytes(descriptor: number): number {
+  const isSingle = (descriptor & 0b100000) !== 0;
+  const dictionary = [0, 1, 2, 4][descriptor & 0b11] ?? 0;
+  const contentSize = [isSingle ? 1 : 0, 2, 4, 8][descriptor >>> 6] ?? 0;
+  return MAGIC_BYTES + 1 + (isSingle ? 0 : 1) + dictionary + contentSize;
+}
+
+async function skip(bytes: ByteReader): Promise<void> {
+  await need(bytes, 2 * MAGIC_BYTES);
+  let left = bytes.take(2 * MAGIC_BYTES).readUInt32LE(MAGIC_BYTES);
+  while (left > 0) {
+    await need(bytes, 1);
+    left -= bytes.take(Math.min(left, bytes.length)).length;
+  }
+}
+
+async function need(bytes: ByteReader, count: number): Promise<void> {
+  if (!(await bytes.has(count))) throw damaged("it is truncated");
+}
+
+export function damaged(problem: string): WorkError {
+  return new WorkError("input_invalid", `The Zstandard data is damaged: ${problem}.`, {
+    hint: "Get the file again, or test it with: zstd -t FILE.",
+  });
+}
+
+/** Reads a stream in pieces of any length. */
+class ByteReader {
+  readonly #chunks: AsyncIterator<Buffer>;
+  #ahead: Buffer = Buffer.alloc(0);
+
+  constructor(chunks: AsyncIterable<Buffer>) {
+    this.#chunks = chunks[Symbol.asyncIterator]();
+  }
+
+  /** How many bytes are buffered. */
+  get length(): number {
+    return this.#ahead.length;
+  }
+
+  /** Buffers at least this many bytes; returns false if the stream ends before. */
+  async has(count: number): Promise<boolean> {
+    const pieces = [this.#ahead];
+    let length = this.#ahead.length;
+    while (length < count) {
+      const next = await this.#chunks.next();
+      if (next.done) break;
+      pieces.push(next.value);
+      length += next.value.length;
+    }
+    if (pieces.length > 1) this.#ahead = Buffer.concat(pieces);
+    return length >= count;
+  }
+
+  /** Closes the stream. */
+  async close(): Promise<void> {
+    await this.#chunks.return?.();
+  }
+
+  peek(count: number): Buffer {
+    return this.#ahead.subarray(0, count);
+  }
+
+  take(count: number): Buffer {
+    const taken = this.#ahead.subarray(0, count);
+    this.#ahead = this.#ahead.subarray(count);
+    return taken;
+  }
+}

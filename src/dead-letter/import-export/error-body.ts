@@ -1,0 +1,159 @@
+/**
+ * Failures in the format of Power Automate's error queues: one `ErrorBody` per failure. Its seven fields give
+ * the location of the error from large to small; additional fields allow a letter to be rebuilt from it. The
+ * error log uses the same format.
+ */
+import { errorTypeToJson } from "../../item/error-type.ts";
+import type { Failure } from "../../item/failure.ts";
+import { type KnownSource, SOURCE_FIELDS, sourceWithDefaults } from "../../item/failure.ts";
+import type { Letter } from "../../item/letter.ts";
+import { fromRfc3339, toRfc3339 } from "../../std/clock.ts";
+import type { JsonObject } from "../../std/json.ts";
+
+/** An error and its location. */
+export interface ReportedError extends KnownSource {
+  readonly message: string;
+  /** Absent for an error without a failure record, such as one of the runner. */
+  readonly failure?: Failure | undefined;
+}
+
+/** The seven standard fields, in order. */
+export function errorBodyOf({ message, failure, ...known }: ReportedError): JsonObject {
+  const step = known.step ?? failure?.stepFailed;
+  const place = sourceWithDefaults({ ...known, step, source: known.source ?? failure?.source });
+  return {
+    ExecutionId: place.executionId,
+    DesktopFlow: place.flow,
+    Subflow: place.subflow,
+    Action: place.action,
+    "Action name": place.actionName,
+    "Error Message": message,
+    "Error Evidence": failure === undefined ? "" : evidenceOf(failure),
+  };
+}
+
+/** One file: the first evidence file (its copy, if there is one), or else the log. */
+function evidenceOf({ evidence, log, jsonLogLocation }: Failure): string {
+  const [first] = evidence ?? [];
+  return first?.kept ?? first?.path ?? log ?? jsonLogLocation ?? "";
+}
+
+/** One body per failure of a letter, oldest first. */
+export function errorBodiesOf(letter: Letter): readonly JsonObject[] {
+  return letter.failureHistory.map((failure) => ({
+    ...errorBodyOf({ ...knownOf(letter, failure), message: failure.errorMessage, failure }),
+    "Error Type": errorTypeToJson(failure.errorType),
+    Timestamp: toRfc3339(failure.timestamp),
+    Step: failure.stepFailed,
+    Agent: failure.agentId,
+    Attempt: failure.attemptNumber,
+    "Item Id": letter.itemId,
+    "Job Id": letter.jobId,
+    "Item Data": letter.itemData,
+  }));
+}
+
+function knownOf(
+  { jobId, queue }: Pick<Letter, "jobId" | "queue">,
+  { attemptNumber, agentId, stepFailed }: Pick<Failure, "attemptNumber" | "agentId" | "stepFailed">,
+): KnownSource {
+  return { jobId, queue, attempt: attemptNumber, holder: agentId, step: stepFailed };
+}
+
+export function isErrorBody(json: JsonObject): boolean {
+  return "Error Message" in json && "ExecutionId" in json;
+}
+
+/** Whether both belong to the same item: consecutive bodies written by Redrive form one letter's history. */
+export function isSameItem(one: JsonObject, other: JsonObject): boolean {
+  if (!isOurs(one) || !isOurs(other)) return false;
+  const [first, second] = [itemOf(one), itemOf(other)];
+  return first.job_id === second.job_id && first.item_id === second.item_id;
+}
+
+/** Builds a letter's JSON from its bodies. There must be at least one. */
+export function letterOfBodies(bodies: readonly JsonObject[], now: number): JsonObject {
+  const [first = {}] = bodies;
+  const failures = bodies.map((body, index) => failureOf(body, index + 1, now));
+  const common = { failure_history: failures, failure_count: failures.length };
+  if (!isOurs(first)) return { item_data: first, ...common, first_attempt: timeOf(first, now) };
+  return { ...itemOf(first), item_data: first["Item Data"] ?? null, ...common };
+}
+
+/**
+ * A body written by the framework itself does not name the item, so the whole body becomes the item's data.
+ */
+function isOurs(body: JsonObject): boolean {
+  return "Item Data" in body;
+}
+
+/** For bodies written by Redrive. Older versions stored the job and the item in ExecutionId and Subflow. */
+function itemOf(body: JsonObject): { readonly job_id: string; readonly item_id: string } {
+  return isOld(body)
+    ? { job_id: textOf(body.ExecutionId), item_id: textOf(body.Subflow) }
+    : { job_id: textOf(body["Job Id"]), item_id: textOf(body["Item Id"]) };
+}
+
+function isOld(body: JsonObject): boolean {
+  return isOurs(body) && !("Item Id" in body);
+}
+
+function failureOf(body: JsonObject, place: number, now: number): JsonObject {
+  const evidence = textOf(body["Error Evidence"]);
+  const source = isOld(body) ? {} : sourceOf(body);
+  return {
+    attempt_number: isOurs(body) ? Number(body.Attempt ?? body.Action) || place : place,
+    timestamp: timeOf(body, now),
+    error_type: body["Error Type"] ?? "GenericException", // the framework's own default
+    error_message: body["Error Message"] ?? "",
+    agent_id: isOurs(body) ? textOf(body.Agent) : textOf(body.DesktopFlow),
+    step_failed: stepOf(body),
+    duration_ms: 0,
+    ...(evidence !== "" && { evidence: [{ path: evidence }] }),
+    ...(Object.keys(source).length > 0 && { source }),
+  };
+}
+
+/**
+ * The reported location: every field of a framework's body, but only the fields of ours that differ from the
+ * default.
+ */
+function sourceOf(body: JsonObject): JsonObject {
+  const queue = textOf(body["Job Id"]);
+  const failure = {
+    attemptNumber: Number(body.Attempt),
+    agentId: textOf(body.Agent),
+    stepFailed: stepOf(body),
+  };
+  const known = isOurs(body)
+    ? sourceWithDefaults(knownOf({ jobId: queue, queue }, failure))
+    : sourceWithDefaults({});
+  const reported = {
+    executionId: textOf(body.ExecutionId),
+    flow: textOf(body.DesktopFlow),
+    subflow: textOf(body.Subflow),
+    action: textOf(body.Action),
+    actionName: textOf(body["Action name"]),
+  };
+  const names = Object.keys(SOURCE_FIELDS) as readonly (keyof typeof SOURCE_FIELDS)[];
+  const own = names.filter((name) => reported[name] !== "" && reported[name] !== known[name]);
+  return Object.fromEntries(own.map((name) => [SOURCE_FIELDS[name], reported[name]]));
+}
+
+function stepOf(body: JsonObject): string {
+  const name = textOf(body["Action name"]);
+  if (isOurs(body)) return isOld(body) ? name : textOf(body.Step);
+  return [textOf(body.Subflow), textOf(body.Action), name].filter(Boolean).join(" ");
+}
+
+/** The framework names a run after its start time: `20260216143022`. */
+function timeOf(body: JsonObject, now: number): string {
+  if (typeof body.Timestamp === "string") return body.Timestamp;
+  const digits = /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)$/.exec(textOf(body.ExecutionId));
+  const began = digits && fromRfc3339(`${digits.slice(1, 4).join("-")}T${digits.slice(4).join(":")}Z`);
+  return toRfc3339(began ?? now);
+}
+
+function textOf(value: JsonObject[string] | undefined): string {
+  return typeof value === "string" ? value : "";
+}

@@ -1,0 +1,190 @@
+/**
+ * Writes letters to a file, a folder or a stream, one letter at a time. A file is written completely or not
+ * at all.
+ */
+import { stat } from "node:fs/promises";
+import { Readable, type Writable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { WorkError } from "../../errors.ts";
+import { type Letter, letterToJson } from "../../item/letter.ts";
+import { systemClock } from "../../std/clock.ts";
+import { writeOut } from "../../std/files.ts";
+import { stringifyJson } from "../../std/json.ts";
+import { writeDirectory } from "../directory.ts";
+import { compress } from "./compress.ts";
+import { type Compression, compressionOfName, type ExportFormat, formatOfName } from "./format.ts";
+
+export interface ExportOptions {
+  /** A file, a folder, or `-` for stdout. */
+  readonly path: string;
+  /** Default: by the file name, or else `json`. */
+  readonly format?: ExportFormat;
+  /** The stream for `-`. Default: the process's stdout. */
+  readonly stdout?: Writable;
+}
+
+export interface Exported {
+  readonly path: string;
+  readonly format: ExportFormat;
+  readonly compression: Compression;
+  readonly letters: number;
+}
+
+/** Resolves when everything has been written and flushed. */
+export async function exportLetters(
+  letters: AsyncIterable<Letter>,
+  options: ExportOptions,
+): Promise<Exported> {
+  const { path } = options;
+  const format = await formatFor(options);
+  const counter = new Counter(letters);
+  const compression = path === "-" || format === "directory" ? "none" : compressionOfName(path);
+  if (format === "directory") await writeDirectory(path, counter, { now: systemClock.now() });
+  else {
+    const bytes = compress(inPieces(textOf(counter, format)), compression);
+    if (path === "-") await writeStream(bytes, options.stdout ?? process.stdout);
+    else await writeFile(path, bytes);
+  }
+  return { path, format, compression, letters: counter.count };
+}
+
+async function formatFor({ path, format }: ExportOptions): Promise<ExportFormat> {
+  if (path === "-") {
+    if (format !== "directory") return format ?? "json";
+    throw new WorkError("usage", "A folder of letters cannot be written to stdout.", {
+      hint: "Give the path of a folder.",
+    });
+  }
+  const isFolder = (await stat(path).catch(() => null))?.isDirectory() ?? false; // writing reports other problems
+  const chosen = format ?? (isFolder ? "directory" : (formatOfName(path) ?? "json"));
+  if (chosen === "directory" || !isFolder) return chosen;
+  throw new WorkError("usage", `${path} is a folder, but the format ${chosen} is a single file.`, {
+    hint: "Give the path of a file, or use --format directory.",
+  });
+}
+
+async function writeStream(bytes: AsyncIterable<Buffer>, stdout: Writable): Promise<void> {
+  try {
+    await pipeline(Readable.from(bytes, { objectMode: false }), stdout, { end: false });
+  } catch (error) {
+    if (codeOf(error) !== "EPIPE") throw cannotWrite("stdout", error); // the reader closed the pipe, which is no error
+  }
+}
+
+async function writeFile(path: string, bytes: AsyncIterable<Buffer>): Promise<void> {
+  try {
+    await writeOut(path, bytes);
+  } catch (error) {
+    throw cannotWrite(path, error);
+  }
+}
+
+function cannotWrite(path: string, error: unknown): unknown {
+  const problem = WRITE_PROBLEMS[codeOf(error) ?? ""];
+  if (problem === undefined) return error;
+  return new WorkError("usage", `${path} cannot be written: ${problem}.`, {
+    hint: "Give another path; nothing was written.",
+    cause: error,
+  });
+}
+
+const WRITE_PROBLEMS: Readonly<Record<string, string>> = {
+  ENOENT: "its folder does not exist",
+  ENOTDIR: "a part of the path is a file",
+  EACCES: "permission denied",
+  EPERM: "permission denied",
+  EROFS: "the file system is read-only",
+  ENOSPC: "no space is left",
+  EDQUOT: "your disk quota is used up",
+  EISDIR: "it is a folder",
+  EPIPE: "its reader has closed it",
+};
+
+function codeOf(error: unknown): string | undefined {
+  const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
+  return typeof code === "string" ? code : undefined;
+}
+
+class Counter implements AsyncIterable<Letter> {
+  readonly #letters: AsyncIterable<Letter>;
+  count = 0;
+
+  constructor(letters: AsyncIterable<Letter>) {
+    this.#letters = letters;
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Letter> {
+    for await (const letter of this.#letters) {
+      this.count += 1;
+      yield letter;
+    }
+  }
+}
+
+/** The formats that are a single text stream. */
+export type TextFormat = Exclude<ExportFormat, "directory">;
+
+/** The complete text of an export, one letter at a time. */
+export async function* textOf(letters: AsyncIterable<Letter>, format: TextFormat): AsyncGenerator<string> {
+  if (format === "json") return yield* documentText(letters);
+  if (format === "receipts") return yield* receiptsText(letters);
+  const { head, write } = await rowsOf(format);
+  yield head;
+  for await (const letter of letters) yield write(letter);
+}
+
+/** One JSON document with one line per letter, for `grep` and `diff`. */
+async function* documentText(letters: AsyncIterable<Letter>): AsyncGenerator<string> {
+  let total = 0;
+  yield '{"items":[';
+  for await (const letter of letters) {
+    yield `${total === 0 ? "" : ","}\n${stringifyJson(letterToJson(letter))}`;
+    total += 1;
+  }
+  yield `${total === 0 ? "" : "\n"}],"total":${total}}\n`;
+}
+
+/** One JSON array with one line per entry, like `receipts.json`. */
+async function* receiptsText(letters: AsyncIterable<Letter>): AsyncGenerator<string> {
+  const { receiptOfLetter } = await import("./receipt.ts");
+  let total = 0;
+  yield "[";
+  for await (const letter of letters) {
+    yield `${total === 0 ? "" : ","}\n${stringifyJson(receiptOfLetter(letter))}`;
+    total += 1;
+  }
+  yield `${total === 0 ? "" : "\n"}]\n`;
+}
+
+interface Rows {
+  readonly head: string;
+  readonly write: (letter: Letter) => string;
+}
+
+async function rowsOf(format: Exclude<TextFormat, "json" | "receipts">): Promise<Rows> {
+  if (format === "jsonl") return { head: "", write: (letter) => line(letterToJson(letter)) };
+  if (format === "csv") {
+    const { CSV_HEADER, csvRow } = await import("./csv.ts");
+    return { head: CSV_HEADER, write: csvRow };
+  }
+  const { errorBodiesOf } = await import("./error-body.ts");
+  return { head: "", write: (letter) => errorBodiesOf(letter).map(line).join("") };
+}
+
+function line(json: object): string {
+  return `${stringifyJson(json)}\n`;
+}
+
+const PIECE_CHARACTERS = 64 * 1024;
+
+/** Joins small strings, because larger chunks compress and write faster. */
+export async function* inPieces(texts: AsyncIterable<string>): AsyncGenerator<Buffer> {
+  let open = "";
+  for await (const text of texts) {
+    open += text;
+    if (open.length < PIECE_CHARACTERS) continue;
+    yield Buffer.from(open);
+    open = "";
+  }
+  if (open !== "") yield Buffer.from(open);
+}

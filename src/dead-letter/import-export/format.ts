@@ -1,0 +1,44 @@
+/** The formats of exported and imported letters, and how they are recognized by file name or content. */
+
+/**
+ * `json`: one document `{items, total}`. `jsonl`: one letter per line. `csv`: one letter per row.
+ * `error-body`: one failure per line, in the format of Power Automate's error queues. `receipts`: one array
+ * of undelivered receipts, like `receipts.json`. `directory`: one file per letter.
+ */
+export const EXPORT_FORMATS = ["json", "jsonl", "csv", "error-body", "receipts", "directory"] as const;
+/** One of `EXPORT_FORMATS`. */
+export type ExportFormat = (typeof EXPORT_FORMATS)[number];
+
+/** Every export format can be imported. */
+export const IMPORT_FORMATS = EXPORT_FORMATS;
+/** One of `IMPORT_FORMATS`. */
+export type ImportFormat = (typeof IMPORT_FORMATS)[number];
+
+/** How a file is compressed. */
+export type Compression = "none" | "gzip" | "zstd";
+
+/** By the file name: `.gz`, `.zst`. */
+export function compressionOfName(path: string): Compression {
+  if (/\.gz$/i.test(path)) return "gzip";
+  return /\.zst$/i.test(path) ? "zstd" : "none";
+}
+
+/** By the file name without its compression suffix; undefined if the name does not show it. */
+export function formatOfName(path: string): Exclude<ExportFormat, "error-body" | "receipts"> | undefined {
+  if (path.endsWith("/")) return "directory";
+  const name = path.replace(/\.(gz|zst)$/i, "").toLowerCase();
+  if (name.endsWith(".json")) return "json";
+  if (name.endsWith(".jsonl") || name.endsWith(".ndjson")) return "jsonl";
+  return name.endsWith(".csv") ? "csv" : undefined;
+}
+
+const MAGIC: readonly (readonly [Compression, readonly number[]])[] = [
+  ["gzip", [0x1f, 0x8b]],
+  ["zstd", [0x28, 0xb5, 0x2f, 0xfd]],
+];
+
+/** By the first bytes, so that a renamed file is still recognized. */
+export function compressionOfBytes(head: Buffer): Compression {
+  const found = MAGIC.find(([, magic]) => magic.every((byte, index) => head[index] === byte));
+  return found?.[0] ?? "none";
+}

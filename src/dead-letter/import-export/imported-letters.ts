@@ -1,0 +1,211 @@
+/** Turns the records of a file into letters: detects the kind of each record and validates it. */
+import { Identity, idProblem } from "../../intake/identity.ts";
+import {
+  CLASS_OF_TYPE,
+  type ErrorType,
+  errorTypeFromJson,
+  isErrorTypeName,
+  reviewOf,
+} from "../../item/error-type.ts";
+import { type Failure, failureFromJson } from "../../item/failure.ts";
+import { type Letter, letterFromJson } from "../../item/letter.ts";
+import { isJsonObject, type JsonObject } from "../../std/json.ts";
+import { type Signature, signatureOf } from "../../triage/signature.ts";
+import { isErrorBody, isSameItem, letterOfBodies } from "./error-body.ts";
+import type { ImportFormat } from "./format.ts";
+import { shapeProblem } from "./letter-shape.ts";
+import { originOf, type Place, type RawRecord, type Refusal } from "./reading.ts";
+import { isReceipt, letterOfReceipt } from "./receipt.ts";
+
+/** A valid letter and its location. */
+export interface FoundLetter {
+  readonly letter: Letter;
+  readonly place: Place;
+  readonly bytes: number;
+}
+
+export interface LetterReaderOptions {
+  readonly format?: ImportFormat;
+  /** Imports every letter into this job. */
+  readonly job?: string;
+  /** The job of letters that name none. */
+  readonly defaultJob: string;
+  /** The job of receipts that name none. */
+  readonly receiptsJob: string;
+  readonly now: number;
+}
+
+const UNKNOWN_FIELDS_MAX = 20;
+
+/** Processes records in order. Consecutive failures of one item become one letter. */
+export class LetterReader {
+  /** Unknown fields that were dropped. */
+  readonly unknownFields = new Set<string>();
+  /** How many letters had a signature from another program. */
+  foreignSignatures = 0;
+  readonly #options: LetterReaderOptions;
+  readonly #names = new Map<string, Identity>();
+  /** The error bodies of the current item. */
+  #bodies: JsonObject[] = [];
+  #bodiesFrom: RawRecord | undefined;
+
+  constructor(options: LetterReaderOptions) {
+    this.#options = options;
+  }
+
+  /** Yields what this record completes: nothing yet, a letter or a refusal, also for records before it. */
+  *take(record: RawRecord): Generator<FoundLetter | Refusal> {
+    const { data } = record;
+    if (isJsonObject(data) && this.#kindOf(data) === "error-body") return yield* this.#takeBody(record, data);
+    yield* this.rest();
+    if (!isJsonObject(data)) yield { place: record.place, why: "not an object" };
+    else if (this.#kindOf(data) !== "receipts") yield this.#letter(data, record);
+    else if (!("receipt" in data)) yield { place: record.place, why: "it has no receipt" };
+    else yield this.#letter(letterOfReceipt(data, this.#options.receiptsJob), record);
+  }
+
+  /** Yields the letter of the last error bodies. */
+  *rest(): Generator<FoundLetter | Refusal> {
+    const [bodies, from] = [this.#bodies, this.#bodiesFrom];
+    this.#bodies = [];
+    this.#bodiesFrom = undefined;
+    if (from !== undefined) yield this.#letter(letterOfBodies(bodies, this.#options.now), from);
+  }
+
+  #kindOf(json: JsonObject): "letter" | "error-body" | "receipts" {
+    const { format } = this.#options;
+    if (format === "error-body" || format === "receipts") return format;
+    if (isErrorBody(json)) return "error-body";
+    return isReceipt(json) ? "receipts" : "letter";
+  }
+
+  *#takeBody(record: RawRecord, body: JsonObject): Generator<FoundLetter | Refusal> {
+    if (!("Error Message" in body)) return yield { place: record.place, why: "it has no Error Message" };
+    const [first] = this.#bodies;
+    if (first === undefined || !isSameItem(first, body)) yield* this.rest();
+    this.#bodies.push(body);
+    this.#bodiesFrom ??= record;
+  }
+
+  #letter(json: JsonObject, { place, bytes, folderJob }: RawRecord): FoundLetter | Refusal {
+    const unknown: string[] = [];
+    const why = shapeProblem(json, (field) => unknown.push(field));
+    if (why !== undefined) return { place, why };
+    for (const field of unknown) this.#noteUnknown(field);
+    const letter = completeLetter(json, this.#options.now);
+    const jobId = this.#options.job ?? (letter.jobId || folderJob || this.#options.defaultJob);
+    const problem = jobId === letter.jobId ? undefined : idProblem(jobId);
+    if (problem !== undefined)
+      return { place, why: `the name of its folder or file, which would be the job name, ${problem}` };
+    if (letter.sourceSignature !== undefined && !json.source_signature) this.foreignSignatures += 1;
+    const itemId = letter.itemId || this.#nameFor(jobId, letter, place);
+    return { letter: { ...letter, itemId, jobId, queue: jobId }, place, bytes };
+  }
+
+  /**
+   * Generates an id from the content, never from the position in the file. A second item with the same
+   * content gets the suffix `-2`.
+   */
+  #nameFor(jobId: string, { itemData }: Letter, { file, line = 1 }: Place): string {
+    const names = this.#names.get(jobId) ?? new Identity(originOf(file), {});
+    this.#names.set(jobId, names);
+    return names.itemOf({ data: itemData, line })?.itemId ?? "";
+  }
+
+  #noteUnknown(field: string): void {
+    if (this.unknownFields.size < UNKNOWN_FIELDS_MAX) this.unknownFields.add(field);
+  }
+}
+
+/** Fills in missing fields of a validated letter, except the id. `now` replaces missing times. */
+export function completeLetter(json: JsonObject, now: number): Letter {
+  const read = letterFromJson(json);
+  const times = timesOf(json, read, now);
+  const failureHistory = historyOf(json, read, times.lastAttempt);
+  const last = failureHistory.at(-1) ?? guessedFailure(read, times.lastAttempt);
+  const { signature, pattern } = groupOf(read, last);
+  const review = reviewOf(last.errorType, last.errorClass, last.errorMessage);
+  const { errorSignature: given, sourceSignature = given } = read;
+  return {
+    ...read,
+    ...times,
+    failureCount: Math.max(read.failureCount, failureHistory.length, 1),
+    failureHistory,
+    errorSignature: signature,
+    errorPattern: pattern,
+    ...(sourceSignature !== "" && sourceSignature !== signature && { sourceSignature }),
+    reprocessEligible: isGiven(json.reprocess_eligible) ? read.reprocessEligible : review.reprocessEligible,
+    manualReviewRequired: isGiven(json.manual_review_required)
+      ? read.manualReviewRequired
+      : review.manualReviewRequired,
+    reason: isGiven(json.reason) ? read.reason : `attempts spent (${Math.max(read.failureCount, 1)})`,
+  };
+}
+
+function isGiven(value: JsonObject[string] | undefined): boolean {
+  return value !== undefined && value !== null;
+}
+
+function timesOf(
+  json: JsonObject,
+  { firstAttempt, lastAttempt, failureHistory }: Letter,
+  now: number,
+): Pick<Letter, "firstAttempt" | "lastAttempt"> {
+  const last = isGiven(json.last_attempt) ? lastAttempt : failureHistory.at(-1)?.timestamp || now;
+  const first = isGiven(json.first_attempt) ? firstAttempt : failureHistory[0]?.timestamp || last;
+  return { firstAttempt: first, lastAttempt: last };
+}
+
+function historyOf(json: JsonObject, read: Letter, lastAttempt: number): readonly Failure[] {
+  const raw = (json.failure_history ?? []) as readonly JsonObject[];
+  return read.failureHistory.map((failure, index) => completeFailure(failure, raw[index] ?? {}, lastAttempt));
+}
+
+function completeFailure(failure: Failure, raw: JsonObject, lastAttempt: number): Failure {
+  const code = failure.errorType.fields?.exit_code;
+  const knowsCode = failure.exitCode === undefined && Number.isSafeInteger(code) && !isGiven(raw.error_class);
+  if (isGiven(raw.error_class) && isGiven(raw.timestamp) && !knowsCode) return failure;
+  return {
+    ...failure,
+    ...(!isGiven(raw.error_class) && { errorClass: CLASS_OF_TYPE[failure.errorType.name] }),
+    ...(!isGiven(raw.timestamp) && { timestamp: lastAttempt }),
+    ...(knowsCode && { exitCode: Number(code) }),
+  };
+}
+
+/**
+ * The probable failure of a letter without a history. It determines the group and eligibility, but is not
+ * recorded.
+ */
+function guessedFailure({ failureCount, errorSignature }: Letter, timestamp: number): Failure {
+  const { type, message } = hintOf(errorSignature);
+  return {
+    ...failureFromJson({ attempt_number: Math.max(failureCount, 1), error_message: message }),
+    timestamp,
+    errorType: type,
+    errorClass: CLASS_OF_TYPE[type.name],
+  };
+}
+
+/**
+ * In Prodigy and mmm, a signature is the beginning of the message: `CommandFailed::cargo test failed with
+ * exit`.
+ */
+function hintOf(text: string): { readonly type: ErrorType; readonly message: string } {
+  const [name = "", message] = text.split(/::(.*)/s);
+  if (message !== undefined && isErrorTypeName(name)) return { type: errorTypeFromJson(name), message };
+  return { type: { name: "Unknown" }, message: isOurs(text) ? "" : text };
+}
+
+function isOurs(signature: string): boolean {
+  return /^[0-9a-f]{16}$/.test(signature);
+}
+
+function groupOf(letter: Letter, last: Failure): Signature {
+  const { errorSignature, errorPattern } = letter;
+  if (isOurs(errorSignature) && errorPattern !== "")
+    return { signature: errorSignature, pattern: errorPattern };
+  const text = `${last.errorMessage}${last.stderrTail ?? ""}${last.stdoutTail ?? ""}`.trim();
+  const failure = text === "" ? { ...last, errorMessage: hintOf(errorSignature).message } : last;
+  return signatureOf(failure);
+}

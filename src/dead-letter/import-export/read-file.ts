@@ -1,0 +1,155 @@
+/** Reads the records of one file or stream in any format, compressed or not. */
+
+import { isUtf8 } from "node:buffer";
+import { WorkError } from "../../errors.ts";
+import { decodeUtf8, RECORD_BYTES_MAX } from "../../intake/origin.ts";
+import { skipMark } from "../../intake/parse-json.ts";
+import { decompress } from "./compress.ts";
+import { compressionOfBytes, type ImportFormat } from "./format.ts";
+import { type Container, containerOf, type Head, withoutComments } from "./read-json.ts";
+import { parseRecord, type Reading, refusalOf } from "./reading.ts";
+
+/** Yields batches of records. An error during reading becomes the last record; an unknown format throws. */
+export async function* readFile(
+  chunks: AsyncIterable<Buffer>,
+  file: string,
+  format?: ImportFormat,
+): AsyncGenerator<Iterable<Reading>> {
+  const packed = await peek(chunks, MAGIC_BYTES_MAX);
+  const plain = withoutComments(decompress(packed.chunks, compressionOfBytes(packed.bytes)));
+  const progress = { hasBegun: false };
+  try {
+    const opened = await peek(plain, HEAD_BYTES);
+    const read = await readerOf(containerOf(opened, file, format), file);
+    progress.hasBegun = true;
+    for await (const run of read(opened.chunks, file)) yield run;
+  } catch (error) {
+    if (!progress.hasBegun) throw error;
+    yield [refusalOf(error, { file })];
+  } finally {
+    await plain.return(undefined); // closes the file, also if the consumer stopped early
+  }
+}
+
+const MAGIC_BYTES_MAX = 4;
+const HEAD_BYTES = 64 * 1024;
+
+type Reader = (chunks: AsyncIterable<Buffer>, file: string) => AsyncIterable<Iterable<Reading>>;
+
+async function readerOf(container: Container | undefined, file: string): Promise<Reader> {
+  switch (container) {
+    case "lines":
+      return readJsonLines;
+    case "csv":
+      return (await import("./csv.ts")).readCsv;
+    case "array":
+      return (await import("./read-json.ts")).readArray;
+    case "document":
+      return (await import("./read-json.ts")).readDocument;
+    case "single":
+      return (await import("./read-json.ts")).readSingle;
+    case undefined:
+      throw new WorkError("input_invalid", `${file} has no known letter format.`, {
+        hint: "Supported: JSON, JSON Lines, CSV with a column item_id, and letter directories. Set --format if it is not detected.",
+      });
+  }
+}
+
+/** Returns the first bytes, at least this many if available, and a stream that still includes them. */
+async function peek(
+  chunks: AsyncIterable<Buffer>,
+  bytesMin: number,
+): Promise<Head & { readonly chunks: AsyncIterable<Buffer> }> {
+  const rest = chunks[Symbol.asyncIterator]();
+  const pieces: Buffer[] = [];
+  let length = 0;
+  let isAll = false;
+  while (length < bytesMin && !isAll) {
+    const next = await rest.next();
+    if (next.done) isAll = true;
+    else {
+      pieces.push(next.value);
+      length += next.value.length;
+    }
+  }
+  const bytes = Buffer.concat(pieces);
+  return { bytes, isAll, chunks: replay(bytes, rest) };
+}
+
+async function* replay(head: Buffer, rest: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
+  try {
+    if (head.length > 0) yield head;
+    for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value;
+  } finally {
+    await rest.return?.();
+  }
+}
+
+const LINE_FEED = 0x0a;
+
+/** Skips blank lines. */
+export async function* readJsonLines(
+  chunks: AsyncIterable<Buffer>,
+  file: string,
+): AsyncGenerator<readonly Reading[]> {
+  let first = 1;
+  for await (const block of blocksOf(chunks)) {
+    const [readings, lines] =
+      block === TOO_LONG ? [[tooLong(file, first)], 1] : readBlock(block, file, first);
+    yield readings;
+    first += lines;
+  }
+}
+
+/** Replaces a line that exceeds the size limit. */
+const TOO_LONG = Symbol("too long");
+
+function tooLong(file: string, line: number): Reading {
+  return { place: { file, line }, why: `longer than ${RECORD_BYTES_MAX / 1024 / 1024} MB` };
+}
+
+/** Complete lines, as many as a chunk contains. Lines that are too long are dropped. */
+async function* blocksOf(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer | typeof TOO_LONG> {
+  let open: Buffer[] = [];
+  let openBytes = 0;
+  let isSkipping = false;
+  for await (const chunk of chunks) {
+    const end = chunk.lastIndexOf(LINE_FEED) + 1;
+    const start = isSkipping ? chunk.indexOf(LINE_FEED) + 1 : 0;
+    if (isSkipping && start === 0) continue;
+    if (isSkipping) {
+      yield TOO_LONG;
+      isSkipping = false;
+    }
+    if (end > start)
+      yield openBytes === 0 ? chunk.subarray(start, end) : Buffer.concat([...open, chunk.subarray(0, end)]);
+    if (end > 0) [open, openBytes] = [[], 0];
+    open.push(chunk.subarray(end));
+    openBytes += chunk.length - end;
+    if (openBytes > RECORD_BYTES_MAX) [open, openBytes, isSkipping] = [[], 0, true];
+  }
+  if (isSkipping) yield TOO_LONG;
+  else if (openBytes > 0) yield Buffer.concat(open);
+}
+
+function readBlock(block: Buffer, file: string, firstLine: number): [Reading[], number] {
+  const bytes = firstLine === 1 ? block.subarray(skipMark(block)) : block;
+  const texts = isUtf8(bytes) ? decodeUtf8(bytes).split("\n") : [...textsOf(bytes)];
+  const readings: Reading[] = [];
+  for (const [index, text] of texts.entries()) {
+    const place = { file, line: firstLine + index };
+    if (text === undefined) readings.push({ place, why: "not valid UTF-8" });
+    else if (text.trim() !== "") readings.push(parseRecord(text, place, text.length));
+  }
+  return [readings, texts.length - 1];
+}
+
+/** The lines; undefined for a line that is not UTF-8. */
+function* textsOf(bytes: Buffer): Generator<string | undefined> {
+  for (let start = 0; start <= bytes.length; ) {
+    const found = bytes.indexOf(LINE_FEED, start);
+    const line = bytes.subarray(start, found < 0 ? bytes.length : found);
+    yield isUtf8(line) ? line.toString() : undefined;
+    start = found < 0 ? bytes.length + 1 : found + 1;
+  }
+}

@@ -1,0 +1,174 @@
+/**
+ * Reads the records of a folder: one job's letters (`items/*.json`), a folder above several jobs, a complete
+ * Prodigy or mmm home, or a folder of archives. Symbolic links are not followed, so that nothing outside the
+ * folder is read.
+ */
+import { constants, type Dirent } from "node:fs";
+import { type FileHandle, open, readdir } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
+import { WorkError } from "../../errors.ts";
+import { openInput } from "../../intake/input.ts";
+import { RECORD_BYTES_MAX } from "../../intake/origin.ts";
+import { isJsonObject } from "../../std/json.ts";
+import { ignoresCase, itemFileName } from "../directory.ts";
+import { readIndex } from "../directory-reader.ts";
+import { readFile } from "./read-file.ts";
+import { recordOf } from "./read-json.ts";
+import { isRefusal, type RawRecord, type Reading } from "./reading.ts";
+
+/** Reads letters that have files of their own first, then streams. */
+export async function* readFolder(folder: string): AsyncGenerator<Iterable<Reading>> {
+  const parts = await partsOf(folder);
+  if (parts.items.length === 0 && parts.streams.length === 0) throw noLetters(folder);
+  yield parts.links.map((file) => ({ place: { file }, why: LINK }));
+  const ids = new Set<string>();
+  for (const part of parts.items) {
+    for await (const run of readItems(part)) {
+      if (parts.streams.length > 0) for (const reading of run) keepId(reading, ids);
+      yield run;
+    }
+  }
+  for (const file of parts.streams) yield* readStream(file, ids);
+}
+
+const LINK = "a symbolic link, which is not followed";
+
+function noLetters(folder: string): WorkError {
+  return new WorkError("input_invalid", `${folder} is not a letter directory: it has no folder items.`, {
+    hint: "Give the folder of a job, which contains items/, or a folder above it.",
+  });
+}
+
+/** Small files are read in parallel, because most of the time is spent waiting. */
+const PARALLEL_READS = 32;
+
+async function* readItems({ folder, names, job }: ItemsFolder): AsyncGenerator<readonly Reading[]> {
+  for (let start = 0; start < names.length; start += PARALLEL_READS) {
+    const files = names.slice(start, start + PARALLEL_READS).map((name) => join(folder, name));
+    const readings = await Promise.all(files.map(readItem));
+    yield readings.flatMap((reading) => {
+      if (reading === null) return [];
+      return [isRefusal(reading) ? reading : { ...reading, folderJob: job }];
+    });
+  }
+}
+
+/** Returns null if the file was removed after the folder was listed. */
+async function readItem(file: string): Promise<Reading | null> {
+  let handle: FileHandle | undefined;
+  try {
+    handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    const found = await handle.stat();
+    if (!found.isFile()) return { place: { file }, why: "not a file" };
+    if (found.size > RECORD_BYTES_MAX) return { place: { file }, why: "longer than 64 MB" };
+    return recordOf(await handle.readFile(), file);
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT") return null;
+    return { place: { file }, why: code === "ELOOP" ? LINK : `cannot be read: ${message}` };
+  } finally {
+    await handle?.close();
+  }
+}
+
+function keepId(reading: Reading, ids: Set<string>): void {
+  if (!isRefusal(reading) && isJsonObject(reading.data)) ids.add(String(reading.data.item_id ?? ""));
+}
+
+/** A stream of all jobs that does not name the job of a letter repeats those that have files of their own. */
+async function* readStream(file: string, ids: ReadonlySet<string>): AsyncGenerator<Iterable<Reading>> {
+  const { chunks } = await openInput(file, process.stdin);
+  for await (const run of readFile(chunks, file)) yield marked(run, ids);
+}
+
+function* marked(run: Iterable<Reading>, ids: ReadonlySet<string>): Generator<Reading> {
+  for (const reading of run) yield isRepeated(reading, ids) ? { ...reading, isRepeated: true } : reading;
+}
+
+function isRepeated(reading: Reading, ids: ReadonlySet<string>): reading is RawRecord {
+  if (isRefusal(reading) || !isJsonObject(reading.data)) return false;
+  return reading.data.job_id === undefined && ids.has(String(reading.data.item_id ?? ""));
+}
+
+/** A folder with one file per letter. */
+export interface ItemsFolder {
+  /** The `items` folder itself. */
+  readonly folder: string;
+  /** File names, first those listed in the index, in order of arrival. */
+  readonly names: readonly string[];
+  readonly job: string;
+}
+
+export interface FolderParts {
+  readonly items: readonly ItemsFolder[];
+  /** Files with one letter per line. */
+  readonly streams: readonly string[];
+  /** Symbolic links in place of letters. */
+  readonly links: readonly string[];
+}
+
+/** The stream with the letters of all jobs. */
+const ALL_ITEMS = "all-items.jsonl";
+/** Deeper than any known layout. */
+const DEPTH_MAX = 8;
+
+/** If there are `items`, other streams are archives of deleted letters, which are not imported. */
+export async function partsOf(folder: string): Promise<FolderParts> {
+  const found = { items: [] as ItemsFolder[], streams: [] as string[], links: [] as string[] };
+  const whole = resolve(folder);
+  await walk(whole, 0, found);
+  if (found.items.length === 0 && basename(whole) === "items") await addItems(dirname(whole), "items", found);
+  const streams =
+    found.items.length === 0 ? found.streams : found.streams.filter((file) => basename(file) === ALL_ITEMS);
+  return { ...found, streams };
+}
+
+interface Finding {
+  readonly items: ItemsFolder[];
+  readonly streams: string[];
+  readonly links: string[];
+}
+
+async function walk(folder: string, depth: number, found: Finding): Promise<void> {
+  const entries = await list(folder);
+  const items = entries.find(({ name }) => name === "items");
+  if (items?.isSymbolicLink()) found.links.push(join(folder, "items"));
+  if (items?.isDirectory()) return addItems(folder, "items", found);
+  for (const entry of entries) {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory() && depth < DEPTH_MAX) await walk(path, depth + 1, found);
+    else if (entry.isFile() && /\.(jsonl|ndjson)(\.gz|\.zst)?$/i.test(entry.name)) found.streams.push(path);
+  }
+}
+
+/** Sorted by name, without hidden files such as temporary ones. */
+async function list(folder: string): Promise<readonly Dirent[]> {
+  const entries = await readdir(folder, { withFileTypes: true }).catch((cause: unknown) => {
+    throw new WorkError("input_invalid", `The folder ${folder} cannot be read.`, { cause });
+  });
+  return entries
+    .filter(({ name }) => !name.startsWith("."))
+    .sort((one, other) => (one.name < other.name ? -1 : 1));
+}
+
+async function addItems(parent: string, name: string, found: Finding): Promise<void> {
+  const folder = join(parent, name);
+  const index = await readIndex(parent); // an invalid index is ignored: the files are enough
+  const entries = (await list(folder)).filter((entry) => entry.name.endsWith(".json"));
+  const [links, files] = [entries.filter(isLink), entries.filter((entry) => !isLink(entry))];
+  found.links.push(...links.map((entry) => join(folder, entry.name)));
+  const names = inOrder(new Set(files.map((entry) => entry.name)), index?.itemIds ?? [], ignoresCase(parent));
+  found.items.push({ folder, names, job: index?.jobId || basename(parent) });
+}
+
+function isLink(entry: Dirent): boolean {
+  return entry.isSymbolicLink();
+}
+
+function inOrder(names: Set<string>, itemIds: readonly string[], ignoreCase: boolean): readonly string[] {
+  const first = itemIds.flatMap((id) =>
+    // Prodigy and mmm do not encode ids.
+    [itemFileName(id, ignoreCase), `${id}.json`].filter((name) => names.delete(name)),
+  );
+  return [...first, ...names];
+}

@@ -1,0 +1,182 @@
+/** Makes a capsule from a letter: reads the store, the logs and the worktree, and masks all secrets. */
+import { readFile } from "node:fs/promises";
+import type { Engine, StoredLetter } from "../engine.ts";
+import { WorkError } from "../errors.ts";
+import { eventToJson } from "../item/event.ts";
+import { failureToJson } from "../item/failure.ts";
+import type { Attempt } from "../item/item.ts";
+import type { Job } from "../item/job.ts";
+import { letterToJson } from "../item/letter.ts";
+import { toRfc3339 } from "../std/clock.ts";
+import { compact, type Json, type JsonObject } from "../std/json.ts";
+import { environmentOf } from "../workflow/environment.ts";
+import { type Masker, maskerOf, SECRET_CHARS_MIN } from "../workflow/secrets.ts";
+import { digestOf, type WorkflowSpec, workflowSpecOf } from "../workflow/workflow-spec.ts";
+import { CAPSULE_VERSION, type Capsule } from "./capsule.ts";
+import { readChanges, readFiles, readGitState } from "./capsule-attachments.ts";
+import { eventsAt } from "./history.ts";
+
+export interface CapsuleOptions {
+  /** The version of Redrive that makes it. */
+  readonly version: string;
+  /** The environment to take variables from. */
+  readonly env: NodeJS.ProcessEnv;
+  /** Variables to include besides the default ones. */
+  readonly names?: readonly string[];
+}
+
+/**
+ * Variables that affect how programs behave and rarely contain secrets. Others are included only on request.
+ */
+export const USUAL_VARIABLES = [
+  ...["PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TERM", "SHELL", "NODE_ENV", "CI"],
+] as const;
+
+export async function makeCapsule(
+  engine: Engine,
+  letter: StoredLetter,
+  { version, env, names = [] }: CapsuleOptions,
+): Promise<Capsule> {
+  const job = await jobOf(engine, letter);
+  const mask = capsuleMask(job, env);
+  const attempts = await engine.listAttempts(letter.ref);
+  const changes = await readChanges(letter, attempts, mask);
+  const files = await readFiles(attempts, mask);
+  const capsule: Capsule = {
+    capsule: CAPSULE_VERSION,
+    made_at: toRfc3339(await engine.now()),
+    redrive_version: version,
+    machine: { platform: process.platform, arch: process.arch, node: process.version },
+    git: await readGitState(job),
+    job: await jobToJson(job),
+    environment: variablesOf(env, [...USUAL_VARIABLES, ...names]),
+    letter: letterToJson(letter),
+    attempts: attempts.map(attemptToJson),
+    events: (await eventsAt(engine, letter, momentsOf(letter, attempts))).map(eventToJson),
+    files: files.files,
+    changes: changes.changes,
+    missing: [...mask.missing, ...files.missing, ...changes.missing],
+  };
+  return mapTexts(capsule, mask) as unknown as Capsule;
+}
+
+async function jobOf(engine: Engine, { queue }: StoredLetter): Promise<Job> {
+  const job = await engine.findJob(queue);
+  if (job !== null) return job;
+  throw new WorkError("job_not_found", `There is no job ${queue}.`, {
+    hint: "Run `redrive jobs` to list all jobs.",
+  });
+}
+
+async function jobToJson(job: Job): Promise<JsonObject> {
+  const { cwd, command } = job.spec;
+  return compact({
+    job_id: job.id,
+    name: job.name,
+    kind: job.kind,
+    status: job.status,
+    cwd,
+    command: job.kind === "map" ? command : undefined,
+    workflow: job.kind === "workflow" ? await workflowToJson(job) : undefined,
+    spec: job.spec,
+  }) as JsonObject;
+}
+
+/**
+ * The current text of the workflow file, and whether the job runs that text. `spec` always contains what the
+ * job runs.
+ */
+async function workflowToJson(job: Job): Promise<JsonObject> {
+  const { file, digest, variables } = workflowSpecOf(job);
+  const text = await readFile(file, "utf8").catch(() => null); // the file may be gone; the spec has the steps
+  return { file, text, is_unchanged: text !== null && digestOf(text) === digest, variables };
+}
+
+function variablesOf(env: NodeJS.ProcessEnv, names: readonly string[]): Record<string, string> {
+  const found: Record<string, string> = {};
+  for (const name of names) {
+    const value = env[name];
+    if (value !== undefined) found[name] = value;
+  }
+  return found;
+}
+
+function attemptToJson(attempt: Attempt): JsonObject {
+  return compact({
+    attempt_number: attempt.number,
+    outcome: attempt.outcome,
+    holder: attempt.holder,
+    started_at: toRfc3339(attempt.startedAt),
+    ended_at: attempt.endedAt === undefined ? undefined : toRfc3339(attempt.endedAt),
+    failure: attempt.failure && failureToJson(attempt.failure),
+    log: attempt.log,
+    result: attempt.result,
+  });
+}
+
+/** The times of all records of the letter. */
+function momentsOf(letter: StoredLetter, attempts: readonly Attempt[]): number[] {
+  return [
+    ...attempts.flatMap(({ startedAt, endedAt }) => [startedAt, endedAt ?? startedAt]),
+    ...(letter.amendments ?? []).map(({ at }) => at),
+    ...(letter.evidence ?? []).map(({ at }) => at),
+    ...(letter.resolution === undefined ? [] : [letter.resolution.at]),
+  ];
+}
+
+/** Masks secrets in every string, including field names. */
+function mapTexts(value: Json | Capsule, mask: CapsuleMask): Json {
+  if (typeof value === "string") return mask.text(value);
+  if (Array.isArray(value)) return value.map((entry: Json) => mapTexts(entry, mask));
+  if (typeof value !== "object" || value === null) return value;
+  const entries = Object.entries(value).map(([key, entry]) => [
+    mask.text(key),
+    mapTexts(entry as Json, mask),
+  ]);
+  return Object.fromEntries(entries) as Json;
+}
+
+export interface CapsuleMask {
+  text(text: string): string;
+  bytes(bytes: Buffer): Buffer;
+  /** Secrets with unknown values, which could not be masked. */
+  readonly missing: readonly string[];
+}
+
+/** Masks the secret values that the workflow's own sources give, and those in the current environment. */
+export function capsuleMask(job: Job, env: NodeJS.ProcessEnv): CapsuleMask {
+  if (job.kind !== "workflow") return maskOf(maskerOf([]), []);
+  const spec = workflowSpecOf(job);
+  const own = tryEnvironment(spec);
+  const values: string[] = [];
+  const missing: string[] = [];
+  for (const name of spec.workflow.secrets) {
+    const found = [own[name], env[name]].filter((value) => value !== undefined);
+    const long = found.filter((value) => value.length >= SECRET_CHARS_MIN);
+    values.push(...long);
+    if (long.length === 0) missing.push(notKnown(name));
+  }
+  return maskOf(maskerOf(values), missing);
+}
+
+/** If an env file is gone, its secrets are unknown, and the capsule lists each of them as missing. */
+function tryEnvironment(spec: WorkflowSpec): Readonly<Record<string, string>> {
+  try {
+    return environmentOf(spec);
+  } catch {
+    return {};
+  }
+}
+
+function maskOf({ mask, maskChunk }: Masker, missing: readonly string[]): CapsuleMask {
+  const whole = { cutBefore: false, cutAfter: false };
+  return {
+    text: mask,
+    bytes: (bytes) => Buffer.concat([...maskChunk([bytes], whole)]),
+    missing,
+  };
+}
+
+function notKnown(name: string): string {
+  return `The value of secret ${name} is unknown here. Logs and messages were written without it, but the item data and the patches may contain it.`;
+}

@@ -1,0 +1,235 @@
+/**
+ * Recovers the letters of a target: on request, and automatically when an outage is over. Automatic recovery sends one
+ * letter first, and the rest when it succeeds.
+ */
+import type { Engine } from "../engine.ts";
+import { isStoreTrouble, WorkError } from "../errors.ts";
+import type { LeasedItem, Settlement } from "../item/item.ts";
+import type { Job } from "../item/job.ts";
+import type { LetterFilter } from "../item/letter-query.ts";
+import type { Operation } from "../item/operation.ts";
+import { requireTarget } from "../queue/find-job.ts";
+import { beginSelected, readOperation } from "../redrive/operation.ts";
+import { countSelected, type Selection, selectionFor } from "../redrive/select.ts";
+import { sendAhead } from "../redrive/send.ts";
+import { StoreRetry } from "../runner/store-retry.ts";
+import { type Clock, systemClock, toRfc3339 } from "../std/clock.ts";
+import { type Delivery, openDelivery } from "./open-delivery.ts";
+import { requireDeliverable } from "./target-spec.ts";
+
+export interface Recovery {
+  readonly job: Job;
+  readonly selection: Selection;
+  /** How many are dead. */
+  readonly letters: number;
+  /** Redrives that another process began and did not finish, oldest first. Those that a person paused are not among them. */
+  readonly begun: readonly Operation[];
+}
+
+export async function surveyRecovery(engine: Engine, name: string): Promise<Recovery> {
+  const job = await requireTarget(engine, name);
+  requireDeliverable(job);
+  const selection = selectionFor("redrive", { filter: { queue: job.id } });
+  const open = await engine.listOperations({ queue: job.id, open: true });
+  const begun = open.filter(({ kind, status }) => kind === "redrive" && status !== "paused");
+  begun.sort((a, b) => a.createdAt - b.createdAt);
+  return { job, selection, letters: await countSelected(engine, selection), begun };
+}
+
+/** A `target_unreachable` error when a recovery would come to nothing. Nothing is changed. */
+export async function requireReachable(engine: Engine, { job, letters }: Recovery): Promise<void> {
+  const kept = letters === 1 ? "1 letter waits" : `${letters} letters wait`;
+  if (job.pause) {
+    const { at, reason } = job.pause;
+    const why = reason === "" ? "" : `: ${reason}`;
+    throw new WorkError(
+      "target_unreachable",
+      `${job.id} is paused since ${toRfc3339(at)}${why}. Nothing was changed; ${kept}.`,
+      { hint: `\`redrive receipts resume ${job.id}\` ends the pause; then run this again.` },
+    );
+  }
+  const delivery = await openDelivery(engine, job, { clock: systemClock });
+  try {
+    const { isReachable, detail } = await delivery.probe();
+    if (isReachable) return;
+    throw new WorkError(
+      "target_unreachable",
+      `${job.id} cannot be reached: ${detail}. Nothing was changed; ${kept}.`,
+      {
+        hint: "Run it again when it is back.",
+      },
+    );
+  } finally {
+    await delivery.close();
+  }
+}
+
+export interface AutoRecoverOptions {
+  readonly engine: Engine;
+  readonly target: Job;
+  readonly delivery: Pick<Delivery, "probe">;
+  readonly clock: Clock;
+  readonly onNotice: (notice: string) => void;
+}
+
+const AUTHOR = "redrive (auto-recover)";
+const STORE_WAIT_MS = 30_000;
+const SOON_MS = 100;
+const LOOK_MS_MIN = 2000;
+/** While the target does not take receipts it is asked ever more rarely. */
+const LOOK_MS_MAX = 60_000;
+
+export class AutoRecovery {
+  readonly #options: AutoRecoverOptions;
+  readonly #stop = new AbortController();
+  #cancelTimer: (() => void) | undefined;
+  #looking: Promise<number> = Promise.resolve(0);
+  #waitMs = LOOK_MS_MIN;
+  #isTaking = false;
+  /** The letter that was sent first, until it has come to its end. */
+  #trial: string | null = null;
+
+  constructor(options: AutoRecoverOptions) {
+    this.#options = options;
+  }
+
+  /** Whether the last delivery of this process succeeded. */
+  get isTaking(): boolean {
+    return this.#isTaking;
+  }
+
+  /** Looks again and again until it is stopped. */
+  start(): void {
+    void this.look().finally(() => this.#lookLater());
+  }
+
+  settled({ itemId }: Pick<LeasedItem, "itemId">, { outcome, verdict, failure }: Settlement): void {
+    if (outcome === "succeeded") this.#takes();
+    else if (failure !== undefined && failure.errorClass !== "permanent") this.#isTaking = false;
+    if (itemId !== this.#trial || verdict.kind === "retry" || verdict.kind === "park") return;
+    this.#trial = null;
+    if (outcome !== "succeeded") this.#waitMs = Math.min(LOOK_MS_MAX, this.#waitMs * 2);
+  }
+
+  /** The target takes receipts: if that is news, what died before is looked for soon. */
+  #takes(): void {
+    const isNews = !this.#isTaking;
+    this.#isTaking = true;
+    this.#waitMs = LOOK_MS_MIN;
+    if (!isNews || this.#cancelTimer === undefined) return;
+    this.#cancelTimer();
+    this.#cancelTimer = this.#options.clock.after(SOON_MS, () => this.start());
+  }
+
+  /** Sends what can be sent now; resolves with how many letters that were. Never rejects. */
+  look(): Promise<number> {
+    this.#looking = this.#looking.then(() => this.#guarded());
+    return this.#looking;
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    this.#cancelTimer?.();
+    await this.#looking;
+  }
+
+  #lookLater(): void {
+    this.#cancelTimer?.(); // one that was planned meanwhile would go on beside this one
+    if (this.#stop.signal.aborted) return;
+    this.#cancelTimer = this.#options.clock.after(this.#waitMs, () => this.start());
+  }
+
+  async #guarded(): Promise<number> {
+    if (this.#stop.signal.aborted) return 0;
+    try {
+      return await this.#send();
+    } catch (error) {
+      if (isStoreTrouble(error)) return 0; // the worker meets the same trouble, and waits
+      const reason = error instanceof Error ? error.message : String(error);
+      this.#options.onNotice(`Letters of ${this.#options.target.id} were not sent again: ${reason}`);
+      this.#waitMs = LOOK_MS_MAX;
+      return 0;
+    }
+  }
+
+  async #send(): Promise<number> {
+    const { engine, target, onNotice } = this.#options;
+    if (this.#trial !== null) return 0;
+    const first = await this.#firstLetter();
+    if (first === null || (await engine.findJob(target.id))?.pause !== undefined) return 0;
+    if (!this.#isTaking) return this.#sendFirst(first);
+    let sent = 0;
+    for (const filter of filtersOf(target.id)) sent += await this.#redrive(filter);
+    const letters = sent === 1 ? "1 letter" : `${sent} letters`;
+    if (sent > 0) onNotice(`${target.id} takes receipts: ${letters} of an outage are sent again.`);
+    return sent;
+  }
+
+  async #firstLetter(): Promise<string | null> {
+    const { engine, target } = this.#options;
+    for (const filter of filtersOf(target.id)) {
+      const { letters } = await engine.listLetters({ ...filter, order: "oldest", limit: 1 });
+      if (letters[0] !== undefined) return letters[0].itemId;
+    }
+    return null;
+  }
+
+  async #sendFirst(itemId: string): Promise<number> {
+    const { target, delivery } = this.#options;
+    const { isReachable } = await delivery.probe(this.#stop.signal);
+    if (!isReachable || this.#stop.signal.aborted) {
+      this.#waitMs = Math.min(LOOK_MS_MAX, this.#waitMs * 2);
+      return 0;
+    }
+    this.#trial = itemId;
+    const sent = await this.#redrive({ queue: target.id, itemIds: [itemId], states: ["dead"] });
+    if (sent === 0) this.#trial = null;
+    return sent;
+  }
+
+  /** The letters are back in line then: whoever delivers, this process or another, sends them. */
+  async #redrive(filter: LetterFilter): Promise<number> {
+    const { engine, clock, target } = this.#options;
+    if ((await engine.listLetters({ ...filter, limit: 0 })).total === 0) return 0;
+    const wanted = { kind: "redrive", queue: target.id, selection: { filter }, author: AUTHOR } as const;
+    const begun = await beginSelected(engine, { ...wanted, force: false, plan: {} });
+    await sendAhead(begun, engine, new StoreRetry(STORE_WAIT_MS, clock));
+    return (await readOperation(engine, begun.id)).done;
+  }
+}
+
+/** Letters whose last try met an outage: the target was away, throttled, or did not answer. */
+function filtersOf(queue: string): readonly LetterFilter[] {
+  const common = { queue, states: ["dead"], eligible: true } as const;
+  return [
+    { ...common, classes: ["outage", "throttled"] },
+    { ...common, classes: ["transient"], types: ["TransportError", "Timeout"] },
+  ];
+}
+
+export class OutageNotice {
+  readonly #name: string;
+  readonly #onNotice: (notice: string) => void;
+  #isOut = false;
+
+  constructor(name: string, onNotice: (notice: string) => void) {
+    this.#name = name;
+    this.#onNotice = onNotice;
+  }
+
+  settled({ outcome, verdict, failure }: Settlement): void {
+    if (outcome === "succeeded" && this.#isOut) {
+      this.#isOut = false;
+      this.#onNotice(`${this.#name} answers again.`);
+    }
+    if (failure === undefined || this.#isOut) return;
+    const isParked = verdict.kind === "park";
+    const isOutage = failure.errorClass === "throttled" || failure.errorClass === "outage";
+    if (!isParked && !(isOutage && verdict.kind === "retry")) return;
+    this.#isOut = true;
+    const then = isParked
+      ? "they wait without spending a try"
+      : "they are tried again, and become letters when their tries are used up";
+    this.#onNotice(`${this.#name} does not take receipts now (${failure.errorMessage}): ${then}.`);
+  }
+}

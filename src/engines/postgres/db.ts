@@ -1,0 +1,96 @@
+/** PostgreSQL behind the port of `engines/sql/`: a step yields each statement's promise. */
+import type { EventDraft, EventSubject } from "../../item/event.ts";
+import {
+  type Db,
+  type Deltas,
+  type Dialect,
+  runAwaiting,
+  type Scalar,
+  type SqlValue,
+  type Step,
+  wait,
+} from "../sql/db.ts";
+import { CounterDeltas } from "./counter-deltas.ts";
+import { writeEvent } from "./events.ts";
+import { leaveLine } from "./ready-items.ts";
+import type { Tx } from "./session.ts";
+
+const DIALECT: Dialect = {
+  among: (column, parameter, type = "bigint") => `${column} = ANY (${parameter}::${type}[])`,
+  typed: (parameter, type) => `${parameter}::${type}`,
+  larger: (a, b) => `greatest(${a}, ${b})`,
+  smaller: (a, b) => `least(${a}, ${b})`,
+  forUpdate: "FOR UPDATE",
+  forShare: "FOR SHARE",
+};
+
+export class PostgresDb implements Db {
+  readonly sql = DIALECT;
+  readonly tx: Tx;
+
+  constructor(tx: Tx) {
+    this.tx = tx;
+  }
+
+  get now(): number {
+    return this.tx.now;
+  }
+
+  *get<Row>(sql: string, ...values: readonly SqlValue[]): Step<Row | undefined> {
+    return (yield this.tx.get<Row>(sql, ...values)) as Row | undefined;
+  }
+
+  *all<Row>(sql: string, ...values: readonly SqlValue[]): Step<Row[]> {
+    return (yield this.tx.all<Row>(sql, ...values)) as Row[];
+  }
+
+  *run(sql: string, ...values: readonly SqlValue[]): Step<number> {
+    return (yield this.tx.run(sql, ...values)) as number;
+  }
+
+  *insert(into: string, rows: readonly (readonly Scalar[])[], onConflict?: string): Step<number> {
+    return (yield this.tx.insert(into, rows, onConflict)) as number;
+  }
+
+  *notify({ name }: { readonly name: string }): Step<void> {
+    yield this.tx.notify(name);
+  }
+
+  *writeEvent(draft: EventDraft, place: EventSubject): Step<void> {
+    yield writeEvent(this.tx, this.now, draft, place);
+  }
+
+  *count(change: (deltas: Deltas) => void): Step<void> {
+    const deltas = new CounterDeltas();
+    change(deltas);
+    yield deltas.write(this.tx);
+  }
+
+  *lockReadyLetters(operation: number): Step<{ no: number; grp: number; ref: number }[]> {
+    return yield* this.all(
+      `WITH sent AS MATERIALIZED (SELECT ref FROM selected WHERE operation = ?1 AND status = 'done'),
+            back AS MATERIALIZED (
+              SELECT ref FROM items WHERE ref = ANY (ARRAY (SELECT ref FROM sent)) AND operation = ?1 AND state = 'ready'
+               ORDER BY ref FOR UPDATE)
+       SELECT l.no, l.grp, l.ref FROM back CROSS JOIN LATERAL (SELECT no, grp, ref FROM letters WHERE ref = back.ref OFFSET 0) l`,
+      operation,
+    );
+  }
+
+  *beforeUnready(refs: readonly number[]): Step<void> {
+    yield leaveLine(this.tx, refs);
+  }
+
+  afterUnready(): Step<void> {
+    return wait(undefined);
+  }
+
+  reindexTexts(): Step<void> {
+    return wait(undefined);
+  }
+}
+
+/** Runs a shared step inside the transaction. */
+export function runOn<T>(tx: Tx, steps: (db: Db) => Step<T>): Promise<T> {
+  return runAwaiting(steps(new PostgresDb(tx)));
+}

@@ -1,0 +1,80 @@
+/**
+ * Registers the holders of an engine, renews their leases and removes them. A heartbeat on a dead connection times out after a
+ * quarter of the time to live, so that a second try over a new connection still arrives in time.
+ */
+import type { Holder, NewHolder } from "../../engine.ts";
+import { WorkError } from "../../errors.ts";
+import { type ClockSample, ClockWatch, uptimeOf } from "../clock-record.ts";
+import { followClock } from "./clock-steps.ts";
+import { heartbeat, registerHolder, revoke, unregisterHolder } from "./lease.ts";
+import type { Limits, Session, Tx } from "./session.ts";
+
+const STEP_MS_MAX = 30_000;
+const HEARTBEAT_MS_MAX = 10_000;
+/** Part of the time to live. The last heartbeat was a quarter of it ago; two failed ones leave another quarter. */
+const SILENT_SHARE = 1 / 4;
+const SILENCE_MS_MIN = 1_000;
+
+export class Heartbeats {
+  /** What was seen of the server's clock. */
+  readonly watch = new ClockWatch();
+  readonly #session: Session;
+  /** How long each of them is waited for when nothing is heard. */
+  readonly #silences = new Map<string, number>();
+
+  constructor(session: Session) {
+    this.#session = session;
+  }
+
+  async registerHolder(holder: NewHolder): Promise<Holder> {
+    const registered = await this.#follow((tx) => registerHolder(tx, holder), { timeoutMs: STEP_MS_MAX });
+    this.#silences.set(holder.id, Math.max(SILENCE_MS_MIN, holder.ttlMs * SILENT_SHARE));
+    return registered;
+  }
+
+  async heartbeat(holderId: string): Promise<boolean> {
+    const silenceMs = Math.min(HEARTBEAT_MS_MAX, this.#silences.get(holderId) ?? HEARTBEAT_MS_MAX);
+    const once = () =>
+      this.#follow((tx) => heartbeat(tx, holderId), { timeoutMs: HEARTBEAT_MS_MAX, silenceMs });
+    const isKnown = await once().catch((error: unknown) => {
+      if (error instanceof WorkError && error.code === "store_unavailable") return once();
+      throw error;
+    });
+    if (!isKnown) this.#silences.delete(holderId);
+    return isKnown;
+  }
+
+  revoke(holderId: string, options: { readonly isProcessDead: boolean }): Promise<boolean> {
+    return this.#session.write((tx) => revoke(tx, holderId, options), { timeoutMs: STEP_MS_MAX });
+  }
+
+  async unregisterHolder(holderId: string): Promise<boolean> {
+    const hasLeft = await this.#session.write((tx) => unregisterHolder(tx, holderId), {
+      timeoutMs: STEP_MS_MAX,
+    });
+    if (hasLeft) this.#silences.delete(holderId);
+    return hasLeft;
+  }
+
+  /** Runs the step after a look at the store's clock, in the same transaction. The record is asked only when the clock has changed. */
+  async #follow<T>(step: (tx: Tx) => Promise<T>, limits: Limits): Promise<T> {
+    const { clock } = this.#session;
+    const upFrom = uptimeOf(clock);
+    let looked: { readonly sample: ClockSample; readonly stepMs: number } | undefined;
+    const answer = await this.#session.write(async (tx) => {
+      const sample = { now: tx.now, upFrom, upTo: uptimeOf(clock) };
+      const seenMs = this.watch.seenStep(sample);
+      const stepMs = seenMs === 0 ? 0 : (await followClock(tx, sample)) || (seenMs ?? 0);
+      looked = { sample, stepMs };
+      return step(tx);
+    }, limits);
+    if (looked === undefined) return answer;
+    const { sample, stepMs } = looked;
+    if (sample.upTo - sample.upFrom < PRECISE_MS_MAX || stepMs !== 0) this.watch.looked(sample);
+    if (stepMs !== 0) this.watch.report(stepMs);
+    return answer;
+  }
+}
+
+/** What took longer says too little about the time at which the server looked at its clock. */
+const PRECISE_MS_MAX = 2_000;

@@ -1,0 +1,176 @@
+/**
+ * Steps whose commit was sent and never answered, when the server could not be asked what became of it. The runner asks
+ * again with the same settlements; what was carried out the first time is then neither stale nor done twice, and what was
+ * leased by it, which nobody was told of, is handed out.
+ */
+import type { SettleAndLease, SettleAndLeaseResult } from "../../engine.ts";
+import { WorkError } from "../../errors.ts";
+import type { Lease, LeasedItem, Settlement } from "../../item/item.ts";
+import { takeUnheard } from "./lease.ts";
+import { type KnownLessee, PlainLeases } from "./plain-leases.ts";
+import { CommitInDoubt, type Session, type Tx } from "./session.ts";
+import { lesseeAutocommit, settleAndLease, settleAndLeaseAutocommit } from "./settle-and-lease.ts";
+
+/** What may or may not have been carried out. */
+interface Doubt {
+  readonly settled: readonly Settlement[];
+  readonly leased: readonly LeasedItem[];
+  /** The number of the step that was sent at once, and of which nothing was heard. */
+  readonly unheard: number | undefined;
+}
+
+/** A runner that hears nothing for so long is better off with another connection. */
+const STEP_MS_MAX = 30_000;
+
+export class SettleAndLeaseSteps {
+  readonly #session: Session;
+  /** By the lease: the runner may ask again as another holder. */
+  readonly #settled = new Map<string, Settlement>();
+  /** By holder. */
+  readonly #leased = new Map<string, readonly LeasedItem[]>();
+  /** By holder: the number of its last step, when nothing was heard of that. */
+  readonly #unheard = new Map<string, number>();
+  readonly #plain = new PlainLeases();
+  #turn = 0;
+
+  constructor(session: Session) {
+    this.#session = session;
+  }
+
+  async settleAndLease(holderId: string | null, request: SettleAndLease): Promise<SettleAndLeaseResult> {
+    const doubt = this.#doubtOf(holderId, request);
+    const lessee = doubt === null ? lesseeAutocommit(holderId, request, this.#plain) : undefined;
+    if (lessee !== undefined) return this.#settleAndLeaseAutocommit(lessee, request);
+    try {
+      const answer = await this.#session.writePipelined(
+        (tx) =>
+          doubt === null
+            ? settleAndLease(tx, holderId, request, this.#plain)
+            : resolve(tx, { holderId, request, doubt }),
+        { timeoutMs: STEP_MS_MAX },
+      );
+      this.#forget(holderId, request);
+      return answer;
+    } catch (error) {
+      if (error instanceof CommitInDoubt)
+        this.#remember(holderId, request, error.answer as SettleAndLeaseResult);
+      throw error;
+    }
+  }
+
+  async #settleAndLeaseAutocommit(
+    lessee: KnownLessee,
+    request: SettleAndLease,
+  ): Promise<SettleAndLeaseResult> {
+    this.#turn += 1;
+    const asked = { request, plain: this.#plain, turn: this.#turn };
+    try {
+      return await this.#session.writeAutocommit((tx) => settleAndLeaseAutocommit(tx, lessee, asked), {
+        timeoutMs: STEP_MS_MAX,
+      });
+    } catch (error) {
+      // Whatever went wrong: something may have been leased. Who is gone has nothing.
+      if (!isGone(error)) this.#unheard.set(lessee.holderId, asked.turn);
+      throw error;
+    }
+  }
+
+  #doubtOf(holderId: string | null, { settle }: SettleAndLease): Doubt | null {
+    const settled = settle.flatMap(({ lease }) => this.#settled.get(keyOf(lease)) ?? []);
+    const leased = this.#leased.get(holderId ?? "") ?? [];
+    const unheard = this.#unheard.get(holderId ?? "");
+    const isClear = settled.length === 0 && leased.length === 0 && unheard === undefined;
+    return isClear ? null : { settled, leased, unheard };
+  }
+
+  #remember(holderId: string | null, { settle }: SettleAndLease, { leased }: SettleAndLeaseResult): void {
+    for (const settlement of settle) {
+      const key = keyOf(settlement.lease);
+      if (!this.#settled.has(key)) this.#settled.set(key, settlement);
+    }
+    const before = this.#leased.get(holderId ?? "") ?? [];
+    if (leased.length > 0) this.#leased.set(holderId ?? "", [...before, ...leased]);
+  }
+
+  #forget(holderId: string | null, { settle }: SettleAndLease): void {
+    for (const { lease } of settle) this.#settled.delete(keyOf(lease));
+    this.#leased.delete(holderId ?? "");
+    this.#unheard.delete(holderId ?? "");
+    this.#plain.forget(settle);
+  }
+}
+
+async function resolve(
+  tx: Tx,
+  asked: { readonly holderId: string | null; readonly request: SettleAndLease; readonly doubt: Doubt },
+): Promise<SettleAndLeaseResult> {
+  const { holderId, request, doubt } = asked;
+  await tx.begun();
+  const isSettled = await settledOf(tx, doubt.settled);
+  const leased = await leasedOf(tx, holderId, doubt);
+  const { lease } = request;
+  const max = Math.max(0, (lease?.max ?? 0) - leased.length);
+  const answer = await settleAndLease(tx, holderId, {
+    ...request,
+    // Nobody works on what nobody was told of; who wants no more gives it back.
+    settle: [
+      ...request.settle.filter((settlement) => !isSettled.has(keyOf(settlement.lease))),
+      ...(lease ? [] : leased.map(givenBack)),
+    ],
+    ...(lease && { lease: { ...lease, max } }),
+  });
+  return lease ? { ...answer, leased: [...leased, ...answer.leased] } : answer;
+}
+
+function isGone(error: unknown): boolean {
+  return error instanceof WorkError && error.code === "lease_lost";
+}
+
+function keyOf({ ref, attempt }: Lease): string {
+  return `${ref}/${attempt}`;
+}
+
+function givenBack({ ref, attempt }: LeasedItem): Settlement {
+  return { lease: { ref, attempt }, outcome: "released", verdict: { kind: "release" } };
+}
+
+/** Those whose attempts ended just as they say: it was them. */
+async function settledOf(tx: Tx, settlements: readonly Settlement[]): Promise<ReadonlySet<string>> {
+  const rows = await tx.all<Lease>(
+    `SELECT a.ref, a.number AS attempt FROM unnest(?::bigint[], ?::integer[], ?::text[]) AS s (ref, number, outcome)
+            JOIN attempts a ON a.ref = s.ref AND a.number = s.number AND a.outcome = s.outcome`,
+    settlements.map(({ lease }) => lease.ref),
+    settlements.map(({ lease }) => lease.attempt),
+    settlements.map(({ outcome }) => outcome),
+  );
+  return new Set(rows.map(keyOf));
+}
+
+/** What the holder has and was not told of. */
+async function leasedOf(
+  tx: Tx,
+  holderId: string | null,
+  { leased, unheard }: Doubt,
+): Promise<readonly LeasedItem[]> {
+  const held = await heldOf(tx, holderId, leased);
+  if (holderId === null || unheard === undefined) return held;
+  const found = await takeUnheard(tx, holderId, unheard);
+  return [...new Map([...held, ...found].map((item) => [keyOf(item), item])).values()];
+}
+
+/** Those that the holder has. */
+async function heldOf(tx: Tx, holderId: string | null, leased: readonly LeasedItem[]): Promise<LeasedItem[]> {
+  if (holderId === null || leased.length === 0) return [];
+  const rows = await tx.all<Lease>(
+    `SELECT i.ref, i.attempts AS attempt
+       FROM unnest(?::bigint[], ?::integer[]) AS l (ref, number)
+            JOIN items i ON i.ref = l.ref AND i.attempts = l.number AND i.state = 'leased'
+            JOIN holders h ON h.no = i.holder
+      WHERE h.id = ?`,
+    leased.map(({ ref }) => ref),
+    leased.map(({ attempt }) => attempt),
+    holderId,
+  );
+  const held = new Set(rows.map(keyOf));
+  return leased.filter((item) => held.has(keyOf(item)));
+}

@@ -1,0 +1,55 @@
+/** Small documents that processes share. Each has a version that rises with every write. */
+import type { SettleAndLease, SettleAndLeaseResult, SharedDocument } from "../../engine.ts";
+import { assertFreeName, gateName } from "../../item/store-queries.ts";
+import { type Json, type JsonObject, parseJson, stringifyJson } from "../../std/json.ts";
+import type { Db, Step } from "./db.ts";
+
+export function* readDocument(db: Db, name: string): Step<SharedDocument | null> {
+  const sql = "SELECT version, body FROM documents WHERE name = ?";
+  const row = yield* db.get<{ version: number; body: string }>(sql, name);
+  return row === undefined ? null : { version: row.version, body: parseJson(row.body) as Json };
+}
+
+/** False when another process has written the document since it was read. */
+export function* writeDocument(
+  db: Db,
+  name: string,
+  { seen, body }: { readonly seen: number; readonly body: Json },
+): Step<boolean> {
+  assertFreeName(name);
+  return yield* writeSeen(db, name, { seen, body });
+}
+
+/** A queue's gate before and after a step. */
+export interface Passage {
+  /** Whether it is the version that the runner has seen: only then anything may be leased. */
+  readonly isOpen: boolean;
+  readonly isWritten: boolean;
+  readonly gate: SettleAndLeaseResult["gate"];
+}
+
+/** Writes the next version of the gate if the runner has seen the current one. The event is the caller's. */
+export function* passGate(db: Db, asked: SettleAndLease["gate"]): Step<Passage> {
+  if (asked === undefined) return { isOpen: true, isWritten: false, gate: null };
+  const { seen, next } = asked;
+  const name = gateName(asked.queue);
+  if (next !== undefined && (yield* writeSeen(db, name, { seen, body: next }))) {
+    return { isOpen: true, isWritten: true, gate: { version: seen + 1, body: next } };
+  }
+  const found = yield* readDocument(db, name);
+  const gate = found === null ? null : { version: found.version, body: found.body as JsonObject };
+  return { isOpen: next === undefined && (found?.version ?? 0) === seen, isWritten: false, gate };
+}
+
+function* writeSeen(
+  db: Db,
+  name: string,
+  { seen, body }: { readonly seen: number; readonly body: Json },
+): Step<boolean> {
+  const sql =
+    seen === 0
+      ? "INSERT INTO documents (version, body, name) VALUES (1, ?, ?) ON CONFLICT DO NOTHING"
+      : "UPDATE documents SET version = version + 1, body = ? WHERE name = ? AND version = ?";
+  const values = [stringifyJson(body), name];
+  return (yield* db.run(sql, ...(seen === 0 ? values : [...values, seen]))) > 0;
+}

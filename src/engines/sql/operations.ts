@@ -1,0 +1,127 @@
+/** Operations: their records and totals, and what a person may change about them. */
+import { WorkError } from "../../errors.ts";
+import { type Operation, type OperationChange, REFUSAL, statusEvent } from "../../item/operation.ts";
+import { stringifyJson } from "../../std/json.ts";
+import { type OperationRow, operationOf, statusAfter } from "../operation-row.ts";
+import type { Db, Step } from "./db.ts";
+
+const OPERATION_SQL = `
+  SELECT o.no, o.id, o.kind, q.name AS queue, q.no AS queue_no, o.filter, o.force, o.author, o.reason, o.selection,
+         (SELECT u.id FROM operations u WHERE u.no = o.undoes) AS undone, o.plan, o.status, o.created_at, o.ended_at, o.bound,
+         o.next_no, o.complete, o.cursor, o.progress, o.selected, o.done, o.refused, o.succeeded, o.failed, o.returned
+    FROM operations o JOIN queues q ON q.no = o.queue`;
+
+export function* findOperation(db: Db, id: string): Step<Operation | null> {
+  const row = yield* db.get<OperationRow>(`${OPERATION_SQL} WHERE o.id = ?1`, id);
+  return row === undefined ? null : operationOf(row);
+}
+
+export function* listOperations(
+  db: Db,
+  filter: { readonly queue?: string; readonly open?: boolean },
+): Step<Operation[]> {
+  const [queue, open] = [db.sql.typed("?1", "text"), db.sql.typed("?2", "boolean")];
+  const rows = yield* db.all<OperationRow>(
+    `${OPERATION_SQL} WHERE (${queue} IS NULL OR q.name = ?1) AND (${open} IS NULL OR ?2 = (o.ended_at IS NULL))
+      ORDER BY o.no`,
+    filter.queue ?? null,
+    filter.open ?? null,
+  );
+  return rows.map(operationOf);
+}
+
+export function* requireOperation(db: Db, id: string): Step<Operation> {
+  return operationOf(yield* requireRow(db, id));
+}
+
+/** The row of an operation that must be there. */
+export function* requireRow(db: Db, id: string): Step<OperationRow> {
+  const row = yield* db.get<OperationRow>(`${OPERATION_SQL} WHERE o.id = ?1`, id);
+  if (row !== undefined) return row;
+  throw new WorkError("item_not_found", `There is no operation ${id}.`, {
+    hint: "List the operations with `redrive ops`.",
+  });
+}
+
+export function* changeOperation(db: Db, id: string, change: OperationChange): Step<Operation> {
+  const row = yield* requireRow(db, id);
+  if (row.status === "ended" || row.status === "cancelled") return operationOf(row);
+  const status = statusAfter(row, change);
+  yield* db.run(
+    "UPDATE operations SET status = ?1, progress = ?2 WHERE no = ?3",
+    status,
+    change.progress === undefined ? row.progress : stringifyJson(change.progress),
+    row.no,
+  );
+  if (change.refuseRest !== undefined) yield* refuseRest(db, row, change.refuseRest);
+  if (status !== row.status) {
+    if (status === "cancelled") yield* cancel(db, row);
+    yield* db.writeEvent(statusEvent({ id, status }), { queue: row.queue_no });
+    yield* db.notify({ no: row.queue_no, name: row.queue });
+  }
+  if (row.kind === "redrive") yield* endWhenOver(db, row);
+  return yield* requireOperation(db, id);
+}
+
+/** Nothing up to `next_no` is pending. */
+function* refuseRest(db: Db, { no, next_no: worked }: OperationRow, reason: string): Step<void> {
+  const refused = yield* db.run(
+    "UPDATE selections SET status = 'refused', reason = ?1 WHERE operation = ?2 AND no > ?3 AND status = 'pending'",
+    ...[reason, no, worked],
+  );
+  yield* db.run("UPDATE operations SET refused = refused + ?1 WHERE no = ?2", refused, no);
+}
+
+/** Leased items end by themselves; without any, the operation ends now. */
+function* cancel(db: Db, row: OperationRow): Step<void> {
+  yield* db.run("UPDATE operations SET complete = 1 WHERE no = ?1", row.no);
+  yield* refuseRest(db, row, REFUSAL.cancelled);
+  yield* recall(db, row);
+  yield* endWhenOver(db, row);
+}
+
+/** Items that the operation sent and that are ready become dead again, also those that wait for a retry. */
+function* recall(db: Db, { no, queue_no: queue }: OperationRow): Step<void> {
+  const rows = yield* db.lockReadyLetters(no);
+  if (rows.length === 0) return;
+  const refs = rows.map(({ ref }) => ref);
+  const letterSequences = rows.map((row) => row.no);
+  yield* db.beforeUnready(refs);
+  yield* db.run(
+    `UPDATE items SET state = 'dead', redrives = redrives - 1, operation = NULL WHERE ${db.sql.among("ref", "?")}`,
+    refs,
+  );
+  yield* db.run(
+    `UPDATE selections SET status = 'refused', reason = ?1 WHERE operation = ?2 AND ${db.sql.among("no", "?3")}`,
+    ...[REFUSAL.cancelled, no, letterSequences],
+  );
+  yield* db.run(
+    `UPDATE operations SET done = done - ${db.sql.typed("?1", "bigint")}, refused = refused + ?1 WHERE no = ?2`,
+    rows.length,
+    no,
+  );
+  yield* db.afterUnready(refs);
+  yield* db.reindexTexts(letterSequences); // those that were begun may have failed in another way
+  yield* db.count((deltas) => {
+    for (const { grp } of rows) deltas.group(grp, "away", -1);
+    deltas.queue(queue, "ready", -rows.length);
+    deltas.queue(queue, "dead", rows.length);
+  });
+}
+
+export function* closeOperation(db: Db, id: string): Step<Operation> {
+  const row = yield* requireRow(db, id);
+  if (row.status === "cancelled") yield* recall(db, row);
+  yield* endWhenOver(db, row);
+  return yield* requireOperation(db, id);
+}
+
+function* endWhenOver(db: Db, { no }: OperationRow): Step<void> {
+  yield* db.run(
+    `UPDATE operations SET ended_at = ?1, status = CASE status WHEN 'cancelled' THEN status ELSE 'ended' END
+      WHERE no = ?2 AND ended_at IS NULL AND complete = 1
+        AND done + refused = selected AND (kind <> 'redrive' OR succeeded + failed = done)`,
+    db.now,
+    no,
+  );
+}

@@ -1,0 +1,40 @@
+/**
+ * Creates the file of a new store, whole or not at all: SQLite by itself makes a file of 0 bytes first, and a process that is killed
+ * then leaves what looks like a truncated store.
+ */
+import { linkSync, readdirSync, rmSync, statSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { makePrivate } from "../../std/files.ts";
+import { randomName } from "../../std/random.ts";
+import { DatabaseSync } from "./session.ts";
+
+/** Older ones were left by a process that was killed. */
+const LEFT_AFTER_MS = 60_000;
+
+/** Does nothing when another process was faster, or where the file system has no hard links: then SQLite creates the file. */
+export function createStoreFile(path: string): void {
+  const fresh = `${path}.new-${randomName(8)}`;
+  try {
+    removeLeft(path);
+    const db = new DatabaseSync(fresh);
+    db.exec("PRAGMA journal_mode = WAL"); // writes the first page
+    db.close();
+    makePrivate(fresh);
+    linkSync(fresh, path);
+  } catch {
+    // Opening the store reports what is wrong with the folder or the disk.
+  } finally {
+    for (const end of ["", "-wal", "-shm"]) rmSync(`${fresh}${end}`, { force: true });
+  }
+}
+
+function removeLeft(path: string): void {
+  const prefix = `${basename(path)}.new-`;
+  const folder = dirname(path);
+  for (const name of readdirSync(folder)) {
+    if (!name.startsWith(prefix)) continue;
+    const left = join(folder, name);
+    const age = Date.now() - (statSync(left, { throwIfNoEntry: false })?.mtimeMs ?? Date.now());
+    if (age > LEFT_AFTER_MS) rmSync(left, { force: true });
+  }
+}

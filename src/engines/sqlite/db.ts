@@ -1,0 +1,107 @@
+/** SQLite behind the port of `engines/sql/`: every statement is answered at once. */
+import type { EventDraft, EventSubject } from "../../item/event.ts";
+import {
+  type Db,
+  type Deltas,
+  type Dialect,
+  runNow,
+  type Scalar,
+  type SqlValue,
+  type Step,
+  wait,
+} from "../sql/db.ts";
+import { CounterDeltas } from "./counter-deltas.ts";
+import { writeEvent } from "./events.ts";
+import { putLanesInOrder } from "./lanes.ts";
+import type { Session, Value } from "./session.ts";
+import { readAgain } from "./text-index.ts";
+
+const DIALECT: Dialect = {
+  among: (column, parameter) => `${column} IN (SELECT value FROM json_each(${parameter}))`,
+  typed: (parameter) => parameter,
+  larger: (a, b) => `max(${a}, ${b})`,
+  smaller: (a, b) => `min(${a}, ${b})`,
+  forUpdate: "", // a write transaction has the file to itself
+  forShare: "",
+};
+
+export class SqliteDb implements Db {
+  readonly sql = DIALECT;
+  readonly session: Session;
+
+  constructor(session: Session) {
+    this.session = session;
+  }
+
+  get now(): number {
+    return this.session.clock.now();
+  }
+
+  get<Row>(sql: string, ...values: readonly SqlValue[]): Step<Row | undefined> {
+    return wait(this.session.get<Row>(sql, ...values.map(stored)));
+  }
+
+  all<Row>(sql: string, ...values: readonly SqlValue[]): Step<Row[]> {
+    return wait(this.session.all<Row>(sql, ...values.map(stored)));
+  }
+
+  run(sql: string, ...values: readonly SqlValue[]): Step<number> {
+    return wait(this.session.run(sql, ...values.map(stored)).changes);
+  }
+
+  insert(into: string, rows: readonly (readonly Scalar[])[], onConflict?: string): Step<number> {
+    return wait(
+      this.session.insert(
+        into,
+        rows.map((row) => row.map(stored)),
+        onConflict,
+      ).changes,
+    );
+  }
+
+  notify({ no }: { readonly no: number }): Step<void> {
+    return wait(this.session.notify(no));
+  }
+
+  writeEvent(draft: EventDraft, place: EventSubject): Step<void> {
+    return wait(writeEvent(this.session, this.now, draft, place));
+  }
+
+  count(change: (deltas: Deltas) => void): Step<void> {
+    const deltas = new CounterDeltas();
+    change(deltas);
+    return wait(deltas.write(this.session));
+  }
+
+  lockReadyLetters(operation: number): Step<{ no: number; grp: number; ref: number }[]> {
+    return wait(
+      this.session.all(
+        `SELECT l.no, l.grp, l.ref FROM items i JOIN letters l ON l.ref = i.ref WHERE i.operation = ? AND i.state = 'ready'`,
+        operation,
+      ),
+    );
+  }
+
+  beforeUnready(): Step<void> {
+    return wait(undefined);
+  }
+
+  afterUnready(refs: readonly number[]): Step<void> {
+    this.session.run(`UPDATE items SET waits = 0 WHERE ${this.sql.among("ref", "?")}`, stored(refs));
+    return wait(putLanesInOrder(this.session, refs));
+  }
+
+  reindexTexts(letterSequences: readonly number[]): Step<void> {
+    return wait(readAgain(this.session, letterSequences));
+  }
+}
+
+/** Runs a shared step inside the transaction of the session. */
+export function runOn<T>(session: Session, steps: (db: Db) => Step<T>): T {
+  return runNow(steps(new SqliteDb(session)));
+}
+
+function stored(value: SqlValue): Value {
+  if (typeof value === "boolean") return Number(value);
+  return typeof value === "object" && value !== null ? JSON.stringify(value) : value;
+}

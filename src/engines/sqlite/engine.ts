@@ -1,0 +1,125 @@
+/** Binds the storage contract to an open SQLite database, in a file or in memory. */
+import type { Engine } from "../../engine.ts";
+import type { Db, Step } from "../sql/db.ts";
+import { sharedMethods, type Transactions } from "../sql/methods.ts";
+import { advance } from "./advance.ts";
+import { listAmendments } from "./amendments.ts";
+import { listArrivals } from "./arrivals.ts";
+import { listAttempts } from "./attempts.ts";
+import { checkStore, storeInfo } from "./check.ts";
+import { listCounters } from "./counters.ts";
+import { runOn } from "./db.ts";
+import { deleteJob } from "./delete-job.ts";
+import { listErrors } from "./error-log.ts";
+import { listEvents, newestEvent } from "./events.ts";
+import { listGroups } from "./groups.ts";
+import { holdItems, releaseItems } from "./hold.ts";
+import { importLetters } from "./import.ts";
+import { addItems } from "./intake.ts";
+import { listItemEvents } from "./item-events.ts";
+import { findItems, listItems, listResults } from "./items.ts";
+import { changeJob, countQueue, createJob, findJob, listJobs, queueNo } from "./jobs.ts";
+import { heartbeat, listHolders, listLeases, registerHolder, revoke, unregisterHolder } from "./lease.ts";
+import { listLetters } from "./letter-list.ts";
+import { readLetter } from "./letters.ts";
+import { earliestFailure } from "./letters-by-age.ts";
+import { listMarks, markGroup, readGroup } from "./marks.ts";
+import { addNote, listNotes } from "./notes.ts";
+import { regroup } from "./regroup.ts";
+import { deleteRows, readRows, writeRows } from "./rows.ts";
+import { beginOperation, enlist, listRefusals, listSelected } from "./selection.ts";
+import type { Session } from "./session.ts";
+import { settleAndLease } from "./settle-and-lease.ts";
+import { catchUp } from "./text-index.ts";
+
+/** The engine over a session that is prepared. Closing the engine closes the session. */
+export function engineOf(session: Session): Engine {
+  const { inMemory } = session;
+  return {
+    url: inMemory ? session.path : `sqlite:${session.path}`,
+    can: {
+      sharedByProcesses: !inMemory,
+      sharedByMachines: false,
+      wakes: false,
+      copy: !inMemory, // nothing of it outlives the process
+      findItemEvents: true,
+    },
+    ...sharedMethods(transactionsOf(session)),
+    now: async () => session.clock.now(),
+    watchClock: (report) => session.clock.watch.on(report),
+    requireUsable: async () => session.requireSound(),
+    createJob: (job) => session.write(() => createJob(session, job)),
+    findJob: async (idOrName) => findJob(session, idOrName),
+    listJobs: async (page) => listJobs(session, page),
+    changeJob: (id, change) => session.write(() => changeJob(session, id, change)),
+    deleteJob: (id, step) => session.write(() => deleteJob(session, id, step)),
+    add: (queue, items, how) => session.write(() => addItems(session, queue, items, how)),
+    hold: (queue, ids, by) => session.write(() => holdItems(session, queue, ids, by)),
+    unhold: (queue, ids, by) => session.write(() => releaseItems(session, queue, ids, by)),
+    registerHolder: (holder) => session.write(() => registerHolder(session, holder)),
+    heartbeat: async (holderId) => {
+      session.requireSound();
+      return session.write(() => heartbeat(session, holderId));
+    },
+    revoke: (holderId, options) => session.write(() => revoke(session, holderId, options)),
+    unregisterHolder: (holderId) => session.write(() => unregisterHolder(session, holderId)),
+    listHolders: async () => listHolders(session),
+    listLeases: async (holderId) => listLeases(session, holderId),
+    settleAndLease: (holderId, request) => session.write(() => settleAndLease(session, holderId, request)),
+    watch: async (queue, notify) => watchQueue(session, queue, notify),
+    count: async (queue) => countQueue(session, queue),
+    findItems: async (idOrPrefix, where) => findItems(session, idOrPrefix, where),
+    listItems: async (query) => session.read(() => listItems(session, query)),
+    listNotes: async (ref) => listNotes(session, ref),
+    listErrors: async (query) => session.read(() => listErrors(session, query)),
+    listCounters: async () => listCounters(session),
+    listResults: async (queue, page) => listResults(session, queue, page),
+    listAttempts: async (ref) => listAttempts(session, ref),
+    listLetters: async (query) => {
+      if (query.text !== undefined) await catchUp(session, SEARCHING);
+      return session.read(() => listLetters(session, query));
+    },
+    readLetter: async (ref) => session.read(() => readLetter(session, ref)),
+    listGroups: async (filter) => listGroups(session, filter),
+    listArrivals: async (query) => listArrivals(session, query),
+    earliestFailure: async (queue) => session.read(() => earliestFailure(session, queue)),
+    listEvents: async ({ queue, itemId, ...query }) =>
+      queue === undefined || itemId === undefined
+        ? listEvents(session, { ...query, ...(queue !== undefined && { queue }) })
+        : session.read(() => listItemEvents(session, { ...query, queue, itemId })),
+    newestEvent: async () => newestEvent(session),
+    readGroup: async (signature) => session.read(() => readGroup(session, signature)),
+    listMarks: async (filter) => session.read(() => listMarks(session, filter)),
+    markGroup: (signature, change) => session.write(() => markGroup(session, signature, change)),
+    regroup: (letters) => session.write(() => regroup(session, letters)),
+    importLetters: (queue, letters) => session.write(() => importLetters(session, queue, letters)),
+    addNote: (ref, note) => session.write(() => addNote(session, ref, note)),
+    listAmendments: async (ref) => listAmendments(session, ref),
+    beginOperation: (operation) => session.write(() => beginOperation(session, operation)),
+    enlist: (id, found) => session.write(() => enlist(session, id, found)),
+    listSelected: async (id, query) => session.read(() => listSelected(session, id, query)),
+    listRefusals: async (id) => listRefusals(session, id),
+    advance: (id, step) => session.write(() => advance(session, id, step)),
+    readRows: async (table, page) => session.read(() => readRows(session, table, page)),
+    writeRows: (table, rows) => session.write(() => writeRows(session, table, rows)),
+    deleteRows: () => session.write(() => deleteRows(session)),
+    catchUp: ({ forMs, leaveMax = 0 }) => catchUp(session, { forMs, leaveMax }),
+    check: async () => session.read(() => checkStore(session)),
+    info: async () => storeInfo(session),
+    close: async () => session.close(),
+  };
+}
+
+function transactionsOf(session: Session): Transactions {
+  const now = async <T>(steps: (db: Db) => Step<T>) => runOn(session, steps);
+  const write = <T>(steps: (db: Db) => Step<T>) => session.write(() => runOn(session, steps));
+  return { readOnce: now, readOften: now, write, writeLocked: write };
+}
+
+/** A search reads for a while what has come since the last one; a few letters are looked at as quickly as read. */
+const SEARCHING = { forMs: 1000, leaveMax: 500 };
+
+function watchQueue(session: Session, queue: string, notify: () => void): () => Promise<void> {
+  const end = session.watch(queueNo(session, queue), notify);
+  return async () => end();
+}

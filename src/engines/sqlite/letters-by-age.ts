@@ -1,0 +1,188 @@
+/**
+ * Questions of age. Letters are numbered as they are buried, and a stratum is a stretch of those numbers: whole strata
+ * are counted by their counters, and only a stratum that the asked time runs through is looked at letter by letter.
+ * A clock that was put back makes more such strata and no wrong answer.
+ */
+import type { Rule } from "../letter-rules.ts";
+import type { Session } from "./session.ts";
+
+/** Few enough that looking at each letter of one is quick, enough that strata are few. */
+const STRATUM_SIZE = 4096;
+
+/** The letters `l` of the stratum `s`. */
+export const IN_STRATUM = `l.no >= s.stratum * ${STRATUM_SIZE} AND l.no < (s.stratum + 1) * ${STRATUM_SIZE}`;
+
+/** The stratum of the letter with this number. */
+export function stratumOf(no: number): number {
+  return Math.floor(no / STRATUM_SIZE);
+}
+
+/** Counts letters into a stratum of a group, or out of it; the times are of those that came in. */
+export function countIntoStratum(
+  session: Session,
+  place: { readonly group: number; readonly stratum: number },
+  { count, firstAt, lastAt, firstMin, firstMax }: StratumTimes & { readonly count: number },
+): void {
+  // Letters leave a stratum that is there; its row is only tried, and the CHECK looks at what is tried.
+  session.run(
+    `INSERT INTO letters_by_age (grp, stratum, count, first_at, last_at, first_min, first_max)
+     VALUES (?1, ?2, max(?3, 0), ?4, ?5, ?6, ?7)
+     ON CONFLICT DO UPDATE SET count = count + ?3, first_at = min(first_at, ?4), last_at = max(last_at, ?5),
+                               first_min = min(first_min, ?6), first_max = max(first_max, ?7)`,
+    ...[place.group, place.stratum, count, firstAt, lastAt, firstMin, firstMax],
+  );
+}
+
+/** Between which times the letters of a stratum failed last (`firstAt`, `lastAt`) and first (`firstMin`, `firstMax`). */
+interface StratumTimes {
+  readonly firstAt: number;
+  readonly lastAt: number;
+  readonly firstMin: number;
+  readonly firstMax: number;
+}
+
+/** Of the strata that have these letters: they came in as they were in another store, which may keep no strata. */
+export function countStrataAnew(session: Session, numbers: readonly number[]): void {
+  for (const stratum of new Set(numbers.map(stratumOf))) {
+    session.run("DELETE FROM letters_by_age WHERE stratum = ?", stratum);
+    session.run(
+      `INSERT INTO letters_by_age (grp, stratum, count, first_at, last_at, first_min, first_max)
+       SELECT grp, ?, count(*), min(buried_at), max(buried_at), min(first_at), max(first_at)
+         FROM letters WHERE no >= ? AND no < ? GROUP BY grp`,
+      stratum,
+      stratum * STRATUM_SIZE,
+      (stratum + 1) * STRATUM_SIZE,
+    );
+  }
+}
+
+/** Times of letters: later than `after`, up to `until`. `of` says which time of a letter is meant. */
+export interface TimeSpan {
+  readonly of: "first" | "last";
+  readonly after: number;
+  readonly until: number;
+}
+
+/** The column of the time, and those of its bounds in a stratum. */
+const COLUMNS = {
+  first: { column: "first_at", min: "first_min", max: "first_max" },
+  last: { column: "buried_at", min: "first_at", max: "last_at" },
+} as const;
+
+/** How many letters of the groups, or of all, have their time in the span. */
+export function countInSpan(
+  session: Session,
+  groups: readonly number[] | "all",
+  { of, after, until }: TimeSpan,
+): number {
+  const { column, min, max } = COLUMNS[of];
+  const [strata, ofChosen, values] =
+    groups === "all"
+      ? ["letters_by_age_of_all", "1", []]
+      : ["letters_by_age", CHOSEN, [JSON.stringify(groups)]];
+  const isWhole = `(${min} > ? AND ${max} <= ?)`;
+  const bounds = [after, until];
+  const sums = session.get<{ whole: number; parted: string }>(
+    `SELECT coalesce(sum(count) FILTER (WHERE ${isWhole}), 0) AS whole,
+            json_group_array(DISTINCT stratum) FILTER (WHERE NOT ${isWhole}) AS parted
+       FROM ${strata} WHERE ${max} > ? AND ${min} <= ? AND count > 0 AND ${ofChosen}`,
+    ...[...bounds, ...bounds, ...bounds, ...values],
+  );
+  if (sums === undefined || sums.parted === "[]") return sums?.whole ?? 0;
+  // A stratum that a bound runs through in one of the groups is looked at for all of them: in the order of their
+  // numbers, whichever group they are of, that is several times faster than group by group.
+  const { parted } = sums;
+  const counted = session.get<{ n: number }>(
+    `SELECT coalesce(sum(count), 0) AS n FROM ${strata} WHERE ${isWhole} AND stratum IN ${LISTED} AND ${ofChosen}`,
+    ...[...bounds, parted, ...values],
+  );
+  const looked = session.get<{ n: number }>(
+    `SELECT count(*) AS n FROM (SELECT value AS stratum FROM json_each(?)) s CROSS JOIN letters l ON ${IN_STRATUM}
+      WHERE l.${column} > ? AND l.${column} <= ? AND ${ofChosen}`,
+    ...[parted, ...bounds, ...values],
+  );
+  return sums.whole - (counted?.n ?? 0) + (looked?.n ?? 0);
+}
+
+/** Values of a list that is given as a JSON array. */
+const LISTED = "(SELECT value FROM json_each(?))";
+const CHOSEN = `grp IN ${LISTED}`;
+
+/** The end of the last stratum that may have a letter with its time in the span. */
+export function lastNumberIn(session: Session, { of, after, until }: TimeSpan): number {
+  const { min, max } = COLUMNS[of];
+  const sql = `SELECT stratum FROM letters_by_age_of_all WHERE ${max} > ? AND ${min} <= ? AND count > 0
+                ORDER BY stratum DESC LIMIT 1`;
+  const stratum = session.get<{ stratum: number }>(sql, after, until)?.stratum ?? -1;
+  return (stratum + 1) * STRATUM_SIZE;
+}
+
+/** The earliest first failure of the queue's letters; null when there are none. The bounds of strata only say where to look. */
+export function earliestFailure(session: Session, queue: string): number | null {
+  const strata = session.tuples<[grp: number, stratum: number, min: number]>(
+    `SELECT s.grp, s.stratum, s.first_min FROM queues q CROSS JOIN groups g ON g.queue = q.no
+            CROSS JOIN letters_by_age s ON s.grp = g.no
+      WHERE q.name = ? AND g.count > 0 AND s.count > 0 ORDER BY s.first_min`,
+    queue,
+  );
+  let earliest: number | null = null;
+  for (const [grp, stratum, min] of strata) {
+    if (earliest !== null && min >= earliest) break;
+    const found = session.get<{ at: number | null }>(
+      "SELECT min(first_at) AS at FROM letters WHERE grp = ? AND no >= ? AND no < ?",
+      ...[grp, stratum * STRATUM_SIZE, (stratum + 1) * STRATUM_SIZE],
+    );
+    const at = found?.at ?? null;
+    if (at !== null) earliest = Math.min(earliest ?? at, at);
+  }
+  return earliest;
+}
+
+/** What is counted of all groups together is the sum of what is counted of each, and has been between these times. */
+export const STRATA_RULES: readonly Rule[] = [
+  [
+    "groups count their letters",
+    `SELECT 'stratum ' || stratum || ' counts ' || coalesce(a.count, 0) || ' letters, its groups ' || coalesce(s.count, 0)
+            AS detail
+       FROM letters_by_age_of_all a
+       FULL JOIN (SELECT stratum, sum(count) AS count, min(first_at) AS first_at, max(last_at) AS last_at,
+                         min(first_min) AS first_min, max(first_max) AS first_max
+                    FROM letters_by_age GROUP BY stratum) s USING (stratum)
+      WHERE coalesce(a.count, 0) <> coalesce(s.count, 0) OR a.first_at > s.first_at OR a.last_at < s.last_at
+         OR a.first_min > s.first_min OR a.first_max < s.first_max`,
+  ],
+];
+
+/**
+ * The group's first letter beyond a number, in the order of the walk, with its time in the span; null when there is none.
+ * It is looked for from the nearest stratum on that may have one.
+ */
+export function firstInSpan(
+  session: Session,
+  search: {
+    readonly grp: number;
+    readonly order: "newest" | "oldest";
+    readonly beyond: number;
+    readonly span: TimeSpan;
+  },
+): number | null {
+  const { grp, order, beyond, span } = search;
+  const { column, min, max } = COLUMNS[span.of];
+  const [isBeyond, direction] = order === "newest" ? ["<", "DESC"] : [">", "ASC"];
+  const stratum = session.get<{ stratum: number }>(
+    `SELECT stratum FROM letters_by_age WHERE grp = ? AND stratum ${isBeyond}= ? AND ${max} > ? AND ${min} <= ? AND count > 0
+      ORDER BY stratum ${direction} LIMIT 1`,
+    ...[grp, stratumOf(beyond), span.after, span.until],
+  )?.stratum;
+  if (stratum === undefined) return null;
+  const edge =
+    order === "newest"
+      ? Math.min(beyond, (stratum + 1) * STRATUM_SIZE)
+      : Math.max(beyond, stratum * STRATUM_SIZE - 1);
+  const found = session.get<{ no: number }>(
+    `SELECT no FROM letters WHERE grp = ? AND no ${isBeyond} ? AND ${column} > ? AND ${column} <= ?
+      ORDER BY no ${direction} LIMIT 1`,
+    ...[grp, edge, span.after, span.until],
+  );
+  return found?.no ?? null;
+}

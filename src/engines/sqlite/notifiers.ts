@@ -1,0 +1,16 @@
+/** One notifier for each file, so that two engines of one process that have the same store open notify each other. */
+import { resolve } from "node:path";
+import { Notifier } from "../../std/notifier.ts";
+
+const notifiers = new Map<string, WeakRef<Notifier>>();
+
+/** A notifier that nobody has any more is forgotten with its last session. */
+export function notifierOf(path: string): Notifier {
+  const file = resolve(path);
+  const known = notifiers.get(file)?.deref();
+  if (known !== undefined) return known;
+  for (const [other, notifier] of notifiers) if (notifier.deref() === undefined) notifiers.delete(other);
+  const made = new Notifier();
+  notifiers.set(file, new WeakRef(made));
+  return made;
+}

@@ -1,0 +1,86 @@
+/**
+ * The error log: one entry for every failure of every queue, retried or not, and for the runner's own errors. It is a
+ * view of the event log; work never waits for it.
+ */
+import { fromRfc3339 } from "../std/clock.ts";
+import { compact, reader } from "../std/json.ts";
+import type { Event, EventType } from "./event.ts";
+import type { Failure } from "./failure.ts";
+
+/** The events in the error log. */
+export const ERROR_EVENTS = [
+  "attempt_failed",
+  "attempt_lost",
+  "failure_imported",
+  "runner_failed",
+  "store_write_failed",
+] as const satisfies readonly EventType[];
+
+/** Whether the work failed or Redrive itself. */
+export const ERROR_ORIGINS = ["work", "runner"] as const;
+/** One of `ERROR_ORIGINS`. */
+export type ErrorOrigin = (typeof ERROR_ORIGINS)[number];
+
+/** One entry. */
+export interface ErrorEntry {
+  /** The id of its event. Increases with time; a cursor. */
+  readonly id: number;
+  /** When it failed; for an imported failure earlier than its event. */
+  readonly at: number;
+  readonly type: (typeof ERROR_EVENTS)[number];
+  readonly queue?: string;
+  readonly itemId?: string;
+  readonly attempt?: number;
+  /** Who held the lease; names the machine. */
+  readonly holder?: string;
+  /** The message of the failure, else of the event. */
+  readonly message: string;
+  /** Absent for the runner's own errors and for purged items. */
+  readonly failure?: Failure;
+  /** From the event, when the failure was purged. */
+  readonly errorType?: string;
+  readonly errorClass?: string;
+  /** From the event, when there was no lease. */
+  readonly machine?: string;
+}
+
+/** Selects entries, newest first. All given conditions must hold. */
+export interface ErrorQuery {
+  readonly queue?: string;
+  readonly itemId?: string;
+  readonly origin?: ErrorOrigin;
+  readonly since?: number;
+  /** Only entries with a lower id; pass the last id of the page before. */
+  readonly before?: number;
+  readonly limit: number;
+}
+
+/** The events of each origin. A lost worker counts as a failure of the work. */
+export const EVENTS_OF_ORIGIN: Readonly<Record<ErrorOrigin, readonly (typeof ERROR_EVENTS)[number][]>> = {
+  work: ["attempt_failed", "attempt_lost", "failure_imported"],
+  runner: ["runner_failed", "store_write_failed"],
+};
+
+/** Builds an entry from an event and what is left of its attempt's record. */
+export function errorEntryOf(
+  { id, at, type, queue, itemId, attempt, data }: Event,
+  { holder, failure }: { readonly holder?: string | undefined; readonly failure?: Failure | undefined },
+): ErrorEntry {
+  const entry = type as ErrorEntry["type"];
+  const read = reader(data ?? {});
+  const message = failure?.errorMessage ?? read.text("message") ?? DEFAULT_MESSAGES[entry];
+  const errorType = failure ? undefined : read.text("error_type");
+  const errorClass = failure ? undefined : read.text("error_class");
+  const origin = { queue, itemId, attempt, holder, machine: read.text("machine") };
+  const failedAt = fromRfc3339(read.text("failed_at") ?? "") ?? at;
+  return compact({ id, at: failedAt, type: entry, ...origin, message, failure, errorType, errorClass });
+}
+
+/** The message when neither the event nor a record has one. */
+const DEFAULT_MESSAGES: Readonly<Record<ErrorEntry["type"], string>> = {
+  attempt_failed: "The attempt failed.",
+  attempt_lost: "The worker vanished.",
+  failure_imported: "The attempt failed.",
+  runner_failed: "The runner could not make the attempt.",
+  store_write_failed: "The store could not be written.",
+};

@@ -1,0 +1,134 @@
+/**
+ * The error log: every failure of every queue and the runner's own errors, newest first. Only reads the store; all fields
+ * come from the error's record, never from the text of its message.
+ */
+import { errorBodyOf, type ReportedError } from "../dead-letter/import-export/error-body.ts";
+import type { Engine } from "../engine.ts";
+import { type ErrorEntry, type ErrorOrigin, type ErrorQuery, EVENTS_OF_ORIGIN } from "../item/error-log.ts";
+import { errorTypeToJson } from "../item/error-type.ts";
+import { evidenceFileToJson, sourceWithDefaults } from "../item/failure.ts";
+import { machineOf } from "../lease/holder.ts";
+import { type Clock, systemClock, toRfc3339 } from "../std/clock.ts";
+import type { Json, JsonObject } from "../std/json.ts";
+
+/** Which errors are wanted. All that is given must hold. */
+export interface ErrorLogQuery extends Omit<ErrorQuery, "queue"> {
+  /** Of any of these queues. Default: of all. */
+  readonly queues?: readonly string[];
+}
+
+export interface ErrorPage {
+  readonly errors: readonly ErrorEntry[];
+  /** The `before` of the next page; null at the end. */
+  readonly next: number | null;
+}
+
+/** A page of the log, newest first. */
+export async function readErrors(engine: Engine, query: ErrorLogQuery): Promise<ErrorPage> {
+  const { queues, limit, ...wanted } = query;
+  const one = (queue: { readonly queue?: string }) =>
+    engine.listErrors({ ...wanted, ...queue, limit: limit + 1 }); // one more tells whether there is a next page
+  const lists =
+    queues === undefined
+      ? [await one({})]
+      : await Promise.all([...new Set(queues)].map((queue) => one({ queue })));
+  const found = lists.flat().sort((first, second) => second.id - first.id);
+  const errors = found.slice(0, limit);
+  return { errors, next: found.length > limit ? (errors.at(-1)?.id ?? null) : null };
+}
+
+/** How often the store is asked for new errors. */
+const LOOK_MS = 200;
+
+/** The newest page, oldest first, and then every error as it comes, until the signal is aborted. */
+export async function* followErrors(
+  engine: Engine,
+  query: ErrorLogQuery,
+  { stop, clock = systemClock }: { readonly stop: AbortSignal; readonly clock?: Clock },
+): AsyncGenerator<ErrorEntry> {
+  let { errors } = await readErrors(engine, query);
+  let seen = 0;
+  while (!stop.aborted) {
+    for (const entry of errors.toReversed()) yield entry;
+    seen = errors[0]?.id ?? seen;
+    await clock.sleep(LOOK_MS, stop);
+    if (!stop.aborted) errors = await newerThan(seen, engine, query);
+  }
+}
+
+async function newerThan(seen: number, engine: Engine, query: ErrorLogQuery): Promise<readonly ErrorEntry[]> {
+  const newer: ErrorEntry[] = [];
+  for (let before: number | null | undefined; before !== null; ) {
+    const page: ErrorPage = await readErrors(engine, { ...query, ...(before !== undefined && { before }) });
+    const fresh = page.errors.filter(({ id }) => id > seen);
+    newer.push(...fresh);
+    before = fresh.length < page.errors.length ? null : page.next;
+  }
+  return newer;
+}
+
+/** Whose error it is. */
+export function originOf({ type }: ErrorEntry): ErrorOrigin {
+  return (EVENTS_OF_ORIGIN.runner as readonly string[]).includes(type) ? "runner" : "work";
+}
+
+/** The form of an entry outside the process. What is not known is null. */
+export function errorToJson(entry: ErrorEntry): JsonObject {
+  const { failure } = entry;
+  const place = sourceWithDefaults({ ...knownOf(entry), source: failure?.source });
+  return {
+    id: entry.id,
+    timestamp: toRfc3339(entry.at),
+    name: `Error-${place.executionId}-${place.flow}`,
+    origin: originOf(entry),
+    event: entry.type,
+    queue: entry.queue ?? null,
+    item_id: entry.itemId ?? null,
+    attempt: entry.attempt ?? null,
+    machine: machineFor(entry) ?? null,
+    execution_id: place.executionId,
+    flow: place.flow,
+    subflow: place.subflow,
+    step: failure?.stepFailed ?? null,
+    action: place.action,
+    action_name: place.actionName,
+    error_type: typeToJson(entry),
+    error_class: failure?.errorClass ?? entry.errorClass ?? null,
+    error_message: entry.message,
+    evidence: (failure?.evidence ?? []).map(evidenceFileToJson),
+  };
+}
+
+/** The same in the words of Power Automate's error queues: its seven fields first, then those of ours. */
+export function errorToBody(entry: ErrorEntry): JsonObject {
+  const { failure, message } = entry;
+  return {
+    ...errorBodyOf({ ...knownOf(entry), message, failure }),
+    "Error Type": typeToJson(entry),
+    Timestamp: toRfc3339(entry.at),
+    Origin: originOf(entry),
+    Queue: entry.queue ?? null,
+    "Item Id": entry.itemId ?? null,
+    Attempt: entry.attempt ?? null,
+    Machine: machineFor(entry) ?? null,
+  };
+}
+
+function typeToJson({ failure, errorType }: ErrorEntry): Json {
+  return failure === undefined ? (errorType ?? null) : errorTypeToJson(failure.errorType);
+}
+
+function knownOf(entry: ErrorEntry): Omit<ReportedError, "message" | "failure"> {
+  const { queue, attempt, failure } = entry;
+  return { jobId: queue, queue, attempt, holder: agentOf(entry), step: failure?.stepFailed };
+}
+
+/** The slot that made the attempt, else the holder of its lease. */
+function agentOf({ failure, holder }: ErrorEntry): string | undefined {
+  return failure?.agentId || holder;
+}
+
+function machineFor({ failure, holder, machine }: ErrorEntry): string | undefined {
+  const agent = holder ?? failure?.agentId;
+  return agent === undefined || agent === "" ? machine : machineOf(agent);
+}

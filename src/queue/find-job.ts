@@ -1,0 +1,129 @@
+/** Finds jobs, queues and targets by the name that a person gives. */
+import { existsSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
+import type { Engine } from "../engine.ts";
+import { WorkError } from "../errors.ts";
+import { ENDING_KINDS, type Job } from "../item/job.ts";
+import { nearest } from "../std/nearest.ts";
+
+/** The job with that id or name, else the latest whose id was made from that name; or a `job_not_found` error. */
+export async function requireJob(engine: Engine, idOrName: string): Promise<Job> {
+  const job = (await engine.findJob(idOrName)) ?? (await latestOf(engine, slugOf(idOrName)));
+  if (job !== undefined) return job;
+  throw new WorkError("job_not_found", `There is no job ${idOrName}.`, { hint: "`redrive jobs` lists all." });
+}
+
+const LOOK_AT_MAX = 200;
+
+/** `fix-lint` is the latest of `fix-lint-7h2k9m4x` and the like. */
+async function latestOf(engine: Engine, slug: string): Promise<Job | undefined> {
+  const jobs = await engine.listJobs({ limit: LOOK_AT_MAX, kinds: ENDING_KINDS });
+  return jobs.find(({ id }) => id.startsWith(`${slug}-`) && /^-[a-z0-9]{8}$/.test(id.slice(slug.length)));
+}
+
+const PAGE_JOBS = 200;
+
+/** Each job once. Pages begin at a time, and several jobs may be of the same one. */
+export async function* everyJob(engine: Engine): AsyncGenerator<Job> {
+  const seen = new Set<string>();
+  let limit = PAGE_JOBS;
+  let before: { readonly before?: number } = {};
+  for (;;) {
+    const page = await engine.listJobs({ limit, ...before });
+    const fresh = page.filter(({ id }) => !seen.has(id));
+    yield* fresh;
+    if (page.length < limit) return;
+    if (fresh.length === 0) limit *= 2; // more of one time than fit on a page
+    for (const { id } of fresh) seen.add(id);
+    before = { before: Math.min(...page.map(({ createdAt }) => createdAt)) + 1 };
+  }
+}
+
+export function slugOf(text: string, otherwise = "job"): string {
+  const slug = basename(text)
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, "-")
+    .replace(/^-+|-+$/g, "")
+    .slice(0, 24);
+  return slug || otherwise;
+}
+
+/** `gzip -k {}`, or `run fix-lint.yml`. */
+export function commandText({ kind, spec }: Pick<Job, "kind" | "spec">): string {
+  if (Array.isArray(spec.command)) return spec.command.map(String).join(" ");
+  if (typeof spec.file === "string") return `run ${basename(spec.file)}`;
+  return kind === "imported" ? "(imported letters)" : `(${kind})`;
+}
+
+/** The folder that it was started in; undefined for imported letters. */
+export function folderOf({ spec }: Pick<Job, "spec">): string | undefined {
+  return typeof spec.cwd === "string" ? spec.cwd : undefined;
+}
+
+/** Whether the job was started in this folder, or in the same git repository. */
+export function isOfFolder(job: Pick<Job, "spec">, cwd: string): boolean {
+  const folder = folderOf(job);
+  if (folder === undefined) return false;
+  return resolve(folder) === resolve(cwd) || (topOf(cwd) !== null && topOf(folder) === topOf(cwd));
+}
+
+/** The top level of the git repository around a folder. */
+function topOf(folder: string): string | null {
+  for (let at = resolve(folder); ; at = dirname(at)) {
+    if (existsSync(join(at, ".git"))) return at;
+    if (at === dirname(at)) return null;
+  }
+}
+
+/** Refuses to run a queue or a target like a job: workers process them. */
+export function refuseStanding(job: Job): never {
+  if (job.kind === "target") {
+    throw new WorkError("usage", `${job.id} is a target of receipts: it is not run like a job.`, {
+      hint: "`redrive receipts --help` shows what can be done with it.",
+    });
+  }
+  throw new WorkError("usage", `${job.id} is a queue: it has no end and no work of its own.`, {
+    hint: `\`redrive queue show ${job.id}\` shows how it stands. Start a worker: redrive worker --queue ${job.id} -- COMMAND`,
+  });
+}
+
+/** The queue of that name, or a `job_not_found` error that lists what is there. */
+export async function requireQueue(engine: Engine, name: string): Promise<Job> {
+  const found = await engine.findJob(name);
+  if (found?.kind === "queue") return found;
+  if (found !== null) throw noQueue(found);
+  const names = (await engine.listJobs({ limit: QUEUES_MAX, kinds: ["queue"] })).map(({ id }) => id);
+  throw new WorkError("job_not_found", `There is no queue ${name}.`, { hint: hintFor(name, names) });
+}
+
+/** The target of receipts of that name, or a `job_not_found` error that lists what is there. */
+export async function requireTarget(engine: Engine, name: string): Promise<Job> {
+  const found = await engine.findJob(name);
+  if (found?.kind === "target") return found;
+  const what = found === null ? "" : `: it is a ${found.kind === "queue" ? "queue" : "job"}`;
+  const names = (await engine.listJobs({ limit: QUEUES_MAX, kinds: ["target"] })).map(({ id }) => id);
+  const hint = hintFor(name, names, `redrive receipts target ${name || "NAME"} --url URL`);
+  throw new WorkError("job_not_found", `There is no target ${name}${what}.`, { hint });
+}
+
+function noQueue({ id, kind }: Job): WorkError {
+  const what = kind === "target" ? "a target of receipts" : "a job";
+  return new WorkError("job_not_found", `There is no queue ${id}: it is ${what}.`, {
+    hint: `\`redrive ${kind === "target" ? "receipts target" : "status"} ${id}\` shows it.`,
+  });
+}
+
+const QUEUES_MAX = 1000;
+const NAMED_MAX = 10;
+
+function hintFor(
+  name: string,
+  names: readonly string[],
+  make = `redrive queue create ${name || "NAME"}`,
+): string {
+  if (names.length === 0) return `There are none yet: \`${make}\` makes one.`;
+  const meant = nearest(name, names);
+  const listed = [...names].sort().slice(0, NAMED_MAX).join(", ");
+  const all = `There ${names.length === 1 ? "is" : "are"}: ${listed}${names.length > NAMED_MAX ? ", …" : ""}.`;
+  return meant === undefined ? all : `Is it ${meant}? ${all}`;
+}

@@ -1,0 +1,177 @@
+/** The status and counts of a job, as `map`, `run`, `resume` and `jobs` return them. */
+import { type LetterStats, letterStatsToJson, NO_LETTERS, readLetterStats } from "../dead-letter/stats.ts";
+import type { Engine, LetterGroup, QueueCounts } from "../engine.ts";
+import type { GroupState } from "../item/group.ts";
+import type { Job, JobKind, JobStatus } from "../item/job.ts";
+import { isGone, isOwn } from "../lease/holder.ts";
+import { bestFix, type KnownFix, readFixes } from "../redrive/groups.ts";
+import { compact, type JsonObject } from "../std/json.ts";
+import { titleToJson } from "../triage/title.ts";
+import type { KeptCheckout } from "../workspace/workspace.ts";
+
+/** A job in numbers. */
+export interface JobSummary {
+  readonly jobId: string;
+  readonly name: string;
+  readonly kind: JobKind;
+  readonly status: JobStatus;
+  readonly total: number;
+  readonly succeeded: number;
+  readonly dead: number;
+  /** How many of the dead `resume` and `dlq retry` run without `--force`. Default: all. */
+  readonly eligible?: number;
+  readonly skipped: number;
+  /** Given up by a person, or deleted. */
+  readonly discarded: number;
+  readonly remaining: number;
+  readonly attempts: number;
+  /** Of the latest run. */
+  readonly durationMs: number;
+  readonly startedAt: number;
+  /** Whether the latest run went on with what an earlier one had left. */
+  readonly isResumed: boolean;
+  readonly groups: readonly {
+    readonly signature: string;
+    readonly pattern: string;
+    readonly count: number;
+    /** Default `open`. */
+    readonly state?: GroupState;
+    /** It had been resolved, and came back. */
+    readonly isRegression?: boolean;
+  }[];
+  /** A group of the job whose letters were fixed before: the largest, and what helped most. */
+  readonly fixedBefore?: FixedBefore;
+  readonly letters: LetterStats;
+}
+
+/** What helped letters of a signature that is back, and how many of the job have it now. */
+export interface FixedBefore extends KnownFix {
+  readonly signature: string;
+  readonly count: number;
+}
+
+/** Counts what the job's queue holds now. */
+export async function summarise(engine: Engine, job: Job): Promise<JobSummary> {
+  const counts = await engine.count(job.id);
+  const groups = await engine.listGroups({ queue: job.id });
+  const fixedBefore = await findFixedBefore(engine, groups);
+  const status = await statusOf(engine, job);
+  const end = job.endedAt ?? (await engine.now());
+  return {
+    jobId: job.id,
+    name: job.name,
+    kind: job.kind,
+    status,
+    total: counts.total,
+    succeeded: counts.done,
+    dead: counts.dead,
+    ...(counts.dead > 0 && { eligible: await countEligible(engine, job) }),
+    skipped: counts.skipped,
+    discarded: counts.discarded,
+    remaining: counts.ready + counts.leased + counts.held,
+    attempts: counts.attempts,
+    durationMs: Math.max(0, end - job.startedAt),
+    startedAt: job.startedAt,
+    isResumed: job.startedAt > job.createdAt,
+    groups: groups.map(({ signature, pattern, count, state, isRegression }) => ({
+      signature,
+      pattern,
+      count,
+      ...(state !== "open" && { state }),
+      ...(isRegression && { isRegression }),
+    })),
+    ...(fixedBefore && { fixedBefore }),
+    letters: hasLetterCounts(counts) ? await readLetterStats(engine, job.id) : NO_LETTERS,
+  };
+}
+
+/** The letters that are worth another try without a person. */
+export async function countEligible(engine: Engine, { id: queue }: Pick<Job, "id">): Promise<number> {
+  return (await engine.listLetters({ queue, states: ["dead"], eligible: true, limit: 0 })).total;
+}
+
+/** Of so many groups it is asked; the largest are what a person looks at. */
+const ASKED_GROUPS_MAX = 5;
+
+async function findFixedBefore(
+  engine: Engine,
+  groups: readonly LetterGroup[],
+): Promise<FixedBefore | undefined> {
+  const open = groups.filter(({ state }) => state === "open").slice(0, ASKED_GROUPS_MAX);
+  for (const { signature, count } of open) {
+    const mark = await engine.readGroup(signature);
+    const fix = mark && bestFix(mark.fixes);
+    if (!fix) continue;
+    const [known] = await readFixes(engine, [fix]);
+    if (known) return { ...known, signature, count };
+  }
+  return undefined;
+}
+
+/** Most jobs have none, and a summary is asked for again and again while a job runs. */
+function hasLetterCounts({ letters, resolved, discarded, purged, evicted }: QueueCounts): boolean {
+  return letters + resolved + discarded + purged + evicted > 0;
+}
+
+/** A job marked as running without a living runner was interrupted. */
+export async function statusOf(engine: Engine, job: Job): Promise<JobStatus> {
+  if (job.status !== "running") return job.status;
+  return (await hasRunner(engine, job.id)) ? "running" : "interrupted";
+}
+
+/** Whether a living runner works the queue. */
+export async function hasRunner(engine: Engine, queue: string): Promise<boolean> {
+  const holders = await engine.listHolders();
+  return holders.some((holder) => holder.queue === queue && !isGone(holder));
+}
+
+/** Whether a living runner of another process does. */
+export async function hasOtherRunner(engine: Engine, queue: string): Promise<boolean> {
+  const holders = await engine.listHolders();
+  return holders.some((holder) => holder.queue === queue && !isGone(holder) && !isOwn(holder));
+}
+
+/** The form of a summary outside the process. */
+export function summaryToJson(summary: JobSummary): JsonObject {
+  return {
+    job_id: summary.jobId,
+    name: summary.name,
+    status: summary.status,
+    total: summary.total,
+    succeeded: summary.succeeded,
+    dead: summary.dead,
+    ...(summary.eligible !== undefined && { eligible: summary.eligible }),
+    skipped: summary.skipped,
+    discarded: summary.discarded,
+    remaining: summary.remaining,
+    attempts: summary.attempts,
+    duration_ms: summary.durationMs,
+    groups: summary.groups.map(({ signature, pattern, count, state = "open", isRegression }) => ({
+      signature,
+      ...titleToJson(pattern),
+      pattern,
+      count,
+      ...(state !== "open" && { state }),
+      ...(isRegression && { is_regression: true }),
+    })),
+    ...(summary.fixedBefore && { fixed_before: fixedToJson(summary.fixedBefore) }),
+    dlq: letterStatsToJson(summary.letters),
+  };
+}
+
+function fixedToJson({ signature, count, fix }: FixedBefore): JsonObject {
+  const { kind, operationId, editId, rule } = fix;
+  return compact({ signature, count, kind, operation_id: operationId, edit_id: editId, rule });
+}
+
+/** Whether the item has a letter that names this very place; one of an earlier attempt is not needed any more. */
+export async function isNamedByLetter(engine: Engine, queue: string, kept: KeptCheckout): Promise<boolean> {
+  if (kept.itemId === undefined || kept.branch === null) return false;
+  const { letters } = await engine.listLetters({ queue, itemIds: [kept.itemId], limit: 1 });
+  return letters.some(({ worktreeArtifacts }) => worktreeArtifacts?.branchName === kept.branch);
+}
+
+/** Letters on their way through a redrive are among them. */
+export async function hasLetters(engine: Engine, queue: string): Promise<boolean> {
+  return (await engine.listLetters({ queue, limit: 1 })).total > 0;
+}

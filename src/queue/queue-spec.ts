@@ -1,0 +1,103 @@
+/** What a named queue is told to do with its items: kept as the spec of its job, so that every worker obeys the same. */
+import type { Priority } from "../item/item.ts";
+import type { Job } from "../item/job.ts";
+import type { Rate } from "../item/rate.ts";
+import { type Backoff, DEFAULT_POLICY, OUTAGE_MS_MAX, type Policy } from "../retry/policy.ts";
+import type { Json, JsonObject } from "../std/json.ts";
+
+/** What happens when an item is added under a key that the queue knows. */
+export const UNIQUE_RULES = ["reject", "return", "replace"] as const;
+/** One of `UNIQUE_RULES`. */
+export type UniqueRule = (typeof UNIQUE_RULES)[number];
+
+/** The settings of a named queue. */
+export interface QueueSpec {
+  readonly policy: Policy;
+  /** A worker that was not heard of for this long has lost its items; it beats four times as often. */
+  readonly leaseMs: number;
+  /** Of items that come without one. */
+  readonly priority: Priority;
+  readonly unique: UniqueRule;
+  /** A JSON Schema that the data of every item obeys, when it is added and when it is amended. */
+  readonly schema?: Json;
+  /** Items that come without an expiry expire so long after they came. */
+  readonly expiresAfterMs?: number;
+  /** What all workers together may lease. */
+  readonly rate?: Rate;
+  /** What the queue is for, in a person's words. */
+  readonly description?: string;
+}
+
+/** Three attempts, a lease of 8 seconds, no limit. A key that is known is refused. */
+export const DEFAULT_QUEUE: QueueSpec = {
+  policy: DEFAULT_POLICY,
+  leaseMs: 8000,
+  priority: "normal",
+  unique: "reject",
+};
+
+/** The form in which the store keeps it. */
+export function queueSpecToJson(spec: QueueSpec): JsonObject {
+  return JSON.parse(JSON.stringify(spec)) as JsonObject;
+}
+
+/** The settings of a queue's job; what an older version did not write has its default. */
+export function queueSpecOf(job: Job): QueueSpec {
+  const spec = { ...DEFAULT_QUEUE, ...(job.spec as unknown as Partial<QueueSpec>) };
+  if (typeof spec.policy.backoff === "object") return spec;
+  // Earlier versions stored any value that a program gave, and an item of such a queue was never settled.
+  return { ...spec, policy: { ...spec.policy, backoff: DEFAULT_POLICY.backoff } };
+}
+
+/** What `parseBackoff` reads. */
+export function backoffToText(backoff: Backoff): string {
+  const suffix = backoff.jitter || !("maxMs" in backoff) ? "" : ":nojitter";
+  switch (backoff.kind) {
+    case "exponential": {
+      const factor = backoff.factor === 2 ? "" : `:${backoff.factor}`;
+      return `exponential:${durationToText(backoff.initialMs)}:${durationToText(backoff.maxMs)}${factor}${suffix}`;
+    }
+    case "linear":
+    case "fibonacci":
+      return `${backoff.kind}:${durationToText(backoff.initialMs)}:${durationToText(backoff.maxMs)}${suffix}`;
+    case "fixed":
+      return backoff.delayMs === 0 ? "none" : `fixed:${durationToText(backoff.delayMs)}`;
+    case "list":
+      return `list:${backoff.delaysMs.map(durationToText).join(",")}`;
+  }
+}
+
+/** `retry`, or `wait` with its limit. */
+export function outageToText({ onOutage = "retry", outageMsMax = OUTAGE_MS_MAX }: Policy): string {
+  return onOutage === "wait" ? `wait, for at most ${durationToText(outageMsMax)}` : onOutage;
+}
+
+const UNITS = [
+  ["d", 86_400_000],
+  ["h", 3_600_000],
+  ["m", 60_000],
+  ["s", 1000],
+] as const;
+
+/** What `parseDuration` reads: in the largest unit that it is a whole number of. */
+export function durationToText(ms: number): string {
+  const unit = UNITS.find(([, unitMs]) => ms >= unitMs && ms % unitMs === 0);
+  return unit ? `${ms / unit[1]}${unit[0]}` : `${ms}ms`;
+}
+
+/** A rate in the unit in which it is a whole number, if there is one. */
+export function rateToText(perSecond: number): string {
+  const whole = (
+    [
+      ["s", 1],
+      ["m", 60],
+      ["h", 3600],
+    ] as const
+  ).find(([, seconds]) => isWhole(perSecond * seconds));
+  return whole ? `${Math.round(perSecond * whole[1])}/${whole[0]}` : `${perSecond}/s`;
+}
+
+/** A third of a second times three is one, whatever the last bit says. */
+function isWhole(value: number): boolean {
+  return Math.round(value) >= 1 && Math.abs(value - Math.round(value)) < 1e-9;
+}

@@ -1,0 +1,175 @@
+/** The status of named queues: items, workers, breaker, letters. Reads, never writes. */
+import type { Engine, Holder, QueueCounts } from "../engine.ts";
+import type { Job, Pause } from "../item/job.ts";
+import { isGone } from "../lease/holder.ts";
+import { OUTAGE_MS_MAX } from "../retry/policy.ts";
+import { toRfc3339 } from "../std/clock.ts";
+import { compact, isJsonObject, type JsonObject } from "../std/json.ts";
+import { backoffToText, type QueueSpec, queueSpecOf } from "./queue-spec.ts";
+
+/** One queue in numbers. */
+export interface QueueSummary {
+  readonly name: string;
+  readonly createdAt: number;
+  readonly spec: QueueSpec;
+  readonly counts: QueueCounts;
+  readonly pause?: Pause;
+  /** Absent when the queue has no breaker. */
+  readonly breaker?: BreakerSummary;
+  /** All workers wait until then. */
+  readonly parkedUntil?: number;
+  /** The failure that they wait for. */
+  readonly parkedFor?: string;
+  /** How long the item that waits longest has been due; absent when none is. */
+  readonly oldestReadyMs?: number;
+  readonly workers: readonly WorkerSummary[];
+}
+
+export interface BreakerSummary {
+  readonly state: "closed" | "open" | "half_open";
+  /** Of an open one: when it lets a few through. */
+  readonly until?: number;
+}
+
+/** One process that works the queue. */
+export interface WorkerSummary {
+  readonly holder: string;
+  readonly host: string;
+  readonly pid: number;
+  /** How many items it has. */
+  readonly leased: number;
+}
+
+const PAGE_MAX = 1000;
+
+/** Every queue, by name. */
+export async function listQueues(engine: Engine): Promise<readonly QueueSummary[]> {
+  const jobs = await engine.listJobs({ limit: PAGE_MAX, kinds: ["queue"] });
+  const holders = await engine.listHolders();
+  const all: QueueSummary[] = [];
+  for (const job of jobs) all.push(await summaryOf(engine, job, holders));
+  return all.sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** One of them. */
+export async function summariseQueue(engine: Engine, job: Job): Promise<QueueSummary> {
+  return summaryOf(engine, job, await engine.listHolders());
+}
+
+async function summaryOf(engine: Engine, job: Job, holders: readonly Holder[]): Promise<QueueSummary> {
+  const now = await engine.now();
+  const spec = queueSpecOf(job);
+  const gate = gateOf((await engine.readDocument(`gate/${job.id}`))?.body, now);
+  return compact({
+    name: job.id,
+    createdAt: job.createdAt,
+    spec,
+    counts: await engine.count(job.id),
+    pause: job.pause,
+    breaker: spec.policy.breaker && (gate.breaker ?? { state: "closed" as const }),
+    parkedUntil: gate.parkedUntil,
+    parkedFor: gate.parkedFor,
+    oldestReadyMs: await oldestReadyMs(engine, job.id, now),
+    workers: await workersOf(engine, job.id, holders),
+  });
+}
+
+/** The document is the workers' own; what it does not say is not known. */
+export function gateOf(
+  body: unknown,
+  now: number,
+): { readonly breaker?: BreakerSummary; readonly parkedUntil?: number; readonly parkedFor?: string } {
+  if (!isJsonObject(body)) return {};
+  const { parkedUntil, parkedFor, breaker } = body;
+  const isParked = typeof parkedUntil === "number" && parkedUntil > now;
+  const gate = isJsonObject(breaker) && isJsonObject(breaker.gate) ? breaker.gate : {};
+  const state = (["closed", "open", "half_open"] as const).find((one) => one === gate.kind);
+  return compact({
+    breaker: state && compact({ state, until: typeof gate.untilMs === "number" ? gate.untilMs : undefined }),
+    parkedUntil: isParked ? parkedUntil : undefined,
+    parkedFor: isParked && typeof parkedFor === "string" ? parkedFor : undefined,
+  });
+}
+
+/** Items are read by age: the one that is due longest is among the oldest, but for those that were put off. */
+const OLDEST_FIRST = 10;
+const OLDEST_MAX = 200;
+
+/** How long the item that waits longest has been due; undefined when none is. Few are read where the oldest are due. */
+export async function oldestReadyMs(engine: Engine, queue: string, now: number): Promise<number | undefined> {
+  for (const limit of [OLDEST_FIRST, OLDEST_MAX]) {
+    const oldest = await engine.listItems({ queue, states: ["ready"], limit });
+    const dueAt = oldest.reduce((least, item) => Math.min(least, item.dueAt), Number.POSITIVE_INFINITY);
+    if (dueAt <= now) return now - dueAt;
+    if (oldest.length < limit) return undefined;
+  }
+  return undefined;
+}
+
+async function workersOf(
+  engine: Engine,
+  queue: string,
+  holders: readonly Holder[],
+): Promise<readonly WorkerSummary[]> {
+  const alive = holders.filter((holder) => holder.queue === queue && !isGone(holder));
+  const workers: WorkerSummary[] = [];
+  for (const { id, host, pid } of alive)
+    workers.push({ holder: id, host, pid, leased: (await engine.listLeases(id)).length });
+  return workers;
+}
+
+/** The form of a queue outside the process. */
+export function queueToJson(queue: QueueSummary): JsonObject {
+  const { counts, pause, breaker, workers } = queue;
+  return compact({
+    name: queue.name,
+    description: queue.spec.description,
+    created_at: toRfc3339(queue.createdAt),
+    is_paused: pause !== undefined,
+    pause: pause && { at: toRfc3339(pause.at), author: pause.author, reason: pause.reason },
+    counts: countsToJson(counts),
+    oldest_ready_ms: queue.oldestReadyMs ?? null,
+    breaker: breaker
+      ? compact({
+          state: breaker.state,
+          until: breaker.until === undefined ? undefined : toRfc3339(breaker.until),
+        })
+      : null,
+    parked_until: queue.parkedUntil === undefined ? null : toRfc3339(queue.parkedUntil),
+    parked_for: queue.parkedFor ?? null,
+    workers: workers.map((worker) => ({ ...worker })),
+    settings: settingsToJson(queue.spec),
+  }) as JsonObject;
+}
+
+function countsToJson({ total, letters, resolved, attempts, ...counts }: QueueCounts): JsonObject {
+  const { ready, leased, held, done, dead, skipped, discarded } = counts;
+  return { total, ready, leased, held, done, dead, skipped, discarded, letters, resolved, attempts };
+}
+
+/** Flat, in the words of the command line. */
+export function settingsToJson(spec: QueueSpec): JsonObject {
+  const { policy } = spec;
+  return {
+    max_retries: policy.maxAttempts - 1,
+    backoff: backoffToText(policy.backoff),
+    on_failure: policy.onItemFailure,
+    on_outage: policy.onOutage ?? "retry",
+    max_outage_ms: policy.onOutage === "wait" ? (policy.outageMsMax ?? OUTAGE_MS_MAX) : null,
+    losses_max: policy.lossesMax,
+    lease_ms: spec.leaseMs,
+    priority: spec.priority,
+    unique: spec.unique,
+    expires_after_ms: spec.expiresAfterMs ?? null,
+    breaker: policy.breaker
+      ? {
+          failure_threshold: policy.breaker.failureThreshold,
+          timeout_ms: policy.breaker.timeoutMs,
+          success_threshold: policy.breaker.successThreshold,
+          half_open_requests: policy.breaker.halfOpenRequests,
+        }
+      : null,
+    rate_per_second: spec.rate?.perSecond ?? null,
+    schema: spec.schema ?? null,
+  };
+}

@@ -1,0 +1,158 @@
+/**
+ * Delivers the receipts of a target in this process: all that are waiting, until it is stopped, or the letters of one
+ * redrive. Other processes may deliver at the same time. An outage and a pause are reported once.
+ */
+import { type Delivery, openDelivery } from "../delivery/open-delivery.ts";
+import { AutoRecovery, OutageNotice } from "../delivery/recovery.ts";
+import { targetSpecOf } from "../delivery/target-spec.ts";
+import type { Engine } from "../engine.ts";
+import type { Job } from "../item/job.ts";
+import type { Rate } from "../item/rate.ts";
+import { LiveSettings } from "../queue/queue-settings.ts";
+import { drainedBy, Worker } from "../queue/worker.ts";
+import type { RunObserver, RunResult } from "../runner/run-options.ts";
+import { startServices } from "../service/service.ts";
+import { systemClock, toRfc3339 } from "../std/clock.ts";
+import type { JobHandler } from "./job-runtime.ts";
+import { type RunDeps, recordingErrors } from "./run-job.ts";
+
+/** How many receipts are sent at a time by default. */
+export const DELIVERY_SLOTS = 10;
+
+/** A function that ignores a stop is abandoned after this time. */
+const ABANDON_AFTER_MS = 5000;
+
+export interface DeliverOptions {
+  /** How many receipts are sent at a time. */
+  readonly slots: number;
+  /** A rate limit of this process alone. */
+  readonly rate?: Rate;
+  /** Ends when no receipt is waiting. */
+  readonly untilEmpty: boolean;
+  /** Whether letters of an outage are redriven once the target accepts receipts again. Default true. */
+  readonly autoRecover?: boolean;
+  readonly onNotice: (notice: string) => void;
+}
+
+/** Delivers receipts until it is stopped, or until none is waiting if `untilEmpty` is set. */
+export async function deliverTarget(deps: RunDeps, target: Job, options: DeliverOptions): Promise<RunResult> {
+  const { engine, clock = systemClock } = deps;
+  return recordingErrors(engine, target.id, async () => {
+    const delivery = await openDelivery(engine, target, { clock });
+    try {
+      return await deliver(deps, target, { ...options, delivery });
+    } finally {
+      await delivery.close();
+    }
+  });
+}
+
+async function deliver(
+  deps: RunDeps,
+  target: Job,
+  options: DeliverOptions & { readonly delivery: Delivery },
+): Promise<RunResult> {
+  const { delivery, slots, rate, untilEmpty, autoRecover = true, onNotice } = options;
+  const { engine, home, clock = systemClock, services: openers = [] } = deps;
+  const services = startServices(openers, target, { engine, home, clock, onNotice });
+  const recovery = new AutoRecovery({ engine, target, delivery, clock, onNotice });
+  const observer = tellingOutages(target.id, deps.observer, onNotice);
+  const settled: NonNullable<RunObserver["settled"]> = (item, settlement, outcome) => {
+    services.settled(item, settlement);
+    recovery.settled(item, settlement);
+    observer.settled?.(item, settlement, outcome);
+  };
+  const work = () => {
+    const worker = new Worker(engine, target.id, {
+      handler: delivery.handler,
+      isTarget: true,
+      concurrency: slots,
+      untilEmpty,
+      signal: deps.stop,
+      abandonAfterMs: ABANDON_AFTER_MS,
+      clock,
+      observer: { ...observer, settled },
+      ...(rate && { rate }),
+      ...(deps.storeWaitMs !== undefined && { storeWaitMs: deps.storeWaitMs }),
+      ...(deps.toxicAfter !== undefined && { toxicAfter: deps.toxicAfter }),
+      ...(deps.groupRules && { groupRules: deps.groupRules }),
+      ...(deps.classRules && { classRules: deps.classRules }),
+    });
+    return drainedBy(deps.drain, worker);
+  };
+  try {
+    if (!autoRecover) return await work();
+    if (untilEmpty) return await untilRecovered(recovery, work);
+    recovery.start();
+    return await work();
+  } finally {
+    await recovery.stop();
+    await services.stop();
+  }
+}
+
+/** Ends when no receipt is waiting and no letter of an outage can be redriven. */
+async function untilRecovered(recovery: AutoRecovery, work: () => Promise<RunResult>): Promise<RunResult> {
+  await recovery.look();
+  for (;;) {
+    const result = await work();
+    if (result.end !== "finished" || !recovery.isTaking || (await recovery.look()) === 0) return result;
+  }
+}
+
+export interface Redelivery {
+  readonly job: Job;
+  readonly onNotice?: (notice: string) => void;
+}
+
+/**
+ * Runs the letters of a target with its delivery. A pause ends the run, because nothing more would be sent: deliveries in
+ * progress finish, and the rest stays ready.
+ */
+export async function redeliver(
+  deps: RunDeps,
+  { job, onNotice = () => undefined }: Redelivery,
+  run: (deps: RunDeps, work: JobHandler) => Promise<void>,
+): Promise<void> {
+  const paused = new AbortController();
+  const drain = deps.drain ? AbortSignal.any([deps.drain, paused.signal]) : paused.signal;
+  const observer = tellingOutages(job.id, deps.observer, onNotice);
+  const work = await openTargetHandler(deps, job);
+  const heeding: RunObserver = {
+    ...observer,
+    paused: (isPaused) => {
+      observer.paused?.(isPaused);
+      if (isPaused) paused.abort();
+    },
+  };
+  await run({ ...deps, drain, observer: heeding }, work);
+  if (paused.signal.aborted) onNotice(await pausedText(deps.engine, job));
+}
+
+async function openTargetHandler({ engine, clock = systemClock }: RunDeps, job: Job): Promise<JobHandler> {
+  const spec = targetSpecOf(job);
+  const { handler, close } = await openDelivery(engine, job, { clock });
+  const settings = new LiveSettings(engine, job.id, { spec, clock });
+  return { handler, policy: spec.policy, slots: DELIVERY_SLOTS, settings: settings.now, close };
+}
+
+async function pausedText(engine: Engine, { id }: Job): Promise<string> {
+  const pause = (await engine.findJob(id))?.pause;
+  const since = pause ? ` since ${toRfc3339(pause.at)}${pause.reason === "" ? "" : `: ${pause.reason}`}` : "";
+  return `${id} is paused${since}. What was not delivered stays in line; \`redrive receipts resume ${id}\` lets it go on.`;
+}
+
+function tellingOutages(
+  name: string,
+  observer: RunObserver = {},
+  onNotice: (notice: string) => void,
+): RunObserver {
+  const notice = new OutageNotice(name, onNotice);
+  return {
+    ...observer,
+    settled: (item, settlement, outcome) => {
+      observer.settled?.(item, settlement, outcome);
+      notice.settled(settlement);
+    },
+  };
+}

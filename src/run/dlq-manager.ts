@@ -1,0 +1,313 @@
+/**
+ * The dead letter queue of one job as an object, for programs that record failures themselves or manage those of a job. It
+ * uses the same code as the commands, and the commands see what it does.
+ */
+import type { Handler } from "../attempt/handler.ts";
+import { extendedLetter, type FailureReport } from "../dead-letter/extend-letter.ts";
+import { exportLetters } from "../dead-letter/import-export/export.ts";
+import type { ExportFormat } from "../dead-letter/import-export/format.ts";
+import type { Engine, LetterOrder } from "../engine.ts";
+import { WorkError } from "../errors.ts";
+import type { NewItem } from "../item/item.ts";
+import type { Job } from "../item/job.ts";
+import type { Letter } from "../item/letter.ts";
+import type { LetterFilter } from "../item/letter-query.ts";
+import type { Operation } from "../item/operation.ts";
+import { analyseSelected } from "../redrive/analyse-selected.ts";
+import { type LimitSettings, limitsOf } from "../redrive/limits.ts";
+import { beginSelected, readOperation } from "../redrive/operation.ts";
+import { planToJson } from "../redrive/plan.ts";
+import { purgeLetters } from "../redrive/purge.ts";
+import { type Selection, selectLetters } from "../redrive/select.ts";
+import { sendLetters } from "../redrive/send.ts";
+import { DEFAULT_POLICY, type Policy } from "../retry/policy.ts";
+import { runQueue } from "../runner/runner.ts";
+import { LimitGuard } from "../service/letter-retention.ts";
+import { type Clock, systemClock } from "../std/clock.ts";
+import { homeOf } from "../store/home.ts";
+import type { Analysis } from "../triage/analyse.ts";
+import { retryLetters } from "./retry.ts";
+
+/** Which job's letters, and how they are retried. */
+export interface DlqManagerOptions {
+  /** Id or name of the job. A job that the store does not have is created with this id and without a handler of its own. */
+  readonly job: string;
+  /** The handler of `reprocessItems`. Default: the job's own; a job that was created here has none. */
+  readonly handler?: Handler;
+  /** How failures of the handler are treated. Default: three attempts with backoff, then dead again. */
+  readonly policy?: Policy;
+  /** How many items the handler processes at a time. Default 4. */
+  readonly slots?: number;
+  /** The folder for archives of purged letters and for logs. Default: `REDRIVE_HOME`, else `~/.redrive`. */
+  readonly home?: string;
+  /** The author of its operations. Default `library`. */
+  readonly author?: string;
+  /**
+   * How many letters the job keeps, and for how long; removed letters are archived first. Default: 10,000 letters, 30 days.
+   */
+  readonly limits?: LimitSettings;
+  /** Called with notices for a person, such as a dead letter queue that is nearly full. Default: a warning of Node. */
+  readonly onNotice?: (notice: string) => void;
+  /** Default: the system's. */
+  readonly clock?: Clock;
+}
+
+/** Which letters are retried, and how. */
+export interface ReprocessRequest {
+  /** Default: all dead letters. An id without a dead letter is an error. */
+  readonly itemIds?: readonly string[];
+  /** How often each is retried. Default: as the policy says. */
+  readonly maxRetries?: number;
+  /** How long to wait before the first one, in milliseconds. Default 0. */
+  readonly delayMs?: number;
+  /** Includes letters that are not eligible, and skips the wait between redrives. Default false. */
+  readonly force?: boolean;
+  /** Aborted to end early; letters that were not started stay dead or ready. Default: never. */
+  readonly signal?: AbortSignal;
+}
+
+/** Which letters are listed; all given conditions must hold. */
+export interface ListRequest extends Omit<LetterFilter, "queue"> {
+  /** A CEL expression over `letter`, `item` and `failure`. Default: none. */
+  readonly where?: string;
+  /** Default `newest`. */
+  readonly order?: LetterOrder;
+}
+
+/** The dead letter queue of one job. */
+export class DlqManager {
+  /** The job as it was when the manager was opened. */
+  readonly job: Job;
+  readonly #engine: Engine;
+  readonly #options: DlqManagerOptions;
+  readonly #guard: LimitGuard;
+
+  protected constructor(engine: Engine, job: Job, options: DlqManagerOptions) {
+    this.#engine = engine;
+    this.job = job;
+    this.#options = options;
+    this.#guard = new LimitGuard({
+      engine,
+      queue: job.id,
+      limits: limitsOf(options.limits ?? {}),
+      home: this.#home,
+      author: this.#author,
+      clock: this.#clock,
+      onNotice: this.#notify,
+    });
+  }
+
+  /** Finds or creates the job. The caller closes the engine. */
+  static async open(engine: Engine, options: DlqManagerOptions): Promise<DlqManager> {
+    return new DlqManager(engine, await findOrMakeJob(engine, options.job), options);
+  }
+
+  /**
+   * Records the failure of an item and returns its letter. A second failure of the same item is added to the history of the
+   * same letter; its data stays. `illegal_move` when the item is running, done or discarded. When the queue is full, the
+   * oldest letters are archived and deleted.
+   */
+  async addFailedItem(item: NewItem, failure: FailureReport): Promise<Letter> {
+    const letter = await this.#keepFailure(item, failure);
+    await this.#keepLimits({ isEnd: false });
+    return letter;
+  }
+
+  async #keepFailure(item: NewItem, failure: FailureReport): Promise<Letter> {
+    for (let tries = 1; ; tries += 1) {
+      const before = await this.#before(item.itemId);
+      const now = await this.#engine.now();
+      const letter = extendedLetter({
+        jobId: this.job.id,
+        item,
+        report: failure,
+        now,
+        ...(before && { before }),
+      });
+      const { existing } = await this.#engine.importLetters(this.job.id, [letter]);
+      const kept = existing === 0 ? await this.getItem(item.itemId) : null;
+      if (kept !== null) return kept;
+      // Another process may have recorded a failure in between, so the number is taken.
+      if (tries === TRIES_MAX || (await this.#before(item.itemId))?.attempts === before?.attempts)
+        throw atWork(item);
+    }
+  }
+
+  /** All matching letters as an array; the waiting ones, unless states are given. `items` streams them. */
+  async listItems(request: ListRequest = {}): Promise<readonly Letter[]> {
+    const letters: Letter[] = [];
+    for await (const letter of this.items(request)) letters.push(letter);
+    return letters;
+  }
+
+  /** Streams the same letters one at a time. */
+  items({ order, where, ...filter }: ListRequest = {}): AsyncIterable<Letter> {
+    const selection = { filter: { ...filter, queue: this.job.id }, ...(where !== undefined && { where }) };
+    return selectLetters(this.#engine, selection, order === undefined ? {} : { order });
+  }
+
+  /** The letter of an item, also a resolved or discarded one; null if it has none. */
+  async getItem(itemId: string): Promise<Letter | null> {
+    const found = await this.#engine.findItems(itemId, { queue: this.job.id, limit: 1 });
+    const item = found.find((one) => one.itemId === itemId);
+    return item === undefined ? null : this.#engine.readLetter(item.ref);
+  }
+
+  /**
+   * Retries letters, waits for the end and returns the operation. A letter leaves the queue only when its retry succeeded;
+   * one that fails again is the same letter with a longer history. `git_refused` when a workflow's commits could not be
+   * merged: they are in the branch that the message names.
+   */
+  async reprocessItems(request: ReprocessRequest = {}): Promise<Operation> {
+    const { itemIds, maxRetries, delayMs, force = false } = request;
+    if (itemIds !== undefined) await this.#requireDead(itemIds);
+    const redrive = {
+      job: this.job,
+      selection: this.#selection(itemIds === undefined ? {} : { itemIds }),
+      author: this.#author,
+      force,
+      plan: { ...(maxRetries !== undefined && { maxRetries }), ...(delayMs !== undefined && { delayMs }) },
+    };
+    const stop = request.signal ?? new AbortController().signal;
+    const { handler } = this.#options;
+    const deps = { engine: this.#engine, home: this.#home, stop, clock: this.#clock };
+    const operation = await (handler === undefined
+      ? retryLetters(deps, redrive)
+      : this.#runHandler(handler, redrive, stop));
+    await this.#keepLimits({ isEnd: true });
+    return operation;
+  }
+
+  /** Archives and deletes the dead letters that were buried at that time or before; returns how many. */
+  async purgeOldItems(olderThan: Date): Promise<number> {
+    const olderThanMs = Math.max(0, (await this.#engine.now()) - olderThan.getTime());
+    const { done } = await purgeLetters(this.#engine, {
+      kind: "purge",
+      queue: this.job.id,
+      selection: this.#selection({ olderThanMs }),
+      author: this.#author,
+      home: this.#home,
+    });
+    return done;
+  }
+
+  /**
+   * Writes the waiting letters to a file, oldest first; returns how many. The file name determines the format, as in `dlq
+   * export`.
+   */
+  async exportItems(path: string, { format }: { readonly format?: ExportFormat } = {}): Promise<number> {
+    const options = { path, ...(format !== undefined && { format }) };
+    return (await exportLetters(this.items({ order: "oldest" }), options)).letters;
+  }
+
+  /** Why the waiting letters died: groups, error types, times. */
+  analyzePatterns(): Promise<Analysis> {
+    return analyseSelected(this.#engine, this.#selection({}));
+  }
+
+  get #author(): string {
+    return this.#options.author ?? "library";
+  }
+
+  get #home(): string {
+    return this.#options.home ?? homeOf(process.env);
+  }
+
+  get #clock(): Clock {
+    return this.#options.clock ?? systemClock;
+  }
+
+  get #notify(): (notice: string) => void {
+    return this.#options.onNotice ?? ((notice) => process.emitWarning(notice, "RedriveWarning"));
+  }
+
+  /** The request itself has succeeded by now, so limits that cannot be enforced are only reported. */
+  async #keepLimits(when: { readonly isEnd: boolean }): Promise<void> {
+    try {
+      await this.#guard.enforce(when);
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      this.#notify(`The limits of the dead letter queue of ${this.job.id} could not be kept: ${reason}`);
+    }
+  }
+
+  #selection(filter: LetterFilter): Selection {
+    return { filter: { ...filter, queue: this.job.id } };
+  }
+
+  /** The letter and the number of attempts of its item; undefined if the item has no letter. */
+  async #before(itemId: string): Promise<{ readonly letter: Letter; readonly attempts: number } | undefined> {
+    const found = await this.#engine.findItems(itemId, { queue: this.job.id, limit: 1 });
+    const item = found.find((one) => one.itemId === itemId);
+    const letter = item === undefined ? null : await this.#engine.readLetter(item.ref);
+    return item === undefined || letter === null ? undefined : { letter, attempts: item.attempts };
+  }
+
+  async #requireDead(itemIds: readonly string[]): Promise<void> {
+    for (const itemId of itemIds) {
+      const letter = await this.getItem(itemId);
+      if (letter?.state === "dead") continue;
+      throw new WorkError(
+        "item_not_found",
+        `There is no dead letter ${itemId} in ${this.job.id}${letter === null ? "" : `: it is ${letter.state}`}.`,
+      );
+    }
+  }
+
+  async #runHandler(handler: Handler, redrive: Redrive, stop: AbortSignal): Promise<Operation> {
+    const { policy = DEFAULT_POLICY, slots = SLOTS } = this.#options;
+    const { job, plan, ...request } = redrive;
+    const operation = await beginSelected(this.#engine, {
+      kind: "redrive",
+      queue: job.id,
+      plan: planToJson(plan),
+      ...request,
+    });
+    const [engine, clock] = [this.#engine, this.#clock];
+    await runQueue({
+      engine,
+      queue: job.id,
+      policy: plan.maxRetries === undefined ? policy : { ...policy, maxAttempts: plan.maxRetries + 1 },
+      handler,
+      slots,
+      stop,
+      clock,
+      operationId: operation.id,
+      feed: (storeRetry, signal) => sendLetters(operation, { engine, storeRetry, clock, signal }),
+    });
+    return readOperation(engine, operation.id);
+  }
+}
+
+const SLOTS = 4;
+const TRIES_MAX = 20;
+
+interface Redrive {
+  readonly job: Job;
+  readonly selection: Selection;
+  readonly author: string;
+  readonly force: boolean;
+  readonly plan: Pick<ReprocessRequest, "maxRetries" | "delayMs">;
+}
+
+/** The job of that id or name. A missing job is created without a handler of its own. */
+export async function findOrMakeJob(engine: Engine, name: string): Promise<Job> {
+  const found = await engine.findJob(name);
+  if (found !== null) return found;
+  try {
+    await engine.createJob({ id: name, name, kind: "imported", spec: {} });
+    return await engine.changeJob(name, { status: "completed", intakeComplete: true });
+  } catch (error) {
+    const other = await engine.findJob(name); // another process created it first
+    if (other !== null) return other;
+    throw error;
+  }
+}
+
+function atWork({ itemId }: NewItem): WorkError {
+  return new WorkError(
+    "illegal_move",
+    `The failure of ${itemId} was not kept: the item is at work, or was done or given up.`,
+    { hint: "A runner of the job keeps the failures of its own work; a discarded letter can be restored." },
+  );
+}

@@ -1,0 +1,47 @@
+/** The settings of a map job, stored with the job as JSON, so that any process can resume it. */
+import type { InputFormat } from "../intake/input.ts";
+import type { Job } from "../item/job.ts";
+import type { Policy } from "../retry/policy.ts";
+import type { JsonObject } from "../std/json.ts";
+
+/** A map: its command, its input, and how it runs. */
+export interface MapSpec {
+  /** The command and its arguments, with variables. */
+  readonly command: readonly string[];
+  /** Items may begin with "-" where the command could read them as options. Default: such an item fails. */
+  readonly allowOptions?: boolean;
+  /** Where it runs. */
+  readonly cwd: string;
+  readonly input: MapInput;
+  /** How many run at a time. */
+  readonly jobs: number;
+  /** An attempt that takes longer is killed with all its processes. */
+  readonly timeoutMs?: number;
+  /** The time between the signals TERM and KILL. */
+  readonly graceMs: number;
+  /** Copies the files that the command names as evidence into the home. Default: only their digests are recorded. */
+  readonly keepEvidence?: boolean;
+  readonly policy: Policy;
+  /** The shell command of `onItemFailure: custom`. */
+  readonly failureCommand?: string;
+}
+
+/** Where a map's items come from. */
+export interface MapInput {
+  /** Absolute, or `-` for standard input. */
+  readonly path: string;
+  readonly format?: InputFormat;
+  readonly idField?: string;
+  readonly distinct?: boolean | string;
+}
+
+/** The default time between the signals TERM and KILL. */
+export const DEFAULT_GRACE_MS = 5000;
+
+export function specToJson(spec: MapSpec): JsonObject {
+  return JSON.parse(JSON.stringify(spec)) as JsonObject;
+}
+
+export function specOf(job: Job): MapSpec {
+  return job.spec as unknown as MapSpec;
+}

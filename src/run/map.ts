@@ -1,0 +1,150 @@
+/** `redrive map`: creates a job, or continues the one of that name, and runs it while its input streams in. */
+import type { Readable } from "node:stream";
+import { compileCommand } from "../attempt/template.ts";
+import type { Engine } from "../engine.ts";
+import { WorkError } from "../errors.ts";
+import { requireInput } from "../intake/input.ts";
+import { readItems } from "../intake/read-items.ts";
+import type { Job } from "../item/job.ts";
+import { slugOf } from "../queue/find-job.ts";
+import { type JobSummary, summarise } from "../queue/job-summary.ts";
+import type { Feed } from "../runner/run-options.ts";
+import { canonicalJson } from "../std/json.ts";
+import { randomName } from "../std/random.ts";
+import { type MapSpec, specOf, specToJson } from "./map-spec.ts";
+import { requireCommand } from "./require-programs.ts";
+import { type RunDeps, runJob } from "./run-job.ts";
+
+/** What to map, and callbacks. */
+export interface MapOptions {
+  readonly spec: MapSpec;
+  /** Continues the job of this name if there is one. Default: a new name. */
+  readonly name?: string;
+  /** Continue although the job of that name had another command. */
+  readonly acceptChanges?: boolean;
+  /** What `-` reads. */
+  readonly stdin?: Readable;
+  /** Called as soon as the job exists. */
+  readonly onJob?: (job: Job) => void;
+  /** Called when input is not used as it is. */
+  readonly onNotice?: (notice: string) => void;
+}
+
+/** How a job ended. */
+export interface MapResult {
+  readonly summary: JobSummary;
+  readonly stopReason?: string;
+}
+
+/** Creates the job or continues the one of that name, and runs it to its end. */
+export async function startMap(deps: RunDeps, options: MapOptions): Promise<MapResult> {
+  compileCommand(options.spec.command);
+  requireCommand(options.spec);
+  await requireInput(options.spec.input.path);
+  const job = await openJob(deps.engine, options);
+  options.onJob?.(job);
+  const feed = inputFeed(deps, job, options);
+  const { onNotice } = options;
+  const run = { job, slots: options.spec.jobs, feed, ...(onNotice && { onNotice }) };
+  const result = await runJob(deps, run).catch(async (error: unknown) => {
+    throw await inputFault(deps.engine, job, error);
+  });
+  const summary = await summarise(deps.engine, await currentJob(deps.engine, job));
+  return { summary, ...(result.reason !== undefined && { stopReason: result.reason }) };
+}
+
+/** Adds to an input error which job it leaves behind, what was done, and how to resume. */
+export async function inputFault(engine: Engine, job: Job, error: unknown): Promise<unknown> {
+  if (!(error instanceof WorkError) || error.code !== "input_invalid") return error;
+  const { total, done, dead } = await engine.count(job.id);
+  const left = total - done - dead;
+  const facts = [
+    `${done} done`,
+    ...(dead > 0 ? [`${dead} dead`] : []),
+    ...(left > 0 ? [`${left} left`] : []),
+  ];
+  const isStdin = specOf(job).input.path === "-";
+  const again = isStdin ? `the same command with --name ${job.name}` : `redrive resume ${job.id}`;
+  return new WorkError(
+    error.code,
+    `${error.message}\nThe job ${job.id} has the ${total} items before it: ${facts.join(", ")}.`,
+    { cause: error, hint: `Correct the input; items that are done are not repeated. Then: ${again}` },
+  );
+}
+
+/** Adds the input to the queue in batches; items that the queue already has are skipped. */
+export function inputFeed(deps: RunDeps, job: Job, options: Pick<MapOptions, "stdin" | "onNotice">): Feed {
+  const { input } = specOf(job);
+  return async function* (storeRetry, signal) {
+    let changed = 0;
+    const reading = { signal, ...(options.stdin && { stdin: options.stdin }) };
+    try {
+      for await (const batch of readItems(input, reading)) {
+        const report = await storeRetry.run(() => deps.engine.add(job.id, batch.items));
+        if (changed === 0 && report.changed > 0) options.onNotice?.(changedNotice(report.changedIds));
+        changed += report.changed;
+        yield report.added;
+      }
+    } catch (error) {
+      if (signal.aborted) return; // the run was stopped; the input is fine
+      throw error;
+    }
+    await storeRetry.run(() => deps.engine.changeJob(job.id, { intakeComplete: true }));
+  };
+}
+
+function changedNotice(ids: readonly string[]): string {
+  const shown = ids.slice(0, 3).join(", ");
+  return `Items with the same id but other data were met (${shown}${ids.length > 3 ? ", …" : ""}); the data that came first is kept.`;
+}
+
+async function openJob(engine: Engine, options: MapOptions): Promise<Job> {
+  const { name, spec } = options;
+  const found = name === undefined ? null : await engine.findJob(name);
+  if (found !== null) return reopenJob(engine, found, options);
+  const id = `${slugOf(name ?? spec.command[0] ?? "map", "map")}-${randomName(8)}`;
+  try {
+    return await engine.createJob({ id, name: name ?? id, kind: "map", spec: specToJson(spec) });
+  } catch (error) {
+    // Another process created the job of that name in between: continue that one.
+    const made = name === undefined ? null : await engine.findJob(name);
+    if (made === null) throw error;
+    return reopenJob(engine, made, options);
+  }
+}
+
+/** The same name and command continue the job. Another command under an old name is probably a mistake. */
+async function reopenJob(engine: Engine, job: Job, { spec, acceptChanges }: MapOptions): Promise<Job> {
+  if (job.kind !== "map") {
+    throw new WorkError(
+      "job_changed",
+      `The name ${job.name} is taken: ${job.id} is a ${job.kind}, not a map.`,
+      {
+        hint: "Choose another --name.",
+      },
+    );
+  }
+  const before = specOf(job);
+  const same =
+    canonicalJson([...before.command]) === canonicalJson([...spec.command]) && before.cwd === spec.cwd;
+  if (!same && !acceptChanges) {
+    throw new WorkError(
+      "job_changed",
+      `The job ${job.name} runs another command: ${before.command.join(" ")} (in ${before.cwd}).`,
+      {
+        hint: "Choose another --name, or give --accept-changes to go on with the new command.",
+      },
+    );
+  }
+  return engine.changeJob(job.id, {
+    status: "running",
+    restarted: true,
+    intakeComplete: false,
+    spec: specToJson(spec),
+    event: { type: "job_resumed", data: { changed: !same } },
+  });
+}
+
+async function currentJob(engine: Engine, job: Job): Promise<Job> {
+  return (await engine.findJob(job.id)) ?? job;
+}

@@ -1,0 +1,93 @@
+/** Replaces the workflow of a job, usually by a corrected one, before its letters are retried. */
+import { resolve } from "node:path";
+import type { Engine, JobChange } from "../engine.ts";
+import { WorkError } from "../errors.ts";
+import { isStanding, type Job } from "../item/job.ts";
+import { slugOf } from "../queue/find-job.ts";
+import { hasOtherRunner } from "../queue/job-summary.ts";
+import { readText } from "../std/files.ts";
+import type { JsonObject } from "../std/json.ts";
+import {
+  digestOf,
+  plain,
+  type WorkflowSpec,
+  workflowProgressOf,
+  workflowSpecOf,
+} from "../workflow/workflow-spec.ts";
+import { checkStart } from "./workflow-runtime.ts";
+
+/** The workflow's file and the user's folder. */
+export interface NewWorkflow {
+  readonly file: string;
+  readonly cwd: string;
+}
+
+/** The job with the new workflow. Every error is found here, before anything is changed. */
+export async function readNewWorkflow(job: Job, { file, cwd }: NewWorkflow): Promise<JobChange> {
+  if (isStanding(job)) {
+    throw new WorkError("usage", `${job.id} is a ${job.kind}: workers do its work, not a workflow.`, {
+      hint: "Leave --workflow out: the letters go back to the workers.",
+    });
+  }
+  if (job.kind === "map") {
+    throw new WorkError("usage", `${job.id} is a map: it runs a command, not a workflow.`, {
+      hint: `Start the map again with --name ${job.name} --accept-changes and the corrected command.`,
+    });
+  }
+  const spec = await specWith(job, resolve(cwd, file), cwd);
+  await checkStart(spec);
+  if (job.kind === "workflow") return { spec: plain(spec) };
+  return afterItsPhases(job, plain(spec));
+}
+
+const LOOK_AT_MAX = 200;
+
+/** For imported letters: the workflow of the latest job with the same name in this store. Null if there is none. */
+export async function findWorkflowOfName(engine: Engine, job: Job): Promise<JobChange | null> {
+  const names = [job.id, job.id.replace(/-[a-z0-9]{8}$/, "")].map((name) => slugOf(name));
+  const jobs = await engine.listJobs({ limit: LOOK_AT_MAX, kinds: ["workflow"] });
+  const found = jobs.find(({ id }) => names.includes(id.replace(/-[a-z0-9]{8}$/, "")));
+  if (found === undefined) return null;
+  await checkStart(workflowSpecOf(found));
+  return afterItsPhases(job, found.spec);
+}
+
+/** The phases are marked as over: there is nothing to set up, and no input to read. */
+function afterItsPhases(job: Job, spec: JsonObject): JobChange {
+  const progress = plain({ ...workflowProgressOf(job), phase: "ended" });
+  return { kind: "workflow", spec, progress, intakeComplete: true };
+}
+
+/** Refuses while another process is running the job. */
+export async function giveWorkflow(engine: Engine, job: Job, change: JobChange): Promise<Job> {
+  if (await hasOtherRunner(engine, job.id)) {
+    throw new WorkError("job_running", `A runner is at the job ${job.id} with the workflow that it had.`, {
+      hint: `\`redrive status ${job.id} --watch\` follows it.`,
+    });
+  }
+  return engine.changeJob(job.id, change);
+}
+
+async function specWith(job: Job, path: string, cwd: string): Promise<WorkflowSpec> {
+  const { requireWorkflow } = await import("../workflow/read-workflow.ts");
+  const before = job.kind === "workflow" ? workflowSpecOf(job) : null;
+  const text = readWorkflow(path);
+  const variables = before?.variables ?? {};
+  return {
+    cwd: before?.cwd ?? cwd,
+    variables,
+    mergeMode: before?.mergeMode ?? "auto",
+    ...(before?.keepEvidence && { keepEvidence: true }),
+    workflow: requireWorkflow(text, path, { variables: Object.keys(variables) }),
+    file: path,
+    digest: digestOf(text),
+  };
+}
+
+function readWorkflow(path: string): string {
+  try {
+    return readText(path);
+  } catch (error) {
+    throw new WorkError("usage", `The workflow ${path} cannot be read.`, { cause: error });
+  }
+}

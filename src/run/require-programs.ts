@@ -1,0 +1,98 @@
+/** Refuses to start when a program that every item needs is not installed, so that no item dies of it. */
+import { isInstalled } from "../attempt/find-program.ts";
+import { templateParts } from "../attempt/template-parts.ts";
+import { WorkError } from "../errors.ts";
+import type { Job } from "../item/job.ts";
+import { environmentOf } from "../workflow/environment.ts";
+import { missingPrograms, type ProgramPhase } from "../workflow/missing-programs.ts";
+import { quoteForShell } from "../workflow/variables.ts";
+import { type WorkflowSpec, workflowSpecOf } from "../workflow/workflow-spec.ts";
+import { type MapSpec, specOf } from "./map-spec.ts";
+
+/** For a command that runs once per item. If the program is a variable, it is checked for each item. */
+export function requireCommand(
+  { command, cwd }: Pick<MapSpec, "command" | "cwd">,
+  usage = "redrive map",
+): void {
+  const program = command[0] ?? "";
+  if (program === "")
+    throw new WorkError("usage", "No command was given.", {
+      hint: "redrive map --input FILE -- COMMAND [ARG…]",
+    });
+  const hasPlaces = placesOf(program).length > 0;
+  if (isShellLine(program, hasPlaces) && !isInstalled(program, { cwd })) throw shellLine(command, usage);
+  if (hasPlaces || isInstalled(program, { cwd })) return;
+  throw new WorkError(
+    "command_not_found",
+    `The command ${program} was not found${program.includes("/") ? ` or cannot be executed (in ${cwd})` : " in PATH"}.`,
+    {
+      hint: "Check the spelling, the path and the x permission. A shell line needs a shell: redrive map -- sh -c '…'.",
+    },
+  );
+}
+
+function placesOf(text: string): readonly string[] {
+  return templateParts(text, { braces: true }).flatMap((part) =>
+    typeof part === "string" ? [] : part.written,
+  );
+}
+
+/** A path to a program may contain spaces and variables; text that starts with a program's name is a shell command. */
+function isShellLine(program: string, hasPlaces: boolean): boolean {
+  const [first = "", ...rest] = program.trim().split(/\s+/);
+  return rest.length > 0 && (!hasPlaces || !/[/{]/.test(first));
+}
+
+function shellLine(command: readonly string[], usage: string): WorkError {
+  const [program = "", ...rest] = command;
+  const line = program.trim().replaceAll(QUOTED_PLACE, "$2"); // `"$1"` brings quotes of its own
+  const words = [...placesOf(line), ...rest];
+  let script = `${line}${" {}".repeat(rest.length)}`;
+  for (const [index, place] of [...placesOf(line), ...rest.map(() => "{}")].entries())
+    script = script.replace(place, () => `"$${index + 1}"`);
+  const shell = ["sh -c", quoteForShell(script), ...(words.length > 0 ? ["sh"] : []), ...words.map(asWord)];
+  const hints = [
+    // Without the quotes, the user's own shell would interpret the line.
+    ...(SHELL_SYNTAX.test(line)
+      ? []
+      : [`Leave out the quotes: ${usage} -- ${[line, ...rest.map(asWord)].join(" ")}`]),
+    `Use a shell: ${usage} -- ${shell.join(" ")}`,
+  ];
+  return new WorkError(
+    "command_not_found",
+    `The command "${program}" is one quoted text, and no program has that name.`,
+    {
+      hint: hints.join("\n  "),
+    },
+  );
+}
+
+const QUOTED_PLACE = /(["'])(\{\}|\$\{[^}]*\})\1/g;
+const SHELL_SYNTAX = /[;&|<>()$`*?~#"']/;
+
+function asWord(text: string): string {
+  return /^[\w{}./=:-]+$/.test(text) ? text : quoteForShell(text);
+}
+
+/** For the phases of a workflow. Steps that may never run, or that handle their failure, are no reason to refuse. */
+export function requirePrograms(spec: WorkflowSpec, phases: readonly ProgramPhase[]): void {
+  const { workflow, cwd } = spec;
+  const needed = missingPrograms(workflow, { phases, cwd, env: environmentOf(spec) }).filter(
+    ({ isNeeded }) => isNeeded,
+  );
+  if (needed.length === 0) return;
+  const list = needed.map(({ program, where }) => `${program} (${where})`).join(", ");
+  throw new WorkError(
+    "command_not_found",
+    needed.length === 1
+      ? `The program ${list} was not found in PATH.`
+      : `Programs were not found in PATH: ${list}.`,
+    { hint: "Install it, or correct the step. No item was run." },
+  );
+}
+
+/** For letters that are retried with the job's own handler. */
+export function requireInstalled(job: Job): void {
+  if (job.kind === "map") requireCommand(specOf(job));
+  if (job.kind === "workflow") requirePrograms(workflowSpecOf(job), ["map"]);
+}

@@ -1,0 +1,173 @@
+/** `redrive resume`: continues a job that was interrupted or stopped, or that has letters to retry. */
+import type { Engine, JobChange } from "../engine.ts";
+import { WorkError } from "../errors.ts";
+import { ENDING_KINDS, isStanding, type Job } from "../item/job.ts";
+import { commandText, folderOf, isOfFolder, refuseStanding, requireJob } from "../queue/find-job.ts";
+import { countEligible, statusOf, summarise } from "../queue/job-summary.ts";
+import { redriveOnResume } from "../redrive/resume.ts";
+import type { Feed } from "../runner/run-options.ts";
+import { isDismissed } from "../service/delete-job.ts";
+import { readText as readTextFile } from "../std/files.ts";
+import type { JsonObject } from "../std/json.ts";
+import { digestOf, plain, workflowProgressOf, workflowSpecOf } from "../workflow/workflow-spec.ts";
+import { requireHandler } from "./job-runtime.ts";
+import { inputFault, inputFeed } from "./map.ts";
+import { specOf } from "./map-spec.ts";
+import { type RunDeps, redriving, runJob } from "./run-job.ts";
+import type { WorkflowResult, WorkflowRunOptions } from "./workflow.ts";
+
+/** Which job is resumed, and how. */
+export interface ResumeOptions extends Omit<WorkflowRunOptions, "withLetters"> {
+  /** Id or name. Default: the latest unfinished job of this folder, or of its git repository. */
+  readonly job?: string;
+  /** The user's folder. */
+  readonly cwd?: string;
+  /** Retry the eligible letters too. */
+  readonly withLetters: boolean;
+  /** Accept a changed workflow file and continue with it. */
+  readonly acceptChanges?: boolean;
+}
+
+/** Resumes a job and runs it to its end. */
+export async function resumeJob(deps: RunDeps, options: ResumeOptions): Promise<WorkflowResult> {
+  const { engine } = deps;
+  const found =
+    options.job === undefined
+      ? await latestUnfinished(engine, options)
+      : await requireJob(engine, options.job);
+  requireHandler(found);
+  if (isStanding(found)) refuseStanding(found);
+  if (options.withLetters) await noteUneligible(engine, found, options);
+  if (found.kind === "workflow") {
+    const { aloneAtJob } = await import("./workflow.ts");
+    return aloneAtJob(deps, found.id, () => resumeWorkflow(deps, found.id, options));
+  }
+  return resumeMap(deps, await engine.changeJob(found.id, restart(options)), options);
+}
+
+/** Reports letters that a resume does not retry, with what a person can do. */
+async function noteUneligible(engine: Engine, job: Job, { onNotice }: ResumeOptions): Promise<void> {
+  const { dead } = await engine.count(job.id);
+  if (dead === 0 || (await countEligible(engine, job)) > 0) return;
+  const subject = dead === 1 ? "1 letter needs a person" : `${dead} letters need a person`;
+  onNotice?.(
+    `${subject} and ${dead === 1 ? "is" : "are"} not run again. Correct the data (redrive dlq edit ITEM) or the cause, then: redrive dlq retry ${job.id} --force`,
+  );
+}
+
+function restart({ withLetters }: ResumeOptions): JobChange {
+  const event = { type: "job_resumed", data: { with_letters: withLetters } } as const;
+  return { status: "running", restarted: true, event };
+}
+
+/** Read again, because this process has had the job to itself only since now. */
+async function resumeWorkflow(deps: RunDeps, jobId: string, options: ResumeOptions): Promise<WorkflowResult> {
+  const { engine } = deps;
+  const left = await requireJob(engine, jobId);
+  const spec = await workflowSpecNow(left, options);
+  const progress = await progressNow(engine, left, { ...options, isChanged: spec !== null });
+  const job = await engine.changeJob(jobId, { ...restart(options), progress, ...(spec && { spec }) });
+  const { runWorkflow } = await import("./workflow.ts");
+  return runWorkflow(deps, job, options);
+}
+
+async function resumeMap(deps: RunDeps, job: Job, options: ResumeOptions): Promise<WorkflowResult> {
+  options.onJob?.(job);
+  const result = await runJob(deps, {
+    job,
+    feed: mapFeed(deps, job, options),
+    ...(options.onNotice && { onNotice: options.onNotice }),
+    ...(options.slots !== undefined && { slots: options.slots }),
+  }).catch(async (error: unknown) => {
+    throw await inputFault(deps.engine, job, error);
+  });
+  const summary = await summarise(deps.engine, await requireJob(deps.engine, job.id));
+  return { summary, ...(result.reason !== undefined && { stopReason: result.reason }) };
+}
+
+/** First unfinished redrives, then letters, then the rest of the input. */
+function mapFeed(deps: RunDeps, job: Job, options: ResumeOptions): Feed {
+  return async function* (storeRetry, signal) {
+    yield* redriveOnResume(deps.engine, job.id, { ...redriving(deps, options), storeRetry, signal });
+    if (job.intakeComplete) return;
+    if (specOf(job).input.path !== "-") yield* inputFeed(deps, job, options)(storeRetry, signal);
+    else
+      options.onNotice?.(
+        `Standard input was not read to its end. Run the map again with --name ${job.name} to add the rest.`,
+      );
+  };
+}
+
+/** The workflow in its file now, if it changed and the user accepts it; else null. */
+async function workflowSpecNow(job: Job, { acceptChanges }: ResumeOptions): Promise<JsonObject | null> {
+  const spec = workflowSpecOf(job);
+  const text = readText(spec.file);
+  if (text === null || digestOf(text) === spec.digest) return null;
+  if (!acceptChanges) {
+    throw new WorkError(
+      "job_changed",
+      `The workflow ${spec.file} has changed since the job ${job.id} was started.`,
+      {
+        hint: "Give --accept-changes to go on with the new one, or start it anew with `redrive run`.",
+      },
+    );
+  }
+  const { requireWorkflow } = await import("../workflow/read-workflow.ts");
+  return plain({
+    ...spec,
+    workflow: requireWorkflow(text, spec.file, { variables: Object.keys(spec.variables) }),
+    digest: digestOf(text),
+  });
+}
+
+/** A missing file counts as unchanged: the job has its own copy. */
+function readText(path: string): string | null {
+  try {
+    return readTextFile(path);
+  } catch {
+    return null;
+  }
+}
+
+/** A job that has passed its map phase returns to it when items are left, or when reduce has not seen all successes. */
+async function progressNow(
+  engine: Engine,
+  job: Job,
+  { withLetters, isChanged }: Pick<ResumeOptions, "withLetters"> & { readonly isChanged: boolean },
+): Promise<JsonObject> {
+  const { succeededAtEnd, ...rest } = workflowProgressOf(job);
+  // A changed workflow has not reduced anything yet.
+  const progress = isChanged || succeededAtEnd === undefined ? rest : { ...rest, succeededAtEnd };
+  if (progress.phase === "setup" || progress.phase === "map") return plain(progress);
+  const { ready, leased, done } = await engine.count(job.id);
+  const isReduceBehind = progress.succeededAtReduce !== undefined && progress.succeededAtReduce !== done;
+  const hasWork =
+    ready + leased > 0 || isReduceBehind || (withLetters && (await countEligible(engine, job)) > 0);
+  return plain(hasWork ? { ...progress, phase: "map", next: 0 } : progress);
+}
+
+const LOOK_AT_MAX = 200;
+
+/** Only jobs of this folder: a short command must not run another project's work. */
+async function latestUnfinished(engine: Engine, { cwd, onNotice }: ResumeOptions): Promise<Job> {
+  let elsewhere: Job | undefined;
+  for (const job of await engine.listJobs({ limit: LOOK_AT_MAX, kinds: ENDING_KINDS })) {
+    if (!(await isUnfinished(engine, job))) continue;
+    if (cwd === undefined || isOfFolder(job, cwd)) {
+      onNotice?.(`Resuming ${job.id}: ${commandText(job)} (in ${folderOf(job) ?? "no folder"})`);
+      return job;
+    }
+    elsewhere ??= job;
+  }
+  const others =
+    elsewhere && `The latest of another folder (${folderOf(elsewhere)}): redrive resume ${elsewhere.id}`;
+  throw new WorkError("job_not_found", "There is no interrupted job of this folder.", {
+    hint: others ?? "`redrive jobs` lists all; `redrive resume JOB` resumes any of them.",
+  });
+}
+
+async function isUnfinished(engine: Engine, job: Job): Promise<boolean> {
+  if (job.kind === "imported" || job.kind === "deleting" || isDismissed(job)) return false;
+  const status = await statusOf(engine, job);
+  return status === "interrupted" || status === "stopped" || status === "failed";
+}

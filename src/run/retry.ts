@@ -1,0 +1,278 @@
+/**
+ * `redrive dlq retry`: runs the selected letters again with their job's handler, and waits for the end. The same code
+ * continues a redrive that another process left unfinished.
+ */
+import { isDeliverable } from "../delivery/target-spec.ts";
+import type { Engine } from "../engine.ts";
+import { WorkError } from "../errors.ts";
+import { isStanding, type Job } from "../item/job.ts";
+import type { Operation } from "../item/operation.ts";
+import { requireJob } from "../queue/find-job.ts";
+import { hasRunner } from "../queue/job-summary.ts";
+import { beginSelected, completeSelection, readOperation } from "../redrive/operation.ts";
+import { watchPause } from "../redrive/pace.ts";
+import { planOf, planToJson, type RedrivePlan } from "../redrive/plan.ts";
+import type { Selection } from "../redrive/select.ts";
+import { sendAhead, sendLetters } from "../redrive/send.ts";
+import type { RunObserver } from "../runner/run-options.ts";
+import { StoreRetry } from "../runner/store-retry.ts";
+import { WakeSignal } from "../runner/wake-signal.ts";
+import { systemClock } from "../std/clock.ts";
+import type { Finish } from "../workspace/workspace.ts";
+import { type AskMerge, type JobHandler, requireHandler } from "./job-runtime.ts";
+import { requireInstalled } from "./require-programs.ts";
+import { type RunDeps, runJob } from "./run-job.ts";
+
+/** Which letters are retried, and how. */
+export interface RetryOptions extends ContinueOptions {
+  readonly job: Job;
+  readonly selection: Selection;
+  /** The author of the operation. */
+  readonly author: string;
+  /** Includes letters that are not eligible, and skips the wait between redrives. Default false. */
+  readonly force?: boolean;
+  /** Default: all at once, with the job's settings. */
+  readonly plan?: RedrivePlan;
+}
+
+export interface ContinueOptions {
+  /** Called when the letters are selected. */
+  readonly onOperation?: (operation: Operation, job: Job) => void;
+  /** Called with notices for a person, e.g. into which branch the commits were merged. */
+  readonly onNotice?: (notice: string) => void;
+  /** Called with the result of merging a workflow's commits. Default: commits that could not be merged are an error. */
+  readonly onFinish?: (finish: Finish) => void;
+  /** Called when the job asks before it merges. Default: the commits stay in their branch. */
+  readonly askMerge?: AskMerge;
+}
+
+/** A letter leaves the dead letter queue only when its new attempt has succeeded. */
+export async function retryLetters(deps: RunDeps, options: RetryOptions): Promise<Operation> {
+  requireInstalled(options.job); // before an operation is created
+  return continueRedrive(deps, await beginRetry(deps.engine, options), options);
+}
+
+/** Creates the operation and selects its letters; sends nothing. */
+export async function beginRetry(engine: Engine, options: RetryOptions): Promise<Operation> {
+  const { job, selection, author, force = false, plan = {} } = options;
+  requireHandler(job);
+  const request = { queue: job.id, selection, author, force, plan: planToJson(plan) };
+  return beginSelected(engine, { kind: "redrive", ...request });
+}
+
+/** Continues a redrive to its end. A paused one waits until it is resumed. */
+export async function continueRedrive(
+  deps: RunDeps,
+  begun: Operation,
+  { onOperation, onFinish = requireMerged, ...watch }: ContinueOptions = {},
+): Promise<Operation> {
+  const { engine } = deps;
+  const job = await requireJob(engine, begun.queue);
+  requireHandler(job);
+  requireInstalled(job);
+  const operation = await completeSelection(engine, begun);
+  onOperation?.(operation, job);
+  const finish = await workRedrive(deps, { ...watch, job, operation });
+  const ended = await readOperation(engine, operation.id);
+  onFinish(finish);
+  return ended;
+}
+
+async function workRedrive(deps: RunDeps, redrive: Redrive): Promise<Finish> {
+  const { job, operation } = redrive;
+  // If a process was killed after the last letter, only the merge is left to do.
+  const isOver = operation.endedAt !== undefined && job.kind !== "workflow";
+  if (operation.selected === 0 || isOver) return {};
+  if (!isStanding(job)) return runRedrive(deps, redrive);
+  if (isDeliverable(job)) await deliverAgain(deps, redrive);
+  else await followRedrive(deps, redrive);
+  return {};
+}
+
+function requireMerged({ note, isRefused }: Finish): void {
+  if (isRefused) throw new WorkError("git_refused", note ?? "The work was not merged.");
+}
+
+/** Makes the letters ready and returns; a runner of the job, or whoever continues the operation, runs them. */
+export async function detachLetters(engine: Engine, options: RetryOptions): Promise<Operation> {
+  const begun = await beginRetry(engine, options);
+  await sendAhead(begun, engine, new StoreRetry(STORE_WAIT_MS, systemClock));
+  return readOperation(engine, begun.id);
+}
+
+const STORE_WAIT_MS = 30_000;
+
+interface Redrive extends Pick<ContinueOptions, "onNotice" | "askMerge"> {
+  readonly job: Job;
+  readonly operation: Operation;
+  /** The handler of the letters. Default: the job's own. */
+  readonly work?: JobHandler;
+}
+
+/** This process delivers the receipts; others may do so at the same time. */
+async function deliverAgain(deps: RunDeps, redrive: Redrive): Promise<void> {
+  const { redeliver } = await import("./deliver.ts");
+  await redeliver(deps, redrive, async (own, work) => void (await runRedrive(own, { ...redrive, work })));
+}
+
+async function runRedrive(deps: RunDeps, redrive: Redrive): Promise<Finish> {
+  const { job, operation, onNotice, askMerge, work } = redrive;
+  const { engine, clock = systemClock } = deps;
+  const { slots, maxRetries, canary } = planOf(operation);
+  const wake = canary ? new WakeSignal() : undefined;
+  const over = new AbortController();
+  const sending = { engine, clock, ...(wake && { wake }), ...(onNotice && { onNotice }) };
+  const watching = watchPause(operation, { ...sending, signal: over.signal });
+  try {
+    const { reason, finish = {} } = await runJob(
+      wake ? { ...deps, observer: notifying(wake, deps.observer) } : deps,
+      {
+        job,
+        operationId: operation.id,
+        feed: (storeRetry, signal) => sendLetters(operation, { ...sending, storeRetry, signal }),
+        ...(work && { work }),
+        ...(slots !== undefined && { slots }),
+        ...(maxRetries !== undefined && { maxAttempts: maxRetries + 1 }),
+        ...(onNotice && { onNotice }),
+        ...(askMerge && { askMerge }),
+      },
+    );
+    if (reason !== undefined) onNotice?.(`Stopped: ${reason}.`);
+    return finish;
+  } finally {
+    over.abort();
+    await watching;
+  }
+}
+
+/** Wakes the canary at once when a letter it waits for is settled. */
+function notifying(wake: WakeSignal, observer: RunObserver = {}): RunObserver {
+  return {
+    ...observer,
+    settled: (...settled) => {
+      wake.notify();
+      observer.settled?.(...settled);
+    },
+  };
+}
+
+export interface Following {
+  readonly job: Job;
+  readonly operation: Operation;
+  readonly onNotice?: (notice: string) => void;
+}
+
+/** Returns when all letters have ended, when it is stopped, or when no worker is left. */
+export async function followRedrive(deps: RunDeps, following: Following): Promise<void> {
+  const { engine, clock = systemClock, stop } = deps;
+  const { operation, onNotice } = following;
+  const over = new AbortController();
+  const end = () => over.abort();
+  stop.addEventListener("abort", end, { once: true });
+  const storeRetry = new StoreRetry(deps.storeWaitMs ?? STORE_WAIT_MS, clock, {
+    trouble: (error) => deps.observer?.trouble?.(error),
+    recovered: () => deps.observer?.recovered?.(),
+  });
+  const watching = watchPause(operation, {
+    engine,
+    clock,
+    signal: over.signal,
+    ...(onNotice && { onNotice }),
+  });
+  try {
+    if (stop.aborted) return;
+    if (await storeRetry.run(() => hasRunner(engine, operation.queue)))
+      await follow(deps, following, { storeRetry, over });
+    else await leaveToWorkers(deps, following, storeRetry);
+  } finally {
+    stop.removeEventListener("abort", end);
+    over.abort();
+    await watching;
+  }
+}
+
+/** How often the progress is read. */
+const LOOK_MS = 300;
+
+/** A worker that is being restarted is gone for a moment. */
+const AWAY_MS_MAX = 15_000;
+
+interface Way {
+  readonly storeRetry: StoreRetry;
+  readonly over: AbortController;
+}
+
+async function follow(deps: RunDeps, following: Following, way: Way): Promise<void> {
+  const { over, storeRetry } = way;
+  const sending = sendAll(deps, following, way);
+  sending.catch(() => undefined); // reported below, when nothing waits for letters anymore
+  const end = await untilEnded(deps, following, way);
+  over.abort();
+  await sending;
+  if (end !== "alone" || deps.stop.aborted) return;
+  following.onNotice?.(`No worker is at ${following.job.id} any more.`);
+  await leaveToWorkers(deps, following, storeRetry);
+}
+
+/** `alone`: letters are left, but no worker is running. */
+async function untilEnded(
+  deps: RunDeps,
+  { job, operation, onNotice }: Following,
+  { storeRetry, over }: Way,
+): Promise<"ended" | "alone" | "stopped"> {
+  const { engine, clock = systemClock } = deps;
+  let seenAt = clock.now();
+  let wasPaused = false;
+  while (!over.signal.aborted) {
+    const { endedAt } = await storeRetry.run(() => readOperation(engine, operation.id));
+    if (endedAt !== undefined) return "ended";
+    if (await storeRetry.run(() => hasRunner(engine, operation.queue))) seenAt = clock.now();
+    else if (clock.now() - seenAt >= AWAY_MS_MAX) return "alone";
+    const isPaused = (await storeRetry.run(() => engine.findJob(job.id)))?.pause !== undefined;
+    if (isPaused && !wasPaused) onNotice?.(pausedNotice(job));
+    wasPaused = isPaused;
+    await clock.sleep(LOOK_MS, over.signal);
+  }
+  return "stopped";
+}
+
+function pausedNotice({ id, kind }: Job): string {
+  const words = kind === "target" ? "receipts" : "queue";
+  return `${id} is paused: its workers get nothing. \`redrive ${words} resume ${id}\` goes on; Ctrl-C leaves the letters in line.`;
+}
+
+async function sendAll(
+  deps: RunDeps,
+  { operation, onNotice }: Following,
+  { storeRetry, over }: Way,
+): Promise<void> {
+  const { engine, clock = systemClock } = deps;
+  const options = { engine, storeRetry, clock, signal: over.signal, ...(onNotice && { onNotice }) };
+  try {
+    for await (const _ of sendLetters(operation, options)) if (over.signal.aborted) return;
+  } catch (error) {
+    over.abort(); // no need to wait for letters that cannot be sent
+    throw error;
+  }
+}
+
+/** A canary is judged by its first letters; the others wait until the redrive is continued. */
+async function leaveToWorkers(deps: RunDeps, following: Following, storeRetry: StoreRetry): Promise<void> {
+  const { engine } = deps;
+  const { job, operation, onNotice } = following;
+  const now = (await storeRetry.run(() => engine.findOperation(operation.id))) ?? operation;
+  const start =
+    job.kind === "target"
+      ? "the service that has its function"
+      : `redrive worker --queue ${job.id} -- COMMAND`;
+  if (planOf(operation).canary) {
+    onNotice?.(
+      `No worker is at ${job.id}, and a canary is judged by what its first letters become. Nothing more is sent: start one (${start}), then go on: redrive ops resume ${operation.id}`,
+    );
+    return;
+  }
+  await sendAhead(now, engine, storeRetry);
+  onNotice?.(
+    `No worker is at ${job.id}: the letters are in line, and the next one does them. Start one: ${start}`,
+  );
+}

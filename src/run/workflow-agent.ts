@@ -1,0 +1,345 @@
+/**
+ * The handler of a workflow's map phase. Each item gets an agent: its steps run in a checkout of their own, then its commits are
+ * merged into the job's branch.
+ */
+import { unlessDiskFull } from "../attempt/disk-room.ts";
+import { handlerLog, reportOf } from "../attempt/failure-command.ts";
+import type { AttemptContext } from "../attempt/handler.ts";
+import { isStoreTrouble, WorkError } from "../errors.ts";
+import type { ErrorType } from "../item/error-type.ts";
+import { CLASS_OF_TYPE } from "../item/error-type.ts";
+import type { Failure } from "../item/failure.ts";
+import { itemName, type LeasedItem, type Verdict } from "../item/item.ts";
+import type { Job } from "../item/job.ts";
+import type { WorktreeArtifacts } from "../item/letter.ts";
+import type { Outcome } from "../item/settlement.ts";
+import type { HandlerReport } from "../retry/decide.ts";
+import { compact, type Json, parseJson, stringifyJson } from "../std/json.ts";
+import { oneLine } from "../triage/clean.ts";
+import { runSteps } from "../workflow/run-steps.ts";
+import type { StepsEnd } from "../workflow/step-context.ts";
+import { errorVariable } from "../workflow/step-variables.ts";
+import { keepWorktreesOf } from "../workflow/workflow-spec.ts";
+import type { Checkout, Finish, Merge } from "../workspace/workspace.ts";
+import type { JobHandler, JobRuntime, RedriveEnd } from "./job-runtime.ts";
+import {
+  capturedSince,
+  itemVariables,
+  jobVariables,
+  openWorkflowRuntime,
+  stepContextOf,
+  type WorkflowRuntime,
+} from "./workflow-runtime.ts";
+
+/** The handler of a redrive, which has no phases around it. */
+export async function openWorkflowHandler(job: Job, jobRuntime: JobRuntime): Promise<JobHandler> {
+  const runtime = await openWorkflowRuntime(job, jobRuntime);
+  return agentHandler(runtime, {
+    close: () => runtime.workspace.close(),
+    finish: (redrive) => finishRedrive(runtime, redrive),
+  });
+}
+
+/** A job that has not completed merges at its own end; until then the commits stay in its branch. */
+async function finishRedrive({ job, workspace }: WorkflowRuntime, redrive: RedriveEnd): Promise<Finish> {
+  const { end, status, askMerge } = redrive;
+  if (end !== "interrupted" && status === "completed") {
+    const finish = await workspace.finish();
+    const isAgreed = finish.question !== undefined && ((await askMerge?.(finish.question)) ?? false);
+    const merged = isAgreed ? await workspace.finish("merge") : finish;
+    await workspace.tidy();
+    return merged;
+  }
+  const { branch } = await workspace.finish("leave");
+  if (branch === undefined) return {};
+  const work = `The work is in the branch ${branch} and not merged:`;
+  const note =
+    status === "completed"
+      ? `${work} the retry was interrupted. To merge it: redrive resume ${job.id} --no-dlq`
+      : status === "running"
+        ? `${work} another process is running the job ${job.id} and merges at its end. Follow it: redrive status ${job.id} --watch`
+        : `${work} the job ${job.id} is ${status}. Finish it: redrive resume ${job.id}`;
+  return { note, branch, isRefused: true };
+}
+
+/** Called when an agent begins a step. */
+export type OnAgentStep = (item: LeasedItem, index: number, total: number, label: string) => void;
+
+export async function agentHandler(
+  runtime: WorkflowRuntime,
+  options: Pick<JobHandler, "close" | "finish"> & { readonly onStep?: OnAgentStep },
+): Promise<JobHandler> {
+  const { finish } = options;
+  const pool: AgentPool = {
+    runtime,
+    merged: await runtime.workspace.mergedItems(),
+    checkouts: new Map(),
+    releasing: new Set(),
+    ...(options.onStep && { onStep: options.onStep }),
+  };
+  return {
+    handler: (item, context) => runAgent(pool, item, context),
+    policy: runtime.spec.workflow.policy,
+    slots: runtime.spec.workflow.map.maxParallel,
+    askHandler: (item, failure) => askSteps(runtime, item, failure),
+    settled: (item, { verdict }) => releaseInBackground(pool, releaseCheckout(pool, item, verdict.kind)),
+    ...(finish && { finish: (redrive) => afterAll(pool, () => finish(redrive)) }),
+    close: () => afterAll(pool, options.close),
+  };
+}
+
+interface AgentPool {
+  readonly runtime: WorkflowRuntime;
+  /** Items that were merged by an attempt that ended before the store knew. */
+  readonly merged: ReadonlySet<string>;
+  /** The checkouts of attempts that are not settled yet, by `ref/attempt`. */
+  readonly checkouts: Map<string, Checkout>;
+  /** Checkouts that are being released. */
+  readonly releasing: Set<Promise<void>>;
+  readonly onStep?: OnAgentStep;
+}
+
+async function runAgent(pool: AgentPool, item: LeasedItem, attempt: AttemptContext): Promise<Outcome> {
+  const { runtime } = pool;
+  if (pool.merged.has(item.itemId)) return { kind: "succeeded", result: { already_merged: true } };
+  const checkout = await acquire(runtime, item, attempt);
+  if ("kind" in checkout) return checkout;
+  pool.checkouts.set(keyOf(item), checkout);
+  const agentId = checkout.name ?? attempt.agentId;
+  if (checkout.head) await recordWorktree(runtime, item, checkout);
+  const variables: Record<string, Json> = { ...jobVariables(runtime), ...itemVariables(item) };
+  const context = stepContextOf(runtime, {
+    root: checkout.root,
+    ...(checkout.head && { head: checkout.head }),
+    variables,
+    logPath: runtime.jobRuntime.logs.log(item.itemId, item.attempt),
+    scratch: `${runtime.jobRuntime.scratch}/${attempt.slot}`,
+    signal: attempt.signal,
+    mayStart: attempt.mayStart,
+    agentId,
+    attempt: item.attempt,
+    onStep: (index, total, label) => pool.onStep?.(item, index, total, label),
+  });
+  const before = new Set(Object.keys(variables));
+  const { steps, agentTimeoutMs } = runtime.spec.workflow.map;
+  const limit = agentTimeoutMs === undefined ? {} : { timeoutMs: agentTimeoutMs };
+  const end = await runSteps(steps, context, limit);
+  if (end.kind === "stopped") return released(pool, item, end.why ?? "the runner stopped");
+  if (end.kind === "failed") return failed(runtime, checkout, item, end);
+  const captured = capturedSince(before, variables);
+  return deliver({ runtime, item, agentId, checkout, end, captured });
+}
+
+/** Without a worktree the attempt fails. On a full disk it is not counted. */
+async function acquire(
+  runtime: WorkflowRuntime,
+  item: LeasedItem,
+  attempt: AttemptContext,
+): Promise<Checkout | Outcome> {
+  try {
+    return await runtime.workspace.acquire(item.itemId, item.attempt, runtime.masker.mask(itemName(item)));
+  } catch (error) {
+    if (!(error instanceof WorkError)) throw error;
+    const failure = agentFailure(
+      { runtime, item, agentId: attempt.agentId },
+      worktreeFault(error, "worktree"),
+    );
+    return unlessDiskFull({ kind: "failed", failure }, runtime.jobRuntime.home, attempt.signal);
+  }
+}
+
+/** The runner waits for a store that cannot be written; here it is no error. */
+async function recordWorktree(
+  { jobRuntime }: WorkflowRuntime,
+  item: LeasedItem,
+  checkout: Checkout,
+): Promise<void> {
+  const data = { item_id: item.itemId, worktree_path: checkout.root };
+  await jobRuntime.recordEvent("worktree_created", data).catch((error: unknown) => {
+    if (!isStoreTrouble(error)) throw error;
+  });
+}
+
+async function released(pool: AgentPool, item: LeasedItem, why: string): Promise<Outcome> {
+  await releaseCheckout(pool, item, "release");
+  return { kind: "released", why };
+}
+
+type Failed = Extract<StepsEnd, { kind: "failed" }>;
+
+/** Keeps the checkout before the store has the letter, so that a crash in between cannot lose it. */
+async function failed(
+  runtime: WorkflowRuntime,
+  checkout: Checkout,
+  item: LeasedItem,
+  { failure, retryAfterMs, isAgent }: Omit<Failed, "kind" | "stepIndex">,
+): Promise<Outcome> {
+  const found = keepWorktreesOf(runtime.spec) === "never" ? undefined : await checkout.artifacts();
+  const artifacts = found && withErrorLogs(found, failure);
+  if (artifacts) await checkout.keep(`attempt ${item.attempt} of ${item.itemId} failed`);
+  const { log } = failure;
+  return compact({ kind: "failed" as const, failure, retryAfterMs, isAgent, artifacts, log });
+}
+
+interface Delivery {
+  readonly runtime: WorkflowRuntime;
+  readonly item: LeasedItem;
+  readonly agentId: string;
+  readonly checkout: Checkout;
+  readonly end: Extract<StepsEnd, { kind: "done" }>;
+  readonly captured: Readonly<Record<string, Json>>;
+}
+
+/** Merges first, so that the job's branch has the work before the store calls the item done. */
+async function deliver(delivery: Delivery): Promise<Outcome> {
+  const { runtime, item, checkout, end, captured } = delivery;
+  const merge = await mergeOrFault(checkout);
+  const fault = jsonErrorOffset(merge);
+  if (fault !== null) {
+    const after = { context: ["all steps succeeded", "merge into the job's branch"] };
+    const logs = { log: end.log, jsonLog: end.jsonLog };
+    return failed(runtime, checkout, item, {
+      failure: agentFailure(delivery, { ...fault, ...after, ...logs }),
+    });
+  }
+  const result = compact({
+    ...maskValues(captured, runtime),
+    commit: merge.kind === "merged" ? merge.commit : undefined,
+    usage: end.usage && { ...end.usage },
+    json_log: end.jsonLog,
+  });
+  const mergedCommit = merge.kind === "merged" ? merge.commit : undefined;
+  return compact({ kind: "succeeded" as const, result: result as Json, log: end.log, mergedCommit });
+}
+
+type MergeOrFault = Merge | { readonly kind: "fault"; readonly error: WorkError };
+
+async function mergeOrFault(checkout: Checkout): Promise<MergeOrFault> {
+  try {
+    return await checkout.merge();
+  } catch (error) {
+    if (error instanceof WorkError) return { kind: "fault", error };
+    throw error;
+  }
+}
+
+function jsonErrorOffset(merge: MergeOrFault): AgentFault | null {
+  if (merge.kind === "fault") return worktreeFault(merge.error, "merge");
+  if (merge.kind === "conflict") {
+    const message = `The agent's commits conflict with the job's branch in ${merge.files.join(", ")}.`;
+    const errorType = { name: "MergeConflict", fields: { files: [...merge.files] } } as const;
+    return { errorType, message, step: "merge" };
+  }
+  if (merge.kind === "refused") {
+    const message = `The agent's changes could not be committed: ${merge.detail}`;
+    return { errorType: { name: "CommitValidationFailed" }, message, step: "merge" };
+  }
+  return null;
+}
+
+/** Steps see secrets as they are; what is stored has none. */
+function maskValues(
+  captured: Readonly<Record<string, Json>>,
+  { masker }: WorkflowRuntime,
+): Record<string, Json> {
+  return parseJson(masker.mask(stringifyJson(captured))) as Record<string, Json>;
+}
+
+/** Once the attempt is settled, its checkout is free, or is kept for a person. */
+async function releaseCheckout(pool: AgentPool, item: LeasedItem, verdict: Verdict["kind"]): Promise<void> {
+  const key = keyOf(item);
+  const checkout = pool.checkouts.get(key);
+  pool.checkouts.delete(key);
+  const mode = keepWorktreesOf(pool.runtime.spec);
+  const isLetter = verdict === "bury" || verdict === "stop";
+  if (isLetter && mode !== "never") return;
+  const isDone = verdict === "done" || verdict === "skip";
+  if (isDone && mode === "always") await checkout?.keep(`attempt ${item.attempt} of ${item.itemId} ended`);
+  else await checkout?.release();
+}
+
+/** Only the end of the run waits for it. The next runner finds a checkout that could not be released. */
+function releaseInBackground(pool: AgentPool, release: Promise<void>): void {
+  const done = release.catch(() => undefined).finally(() => pool.releasing.delete(done));
+  pool.releasing.add(done);
+}
+
+async function afterAll<T>(pool: AgentPool, action: () => Promise<T>): Promise<T> {
+  for (const checkout of pool.checkouts.values()) releaseInBackground(pool, checkout.release());
+  pool.checkouts.clear();
+  await Promise.all(pool.releasing);
+  return action();
+}
+
+function keyOf({ ref, attempt }: LeasedItem): string {
+  return `${ref}/${attempt}`;
+}
+
+/** The attempt that failed. */
+interface AgentAttempt {
+  readonly runtime: WorkflowRuntime;
+  readonly item: LeasedItem;
+  readonly agentId: string;
+}
+
+/** What failed, and where. */
+interface AgentFault {
+  readonly errorType: ErrorType;
+  readonly message: string;
+  readonly step: string;
+  readonly context?: readonly string[];
+  readonly log?: string | undefined;
+  readonly jsonLog?: string | undefined;
+}
+
+const MESSAGE_CHARS_MAX = 600;
+
+function agentFailure({ runtime, item, agentId }: AgentAttempt, fault: AgentFault): Failure {
+  const now = runtime.jobRuntime.clock.now();
+  return compact({
+    attemptNumber: item.attempt,
+    timestamp: now,
+    errorType: fault.errorType,
+    errorClass: CLASS_OF_TYPE[fault.errorType.name],
+    errorMessage: runtime.masker.mask(fault.message),
+    errorContext: fault.context,
+    agentId,
+    stepFailed: fault.step,
+    durationMs: Math.max(0, now - item.startedAt),
+    log: fault.log,
+    jsonLogLocation: fault.jsonLog,
+  });
+}
+
+/** Git refused a worktree or a merge. The message is what git printed, on one line. */
+function worktreeFault(error: WorkError, step: string): AgentFault {
+  return { errorType: { name: "WorktreeError" }, message: oneLine(error.message, MESSAGE_CHARS_MAX), step };
+}
+
+/** Adds what the failed attempt printed: its error output, else its output, else the message. */
+function withErrorLogs(artifacts: WorktreeArtifacts, failure: Failure): WorktreeArtifacts {
+  const { stderrTail, stdoutTail, errorMessage } = failure;
+  return { ...artifacts, errorLogs: stderrTail || stdoutTail || errorMessage };
+}
+
+/** Success means handled, exit code 75 means retry, everything else means a letter. */
+async function askSteps(
+  runtime: WorkflowRuntime,
+  item: LeasedItem,
+  failure: Failure,
+): Promise<HandlerReport> {
+  const context = stepContextOf(runtime, {
+    root: runtime.workspace.root,
+    ...(runtime.workspace.head && { head: runtime.workspace.head }),
+    variables: { ...jobVariables(runtime), ...itemVariables(item), error: errorVariable(failure) },
+    logPath: handlerLog(runtime.jobRuntime.logs.log(item.itemId, item.attempt)),
+    scratch: `${runtime.jobRuntime.scratch}/handler-${item.ref}`,
+    signal: runtime.jobRuntime.stop,
+    agentId: "handler",
+    attempt: item.attempt,
+  });
+  const end = await runSteps(runtime.spec.workflow.onItemFailureSteps, context);
+  if (end.kind === "done") return { answer: "handled" };
+  if (end.kind === "stopped") return { answer: "retry" }; // the runner stopped it: it runs again when the job is resumed
+  return reportOf(end.failure);
+}

@@ -1,0 +1,133 @@
+/** The items of a workflow's map phase: from its file, or from what its command prints. */
+import { createReadStream, createWriteStream, existsSync, rmSync } from "node:fs";
+import { isAbsolute, join } from "node:path";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import type { Engine } from "../engine.ts";
+import { WorkError } from "../errors.ts";
+import type { Job } from "../item/job.ts";
+import { type Json, stringifyJson } from "../std/json.ts";
+import { rawSecretProblem } from "../workflow/program.ts";
+import { removeValueFiles, writeValueFiles } from "../workflow/run-program.ts";
+import { type Selection, type SelectionInput, selectFrom } from "../workflow/select-items.ts";
+import { fillScript } from "../workflow/shell-values.ts";
+import { expand } from "../workflow/variables.ts";
+import { jobVariables, type WorkflowRuntime } from "./workflow-runtime.ts";
+
+export async function selectWorkflowItems(runtime: WorkflowRuntime, stop: AbortSignal): Promise<Selection> {
+  const { input } = runtime.spec.workflow.map;
+  if ("command" in input) return selectFromCommand(runtime, input.command, stop);
+  const path = expand(input.file, jobVariables(runtime));
+  if (!path.ok) throw new WorkError("usage", `map.input: ${path.message}`);
+  const file = isAbsolute(path.value) ? path.value : join(runtime.workspace.root, path.value);
+  if (runtime.workspace.head && !existsSync(file)) throw notInCommit(path.value);
+  return selectFrom({ file }, runtime.spec.workflow.map);
+}
+
+/** The file may be in the user's folder without being committed. */
+function notInCommit(path: string): WorkError {
+  return new WorkError(
+    "input_invalid",
+    `The input ${path} is not in the commit that the agents start from.`,
+    {
+      hint: "Commit it, or let a step of setup write it.",
+    },
+  );
+}
+
+async function selectFromCommand(
+  runtime: WorkflowRuntime,
+  command: string,
+  stop: AbortSignal,
+): Promise<Selection> {
+  const script = fillScript(command, jobVariables(runtime));
+  if (!script.ok) throw new WorkError("usage", `map.input.command: ${script.message}`);
+  const { text, env, files } = script.value;
+  const problem = rawSecretProblem(command, text, runtime.secretValues);
+  if (problem !== undefined) throw new WorkError("usage", `map.input.command: ${problem}`);
+  const prefix = `${runtime.jobRuntime.scratch}/input`;
+  const stdoutPath = `${prefix}.out`;
+  const stderrPath = `${prefix}.err`;
+  const launched = runtime.jobRuntime.launcher.launch({
+    argv: ["sh", "-c", text],
+    cwd: runtime.workspace.root,
+    env: { ...runtime.env, ...env, ...writeValueFiles(files, prefix) },
+    stdin: "",
+    stdoutPath,
+    stderrPath,
+  });
+  const onStop = () => void launched.end(0);
+  stop.addEventListener("abort", onStop, { once: true });
+  const ended = await launched.ended;
+  stop.removeEventListener("abort", onStop);
+  removeValueFiles(Object.keys(files), prefix);
+  if (ended.exitCode !== 0) {
+    const said = runtime.masker.mask(ended.stderr.inline?.toString("utf8").trim() ?? "");
+    throw new WorkError(
+      "input_invalid",
+      `The command of map.input failed (${ended.exitCode ?? ended.signal ?? ended.startError}): ${said}`,
+    );
+  }
+  const stream = ended.stdout.inline
+    ? Readable.from([ended.stdout.inline])
+    : ended.stdout.bytes === 0
+      ? Readable.from([])
+      : createReadStream(stdoutPath);
+  const source: SelectionInput = { stream, name: "map.input.command" };
+  try {
+    return await selectFrom(source, runtime.spec.workflow.map);
+  } finally {
+    rmSync(stdoutPath, { force: true });
+    rmSync(stderrPath, { force: true });
+  }
+}
+
+const PAGE_MAX = 500;
+/** The limit of `${map.results}`; the file has all results. */
+const RESULTS_BYTES_MAX = 1024 * 1024;
+
+export interface MapResults {
+  readonly file: string;
+  readonly results: Json;
+}
+
+export async function writeResults(engine: Engine, job: Job, folder: string): Promise<MapResults> {
+  const file = `${folder}/results.json`;
+  const kept: Json[] = [];
+  let bytes = 0;
+  await pipeline(async function* () {
+    let separator = "[\n";
+    for await (const entry of entriesOf(engine, job)) {
+      const text = stringifyJson(entry);
+      bytes += text.length;
+      if (bytes <= RESULTS_BYTES_MAX) kept.push(entry);
+      yield separator + text;
+      separator = ",\n";
+    }
+    yield separator === "[\n" ? "[]\n" : "\n]\n";
+  }, createWriteStream(file));
+  return { file, results: kept };
+}
+
+async function* entriesOf(engine: Engine, job: Job): AsyncGenerator<Json> {
+  for (let after = 0; ; ) {
+    const page = await engine.listResults(job.id, { after, limit: PAGE_MAX });
+    for (const { itemId, result } of page) yield { item_id: itemId, status: "success", result };
+    const last = page.at(-1);
+    if (last === undefined) break;
+    after = last.ref;
+  }
+  for (let cursor: string | undefined; ; ) {
+    const page = await engine.listLetters({
+      queue: job.id,
+      limit: PAGE_MAX,
+      ...(cursor !== undefined && { cursor }),
+    });
+    for (const letter of page.letters) {
+      const error = letter.failureHistory.at(-1)?.errorMessage ?? "";
+      yield { item_id: letter.itemId, status: "failed", error, signature: letter.errorSignature };
+    }
+    if (page.next === null) return;
+    cursor = page.next;
+  }
+}

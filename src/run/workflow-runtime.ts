@@ -1,0 +1,136 @@
+/**
+ * What all phases of one run of a workflow share: its environment, secrets and workspace, and the step contexts made of
+ * them.
+ */
+import { WorkError } from "../errors.ts";
+import type { LeasedItem } from "../item/item.ts";
+import type { Job } from "../item/job.ts";
+import type { Json } from "../std/json.ts";
+import { environmentOf, outsideEnv } from "../workflow/environment.ts";
+import { type Masker, maskerOf, type Sealer, sealerOf } from "../workflow/secrets.ts";
+import type { StepContext } from "../workflow/step-context.ts";
+import { type WorkflowSpec, workflowProgressOf, workflowSpecOf } from "../workflow/workflow-spec.ts";
+import { openPlainWorkspace, type Workspace } from "../workspace/workspace.ts";
+import type { JobRuntime } from "./job-runtime.ts";
+import { DEFAULT_GRACE_MS } from "./map-spec.ts";
+import { requirePrograms } from "./require-programs.ts";
+
+export interface WorkflowRuntime {
+  readonly job: Job;
+  readonly spec: WorkflowSpec;
+  readonly workspace: Workspace;
+  readonly jobRuntime: JobRuntime;
+  readonly env: Readonly<Record<string, string>>;
+  readonly masker: Masker;
+  readonly secretValues: readonly string[];
+  /** Replaces secrets in values that are stored, and restores them. */
+  readonly sealer: Sealer;
+}
+
+export async function openWorkflowRuntime(job: Job, jobRuntime: JobRuntime): Promise<WorkflowRuntime> {
+  const spec = workflowSpecOf(job);
+  const env = environmentOf(spec);
+  const secrets = secretsOf(spec, env);
+  const secretValues = secrets.map(({ value }) => value);
+  const masker = maskerOf(secretValues);
+  const workspace = await openWorkspace(job, spec, jobRuntime);
+  return {
+    job,
+    spec,
+    workspace,
+    jobRuntime,
+    env,
+    masker,
+    secretValues,
+    sealer: sealerOf(secrets, masker.mask),
+  };
+}
+
+/** Checks everything that can be wrong before a job is created, so that a run that cannot start leaves no job behind. */
+export async function checkStart(spec: WorkflowSpec): Promise<void> {
+  maskerOf(secretsOf(spec, environmentOf(spec)).map(({ value }) => value));
+  // Programs that setup may install are looked for after setup.
+  requirePrograms(spec, spec.workflow.setup.length > 0 ? ["setup"] : ["map", "reduce", "merge"]);
+  if (spec.workflow.map.isolation === "none") return;
+  const { openRepository } = await import("../workspace/repository.ts");
+  await openRepository(spec.cwd);
+}
+
+async function openWorkspace(job: Job, spec: WorkflowSpec, jobRuntime: JobRuntime): Promise<Workspace> {
+  if (spec.workflow.map.isolation === "none") return openPlainWorkspace(spec.cwd);
+  const { openGitWorkspace } = await import("../workspace/git-workspace.ts");
+  return openGitWorkspace(job, spec, jobRuntime);
+}
+
+function secretsOf(
+  { workflow }: WorkflowSpec,
+  env: Readonly<Record<string, string>>,
+): { readonly name: string; readonly value: string }[] {
+  return workflow.secrets.map((name) => {
+    const value = env[name] ?? process.env[name];
+    if (value !== undefined) return { name, value };
+    throw new WorkError("usage", `The secret ${name} has no value.`, {
+      hint: `Set ${name} in the environment or in a file of env_files.`,
+    });
+  });
+}
+
+export interface StepContextPlan {
+  readonly root: string;
+  readonly head?: () => Promise<string>;
+  readonly variables: Record<string, Json>;
+  readonly logPath: string;
+  readonly scratch: string;
+  readonly signal: AbortSignal;
+  /** Default: always. A phase has no lease that could expire. */
+  readonly mayStart?: StepContext["mayStart"];
+  readonly agentId: string;
+  readonly attempt: number;
+  readonly onStep?: StepContext["onStep"];
+}
+
+/** The context of a phase or of one attempt. */
+export function stepContextOf(runtime: WorkflowRuntime, plan: StepContextPlan): StepContext {
+  const { onStep, head, mayStart = () => true, ...rest } = plan;
+  return {
+    ...rest,
+    mayStart,
+    ...(head && { head }),
+    ...(onStep && { onStep }),
+    launcher: runtime.jobRuntime.launcher,
+    env: { ...runtime.workspace.env, ...runtime.env },
+    mask: runtime.masker.mask,
+    secretValues: runtime.secretValues,
+    graceMs: DEFAULT_GRACE_MS,
+    ...(runtime.spec.keepEvidence && { evidenceFolder: runtime.jobRuntime.evidence }),
+    clock: runtime.jobRuntime.clock,
+    random: Math.random,
+  };
+}
+
+/** The variables that steps captured; `shell` is only their last output. */
+export function capturedSince(
+  before: ReadonlySet<string>,
+  variables: Readonly<Record<string, Json>>,
+): Record<string, Json> {
+  return Object.fromEntries(
+    Object.entries(variables).filter(([name]) => !before.has(name) && name !== "shell"),
+  );
+}
+
+/** The variables of an item. */
+export function itemVariables(item: LeasedItem): Record<string, Json> {
+  return { item: item.data, item_id: item.itemId, index: item.index };
+}
+
+/** The variables of every step of the job. */
+export function jobVariables({ job, spec, env, sealer }: WorkflowRuntime): Record<string, Json> {
+  const { setup, captured } = workflowProgressOf(job);
+  return {
+    job_id: job.id,
+    env: { ...outsideEnv(), ...env },
+    ...sealer.unseal(captured),
+    ...spec.variables,
+    setup: sealer.unseal(setup),
+  };
+}

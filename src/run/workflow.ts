@@ -1,0 +1,336 @@
+/** `redrive run`: runs the phases setup, map, reduce and merge, starting where the last run of the job stopped. */
+import { mkdirSync } from "node:fs";
+import type { Engine } from "../engine.ts";
+import { WorkError } from "../errors.ts";
+import type { NewItem } from "../item/item.ts";
+import type { Job } from "../item/job.ts";
+import { runExclusively } from "../lease/holder.ts";
+import { slugOf } from "../queue/find-job.ts";
+import { type JobSummary, summarise } from "../queue/job-summary.ts";
+import { redriveOnResume } from "../redrive/resume.ts";
+import type { Feed } from "../runner/run-options.ts";
+import { systemClock } from "../std/clock.ts";
+import { PRIVATE_FOLDER } from "../std/files.ts";
+import type { Json } from "../std/json.ts";
+import { randomName } from "../std/random.ts";
+import type { Step } from "../workflow/model.ts";
+import { runSteps } from "../workflow/run-steps.ts";
+import {
+  type Phase,
+  plain,
+  type WorkflowProgress,
+  type WorkflowSpec,
+  workflowProgressOf,
+} from "../workflow/workflow-spec.ts";
+import type { Finish } from "../workspace/workspace.ts";
+import type { AskMerge } from "./job-runtime.ts";
+import { withJobRuntime } from "./job-runtime.ts";
+import type { MapResult } from "./map.ts";
+import { requirePrograms } from "./require-programs.ts";
+import { type RunDeps, redriving, runJob } from "./run-job.ts";
+import { agentHandler, type OnAgentStep } from "./workflow-agent.ts";
+import { selectWorkflowItems, writeResults } from "./workflow-items.ts";
+import {
+  capturedSince,
+  checkStart,
+  jobVariables,
+  openWorkflowRuntime,
+  stepContextOf,
+  type WorkflowRuntime,
+} from "./workflow-runtime.ts";
+
+export interface WorkflowRunOptions {
+  /** Retry the eligible letters too, as `resume` does. */
+  readonly withLetters?: boolean;
+  readonly slots?: number;
+  readonly onJob?: (job: Job) => void;
+  readonly onNotice?: (notice: string) => void;
+  /** Called when a step of setup, reduce or merge begins. */
+  readonly onPhaseStep?: (phase: Phase, index: number, total: number, label: string) => void;
+  readonly onAgentStep?: OnAgentStep;
+  /** Called after the job has completed, if it asks before it merges. Default: the commits stay in their branch. */
+  readonly askMerge?: AskMerge;
+}
+
+export interface WorkflowResult extends MapResult {
+  readonly finish?: Finish;
+}
+
+/** Creates the job of a workflow and runs it. */
+export async function startWorkflow(
+  deps: RunDeps,
+  spec: WorkflowSpec,
+  options: WorkflowRunOptions,
+): Promise<WorkflowResult> {
+  await checkStart(spec);
+  const id = `${slugOf(spec.workflow.name)}-${randomName(8)}`;
+  const job = await deps.engine.createJob({ id, name: id, kind: "workflow", spec: plain(spec) });
+  await deps.engine.changeJob(id, { event: { type: "phase_started", data: { phase: "setup" } } });
+  return aloneAtJob(deps, id, () => runWorkflow(deps, job, options));
+}
+
+/** Only one process at a time may run the phases of a job. */
+export function aloneAtJob<T>({ engine, clock }: RunDeps, jobId: string, work: () => Promise<T>): Promise<T> {
+  return runExclusively({ engine, clock: clock ?? systemClock }, jobId, work);
+}
+
+/** Runs the remaining phases. */
+export async function runWorkflow(
+  deps: RunDeps,
+  begun: Job,
+  options: WorkflowRunOptions,
+): Promise<WorkflowResult> {
+  options.onJob?.(begun);
+  const clock = deps.clock ?? systemClock;
+  try {
+    return await withJobRuntime(begun, { ...deps, clock }, async (jobRuntime) => {
+      mkdirSync(jobRuntime.logs.folder, { recursive: true, mode: PRIVATE_FOLDER });
+      const runtime = await openWorkflowRuntime(begun, jobRuntime);
+      for (const note of runtime.workspace.notes) options.onNotice?.(note);
+      try {
+        return await runPhases({ deps, runtime, options, job: begun });
+      } finally {
+        await runtime.workspace.close();
+      }
+    });
+  } catch (error) {
+    await writeFailure(deps.engine, begun, error);
+    throw error;
+  }
+}
+
+interface Run {
+  readonly deps: RunDeps;
+  readonly runtime: WorkflowRuntime;
+  readonly options: WorkflowRunOptions;
+  job: Job;
+}
+
+async function runPhases(run: Run): Promise<WorkflowResult> {
+  const { workflow } = run.runtime.spec;
+  if (phaseOf(run) === "setup") {
+    if (!(await runPhase(run, "setup", workflow.setup))) return interrupted(run);
+    await run.runtime.workspace.commitPhase();
+    await enterPhase(run, "map");
+  }
+  if (phaseOf(run) === "map") {
+    const ended = await runMap(run);
+    if (ended !== null) return ended;
+    await run.runtime.workspace.refresh();
+    await leaveMap(run);
+  }
+  if (phaseOf(run) === "reduce") {
+    if (!(await runPhase(run, "reduce", workflow.reduce))) return interrupted(run);
+    await run.runtime.workspace.commitPhase();
+    await enterPhase(run, "merge");
+  }
+  if (phaseOf(run) === "merge") {
+    if (!(await runPhase(run, "merge", workflow.merge))) return interrupted(run);
+    await run.runtime.workspace.commitPhase();
+  }
+  const finish = await run.runtime.workspace.finish();
+  await tidy(run);
+  if (phaseOf(run) !== "ended") await enterPhase(run, "ended");
+  run.job = await run.deps.engine.changeJob(run.job.id, {
+    status: "completed",
+    event: { type: "job_completed" },
+  });
+  const summary = await summarise(run.deps.engine, run.job);
+  return { summary, finish: await mergeIfAgreed(run, finish, summary) };
+}
+
+/** Skips reduce if no item has succeeded since it last ran completely. */
+async function leaveMap(run: Run): Promise<void> {
+  const { done } = await run.deps.engine.count(run.job.id);
+  const isReduced = workflowProgressOf(run.job).succeededAtEnd === done;
+  await enterPhase(run, isReduced ? "ended" : "reduce", { succeededAtReduce: done });
+}
+
+/** The job has completed by now, so without an answer the commits simply stay in their branch. */
+async function mergeIfAgreed(run: Run, finish: Finish, summary: JobSummary): Promise<Finish> {
+  const { askMerge } = run.options;
+  if (finish.question === undefined || !(await askMerge?.(finish.question, summary))) return finish;
+  const merged = await run.runtime.workspace.finish("merge");
+  await tidy(run);
+  return merged;
+}
+
+/** The commits are merged by now, so leftovers that cannot be removed do not fail the job. */
+async function tidy({ runtime, options }: Run): Promise<void> {
+  try {
+    await runtime.workspace.tidy();
+  } catch (error) {
+    if (!(error instanceof WorkError)) throw error;
+    options.onNotice?.(
+      `Not everything could be tidied up: ${error.message} \`redrive worktrees clean\` tries again.`,
+    );
+  }
+}
+
+function phaseOf(run: Run): Phase {
+  return workflowProgressOf(run.job).phase;
+}
+
+/**
+ * Returns true when the phase is done, false when the run was stopped. A failed step fails the job, which can be resumed.
+ */
+async function runPhase(
+  run: Run,
+  phase: "setup" | "reduce" | "merge",
+  steps: readonly Step[],
+): Promise<boolean> {
+  const { runtime, deps, options } = run;
+  const variables: Record<string, Json> = {
+    ...jobVariables({ ...runtime, job: run.job }),
+    ...(await mapVariables(run, phase)),
+  };
+  const before = new Set(Object.keys(variables));
+  const context = stepContextOf(runtime, {
+    root: runtime.workspace.root,
+    ...(runtime.workspace.head && { head: runtime.workspace.head }),
+    variables,
+    logPath: runtime.jobRuntime.logs.phase(phase),
+    scratch: `${runtime.jobRuntime.scratch}/${phase}`,
+    signal: deps.stop,
+    agentId: phase,
+    attempt: 1,
+    onStep: (index, total, label) => options.onPhaseStep?.(phase, index, total, label),
+  });
+  const timeoutMs = runtime.spec.workflow.phaseTimeoutMs[phase];
+  const end = await runSteps(steps, context, {
+    ...(timeoutMs !== undefined && { timeoutMs }),
+    from: workflowProgressOf(run.job).next,
+    onDone: async (index) => {
+      const captured = runtime.sealer.seal(capturedSince(before, variables));
+      await saveProgress(run, {
+        next: index + 1,
+        captured: { ...workflowProgressOf(run.job).captured, ...captured },
+      });
+    },
+  });
+  if (end.kind === "failed")
+    throw phaseFailed(phase, end.stepIndex, steps.length, end.failure.errorMessage, end.failure.log);
+  return end.kind === "done";
+}
+
+function phaseFailed(phase: Phase, index: number, total: number, message: string, log?: string): WorkError {
+  return new WorkError(
+    "phase_failed",
+    `The ${phase} phase failed at step ${index + 1} of ${total}: ${message}`,
+    {
+      hint: `${log === undefined ? "" : `Its output is in ${log}. `}When the cause is mended, \`redrive resume\` goes on at this step.`,
+    },
+  );
+}
+
+/** Returns null when all items have ended and the next phase may begin. */
+async function runMap(run: Run): Promise<WorkflowResult | null> {
+  const { deps, options } = run;
+  const runtime = { ...run.runtime, job: run.job }; // with the variables that setup captured
+  requirePrograms(runtime.spec, ["map", "reduce", "merge"]);
+  const work = await agentHandler(runtime, {
+    close: async () => undefined,
+    ...(options.onAgentStep && { onStep: options.onAgentStep }),
+  });
+  const result = await runJob(deps, {
+    job: run.job,
+    work,
+    isPhase: true,
+    feed: mapFeed(run),
+    ...(options.onNotice && { onNotice: options.onNotice }),
+    ...(options.slots !== undefined && { slots: options.slots }),
+  });
+  run.job = await reread(deps.engine, run.job);
+  if (result.end === "finished") return null;
+  return {
+    summary: await summarise(deps.engine, run.job),
+    ...(result.reason !== undefined && { stopReason: result.reason }),
+  };
+}
+
+const BATCH_MAX = 500;
+
+/** First unfinished redrives, then letters, then the items that were not added yet. */
+function mapFeed(run: Run): Feed {
+  const { deps, options } = run;
+  const runtime = { ...run.runtime, job: run.job };
+  return async function* (storeRetry, signal) {
+    yield* redriveOnResume(deps.engine, run.job.id, { ...redriving(deps, options), storeRetry, signal });
+    if (run.job.intakeComplete) return;
+    const items = await itemsUnlessStopped(runtime, deps.stop);
+    if (items === null) return;
+    for (let from = 0; from < items.length; from += BATCH_MAX) {
+      const batch = items.slice(from, from + BATCH_MAX);
+      yield (await storeRetry.run(() => deps.engine.add(run.job.id, batch))).added;
+    }
+    await storeRetry.run(() => deps.engine.changeJob(run.job.id, { intakeComplete: true }));
+  };
+}
+
+/** Returns null when the run is stopped: a command that was killed for that has not failed. */
+async function itemsUnlessStopped(
+  runtime: WorkflowRuntime,
+  stop: AbortSignal,
+): Promise<readonly NewItem[] | null> {
+  try {
+    return (await selectWorkflowItems(runtime, stop)).items;
+  } catch (error) {
+    if (stop.aborted) return null;
+    throw error;
+  }
+}
+
+/** `${map.*}` for the phases after the map. */
+async function mapVariables(run: Run, phase: Phase): Promise<Record<string, Json>> {
+  if (phase === "setup") return {};
+  const { deps, runtime, job } = run;
+  const counts = await deps.engine.count(job.id);
+  const { file, results } = await writeResults(deps.engine, job, runtime.jobRuntime.logs.folder);
+  return {
+    map: {
+      total: counts.total,
+      successful: counts.done,
+      failed: counts.dead,
+      skipped: counts.skipped,
+      results,
+      results_file: file,
+    },
+  };
+}
+
+/** Variables that setup captured are available as `${setup.x}` from now on. */
+async function enterPhase(run: Run, phase: Phase, more: Partial<WorkflowProgress> = {}): Promise<void> {
+  const progress = workflowProgressOf(run.job);
+  const setup = progress.phase === "setup" ? { setup: progress.captured } : {};
+  const { succeededAtReduce } = { ...progress, ...more };
+  const end =
+    phase === "ended" && succeededAtReduce !== undefined ? { succeededAtEnd: succeededAtReduce } : {};
+  await run.deps.engine.changeJob(run.job.id, {
+    event: { type: "phase_completed", data: { phase: progress.phase } },
+  });
+  await saveProgress(run, { phase, next: 0, ...setup, ...more, ...end });
+  if (phase === "ended") return;
+  await run.deps.engine.changeJob(run.job.id, { event: { type: "phase_started", data: { phase } } });
+}
+
+async function saveProgress(run: Run, change: Partial<WorkflowProgress>): Promise<void> {
+  const progress = plain({ ...workflowProgressOf(run.job), ...change });
+  run.job = await run.deps.engine.changeJob(run.job.id, { progress });
+}
+
+async function interrupted(run: Run): Promise<WorkflowResult> {
+  const event = { type: "job_interrupted" } as const;
+  run.job = await run.deps.engine.changeJob(run.job.id, { status: "interrupted", event });
+  return { summary: await summarise(run.deps.engine, run.job) };
+}
+
+async function reread(engine: Engine, job: Job): Promise<Job> {
+  return (await engine.findJob(job.id)) ?? job;
+}
+
+/** The failure itself matters more than an error while recording it. */
+async function writeFailure(engine: Engine, job: Job, error: unknown): Promise<void> {
+  const reason = error instanceof Error ? error.message : String(error);
+  const change = { status: "failed", event: { type: "job_failed", data: { reason } } } as const;
+  await engine.changeJob(job.id, change).catch(() => undefined);
+}

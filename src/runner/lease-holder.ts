@@ -1,0 +1,177 @@
+/**
+ * A runner as a holder of leases: it registers, sends heartbeats, reaps vanished holders and unregisters. When others
+ * have reaped its own leases (a machine that slept), running attempts end and it registers again.
+ */
+import { setMaxListeners } from "node:events";
+import { endOrphans } from "../attempt/process-tree.ts";
+import type { Engine, NewHolder } from "../engine.ts";
+import { isStoreTrouble } from "../errors.ts";
+import { describeSelf } from "../lease/holder.ts";
+import { reap } from "../lease/reap.ts";
+import type { Policy } from "../retry/policy.ts";
+import type { Clock } from "../std/clock.ts";
+import type { Random } from "../std/random.ts";
+import type { GroupRule } from "../triage/grouping.ts";
+import type { StoreRetry } from "./store-retry.ts";
+
+export interface LeaseHolderOptions {
+  readonly engine: Engine;
+  readonly queue: string;
+  /** The current policy. */
+  readonly policy: () => Policy;
+  readonly random: Random;
+  readonly clock: Clock;
+  readonly storeRetry: StoreRetry;
+  readonly ttlMs?: number;
+  readonly toxicAfter?: number;
+  readonly groupRules?: readonly GroupRule[];
+  /** Called when items of a vanished holder were taken back. */
+  readonly onReaped: () => void;
+  /** Called for errors in the background that are not store failures. */
+  readonly onFault: (error: unknown) => void;
+}
+
+/** The share of the TTL in which work may start. The rest covers the start itself. */
+const STARTABLE_SHARE = 7 / 8;
+
+export class LeaseHolder {
+  readonly #options: LeaseHolderOptions;
+  readonly #over = new AbortController();
+  #holder: NewHolder;
+  #running = newController();
+  #renewing: Promise<void> | undefined;
+  #isEnded = false;
+  #confirmedAt: ClockReading;
+
+  constructor(options: LeaseHolderOptions) {
+    this.#options = options;
+    this.#holder = describeSelf(options.queue, options.ttlMs);
+    this.#confirmedAt = readClocks(options.clock);
+  }
+
+  get holderId(): string {
+    return this.#holder.id;
+  }
+
+  /** Aborted when the attempts of the current holder must end. */
+  get signal(): AbortSignal {
+    return this.#running.signal;
+  }
+
+  /**
+   * False when the leases may have expired, because the process or its machine was stalled: nothing starts then until a
+   * heartbeat has succeeded. Both clocks are read, because one stops during sleep and the other can be set.
+   */
+  get isConfirmed(): boolean {
+    const { clock } = this.#options;
+    const ageMs = Math.max(
+      clock.monotonicNow() - this.#confirmedAt.monotonic,
+      clock.now() - this.#confirmedAt.wall,
+    );
+    return ageMs < this.#holder.ttlMs * STARTABLE_SHARE;
+  }
+
+  /** Sends a heartbeat; a holder that was revoked is replaced by a new one. */
+  async confirm(): Promise<void> {
+    const { id } = this.#holder;
+    const sentAt = readClocks(this.#options.clock);
+    const isKnown = await this.#options.engine.heartbeat(id);
+    if (id !== this.#holder.id) return;
+    if (isKnown) this.#confirmedAt = sentAt;
+    else await this.renew();
+  }
+
+  /** Registers, reaps vanished holders, and continues with heartbeats and reaping in the background until `end`. */
+  async begin(): Promise<{ readonly background: Promise<unknown> }> {
+    const { storeRetry } = this.#options;
+    await storeRetry.run(() => this.#registerHolder(this.#holder));
+    await storeRetry.run(() => this.#reap());
+    return { background: Promise.all([this.#sendHeartbeats(), this.#reapVanished()]) };
+  }
+
+  /** Ends the attempts; the holder stays registered. */
+  stop(): void {
+    this.#isEnded = true;
+    this.#running.abort("stopped");
+  }
+
+  /** Ends the background work. */
+  end(): void {
+    this.#over.abort();
+  }
+
+  /** Registers again after the leases were lost. Concurrent calls share one registration. */
+  renew(): Promise<void> {
+    this.#renewing ??= this.#registerAgain().finally(() => {
+      this.#renewing = undefined;
+    });
+    return this.#renewing;
+  }
+
+  async #registerAgain(): Promise<void> {
+    if (this.#isEnded) return;
+    const { storeRetry, queue, ttlMs } = this.#options;
+    this.#running.abort("leases lost");
+    const holder = describeSelf(queue, ttlMs);
+    await storeRetry.run(() => this.#registerHolder(holder));
+    this.#holder = holder;
+    this.#running = newController();
+    if (this.#isEnded) this.#running.abort("stopped");
+  }
+
+  async #registerHolder(holder: NewHolder): Promise<void> {
+    const sentAt = readClocks(this.#options.clock);
+    await this.#options.engine.registerHolder(holder);
+    this.#confirmedAt = sentAt;
+  }
+
+  async #sendHeartbeats(): Promise<void> {
+    while (await this.#pause()) await this.#tolerate(() => this.confirm(), undefined);
+  }
+
+  async #reapVanished(): Promise<void> {
+    while (await this.#pause()) {
+      const reaped = await this.#tolerate(() => this.#reap(), 0);
+      if (reaped > 0) this.#options.onReaped();
+    }
+  }
+
+  /** False when the background work has to end. */
+  async #pause(): Promise<boolean> {
+    await this.#options.clock.sleep(this.#holder.ttlMs / 4, this.#over.signal);
+    return !this.#over.signal.aborted;
+  }
+
+  #reap(): Promise<number> {
+    const { engine, queue, policy, random, toxicAfter, groupRules } = this.#options;
+    const selfId = this.#holder.id;
+    const grouping = { ...(toxicAfter !== undefined && { toxicAfter }), ...(groupRules && { groupRules }) };
+    return reap({ engine, queue, policy: policy(), random, selfId, endOrphans, ...grouping });
+  }
+
+  /** Store failures are ignored: the next round tries again, and the runner's loop is the one that gives up. */
+  async #tolerate<T>(action: () => Promise<T>, otherwise: T): Promise<T> {
+    try {
+      return await action();
+    } catch (error) {
+      if (!isStoreTrouble(error)) this.#options.onFault(error);
+      return otherwise;
+    }
+  }
+}
+
+/** One point in time on both clocks. */
+interface ClockReading {
+  readonly wall: number;
+  readonly monotonic: number;
+}
+
+function readClocks(clock: Clock): ClockReading {
+  return { wall: clock.now(), monotonic: clock.monotonicNow() };
+}
+
+function newController(): AbortController {
+  const controller = new AbortController();
+  setMaxListeners(0, controller.signal); // one listener for each slot
+  return controller;
+}

@@ -1,0 +1,123 @@
+/**
+ * Decides when a runner polls its queue: at once while there is more, otherwise when an item is due, when it is
+ * notified, or when something may have changed.
+ */
+import type { SettleAndLeaseResult } from "../engine.ts";
+import { allow, type Rate, spend } from "../item/rate.ts";
+import type { Clock } from "../std/clock.ts";
+
+/** The interval when the store sends no notifications. */
+const POLL_MS = 500;
+/** The interval when it does, in case one was missed. */
+const NOTIFIED_POLL_MS = 5000;
+/** With a rate, items are leased a few at a time; unused allowance is kept. */
+const RATE_GATHER_MS = 20;
+
+export interface PollScheduleOptions {
+  readonly clock: Clock;
+  /** The rate of this runner alone. */
+  readonly ownRate?: Rate;
+  /** Whether the store notifies about changes by other processes. */
+  readonly isNotified: boolean;
+}
+
+/** What was requested, and whether the shared breaker was still the one that was read. */
+interface LeaseRequest {
+  readonly wanted: number;
+  readonly isCurrent: boolean;
+  /** Whether these are probes of a half-open breaker. */
+  readonly isProbe: boolean;
+  readonly rate: Rate | undefined;
+}
+
+export class PollSchedule {
+  readonly #clock: Clock;
+  readonly #ownRate: Rate | undefined;
+  readonly pollMs: number;
+  #leaseAt = 0;
+  #restUntil = 0;
+  #notifications = 0;
+  #storeAheadMs = 0;
+  #spentUntil = 0;
+  #nextDueAt: number | null = null;
+
+  constructor({ clock, ownRate, isNotified }: PollScheduleOptions) {
+    this.#clock = clock;
+    this.#ownRate = ownRate;
+    this.pollMs = isNotified ? NOTIFIED_POLL_MS : POLL_MS;
+  }
+
+  /** The store's clock, estimated from its last answer. */
+  get storeNow(): number {
+    return this.#clock.now() + this.#storeAheadMs;
+  }
+
+  /** A wait longer than any that was planned means that the clock was set back. */
+  get leaseInMs(): number {
+    const leftMs = Math.max(this.#leaseAt, this.#restUntil) - this.#clock.now();
+    return leftMs > this.pollMs ? 0 : Math.max(0, leftMs);
+  }
+
+  /** When the next item may start, by the store's clock; null when that is unknown. */
+  get nextDueAt(): number | null {
+    return this.#nextDueAt;
+  }
+
+  /** How many of the wanted items this runner's own rate allows. When none, plans the next poll. */
+  allowed(wanted: number): number {
+    if (this.#ownRate === undefined) return wanted;
+    const now = this.#clock.now();
+    const { granted, nextAt } = allow(this.#spentUntil, now, this.#ownRate, wanted);
+    if (granted === 0) this.#nextDueAt = null;
+    if (granted === 0 && nextAt !== null) this.#plan(Math.max(RATE_GATHER_MS, nextAt - now));
+    return granted;
+  }
+
+  pollNow(): void {
+    this.#notifications += 1;
+    this.#leaseAt = 0;
+    this.#nextDueAt = null;
+  }
+
+  /** The item of an attempt that ended may be ready again, and due before the others. */
+  attemptEnded(): void {
+    this.#nextDueAt = null;
+  }
+
+  /** An item will be due then. */
+  dueIn(ms: number): void {
+    this.#leaseAt = Math.min(this.#leaseAt, this.#clock.now() + ms);
+  }
+
+  /** Nothing is admitted until then, by the store's clock, or until another worker changes it. */
+  retryAt(storeTime: number | null): void {
+    this.#nextDueAt = storeTime;
+    this.#plan(Math.min(POLL_MS, storeTime === null ? POLL_MS : storeTime - this.storeNow));
+  }
+
+  /** The value to pass to `answered`, which so detects notifications that arrived meanwhile. */
+  beginRequest(): number {
+    return this.#notifications;
+  }
+
+  /** When fewer items came than wanted, there is no use in polling before something is due or has changed. */
+  answered(begun: number, { leased, nextDueAt, now }: SettleAndLeaseResult, request: LeaseRequest): void {
+    const { wanted, isCurrent, isProbe, rate } = request;
+    this.#storeAheadMs = now - this.#clock.now();
+    if (wanted === 0) return;
+    this.#nextDueAt = null;
+    // Writing the breaker notifies all workers. Without a rest, probes that find nothing would notify each other forever.
+    if (isProbe && isCurrent && leased.length === 0) this.#restUntil = this.#clock.now() + POLL_MS;
+    if (!isCurrent) this.#leaseAt = 0;
+    if (this.#ownRate)
+      this.#spentUntil = spend(this.#spentUntil, this.#clock.now(), this.#ownRate, leased.length);
+    if (!isCurrent || leased.length === wanted || this.#notifications !== begun) return;
+    this.#nextDueAt = nextDueAt;
+    const dueInMs = nextDueAt === null ? this.pollMs : nextDueAt - now;
+    this.#plan(rate === undefined ? dueInMs : Math.max(RATE_GATHER_MS, dueInMs));
+  }
+
+  #plan(ms: number): void {
+    this.#leaseAt = this.#clock.now() + Math.min(this.pollMs, Math.max(0, ms));
+  }
+}

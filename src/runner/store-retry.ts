@@ -1,0 +1,98 @@
+/**
+ * Retries store operations while the store cannot be used: a full disk, a lock, an outage. `OutageLog` records such
+ * times as events once the store is back.
+ */
+import { hostname } from "node:os";
+import type { Engine } from "../engine.ts";
+import { isStoreTrouble, type WorkError } from "../errors.ts";
+import type { Clock } from "../std/clock.ts";
+
+const PAUSE_MS_MIN = 50;
+const PAUSE_MS_MAX = 1000;
+/** A runner that is about to end does not wait longer than this. */
+const ENDING_WAIT_MS = 30_000;
+
+export interface StoreRetryObserver {
+  /** Called at the first failure of an operation. */
+  trouble?(error: WorkError): void;
+  recovered?(): void;
+  /** Whether the runner is about to end. Default: it is not. */
+  isEnding?(): boolean;
+  /** How long operations are retried once it is about to end. Default 30 s, so that results can still be written. */
+  readonly endingWaitMs?: number;
+}
+
+export class StoreRetry {
+  readonly #waitMsMax: number;
+  readonly #clock: Clock;
+  readonly #observer: StoreRetryObserver | undefined;
+
+  constructor(waitMsMax: number, clock: Clock, observer?: StoreRetryObserver) {
+    this.#waitMsMax = waitMsMax;
+    this.#clock = clock;
+    this.#observer = observer;
+  }
+
+  /** Runs the action again, with jitter, until it succeeds or the time is over; then throws its error. */
+  async run<T>(action: () => Promise<T>): Promise<T> {
+    let giveUpAt = this.#clock.monotonicNow() + this.#waitMsMax;
+    let pauseMs = PAUSE_MS_MIN;
+    for (let tries = 1; ; tries += 1) {
+      try {
+        const result = await action();
+        if (tries > 1) this.#observer?.recovered?.();
+        return result;
+      } catch (error) {
+        if (this.#observer?.isEnding?.())
+          giveUpAt = Math.min(
+            giveUpAt,
+            this.#clock.monotonicNow() + (this.#observer.endingWaitMs ?? ENDING_WAIT_MS),
+          );
+        if (!isStoreTrouble(error) || isHopeless(error) || this.#clock.monotonicNow() >= giveUpAt)
+          throw error;
+        // Waiting without a limit is for a store that is busy or full, not for a file that was removed.
+        if (error.isStoreGone && this.#waitMsMax === Number.POSITIVE_INFINITY) throw error;
+        if (tries === 1) this.#observer?.trouble?.(error);
+        await this.#clock.sleep(pauseMs * (0.5 + Math.random()));
+        pauseMs = Math.min(PAUSE_MS_MAX, pauseMs * 2);
+      }
+    }
+  }
+}
+
+/** Errors that waiting does not fix. */
+function isHopeless(error: WorkError): boolean {
+  return error.code === "store_corrupt" || error.code === "store_readonly";
+}
+
+/** Writes an event of the queue when the store is back after a failure. The work never waits for it. */
+export class OutageLog {
+  readonly #engine: Engine;
+  readonly #queue: string;
+  #message = "";
+  #writing: Promise<unknown> = Promise.resolve();
+
+  constructor(engine: Engine, queue: string) {
+    this.#engine = engine;
+    this.#queue = queue;
+  }
+
+  failed(error: WorkError): void {
+    this.#message = error.message;
+  }
+
+  recovered(storeRetry: StoreRetry): void {
+    const event = {
+      type: "store_write_failed",
+      data: { message: this.#message, machine: hostname() },
+    } as const;
+    const written = storeRetry.run(() => this.#engine.changeJob(this.#queue, { event }));
+    this.#writing = Promise.all([this.#writing, written]).then(() => undefined);
+    this.#writing.catch(() => undefined); // `flush` reports it
+  }
+
+  /** Resolves when everything is written, and rejects when something could not be. */
+  async flush(): Promise<void> {
+    await this.#writing;
+  }
+}

@@ -1,0 +1,330 @@
+/**
+ * Sends alert messages to channels: webhooks, Slack, Teams and commands. Secrets that a channel needs are read from the
+ * environment here.
+ */
+
+import { spawn } from "node:child_process";
+import { endTree } from "../attempt/process-tree.ts";
+import { WorkError } from "../errors.ts";
+import { backoffMs } from "../retry/backoff.ts";
+import { type Clock, systemClock } from "../std/clock.ts";
+import type { Json, JsonObject } from "../std/json.ts";
+import type { Random } from "../std/random.ts";
+import { NEXT_STEP, type Notice, noticeToJson, OVER_TITLE, shownLines } from "./alert-message.ts";
+import type { Channel, Severity, UrlSource } from "./alert-settings.ts";
+
+/** The result of one try. `refused` is permanent; `failed` may pass. A reason never contains a secret. */
+export type SendResult =
+  | { readonly kind: "sent" }
+  | { readonly kind: "refused"; readonly reason: string }
+  | { readonly kind: "failed"; readonly reason: string; readonly retryAfterMs?: number };
+
+export interface SendOptions {
+  readonly env: NodeJS.ProcessEnv;
+  readonly stop: AbortSignal;
+}
+
+/** Makes one try. Errors of the receiver are returned, not thrown. */
+export function send(channel: Channel, notice: Notice, { env, stop }: SendOptions): Promise<SendResult> {
+  const { timeoutMs } = channel;
+  const body = bodyFor(channel, notice);
+  if (channel.type === "command") {
+    return runCommand({ command: channel.command, cwd: channel.cwd, body, timeoutMs, stop });
+  }
+  return postJson({ url: urlOf(channel, env), headers: headersOf(channel, env), body, timeoutMs, stop });
+}
+
+/** The message in the channel's format. */
+export function bodyFor({ type }: Channel, notice: Notice): JsonObject {
+  if (type === "teams") return teamsBody(notice);
+  return type === "slack" ? slackBody(notice) : noticeToJson(notice);
+}
+
+/** Throws a usage error when a variable that a channel needs is missing. */
+export function requireSecrets(channels: readonly Channel[], env: NodeJS.ProcessEnv): void {
+  for (const channel of channels) {
+    if (channel.type === "command") continue;
+    urlOf(channel, env);
+    headersOf(channel, env);
+  }
+}
+
+function urlOf(
+  { name, to }: { readonly name: string; readonly to: UrlSource },
+  env: NodeJS.ProcessEnv,
+): string {
+  if ("url" in to) return to.url;
+  const url = variable(name, to.urlEnv, env);
+  if (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)) return url;
+  throw new WorkError("usage", `The channel ${name}: what ${to.urlEnv} has is not the URL of a webhook.`, {
+    hint: "It begins with https:// or http://.",
+  });
+}
+
+function headersOf(channel: Channel, env: NodeJS.ProcessEnv): Record<string, string> {
+  if (channel.type !== "webhook") return {};
+  const headers = Object.entries(channel.headersEnv);
+  return Object.fromEntries(headers.map(([header, from]) => [header, variable(channel.name, from, env)]));
+}
+
+function variable(channel: string, name: string, env: NodeJS.ProcessEnv): string {
+  const value = env[name]?.trim();
+  if (value) return value;
+  throw new WorkError(
+    "usage",
+    `The channel ${channel} needs the environment variable ${name}, which is not set.`,
+    {
+      hint: `Set ${name} where redrive watch is started, or take the channel out of redrive.yml.`,
+    },
+  );
+}
+
+/** Whether the message was sent. */
+export type Delivery =
+  | { readonly ok: true; readonly tries: number }
+  | { readonly ok: false; readonly tries: number; readonly reason: string };
+
+/** The result of sending one message to one channel. */
+export interface SentNotice {
+  readonly channel: string;
+  readonly notice: Notice;
+  readonly ok: boolean;
+  readonly tries: number;
+  /** Why not. */
+  readonly reason?: string;
+}
+
+export interface DeliverOptions {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly stop: AbortSignal;
+}
+
+export const TRIES_MAX = 5;
+const BACKOFF = { kind: "exponential", initialMs: 1000, factor: 2, maxMs: 30_000, jitter: true } as const;
+/** A longer wait is left to the next check. */
+const RETRY_AFTER_MS_MAX = 30_000;
+
+/** If it fails, the next check sends it again. */
+export async function deliver(
+  send: () => Promise<SendResult>,
+  { clock, random, stop }: DeliverOptions,
+): Promise<Delivery> {
+  for (let tries = 1; ; tries += 1) {
+    const result = await send();
+    if (result.kind === "sent") return { ok: true, tries };
+    const { reason } = result;
+    const isLast = result.kind === "refused" || tries >= TRIES_MAX || stop.aborted;
+    if (isLast || (result.retryAfterMs ?? 0) > RETRY_AFTER_MS_MAX) return { ok: false, tries, reason };
+    await clock.sleep(Math.max(backoffMs(BACKOFF, tries, random), result.retryAfterMs ?? 0), stop);
+    if (stop.aborted) return { ok: false, tries, reason };
+  }
+}
+
+export interface Post {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: JsonObject;
+  readonly timeoutMs: number;
+  readonly stop: AbortSignal;
+}
+
+export async function postJson({ url, headers, body, timeoutMs, stop }: Post): Promise<SendResult> {
+  const timeout = AbortSignal.timeout(timeoutMs);
+  try {
+    const response = await fetch(url, {
+      method: "POST",
+      redirect: "manual",
+      headers: { "content-type": "application/json", ...headers },
+      body: JSON.stringify(body),
+      signal: AbortSignal.any([timeout, stop]),
+    });
+    const said = masked(await shortText(response), [url, ...Object.values(headers)]);
+    return resultOf(response, said);
+  } catch (error) {
+    if (stop.aborted) return { kind: "failed", reason: "the watcher was stopped" };
+    if (timeout.aborted) return { kind: "failed", reason: `no answer within ${timeoutMs} ms` };
+    return { kind: "failed", reason: `it cannot be reached (${codeOf(error)})` };
+  }
+}
+
+/** Client errors are permanent, except these two, which are about time. */
+const WORTH_ANOTHER_TRY = new Set([408, 425, 429]);
+
+function resultOf(response: Response, said: string): SendResult {
+  const { status, ok } = response;
+  if (ok) return { kind: "sent" };
+  const reason = `it answered ${status}${said === "" ? "" : `: ${said}`}`;
+  if (status < 500 && !WORTH_ANOTHER_TRY.has(status)) return { kind: "refused", reason };
+  const retryAfterMs = retryAfterOf(response.headers.get("retry-after"));
+  return { kind: "failed", reason, ...(retryAfterMs !== undefined && { retryAfterMs }) };
+}
+
+function retryAfterOf(text: string | null): number | undefined {
+  if (text === null) return undefined;
+  if (/^\d+$/.test(text.trim())) return Number(text) * 1000;
+  const at = Date.parse(text);
+  return Number.isNaN(at) ? undefined : Math.max(0, at - Date.now());
+}
+
+const SAID_CHARS_MAX = 120;
+
+/** The first part of the answer; the rest is not read. */
+async function shortText(response: Response): Promise<string> {
+  const reader = response.body?.getReader();
+  if (reader === undefined) return "";
+  const { value } = await reader.read();
+  await reader.cancel();
+  const text = new TextDecoder().decode(value?.subarray(0, SAID_CHARS_MAX * 4));
+  return text
+    .replace(/[\s\p{Cc}]+/gu, " ")
+    .trim()
+    .slice(0, SAID_CHARS_MAX);
+}
+
+const SECRET_CHARS_MIN = 4;
+
+function masked(text: string, secrets: readonly string[]): string {
+  return secrets
+    .flatMap((secret) => [secret, ...secret.split(/[/\s?&=]+/)])
+    .filter((part) => part.length >= SECRET_CHARS_MIN && !/^https?:$/.test(part))
+    .sort((a, b) => b.length - a.length)
+    .reduce((clean, part) => clean.replaceAll(part, "***"), text);
+}
+
+/** Only the code, because the error message may contain the address. */
+function codeOf(error: unknown): string {
+  const { cause } = error as { cause?: { code?: unknown } };
+  return typeof cause?.code === "string" ? cause.code : "no connection";
+}
+
+export interface CommandMessage {
+  readonly command: readonly [string, ...string[]];
+  readonly cwd: string;
+  readonly body: JsonObject;
+  readonly timeoutMs: number;
+  readonly stop: AbortSignal;
+}
+
+const GRACE_MS = 1000;
+
+export function runCommand({ command, cwd, body, timeoutMs, stop }: CommandMessage): Promise<SendResult> {
+  const [program, ...args] = command;
+  return new Promise((resolve) => {
+    const child = spawn(program, args, { cwd, stdio: ["pipe", "ignore", "pipe"], detached: true });
+    let tail = "";
+    let why: string | undefined;
+    let ending: Promise<void> | undefined;
+    const end = (reason: string) => {
+      why ??= reason;
+      ending ??= endTree(child.pid ?? 0, GRACE_MS);
+    };
+    const onStop = () => end("was stopped");
+    const cancel = systemClock.after(timeoutMs, () => end(`took longer than ${timeoutMs} ms`));
+    stop.addEventListener("abort", onStop, { once: true });
+    child.stderr.on("data", (chunk: Buffer) => {
+      tail = (tail + chunk.toString()).slice(-TAIL_CHARS_MAX);
+    });
+    child.stdin.on("error", () => undefined); // the command may ignore its input
+    child.stdin.end(`${JSON.stringify(body)}\n`);
+    const over = async (failure: string | undefined) => {
+      cancel();
+      stop.removeEventListener("abort", onStop);
+      await ending;
+      const reason = why ?? failure;
+      resolve(reason === undefined ? { kind: "sent" } : { kind: "failed", reason: `${program} ${reason}` });
+    };
+    child.on("error", (error) => void over(`cannot be run: ${error.message}`));
+    child.on("close", (code, signal) => void over(code === 0 ? undefined : endText(code ?? signal, tail)));
+  });
+}
+
+const TAIL_CHARS_MAX = 300;
+
+function endText(end: number | string | null, tail: string): string {
+  const line = tail.trim().split("\n").at(-1) ?? "";
+  return `ended with ${typeof end === "number" ? `exit code ${end}` : end}${line === "" ? "" : `: ${line}`}`;
+}
+
+const SIGNS: Readonly<Record<Severity, string>> = {
+  info: ":white_check_mark:",
+  warning: ":warning:",
+  critical: ":rotating_light:",
+};
+
+/** The body of the request. */
+export function slackBody(notice: Notice): JsonObject {
+  const { title, severity, wrong, over, store } = notice;
+  const [first = ""] = shownLines([...wrong, ...over]);
+  const blocks: Json[] = [
+    { type: "header", text: { type: "plain_text", text: title } },
+    ...sections(shownLines(wrong), SIGNS[severity]),
+    ...(wrong.length > 0 && over.length > 0 ? [section(`*${OVER_TITLE}*`)] : []),
+    ...sections(shownLines(over), SIGNS.info),
+    {
+      type: "context",
+      elements: [{ type: "mrkdwn", text: escaped(wrong.length > 0 ? `${NEXT_STEP}\n${store}` : store) }],
+    },
+  ];
+  return { text: escaped(`${title}: ${first}`), blocks };
+}
+
+/** A section holds at most 3,000 characters. */
+const SECTION_CHARS_MAX = 2900;
+
+function sections(lines: readonly string[], sign: string): readonly JsonObject[] {
+  const texts: string[] = [];
+  for (const line of lines.map((one) => `${sign} ${escaped(one)}`)) {
+    const last = texts.at(-1);
+    if (last !== undefined && last.length + line.length < SECTION_CHARS_MAX)
+      texts[texts.length - 1] = `${last}\n${line}`;
+    else texts.push(line.slice(0, SECTION_CHARS_MAX));
+  }
+  return texts.map(section);
+}
+
+function section(text: string): JsonObject {
+  return { type: "section", text: { type: "mrkdwn", text } };
+}
+
+/** Escapes the three characters that Slack interprets, so that a queue's name cannot become a link or notify everybody. */
+function escaped(text: string): string {
+  return text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+}
+
+const COLORS: Readonly<Record<Severity, string>> = {
+  info: "Good",
+  warning: "Warning",
+  critical: "Attention",
+};
+
+/** The body of the request. */
+export function teamsBody(notice: Notice): JsonObject {
+  const { title, severity, wrong, over, store, at } = notice;
+  const body: Json[] = [
+    block(title, { size: "Large", weight: "Bolder", color: COLORS[severity] }),
+    ...shownLines(wrong).map((line) => block(line, { spacing: "Small" })),
+    ...(wrong.length > 0 && over.length > 0 ? [block(OVER_TITLE, { weight: "Bolder", color: "Good" })] : []),
+    ...shownLines(over).map((line) => block(line, { spacing: "Small" })),
+    ...(wrong.length > 0 ? [block(NEXT_STEP, { isSubtle: true })] : []),
+    block(`${store} · ${new Date(at).toISOString()}`, { isSubtle: true, size: "Small" }),
+  ];
+  const content = {
+    $schema: "http://adaptivecards.io/schemas/adaptive-card.json",
+    type: "AdaptiveCard",
+    version: "1.4",
+    msteams: { width: "Full" },
+    body,
+  };
+  const attachment = { contentType: "application/vnd.microsoft.card.adaptive", contentUrl: null, content };
+  return { type: "message", attachments: [attachment] };
+}
+
+function block(text: string, style: JsonObject): JsonObject {
+  return { type: "TextBlock", text: plain(text), wrap: true, ...style };
+}
+
+/** A card's text is Markdown: a queue's name must not become emphasis or a link. */
+function plain(text: string): string {
+  return text.replace(/[\\*_[\]`~]/g, "\\$&");
+}

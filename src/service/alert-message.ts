@@ -1,0 +1,131 @@
+/** The message of one check for one channel, as text and as JSON. Pure. */
+
+import { toRfc3339 } from "../std/clock.ts";
+import type { JsonObject } from "../std/json.ts";
+import { compact } from "../std/json.ts";
+import type { Telling } from "./alert-schedule.ts";
+import { SEVERITIES, type Severity } from "./alert-settings.ts";
+
+/** A message, independent of the channel's format. */
+export interface Notice {
+  readonly title: string;
+  /** The highest severity of the alerts; `info` when all have recovered. */
+  readonly severity: Severity;
+  readonly at: number;
+  /** The store, without its password. */
+  readonly store: string;
+  readonly wrong: readonly NoticeLine[];
+  readonly over: readonly NoticeLine[];
+  readonly tellings: readonly Telling[];
+}
+
+export interface NoticeLine {
+  readonly severity: Severity;
+  readonly text: string;
+}
+
+/** The message for these tellings. */
+export function noticeOf(
+  tellings: readonly Telling[],
+  { at, store }: { readonly at: number; readonly store: string },
+): Notice {
+  const wrong = tellings.filter(({ state }) => state === "raised" || state === "reminder");
+  const over = tellings.filter(({ state }) => state === "recovered" || state === "passed");
+  return {
+    title: titleOf(wrong),
+    severity: worstOf(wrong),
+    at,
+    store: withoutPassword(store),
+    wrong: wrong.map(lineOf),
+    over: over.map(lineOf),
+    tellings,
+  };
+}
+
+/** Most people watch for waiting letters, so these are described in words they know. */
+function titleOf(wrong: readonly Telling[]): string {
+  if (wrong.length === 0) return "Back to normal";
+  return wrong.some(({ alert }) => alert.kind === "depth") ? "Dead Letter Items Found" : "Redrive Alert";
+}
+
+function worstOf(wrong: readonly Telling[]): Severity {
+  const ranks = wrong.map(({ alert }) => SEVERITIES.indexOf(alert.severity));
+  return SEVERITIES[Math.max(0, ...ranks)] ?? "info";
+}
+
+function lineOf({ alert, state }: Telling): NoticeLine {
+  const { severity, text, overText, raisedAt } = alert;
+  switch (state) {
+    case "raised":
+      return { severity, text };
+    case "reminder":
+      return { severity, text: `${text} (since ${toRfc3339(raisedAt)})` };
+    case "recovered":
+      return { severity: "info", text: overText };
+    case "passed":
+      return { severity: "info", text: `${overText} (it was: ${text}, at ${toRfc3339(raisedAt)})` };
+  }
+}
+
+const LINES_MAX = 40;
+
+/** The lines that fit into a message, and how many are left out. */
+export function shownLines(lines: readonly NoticeLine[]): readonly string[] {
+  const shown = lines.slice(0, LINES_MAX).map(({ text }) => cut(text));
+  return lines.length > LINES_MAX ? [...shown, `… and ${lines.length - LINES_MAX} more`] : shown;
+}
+
+const LINE_CHARS_MAX = 300;
+
+function cut(text: string): string {
+  const line = text.replace(/\s+/g, " ");
+  return line.length > LINE_CHARS_MAX ? `${line.slice(0, LINE_CHARS_MAX)}…` : line;
+}
+
+export const OVER_TITLE = "Recovered";
+/** The command that shows more. */
+export const NEXT_STEP = "Check: redrive dlq list · redrive groups · redrive queue list";
+
+/** As plain text. */
+export function noticeText(notice: Notice): string {
+  const { title, wrong, over } = notice;
+  const overTitle = wrong.length > 0 && over.length > 0 ? ["", OVER_TITLE] : [];
+  const lines = [title, ...shownLines(wrong), ...overTitle, ...shownLines(over)];
+  return [...lines, ...(wrong.length > 0 ? ["", NEXT_STEP] : [])].join("\n");
+}
+
+/** The JSON that webhooks and commands receive. */
+export function noticeToJson(notice: Notice): JsonObject {
+  const { title, severity, at, store, tellings } = notice;
+  return {
+    title,
+    severity,
+    at: toRfc3339(at),
+    store,
+    text: noticeText(notice),
+    alerts: tellings.map(tellingToJson),
+  };
+}
+
+/** One alert as JSON. */
+export function tellingToJson({ alert, state }: Telling): JsonObject {
+  return compact({
+    rule: alert.rule,
+    condition: alert.kind,
+    queue: alert.queue,
+    state,
+    severity: alert.severity,
+    value: alert.value,
+    limit: alert.limit,
+    text: state === "recovered" || state === "passed" ? alert.overText : alert.text,
+    raised_at: toRfc3339(alert.raisedAt),
+    recovered_at: alert.recoveredAt === undefined ? undefined : toRfc3339(alert.recoveredAt),
+  });
+}
+
+/** The store's URL without its password. */
+export function withoutPassword(url: string): string {
+  return url
+    .replace(/^([a-z][a-z0-9+.-]*:\/\/[^/?#@:]*):.*@(?=[^@]*$)/is, "$1@")
+    .replace(/([?&](?:password|sslpassword)=)[^&#]*/gi, "$1***");
+}

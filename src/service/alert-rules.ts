@@ -1,0 +1,233 @@
+/** Evaluates the alert rules: reads the store, writes nothing and sends nothing. */
+import type { Engine } from "../engine.ts";
+import type { LetterGroup } from "../item/letter-query.ts";
+import { formatDuration } from "../std/duration.ts";
+import { titleLine } from "../triage/title.ts";
+import type { AlertRule, Condition } from "./alert-settings.ts";
+import type { AlertBook, AlertFinding } from "./alert-state.ts";
+import { type Metrics, type QueueMetrics, readMetrics } from "./metrics.ts";
+
+/** What a check of a readable store found. */
+export interface Sight {
+  readonly at: number;
+  readonly findings: readonly AlertFinding[];
+  /** For the book. */
+  readonly eventsSeen: number;
+  readonly writeFailures: number;
+}
+
+/** Reads everything that the rules refer to. */
+export async function findWrong(
+  engine: Engine,
+  rules: readonly AlertRule[],
+  book: AlertBook,
+): Promise<Sight> {
+  const metrics = await readMetrics(engine);
+  const { eventsSeen, groups } = await newGroups(engine, rules, book);
+  const seen: Seen = { engine, metrics, book, groups };
+  const findings: AlertFinding[] = [];
+  for (const rule of rules) findings.push(...(await findingsOf(rule, seen)));
+  return { at: metrics.at, findings, eventsSeen, writeFailures: metrics.storeWriteFailures };
+}
+
+/** An unusable store is found elsewhere. */
+export function findTrouble(rules: readonly AlertRule[], message: string): readonly AlertFinding[] {
+  return rules
+    .filter(({ condition }) => condition.kind === "store_unhealthy")
+    .map((rule) => storeFinding(rule, message, 1));
+}
+
+interface Seen {
+  readonly engine: Engine;
+  readonly metrics: Metrics;
+  readonly book: AlertBook;
+  /** Open groups that are new, or that were reported as new. */
+  readonly groups: readonly LetterGroup[];
+}
+
+async function findingsOf(rule: AlertRule, seen: Seen): Promise<readonly AlertFinding[]> {
+  const queues = seen.metrics.queues.filter(({ queue, name }) => matchesQueue(rule.queues, [queue, name]));
+  const { condition } = rule;
+  switch (condition.kind) {
+    case "depth":
+      return queues.flatMap((queue) => ofDepth(rule, condition.letters, queue));
+    case "oldest":
+      return queues.flatMap((queue) => ofAge(rule, condition.ageMs, queue));
+    case "arrival_rate":
+      return ofArrivals(rule, condition, { queues, seen });
+    case "new_group":
+      return ofGroups(rule, queues, seen.groups);
+    case "breaker_open":
+      return queues.flatMap((queue) => ofBreaker(rule, queue));
+    case "store_unhealthy":
+      return ofStore(rule, seen);
+  }
+}
+
+function ofDepth(rule: AlertRule, limit: number, { queue, name, counts }: QueueMetrics) {
+  if (counts.letters < limit) return [];
+  const overText = limit === 1 ? `${name}: nothing failed is left` : `${name}: fewer than ${limit} failed`;
+  return [
+    found(rule, queue, { value: counts.letters, limit, text: `${name}: ${counts.letters} failed`, overText }),
+  ];
+}
+
+function ofAge(rule: AlertRule, limitMs: number, { queue, name, oldestLetterMs }: QueueMetrics) {
+  if (oldestLetterMs === null || oldestLetterMs < limitMs) return [];
+  const text = `${name}: the oldest letter has waited for ${formatDuration(oldestLetterMs)}`;
+  const overText = `${name}: no letter has waited for ${formatDuration(limitMs)}`;
+  return [found(rule, queue, { value: oldestLetterMs / 1000, limit: limitMs / 1000, text, overText })];
+}
+
+const MINUTE_MS = 60_000;
+
+async function ofArrivals(
+  rule: AlertRule,
+  { letters: limit, withinMs }: Extract<Condition, { kind: "arrival_rate" }>,
+  { queues, seen }: { readonly queues: readonly QueueMetrics[]; readonly seen: Seen },
+): Promise<readonly AlertFinding[]> {
+  const { engine, metrics } = seen;
+  const findings: AlertFinding[] = [];
+  const time = formatDuration(withinMs);
+  for (const { queue, name, counts } of queues) {
+    if (counts.letters + counts.resolved + counts.discarded + counts.purged + counts.evicted === 0) continue;
+    // The current minute and the full minutes before it, never more than the given time.
+    const since = Math.floor(metrics.at / MINUTE_MS) * MINUTE_MS - withinMs + MINUTE_MS;
+    const arrivals = await engine.listArrivals({ queue, bucketMs: MINUTE_MS, since });
+    const value = arrivals.reduce((sum, { ever }) => sum + ever, 0);
+    if (value < limit) continue;
+    const overText = `${name}: fewer than ${limit} letters came within ${time}`;
+    findings.push(
+      found(rule, queue, { value, limit, text: `${name}: ${value} letters came within ${time}`, overText }),
+    );
+  }
+  return findings;
+}
+
+function ofGroups(
+  rule: AlertRule,
+  queues: readonly QueueMetrics[],
+  groups: readonly LetterGroup[],
+): readonly AlertFinding[] {
+  const names = new Map(queues.map(({ queue, name }) => [queue, name]));
+  return groups.flatMap(({ queue, signature, pattern, count, isRegression }) => {
+    const name = names.get(queue);
+    if (name === undefined) return [];
+    const what = isRegression ? "a failure is back" : "a new failure";
+    return [
+      {
+        ...found(rule, queue, {
+          value: count,
+          limit: 1,
+          text: `${name}: ${what}: ${titleLine(pattern)}`,
+          overText: `${name}: no longer open: ${titleLine(pattern)}`,
+        }),
+        key: groupKey(rule.name, queue, signature),
+      },
+    ];
+  });
+}
+
+/** A half-open breaker is not closed yet. */
+function ofBreaker(rule: AlertRule, { queue, name, breaker }: QueueMetrics) {
+  if (breaker === null || breaker === "closed") return [];
+  const text = `${name}: the breaker is ${breaker === "open" ? "open" : "half open"}`;
+  return [found(rule, queue, { value: 1, limit: 1, text, overText: `${name}: the breaker is closed` })];
+}
+
+/** How long the store counts as unhealthy after a failed write. */
+const UNHEALTHY_MS = 600_000;
+
+function ofStore(rule: AlertRule, { metrics, book }: Seen): readonly AlertFinding[] {
+  const before = book.writeFailures ?? metrics.storeWriteFailures;
+  const rose = metrics.storeWriteFailures - before;
+  if (rose > 0) {
+    const count = rose === 1 ? "once" : `${rose} times`;
+    return [storeFinding(rule, `it could not be written, ${count} since the last check`, rose)];
+  }
+  if (metrics.at - book.writeFailuresRoseAt >= UNHEALTHY_MS) return [];
+  return [storeFinding(rule, "it could not be written lately", 1)];
+}
+
+function storeFinding(rule: AlertRule, message: string, value: number): AlertFinding {
+  return found(rule, null, {
+    value,
+    limit: 1,
+    text: `The store is unhealthy: ${message}`,
+    overText: "The store is healthy",
+  });
+}
+
+function found(
+  { name, condition, severity }: AlertRule,
+  queue: string | null,
+  told: Pick<AlertFinding, "value" | "limit" | "text" | "overText">,
+): AlertFinding {
+  return { key: keyOf(name, queue), rule: name, kind: condition.kind, queue, severity, ...told };
+}
+
+function keyOf(rule: string, queue: string | null): string {
+  return JSON.stringify([rule, queue]);
+}
+
+function groupKey(rule: string, queue: string, signature: string): string {
+  return JSON.stringify([rule, queue, signature]);
+}
+
+const PAGE_MAX = 1000;
+
+/** The groups that were opened since the last look, and those that were told as new; all that are still open. */
+async function newGroups(
+  engine: Engine,
+  rules: readonly AlertRule[],
+  book: AlertBook,
+): Promise<{ readonly eventsSeen: number; readonly groups: readonly LetterGroup[] }> {
+  const newest = await engine.newestEvent();
+  if (!rules.some(({ condition }) => condition.kind === "new_group"))
+    return { eventsSeen: newest, groups: [] };
+  const signatures = new Set(toldAsNew(book));
+  let after = book.eventsSeen ?? newest;
+  for (;;) {
+    const types = ["group_opened", "group_reopened"] as const;
+    const page = await engine.listEvents({ types, after, limit: PAGE_MAX });
+    for (const { data } of page) if (typeof data?.signature === "string") signatures.add(data.signature);
+    after = page.at(-1)?.id ?? after;
+    if (page.length < PAGE_MAX) break;
+  }
+  const groups =
+    signatures.size === 0
+      ? []
+      : (await engine.listGroups({ states: ["open"] })).filter((group) => signatures.has(group.signature));
+  return { eventsSeen: Math.max(newest, after), groups };
+}
+
+/** By the last part of their keys. */
+function toldAsNew({ alerts }: AlertBook): readonly string[] {
+  return Object.values(alerts)
+    .filter(({ kind, recoveredAt }) => kind === "new_group" && recoveredAt === undefined)
+    .map(({ key }) => (JSON.parse(key) as readonly string[])[2] ?? "");
+}
+
+/** Whether one of the queue's names matches. Without patterns, or with only excluding ones, all other queues match. */
+export function matchesQueue(patterns: readonly string[], names: readonly string[]): boolean {
+  const wanted = patterns.filter((pattern) => !pattern.startsWith("!"));
+  const unwanted = patterns.filter((pattern) => pattern.startsWith("!")).map((pattern) => pattern.slice(1));
+  const fits = (pattern: string) => names.some((name) => fitsName(pattern, name));
+  return (wanted.length === 0 || wanted.some(fits)) && !unwanted.some(fits);
+}
+
+/** Each part between two stars is searched after the one before it, so matching takes linear time. */
+function fitsName(pattern: string, name: string): boolean {
+  const [first = "", ...rest] = pattern.split("*");
+  const last = rest.pop();
+  if (last === undefined) return name === pattern;
+  if (name.length < first.length + last.length || !name.startsWith(first) || !name.endsWith(last))
+    return false;
+  let at = first.length;
+  for (const part of rest) {
+    const found = name.indexOf(part, at);
+    if (found < 0) return false;
+    at = found + part.length;
+  }
+  return at <= name.length - last.length;
+}

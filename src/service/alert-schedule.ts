@@ -1,0 +1,192 @@
+/**
+ * Decides what a channel is sent now: new alerts, reminders after the cool-down, recoveries. Also the check schedule and
+ * quiet hours. Pure.
+ */
+
+import type { AlertRule, QuietHours, WatchSettings } from "./alert-settings.ts";
+import type { Alert, AlertBook } from "./alert-state.ts";
+
+/** Why an alert is sent. `passed`: it recovered before it could be sent. */
+export type TellingState = "raised" | "reminder" | "recovered" | "passed";
+
+/** One alert for one channel. */
+export interface Telling {
+  readonly alert: Alert;
+  readonly state: TellingState;
+}
+
+/** Where alerts are written into the event log: every watcher has it, and nobody can call a channel of theirs so. */
+export const EVENT_LOG = "@events";
+
+/** Sorted by rule, then queue. In quiet hours only critical alerts are sent. The event log gets each alert once. */
+export function tellingsFor(
+  channel: string,
+  book: AlertBook,
+  settings: WatchSettings,
+  at: number,
+): readonly Telling[] {
+  const quiet = channel !== EVENT_LOG && settings.quietHours && isQuiet(settings.quietHours, at);
+  return settings.rules
+    .filter((rule) => hears(channel, rule) && (!quiet || rule.severity === "critical"))
+    .flatMap((rule) => ofRule(rule, channel, book, { at, recovery: settings.recovery }));
+}
+
+function hears(channel: string, { channels }: AlertRule): boolean {
+  return channel === EVENT_LOG || channels === undefined || channels.includes(channel);
+}
+
+function ofRule(
+  rule: AlertRule,
+  channel: string,
+  book: AlertBook,
+  now: { readonly at: number; readonly recovery: boolean },
+): readonly Telling[] {
+  const manner = { ...now, ...mannerOf(rule, channel, now.recovery) };
+  return Object.values(book.alerts)
+    .filter((alert) => alert.rule === rule.name)
+    .sort((a, b) => (a.key < b.key ? -1 : 1))
+    .flatMap((alert) => {
+      const state =
+        alert.recoveredAt === undefined ? stillWrong(alert, channel, manner) : over(alert, channel, manner);
+      return state === null ? [] : [{ alert, state }];
+    });
+}
+
+interface Manner {
+  readonly coolDownMs: number;
+  /** Whether recoveries are sent. */
+  readonly recovery: boolean;
+  /** Whether reminders are sent after the cool-down. */
+  readonly repeats: boolean;
+}
+
+/** The log gets every alert once, and a new group is news only once. */
+function mannerOf({ coolDownMs, condition }: AlertRule, channel: string, recovery: boolean): Manner {
+  if (channel === EVENT_LOG) return { coolDownMs: 0, recovery: true, repeats: false };
+  return { coolDownMs, recovery, repeats: condition.kind !== "new_group" };
+}
+
+function stillWrong(
+  { raisedAt, told }: Alert,
+  channel: string,
+  { at, coolDownMs, repeats }: Manner & { readonly at: number },
+): TellingState | null {
+  const before = told[channel];
+  if (before === undefined) return "raised";
+  const isCool = at - before.at >= coolDownMs;
+  if (before.raisedAt !== raisedAt) return isCool ? "raised" : null;
+  return isCool && repeats ? "reminder" : null;
+}
+
+/** An alert that came back within the cool-down and recovered again is not sent. */
+function over({ raisedAt, told }: Alert, channel: string, manner: Manner): TellingState | null {
+  const before = told[channel];
+  if (before?.raisedAt === raisedAt) return before.isOver || !manner.recovery ? null : "recovered";
+  const isNews = before === undefined || raisedAt - before.at >= manner.coolDownMs;
+  return isNews ? "passed" : null;
+}
+
+/**
+ * Forgets what is over, once it is owed to no channel and would be told anew if it came back. Alerts of rules that this
+ * watcher does not have may be those of another one: they stay for some days.
+ */
+export function forgetOld(book: AlertBook, settings: WatchSettings, at: number): AlertBook {
+  const rules = new Map(settings.rules.map((rule) => [rule.name, rule]));
+  const names = [EVENT_LOG, ...settings.channels.map(({ name }) => name)];
+  const isNeeded = (alert: Alert) => {
+    const rule = rules.get(alert.rule);
+    if (at - (alert.recoveredAt ?? (rule ? at : alert.raisedAt)) >= KEPT_MS_MAX) return false;
+    if (rule === undefined || alert.recoveredAt === undefined) return true;
+    return names.filter((name) => hears(name, rule)).some((name) => isOwed(alert, rule, name));
+  };
+  const isOwed = (alert: Alert, rule: AlertRule, name: string) => {
+    const manner = mannerOf(rule, name, settings.recovery);
+    return over(alert, name, manner) !== null || at - (alert.told[name]?.at ?? 0) < manner.coolDownMs;
+  };
+  const kept = Object.entries(book.alerts).filter(([, alert]) => isNeeded(alert));
+  return { ...book, alerts: Object.fromEntries(kept) };
+}
+
+/** Alerts that could not be sent for this long are dropped. */
+const KEPT_MS_MAX = 7 * 86_400_000;
+
+const MINUTE_MS = 60_000;
+const DAY_MINUTES = 1440;
+
+/** Whether the time is within the quiet hours. Hours that end before they begin span midnight. */
+export function isQuiet({ from, to, timeZone }: QuietHours, at: number): boolean {
+  const minute = minuteOfDay(at, timeZone);
+  return from < to ? minute >= from && minute < to : minute >= from || minute < to;
+}
+
+/** Moves in small steps, because clocks change on some days. */
+const STEP_MINUTES = 15;
+
+/** When the quiet hours end. */
+export function quietUntil(hours: QuietHours, at: number): number {
+  let end = at;
+  while (isQuiet(hours, end)) {
+    const minutes = (hours.to - minuteOfDay(end, hours.timeZone) + DAY_MINUTES) % DAY_MINUTES;
+    end = Math.floor(end / MINUTE_MS) * MINUTE_MS + Math.max(1, Math.min(minutes, STEP_MINUTES)) * MINUTE_MS;
+  }
+  return end;
+}
+
+/** `22:30` as minutes since midnight; undefined if it is not a time. */
+export function parseTimeOfDay(text: string): number | undefined {
+  const match = /^(\d{1,2}):(\d{2})$/.exec(text.trim());
+  const [hours, minutes] = [Number(match?.[1]), Number(match?.[2])];
+  return match && hours < 24 && minutes < 60 ? hours * 60 + minutes : undefined;
+}
+
+/** Whether there is a time zone of that name. */
+export function isTimeZone(name: string): boolean {
+  try {
+    formatterOf(name);
+    return true;
+  } catch {
+    return false; // a RangeError: there is no such zone
+  }
+}
+
+function minuteOfDay(at: number, timeZone: string | undefined): number {
+  const [hours = 0, minutes = 0] = formatterOf(timeZone).format(at).split(":").map(Number);
+  return hours * 60 + minutes;
+}
+
+const formatters = new Map<string | undefined, Intl.DateTimeFormat>();
+
+/** Creating a formatter costs far more than using it. */
+function formatterOf(timeZone: string | undefined): Intl.DateTimeFormat {
+  const known = formatters.get(timeZone);
+  if (known) return known;
+  const options = { timeZone, hour: "2-digit", minute: "2-digit", hourCycle: "h23" } as const;
+  const made = new Intl.DateTimeFormat("en-GB", options);
+  formatters.set(timeZone, made);
+  return made;
+}
+
+/** The first time after the given one; null if there is none. */
+export async function nextCheckAt(
+  { schedule, timeZone }: { readonly schedule: string; readonly timeZone?: string },
+  after: number,
+): Promise<number | null> {
+  const { Cron } = await import("croner");
+  return (
+    new Cron(schedule, { ...(timeZone && { timezone: timeZone }), paused: true })
+      .nextRun(new Date(after))
+      ?.getTime() ?? null
+  );
+}
+
+/** What is wrong with a pattern; null when nothing is. */
+export async function scheduleFault(schedule: string): Promise<string | null> {
+  const { Cron } = await import("croner");
+  try {
+    const next = new Cron(schedule, { timezone: "UTC", paused: true }).nextRun();
+    return next === null ? "it never comes" : null;
+  } catch {
+    // The library's message describes its internals.
+    return "expected a cron pattern of five fields (minute, hour, day, month, weekday), such as */30 * * * *";
+  }
+}

@@ -1,0 +1,220 @@
+/**
+ * The shared state of alerts: which are raised, what was sent to which channel and when, and who is sending now. It is one
+ * small document in the store, changed by compare-and-set, so that two watchers do not send the same alert twice and a
+ * restart forgets nothing. Pure functions, and the shared copy of one watcher.
+ */
+
+import type { Engine } from "../engine.ts";
+import { isStoreError, WorkError } from "../errors.ts";
+import { canonicalJson, type Json, type JsonObject } from "../std/json.ts";
+import type { ConditionKind, Severity } from "./alert-settings.ts";
+
+/** Something that is wrong now. */
+export interface AlertFinding {
+  /** The same for the same rule and queue, whenever it is found. */
+  readonly key: string;
+  readonly rule: string;
+  readonly kind: ConditionKind;
+  /** Null when it is about the store. */
+  readonly queue: string | null;
+  readonly severity: Severity;
+  /** What the rule looks at, and from where on it is wrong. */
+  readonly value: number;
+  readonly limit: number;
+  /** For people, one line. */
+  readonly text: string;
+  /** The same when it is over. */
+  readonly overText: string;
+}
+
+/** A finding with its history. Times are by the store's clock. */
+export interface Alert extends AlertFinding {
+  readonly raisedAt: number;
+  /** Present when it is over. */
+  readonly recoveredAt?: number;
+  /** By the channel's name. */
+  readonly told: Readonly<Record<string, Told>>;
+}
+
+/** What a channel was sent about an alert. */
+export interface Told {
+  /** Of the raising that it was told last. */
+  readonly raisedAt: number;
+  /** When it was last told that something is wrong; 0 when it never was. */
+  readonly at: number;
+  /** Whether the recovery was sent. */
+  readonly isOver: boolean;
+}
+
+/** Which watcher is sending to a channel. The claim expires, because that watcher may be gone. */
+export interface Claim {
+  readonly by: string;
+  readonly until: number;
+}
+
+/** The whole state. */
+export interface AlertBook {
+  readonly alerts: Readonly<Record<string, Alert>>;
+  readonly claims: Readonly<Record<string, Claim>>;
+  /** The newest event that was looked at for new groups; null before the first look. */
+  readonly eventsSeen: number | null;
+  /** How often the store could not be written, as it was last seen; null before the first look. */
+  readonly writeFailures: number | null;
+  /** When that number was last seen to rise. */
+  readonly writeFailuresRoseAt: number;
+}
+
+export const EMPTY_BOOK: AlertBook = {
+  alerts: {},
+  claims: {},
+  eventsSeen: null,
+  writeFailures: null,
+  writeFailuresRoseAt: 0,
+};
+
+/** What a check found. */
+export interface Checked {
+  readonly findings: readonly AlertFinding[];
+  /** The rules that were looked at: what they do not find any more is over. Others' alerts stay as they are. */
+  readonly rules: readonly { readonly name: string }[];
+  readonly at: number;
+}
+
+/** Raises what was found, and marks as recovered what was not found anymore. */
+export function advance(book: AlertBook, { findings, rules, at }: Checked): AlertBook {
+  const looked = new Set(rules.map(({ name }) => name));
+  const found = new Map(findings.map((finding) => [finding.key, finding]));
+  const alerts: Record<string, Alert> = {};
+  for (const [key, alert] of Object.entries(book.alerts)) {
+    if (found.has(key)) continue;
+    alerts[key] = looked.has(alert.rule) ? { ...alert, recoveredAt: alert.recoveredAt ?? at } : alert;
+  }
+  for (const finding of findings) alerts[finding.key] = raised(book.alerts[finding.key], finding, at);
+  return { ...book, alerts };
+}
+
+function raised(before: Alert | undefined, finding: AlertFinding, at: number): Alert {
+  if (before === undefined) return { ...finding, raisedAt: at, told: {} };
+  const { recoveredAt, ...open } = before;
+  return { ...open, ...finding, ...(recoveredAt !== undefined && { raisedAt: at }) };
+}
+
+/** Records that a channel was sent an alert. */
+export function markTold(
+  book: AlertBook,
+  tellings: readonly { readonly key: string; readonly raisedAt: number; readonly isOver: boolean }[],
+  { channel, at }: { readonly channel: string; readonly at: number },
+): AlertBook {
+  const alerts = { ...book.alerts };
+  for (const { key, raisedAt, isOver } of tellings) {
+    const alert = alerts[key];
+    if (alert === undefined || (isOver && alert.raisedAt !== raisedAt)) continue; // it came back meanwhile
+    const told = { raisedAt: alert.raisedAt, at: isOver ? (alert.told[channel]?.at ?? 0) : at, isOver };
+    alerts[key] = { ...alert, told: { ...alert.told, [channel]: told } };
+  }
+  return { ...book, alerts };
+}
+
+/** Claims a channel for one watcher, unless another one holds it. */
+export function claim(
+  book: AlertBook,
+  channel: string,
+  { by, until, at }: Claim & { at: number },
+): AlertBook {
+  const held = book.claims[channel];
+  if (held !== undefined && held.until > at && held.by !== by) return book;
+  return { ...book, claims: { ...book.claims, [channel]: { by, until } } };
+}
+
+/** Releases the claim. */
+export function unclaim(book: AlertBook, channel: string, by: string): AlertBook {
+  if (book.claims[channel]?.by !== by) return book;
+  const { [channel]: _, ...claims } = book.claims;
+  return { ...book, claims };
+}
+
+/** The form in which the store keeps it. */
+export function bookToJson(book: AlertBook): JsonObject {
+  return JSON.parse(JSON.stringify(book)) as JsonObject;
+}
+
+/** Reads it; a document of another form is one that nobody has written yet. */
+export function bookFromJson(json: Json | undefined): AlertBook {
+  if (typeof json !== "object" || json === null || !("alerts" in json)) return EMPTY_BOOK;
+  return { ...EMPTY_BOOK, ...(json as unknown as AlertBook) };
+}
+
+/** The document of the store. */
+export const BOOK_NAME = "watch/alerts";
+
+export type Change = (book: AlertBook) => AlertBook;
+
+/** Each try means that another watcher was there first; more than a few in a row are not met. */
+const TRIES_MAX = 50;
+
+/** When more is unheard, it becomes one change that overrules what others did meanwhile. */
+const UNHEARD_MAX = 100;
+
+export class SharedBook {
+  /** As it was last seen, with what the store has not heard yet. */
+  #known: AlertBook = EMPTY_BOOK;
+  #unheard: readonly Change[] = [];
+  #last: Promise<unknown> = Promise.resolve();
+
+  /** What the store has, with what it has not heard yet. */
+  async read(engine: Engine): Promise<AlertBook> {
+    const { book } = await this.#look(engine);
+    return book;
+  }
+
+  /** Changes it in the store. Null stands for a store that cannot be reached; then, and when it cannot be written, it is changed here. */
+  change(engine: Engine | null, change: Change): Promise<{ book: AlertBook; trouble: WorkError | null }> {
+    const made = this.#last.then(() => this.#change(engine, change));
+    this.#last = made.catch(() => undefined); // whoever asked is told
+    return made;
+  }
+
+  async #change(engine: Engine | null, change: Change) {
+    if (engine === null) return { book: this.#keep(change), trouble: null };
+    try {
+      return { book: await this.#write(engine, change), trouble: null };
+    } catch (error) {
+      if (!isStoreError(error)) throw error;
+      return { book: this.#keep(change), trouble: error };
+    }
+  }
+
+  async #write(engine: Engine, change: Change): Promise<AlertBook> {
+    for (let tries = 0; tries < TRIES_MAX; tries += 1) {
+      const { book, version, stored } = await this.#look(engine);
+      const next = change(book);
+      const isNews = canonicalJson(bookToJson(next)) !== canonicalJson(bookToJson(stored));
+      if (isNews && !(await engine.writeDocument(BOOK_NAME, { seen: version, body: bookToJson(next) })))
+        continue;
+      this.#unheard = [];
+      this.#known = next;
+      return next;
+    }
+    throw new WorkError("store_busy", `Other watchers kept changing ${BOOK_NAME}.`, {
+      hint: "Are many watchers at work on this store? One or two are enough.",
+    });
+  }
+
+  async #look(engine: Engine): Promise<{ book: AlertBook; stored: AlertBook; version: number }> {
+    const document = await engine.readDocument(BOOK_NAME);
+    const stored = bookFromJson(document?.body);
+    const book = this.#unheard.reduce((before, change) => change(before), stored);
+    this.#known = book;
+    return { book, stored, version: document?.version ?? 0 };
+  }
+
+  /** What changes nothing is not kept: a store may be away for long. */
+  #keep(change: Change): AlertBook {
+    const next = change(this.#known);
+    const isNews = canonicalJson(bookToJson(next)) !== canonicalJson(bookToJson(this.#known));
+    this.#known = next;
+    if (isNews)
+      this.#unheard = this.#unheard.length < UNHEARD_MAX ? [...this.#unheard, change] : [() => next];
+    return next;
+  }
+}

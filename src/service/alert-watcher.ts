@@ -1,0 +1,271 @@
+/**
+ * One watcher: evaluates the rules, updates the shared state and sends to the channels. A check never waits for a channel,
+ * and channels do not wait for each other. Alerts are sent at least once: one counts as sent when the receiver accepted it.
+ */
+import { hostname } from "node:os";
+import type { Engine } from "../engine.ts";
+import { isStoreError, isStoreTrouble, type WorkError } from "../errors.ts";
+import { type Clock, systemClock, toRfc3339 } from "../std/clock.ts";
+import type { JsonObject } from "../std/json.ts";
+import { type Random, randomName } from "../std/random.ts";
+import { deliver, type SendResult, type SentNotice, send, TRIES_MAX } from "./alert-channels.ts";
+import { type Notice, noticeOf } from "./alert-message.ts";
+import { findTrouble, findWrong, type Sight } from "./alert-rules.ts";
+import { EVENT_LOG, forgetOld, type Telling, tellingsFor } from "./alert-schedule.ts";
+import type { Channel, WatchSettings } from "./alert-settings.ts";
+import { type Alert, type AlertBook, advance, claim, markTold, SharedBook, unclaim } from "./alert-state.ts";
+
+export interface WatcherOptions {
+  /** Opens the store; called again while it cannot be opened. */
+  readonly open: () => Promise<Engine>;
+  /** What the store is called in messages. */
+  readonly storeUrl: string;
+  readonly settings: WatchSettings;
+  /** Where channels find their secrets. */
+  readonly env: NodeJS.ProcessEnv;
+  readonly clock?: Clock;
+  readonly random?: Random;
+  /** Called for every message that was sent or failed. */
+  readonly onSent?: (sent: SentNotice) => void;
+}
+
+/** What one check found. */
+export interface CheckReport {
+  readonly at: number;
+  /** Everything that is wrong now, also what was told before. */
+  readonly alerts: readonly Alert[];
+  /** Present when the store cannot be used: only that was looked at. */
+  readonly trouble?: WorkError;
+  /** The messages of this check. They are being sent. */
+  readonly notices: readonly { readonly channel: string; readonly notice: Notice }[];
+  /** What became of them. */
+  readonly sent: Promise<readonly SentNotice[]>;
+}
+
+export class Watcher {
+  readonly #options: WatcherOptions;
+  readonly #clock: Clock;
+  readonly #id = `${hostname()}:${process.pid}:${randomName(6)}`;
+  readonly #book = new SharedBook();
+  readonly #stop = new AbortController();
+  /** The channels that are being told, by name. */
+  readonly #busy = new Map<string, Promise<SentNotice>>();
+  #engine: Engine | null = null;
+  /** The newest event that the last check has seen. */
+  #eventsSeen = 0;
+
+  constructor(options: WatcherOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+  }
+
+  get eventsSeen(): number {
+    return this.#eventsSeen;
+  }
+
+  /** The store; throws when it cannot be opened. */
+  async engine(): Promise<Engine> {
+    this.#engine ??= await this.#options.open();
+    return this.#engine;
+  }
+
+  /** Makes one check and starts sending. */
+  async check(): Promise<CheckReport> {
+    const { settings } = this.#options;
+    try {
+      const engine = await this.engine();
+      const sight = await findWrong(engine, settings.rules, await this.#book.read(engine));
+      const { book, trouble } = await this.#book.change(engine, (before) => this.#checked(before, sight));
+      if (trouble !== null) throw trouble;
+      this.#eventsSeen = sight.eventsSeen;
+      return this.#report(book, sight.at, engine);
+    } catch (error) {
+      if (!isStoreTrouble(error)) throw error;
+      return this.#checkWithout(error);
+    }
+  }
+
+  /** What a check would find and send. Nothing is sent or written. */
+  async preview(): Promise<Omit<CheckReport, "sent">> {
+    const { settings, storeUrl: store } = this.#options;
+    const engine = await this.engine();
+    const before = await this.#book.read(engine);
+    const sight = await findWrong(engine, settings.rules, before);
+    const book = this.#looked(before, sight);
+    const notices = settings.channels
+      .map(({ name }) => ({ channel: name, tellings: tellingsFor(name, book, settings, sight.at) }))
+      .filter(({ tellings }) => tellings.length > 0)
+      .map(({ channel, tellings }) => ({ channel, notice: noticeOf(tellings, { at: sight.at, store }) }));
+    return { at: sight.at, alerts: wrongIn(book), notices };
+  }
+
+  /** Cancels messages in progress; the next watcher sends them. Resolves when nothing is left to do. */
+  async close(): Promise<void> {
+    this.#stop.abort();
+    await Promise.allSettled(this.#busy.values());
+    await this.#engine?.close();
+    this.#engine = null;
+  }
+
+  /** The store cannot be used: only that is told, and what is told is written down when it can be. */
+  async #checkWithout(trouble: WorkError): Promise<CheckReport> {
+    const { rules } = this.#options.settings;
+    const at = this.#clock.now();
+    const ofStore = rules.filter(({ condition }) => condition.kind === "store_unhealthy");
+    const findings = findTrouble(rules, trouble.message);
+    const { book } = await this.#book.change(null, (before) =>
+      this.#claimed(advance(before, { findings, rules: ofStore, at }), at),
+    );
+    return { ...this.#report(book, at, null), trouble };
+  }
+
+  #checked(before: AlertBook, sight: Sight): AlertBook {
+    return this.#claimed(this.#looked(before, sight), sight.at);
+  }
+
+  #looked(before: AlertBook, { findings, at, eventsSeen, writeFailures }: Sight): AlertBook {
+    const { settings } = this.#options;
+    const rose = before.writeFailures !== null && writeFailures > before.writeFailures;
+    const book = advance(before, { findings, rules: settings.rules, at });
+    return forgetOld(
+      {
+        ...book,
+        eventsSeen: Math.max(eventsSeen, before.eventsSeen ?? 0),
+        writeFailures: Math.max(writeFailures, before.writeFailures ?? 0),
+        writeFailuresRoseAt: rose ? at : before.writeFailuresRoseAt,
+      },
+      settings,
+      at,
+    );
+  }
+
+  /** Takes every channel that is to be told something, unless it is being told already, and holds no other. */
+  #claimed(book: AlertBook, at: number): AlertBook {
+    let next = book;
+    for (const { name, timeoutMs } of this.#listeners()) {
+      if (this.#busy.has(name)) continue;
+      next = unclaim(next, name, this.#id);
+      if (tellingsFor(name, next, this.#options.settings, at).length === 0) continue;
+      next = claim(next, name, { by: this.#id, until: at + timeoutMs * TRIES_MAX + WAITS_MS, at });
+    }
+    return next;
+  }
+
+  #listeners(): readonly { readonly name: string; readonly timeoutMs: number }[] {
+    return [{ name: EVENT_LOG, timeoutMs: EVENTS_MS }, ...this.#options.settings.channels];
+  }
+
+  #report(book: AlertBook, at: number, engine: Engine | null): CheckReport {
+    const { settings, storeUrl: store } = this.#options;
+    const mine = (name: string) => book.claims[name]?.by === this.#id && !this.#busy.has(name);
+    const told = (name: string) => tellingsFor(name, book, settings, at);
+    const logged = engine !== null && mine(EVENT_LOG) ? this.#tellLog(engine, told(EVENT_LOG), at) : null;
+    const notices = settings.channels
+      .filter(({ name }) => mine(name))
+      .map((channel) => ({ channel, notice: noticeOf(told(channel.name), { at, store }) }))
+      .filter(({ notice }) => notice.tellings.length > 0);
+    const sent = Promise.all(notices.map(({ channel, notice }) => this.#tell(channel, notice)));
+    const all = Promise.all([sent, logged]).then(([messages]) => messages);
+    return {
+      at,
+      alerts: wrongIn(book),
+      notices: notices.map(({ channel, notice }) => ({ channel: channel.name, notice })),
+      sent: all,
+    };
+  }
+
+  #tell(channel: Channel, notice: Notice): Promise<SentNotice> {
+    const { env } = this.#options;
+    return this.#occupied(channel.name, notice, () =>
+      send(channel, notice, { env, stop: this.#stop.signal }),
+    );
+  }
+
+  #tellLog(engine: Engine, tellings: readonly Telling[], at: number): Promise<SentNotice> {
+    const notice = noticeOf(tellings, { at, store: this.#options.storeUrl });
+    return this.#occupied(EVENT_LOG, notice, () => writeAlertEvents(engine, tellings));
+  }
+
+  #occupied(name: string, notice: Notice, once: () => Promise<SendResult>): Promise<SentNotice> {
+    const telling = this.#delivered(name, notice, once).finally(() => this.#busy.delete(name));
+    this.#busy.set(name, telling);
+    return telling;
+  }
+
+  async #delivered(name: string, notice: Notice, once: () => Promise<SendResult>): Promise<SentNotice> {
+    const { random = Math.random } = this.#options;
+    const delivery = await deliver(once, { clock: this.#clock, random, stop: this.#stop.signal });
+    const told = notice.tellings.map(({ alert, state }) => ({
+      key: alert.key,
+      raisedAt: alert.raisedAt,
+      isOver: state === "recovered" || state === "passed",
+    }));
+    const at = await this.#now();
+    await this.#book.change(this.#engine, (book) =>
+      unclaim(delivery.ok ? markTold(book, told, { channel: name, at }) : book, name, this.#id),
+    );
+    const sent = { channel: name, notice, ...delivery };
+    if (!delivery.ok && name !== EVENT_LOG && this.#engine) await writeUndelivered(this.#engine, sent);
+    if (name !== EVENT_LOG) this.#options.onSent?.(sent);
+    return sent;
+  }
+
+  /** By the store's clock, which all watchers share, as long as it answers. */
+  async #now(): Promise<number> {
+    try {
+      return (await this.#engine?.now()) ?? this.#clock.now();
+    } catch (error) {
+      if (!isStoreError(error)) throw error;
+      return this.#clock.now();
+    }
+  }
+}
+
+/** A claim lasts for every try and the waits between them, and some more. */
+const WAITS_MS = 150_000;
+const EVENTS_MS = 10_000;
+
+function wrongIn({ alerts }: AlertBook): readonly Alert[] {
+  return Object.values(alerts)
+    .filter(({ recoveredAt }) => recoveredAt === undefined)
+    .sort((a, b) => (a.key < b.key ? -1 : 1));
+}
+
+/** One event for each; of one that is over before it was written down, both. */
+export async function writeAlertEvents(engine: Engine, tellings: readonly Telling[]): Promise<SendResult> {
+  return trying(async () => {
+    for (const { alert, state } of tellings) {
+      if (alert.queue === null) continue;
+      const { rule, kind, severity, value, limit, text, overText, raisedAt } = alert;
+      const data = { rule, condition: kind, severity, value, limit, raised_at: toRfc3339(raisedAt) };
+      if (state === "raised" || state === "passed")
+        await engine.changeJob(alert.queue, { event: { type: "alert_raised", data: { ...data, text } } });
+      if (state === "recovered" || state === "passed") {
+        const over: JsonObject = { ...data, text: overText };
+        await engine.changeJob(alert.queue, { event: { type: "alert_recovered", data: over } });
+      }
+    }
+  });
+}
+
+/** That a channel could not be told, on the first queue that it is about. */
+export async function writeUndelivered(
+  engine: Engine,
+  { channel, notice, tries, reason = "" }: SentNotice,
+): Promise<void> {
+  const queue = notice.tellings.find(({ alert }) => alert.queue !== null)?.alert.queue;
+  if (!queue) return;
+  const data = { channel, reason, tries, alerts: notice.tellings.length };
+  await trying(() => engine.changeJob(queue, { event: { type: "alert_undelivered", data } }));
+}
+
+/** A store that cannot be written now is told by the next check. */
+async function trying(action: () => Promise<unknown>): Promise<SendResult> {
+  try {
+    await action();
+    return { kind: "sent" };
+  } catch (error) {
+    if (!isStoreError(error)) throw error;
+    return { kind: "refused", reason: error.message };
+  }
+}

@@ -1,0 +1,183 @@
+/**
+ * `redrive jobs delete`: deletes a job with its items, logs, worktrees and letter directory. Letters are archived first.
+ * Waiting letters and unmerged commits are deleted only with `force`.
+ */
+import { rmSync } from "node:fs";
+import { dirname } from "node:path";
+import { endOrphans } from "../attempt/process-tree.ts";
+import type { Engine } from "../engine.ts";
+import { WorkError } from "../errors.ts";
+import { fileNameOf } from "../item/item.ts";
+import { isStanding, type Job } from "../item/job.ts";
+import { reap } from "../lease/reap.ts";
+import { refuseStanding } from "../queue/find-job.ts";
+import { hasRunner, statusOf } from "../queue/job-summary.ts";
+import { cancelOperation } from "../redrive/change-operation.ts";
+import { archiveOf, purgeLetters } from "../redrive/purge.ts";
+import { DEFAULT_POLICY } from "../retry/policy.ts";
+import { jobLogs } from "../store/home.ts";
+import type { CleanReport } from "../workspace/clean.ts";
+import { directoryRoot } from "./letter-directory.ts";
+
+export interface DeleteJobOptions {
+  readonly home: string;
+  readonly author: string;
+  /** Where the letter directories are, if not in the home. */
+  readonly dlqDir?: string;
+  /** Also deletes waiting letters and unmerged commits. */
+  readonly force?: boolean;
+  /** Ends the deletion between two steps; it can be continued. */
+  readonly signal?: AbortSignal;
+}
+
+/** What a deletion would remove, or has removed. */
+export interface JobDeletion {
+  readonly jobId: string;
+  readonly items: number;
+  /** Letters that wait. */
+  readonly waiting: number;
+  /** Letters that are closed. */
+  readonly closed: number;
+  readonly worktrees: number;
+  /** Branches that stay because their commits are merged nowhere. */
+  readonly branchesLeft: readonly string[];
+  /** Why the deletion needs to be forced; empty when it does not. */
+  readonly reasons: readonly string[];
+  /** Where its letters were archived. */
+  readonly archive?: string;
+}
+
+/** Changes nothing. Refuses queues, targets and jobs that another process runs. */
+export async function previewDeletion(
+  engine: Engine,
+  job: Job,
+  { home }: Pick<DeleteJobOptions, "home">,
+): Promise<JobDeletion> {
+  if (isStanding(job)) refuseStanding(job);
+  if (await hasRunner(engine, job.id)) {
+    throw new WorkError("job_running", `Another process is running the job ${job.id}.`, {
+      hint: "Stop it first, or wait until it has ended.",
+    });
+  }
+  const counts = await engine.count(job.id);
+  const discarded = await engine.listLetters({ queue: job.id, states: ["discarded"], limit: 1 });
+  const worktrees = await cleanOf(home, job, { dryRun: true });
+  const reasons = [
+    ...(counts.letters > 0
+      ? [`${plural(counts.letters, "letter")} of ${job.id} ${counts.letters === 1 ? "waits" : "wait"}`]
+      : []),
+    ...worktrees.left.map(({ entry, why }) => `worktree ${entry.path}: ${why}`),
+  ];
+  return {
+    jobId: job.id,
+    items: counts.total,
+    waiting: counts.letters,
+    closed: counts.resolved + discarded.total,
+    worktrees: worktrees.removed.length + worktrees.left.length,
+    branchesLeft: worktrees.branchesLeft.map(({ branch }) => branch),
+    reasons,
+  };
+}
+
+/** How many items are deleted in one step, during which others wait. */
+const STEP_ITEMS = 500;
+
+/** Deletes from the store first, then the files, so that a job that still exists can be resumed. */
+export async function deleteJob(engine: Engine, job: Job, options: DeleteJobOptions): Promise<JobDeletion> {
+  const planned = await previewDeletion(engine, job, options);
+  const { home, author, force = false, signal } = options;
+  if (!force) refuseUnforced(planned);
+  await reap({ engine, queue: job.id, policy: DEFAULT_POLICY, random: Math.random, selfId: "", endOrphans });
+  for (const operation of await engine.listOperations({ queue: job.id, open: true })) {
+    await cancelOperation(engine, operation);
+  }
+  const archive = await purgeAll(engine, job, options);
+  while (!(await engine.deleteJob(job.id, { author, itemsMax: STEP_ITEMS }))) {
+    if (signal?.aborted) throw stillDeleting(job);
+  }
+  const { removed } = await cleanOf(home, job, { force });
+  removeFiles(job, options);
+  return { ...planned, worktrees: removed.length, ...(archive !== undefined && { archive }) };
+}
+
+/** Refuses a deletion that has to be forced. */
+export function refuseUnforced({ jobId, reasons }: JobDeletion): void {
+  if (reasons.length === 0) return;
+  throw new WorkError("illegal_move", `The job ${jobId} cannot be deleted: ${reasons.join("; ")}.`, {
+    hint: "--force archives the letters, then deletes them and the worktrees with the job.",
+  });
+}
+
+function stillDeleting({ id }: Pick<Job, "id">): WorkError {
+  return new WorkError("interrupted", `The deletion of ${id} was interrupted.`, {
+    hint: `Finish it: redrive jobs delete ${id}`,
+  });
+}
+
+async function purgeAll(engine: Engine, { id }: Job, options: DeleteJobOptions): Promise<string | undefined> {
+  const { home, author, signal } = options;
+  const filter = { states: ["dead", "discarded", "done"] } as const;
+  const { total } = await engine.listLetters({ queue: id, ...filter, limit: 1 });
+  if (total === 0) return undefined;
+  const purged = await purgeLetters(engine, {
+    kind: "purge",
+    queue: id,
+    selection: { filter },
+    author,
+    home,
+    reason: "the job is deleted",
+    ...(signal && { signal }),
+  });
+  if (signal?.aborted && purged.status !== "ended") throw stillDeleting({ id });
+  return archiveOf(purged)?.path;
+}
+
+/** Nobody needs them: the job has ended, and its letters are gone or will be. */
+async function cleanOf(
+  home: string,
+  { id }: Job,
+  how: { readonly dryRun?: boolean; readonly force?: boolean },
+): Promise<CleanReport> {
+  const { cleanWorktrees } = await import("../workspace/clean.ts");
+  return cleanWorktrees(home, {
+    job: id,
+    isNeeded: () => false,
+    hasEnded: () => true,
+    hasLetters: () => false,
+    ...how,
+  });
+}
+
+function removeFiles(job: Job, { home, dlqDir }: DeleteJobOptions): void {
+  rmSync(jobLogs(home, job.id).folder, { recursive: true, force: true });
+  const root = directoryRoot(job, { home, ...(dlqDir !== undefined && { dlqDir }) });
+  // Of the home's own directory all folders are the job's, of another one only the innermost.
+  const folder = dlqDir === undefined ? dirname(dirname(root)) : `${root}/${fileNameOf(job.id)}`;
+  rmSync(folder, { recursive: true, force: true });
+}
+
+function plural(count: number, what: string): string {
+  return count === 1 ? `1 ${what}` : `${count} ${what}s`;
+}
+
+/** A job stays dismissed until it runs again. */
+export function isDismissed({ progress, startedAt }: Pick<Job, "progress" | "startedAt">): boolean {
+  const { dismissed_at: at } = progress;
+  return typeof at === "number" && at >= startedAt;
+}
+
+/** Dismisses a job that does not run. One that is dismissed stays so. */
+export async function dismissJob(engine: Engine, job: Job, author: string): Promise<Job> {
+  if (isStanding(job)) refuseStanding(job);
+  if ((await statusOf(engine, job)) === "running") {
+    throw new WorkError("job_running", `Another process is running the job ${job.id}.`, {
+      hint: "Stop it first, or wait until it has ended.",
+    });
+  }
+  if (isDismissed(job)) return job;
+  return engine.changeJob(job.id, {
+    ...(job.status === "running" && { status: "interrupted" }),
+    progress: { ...job.progress, dismissed_at: await engine.now() },
+    event: { type: "job_dismissed", data: { author } },
+  });
+}

@@ -1,0 +1,173 @@
+/** Retention of jobs and logs: deletes jobs that ended long ago and old logs, except what letters need. */
+import { readdir, rm, rmdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import type { Engine } from "../engine.ts";
+import { WorkError } from "../errors.ts";
+import { fileNameOf } from "../item/item.ts";
+import { isStanding, type Job } from "../item/job.ts";
+import { everyJob } from "../queue/find-job.ts";
+import { jobLogs } from "../store/home.ts";
+import { isDismissed } from "./delete-job.ts";
+import type { StartService } from "./service.ts";
+
+/** Null is no limit. */
+export interface JobLimits {
+  readonly retentionMs: number | null;
+  readonly logRetentionMs: number | null;
+}
+
+const DAY_MS = 86_400_000;
+
+/** The limits as settings have them. */
+export function jobLimitsOf(settings: {
+  readonly retentionDays: number | null;
+  readonly logRetentionDays: number | null;
+}): JobLimits {
+  const ms = (days: number | null) => (days === null ? null : days * DAY_MS);
+  return { retentionMs: ms(settings.retentionDays), logRetentionMs: ms(settings.logRetentionDays) };
+}
+
+export interface TidyOptions {
+  readonly home: string;
+  readonly dlqDir?: string;
+  readonly limits: JobLimits;
+  readonly author: string;
+  /** A job that is left alone, because it runs here. */
+  readonly except?: string;
+  /** Only count. */
+  readonly isPreview?: boolean;
+  readonly onNotice?: (notice: string) => void;
+}
+
+export interface Tidied {
+  readonly jobs: readonly string[];
+  readonly logs: number;
+  readonly logBytes: number;
+}
+
+export const NOTHING_TIDIED: Tidied = { jobs: [], logs: 0, logBytes: 0 };
+
+/** Deletes what is older than the limits. */
+export async function tidyJobs(engine: Engine, options: TidyOptions): Promise<Tidied> {
+  const { retentionMs, logRetentionMs } = options.limits;
+  if (retentionMs === null && logRetentionMs === null) return NOTHING_TIDIED;
+  const now = await engine.now();
+  const deleted: string[] = [];
+  let [logs, logBytes] = [0, 0];
+  for await (const job of everyJob(engine)) {
+    if (job.id === options.except) continue;
+    const isOld = retentionMs !== null && hasEndedBefore(job, now - retentionMs);
+    if (isOld && (await deleteOld(engine, job, options))) deleted.push(job.id);
+    else if (logRetentionMs !== null) {
+      const removed = await removeLogs(engine, job, { ...options, before: Date.now() - logRetentionMs });
+      logs += removed.logs;
+      logBytes += removed.bytes;
+    }
+  }
+  return { jobs: deleted, logs, logBytes };
+}
+
+/** Stopped, failed and interrupted jobs wait for a person, unless they were dismissed. */
+function hasEndedBefore(job: Job, time: number): boolean {
+  if (job.kind === "deleting") return true; // its deletion was interrupted
+  if (isStanding(job)) return false;
+  const isDone = job.status === "completed" || isDismissed(job);
+  return isDone && (job.endedAt ?? job.startedAt) < time;
+}
+
+/** Returns false if the job has waiting letters, unmerged commits or a running process. */
+async function deleteOld(engine: Engine, job: Job, options: TidyOptions): Promise<boolean> {
+  const { deleteJob, previewDeletion } = await import("./delete-job.ts");
+  try {
+    const { reasons } = await previewDeletion(engine, job, options);
+    if (reasons.length > 0) return false;
+    if (!options.isPreview) await deleteJob(engine, job, options);
+    return true;
+  } catch (error) {
+    if (!(error instanceof WorkError) || !REFUSALS.has(error.code)) throw error;
+    if (error.code !== "job_running") options.onNotice?.(error.message);
+    return false;
+  }
+}
+
+/** The job was changed by another process meanwhile; it is left for the next time. */
+const REFUSALS: ReadonlySet<string> = new Set(["job_running", "illegal_move", "job_not_found"]);
+
+interface Removed {
+  readonly logs: number;
+  readonly bytes: number;
+}
+
+async function removeLogs(
+  engine: Engine,
+  job: Job,
+  { home, before, isPreview = false }: TidyOptions & { readonly before: number },
+): Promise<Removed> {
+  const { folder } = jobLogs(home, job.id);
+  const items = await foldersIn(folder);
+  if (items.length === 0) return { logs: 0, bytes: 0 };
+  const needed = await lettersOf(engine, job);
+  let [logs, bytes] = [0, 0];
+  for (const item of items) {
+    if (needed.has(item)) continue;
+    for (const name of await readdir(join(folder, item))) {
+      const path = join(folder, item, name);
+      const found = await stat(path);
+      if (found.mtimeMs >= before) continue;
+      if (!isPreview) await rm(path, { force: true });
+      logs += 1;
+      bytes += found.size;
+    }
+    if (!isPreview) await removeIfEmpty(join(folder, item));
+  }
+  return { logs, bytes };
+}
+
+/** The folders of items; the logs of phases and what runs are left alone. */
+async function foldersIn(folder: string): Promise<string[]> {
+  try {
+    const entries = await readdir(folder, { withFileTypes: true });
+    return entries
+      .filter((entry) => entry.isDirectory() && !entry.name.startsWith("."))
+      .map(({ name }) => name);
+  } catch (error) {
+    if (error instanceof Error && Reflect.get(error, "code") === "ENOENT") return [];
+    throw error;
+  }
+}
+
+async function removeIfEmpty(folder: string): Promise<void> {
+  if ((await readdir(folder)).length === 0) await rmdir(folder);
+}
+
+const PAGE = 1000;
+
+/** The folders of the items whose letters wait. */
+async function lettersOf(engine: Engine, { id }: Job): Promise<ReadonlySet<string>> {
+  const names = new Set<string>();
+  let cursor: string | null = null;
+  do {
+    const more: { readonly cursor?: string } = cursor === null ? {} : { cursor };
+    const page = await engine.listLetters({ queue: id, limit: PAGE, parts: [], ...more });
+    for (const { itemId } of page.letters) names.add(fileNameOf(itemId));
+    cursor = page.next;
+  } while (cursor !== null);
+  return names;
+}
+
+export interface JobRetentionOptions {
+  readonly limits: JobLimits;
+  readonly author: string;
+  readonly dlqDir?: string;
+}
+
+/** The service that applies the retention of jobs and logs when a run has ended. */
+export function jobRetention({ limits, author, dlqDir }: JobRetentionOptions): StartService {
+  return (job, { engine, home, onNotice }) => ({
+    stop: async () => {
+      const place = { home, ...(dlqDir !== undefined && { dlqDir }) };
+      const tidied = await tidyJobs(engine, { ...place, limits, author, onNotice, except: job.id });
+      if (tidied.jobs.length > 0) onNotice(`Retention deleted ${tidied.jobs.join(", ")}.`);
+    },
+  });
+}

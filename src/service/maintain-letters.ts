@@ -1,0 +1,86 @@
+/** `redrive dlq maintain`: enforces the limits now, for one job or for all of them, whether they run or not. */
+import { writeRetentionPolicy } from "../dead-letter/all-letters.ts";
+import type { Engine } from "../engine.ts";
+import type { Job } from "../item/job.ts";
+import { everyJob } from "../queue/find-job.ts";
+import { enforceLimits, previewLimits } from "../redrive/enforce-limits.ts";
+import { FullnessWarning, limitsOf } from "../redrive/limits.ts";
+import { archiveOf } from "../redrive/purge.ts";
+import type { JsonObject } from "../std/json.ts";
+import { globalFolder } from "./letter-directory.ts";
+
+export interface MaintainOptions {
+  /** Default: every job. */
+  readonly job?: Job;
+  /** Null is no limit. */
+  readonly maxItems: number | null;
+  readonly retentionDays: number | null;
+  readonly author: string;
+  readonly home: string;
+  /** Where the letter directories are, if not in the home. */
+  readonly dlqDir?: string;
+  /** Only count what would be removed. */
+  readonly isPreview?: boolean;
+  /** Called when a queue is nearly full. */
+  readonly onNotice?: (notice: string) => void;
+}
+
+/** What was removed from one job. */
+export interface Maintained {
+  readonly jobId: string;
+  readonly evicted: number;
+  readonly purged: number;
+  /** How many wait now. */
+  readonly waiting: number;
+  /** The files that the letters went into. */
+  readonly archives: readonly string[];
+}
+
+/** How long messages are added to the text index; the rest is added later. */
+const CATCH_UP_MS = 30_000;
+
+/** Returns the jobs that had letters to remove, newest first; a job that was given is always included. */
+export async function maintain(engine: Engine, options: MaintainOptions): Promise<readonly Maintained[]> {
+  const { job: only, isPreview = false } = options;
+  const all: Maintained[] = [];
+  for await (const job of only ? [only] : everyJob(engine)) {
+    const one = isPreview ? await preview(engine, job, options) : await maintainJob(engine, job, options);
+    if (only || one.evicted + one.purged > 0) all.push(one);
+  }
+  if (!isPreview) {
+    await writeRetentionPolicy(globalFolder(options), options, await engine.now());
+    await engine.catchUp({ forMs: CATCH_UP_MS });
+  }
+  return all;
+}
+
+async function maintainJob(engine: Engine, { id }: Job, options: MaintainOptions): Promise<Maintained> {
+  const { home, author, onNotice } = options;
+  const limits = limitsOf(options);
+  const notice = await new FullnessWarning(id).look(engine, await engine.count(id), limits);
+  if (notice !== null) onNotice?.(notice);
+  const done = await enforceLimits(engine, { queue: id, limits, home, author });
+  const archives = done.operations.flatMap((operation) => archiveOf(operation)?.path ?? []);
+  const { letters } = await engine.count(id);
+  return { jobId: id, evicted: done.evicted, purged: done.purged, waiting: letters, archives };
+}
+
+async function preview(engine: Engine, { id }: Job, options: MaintainOptions): Promise<Maintained> {
+  const would = await previewLimits(engine, { queue: id, limits: limitsOf(options) });
+  return { jobId: id, ...would, waiting: (await engine.count(id)).letters, archives: [] };
+}
+
+/** The JSON form of the command's answer. */
+export function maintainedToJson(all: readonly Maintained[]): JsonObject {
+  return {
+    jobs: all.map(({ jobId, evicted, purged, waiting, archives }) => ({
+      job_id: jobId,
+      evicted,
+      purged,
+      waiting,
+      archives,
+    })),
+    evicted: all.reduce((sum, { evicted }) => sum + evicted, 0),
+    purged: all.reduce((sum, { purged }) => sum + purged, 0),
+  };
+}

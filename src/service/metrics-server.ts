@@ -1,0 +1,137 @@
+/**
+ * Serves metrics over HTTP for Prometheus, and a health check of the store. Every answer is read from the store; a store
+ * that cannot be read is a 503, so that no false value is scraped.
+ */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { type AddressInfo, isIPv4 } from "node:net";
+import type { Engine } from "../engine.ts";
+import { WorkError } from "../errors.ts";
+
+export interface ListenAddress {
+  /** Default: this machine alone. */
+  readonly host: string;
+  /** 0 takes one that is free. */
+  readonly port: number;
+}
+
+export interface MetricsServer {
+  /** Where it listens, e.g. `http://127.0.0.1:9464`. */
+  readonly url: string;
+  /** Resolves when every answer was given. */
+  close(): Promise<void>;
+}
+
+export interface ServeOptions {
+  readonly engine: Engine;
+  readonly at: ListenAddress;
+  /** Reads and writes the text. */
+  readonly text: () => Promise<string>;
+}
+
+const LOOPBACK = "127.0.0.1";
+const PORT_MAX = 65_535;
+
+/** `9464`, `0.0.0.0:9464` or `[::1]:9464`. */
+export function parseListen(text: string): ListenAddress {
+  const match = /^(?:\[([^\]]+)\]:|([^:[\]]+):)?(\d{1,5})$/.exec(text.trim());
+  const port = Number(match?.[3] ?? Number.NaN);
+  if (match && port <= PORT_MAX) return { host: match[1] ?? match[2] ?? LOOPBACK, port };
+  throw new WorkError("usage", `--listen: "${text}" is not a port or HOST:PORT.`, {
+    hint: "Write a port from 0 to 65535, with a host before it where others are to reach it: 0.0.0.0:9464.",
+  });
+}
+
+/** Resolves when it listens. */
+export async function serveMetrics({ engine, at, text }: ServeOptions): Promise<MetricsServer> {
+  const once = sharedRead(text);
+  const server = createServer((request, response) => void answer(request, response, { engine, text: once }));
+  await listening(server, at);
+  const { address, port } = server.address() as AddressInfo;
+  return {
+    url: `http://${address.includes(":") ? `[${address}]` : address}:${port}`,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeIdleConnections();
+      }),
+  };
+}
+
+/** Requests that arrive while an answer is being read get the same answer, so many scrapers cost no more than one. */
+export function sharedRead(read: () => Promise<string>): () => Promise<string> {
+  let reading: Promise<string> | undefined;
+  return () => {
+    reading ??= read().finally(() => {
+      reading = undefined;
+    });
+    return reading;
+  };
+}
+
+function listening(server: Server, { host, port }: ListenAddress): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", (error: NodeJS.ErrnoException) =>
+      reject(
+        new WorkError("usage", `Nobody can listen on ${host}:${port}: ${error.code ?? error.message}.`, {
+          cause: error,
+          hint: "Choose another port, or 0 for one that is free.",
+        }),
+      ),
+    );
+    server.listen({ host, port }, resolve);
+  });
+}
+
+/**
+ * On loopback only the names of this machine are answered: a web page whose name was pointed at 127.0.0.1 sends its own.
+ * A server that others are to reach has names that are not known here.
+ */
+function isOwnHost({ headers, socket }: IncomingMessage): boolean {
+  if (!isLoopback(socket.localAddress ?? "")) return true;
+  const name = (headers.host ?? "")
+    .replace(/:\d+$/, "")
+    .replace(/^\[|\]$/g, "")
+    .toLowerCase();
+  return name === "localhost" || name.endsWith(".localhost") || isLoopback(name);
+}
+
+function isLoopback(address: string): boolean {
+  return address === "::1" || isIPv4Loopback(address.replace(/^::ffff:/, ""));
+}
+
+function isIPv4Loopback(address: string): boolean {
+  return isIPv4(address) && address.startsWith("127.");
+}
+
+interface Served {
+  readonly engine: Engine;
+  readonly text: () => Promise<string>;
+}
+
+const TEXT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
+const JSON_TYPE = "application/json; charset=utf-8";
+
+async function answer(request: IncomingMessage, response: ServerResponse, served: Served): Promise<void> {
+  const end = (status: number, type: string, body: string) => {
+    response.writeHead(status, { "content-type": type, "cache-control": "no-store" });
+    response.end(request.method === "HEAD" ? undefined : body);
+  };
+  if (!isOwnHost(request)) return end(421, TEXT_TYPE, "The Host header does not name this server.\n");
+  const path = (request.url ?? "/").split("?")[0];
+  if (request.method !== "GET" && request.method !== "HEAD") {
+    response.setHeader("allow", "GET, HEAD");
+    return end(405, TEXT_TYPE, "Only GET is answered here.\n");
+  }
+  if (path !== "/metrics" && path !== "/health")
+    return end(404, TEXT_TYPE, "There is /metrics and /health.\n");
+  try {
+    await served.engine.requireUsable();
+    if (path === "/metrics") return end(200, TEXT_TYPE, await served.text());
+    return end(200, JSON_TYPE, `${JSON.stringify({ status: "ok" })}\n`);
+  } catch (error) {
+    if (!(error instanceof WorkError)) throw error; // a bug of ours: let it crash with its stack
+    const { code, message } = error;
+    if (path === "/metrics") return end(503, TEXT_TYPE, `${code}: ${message}\n`);
+    return end(503, JSON_TYPE, `${JSON.stringify({ status: "unhealthy", reason: { code, message } })}\n`);
+  }
+}

@@ -1,0 +1,219 @@
+/**
+ * Metrics of all queues. They are read from the store and never kept in the process, so that a restart shows no false 0; a
+ * store that cannot be read is an error, never a row of zeros.
+ */
+import type { Counter, Engine, Holder, QueueCounts } from "../engine.ts";
+import { ENDING_KINDS, isStanding, type Job, type JobKind, STANDING_KINDS } from "../item/job.ts";
+import { RECEIPT_STATUSES, type ReceiptLatency, receiptLatencyOf } from "../item/receipt.ts";
+import { gateName } from "../item/store-queries.ts";
+import { isGone } from "../lease/holder.ts";
+import { queueSpecOf } from "../queue/queue-spec.ts";
+import { type BreakerSummary, gateOf, oldestReadyMs } from "../queue/queue-status.ts";
+import { toRfc3339 } from "../std/clock.ts";
+import { ConcurrencyLimit } from "../std/concurrency-limit.ts";
+import type { JsonObject } from "../std/json.ts";
+
+/** The numbers of one queue. */
+export interface QueueMetrics {
+  readonly queue: string;
+  /** What people call it; of a named queue the same. */
+  readonly name: string;
+  readonly kind: JobKind;
+  readonly counts: QueueCounts;
+  readonly isPaused: boolean;
+  /** Since the oldest of the letters that wait died; null when none waits. */
+  readonly oldestLetterMs: number | null;
+  /** How long the item that waits longest has been due; null when none is. */
+  readonly oldestReadyMs: number | null;
+  /** Processes that work it. */
+  readonly workers: number;
+  /** Null when it has no breaker. */
+  readonly breaker: BreakerSummary["state"] | null;
+  /** By name: what only goes up, as the store counts it. */
+  readonly counters: Readonly<Record<string, number>>;
+}
+
+/** The numbers of a store. */
+export interface Metrics {
+  /** By the store's clock. */
+  readonly at: number;
+  /** By name. Named queues and targets, jobs that run or ended within the last day, and all that have letters. */
+  readonly queues: readonly QueueMetrics[];
+  /** Of all queues, also of those that are not listed. */
+  readonly redrives: { readonly succeeded: number; readonly failed: number };
+  /** How tries to deliver receipts ended, by status. Empty while there is no target. */
+  readonly receipts: Readonly<Record<string, number>>;
+  /** How long those tries took. */
+  readonly receiptLatency: ReceiptLatency;
+  readonly receiptRetries: number;
+  readonly storeWriteFailures: number;
+}
+
+/** Reads all of them. */
+export async function readMetrics(engine: Engine): Promise<Metrics> {
+  const at = await engine.now();
+  const holders = (await engine.listHolders()).filter((holder) => !isGone(holder));
+  const counters = await engine.listCounters();
+  const jobs = await jobsOf(engine, { at, holders });
+  const targets = new Set(jobs.filter(({ kind }) => kind === "target").map(({ id }) => id));
+  const ofTargets = counters.filter(({ queue }) => targets.has(queue));
+  const sum = (name: string) => total(counters.filter((one) => one.name === name));
+  return {
+    at,
+    queues: await queuesOf(engine, jobs, { at, holders, counters }),
+    redrives: { succeeded: sum("redrives.succeeded"), failed: sum("redrives.failed") },
+    receipts: targets.size === 0 ? {} : receiptsOf(ofTargets),
+    receiptLatency: receiptLatencyOf(ofTargets),
+    receiptRetries: total(ofTargets.filter(({ name }) => name === "retries")),
+    storeWriteFailures: sum("store_write_failed"),
+  };
+}
+
+const STANDING_MAX = 100_000;
+/** Of the jobs that end, so many of the newest are looked at; older ones only when they have letters or workers. */
+const ENDING_MAX = 1000;
+const SHOWN_AFTER_END_MS = 86_400_000;
+
+/** A store that has seen thousands of jobs would otherwise give thousands of rows that never change again. */
+async function jobsOf(
+  engine: Engine,
+  { at, holders }: { readonly at: number; readonly holders: readonly Holder[] },
+): Promise<readonly Job[]> {
+  const standing = await engine.listJobs({ limit: STANDING_MAX, kinds: STANDING_KINDS });
+  const ending = await engine.listJobs({ limit: ENDING_MAX, kinds: ENDING_KINDS });
+  const known = new Map([...standing, ...ending].map((job) => [job.id, job]));
+  const wanted = new Set(standing.map(({ id }) => id));
+  for (const { id, status, endedAt } of ending)
+    if (status === "running" || (endedAt ?? 0) > at - SHOWN_AFTER_END_MS) wanted.add(id);
+  for (const { queue } of [...(await engine.listGroups({})), ...holders]) wanted.add(queue);
+  const jobs: Job[] = [];
+  for (const id of [...wanted].sort()) {
+    const job = known.get(id) ?? (await engine.findJob(id));
+    if (job !== null) jobs.push(job);
+  }
+  return jobs;
+}
+
+interface Known {
+  readonly at: number;
+  readonly holders: readonly Holder[];
+  readonly counters: readonly Counter[];
+}
+
+/** A store behind a network answers several questions at a time. */
+const QUESTIONS_MAX = 8;
+
+async function queuesOf(
+  engine: Engine,
+  jobs: readonly Job[],
+  known: Known,
+): Promise<readonly QueueMetrics[]> {
+  const counters = byQueue(known.counters);
+  const queues: QueueMetrics[] = new Array(jobs.length);
+  const lane = new ConcurrencyLimit(QUESTIONS_MAX);
+  for (const [index, job] of jobs.entries()) {
+    await lane.start(async () => {
+      queues[index] = { ...(await numbersOf(engine, job, known)), counters: counters.get(job.id) ?? {} };
+    });
+  }
+  await lane.end();
+  return queues;
+}
+
+async function numbersOf(
+  engine: Engine,
+  job: Job,
+  { at, holders }: Known,
+): Promise<Omit<QueueMetrics, "counters">> {
+  const counts = await engine.count(job.id);
+  return {
+    queue: job.id,
+    name: job.name,
+    kind: job.kind,
+    counts,
+    isPaused: job.pause !== undefined,
+    oldestLetterMs: counts.letters === 0 ? null : await oldestLetterMs(engine, job.id, at),
+    oldestReadyMs: counts.ready === 0 ? null : ((await oldestReadyMs(engine, job.id, at)) ?? null),
+    workers: holders.filter(({ queue }) => queue === job.id).length,
+    breaker: await breakerOf(engine, job, at),
+  };
+}
+
+async function oldestLetterMs(engine: Engine, queue: string, at: number): Promise<number | null> {
+  const failedAt = await engine.earliestFailure(queue);
+  return failedAt === null ? null : Math.max(0, at - failedAt);
+}
+
+/** A job that has ended has nobody left whom its breaker could stop. */
+async function breakerOf(engine: Engine, job: Job, at: number): Promise<QueueMetrics["breaker"]> {
+  if (job.status !== "running") return null;
+  const gate = gateOf((await engine.readDocument(gateName(job.id)))?.body, at);
+  const hasOne = isStanding(job) ? queueSpecOf(job).policy.breaker !== undefined : gate.breaker !== undefined;
+  return hasOne ? (gate.breaker?.state ?? "closed") : null;
+}
+
+function byQueue(counters: readonly Counter[]): ReadonlyMap<string, Record<string, number>> {
+  const sorted = new Map<string, Record<string, number>>();
+  for (const { queue, name, value } of counters) {
+    const own = sorted.get(queue) ?? {};
+    own[name] = value;
+    sorted.set(queue, own);
+  }
+  return sorted;
+}
+
+const RECEIPT = "receipt.";
+
+/** A status that was never met is there as 0: what does not exist cannot be watched. */
+function receiptsOf(counters: readonly Counter[]): Record<string, number> {
+  const sums: Record<string, number> = Object.fromEntries(RECEIPT_STATUSES.map((status) => [status, 0]));
+  for (const { name, value } of counters) {
+    if (!name.startsWith(RECEIPT)) continue;
+    const status = name.slice(RECEIPT.length);
+    sums[status] = (sums[status] ?? 0) + value;
+  }
+  return sums;
+}
+
+function total(counters: readonly Counter[]): number {
+  return counters.reduce((sum, { value }) => sum + value, 0);
+}
+
+export function metricsToJson(metrics: Metrics): JsonObject {
+  return {
+    at: toRfc3339(metrics.at),
+    queues: metrics.queues.map(queueToJson),
+    redrives: { ...metrics.redrives },
+    receipts: { ...metrics.receipts },
+    receipt_retries: metrics.receiptRetries,
+    receipt_duration_seconds: {
+      count: metrics.receiptLatency.count,
+      sum: metrics.receiptLatency.sumSeconds,
+    },
+    store_write_failures: metrics.storeWriteFailures,
+  };
+}
+
+function queueToJson(queue: QueueMetrics): JsonObject {
+  const { ready, leased, held, done, dead, skipped, discarded } = queue.counts;
+  const { letters, purged, evicted } = queue.counts;
+  return {
+    queue: queue.queue,
+    name: queue.name,
+    kind: queue.kind,
+    items: { ready, leased, held, done, dead, skipped, discarded },
+    dead_letters: letters,
+    dead_letters_purged: purged,
+    dead_letters_evicted: evicted,
+    oldest_letter_seconds: seconds(queue.oldestLetterMs),
+    oldest_ready_seconds: seconds(queue.oldestReadyMs),
+    is_paused: queue.isPaused,
+    workers: queue.workers,
+    breaker: queue.breaker,
+    counters: { ...queue.counters },
+  };
+}
+
+function seconds(ms: number | null): number | null {
+  return ms === null ? null : ms / 1000;
+}

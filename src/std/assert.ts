@@ -1,0 +1,15 @@
+/** Assertions. A failed assertion is a bug: it crashes and is never handled. */
+
+export class AssertionError extends Error {
+  override readonly name = "AssertionError";
+}
+
+/** Throws unless the condition holds. The message names the violated rule. */
+export function assert(condition: unknown, message: string): asserts condition {
+  if (!condition) throw new AssertionError(message);
+}
+
+/** Marks a branch that the types say cannot be reached. */
+export function unreachable(value: never): never {
+  throw new AssertionError(`unreachable: ${JSON.stringify(value)}`);
+}

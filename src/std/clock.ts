@@ -1,0 +1,69 @@
+/** Time, injected everywhere so that tests control it. Milliseconds since the epoch. */
+import { uptime } from "node:os";
+
+export interface Clock {
+  /** Milliseconds since the epoch. People and time servers can set it in both directions. */
+  now(): number;
+  /** Milliseconds since an arbitrary time. Never decreases; may stop while the machine sleeps. */
+  monotonicNow(): number;
+  /** Milliseconds since the machine started, including sleep. Cannot be set. Reading it is a system call. */
+  uptimeNow(): number;
+  /** Calls the action once after `ms`, unless the returned function is called before. */
+  after(ms: number, action: () => void): () => void;
+  /** Resolves after `ms`, or when the signal is aborted. Never rejects. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+}
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonicNow: () => performance.now(),
+  uptimeNow: () => uptime() * 1000,
+  after: (ms, action) => {
+    const timer = setTimeout(action, Math.min(ms, TIMER_MS_MAX));
+    return () => clearTimeout(timer);
+  },
+  sleep: (ms, signal) => sleepOn(systemClock, ms, signal),
+};
+
+/** `sleep` for a clock that has `after`. */
+export function sleepOn(clock: Pick<Clock, "after">, ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal?.aborted) return resolve();
+    const wake = () => {
+      cancel();
+      signal?.removeEventListener("abort", wake);
+      resolve();
+    };
+    const cancel = clock.after(ms, wake);
+    signal?.addEventListener("abort", wake, { once: true });
+  });
+}
+
+/** Node's timers overflow past this and fire at once. */
+const TIMER_MS_MAX = 2 ** 31 - 1;
+
+/** RFC 3339 in UTC with milliseconds, the form of every time that leaves the process. */
+export function toRfc3339(ms: number): string {
+  if (!Number.isInteger(ms) || Math.abs(ms) > DATE_MS_MAX) return new Date(ms).toISOString();
+  const day = Math.floor(ms / DAY_MS);
+  if (day !== lastDay.number)
+    lastDay = { number: day, date: new Date(day * DAY_MS).toISOString().slice(0, -13) };
+  const rest = ms - day * DAY_MS;
+  const minutes = Math.floor(rest / 60_000);
+  const [hour, minute] = [PADDED[Math.floor(minutes / 60)], PADDED[minutes % 60]];
+  const second = PADDED[Math.floor(rest / 1000) % 60];
+  return `${lastDay.date}${hour}:${minute}:${second}.${`${1000 + (rest % 1000)}`.slice(1)}Z`;
+}
+
+/** Cached, because letters have several times each, nearly all of a few days. */
+let lastDay = { number: Number.NaN, date: "" };
+const DAY_MS = 86_400_000;
+/** The range of a Date. */
+const DATE_MS_MAX = 8.64e15;
+const PADDED: readonly string[] = Array.from({ length: 60 }, (_, number) => `${number}`.padStart(2, "0"));
+
+/** Undefined when the text is not an RFC 3339 time. */
+export function fromRfc3339(text: string): number | undefined {
+  const ms = Date.parse(text);
+  return Number.isNaN(ms) ? undefined : ms;
+}

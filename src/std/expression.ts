@@ -1,0 +1,345 @@
+/**
+ * Expressions in CEL: `filter`, `when`, `--filter`, `--set`. They are parsed and typed before anything runs. An unknown
+ * variable, a type error, a missing field or, for conditions, a result that is not a boolean is an error and never a
+ * match. `has(item.x)` tests for a field, `item.?x.orValue(0)` gives a default. Numbers of the data are doubles that
+ * mix with integers; only integers beyond 2^53 are CEL integers, so that no digit is lost.
+ */
+import { Environment, EvaluationError, ParseError, TypeError as TypingError } from "@marcbachmann/cel-js";
+import { WorkError } from "../errors.ts";
+import { type Json, parseJson } from "./json.ts";
+import { nearest } from "./nearest.ts";
+import { PatternError, rememberedLinear } from "./pattern.ts";
+
+export type ExpressionVariables = Readonly<Record<string, Json>>;
+
+/** The value, or the reason why there is none. */
+export type Answer<T> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly message: string };
+
+/** Evaluates an expression with these values. */
+export type Evaluate<T = boolean> = (variables: ExpressionVariables) => Answer<T>;
+
+/** A compiled expression, or the error and where it is (a word of the text). */
+export type Compiled<T = boolean> =
+  | { readonly ok: true; readonly evaluate: Evaluate<T> }
+  | {
+      readonly ok: false;
+      readonly message: string;
+      readonly word?: string | undefined;
+      readonly suggestion?: string | undefined;
+    };
+
+/** Compiles a condition. */
+export function compileExpression(text: string, known: KnownVariables): Compiled {
+  return compile(text, known, {
+    refuses: (type) => (type === "bool" || type === "dyn" ? null : `it gives a ${type}, not true or false`),
+    read: (value) =>
+      typeof value === "boolean"
+        ? { ok: true, value }
+        : { ok: false, message: `it gives ${kindOf(value)}, not true or false` },
+  });
+}
+
+/** Compiles an expression with any JSON value. */
+export function compileValue(text: string, known: KnownVariables): Compiled<Json> {
+  return compile(text, known, { refuses: () => null, read: toJson });
+}
+
+/** Like `compileExpression`, but throws for an invalid expression. */
+export function requireExpression(text: string, known: KnownVariables, what: string): Evaluate {
+  return required(compileExpression(text, known), `${what} "${shortened(text)}"`, {
+    hint: "It matches nothing. Write CEL, e.g. item.priority > 3 && has(item.name).",
+  });
+}
+
+/** Like `compileValue`, but throws for an invalid expression. */
+export function requireValue(text: string, known: KnownVariables, what: string): Evaluate<Json> {
+  return required(compileValue(text, known), `${what} "${shortened(text)}"`, {
+    hint: `Nothing was changed. Write CEL, e.g. item.count + 1; a text stands in quotes: "new".`,
+  });
+}
+
+function shortened(text: string): string {
+  return text.length <= SHOWN_CHARS_MAX ? text : `${text.slice(0, SHOWN_CHARS_MAX)}…`;
+}
+
+const SHOWN_CHARS_MAX = 500;
+
+/** The variables of `filter`. */
+export const FILTER_VARIABLES: KnownVariables = new Map([["item", "any"]]);
+
+function required<T>(compiled: Compiled<T>, what: string, { hint }: { hint: string }): Evaluate<T> {
+  if (compiled.ok) return compiled.evaluate;
+  const meant = compiled.suggestion === undefined ? "" : `; did you mean ${compiled.suggestion}?`;
+  throw new WorkError("filter_invalid", `${what}: ${compiled.message}${meant || "."}`, { hint });
+}
+
+/** Longer expressions are refused. */
+const EXPRESSION_CHARS_MAX = 100_000;
+
+interface Kind<T> {
+  /** Why a result of this CEL type is refused; null when it is allowed. */
+  readonly refuses: (type: string) => string | null;
+  readonly read: (value: unknown) => Answer<T>;
+}
+
+function compile<T>(text: string, known: KnownVariables, kind: Kind<T>): Compiled<T> {
+  if (text.length > EXPRESSION_CHARS_MAX) {
+    return { ok: false, message: `it is longer than ${EXPRESSION_CHARS_MAX} characters` };
+  }
+  try {
+    const parsed = environmentFor(known).parse(renameMap(text));
+    useLinearMatches(parsed.ast);
+    const checked = parsed.check();
+    if (!checked.valid) return refusedAt(text, checked.error, known);
+    const refusal = kind.refuses(checked.type ?? "dyn");
+    if (refusal !== null) return { ok: false, message: refusal };
+    const unknown = unknownInHas(text, known);
+    if (unknown) return unknown;
+    return { ok: true, evaluate: (variables) => evaluate(parsed, variables, kind) };
+  } catch (error) {
+    return refusedAt(text, error, known);
+  }
+}
+
+/** In CEL `has` is false for a field that can never exist; negated, it would match everything. */
+function unknownInHas(text: string, known: KnownVariables): Compiled<never> | undefined {
+  for (const [, name = "", word = ""] of text.matchAll(/\bhas\(\s*(\w+)\s*\.\s*(\w+)/g)) {
+    const fields = known.get(name);
+    if (fields === undefined || fields === "any" || fields.includes(word)) continue;
+    return {
+      ok: false,
+      message: `there is no field "${word}" here`,
+      word,
+      suggestion: nearest(word, fields),
+    };
+  }
+  return undefined;
+}
+
+function evaluate<T>(
+  parsed: (context: object) => unknown,
+  variables: ExpressionVariables,
+  { read }: Kind<T>,
+): Answer<T> {
+  const { map, ...others } = variables;
+  try {
+    return read(parsed(map === undefined ? others : { ...others, [MAP_INSIDE]: map }));
+  } catch (error) {
+    return { ok: false, message: limitMessage(error) ?? explain(requireCelError(error)) };
+  }
+}
+
+/** Only values that JSON can represent: no bytes, no infinite numbers. */
+function toJson(value: unknown): Answer<Json> {
+  if (value === null || typeof value === "boolean" || typeof value === "string") return { ok: true, value };
+  if (typeof value === "number") return toNumber(value);
+  if (typeof value === "bigint") return { ok: true, value: parseJson(String(value)) };
+  if (Array.isArray(value)) return toList(value);
+  if (value instanceof Date) return { ok: true, value: value.toISOString() };
+  if (isPlainObject(value)) return toObject(value);
+  return { ok: false, message: `it gives ${kindOf(value)}, which is no JSON` };
+}
+
+function toNumber(value: number): Answer<number> {
+  return Number.isFinite(value)
+    ? { ok: true, value }
+    : { ok: false, message: `it gives ${value}, which is no JSON` };
+}
+
+function toList(values: readonly unknown[]): Answer<Json> {
+  const list: Json[] = [];
+  for (const value of values) {
+    const answer = toJson(value);
+    if (!answer.ok) return answer;
+    list.push(answer.value);
+  }
+  return { ok: true, value: list };
+}
+
+function toObject(object: Readonly<Record<string, unknown>>): Answer<Json> {
+  const fields: [string, Json][] = [];
+  for (const [name, value] of Object.entries(object)) {
+    const answer = toJson(value);
+    if (!answer.ok) return answer;
+    fields.push([name, answer.value]);
+  }
+  return { ok: true, value: Object.fromEntries(fields) };
+}
+
+function isPlainObject(value: unknown): value is Record<string, unknown> {
+  if (typeof value !== "object" || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || prototype === Object.prototype;
+}
+
+function kindOf(value: unknown): string {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "a list";
+  if (value instanceof Uint8Array) return "bytes";
+  return `a ${typeof value === "bigint" ? "number" : typeof value}`;
+}
+
+type CelError = ParseError | TypingError | EvaluationError;
+
+function isCelError(error: unknown): error is CelError {
+  return error instanceof ParseError || error instanceof TypingError || error instanceof EvaluationError;
+}
+
+function requireCelError(error: unknown): CelError {
+  if (!isCelError(error)) throw error;
+  return error;
+}
+
+/** The message of what the parser and the evaluator do not report as an error of CEL; undefined for all else. */
+function limitMessage(error: unknown): string | undefined {
+  if (error instanceof RangeError && error.message.includes("call stack")) return "it is nested too deeply";
+  if (error instanceof PatternError) return `the regular expression of matches: ${error.message}`;
+  return undefined;
+}
+
+function refusedAt(text: string, thrown: unknown, known: KnownVariables): Compiled<never> & { ok: false } {
+  const limit = limitMessage(thrown);
+  if (limit !== undefined) return { ok: false, message: limit };
+  const error = requireCelError(thrown);
+  const word = error.range && text.slice(error.range.start, error.range.end);
+  if (error.code === "unknown_variable" && word !== undefined) {
+    const suggestion = nearest(word, [...known.keys()]);
+    return { ok: false, message: `there is no variable "${word}" here`, word, suggestion };
+  }
+  if (error.code === "no_such_key" && word !== undefined) {
+    const siblings = [...known.values()].filter((fields) => fields !== "any").flat();
+    return {
+      ok: false,
+      message: `there is no field "${word}" here`,
+      word,
+      suggestion: nearest(word, siblings),
+    };
+  }
+  return { ok: false, message: explain(error), word };
+}
+
+function explain(error: CelError): string {
+  const summary = error.summary
+    .replaceAll(MAP_INSIDE, "map")
+    .replaceAll(MATCHES_INSIDE, "matches")
+    .replaceAll("dyn<", "<");
+  const field = /^No such key: (?!index)(.+)$/.exec(summary)?.[1];
+  if (field === undefined) return summary.charAt(0).toLowerCase() + summary.slice(1);
+  return `there is no field "${field}". Ask with has(…) first, or write .?${field}.orValue(…)`;
+}
+
+/** The variables of an expression with their fields, or "any" field. */
+export type KnownVariables = ReadonlyMap<string, readonly string[] | "any">;
+
+export function environmentFor(known: KnownVariables): Environment {
+  const environment = new Environment({
+    unlistedVariablesAreDyn: false,
+    homogeneousAggregateLiterals: false,
+    enableOptionalTypes: true,
+  });
+  for (const [name, fields] of known) {
+    if (!isExpressionName(name)) continue;
+    if (fields === "any") environment.registerVariable(innerName(name), "dyn");
+    else environment.registerVariable({ name: innerName(name), schema: schemaOf(fields) });
+  }
+  for (const [operator, compute] of MIXED) {
+    environment.registerOperator(`double ${operator} int: double`, compute);
+    environment.registerOperator(`int ${operator} double: double`, compute);
+  }
+  environment.registerOperator("double % double: double", (a, b) => Number(a) % Number(b));
+  environment.registerOperator("double == int: bool", (a, b) => a <= b && a >= b); // exact, unlike Number(b)
+  environment.registerFunction(
+    "string.replace(string, string): string",
+    (text: string, from: string, to: string) => text.replaceAll(from, () => to),
+  );
+  environment.registerFunction(`string.${MATCHES_INSIDE}(string): bool`, (text: string, pattern: string) =>
+    rememberedLinear(pattern)(text),
+  );
+  return environment;
+}
+
+/** Replaces CEL's own `matches`, which backtracks and cannot be overridden. */
+export const MATCHES_INSIDE = "_match_";
+
+/** Redirects every call of `matches` to the linear-time one. Call it before the type check. */
+export function useLinearMatches(tree: object): void {
+  const reached = new Set<object>([tree]);
+  for (const part of reached) {
+    if (isCallOfMatches(part)) part.args[0] = MATCHES_INSIDE;
+    const inside = "meta" in part ? [...Object.values(part), part.meta] : Object.values(part);
+    for (const one of inside) if (typeof one === "object" && one !== null) reached.add(one);
+  }
+}
+
+function isCallOfMatches(part: object): part is { args: unknown[] } {
+  return (
+    "op" in part &&
+    part.op === "rcall" &&
+    "args" in part &&
+    Array.isArray(part.args) &&
+    part.args[0] === "matches"
+  );
+}
+
+/** False for reserved names of CEL, such as `list` and `in`. */
+export function isExpressionName(name: string): boolean {
+  const known = EXPRESSION_NAMES.get(name);
+  if (known !== undefined) return known;
+  const isFree = canRegister(innerName(name));
+  EXPRESSION_NAMES.set(name, isFree);
+  return isFree;
+}
+
+const EXPRESSION_NAMES = new Map<string, boolean>();
+
+function canRegister(name: string): boolean {
+  try {
+    new Environment().registerVariable(name, "dyn");
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function schemaOf(fields: readonly string[]): Record<string, string> {
+  return Object.fromEntries(fields.map((field) => [field, "dyn"]));
+}
+
+type Compute = (a: unknown, b: unknown) => number;
+
+const MIXED: readonly (readonly [operator: string, compute: Compute])[] = [
+  ["+", (a, b) => Number(a) + Number(b)],
+  ["-", (a, b) => Number(a) - Number(b)],
+  ["*", (a, b) => Number(a) * Number(b)],
+  ["/", (a, b) => Number(a) / Number(b)],
+  ["%", (a, b) => Number(a) % Number(b)],
+];
+
+/** `map` is a type in CEL. It is replaced by a name of the same length, so that positions stay the same. */
+export const MAP_INSIDE = "_m_";
+
+function innerName(name: string): string {
+  return name === "map" ? MAP_INSIDE : name;
+}
+
+/** Replaces the variable `map` by its inner name, but not in strings, comments, fields and functions. */
+export function renameMap(text: string): string {
+  return text.replace(TOKEN, (token, offset: number) => {
+    if (token !== "map" || isField(text, offset)) return token;
+    CALL.lastIndex = offset + token.length;
+    return CALL.test(text) ? token : MAP_INSIDE;
+  });
+}
+
+function isField(text: string, offset: number): boolean {
+  let before = offset - 1;
+  while (/\s/.test(text.charAt(before))) before -= 1;
+  return /[.?]/.test(text.charAt(before));
+}
+
+const CALL = /\s*\(/y;
+
+const TOKEN =
+  /"""(?:\\[\s\S]|[^\\])*?"""|'''(?:\\[\s\S]|[^\\])*?'''|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|\/\/[^\n]*|\w+/g;

@@ -1,0 +1,33 @@
+/** Notifies those who wait for something to happen under a name. Within one process only; nobody is ever notified twice at once. */
+
+export class Notifier {
+  readonly #notifications = new Map<string, Set<() => void>>();
+  readonly #due = new Set<() => void>();
+
+  /** The answer ends it. */
+  on(name: string, notify: () => void): () => void {
+    const one = () => notify(); // the same function may wait twice
+    const notifications = this.#notifications.get(name) ?? new Set();
+    this.#notifications.set(name, notifications.add(one));
+    return () => {
+      this.#due.delete(one);
+      notifications.delete(one);
+      if (notifications.size === 0 && this.#notifications.get(name) === notifications)
+        this.#notifications.delete(name);
+    };
+  }
+
+  /** Notifies soon, after the step that is the reason: who is notified may ask the store at once. */
+  notify(name: string): void {
+    const notifications = this.#notifications.get(name);
+    if (notifications === undefined) return;
+    if (this.#due.size === 0) setImmediate(() => this.#notifyAll());
+    for (const notify of notifications) this.#due.add(notify);
+  }
+
+  #notifyAll(): void {
+    const due = [...this.#due];
+    this.#due.clear();
+    for (const notify of due) notify();
+  }
+}

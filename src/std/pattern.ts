@@ -1,0 +1,84 @@
+/**
+ * Regular expressions that people write, in the syntax of RE2 and matched in linear time: a match takes at most the size
+ * of the expression times the length of the text. Lookaround and backreferences cannot be matched so and are refused.
+ */
+import { createRequire } from "node:module";
+import type { RE2JS } from "re2js";
+import { WorkError } from "../errors.ts";
+
+/** Longer expressions are refused. */
+export const LINEAR_PATTERN_CHARS_MAX = 10_000;
+/** Instructions of the expression times characters of the text: about two seconds in the worst case. */
+export const LINEAR_PATTERN_STEPS_MAX = 200_000_000;
+
+/** Why an expression, or an expression with this text, cannot be matched. */
+export class PatternError extends Error {
+  override readonly name = "PatternError";
+}
+
+/** Returns whether the text contains the pattern. Throws a `PatternError` when the text is too long for it. */
+export type LinearPattern = (text: string) => boolean;
+
+/** Compiles the expression, or throws a `PatternError`. */
+export function compileLinear(source: string): LinearPattern {
+  const pattern = compile(source, LINEAR_PATTERN_CHARS_MAX);
+  const textMax = Math.floor(LINEAR_PATTERN_STEPS_MAX / Math.max(1, pattern.programSize()));
+  return (text) => {
+    if (text.length > textMax) {
+      throw new PatternError(`a text of ${text.length} characters is too long for it (at most ${textMax})`);
+    }
+    return pattern.test(text);
+  };
+}
+
+/** Like `compileLinear`, with a cache of recent expressions, because a filter is applied to thousands of items. */
+export function rememberedLinear(source: string): LinearPattern {
+  const known = REMEMBERED.get(source);
+  if (known) return known;
+  const compiled = compileLinear(source);
+  if (REMEMBERED.size >= REMEMBERED_MAX) REMEMBERED.clear();
+  REMEMBERED.set(source, compiled);
+  return compiled;
+}
+
+const REMEMBERED = new Map<string, LinearPattern>();
+const REMEMBERED_MAX = 100;
+
+/** The limit of a rule's expression. */
+export const PATTERN_CHARS_MAX = 200;
+const INSTRUCTIONS_MAX = 2000;
+/** Rules read no more of a text than this. */
+export const PATTERN_TEXT_CHARS_MAX = 4096;
+
+/** Compiles the expression of a rule. Its limits are tight, because rules are applied to every failure. */
+export function compilePattern(source: string): (text: string) => boolean {
+  try {
+    const pattern = compile(source, PATTERN_CHARS_MAX);
+    if (pattern.programSize() > INSTRUCTIONS_MAX) throw new PatternError("its repetitions make it too large");
+    return (text) => pattern.test(text.slice(0, PATTERN_TEXT_CHARS_MAX));
+  } catch (error) {
+    if (!(error instanceof PatternError)) throw error;
+    throw new WorkError("usage", `The pattern cannot be used: ${error.message}.`);
+  }
+}
+
+function compile(source: string, charsMax: number): RE2JS {
+  if (source.length > charsMax) throw new PatternError(`it is longer than ${charsMax} characters`);
+  const { RE2JS, RE2JSException } = loadEngine();
+  try {
+    return RE2JS.compile(RE2JS.translateRegExp(source));
+  } catch (error) {
+    if (!(error instanceof RE2JSException)) throw error;
+    throw new PatternError(error.message.replace(/^error parsing regexp: /, ""));
+  }
+}
+
+type Engine = typeof import("re2js");
+
+let engine: Engine | undefined;
+
+/** Loaded with the first expression, because most commands have none. */
+function loadEngine(): Engine {
+  engine ??= createRequire(import.meta.url)("re2js") as Engine;
+  return engine;
+}

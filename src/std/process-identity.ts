@@ -1,0 +1,71 @@
+/**
+ * Identifies a process on a machine, so that it can be distinguished from a later one with the same pid, and checks
+ * whether an owner still exists.
+ */
+import { execFileSync } from "node:child_process";
+import { readFileSync, readlinkSync } from "node:fs";
+import { hostname } from "node:os";
+
+let host: string | undefined;
+
+/** The machine, its boot and its pid namespace, in which a pid is valid. */
+export function thisHost(): string {
+  host ??= [
+    hostname(),
+    tryRead(() => readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim()),
+    tryRead(() => readlinkSync("/proc/self/ns/pid")),
+  ]
+    .filter((part) => part !== null)
+    .join("/");
+  return host;
+}
+
+/** The start time of the process as the system reports it; null when the process does not exist or is a zombie. */
+export function processStart(pid: number): string | null {
+  if (process.platform === "linux") {
+    const stat = tryRead(() => readFileSync(`/proc/${pid}/stat`, "utf8"));
+    if (stat === null) return null;
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" "); // the name may contain spaces and parentheses
+    return fields[0] === "Z" || fields[0] === "X" ? null : (fields[19] ?? null);
+  }
+  return tryRead(
+    () => execFileSync("ps", ["-o", "lstart=", "-p", String(pid)], { encoding: "utf8" }).trim() || null,
+  );
+}
+
+function tryRead<T>(read: () => T): T | null {
+  try {
+    return read();
+  } catch {
+    return null; // missing, or not available on this system
+  }
+}
+
+export interface Owner {
+  readonly host: string;
+  readonly pid: number;
+  /** As the system reports it. */
+  readonly processStart: string;
+}
+
+/** `here`: running on this machine. `unknown`: on another machine. */
+export type OwnerState = "here" | "gone" | "unknown";
+
+export function thisOwner(): Owner {
+  return { host: thisHost(), pid: process.pid, processStart: processStart(process.pid) ?? "" };
+}
+
+export function ownerState(owner: Owner): OwnerState {
+  if (owner.host === thisHost()) {
+    const start = processStart(owner.pid);
+    return start !== null && (owner.processStart === "" || start === owner.processStart) ? "here" : "gone";
+  }
+  return hasRestarted(owner.host) ? "gone" : "unknown";
+}
+
+/** The same machine with another boot: earlier processes are gone. */
+function hasRestarted(host: string): boolean {
+  const [name, boot] = host.split("/");
+  const [nameHere, bootHere] = thisHost().split("/");
+  return name === nameHere && boot !== undefined && bootHere !== undefined && boot !== bootHere;
+}

@@ -1,0 +1,62 @@
+/** Randomness: names from the system's generator, decisions from one that tests can seed. */
+import { randomBytes } from "node:crypto";
+
+/** A number in [0, 1). */
+export type Random = () => number;
+
+/** Lower-case letters and digits without those that are read for one another (i, l, o, u). */
+const ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
+
+/** A unique name: `length` characters with 5 random bits each. */
+export function randomName(length: number): string {
+  return toBase32(randomBytes(length)).slice(0, length);
+}
+
+/** The number of names with the same prefix. */
+const SERIES_MAX = 32 ** 4;
+
+/**
+ * Unique names of 16 characters in ascending order, so that an index over them grows at its end. The first 12 characters of
+ * a series are random.
+ */
+export function nameSeries(): () => string {
+  const pairs = Array.from({ length: 32 ** 2 }, (_, n) => `${ALPHABET[n >> 5]}${ALPHABET[n & 31]}`);
+  let prefix = "";
+  let next = 0;
+  return () => {
+    if (next % SERIES_MAX === 0) {
+      prefix = randomName(12);
+      next = 0;
+    }
+    const name = `${prefix}${pairs[next >> 10]}${pairs[next & 1023]}`;
+    next += 1;
+    return name;
+  };
+}
+
+/** The leading bits of the bytes as lower-case characters, 5 bits each. */
+export function toBase32(bytes: Uint8Array): string {
+  let text = "";
+  let bits = 0;
+  let value = 0;
+  for (const byte of bytes) {
+    value = ((value << 8) | byte) & 0xfff;
+    bits += 8;
+    while (bits >= 5) {
+      bits -= 5;
+      text += ALPHABET[(value >> bits) & 31];
+    }
+  }
+  return text;
+}
+
+/** A small seeded generator (mulberry32): the same seed gives the same numbers on every machine. */
+export function seededRandom(seed: number): Random {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}

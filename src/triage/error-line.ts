@@ -1,0 +1,208 @@
+/**
+ * Finds the lines of a command's output that say why it failed. The last line with an error marker is taken, first from
+ * stderr, then from stdout; without a marker, the last line.
+ */
+import { cleanText, oneLine } from "./clean.ts";
+
+/** The picked lines and the reason why they were picked. */
+export interface Picked {
+  readonly stream: "stderr" | "stdout";
+  /** One readable line. */
+  readonly message: string;
+  /** The failure as it was printed, which may be several lines. */
+  readonly lines: readonly string[];
+  /** Shown to people, e.g. `the last line with an error marker`. */
+  readonly why: string;
+}
+
+const TAIL_CHARS_MAX = 65_536;
+
+/** The error line, or undefined when the command printed nothing. */
+export function errorLine(stderr: string | undefined, stdout: string | undefined): string | undefined {
+  return pickErrorLine(stderr, stdout)?.message;
+}
+
+/** The error lines with their stream and the reason; undefined when the command printed nothing. */
+export function pickErrorLine(stderr: string | undefined, stdout: string | undefined): Picked | undefined {
+  const streams = [
+    { stream: "stderr", lines: linesOf(stderr) },
+    { stream: "stdout", lines: linesOf(stdout) },
+  ] as const;
+  for (const { stream, lines } of streams) {
+    const found = markedLine(lines);
+    if (found) return { stream, ...wholeAt(lines, found.index), why: found.why };
+  }
+  for (const { stream, lines } of streams) {
+    const last = lines.at(-1)?.trim();
+    if (last !== undefined) {
+      return {
+        stream,
+        message: last,
+        lines: [last],
+        why: "no line has an error marker: the last one",
+      };
+    }
+  }
+  return undefined;
+}
+
+/** The lines that are not blank. Indentation is kept because it identifies stack frames. */
+function linesOf(output: string | undefined): readonly string[] {
+  if (!output) return [];
+  return cleanText(output.slice(-TAIL_CHARS_MAX))
+    .split("\n")
+    .map((line) => withoutBox(line.slice(0, LINE_CHARS_MAX)).trimEnd())
+    .filter((line) => line.length > 0 && isReadable(line));
+}
+
+/** Some tools draw a line down the left of their errors. */
+function withoutBox(line: string): string {
+  return line.replace(/^[│╷╵┃▌] ?/, "");
+}
+
+/** Binary output does not help a person, and would give every failure a signature of its own. */
+function isReadable(line: string): boolean {
+  return 10 * (line.split("\ufffd").length - 1) < line.length;
+}
+
+interface Found {
+  readonly index: number;
+  readonly why: string;
+}
+
+function markedLine(lines: readonly string[]): Found | undefined {
+  const traceback = endOfTraceback(lines);
+  const best = announcedAt(
+    lines,
+    lines.findLastIndex((line) => markOf(line) !== undefined && !isSummary(line)),
+  );
+  if (traceback >= 0 && traceback >= best)
+    return { index: traceback, why: "the end of the last Python traceback" };
+  if (best >= 0) return { index: best, why: `the last line with ${markOf(lines[best] ?? "")}` };
+  const summary = lines.findLastIndex((line) => markOf(line) !== undefined);
+  return summary < 0
+    ? undefined
+    : { index: summary, why: "only summaries have an error marker: the last one" };
+}
+
+/** A line such as "thread 'x' panicked at …:" introduces the line below it, which may have a marker too. */
+function announcedAt(lines: readonly string[], index: number): number {
+  const above = lines[index - 1] ?? "";
+  return above.endsWith(":") && markOf(above) !== undefined && !isSummary(above) ? index - 1 : index;
+}
+
+function markOf(line: string): string | undefined {
+  if (FRAME.test(line)) return undefined;
+  return MARKS.find(({ shape }) => shape.test(line))?.what;
+}
+
+function isSummary(line: string): boolean {
+  return SUMMARIES.some((summary) => summary.test(line));
+}
+
+/** The index of the line after the frames, where Python names the exception; -1 without a traceback. */
+function endOfTraceback(lines: readonly string[]): number {
+  const start = lines.findLastIndex((line) => line.startsWith("Traceback (most recent call last)"));
+  return start < 0 ? -1 : lines.findIndex((line, index) => index > start && !/^\s/.test(line));
+}
+
+/** A failure as it was printed, and as one line. */
+export interface Whole {
+  readonly lines: readonly string[];
+  readonly message: string;
+}
+
+/** The limit of one line, and so of a message. */
+export const LINE_CHARS_MAX = 300;
+const LINES_MAX = 12;
+
+/** The failure that begins on this line, with the lines below that belong to it. */
+export function wholeAt(lines: readonly string[], index: number): Whole {
+  const said = [lines[index] ?? ""];
+  const parts = [said[0] ?? ""];
+  for (let at = index + 1; at < lines.length && said.length < LINES_MAX; at += 1) {
+    const line = lines[at] ?? "";
+    const belongs = belongsTo(parts.at(-1) ?? "", line);
+    if (belongs === "no") break;
+    said.push(line);
+    if (belongs === "message") parts.push(line);
+  }
+  return { lines: said, message: oneLine(parts.join(" "), LINE_CHARS_MAX) };
+}
+
+type Belonging = "message" | "shown" | "no";
+
+/** rustc prints the position behind `-->`. */
+const POSITION = /^\s*--> \S/;
+/** What an assertion compared. */
+const COMPARED =
+  /^\s*(?:left|right|expected|received|actual|got|want|wanted|but was| {1,2}[-+] (?:Expected|Received))\s*[:=]/i;
+/** Source code under a message, with its line numbers and marks. */
+const SOURCE = /^\s*(?:\d{1,6}\s*)?\||^\s*[\^~]+\s*$|^\s*= (?:note|help):/;
+const NEW_MESSAGE = /^\s*(?:note|help|hint|warning):|^stack backtrace|RUST_BACKTRACE/i;
+
+function belongsTo(previous: string, line: string): Belonging {
+  if (FRAME.test(line) || NEW_MESSAGE.test(line)) return "no";
+  if (previous.endsWith(":") || POSITION.test(line) || COMPARED.test(line)) return "message"; // a line that ends in a colon introduces the next
+  return SOURCE.test(line) ? "shown" : "no";
+}
+
+/** One kind of error marker. */
+export interface Mark {
+  /** Its description for people. */
+  readonly what: string;
+  readonly shape: RegExp;
+}
+
+/** Markers of the line that says what failed. Each regular expression is bounded. */
+export const MARKS: readonly Mark[] = [
+  {
+    what: "an error marker",
+    shape:
+      /\b(?:error|fatal|panic|critical|failed|failure|err)\s*(?:\[[^\]]{0,40}\]|[A-Z]{1,4}\d{1,6}|\([^)]{0,40}\))?\s*[:!]/i,
+  },
+  { what: "the name of an exception", shape: /(?:Error|Exception)(?::|$)/ },
+  {
+    what: "a word in capitals that means failure",
+    shape: /\b(?:FAILED|FATAL|ERROR|PANIC|FAIL:|CONFLICT)(?![\w-])/,
+  },
+  {
+    what: "a panic or an uncaught exception",
+    shape: /\bpanicked at\b|^Exception in thread|^Caused by:|^Unhandled exception/,
+  },
+  {
+    what: "a failed assertion",
+    shape: /\b[Aa]ssert(?:ion)?\b.{0,200}\bfail|^E {2,}\S|^\s*AssertionError\b/,
+  },
+  { what: "a linter's finding", shape: /^\s*\d+:\d+\s+error\s/ },
+  {
+    what: "what a tool says went wrong",
+    shape:
+      /^npm (?:ERR!|error) \S|^\* What went wrong:|No rule to make target|undefined reference to|Error response from daemon/,
+  },
+  {
+    what: "an error of the operating system",
+    shape:
+      /no such file|permission denied|access denied|command not found|: not found$|out of memory|segmentation fault|connection refused|no space left|cannot allocate memory|address already in use|too many open files|Killed$/i,
+  },
+];
+
+/** Lines with a marker that only report that something failed above; used only when there is no better line. */
+export const SUMMARIES: readonly RegExp[] = [
+  // Compilers and linkers
+  /aborting due to|could not compile|for more information about this error|warning: build failed|^collect2: error: ld returned/i,
+  /^\s*(?:Found )?\d+ (?:errors?|problems?)\b|✖ \d+ problems?/,
+  // Test runners
+  /^\s*(?:Tests?|Test Suites?|Test Files|Snapshots):? .{0,60}\bfailed\b/i,
+  /^test result: FAILED|error: (?:test|\d+ targets?) failed|^=+ .{0,80}\b(?:failed|error)s?\b.{0,80} =+$|^FAIL(?:ED)?(?:\s|$)(?!.*\s-\s)/,
+  /^\s*--- FAIL: |^\s*FAIL\b|^There (?:was|were) \d+ failure|^FAILURES!|^Failures?:$|^\s*[✗✕×] /,
+  // Builders, package managers and shells
+  /^make(?:\[\d{1,4}\])?: \*\*\* \[|^npm (?:ERR!|error) (?:code|errno|path|command|syscall|A complete log|Lifecycle|Exit status|Failed at|This is probably|Test failed)/,
+  /^npm (?:ERR!|error)\s*$|ELIFECYCLE|^error Command failed|^error: script .{0,80} exited|^ ?ERR_PNPM_RECURSIVE/,
+  /^\[ERROR\]\s*$|^\[ERROR\] (?:-> |To see the full|Re-run Maven|For more information|After correcting|\[Help|Failed to execute goal)|BUILD FAIL|^FAILURE: Build failed/,
+  /process didn't exit successfully|^\s*(?:##\[error\]|Error: )?Process completed with exit code|^exit status \d+$/i,
+  /did not complete successfully: exit code|^Automatic merge failed|^error: failed to push some refs|^Execution failed for task/,
+];
+
+/** A call in a stack trace. */
+export const FRAME = /^\s+at /;

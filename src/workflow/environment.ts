@@ -1,0 +1,40 @@
+/** The environment of a workflow's steps: from its env files, the workflow itself and the process. */
+import { isAbsolute, join } from "node:path";
+import { parseEnv } from "node:util";
+import { WorkError } from "../errors.ts";
+import { readText } from "../std/files.ts";
+import type { Json } from "../std/json.ts";
+import { expand } from "./variables.ts";
+import type { WorkflowSpec } from "./workflow-spec.ts";
+
+/** The environment that a workflow makes. The files first, so that what stands in the workflow itself wins. */
+export function environmentOf({ workflow, cwd, variables }: WorkflowSpec): Record<string, string> {
+  const env: Record<string, string> = {};
+  for (const file of workflow.envFiles)
+    Object.assign(env, readEnvFile(isAbsolute(file) ? file : join(cwd, file)));
+  for (const [name, value] of Object.entries(workflow.env))
+    env[name] = expandEnv(name, value, { ...variables, env });
+  return env;
+}
+
+function expandEnv(name: string, value: string, variables: Record<string, Json>): string {
+  const expanded = expand(value, { ...variables, env: { ...outsideEnv(), ...(variables.env as object) } });
+  if (expanded.ok) return expanded.value;
+  throw new WorkError("usage", `env.${name}: ${expanded.message}`);
+}
+
+function readEnvFile(path: string): NodeJS.Dict<string> {
+  try {
+    return parseEnv(readText(path));
+  } catch (error) {
+    throw new WorkError("usage", `The file ${path} of env_files cannot be read.`, { cause: error });
+  }
+}
+
+/** Of the process itself. */
+export function outsideEnv(): Record<string, string> {
+  const entries = Object.entries(process.env).filter(
+    (entry): entry is [string, string] => entry[1] !== undefined,
+  );
+  return Object.fromEntries(entries);
+}

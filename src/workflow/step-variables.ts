@@ -1,0 +1,198 @@
+/**
+ * The variables of steps: their scopes, what `capture` stores, and which names exist where. Captured values belong to the
+ * phase; each round of a `foreach` keeps its own until it ends, so that parallel rounds do not see each other's.
+ */
+
+import type { Filled } from "../attempt/template-parts.ts";
+import type { Failure } from "../item/failure.ts";
+import type { KnownVariables } from "../std/expression.ts";
+import { type Json, parseJson } from "../std/json.ts";
+import type { CaptureFormat } from "./model.ts";
+
+export class Scope {
+  readonly #outer: Scope | undefined;
+  /** What steps set here. */
+  readonly #own: Record<string, Json>;
+  /** Names that hold in this scope only. */
+  readonly #locals: Readonly<Record<string, Json>>;
+
+  private constructor(
+    outer: Scope | undefined,
+    own: Record<string, Json>,
+    locals: Readonly<Record<string, Json>>,
+  ) {
+    this.#outer = outer;
+    this.#own = own;
+    this.#locals = locals;
+  }
+
+  /** The scope of a phase: what is set goes into `variables` itself. */
+  static over(variables: Record<string, Json>): Scope {
+    return new Scope(undefined, variables, {});
+  }
+
+  /** A scope of its own, whose captures stay in it until they are merged. */
+  fork(locals: Readonly<Record<string, Json>>): Scope {
+    return new Scope(this, {}, locals);
+  }
+
+  /** The same scope with more names in it. */
+  with(locals: Readonly<Record<string, Json>>): Scope {
+    return new Scope(this.#outer, this.#own, { ...this.#locals, ...locals });
+  }
+
+  /** Takes over what was captured in a fork. */
+  merge(fork: Scope): void {
+    Object.assign(this.#own, fork.#own);
+  }
+
+  set(name: string, value: Json): void {
+    this.#own[name] = value;
+  }
+
+  /** Every name and its value, the nearest first. */
+  all(): Record<string, Json> {
+    return { ...this.#outer?.all(), ...this.#own, ...this.#locals };
+  }
+}
+
+/** More than this is not held in memory as a value. */
+export const VALUE_BYTES_MAX = 8 * 1024 * 1024;
+
+/** The value, or why the output is none of that format. */
+export function captureValue(text: string, format: CaptureFormat): Filled<Json> {
+  const trimmed = text.trim();
+  switch (format) {
+    case "string":
+      return { ok: true, value: withoutLineEnd(text) };
+    case "lines":
+      return { ok: true, value: linesOf(text) };
+    case "json":
+      return jsonOf(trimmed);
+    case "number":
+      return NUMBER.test(trimmed) ? { ok: true, value: Number(trimmed) } : isNot("a number", trimmed);
+    case "boolean":
+      return booleanOf(trimmed);
+  }
+}
+
+const NUMBER = /^[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?$/;
+
+/** As the shell does in `$(…)`. */
+export function withoutLineEnd(text: string): string {
+  return text.replace(/(\r?\n)+$/, "");
+}
+
+/** The lines of a text; an empty one has none. */
+export function linesOf(text: string): string[] {
+  return text === "" ? [] : text.replace(/\r?\n$/, "").split(/\r?\n/);
+}
+
+function jsonOf(text: string): Filled<Json> {
+  try {
+    return { ok: true, value: parseJson(text) as Json };
+  } catch (error) {
+    return {
+      ok: false,
+      message: `is not valid JSON (${error instanceof Error ? error.message : "it cannot be read"})`,
+    };
+  }
+}
+
+const BOOLEANS: Readonly<Record<string, boolean>> = {
+  true: true,
+  yes: true,
+  "1": true,
+  false: false,
+  no: false,
+  "0": false,
+};
+
+function booleanOf(text: string): Filled<Json> {
+  const value = Object.hasOwn(BOOLEANS, text.toLowerCase()) ? BOOLEANS[text.toLowerCase()] : undefined;
+  return value === undefined ? isNot("a boolean (true, false, yes, no, 1 or 0)", text) : { ok: true, value };
+}
+
+function isNot(what: string, text: string): { ok: false; message: string } {
+  return {
+    ok: false,
+    message: text === "" ? `is empty and not ${what}` : `is not ${what}: ${text.slice(0, 80)}`,
+  };
+}
+
+/** Why output of this size cannot be a value. */
+export function tooLarge(bytes: number): string {
+  const size = `${Math.ceil(bytes / MIB)} MiB`;
+  return `is ${size}; a value has at most ${VALUE_BYTES_MAX / MIB} MiB`;
+}
+const MIB = 1024 * 1024;
+
+/** The value of `error`. */
+export function errorVariable(failure: Failure): Record<(typeof ERROR_FIELDS)[number], Json> {
+  return {
+    type: failure.errorType.name,
+    message: failure.errorMessage,
+    step: failure.stepFailed,
+    exit_code: failure.exitCode ?? null,
+    stderr: failure.stderrTail ?? "",
+    stdout: failure.stdoutTail ?? "",
+  };
+}
+
+/** What `${map.…}` has in reduce and merge. */
+export const MAP_FIELDS = ["total", "successful", "failed", "skipped", "results", "results_file"] as const;
+/** What `${error.…}` has in a handler of a failure. */
+export const ERROR_FIELDS = ["type", "message", "step", "exit_code", "stderr", "stdout"] as const;
+/** What `${validation.…}` has when a validation is not content. */
+export const VALIDATION_FIELDS = ["score", "missing"] as const;
+/** What `${foreach.…}` has in each round. */
+export const FOREACH_FIELDS = ["item", "index", "total"] as const;
+
+/** Names that a capture cannot take. */
+export const RESERVED_NAMES: ReadonlySet<string> = new Set([
+  "item",
+  "item_id",
+  "index",
+  "map",
+  "setup",
+  "env",
+  "job_id",
+  "error",
+  "validation",
+  "foreach",
+]);
+
+/** The names of a phase. Steps add what they capture. */
+export type Known = Map<string, readonly string[] | "any">;
+
+/** In setup: the environment, and what the command line gives with `--var`. */
+export function inSetup(given: readonly string[]): Known {
+  return new Map([["env", "any"], ["job_id", "any"], ...given.map((name) => [name, "any"] as const)]);
+}
+
+/** After setup: what it captured goes by its name, and as `${setup.x}`. */
+export function afterSetup(setup: KnownVariables, given: readonly string[]): Known {
+  const captured = [...setup.keys()].filter((name) => !RESERVED_NAMES.has(name) && !given.includes(name));
+  return new Map(setup).set("setup", captured);
+}
+
+/** For each item. */
+export function withItem(known: KnownVariables): Known {
+  return new Map(known).set("item", "any").set("item_id", "any").set("index", "any");
+}
+
+/** In each round of a foreach. Where there is an item already, the element is `${foreach.item}`. */
+export function inRound(known: KnownVariables): Known {
+  const inner: Known = new Map(known).set("foreach", FOREACH_FIELDS);
+  return inner.has("item") ? inner : inner.set("item", "any");
+}
+
+/** After the items. */
+export function withResults(known: KnownVariables): Known {
+  return new Map(known).set("map", MAP_FIELDS);
+}
+
+/** What was captured inside goes on to be known outside. */
+export function takeOver(known: Known, inner: KnownVariables): void {
+  for (const [name, fields] of inner) if (!RESERVED_NAMES.has(name)) known.set(name, fields);
+}

@@ -1,0 +1,76 @@
+/** The settings and the progress of a workflow job, stored with the job, so that any process can resume it. */
+import { createHash } from "node:crypto";
+import type { Job } from "../item/job.ts";
+import type { Json, JsonObject } from "../std/json.ts";
+import type { KeepWorktrees, Workflow } from "./model.ts";
+
+export const MERGE_MODES = ["auto", "ask", "never"] as const;
+/** Whether the job's branch is merged into the branch that the run started from. */
+export type MergeMode = (typeof MERGE_MODES)[number];
+
+export interface WorkflowSpec {
+  readonly workflow: Workflow;
+  /** Absolute path of the YAML file. */
+  readonly file: string;
+  /** Of the file's text: a changed workflow is noticed. */
+  readonly digest: string;
+  /** The folder that the run was started in. */
+  readonly cwd: string;
+  /** From `--var`. */
+  readonly variables: Readonly<Record<string, string>>;
+  readonly mergeMode: MergeMode;
+  /** Copies the files that steps name as evidence into the home. Default: only their digests are recorded. */
+  readonly keepEvidence?: boolean;
+}
+
+/** Tells whether a workflow's text has changed. */
+export function digestOf(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
+}
+
+export const PHASES = ["setup", "map", "reduce", "merge", "ended"] as const;
+export type Phase = (typeof PHASES)[number];
+
+/** Those whose steps have a log of their own. */
+export const PHASES_WITH_LOG: readonly string[] = ["setup", "reduce", "merge"] satisfies Phase[];
+
+export interface WorkflowProgress {
+  readonly phase: Phase;
+  /** The step of the phase to go on with. */
+  readonly next: number;
+  /** What setup and reduce have captured so far, without secrets. */
+  readonly captured: Readonly<Record<string, Json>>;
+  /** What setup alone has captured, as `${setup.x}`. */
+  readonly setup: Readonly<Record<string, Json>>;
+  /** How many items had succeeded when reduce began. Absent before. */
+  readonly succeededAtReduce?: number;
+  /** How many of them the last complete pass through reduce and merge had. Absent before. */
+  readonly succeededAtEnd?: number;
+}
+
+export function workflowSpecOf(job: Job): WorkflowSpec {
+  return job.spec as unknown as WorkflowSpec;
+}
+
+/** Which worktrees stay when the job has ended. */
+export function keepWorktreesOf({ workflow }: WorkflowSpec): KeepWorktrees {
+  return workflow.map.keepWorktrees ?? "failed";
+}
+
+/** The phases after the items that have steps. */
+export function laterPhases(job: Job): readonly Phase[] {
+  if (job.kind !== "workflow") return [];
+  const { workflow } = workflowSpecOf(job);
+  return (["reduce", "merge"] as const).filter((phase) => workflow[phase].length > 0);
+}
+
+export function workflowProgressOf(job: Job): WorkflowProgress {
+  return { ...BEGINNING, ...(job.progress as unknown as Partial<WorkflowProgress>) };
+}
+
+const BEGINNING: WorkflowProgress = { phase: "setup", next: 0, captured: {}, setup: {} };
+
+/** The plain JSON of a spec or of progress. */
+export function plain(value: WorkflowSpec | WorkflowProgress): JsonObject {
+  return JSON.parse(JSON.stringify(value)) as JsonObject;
+}

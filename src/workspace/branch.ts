@@ -1,0 +1,168 @@
+/** Branches that several processes move by compare-and-swap, refs read from files, and merges without a checkout. */
+import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { WorkError } from "../errors.ts";
+import { systemClock } from "../std/clock.ts";
+import { type Git, refused } from "./git.ts";
+
+/** What git reads as "it must not be there". */
+const NO_COMMIT = "";
+const TRIES_MAX = 30;
+const WAIT_MS = 20;
+/** Git holds the lock of a branch for a moment only. */
+const LOCK_MS_MAX = 1000;
+
+export class Branch {
+  /** Without `refs/heads/`. */
+  readonly name: string;
+  readonly #git: Git;
+  readonly #commonDir: string | null;
+
+  /**
+   * `commonDir`, for a branch that is Redrive's own, is git's folder: the branch can mostly be read there without a
+   * process, and the lock of a git that was killed with its agent is taken away. Default: git is asked for all.
+   */
+  constructor(git: Git, name: string, commonDir: string | null = null) {
+    this.#git = git;
+    this.name = name;
+    this.#commonDir = commonDir;
+  }
+
+  get ref(): string {
+    return `refs/heads/${this.name}`;
+  }
+
+  /** The commit it points at; null when there is no such branch. */
+  async read(): Promise<string | null> {
+    const loose = this.#commonDir === null ? null : readLooseRef(this.#commonDir, this.ref);
+    if (loose !== null) return loose;
+    const { exitCode, stdout } = await this.#git.ask(["rev-parse", "-q", "--verify", `${this.ref}^{commit}`]);
+    return exitCode === 0 ? stdout.trim() : null;
+  }
+
+  /** Makes it; false when it is there already. */
+  async create(commit: string): Promise<boolean> {
+    return this.#change(["update-ref", this.ref, commit, NO_COMMIT], null);
+  }
+
+  /** True when it was at `from` and is now at `to`; false when it was elsewhere. */
+  async move(from: string, to: string, reason = "redrive"): Promise<boolean> {
+    return this.#change(["update-ref", "-m", reason, this.ref, to, from], from);
+  }
+
+  /** False when it has moved since. */
+  async remove(from: string): Promise<boolean> {
+    return this.#change(["update-ref", "-d", this.ref, from], from);
+  }
+
+  /** A refusal means that it has moved, or that another process holds git's lock for a moment. */
+  async #change(args: readonly string[], from: string | null): Promise<boolean> {
+    for (let tries = 1; ; tries += 1) {
+      const result = await this.#git.ask(args);
+      if (result.exitCode === 0) return true;
+      if ((await this.read()) !== from) return false;
+      if (tries === TRIES_MAX) throw refused(args, result);
+      this.#dropStaleLock();
+      await systemClock.sleep(WAIT_MS * tries * Math.random());
+    }
+  }
+
+  #dropStaleLock(): void {
+    if (this.#commonDir === null) return;
+    const path = join(this.#commonDir, `${this.ref}.lock`);
+    const lock = statSync(path, { throwIfNoEntry: false });
+    if (lock !== undefined && Date.now() - lock.mtimeMs > LOCK_MS_MAX) rmSync(path, { force: true });
+  }
+}
+
+/** Somebody else removed it. Its commits may still be found. */
+export function branchGone(name: string): WorkError {
+  return new WorkError("git_refused", `The branch ${name} that holds the job's work is gone.`, {
+    hint: "`git fsck --lost-found` finds its last commit; `git branch NAME COMMIT` brings it back.",
+  });
+}
+
+const COMMIT = /^[0-9a-f]{40}(?:[0-9a-f]{24})?\n?$/;
+
+/** The commit of a loose ref such as `refs/heads/main`. */
+export function readLooseRef(commonDir: string, ref: string): string | null {
+  const text = read(join(commonDir, ref));
+  return text !== null && COMMIT.test(text) ? text.trim() : null;
+}
+
+/** The commit that HEAD of a linked worktree is at; `gitDir` is git's folder of that worktree. */
+export function readHeadFile(gitDir: string): string | null {
+  const text = read(join(gitDir, "HEAD"));
+  if (text === null) return null;
+  if (COMMIT.test(text)) return text.trim();
+  const ref = /^ref: (refs\/heads\/.+)\n?$/.exec(text)?.[1];
+  const common = read(join(gitDir, "commondir"));
+  return ref === undefined || common === null ? null : readLooseRef(resolve(gitDir, common.trim()), ref);
+}
+
+/** Detaches HEAD of a linked worktree at the commit. Only where refs are files, and while no git works there. */
+export function writeHeadFile(gitDir: string, commit: string): void {
+  const draft = join(gitDir, "HEAD.redrive");
+  writeFileSync(draft, `${commit}\n`);
+  renameSync(draft, join(gitDir, "HEAD"));
+}
+
+function read(path: string): string | null {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return null; // not there, or no file
+  }
+}
+
+export type MergedTree =
+  | { readonly kind: "clean"; readonly tree: string }
+  | {
+      readonly kind: "conflict";
+      readonly files: readonly string[];
+      /** Git's own words, a line each. */
+      readonly detail: string;
+    };
+
+/** The tree of `ours` and `theirs` together, or the files in which they contradict. */
+export async function mergeTrees(git: Git, ours: string, theirs: string): Promise<MergedTree> {
+  const args = ["merge-tree", "--write-tree", "-z", "--name-only", "--messages", ours, theirs];
+  const result = await git.ask(args);
+  const [tree = "", ...rest] = result.stdout.split("\0");
+  if (result.exitCode === 0) return { kind: "clean", tree };
+  if (result.exitCode !== 1 || tree === "") throw refused(args, result);
+  const end = rest.indexOf("");
+  return { kind: "conflict", files: rest.slice(0, end), detail: messagesOf(rest.slice(end + 1)) };
+}
+
+/** Each message is: a count, that many paths, a short type, the text. Those about conflicts are wanted. */
+function messagesOf(fields: readonly string[]): string {
+  const texts: string[] = [];
+  for (let at = 0; at < fields.length - 1; ) {
+    const paths = Number(fields[at]);
+    const [type = "", text = ""] = fields.slice(at + 1 + paths);
+    if (type.startsWith("CONFLICT")) texts.push(text.trim());
+    at += paths + 3;
+  }
+  return texts.join("\n");
+}
+
+export interface MergeCommit {
+  readonly tree: string;
+  readonly parents: readonly string[];
+  readonly message: string;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** Writes the commit; no branch points at it yet. */
+export async function commitTree(git: Git, { tree, parents, message, env }: MergeCommit): Promise<string> {
+  const args = ["commit-tree", tree, ...parents.flatMap((parent) => ["-p", parent]), "-F", "-"];
+  return git.must(args, { stdin: message.replaceAll("\0", ""), env });
+}
+
+export async function isAncestor(git: Git, older: string, newer: string): Promise<boolean> {
+  const args = ["merge-base", "--is-ancestor", older, newer];
+  const result = await git.ask(args);
+  if (result.exitCode === 0 || result.exitCode === 1) return result.exitCode === 0;
+  throw refused(args, result);
+}

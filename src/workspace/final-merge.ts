@@ -1,0 +1,210 @@
+/**
+ * Merges a job's branch into the branch that the run started from. If that branch is checked out, the user's git merges it,
+ * with hooks; else no checkout is needed. If the merge is not possible, nothing changes, and the command to merge by hand is
+ * reported.
+ */
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { systemClock } from "../std/clock.ts";
+import { takeLock } from "../std/file-lock.ts";
+import { Branch, commitTree, isAncestor, mergeTrees } from "./branch.ts";
+import { type Git, identityEnvironment, listGitWorktrees } from "./git.ts";
+
+/** Why the job's branch was left. */
+export type LeftWhy =
+  | "asked" // the caller wanted it so
+  | "detached" // the run did not start from a branch
+  | "branch_gone" // the branch that it started from is not there any more
+  | "conflict"
+  | "dirty" // uncommitted changes are in the way
+  | "hook" // a hook said no
+  | "refused"; // git said no for another reason
+
+export type FinalMerge =
+  | {
+      readonly kind: "merged";
+      readonly into: string;
+      readonly commit: string;
+      readonly checkout: string | null;
+    }
+  /** The start branch has everything already. */
+  | { readonly kind: "nothing"; readonly into: string }
+  | {
+      readonly kind: "left";
+      readonly why: LeftWhy;
+      readonly detail: string;
+      readonly files: readonly string[];
+      /** What the user can run. */
+      readonly command: string;
+    };
+
+export interface FinalMergeRequest {
+  readonly jobId: string;
+  readonly jobBranch: string;
+  /** Null: the run started from a detached HEAD. */
+  readonly startBranch: string | null;
+  /** `leave` only says how to merge. */
+  readonly mode: "merge" | "leave";
+}
+
+const TRIES_MAX = 5;
+
+/** Merges, or says why not. What another git does there meanwhile is waited for, and seen. */
+export async function finalMerge(git: Git, request: FinalMergeRequest): Promise<FinalMerge> {
+  for (let tries = 1; ; tries += 1) {
+    const end = await tryMerge(git, request, tries === TRIES_MAX);
+    if (end !== "again") return end;
+  }
+}
+
+async function tryMerge(
+  git: Git,
+  request: FinalMergeRequest,
+  isLast: boolean,
+): Promise<FinalMerge | "again"> {
+  const { jobBranch, startBranch, mode } = request;
+  const left = leaver(request);
+  if (startBranch === null)
+    return left("detached", "The run started from a detached HEAD, not from a branch.");
+  const start = new Branch(git, startBranch);
+  const tip = await start.read();
+  if (tip === null) return left("branch_gone", `The branch ${startBranch} is not there any more.`);
+  if (await isAncestor(git, `refs/heads/${jobBranch}`, tip)) return { kind: "nothing", into: startBranch };
+  if (mode === "leave") return left("asked", `The work is in the branch ${jobBranch}.`);
+  const merged = await mergeTrees(git, tip, `refs/heads/${jobBranch}`);
+  if (merged.kind === "conflict") return left("conflict", merged.detail, merged.files);
+  const place = (await listGitWorktrees(git)).find((worktree) => worktree.branch === start.ref);
+  if (place !== undefined)
+    return mergeInCheckout(git.in(place.path), { ...request, startBranch, left, isLast });
+  return mergeWithoutCheckout(git, { ...request, start, tip, tree: merged.tree });
+}
+
+type Leave = (why: LeftWhy, detail: string, files?: readonly string[]) => FinalMerge;
+
+function leaver({ jobBranch, startBranch }: FinalMergeRequest): Leave {
+  const there = startBranch === null ? "" : `git switch ${quoted(startBranch)} && `;
+  const command = `${there}git merge --no-ff ${quoted(jobBranch)}`;
+  return (why, detail, files = []) => ({ kind: "left", why, detail, files, command });
+}
+
+function quoted(name: string): string {
+  return /^[A-Za-z0-9._/%-]+$/.test(name) ? name : `'${name.replaceAll("'", `'\\''`)}'`;
+}
+
+interface InCheckout extends FinalMergeRequest {
+  readonly startBranch: string;
+  readonly left: Leave;
+  readonly isLast: boolean;
+}
+
+/** A merge commit even where the branch could just move on: hooks see it, and one `git revert -m 1` undoes the job. */
+async function mergeInCheckout(
+  git: Git,
+  { jobId, jobBranch, startBranch, left, isLast }: InCheckout,
+): Promise<FinalMerge | "again"> {
+  const gitDir = await git.must(["rev-parse", "--absolute-git-dir"]);
+  const head = await git.must(["rev-parse", `refs/heads/${jobBranch}^{commit}`]);
+  const busy = busyFile(gitDir);
+  if (busy !== null && !isLast && (await isFreeSoon(gitDir))) return "again";
+  if (busy !== null) return left("refused", `Another git is at work in ${git.cwd}: ${busy} is there.`);
+  const env = await identityEnvironment(git);
+  const result = await git.asUser(
+    ["merge", "--no-ff", "--no-edit", "--no-autostash", "-m", subject(jobId, jobBranch), jobBranch],
+    { env },
+  );
+  if (result.exitCode === 0) {
+    const commit = await git.must(["rev-parse", "HEAD"]);
+    return { kind: "merged", into: startBranch, commit, checkout: git.cwd };
+  }
+  const said = [result.stderr, result.stdout]
+    .map((text) => text.trim())
+    .filter(Boolean)
+    .join("\n");
+  if (!isLast && LOCKED.test(result.stderr)) return "again";
+  if (mergeHead(gitDir) !== head) {
+    const isDirty = (await git.must(["status", "--porcelain"])) !== "";
+    return left(isDirty ? "dirty" : "refused", said);
+  }
+  const files = (await git.must(["diff", "--name-only", "--diff-filter=U", "-z"]))
+    .split("\0")
+    .filter(Boolean);
+  const aborted = await git.ask(["merge", "--abort"]);
+  if (aborted.exitCode !== 0) {
+    return left(
+      "refused",
+      `${said}\nThe merge could not be undone; run \`git merge --abort\` in ${git.cwd}: ${aborted.stderr.trim()}`,
+    );
+  }
+  return files.length > 0 ? left("conflict", said, files) : left("hook", said);
+}
+
+/** Git met another one's lock and did nothing. */
+const LOCKED = /Unable to create '.*\.lock': File exists|cannot lock ref/;
+
+/** What tells of a git at work in the checkout, or of a merge that a person has begun. */
+function busyFile(gitDir: string): string | null {
+  const paths = ["MERGE_HEAD", "index.lock"].map((name) => join(gitDir, name));
+  return paths.find((path) => existsSync(path)) ?? null;
+}
+
+const BUSY_MS_MAX = 3000;
+const LOOK_MS = 20;
+
+async function isFreeSoon(gitDir: string): Promise<boolean> {
+  for (let waitedMs = 0; busyFile(gitDir) !== null; waitedMs += LOOK_MS) {
+    if (waitedMs >= BUSY_MS_MAX) return false;
+    await systemClock.sleep(LOOK_MS);
+  }
+  return true;
+}
+
+/** Whose merge is half done there: only our own is ours to undo. */
+function mergeHead(gitDir: string): string | null {
+  try {
+    return readFileSync(join(gitDir, "MERGE_HEAD"), "utf8").trim();
+  } catch {
+    return null; // none
+  }
+}
+
+interface WithoutCheckout extends FinalMergeRequest {
+  readonly start: Branch;
+  readonly tip: string;
+  readonly tree: string;
+}
+
+async function mergeWithoutCheckout(git: Git, request: WithoutCheckout): Promise<FinalMerge | "again"> {
+  const { jobId, jobBranch, start, tip, tree } = request;
+  const head = await git.must(["rev-parse", `refs/heads/${jobBranch}^{commit}`]);
+  const commit = await commitTree(git, {
+    tree,
+    parents: [tip, head],
+    message: `${subject(jobId, jobBranch)}\n`,
+    env: await identityEnvironment(git),
+  });
+  if (!(await start.move(tip, commit, `merge ${jobBranch}`))) return "again"; // it moved
+  return { kind: "merged", into: start.name, commit, checkout: null };
+}
+
+function subject(jobId: string, jobBranch: string): string {
+  return `Merge ${jobBranch}: the work of job ${jobId}`;
+}
+
+const LOCK_POLL_MS = 25;
+/** Hooks of a user may run for long. After this, git's own locks have to do. */
+const WAIT_MS_MAX = 10 * 60_000;
+
+/** Runs the action while no other process, and nobody else in this one, merges into a branch of the repository. */
+export async function mergingAlone<T>(commonDir: string, action: () => Promise<T>): Promise<T> {
+  const path = join(commonDir, "redrive-merge.lock");
+  let giveBack = takeLock(path);
+  for (let waitedMs = 0; giveBack === null && waitedMs < WAIT_MS_MAX; waitedMs += LOCK_POLL_MS) {
+    await systemClock.sleep(LOCK_POLL_MS);
+    giveBack = takeLock(path);
+  }
+  try {
+    return await action();
+  } finally {
+    giveBack?.();
+  }
+}

@@ -1,0 +1,149 @@
+/** A workspace of git worktrees: a branch for the job, a worktree for its phases, one from a pool for each attempt. */
+import { mkdirSync } from "node:fs";
+import { resolve } from "node:path";
+import { WorkError } from "../errors.ts";
+import type { Job } from "../item/job.ts";
+import { PRIVATE_FOLDER } from "../std/files.ts";
+import { oneLine } from "../triage/clean.ts";
+import { keepWorktreesOf, type WorkflowSpec } from "../workflow/workflow-spec.ts";
+import { agentEnvironment, GIT_LOCATION_VARIABLES } from "./git.ts";
+import { JobWorktrees, type TidyOptions } from "./job-worktrees.ts";
+import type { AgentWorktree } from "./pool.ts";
+import { openRepository } from "./repository.ts";
+import type { Checkout, Finish, FinishMode, KeptCheckout, Merge, Workspace } from "./workspace.ts";
+
+/** What the worktrees need to know about the job. */
+export interface GitWorkspaceNeeds {
+  readonly home: string;
+  /** Whether a worktree that was kept for an item still has its letter. */
+  readonly isKeptForLetter: (kept: KeptCheckout) => Promise<boolean>;
+  readonly hasLetters: () => Promise<boolean>;
+  /** Whether another process runs the job's queue. */
+  readonly hasOtherRunner: () => Promise<boolean>;
+}
+
+export async function openGitWorkspace(
+  job: Job,
+  spec: WorkflowSpec,
+  needs: GitWorkspaceNeeds,
+): Promise<Workspace> {
+  // Git sets these for its hooks; in a run that a hook started they would send the agents to another repository.
+  for (const name of GIT_LOCATION_VARIABLES) delete process.env[name];
+  const repository = await openRepository(spec.cwd);
+  const worktrees = await JobWorktrees.open(repository, job.id, {
+    home: needs.home,
+    keep: spec.workflow.map.keep,
+  });
+  const top = await worktrees.jobWorktree();
+  const { prefix } = repository;
+  const root = folderIn(top, prefix);
+  const isNeeded = neededBy(spec, needs);
+  await worktrees.adopt({ isNeeded });
+  return {
+    root,
+    head: () => worktrees.headOf(top),
+    env: agentEnvironment(process.env),
+    notes: repository.notes,
+    acquire: async (itemId, attempt, name) =>
+      checkoutOf(worktrees, await worktrees.acquire(itemId, attempt), { prefix, title: titleOf(name) }),
+    mergedItems: () => worktrees.mergedItems(),
+    commitPhase: async () => {
+      const title = "Changes of a phase that no step committed";
+      const committed = await worktrees.commitAll({ path: top }, title);
+      if (committed.kind === "refused") throw phaseRefused(top, committed.detail);
+      await worktrees.commitPhase();
+    },
+    refresh: async () => {
+      await worktrees.refreshJobWorktree();
+      folderIn(top, prefix);
+    },
+    finish: (mode = "configured") => finish(worktrees, spec, mode),
+    tidy: () => tidy(worktrees, needs, isNeeded),
+    close: () => worktrees.close(),
+  };
+}
+
+/** The user's folder of the repository, in a worktree; made when no commit has it. */
+function folderIn(top: string, prefix: string): string {
+  const folder = resolve(top, prefix);
+  mkdirSync(folder, { recursive: true, mode: PRIVATE_FOLDER });
+  return folder;
+}
+
+function phaseRefused(top: string, detail: string): WorkError {
+  return new WorkError("git_refused", `What the phase changed could not be committed: ${detail}`, {
+    hint: `It is in ${top}. Commit it there, then \`redrive resume\` goes on.`,
+  });
+}
+
+/** The first line of the commits that Redrive makes for an item. */
+function titleOf(name: string): string {
+  return `redrive: ${oneLine(name, TITLE_CHARS_MAX)}`;
+}
+
+const TITLE_CHARS_MAX = 60;
+
+function checkoutOf(
+  worktrees: JobWorktrees,
+  worktree: AgentWorktree,
+  { prefix, title }: { readonly prefix: string; readonly title: string },
+): Checkout {
+  let isMerged = false;
+  return {
+    root: folderIn(worktree.path, prefix),
+    name: worktree.name,
+    head: () => worktrees.head(worktree),
+    merge: async () => {
+      const merge = await mergeAll(worktrees, worktree, title);
+      isMerged = merge.kind === "merged" || merge.kind === "empty";
+      return merge;
+    },
+    artifacts: () => worktrees.artifacts(worktree),
+    // The commits of an attempt that failed or was stopped are dropped: its item runs again.
+    release: () => worktrees.release(worktree, { discard: !isMerged }),
+    keep: async (why) => worktrees.keep(worktree, why),
+  };
+}
+
+/** Commits changes that no step committed, as the user would: hooks run. */
+async function mergeAll(worktrees: JobWorktrees, worktree: AgentWorktree, title: string): Promise<Merge> {
+  const committed = await worktrees.commitAll(worktree, title);
+  if (committed.kind === "refused") return { kind: "refused", detail: committed.detail };
+  const merged = await worktrees.merge(worktree, title, { isClean: true });
+  return merged.kind === "conflict" ? { kind: "conflict", files: merged.files } : merged;
+}
+
+async function finish(
+  worktrees: JobWorktrees,
+  { mergeMode }: WorkflowSpec,
+  how: FinishMode,
+): Promise<Finish> {
+  const isMerging = how === "merge" || (how === "configured" && mergeMode === "auto");
+  const end = await worktrees.finishInto({ mode: isMerging ? "merge" : "leave" });
+  if (end.kind === "merged") return { note: `Merged into ${end.into} (${end.commit.slice(0, 10)}).` };
+  if (end.kind === "nothing") return {};
+  const { branchName: branch, start } = worktrees;
+  const question = `Merge ${branch} into ${start.startBranch}?`;
+  return {
+    note: `${end.detail}\nTo merge it: ${end.command}`,
+    branch,
+    ...(isMerging && { isRefused: true }),
+    ...(mergeMode === "ask" && end.why === "asked" && { question }),
+  };
+}
+
+/** Letters need their worktrees. With `keep_worktrees: always` every kept one stays until `redrive worktrees clean`. */
+function neededBy(spec: WorkflowSpec, { isKeptForLetter }: GitWorkspaceNeeds): TidyOptions["isNeeded"] {
+  if (keepWorktreesOf(spec) !== "always") return isKeptForLetter;
+  return async (kept) => kept.state === "kept" || isKeptForLetter(kept);
+}
+
+/** Leaves everything as it is while another process runs the job. */
+async function tidy(
+  worktrees: JobWorktrees,
+  { hasLetters, hasOtherRunner }: GitWorkspaceNeeds,
+  isNeeded: TidyOptions["isNeeded"],
+): Promise<void> {
+  if (await hasOtherRunner()) return;
+  await worktrees.tidy({ isNeeded, hasLetters });
+}

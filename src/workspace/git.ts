@@ -1,0 +1,237 @@
+/**
+ * Runs git. All calls go through `Git`, so that the caller's environment (a hook's GIT_DIR, a prompt, a language) changes
+ * nothing, and errors contain git's message.
+ */
+import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { WorkError } from "../errors.ts";
+import { systemClock } from "../std/clock.ts";
+
+/** How a process (git, and `find` beside it) is started. The default is Node's; a runner with much memory hands in its launcher. */
+export type RunGit = (argv: readonly string[], options: RunGitOptions) => Promise<GitResult>;
+
+export interface RunGitOptions {
+  readonly cwd: string;
+  /** Added to the process's own environment. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Taken out of it. */
+  readonly unset: readonly string[];
+  readonly stdin?: string;
+}
+
+export interface GitResult {
+  /** Null when it could not be started or a signal ended it. */
+  readonly exitCode: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+  /** The errno's name when it could not be started. */
+  readonly startError?: string;
+}
+
+/** Variables that point git at another repository than the folder's own. Steps of agents must not inherit them either. */
+export const GIT_LOCATION_VARIABLES = [
+  "GIT_DIR",
+  "GIT_WORK_TREE",
+  "GIT_INDEX_FILE",
+  "GIT_COMMON_DIR",
+  "GIT_OBJECT_DIRECTORY",
+  "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+  "GIT_NAMESPACE",
+  "GIT_PREFIX",
+  "GIT_INTERNAL_SUPER_PREFIX",
+  "GIT_LITERAL_PATHSPECS",
+  "GIT_GLOB_PATHSPECS",
+  "GIT_NOGLOB_PATHSPECS",
+  "GIT_ICASE_PATHSPECS",
+] as const;
+
+/** Settings of the user that would change what plumbing does, or let a changed file pass for an unchanged one. */
+const STEADY = [
+  "core.hooksPath=/dev/null",
+  "core.fsmonitor=false",
+  "core.untrackedCache=false",
+  "core.splitIndex=false",
+  "core.trustctime=true",
+  "core.checkStat=default",
+  "core.quotePath=false",
+  "core.logAllRefUpdates=false",
+  "submodule.recurse=false",
+  "checkout.workers=0",
+  "advice.detachedHead=false",
+  "gc.auto=0",
+  "maintenance.auto=false",
+  "i18n.commitEncoding=UTF-8",
+  "i18n.logOutputEncoding=UTF-8",
+].flatMap((setting) => ["-c", setting]);
+
+export interface GitCall {
+  readonly stdin?: string;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** Git in one folder. */
+export class Git {
+  readonly cwd: string;
+  readonly #run: RunGit;
+
+  constructor(cwd: string, run: RunGit = runWithNode) {
+    this.cwd = cwd;
+    this.#run = run;
+  }
+
+  /** The same git in another folder. */
+  in(cwd: string): Git {
+    return new Git(cwd, this.#run);
+  }
+
+  /** Plumbing: without hooks, in git's own language. Answers whatever the exit code; throws when there is no git. */
+  async ask(args: readonly string[], { stdin, env = {} }: GitCall = {}): Promise<GitResult> {
+    for (let tries = 1; ; tries += 1) {
+      const environment = { GIT_OPTIONAL_LOCKS: "0", LC_ALL: "C", ...env };
+      const result = await this.#start([...STEADY, ...args], environment, stdin);
+      if (!isTorn(result) || tries === TORN_TRIES_MAX) return result;
+      await systemClock.sleep(TORN_WAIT_MS * tries);
+    }
+  }
+
+  /** Plumbing that must succeed: its stdout without the last line end. */
+  async must(args: readonly string[], call: GitCall = {}): Promise<string> {
+    const result = await this.ask(args, call);
+    if (result.exitCode !== 0) throw refused(args, result);
+    return result.stdout.replace(/\n$/, "");
+  }
+
+  /** As the user would call it: hooks, settings and language are the user's. */
+  asUser(args: readonly string[], { stdin, env = {} }: GitCall = {}): Promise<GitResult> {
+    return this.#start(args, { GIT_EDITOR: ":", GIT_MERGE_AUTOEDIT: "no", ...env }, stdin);
+  }
+
+  /** The system's own `find`, in the same folder. */
+  find(args: readonly string[]): Promise<GitResult> {
+    return this.#run(["find", ...args], { cwd: this.cwd, env: { LC_ALL: "C" }, unset: [] });
+  }
+
+  async #start(
+    args: readonly string[],
+    env: Readonly<Record<string, string>>,
+    stdin: string | undefined,
+  ): Promise<GitResult> {
+    const result = await this.#run(["git", ...args], {
+      cwd: this.cwd,
+      env: { GIT_TERMINAL_PROMPT: "0", ...env },
+      unset: GIT_LOCATION_VARIABLES,
+      ...(stdin !== undefined && { stdin }),
+    });
+    if (result.startError !== undefined) throw notStarted(result.startError, this.cwd);
+    return result;
+  }
+}
+
+const TORN_TRIES_MAX = 6;
+const TORN_WAIT_MS = 10;
+
+/** Git met the books of a worktree that another git was just making or removing, and gave up before it did anything. */
+function isTorn({ exitCode, stderr }: GitResult): boolean {
+  return exitCode === 128 && /failed to read .*worktrees\/[^/]+\/(commondir|gitdir|HEAD)/.test(stderr);
+}
+
+/** Git's refusal as an error, with what it said. */
+export function refused(args: readonly string[], { stdout, stderr, exitCode }: GitResult): WorkError {
+  const command = args.find((arg, index) => !arg.startsWith("-") && args[index - 1] !== "-c") ?? "git";
+  const said = stderr.trim() || stdout.trim() || `it ended with exit code ${exitCode}`;
+  return new WorkError("git_refused", `git ${command}: ${said}`);
+}
+
+function notStarted(startError: string, cwd: string): WorkError {
+  if (!existsSync(cwd)) return new WorkError("git_refused", `The folder ${cwd} is not there.`);
+  return new WorkError("git_unusable", `git could not be started in ${cwd} (${startError}).`, {
+    hint: "Install git 2.38 or newer and see that it is on the PATH; `isolation: none` works without git.",
+  });
+}
+
+const OUTPUT_BYTES_MAX = 512 * 1024 * 1024;
+
+/** Node's own way of starting a process. */
+export const runWithNode: RunGit = ([file = "git", ...args], { cwd, env, unset, stdin }) =>
+  new Promise((resolve) => {
+    const environment: NodeJS.ProcessEnv = { ...process.env, ...env };
+    for (const name of unset) delete environment[name];
+    const child = execFile(
+      file,
+      args,
+      { cwd, env: environment, maxBuffer: OUTPUT_BYTES_MAX, encoding: "utf8" },
+      (error, stdout, stderr) => {
+        if (error === null) return resolve({ exitCode: 0, stdout, stderr });
+        if (typeof error.code === "string") {
+          return resolve({ exitCode: null, stdout, stderr, startError: error.code });
+        }
+        return resolve({ exitCode: error.code ?? null, stdout, stderr });
+      },
+    );
+    child.stdin?.on("error", () => undefined); // it may end before it has read everything
+    child.stdin?.end(stdin ?? "");
+  });
+
+const NAME = "Redrive";
+const EMAIL = "redrive@localhost";
+
+/** What is added to git's environment so that a commit can be made: nothing when the user has a name and an address. */
+export async function identityEnvironment(git: Git): Promise<Readonly<Record<string, string>>> {
+  const [author, committer] = await Promise.all([isKnown(git, "AUTHOR"), isKnown(git, "COMMITTER")]);
+  return {
+    ...(!author && { GIT_AUTHOR_NAME: NAME, GIT_AUTHOR_EMAIL: EMAIL }),
+    ...(!committer && { GIT_COMMITTER_NAME: NAME, GIT_COMMITTER_EMAIL: EMAIL }),
+  };
+}
+
+/** A name that git would make up from the machine's does not count. */
+async function isKnown(git: Git, role: "AUTHOR" | "COMMITTER"): Promise<boolean> {
+  const result = await git.ask(["-c", "user.useConfigOnly=true", "var", `GIT_${role}_IDENT`]);
+  return result.exitCode === 0;
+}
+
+export interface GitWorktree {
+  readonly path: string;
+  /** Null when git cannot tell. */
+  readonly head: string | null;
+  /** The full ref; null when HEAD is detached. */
+  readonly branch: string | null;
+  /** Its folder is gone. */
+  readonly isMissing: boolean;
+}
+
+export async function listGitWorktrees(git: Git): Promise<GitWorktree[]> {
+  const text = await git.must(["worktree", "list", "--porcelain", "-z"]);
+  return text
+    .split("\0\0")
+    .filter(Boolean)
+    .map((block) => {
+      const fields = new Map(block.split("\0").map((line) => splitOnce(line)));
+      return {
+        path: fields.get("worktree") ?? "",
+        head: fields.get("HEAD") ?? null,
+        branch: fields.get("branch") ?? null,
+        isMissing: fields.has("prunable"),
+      };
+    });
+}
+
+function splitOnce(line: string): [string, string] {
+  const space = line.indexOf(" ");
+  return space < 0 ? [line, ""] : [line.slice(0, space), line.slice(space + 1)];
+}
+
+const SETTINGS = [
+  ["gc.auto", "0"],
+  ["maintenance.auto", "false"],
+] as const;
+
+/** Added after the settings that the environment brings already. */
+export function agentEnvironment(outside: NodeJS.ProcessEnv): Record<string, string> {
+  const before = Number(outside.GIT_CONFIG_COUNT) || 0;
+  const entries = SETTINGS.flatMap(([key, value], index): [string, string][] => [
+    [`GIT_CONFIG_KEY_${before + index}`, key],
+    [`GIT_CONFIG_VALUE_${before + index}`, value],
+  ]);
+  return Object.fromEntries([["GIT_CONFIG_COUNT", String(before + SETTINGS.length)], ...entries]);
+}

@@ -1,0 +1,257 @@
+/**
+ * Every worktree that Redrive made, of all jobs and repositories: those with a record, folders without one, and entries in
+ * git's list whose folder is gone. Reads, never writes.
+ */
+import { existsSync, lstatSync, rmSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import type { WorktreeArtifacts } from "../item/letter.ts";
+import { ownerState } from "../std/process-identity.ts";
+import { isAncestor, readHeadFile } from "./branch.ts";
+import { gitDirOf, isFinished } from "./checkout.ts";
+import { Git, listGitWorktrees, type RunGit, refused } from "./git.ts";
+import { jobBranch, type KeepPaths, keepPaths } from "./names.ts";
+import {
+  type JobRecord,
+  type JobRegistry,
+  listRegistries,
+  MAIN_NAME,
+  type WorktreeRecord,
+} from "./registry.ts";
+
+/** `orphan`: a folder without a record. `missing`: known to git or to a record, but the folder is gone. */
+export type EntryState = WorktreeRecord["state"] | "orphan" | "missing";
+
+/** One worktree. */
+export interface WorktreeEntry {
+  readonly path: string;
+  readonly name: string;
+  readonly repo: string;
+  readonly jobId: string;
+  readonly state: EntryState;
+  readonly branch: string | null;
+  readonly itemId?: string;
+  readonly attempt?: number;
+  readonly why?: string;
+  /** The process that has it open, when it is not gone. */
+  readonly pid: number | null;
+  /** False: that process is on another machine, and may be gone. */
+  readonly isOwnerHere: boolean;
+  /** The folder that all worktrees of the repository share; null when that cannot be told. */
+  readonly commonDir: string | null;
+}
+
+/** A job and its entries. */
+export interface JobInventory {
+  readonly registry: JobRegistry;
+  readonly jobId: string;
+  readonly job: JobRecord | null;
+  readonly entries: readonly WorktreeEntry[];
+  /** In the repository; null when it is gone. */
+  readonly git: Git | null;
+}
+
+export interface ListOptions {
+  readonly run?: RunGit;
+  /** Only this job. */
+  readonly job?: string;
+}
+
+/** What there is below the home, job by job. */
+export async function takeInventory(home: string, { run, job }: ListOptions = {}): Promise<JobInventory[]> {
+  const jobs = listRegistries(home).map((registry) => describeJob(registry, run));
+  const wanted = jobs.filter(({ jobId }) => job === undefined || jobId === job);
+  return Promise.all(wanted.map(addMissing));
+}
+
+/** Every worktree below the home. */
+export async function listWorktrees(home: string, options: ListOptions = {}): Promise<WorktreeEntry[]> {
+  return (await takeInventory(home, options)).flatMap(({ entries }) => entries);
+}
+
+function describeJob(registry: JobRegistry, run: RunGit | undefined): JobInventory {
+  const job = registry.readJob();
+  const records = registry.list();
+  const jobId = job?.jobId ?? records[0]?.jobId ?? basename(registry.folder);
+  const repo = basename(dirname(registry.folder));
+  const known = records.map((record) => entryOf(record, registry.path(record.name), repo));
+  const orphans = registry.orphans().map((name) => orphanOf(registry.path(name), name, { repo, jobId }));
+  const entries = [...known, ...orphans];
+  const commonDir = job?.commonDir ?? entries.find((entry) => entry.commonDir !== null)?.commonDir ?? null;
+  const git = commonDir !== null && existsSync(commonDir) ? new Git(commonDir, run) : null;
+  return { registry, jobId, job, entries, git };
+}
+
+function entryOf(record: WorktreeRecord, path: string, repo: string): WorktreeEntry {
+  const { name, jobId, branch, itemId, attempt, why, owner, commonDir } = record;
+  const state = owner === null ? "gone" : ownerState(owner);
+  return {
+    path,
+    name,
+    repo,
+    jobId,
+    state: existsSync(path) ? record.state : "missing",
+    branch,
+    ...(itemId !== undefined && { itemId }),
+    ...(attempt !== undefined && { attempt }),
+    ...(why !== undefined && { why }),
+    pid: owner === null || state === "gone" ? null : owner.pid,
+    isOwnerHere: state === "here",
+    commonDir,
+  };
+}
+
+function orphanOf(
+  path: string,
+  name: string,
+  { repo, jobId }: { repo: string; jobId: string },
+): WorktreeEntry {
+  const nobody = { branch: null, pid: null, isOwnerHere: false };
+  return { path, name, repo, jobId, state: "orphan", ...nobody, commonDir: commonDirOf(path) };
+}
+
+function commonDirOf(path: string): string | null {
+  try {
+    const commonDir = dirname(dirname(gitDirOf(path)));
+    return lstatSync(join(commonDir, "HEAD")).isFile() ? commonDir : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Entries of git's list that lie in the job's folder, but not on the disk and not in the records. */
+async function addMissing(inventory: JobInventory): Promise<JobInventory> {
+  const { git, registry, jobId, entries } = inventory;
+  if (git === null) return inventory;
+  const listed = await listGitWorktrees(git).catch(() => []);
+  const missing = listed
+    .filter(({ path }) => dirname(path) === registry.folder && !entries.some((entry) => entry.path === path))
+    .filter(({ path }) => !existsSync(path))
+    .map(
+      ({ path, branch }): WorktreeEntry => ({
+        path,
+        name: basename(path),
+        repo: basename(dirname(registry.folder)),
+        jobId,
+        state: "missing",
+        branch: branch?.replace("refs/heads/", "") ?? null,
+        pid: null,
+        isOwnerHere: false,
+        commonDir: git.cwd,
+      }),
+    );
+  return { ...inventory, entries: [...entries, ...missing] };
+}
+
+/** What would be lost with the worktree, in words; null when nothing would. What cannot be looked at counts as lost. */
+export async function lossOf(inventory: JobInventory, entry: WorktreeEntry): Promise<string | null> {
+  const { git } = inventory;
+  if (entry.state === "missing") return null; // its branch is looked at with the others
+  if (git === null) return "its repository is gone";
+  if (!wasFinished(entry.path)) return null; // no agent ever worked in it
+  const inside = git.in(entry.path);
+  try {
+    const head = await readHead(inside);
+    if (!(await isInside(git, head, homesOf(inventory)))) return "it has commits that are not merged";
+    if (entry.state === "free") return null; // what an item left there was given up with its release
+    return (await changesIn(inside, keepPaths([]))) === "" ? null : "it has uncommitted changes";
+  } catch (error) {
+    return entry.name === MAIN_NAME || entry.state !== "free" ? `git cannot read it: ${String(error)}` : null;
+  }
+}
+
+function wasFinished(path: string): boolean {
+  try {
+    return isFinished(gitDirOf(path));
+  } catch {
+    return true; // an agent broke it
+  }
+}
+
+/** True when the commit is in one of the branches. Those that are not there have nothing. */
+export async function isInside(git: Git, commit: string, branches: readonly string[]): Promise<boolean> {
+  for (const name of branches) {
+    const ref = `refs/heads/${name}`;
+    const isThere = (await git.ask(["rev-parse", "-q", "--verify", ref])).exitCode === 0;
+    if (isThere && (await isAncestor(git, commit, ref))) return true;
+  }
+  return false;
+}
+
+/** Where the work of a job's agents belongs: its own branch, and the branch that it started from. */
+export function homesOf({ jobId, job }: JobInventory): string[] {
+  const start = job?.startBranch ?? null;
+  return start === null ? [jobBranch(jobId)] : [jobBranch(jobId), start];
+}
+
+const CHANGES_CHARACTERS_MAX = 8000;
+
+export async function readHead(git: Git): Promise<string> {
+  return headFromFile(git.cwd) ?? git.must(["rev-parse", "--verify", "HEAD^{commit}"]);
+}
+
+function headFromFile(path: string): string | null {
+  try {
+    return readHeadFile(gitDirOf(path));
+  } catch {
+    return null; // no linked worktree
+  }
+}
+
+/** One line for each changed or new file; ignored files and kept paths are not among them. Empty: nothing to commit. */
+export async function changesIn(git: Git, keep: KeepPaths): Promise<string> {
+  return git.must(["status", "--short", "--untracked-files=normal", "--", ...keep.pathspecs]);
+}
+
+/** For the letter. Nothing here fails: an agent can leave a worktree that git cannot read. */
+export async function artifactsOf(git: Git, branch: string, keep: KeepPaths): Promise<WorktreeArtifacts> {
+  const [head, changes] = await Promise.all([
+    readHead(git).catch(() => null),
+    changesIn(git, keep).catch((error: Error) => error.message),
+  ]);
+  const stat = hasTracked(changes) ? await statOf(git, keep) : "";
+  const text = [changes, stat].filter(Boolean).join("\n\n");
+  return {
+    worktreePath: git.cwd,
+    branchName: branch,
+    ...(head !== null && { head }),
+    ...(text !== "" && { uncommittedChanges: cut(text) }),
+  };
+}
+
+/** Whether there is more than new files. */
+function hasTracked(changes: string): boolean {
+  return changes.split("\n").some((line) => line !== "" && !line.startsWith("??"));
+}
+
+function statOf(git: Git, keep: KeepPaths): Promise<string> {
+  return git.must(["diff", "--stat", "--no-ext-diff", "HEAD", "--", ...keep.pathspecs]).catch(() => "");
+}
+
+function cut(text: string): string {
+  if (text.length <= CHANGES_CHARACTERS_MAX) return text;
+  return `${text.slice(0, CHANGES_CHARACTERS_MAX)}\n… ${text.length - CHANGES_CHARACTERS_MAX} more characters`;
+}
+
+export type Committed =
+  | { readonly kind: "committed"; readonly head: string }
+  | { readonly kind: "nothing" }
+  /** A hook or a setting of the user said no; everything is still there, uncommitted. */
+  | { readonly kind: "refused"; readonly detail: string };
+
+export interface CommitAll {
+  readonly message: string;
+  readonly keep: KeepPaths;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** Commits what the agent left, as the user would: hooks run. */
+export async function commitAll(git: Git, { message, keep, env }: CommitAll): Promise<Committed> {
+  rmSync(join(gitDirOf(git.cwd), "index.lock"), { force: true }); // its process has ended with the agent
+  if ((await changesIn(git, keep)) === "") return { kind: "nothing" };
+  const added = await git.ask(["add", "-A", "--", ...keep.pathspecs]);
+  if (added.exitCode !== 0) throw refused(["add"], added);
+  const result = await git.asUser(["commit", "-q", "-F", "-"], { stdin: message, env });
+  if (result.exitCode === 0) return { kind: "committed", head: await readHead(git) };
+  if ((await git.ask(["diff", "--cached", "--quiet"])).exitCode === 0) return { kind: "nothing" };
+  return { kind: "refused", detail: result.stderr.trim() || result.stdout.trim() };
+}

@@ -1,0 +1,129 @@
+/**
+ * Merges the commits of finished agents into the job's branch, one at a time: without a checkout, with trailers that name
+ * the item, and by compare-and-swap. A crash before that leaves the branch unchanged; after it, the trailers show that the
+ * item is merged.
+ */
+import { type Branch, branchGone, commitTree, isAncestor, mergeTrees } from "./branch.ts";
+import type { Git } from "./git.ts";
+
+export interface MergeRequest {
+  readonly head: string;
+  /** The commit that the agent started from. */
+  readonly base: string;
+  readonly itemId: string;
+  readonly attempt: number;
+  readonly jobId: string;
+  /** The first line of the merge commit, and more after it. */
+  readonly message: string;
+}
+
+export type Merged =
+  /** `commit` is the tip that has the work. */
+  | { readonly kind: "merged"; readonly commit: string }
+  /** Nothing that the branch does not have. */
+  | { readonly kind: "empty" }
+  /** Nothing was changed. */
+  | { readonly kind: "conflict"; readonly files: readonly string[]; readonly detail: string };
+
+export class MergeQueue {
+  readonly #git: Git;
+  readonly #branch: Branch;
+  readonly #env: Readonly<Record<string, string>>;
+  #last: Promise<unknown> = Promise.resolve();
+  /** Where this queue last moved the branch to, and the tree there. */
+  #own: { readonly tip: string; readonly tree: string } | undefined;
+
+  /** `env` names who commits. */
+  constructor(git: Git, branch: Branch, env: Readonly<Record<string, string>>) {
+    this.#git = git;
+    this.#branch = branch;
+    this.#env = env;
+  }
+
+  /** Waits its turn, then merges. */
+  merge(request: MergeRequest): Promise<Merged> {
+    return this.alone(() => this.#merge(request));
+  }
+
+  /** Runs the action while no merge of this process is at work. */
+  alone<T>(action: () => Promise<T>): Promise<T> {
+    const turn = this.#last.then(action);
+    this.#last = turn.catch(() => undefined);
+    return turn;
+  }
+
+  async #merge(request: MergeRequest): Promise<Merged> {
+    for (;;) {
+      const tip = await this.#branch.read();
+      if (tip === null) throw branchGone(this.#branch.name);
+      const merged = await this.#mergeInto(tip, request);
+      if (merged !== "moved") return merged;
+    }
+  }
+
+  async #mergeInto(tip: string, request: MergeRequest): Promise<Merged | "moved"> {
+    const { head } = request;
+    if (head === tip || (await this.#isDone(tip, request))) return { kind: "empty" };
+    const result = await mergeTrees(this.#git, tip, head);
+    if (result.kind === "conflict") return result;
+    if (await this.#isThere(tip, head, result.tree)) return { kind: "empty" };
+    const commit = await commitTree(this.#git, {
+      tree: result.tree,
+      parents: [tip, head],
+      message: messageOf(request),
+      env: this.#env,
+    });
+    if (!(await this.#branch.move(tip, commit, `merge ${request.itemId}`))) return "moved";
+    this.#own = { tip: commit, tree: result.tree };
+    return { kind: "merged", commit };
+  }
+
+  /** A merge that changes something brings something new; git need not be asked then. */
+  async #isThere(tip: string, head: string, tree: string): Promise<boolean> {
+    if (this.#own?.tip === tip && this.#own.tree !== tree) return false;
+    return isAncestor(this.#git, head, tip);
+  }
+
+  /** A runner that slept while its leases went to another one must not bring in the same item again. */
+  async #isDone(tip: string, { base, itemId, jobId }: MergeRequest): Promise<boolean> {
+    if (tip === this.#own?.tip || tip === base) return false;
+    return (await readMergedItems(this.#git, `${base}..${tip}`, jobId)).has(itemId);
+  }
+}
+
+const ITEM = "Redrive-Item";
+const ATTEMPT = "Redrive-Attempt";
+const JOB = "Redrive-Job";
+
+function messageOf({ message, itemId, attempt, jobId }: MergeRequest): string {
+  const trailers = [`${ITEM}: ${oneLine(itemId)}`, `${ATTEMPT}: ${attempt}`, `${JOB}: ${oneLine(jobId)}`];
+  return `${message.trim() || "Merge an agent's work"}\n\n${trailers.join("\n")}\n`;
+}
+
+/** JSON, in which a line end cannot be. */
+function oneLine(text: string): string {
+  return JSON.stringify(text);
+}
+
+/** The ids of the items whose work is there: what the trailers of merges say, also those that came with a merge. */
+export async function readMergedItems(git: Git, range: string, jobId: string): Promise<Set<string>> {
+  const field = (key: string) => `%(trailers:key=${key},valueonly,separator=%x1f)`;
+  const format = `--format=${field(JOB)}%x1e${field(ITEM)}%x00`;
+  const log = await git.must(["log", "--merges", format, range]);
+  const items = new Set<string>();
+  for (const line of log.split("\0")) {
+    const [job = "", item = ""] = line.replace(/^\n/, "").split("\x1e");
+    const id = parse(item);
+    if (parse(job) === jobId && id !== null) items.add(id);
+  }
+  return items;
+}
+
+function parse(text: string): string | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "string" ? value : null;
+  } catch {
+    return null; // not ours
+  }
+}

@@ -1,0 +1,120 @@
+/** Names that git accepts and that are unique: branches, keys of items, repositories, patterns of paths to keep. */
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { basename, dirname, resolve } from "node:path";
+import { WorkError } from "../errors.ts";
+import { toBase32 } from "../std/random.ts";
+
+/** The branch that collects a job's work. */
+export function jobBranch(jobId: string): string {
+  return `redrive/${refPart(jobId)}`;
+}
+
+/**
+ * The folder of refs that the agents of a job have. It is not below `redrive/<job>`, because a branch and a folder of
+ * branches cannot share a name.
+ */
+export function agentBranches(jobId: string): string {
+  return `redrive-agent/${refPart(jobId)}`;
+}
+
+/** One attempt's branch. `tag` tells a second try of the same attempt apart, after a crash. */
+export function agentBranch(jobId: string, itemId: string, attempt: number, tag = ""): string {
+  return `${agentBranches(jobId)}/${itemKey(itemId)}-${attempt}${tag && `-${tag}`}`;
+}
+
+const KEY_CHARACTERS_MAX = 40;
+const HASH_CHARACTERS = 10;
+
+/**
+ * An item's id as a part of a name: short, readable, and another one for every id, also where upper and lower case
+ * are the same. An id that is such a name already stays as it is.
+ */
+export function itemKey(itemId: string): string {
+  const slug = itemId
+    .toLowerCase()
+    .replace(/[^a-z0-9_]+/g, "-")
+    .slice(0, KEY_CHARACTERS_MAX)
+    .replace(/^-+|-+$/g, "");
+  return slug === itemId && slug !== "" ? slug : `${slug || "item"}.${hashOf(itemId)}`;
+}
+
+/** A few characters that stand for a longer text. */
+export function hashOf(text: string): string {
+  return toBase32(createHash("sha256").update(text).digest()).slice(0, HASH_CHARACTERS);
+}
+
+/** Letters, digits, `-`, `_` and dots inside stay; every other byte becomes `%XX`. */
+function refPart(text: string): string {
+  if (text === "") throw new WorkError("usage", "A job without an id cannot have a branch.");
+  return text.replace(/^[.-]|\.(?=\.|$|lock$)|[^A-Za-z0-9._-]/gu, (character) =>
+    [...Buffer.from(character)]
+      .map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, "0")}`)
+      .join(""),
+  );
+}
+
+/** What one item leaves for the next: paths from the top of the worktree, `*` stands for a part of a name. */
+export interface KeepPaths {
+  /** For `git clean`. */
+  readonly cleanArgs: readonly string[];
+  /** For `find`, which starts at `.`. */
+  readonly findPatterns: readonly string[];
+  /** Pathspecs of everything else, for `status`, `add` and `diff`. */
+  readonly pathspecs: readonly string[];
+}
+
+/** Refuses what would not be a path inside of the worktree. */
+export function keepPaths(paths: readonly string[]): KeepPaths {
+  const clean = paths.map(checkedPath);
+  return {
+    cleanArgs: clean.flatMap((path) => ["-e", `/${path}`]),
+    findPatterns: clean.map((path) => `./${path}`),
+    pathspecs: [
+      ":/",
+      ...clean.flatMap((path) => [`:(top,exclude,glob)${path}`, `:(top,exclude,glob)${path}/**`]),
+    ],
+  };
+}
+
+function checkedPath(path: string): string {
+  const trimmed = path.replace(/^(\.?\/)+|\/+$/g, "");
+  const parts = trimmed.split("/");
+  if (
+    path.startsWith("/") ||
+    trimmed === "" ||
+    parts.some((part) => ["", ".", "..", ".git"].includes(part)) ||
+    /[\0\n]/.test(trimmed)
+  ) {
+    throw new WorkError("usage", `keep: "${path}" is not a path inside of the worktree.`, {
+      hint: "Write it from the top of the repository, for example node_modules or packages/*/node_modules.",
+    });
+  }
+  return trimmed;
+}
+
+/** `top` is the top folder of a checkout. */
+export function repositoryNameOf(top: string): string {
+  const commonDir = linkedCommonDir(top);
+  if (commonDir === null) return basename(top) || "root";
+  const name = basename(commonDir);
+  return name === ".git" ? basename(dirname(commonDir)) || "root" : name.replace(/\.git$/, "");
+}
+
+/** The folder that a linked worktree shares with its repository; null for every other kind of checkout. */
+function linkedCommonDir(top: string): string | null {
+  const gitDir = /^gitdir: (.+)$/m.exec(textOf(resolve(top, ".git")) ?? "")?.[1];
+  if (gitDir === undefined) return null;
+  const folder = resolve(top, gitDir.trim());
+  const shared = textOf(resolve(folder, "commondir")); // a submodule has none
+  return shared === null ? null : resolve(folder, shared.trim());
+}
+
+/** Null when it is no file that can be read: `.git` is a folder in most checkouts. */
+function textOf(path: string): string | null {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return null;
+  }
+}

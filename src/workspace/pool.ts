@@ -1,0 +1,284 @@
+/**
+ * The pool of agents' worktrees of one job. A free worktree is cleaned and reused, because a new checkout costs a hundred
+ * times as much. A worktree that is kept for a letter is never reused.
+ */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { WorkError } from "../errors.ts";
+import { type Owner, ownerState, thisOwner } from "../std/process-identity.ts";
+import { randomName } from "../std/random.ts";
+import { Branch, isAncestor, writeHeadFile } from "./branch.ts";
+import { addCheckout, type NewBranch, removeCheckout, renewCheckout, restoreGitDir } from "./checkout.ts";
+import type { Git } from "./git.ts";
+import { agentBranch, agentBranches, type KeepPaths } from "./names.ts";
+import { hasProcessIn, type JobRegistry, MAIN_NAME, type WorktreeRecord } from "./registry.ts";
+import { currentBranch } from "./repository.ts";
+
+/** A worktree in the hands of one attempt. */
+export interface AgentWorktree {
+  readonly name: string;
+  readonly path: string;
+  readonly branch: string;
+  /** The commit that it started from. */
+  readonly base: string;
+  readonly itemId: string;
+  readonly attempt: number;
+}
+
+/** What a runner that is gone left behind, and what became of it. */
+export interface Adopted {
+  /** Worktrees that came into the pool. */
+  readonly names: readonly string[];
+  /** Work of attempts that never ended; their items run again. The commits stay in the repository until git collects them. */
+  readonly dropped: readonly Dropped[];
+}
+
+export interface Dropped {
+  readonly branch: string;
+  readonly head: string;
+  readonly itemId?: string;
+}
+
+export interface AdoptOptions {
+  /** True: a letter names the worktree, and it is kept. Default: those are needed that were kept. */
+  readonly isNeeded?: (record: WorktreeRecord) => boolean | Promise<boolean>;
+  /** For owners on other machines, of which only a store can tell. Default: they are there. */
+  readonly isGone?: (owner: Owner) => boolean | Promise<boolean>;
+}
+
+export interface PoolOptions {
+  readonly git: Git;
+  readonly registry: JobRegistry;
+  readonly jobId: string;
+  readonly commonDir: string;
+  readonly branch: Branch;
+  readonly keep: KeepPaths;
+}
+
+export class Pool {
+  readonly #options: PoolOptions;
+  readonly #owner = thisOwner();
+  /** Part of the names of the worktrees made here, so that runners of the same job never make the same one. */
+  readonly #tag = randomName(5);
+  #made = 0;
+  readonly #free: string[] = [];
+  readonly #inUse = new Map<string, AgentWorktree>();
+
+  constructor(options: PoolOptions) {
+    this.#options = options;
+  }
+
+  /** A clean worktree at the tip of the job's branch, on a branch of its own. */
+  async acquire(itemId: string, attempt: number): Promise<AgentWorktree> {
+    for (let name = this.#free.pop(); name !== undefined; name = this.#free.pop()) {
+      const worktree = await this.#renew(name, itemId, attempt);
+      if (worktree !== null) return worktree;
+    }
+    this.#made += 1;
+    return this.#make(`agent-${this.#made}-${this.#tag}`, itemId, attempt);
+  }
+
+  /**
+   * Gives it back. Its branch goes when its commits are in the job's branch, or there are none, or they are not wanted
+   * (`discard`); what is not committed is lost when the worktree is used again.
+   */
+  async release(
+    worktree: AgentWorktree,
+    { discard = false }: { readonly discard?: boolean } = {},
+  ): Promise<void> {
+    this.#inUse.delete(worktree.name);
+    const { git, registry } = this.#options;
+    const inside = git.in(registry.path(worktree.name));
+    try {
+      await detach(inside, await restoreGitDir(git, inside.cwd), worktree.base);
+      await this.#dropBranch(worktree.branch, worktree.base, discard);
+    } catch {
+      await this.#discard(worktree.name, discard); // an agent broke it beyond repair
+      return;
+    }
+    this.#write(worktree.name, { state: "free", branch: null, base: worktree.base });
+    this.#free.push(worktree.name);
+  }
+
+  /** Takes it out of the pool for good: it belongs to a letter. To be called before the letter is stored. */
+  keep(worktree: AgentWorktree, why: string): void {
+    this.#inUse.delete(worktree.name);
+    const { name, branch, base, itemId, attempt } = worktree;
+    this.#write(name, { state: "kept", owner: null, branch, base, itemId, attempt, why });
+  }
+
+  /** Takes over what runners that are gone left. Never one in which a process still works. */
+  async adopt({ isNeeded = wasKept, isGone = () => false }: AdoptOptions = {}): Promise<Adopted> {
+    const names: string[] = [];
+    const dropped: Dropped[] = [];
+    this.#options.registry.recover();
+    for (const record of this.#options.registry.list()) {
+      if (record.name === MAIN_NAME || this.#isOurs(record.name)) continue;
+      if (!(await isAbandoned(record, isGone))) continue;
+      if (await isNeeded(record)) {
+        if (record.state !== "kept")
+          this.#options.registry.claim(record, { ...record, state: "kept", owner: null });
+        continue;
+      }
+      if (hasProcessIn(this.#options.registry.path(record.name))) continue;
+      // It names its branch until that is gone, or a crash in between would leave it to nobody.
+      if (!this.#options.registry.claim(record, { ...record, state: "in_use", owner: this.#owner })) continue;
+      const lost = await this.#takeOver(record).catch(onlyRefused);
+      if (lost === "refused") continue; // its record still says all; the next runner tries again
+      if (lost !== null) dropped.push(lost);
+      names.push(record.name);
+    }
+    return { names, dropped };
+  }
+
+  /** Lets go of the free ones, so that the next runner finds them. */
+  close(): void {
+    for (const name of this.#free.splice(0)) {
+      const record = this.#options.registry.read(name);
+      if (record !== null) this.#options.registry.write({ ...record, owner: null });
+    }
+  }
+
+  /** The record names no branch before it is made: until then one of that name may belong to a letter. */
+  async #renew(name: string, itemId: string, attempt: number): Promise<AgentWorktree | null> {
+    const { git, registry, keep } = this.#options;
+    const path = registry.path(name);
+    try {
+      this.#write(name, { state: "in_use", branch: null, base: "", itemId, attempt });
+      const commit = this.#tip();
+      const renewed = await renewCheckout(git, {
+        path,
+        branch: this.#newBranch(itemId, attempt),
+        commit,
+        keep,
+      });
+      return this.#hand({ name, path, ...renewed, itemId, attempt });
+    } catch (error) {
+      if (!(await this.#discard(name))) throw error;
+      return null;
+    }
+  }
+
+  async #make(name: string, itemId: string, attempt: number): Promise<AgentWorktree> {
+    const { git, registry } = this.#options;
+    const path = registry.path(name);
+    const base = await this.#tip();
+    try {
+      this.#write(name, { state: "in_use", branch: null, base, itemId, attempt });
+      const branch = await addCheckout(git, { path, commit: base, branch: this.#newBranch(itemId, attempt) });
+      return this.#hand({ name, path, branch, base, itemId, attempt });
+    } catch (error) {
+      await this.#discard(name);
+      throw error;
+    }
+  }
+
+  #newBranch(itemId: string, attempt: number): NewBranch {
+    const { jobId } = this.#options;
+    return [agentBranch(jobId, itemId, attempt), agentBranch(jobId, itemId, attempt, randomName(5))];
+  }
+
+  #hand(worktree: AgentWorktree): AgentWorktree {
+    const { name, branch, base, itemId, attempt } = worktree;
+    this.#inUse.set(name, worktree);
+    this.#write(name, { state: "in_use", branch, base, itemId, attempt });
+    return worktree;
+  }
+
+  async #tip(): Promise<string> {
+    const tip = await this.#options.branch.read();
+    if (tip === null) throw new WorkError("git_refused", `The branch ${this.#options.branch.name} is gone.`);
+    return tip;
+  }
+
+  /** What the attempt committed is dropped, because it never ended and its item runs again. */
+  async #takeOver({ name, branch, base, itemId }: WorktreeRecord): Promise<Dropped | null> {
+    const { git, registry } = this.#options;
+    const inside = git.in(registry.path(name));
+    const own = branch ?? (await this.#ownBranch(inside).catch(() => null));
+    const head = own === null ? null : await new Branch(git, own, this.#options.commonDir).read();
+    const isLost = head !== null && !(await this.#isMerged(head, base));
+    if (own !== null) await this.#dropBranch(own, base, true);
+    try {
+      const start = base || (await this.#tip());
+      await detach(inside, await restoreGitDir(git, inside.cwd), start);
+      this.#write(name, { state: "free", branch: null, base: start });
+      this.#free.push(name);
+    } catch {
+      await this.#discard(name);
+    }
+    if (own === null || !isLost) return null;
+    return { branch: own, head, ...(itemId !== undefined && { itemId }) };
+  }
+
+  /** The branch that HEAD is on, when it is one that was made for an attempt. */
+  async #ownBranch(inside: Git): Promise<string | null> {
+    const current = await currentBranch(inside);
+    return current?.startsWith(`${agentBranches(this.#options.jobId)}/`) ? current : null;
+  }
+
+  async #dropBranch(name: string, base: string, isForced: boolean): Promise<void> {
+    const branch = new Branch(this.#options.git, name, this.#options.commonDir);
+    const head = await branch.read();
+    if (head === null) return;
+    if (isForced || (await this.#isMerged(head, base))) await branch.remove(head);
+  }
+
+  async #isMerged(head: string, base: string): Promise<boolean> {
+    return head === base || isAncestor(this.#options.git, head, this.#options.branch.ref);
+  }
+
+  /** Removes a worktree that cannot be used. False when even that cannot be done; its record stays for `worktrees clean`. */
+  async #discard(name: string, isForced = false): Promise<boolean> {
+    const { git, registry } = this.#options;
+    try {
+      const branch = registry.read(name)?.branch ?? null;
+      await removeCheckout(git, registry.path(name));
+      if (branch !== null) await this.#dropBranch(branch, "", isForced);
+      registry.remove(name);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  #isOurs(name: string): boolean {
+    return this.#inUse.has(name) || this.#free.includes(name);
+  }
+
+  #record(name: string, change: Change): WorktreeRecord {
+    const { jobId, commonDir } = this.#options;
+    return { name, jobId, commonDir, owner: this.#owner, ...change };
+  }
+
+  #write(name: string, change: Change): void {
+    this.#options.registry.write(this.#record(name, change));
+  }
+}
+
+type Change = Omit<WorktreeRecord, "name" | "jobId" | "commonDir" | "owner"> &
+  Partial<Pick<WorktreeRecord, "owner">>;
+
+function onlyRefused(error: unknown): "refused" {
+  if (error instanceof WorkError && error.code === "git_refused") return "refused";
+  throw error;
+}
+
+function wasKept({ state }: WorktreeRecord): boolean {
+  return state === "kept";
+}
+
+/** Leaves the files as they are; they are made those of another commit when the worktree is used again. */
+async function detach(inside: Git, gitDir: string, commit: string): Promise<void> {
+  if (existsSync(join(gitDir, "reftable"))) await inside.must(["update-ref", "--no-deref", "HEAD", commit]);
+  else writeHeadFile(gitDir, commit);
+}
+
+async function isAbandoned(
+  { owner }: WorktreeRecord,
+  isGone: (owner: Owner) => boolean | Promise<boolean>,
+): Promise<boolean> {
+  if (owner === null) return true;
+  const state = ownerState(owner);
+  return state === "gone" || (state === "unknown" && (await isGone(owner)));
+}

@@ -1,0 +1,317 @@
+/**
+ * What Redrive knows of its worktrees, as files that outlive it:
+ *
+ *   $REDRIVE_HOME/worktrees/{repo}/repository.json         which repository has this folder
+ *   $REDRIVE_HOME/worktrees/{repo}/{job}/job.json          the job: where it started from
+ *   $REDRIVE_HOME/worktrees/{repo}/{job}/{name}/           a worktree: `main`, or an agent's
+ *   $REDRIVE_HOME/worktrees/{repo}/{job}/{name}.json       its record: whose it is, for which item, in what state
+ *
+ * A record is replaced as a whole and never half there. One whose owner is gone is taken over by renaming its file, which
+ * succeeds for one process only.
+ */
+
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import { WorkError } from "../errors.ts";
+import { fileNameOf } from "../item/item.ts";
+import { isJsonObject } from "../std/json.ts";
+import type { Owner } from "../std/process-identity.ts";
+import { processStart, thisHost } from "../std/process-identity.ts";
+import { randomName } from "../std/random.ts";
+import { hashOf } from "./names.ts";
+
+export const WORKTREE_STATES = ["free", "in_use", "kept"] as const;
+/** `kept`: for a letter; never used again. */
+export type WorktreeState = (typeof WORKTREE_STATES)[number];
+
+/** One worktree, as its file says. */
+export interface WorktreeRecord {
+  readonly name: string;
+  readonly jobId: string;
+  /** The folder that all worktrees of the repository share. */
+  readonly commonDir: string;
+  readonly state: WorktreeState;
+  /** Null: nobody has it open. */
+  readonly owner: Owner | null;
+  /** The agent's branch; null when HEAD is detached. */
+  readonly branch: string | null;
+  /** The commit that the attempt started from. */
+  readonly base: string;
+  readonly itemId?: string;
+  readonly attempt?: number;
+  /** Why it is kept. */
+  readonly why?: string;
+}
+
+/** Where a job started from. */
+export interface JobRecord {
+  readonly jobId: string;
+  readonly commonDir: string;
+  readonly top: string;
+  /** Null when HEAD was detached. */
+  readonly startBranch: string | null;
+  readonly startCommit: string;
+}
+
+/** The name of the worktree in which setup, reduce and merge run. */
+export const MAIN_NAME = "main";
+
+/** The files of one job. */
+export class JobRegistry {
+  readonly folder: string;
+
+  constructor(folder: string) {
+    this.folder = folder;
+  }
+
+  /** The folder of the job below the home; the repository's own when another one has the same base name. */
+  static of(
+    home: string,
+    repository: { readonly name: string; readonly commonDir: string },
+    jobId: string,
+  ): JobRegistry {
+    mkdirSync(home, { recursive: true });
+    const folder = repositoryFolder(realpathSync(home), repository); // git names worktrees by their real paths
+    return new JobRegistry(join(folder, fileNameOf(jobId)));
+  }
+
+  path(name: string): string {
+    return join(this.folder, name);
+  }
+
+  readJob(): JobRecord | null {
+    return readJson<JobRecord>(join(this.folder, "job.json"), isJobRecord);
+  }
+
+  writeJob(record: JobRecord): void {
+    writeWhole(join(this.folder, "job.json"), record, true);
+  }
+
+  removeJob(): void {
+    rmSync(join(this.folder, "job.json"), { force: true });
+  }
+
+  /** Every record that can be read. */
+  list(): WorktreeRecord[] {
+    return entriesOf(this.folder)
+      .filter((file) => file.endsWith(".json") && file !== "job.json" && !file.startsWith("."))
+      .map((file) => this.read(file.slice(0, -".json".length)))
+      .filter((record) => record !== null);
+  }
+
+  /** Folders of worktrees without a record, such as after a crash in between. */
+  orphans(): string[] {
+    const known = new Set(this.list().map((record) => record.name));
+    return entriesOf(this.folder).filter(
+      (name) => existsSync(join(this.folder, name, ".git")) && !known.has(name) && !name.startsWith("."),
+    );
+  }
+
+  read(name: string): WorktreeRecord | null {
+    return readJson<WorktreeRecord>(this.#file(name), isWorktreeRecord);
+  }
+
+  /** Writes the record unless there is one. */
+  add(record: WorktreeRecord): boolean {
+    return writeFirst(this.#file(record.name), record);
+  }
+
+  /** Not synced: after a power cut nobody uses a worktree, and which one a letter needs is what the letter says. */
+  write(record: WorktreeRecord): void {
+    writeWhole(this.#file(record.name), record, false);
+  }
+
+  /**
+   * Takes over a worktree whose record is still the one that was read. The record is hidden under a name of our own
+   * while it is looked at; if somebody was quicker, it is theirs and is put back unless they have written a newer one.
+   */
+  claim(seen: WorktreeRecord, taken: WorktreeRecord): boolean {
+    const file = this.#file(seen.name);
+    const hidden = join(this.folder, passing(seen.name, "claim"));
+    try {
+      renameSync(file, hidden);
+    } catch {
+      return false;
+    }
+    const found = readJson<WorktreeRecord>(hidden, isWorktreeRecord);
+    const isSame = JSON.stringify(found) === JSON.stringify(seen);
+    if (isSame) this.write(taken);
+    else tryTo(() => linkSync(hidden, file));
+    rmSync(hidden, { force: true });
+    return isSame;
+  }
+
+  remove(name: string): void {
+    rmSync(this.#file(name), { force: true });
+  }
+
+  /** Puts back the records that a process hid and did not live to write anew, and removes its drafts. */
+  recover(): void {
+    for (const file of entriesOf(this.folder)) {
+      const left = PASSING.exec(file);
+      if (left === null || !isLeft(join(this.folder, file), left)) continue;
+      const [, name = "", , , kind] = left;
+      const path = join(this.folder, file);
+      if (kind === "claim") tryTo(() => linkSync(path, this.#file(name))); // unless there is a newer one
+      rmSync(path, { force: true });
+    }
+  }
+
+  #file(name: string): string {
+    return join(this.folder, `${name}.json`);
+  }
+}
+
+/** A file that is there for a moment only, with the name of the process that makes it: `.{name}.{host}.{pid}.{random}.{kind}`. */
+function passing(name: string, kind: "tmp" | "draft" | "claim"): string {
+  return `.${name}.${hashOf(thisHost())}.${process.pid}.${randomName(8)}.${kind}`;
+}
+
+const PASSING = /^\.(.*)\.([a-z0-9]+)\.(\d+)\.[a-z0-9]+\.(tmp|draft|claim)$/;
+/** Nobody takes this long, on whatever machine. */
+const PASSING_MS_MAX = 10 * 60_000;
+
+/** Whether the process that made the file cannot finish any more. */
+function isLeft(path: string, [, , host, pid]: RegExpExecArray): boolean {
+  if (host === hashOf(thisHost())) return processStart(Number(pid)) === null;
+  const stat = statSync(path, { throwIfNoEntry: false });
+  return stat !== undefined && Date.now() - stat.ctimeMs > PASSING_MS_MAX;
+}
+
+/** `{home}/worktrees/{repo}`, or with a hash when that folder belongs to another repository. */
+function repositoryFolder(
+  home: string,
+  { name, commonDir }: { readonly name: string; readonly commonDir: string },
+): string {
+  const folders = [join(home, "worktrees", name), join(home, "worktrees", `${name}-${hashOf(commonDir)}`)];
+  const own = folders.find((folder) => belongsTo(folder, commonDir));
+  if (own !== undefined) return own;
+  throw new WorkError("git_refused", `${folders.join(" and ")} belong to other repositories.`);
+}
+
+function belongsTo(folder: string, commonDir: string): boolean {
+  const file = join(folder, "repository.json");
+  if (!existsSync(file)) writeFirst(file, { commonDir });
+  return readJson<{ commonDir: string }>(file, hasCommonDir)?.commonDir === commonDir;
+}
+
+/** Every job that has files below the home. */
+export function listRegistries(home: string): JobRegistry[] {
+  if (!existsSync(home)) return [];
+  const root = join(realpathSync(home), "worktrees");
+  return entriesOf(root).flatMap((repo) =>
+    entriesOf(join(root, repo))
+      .filter((job) => !job.startsWith(".") && job !== "repository.json")
+      .map((job) => new JobRegistry(join(root, repo, job))),
+  );
+}
+
+function entriesOf(folder: string): string[] {
+  try {
+    return readdirSync(folder).sort();
+  } catch {
+    return []; // not there
+  }
+}
+
+function writeWhole(path: string, value: object, isSynced: boolean): void {
+  mkdirSync(dirname(path), { recursive: true });
+  const draft = join(dirname(path), passing("record", "tmp"));
+  const file = openSync(draft, "wx");
+  try {
+    writeSync(file, `${JSON.stringify(value)}\n`);
+    if (isSynced) fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+  renameSync(draft, path);
+  if (isSynced) syncFolder(dirname(path));
+}
+
+/** True for the one of several processes that wrote it. */
+function writeFirst(path: string, value: object): boolean {
+  const draft = join(dirname(path), passing("record", "draft"));
+  writeWhole(draft, value, true);
+  try {
+    linkSync(draft, path);
+    return true;
+  } catch (error) {
+    if (existsSync(path)) return false;
+    throw error;
+  } finally {
+    rmSync(draft, { force: true });
+  }
+}
+
+function syncFolder(folder: string): void {
+  const handle = openSync(folder, "r");
+  try {
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+}
+
+function readJson<T>(path: string, isRight: (value: unknown) => boolean): T | null {
+  const value = tryTo(() => JSON.parse(readFileSync(path, "utf8")) as unknown);
+  return isRight(value) ? (value as T) : null;
+}
+
+function isWorktreeRecord(value: unknown): boolean {
+  return (
+    hasCommonDir(value) &&
+    isJsonObject(value) &&
+    typeof value.name === "string" &&
+    typeof value.jobId === "string" &&
+    WORKTREE_STATES.some((state) => state === value.state)
+  );
+}
+
+function isJobRecord(value: unknown): boolean {
+  return hasCommonDir(value) && isJsonObject(value) && typeof value.startCommit === "string";
+}
+
+function hasCommonDir(value: unknown): boolean {
+  return isJsonObject(value) && typeof value.commonDir === "string";
+}
+
+function tryTo<T>(action: () => T): T | undefined {
+  try {
+    return action();
+  } catch {
+    return undefined;
+  }
+}
+
+/** True when a process of this machine works in the folder: what a killed runner left running may still write there. */
+export function hasProcessIn(folder: string): boolean {
+  if (process.platform !== "linux") return false;
+  return readdirSync("/proc").some((pid) => /^\d+$/.test(pid) && isWithin(cwdOf(pid), folder));
+}
+
+function cwdOf(pid: string): string {
+  try {
+    return readlinkSync(`/proc/${pid}/cwd`);
+  } catch {
+    return ""; // it has ended, or belongs to another user
+  }
+}
+
+function isWithin(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(`${folder}/`);
+}

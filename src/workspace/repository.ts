@@ -1,0 +1,162 @@
+/** The user's repository, inspected when a run starts, and refused with a reason if no work can start from it. */
+import { existsSync, realpathSync } from "node:fs";
+import { join } from "node:path";
+import { WorkError } from "../errors.ts";
+import { Git, type RunGit } from "./git.ts";
+import { repositoryNameOf } from "./names.ts";
+
+/** The repository, and where its HEAD was when it was opened. */
+export interface Repository {
+  /** The top folder of the user's checkout (which may be a linked worktree). */
+  readonly top: string;
+  /** The base name of its main checkout. */
+  readonly name: string;
+  /** The folder that all worktrees of the repository share, usually `.git`. It is what tells repositories apart. */
+  readonly commonDir: string;
+  /** From `top` to the folder that was asked for, `""` at the top, else with a slash at the end. */
+  readonly prefix: string;
+  /** Null when HEAD is detached. */
+  readonly startBranch: string | null;
+  readonly startCommit: string;
+  /** What the user should know before the run; each a sentence. */
+  readonly notes: readonly string[];
+  /** In `top`. */
+  readonly git: Git;
+}
+
+export interface OpenRepositoryOptions {
+  /** Starts git. Default: Node's `execFile`. */
+  readonly run?: RunGit;
+}
+
+const OLDEST_GIT = [2, 38] as const; // `merge-tree --write-tree`
+
+/** Looks at the repository of a folder. Every reason not to start is a `git_unusable` error. */
+export async function openRepository(cwd: string, { run }: OpenRepositoryOptions = {}): Promise<Repository> {
+  const git = new Git(cwd, run);
+  await checkVersion(git);
+  const place = await findPlace(git);
+  const inTop = git.in(place.top);
+  const startCommit = await findCommit(inTop);
+  const startBranch = await currentBranch(inTop);
+  await refuseHalfDone(inTop, place.gitDir);
+  const notes = await notesOn(inTop, { ...place, startBranch });
+  return {
+    top: place.top,
+    name: repositoryNameOf(place.top),
+    commonDir: place.commonDir,
+    prefix: place.prefix,
+    startBranch,
+    startCommit,
+    notes,
+    git: inTop,
+  };
+}
+
+/** The branch that HEAD is on; null when it is detached. */
+export async function currentBranch(git: Git): Promise<string | null> {
+  const { exitCode, stdout } = await git.ask(["symbolic-ref", "-q", "--short", "HEAD"]);
+  return exitCode === 0 ? stdout.trim() : null;
+}
+
+async function checkVersion(git: Git): Promise<void> {
+  const { stdout } = await git.ask(["version"]);
+  const [, major = 0, minor = 0] = (/(\d+)\.(\d+)/.exec(stdout) ?? []).map(Number);
+  if (major > OLDEST_GIT[0] || (major === OLDEST_GIT[0] && minor >= OLDEST_GIT[1])) return;
+  throw new WorkError("git_unusable", `${stdout.trim() || "This git"} is too old: 2.38 is needed.`, {
+    hint: "Install a newer git; `isolation: none` works without one.",
+  });
+}
+
+interface Place {
+  readonly top: string;
+  readonly gitDir: string;
+  readonly commonDir: string;
+  readonly prefix: string;
+}
+
+async function findPlace(git: Git): Promise<Place> {
+  const { exitCode, stdout, stderr } = await git.ask([
+    "rev-parse",
+    "--path-format=absolute",
+    "--is-bare-repository",
+    "--is-inside-work-tree",
+    "--absolute-git-dir",
+    "--git-common-dir",
+  ]);
+  if (exitCode !== 0) throw noRepository(git.cwd, stderr.trim());
+  const [isBare, isInside, gitDir = "", commonDir = ""] = stdout.split("\n");
+  if (isInside !== "true") {
+    const what = isBare === "true" ? "a bare repository: it has no checkout" : "the inside of a .git folder";
+    throw new WorkError("git_unusable", `${git.cwd} is ${what}.`, {
+      hint: "Go to a checkout (`git worktree add` makes one), or use `isolation: none`.",
+    });
+  }
+  const top = await git.must(["rev-parse", "--path-format=absolute", "--show-toplevel"]);
+  const prefix = await git.must(["rev-parse", "--show-prefix"]);
+  return { top, gitDir, commonDir: realpathSync(commonDir), prefix };
+}
+
+function noRepository(cwd: string, said: string): WorkError {
+  if (said.includes("not a git repository")) {
+    return new WorkError("git_unusable", `${cwd} is not in a git repository.`, {
+      hint: "Run `git init` and commit, go to a repository, or use `isolation: none`.",
+    });
+  }
+  return new WorkError("git_unusable", `git cannot use the repository of ${cwd}: ${said}`); // such as safe.directory
+}
+
+async function findCommit(git: Git): Promise<string> {
+  const { exitCode, stdout } = await git.ask(["rev-parse", "-q", "--verify", "HEAD^{commit}"]);
+  if (exitCode === 0) return stdout.trim();
+  throw new WorkError("git_unusable", `The repository ${git.cwd} has no commit to start from.`, {
+    hint: "Make a first commit; agents start from the commit that HEAD points at.",
+  });
+}
+
+const HALF_DONE: Readonly<Record<string, string>> = {
+  "rebase-merge": "A rebase",
+  "rebase-apply": "A rebase or `git am`",
+  MERGE_HEAD: "A merge",
+  CHERRY_PICK_HEAD: "A cherry-pick",
+  REVERT_HEAD: "A revert",
+};
+
+async function refuseHalfDone(git: Git, gitDir: string): Promise<void> {
+  for (const [file, what] of Object.entries(HALF_DONE)) {
+    if (!existsSync(join(gitDir, file))) continue;
+    throw new WorkError("git_unusable", `${what} is in progress in ${git.cwd}.`, {
+      hint: "Finish or abort it first; `git status` says how.",
+    });
+  }
+  if ((await git.must(["ls-files", "--unmerged"])) !== "") {
+    throw new WorkError("git_unusable", `${git.cwd} has files with conflicts.`, {
+      hint: "Resolve them first; `git status` lists them.",
+    });
+  }
+}
+
+async function notesOn(
+  git: Git,
+  { top, gitDir, commonDir, startBranch }: Place & { readonly startBranch: string | null },
+): Promise<string[]> {
+  const notes: string[] = [];
+  const changed = (await git.must(["status", "--porcelain", "--ignore-submodules=dirty"]))
+    .split("\n")
+    .filter(Boolean);
+  if (changed.length > 0) {
+    const one = changed.length === 1;
+    const changes = one ? "1 uncommitted change" : `${changed.length} uncommitted changes`;
+    notes.push(`${changes} in ${top}: agents start from the commit and do not see ${one ? "it" : "them"}.`);
+  }
+  if (startBranch === null) {
+    notes.push("HEAD is detached: at the end the job's branch is left for you to merge.");
+  }
+  if (existsSync(join(top, ".gitmodules"))) {
+    notes.push("Submodules that are initialised here are checked out in each new worktree.");
+  }
+  if (existsSync(join(commonDir, "shallow")))
+    notes.push("This is a shallow clone: history before its edge is not there.");
+  if (realpathSync(gitDir) !== commonDir) notes.push(`${top} is a linked worktree of ${commonDir}.`);
+  return notes;
+}

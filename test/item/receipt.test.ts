@@ -1,0 +1,35 @@
+/** The counters of receipts: what is written with each try is what metrics read. */
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { receiptCounts, receiptLatencyOf } from "../../src/item/receipt.ts";
+
+const read = (...names: readonly (readonly string[])[]) =>
+  receiptLatencyOf(names.flat().map((name) => ({ name, value: 1 })));
+
+describe("the counters of a try", () => {
+  it("name its status, and where its time belongs", () => {
+    expect(receiptCounts("delivered", 0)).toEqual(["receipt.delivered", "receipt_seconds.le.0.005"]);
+    expect(receiptCounts("unknown", 5)).toContain("receipt_seconds.le.0.005");
+    expect(receiptCounts("unknown", 6)).toContain("receipt_seconds.le.0.01");
+    expect(receiptCounts("unknown", 30_001)).toContain("receipt_seconds.le.inf");
+  });
+
+  it("give back how many tries there were and how long they took together", () => {
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: 0, max: 100_000 }), { maxLength: 30 }), (times) => {
+        const latency = read(...times.map((ms) => receiptCounts("delivered", ms)));
+        expect(latency.count).toBe(times.length);
+        expect(latency.sumSeconds).toBeCloseTo(times.reduce((sum, ms) => sum + ms, 0) / 1000, 6);
+        for (const { le, count } of latency.buckets)
+          expect(count).toBe(times.filter((ms) => ms <= le * 1000).length);
+      }),
+    );
+  });
+
+  it("other counters are none of theirs", () => {
+    expect(receiptLatencyOf([{ name: "attempts.succeeded", value: 9 }])).toMatchObject({
+      count: 0,
+      sumSeconds: 0,
+    });
+  });
+});

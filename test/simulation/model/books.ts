@@ -1,0 +1,46 @@
+/** What is known to be there: an operation and its books, which are told how a letter has ended; the mark of a signature. */
+import { WorkError } from "../../../src/errors.ts";
+import type { Operation } from "../../../src/item/operation.ts";
+import { assert } from "../../../src/std/assert.ts";
+import { compact } from "../../../src/std/json.ts";
+import type { MarkRow, OperationRow, Row, Store } from "./store.ts";
+
+/** The operation, or `item_not_found`. */
+export function requireOperation(store: Store, id: string): OperationRow {
+  const operation = store.operations.get(id);
+  if (operation) return operation;
+  throw new WorkError("item_not_found", `There is no operation "${id}".`, {
+    hint: "List the operations with `redrive ops`.",
+  });
+}
+
+/** The mark of a signature that has, or had, letters. */
+export function requireMark(store: Store, signature: string): MarkRow {
+  const mark = store.marks.get(signature);
+  assert(mark, `signature ${signature} has letters and no mark`);
+  return mark;
+}
+
+/** The operation as it is shown. */
+export function operationOf({ asked, selection, isComplete: _, ...row }: OperationRow): Operation {
+  return compact({ ...asked, ...row, selected: selection.size });
+}
+
+/** A redriven item has come to an end: its operation counts how, releases it, and ends with its last letter. */
+export function accountFor(store: Store, row: Row, end: "succeeded" | "failed" | "returned"): void {
+  const { operation } = row;
+  if (!operation) return;
+  operation[end === "succeeded" ? "succeeded" : "failed"] += 1;
+  if (end === "returned") operation.returned += 1;
+  row.operation = undefined;
+  endRedrive(store, operation);
+}
+
+/** Ends a redrive of which nothing is pending or at work. A cancelled one stays cancelled. */
+export function endRedrive(store: Store, operation: OperationRow): void {
+  const { asked, selection, done, refused, succeeded, failed, isComplete } = operation;
+  const isOver = isComplete && done + refused === selection.size && succeeded + failed === done;
+  if (asked.kind !== "redrive" || operation.endedAt !== undefined || !isOver) return;
+  operation.endedAt = store.now;
+  if (operation.status !== "cancelled") operation.status = "ended";
+}

@@ -1,0 +1,130 @@
+/**
+ * Intake: takes items into a queue, each id once. What is there already is kept as it is, never overwritten; where it is
+ * asked for, what waits gets new data as a new revision.
+ */
+import type { AddOptions, AddReport } from "../../../src/engine.ts";
+import { settingsChanged } from "../../../src/errors.ts";
+import type { NewItem } from "../../../src/item/item.ts";
+import { assert } from "../../../src/std/assert.ts";
+import { canonicalJson } from "../../../src/std/json.ts";
+import { record } from "./events.ts";
+import { hasSpec } from "./jobs.ts";
+import { enterLine, leaveLine } from "./line.ts";
+import { frozenCopy, type Queue, type Row, requireQueue, type Store } from "./store.ts";
+
+/** The report names no more ids than this. */
+const CHANGED_IDS_MAX = 10;
+
+/** An id that comes twice in one batch is treated as one that was there before. */
+export function add(
+  store: Store,
+  queueName: string,
+  items: readonly NewItem[],
+  { replace, spec }: AddOptions = {},
+): AddReport {
+  const queue = requireQueue(store, queueName);
+  if (spec !== undefined && !hasSpec(store, queueName, spec)) throw settingsChanged(queueName);
+  assert(!items.some(({ itemId }) => itemId === ""), `an item of "${queueName}" has no id`);
+  const changedIds: string[] = [];
+  let [added, replaced] = [0, 0];
+  for (const item of items) {
+    const known = queue.byId.get(item.itemId);
+    if (!known) {
+      addOne(store, queue, item);
+      added += 1;
+    } else if (replace && isOther(known, item) && isWaiting(known)) {
+      replaceOne(store, known, item, replace.author);
+      replaced += 1;
+    } else if (!isSame(known, item) && (!replace || isOther(known, item))) changedIds.push(item.itemId);
+  }
+  return {
+    added,
+    existing: items.length - added - replaced - changedIds.length,
+    changed: changedIds.length,
+    changedIds: changedIds.slice(0, CHANGED_IDS_MAX),
+    replaced,
+  };
+}
+
+function isWaiting({ state }: Row): boolean {
+  return state === "ready" || state === "held";
+}
+
+/** Other data than it has now. */
+function isOther(known: Row, item: NewItem): boolean {
+  return !known.purged && canonicalJson(known.data) !== canonicalJson(item.data);
+}
+
+/** The old data is kept as an amendment. Whatever else the item came with is as if it came now. */
+function replaceOne(store: Store, row: Row, item: NewItem, author: string): void {
+  const { line, name: queue } = row.queue;
+  if (row.state === "ready") leaveLine(line, row);
+  row.revision += 1;
+  row.amendments.push(frozenCopy({ revision: row.revision, at: store.now, author, before: row.data }));
+  row.data = frozenCopy(item.data);
+  row.name = item.name;
+  row.priority = item.priority ?? "normal";
+  row.dueAt = item.dueAt ?? store.now;
+  row.expiresAt = item.expiresAt;
+  if (row.state === "ready") enterLine(line, row);
+  const data = { revision: row.revision, author };
+  record(store, { type: "item_replaced", queue, itemId: row.itemId, data });
+}
+
+/** What it came in with counts, not what was made of it here. Of a purged item nobody knows it any more. */
+function isSame(known: Row, item: NewItem): boolean {
+  const [first] = known.amendments;
+  const original = first ? first.before : known.data;
+  return known.purged || canonicalJson(original) === canonicalJson(item.data);
+}
+
+/** Ready, and told of. */
+export function addOne(store: Store, queue: Queue, item: NewItem, origin?: Row): void {
+  const row = newRow(store, queue, item, origin);
+  queue.counts.ready += 1;
+  enterLine(queue.line, row);
+  record(store, { type: "item_queued", queue: queue.name, itemId: row.itemId });
+}
+
+/** Gives the item its row, due when it says. The caller puts it into its state. */
+export function newRow(store: Store, queue: Queue, item: NewItem, origin?: Row): Row {
+  const row: Row = {
+    ref: store.rows.length + 1,
+    queue,
+    itemId: item.itemId,
+    data: frozenCopy(item.data),
+    name: item.name,
+    state: "ready",
+    priority: item.priority ?? "normal",
+    dueAt: item.dueAt ?? store.now,
+    expiresAt: item.expiresAt,
+    lane: item.lane,
+    origin,
+    offspring: [],
+    started: 0,
+    attempts: [],
+    spent: 0,
+    losses: 0,
+    revision: 1,
+    index: queue.byId.size,
+    redriveCount: 0,
+    operation: undefined,
+    burial: undefined,
+    resolution: undefined,
+    purged: false,
+    evidence: [],
+    amendments: [],
+    notes: [],
+  };
+  store.rows.push(row);
+  queue.byId.set(row.itemId, row);
+  origin?.offspring.push(row);
+  enterLane(row);
+  return row;
+}
+
+function enterLane(row: Row): void {
+  if (row.lane === undefined) return;
+  const { lanes } = row.queue;
+  lanes.set(row.lane, [...(lanes.get(row.lane) ?? []), row]);
+}

@@ -1,0 +1,94 @@
+/**
+ * Holders of leases: they enter, beat and leave. Expiry is only shown here; a reaper above settles what an expired
+ * holder held. A holder that beats late, but before it was taken away, goes on as if nothing had been.
+ */
+import type { Holder, NewHolder } from "../../../src/engine.ts";
+import { WorkError } from "../../../src/errors.ts";
+import type { LeasedItem } from "../../../src/item/item.ts";
+import { assert } from "../../../src/std/assert.ts";
+import { compact } from "../../../src/std/json.ts";
+import { type HolderRow, type Row, requireQueue, type Store } from "./store.ts";
+
+/** Announces a holder, which expires `ttlMs` from now. */
+export function registerHolder(store: Store, holder: NewHolder): Holder {
+  assert(!store.holders.has(holder.id), `holder ${holder.id} entered twice`);
+  requireQueue(store, holder.queue);
+  const { now } = store;
+  const row: HolderRow = { ...holder, expiresAt: now + holder.ttlMs, leases: new Set() };
+  store.holders.set(holder.id, row);
+  return holderOf(row, now);
+}
+
+/** Puts off the expiry, also when it has passed. False for a holder that is unknown or revoked. */
+export function heartbeat(store: Store, holderId: string): boolean {
+  const holder = store.holders.get(holderId);
+  if (holder === undefined || holder.expiresAt === 0) return false;
+  holder.expiresAt = store.now + holder.ttlMs;
+  return true;
+}
+
+/** A revoked holder expired at time 0, which no heartbeat changes. */
+export function revoke(
+  store: Store,
+  holderId: string,
+  { isProcessDead }: { readonly isProcessDead: boolean },
+): boolean {
+  const holder = store.holders.get(holderId);
+  if (holder === undefined || (!isProcessDead && holder.expiresAt > store.now)) return false;
+  holder.expiresAt = 0;
+  return true;
+}
+
+/** Leaving twice is no fault: two reapers may have found the same dead holder. */
+export function unregisterHolder(store: Store, holderId: string): boolean {
+  const leases = store.holders.get(holderId)?.leases.size ?? 0;
+  if (leases > 0) return false;
+  store.holders.delete(holderId);
+  return true;
+}
+
+/** In the order in which they entered. */
+export function listHolders(store: Store): readonly Holder[] {
+  const now = store.now;
+  return [...store.holders.values()].map((holder) => holderOf(holder, now));
+}
+
+/** By age of the item. Empty for a holder that is not known. */
+export function listLeases(store: Store, holderId: string): readonly LeasedItem[] {
+  const leases = store.holders.get(holderId)?.leases ?? [];
+  return [...leases].sort((a, b) => a.ref - b.ref).map(leasedItem);
+}
+
+/** The holder, or `lease_lost` when it was taken away. */
+export function requireHolder(store: Store, holderId: string): HolderRow {
+  const holder = store.holders.get(holderId);
+  if (holder && holder.expiresAt > 0) return holder;
+  throw new WorkError("lease_lost", `Holder ${holderId} is not known any more; nothing was changed.`, {
+    hint: "It missed its heartbeats and was taken for dead. Enter again as a new holder.",
+  });
+}
+
+/** What a worker gets to do. The item must be leased. */
+export function leasedItem(row: Row): LeasedItem {
+  const attempt = row.attempts.at(-1);
+  assert(row.state === "leased" && attempt, `item ${row.ref} is not leased`);
+  return compact({
+    ref: row.ref,
+    attempt: attempt.number,
+    queue: row.queue.name,
+    itemId: row.itemId,
+    data: row.data,
+    spent: row.spent,
+    losses: row.losses,
+    revision: row.revision,
+    redriveCount: row.redriveCount,
+    index: row.index,
+    startedAt: attempt.startedAt,
+    name: row.name,
+    expiresAt: row.expiresAt,
+  });
+}
+
+function holderOf({ leases: _, ...holder }: HolderRow, now: number): Holder {
+  return { ...holder, expired: holder.expiresAt <= now };
+}

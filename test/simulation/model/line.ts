@@ -1,0 +1,53 @@
+/**
+ * The line of a queue: its ready items in the order in which they are leased, by priority, due time and age. Pure list
+ * work; an item's priority and due time must not change while it stands in line. Lanes let one of their items through.
+ */
+import { rankOf } from "../../../src/item/item.ts";
+import type { ItemState } from "../../../src/item/state.ts";
+import { assert } from "../../../src/std/assert.ts";
+import type { Row } from "./store.ts";
+
+/** The states in which an item keeps the younger ones of its lane waiting. */
+const IN_THE_WAY: ReadonlySet<ItemState> = new Set(["ready", "leased", "held"]);
+
+/** Whether a ready item has to wait for another one of its lane. */
+export function isBlocked(row: Row): boolean {
+  if (row.lane === undefined) return false;
+  const lane = row.queue.lanes.get(row.lane) ?? [];
+  return lane.some(
+    (other) =>
+      other !== row && (other.state === "leased" || (other.ref < row.ref && IN_THE_WAY.has(other.state))),
+  );
+}
+
+/** Puts the row where it belongs. */
+export function enterLine(line: Row[], row: Row): void {
+  line.splice(placeOf(line, row), 0, row);
+}
+
+/** Takes the row out; it must stand there. */
+export function leaveLine(line: Row[], row: Row): void {
+  const place = placeOf(line, row);
+  assert(line[place] === row, `item ${row.ref} is ready but does not stand in line`);
+  line.splice(place, 1);
+}
+
+/** True when the first is to be leased before the second. */
+export function isBefore(first: Row, second: Row): boolean {
+  const [a, b] = [rankOf(first.priority), rankOf(second.priority)];
+  if (a !== b) return a < b;
+  return first.dueAt === second.dueAt ? first.ref < second.ref : first.dueAt < second.dueAt;
+}
+
+/** Where the row stands, or would stand: the number of rows before it. */
+function placeOf(line: readonly Row[], row: Row): number {
+  let low = 0;
+  let high = line.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    const other = line[middle];
+    if (other && isBefore(other, row)) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

@@ -1,0 +1,134 @@
+/**
+ * What is known of signatures beyond their letters. Marks are made by the first letter, changed by burials, successes and
+ * people, and never deleted.
+ */
+import { WorkError } from "../../../src/errors.ts";
+import type { EventDraft } from "../../../src/item/event.ts";
+import {
+  afterBurial,
+  afterChange,
+  afterLastSuccess,
+  changedEvent,
+  type GroupChange,
+  type GroupFix,
+  type GroupMark,
+  type GroupState,
+  newLife,
+  openedEvent,
+  reopenedEvent,
+  resolvedEvent,
+} from "../../../src/item/group.ts";
+import type { Amendment, Resolution } from "../../../src/item/letter.ts";
+import { compact } from "../../../src/std/json.ts";
+import { requireMark } from "./books.ts";
+import { burialOf } from "./bury.ts";
+import { record } from "./events.ts";
+import { compareCodePoints } from "./letter-order.ts";
+import type { MarkRow, Row, Store } from "./store.ts";
+
+/** By signature. Everything that is given must hold. */
+export function listMarks(
+  store: Store,
+  { states, prefix = "" }: { readonly states?: readonly GroupState[]; readonly prefix?: string },
+): readonly GroupMark[] {
+  return [...store.marks.values()]
+    .filter(({ life }) => states === undefined || states.includes(life.state))
+    .filter(({ signature, pattern }) => signature.startsWith(prefix) || pattern.startsWith(prefix))
+    .sort((a, b) => compareCodePoints(a.signature, b.signature))
+    .map(markOf);
+}
+
+/** What a person decided, or only wrote. */
+export function markGroup(store: Store, signature: string, change: GroupChange): GroupMark {
+  const mark = store.marks.get(signature);
+  if (!mark) {
+    throw new WorkError("item_not_found", `There is no group ${signature}.`, {
+      hint: "List the groups with `redrive groups`.",
+    });
+  }
+  mark.life = afterChange(mark.life, change, store.now);
+  const { author, note } = change;
+  if (note !== undefined) mark.notes.push(Object.freeze({ at: store.now, author, text: note }));
+  record(store, changedEvent(signature, change));
+  return markOf(mark);
+}
+
+/** The row is a letter: its group is opened when it is the first of its signature. */
+export function knowGroup(store: Store, row: Row): MarkRow {
+  const { signature, pattern } = burialOf(row).death;
+  const known = store.marks.get(signature);
+  if (known) return known;
+  const mark = { signature, pattern, life: newLife(store.now), notes: [], fixes: new Map() };
+  store.marks.set(signature, mark);
+  tell(store, row, openedEvent(mark));
+  return mark;
+}
+
+/** The row was buried, and waits: a group that was resolved or ignored may be open again. */
+export function countBurial(store: Store, row: Row): void {
+  const mark = knowGroup(store, row);
+  const { life, why } = afterBurial(mark.life, store.now);
+  mark.life = life;
+  if (why) tell(store, row, reopenedEvent(mark.signature, why));
+}
+
+/** A redriven letter succeeded; the amendment, if there was one since it died, is the edit that helped. */
+export function countFix(
+  store: Store,
+  row: Row,
+  { resolution, amendment }: { readonly resolution: Resolution; readonly amendment: Amendment | undefined },
+): void {
+  const { death, at } = burialOf(row);
+  const { fixes } = requireMark(store, death.signature);
+  const { kind, operationId, author } = resolution;
+  const key = JSON.stringify([operationId ?? "", kind]);
+  const before = fixes.get(key);
+  const waitedMs = Math.max(0, store.now - at);
+  const fix: GroupFix = compact({
+    at: store.now,
+    kind,
+    count: (before?.count ?? 0) + 1,
+    operationId,
+    editId: amendment?.operationId,
+    rule: amendment?.rule,
+    author,
+    waitedMs: Math.min(waitedMs, before?.waitedMs ?? waitedMs),
+  });
+  fixes.set(key, Object.freeze(fix));
+}
+
+/** At the end of a step in which these letters succeeded: the groups of which none waits any more are resolved. */
+export function resolveGroups(store: Store, succeeded: readonly Row[]): void {
+  const lastOf = new Map(succeeded.map((row) => [burialOf(row).death.signature, row]));
+  for (const [signature, row] of lastOf) {
+    const mark = requireMark(store, signature);
+    const resolved = afterLastSuccess(mark.life, store.now);
+    if (resolved === mark.life || isWaiting(store, signature)) continue;
+    mark.life = resolved;
+    tell(store, row, resolvedEvent(signature));
+  }
+}
+
+function isWaiting(store: Store, signature: string): boolean {
+  return [...store.groups.values()].some((group) => group.signature === signature && group.count > 0);
+}
+
+function tell(store: Store, { queue, itemId }: Row, event: EventDraft): void {
+  record(store, { ...event, queue: queue.name, itemId });
+}
+
+const FIXES_MAX = 10;
+
+function markOf({ signature, pattern, life, notes, fixes }: MarkRow): GroupMark {
+  const { newLetters: _newLetters, recent: _recent, ...shown } = life;
+  return {
+    signature,
+    pattern,
+    ...shown,
+    notes: [...notes],
+    fixes: [...fixes.values()]
+      .reverse()
+      .sort((a, b) => b.at - a.at)
+      .slice(0, FIXES_MAX),
+  };
+}
