@@ -19,12 +19,13 @@ import { assert } from "../../std/assert.ts";
 import { stringifyJson } from "../../std/json.ts";
 import { type CandidateRow, judge } from "../judge.ts";
 import { type OperationRow, operationOf } from "../operation-row.ts";
+import { EventLog } from "../sql/event-log.ts";
 import { requireOperation, requireRow } from "../sql/operations.ts";
 import { amendAll } from "./amendments.ts";
 import { CounterDeltas } from "./counter-deltas.ts";
 import { runOn } from "./db.ts";
 import { endRedrives } from "./end-redrive.ts";
-import { EventLog } from "./events.ts";
+import { writeEvents } from "./events.ts";
 import { joinLine } from "./ready-items.ts";
 import { requeueLetters } from "./requeue.ts";
 import {
@@ -59,7 +60,7 @@ export async function advance(tx: Tx, id: string, step: OperationStep): Promise<
   const [, , , after] = await Promise.all([
     updateTotals(work, worked),
     work.deltas.write(tx),
-    work.events.write(tx),
+    writeEvents(tx, work.events),
     runOn(tx, (db) => requireOperation(db, id)),
   ]);
   return after;

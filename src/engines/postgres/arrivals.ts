@@ -1,23 +1,9 @@
 /** When letters came, kept by group and minute with every burial, so that the course of failures needs no scan. */
 import type { Arrival, ArrivalQuery, LetterFilter } from "../../engine.ts";
 import { assert } from "../../std/assert.ts";
+import { type ArrivalSum, MINUTE_MS, minuteOf } from "../sql/deltas.ts";
 import { groupConditions } from "./groups.ts";
 import type { Tx } from "./session.ts";
-
-const MINUTE_MS = 60_000;
-
-/** The minute of a time, counted from the epoch. */
-export function minuteOf(at: number): number {
-  return Math.floor(at / MINUTE_MS);
-}
-
-/** The burials of a group in one minute: those that wait, and all; what came less what left. */
-export interface ArrivalSum {
-  readonly group: number;
-  readonly minute: number;
-  waiting: number;
-  ever: number;
-}
 
 /** Counts those of one transaction in. A minute that letters leave is there already; a new one has only come. */
 export async function countArrivals(tx: Tx, sums: readonly ArrivalSum[]): Promise<void> {

@@ -7,9 +7,9 @@ import type { DeathRecord } from "../../item/item.ts";
 import { artifactsToJson } from "../../item/letter.ts";
 import { assert } from "../../std/assert.ts";
 import { stringifyJson } from "../../std/json.ts";
+import type { LetterPlace } from "../sql/deltas.ts";
 import type { CounterDeltas } from "./counter-deltas.ts";
 import type { GroupCache } from "./group-cache.ts";
-import type { LetterPlace } from "./letter-deltas.ts";
 import type { LetterTable } from "./letters.ts";
 import type { Tx } from "./session.ts";
 

@@ -1,63 +1,56 @@
-/**
- * The counters that one transaction changes, summed up and written once at its end: a queue's states, a group's letters and
- * their arrivals, an operation's totals, and what only goes up. `store check` counts anew and compares.
- */
-
-import { ITEM_STATES, type ItemState } from "../../item/state.ts";
+/** Writes the counters that one transaction changes, once at its end, by one statement for each table. */
+import { ITEM_STATES } from "../../item/state.ts";
+import {
+  type CountedLetter,
+  Deltas,
+  type GroupSum,
+  type OperationCounter,
+  type QueueCounter,
+} from "../sql/deltas.ts";
+import { countArrivals } from "./arrivals.ts";
 import { countUp } from "./counters.ts";
 import { endRedrives } from "./end-redrive.ts";
-import { LetterDeltas } from "./letter-deltas.ts";
 import type { Tx } from "./session.ts";
 
-export type { LetterPlace } from "./letter-deltas.ts";
+const QUEUE_COUNTERS: readonly QueueCounter[] = [
+  ...ITEM_STATES,
+  ...(["letters", "resolved", "purged", "evicted", "attempts"] as const),
+];
 
-const QUEUE_COUNTERS = [...ITEM_STATES, "letters", "resolved", "purged", "evicted", "attempts"] as const;
-type QueueCounter = (typeof QUEUE_COUNTERS)[number];
-type OperationCounter = "succeeded" | "failed" | "returned";
-
-export class CounterDeltas extends LetterDeltas {
-  readonly #queues = new Map<number, Map<QueueCounter, number>>();
-  readonly #operations = new Map<number, Map<OperationCounter, number>>();
-  readonly #counters = new Map<number, Map<string, number>>();
-
-  /** An item went from one state to another; `null` is "was not there". */
-  move(queue: number, from: ItemState | null, to: ItemState): void {
-    if (from !== null) this.queue(queue, from, -1);
-    this.queue(queue, to, 1);
-  }
-
-  queue(queue: number, counter: QueueCounter, by: number): void {
-    count(this.#queues, queue, counter, by);
-  }
-
-  operation(operation: number, counter: OperationCounter): void {
-    count(this.#operations, operation, counter, 1);
-  }
-
-  /** What only goes up: each name by one. */
-  countUp(queue: number, names: readonly string[]): void {
-    for (const name of names) count(this.#counters, queue, name, 1);
-  }
-
-  override async write(tx: Tx): Promise<void> {
+export class CounterDeltas extends Deltas<CountedLetter> {
+  async write(tx: Tx): Promise<void> {
     await Promise.all([
-      super.write(tx),
-      countOperations(tx, [...this.#operations]),
-      countQueues(tx, [...this.#queues]),
+      countGroups(tx, [...this.groups.values()]),
+      countArrivals(tx, [...this.arrivals.values()]),
+      countOperations(tx, [...this.operations]),
+      countQueues(tx, [...this.queues]),
       countUp(
         tx,
-        [...this.#counters].flatMap(([queue, sums]) => [...sums].map(([name, by]) => ({ queue, name, by }))),
+        [...this.counters].flatMap(([queue, sums]) => [...sums].map(([name, by]) => ({ queue, name, by }))),
       ),
     ]);
   }
 }
 
-function count<Counter>(sums: Map<number, Map<Counter, number>>, no: number, counter: Counter, by: number) {
-  const counters = sums.get(no) ?? new Map<Counter, number>();
-  sums.set(no, counters);
-  counters.set(counter, (counters.get(counter) ?? 0) + by);
+/** Both ends of the time: the clock may have been put back. */
+async function countGroups(tx: Tx, sums: readonly GroupSum[]): Promise<void> {
+  if (sums.length === 0) return;
+  await tx.run(
+    `UPDATE groups g SET count = g.count + s.count, away = g.away + s.away, resolved = g.resolved + s.resolved,
+            discarded = g.discarded + s.discarded, first_at = least(g.first_at, s.first_at),
+            last_at = greatest(g.last_at, s.last_at)
+       FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[])
+            AS s (no, count, away, resolved, discarded, first_at, last_at)
+      WHERE g.no = s.no`,
+    sums.map((sum) => sum.group),
+    sums.map((sum) => sum.count),
+    sums.map((sum) => sum.away),
+    sums.map((sum) => sum.resolved),
+    sums.map((sum) => sum.discarded),
+    sums.map((sum) => sum.firstAt),
+    sums.map((sum) => sum.lastAt),
+  );
 }
-
 type Sums<Counter> = readonly (readonly [number, ReadonlyMap<Counter, number>])[];
 
 const LIST = QUEUE_COUNTERS.join(", ");

@@ -1,8 +1,7 @@
 /** PostgreSQL behind the port of `engines/sql/`: a step yields each statement's promise. */
-import type { EventDraft, EventSubject } from "../../item/event.ts";
+import { assert } from "../../std/assert.ts";
 import {
   type Db,
-  type Deltas,
   type Dialect,
   runAwaiting,
   type Scalar,
@@ -10,8 +9,10 @@ import {
   type Step,
   wait,
 } from "../sql/db.ts";
+import type { Deltas } from "../sql/deltas.ts";
+import type { EventLog } from "../sql/event-log.ts";
 import { CounterDeltas } from "./counter-deltas.ts";
-import { writeEvent } from "./events.ts";
+import { writeEvents } from "./events.ts";
 import { leaveLine } from "./ready-items.ts";
 import type { Tx } from "./session.ts";
 
@@ -20,6 +21,12 @@ const DIALECT: Dialect = {
   typed: (parameter, type) => `${parameter}::${type}`,
   larger: (a, b) => `greatest(${a}, ${b})`,
   smaller: (a, b) => `least(${a}, ${b})`,
+  relation: (name, columns, rows) => ({
+    sql: `unnest(${Object.values(columns)
+      .map((type) => `?::${type}[]`)
+      .join(", ")}) AS ${name} (${Object.keys(columns).join(", ")})`,
+    values: Object.keys(columns).map((_, at) => rows.map((row) => row[at] ?? null)),
+  }),
   forUpdate: "FOR UPDATE",
   forShare: "FOR SHARE",
 };
@@ -56,13 +63,16 @@ export class PostgresDb implements Db {
     yield this.tx.notify(name);
   }
 
-  *writeEvent(draft: EventDraft, place: EventSubject): Step<void> {
-    yield writeEvent(this.tx, this.now, draft, place);
+  *writeEvents(events: EventLog): Step<void> {
+    yield writeEvents(this.tx, events);
   }
 
-  *count(change: (deltas: Deltas) => void): Step<void> {
-    const deltas = new CounterDeltas();
-    change(deltas);
+  newDeltas(): Deltas {
+    return new CounterDeltas();
+  }
+
+  *writeDeltas(deltas: Deltas): Step<void> {
+    assert(deltas instanceof CounterDeltas, "the sums are of another store");
     yield deltas.write(this.tx);
   }
 

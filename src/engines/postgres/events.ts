@@ -7,62 +7,47 @@
 
 import type { EventQuery } from "../../engine.ts";
 import type { Event, EventDraft, EventType } from "../../item/event.ts";
-import { addToRuns, type EventRun, type EventSubject, RUN_MAX } from "../../item/event.ts";
+import { type EventRun, type EventSubject, RUN_MAX } from "../../item/event.ts";
 import { isCounted } from "../../item/settlement.ts";
 import { stringifyJson } from "../../std/json.ts";
 import { type EventRow, eventOf } from "../event-row.ts";
+import { EventLog } from "../sql/event-log.ts";
 import type { Scalar } from "./arrays.ts";
 import { countUp } from "./counters.ts";
 import type { Session } from "./session.ts";
 import { eventsLock, type Tx } from "./tx.ts";
 
-export type { EventSubject } from "../../item/event.ts";
-
 /** For a step that tells of one thing. */
 export async function writeEvent(tx: Tx, at: number, draft: EventDraft, place: EventSubject): Promise<void> {
   const log = new EventLog(at);
   log.add(draft, place);
-  await log.write(tx);
+  await writeEvents(tx, log);
 }
 
-/** The events of one step, written together; what is added afterwards is written by the next call. */
-export class EventLog {
-  readonly #at: number;
-  #runs: EventRun[] = [];
-
-  constructor(at: number) {
-    this.#at = at;
-  }
-
-  add(draft: EventDraft, place: EventSubject): void {
-    addToRuns(this.#runs, draft, place);
-  }
-
-  async write(tx: Tx): Promise<void> {
-    const runs = this.#runs;
-    if (runs.length === 0) return;
-    this.#runs = [];
-    const counted = runs.filter(({ type }) => isCounted(type));
-    const column = <T extends Scalar>(of: (run: EventRun) => T | undefined) =>
-      runs.map((run) => of(run) ?? null);
-    await Promise.all([
-      tx.run(
-        WRITE,
-        this.#at,
-        column(({ type }) => type),
-        column(({ queue }) => queue ?? 0),
-        column(({ refs }) => (refs.length === 1 ? refs[0] : undefined)),
-        column(({ attempt }) => attempt),
-        column(({ refs }) => Math.max(1, refs.length)),
-        column(({ data }) => (data === undefined ? undefined : stringifyJson(data))),
-        column(({ refs }) => (refs.length > 1 ? `{${refs.join(",")}}` : undefined)),
-      ),
-      countUp(
-        tx,
-        counted.map(({ type, queue = 0, refs }) => ({ queue, name: type, by: Math.max(1, refs.length) })),
-      ),
-    ]);
-  }
+/** Those that are added afterwards are written by the next call. */
+export async function writeEvents(tx: Tx, log: EventLog): Promise<void> {
+  const runs = log.take();
+  if (runs.length === 0) return;
+  const counted = runs.filter(({ type }) => isCounted(type));
+  const column = <T extends Scalar>(of: (run: EventRun) => T | undefined) =>
+    runs.map((run) => of(run) ?? null);
+  await Promise.all([
+    tx.run(
+      WRITE,
+      log.at,
+      column(({ type }) => type),
+      column(({ queue }) => queue ?? 0),
+      column(({ refs }) => (refs.length === 1 ? refs[0] : undefined)),
+      column(({ attempt }) => attempt),
+      column(({ refs }) => Math.max(1, refs.length)),
+      column(({ data }) => (data === undefined ? undefined : stringifyJson(data))),
+      column(({ refs }) => (refs.length > 1 ? `{${refs.join(",")}}` : undefined)),
+    ),
+    countUp(
+      tx,
+      counted.map(({ type, queue = 0, refs }) => ({ queue, name: type, by: Math.max(1, refs.length) })),
+    ),
+  ]);
 }
 
 /** A run comes as the text of a list, because lists of lists must be of one length. */

@@ -3,6 +3,7 @@
  * statement; what became of marks and fixes is written at the end. Only under the lock of letters, so nobody changes them meanwhile.
  */
 
+import type { EventSubject } from "../../item/event.ts";
 import type { Correction } from "../../item/group.ts";
 import {
   afterBurial,
@@ -16,8 +17,8 @@ import {
 } from "../../item/group.ts";
 import { assert } from "../../std/assert.ts";
 import { listCorrections } from "../sql/corrections.ts";
+import type { EventLog } from "../sql/event-log.ts";
 import { runOn } from "./db.ts";
-import type { EventLog, EventSubject } from "./events.ts";
 import { countFixes, type FixSum } from "./fixes.ts";
 import { type AskedRow, findOrMakeRows, findRows, type LetterHeader } from "./group-rows.ts";
 import { type KnownMark, readLives, writeLives } from "./marks.ts";

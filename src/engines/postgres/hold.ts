@@ -3,8 +3,9 @@ import type { HoldBy, HoldReport } from "../../engine.ts";
 import type { ItemState } from "../../item/state.ts";
 import type { JsonObject } from "../../std/json.ts";
 import { compact } from "../../std/json.ts";
+import { EventLog } from "../sql/event-log.ts";
 import { CounterDeltas } from "./counter-deltas.ts";
-import { EventLog } from "./events.ts";
+import { writeEvents } from "./events.ts";
 import { queueNo } from "./jobs.ts";
 import { alignLanes } from "./lanes.ts";
 import { joinLine, takeFromLine } from "./ready-items.ts";
@@ -82,7 +83,7 @@ async function tell(
     deltas.move(queue, to === "held" ? "ready" : "held", to);
   }
   await deltas.write(tx);
-  await events.write(tx);
+  await writeEvents(tx, events);
 }
 
 function report(

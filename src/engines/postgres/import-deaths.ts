@@ -2,10 +2,10 @@
 import { importedFailures } from "../../item/event.ts";
 import type { DeathRecord } from "../../item/item.ts";
 import { assert } from "../../std/assert.ts";
+import type { LetterPlace } from "../sql/deltas.ts";
+import type { EventLog } from "../sql/event-log.ts";
 import { HEADER_COLUMNS, headerValues, type Ledger, takeImportedBurials, unburyAll } from "./bury.ts";
-import type { EventLog } from "./events.ts";
 import type { Admission, Admissions, PlannedBurial } from "./import-plan.ts";
-import type { LetterPlace } from "./letter-deltas.ts";
 import type { Tx } from "./session.ts";
 
 interface ImportLedger extends Ledger {

@@ -11,9 +11,10 @@ import { rankOf } from "../../item/item.ts";
 import type { Letter } from "../../item/letter.ts";
 import type { ItemState } from "../../item/state.ts";
 import { stringifyJson } from "../../std/json.ts";
+import { EventLog } from "../sql/event-log.ts";
 import { insertAmendments } from "./amendments.ts";
 import { CounterDeltas } from "./counter-deltas.ts";
-import { EventLog } from "./events.ts";
+import { writeEvents } from "./events.ts";
 import { GroupCache } from "./group-cache.ts";
 import { buryAdmitted } from "./import-deaths.ts";
 import { type Admission, Admissions, type KnownItem } from "./import-plan.ts";
@@ -44,7 +45,7 @@ export async function importLetters(
   events.add({ type: "dlq_items_imported", data: { ...report } }, { queue });
   await deltas.write(tx);
   await groups.write();
-  await events.write(tx);
+  await writeEvents(tx, events);
   return report;
 }
 

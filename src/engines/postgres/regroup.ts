@@ -5,10 +5,11 @@
 import type { Regrouped } from "../../engine.ts";
 import type { ErrorClass, ErrorTypeName } from "../../item/error-type.ts";
 import { assert } from "../../std/assert.ts";
+import type { LetterPlace } from "../sql/deltas.ts";
+import { EventLog } from "../sql/event-log.ts";
 import { CounterDeltas } from "./counter-deltas.ts";
-import { EventLog } from "./events.ts";
+import { writeEvents } from "./events.ts";
 import { GroupCache } from "./group-cache.ts";
-import type { LetterPlace } from "./letter-deltas.ts";
 import type { LetterTable } from "./letters.ts";
 import type { Tx } from "./session.ts";
 
@@ -24,7 +25,7 @@ export async function regroup(tx: Tx, letters: readonly Regrouped[]): Promise<nu
   await writeAlgorithms(tx, asked);
   await deltas.write(tx);
   await groups.write();
-  await events.write(tx);
+  await writeEvents(tx, events);
   return moving.length;
 }
 

@@ -3,9 +3,9 @@
  * with its number and all that is known of it; many at a time are moved by a few statements, under the lock of letters.
  */
 import type { Resolution, ResolutionKind } from "../../item/letter.ts";
+import type { LetterPlace } from "../sql/deltas.ts";
 import { HEADER_COLUMNS, HEADER_COLUMNS_OF_L, type Ledger, type Unburied } from "./bury.ts";
 import type { CounterDeltas } from "./counter-deltas.ts";
-import type { LetterPlace } from "./letter-deltas.ts";
 import type { Tx } from "./session.ts";
 
 /** The item of a redriven letter was done in the end. */

@@ -8,9 +8,10 @@ import type { Lease, Settlement } from "../../item/item.ts";
 import { assertSettlement } from "../../item/settlement.ts";
 import { assert } from "../../std/assert.ts";
 import { type Passage, passGate } from "../sql/documents.ts";
+import { EventLog } from "../sql/event-log.ts";
 import { CounterDeltas } from "./counter-deltas.ts";
 import { runOn } from "./db.ts";
-import { EventLog } from "./events.ts";
+import { writeEvents } from "./events.ts";
 import { GroupCache } from "./group-cache.ts";
 import { queueNo } from "./jobs.ts";
 import { findLessee, type Lessee, leaseAutocommit, leaseDue, NOTHING } from "./leasing.ts";
@@ -126,7 +127,7 @@ async function settleAndLeaseAny(
   const { isOpen, gate } = await pass(step, request, lessee);
   const mayLease = lease && lessee && (isOpen || lessee.isPaused);
   // What is sent first is told first: the ends of attempts before the new ones.
-  tx.part(step.events.write(tx));
+  tx.part(writeEvents(tx, step.events));
   const [leasing] = await Promise.all([
     mayLease
       ? leaseDue({ ...step, plain, expectsFew: settle.length < lease.max, seen: null }, lessee, lease)
@@ -142,7 +143,7 @@ async function writeSums({ tx, deltas, events, groups }: Step): Promise<void> {
   tx.part(deltas.write(tx));
   if (!groups.hasEnds) return tx.part(groups.write());
   await groups.write();
-  await events.write(tx);
+  await writeEvents(tx, events);
 }
 
 function stepOf(tx: Tx): Step {

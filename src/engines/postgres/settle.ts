@@ -9,8 +9,9 @@ import type { DeathRecord, Lease, Settlement } from "../../item/item.ts";
 import { countersOf, MOVE_OF } from "../../item/settlement.ts";
 import { assertMove, type ItemState } from "../../item/state.ts";
 import { stringifyJson } from "../../std/json.ts";
+import { EventLog } from "../sql/event-log.ts";
 import { type Burial, buryAll, failedAgain, type Ledger, unburyAll } from "./bury.ts";
-import { EventLog } from "./events.ts";
+import { writeEvents } from "./events.ts";
 import { settleInLanes } from "./lanes.ts";
 import { insertNotes } from "./notes.ts";
 import { resolveLetters } from "./resolved-letters.ts";
@@ -255,7 +256,7 @@ function tellOf({ deltas, events, groups }: Step, told: Told): void {
   const { settlement, row, to, wasLetter, returned } = told;
   const place = { queue: row.queue, ref: row.ref, attempt: settlement.lease.attempt };
   deltas.move(row.queue, "leased", to);
-  deltas.countUp(row.queue, countersOf(settlement, wasLetter));
+  for (const name of countersOf(settlement, wasLetter)) deltas.counter(row.queue, name);
   for (const event of eventsOf(settlement, wasLetter)) events.add(event, place);
   if (settlement.death) groups.buried(settlement.death, { queue: row.queue, ref: row.ref });
   if (to === "ready" || row.operation === null) return;
@@ -268,7 +269,7 @@ export async function keepLate(tx: Tx, stale: readonly Settlement[]): Promise<vo
   const late = await lateResults(tx, stale);
   const events = new EventLog(tx.now);
   for (const one of late) tellOfLate(events, one);
-  await Promise.all([keepEvidence(tx, late), events.write(tx)]);
+  await Promise.all([keepEvidence(tx, late), writeEvents(tx, events)]);
 }
 
 /** Two reapers may race, and a stopped runner may be late: only what a worker found out is worth keeping. */

@@ -71,6 +71,6 @@ function countAll(
   const [only] = sums;
   for (const settlement of settled) {
     const queue = queueOf.get(settlement.lease.ref) ?? only?.queue;
-    if (queue !== undefined) deltas.countUp(queue, countersOf(settlement, false));
+    if (queue !== undefined) for (const name of countersOf(settlement, false)) deltas.counter(queue, name);
   }
 }

@@ -3,9 +3,9 @@
  * PostgreSQL it yields the promises that it waits for. Statements are written with `?` or `?1`; what the two databases write
  * differently comes from the dialect.
  */
-import type { EventDraft, EventSubject } from "../../item/event.ts";
-import type { ItemState } from "../../item/state.ts";
 import { assert } from "../../std/assert.ts";
+import type { Deltas } from "./deltas.ts";
+import type { EventLog } from "./event-log.ts";
 
 /** Work in one transaction: `yield*` runs it inside another step. */
 export type Step<T> = Generator<Promise<unknown>, T, unknown>;
@@ -27,9 +27,10 @@ export interface Db {
   insert(into: string, rows: readonly (readonly Scalar[])[], onConflict?: string): Step<number>;
   /** Notifies who watches the queue, once the transaction is over. */
   notify(queue: { readonly no: number; readonly name: string }): Step<void>;
-  writeEvent(draft: EventDraft, place: EventSubject): Step<void>;
-  /** Changes counters: of queues, groups and operations. */
-  count(change: (deltas: Deltas) => void): Step<void>;
+  writeEvents(events: EventLog): Step<void>;
+  /** Sums of counters for `writeDeltas`. */
+  newDeltas(): Deltas;
+  writeDeltas(deltas: Deltas): Step<void>;
   /** The letters of the ready items that an operation has sent; nobody leases them before the transaction ends. */
   lockReadyLetters(
     operation: number,
@@ -42,11 +43,12 @@ export interface Db {
   reindexTexts(letterSequences: readonly number[]): Step<void>;
 }
 
-/** Sums of counters that one transaction changes. */
-export interface Deltas {
-  move(queue: number, from: ItemState | null, to: ItemState): void;
-  queue(queue: number, counter: ItemState | "letters" | "resolved" | "purged" | "evicted", by: number): void;
-  group(group: number, counter: "away" | "resolved" | "discarded", by: number): void;
+export type ColumnType = "bigint" | "text";
+
+/** Part of a statement, with what is bound to its question marks. */
+export interface Fragment {
+  readonly sql: string;
+  readonly values: readonly SqlValue[];
 }
 
 /** What the two databases write differently. */
@@ -59,6 +61,12 @@ export interface Dialect {
   larger(a: string, b: string): string;
   /** The smaller of two values. */
   smaller(a: string, b: string): string;
+  /** Rows as a relation with these columns, for FROM: `relation("r", { ref: "bigint", data: "text" }, rows)`. */
+  relation(
+    name: string,
+    columns: Readonly<Record<string, ColumnType>>,
+    rows: readonly (readonly Scalar[])[],
+  ): Fragment;
   /** Ends a SELECT whose rows must not change before the transaction ends. */
   readonly forUpdate: string;
   readonly forShare: string;
@@ -73,7 +81,12 @@ export function runNow<T>(step: Step<T>): T {
 
 /** Runs a step and waits for what it yields. An error of a statement is thrown inside the step. */
 export async function runAwaiting<T>(step: Step<T>): Promise<T> {
-  let result = step.next();
+  const result = step.next();
+  return result.done ? result.value : finish(step, result.value);
+}
+
+async function finish<T>(step: Step<T>, waited: Promise<unknown>): Promise<T> {
+  let result = await settle(step, waited);
   while (!result.done) result = await settle(step, result.value);
   return result.value;
 }
@@ -89,6 +102,20 @@ async function settle<T>(
     return step.throw(error);
   }
   return step.next(answer);
+}
+
+/** Runs steps of which none needs what another one answers: their statements are sent without a wait in between. */
+export function* together<Steps extends readonly Step<unknown>[]>(
+  ...steps: Steps
+): Step<{ [At in keyof Steps]: Steps[At] extends Step<infer T> ? T : never }> {
+  const begun = steps.map((step) => begin(step));
+  const isOver = begun.every((one) => !(one instanceof Promise));
+  return (isOver ? begun : yield Promise.all(begun)) as never;
+}
+
+function begin<T>(step: Step<T>): T | Promise<T> {
+  const result = step.next();
+  return result.done ? result.value : finish(step, result.value);
 }
 
 /** What one engine does at once and the other one asynchronously, as part of a step. */

@@ -4,6 +4,7 @@ import { type Operation, type OperationChange, REFUSAL, statusEvent } from "../.
 import { stringifyJson } from "../../std/json.ts";
 import { type OperationRow, operationOf, statusAfter } from "../operation-row.ts";
 import type { Db, Step } from "./db.ts";
+import { writeEvent } from "./event-log.ts";
 
 const OPERATION_SQL = `
   SELECT o.no, o.id, o.kind, q.name AS queue, q.no AS queue_no, o.filter, o.force, o.author, o.reason, o.selection,
@@ -56,7 +57,7 @@ export function* changeOperation(db: Db, id: string, change: OperationChange): S
   if (change.refuseRest !== undefined) yield* refuseRest(db, row, change.refuseRest);
   if (status !== row.status) {
     if (status === "cancelled") yield* cancel(db, row);
-    yield* db.writeEvent(statusEvent({ id, status }), { queue: row.queue_no });
+    yield* writeEvent(db, statusEvent({ id, status }), { queue: row.queue_no });
     yield* db.notify({ no: row.queue_no, name: row.queue });
   }
   if (row.kind === "redrive") yield* endWhenOver(db, row);
@@ -102,11 +103,11 @@ function* recall(db: Db, { no, queue_no: queue }: OperationRow): Step<void> {
   );
   yield* db.afterUnready(refs);
   yield* db.reindexTexts(letterSequences); // those that were begun may have failed in another way
-  yield* db.count((deltas) => {
-    for (const { grp } of rows) deltas.group(grp, "away", -1);
-    deltas.queue(queue, "ready", -rows.length);
-    deltas.queue(queue, "dead", rows.length);
-  });
+  const deltas = db.newDeltas();
+  for (const { grp } of rows) deltas.group(grp, "away", -1);
+  deltas.queue(queue, "ready", -rows.length);
+  deltas.queue(queue, "dead", rows.length);
+  yield* db.writeDeltas(deltas);
 }
 
 export function* closeOperation(db: Db, id: string): Step<Operation> {

@@ -18,12 +18,13 @@ import { assert } from "../../std/assert.ts";
 import { compact, stringifyJson } from "../../std/json.ts";
 import { type CandidateRow, judge, type Refused } from "../judge.ts";
 import { type OperationRow, operationOf } from "../operation-row.ts";
+import { EventLog } from "../sql/event-log.ts";
 import { requireOperation, requireRow } from "../sql/operations.ts";
 import { amend } from "./amendments.ts";
 import { CounterDeltas } from "./counter-deltas.ts";
 import { runOn } from "./db.ts";
 import { endRedrive } from "./end-redrive.ts";
-import { EventLog } from "./events.ts";
+import { writeEvents } from "./events.ts";
 import { putLanesInOrder } from "./lanes.ts";
 import { requeueLetter } from "./requeue.ts";
 import {
@@ -57,7 +58,7 @@ export function advance(session: Session, id: string, step: OperationStep): Oper
   const { accepted, refused } = judge(work, candidates);
   if (accepted.length > 0) carryOut(work, accepted);
   updateTotals(work, accepted, refused);
-  work.events.write(session);
+  writeEvents(session, work.events);
   work.deltas.write(session);
   return runOn(session, (db) => requireOperation(db, id));
 }

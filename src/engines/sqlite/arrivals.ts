@@ -1,21 +1,12 @@
 /** When letters came, kept by group and minute with every burial, so that the course of failures needs no scan. */
 import type { Arrival, ArrivalQuery } from "../../engine.ts";
 import { assert } from "../../std/assert.ts";
+import { type ArrivalSum, MINUTE_MS } from "../sql/deltas.ts";
 import { groupConditions } from "./groups.ts";
 import type { Session } from "./session.ts";
 
-const MINUTE_MS = 60_000;
-
-/** The minute of a time, counted from the epoch. */
-export function minuteOf(at: number): number {
-  return Math.floor(at / MINUTE_MS);
-}
-
 /** Counts the burials of one transaction in. A minute that letters leave is there already; see letters-by-age.ts. */
-export function countArrivals(
-  session: Session,
-  sum: { readonly group: number; readonly minute: number; readonly waiting: number; readonly ever: number },
-): void {
+export function countArrivals(session: Session, sum: ArrivalSum): void {
   if (sum.waiting === 0 && sum.ever === 0) return;
   session.run(
     `INSERT INTO arrivals (grp, minute, waiting, ever) VALUES (?1, ?2, max(?3, 0), max(?3, ?4, 0))

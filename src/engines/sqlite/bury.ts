@@ -4,7 +4,8 @@ import type { DeathRecord } from "../../item/item.ts";
 import { artifactsToJson } from "../../item/letter.ts";
 import { assert } from "../../std/assert.ts";
 import { stringifyJson } from "../../std/json.ts";
-import type { CounterDeltas, LetterPlace } from "./counter-deltas.ts";
+import type { LetterPlace } from "../sql/deltas.ts";
+import type { CounterDeltas } from "./counter-deltas.ts";
 import type { GroupCache } from "./group-cache.ts";
 import type { Session, Value } from "./session.ts";
 

@@ -1,17 +1,10 @@
 /** SQLite behind the port of `engines/sql/`: every statement is answered at once. */
-import type { EventDraft, EventSubject } from "../../item/event.ts";
-import {
-  type Db,
-  type Deltas,
-  type Dialect,
-  runNow,
-  type Scalar,
-  type SqlValue,
-  type Step,
-  wait,
-} from "../sql/db.ts";
+import { assert } from "../../std/assert.ts";
+import { type Db, type Dialect, runNow, type Scalar, type SqlValue, type Step, wait } from "../sql/db.ts";
+import type { Deltas } from "../sql/deltas.ts";
+import type { EventLog } from "../sql/event-log.ts";
 import { CounterDeltas } from "./counter-deltas.ts";
-import { writeEvent } from "./events.ts";
+import { writeEvents } from "./events.ts";
 import { putLanesInOrder } from "./lanes.ts";
 import type { Session, Value } from "./session.ts";
 import { readAgain } from "./text-index.ts";
@@ -21,6 +14,12 @@ const DIALECT: Dialect = {
   typed: (parameter) => parameter,
   larger: (a, b) => `max(${a}, ${b})`,
   smaller: (a, b) => `min(${a}, ${b})`,
+  relation: (name, columns, rows) => ({
+    sql: `(SELECT ${Object.keys(columns)
+      .map((column, at) => `value ->> ${at} AS ${column}`)
+      .join(", ")} FROM json_each(?)) AS ${name}`,
+    values: [JSON.stringify(rows)],
+  }),
   forUpdate: "", // a write transaction has the file to itself
   forShare: "",
 };
@@ -63,13 +62,16 @@ export class SqliteDb implements Db {
     return wait(this.session.notify(no));
   }
 
-  writeEvent(draft: EventDraft, place: EventSubject): Step<void> {
-    return wait(writeEvent(this.session, this.now, draft, place));
+  writeEvents(events: EventLog): Step<void> {
+    return wait(writeEvents(this.session, events));
   }
 
-  count(change: (deltas: Deltas) => void): Step<void> {
-    const deltas = new CounterDeltas();
-    change(deltas);
+  newDeltas(): Deltas {
+    return new CounterDeltas();
+  }
+
+  writeDeltas(deltas: Deltas): Step<void> {
+    assert(deltas instanceof CounterDeltas, "the sums are of another store");
     return wait(deltas.write(this.session));
   }
 

@@ -4,50 +4,37 @@
  */
 
 import type { EventQuery } from "../../engine.ts";
-import type { Event, EventDraft } from "../../item/event.ts";
-import { addToRuns, type EventRun, type EventSubject } from "../../item/event.ts";
+import type { Event, EventDraft, EventSubject } from "../../item/event.ts";
 import { isCounted } from "../../item/settlement.ts";
 import { stringifyJson } from "../../std/json.ts";
 import { type EventRow, eventOf } from "../event-row.ts";
+import { EventLog } from "../sql/event-log.ts";
 import { countUp } from "./counters.ts";
 import type { Session, Value } from "./session.ts";
-
-export type { EventSubject } from "../../item/event.ts";
 
 /** For a step that tells of one thing. */
 export function writeEvent(session: Session, at: number, draft: EventDraft, place: EventSubject): void {
   const log = new EventLog(at);
   log.add(draft, place);
-  log.write(session);
-  if (isCounted(draft.type) && place.queue !== undefined)
-    countUp(session, place.queue, new Map([[draft.type, 1]]));
+  writeEvents(session, log);
 }
 
-/** The events of one step, written together at its end. */
-export class EventLog {
-  readonly #at: number;
-  readonly #runs: EventRun[] = [];
-
-  constructor(at: number) {
-    this.#at = at;
-  }
-
-  add(draft: EventDraft, place: EventSubject): void {
-    addToRuns(this.#runs, draft, place);
-  }
-
-  /** Every row is given its number, because a run takes up as many as it has events. */
-  write(session: Session): void {
-    if (this.#runs.length === 0) return;
-    let id = newestEvent(session);
-    const rows = this.#runs.map(({ type, data, queue, attempt, refs }): Value[] => {
-      const span = Math.max(refs.length, 1);
-      id += span;
-      const [ref, list] = span === 1 ? [refs[0] ?? null, null] : [null, JSON.stringify(refs)];
-      const text = data === undefined ? null : stringifyJson(data);
-      return [id, this.#at, type, queue ?? null, ref, attempt ?? null, text, span, list];
-    });
-    session.insert("events (id, at, type, queue, ref, attempt, data, span, refs)", rows);
+/** Every row is given its number, because a run takes up as many as it has events. */
+export function writeEvents(session: Session, log: EventLog): void {
+  const runs = log.take();
+  if (runs.length === 0) return;
+  let id = newestEvent(session);
+  const rows = runs.map(({ type, data, queue, attempt, refs }): Value[] => {
+    const span = Math.max(refs.length, 1);
+    id += span;
+    const [ref, list] = span === 1 ? [refs[0] ?? null, null] : [null, JSON.stringify(refs)];
+    const text = data === undefined ? null : stringifyJson(data);
+    return [id, log.at, type, queue ?? null, ref, attempt ?? null, text, span, list];
+  });
+  session.insert("events (id, at, type, queue, ref, attempt, data, span, refs)", rows);
+  for (const { type, queue, refs } of runs) {
+    if (queue !== undefined && isCounted(type))
+      countUp(session, queue, new Map([[type, Math.max(refs.length, 1)]]));
   }
 }
 

@@ -3,6 +3,7 @@
  * what became of marks and fixes is written at the end.
  */
 
+import type { EventSubject } from "../../item/event.ts";
 import type { Correction } from "../../item/group.ts";
 import {
   afterBurial,
@@ -17,8 +18,8 @@ import {
 } from "../../item/group.ts";
 import type { DeathRecord } from "../../item/item.ts";
 import { listCorrections } from "../sql/corrections.ts";
+import type { EventLog } from "../sql/event-log.ts";
 import { runOn } from "./db.ts";
-import type { EventLog, EventSubject } from "./events.ts";
 import { countFix, type FixSum } from "./fixes.ts";
 import { readLife, writeLife } from "./marks.ts";
 import type { Session } from "./session.ts";

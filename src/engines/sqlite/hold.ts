@@ -3,8 +3,9 @@ import type { HoldBy, HoldReport } from "../../engine.ts";
 import type { ItemState } from "../../item/state.ts";
 import type { JsonObject } from "../../std/json.ts";
 import { compact } from "../../std/json.ts";
+import { EventLog } from "../sql/event-log.ts";
 import { CounterDeltas } from "./counter-deltas.ts";
-import { EventLog } from "./events.ts";
+import { writeEvents } from "./events.ts";
 import { queueNo } from "./jobs.ts";
 import { Lanes } from "./lanes.ts";
 import type { Session } from "./session.ts";
@@ -57,7 +58,7 @@ function moveEach(session: Session, { queue, itemIds, by, from, to }: HoldMove):
   }
   lanes.write(session);
   deltas.write(session);
-  events.write(session);
+  writeEvents(session, events);
   if (to === "ready" && refused.length < itemIds.length) session.notify(no);
   return { moved: itemIds.length - refused.length, refused };
 }

@@ -17,10 +17,11 @@ import type { Attempt } from "../../item/item.ts";
 import type { Letter } from "../../item/letter.ts";
 import type { ItemState } from "../../item/state.ts";
 import { stringifyJson } from "../../std/json.ts";
+import { EventLog } from "../sql/event-log.ts";
 import { insertAmendments } from "./amendments.ts";
 import { HEADER_COLUMNS, headerValues, unbury } from "./bury.ts";
 import { CounterDeltas } from "./counter-deltas.ts";
-import { EventLog } from "./events.ts";
+import { writeEvents } from "./events.ts";
 import { GroupCache } from "./group-cache.ts";
 import { countQueue, queueNo } from "./jobs.ts";
 import { lastBurial } from "./selection.ts";
@@ -246,7 +247,7 @@ function writeBatch(batch: Batch): void {
   numberBurials(session, batch.letterSequence);
   deltas.write(session);
   groups.write();
-  events.write(session);
+  writeEvents(session, events);
 }
 
 /** Parents before children. */

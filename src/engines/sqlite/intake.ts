@@ -6,9 +6,10 @@ import { rankOf } from "../../item/item.ts";
 import type { ItemState } from "../../item/state.ts";
 import { assert } from "../../std/assert.ts";
 import { canonicalJson, type Json, parseJson, stringifyJson } from "../../std/json.ts";
+import { EventLog } from "../sql/event-log.ts";
 import { amend } from "./amendments.ts";
 import { CounterDeltas } from "./counter-deltas.ts";
-import { EventLog } from "./events.ts";
+import { writeEvents } from "./events.ts";
 import { countQueue, hasSpec, queueNo } from "./jobs.ts";
 import { isOccupied } from "./lanes.ts";
 import type { Session } from "./session.ts";
@@ -65,7 +66,7 @@ export interface Intake {
 function finish({ session, queue, events }: Intake, added: number): void {
   const deltas = new CounterDeltas();
   deltas.queue(queue, "ready", added);
-  events.write(session);
+  writeEvents(session, events);
   deltas.write(session);
 }
 

@@ -9,8 +9,8 @@ import { PRIORITIES, rankOf } from "../../item/item.ts";
 import { allow, spend } from "../../item/rate.ts";
 import { assert } from "../../std/assert.ts";
 import { type Json, parseJson } from "../../std/json.ts";
+import type { EventLog } from "../sql/event-log.ts";
 import type { CounterDeltas } from "./counter-deltas.ts";
-import type { EventLog } from "./events.ts";
 import { holderNo } from "./lease.ts";
 import type { Session } from "./session.ts";
 

@@ -4,8 +4,10 @@
  */
 import type { Regrouped } from "../../engine.ts";
 import type { ErrorClass, ErrorTypeName } from "../../item/error-type.ts";
-import { CounterDeltas, type LetterPlace } from "./counter-deltas.ts";
-import { EventLog } from "./events.ts";
+import type { LetterPlace } from "../sql/deltas.ts";
+import { EventLog } from "../sql/event-log.ts";
+import { CounterDeltas } from "./counter-deltas.ts";
+import { writeEvents } from "./events.ts";
 import { GroupCache } from "./group-cache.ts";
 import type { LetterTable } from "./letters.ts";
 import type { Session } from "./session.ts";
@@ -28,7 +30,7 @@ export function regroup(session: Session, letters: readonly Regrouped[]): number
   const changed = writeMoves(work);
   work.deltas.write(session);
   work.groups.write();
-  events.write(session);
+  writeEvents(session, events);
   return changed;
 }
 

@@ -3,8 +3,9 @@
  * with its number and all that is known of it; many at a time are moved by a few statements.
  */
 import type { Resolution, ResolutionKind } from "../../item/letter.ts";
+import type { LetterPlace } from "../sql/deltas.ts";
 import { HEADER_COLUMNS, type Ledger, type Unburied } from "./bury.ts";
-import type { CounterDeltas, LetterPlace } from "./counter-deltas.ts";
+import type { CounterDeltas } from "./counter-deltas.ts";
 import type { Session } from "./session.ts";
 import { readAgain } from "./text-index.ts";
 

@@ -7,15 +7,16 @@ import type { SettleAndLease, SettleAndLeaseResult } from "../../engine.ts";
 import { eventsOf } from "../../item/event.ts";
 import { failureToJson } from "../../item/failure.ts";
 import type { Lease, Settlement } from "../../item/item.ts";
-import { assertSettlement, countersOf, isCounted, MOVE_OF } from "../../item/settlement.ts";
+import { assertSettlement, countersOf, MOVE_OF } from "../../item/settlement.ts";
 import { assertMove, type ItemState } from "../../item/state.ts";
 import { assert } from "../../std/assert.ts";
 import { stringifyJson } from "../../std/json.ts";
 import { type Passage, passGate } from "../sql/documents.ts";
+import { EventLog } from "../sql/event-log.ts";
 import { Burials, type Ledger, type Unburied, unbury } from "./bury.ts";
 import { CounterDeltas } from "./counter-deltas.ts";
 import { runOn } from "./db.ts";
-import { EventLog } from "./events.ts";
+import { writeEvents } from "./events.ts";
 import { GroupCache } from "./group-cache.ts";
 import { queueNo } from "./jobs.ts";
 import { Lanes } from "./lanes.ts";
@@ -54,20 +55,17 @@ export function settleAndLease(
   const leasing = request.lease ? leaseDue(step, holderId, request.lease, isOpen) : NOTHING;
   step.deltas.write(session);
   step.groups.write();
-  step.events.write(session);
+  writeEvents(session, step.events);
   return { ...leasing, stale, gate, now: step.now };
 }
 
-function pass({ session, events, deltas }: Step, { gate: asked }: SettleAndLease): Passage {
+function pass({ session, events }: Step, { gate: asked }: SettleAndLease): Passage {
   if (asked === undefined) return runOn(session, (db) => passGate(db, asked));
   const queue = queueNo(session, asked.queue);
   const passage = runOn(session, (db) => passGate(db, asked));
   if (!passage.isWritten) return passage;
   session.notify(queue);
-  if (asked.event) {
-    events.add(asked.event, { queue });
-    if (isCounted(asked.event.type)) deltas.counter(queue, asked.event.type);
-  }
+  if (asked.event) events.add(asked.event, { queue });
   return passage;
 }
 
