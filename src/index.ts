@@ -73,7 +73,7 @@ export type { AddReport, Attempt, Item, LeasedItem, NewItem, Settlement, Verdict
 export type { Job, JobStatus } from "./item/job.ts";
 export {
   type Amendment,
-  type Evidence,
+  type LateResult,
   type Letter,
   type LetterNote,
   letterFromJson,

@@ -36,7 +36,7 @@ export interface SendPlan {
   /** Aborted to wait no longer. */
   readonly signal: AbortSignal;
   /** The services that go along, and the rules for letters. */
-  readonly maintenance: Pick<RunDeps, "services" | "toxicAfter" | "groupRules">;
+  readonly maintenance: Pick<RunDeps, "services" | "poisonAfter" | "groupRules">;
 }
 
 /** Returns what became of each, in their order. `onEnd` is called for each as it ends. */
@@ -97,14 +97,14 @@ class Sending {
     this.#engine = engine;
     this.#parts = parts;
     this.#outage = new OutageNotice(plan.name, (notice) => this.#note(clean(notice)));
-    const { toxicAfter, groupRules } = plan.maintenance;
+    const { poisonAfter, groupRules } = plan.maintenance;
     this.#target = new Target(engine, plan.name, {
       isDelivering: plan.waitMs !== null,
       storeWaitMs: STORE_WAIT_MS,
       onSettled: this.#settled,
       onPaused: (isPaused) => void (isPaused && this.#paused()),
       ...(plan.concurrency !== undefined && { concurrency: plan.concurrency }),
-      ...(toxicAfter !== undefined && { toxicAfter }),
+      ...(poisonAfter !== undefined && { poisonAfter }),
       ...(groupRules && { groupRules }),
     });
     if (plan.signal.aborted) this.#giveUp.abort();

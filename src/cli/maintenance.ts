@@ -8,7 +8,7 @@ import type { Context } from "./context.ts";
 /** Settings that are wrong are an error before anything is begun. */
 export async function maintenanceOf(
   context: Context,
-): Promise<Required<Pick<RunDeps, "services" | "fixes" | "toxicAfter" | "groupRules" | "classRules">>> {
+): Promise<Required<Pick<RunDeps, "services" | "fixes" | "poisonAfter" | "groupRules" | "classRules">>> {
   const config = await context.config();
   const { dlq, fixes, groups, classify } = config;
   await requireTrustInFixes(context, config);
@@ -18,7 +18,7 @@ export async function maintenanceOf(
   return {
     services: [keeper, ...(dlq.mirror ? await mirrors(dlq) : []), ...(await retention(context, config))],
     fixes: fixes.filter(({ auto }) => auto),
-    toxicAfter: dlq.toxicAfter ?? Number.POSITIVE_INFINITY,
+    poisonAfter: dlq.poisonAfter ?? Number.POSITIVE_INFINITY,
     groupRules: groups,
     classRules: classify,
   };

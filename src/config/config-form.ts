@@ -24,9 +24,13 @@ const dlqForm = z
     retention_days: limit("a whole number of days")
       .optional()
       .describe("How long a letter is kept before it is archived. Default 30."),
-    toxic_after: limit("a whole number")
+    poison_after: limit("a whole number")
       .optional()
       .describe("After so many redrives that failed, a letter needs --force. Default 5."),
+    toxic_after: limit("a whole number")
+      .optional()
+      .describe("The old name of poison_after.")
+      .meta({ deprecated: true }),
     mirror: z.boolean().optional().describe("Write the letters as files while a job runs. Default true."),
     dir: required("a folder").optional().describe("Where those files are. Default: dlq in the home."),
   })

@@ -86,7 +86,7 @@ function settingsFrom(form: NonNullable<ConfigForm["dlq"]>, folder: string): Let
   return {
     maxItems: limitFrom(form.max_items, defaults.maxItems),
     retentionDays: limitFrom(form.retention_days, defaults.retentionDays),
-    toxicAfter: limitFrom(form.toxic_after, defaults.toxicAfter),
+    poisonAfter: limitFrom(form.poison_after ?? form.toxic_after, defaults.poisonAfter),
     mirror: form.mirror ?? defaults.mirror,
     ...(form.dir !== undefined && { dlqDir: resolve(folder, form.dir) }),
   };

@@ -23,8 +23,8 @@ export interface LetterSettings {
   readonly maxItems: number | null;
   /** How many days a letter is kept; null is no limit. Default 30. */
   readonly retentionDays: number | null;
-  /** How many redrives a letter comes back from before it is toxic; null is never. Default 5. */
-  readonly toxicAfter: number | null;
+  /** How many redrives a letter comes back from before it is poison; null is never. Default 5. */
+  readonly poisonAfter: number | null;
   /** Whether a running job writes the letter directory. Default true. */
   readonly mirror: boolean;
   /** The path of the letter directory. Default: `dlq` in the home. */
@@ -38,7 +38,7 @@ export interface JobSettings {
 }
 
 export const DEFAULT_CONFIG: Config = {
-  dlq: { ...DEFAULT_LIMITS, toxicAfter: 5, mirror: true },
+  dlq: { ...DEFAULT_LIMITS, poisonAfter: 5, mirror: true },
   jobs: { retentionDays: null, logRetentionDays: null },
   fixes: [],
   groups: [],

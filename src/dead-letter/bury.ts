@@ -10,15 +10,15 @@ import { assert } from "../std/assert.ts";
 import type { GroupRule } from "../triage/grouping.ts";
 import { groupOf } from "../triage/grouping.ts";
 
-/** A letter that failed after this many redrives is toxic, unless the configuration sets another number. */
-export const TOXIC_AFTER = 5;
+/** A letter that failed after this many redrives is poison, unless the configuration sets another number. */
+export const POISON_AFTER = 5;
 
 /** The outcome of an attempt and the decision about its item. */
 export interface Judgement {
   readonly outcome: Outcome;
   readonly verdict: Verdict;
-  /** After how many failed redrives a letter is toxic and needs a person. Default 5. */
-  readonly toxicAfter?: number;
+  /** After how many failed redrives a letter is marked as poison and needs a person. Default 5. */
+  readonly poisonAfter?: number;
   /** Rules that assign failures to named groups before the algorithm does. Default: none. */
   readonly groupRules?: readonly GroupRule[];
 }
@@ -26,7 +26,7 @@ export interface Judgement {
 /** Pure. The settlement has a death record if and only if the verdict buries the item. */
 export function settlementOf(
   item: LeasedItem,
-  { outcome, verdict, toxicAfter = TOXIC_AFTER, groupRules }: Judgement,
+  { outcome, verdict, poisonAfter = POISON_AFTER, groupRules }: Judgement,
 ): Settlement {
   const failed = outcome.kind === "failed" || outcome.kind === "lost" ? outcome.failure : undefined;
   const failure = failed && withPlainType(failed);
@@ -42,7 +42,7 @@ export function settlementOf(
       death: {
         ...deathRecordOf(failure, { reason: verdict.reason, groupRules }),
         ...artifactsOf(outcome),
-        ...(item.redriveCount >= toxicAfter && ofToxic(item, verdict.reason)),
+        ...(item.redriveCount >= poisonAfter && ofPoison(item, verdict.reason)),
       },
     }),
   };
@@ -53,12 +53,12 @@ function ofSuccess({ result, mergedCommit }: Extract<Outcome, { kind: "succeeded
 }
 
 /** More redrives would not help: a person has to review the letter first. */
-function ofToxic({ redriveCount }: LeasedItem, reason: string): Partial<DeathRecord> {
+function ofPoison({ redriveCount }: LeasedItem, reason: string): Partial<DeathRecord> {
   return {
-    toxic: true,
+    poison: true,
     reprocessEligible: false,
     manualReviewRequired: true,
-    reason: `${reason}; came back from ${redriveCount} ${redriveCount === 1 ? "redrive" : "redrives"}: toxic, needs review by a person`,
+    reason: `${reason}; came back from ${redriveCount} ${redriveCount === 1 ? "redrive" : "redrives"}: poison, needs review by a person`,
   };
 }
 

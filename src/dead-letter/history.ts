@@ -3,7 +3,7 @@ import type { Engine, StoredLetter } from "../engine.ts";
 import type { Event } from "../item/event.ts";
 import type { GroupMark } from "../item/group.ts";
 import type { Attempt, Item } from "../item/item.ts";
-import type { Amendment, Evidence, Letter, LetterNote, Resolution } from "../item/letter.ts";
+import type { Amendment, LateResult, Letter, LetterNote, Resolution } from "../item/letter.ts";
 import type { Operation } from "../item/operation.ts";
 import { compact, type Json, type JsonObject } from "../std/json.ts";
 
@@ -13,7 +13,7 @@ export type Moment = { readonly at: number } & (
   | { readonly kind: "redrive"; readonly operation?: Operation }
   | { readonly kind: "amendment"; readonly amendment: Amendment; readonly after: Json }
   | { readonly kind: "note"; readonly note: LetterNote }
-  | { readonly kind: "late"; readonly evidence: Evidence }
+  | { readonly kind: "late"; readonly result: LateResult }
   | { readonly kind: "discard" | "restore"; readonly operation: Operation }
   | { readonly kind: "resolved"; readonly resolution: Resolution }
 );
@@ -72,11 +72,11 @@ function attemptMoment(attempt: Attempt): Moment {
 }
 
 function keptMoments(letter: Letter): readonly Moment[] {
-  const { notes = [], evidence = [], resolution } = letter;
+  const { notes = [], lateResults = [], resolution } = letter;
   return [
     ...amendmentsOf(letter),
     ...notes.map((note): Moment => ({ kind: "note", at: note.at, note })),
-    ...evidence.map((late): Moment => ({ kind: "late", at: late.at, evidence: late })),
+    ...lateResults.map((late): Moment => ({ kind: "late", at: late.at, result: late })),
     ...(resolution ? [{ kind: "resolved", at: resolution.at, resolution } as const] : []),
   ];
 }

@@ -119,7 +119,7 @@ function momentsOf(letter: StoredLetter, attempts: readonly Attempt[]): number[]
   return [
     ...attempts.flatMap(({ startedAt, endedAt }) => [startedAt, endedAt ?? startedAt]),
     ...(letter.amendments ?? []).map(({ at }) => at),
-    ...(letter.evidence ?? []).map(({ at }) => at),
+    ...(letter.lateResults ?? []).map(({ at }) => at),
     ...(letter.resolution === undefined ? [] : [letter.resolution.at]),
   ];
 }

@@ -132,7 +132,7 @@ export async function targetSpecWith(before: TargetSpec, settings: TargetSetting
 /** Null when no setting is given: then the target is used as it is. */
 export function splitOptions(options: TargetOptions): TargetSettings | null {
   const { deliver, isDelivering, concurrency, ownRate, onSettled, onPaused, onError, ...rest } = options;
-  const { storeWaitMs, env, clock, toxicAfter, groupRules, alongside, ...settings } = rest;
+  const { storeWaitMs, env, clock, poisonAfter, groupRules, alongside, ...settings } = rest;
   const given: TargetSettings = compact({
     ...settings,
     protocol: settings.protocol ?? (deliver === undefined ? undefined : "function"),
@@ -164,8 +164,8 @@ export interface TargetOptions extends TargetSettings {
   /** Where tokens are looked up. Default: the environment of the process. */
   readonly env?: Environment;
   readonly clock?: Clock;
-  /** From how many redrives a letter may come back before it is toxic. Default 5. */
-  readonly toxicAfter?: number;
+  /** From how many redrives a letter may come back before it is poison. Default 5. */
+  readonly poisonAfter?: number;
   /** Rules that name the groups of failures, before the algorithm. Default: none. */
   readonly groupRules?: readonly GroupRule[];
   /** Opened with the deliveries and stopped with them: it looks after the letters. Default: nothing. */

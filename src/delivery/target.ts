@@ -193,11 +193,11 @@ export class Target {
   }
 
   #startWorker(live: LiveDelivery, protocol: LiveProtocol): Worker {
-    const { concurrency, ownRate, storeWaitMs, toxicAfter, groupRules, alongside } = this.#options;
+    const { concurrency, ownRate, storeWaitMs, poisonAfter, groupRules, alongside } = this.#options;
     const { onSettled, onPaused, onError } = this.#options;
     const clock = this.#clock;
     const worker = new Worker(this.#engine, this.name, {
-      ...compact({ concurrency, rate: ownRate, storeWaitMs, toxicAfter, groupRules, alongside }),
+      ...compact({ concurrency, rate: ownRate, storeWaitMs, poisonAfter, groupRules, alongside }),
       isTarget: true,
       clock,
       abandonAfterMs: ABANDON_AFTER_MS,

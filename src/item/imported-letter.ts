@@ -131,7 +131,7 @@ function deathRecordOf(letter: Letter, last: Failure | undefined): DeathRecord {
     algorithm: IMPORTED,
     reprocessEligible: letter.reprocessEligible,
     manualReviewRequired: letter.manualReviewRequired,
-    toxic: letter.toxic,
+    poison: letter.poison,
     worktreeArtifacts: letter.worktreeArtifacts,
     sourceSignature: letter.sourceSignature,
   });

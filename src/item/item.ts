@@ -123,7 +123,7 @@ export interface DeathRecord {
   readonly reprocessEligible: boolean;
   readonly manualReviewRequired: boolean;
   /** It failed again after too many redrives. */
-  readonly toxic?: boolean;
+  readonly poison?: boolean;
   readonly worktreeArtifacts?: WorktreeArtifacts;
   /** The signature that another program gave an imported letter. */
   readonly sourceSignature?: string;

@@ -74,9 +74,9 @@ export interface LetterQuery extends LetterFilter {
 }
 
 /**
- * The parts of a letter: the item's data; the record of state, revision, redrives, reason, toxic, artifacts and
+ * The parts of a letter: the item's data; the record of state, revision, redrives, reason, poison, artifacts and
  * resolution; the count of failures with the times of the first and the last attempt; the last failure (then the
- * history has that one alone) or all of them; and what was added: evidence, amendments and notes.
+ * history has that one alone) or all of them; and what was added: late results, amendments and notes.
  */
 export const LETTER_PARTS = ["data", "record", "times", "last_failure", "failures", "additions"] as const;
 export type LetterPart = (typeof LETTER_PARTS)[number];

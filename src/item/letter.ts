@@ -17,7 +17,7 @@ export interface WorktreeArtifacts {
 }
 
 /** What a stale worker said after its lease was lost. Kept, and changes nothing. */
-export interface Evidence {
+export interface LateResult {
   readonly at: number;
   readonly attemptNumber: number;
   readonly outcome: string;
@@ -85,8 +85,8 @@ export interface Letter {
   readonly revision: number;
   readonly redriveCount: number;
   /** It failed after so many redrives that only `--force` redrives it again. */
-  readonly toxic?: boolean;
-  readonly evidence?: readonly Evidence[];
+  readonly poison?: boolean;
+  readonly lateResults?: readonly LateResult[];
   readonly amendments?: readonly Amendment[];
   readonly notes?: readonly LetterNote[];
   /** Present when it is discarded or done. */
@@ -127,8 +127,8 @@ const TO_JSON = {
   reason: (letter) => letter.reason,
   revision: (letter) => letter.revision,
   redrive_count: (letter) => letter.redriveCount,
-  toxic: (letter) => letter.toxic,
-  evidence: (letter) => letter.evidence?.map(evidenceToJson),
+  poison: (letter) => letter.poison,
+  late_results: (letter) => letter.lateResults?.map(lateResultToJson),
   amendments: (letter) => letter.amendments?.map(amendmentToJson),
   notes: (letter) => letter.notes?.map((note) => ({ ...note, at: toRfc3339(note.at) })),
   resolution: (letter) => letter.resolution && resolutionToJson(letter.resolution),
@@ -164,8 +164,8 @@ export function letterFromJson(json: JsonObject): Letter {
     reason: read.text("reason") ?? "",
     revision: read.number("revision") ?? 1,
     redriveCount: read.number("redrive_count") ?? 0,
-    toxic: read.flag("toxic"),
-    evidence: read.list("evidence")?.filter(isJsonObject).map(evidenceFromJson),
+    poison: read.flag("poison"),
+    lateResults: read.list("late_results")?.filter(isJsonObject).map(lateResultFromJson),
     amendments: read.list("amendments")?.filter(isJsonObject).map(amendmentFromJson),
     notes: read.list("notes")?.filter(isJsonObject).map(noteFromJson),
     resolution: resolution && resolutionFromJson(resolution),
@@ -195,16 +195,16 @@ export function artifactsFromJson(json: JsonObject): WorktreeArtifacts {
   });
 }
 
-export function evidenceToJson(evidence: Evidence): JsonObject {
+export function lateResultToJson(late: LateResult): JsonObject {
   return {
-    at: toRfc3339(evidence.at),
-    attempt_number: evidence.attemptNumber,
-    outcome: evidence.outcome,
-    note: evidence.note,
+    at: toRfc3339(late.at),
+    attempt_number: late.attemptNumber,
+    outcome: late.outcome,
+    note: late.note,
   };
 }
 
-export function evidenceFromJson(json: JsonObject): Evidence {
+export function lateResultFromJson(json: JsonObject): LateResult {
   const read = reader(json);
   return {
     at: fromRfc3339(read.text("at") ?? "") ?? 0,

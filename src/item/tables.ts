@@ -26,7 +26,7 @@ function table(name: string, key: string, columns: { readonly int: string; reado
 }
 
 const DEATH = {
-  int: "no ref grp buried_at toxic first_at arrived_at",
+  int: "no ref grp buried_at poison first_at arrived_at",
   text: "reason artifacts source_signature",
 };
 

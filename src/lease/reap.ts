@@ -18,8 +18,8 @@ export interface ReapOptions {
   readonly queue: string;
   readonly policy: Policy;
   readonly random: Random;
-  /** From how many redrives an item may come back before it is toxic. */
-  readonly toxicAfter?: number;
+  /** From how many redrives an item may come back before it is poison. */
+  readonly poisonAfter?: number;
   /** Rules that group failures. */
   readonly groupRules?: readonly GroupRule[];
   /** The holder that reaps; it does not reap itself. */
@@ -65,7 +65,7 @@ async function reapHolder(holder: Holder, options: ReapOptions): Promise<number>
 }
 
 function settleLost(item: LeasedItem, holder: Holder, options: ReapOptions): Settlement {
-  const { policy, random, toxicAfter, groupRules } = options;
+  const { policy, random, poisonAfter, groupRules } = options;
   const now = Math.max(item.startedAt, holder.expiresAt - holder.ttlMs);
   const failure: Failure = {
     attemptNumber: item.attempt,
@@ -83,7 +83,7 @@ function settleLost(item: LeasedItem, holder: Holder, options: ReapOptions): Set
   return settlementOf(item, {
     outcome,
     verdict,
-    ...(toxicAfter !== undefined && { toxicAfter }),
+    ...(poisonAfter !== undefined && { poisonAfter }),
     ...(groupRules && { groupRules }),
   });
 }

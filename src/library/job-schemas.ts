@@ -62,7 +62,7 @@ export const runDeps = objectOf<RunDeps>({
   storeWaitMs: durationMs.optional(),
   clock: clock.optional(),
   author: text.optional(),
-  toxicAfter: count.optional(),
+  poisonAfter: count.optional(),
   groupRules: groupRules.optional(),
   classRules: classRules.optional(),
   fixes: listOf(thing).optional(),
@@ -158,7 +158,7 @@ export const runOptions = objectOf<RunOptions>({
   holderTtlMs: durationMs.optional(),
   author: text.optional(),
   evidenceFolder: name.optional(),
-  toxicAfter: count.optional(),
+  poisonAfter: count.optional(),
   groupRules: groupRules.optional(),
   classRules: classRules.optional(),
 });

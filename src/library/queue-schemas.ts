@@ -84,7 +84,7 @@ const worker = {
   abandonAfterMs: durationMs.optional(),
   storeWaitMs: durationMs.optional(),
   clock: clock.optional(),
-  toxicAfter: count.optional(),
+  poisonAfter: count.optional(),
   groupRules: groupRules.optional(),
   classRules: classRules.optional(),
 };

@@ -70,7 +70,7 @@ export const targetOptions = objectOf<TargetOptions>({
   storeWaitMs: durationMs.optional(),
   env: thing.optional(),
   clock: clock.optional(),
-  toxicAfter: count.optional(),
+  poisonAfter: count.optional(),
   groupRules: groupRules.optional(),
 });
 

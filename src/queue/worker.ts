@@ -39,8 +39,8 @@ export interface WorkerOptions {
   readonly storeWaitMs?: number;
   readonly observer?: RunObserver;
   readonly clock?: Clock;
-  /** From how many redrives an item may come back before it is toxic. Default 5. */
-  readonly toxicAfter?: number;
+  /** From how many redrives an item may come back before it is poison. Default 5. */
+  readonly poisonAfter?: number;
   /** Rules that name the groups of failures, before the algorithm. Default: none. */
   readonly groupRules?: readonly GroupRule[];
   /** Rules that correct type and class of failures. Default: none. */
@@ -140,7 +140,7 @@ export class Worker {
       ...(plan.name !== undefined && { author: plan.name }),
       ...(plan.abandonAfterMs !== undefined && { abandonAfterMs: plan.abandonAfterMs }),
       ...(plan.evidenceFolder !== undefined && { evidenceFolder: plan.evidenceFolder }),
-      ...(plan.toxicAfter !== undefined && { toxicAfter: plan.toxicAfter }),
+      ...(plan.poisonAfter !== undefined && { poisonAfter: plan.poisonAfter }),
       ...(plan.groupRules && { groupRules: plan.groupRules }),
       ...(plan.classRules && { classRules: plan.classRules }),
     });

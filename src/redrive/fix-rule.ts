@@ -62,7 +62,7 @@ export async function* fixableLetters(
 
 /** Poison letters are excluded: a person has to review them first. */
 function mayFix({ name, usesMax }: FixRule, letter: Letter): boolean {
-  return !letter.toxic && usesOf(name, letter) < usesMax;
+  return !letter.poison && usesOf(name, letter) < usesMax;
 }
 
 /** Counts the rule's amendments, and its notes for the uses that changed nothing. */

@@ -53,7 +53,7 @@ const PART_OF: Readonly<Record<string, LetterPart>> = {
   reason: "record",
   revision: "record",
   redrive_count: "record",
-  toxic: "record",
+  poison: "record",
   resolution: "record",
   first_attempt: "times",
   last_attempt: "times",
@@ -74,7 +74,7 @@ function partsOf(fields: Iterable<string>): LetterPart[] {
 }
 
 /**
- * `letter.reason`, `letter.?toxic`, `letter["queue"]` and `dyn(letter).state` name a field; any other use may
+ * `letter.reason`, `letter.?poison`, `letter["queue"]` and `dyn(letter).state` name a field; any other use may
  * read all fields.
  */
 function fieldsOf(name: string, text: string): NamedFields {

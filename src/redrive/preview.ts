@@ -72,9 +72,15 @@ async function tallyRefusals(engine: Engine, selection: Selection): Promise<Redr
 }
 
 /** Why a letter can only be redriven with `--force`. */
-export function whyIneligible({ toxic, manualReviewRequired, redriveCount, failureHistory }: Letter): string {
+export function whyIneligible({
+  poison,
+  manualReviewRequired,
+  redriveCount,
+  failureHistory,
+}: Letter): string {
   const type = failureHistory.at(-1)?.errorType.name ?? "Unknown";
-  if (toxic) return `toxic: came back from ${redriveCount === 1 ? "1 redrive" : `${redriveCount} redrives`}`;
+  if (poison)
+    return `poison: came back from ${redriveCount === 1 ? "1 redrive" : `${redriveCount} redrives`}`;
   return manualReviewRequired ? `needs a person: ${type}` : `permanent: ${type}`;
 }
 

@@ -99,8 +99,8 @@ function judge(
 }
 
 /** Eligibility was decided for the data that failed, so it does not apply to changed data. */
-function mayRequeue({ reprocessEligible, toxic }: StoredLetter, isSame: boolean): boolean {
-  return !isSame || (reprocessEligible && !toxic);
+function mayRequeue({ reprocessEligible, poison }: StoredLetter, isSame: boolean): boolean {
+  return !isSame || (reprocessEligible && !poison);
 }
 
 export interface RequeuePreview {

@@ -74,7 +74,7 @@ async function deliver(
       observer: { ...observer, settled },
       ...(rate && { rate }),
       ...(deps.storeWaitMs !== undefined && { storeWaitMs: deps.storeWaitMs }),
-      ...(deps.toxicAfter !== undefined && { toxicAfter: deps.toxicAfter }),
+      ...(deps.poisonAfter !== undefined && { poisonAfter: deps.poisonAfter }),
       ...(deps.groupRules && { groupRules: deps.groupRules }),
       ...(deps.classRules && { classRules: deps.classRules }),
     });

@@ -38,8 +38,8 @@ export interface RunDeps {
   readonly clock?: Clock;
   /** The author of this run's operations. Default `redrive`. */
   readonly author?: string;
-  /** From how many redrives an item may come back before it is toxic. Default 5. */
-  readonly toxicAfter?: number;
+  /** From how many redrives an item may come back before it is poison. Default 5. */
+  readonly poisonAfter?: number;
   /** Rules that name the groups of failures, before the algorithm. Default: none. */
   readonly groupRules?: readonly GroupRule[];
   /** Rules that correct type and class of failures. Default: none. */
@@ -130,7 +130,7 @@ async function runHandler(work: JobHandler, deps: RunDeps, options: RunJobOption
       ...(operationId !== undefined && { operationId }),
       ...(fed && { feed: fed }),
       ...(deps.storeWaitMs !== undefined && { storeWaitMs: deps.storeWaitMs }),
-      ...(deps.toxicAfter !== undefined && { toxicAfter: deps.toxicAfter }),
+      ...(deps.poisonAfter !== undefined && { poisonAfter: deps.poisonAfter }),
       ...(deps.groupRules && { groupRules: deps.groupRules }),
       ...(deps.classRules && { classRules: deps.classRules }),
     });

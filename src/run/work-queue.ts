@@ -87,7 +87,7 @@ async function workWithCommand(deps: RunDeps, queue: Job, plan: QueueCommand): P
         ...(plan.rate && { rate: plan.rate }),
         ...(plan.name !== undefined && { name: plan.name }),
         ...(deps.storeWaitMs !== undefined && { storeWaitMs: deps.storeWaitMs }),
-        ...(deps.toxicAfter !== undefined && { toxicAfter: deps.toxicAfter }),
+        ...(deps.poisonAfter !== undefined && { poisonAfter: deps.poisonAfter }),
         ...(deps.groupRules && { groupRules: deps.groupRules }),
         ...(deps.classRules && { classRules: deps.classRules }),
       });

@@ -23,7 +23,7 @@ export interface LeaseHolderOptions {
   readonly clock: Clock;
   readonly storeRetry: StoreRetry;
   readonly ttlMs?: number;
-  readonly toxicAfter?: number;
+  readonly poisonAfter?: number;
   readonly groupRules?: readonly GroupRule[];
   /** Called when items of a vanished holder were taken back. */
   readonly onReaped: () => void;
@@ -143,9 +143,9 @@ export class LeaseHolder {
   }
 
   #reap(): Promise<number> {
-    const { engine, queue, policy, random, toxicAfter, groupRules } = this.#options;
+    const { engine, queue, policy, random, poisonAfter, groupRules } = this.#options;
     const selfId = this.#holder.id;
-    const grouping = { ...(toxicAfter !== undefined && { toxicAfter }), ...(groupRules && { groupRules }) };
+    const grouping = { ...(poisonAfter !== undefined && { poisonAfter }), ...(groupRules && { groupRules }) };
     return reap({ engine, queue, policy: policy(), random, selfId, endOrphans, ...grouping });
   }
 

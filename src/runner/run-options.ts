@@ -51,8 +51,8 @@ export interface RunOptions {
   readonly author?: string;
   /** The folder for copies of the evidence that handlers name. Default: no copies. */
   readonly evidenceFolder?: string;
-  /** From how many redrives an item may come back before it is toxic. Default 5. */
-  readonly toxicAfter?: number;
+  /** From how many redrives an item may come back before it is poison. Default 5. */
+  readonly poisonAfter?: number;
   /** Rules that group failures before the algorithm does. Default: none. */
   readonly groupRules?: readonly GroupRule[];
   /** Rules that correct the type and class of failures. Default: none. */

@@ -72,7 +72,7 @@ class Runner {
       clock,
       storeRetry: this.#storeRetry,
       ...(options.holderTtlMs !== undefined && { ttlMs: options.holderTtlMs }),
-      ...(options.toxicAfter !== undefined && { toxicAfter: options.toxicAfter }),
+      ...(options.poisonAfter !== undefined && { poisonAfter: options.poisonAfter }),
       ...(options.groupRules && { groupRules: options.groupRules }),
       onReaped: () => this.#pollNow(),
       onFault: (error) => {

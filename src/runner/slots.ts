@@ -200,8 +200,8 @@ export class Slots {
     const { answer } = report;
     const verdict = decide(item, outcome, this.#deps.policy(), { random, breaker, outage, answer });
     gate.recordVerdict(verdict, now, outcome); // before more is leased in the same step
-    const { toxicAfter, groupRules } = options;
-    const grouping = { ...(toxicAfter !== undefined && { toxicAfter }), ...(groupRules && { groupRules }) };
+    const { poisonAfter, groupRules } = options;
+    const grouping = { ...(poisonAfter !== undefined && { poisonAfter }), ...(groupRules && { groupRules }) };
     const settlement = settlementOf(item, { outcome, verdict, ...grouping });
     const fault = outcome.kind === "released" && !isCutOff ? { fault: outcome.why } : undefined;
     const counts = "counts" in outcome ? outcome.counts : undefined;

@@ -68,7 +68,7 @@ describe("the page about settings", () => {
     const { fix } = schema.$defs;
     expect(Object.keys(schema.properties)).toEqual(["dlq", "jobs", "fixes", "groups", "classify", "watch"]);
     const keys = keysOfSettings();
-    expect(keys).toEqual(expect.arrayContaining(["max_items", "toxic_after", "command", "max_uses"]));
+    expect(keys).toEqual(expect.arrayContaining(["max_items", "poison_after", "command", "max_uses"]));
     expect(withoutRow(settings, keys)).toEqual([]);
     expect(withoutWord(settings, Object.keys(fix.properties.match.properties))).toEqual([]);
   });

@@ -185,8 +185,8 @@ describe("the story of a letter", () => {
     expect(shown).not.toContain("redrive dlq retry");
   });
 
-  it("a toxic letter needs --force", () => {
-    const shown = letterText({ ...letter, reprocessEligible: true, toxic: true }, view);
+  it("a poison letter needs --force", () => {
+    const shown = letterText({ ...letter, reprocessEligible: true, poison: true }, view);
     expect(shown).toContain("poison");
     expect(shown).toContain("redrive dlq retry job-1 'order 7' --force");
   });

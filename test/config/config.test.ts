@@ -35,7 +35,7 @@ async function limitAt(folder: string, more: { file?: string } = {}): Promise<nu
 describe("which file counts", () => {
   test("without any, the defaults hold", async () => {
     expect(await loadConfig({ cwd: join(root, "user/project"), env })).toBe(DEFAULT_CONFIG);
-    expect(DEFAULT_CONFIG.dlq).toEqual({ maxItems: 10_000, retentionDays: 30, toxicAfter: 5, mirror: true });
+    expect(DEFAULT_CONFIG.dlq).toEqual({ maxItems: 10_000, retentionDays: 30, poisonAfter: 5, mirror: true });
   });
 
   test("the file that is named comes before the variable, that before the nearest, that before the home", async () => {
@@ -85,14 +85,18 @@ describe("what a file says", () => {
     expect((await read("dlq: { mirror: false }")).dlq).toEqual({ ...DEFAULT_CONFIG.dlq, mirror: false });
   });
 
+  test("toxic_after, the old name of poison_after, still works", async () => {
+    expect((await read("dlq: { toxic_after: 3 }")).dlq.poisonAfter).toBe(3);
+  });
+
   test("every key of dlq is read; none is no limit, and a folder is meant from the file", async () => {
     const config = await read(
-      "dlq: { max_items: 20, retention_days: none, toxic_after: 2, mirror: false, dir: letters }",
+      "dlq: { max_items: 20, retention_days: none, poison_after: 2, mirror: false, dir: letters }",
     );
     expect(config.dlq).toEqual({
       maxItems: 20,
       retentionDays: null,
-      toxicAfter: 2,
+      poisonAfter: 2,
       mirror: false,
       dlqDir: join(root, "letters"),
     });

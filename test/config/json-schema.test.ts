@@ -31,7 +31,7 @@ test("it has every key, says what each means, and refuses others", () => {
     quiet_hours: quiet,
   } = schema.$defs;
   expect(Object.keys(dlq?.properties ?? {})).toEqual(
-    "max_items retention_days toxic_after mirror dir".split(" "),
+    "max_items retention_days poison_after toxic_after mirror dir".split(" "),
   );
   expect(Object.keys(fix?.properties ?? {})).toEqual(
     "name match set patch command timeout max_uses auto".split(" "),

@@ -69,7 +69,7 @@ export function durabilityTests(test: Declare): void {
 
   test("what became of letters is there after the store was opened again", async (bench) => {
     await bench.registerHolder();
-    await bench.bury(["a", "b", "c", "d"], { toxic: true });
+    await bench.bury(["a", "b", "c", "d"], { poison: true });
     await bench.begin("op-1", { kind: "discard", reason: "not ours", plan: { n: 1 } });
     await bench.edit("a", { data: { fixed: true }, note: "n" });
     await bench.engine.addNote((await bench.item("a")).ref, { author: "ada", text: "note" });

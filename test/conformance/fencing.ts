@@ -18,7 +18,7 @@ export function fencingTests(test: Declare): void {
     expect(outcomes).toEqual(["lost", "running"]);
   });
 
-  test("invariant 3: what a late worker says is kept as evidence", async (bench) => {
+  test("invariant 3: the result of a worker that lost its lease is kept as a late result", async (bench) => {
     await bench.registerHolder();
     await bench.add("a");
     const first = await bench.leaseOne();
@@ -29,7 +29,7 @@ export function fencingTests(test: Declare): void {
     await bench.engine.settleAndLease(null, { settle: [retried(first)] });
     await bench.settle(buried(await bench.leaseOne()));
     const now = bench.clock.now();
-    expect((await bench.letter("a"))?.evidence).toMatchObject([
+    expect((await bench.letter("a"))?.lateResults).toMatchObject([
       { at: now - 10, attemptNumber: 1, outcome: "succeeded" },
       { at: now, attemptNumber: 1, outcome: "failed", note: "attempt 1 failed with exit code 101" },
     ]);
@@ -89,7 +89,7 @@ export function fencingTests(test: Declare): void {
     expect(await bench.item("a")).toMatchObject({ state: "ready", losses: 1 });
     expect(await bench.eventTypes(cursor)).toEqual([]);
     await bench.settle(buried(await bench.leaseOne()));
-    expect((await bench.letter("a"))?.evidence ?? []).toEqual([]);
+    expect((await bench.letter("a"))?.lateResults ?? []).toEqual([]);
   });
 
   test("one lease settled twice in one call counts once", async (bench) => {

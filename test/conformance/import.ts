@@ -25,7 +25,7 @@ async function richLetters(bench: Workbench): Promise<void> {
   await bench.engine.settleAndLease(null, { settle: [succeeded(late)] });
   const worktreeArtifacts = { worktreePath: "/trees/a", branchName: "agent-a", errorLogs: "boom" };
   await bench.settle(
-    buried(await bench.leaseOne(), { toxic: true, worktreeArtifacts, manualReviewRequired: true }),
+    buried(await bench.leaseOne(), { poison: true, worktreeArtifacts, manualReviewRequired: true }),
   );
   await bench.edit("dead", { data: [1], note: "n" });
   await bench.edit("dead", { data: { ü: null }, rule: "rule-1" });

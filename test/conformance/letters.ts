@@ -105,13 +105,13 @@ function closed(test: Declare): void {
     expect((await bench.letter("a"))?.resolution).toMatchObject({ kind: "requeue", operationId: "op-2" });
   });
 
-  test("a toxic letter says so until it is buried without that word", async (bench) => {
+  test("a poison letter says so until it is buried without that word", async (bench) => {
     await bench.registerHolder();
-    await bench.bury(["a"], { toxic: true, reprocessEligible: false });
-    expect(await bench.letter("a")).toMatchObject({ toxic: true });
+    await bench.bury(["a"], { poison: true, reprocessEligible: false });
+    expect(await bench.letter("a")).toMatchObject({ poison: true });
     await bench.operate("redrive", ["a"], { force: true });
     await bench.settle(buried(await bench.leaseOne()));
-    expect(await bench.letter("a")).not.toHaveProperty("toxic");
+    expect(await bench.letter("a")).not.toHaveProperty("poison");
   });
 }
 

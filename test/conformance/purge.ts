@@ -19,7 +19,7 @@ async function richLetter(bench: Workbench): Promise<void> {
   await bench.settle(buried(await bench.leaseOne()));
   await bench.edit("a", { data: { secret: "s" } });
   await bench.engine.addNote((await bench.item("a")).ref, { author: "ada", text: "note" });
-  expect(await bench.letter("a")).toMatchObject({ revision: 2, evidence: [{}], notes: [{}] });
+  expect(await bench.letter("a")).toMatchObject({ revision: 2, lateResults: [{}], notes: [{}] });
 }
 
 function deleting(test: Declare): void {

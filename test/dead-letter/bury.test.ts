@@ -20,28 +20,28 @@ const item: LeasedItem = {
 const outcome = { kind: "failed", failure: failureOf(item) } as const;
 const verdict = { kind: "bury", reason: "attempts spent (1 of 1)" } as const;
 
-const deathAfter = (redriveCount: number, toxicAfter?: number) =>
+const deathAfter = (redriveCount: number, poisonAfter?: number) =>
   settlementOf(
     { ...item, redriveCount },
-    { outcome, verdict, ...(toxicAfter !== undefined && { toxicAfter }) },
+    { outcome, verdict, ...(poisonAfter !== undefined && { poisonAfter }) },
   ).death;
 
-it("a letter that came back from five redrives is toxic: only a person sends it again", () => {
+it("a letter that came back from five redrives is poison: only a person sends it again", () => {
   expect(deathAfter(4)).toMatchObject({ reprocessEligible: true, reason: verdict.reason });
-  expect(deathAfter(4)?.toxic).toBeUndefined();
+  expect(deathAfter(4)?.poison).toBeUndefined();
   expect(deathAfter(5)).toMatchObject({
-    toxic: true,
+    poison: true,
     reprocessEligible: false,
     manualReviewRequired: true,
-    reason: "attempts spent (1 of 1); came back from 5 redrives: toxic, needs review by a person",
+    reason: "attempts spent (1 of 1); came back from 5 redrives: poison, needs review by a person",
   });
 });
 
 it("how often it may come back can be said", () => {
-  expect(deathAfter(1, 2)?.toxic).toBeUndefined();
+  expect(deathAfter(1, 2)?.poison).toBeUndefined();
   expect(deathAfter(1, 1)).toMatchObject({
-    toxic: true,
-    reason: "attempts spent (1 of 1); came back from 1 redrive: toxic, needs review by a person",
+    poison: true,
+    reason: "attempts spent (1 of 1); came back from 1 redrive: poison, needs review by a person",
   });
 });
 

@@ -245,17 +245,17 @@ describe("how this process delivers", () => {
     expect(verdicts).toEqual(["k retry", "k done"]);
   });
 
-  it("a letter that came back too often is toxic, by the rules and under the name that it was told", async () => {
+  it("a letter that came back too often is poison, by the rules and under the name that it was told", async () => {
     kit.server.otherwise = { status: 422, body: { message: "no such lease" } };
     const target = kit.target({
-      toxicAfter: 0,
+      poisonAfter: 0,
       groupRules: [{ name: "leases that nobody knows", match: { text: "no such lease" } }],
     });
     expect(await target.send(RECEIPT, { key: "k" })).toBe(false);
     const letter = await kit.engine.readLetter((await kit.item("k")).ref);
     expect(letter).toMatchObject({
       errorPattern: expect.stringContaining("leases that nobody knows"),
-      toxic: true,
+      poison: true,
     });
   });
 

@@ -65,7 +65,7 @@ describe("the guide", () => {
     const [, shown = ""] = /```yaml\n(.*?)```/s.exec(read("docs/08-settings.md")) ?? [];
     const folder = shell.copy("shipments");
     const { dlq } = parse(shown);
-    expect(dlq).toEqual({ max_items: 10_000, retention_days: 30, toxic_after: 5, mirror: true });
+    expect(dlq).toEqual({ max_items: 10_000, retention_days: 30, poison_after: 5, mirror: true });
     const result = shell.run(`cat > redrive.yml <<'END'\n${shown}END\nredrive dlq stats --json`, folder);
     expect(result.exitCode, result.stderr).toBe(0);
   });

@@ -68,7 +68,7 @@ const artifacts = fc.record(
   { worktreePath: text, branchName: text, head: text, uncommittedChanges: text, errorLogs: text },
   { requiredKeys: ["worktreePath", "branchName"] },
 );
-const evidence = fc.record({ at: time, attemptNumber: fc.nat(), outcome: text, note: text });
+const lateResult = fc.record({ at: time, attemptNumber: fc.nat(), outcome: text, note: text });
 
 const required = {
   itemId: text,
@@ -104,8 +104,8 @@ export const letters: fc.Arbitrary<Letter> = fc.record(
   {
     ...required,
     worktreeArtifacts: artifacts,
-    toxic: fc.boolean(),
-    evidence: fc.array(evidence, { maxLength: 3 }),
+    poison: fc.boolean(),
+    lateResults: fc.array(lateResult, { maxLength: 3 }),
     amendments: fc.array(amendments, { maxLength: 3 }),
     notes: fc.array(notes, { maxLength: 3 }),
     resolution,
@@ -116,7 +116,7 @@ export const letters: fc.Arbitrary<Letter> = fc.record(
 /** Letters as a store of ours exports them: what is told twice in a letter is told in the same way. */
 export const storedLetters: fc.Arbitrary<Letter> = letters
   .filter(({ itemId, failureHistory }) => itemId !== "" && failureHistory.length > 0)
-  .map(({ evidence, amendments, notes, resolution, toxic, ...letter }) => {
+  .map(({ lateResults, amendments, notes, resolution, poison, ...letter }) => {
     const history = letter.failureHistory.map((failure, place) => ({
       ...failure,
       attemptNumber: 2 * place + 1,
@@ -129,8 +129,8 @@ export const storedLetters: fc.Arbitrary<Letter> = letters
       state: resolution ? (isDiscarded ? "discarded" : "done") : "dead",
       revision: 1 + (amendments?.length ?? 0),
       errorSignature: `${history.at(-1)?.errorType.name}::${letter.errorPattern}`,
-      ...(toxic && { toxic }),
-      ...(evidence?.length && { evidence }),
+      ...(poison && { poison }),
+      ...(lateResults?.length && { lateResults }),
       ...(amendments?.length && {
         amendments: amendments.map((amendment, place) => ({ ...amendment, revision: place + 2 })),
       }),

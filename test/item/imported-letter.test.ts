@@ -103,7 +103,7 @@ describe("the state of a letter from elsewhere", () => {
 
 describe("the rest of a letter from elsewhere", () => {
   it("the death record says what the letter and its last failure say", () => {
-    const letter = letterOf([1], { toxic: true, reprocessEligible: false, manualReviewRequired: true });
+    const letter = letterOf([1], { poison: true, reprocessEligible: false, manualReviewRequired: true });
     expect(importedLetter(letter).death).toEqual({
       reason: "attempts spent",
       errorType: "CommandFailed",
@@ -113,7 +113,7 @@ describe("the rest of a letter from elsewhere", () => {
       algorithm: "imported",
       reprocessEligible: false,
       manualReviewRequired: true,
-      toxic: true,
+      poison: true,
     });
   });
 

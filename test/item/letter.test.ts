@@ -50,7 +50,7 @@ describe("a letter of a predecessor", () => {
   test("what came later has its default", () => {
     expect(letter).toMatchObject({ state: "dead", revision: 1, redriveCount: 0, errorPattern: "" });
     expect(letter.failureHistory[0]?.errorClass).toBe("unknown");
-    expect(letter).not.toHaveProperty("evidence");
+    expect(letter).not.toHaveProperty("lateResults");
   });
 
   test("written again, it says what it said", () => {
@@ -71,7 +71,7 @@ const worked: Letter = {
   ...letterFromJson(PRODIGY_LETTER),
   state: "done",
   revision: 3,
-  toxic: true,
+  poison: true,
   amendments: [
     {
       revision: 2,
@@ -96,7 +96,7 @@ const worked: Letter = {
 describe("what people and rules have added to a letter", () => {
   test("it is written with the names and times of the outside", () => {
     expect(letterToJson(worked)).toMatchObject({
-      toxic: true,
+      poison: true,
       amendments: [
         {
           revision: 2,
@@ -124,9 +124,9 @@ describe("what people and rules have added to a letter", () => {
   });
 
   test("a letter without any of it says nothing of it", () => {
-    const { toxic: _t, amendments: _a, notes: _n, resolution: _r, ...plain } = worked;
+    const { poison: _t, amendments: _a, notes: _n, resolution: _r, ...plain } = worked;
     const json = letterToJson(plain);
-    for (const key of ["toxic", "amendments", "notes", "resolution", "evidence"])
+    for (const key of ["poison", "amendments", "notes", "resolution", "late_results"])
       expect(json).not.toHaveProperty(key);
   });
 
@@ -137,7 +137,12 @@ describe("what people and rules have added to a letter", () => {
 });
 
 test("fields of the wrong kind are taken for absent", () => {
-  const letter = letterFromJson({ item_id: 7, failure_history: "none", failure_count: "3", evidence: {} });
+  const letter = letterFromJson({
+    item_id: 7,
+    failure_history: "none",
+    failure_count: "3",
+    late_results: {},
+  });
   expect(letter).toMatchObject({ itemId: "", failureHistory: [], failureCount: 0, itemData: null });
   expect(failureFromJson({ error_class: "purple", error_context: ["a", 1] })).toMatchObject({
     errorClass: "unknown",

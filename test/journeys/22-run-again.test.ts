@@ -14,7 +14,7 @@ import {
   type Workshop,
 } from "./workshop.ts";
 
-type Letter = LetterJson & { readonly toxic?: boolean; readonly last_attempt: string };
+type Letter = LetterJson & { readonly poison?: boolean; readonly last_attempt: string };
 type Preview = OperationJson & {
   readonly groups: readonly { signature: string; count: number; redriven: number }[];
   readonly refusals: readonly { reason: string; count: number }[];
@@ -144,28 +144,28 @@ describe("dlq retry --max-retries, --rate, --delay", () => {
 });
 
 describe("letters that --force is for", () => {
-  it("one that came back from five redrives is toxic: it says so, is refused, and goes with --force", async () => {
+  it("one that came back from five redrives is poison: it says so, is refused, and goes with --force", async () => {
     const shop = openWorkshop();
     await deadJob(shop, ["a"]);
     for (const _ of upTo(5)) await retry(shop, "--force");
     const [letter] = (await shop.letters()) as readonly Letter[];
-    expect(letter).toMatchObject({ toxic: true, reprocess_eligible: false, manual_review_required: true });
-    expect(letter?.reason).toContain("came back from 5 redrives: toxic");
+    expect(letter).toMatchObject({ poison: true, reprocess_eligible: false, manual_review_required: true });
+    expect(letter?.reason).toContain("came back from 5 redrives: poison");
     shop.write("mended", "");
     expect((await retry(shop)).json<OperationJson>()).toMatchObject({ refused: 1, redriven: 0 });
     const preview = (await retry(shop, "--dry-run")).json<Preview>();
-    expect(preview.refusals).toEqual([{ reason: "toxic: came back from 5 redrives", count: 1 }]);
+    expect(preview.refusals).toEqual([{ reason: "poison: came back from 5 redrives", count: 1 }]);
     expect((await shop.run(["resume", "n"])).code).toBe(3);
     expect((await retry(shop, "--force")).json<OperationJson>()).toMatchObject({ succeeded: 1 });
   });
 
   it("after how many redrives is what redrive.yml says", async () => {
     const shop = openWorkshop();
-    shop.write("redrive.yml", "dlq:\n  toxic_after: 1\n");
+    shop.write("redrive.yml", "dlq:\n  poison_after: 1\n");
     await deadJob(shop, ["a"]);
-    expect(((await shop.letters()) as readonly Letter[])[0]?.toxic).toBeUndefined();
+    expect(((await shop.letters()) as readonly Letter[])[0]?.poison).toBeUndefined();
     await retry(shop);
-    expect(await shop.letters()).toMatchObject([{ toxic: true, redrive_count: 1 }]);
+    expect(await shop.letters()).toMatchObject([{ poison: true, redrive_count: 1 }]);
   });
 
   it("--dry-run counts each group, and says what would be refused and why", async () => {

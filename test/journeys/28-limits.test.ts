@@ -220,17 +220,17 @@ describe("every other key of dlq in redrive.yml has its effect", () => {
     });
   });
 
-  test("toxic_after: a letter that came back so often needs --force", async () => {
+  test("poison_after: a letter that came back so often needs --force", async () => {
     const workshop = openWorkshop();
-    workshop.write("redrive.yml", "dlq: { toxic_after: 1 }");
+    workshop.write("redrive.yml", "dlq: { poison_after: 1 }");
     const { job_id } = await workshop.mapJson([1], FAILING, FLAGS);
     await workshop.run(["dlq", "retry", job_id, "--yes", "--quiet"]);
-    expect(await workshop.letters()).toMatchObject([{ toxic: true, redrive_count: 1 }]);
-    workshop.write("redrive.yml", "dlq: { toxic_after: none }");
+    expect(await workshop.letters()).toMatchObject([{ poison: true, redrive_count: 1 }]);
+    workshop.write("redrive.yml", "dlq: { poison_after: none }");
     await workshop.run(["dlq", "retry", job_id, "--yes", "--quiet", "--force"]);
     const [letter] = await workshop.letters();
     expect(letter).toMatchObject({ redrive_count: 2 });
-    expect(letter).not.toHaveProperty("toxic", true);
+    expect(letter).not.toHaveProperty("poison", true);
   });
 
   test("mirror and dir: where the letters are written as files, if at all", async () => {

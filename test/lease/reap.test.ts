@@ -109,19 +109,19 @@ describe.each(ENGINES)("reaping on the %s engine", (_, open) => {
     expect(await kit.counts()).toEqual({ dead: 1, letters: 1, attempts: 3 });
   });
 
-  it("an item that takes its worker with it after every redrive is toxic in the end", async () => {
+  it("an item that takes its worker with it after every redrive is poison in the end", async () => {
     await make("killer");
-    const options = { policy: policyOf({ lossesMax: 1 }), toxicAfter: 1 };
+    const options = { policy: policyOf({ lossesMax: 1 }), poisonAfter: 1 };
     await hold({ id: "holder-1", pid: await deadPid() }, 1);
     await reapAs(options);
     const { ref } = await kit.item("killer");
-    expect((await kit.engine.readLetter(ref))?.toxic).toBeUndefined();
+    expect((await kit.engine.readLetter(ref))?.poison).toBeUndefined();
     const request = { id: "op", kind: "redrive", queue: QUEUE, filter: {}, author: "ann" } as const;
     await kit.engine.beginOperation({ ...request, force: false, plan: {} });
     await kit.engine.advance("op", { max: 1 });
     await hold({ id: "holder-2", pid: await deadPid() }, 1);
     await reapAs(options);
-    expect(await kit.engine.readLetter(ref)).toMatchObject({ toxic: true, reprocessEligible: false });
+    expect(await kit.engine.readLetter(ref)).toMatchObject({ poison: true, reprocessEligible: false });
   });
 
   it("a lost item waits before it is tried again, for its worker may have died of it", async () => {

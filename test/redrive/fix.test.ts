@@ -112,10 +112,10 @@ describe("which letters a rule is for", () => {
     expect(await ids({ filter: { types: ["Timeout"] } })).toEqual([]); // nothing in common is nothing, not everything
   });
 
-  test("letters that are closed, on their way or toxic are left alone", async () => {
+  test("letters that are closed, on their way or poison are left alone", async () => {
     const bench = await openBench();
     await buryData(bench, { gone: {}, sent: {}, meant: {} });
-    await buryData(bench, { toxic: {} }, { toxic: true });
+    await buryData(bench, { poison: {} }, { poison: true });
     await bench.operate("discard", ["gone"], { reason: "old" });
     await bench.operate("redrive", ["sent"]);
     expect(await idsFor(bench, { filter: { types: ["CommandFailed"] } })).toEqual(["meant"]);

@@ -17,7 +17,7 @@ it.each([
   ["failure.exit_code == 1", ["last_failure"]],
   ["failure.exit_code == 1 && item.n > 3", ["data", "last_failure"]],
   ["letter.failure_count > 2", ["times"]],
-  ["letter.?toxic.orValue(false)", ["record"]],
+  ["letter.?poison.orValue(false)", ["record"]],
   ['letter["reason"] != ""', ["record"]],
   ['letter[?"reason"].hasValue()', ["record"]],
   ["has(letter . notes)", ["additions"]],
@@ -41,7 +41,7 @@ it("every field of a letter is read by the parts that naming it asks for", async
   await bench.add("a");
   await bench.settle(retried(await bench.leaseOne()));
   const artifacts = { worktreePath: "/tmp/w", branchName: "b" };
-  await bench.settle(buried(await bench.leaseOne(), { toxic: true, worktreeArtifacts: artifacts }));
+  await bench.settle(buried(await bench.leaseOne(), { poison: true, worktreeArtifacts: artifacts }));
   const [letter] = (await bench.engine.listLetters({ limit: 1 })).letters;
   await bench.engine.addNote(letter?.ref ?? 0, { author: "ada", text: "seen" });
   const [whole] = (await bench.engine.listLetters({ limit: 1, parts: LETTER_PARTS })).letters;

@@ -118,7 +118,7 @@ async function pagesOf(
   return found;
 }
 
-/** Letters of two queues: some tried twice, toxic, amended, noted, discarded, on their way. */
+/** Letters of two queues: some tried twice, poison, amended, noted, discarded, on their way. */
 async function fill(engine: Engine): Promise<void> {
   for (const [queue, prefix] of [
     [QUEUE, "a"],
@@ -139,7 +139,7 @@ async function fill(engine: Engine): Promise<void> {
     const bury = others.map((one, n) => ({
       ...buried(one, {
         reprocessEligible: n % 2 === 0,
-        ...(n === 1 && { signature: SIGNATURE, toxic: true }),
+        ...(n === 1 && { signature: SIGNATURE, poison: true }),
       }),
       failure: failureOf(one, { exitCode: n, errorMessage: `failed with ${n * 7}` }),
     }));

@@ -117,7 +117,7 @@ describe("invariant 10: an expression that has no answer matches nothing and is 
     ["item.n >", "nexpected"],
     ["itm.n > 3", "did you mean item"],
     ["letter.failure_cuont > 1", "did you mean failure_count"],
-    ["!has(letter.toxik)", "did you mean toxic"],
+    ["!has(letter.poisn)", "did you mean poison"],
     ["failure.exit_cod == 1", "did you mean exit_code"],
     ["'text'", "not true or false"],
     ["", "nexpected"],

@@ -37,12 +37,12 @@ it("--max-retries says how often each is tried, whatever the policy says; 0 is o
   expect((await attempts(job)) - before).toBe(4);
 });
 
-it("a letter that has come back too often is toxic, is refused, and goes with force", async () => {
+it("a letter that has come back too often is poison, is refused, and goes with force", async () => {
   const job = await deadJob(["a"]);
-  const toxic = { ...deps(), toxicAfter: 1 };
-  expect(await retryLetters(toxic, optionsOf(job))).toMatchObject({ failed: 1, refused: 0 });
+  const poison = { ...deps(), poisonAfter: 1 };
+  expect(await retryLetters(poison, optionsOf(job))).toMatchObject({ failed: 1, refused: 0 });
   const { letters } = await engine.listLetters({ queue: job.id, limit: 1 });
-  expect(letters[0]).toMatchObject({ toxic: true, reprocessEligible: false, redriveCount: 1 });
+  expect(letters[0]).toMatchObject({ poison: true, reprocessEligible: false, redriveCount: 1 });
   expect(await retry(job)).toMatchObject({ refused: 1, done: 0 });
   mend();
   expect(await retry(job, { force: true })).toMatchObject({ succeeded: 1, refused: 0 });

@@ -74,8 +74,8 @@ const CAUSES = [
   },
 ] as const satisfies readonly { readonly message: string; readonly death: Partial<DeathRecord> }[];
 
-function buriedFor(cause: (typeof CAUSES)[number], isEligible: boolean, isToxic: boolean): Ending {
-  const death = { ...cause.death, reprocessEligible: isEligible, ...(isToxic && { toxic: true }) };
+function buriedFor(cause: (typeof CAUSES)[number], isEligible: boolean, isPoison: boolean): Ending {
+  const death = { ...cause.death, reprocessEligible: isEligible, ...(isPoison && { poison: true }) };
   return (lease) => ({
     ...buried(lease, death),
     failure: failureOf(lease, { errorMessage: cause.message, errorType: { name: death.errorType } }),

@@ -160,8 +160,8 @@ function typeText(letter: Letter): string {
   return remark === "" ? name : `${name} (${remark})`;
 }
 
-function remarkOf({ toxic, manualReviewRequired, reprocessEligible }: Letter): string {
-  if (toxic) return "toxic";
+function remarkOf({ poison, manualReviewRequired, reprocessEligible }: Letter): string {
+  if (poison) return "poison";
   if (manualReviewRequired) return "needs a person";
   return reprocessEligible ? "" : "not eligible";
 }

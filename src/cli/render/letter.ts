@@ -96,7 +96,7 @@ function lifeText(mark: GroupMark | null | undefined): string {
 function retryText(letter: Letter): string {
   if (letter.state === "done") return "not needed: it succeeded";
   if (letter.state === "discarded") return "after it is restored";
-  if (letter.toxic) return "poison: it failed too often (--force overrides)";
+  if (letter.poison) return "poison: it failed too often (--force overrides)";
   if (letter.reprocessEligible) return "eligible";
   return letter.manualReviewRequired
     ? "needs a person (--force overrides)"
@@ -196,7 +196,7 @@ function stepsByState(
     return [{ command: `redrive dlq restore ${item} --job ${job}`, purpose: "restore it" }];
   }
   if (letter.state !== "dead") return [{ command: "redrive ops", purpose: "show the retry that is running" }];
-  const force = letter.reprocessEligible && !letter.toxic ? "" : " --force";
+  const force = letter.reprocessEligible && !letter.poison ? "" : " --force";
   const others = `redrive dlq list --job ${job} --group ${letter.errorSignature}`;
   return [
     ...(groupCount > 1 ? [{ command: others, purpose: `list all ${groupCount} letters of its group` }] : []),

@@ -59,7 +59,7 @@ function momentLines(moment: Moment, before: Failure | undefined, view: Timeline
         ...moment.note.text.split("\n").map((line) => detail(paint.cyan(fit(line, room(view))))),
       ];
     case "late": {
-      const { attemptNumber, outcome, note } = moment.evidence;
+      const { attemptNumber, outcome, note } = moment.result;
       return [said(moment.at, `late result of attempt ${attemptNumber}: ${outcome} ${note}`, view)];
     }
     case "resolved": {

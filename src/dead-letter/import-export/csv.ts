@@ -30,7 +30,7 @@ const FIELDS = {
   manual_review_required: "flag",
   revision: "number",
   redrive_count: "number",
-  toxic: "flag",
+  poison: "flag",
   item_data: "json",
 } as const satisfies Readonly<Record<string, CellKind>>;
 

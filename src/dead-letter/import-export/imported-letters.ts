@@ -13,7 +13,7 @@ import { isJsonObject, type JsonObject } from "../../std/json.ts";
 import { type Signature, signatureOf } from "../../triage/signature.ts";
 import { isErrorBody, isSameItem, letterOfBodies } from "./error-body.ts";
 import type { ImportFormat } from "./format.ts";
-import { shapeProblem } from "./letter-shape.ts";
+import { shapeProblem, withCurrentNames } from "./letter-shape.ts";
 import { originOf, type Place, type RawRecord, type Refusal } from "./reading.ts";
 import { isReceipt, letterOfReceipt } from "./receipt.ts";
 
@@ -87,7 +87,8 @@ export class LetterReader {
     this.#bodiesFrom ??= record;
   }
 
-  #letter(json: JsonObject, { place, bytes, folderJob }: RawRecord): FoundLetter | Refusal {
+  #letter(given: JsonObject, { place, bytes, folderJob }: RawRecord): FoundLetter | Refusal {
+    const json = withCurrentNames(given);
     const unknown: string[] = [];
     const why = shapeProblem(json, (field) => unknown.push(field));
     if (why !== undefined) return { place, why };

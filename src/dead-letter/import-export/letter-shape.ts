@@ -64,8 +64,8 @@ const LETTER: Shape = new Map([
   ["reason", TEXT],
   ["revision", COUNT],
   ["redrive_count", COUNT],
-  ["toxic", FLAG],
-  ["evidence", OBJECTS],
+  ["poison", FLAG],
+  ["late_results", OBJECTS],
   ["amendments", OBJECTS],
   ["notes", OBJECTS],
   ["resolution", OBJECT],
@@ -100,6 +100,14 @@ const ARTIFACTS: Shape = new Map([
   ["error_logs", TEXT],
   ["preserved", FLAG],
 ]);
+
+/** Fields as version 0.1 exported them, and their names now. */
+const RENAMED: Readonly<Record<string, string>> = { toxic: "poison", evidence: "late_results" };
+
+export function withCurrentNames(json: JsonObject): JsonObject {
+  if (!Object.keys(RENAMED).some((old) => old in json)) return json;
+  return Object.fromEntries(Object.entries(json).map(([name, value]) => [RENAMED[name] ?? name, value]));
+}
 
 /** Returns the first problem, or undefined. Calls `onUnknown` with the names of unknown fields. */
 export function shapeProblem(json: JsonObject, onUnknown: (field: string) => void): string | undefined {

@@ -52,7 +52,7 @@ export async function buryAll({ tx, deltas, groups }: Ledger, burials: readonly 
       numbers,
       headers.map(([reason]) => reason),
       headers.map(([, artifacts]) => artifacts),
-      headers.map(([, , toxic]) => toxic),
+      headers.map(([, , poison]) => poison),
       headers.map(([, , , message]) => message),
       headers.map(([, , , , firstAt]) => firstAt),
     ),
@@ -71,7 +71,7 @@ const TAKE = `
          unordered = CASE WHEN ?2::bigint < latest_at THEN last + ?1::bigint ELSE unordered END RETURNING last`;
 
 /** The columns of what is written on a death record besides its group. */
-export const HEADER_COLUMNS = "reason, artifacts, toxic, message, first_at, arrived_at, source_signature";
+export const HEADER_COLUMNS = "reason, artifacts, poison, message, first_at, arrived_at, source_signature";
 
 /** The same of letters `l`. */
 export const HEADER_COLUMNS_OF_L = HEADER_COLUMNS.split(", ")
@@ -81,11 +81,11 @@ export const HEADER_COLUMNS_OF_L = HEADER_COLUMNS.split(", ")
 const BURY = `
   WITH taken AS (${TAKE})
   INSERT INTO letters (no, ref, grp, buried_at, ${HEADER_COLUMNS})
-  SELECT t.last - ?1::bigint + b.place, b.ref, b.grp, ?2::bigint, b.reason, b.artifacts, b.toxic, b.message, b.first_at,
+  SELECT t.last - ?1::bigint + b.place, b.ref, b.grp, ?2::bigint, b.reason, b.artifacts, b.poison, b.message, b.first_at,
          NULL, NULL
     FROM taken t CROSS JOIN unnest(?3::bigint[], ?4::bigint[], ?5::text[], ?6::text[], ?7::integer[], ?8::text[],
                                    ?9::bigint[])
-                            WITH ORDINALITY AS b (ref, grp, reason, artifacts, toxic, message, first_at, place)`;
+                            WITH ORDINALITY AS b (ref, grp, reason, artifacts, poison, message, first_at, place)`;
 
 /** Takes the next numbers, for letters with times of their own, which need not rise. The first of them. */
 export async function takeImportedBurials(tx: Tx, count: number, latestAt: number): Promise<number> {
@@ -101,13 +101,13 @@ export async function takeImportedBurials(tx: Tx, count: number, latestAt: numbe
 
 /** The values of `HEADER_COLUMNS`. */
 export function headerValues(
-  { reason, worktreeArtifacts, toxic, sourceSignature }: DeathRecord,
+  { reason, worktreeArtifacts, poison, sourceSignature }: DeathRecord,
   { message, firstAt, arrivedAt }: { message: string; firstAt: number; arrivedAt?: number },
 ): HeaderValues {
   const artifacts =
     worktreeArtifacts === undefined ? null : stringifyJson(artifactsToJson(worktreeArtifacts));
   return [
-    ...([reason, artifacts, toxic ? 1 : 0, foldMessage(message)] as const),
+    ...([reason, artifacts, poison ? 1 : 0, foldMessage(message)] as const),
     ...([firstAt, arrivedAt ?? null, sourceSignature ?? null] as const),
   ];
 }
@@ -115,7 +115,7 @@ export function headerValues(
 type HeaderValues = readonly [
   reason: string,
   artifacts: string | null,
-  toxic: number,
+  poison: number,
   message: string,
   firstAt: number,
   arrivedAt: number | null,
@@ -132,7 +132,7 @@ export interface Unburied extends LetterPlace {
   readonly ref: number;
   readonly reason: string;
   readonly artifacts: string | null;
-  readonly toxic: number;
+  readonly poison: number;
   readonly message: string;
   readonly arrived_at: number | null;
   readonly source_signature: string | null;

@@ -159,7 +159,7 @@ async function writeRecords(tx: Tx, items: readonly Admission[], holder: number)
   await tx.insert(
     "late_results (ref, at, attempt, outcome, note)",
     came.flatMap(({ ref, letter }) =>
-      (letter.evidence ?? []).map((one) => [ref, one.at, one.attemptNumber, one.outcome, one.note]),
+      (letter.lateResults ?? []).map((one) => [ref, one.at, one.attemptNumber, one.outcome, one.note]),
     ),
   );
   await tx.insert(

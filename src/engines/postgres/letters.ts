@@ -1,6 +1,11 @@
 /** Reading letters from PostgreSQL: the rows under their numbers with everything that their items keep, in one statement. */
 import { LETTER_PARTS, type LetterPart, type StoredLetter } from "../../engine.ts";
-import { artifactsFromJson, type Evidence, type Resolution, type ResolutionKind } from "../../item/letter.ts";
+import {
+  artifactsFromJson,
+  type LateResult,
+  type Resolution,
+  type ResolutionKind,
+} from "../../item/letter.ts";
 import type { ItemState } from "../../item/state.ts";
 import { assert } from "../../std/assert.ts";
 import { compact, type Json, type JsonObject, parseJson } from "../../std/json.ts";
@@ -56,7 +61,7 @@ export interface LetterRow extends Partial<ResolutionRow> {
   readonly redrives: number;
   readonly reason: string;
   readonly artifacts: string | null;
-  readonly toxic: number;
+  readonly poison: number;
   /** Only where times or failures are wanted. */
   readonly first_at?: number;
   readonly source_signature: string | null;
@@ -68,7 +73,7 @@ export interface LetterRow extends Partial<ResolutionRow> {
   readonly data?: string;
   readonly attempts?: string | null;
   readonly last_failure?: string | null;
-  readonly evidence?: readonly EvidenceTuple[] | null;
+  readonly late_results?: readonly LateResultTuple[] | null;
   readonly amendments?: readonly AmendmentTuple[] | null;
   readonly notes?: readonly NoteTuple[] | null;
 }
@@ -81,11 +86,11 @@ interface ResolutionRow {
   readonly operation: string | null;
 }
 
-type EvidenceTuple = readonly [
+type LateResultTuple = readonly [
   at: number,
   attempt: number,
-  outcome: Evidence["outcome"],
-  note: Evidence["note"],
+  outcome: LateResult["outcome"],
+  note: LateResult["note"],
 ];
 
 /**
@@ -101,7 +106,7 @@ export function lettersIn(
   const hasFailures = parts.has("failures");
   const hasData = parts.has("data");
   const columns = [
-    "l.no, l.ref, i.item_id, i.state, i.revision, i.redrives, l.reason, l.artifacts, l.toxic",
+    "l.no, l.ref, i.item_id, i.state, i.revision, i.redrives, l.reason, l.artifacts, l.poison",
     "l.source_signature, q.name AS queue",
     "g.signature, g.pattern, g.eligible, g.review",
     hasData && "p.data",
@@ -121,12 +126,12 @@ export function lettersIn(
            ${hasData ? "CROSS JOIN LATERAL (SELECT data FROM payloads WHERE ref = l.ref OFFSET 0) p" : ""}`;
 }
 
-const EVIDENCE = `(SELECT json_agg(json_build_array(e.at, e.attempt, e.outcome, e.note) ORDER BY e.no)
+const LATE_RESULTS = `(SELECT json_agg(json_build_array(e.at, e.attempt, e.outcome, e.note) ORDER BY e.no)
                      FROM late_results e WHERE e.ref = l.ref)`;
 
 /** Most letters have none: each table is asked for the whole page first. */
 const ADDITIONS = [
-  `${ifAnyHas("late_results", EVIDENCE)} AS evidence`,
+  `${ifAnyHas("late_results", LATE_RESULTS)} AS late_results`,
   `${ifAnyHas("notes", notesSql("l.ref"))} AS notes`,
   `CASE WHEN i.revision > 1 THEN ${amendmentsSql("l.ref")} END AS amendments`,
 ].join(", ");
@@ -161,15 +166,15 @@ export function letterOf(row: LetterRow): StoredLetter {
     reason: row.reason,
     revision: row.revision,
     redriveCount: row.redrives,
-    toxic: row.toxic === 1 ? true : undefined,
-    evidence: row.evidence?.map(evidenceFrom),
+    poison: row.poison === 1 ? true : undefined,
+    lateResults: row.late_results?.map(lateResultFrom),
     amendments: row.amendments?.map(amendmentFrom),
     notes: row.notes?.map(noteFrom),
     resolution: resolutionOf(row),
   });
 }
 
-function evidenceFrom([at, attemptNumber, outcome, note]: EvidenceTuple): Evidence {
+function lateResultFrom([at, attemptNumber, outcome, note]: LateResultTuple): LateResult {
   return { at, attemptNumber, outcome, note };
 }
 

@@ -72,11 +72,11 @@ async function insertResolved(
   const letters = ends.map(({ letter }) => letter);
   await tx.run(
     `INSERT INTO resolved_letters (no, ref, grp, buried_at, ${HEADER_COLUMNS}, kind, closed_at, author, operation)
-     SELECT e.no, e.ref, e.grp, e.buried_at, e.reason, e.artifacts, e.toxic, e.message, e.first_at, e.arrived_at,
+     SELECT e.no, e.ref, e.grp, e.buried_at, e.reason, e.artifacts, e.poison, e.message, e.first_at, e.arrived_at,
             e.source_signature, e.kind, ?1::bigint, o.author, o.id
        FROM unnest(?2::bigint[], ?3::bigint[], ?4::bigint[], ?5::bigint[], ?6::text[], ?7::text[], ?8::int[], ?9::text[],
                    ?10::text[], ?11::bigint[], ?12::bigint[], ?13::bigint[], ?14::text[])
-            AS e (no, ref, grp, buried_at, reason, artifacts, toxic, message, kind, operation, first_at, arrived_at,
+            AS e (no, ref, grp, buried_at, reason, artifacts, poison, message, kind, operation, first_at, arrived_at,
                   source_signature)
        LEFT JOIN operations o ON o.no = e.operation`,
     tx.now,
@@ -86,7 +86,7 @@ async function insertResolved(
     letters.map(({ buried_at }) => buried_at),
     letters.map(({ reason }) => reason),
     letters.map(({ artifacts }) => artifacts),
-    letters.map(({ toxic }) => toxic),
+    letters.map(({ poison }) => poison),
     letters.map(({ message }) => message),
     ends.map(({ kind }) => kind),
     ends.map(({ operation }) => operation),

@@ -70,7 +70,7 @@ export async function settleAll(
   const late = await lateResults(tx, stale);
   const letters = await settleLetters(step, settled);
   tellAll(step, settlements, { letters, late });
-  tx.part(keepEvidence(tx, late), keepNotes(tx, settled));
+  tx.part(keepLateResults(tx, late), keepNotes(tx, settled));
   await leaveLanes(tx, settled);
   return stale.map(({ lease }) => lease);
 }
@@ -269,7 +269,7 @@ export async function keepLate(tx: Tx, stale: readonly Settlement[]): Promise<vo
   const late = await lateResults(tx, stale);
   const events = new EventLog(tx.now);
   for (const one of late) tellOfLate(events, one);
-  await Promise.all([keepEvidence(tx, late), writeEvents(tx, events)]);
+  await Promise.all([keepLateResults(tx, late), writeEvents(tx, events)]);
 }
 
 /** Two reapers may race, and a stopped runner may be late: only what a worker found out is worth keeping. */
@@ -287,7 +287,7 @@ async function lateResults(tx: Tx, stale: readonly Settlement[]): Promise<Late[]
   });
 }
 
-async function keepEvidence(tx: Tx, late: readonly Late[]): Promise<void> {
+async function keepLateResults(tx: Tx, late: readonly Late[]): Promise<void> {
   await tx.insert(
     "late_results (ref, at, attempt, outcome, note)",
     late.map(({ settlement: { lease, outcome, failure } }) => [

@@ -52,16 +52,16 @@ export class Burials {
 }
 
 /** The columns of what is written on a death record besides its group. */
-export const HEADER_COLUMNS = "reason, artifacts, toxic, first_at, arrived_at, source_signature";
+export const HEADER_COLUMNS = "reason, artifacts, poison, first_at, arrived_at, source_signature";
 
 /** `arrivedAt`: when the letter was imported; none for one that died here. */
 export function headerValues(
-  { reason, worktreeArtifacts, toxic, sourceSignature }: DeathRecord,
+  { reason, worktreeArtifacts, poison, sourceSignature }: DeathRecord,
   { firstAt, arrivedAt }: { readonly firstAt: number; readonly arrivedAt?: number },
 ): Value[] {
   const artifacts =
     worktreeArtifacts === undefined ? null : stringifyJson(artifactsToJson(worktreeArtifacts));
-  return [reason, artifacts, toxic ? 1 : 0, firstAt, arrivedAt ?? null, sourceSignature ?? null];
+  return [reason, artifacts, poison ? 1 : 0, firstAt, arrivedAt ?? null, sourceSignature ?? null];
 }
 
 /** A letter that was taken out of the line of those that wait. */
@@ -69,7 +69,7 @@ export interface Unburied extends LetterPlace {
   readonly ref: number;
   readonly reason: string;
   readonly artifacts: string | null;
-  readonly toxic: number;
+  readonly poison: number;
   readonly arrived_at: number | null;
   readonly source_signature: string | null;
   readonly signature: string;

@@ -69,7 +69,7 @@ interface Batch {
   readonly attempts: Value[][];
   readonly letters: Value[][];
   readonly closed: Value[][];
-  readonly evidence: Value[][];
+  readonly lateResults: Value[][];
   readonly notes: Value[][];
 }
 
@@ -94,7 +94,7 @@ function newBatch(session: Session, queueName: string, letters: readonly Letter[
     place: countQueue(session, queueName).total,
     ref: last?.ref ?? 0,
     letterSequence: lastBurial(session),
-    ...{ items: [], payloads: [], attempts: [], letters: [], closed: [], evidence: [], notes: [] },
+    ...{ items: [], payloads: [], attempts: [], letters: [], closed: [], lateResults: [], notes: [] },
   };
 }
 
@@ -150,8 +150,8 @@ function comeIn(batch: Batch, letter: Letter, given: ImportedLetter, purged: Kno
   deltas.queue(queue, "attempts", attempts.length - had);
   batch.payloads.push([ref, stringifyJson(letter.itemData)]);
   recordAttempts(batch, ref, attempts);
-  for (const { at, attemptNumber, outcome, note } of letter.evidence ?? [])
-    batch.evidence.push([ref, at, attemptNumber, outcome, note]);
+  for (const { at, attemptNumber, outcome, note } of letter.lateResults ?? [])
+    batch.lateResults.push([ref, at, attemptNumber, outcome, note]);
   for (const { at, author, text } of letter.notes ?? []) batch.notes.push([ref, at, author, text]);
   tellFailures(batch, ref, attempts.slice(had));
   buryIn(batch, ref, given, letter);
@@ -261,7 +261,7 @@ function writeRows({ session, ...batch }: Batch): void {
     `resolved_letters (no, ref, grp, buried_at, ${HEADER_COLUMNS}, kind, closed_at, author, why, operation)`,
     batch.closed,
   );
-  write("late_results (ref, at, attempt, outcome, note)", batch.evidence);
+  write("late_results (ref, at, attempt, outcome, note)", batch.lateResults);
   write("notes (ref, at, author, text)", batch.notes);
 }
 

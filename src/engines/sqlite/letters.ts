@@ -2,7 +2,7 @@
 import { LETTER_PARTS, type LetterPart, type StoredLetter } from "../../engine.ts";
 import {
   artifactsFromJson,
-  type Evidence,
+  type LateResult,
   type LetterNote,
   type Resolution,
   type ResolutionKind,
@@ -69,7 +69,7 @@ type RecordRow = readonly [
   redrives: number,
   reason: string,
   artifacts: string | null,
-  toxic: number,
+  poison: number,
   sourceSignature: string | null,
   ...resolution: ResolutionRow | readonly [],
 ];
@@ -100,7 +100,7 @@ interface Reading {
   readonly parts: ReadonlySet<LetterPart>;
 }
 
-const RECORD = "i.state, i.revision, i.redrives, l.reason, l.artifacts, l.toxic, l.source_signature";
+const RECORD = "i.state, i.revision, i.redrives, l.reason, l.artifacts, l.poison, l.source_signature";
 const RESOLUTION = "l.kind, l.closed_at, l.author, l.why, l.operation";
 
 /** What the letters' groups say, and what their items keep beside their rows, as far as it is wanted. */
@@ -113,7 +113,7 @@ interface Kept {
 }
 
 interface Additions {
-  readonly evidence: ReadonlyMap<number, readonly Evidence[]>;
+  readonly lateResults: ReadonlyMap<number, readonly LateResult[]>;
   readonly amended: ReadonlySet<number>;
   readonly notes: ReadonlyMap<number, readonly LetterNote[]>;
 }
@@ -135,7 +135,7 @@ function additionsOf(session: Session, refs: readonly number[]): Additions {
     JSON.stringify(refs),
   );
   return {
-    evidence: evidenceOf(session, refs),
+    lateResults: lateResultsOf(session, refs),
     amended: new Set(amended.map(([ref]) => ref)),
     notes: notesOf(session, refs),
   };
@@ -207,13 +207,13 @@ type Growing<T> = { -readonly [Key in keyof T]: T[Key] };
 const RECORD_AT = 5;
 
 function addRecord(letter: Growing<StoredLetter>, record: RecordRow): void {
-  const [state, revision, redrives, reason, artifacts, toxic, sourceSignature, ...resolution] = record;
+  const [state, revision, redrives, reason, artifacts, poison, sourceSignature, ...resolution] = record;
   letter.state = state;
   letter.revision = revision;
   letter.redriveCount = redrives;
   letter.reason = reason;
   if (artifacts !== null) letter.worktreeArtifacts = artifactsFromJson(parseJson(artifacts) as JsonObject);
-  if (toxic === 1) letter.toxic = true;
+  if (poison === 1) letter.poison = true;
   if (sourceSignature !== null) letter.sourceSignature = sourceSignature;
   const [kind] = resolution;
   if (kind !== undefined) letter.resolution = resolutionOf(resolution as ResolutionRow);
@@ -222,16 +222,16 @@ function addRecord(letter: Growing<StoredLetter>, record: RecordRow): void {
 function addAdditions(
   letter: Growing<StoredLetter>,
   session: Session,
-  { evidence, amended, notes }: Additions,
+  { lateResults, amended, notes }: Additions,
 ): void {
-  const [said, written] = [evidence.get(letter.ref), notes.get(letter.ref)];
-  if (said !== undefined) letter.evidence = said;
+  const [late, written] = [lateResults.get(letter.ref), notes.get(letter.ref)];
+  if (late !== undefined) letter.lateResults = late;
   if (amended.has(letter.ref)) letter.amendments = listAmendments(session, letter.ref);
   if (written !== undefined) letter.notes = written;
 }
 
-function evidenceOf(session: Session, refs: readonly number[]): ReadonlyMap<number, Evidence[]> {
-  const rows = session.all<Evidence & { readonly ref: number }>(
+function lateResultsOf(session: Session, refs: readonly number[]): ReadonlyMap<number, LateResult[]> {
+  const rows = session.all<LateResult & { readonly ref: number }>(
     `SELECT e.ref, e.at, e.attempt AS attemptNumber, e.outcome, e.note
        FROM json_each(?) refs CROSS JOIN late_results e ON e.ref = refs.value ORDER BY e.rowid`,
     JSON.stringify(refs),

@@ -27,7 +27,7 @@ export function resolveLetter(
   session.run(
     `INSERT INTO resolved_letters (no, ref, grp, buried_at, ${HEADER_COLUMNS}, kind, closed_at, author, operation)
      SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, o.author, o.id FROM (SELECT 1) LEFT JOIN operations o ON o.no = ?`,
-    ...[letter.no, letter.ref, letter.grp, letter.buried_at, letter.reason, letter.artifacts, letter.toxic],
+    ...[letter.no, letter.ref, letter.grp, letter.buried_at, letter.reason, letter.artifacts, letter.poison],
     ...[letter.first_at, letter.arrived_at, letter.source_signature],
     kind,
     at,

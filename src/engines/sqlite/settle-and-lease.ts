@@ -89,10 +89,10 @@ function plainRow(queue: number): SettledRow {
   return { queue, operation: null, redrives: 0, revision: 1, lane: null };
 }
 
-/** False when the lease is not held any more: then nothing is changed, and what was said is kept as evidence. */
+/** False when the lease is not held any more: then nothing is changed, and the result is kept as a late result. */
 function settle(step: Step, settlement: Settlement): boolean {
   if (!endAttempt(step, settlement)) {
-    keepEvidence(step, settlement);
+    keepLateResult(step, settlement);
     return false;
   }
   conclude(step, settlement, moveItem(step, settlement));
@@ -195,7 +195,7 @@ function keepNotes({ session, now }: Step, ref: number, notes: NonNullable<Settl
 }
 
 /** Two reapers may race, and a stopped runner may be late: only what a worker found out is worth keeping. */
-function keepEvidence({ session, now, events }: Step, { lease, outcome, failure }: Settlement): void {
+function keepLateResult({ session, now, events }: Step, { lease, outcome, failure }: Settlement): void {
   if (outcome !== "succeeded" && outcome !== "failed") return;
   const item = session.get<{ queue: number }>("SELECT queue FROM items WHERE ref = ?", lease.ref);
   if (item === undefined) return;

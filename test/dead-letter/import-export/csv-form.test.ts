@@ -62,8 +62,8 @@ test("half a character goes into the details, for a file cannot hold it", () => 
 });
 
 test("the details say everything that has no column", () => {
-  const details = (letterFromRow(["details"], ['{"failure_history":[],"toxic":true}']) ?? {}) as object;
-  expect(details).toEqual({ failure_history: [], toxic: true });
+  const details = (letterFromRow(["details"], ['{"failure_history":[],"poison":true}']) ?? {}) as object;
+  expect(details).toEqual({ failure_history: [], poison: true });
   expect(Object.keys(letterToJson(letter)).filter((name) => !CSV_COLUMNS.includes(name))).toEqual([
     "failure_history",
   ]);

@@ -110,9 +110,9 @@ export const storable: fc.Arbitrary<Letter> = fc
       fc.array(fc.record({ at: fc.nat(), author: fc.string(), text: hard }), { minLength: 1 }),
     ),
     resolution: fc.option(resolution),
-    toxic: fc.option(fc.constant(true)),
+    poison: fc.option(fc.constant(true)),
   })
-  .map(({ letter, signature, hard: reason, notes, resolution: end, toxic, ...named }) => ({
+  .map(({ letter, signature, hard: reason, notes, resolution: end, poison, ...named }) => ({
     ...letter,
     ...named,
     errorSignature: signature,
@@ -120,5 +120,5 @@ export const storable: fc.Arbitrary<Letter> = fc
     reason,
     ...(notes !== null && { notes }),
     ...(end !== null && { resolution: end }),
-    ...(toxic !== null && { toxic }),
+    ...(poison !== null && { poison }),
   }));

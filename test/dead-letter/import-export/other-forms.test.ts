@@ -248,3 +248,14 @@ describe("error bodies", () => {
     expect(first).not.toHaveProperty("source");
   });
 });
+
+test("fields of a letter that version 0.1 exported under old names are read", async () => {
+  const late = { at: "2026-01-15T10:30:45.000Z", attempt_number: 1, outcome: "succeeded", note: "late" };
+  const failure = { attempt_number: 1, timestamp: late.at, error_message: "no", error_class: "unknown" };
+  write("old.json", [
+    { item_id: "a", job_id: "j", item_data: 1, failure_history: [failure], toxic: true, evidence: [late] },
+  ]);
+  const { documents, report } = await kit.imported("old.json");
+  expect(report).toMatchObject({ imported: 1, ignoredFields: [] });
+  expect(documents[0]).toMatchObject({ poison: true, late_results: [late] });
+});

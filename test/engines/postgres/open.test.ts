@@ -178,6 +178,8 @@ describe("a store of version 1", () => {
     ALTER TABLE group_records RENAME TO marks;
     ALTER TABLE ready_items RENAME TO line;
     ALTER TABLE letter_numbers RENAME TO burials;
+    ALTER TABLE letters RENAME COLUMN poison TO toxic;
+    ALTER TABLE closed RENAME COLUMN poison TO toxic;
     UPDATE store SET version = 1;`;
 
   it("gets the times of first failures when it is brought to the newest version", async () => {

@@ -94,7 +94,7 @@ migrated(
       errorSignature: "sig-a",
       failureHistory: [{ errorMessage: "it failed" }],
       worktreeArtifacts: { worktreePath: "/w", branchName: "b" },
-      evidence: [{ outcome: "succeeded", note: "late" }],
+      lateResults: [{ outcome: "succeeded", note: "late" }],
     });
     const dead = await engine.listLetters({ queue: QUEUE, states: ["dead"], limit: 10 });
     expect([dead.total, dead.letters.map(({ itemId }) => itemId)]).toEqual([2, ["twice", "dead"]]);

@@ -57,7 +57,7 @@ function fill(store: Store, row: Row, letter: Letter, given: ImportedLetter): vo
   row.redriveCount = letter.redriveCount;
   row.amendments = given.amendments.map(frozenCopy);
   row.notes = (letter.notes ?? []).map(frozenCopy);
-  row.evidence.push(...(letter.evidence ?? []).map(frozenCopy));
+  row.lateResults.push(...(letter.lateResults ?? []).map(frozenCopy));
   row.state = given.state;
   row.dueAt = store.now;
   row.queue.counts[given.state] += 1;

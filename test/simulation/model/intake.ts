@@ -112,7 +112,7 @@ export function newRow(store: Store, queue: Queue, item: NewItem, origin?: Row):
     burial: undefined,
     resolution: undefined,
     purged: false,
-    evidence: [],
+    lateResults: [],
     amendments: [],
     notes: [],
   };

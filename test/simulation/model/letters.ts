@@ -30,15 +30,15 @@ export function listLetters(store: Store, query: LetterQuery): LetterPage {
 /** Leaves out what is not named, so that a search that names too little finds too little here as everywhere. */
 function withParts(letter: StoredLetter, parts: readonly LetterPart[]): StoredLetter {
   const has = (part: LetterPart) => parts.includes(part);
-  const { evidence, amendments, notes, toxic, worktreeArtifacts, sourceSignature, resolution, ...rest } =
+  const { lateResults, amendments, notes, poison, worktreeArtifacts, sourceSignature, resolution, ...rest } =
     letter;
   return compact({
     ...rest,
     ...(!has("data") && { itemData: null }),
-    ...(has("record") ? { toxic, worktreeArtifacts, sourceSignature, resolution } : NO_RECORD),
+    ...(has("record") ? { poison, worktreeArtifacts, sourceSignature, resolution } : NO_RECORD),
     ...(!has("times") && !has("failures") && { failureCount: 0, firstAttempt: 0, lastAttempt: 0 }),
     ...(!has("failures") && { failureHistory: has("last_failure") ? letter.failureHistory.slice(-1) : [] }),
-    ...(has("additions") && { evidence, amendments, notes }),
+    ...(has("additions") && { lateResults, amendments, notes }),
   }) as StoredLetter;
 }
 
@@ -82,8 +82,8 @@ function letterOf(row: Row): StoredLetter {
     reason: death.reason,
     revision: row.revision,
     redriveCount: row.redriveCount,
-    toxic: death.toxic || undefined,
-    evidence: someOf(row.evidence),
+    poison: death.poison || undefined,
+    lateResults: someOf(row.lateResults),
     amendments: someOf(row.amendments),
     notes: someOf(row.notes),
     resolution: row.resolution,

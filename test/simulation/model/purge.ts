@@ -17,7 +17,7 @@ export function deleteLetter(store: Store, row: Row, kind: "purge" | "clear" | "
   row.notes = [];
   row.attempts = [];
   row.amendments = [];
-  row.evidence = [];
+  row.lateResults = [];
 }
 
 function leaveLane(row: Row): void {

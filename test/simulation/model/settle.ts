@@ -13,7 +13,7 @@
  * An operation that sent the item back to work counts `done` as succeeded, the other ends as failed, and those that
  * died of the same failure as before among them.
  *
- * A lease that is not held any more changes nothing. What a late worker says is kept as evidence; that a second
+ * A lease that is not held any more changes nothing. What a late worker says is kept as a late result; that a second
  * reaper finds the same lost lease, or a runner gives back what it no longer has, says nothing new and is dropped.
  */
 
@@ -61,7 +61,7 @@ function underItsGroup(store: Store, settlement: Settlement): Settlement {
 function keepEvidence(store: Store, row: Row, { lease, outcome, failure }: Settlement): void {
   if (outcome !== "succeeded" && outcome !== "failed") return;
   const note = failure?.errorMessage ?? "";
-  row.evidence.push(Object.freeze({ at: store.now, attemptNumber: lease.attempt, outcome, note }));
+  row.lateResults.push(Object.freeze({ at: store.now, attemptNumber: lease.attempt, outcome, note }));
   const where = { queue: row.queue.name, itemId: row.itemId, attempt: lease.attempt };
   record(store, { type: "late_result", ...where, data: { outcome } });
 }

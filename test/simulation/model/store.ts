@@ -8,7 +8,7 @@ import type { Event } from "../../../src/item/event.ts";
 import type { Correction, GroupFix, GroupLife } from "../../../src/item/group.ts";
 import type { Attempt, DeathRecord, Priority } from "../../../src/item/item.ts";
 import type { Job } from "../../../src/item/job.ts";
-import type { Amendment, Evidence, LetterNote, Resolution } from "../../../src/item/letter.ts";
+import type { Amendment, LateResult, LetterNote, Resolution } from "../../../src/item/letter.ts";
 import type { NewOperation, OperationStatus, SelectedLetter } from "../../../src/item/operation.ts";
 import { ITEM_STATES, type ItemState } from "../../../src/item/state.ts";
 import type { Clock } from "../../../src/std/clock.ts";
@@ -99,7 +99,7 @@ export interface Row {
   resolution: Resolution | undefined;
   /** Its letter was deleted with all that it held. */
   purged: boolean;
-  evidence: Evidence[];
+  lateResults: LateResult[];
   amendments: Amendment[];
   notes: LetterNote[];
 }

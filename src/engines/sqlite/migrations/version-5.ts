@@ -1,4 +1,4 @@
-/** From version 4 to 5: tables get plain names. SQLite rewrites the triggers and references that name them. */
+/** From version 4 to 5: tables and columns get plain names. SQLite rewrites the triggers and references that name them. */
 export const VERSION_5 = `
   ALTER TABLE closed        RENAME TO resolved_letters;
   ALTER TABLE evidence      RENAME TO late_results;
@@ -6,4 +6,6 @@ export const VERSION_5 = `
   ALTER TABLE strata        RENAME TO letters_by_age;
   ALTER TABLE strata_of_all RENAME TO letters_by_age_of_all;
   ALTER TABLE tries         RENAME TO letters_by_attempts;
+  ALTER TABLE letters          RENAME COLUMN toxic TO poison;
+  ALTER TABLE resolved_letters RENAME COLUMN toxic TO poison;
 `;
