@@ -81,6 +81,18 @@ export function refuseEmptiedArgument(argv: readonly string[]): void {
   });
 }
 
+/**
+ * A warning for a command with an argument like `--name=` and no variable. It may be meant, so it is no error: the item
+ * is also in the environment.
+ */
+export function emptiedOptionWarning(argv: readonly string[]): string | undefined {
+  const option = argv.slice(1).find((argument) => EMPTY_OPTION.test(argument));
+  if (option === undefined || argv.some(hasVariable)) return undefined;
+  return `Warning: the argument ${option} has no value, and no argument names the item. In double quotes your shell replaces "\${item}" with nothing; write ${option}{} or '${option}\${item}' if the item belongs there.`;
+}
+
+const EMPTY_OPTION = /^[\w.-]+=$/;
+
 function example(argv: readonly string[]): string {
   return `-- ${argv.map((argument) => argument || "{}").join(" ")}`;
 }

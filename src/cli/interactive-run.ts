@@ -7,6 +7,7 @@ import type { Outcome } from "../item/settlement.ts";
 import { summaryToJson } from "../queue/job-summary.ts";
 import type { AskMerge } from "../run/job-runtime.ts";
 import type { RunDeps } from "../run/run-job.ts";
+import type { OnPhaseWait } from "../run/wait-through-outages.ts";
 import type { WorkflowResult } from "../run/workflow.ts";
 import type { RunObserver } from "../runner/run-options.ts";
 import { systemClock } from "../std/clock.ts";
@@ -38,6 +39,7 @@ export interface Watch {
   readonly onOperation: (operation: Operation, job: Job) => void;
   readonly onNotice: (notice: string) => void;
   readonly onPhaseStep: (phase: string, index: number, total: number, label: string) => void;
+  readonly onPhaseWait: OnPhaseWait;
   readonly onAgentStep: (item: LeasedItem, index: number, total: number, label: string) => void;
   /** Called at the end of a redrive with where its work went. */
   readonly onFinish: (finish: Finish) => void;
@@ -146,6 +148,7 @@ export async function withProgress<T>(
         onOperation: progress.onOperation,
         onNotice: progress.note,
         onPhaseStep: progress.onPhaseStep,
+        onPhaseWait: progress.onPhaseWait,
         onAgentStep: progress.onAgentStep,
         onFinish: (end) => {
           finish = end;

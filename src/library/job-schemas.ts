@@ -119,6 +119,7 @@ export const resumeOptions = objectOf<ResumeOptions>({
   onJob: callback.optional(),
   onNotice: callback.optional(),
   onPhaseStep: callback.optional(),
+  onPhaseWait: callback.optional(),
   onAgentStep: callback.optional(),
   askMerge: callback.optional(),
 });

@@ -13,6 +13,7 @@ import { digestOf, plain, workflowProgressOf, workflowSpecOf } from "../workflow
 import { requireHandler } from "./job-runtime.ts";
 import { inputFault, inputFeed } from "./map.ts";
 import { specOf } from "./map-spec.ts";
+import { requireInstalled } from "./require-programs.ts";
 import { type RunDeps, redriving, runJob } from "./run-job.ts";
 import type { WorkflowResult, WorkflowRunOptions } from "./workflow.ts";
 
@@ -42,7 +43,15 @@ export async function resumeJob(deps: RunDeps, options: ResumeOptions): Promise<
     const { aloneAtJob } = await import("./workflow.ts");
     return aloneAtJob(deps, found.id, () => resumeWorkflow(deps, found.id, options));
   }
+  if (await hasWork(engine, found, options)) requireInstalled(found);
   return resumeMap(deps, await engine.changeJob(found.id, restart(options)), options);
+}
+
+/** Whether anything would run: a map that has ended needs no command. */
+async function hasWork(engine: Engine, job: Job, { withLetters }: ResumeOptions): Promise<boolean> {
+  const { ready, leased } = await engine.count(job.id);
+  if (ready + leased > 0 || !job.intakeComplete) return true;
+  return withLetters && (await countEligible(engine, job)) > 0;
 }
 
 /** Reports letters that a resume does not retry, with what a person can do. */
@@ -141,9 +150,9 @@ async function progressNow(
   if (progress.phase === "setup" || progress.phase === "map") return plain(progress);
   const { ready, leased, done } = await engine.count(job.id);
   const isReduceBehind = progress.succeededAtReduce !== undefined && progress.succeededAtReduce !== done;
-  const hasWork =
+  const isMapBehind =
     ready + leased > 0 || isReduceBehind || (withLetters && (await countEligible(engine, job)) > 0);
-  return plain(hasWork ? { ...progress, phase: "map", next: 0 } : progress);
+  return plain(isMapBehind ? { ...progress, phase: "map", next: 0 } : progress);
 }
 
 const LOOK_AT_MAX = 200;

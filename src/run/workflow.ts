@@ -28,6 +28,7 @@ import { withJobRuntime } from "./job-runtime.ts";
 import type { MapResult } from "./map.ts";
 import { requirePrograms } from "./require-programs.ts";
 import { type RunDeps, redriving, runJob } from "./run-job.ts";
+import { type OnPhaseWait, waitThroughOutages } from "./wait-through-outages.ts";
 import { agentHandler, type OnAgentStep } from "./workflow-agent.ts";
 import { selectWorkflowItems, writeResults } from "./workflow-items.ts";
 import {
@@ -47,6 +48,8 @@ export interface WorkflowRunOptions {
   readonly onNotice?: (notice: string) => void;
   /** Called when a step of setup, reduce or merge begins. */
   readonly onPhaseStep?: (phase: Phase, index: number, total: number, label: string) => void;
+  /** Called when setup, reduce or merge waits for a limit or an outage to end. */
+  readonly onPhaseWait?: OnPhaseWait;
   readonly onAgentStep?: OnAgentStep;
   /** Called after the job has completed, if it asks before it merges. Default: the commits stay in their branch. */
   readonly askMerge?: AskMerge;
@@ -197,17 +200,22 @@ async function runPhase(
     onStep: (index, total, label) => options.onPhaseStep?.(phase, index, total, label),
   });
   const timeoutMs = runtime.spec.workflow.phaseTimeoutMs[phase];
-  const end = await runSteps(steps, context, {
-    ...(timeoutMs !== undefined && { timeoutMs }),
-    from: workflowProgressOf(run.job).next,
-    onDone: async (index) => {
-      const captured = runtime.sealer.seal(capturedSince(before, variables));
-      await saveProgress(run, {
-        next: index + 1,
-        captured: { ...workflowProgressOf(run.job).captured, ...captured },
-      });
-    },
-  });
+  const { policy } = runtime.spec.workflow;
+  const { clock } = runtime.jobRuntime;
+  const wait = { policy, clock, stop: deps.stop, onWait: options.onPhaseWait };
+  const end = await waitThroughOutages(wait, () =>
+    runSteps(steps, context, {
+      ...(timeoutMs !== undefined && { timeoutMs }),
+      from: workflowProgressOf(run.job).next,
+      onDone: async (index) => {
+        const captured = runtime.sealer.seal(capturedSince(before, variables));
+        await saveProgress(run, {
+          next: index + 1,
+          captured: { ...workflowProgressOf(run.job).captured, ...captured },
+        });
+      },
+    }),
+  );
   if (end.kind === "failed")
     throw phaseFailed(phase, end.stepIndex, steps.length, end.failure.errorMessage, end.failure.log);
   return end.kind === "done";

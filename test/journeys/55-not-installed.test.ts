@@ -1,7 +1,7 @@
 /** Programs that are not installed are found before the first item, and a shell line that was quoted as one word. */
 import { describe, expect, it } from "vitest";
 import { itemsJson, ONE_TRY, openFolder, plainMap } from "./project.ts";
-import type { ErrorJson } from "./workshop.ts";
+import type { ErrorJson, Summary } from "./workshop.ts";
 
 const AGENT = { agent: { command: "no-such-agent --fast", prompt: "/fix ${item.id}" } };
 
@@ -66,6 +66,47 @@ describe("a program of a workflow that is not installed", () => {
     });
     expect(refused.code).toBe(2);
     expect(await folder.letters()).toEqual([letter]);
+  });
+});
+
+describe("a command of a map that is gone when the map is resumed", () => {
+  it("is found before the first item; a map with nothing left needs no command", async () => {
+    const folder = openFolder({ "in.txt": "a\nb\n" });
+    const program = folder.put("tool", "#!/bin/sh\nexit 1\n");
+    folder.sh("chmod +x tool");
+    const map = [
+      "map",
+      "--input",
+      "in.txt",
+      "--retries",
+      "0",
+      "--fail-fast",
+      "-j",
+      "1",
+      "--",
+      "./tool",
+      "{}",
+    ];
+    const { code } = await folder.do(...map);
+    expect(code).toBe(1);
+    folder.sh("mv tool tool-1");
+    const before = await folder.letters();
+    const refused = await folder.do("resume", "--json");
+    expect(refused.code).toBe(2);
+    expect(refused.json<ErrorJson>().error).toMatchObject({
+      code: "command_not_found",
+      message: expect.stringContaining("The command ./tool was not found"),
+    });
+    expect(await folder.letters()).toEqual(before);
+    const { jobs } = await folder.json<{ jobs: readonly Summary[] }>("jobs");
+    expect(jobs).toMatchObject([{ status: "stopped", remaining: 1, attempts: 1 }]);
+
+    folder.put("tool", "#!/bin/sh\n");
+    folder.sh("chmod +x tool");
+    const job = jobs[0]?.job_id ?? "";
+    expect((await folder.do("resume", job)).code).toBe(0);
+    folder.sh(`rm ${program}`);
+    expect((await folder.do("resume", job)).code).toBe(0);
   });
 });
 

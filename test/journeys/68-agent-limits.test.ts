@@ -39,3 +39,64 @@ describe("an agent whose usage limit is reached", () => {
     expect(stdout + stderr).toContain("max_outage has no meaning without on_outage: wait");
   });
 });
+
+describe.each(["setup", "reduce", "merge"])("an agent of %s that is turned away", (phase) => {
+  const phaseFlow = (agent: string, policy: object, env: object = {}) => ({
+    env,
+    map: mapOver("echo ${item.id}"),
+    [phase]: [
+      { shell: "echo before >> $L" },
+      {
+        claude: "work",
+        env: { FAKE_AGENT: agent, OVERLOADS: "${env.OVERLOADS}", RESETS_AT: "${env.RESETS_AT:-0}" },
+      },
+      { shell: "echo after >> $L" },
+    ],
+    error_policy: { retry_config: { max_attempts: 1, backoff: "fixed", initial_delay: "1s" }, ...policy },
+  });
+
+  it("waits through overload, shows it, and goes on at its step", async () => {
+    const project = openProject(itemsJson({ id: "i1" }));
+    const env = { OVERLOADS: project.path("overloads") };
+    const { code, stderr } = await project.runWorkflow(phaseFlow("overloaded-times:2", {}, env));
+    expect([code, project.ledger, project.read("overloads")]).toEqual([0, ["before", "after"], "2"]);
+    expect(stderr).toMatch(/waiting: next try in 1\.?\d* ?s \(Overloaded: try again later/);
+  });
+
+  it("waits until the known reset time of a usage limit; Ctrl-C interrupts the job", async () => {
+    const project = openProject(itemsJson({ id: "i1" }));
+    const env = { OVERLOADS: "-", RESETS_AT: inSeconds(4 * 3600) };
+    const running = project.startWorkflow(phaseFlow("rate-limit", {}, env));
+    await running.untilStderr(/waiting: next try in [34] ?h[^(]*\(You've hit your limit/);
+    running.signal("SIGINT");
+    expect((await running.ended).code).toBe(130);
+    expect((await project.json<{ jobs: readonly object[] }>("jobs")).jobs).toMatchObject([
+      { status: "interrupted" },
+    ]);
+  });
+
+  it("fails at once with on_outage: retry", async () => {
+    const project = openProject(itemsJson({ id: "i1" }));
+    const env = { OVERLOADS: project.path("overloads") };
+    const policy = { on_outage: "retry" };
+    const { code, stderr } = await project.runWorkflow(phaseFlow("overloaded-times:1", policy, env));
+    expect([code, project.ledger]).toEqual([1, ["before"]]);
+    expect(stderr).toContain(`The ${phase} phase failed at step 2 of 3`);
+  });
+});
+
+describe("a limit of the wait", () => {
+  it("ends the wait of a phase: then it fails and can be resumed", async () => {
+    const project = openProject(itemsJson({ id: "i1" }));
+    const flow = {
+      env: { OVERLOADS: project.path("overloads") },
+      map: mapOver("echo ${item.id}"),
+      reduce: [{ claude: "work", env: { FAKE_AGENT: "overloaded-times:2", OVERLOADS: "${env.OVERLOADS}" } }],
+      error_policy: { ...ONE_TRY, on_outage: "wait", max_outage: "1ms" },
+    };
+    const { code, stderr } = await project.runWorkflow(flow);
+    expect(code).toBe(1);
+    expect(stderr).toContain("The reduce phase failed at step 1 of 1");
+    expect((await project.do("resume")).code).toBe(0);
+  });
+});

@@ -32,4 +32,30 @@ describe("a map", () => {
     const { code, stdout } = await shop.run(["map", "--", "echo", "", "{}"], { stdin: "a\n" });
     expect([code, stdout]).toEqual([0, " a\n"]);
   });
+
+  test.each([
+    ["map", ["echo", "--name="]],
+    ["map", ["env", "-u", "X", "NAME=", "true"]],
+    ["worker", ["echo", "--name="]],
+  ])("%s warns of an option that the shell may have emptied: %j", async (word, command) => {
+    const shop = openWorkshop();
+    expect((await shop.run(["queue", "create", "q"])).code).toBe(0);
+    const ending = word === "worker" ? ["--until-empty"] : [];
+    const { code, stderr } = await shop.run([word, ...ending, "--", ...command], { stdin: "a\n" });
+    expect(code).toBe(0);
+    const option = command.find((argument) => argument.endsWith("="));
+    expect(stderr).toContain(`Warning: the argument ${option} has no value`);
+    expect(stderr).toContain(`write ${option}{}`);
+  });
+
+  test.each([
+    [["echo", "--name=", "{}"]],
+    [["echo", "--name={}"]],
+    [["sh", "-c", 'echo "$REDRIVE_ITEM" x=']],
+    [["echo", "a=b"]],
+  ])("warns of nothing in %j", async (command) => {
+    const { code, stderr } = await openWorkshop().run(["map", "--", ...command], { stdin: "a\n" });
+    expect(code).toBe(0);
+    expect(stderr).not.toContain("Warning");
+  });
 });

@@ -29,6 +29,15 @@ const ACTS = {
     writeSync(2, `the agent failed for the ${failed + 1}. time\n`);
     process.exit(7);
   },
+  /** `overloaded-times:2`: as often, counted in `$OVERLOADS`. */
+  "overloaded-times": (times) => {
+    const path = process.env.OVERLOADS;
+    const count = existsSync(path) ? Number(readFileSync(path, "utf8")) : 0;
+    if (count >= Number(times)) return;
+    writeFileSync(path, String(count + 1));
+    say({ type: "result", subtype: "success", is_error: true, result: "Overloaded: try again later" });
+    process.exit(1);
+  },
   hang: () => {
     writeFileSync("agent.pid", String(process.pid));
     setInterval(() => {}, 1000);

@@ -2,7 +2,7 @@
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { refuseEmptiedArgument } from "../../attempt/template.ts";
+import { emptiedOptionWarning, refuseEmptiedArgument } from "../../attempt/template.ts";
 import { WorkError } from "../../errors.ts";
 import { INPUT_FORMATS } from "../../intake/input.ts";
 import { DEFAULT_BREAKER, DEFAULT_POLICY, type OnItemFailure, type Policy } from "../../retry/policy.ts";
@@ -114,6 +114,8 @@ const map = command({
   options: mapOptions,
   run: (context, { command: words, ...flags }) => {
     refuseEmptiedArgument(words);
+    const warning = emptiedOptionWarning(words);
+    if (warning !== undefined) context.note(warning);
     const spec = specFrom(context, words, flags);
     requireInput(context, flags);
     return runWithSummary(context, { ...flags, creates: true }, (deps, { onJob, onNotice }) =>

@@ -1,6 +1,6 @@
 /** `redrive worker`: processes queues with a command, on as many machines as share the store. */
 import { availableParallelism } from "node:os";
-import { compileCommand, refuseEmptiedArgument } from "../../attempt/template.ts";
+import { compileCommand, emptiedOptionWarning, refuseEmptiedArgument } from "../../attempt/template.ts";
 import { WorkError } from "../../errors.ts";
 import { argument, command } from "../command.ts";
 import { noCommand, runWorker } from "../interactive-worker.ts";
@@ -79,6 +79,8 @@ const worker = command({
     }
     compileCommand(words);
     refuseEmptiedArgument(words);
+    const warning = emptiedOptionWarning(words);
+    if (warning !== undefined) context.note(warning);
     return runWorker(context, {
       ...flags,
       command: words,

@@ -6,6 +6,7 @@ import { leftOf, type Operation } from "../../item/operation.ts";
 import { planOf } from "../../redrive/plan.ts";
 import type { Policy } from "../../retry/policy.ts";
 import { specOf } from "../../run/map-spec.ts";
+import type { OnPhaseWait } from "../../run/wait-through-outages.ts";
 import type { RunObserver } from "../../runner/run-options.ts";
 import { systemClock } from "../../std/clock.ts";
 import { workflowSpecOf } from "../../workflow/workflow-spec.ts";
@@ -22,6 +23,8 @@ export interface PersonProgress {
   readonly note: (text: string) => void;
   /** Which step of setup, reduce or merge begins. */
   readonly onPhaseStep: (phase: string, index: number, total: number, label: string) => void;
+  /** Why setup, reduce or merge waits, and for how long. */
+  readonly onPhaseWait: OnPhaseWait;
   /** Which step an agent begins. */
   readonly onAgentStep: (item: LeasedItem, index: number, total: number, label: string) => void;
   /** How many items came to an end in this run; undefined when nobody counted. */
@@ -82,6 +85,7 @@ export function openProgress(
       progress?.note(
         fit(`${phase} ${index + 1}/${total}: ${label}`, (stderr.columns ?? PHASE_COLUMNS_MAX) - 1),
       ),
+    onPhaseWait: (failure, delayMs) => progress?.wait(failure, delayMs),
     onAgentStep: (item, index, total, label) => progress?.step(item, index, total, label),
     suspend: (write, endsLine) => (progress && stdout.isTTY ? progress.suspend(write, endsLine) : write()),
     stop: async () => progress?.stop(),

@@ -4,6 +4,7 @@
  * something. It never fails a job: a store that does not answer leaves the last numbers standing.
  */
 import type { WorkError } from "../../errors.ts";
+import type { Failure } from "../../item/failure.ts";
 import type { LeasedItem, Settlement } from "../../item/item.ts";
 import type { Outcome } from "../../item/settlement.ts";
 import type { RunObserver } from "../../runner/run-options.ts";
@@ -40,6 +41,8 @@ export interface Progress
   readonly finished: number;
   /** Which step an item's agent begins, from 0. */
   step(item: LeasedItem, index: number, total: number, label: string): void;
+  /** Shows why nothing runs, and when the next try begins. */
+  wait(failure: Failure, delayMs: number): void;
   /** Prints a line above the live ones. What it quotes must be clean. */
   note(text: string): void;
   /**
@@ -108,12 +111,22 @@ class RunProgress implements Progress {
     this.#running.ended(item);
     this.#reportObstacle(outcome);
     if (verdict.kind === "retry") this.#retrying.add(item.ref);
-    else if (verdict.kind === "park") this.#park(item, verdict.delayMs, outcome);
-    else if (verdict.kind !== "release") this.#finished += 1;
+    else if (verdict.kind === "park") {
+      this.#retrying.add(item.ref);
+      if (outcome.kind === "failed") this.wait(outcome.failure, verdict.delayMs);
+    } else if (verdict.kind !== "release") this.#finished += 1;
   }
 
   step(item: LeasedItem, index: number, total: number, label: string): void {
     this.#running.step(item, `step ${index + 1} of ${total}: ${label}`);
+  }
+
+  wait(failure: Failure, delayMs: number): void {
+    const until = this.#options.clock.now() + delayMs;
+    if (until <= this.#parkedUntil) return;
+    this.#parkedUntil = until;
+    this.#parked = failureTitle(failure).title;
+    this.#sayWaiting();
   }
 
   trouble(error: WorkError): void {
@@ -158,16 +171,6 @@ class RunProgress implements Progress {
     if (now - this.#obstacleShownAt < REPORT_MS) return;
     this.#obstacleShownAt = now;
     this.note(`redrive: WorktreeError: ${clean(outcome.failure.errorMessage)}`);
-  }
-
-  /** The whole queue stands still until the other side can be asked again. */
-  #park(item: LeasedItem, delayMs: number, outcome: Outcome): void {
-    this.#retrying.add(item.ref);
-    const until = this.#options.clock.now() + delayMs;
-    if (until <= this.#parkedUntil || outcome.kind !== "failed") return;
-    this.#parkedUntil = until;
-    this.#parked = failureTitle(outcome.failure).title;
-    this.#sayWaiting();
   }
 
   /** In a log a wait is reported when it begins, and not again with every failure. */
