@@ -1,7 +1,4 @@
-/**
- * Keeps the output of an attempt: tails for the failure record, and all of it (up to a limit) in the log file. The
- * output files are removed afterwards. `LogWriter` writes the logs of successes in the background.
- */
+/** Keeps the output of an attempt: tails for the failure record, and all of it (up to a limit) in the log file. */
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { isStoreTrouble, WorkError } from "../errors.ts";
@@ -129,11 +126,7 @@ interface PendingLog {
 const CONCURRENCY_MAX = 4;
 const WAITING_MAX = 2000;
 
-/**
- * Writes the logs of successful attempts in the background. Creating a folder and a file takes about a millisecond while a
- * database commits to the same disk, which would be most of the time of a short command. Failures write their logs before
- * they are settled.
- */
+/** Writes the logs of successes in the background: creating a file takes longer than a short command while a database commits. */
 export class LogWriter {
   #waiting: PendingLog[] = [];
   #writing = 0;

@@ -1,7 +1,4 @@
-/**
- * The handler of a map: one attempt is one run of the user's command, without a shell. It defines what the command
- * receives and what its exit means; `run-process.ts` runs it.
- */
+/** The handler of a map: one attempt is one run of the user's command, without a shell. */
 import { openSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Failure } from "../item/failure.ts";
@@ -27,21 +24,21 @@ export interface CommandOptions {
   readonly allowOptions?: boolean | undefined;
   readonly cwd: string;
   readonly jobId: string;
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** The time between the signals TERM and KILL. */
   readonly graceMs: number;
   /** The path prefix of a slot's files while its attempt runs. Its folder exists. */
   readonly scratch: (slot: number) => string;
   readonly logPath: (itemId: string, attempt: number) => string;
   /** The folder for copies of evidence. Default: no copies. */
-  readonly evidenceFolder?: string;
+  readonly evidenceFolder?: string | undefined;
   /** A shell command that decides about an item whose attempts are used up. Default: none. */
-  readonly failureCommand?: string;
+  readonly failureCommand?: string | undefined;
   /** Aborted when the run ends. */
   readonly stop: AbortSignal;
   readonly now: () => number;
   /** Whether the output of successes is printed and so must be complete. Default: it is only logged. */
-  readonly isOutputWanted?: boolean;
+  readonly isOutputWanted?: boolean | undefined;
   /** Called at the end with the number of successes whose logs could not be written. */
   readonly onLogsLost?: (count: number) => void;
 }
@@ -49,7 +46,7 @@ export interface CommandOptions {
 export interface CommandHandler {
   readonly handle: Handler;
   /** Present when there is a failure command. */
-  readonly askHandler?: (item: LeasedItem, failure: Failure) => Promise<HandlerReport>;
+  readonly askHandler: ((item: LeasedItem, failure: Failure) => Promise<HandlerReport>) | undefined;
   /** Stops watching the outputs and waits for the last logs. Called after all attempts have ended. */
   close(): Promise<void>;
 }
@@ -63,9 +60,10 @@ export function commandHandler(options: CommandOptions): CommandHandler {
   const { failureCommand } = options;
   return {
     handle: (item, context) => runCommand(item, context, worker),
-    ...(failureCommand !== undefined && {
-      askHandler: (item, failure) => runFailureCommand(item, failure, { ...worker, failureCommand }),
-    }),
+    askHandler:
+      failureCommand === undefined
+        ? undefined
+        : (item, failure) => runFailureCommand(item, failure, { ...worker, failureCommand }),
     close: async () => {
       stopTicking();
       const lost = await logs.flush();

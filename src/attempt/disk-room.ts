@@ -1,7 +1,4 @@
-/**
- * Detects a full disk. A command that fails while the disk of the logs is full may have failed because its output could
- * not be written, so its attempt is released instead of counted.
- */
+/** Detects a full disk. A command that fails meanwhile may have failed because of it, so its attempt is not counted. */
 import { statfsSync } from "node:fs";
 import type { Outcome } from "../item/settlement.ts";
 import { systemClock } from "../std/clock.ts";

@@ -1,7 +1,4 @@
-/**
- * Records the files that a failed attempt named as evidence: digest, size, media type and host, and a copy if one is
- * kept. It never throws: the record says what could not be read.
- */
+/** Records the files that a failed attempt named as evidence. It never throws: the record says what could not be read. */
 import { createHash } from "node:crypto";
 import { constants, type Stats } from "node:fs";
 import { type FileHandle, mkdir, open, realpath, stat, utimes } from "node:fs/promises";
@@ -34,10 +31,7 @@ const ALL_BYTES_MAX = 1024 * 1024 * 1024;
 const TIMEOUT_MS = 10_000;
 const FILES_MAX = 50;
 
-/**
- * One record for each distinct path, in order. Beyond the limit one more record names the first path that was left out and
- * the number of the others.
- */
+/** One record for each distinct path, in order. Beyond the limit, one more record counts those that were left out. */
 export async function collectEvidence(
   paths: readonly string[],
   options: EvidenceOptions,
@@ -122,10 +116,7 @@ interface RecordOptions {
   readonly allowed: readonly string[];
 }
 
-/**
- * Follows symbolic links; the record has the real path. Only regular files are opened, because opening a pipe would block
- * until there is a writer.
- */
+/** Follows symbolic links. Only regular files are opened, because opening a pipe would block until there is a writer. */
 async function recordOf(
   path: string,
   { keepIn, allowed }: RecordOptions,

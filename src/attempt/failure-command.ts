@@ -1,35 +1,20 @@
-/**
- * Runs the command of `on_item_failure: custom`, which decides about an item whose attempts are used up. It runs in a
- * shell; the item and its failure are passed in the environment and on standard input, never in the script.
- */
+/** Runs the command of `on_item_failure: custom` in a shell, which gets the item and its failure as data. */
 import { type Failure, failureToJson } from "../item/failure.ts";
 import type { HandlerProblem, LeasedItem } from "../item/item.ts";
 import type { HandlerAnswer, HandlerReport } from "../retry/decide.ts";
-import { stringifyJson } from "../std/json.ts";
+import { compact, stringifyJson } from "../std/json.ts";
 import { keepOrExplain } from "./capture.ts";
+import type { CommandOptions } from "./command.ts";
 import { itemEnvironment } from "./item-environment.ts";
-import type { Launcher } from "./launch.ts";
 import type { OutputWatch } from "./output-watch.ts";
 import { processFailure, runProcess } from "./run-process.ts";
 
 /** The exit code that asks for a retry: EX_TEMPFAIL of sysexits.h. */
 export const RETRY_EXIT_CODE = 75;
 
-export interface FailureCommandOptions {
+export interface FailureCommandOptions extends CommandOptions {
   readonly failureCommand: string;
-  readonly launcher: Launcher;
   readonly outputs: OutputWatch;
-  readonly cwd: string;
-  readonly jobId: string;
-  readonly timeoutMs?: number;
-  /** The time between the signals TERM and KILL. */
-  readonly graceMs: number;
-  /** The path prefix of a slot's files. */
-  readonly scratch: (slot: number) => string;
-  readonly logPath: (itemId: string, attempt: number) => string;
-  /** Aborted when the run ends. */
-  readonly stop: AbortSignal;
-  readonly now: () => number;
 }
 
 /** Exit code 0 means handled, 75 means retry, any other buries the item. */
@@ -42,12 +27,18 @@ export async function runFailureCommand(
   const prefix = `${options.scratch(0)}-handler-${item.ref}`; // attempts run in slots from 1
   const failureFile = `${prefix}.failure.json`;
   const files = { stdoutPath: `${prefix}.out`, stderrPath: `${prefix}.err` };
+  const { data, itemId, attempt, queue } = item;
+  const known = { item: data, itemId, attempt, queue };
+  const logPath = handlerLog(options.logPath(itemId, attempt));
   const end = await runProcess({
     launcher,
     spec: {
       argv: ["/bin/sh", "-c", options.failureCommand],
       cwd: options.cwd,
-      env: { ...environmentOf(item, options, failureFile), ...errorEnvironment(failure) },
+      env: {
+        ...itemEnvironment({ ...known, jobId: options.jobId, failureFile }),
+        ...errorEnvironment(failure),
+      },
       stdin: `${stringifyJson(failureToJson(failure))}\n`,
       ...files,
     },
@@ -58,19 +49,13 @@ export async function runFailureCommand(
     signal: options.stop,
     mayStart: () => true,
     now,
-    keep: (ended, cuts) =>
-      keepOrExplain({
-        ended,
-        cuts,
-        ...files,
-        logPath: handlerLog(options.logPath(item.itemId, item.attempt)),
-      }),
+    keep: (ended, cuts) => keepOrExplain({ ended, cuts, ...files, logPath }),
   });
   if (end.cutShort === "stopped") return { answer: "retry" }; // it runs again when the job is resumed
   if (end.ended.exitCode === 0 && end.cutShort === null) return { answer: "handled" };
   return reportOf(
     processFailure(end, {
-      attempt: item.attempt,
+      attempt,
       agentId: "handler",
       step: "on_item_failure",
       command: "the handler of on_item_failure",
@@ -88,27 +73,13 @@ export function reportOf(failure: Failure): HandlerReport {
 }
 
 function problemOf({ errorMessage, exitCode, signal, stderrTail, stdoutTail, log }: Failure): HandlerProblem {
-  const output = stderrTail || stdoutTail;
-  return {
-    message: errorMessage,
-    ...(exitCode !== undefined && { exitCode }),
-    ...(signal !== undefined && { signal }),
-    ...(output && { output }),
-    ...(log !== undefined && { log }),
-  };
+  const output = stderrTail || stdoutTail || undefined;
+  return compact({ message: errorMessage, exitCode, signal, output, log });
 }
 
 /** The log of the handler, beside the log of the failed attempt. */
 export function handlerLog(attemptLog: string): string {
   return attemptLog.replace(/\.log$/, ".handler.log");
-}
-
-function environmentOf(
-  { data, itemId, attempt, queue }: LeasedItem,
-  { jobId }: FailureCommandOptions,
-  failureFile: string,
-): Record<string, string> {
-  return itemEnvironment({ item: data, itemId, attempt, jobId, queue, failureFile });
 }
 
 function errorEnvironment(failure: Failure): Record<string, string> {

@@ -1,7 +1,4 @@
-/**
- * Reads the output of one attempt while it grows: first from the files of its running processes, then from its log,
- * where it skips what it has read before. `output-log.ts` defines the format of the log.
- */
+/** Reads the output of one attempt while it grows: from the files of its running processes, then from its log. */
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { isPublished, LOG_BYTES_MAX, type RunningOutput } from "./output-watch.ts";
 

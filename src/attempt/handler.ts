@@ -1,7 +1,4 @@
-/**
- * The contract of a handler, which does the work of one attempt. `perform` turns whatever it returns or throws into an
- * `Outcome`; `OpenAttempt` collects the notes and evidence of a running attempt.
- */
+/** The contract of a handler, which does the work of one attempt. */
 import { parse } from "node:path";
 import type { LeasedItem, NewNote } from "../item/item.ts";
 import type { Outcome } from "../item/settlement.ts";
@@ -84,10 +81,7 @@ function outcomeOf(thrown: unknown, { item, attempt, startedAt, now }: Throwing)
   return { kind: "failed", failure, ...(retryAfterMs !== undefined && { retryAfterMs }) };
 }
 
-/**
- * Records the evidence at the end of the attempt. A function has no folder of its own and has the rights of its process, so
- * it may name any regular file.
- */
+/** A function has no folder of its own and has the rights of its process, so it may name any regular file. */
 async function withEvidence(
   outcome: Outcome,
   { paths, signal }: OpenAttempt,

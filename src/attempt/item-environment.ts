@@ -1,8 +1,4 @@
-/**
- * What a process receives through its environment, the same for maps and workflows, and the files through which it
- * returns a result (JSON) and notes (one per line). An invalid file never changes the outcome of the attempt; a note
- * reports it.
- */
+/** What a process receives through its environment, and the files through which it returns a result and notes. */
 import { readFileSync, rmSync, statSync } from "node:fs";
 import type { Outcome } from "../item/settlement.ts";
 import { asText, type Json, parseJson } from "../std/json.ts";

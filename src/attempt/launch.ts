@@ -1,7 +1,4 @@
-/**
- * The contract of launchers: what starting a command needs, and what is known when it has ended. The native and the
- * spawn launcher implement it.
- */
+/** The contract of launchers: what starting a command needs, and what is known when it has ended. */
 
 export interface LaunchSpec {
   /** The command and its arguments, without a shell. The first is looked up in PATH. */
@@ -15,10 +12,7 @@ export interface LaunchSpec {
   readonly stdoutPath: string;
   /** Must differ from `stdoutPath`. */
   readonly stderrPath: string;
-  /**
-   * Keeps an empty output file for the next launch with the same paths, unless a process still writes to it. Saves a tenth
-   * of a short command's time when each slot has its own paths. Default false.
-   */
+  /** Keeps an empty output file for the next launch with the same paths, which saves a tenth of a short command's time. */
   readonly keepEmptyFiles?: boolean;
 }
 
@@ -28,10 +22,7 @@ export interface Captured {
   readonly inline?: Buffer;
 }
 
-/**
- * Why a command did not start: because of the command or its input (a NUL in an argument, too much input), of its folder, or
- * of the runner's resources (files, processes, memory), which is never the fault of the item.
- */
+/** What kept a command from starting. `runner` means its files, processes or memory, which is never the fault of the item. */
 export type StartStage = "command" | "cwd" | "runner";
 
 export interface Ended {

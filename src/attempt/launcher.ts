@@ -1,7 +1,4 @@
-/**
- * Opens the launcher of a runner: the native one, a small separate process, when its binary exists and runs, otherwise
- * Node itself. `launch.ts` has the contract.
- */
+/** Opens the launcher of a runner: the native one when its binary exists and runs, otherwise Node itself. */
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";

@@ -1,8 +1,4 @@
-/**
- * The native launcher: one small process starts the commands and reports their ends as frames. When it dies, its
- * launches end with ELAUNCHER and the next launch starts another. launcher/launcher.c begins with the table of the
- * frames.
- */
+/** The native launcher: one small process starts the commands. launcher/launcher.c begins with the table of its frames. */
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Socket } from "node:net";
 import { constants, endianness } from "node:os";
@@ -157,10 +153,7 @@ class LauncherProcess {
     resolve?.(ended);
   }
 
-  /**
-   * Ends the commands of a lost launcher before it reports them, so that a retry does not run beside the first attempt, and
-   * ends what earlier commands left behind. A launcher with exit code 0 has done that itself.
-   */
+  /** Ends the commands of a lost launcher before it reports them, so that a retry does not run beside the first attempt. */
   async #lose(code: number | null): Promise<void> {
     this.#usable = false;
     const isUnclean = code !== 0 && this.#idLast > 0;

@@ -1,8 +1,4 @@
-/**
- * Keeps a runaway command from filling the disk: truncates an output file that grows past its limit while the command
- * runs. Its beginning is saved first, the loss is counted, and the log reports it. Output that is needed completely is
- * cut only when the disk is nearly full. Also publishes the output files of longer processes for `redrive logs`.
- */
+/** Keeps a runaway command from filling the disk by truncating its output, and publishes running output for `redrive logs`. */
 import {
   closeSync,
   fstatSync,

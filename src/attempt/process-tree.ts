@@ -1,7 +1,4 @@
-/**
- * Ends a command with everything that it started: its process group, its descendants, and all processes with its launch
- * id, which finds daemons that left their session and parents. Processes are never found by name.
- */
+/** Ends a command with everything that it started: its group, its descendants, and all processes with its launch id. */
 import { createHash } from "node:crypto";
 import { systemClock } from "../std/clock.ts";
 import { processStart, thisHost } from "../std/process-identity.ts";
@@ -15,20 +12,14 @@ const POLL_MS = 10;
 const POLL_SLOW_MS = 50;
 const POLLS_FAST = 10;
 
-/**
- * Sends TERM, then KILL after `graceMs`; resolves when all processes have ended. `pid` leads the group. It is 0 when that
- * process is known to have ended, because its number may be reused; then only `launchId` finds what it left behind.
- */
+/** Sends TERM, then KILL after `graceMs`. `pid` is 0 when that process has ended, because its number may be reused. */
 export async function endTree(pid: number, graceMs: number, launchId?: string): Promise<void> {
   const tree = new Tree(pid, launchId);
   if (await signalUntilGone(tree, "SIGTERM", graceMs)) return;
   await signalUntilGone(tree, "SIGKILL", GIVE_UP_MS);
 }
 
-/**
- * Signals each process once, including new ones. After TERM, descendants of signalled processes are spared, because they are
- * probably cleaning up. Returns false when some are left after `limitMs`.
- */
+/** Signals each process once. After TERM, descendants of signalled processes are spared: they are probably cleaning up. */
 async function signalUntilGone(tree: Tree, signal: "SIGTERM" | "SIGKILL", limitMs: number): Promise<boolean> {
   const began = systemClock.now();
   const seen = new Set<string>();
@@ -116,10 +107,7 @@ export function newLauncherName(): string {
   return `${runnerName()}.${randomName(16)}`;
 }
 
-/**
- * Ends every process on this machine whose runner was killed together with its launcher. A launch id begins with the name of
- * its runner, so that any later process can find them, whatever store they worked on.
- */
+/** Ends every process on this machine whose runner was killed together with its launcher, whatever store it worked on. */
 export async function endOrphans(): Promise<void> {
   const ids = new Set(listProcesses().flatMap((entry) => entry.launchIds()));
   const runners = new Set(Array.from(ids, runnerOf).filter(isDeadRunner));

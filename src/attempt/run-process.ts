@@ -1,7 +1,4 @@
-/**
- * Runs one process, the same for the command of a map and for a step of a workflow: ends its whole tree on a timeout or
- * stop, keeps its output, reads its failure report, and builds the failure record.
- */
+/** Runs one process for a map or a workflow step: limits it, keeps its output, and builds the failure record. */
 import { readFileSync, rmSync } from "node:fs";
 import type { EvidenceFile, Failure } from "../item/failure.ts";
 import { classify, printedTrace } from "../retry/classify.ts";

@@ -1,7 +1,4 @@
-/**
- * The launcher without a binary: Node starts the commands itself, at half a millisecond each, each in its own session.
- * When the runner is killed with -9, its commands keep running until the next runner on this machine ends them.
- */
+/** The launcher without a binary: Node starts each command in its own session, at half a millisecond each. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, openSync, readSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { performance } from "node:perf_hooks";
@@ -122,10 +119,7 @@ function stageOf(error: unknown, spec: LaunchSpec): "command" | "cwd" | "runner"
   return isFolder ? "command" : "cwd";
 }
 
-/**
- * A new file. A file of an earlier launch is unlinked, not truncated, because a process that outlived that launch may
- * still write to it.
- */
+/** Unlinks a file of an earlier launch instead of truncating it: a process that outlived it may still write to it. */
 function openOutput(path: string): number {
   rmSync(path, { force: true });
   return openSync(path, "ax", 0o600);

@@ -1,7 +1,4 @@
-/**
- * The grammar of `${…}`: splits a text into literals and placeholders, and looks up the value of a placeholder. Its
- * users define which variables exist and how values are quoted.
- */
+/** The grammar of `${…}`: splits a text into literals and placeholders, and looks up values. */
 import { basename, dirname, extname } from "node:path";
 import { asText, isJsonObject, type Json } from "../std/json.ts";
 
@@ -89,10 +86,7 @@ function readPath(path: string): PathStep[] {
   );
 }
 
-/**
- * The text of a placeholder: a string as it is, other values as JSON; undefined when there is no value. A null counts as
- * missing when a default is given.
- */
+/** A string as it is, other values as JSON; undefined when there is none. With a default, null counts as missing. */
 export function lookUp(placeholder: Placeholder, values: Readonly<Record<string, Json>>): string | undefined {
   let value: Json | undefined = Object.hasOwn(values, placeholder.name)
     ? values[placeholder.name]

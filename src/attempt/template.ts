@@ -1,8 +1,4 @@
-/**
- * Fills the values of an item into the arguments of a command: `${item}`, `${item.a.b[0]}`, `${item_id}`, with defaults
- * such as `${item.x:-none}`. An unknown variable is an error before anything runs; a missing field fails its item. No
- * shell sees the result, and a value that the program could read as an option is refused.
- */
+/** Fills the values of an item into the arguments of a command. No shell sees the result. */
 import { basename } from "node:path";
 import { WorkError } from "../errors.ts";
 import type { Json } from "../std/json.ts";
@@ -38,10 +34,7 @@ export interface CommandTemplateOptions {
   readonly allowOptions?: boolean | undefined;
 }
 
-/**
- * Like `compileTemplate` for each argument, with `{}` for `${item}` and the other replacement strings of GNU parallel. Refuses
- * values that the command could read as options.
- */
+/** With `{}` for `${item}` and the other replacement strings of GNU parallel. Refuses values that could be read as options. */
 export function compileCommand(
   argv: readonly string[],
   { allowOptions = false }: CommandTemplateOptions = {},
@@ -70,10 +63,7 @@ function literalStart(text: string): string {
   return typeof first === "string" ? first : "";
 }
 
-/**
- * Refuses a command with an empty argument and no variable: the shell has replaced `"${item}"` in double quotes by nothing,
- * and the command would run without its item.
- */
+/** Refuses an empty argument without any variable: in double quotes the shell has replaced `"${item}"` by nothing. */
 export function refuseEmptiedArgument(argv: readonly string[]): void {
   if (!argv.includes("") || argv.some(hasVariable)) return;
   throw new WorkError("usage", "An argument of the command is empty, and no argument names the item.", {

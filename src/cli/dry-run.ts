@@ -1,7 +1,7 @@
 /** `redrive run --dry-run`: the items after filter, sort and limits, the first command, and what the policy would do. */
 import type { Job } from "../item/job.ts";
 import { type Backoff, OUTAGE_MS_MAX, type Policy } from "../retry/policy.ts";
-import { withJobRuntime } from "../run/job-runtime.ts";
+import { withJobRuntime } from "../run/run-job.ts";
 import { selectWorkflowItems } from "../run/workflow-items.ts";
 import { jobVariables, openWorkflowRuntime } from "../run/workflow-runtime.ts";
 import { systemClock } from "../std/clock.ts";

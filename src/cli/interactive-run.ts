@@ -5,7 +5,7 @@ import type { Job } from "../item/job.ts";
 import type { Operation } from "../item/operation.ts";
 import type { Outcome } from "../item/settlement.ts";
 import { summaryToJson } from "../queue/job-summary.ts";
-import type { AskMerge } from "../run/job-runtime.ts";
+import type { AskMerge } from "../run/run-job.ts";
 import type { RunDeps } from "../run/run-job.ts";
 import type { OnPhaseWait } from "../run/wait-through-outages.ts";
 import type { WorkflowResult } from "../run/workflow.ts";

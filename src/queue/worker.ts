@@ -8,19 +8,23 @@ import type { Failure } from "../item/failure.ts";
 import type { LeasedItem } from "../item/item.ts";
 import type { Job } from "../item/job.ts";
 import type { Rate } from "../item/rate.ts";
-import type { ClassRule } from "../retry/class-rule.ts";
 import type { HandlerAnswer } from "../retry/decide.ts";
-import type { RunObserver, RunOptions, RunResult } from "../runner/run-options.ts";
+import {
+  type RunnerSettings,
+  type RunObserver,
+  type RunOptions,
+  type RunResult,
+  runnerSettings,
+} from "../runner/run-options.ts";
 import { runQueue } from "../runner/runner.ts";
 import { StoreRetry } from "../runner/store-retry.ts";
 import { type Clock, systemClock } from "../std/clock.ts";
-import type { GroupRule } from "../triage/grouping.ts";
 import { requireQueue, requireTarget } from "./find-job.ts";
 import { LiveSettings } from "./queue-settings.ts";
 import { type QueueSpec, queueSpecOf } from "./queue-spec.ts";
 
 /** The options of a worker. All are optional. */
-export interface WorkerOptions {
+export interface WorkerOptions extends RunnerSettings {
   /** How many attempts run at a time. Default 10. */
   readonly concurrency?: number;
   /** A rate limit of this worker, besides the queue's own. Default: no limit. */
@@ -35,16 +39,8 @@ export interface WorkerOptions {
   readonly signal?: AbortSignal;
   /** How long a stop waits for attempts that ignore it. Default: until they end. */
   readonly abandonAfterMs?: number;
-  /** How long to wait for a store that does not answer. Default: until it answers. */
-  readonly storeWaitMs?: number;
   readonly observer?: RunObserver;
   readonly clock?: Clock;
-  /** From how many redrives an item may come back before it is poison. Default 5. */
-  readonly poisonAfter?: number;
-  /** Rules that name the groups of failures, before the algorithm. Default: none. */
-  readonly groupRules?: readonly GroupRule[];
-  /** Rules that correct type and class of failures. Default: none. */
-  readonly classRules?: readonly ClassRule[];
   /**
    * Decides about an item whose attempts are used up: `handled` skips it, `retry` tries it again, `dlq` makes it a letter, and
    * so does an error. Default: as the queue's settings say.
@@ -62,7 +58,7 @@ export type OnItemFailureHandler = (
 export interface WorkPlan extends Omit<WorkerOptions, "onItemFailure"> {
   readonly handler: Handler;
   /** Decides about items whose attempts are used up. Default: as the queue's settings say. */
-  readonly askHandler?: NonNullable<RunOptions["askHandler"]>;
+  readonly askHandler?: RunOptions["askHandler"];
   /** It is a target of receipts. Default: it is a queue. */
   readonly isTarget?: boolean;
   /** Starts a service for the queue's letters, which is stopped when the worker ends. Default: none. */
@@ -122,11 +118,12 @@ export class Worker {
     const spec = queueSpecOf(job);
     const settings = new LiveSettings(engine, queue, { spec, clock });
     const run = runQueue({
+      ...runnerSettings(plan),
       engine,
       queue,
       policy: withHandler(spec, plan).policy,
       settings: () => withHandler(settings.now(), plan),
-      ...(plan.askHandler && { askHandler: plan.askHandler }),
+      askHandler: plan.askHandler,
       handler: plan.handler,
       slots: plan.concurrency ?? CONCURRENCY,
       keepGoing: !plan.untilEmpty,
@@ -135,14 +132,11 @@ export class Worker {
       holderTtlMs: spec.leaseMs,
       storeWaitMs,
       clock,
-      ...(observer && { observer }),
-      ...(rate && { ownRate: rate }),
-      ...(plan.name !== undefined && { author: plan.name }),
-      ...(plan.abandonAfterMs !== undefined && { abandonAfterMs: plan.abandonAfterMs }),
-      ...(plan.evidenceFolder !== undefined && { evidenceFolder: plan.evidenceFolder }),
-      ...(plan.poisonAfter !== undefined && { poisonAfter: plan.poisonAfter }),
-      ...(plan.groupRules && { groupRules: plan.groupRules }),
-      ...(plan.classRules && { classRules: plan.classRules }),
+      observer,
+      ownRate: rate,
+      author: plan.name,
+      abandonAfterMs: plan.abandonAfterMs,
+      evidenceFolder: plan.evidenceFolder,
     });
     return run.finally(() => service?.stop());
   }

@@ -1,7 +1,4 @@
-/**
- * Delivers the receipts of a target in this process: all that are waiting, until it is stopped, or the letters of one
- * redrive. Other processes may deliver at the same time. An outage and a pause are reported once.
- */
+/** Delivers the receipts of a target, or the letters of one redrive. Other processes may deliver at the same time. */
 import { type Delivery, openDelivery } from "../delivery/open-delivery.ts";
 import { AutoRecovery, OutageNotice } from "../delivery/recovery.ts";
 import { targetSpecOf } from "../delivery/target-spec.ts";
@@ -10,11 +7,9 @@ import type { Job } from "../item/job.ts";
 import type { Rate } from "../item/rate.ts";
 import { LiveSettings } from "../queue/queue-settings.ts";
 import { drainedBy, Worker } from "../queue/worker.ts";
-import type { RunObserver, RunResult } from "../runner/run-options.ts";
-import { startServices } from "../service/service.ts";
+import { type RunObserver, type RunResult, runnerSettings } from "../runner/run-options.ts";
 import { systemClock, toRfc3339 } from "../std/clock.ts";
-import type { JobHandler } from "./job-runtime.ts";
-import { type RunDeps, recordingErrors } from "./run-job.ts";
+import { type JobHandler, observing, type RunDeps, recordingErrors, servicesOf } from "./run-job.ts";
 
 /** How many receipts are sent at a time by default. */
 export const DELIVERY_SLOTS = 10;
@@ -53,17 +48,12 @@ async function deliver(
   options: DeliverOptions & { readonly delivery: Delivery },
 ): Promise<RunResult> {
   const { delivery, slots, rate, untilEmpty, autoRecover = true, onNotice } = options;
-  const { engine, home, clock = systemClock, services: openers = [] } = deps;
-  const services = startServices(openers, target, { engine, home, clock, onNotice });
+  const { engine, clock = systemClock } = deps;
+  const services = servicesOf(deps, target, onNotice);
   const recovery = new AutoRecovery({ engine, target, delivery, clock, onNotice });
-  const observer = tellingOutages(target.id, deps.observer, onNotice);
-  const settled: NonNullable<RunObserver["settled"]> = (item, settlement, outcome) => {
-    services.settled(item, settlement);
-    recovery.settled(item, settlement);
-    observer.settled?.(item, settlement, outcome);
-  };
   const work = () => {
     const worker = new Worker(engine, target.id, {
+      ...runnerSettings(deps),
       handler: delivery.handler,
       isTarget: true,
       concurrency: slots,
@@ -71,12 +61,8 @@ async function deliver(
       signal: deps.stop,
       abandonAfterMs: ABANDON_AFTER_MS,
       clock,
-      observer: { ...observer, settled },
+      observer: observing(reportingOutages(target.id, deps.observer, onNotice), services, recovery),
       ...(rate && { rate }),
-      ...(deps.storeWaitMs !== undefined && { storeWaitMs: deps.storeWaitMs }),
-      ...(deps.poisonAfter !== undefined && { poisonAfter: deps.poisonAfter }),
-      ...(deps.groupRules && { groupRules: deps.groupRules }),
-      ...(deps.classRules && { classRules: deps.classRules }),
     });
     return drainedBy(deps.drain, worker);
   };
@@ -105,10 +91,7 @@ export interface Redelivery {
   readonly onNotice?: (notice: string) => void;
 }
 
-/**
- * Runs the letters of a target with its delivery. A pause ends the run, because nothing more would be sent: deliveries in
- * progress finish, and the rest stays ready.
- */
+/** Runs the letters of a target with its delivery. A pause ends the run: deliveries in progress finish, the rest stays ready. */
 export async function redeliver(
   deps: RunDeps,
   { job, onNotice = () => undefined }: Redelivery,
@@ -116,7 +99,7 @@ export async function redeliver(
 ): Promise<void> {
   const paused = new AbortController();
   const drain = deps.drain ? AbortSignal.any([deps.drain, paused.signal]) : paused.signal;
-  const observer = tellingOutages(job.id, deps.observer, onNotice);
+  const observer = reportingOutages(job.id, deps.observer, onNotice);
   const work = await openTargetHandler(deps, job);
   const heeding: RunObserver = {
     ...observer,
@@ -142,17 +125,12 @@ async function pausedText(engine: Engine, { id }: Job): Promise<string> {
   return `${id} is paused${since}. What was not delivered stays in line; \`redrive receipts resume ${id}\` lets it go on.`;
 }
 
-function tellingOutages(
+function reportingOutages(
   name: string,
-  observer: RunObserver = {},
+  observer: RunObserver | undefined,
   onNotice: (notice: string) => void,
 ): RunObserver {
   const notice = new OutageNotice(name, onNotice);
-  return {
-    ...observer,
-    settled: (item, settlement, outcome) => {
-      observer.settled?.(item, settlement, outcome);
-      notice.settled(settlement);
-    },
-  };
+  const { settled } = observing({ settled: (_, settlement) => notice.settled(settlement) }, observer ?? {});
+  return { ...observer, ...(settled && { settled }) };
 }

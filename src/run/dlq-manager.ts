@@ -1,7 +1,4 @@
-/**
- * The dead letter queue of one job as an object, for programs that record failures themselves or manage those of a job. It
- * uses the same code as the commands, and the commands see what it does.
- */
+/** The dead letter queue of one job as an object, for programs that record failures themselves or manage those of a job. */
 import type { Handler } from "../attempt/handler.ts";
 import { extendedLetter, type FailureReport } from "../dead-letter/extend-letter.ts";
 import { exportLetters } from "../dead-letter/import-export/export.ts";
@@ -42,9 +39,7 @@ export interface DlqManagerOptions {
   readonly home?: string;
   /** The author of its operations. Default `library`. */
   readonly author?: string;
-  /**
-   * How many letters the job keeps, and for how long; removed letters are archived first. Default: 10,000 letters, 30 days.
-   */
+  /** How many letters the job keeps, and for how long; removed ones are archived. Default: 10,000 letters, 30 days. */
   readonly limits?: LimitSettings;
   /** Called with notices for a person, such as a dead letter queue that is nearly full. Default: a warning of Node. */
   readonly onNotice?: (notice: string) => void;
@@ -191,10 +186,7 @@ export class DlqManager {
     return done;
   }
 
-  /**
-   * Writes the waiting letters to a file, oldest first; returns how many. The file name determines the format, as in `dlq
-   * export`.
-   */
+  /** Writes the waiting letters to a file, oldest first; returns how many. Its name determines the format, as in `dlq export`. */
   async exportItems(path: string, { format }: { readonly format?: ExportFormat } = {}): Promise<number> {
     const options = { path, ...(format !== undefined && { format }) };
     return (await exportLetters(this.items({ order: "oldest" }), options)).letters;

@@ -5,9 +5,9 @@ import { applyFixes } from "../redrive/fix.ts";
 import type { FixRule } from "../redrive/fix-rule.ts";
 import type { Selection } from "../redrive/select.ts";
 import type { JsonObject } from "../std/json.ts";
-import { requireHandler } from "./job-runtime.ts";
 import { type ContinueOptions, continueRedrive } from "./retry.ts";
 import type { RunDeps } from "./run-job.ts";
+import { requireHandler } from "./run-job.ts";
 
 export interface FixLettersOptions extends ContinueOptions {
   readonly job: Job;
@@ -42,10 +42,7 @@ export async function fixLetters(deps: RunDeps, options: FixLettersOptions): Pro
   return outcomes;
 }
 
-/**
- * The totals of all rules together and of each. `selected` counts matching letters; `refused` counts those that a rule or
- * the redrive refused.
- */
+/** The totals of each rule and of all. `selected` counts matching letters; `refused` those that a rule or the redrive refused. */
 export function fixesToJson(jobId: string, outcomes: readonly FixOutcome[]): JsonObject {
   const fixes = outcomes.map(outcomeToJson);
   const sum = (key: keyof OutcomeJson) => fixes.reduce((total, one) => total + Number(one[key]), 0);

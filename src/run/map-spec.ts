@@ -4,26 +4,30 @@ import type { Job } from "../item/job.ts";
 import type { Policy } from "../retry/policy.ts";
 import type { JsonObject } from "../std/json.ts";
 
-/** A map: its command, its input, and how it runs. */
-export interface MapSpec {
+/** The command that runs once for each item, of a map or of a queue. */
+export interface CommandSpec {
   /** The command and its arguments, with variables. */
   readonly command: readonly string[];
   /** Items may begin with "-" where the command could read them as options. Default: such an item fails. */
   readonly allowOptions?: boolean;
   /** Where it runs. */
   readonly cwd: string;
-  readonly input: MapInput;
-  /** How many run at a time. */
-  readonly jobs: number;
   /** An attempt that takes longer is killed with all its processes. */
   readonly timeoutMs?: number;
   /** The time between the signals TERM and KILL. */
   readonly graceMs: number;
   /** Copies the files that the command names as evidence into the home. Default: only their digests are recorded. */
   readonly keepEvidence?: boolean;
-  readonly policy: Policy;
   /** The shell command of `onItemFailure: custom`. */
   readonly failureCommand?: string;
+}
+
+/** A map: its command, its input, and how it runs. */
+export interface MapSpec extends CommandSpec {
+  readonly input: MapInput;
+  /** How many run at a time. */
+  readonly jobs: number;
+  readonly policy: Policy;
 }
 
 /** Where a map's items come from. */

@@ -9,11 +9,11 @@ import type { Job } from "../item/job.ts";
 import { slugOf } from "../queue/find-job.ts";
 import { type JobSummary, summarise } from "../queue/job-summary.ts";
 import type { Feed } from "../runner/run-options.ts";
-import { canonicalJson } from "../std/json.ts";
+import { canonicalJson, compact } from "../std/json.ts";
 import { randomName } from "../std/random.ts";
 import { type MapSpec, specOf, specToJson } from "./map-spec.ts";
 import { requireCommand } from "./require-programs.ts";
-import { type RunDeps, runJob } from "./run-job.ts";
+import { type RunDeps, type RunJobOptions, runJob } from "./run-job.ts";
 
 /** What to map, and callbacks. */
 export interface MapOptions {
@@ -43,18 +43,29 @@ export async function startMap(deps: RunDeps, options: MapOptions): Promise<MapR
   await requireInput(options.spec.input.path);
   const job = await openJob(deps.engine, options);
   options.onJob?.(job);
-  const feed = inputFeed(deps, job, options);
-  const { onNotice } = options;
-  const run = { job, slots: options.spec.jobs, feed, ...(onNotice && { onNotice }) };
-  const result = await runJob(deps, run).catch(async (error: unknown) => {
-    throw await inputFault(deps.engine, job, error);
+  return runMap(deps, job, {
+    feed: inputFeed(deps, job, options),
+    slots: options.spec.jobs,
+    onNotice: options.onNotice,
   });
-  const summary = await summarise(deps.engine, await currentJob(deps.engine, job));
-  return { summary, ...(result.reason !== undefined && { stopReason: result.reason }) };
+}
+
+/** Runs a map with its input and returns how it ended. */
+export async function runMap(
+  deps: RunDeps,
+  job: Job,
+  run: Pick<RunJobOptions, "feed" | "slots" | "onNotice">,
+): Promise<MapResult> {
+  const { engine } = deps;
+  const { reason: stopReason } = await runJob(deps, { ...run, job }).catch(async (error: unknown) => {
+    throw await inputFault(engine, job, error);
+  });
+  const summary = await summarise(engine, (await engine.findJob(job.id)) ?? job);
+  return compact({ summary, stopReason });
 }
 
 /** Adds to an input error which job it leaves behind, what was done, and how to resume. */
-export async function inputFault(engine: Engine, job: Job, error: unknown): Promise<unknown> {
+async function inputFault(engine: Engine, job: Job, error: unknown): Promise<unknown> {
   if (!(error instanceof WorkError) || error.code !== "input_invalid") return error;
   const { total, done, dead } = await engine.count(job.id);
   const left = total - done - dead;
@@ -143,8 +154,4 @@ async function reopenJob(engine: Engine, job: Job, { spec, acceptChanges }: MapO
     spec: specToJson(spec),
     event: { type: "job_resumed", data: { changed: !same } },
   });
-}
-
-async function currentJob(engine: Engine, job: Job): Promise<Job> {
-  return (await engine.findJob(job.id)) ?? job;
 }

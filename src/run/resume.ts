@@ -3,18 +3,17 @@ import type { Engine, JobChange } from "../engine.ts";
 import { WorkError } from "../errors.ts";
 import { ENDING_KINDS, isStanding, type Job } from "../item/job.ts";
 import { commandText, folderOf, isOfFolder, refuseStanding, requireJob } from "../queue/find-job.ts";
-import { countEligible, statusOf, summarise } from "../queue/job-summary.ts";
+import { countEligible, statusOf } from "../queue/job-summary.ts";
 import { redriveOnResume } from "../redrive/resume.ts";
 import type { Feed } from "../runner/run-options.ts";
 import { isDismissed } from "../service/delete-job.ts";
 import { readText as readTextFile } from "../std/files.ts";
 import type { JsonObject } from "../std/json.ts";
 import { digestOf, plain, workflowProgressOf, workflowSpecOf } from "../workflow/workflow-spec.ts";
-import { requireHandler } from "./job-runtime.ts";
-import { inputFault, inputFeed } from "./map.ts";
+import { inputFeed, runMap } from "./map.ts";
 import { specOf } from "./map-spec.ts";
 import { requireInstalled } from "./require-programs.ts";
-import { type RunDeps, redriving, runJob } from "./run-job.ts";
+import { type RunDeps, redriving, requireHandler } from "./run-job.ts";
 import type { WorkflowResult, WorkflowRunOptions } from "./workflow.ts";
 
 /** Which job is resumed, and how. */
@@ -81,17 +80,9 @@ async function resumeWorkflow(deps: RunDeps, jobId: string, options: ResumeOptio
 }
 
 async function resumeMap(deps: RunDeps, job: Job, options: ResumeOptions): Promise<WorkflowResult> {
-  options.onJob?.(job);
-  const result = await runJob(deps, {
-    job,
-    feed: mapFeed(deps, job, options),
-    ...(options.onNotice && { onNotice: options.onNotice }),
-    ...(options.slots !== undefined && { slots: options.slots }),
-  }).catch(async (error: unknown) => {
-    throw await inputFault(deps.engine, job, error);
-  });
-  const summary = await summarise(deps.engine, await requireJob(deps.engine, job.id));
-  return { summary, ...(result.reason !== undefined && { stopReason: result.reason }) };
+  const { onJob, onNotice, slots } = options;
+  onJob?.(job);
+  return runMap(deps, job, { feed: mapFeed(deps, job, options), onNotice, slots });
 }
 
 /** First unfinished redrives, then letters, then the rest of the input. */

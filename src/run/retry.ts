@@ -1,7 +1,4 @@
-/**
- * `redrive dlq retry`: runs the selected letters again with their job's handler, and waits for the end. The same code
- * continues a redrive that another process left unfinished.
- */
+/** `redrive dlq retry`: runs the selected letters again, or continues a redrive that another process left unfinished. */
 import { isDeliverable } from "../delivery/target-spec.ts";
 import type { Engine } from "../engine.ts";
 import { WorkError } from "../errors.ts";
@@ -14,14 +11,19 @@ import { watchPause } from "../redrive/pace.ts";
 import { planOf, planToJson, type RedrivePlan } from "../redrive/plan.ts";
 import type { Selection } from "../redrive/select.ts";
 import { sendAhead, sendLetters } from "../redrive/send.ts";
-import type { RunObserver } from "../runner/run-options.ts";
 import { StoreRetry } from "../runner/store-retry.ts";
 import { WakeSignal } from "../runner/wake-signal.ts";
 import { systemClock } from "../std/clock.ts";
 import type { Finish } from "../workspace/workspace.ts";
-import { type AskMerge, type JobHandler, requireHandler } from "./job-runtime.ts";
 import { requireInstalled } from "./require-programs.ts";
-import { type RunDeps, runJob } from "./run-job.ts";
+import {
+  type AskMerge,
+  type JobHandler,
+  observing,
+  type RunDeps,
+  requireHandler,
+  runJob,
+} from "./run-job.ts";
 
 /** Which letters are retried, and how. */
 export interface RetryOptions extends ContinueOptions {
@@ -125,16 +127,14 @@ async function runRedrive(deps: RunDeps, redrive: Redrive): Promise<Finish> {
   const watching = watchPause(operation, { ...sending, signal: over.signal });
   try {
     const { reason, finish = {} } = await runJob(
-      wake ? { ...deps, observer: notifying(wake, deps.observer) } : deps,
+      // Wakes the canary at once when a letter it waits for is settled.
+      wake ? { ...deps, observer: observing(deps.observer, { settled: () => wake.notify() }) } : deps,
       {
         job,
         operationId: operation.id,
         feed: (storeRetry, signal) => sendLetters(operation, { ...sending, storeRetry, signal }),
-        ...(work && { work }),
-        ...(slots !== undefined && { slots }),
-        ...(maxRetries !== undefined && { maxAttempts: maxRetries + 1 }),
-        ...(onNotice && { onNotice }),
-        ...(askMerge && { askMerge }),
+        maxAttempts: maxRetries === undefined ? undefined : maxRetries + 1,
+        ...{ work, slots, onNotice, askMerge },
       },
     );
     if (reason !== undefined) onNotice?.(`Stopped: ${reason}.`);
@@ -143,17 +143,6 @@ async function runRedrive(deps: RunDeps, redrive: Redrive): Promise<Finish> {
     over.abort();
     await watching;
   }
-}
-
-/** Wakes the canary at once when a letter it waits for is settled. */
-function notifying(wake: WakeSignal, observer: RunObserver = {}): RunObserver {
-  return {
-    ...observer,
-    settled: (...settled) => {
-      wake.notify();
-      observer.settled?.(...settled);
-    },
-  };
 }
 
 export interface Following {

@@ -1,28 +1,41 @@
-/**
- * Runs a job's queue: gives the runner the job's handler and the feed, and records how the job ended. `map`, `run`, `resume`
- * and `dlq retry` all use it.
- */
-
+/** Runs a job's queue with the handler of its kind, and records how it ended. `map`, `run`, `resume` and `dlq retry` use it. */
+import { rmSync } from "node:fs";
 import { hostname } from "node:os";
+import { commandHandler, logsLostNotice } from "../attempt/command.ts";
+import type { Handler } from "../attempt/handler.ts";
+import type { Launcher } from "../attempt/launch.ts";
+import { openLauncher } from "../attempt/launcher.ts";
+import { endOrphans } from "../attempt/process-tree.ts";
 import type { Engine } from "../engine.ts";
 import { WorkError } from "../errors.ts";
 import type { EventType } from "../item/event.ts";
 import type { Job, JobStatus } from "../item/job.ts";
-import { hasOtherRunner } from "../queue/job-summary.ts";
+import { refuseStanding } from "../queue/find-job.ts";
+import { hasLetters, hasOtherRunner, isNamedByLetter, type JobSummary } from "../queue/job-summary.ts";
 import type { FixRule } from "../redrive/fix-rule.ts";
 import { recallCancelled } from "../redrive/operation.ts";
 import type { RedriveOnResume } from "../redrive/resume.ts";
-import type { ClassRule } from "../retry/class-rule.ts";
-import type { Feed, RunObserver, RunResult } from "../runner/run-options.ts";
+import type { Policy } from "../retry/policy.ts";
+import {
+  type Feed,
+  type RunnerSettings,
+  type RunObserver,
+  type RunOptions,
+  type RunResult,
+  runnerSettings,
+} from "../runner/run-options.ts";
 import { runQueue } from "../runner/runner.ts";
-import { type Service, type StartService, startServices } from "../service/service.ts";
+import { type StartService, startServices } from "../service/service.ts";
 import { type Clock, systemClock } from "../std/clock.ts";
-import type { GroupRule } from "../triage/grouping.ts";
-import type { Finish } from "../workspace/workspace.ts";
-import { type AskMerge, type JobHandler, openJobHandler, withJobRuntime } from "./job-runtime.ts";
+import { makeFolder } from "../std/files.ts";
+import type { JsonObject } from "../std/json.ts";
+import { randomName } from "../std/random.ts";
+import { evidenceFolder, type JobLogs, jobLogs } from "../store/home.ts";
+import type { Finish, KeptCheckout } from "../workspace/workspace.ts";
+import { type CommandSpec, specOf } from "./map-spec.ts";
 
 /** What every run needs. */
-export interface RunDeps {
+export interface RunDeps extends RunnerSettings {
   readonly engine: Engine;
   /** The folder for logs. */
   readonly home: string;
@@ -33,40 +46,151 @@ export interface RunDeps {
   readonly observer?: RunObserver;
   /** Whether the observer prints the output of successful commands. Default: output goes only to logs. */
   readonly isOutputWanted?: boolean;
-  /** How long to wait for a store that cannot be written. */
-  readonly storeWaitMs?: number;
   readonly clock?: Clock;
   /** The author of this run's operations. Default `redrive`. */
   readonly author?: string;
-  /** From how many redrives an item may come back before it is poison. Default 5. */
-  readonly poisonAfter?: number;
-  /** Rules that name the groups of failures, before the algorithm. Default: none. */
-  readonly groupRules?: readonly GroupRule[];
-  /** Rules that correct type and class of failures. Default: none. */
-  readonly classRules?: readonly ClassRule[];
   /** Fixes that are applied when the queue is empty; changed letters are retried. Default: none. */
   readonly fixes?: readonly FixRule[];
   /** Background services that run with the job. */
   readonly services?: readonly StartService[];
 }
 
+export interface JobHandler {
+  readonly handler: Handler;
+  readonly policy: Policy;
+  /** How many attempts run at a time. */
+  readonly slots: number;
+  readonly askHandler?: RunOptions["askHandler"];
+  /** Settings that may change during the run. Default: the policy above. */
+  readonly settings?: RunOptions["settings"];
+  /** At the end of a redrive: merges its commits, or returns why they are not merged. */
+  readonly finish?: ((redrive: RedriveEnd) => Promise<Finish>) | undefined;
+  /** Called after the store has the settlement, before any other observer. */
+  readonly settled?: NonNullable<RunObserver["settled"]>;
+  close(): Promise<void>;
+}
+
+/** How a redrive ended, and the status of its job. */
+export interface RedriveEnd {
+  readonly end: RunResult["end"];
+  readonly status: JobStatus;
+  /** Called when the job asks before it merges. Default: the commits stay in their branch. */
+  readonly askMerge?: AskMerge | undefined;
+}
+
+/** Resolves to true when the person agrees. `summary` is shown first; a redrive has none. */
+export type AskMerge = (question: string, summary?: JobSummary) => Promise<boolean>;
+
+/** What every job handler is opened with. */
+export interface JobRuntime {
+  readonly home: string;
+  readonly launcher: Launcher;
+  readonly logs: JobLogs;
+  /** The folder for copies of evidence. */
+  readonly evidence: string;
+  /** A folder of this run alone, removed at its end. */
+  readonly scratch: string;
+  readonly clock: Clock;
+  /** Whether the output of successful commands is printed, so that all of it must be kept. Default false. */
+  readonly isOutputWanted?: boolean | undefined;
+  readonly onNotice?: ((notice: string) => void) | undefined;
+  readonly stop: AbortSignal;
+  /** Whether a worktree that was kept for an item still has its letter. */
+  readonly isKeptForLetter: (kept: KeptCheckout) => Promise<boolean>;
+  readonly hasLetters: () => Promise<boolean>;
+  /** Writes an event of the job. */
+  readonly recordEvent: (type: EventType, data: JsonObject) => Promise<void>;
+  /** Whether another process runs the job's queue. */
+  readonly hasOtherRunner: () => Promise<boolean>;
+}
+
+/** Opens the launcher and a folder for running attempts, and removes both when the action has ended. */
+export async function withJobRuntime<T>(
+  job: Job,
+  deps: RunDeps & Pick<JobRuntime, "onNotice">,
+  action: (jobRuntime: JobRuntime) => Promise<T>,
+): Promise<T> {
+  const { engine, home, clock = systemClock, stop, isOutputWanted, onNotice } = deps;
+  const logs = jobLogs(home, job.id);
+  const scratch = `${logs.runningFolder}/${process.pid}-${randomName(6)}`;
+  makeFolder(scratch, 0o700);
+  await endOrphans();
+  const launcher = openLauncher();
+  const evidence = evidenceFolder(home, engine.url);
+  try {
+    return await action({
+      ...{ home, launcher, logs, evidence, scratch, clock, stop, isOutputWanted, onNotice },
+      isKeptForLetter: (kept) => isNamedByLetter(engine, job.id, kept),
+      recordEvent: async (type, data) => void (await engine.changeJob(job.id, { event: { type, data } })),
+      hasLetters: () => hasLetters(engine, job.id),
+      hasOtherRunner: () => hasOtherRunner(engine, job.id),
+    });
+  } finally {
+    await launcher.close();
+    rmSync(scratch, { recursive: true, force: true });
+  }
+}
+
+/** Runs a command for each item, of a map or of a queue. */
+export function openCommand(job: Job, spec: CommandSpec, jobRuntime: JobRuntime) {
+  const { launcher, logs, evidence, scratch, clock, stop, isOutputWanted, onNotice } = jobRuntime;
+  return commandHandler({
+    ...spec,
+    launcher,
+    jobId: job.id,
+    scratch: (slot) => `${scratch}/${slot}`,
+    logPath: logs.log,
+    evidenceFolder: spec.keepEvidence ? evidence : undefined,
+    stop,
+    now: clock.now,
+    isOutputWanted,
+    onLogsLost: (count) => onNotice?.(logsLostNotice(count)),
+  });
+}
+
+/** Imported letters have no handler; they can only run with a workflow that a person gives them. */
+export function requireHandler(job: Job): void {
+  if (job.kind === "imported") {
+    throw new WorkError(
+      "usage",
+      `The letters of ${job.id} came from elsewhere: they have no work of their own.`,
+      {
+        hint: `Say what is to be run: redrive dlq retry ${job.id} --workflow FILE. A queue or a target named ${job.id}, or a workflow of that name that was run once, does it too.`,
+      },
+    );
+  }
+  if (job.kind !== "deleting") return;
+  throw new WorkError("illegal_move", `The job ${job.id} is being deleted.`, {
+    hint: `Finish it: redrive jobs delete ${job.id}`,
+  });
+}
+
+async function openJobHandler(job: Job, jobRuntime: JobRuntime): Promise<JobHandler> {
+  requireHandler(job);
+  if (job.kind === "workflow")
+    return (await import("./workflow-agent.ts")).openWorkflowHandler(job, jobRuntime);
+  if (job.kind !== "map") return refuseStanding(job);
+  const spec = specOf(job);
+  const { handle, askHandler, close } = openCommand(job, spec, jobRuntime);
+  return { handler: handle, policy: spec.policy, slots: spec.jobs, askHandler, close };
+}
+
 export interface RunJobOptions {
   readonly job: Job;
   /** How many items run at a time. Default: the job's own setting. */
-  readonly slots?: number;
+  readonly slots?: number | undefined;
   /** Run only the letters of this redrive. */
   readonly operationId?: string;
   /** How often each item is tried. Default: as the policy says. */
-  readonly maxAttempts?: number;
+  readonly maxAttempts?: number | undefined;
   readonly feed?: Feed;
   /** A handler that is open already. Default: the job's own, which is opened and closed here. */
-  readonly work?: JobHandler;
+  readonly work?: JobHandler | undefined;
   /** Only one phase of the job runs here: neither its success nor its failure is recorded. */
   readonly isPhase?: boolean;
-  /** Called with notices for a person. */
-  readonly onNotice?: (notice: string) => void;
+  readonly onNotice?: ((notice: string) => void) | undefined;
   /** Called at the end of a redrive if the job asks before it merges. */
-  readonly askMerge?: AskMerge;
+  readonly askMerge?: AskMerge | undefined;
 }
 
 export interface JobRunResult extends RunResult {
@@ -74,21 +198,27 @@ export interface JobRunResult extends RunResult {
   readonly finish?: Finish;
 }
 
-/**
- * Runs the job's queue to its end and records how it ended. An error fails the job and is thrown on. A redrive does not
- * change the job's status: its operation has its own.
- */
+/** Runs the job's queue to its end and records it. A redrive does not change the job's status: its operation has its own. */
 export async function runJob(deps: RunDeps, options: RunJobOptions): Promise<JobRunResult> {
-  const { job, isPhase = false } = options;
+  const { job, work, onNotice, isPhase = false } = options;
   const isRedrive = options.operationId !== undefined;
   try {
-    const result = await recordingErrors(deps.engine, job.id, () => runJobQueue(deps, options));
+    const result = await recordingErrors(deps.engine, job.id, () =>
+      work !== undefined
+        ? runHandler(work, deps, options)
+        : withJobRuntime(job, { ...deps, onNotice }, async (jobRuntime) =>
+            runHandler(await openJobHandler(job, jobRuntime), deps, options),
+          ),
+    );
     await recallCancelled(deps.engine, job.id);
     const isWritten = !isRedrive && (!isPhase || result.end !== "finished");
     if (isWritten) await writeEnd(deps.engine, job, END_OF[result.end], result.reason);
     return result;
   } catch (error) {
-    if (!isRedrive && !isPhase) await writeFault(deps.engine, job, error);
+    // The error itself matters more than a failure to record it.
+    const reason = error instanceof Error ? error.message : String(error);
+    const failed = { status: "failed", event: "job_failed" } as const;
+    if (!isRedrive && !isPhase) await writeEnd(deps.engine, job, failed, reason).catch(() => undefined);
     throw error;
   }
 }
@@ -101,53 +231,35 @@ export function redriving(
   return { clock, author, withLetters, ...(onNotice && { onNotice }) };
 }
 
-async function runJobQueue(deps: RunDeps, options: RunJobOptions): Promise<JobRunResult> {
-  const clock = deps.clock ?? systemClock;
-  const { job, work, onNotice } = options;
-  if (work !== undefined) return runHandler(work, deps, options);
-  return withJobRuntime(job, { ...deps, clock, ...(onNotice && { onNotice }) }, async (jobRuntime) =>
-    runHandler(await openJobHandler(job, jobRuntime), deps, options),
-  );
-}
-
 async function runHandler(work: JobHandler, deps: RunDeps, options: RunJobOptions): Promise<JobRunResult> {
-  const { job, slots, operationId, feed, onNotice, askMerge } = options;
+  const { job, slots, operationId, onNotice, askMerge } = options;
   const { maxAttempts = work.policy.maxAttempts } = options;
-  const services = servicesOf(deps, options);
-  const run = (fed: Feed | undefined) =>
+  const { engine, clock, stop, drain } = deps;
+  const services = servicesOf(deps, job, onNotice);
+  const run = (feed: Feed | undefined) =>
     runQueue({
-      engine: deps.engine,
+      ...runnerSettings(deps),
+      ...{ engine, stop, drain, clock, operationId, feed },
       queue: job.id,
       policy: { ...work.policy, maxAttempts },
       handler: work.handler,
       slots: slots ?? work.slots,
-      stop: deps.stop,
-      ...(deps.drain && { drain: deps.drain }),
-      clock: deps.clock ?? systemClock,
-      observer: observersOf([work, services], deps.observer),
-      ...(work.askHandler && { askHandler: work.askHandler }),
-      ...(work.settings && { settings: work.settings }),
-      ...(operationId !== undefined && { operationId }),
-      ...(fed && { feed: fed }),
-      ...(deps.storeWaitMs !== undefined && { storeWaitMs: deps.storeWaitMs }),
-      ...(deps.poisonAfter !== undefined && { poisonAfter: deps.poisonAfter }),
-      ...(deps.groupRules && { groupRules: deps.groupRules }),
-      ...(deps.classRules && { classRules: deps.classRules }),
+      observer: observing(deps.observer, work, services),
+      askHandler: work.askHandler,
+      settings: work.settings,
     });
   try {
-    let result = await run(feed);
+    let result = await run(options.feed);
     // Letters that fixes changed are run like the rest, until no letter matches anymore.
     for (let fixed = await fixedLetters(result, deps, options); fixed; ) {
       result = await run(fixed);
       fixed = await fixedLetters(result, deps, options);
     }
-    if (operationId !== undefined && work.finish !== undefined) {
-      const status = await statusBeside(deps.engine, (await deps.engine.findJob(job.id)) ?? job);
-      const finish = await work.finish({ end: result.end, status, ...(askMerge && { askMerge }) });
-      if (finish.note !== undefined) onNotice?.(finish.note);
-      return { ...result, finish };
-    }
-    return result;
+    if (operationId === undefined || work.finish === undefined) return result;
+    const status = await statusBeside(engine, (await engine.findJob(job.id)) ?? job);
+    const finish = await work.finish({ end: result.end, status, askMerge });
+    if (finish.note !== undefined) onNotice?.(finish.note);
+    return { ...result, finish };
   } finally {
     await services.stop();
     await work.close();
@@ -172,19 +284,25 @@ async function fixedLetters(
   return autoFix(deps, { job, rules, ...(onNotice && { onNotice }) });
 }
 
-/** Without a listener, notices are dropped. */
-function servicesOf(deps: RunDeps, { job, onNotice = () => undefined }: RunJobOptions): Service {
-  const { engine, home, clock = systemClock, services = [] } = deps;
+/** Starts the services that run with a job or a worker. Without a listener, notices are dropped. */
+export function servicesOf(
+  { engine, home, clock = systemClock, services = [] }: RunDeps,
+  job: Job,
+  onNotice: (notice: string) => void = () => undefined,
+) {
   return startServices(services, job, { engine, home, clock, onNotice });
 }
 
-/** The handler is notified first, then the services, then the caller's observer. */
-function observersOf(listeners: readonly RunObserver[], observer: RunObserver = {}): RunObserver {
+/** Notifies the listeners of settlements first, in order, then the observer. */
+export function observing(
+  observer: RunObserver = {},
+  ...listeners: readonly Pick<RunObserver, "settled">[]
+): RunObserver {
+  const all = [...listeners, observer];
   return {
     ...observer,
     settled: (item, settlement, outcome) => {
-      for (const listener of listeners) listener.settled?.(item, settlement, outcome);
-      observer.settled?.(item, settlement, outcome);
+      for (const one of all) one.settled?.(item, settlement, outcome);
     },
   };
 }
@@ -208,16 +326,7 @@ async function writeEnd(engine: Engine, job: Job, end: End, reason?: string): Pr
   await engine.changeJob(job.id, { status: end.status, event });
 }
 
-/** The error itself matters more than a failure to record it. */
-async function writeFault(engine: Engine, job: Job, fault: unknown): Promise<void> {
-  const reason = fault instanceof Error ? fault.message : String(fault);
-  await writeEnd(engine, job, { status: "failed", event: "job_failed" }, reason).catch(() => undefined);
-}
-
-/**
- * Runs the action and records unexpected errors in the error log of the queue. A `WorkError` is reported to the user
- * instead.
- */
+/** Records unexpected errors of the action in the queue's error log. A `WorkError` is reported to the user instead. */
 export async function recordingErrors<T>(
   engine: Engine,
   queue: string,
@@ -226,14 +335,9 @@ export async function recordingErrors<T>(
   try {
     return await action();
   } catch (error) {
-    if (!(error instanceof WorkError)) await recordError(engine, queue, error).catch(() => undefined);
+    if (error instanceof WorkError) throw error;
+    const data = { message: error instanceof Error ? error.message : String(error), machine: hostname() };
+    await engine.changeJob(queue, { event: { type: "runner_failed", data } }).catch(() => undefined);
     throw error;
   }
-}
-
-async function recordError(engine: Engine, queue: string, error: unknown): Promise<void> {
-  const message = error instanceof Error ? error.message : String(error);
-  await engine.changeJob(queue, {
-    event: { type: "runner_failed", data: { message, machine: hostname() } },
-  });
 }

@@ -1,9 +1,5 @@
-/**
- * `redrive worker`: processes a named queue with the user's command, or helps with a job that another process runs. Both use
- * the same runner; this file gives them their command, log folder and services.
- */
+/** `redrive worker`: processes a named queue with the user's command, or helps with a job that another process runs. */
 import { existsSync } from "node:fs";
-import { commandHandler, logsLostNotice } from "../attempt/command.ts";
 import type { Engine } from "../engine.ts";
 import { WorkError } from "../errors.ts";
 import type { Job } from "../item/job.ts";
@@ -11,92 +7,57 @@ import type { Rate } from "../item/rate.ts";
 import { refuseStanding } from "../queue/find-job.ts";
 import { hasOtherRunner } from "../queue/job-summary.ts";
 import { drainedBy, Worker } from "../queue/worker.ts";
-import type { Feed, RunObserver, RunResult } from "../runner/run-options.ts";
-import { startServices } from "../service/service.ts";
+import { type Feed, type RunResult, runnerSettings } from "../runner/run-options.ts";
 import { systemClock } from "../std/clock.ts";
+import { compact } from "../std/json.ts";
 import { workflowProgressOf, workflowSpecOf } from "../workflow/workflow-spec.ts";
-import { requireHandler, withJobRuntime } from "./job-runtime.ts";
-import { specOf } from "./map-spec.ts";
-import { type RunDeps, recordingErrors, runJob } from "./run-job.ts";
+import { type CommandSpec, specOf } from "./map-spec.ts";
+import {
+  observing,
+  openCommand,
+  type RunDeps,
+  recordingErrors,
+  requireHandler,
+  runJob,
+  servicesOf,
+  withJobRuntime,
+} from "./run-job.ts";
 
 /** What a worker does with the items of a queue. */
-export interface QueueCommand {
-  /** The command and its arguments, with variables. */
-  readonly command: readonly string[];
-  /** Items may begin with "-" where the command could read them as options. */
-  readonly allowOptions: boolean;
-  readonly cwd: string;
+export interface QueueCommand extends CommandSpec {
   /** How many run at a time. */
   readonly slots: number;
-  readonly timeoutMs?: number;
-  /** The time between the signals TERM and KILL. */
-  readonly graceMs: number;
   /** A rate limit of this worker alone. */
   readonly rate?: Rate;
   /** Ends when the queue is empty. */
   readonly untilEmpty: boolean;
   /** The author of its notes. */
   readonly name?: string;
-  /** Copies the files that the command names as evidence into the home. */
-  readonly keepEvidence: boolean;
-  /** A shell command that decides about items without attempts left. Default: as the queue's settings say. */
-  readonly failureCommand?: string;
   readonly onNotice: (notice: string) => void;
 }
 
 /** Processes a queue until it is stopped, or until it is empty if `untilEmpty` is set. */
 export async function workQueue(deps: RunDeps, queue: Job, plan: QueueCommand): Promise<RunResult> {
-  return recordingErrors(deps.engine, queue.id, () => workWithCommand(deps, queue, plan));
-}
-
-async function workWithCommand(deps: RunDeps, queue: Job, plan: QueueCommand): Promise<RunResult> {
-  const { engine, home, clock = systemClock, services: openers = [], observer = {} } = deps;
-  return withJobRuntime(queue, { engine, home, clock, stop: deps.stop }, async (jobRuntime) => {
-    const { launcher, logs, evidence, scratch } = jobRuntime;
-    const services = startServices(openers, queue, { engine, home, clock, onNotice: plan.onNotice });
-    const command = commandHandler({
-      launcher,
-      command: plan.command,
-      allowOptions: plan.allowOptions,
-      cwd: plan.cwd,
-      jobId: queue.id,
-      graceMs: plan.graceMs,
-      ...(plan.timeoutMs !== undefined && { timeoutMs: plan.timeoutMs }),
-      scratch: (slot) => `${scratch}/${slot}`,
-      logPath: logs.log,
-      ...(plan.keepEvidence && { evidenceFolder: evidence }),
-      ...(plan.failureCommand !== undefined && { failureCommand: plan.failureCommand }),
-      stop: deps.stop,
-      now: clock.now,
-      isOutputWanted: deps.isOutputWanted ?? false,
-      onLogsLost: (count) => plan.onNotice(logsLostNotice(count)),
+  const { engine, clock = systemClock, stop: signal } = deps;
+  const { slots: concurrency, untilEmpty, rate, name, onNotice } = plan;
+  const work = () =>
+    withJobRuntime(queue, { ...deps, onNotice }, async (jobRuntime) => {
+      const services = servicesOf(deps, queue, onNotice);
+      const { handle: handler, askHandler, close } = openCommand(queue, plan, jobRuntime);
+      try {
+        const worker = new Worker(engine, queue.id, {
+          ...runnerSettings(deps),
+          ...compact({ rate, name }),
+          ...{ handler, askHandler, concurrency, untilEmpty, signal, clock },
+          observer: observing(deps.observer, services),
+        });
+        return await drainedBy(deps.drain, worker);
+      } finally {
+        await services.stop();
+        await close();
+      }
     });
-    const settled: NonNullable<RunObserver["settled"]> = (item, settlement, outcome) => {
-      services.settled(item, settlement);
-      observer.settled?.(item, settlement, outcome);
-    };
-    try {
-      const worker = new Worker(engine, queue.id, {
-        handler: command.handle,
-        concurrency: plan.slots,
-        untilEmpty: plan.untilEmpty,
-        signal: deps.stop,
-        clock,
-        observer: { ...observer, settled },
-        ...(command.askHandler && { askHandler: command.askHandler }),
-        ...(plan.rate && { rate: plan.rate }),
-        ...(plan.name !== undefined && { name: plan.name }),
-        ...(deps.storeWaitMs !== undefined && { storeWaitMs: deps.storeWaitMs }),
-        ...(deps.poisonAfter !== undefined && { poisonAfter: deps.poisonAfter }),
-        ...(deps.groupRules && { groupRules: deps.groupRules }),
-        ...(deps.classRules && { classRules: deps.classRules }),
-      });
-      return await drainedBy(deps.drain, worker);
-    } finally {
-      await services.stop();
-      await command.close();
-    }
-  });
+  return recordingErrors(engine, queue.id, work);
 }
 
 export interface HelpOptions {
@@ -116,7 +77,7 @@ export async function helpJob(deps: RunDeps, job: Job, options: HelpOptions): Pr
     isPhase: true,
     feed: untilTakenIn(deps, begun),
     onNotice: options.onNotice,
-    ...(options.slots !== undefined && { slots: options.slots }),
+    slots: options.slots,
   });
   if (result.end === "finished") await endMap(deps.engine, begun.id);
   return result;

@@ -1,7 +1,4 @@
-/**
- * The handler of a workflow's map phase. Each item gets an agent: its steps run in a checkout of their own, then its commits are
- * merged into the job's branch.
- */
+/** The handler of a workflow's map phase: runs an item's steps in a checkout, then merges its commits into the job's branch. */
 import { unlessDiskFull } from "../attempt/disk-room.ts";
 import { handlerLog, reportOf } from "../attempt/failure-command.ts";
 import type { AttemptContext } from "../attempt/handler.ts";
@@ -21,7 +18,7 @@ import type { StepsEnd } from "../workflow/step-context.ts";
 import { errorVariable } from "../workflow/step-variables.ts";
 import { keepWorktreesOf } from "../workflow/workflow-spec.ts";
 import type { Checkout, Finish, Merge } from "../workspace/workspace.ts";
-import type { JobHandler, JobRuntime, RedriveEnd } from "./job-runtime.ts";
+import type { JobHandler, JobRuntime, RedriveEnd } from "./run-job.ts";
 import {
   capturedSince,
   itemVariables,
@@ -67,16 +64,11 @@ export type OnAgentStep = (item: LeasedItem, index: number, total: number, label
 
 export async function agentHandler(
   runtime: WorkflowRuntime,
-  options: Pick<JobHandler, "close" | "finish"> & { readonly onStep?: OnAgentStep },
+  options: Pick<JobHandler, "close" | "finish"> & { readonly onStep?: OnAgentStep | undefined },
 ): Promise<JobHandler> {
-  const { finish } = options;
-  const pool: AgentPool = {
-    runtime,
-    merged: await runtime.workspace.mergedItems(),
-    checkouts: new Map(),
-    releasing: new Set(),
-    ...(options.onStep && { onStep: options.onStep }),
-  };
+  const { finish, onStep } = options;
+  const merged = await runtime.workspace.mergedItems();
+  const pool: AgentPool = { runtime, merged, checkouts: new Map(), releasing: new Set(), onStep };
   return {
     handler: (item, context) => runAgent(pool, item, context),
     policy: runtime.spec.workflow.policy,
@@ -96,7 +88,7 @@ interface AgentPool {
   readonly checkouts: Map<string, Checkout>;
   /** Checkouts that are being released. */
   readonly releasing: Set<Promise<void>>;
-  readonly onStep?: OnAgentStep;
+  readonly onStep: OnAgentStep | undefined;
 }
 
 async function runAgent(pool: AgentPool, item: LeasedItem, attempt: AttemptContext): Promise<Outcome> {
@@ -109,8 +101,7 @@ async function runAgent(pool: AgentPool, item: LeasedItem, attempt: AttemptConte
   if (checkout.head) await recordWorktree(runtime, item, checkout);
   const variables: Record<string, Json> = { ...jobVariables(runtime), ...itemVariables(item) };
   const context = stepContextOf(runtime, {
-    root: checkout.root,
-    ...(checkout.head && { head: checkout.head }),
+    checkout,
     variables,
     logPath: runtime.jobRuntime.logs.log(item.itemId, item.attempt),
     scratch: `${runtime.jobRuntime.scratch}/${attempt.slot}`,
@@ -122,8 +113,7 @@ async function runAgent(pool: AgentPool, item: LeasedItem, attempt: AttemptConte
   });
   const before = new Set(Object.keys(variables));
   const { steps, agentTimeoutMs } = runtime.spec.workflow.map;
-  const limit = agentTimeoutMs === undefined ? {} : { timeoutMs: agentTimeoutMs };
-  const end = await runSteps(steps, context, limit);
+  const end = await runSteps(steps, context, { timeoutMs: agentTimeoutMs });
   if (end.kind === "stopped") return released(pool, item, end.why ?? "the runner stopped");
   if (end.kind === "failed") return failed(runtime, checkout, item, end);
   const captured = capturedSince(before, variables);
@@ -329,8 +319,7 @@ async function askSteps(
   failure: Failure,
 ): Promise<HandlerReport> {
   const context = stepContextOf(runtime, {
-    root: runtime.workspace.root,
-    ...(runtime.workspace.head && { head: runtime.workspace.head }),
+    checkout: runtime.workspace,
     variables: { ...jobVariables(runtime), ...itemVariables(item), error: errorVariable(failure) },
     logPath: handlerLog(runtime.jobRuntime.logs.log(item.itemId, item.attempt)),
     scratch: `${runtime.jobRuntime.scratch}/handler-${item.ref}`,

@@ -1,7 +1,4 @@
-/**
- * What all phases of one run of a workflow share: its environment, secrets and workspace, and the step contexts made of
- * them.
- */
+/** What all phases of one run of a workflow share: environment, secrets, workspace, and the step contexts made of them. */
 import { WorkError } from "../errors.ts";
 import type { LeasedItem } from "../item/item.ts";
 import type { Job } from "../item/job.ts";
@@ -10,10 +7,10 @@ import { environmentOf, outsideEnv } from "../workflow/environment.ts";
 import { type Masker, maskerOf, type Sealer, sealerOf } from "../workflow/secrets.ts";
 import type { StepContext } from "../workflow/step-context.ts";
 import { type WorkflowSpec, workflowProgressOf, workflowSpecOf } from "../workflow/workflow-spec.ts";
-import { openPlainWorkspace, type Workspace } from "../workspace/workspace.ts";
-import type { JobRuntime } from "./job-runtime.ts";
+import { type Checkout, openPlainWorkspace, type Workspace } from "../workspace/workspace.ts";
 import { DEFAULT_GRACE_MS } from "./map-spec.ts";
 import { requirePrograms } from "./require-programs.ts";
+import type { JobRuntime } from "./run-job.ts";
 
 export interface WorkflowRuntime {
   readonly job: Job;
@@ -75,34 +72,28 @@ function secretsOf(
   });
 }
 
-export interface StepContextPlan {
-  readonly root: string;
-  readonly head?: () => Promise<string>;
-  readonly variables: Record<string, Json>;
-  readonly logPath: string;
-  readonly scratch: string;
-  readonly signal: AbortSignal;
+type PlannedKeys = "variables" | "logPath" | "scratch" | "signal" | "agentId" | "attempt" | "onStep";
+
+export interface StepContextPlan extends Pick<StepContext, PlannedKeys> {
+  readonly checkout: Pick<Checkout, "root" | "head">;
   /** Default: always. A phase has no lease that could expire. */
   readonly mayStart?: StepContext["mayStart"];
-  readonly agentId: string;
-  readonly attempt: number;
-  readonly onStep?: StepContext["onStep"];
 }
 
 /** The context of a phase or of one attempt. */
 export function stepContextOf(runtime: WorkflowRuntime, plan: StepContextPlan): StepContext {
-  const { onStep, head, mayStart = () => true, ...rest } = plan;
+  const { checkout, mayStart = () => true, ...rest } = plan;
   return {
     ...rest,
     mayStart,
-    ...(head && { head }),
-    ...(onStep && { onStep }),
+    root: checkout.root,
+    head: checkout.head,
     launcher: runtime.jobRuntime.launcher,
     env: { ...runtime.workspace.env, ...runtime.env },
     mask: runtime.masker.mask,
     secretValues: runtime.secretValues,
     graceMs: DEFAULT_GRACE_MS,
-    ...(runtime.spec.keepEvidence && { evidenceFolder: runtime.jobRuntime.evidence }),
+    evidenceFolder: runtime.spec.keepEvidence ? runtime.jobRuntime.evidence : undefined,
     clock: runtime.jobRuntime.clock,
     random: Math.random,
   };

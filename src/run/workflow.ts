@@ -11,7 +11,7 @@ import { redriveOnResume } from "../redrive/resume.ts";
 import type { Feed } from "../runner/run-options.ts";
 import { systemClock } from "../std/clock.ts";
 import { PRIVATE_FOLDER } from "../std/files.ts";
-import type { Json } from "../std/json.ts";
+import { compact, type Json } from "../std/json.ts";
 import { randomName } from "../std/random.ts";
 import type { Step } from "../workflow/model.ts";
 import { runSteps } from "../workflow/run-steps.ts";
@@ -23,11 +23,9 @@ import {
   workflowProgressOf,
 } from "../workflow/workflow-spec.ts";
 import type { Finish } from "../workspace/workspace.ts";
-import type { AskMerge } from "./job-runtime.ts";
-import { withJobRuntime } from "./job-runtime.ts";
 import type { MapResult } from "./map.ts";
 import { requirePrograms } from "./require-programs.ts";
-import { type RunDeps, redriving, runJob } from "./run-job.ts";
+import { type AskMerge, type RunDeps, redriving, runJob, withJobRuntime } from "./run-job.ts";
 import { type OnPhaseWait, waitThroughOutages } from "./wait-through-outages.ts";
 import { agentHandler, type OnAgentStep } from "./workflow-agent.ts";
 import { selectWorkflowItems, writeResults } from "./workflow-items.ts";
@@ -84,9 +82,8 @@ export async function runWorkflow(
   options: WorkflowRunOptions,
 ): Promise<WorkflowResult> {
   options.onJob?.(begun);
-  const clock = deps.clock ?? systemClock;
   try {
-    return await withJobRuntime(begun, { ...deps, clock }, async (jobRuntime) => {
+    return await withJobRuntime(begun, deps, async (jobRuntime) => {
       mkdirSync(jobRuntime.logs.folder, { recursive: true, mode: PRIVATE_FOLDER });
       const runtime = await openWorkflowRuntime(begun, jobRuntime);
       for (const note of runtime.workspace.notes) options.onNotice?.(note);
@@ -174,9 +171,7 @@ function phaseOf(run: Run): Phase {
   return workflowProgressOf(run.job).phase;
 }
 
-/**
- * Returns true when the phase is done, false when the run was stopped. A failed step fails the job, which can be resumed.
- */
+/** True when the phase is done, false when the run was stopped. A failed step fails the job, which can be resumed. */
 async function runPhase(
   run: Run,
   phase: "setup" | "reduce" | "merge",
@@ -189,8 +184,7 @@ async function runPhase(
   };
   const before = new Set(Object.keys(variables));
   const context = stepContextOf(runtime, {
-    root: runtime.workspace.root,
-    ...(runtime.workspace.head && { head: runtime.workspace.head }),
+    checkout: runtime.workspace,
     variables,
     logPath: runtime.jobRuntime.logs.phase(phase),
     scratch: `${runtime.jobRuntime.scratch}/${phase}`,
@@ -205,7 +199,7 @@ async function runPhase(
   const wait = { policy, clock, stop: deps.stop, onWait: options.onPhaseWait };
   const end = await waitThroughOutages(wait, () =>
     runSteps(steps, context, {
-      ...(timeoutMs !== undefined && { timeoutMs }),
+      timeoutMs,
       from: workflowProgressOf(run.job).next,
       onDone: async (index) => {
         const captured = runtime.sealer.seal(capturedSince(before, variables));
@@ -236,24 +230,18 @@ async function runMap(run: Run): Promise<WorkflowResult | null> {
   const { deps, options } = run;
   const runtime = { ...run.runtime, job: run.job }; // with the variables that setup captured
   requirePrograms(runtime.spec, ["map", "reduce", "merge"]);
-  const work = await agentHandler(runtime, {
-    close: async () => undefined,
-    ...(options.onAgentStep && { onStep: options.onAgentStep }),
-  });
+  const work = await agentHandler(runtime, { close: async () => undefined, onStep: options.onAgentStep });
   const result = await runJob(deps, {
     job: run.job,
     work,
     isPhase: true,
     feed: mapFeed(run),
-    ...(options.onNotice && { onNotice: options.onNotice }),
-    ...(options.slots !== undefined && { slots: options.slots }),
+    onNotice: options.onNotice,
+    slots: options.slots,
   });
-  run.job = await reread(deps.engine, run.job);
+  run.job = (await deps.engine.findJob(run.job.id)) ?? run.job;
   if (result.end === "finished") return null;
-  return {
-    summary: await summarise(deps.engine, run.job),
-    ...(result.reason !== undefined && { stopReason: result.reason }),
-  };
+  return compact({ summary: await summarise(deps.engine, run.job), stopReason: result.reason });
 }
 
 const BATCH_MAX = 500;
@@ -330,10 +318,6 @@ async function interrupted(run: Run): Promise<WorkflowResult> {
   const event = { type: "job_interrupted" } as const;
   run.job = await run.deps.engine.changeJob(run.job.id, { status: "interrupted", event });
   return { summary: await summarise(run.deps.engine, run.job) };
-}
-
-async function reread(engine: Engine, job: Job): Promise<Job> {
-  return (await engine.findJob(job.id)) ?? job;
 }
 
 /** The failure itself matters more than an error while recording it. */

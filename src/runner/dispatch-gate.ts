@@ -1,8 +1,4 @@
-/**
- * Decides before each lease whether the queue may be worked: not while it is parked or its breaker is open, which all
- * workers share, and not once this run has to stop. Items that are not leased stay ready. Times are those of the
- * store's clock.
- */
+/** Decides before each lease whether the queue may be worked. Times are those of the store's clock. */
 import type { Attempt, Verdict } from "../item/item.ts";
 import type { Outcome } from "../item/settlement.ts";
 import type { Report } from "../retry/breaker.ts";
@@ -118,10 +114,7 @@ interface Outage {
   readonly until: number;
 }
 
-/**
- * Measures how long this runner has waited through an outage of the service that its items need. An outage begins with the
- * first failure of the class `throttled` or `outage`, and ends with the next success.
- */
+/** Measures how long this runner has waited through an outage, which ends with the next success. */
 export class OutageClock {
   #outage: Outage | null = null;
 

@@ -1,7 +1,4 @@
-/**
- * A runner as a holder of leases: it registers, sends heartbeats, reaps vanished holders and unregisters. When others
- * have reaped its own leases (a machine that slept), running attempts end and it registers again.
- */
+/** A runner as a holder of leases. When others have reaped its leases (a machine that slept), it registers again. */
 import { setMaxListeners } from "node:events";
 import { endOrphans } from "../attempt/process-tree.ts";
 import type { Engine, NewHolder } from "../engine.ts";
@@ -11,20 +8,16 @@ import { reap } from "../lease/reap.ts";
 import type { Policy } from "../retry/policy.ts";
 import type { Clock } from "../std/clock.ts";
 import type { Random } from "../std/random.ts";
-import type { GroupRule } from "../triage/grouping.ts";
+import { type RunOptions, runnerSettings } from "./run-options.ts";
 import type { StoreRetry } from "./store-retry.ts";
 
 export interface LeaseHolderOptions {
-  readonly engine: Engine;
-  readonly queue: string;
+  readonly run: RunOptions;
   /** The current policy. */
   readonly policy: () => Policy;
   readonly random: Random;
   readonly clock: Clock;
   readonly storeRetry: StoreRetry;
-  readonly ttlMs?: number;
-  readonly poisonAfter?: number;
-  readonly groupRules?: readonly GroupRule[];
   /** Called when items of a vanished holder were taken back. */
   readonly onReaped: () => void;
   /** Called for errors in the background that are not store failures. */
@@ -36,6 +29,7 @@ const STARTABLE_SHARE = 7 / 8;
 
 export class LeaseHolder {
   readonly #options: LeaseHolderOptions;
+  readonly #engine: Engine;
   readonly #over = new AbortController();
   #holder: NewHolder;
   #running = newController();
@@ -45,7 +39,8 @@ export class LeaseHolder {
 
   constructor(options: LeaseHolderOptions) {
     this.#options = options;
-    this.#holder = describeSelf(options.queue, options.ttlMs);
+    this.#engine = options.run.engine;
+    this.#holder = this.#describe();
     this.#confirmedAt = readClocks(options.clock);
   }
 
@@ -58,10 +53,7 @@ export class LeaseHolder {
     return this.#running.signal;
   }
 
-  /**
-   * False when the leases may have expired, because the process or its machine was stalled: nothing starts then until a
-   * heartbeat has succeeded. Both clocks are read, because one stops during sleep and the other can be set.
-   */
+  /** False when leases may have expired after a stall. Both clocks are read: one stops during sleep, the other can be set. */
   get isConfirmed(): boolean {
     const { clock } = this.#options;
     const ageMs = Math.max(
@@ -75,7 +67,7 @@ export class LeaseHolder {
   async confirm(): Promise<void> {
     const { id } = this.#holder;
     const sentAt = readClocks(this.#options.clock);
-    const isKnown = await this.#options.engine.heartbeat(id);
+    const isKnown = await this.#engine.heartbeat(id);
     if (id !== this.#holder.id) return;
     if (isKnown) this.#confirmedAt = sentAt;
     else await this.renew();
@@ -110,10 +102,9 @@ export class LeaseHolder {
 
   async #registerAgain(): Promise<void> {
     if (this.#isEnded) return;
-    const { storeRetry, queue, ttlMs } = this.#options;
     this.#running.abort("leases lost");
-    const holder = describeSelf(queue, ttlMs);
-    await storeRetry.run(() => this.#registerHolder(holder));
+    const holder = this.#describe();
+    await this.#options.storeRetry.run(() => this.#registerHolder(holder));
     this.#holder = holder;
     this.#running = newController();
     if (this.#isEnded) this.#running.abort("stopped");
@@ -121,8 +112,13 @@ export class LeaseHolder {
 
   async #registerHolder(holder: NewHolder): Promise<void> {
     const sentAt = readClocks(this.#options.clock);
-    await this.#options.engine.registerHolder(holder);
+    await this.#engine.registerHolder(holder);
     this.#confirmedAt = sentAt;
+  }
+
+  #describe(): NewHolder {
+    const { queue, holderTtlMs } = this.#options.run;
+    return describeSelf(queue, holderTtlMs);
   }
 
   async #sendHeartbeats(): Promise<void> {
@@ -143,10 +139,10 @@ export class LeaseHolder {
   }
 
   #reap(): Promise<number> {
-    const { engine, queue, policy, random, poisonAfter, groupRules } = this.#options;
+    const { run, policy, random } = this.#options;
+    const { engine, queue } = run;
     const selfId = this.#holder.id;
-    const grouping = { ...(poisonAfter !== undefined && { poisonAfter }), ...(groupRules && { groupRules }) };
-    return reap({ engine, queue, policy: policy(), random, selfId, endOrphans, ...grouping });
+    return reap({ ...runnerSettings(run), engine, queue, policy: policy(), random, selfId, endOrphans });
   }
 
   /** Store failures are ignored: the next round tries again, and the runner's loop is the one that gives up. */

@@ -1,7 +1,4 @@
-/**
- * Decides when a runner polls its queue: at once while there is more, otherwise when an item is due, when it is
- * notified, or when something may have changed.
- */
+/** Decides when a runner polls its queue: at once while there is more, else when an item is due or it is notified. */
 import type { SettleAndLeaseResult } from "../engine.ts";
 import { allow, type Rate, spend } from "../item/rate.ts";
 import type { Clock } from "../std/clock.ts";
@@ -16,7 +13,7 @@ const RATE_GATHER_MS = 20;
 export interface PollScheduleOptions {
   readonly clock: Clock;
   /** The rate of this runner alone. */
-  readonly ownRate?: Rate;
+  readonly ownRate: Rate | undefined;
   /** Whether the store notifies about changes by other processes. */
   readonly isNotified: boolean;
 }

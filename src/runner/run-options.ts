@@ -1,4 +1,4 @@
-/** The options of a runner, what it reports, and how it ends. Types only. */
+/** The options of a runner, what it reports, and how it ends. */
 import type { Handler } from "../attempt/handler.ts";
 import type { Engine } from "../engine.ts";
 import type { WorkError } from "../errors.ts";
@@ -10,11 +10,30 @@ import type { ClassRule } from "../retry/class-rule.ts";
 import type { HandlerReport } from "../retry/decide.ts";
 import type { Policy } from "../retry/policy.ts";
 import type { Clock } from "../std/clock.ts";
+import { compact } from "../std/json.ts";
 import type { Random } from "../std/random.ts";
 import type { GroupRule } from "../triage/grouping.ts";
 import type { StoreRetry } from "./store-retry.ts";
 
-export interface RunOptions {
+/** Settings that every way of starting a runner hands on to it. */
+export interface RunnerSettings {
+  /** How long to wait for a store that cannot be written. Default 30 s; a worker of a queue waits until it answers. */
+  readonly storeWaitMs?: number;
+  /** From how many redrives an item may come back before it is poison. Default 5. */
+  readonly poisonAfter?: number;
+  /** Rules that name the groups of failures, before the algorithm. Default: none. */
+  readonly groupRules?: readonly GroupRule[];
+  /** Rules that correct type and class of failures. Default: none. */
+  readonly classRules?: readonly ClassRule[];
+}
+
+/** These settings of larger options. */
+export function runnerSettings(options: RunnerSettings): RunnerSettings {
+  const { storeWaitMs, poisonAfter, groupRules, classRules } = options;
+  return compact({ storeWaitMs, poisonAfter, groupRules, classRules });
+}
+
+export interface RunOptions extends RunnerSettings {
   readonly engine: Engine;
   readonly queue: string;
   readonly policy: Policy;
@@ -22,41 +41,33 @@ export interface RunOptions {
   /** How many attempts run at a time. */
   readonly slots: number;
   /** Called when the policy is `custom` and an item would be given up. One that throws decides `dlq`. */
-  readonly askHandler?: (item: LeasedItem, failure: Failure) => Promise<HandlerReport>;
+  readonly askHandler?: ((item: LeasedItem, failure: Failure) => Promise<HandlerReport>) | undefined;
   /** Run only the letters of this redrive. */
-  readonly operationId?: string;
+  readonly operationId?: string | undefined;
   /** Adds items to the queue while it is worked; yields how many each step added. */
-  readonly feed?: Feed;
+  readonly feed?: Feed | undefined;
   /** Keeps running when the queue is empty. Default false. */
   readonly keepGoing?: boolean;
   /** The rate of all workers of the queue together. Default: no limit. */
   readonly rate?: Rate;
   /** The rate of this runner alone. Default: no limit. */
-  readonly ownRate?: Rate;
+  readonly ownRate?: Rate | undefined;
   /** Called before each lease for settings that may change meanwhile. Default: `policy` and `rate`. */
-  readonly settings?: () => Pick<RunOptions, "policy" | "rate">;
+  readonly settings?: (() => Pick<RunOptions, "policy" | "rate">) | undefined;
   /** Abort to stop: running attempts are ended and released. */
   readonly stop: AbortSignal;
   /** Abort to drain: nothing more is leased, and running attempts finish. */
-  readonly drain?: AbortSignal;
+  readonly drain?: AbortSignal | undefined;
   /** How long to wait for attempts that ignore the stop before their leases are released. Default: forever. */
-  readonly abandonAfterMs?: number;
-  /** How long to retry while the store cannot be written. Default 30 s. */
-  readonly storeWaitMs?: number;
-  readonly observer?: RunObserver;
-  readonly clock?: Clock;
+  readonly abandonAfterMs?: number | undefined;
+  readonly observer?: RunObserver | undefined;
+  readonly clock?: Clock | undefined;
   readonly random?: Random;
   readonly holderTtlMs?: number;
   /** The author of notes that attempts write. Default: the holder and its slot. */
-  readonly author?: string;
+  readonly author?: string | undefined;
   /** The folder for copies of the evidence that handlers name. Default: no copies. */
-  readonly evidenceFolder?: string;
-  /** From how many redrives an item may come back before it is poison. Default 5. */
-  readonly poisonAfter?: number;
-  /** Rules that group failures before the algorithm does. Default: none. */
-  readonly groupRules?: readonly GroupRule[];
-  /** Rules that correct the type and class of failures. Default: none. */
-  readonly classRules?: readonly ClassRule[];
+  readonly evidenceFolder?: string | undefined;
 }
 
 /** A feed writes to the store itself, through the runner's `StoreRetry`, and ends when the signal is aborted. */

@@ -1,8 +1,4 @@
-/**
- * The loop that drives leasing, attempts, decisions and settling for every kind of queue. Each turn settles ended
- * attempts and leases due items in one durable step of the store, then starts the leased items. It holds no more items
- * in memory than it has slots, and acknowledges nothing before the store has it.
- */
+/** The loop for every kind of queue: each turn settles ended attempts and leases due items in one durable step, then starts them. */
 import type { Engine, SettleAndLease, SettleAndLeaseResult } from "../engine.ts";
 import { isStoreTrouble, WorkError } from "../errors.ts";
 import type { Settlement } from "../item/item.ts";
@@ -65,30 +61,20 @@ class Runner {
       isEnding: () => this.#isEnding(),
     });
     this.#holder = new LeaseHolder({
-      engine,
-      queue,
+      run: options,
       policy,
       random,
       clock,
       storeRetry: this.#storeRetry,
-      ...(options.holderTtlMs !== undefined && { ttlMs: options.holderTtlMs }),
-      ...(options.poisonAfter !== undefined && { poisonAfter: options.poisonAfter }),
-      ...(options.groupRules && { groupRules: options.groupRules }),
       onReaped: () => this.#pollNow(),
       onFault: (error) => {
         this.#fault ??= error;
       },
     });
-    this.#gate = new DispatchGate(policy(), {
-      queue,
-      author: this.#holder.holderId,
-      ignoresFaults: keepGoing,
-    });
-    this.#schedule = new PollSchedule({
-      clock,
-      ...(options.ownRate && { ownRate: options.ownRate }),
-      isNotified: keepGoing && engine.can.wakes,
-    });
+    const { holderId } = this.#holder;
+    this.#gate = new DispatchGate(policy(), { queue, author: holderId, ignoresFaults: keepGoing });
+    const isNotified = keepGoing && engine.can.wakes;
+    this.#schedule = new PollSchedule({ clock, ownRate: options.ownRate, isNotified });
     this.#slots = new Slots({
       options,
       gate: this.#gate,
@@ -230,10 +216,7 @@ class Runner {
     return { settle, lease, gate: shared.proposal() };
   }
 
-  /**
-   * Attempts that could not be written are kept and written later. Returns null when the leases were lost: nothing was
-   * written, and the runner has registered again.
-   */
+  /** Attempts that could not be written are kept for later. Null when the leases were lost and the runner has registered again. */
   async #settleAndLease(
     holderId: string,
     request: SettleAndLease,

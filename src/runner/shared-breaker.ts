@@ -1,7 +1,6 @@
 /**
- * The breaker of a queue and the time until which it is parked, shared by all its workers. The store keeps both as one
- * versioned document that changes only together with a lease, by compare-and-set. This class is the view of one worker:
- * the stored state plus changes that are not stored yet. It never calls the store itself.
+ * The breaker of a queue and its parking, shared by all workers as one document that changes by compare-and-set.
+ * This class is the view of one worker: the stored state plus changes that are not stored yet.
  */
 import type { SettleAndLease, SettleAndLeaseResult, SharedDocument } from "../engine.ts";
 import {

@@ -1,7 +1,4 @@
-/**
- * The slots of a runner: each runs one attempt at a time, from the lease to the settlement. Ended attempts are kept
- * here until the store has them. Thousands run per second, so each has to be cheap.
- */
+/** The slots of a runner: each runs one attempt at a time. Thousands run per second, so each has to be cheap. */
 import { OpenAttempt, perform } from "../attempt/handler.ts";
 import { settlementOf } from "../dead-letter/bury.ts";
 import { isStoreError } from "../errors.ts";
@@ -12,7 +9,7 @@ import { decide, type HandlerReport, isOutageFailure, needsAnswer } from "../ret
 import type { Policy } from "../retry/policy.ts";
 import { assert } from "../std/assert.ts";
 import { type DispatchGate, failingSince } from "./dispatch-gate.ts";
-import type { RunOptions } from "./run-options.ts";
+import { type RunnerSettings, type RunOptions, runnerSettings } from "./run-options.ts";
 
 export interface Ended {
   readonly item: LeasedItem;
@@ -56,6 +53,7 @@ const NOT_YET: Promise<void> = Promise.resolve();
 
 export class Slots {
   readonly #deps: SlotsDeps;
+  readonly #rules: RunnerSettings;
   readonly #free: number[];
   readonly #running = new Map<number, Running>();
   #ended: Ended[] = [];
@@ -63,6 +61,7 @@ export class Slots {
   constructor(deps: SlotsDeps) {
     const { slots } = deps.options;
     this.#deps = deps;
+    this.#rules = runnerSettings(deps.options);
     this.#free = Array.from({ length: slots }, (_, index) => slots - index);
   }
 
@@ -189,7 +188,7 @@ export class Slots {
 
   #decide(running: Running, outcome: Outcome, report: HandlerReport): Settlement {
     const { item, attempt, ticket, signal, failingSince } = running;
-    const { gate, random, options } = this.#deps;
+    const { gate, random } = this.#deps;
     const now = this.#deps.storeNow();
     const isOutage = gate.shared.isOutage;
     const isCutOff = outcome.kind === "released" && signal.aborted; // ended by the runner: it says nothing about the service
@@ -200,9 +199,7 @@ export class Slots {
     const { answer } = report;
     const verdict = decide(item, outcome, this.#deps.policy(), { random, breaker, outage, answer });
     gate.recordVerdict(verdict, now, outcome); // before more is leased in the same step
-    const { poisonAfter, groupRules } = options;
-    const grouping = { ...(poisonAfter !== undefined && { poisonAfter }), ...(groupRules && { groupRules }) };
-    const settlement = settlementOf(item, { outcome, verdict, ...grouping });
+    const settlement = settlementOf(item, { outcome, verdict, ...this.#rules });
     const fault = outcome.kind === "released" && !isCutOff ? { fault: outcome.why } : undefined;
     const counts = "counts" in outcome ? outcome.counts : undefined;
     const { problem } = report;

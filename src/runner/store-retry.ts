@@ -1,7 +1,4 @@
-/**
- * Retries store operations while the store cannot be used: a full disk, a lock, an outage. `OutageLog` records such
- * times as events once the store is back.
- */
+/** Retries store operations while the store cannot be used: a full disk, a lock, an outage. */
 import { hostname } from "node:os";
 import type { Engine } from "../engine.ts";
 import { isStoreTrouble, type WorkError } from "../errors.ts";

@@ -1,7 +1,4 @@
-/**
- * Reads the JSON lines that the `claude` command writes: its answer, model and usage, and whether it failed or was rejected.
- * Other lines are ignored.
- */
+/** Reads the JSON lines that the `claude` command writes: answer, model, usage, failure. Other lines are ignored. */
 import { compact, isJsonObject, type JsonObject, reader } from "../std/json.ts";
 import type { AgentUsage } from "./step-context.ts";
 

@@ -1,8 +1,4 @@
-/**
- * The rules of a workflow that the form cannot express: one action per step, known variables, valid expressions and paths,
- * settings that do not contradict each other. It skips what does not fit the form, so that all problems are reported at
- * once.
- */
+/** The rules of a workflow that its form cannot express. What does not fit the form is skipped, so that all problems are reported. */
 import { FILTER_VARIABLES, isExpressionName, type KnownVariables } from "../std/expression.ts";
 import { isJsonObject } from "../std/json.ts";
 import type { Finding } from "../yaml/read-yaml.ts";

@@ -1,8 +1,4 @@
-/**
- * The `foreach` step: the same steps for each element of a list, a few at a time. Inside, `${foreach.item}`,
- * `${foreach.index}` (from 0) and `${foreach.total}` tell the element; `${item}` stays the agent's item, and is the
- * element where there is no agent. What is captured inside is there for the steps after it, the last element's last.
- */
+/** The `foreach` step: the same steps for each element, a few at a time. Captures of the last element are the last ones set. */
 import type { Filled } from "../attempt/template-parts.ts";
 import { asText, type Json, parseJson } from "../std/json.ts";
 import { oneLine } from "../triage/clean.ts";

@@ -16,10 +16,7 @@ export function jsonPathProblem(path: string): string | undefined {
   return typeof compiled === "string" ? compiled : undefined;
 }
 
-/**
- * The nodes that the path selects. A path that can only mean one place, such as `$.items`, stands for the elements
- * of the array that is there.
- */
+/** The nodes that the path selects. A path to a single array, such as `$.items`, selects its elements. */
 export function selectNodes(document: Json, path: string): readonly Json[] {
   const query = compile(path);
   if (typeof query === "string") throw refused(path, query);

@@ -1,7 +1,4 @@
-/**
- * Finds programs of a workflow that are not installed before any item runs: of agents, and of shell steps that are a single
- * plain command.
- */
+/** Finds programs of agents and of plain shell commands that are not installed, before any item runs. */
 import { isInstalled } from "../attempt/find-program.ts";
 import type { Step, Workflow } from "./model.ts";
 

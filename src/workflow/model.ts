@@ -1,8 +1,4 @@
-/**
- * A workflow after parsing, with durations in milliseconds and all defaults filled in. It is plain JSON, so that a job can
- * store it and any process can resume it.
- */
-
+/** A workflow after parsing, with all defaults filled in. It is plain JSON: a job stores it, and any process can resume it. */
 import type { Backoff, Policy } from "../retry/policy.ts";
 import type { Json } from "../std/json.ts";
 

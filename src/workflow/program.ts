@@ -1,7 +1,4 @@
-/**
- * Turns the action of a step into the program to run: a script for `sh`, or an agent with its prompt. Values of items and
- * secrets are passed as data, by environment, files and standard input, never as options.
- */
+/** Turns the action of a step into the program to run. Values of items and secrets are passed as data, never as options. */
 import { basename } from "node:path";
 import { type FilledWord, optionProblem } from "../attempt/template.ts";
 import { type Filled, templateParts } from "../attempt/template-parts.ts";

@@ -1,8 +1,4 @@
-/**
- * Parses a YAML text into a workflow, or into a list of all problems with line and column. `yaml-form.ts` defines the
- * format; `check-workflow.ts` checks the remaining rules.
- */
-
+/** Parses a YAML text into a workflow, or into a list of all its problems with line and column. */
 import { basename, extname } from "node:path";
 import { WorkError } from "../errors.ts";
 import { checkForm } from "../yaml/form.ts";

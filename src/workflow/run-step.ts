@@ -1,7 +1,4 @@
-/**
- * Runs one step with all its options: `when`, `retry`, `on_failure`, `on_success`, and everything that must hold for one try
- * to succeed.
- */
+/** Runs one step with all its options: `when`, `retry`, `on_failure`, `on_success`, `commit_required`, `validate`. */
 import { backoffMs } from "../retry/backoff.ts";
 import { compileExpression } from "../std/expression.ts";
 import { foreachStep } from "./foreach.ts";

@@ -1,7 +1,4 @@
-/**
- * Runs workflow steps in order until one fails or the run is stopped, for setup, agents, reduce and merge alike. The
- * `StepContext` defines where they run; phases, jobs and stores are unknown here.
- */
+/** Runs workflow steps in order until one fails or the run is stopped. Phases, jobs and stores are unknown here. */
 import { OutputWatch } from "../attempt/output-watch.ts";
 import { compact } from "../std/json.ts";
 import type { Step } from "./model.ts";
@@ -23,7 +20,7 @@ export interface RunStepsOptions {
   /** The index of the step to go on at. Default 0. */
   readonly from?: number;
   /** For all steps together; the failure names the step that ran when it was over. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** Told after each step of the list itself, with its index; the next begins when this has resolved. */
   readonly onDone?: (index: number, context: StepContext) => void | Promise<void>;
 }

@@ -1,7 +1,4 @@
-/**
- * Masks secrets in everything that is written or shown: texts, and byte streams of any size. A secret is also found when it
- * is quoted for a shell, JSON or a URL, and each line of a multi-line secret is masked.
- */
+/** Masks secrets in texts and byte streams, also when they are quoted for a shell, JSON or a URL, and line by line. */
 import type { Edges, OutputMask } from "../attempt/output-log.ts";
 import { WorkError } from "../errors.ts";
 import type { Json } from "../std/json.ts";

@@ -1,7 +1,4 @@
-/**
- * Selects the items of a map phase: read, filter, sort, distinct, offset, max_items, in this order. Each stage counts what
- * it dropped, for dry runs. A record that the filter cannot evaluate is an error.
- */
+/** Selects the items of a map phase: read, filter, sort, distinct, offset, max_items, in this order. */
 import type { Readable } from "node:stream";
 import type { Filled } from "../attempt/template-parts.ts";
 import { WorkError } from "../errors.ts";

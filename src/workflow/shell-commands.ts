@@ -1,7 +1,4 @@
-/**
- * Collects the words of commands and their pipelines while `shell-place.ts` parses a script. When a command ends, values
- * that it would run as code are refused.
- */
+/** Collects the words of commands and pipelines while a script is parsed, and refuses values that a command would run as code. */
 import { printsEnvironment, readsScriptFromInput, refusalsIn, type ShellWord, VALUE } from "./shell-words.ts";
 
 type RefuseValues = (values: readonly number[] | "all", why: string) => void;

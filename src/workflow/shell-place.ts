@@ -1,8 +1,4 @@
-/**
- * Parses a POSIX shell script and finds the quoting context of each value, so that it can be replaced by a reference that
- * the shell expands to exactly that value. It parses only as much shell as this needs. Where shells disagree, or where the
- * value would be code, it refuses.
- */
+/** Parses a POSIX script to find the quoting context of each value. It refuses where shells disagree or a value would be code. */
 import { bodyEnd, type HereDocument, readDelimiter, ShellCommands } from "./shell-commands.ts";
 import { SUBSTITUTION, VALUE } from "./shell-words.ts";
 

@@ -1,8 +1,4 @@
-/**
- * Turns a template into a script for `sh`. The script never contains a value: each `${…}` becomes a reference to a variable,
- * such as `"${RD_1}"`, and the process gets the values separately. So a quoting mistake may split a word, but never runs
- * data. `${raw:…}` opts out.
- */
+/** Turns a template into a script for `sh` that refers to values as variables, so that a quoting mistake never runs data. */
 import { type Filled, type Placeholder, templateParts } from "../attempt/template-parts.ts";
 import { placesIn, type ShellPlace } from "./shell-place.ts";
 import { isValue, type Variables, valueAt } from "./variables.ts";

@@ -1,7 +1,4 @@
-/**
- * Finds values that a command would interpret as code: another shell, the program text of an interpreter, an arithmetic
- * expression. Only common commands are known. Unknown commands pass, because the value is a single word there.
- */
+/** Finds values that a command would interpret as code. Unknown commands pass, because the value is a single word there. */
 import { basename } from "node:path";
 
 /** One word with its quotes removed. A value stands in `text` as `VALUE`, a command substitution as `SUBSTITUTION`. */

@@ -1,7 +1,4 @@
-/**
- * Where a step runs and what it may use, and the state of one run of steps. The context is all that differs between setup,
- * an agent, reduce and merge.
- */
+/** Where a step runs and what it may use: all that differs between setup, an agent, reduce and merge. */
 import type { Launcher } from "../attempt/launch.ts";
 import type { OutputMask } from "../attempt/output-log.ts";
 import type { OutputWatch } from "../attempt/output-watch.ts";
@@ -37,9 +34,9 @@ export interface StepContext {
   readonly agentId: string;
   readonly attempt: number;
   /** Where copies of the files go that a step names as evidence. Default: none are made. */
-  readonly evidenceFolder?: string;
+  readonly evidenceFolder?: string | undefined;
   /** The commit that HEAD is at; absent where there is no git. */
-  readonly head?: () => Promise<string>;
+  readonly head?: (() => Promise<string>) | undefined;
   readonly clock: Clock;
   readonly random: Random;
   /** Told which step begins, for the screen: `step 2 of 5: shell: cargo test`. */

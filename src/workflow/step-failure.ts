@@ -1,5 +1,4 @@
 /** The failure record of a step, with or without a process. It contains no secrets. */
-
 import type { ProcessEnd } from "../attempt/run-process.ts";
 import { type ProcessFacts, processFailure } from "../attempt/run-process.ts";
 import type { ErrorTypeName } from "../item/error-type.ts";

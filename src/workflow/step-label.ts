@@ -37,10 +37,7 @@ function labelParts({ action }: Step): { kind: string; text: string; mode: "plai
   }
 }
 
-/**
- * What a failure's message calls the step. It has no values of the item, so that the same failures are one group: a
- * place to fill is shown as `…`. A short script is its own name; any other is named after its first command, and its id.
- */
+/** The step in failure messages. It has no values of the item, so that same failures are one group. */
 export function stepName({ action, id }: Step): string {
   switch (action.kind) {
     case "shell":

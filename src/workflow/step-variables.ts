@@ -1,8 +1,4 @@
-/**
- * The variables of steps: their scopes, what `capture` stores, and which names exist where. Captured values belong to the
- * phase; each round of a `foreach` keeps its own until it ends, so that parallel rounds do not see each other's.
- */
-
+/** The variables of steps. Each round of a `foreach` keeps its captures until it ends, so that parallel rounds do not mix. */
 import type { Filled } from "../attempt/template-parts.ts";
 import type { Failure } from "../item/failure.ts";
 import type { KnownVariables } from "../std/expression.ts";

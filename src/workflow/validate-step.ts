@@ -1,7 +1,4 @@
-/**
- * `validate`: a step rates how complete the work is, by a JSON score in its output or by its exit code. Below the threshold
- * the `on_incomplete` steps run, and the work is rated again.
- */
+/** `validate`: a step rates how complete the work is. Below the threshold the `on_incomplete` steps run, and it is rated again. */
 import { isJsonObject, type Json, type JsonObject, stringifyJson } from "../std/json.ts";
 import type { FailureHandler, Validation } from "./model.ts";
 import { type At, inside, isTurnedAway, type StepEnd, type StepFailed } from "./step-context.ts";

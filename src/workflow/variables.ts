@@ -1,7 +1,4 @@
-/**
- * Expands `${…}` in texts that no shell reads, and renders scripts with their values for people. An unknown variable is an
- * error, never an empty text. `shell-values.ts` makes the scripts that run.
- */
+/** Expands `${…}` in texts that no shell reads, and renders scripts for people. An unknown variable is an error. */
 import {
   type Filled,
   lookUp,

@@ -1,5 +1,4 @@
 /** The `write_file` step: writes an expanded template to a file inside the step's folder, never outside. */
-
 import {
   chmodSync,
   closeSync,
@@ -47,10 +46,7 @@ export async function writeFileStep(
   return { kind: "done", output: name.value };
 }
 
-/**
- * The real path of `path`, seen from the folder `from` in `root`. It need not be there yet. An absolute path, `..` and
- * a link that leads out are refused.
- */
+/** The real path of `path`, which need not exist. An absolute path, `..` and a link that leads out are refused. */
 export function insideRoot(root: string, path: string, from = "."): Filled<string> {
   const refused = wrongPath(from) ?? wrongPath(path);
   if (refused !== undefined) return { ok: false, message: refused };

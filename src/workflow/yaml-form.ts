@@ -1,7 +1,4 @@
-/**
- * Defines the format of workflow files. The validator, its types and the JSON Schema for editors are derived from it.
- * Unknown keys are errors.
- */
+/** Defines the format of workflow files. The validator, its types and the JSON Schema for editors are derived from it. */
 import * as z from "zod";
 import { ITEM_FAILURE_ACTIONS, OUTAGE_ACTIONS } from "../retry/policy.ts";
 import { count, duration, ratio, required, scalar } from "../yaml/form.ts";

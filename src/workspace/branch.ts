@@ -18,10 +18,7 @@ export class Branch {
   readonly #git: Git;
   readonly #commonDir: string | null;
 
-  /**
-   * `commonDir`, for a branch that is Redrive's own, is git's folder: the branch can mostly be read there without a
-   * process, and the lock of a git that was killed with its agent is taken away. Default: git is asked for all.
-   */
+  /** With `commonDir`, for Redrive's own branches: reads refs from files, and removes the lock of a git that was killed. */
   constructor(git: Git, name: string, commonDir: string | null = null) {
     this.#git = git;
     this.name = name;

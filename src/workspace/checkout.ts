@@ -1,8 +1,4 @@
-/**
- * Creates or cleans the checkout of one attempt. After `renewCheckout` no file of the previous item is left, ignored or not,
- * except the paths to keep. Changes to the repository itself (settings, hooks, branches) are shared by all worktrees; git
- * cannot prevent that.
- */
+/** Creates or cleans the checkout of one attempt. After `renewCheckout` nothing of the previous item is left but the kept paths. */
 import {
   chmodSync,
   copyFileSync,
@@ -118,10 +114,7 @@ interface OddModes {
   readonly folders: readonly string[];
 }
 
-/**
- * Files and folders whose permissions are not those of new ones. Git cares for one bit of them only, and sees a change
- * within the second in which a file was written only by its content.
- */
+/** Files and folders with unusual permissions. Git compares only one permission bit. */
 async function findOddModes(git: Git, { file, folder }: Modes, keep: KeepPaths): Promise<OddModes> {
   const executable = file | ((file & 0o444) >> 2);
   const not = (...modes: number[]) => modes.flatMap((mode) => ["!", "-perm", mode.toString(8)]);

@@ -1,7 +1,4 @@
-/**
- * Removes worktrees, agents' branches and branches of ended jobs that are no longer needed. Those with unmerged work or a
- * letter are kept and reported, unless forced; those in use by a live process are always kept.
- */
+/** Removes worktrees and branches that are no longer needed. Unmerged work and letters are kept unless forced. */
 import { readdirSync, rmSync } from "node:fs";
 import { thisOwner } from "../std/process-identity.ts";
 import { Branch } from "./branch.ts";

@@ -1,8 +1,4 @@
-/**
- * Merges a job's branch into the branch that the run started from. If that branch is checked out, the user's git merges it,
- * with hooks; else no checkout is needed. If the merge is not possible, nothing changes, and the command to merge by hand is
- * reported.
- */
+/** Merges a job's branch into the branch that the run started from, or reports the command to merge by hand. */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { systemClock } from "../std/clock.ts";

@@ -1,7 +1,4 @@
-/**
- * Runs git. All calls go through `Git`, so that the caller's environment (a hook's GIT_DIR, a prompt, a language) changes
- * nothing, and errors contain git's message.
- */
+/** Runs git so that the caller's environment (a hook's GIT_DIR, a prompt, a language) changes nothing. */
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { WorkError } from "../errors.ts";

@@ -1,7 +1,4 @@
-/**
- * Every worktree that Redrive made, of all jobs and repositories: those with a record, folders without one, and entries in
- * git's list whose folder is gone. Reads, never writes.
- */
+/** Every worktree that Redrive made, also folders without a record and entries of git whose folder is gone. Reads, never writes. */
 import { existsSync, lstatSync, rmSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type { WorktreeArtifacts } from "../item/letter.ts";

@@ -1,8 +1,4 @@
-/**
- * A job's part of a repository: its branch, the worktree of setup, reduce and merge, the agents' worktrees and the merge
- * queue. The branch is checked out nowhere and moves only by compare-and-swap; the user's branches stay untouched until
- * `finishInto`. After a crash everything is found again from the refs and the registry.
- */
+/** A job's part of a repository: its branch, worktrees and merge queue. After a crash, refs and registry restore everything. */
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { WorkError } from "../errors.ts";
@@ -71,10 +67,7 @@ export class JobWorktrees {
     this.#queue = new MergeQueue(this.#git, branch, env);
   }
 
-  /**
-   * Begins the job at the repository's start commit, or picks up one that is there. One that was cleaned after its work
-   * was merged begins again at what has its work.
-   */
+  /** Begins the job at the start commit, or continues it. A job that was cleaned after its merge begins at the merged work. */
   static async open(
     repository: Repository,
     jobId: string,
@@ -211,10 +204,7 @@ export class JobWorktrees {
     return mergingAlone(this.repository.commonDir, () => finalMerge(this.#git, request));
   }
 
-  /**
-   * The job is over: removes its worktrees and branches, except what letters need and what is merged nowhere. Work of
-   * attempts that never ended, or whose letter is gone, is given up as `adopt` does.
-   */
+  /** The job is over: removes its worktrees and branches, except what letters need and what is merged nowhere. */
   async tidy({ isNeeded, hasLetters }: TidyOptions): Promise<CleanReport> {
     await this.adopt({ isNeeded });
     await this.close();

@@ -1,8 +1,4 @@
-/**
- * Merges the commits of finished agents into the job's branch, one at a time: without a checkout, with trailers that name
- * the item, and by compare-and-swap. A crash before that leaves the branch unchanged; after it, the trailers show that the
- * item is merged.
- */
+/** Merges finished agents' commits into the job's branch one at a time. After a crash, trailers show which items are merged. */
 import { type Branch, branchGone, commitTree, isAncestor, mergeTrees } from "./branch.ts";
 import type { Git } from "./git.ts";
 

@@ -10,10 +10,7 @@ export function jobBranch(jobId: string): string {
   return `redrive/${refPart(jobId)}`;
 }
 
-/**
- * The folder of refs that the agents of a job have. It is not below `redrive/<job>`, because a branch and a folder of
- * branches cannot share a name.
- */
+/** The folder of refs for a job's agents. It is not below `redrive/<job>`, because that is a branch. */
 export function agentBranches(jobId: string): string {
   return `redrive-agent/${refPart(jobId)}`;
 }
@@ -26,10 +23,7 @@ export function agentBranch(jobId: string, itemId: string, attempt: number, tag 
 const KEY_CHARACTERS_MAX = 40;
 const HASH_CHARACTERS = 10;
 
-/**
- * An item's id as a part of a name: short, readable, and another one for every id, also where upper and lower case
- * are the same. An id that is such a name already stays as it is.
- */
+/** An item's id as a part of a name: short, readable, and unique even where case is ignored. */
 export function itemKey(itemId: string): string {
   const slug = itemId
     .toLowerCase()

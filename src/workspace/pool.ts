@@ -1,7 +1,4 @@
-/**
- * The pool of agents' worktrees of one job. A free worktree is cleaned and reused, because a new checkout costs a hundred
- * times as much. A worktree that is kept for a letter is never reused.
- */
+/** The pool of agents' worktrees of one job. Free ones are cleaned and reused, because a new checkout costs far more. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { WorkError } from "../errors.ts";
@@ -78,10 +75,7 @@ export class Pool {
     return this.#make(`agent-${this.#made}-${this.#tag}`, itemId, attempt);
   }
 
-  /**
-   * Gives it back. Its branch goes when its commits are in the job's branch, or there are none, or they are not wanted
-   * (`discard`); what is not committed is lost when the worktree is used again.
-   */
+  /** Gives it back. Its branch is removed when its commits are merged or not wanted (`discard`); uncommitted changes are lost. */
   async release(
     worktree: AgentWorktree,
     { discard = false }: { readonly discard?: boolean } = {},

@@ -9,7 +9,6 @@
  * A record is replaced as a whole and never half there. One whose owner is gone is taken over by renaming its file, which
  * succeeds for one process only.
  */
-
 import {
   closeSync,
   existsSync,
@@ -136,10 +135,7 @@ export class JobRegistry {
     writeWhole(this.#file(record.name), record, false);
   }
 
-  /**
-   * Takes over a worktree whose record is still the one that was read. The record is hidden under a name of our own
-   * while it is looked at; if somebody was quicker, it is theirs and is put back unless they have written a newer one.
-   */
+  /** Takes over a worktree whose record is unchanged. Renaming the record succeeds for one process only. */
   claim(seen: WorktreeRecord, taken: WorktreeRecord): boolean {
     const file = this.#file(seen.name);
     const hidden = join(this.folder, passing(seen.name, "claim"));

@@ -1,7 +1,4 @@
-/**
- * Where the steps of a workflow run: the project's folder as it is, or worktrees of its repository. The phases and the
- * agents use a workspace without knowing which of the two it is.
- */
+/** Where the steps of a workflow run: the project's folder as it is, or worktrees of its repository. */
 import type { WorktreeArtifacts } from "../item/letter.ts";
 import type { JsonObject } from "../std/json.ts";
 

@@ -1,6 +1,4 @@
-/**
- * Checks a value against the form of a file and explains everything that is invalid; and the forms of single values.
- */
+/** Checks a value against the form of a file and explains everything that is invalid; also the forms of single values. */
 import * as z from "zod";
 import { nearest } from "../std/nearest.ts";
 import type { Finding } from "./read-yaml.ts";

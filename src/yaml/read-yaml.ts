@@ -1,7 +1,4 @@
-/**
- * Reads a YAML file that a person wrote, and locates problems by line and column. What the file may contain is defined
- * by the form of its kind.
- */
+/** Reads a YAML file that a person wrote, and locates problems by line and column. */
 import {
   type Document,
   isAlias,

@@ -7,7 +7,7 @@ import { countFixable, planFixes } from "../../redrive/fix.ts";
 import type { FixRule } from "../../redrive/fix-rule.ts";
 import { compileRecipe, parseSetting, type Recipe } from "../../redrive/recipe.ts";
 import { fixesToJson, fixLetters } from "../../run/fix-letters.ts";
-import { requireHandler } from "../../run/job-runtime.ts";
+import { requireHandler } from "../../run/run-job.ts";
 import { nearest } from "../../std/nearest.ts";
 import { finishToJson } from "../../workspace/workspace.ts";
 import { changeExitCode, changeLetters, emptyCounts, findLetters, type SelectedLetters } from "../bulk.ts";

@@ -9,7 +9,7 @@ import { previewRedrive, previewToJson } from "../../redrive/preview.ts";
 import { parseSetting, type Recipe } from "../../redrive/recipe.ts";
 import { listRequeued, previewRequeue, type RequeuedLetter, requeueLetters } from "../../redrive/requeue.ts";
 import { countSelected, type Selection, selectionFor } from "../../redrive/select.ts";
-import { requireHandler } from "../../run/job-runtime.ts";
+import { requireHandler } from "../../run/run-job.ts";
 import { detachLetters, retryLetters } from "../../run/retry.ts";
 import { compact } from "../../std/json.ts";
 import {
