@@ -1,14 +1,26 @@
 /** The record of a failed attempt, which is never rewritten, with its source and its evidence files; and their JSON. */
-import { fromRfc3339, toRfc3339 } from "../std/clock.ts";
-import { compact, isJsonObject, type Json, type JsonObject, reader } from "../std/json.ts";
+import { isJsonObject, type Json, type JsonObject } from "../std/json.ts";
 import {
+  ERROR_CLASSES,
   type ErrorClass,
   type ErrorType,
   errorTypeFromJson,
   errorTypeToJson,
-  isErrorClass,
   plainType,
 } from "./error-type.ts";
+import {
+  COUNT,
+  type FieldKind,
+  FLAG,
+  INTEGER,
+  listKind,
+  objectKind,
+  RecordForm,
+  required,
+  SPAN_MS,
+  TEXT,
+  TIME,
+} from "./record-form.ts";
 
 /** One failed attempt: what failed, how and where. */
 export interface Failure {
@@ -39,46 +51,6 @@ export interface Failure {
   readonly source?: FailureSource;
 }
 
-/** The form of a failure outside the process. */
-export function failureToJson(failure: Failure): JsonObject {
-  return failureFieldsToJson(failure, FAILURE_FIELDS);
-}
-
-/** The same with some of its fields alone, for one who asks many failures for little. */
-export function failureFieldsToJson(failure: Failure, fields: readonly FailureField[]): JsonObject {
-  const json: Record<string, Json> = {};
-  for (const field of fields) {
-    const value = TELL[field](failure);
-    if (value !== undefined) json[field] = value;
-  }
-  return json;
-}
-
-const TELL = {
-  attempt_number: (failure) => failure.attemptNumber,
-  timestamp: (failure) => toRfc3339(failure.timestamp),
-  error_type: (failure) => errorTypeToJson(failure.errorType),
-  error_class: (failure) => failure.errorClass,
-  error_message: (failure) => failure.errorMessage,
-  error_context: (failure) => failure.errorContext,
-  stack_trace: (failure) => failure.stackTrace,
-  agent_id: (failure) => failure.agentId,
-  step_failed: (failure) => failure.stepFailed,
-  duration_ms: (failure) => failure.durationMs,
-  json_log_location: (failure) => failure.jsonLogLocation,
-  exit_code: (failure) => failure.exitCode,
-  signal: (failure) => failure.signal,
-  stdout_tail: (failure) => failure.stdoutTail,
-  stderr_tail: (failure) => failure.stderrTail,
-  log: (failure) => failure.log,
-  evidence: (failure) => failure.evidence?.map(evidenceFileToJson),
-  source: (failure) => failure.source && sourceToJson(failure.source),
-} as const satisfies Record<string, (failure: Failure) => Json | undefined>;
-
-/** The name of a field in that form. */
-export type FailureField = keyof typeof TELL;
-export const FAILURE_FIELDS = Object.keys(TELL) as readonly FailureField[];
-
 /** The failure with a type as the sources write it; what the type's fields say besides becomes part of the context. */
 export function withPlainType(failure: Failure): Failure {
   const { type, context } = plainType(failure.errorType);
@@ -86,32 +58,6 @@ export function withPlainType(failure: Failure): Failure {
   const isNew = (line: string) => !line.startsWith("exit_code: ") || failure.exitCode === undefined;
   const errorContext = [...(failure.errorContext ?? []), ...context.filter(isNew)];
   return { ...failure, errorType: type, ...(errorContext.length > 0 && { errorContext }) };
-}
-
-/** Reads a failure of ours or of a predecessor, which lacks the fields that came later. */
-export function failureFromJson(json: JsonObject): Failure {
-  const read = reader(json);
-  const errorClass = read.text("error_class") ?? "unknown";
-  return compact({
-    attemptNumber: read.number("attempt_number") ?? 1,
-    timestamp: fromRfc3339(read.text("timestamp") ?? "") ?? 0,
-    errorType: errorTypeFromJson(json.error_type ?? "Unknown"),
-    errorClass: isErrorClass(errorClass) ? errorClass : "unknown",
-    errorMessage: read.text("error_message") ?? "",
-    errorContext: read.texts("error_context"),
-    stackTrace: read.text("stack_trace"),
-    agentId: read.text("agent_id") ?? "",
-    stepFailed: read.text("step_failed") ?? "",
-    durationMs: read.number("duration_ms") ?? 0,
-    jsonLogLocation: read.text("json_log_location"),
-    exitCode: read.number("exit_code"),
-    signal: read.text("signal"),
-    stdoutTail: read.text("stdout_tail"),
-    stderrTail: read.text("stderr_tail"),
-    log: read.text("log"),
-    evidence: read.list("evidence")?.flatMap((entry) => evidenceFileFromJson(entry) ?? []),
-    source: sourceFromJson(read.object("source")),
-  });
 }
 
 /**
@@ -127,40 +73,27 @@ export interface FailureSource {
   readonly actionName?: string;
 }
 
+/** Actions are often numbered. */
+const WORD: FieldKind<string> = {
+  ...TEXT,
+  read: (json) =>
+    typeof json === "string" || typeof json === "number" ? String(json) || undefined : undefined,
+};
+
+const SOURCE_FORM = new RecordForm<FailureSource>({
+  executionId: WORD,
+  flow: WORD,
+  subflow: WORD,
+  action: WORD,
+  actionName: WORD,
+});
 /** The JSON names of the fields. */
-export const SOURCE_FIELDS = {
-  executionId: "execution_id",
-  flow: "flow",
-  subflow: "subflow",
-  action: "action",
-  actionName: "action_name",
-} as const satisfies Readonly<Record<keyof FailureSource, string>>;
+export const SOURCE_FIELDS = SOURCE_FORM.names;
+export const { toJson: sourceToJson } = SOURCE_FORM;
 
-export function sourceToJson(source: FailureSource): JsonObject {
-  return compact({
-    execution_id: source.executionId,
-    flow: source.flow,
-    subflow: source.subflow,
-    action: source.action,
-    action_name: source.actionName,
-  });
-}
-
-/** Undefined when all fields are missing. Numbers are converted to text, because actions are often numbered. */
-export function sourceFromJson(json: JsonObject | undefined): FailureSource | undefined {
-  if (json === undefined) return undefined;
-  const read = reader(json);
-  const word = (key: string) => {
-    const number = read.number(key);
-    return read.text(key) || (number === undefined ? undefined : String(number));
-  };
-  const source = compact({
-    executionId: word("execution_id"),
-    flow: word("flow"),
-    subflow: word("subflow"),
-    action: word("action"),
-    actionName: word("action_name"),
-  });
+/** Undefined when all fields are missing. */
+export function sourceFromJson(json: JsonObject): FailureSource | undefined {
+  const source = SOURCE_FORM.fromJson(json);
   return Object.keys(source).length === 0 ? undefined : source;
 }
 
@@ -216,39 +149,73 @@ export interface EvidenceFile {
   readonly problem?: string;
 }
 
+const EVIDENCE_FORM = new RecordForm<EvidenceFile>({
+  path: required(TEXT, ""),
+  sha256: TEXT,
+  bytes: COUNT,
+  mediaType: TEXT,
+  host: TEXT,
+  missing: { ...FLAG, read: (json) => (json === true ? json : undefined) },
+  kept: TEXT,
+  problem: TEXT,
+});
+
 export function evidenceFileToJson(file: EvidenceFile): JsonObject {
-  return compact({
-    path: file.path,
-    sha256: file.sha256,
-    bytes: file.bytes,
-    media_type: file.mediaType,
-    host: file.host,
-    missing: file.missing,
-    kept: file.kept,
-    problem: file.problem,
-  });
+  return EVIDENCE_FORM.toJson(file);
 }
 
-/** Reads the current form, and a plain path, which was the form before; undefined when it is neither. */
-export function evidenceFileFromJson(json: Json): EvidenceFile | undefined {
-  if (typeof json === "string") return { path: json };
-  if (!isJsonObject(json)) return undefined;
-  const read = reader(json);
-  const path = read.text("path");
-  if (path === undefined) return undefined;
-  return compact({
-    path,
-    sha256: read.text("sha256"),
-    bytes: read.number("bytes"),
-    mediaType: read.text("media_type"),
-    host: read.text("host"),
-    missing: read.flag("missing") === true ? (true as const) : undefined,
-    kept: read.text("kept"),
-    problem: read.text("problem"),
-  });
+/** Reads the current form, and a plain path, which was the form before. */
+const EVIDENCE_FILE: FieldKind<EvidenceFile> = {
+  write: evidenceFileToJson,
+  read: (json) => {
+    if (typeof json === "string") return { path: json };
+    return isJsonObject(json) && typeof json.path === "string" ? EVIDENCE_FORM.fromJson(json) : undefined;
+  },
+  problem: "neither a path nor a file with a path",
+};
+
+const isText = (json: Json) => typeof json === "string";
+
+const ERROR_TYPE: FieldKind<ErrorType> = {
+  write: errorTypeToJson,
+  read: errorTypeFromJson,
+  fits: (json) => isText(json) || isJsonObject(json),
+  problem: "not an error type",
+};
+
+/** The JSON of a failure. That of a predecessor lacks the fields that came later. */
+export const FAILURE_FORM = new RecordForm<Failure>({
+  attemptNumber: required(COUNT, 1),
+  timestamp: required(TIME, 0),
+  errorType: required(ERROR_TYPE, { name: "Unknown" }),
+  errorClass: required(
+    { ...TEXT, read: (json) => ERROR_CLASSES.find((one) => one === json), fits: isText },
+    "unknown",
+  ),
+  errorMessage: required(TEXT, ""),
+  errorContext: listKind(TEXT, "not a list of texts"),
+  stackTrace: TEXT,
+  agentId: required(TEXT, ""),
+  stepFailed: required(TEXT, ""),
+  durationMs: required(SPAN_MS, 0),
+  jsonLogLocation: TEXT,
+  exitCode: INTEGER,
+  signal: TEXT,
+  stdoutTail: TEXT,
+  stderrTail: TEXT,
+  log: TEXT,
+  evidence: listKind(EVIDENCE_FILE, "neither a list of paths nor of files with a path"),
+  source: {
+    ...objectKind(SOURCE_FORM),
+    read: (json) => (isJsonObject(json) ? sourceFromJson(json) : undefined),
+    fits: isJsonObject,
+  },
+});
+
+export function failureToJson(failure: Failure): JsonObject {
+  return FAILURE_FORM.toJson(failure);
 }
 
-/** Whether every entry of a list can be read. */
-export function isEvidenceList(json: Json): boolean {
-  return Array.isArray(json) && json.every((entry: Json) => evidenceFileFromJson(entry) !== undefined);
+export function failureFromJson(json: JsonObject): Failure {
+  return FAILURE_FORM.fromJson(json);
 }

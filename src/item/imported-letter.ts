@@ -7,7 +7,7 @@ import { compact } from "../std/json.ts";
 import { type ErrorTypeName, isErrorTypeName } from "./error-type.ts";
 import type { Failure } from "./failure.ts";
 import type { Attempt, DeathRecord } from "./item.ts";
-import type { Amendment, Letter } from "./letter.ts";
+import { type Amendment, ATTEMPTS_MAX, type Letter } from "./letter.ts";
 import type { ItemState } from "./state.ts";
 
 /** The holder of imported attempts. */
@@ -25,12 +25,7 @@ export function isFromElsewhere({ holder }: Pick<Attempt, "holder">): boolean {
 export const NOT_READ = "was not read: it is a path of an imported letter";
 
 /** The algorithm of an imported signature, which is unknown. */
-export const IMPORTED = "imported";
-
-/**
- * A history with higher numbers is renumbered, and a higher count is refused, because each attempt becomes a record.
- */
-export const ATTEMPTS_MAX = 10_000;
+const IMPORTED = "imported";
 
 /** What a store writes for an imported letter. */
 export interface ImportedLetter {

@@ -1,7 +1,19 @@
 /** A dead letter: an item that the policy gave up on, with its data and every failure; and its JSON. */
-import { fromRfc3339, toRfc3339 } from "../std/clock.ts";
-import { compact, isJsonObject, type Json, type JsonObject, reader } from "../std/json.ts";
-import { type Failure, failureFromJson, failureToJson } from "./failure.ts";
+import type { Json, JsonObject } from "../std/json.ts";
+import { FAILURE_FORM, type Failure } from "./failure.ts";
+import {
+  ANY,
+  COUNT,
+  FLAG,
+  numberKind,
+  objectKind,
+  objectsKind,
+  RecordForm,
+  required,
+  TEXT,
+  TIME,
+  textKind,
+} from "./record-form.ts";
 import { type ItemState, parseItemState } from "./state.ts";
 
 /** The worktree of a failed attempt. */
@@ -93,179 +105,115 @@ export interface Letter {
   readonly resolution?: Resolution;
 }
 
-/** Converts a letter to the JSON of `--json`, exports and the letter directory. */
-export function letterToJson(letter: Letter): JsonObject {
-  return letterFieldsToJson(letter, LETTER_FIELDS);
-}
+/** Each attempt of an imported letter becomes a record: a higher count is refused, higher numbers are replaced. */
+export const ATTEMPTS_MAX = 10_000;
+
+const ARTIFACTS_FORM = new RecordForm<WorktreeArtifacts>({
+  worktreePath: required(TEXT, ""),
+  branchName: required(TEXT, ""),
+  head: TEXT,
+  uncommittedChanges: TEXT,
+  errorLogs: TEXT,
+  preserved: FLAG,
+});
+export const { toJson: artifactsToJson, fromJson: artifactsFromJson } = ARTIFACTS_FORM;
+
+const LATE_RESULT_FORM = new RecordForm<LateResult>({
+  at: required(TIME, 0),
+  attemptNumber: required(COUNT, 0),
+  outcome: required(TEXT, ""),
+  note: required(TEXT, ""),
+});
+
+const AMENDMENT_FORM = new RecordForm<Amendment>({
+  revision: required(COUNT, 2),
+  at: required(TIME, 0),
+  author: required(TEXT, ""),
+  rule: TEXT,
+  note: TEXT,
+  operationId: TEXT,
+  before: required(ANY, null),
+});
+
+const NOTE_FORM = new RecordForm<LetterNote>({
+  at: required(TIME, 0),
+  author: required(TEXT, ""),
+  text: required(TEXT, ""),
+});
+
+const RESOLUTION_FORM = new RecordForm<Resolution>({
+  kind: required(
+    textKind((text) => RESOLUTION_KINDS.find((one) => one === text), "not a resolution"),
+    "requeue",
+  ),
+  at: required(TIME, 0),
+  author: TEXT,
+  reason: TEXT,
+  operationId: TEXT,
+});
+
+/** The JSON of a letter in `--json`, exports and the letter directory. That of a predecessor lacks newer fields. */
+const LETTER_FORM = new RecordForm<Letter>({
+  itemId: required(TEXT, ""),
+  itemData: required(ANY, null),
+  firstAttempt: required(TIME, 0),
+  lastAttempt: required(TIME, 0),
+  failureCount: required(
+    numberKind(
+      (count) => Number.isSafeInteger(count) && count >= 0 && count <= ATTEMPTS_MAX,
+      `not a whole number from 0 to ${ATTEMPTS_MAX}`,
+    ),
+    0,
+  ),
+  failureHistory: required(objectsKind(FAILURE_FORM), []),
+  errorSignature: required(TEXT, ""),
+  errorPattern: required(TEXT, ""),
+  sourceSignature: TEXT,
+  reprocessEligible: required(FLAG, true),
+  manualReviewRequired: required(FLAG, false),
+  worktreeArtifacts: objectKind(ARTIFACTS_FORM),
+  jobId: required(TEXT, ""),
+  queue: required(TEXT, ""),
+  state: required(textKind(parseItemState, "not a state"), "dead"),
+  reason: required(TEXT, ""),
+  revision: required(COUNT, 1),
+  redriveCount: required(COUNT, 0),
+  poison: FLAG,
+  lateResults: objectsKind(LATE_RESULT_FORM),
+  amendments: objectsKind(AMENDMENT_FORM),
+  notes: objectsKind(NOTE_FORM),
+  resolution: objectKind(RESOLUTION_FORM),
+});
+
+/** The names of the fields in the JSON. */
+export const LETTER_FIELDS = LETTER_FORM.names;
 
 /** Only some of the fields, for callers that read many letters. */
-export function letterFieldsToJson(letter: Letter, fields: readonly LetterField[]): JsonObject {
-  const json: Record<string, Json> = {};
-  for (const field of fields) {
-    const value = TO_JSON[field](letter);
-    if (value !== undefined) json[field] = value;
-  }
-  return json;
+export const letterFieldsToJson: (letter: Letter, fields: readonly string[]) => JsonObject =
+  LETTER_FORM.toJson;
+
+/** Converts a letter to the JSON of `--json`, exports and the letter directory. */
+export function letterToJson(letter: Letter): JsonObject {
+  return LETTER_FORM.toJson(letter);
 }
 
-const TO_JSON = {
-  item_id: (letter) => letter.itemId,
-  item_data: (letter) => letter.itemData,
-  first_attempt: (letter) => toRfc3339(letter.firstAttempt),
-  last_attempt: (letter) => toRfc3339(letter.lastAttempt),
-  failure_count: (letter) => letter.failureCount,
-  failure_history: (letter) => letter.failureHistory.map(failureToJson),
-  error_signature: (letter) => letter.errorSignature,
-  error_pattern: (letter) => letter.errorPattern,
-  source_signature: (letter) => letter.sourceSignature,
-  reprocess_eligible: (letter) => letter.reprocessEligible,
-  manual_review_required: (letter) => letter.manualReviewRequired,
-  worktree_artifacts: (letter) => letter.worktreeArtifacts && artifactsToJson(letter.worktreeArtifacts),
-  job_id: (letter) => letter.jobId,
-  queue: (letter) => letter.queue,
-  state: (letter) => letter.state,
-  reason: (letter) => letter.reason,
-  revision: (letter) => letter.revision,
-  redrive_count: (letter) => letter.redriveCount,
-  poison: (letter) => letter.poison,
-  late_results: (letter) => letter.lateResults?.map(lateResultToJson),
-  amendments: (letter) => letter.amendments?.map(amendmentToJson),
-  notes: (letter) => letter.notes?.map((note) => ({ ...note, at: toRfc3339(note.at) })),
-  resolution: (letter) => letter.resolution && resolutionToJson(letter.resolution),
-} as const satisfies Record<string, (letter: Letter) => Json | undefined>;
-
-/** The name of a field in the JSON. */
-export type LetterField = keyof typeof TO_JSON;
-export const LETTER_FIELDS = Object.keys(TO_JSON) as readonly LetterField[];
-
-/** Reads a letter of Redrive or of a predecessor, which lacks newer fields. */
+/** Reads a letter of Redrive or of a predecessor. Without a count, the failures of its history count. */
 export function letterFromJson(json: JsonObject): Letter {
-  const read = reader(json);
-  const failures = (read.list("failure_history") ?? []).filter(isJsonObject).map(failureFromJson);
-  const artifacts = read.object("worktree_artifacts");
-  const resolution = read.object("resolution");
-  const time = (key: string) => fromRfc3339(read.text(key) ?? "") ?? 0;
-  return compact({
-    itemId: read.text("item_id") ?? "",
-    itemData: json.item_data ?? null,
-    firstAttempt: time("first_attempt"),
-    lastAttempt: time("last_attempt"),
-    failureCount: read.number("failure_count") ?? failures.length,
-    failureHistory: failures,
-    errorSignature: read.text("error_signature") ?? "",
-    errorPattern: read.text("error_pattern") ?? "",
-    sourceSignature: read.text("source_signature"),
-    reprocessEligible: read.flag("reprocess_eligible") ?? true,
-    manualReviewRequired: read.flag("manual_review_required") ?? false,
-    worktreeArtifacts: artifacts && artifactsFromJson(artifacts),
-    jobId: read.text("job_id") ?? "",
-    queue: read.text("queue") ?? "",
-    state: parseItemState(read.text("state") ?? "dead") ?? "dead",
-    reason: read.text("reason") ?? "",
-    revision: read.number("revision") ?? 1,
-    redriveCount: read.number("redrive_count") ?? 0,
-    poison: read.flag("poison"),
-    lateResults: read.list("late_results")?.filter(isJsonObject).map(lateResultFromJson),
-    amendments: read.list("amendments")?.filter(isJsonObject).map(amendmentFromJson),
-    notes: read.list("notes")?.filter(isJsonObject).map(noteFromJson),
-    resolution: resolution && resolutionFromJson(resolution),
-  });
+  const letter = LETTER_FORM.fromJson(json);
+  return typeof json.failure_count === "number"
+    ? letter
+    : { ...letter, failureCount: letter.failureHistory.length };
 }
 
-export function artifactsToJson(artifacts: WorktreeArtifacts): JsonObject {
-  return compact({
-    worktree_path: artifacts.worktreePath,
-    branch_name: artifacts.branchName,
-    head: artifacts.head,
-    uncommitted_changes: artifacts.uncommittedChanges,
-    error_logs: artifacts.errorLogs,
-    preserved: artifacts.preserved,
-  });
-}
-
-export function artifactsFromJson(json: JsonObject): WorktreeArtifacts {
-  const read = reader(json);
-  return compact({
-    worktreePath: read.text("worktree_path") ?? "",
-    branchName: read.text("branch_name") ?? "",
-    head: read.text("head"),
-    uncommittedChanges: read.text("uncommitted_changes"),
-    errorLogs: read.text("error_logs"),
-    preserved: read.flag("preserved"),
-  });
-}
-
-export function lateResultToJson(late: LateResult): JsonObject {
-  return {
-    at: toRfc3339(late.at),
-    attempt_number: late.attemptNumber,
-    outcome: late.outcome,
-    note: late.note,
-  };
-}
-
-export function lateResultFromJson(json: JsonObject): LateResult {
-  const read = reader(json);
-  return {
-    at: fromRfc3339(read.text("at") ?? "") ?? 0,
-    attemptNumber: read.number("attempt_number") ?? 0,
-    outcome: read.text("outcome") ?? "",
-    note: read.text("note") ?? "",
-  };
-}
-
-export function amendmentToJson(amendment: Amendment): JsonObject {
-  return compact({
-    revision: amendment.revision,
-    at: toRfc3339(amendment.at),
-    author: amendment.author,
-    rule: amendment.rule,
-    note: amendment.note,
-    operation_id: amendment.operationId,
-    before: amendment.before,
-  });
-}
-
-export function amendmentFromJson(json: JsonObject): Amendment {
-  const read = reader(json);
-  return compact({
-    revision: read.number("revision") ?? 2,
-    at: fromRfc3339(read.text("at") ?? "") ?? 0,
-    author: read.text("author") ?? "",
-    rule: read.text("rule"),
-    note: read.text("note"),
-    operationId: read.text("operation_id"),
-    before: json.before ?? null,
-  });
-}
-
-function noteFromJson(json: JsonObject): LetterNote {
-  const read = reader(json);
-  return {
-    at: fromRfc3339(read.text("at") ?? "") ?? 0,
-    author: read.text("author") ?? "",
-    text: read.text("text") ?? "",
-  };
-}
-
-function resolutionToJson(resolution: Resolution): JsonObject {
-  return compact({
-    kind: resolution.kind,
-    at: toRfc3339(resolution.at),
-    author: resolution.author,
-    reason: resolution.reason,
-    operation_id: resolution.operationId,
-  });
-}
-
-function resolutionFromJson(json: JsonObject): Resolution {
-  const read = reader(json);
-  const kind = RESOLUTION_KINDS.find((one) => one === read.text("kind")) ?? "requeue";
-  return compact({
-    kind,
-    at: fromRfc3339(read.text("at") ?? "") ?? 0,
-    author: read.text("author"),
-    reason: read.text("reason"),
-    operationId: read.text("operation_id"),
-  });
+/** The first field of a letter, its failures or its artifacts that cannot be read; undefined if there is none. */
+export function letterProblem(json: JsonObject, onUnknown: (field: string) => void): string | undefined {
+  const problem = LETTER_FORM.problemIn(json, "", onUnknown);
+  if (problem !== undefined) return problem;
+  const history = (json.failure_history ?? []) as readonly JsonObject[];
+  for (const [index, failure] of history.entries()) {
+    const inside = FAILURE_FORM.problemIn(failure, `failure_history[${index}].`, onUnknown);
+    if (inside !== undefined) return inside;
+  }
+  const artifacts = (json.worktree_artifacts ?? {}) as JsonObject;
+  return ARTIFACTS_FORM.problemIn(artifacts, "worktree_artifacts.", onUnknown);
 }

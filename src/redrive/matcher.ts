@@ -1,14 +1,8 @@
 /** Evaluates a CEL expression for letters. Imported only when a selection has an expression. */
 import type { LetterPart } from "../engine.ts";
 import { WorkError } from "../errors.ts";
-import { FAILURE_FIELDS, type FailureField, failureFieldsToJson } from "../item/failure.ts";
-import {
-  LETTER_FIELDS,
-  type Letter,
-  type LetterField,
-  letterFieldsToJson,
-  letterToJson,
-} from "../item/letter.ts";
+import { FAILURE_FORM } from "../item/failure.ts";
+import { LETTER_FIELDS, type Letter, letterFieldsToJson, letterToJson } from "../item/letter.ts";
 import { type ExpressionVariables, type KnownVariables, requireExpression } from "../std/expression.ts";
 import type { Json, JsonObject } from "../std/json.ts";
 import { firstParts, type NamedFields, namedIn, partOf } from "./named-parts.ts";
@@ -20,7 +14,7 @@ import { firstParts, type NamedFields, namedIn, partOf } from "./named-parts.ts"
 export const LETTER_VARIABLES: KnownVariables = new Map<string, readonly string[] | "any">([
   ["letter", LETTER_FIELDS],
   ["item", "any"],
-  ["failure", FAILURE_FIELDS],
+  ["failure", FAILURE_FORM.names],
 ]);
 
 /** The values of the variables. An imported letter may have no failure; `failure` is then empty. */
@@ -28,13 +22,13 @@ export function letterVariables(letter: Letter): ExpressionVariables {
   return {
     letter: letterToJson(letter),
     item: letter.itemData,
-    failure: lastFailure(letter, FAILURE_FIELDS),
+    failure: lastFailure(letter),
   };
 }
 
-function lastFailure({ failureHistory }: Letter, fields: readonly FailureField[]): JsonObject {
+function lastFailure({ failureHistory }: Letter, fields?: readonly string[]): JsonObject {
   const last = failureHistory.at(-1);
-  return last === undefined ? {} : failureFieldsToJson(last, fields);
+  return last === undefined ? {} : FAILURE_FORM.toJson(last, fields);
 }
 
 /**
@@ -104,7 +98,7 @@ export function compilePartMatcher(where: string): PartMatcher {
 function variablesFor(where: string, reading?: Reading): (letter: Letter) => ExpressionVariables {
   const named = namedIn(where);
   const ofLetter = chosen(LETTER_FIELDS, named.letter);
-  const ofFailure = chosen(FAILURE_FIELDS, named.failure);
+  const ofFailure = chosen(FAILURE_FORM.names, named.failure);
   const isLazy = reading !== undefined && named.letter === "all";
   return (letter) => ({
     letter: isLazy ? lazyLetter(letter, reading) : letterFieldsToJson(letter, ofLetter),
@@ -113,7 +107,7 @@ function variablesFor(where: string, reading?: Reading): (letter: Letter) => Exp
   });
 }
 
-function chosen<Field extends string>(fields: readonly Field[], named: NamedFields): readonly Field[] {
+function chosen(fields: readonly string[], named: NamedFields): readonly string[] {
   return named === "all" ? fields : fields.filter((field) => named?.has(field));
 }
 
@@ -157,6 +151,6 @@ export function lazyLetter(letter: Letter, { parts, onMissing }: Reading): JsonO
 
 const FIELDS: ReadonlySet<PropertyKey> = new Set(LETTER_FIELDS);
 
-function isField(key: PropertyKey): key is LetterField {
+function isField(key: PropertyKey): key is string {
   return FIELDS.has(key);
 }

@@ -70,7 +70,7 @@ function isTypeForm(json: Json | undefined): json is string | JsonObject {
 
 /** The fields of the source are on the top level of the report. */
 function sourceOf(json: JsonObject): FailureSource | undefined {
-  const lines = Object.values(SOURCE_FIELDS).flatMap((name) => {
+  const lines = SOURCE_FIELDS.flatMap((name) => {
     const value = json[name];
     return isWord(value) ? [[name, oneLine(String(value), TEXT_CHARS_MAX)]] : [];
   });
@@ -106,7 +106,7 @@ function problemOf(json: JsonObject): string | undefined {
     ...["message", "stack_trace"].map((key) => given(key) && !isText(key) && key),
     given("context") && !isTextList(json.context) && "context",
     given("evidence") && !isPathList(json.evidence) && "evidence",
-    ...Object.values(SOURCE_FIELDS).map((key) => given(key) && !isWord(json[key]) && key),
+    ...SOURCE_FIELDS.map((key) => given(key) && !isWord(json[key]) && key),
     given("retry_after") && retryAfterMs(json.retry_after, 0) === undefined && "retry_after",
   ].filter((name) => name !== false);
   return wrong.length === 0

@@ -4,8 +4,13 @@
  * error log uses the same format.
  */
 import { errorTypeToJson } from "../../item/error-type.ts";
-import type { Failure } from "../../item/failure.ts";
-import { type KnownSource, SOURCE_FIELDS, sourceWithDefaults } from "../../item/failure.ts";
+import {
+  type Failure,
+  type FailureSource,
+  type KnownSource,
+  sourceToJson,
+  sourceWithDefaults,
+} from "../../item/failure.ts";
 import type { Letter } from "../../item/letter.ts";
 import { fromRfc3339, toRfc3339 } from "../../std/clock.ts";
 import type { JsonObject } from "../../std/json.ts";
@@ -128,16 +133,17 @@ function sourceOf(body: JsonObject): JsonObject {
   const known = isOurs(body)
     ? sourceWithDefaults(knownOf({ jobId: queue, queue }, failure))
     : sourceWithDefaults({});
-  const reported = {
+  const reported: Required<FailureSource> = {
     executionId: textOf(body.ExecutionId),
     flow: textOf(body.DesktopFlow),
     subflow: textOf(body.Subflow),
     action: textOf(body.Action),
     actionName: textOf(body["Action name"]),
   };
-  const names = Object.keys(SOURCE_FIELDS) as readonly (keyof typeof SOURCE_FIELDS)[];
-  const own = names.filter((name) => reported[name] !== "" && reported[name] !== known[name]);
-  return Object.fromEntries(own.map((name) => [SOURCE_FIELDS[name], reported[name]]));
+  const own = Object.entries(reported).filter(
+    ([name, text]) => text !== "" && text !== known[name as keyof FailureSource],
+  );
+  return sourceToJson(Object.fromEntries(own));
 }
 
 function stepOf(body: JsonObject): string {
