@@ -215,6 +215,8 @@ export type { OnItemFailureHandler, WorkerOptions } from "./queue/worker.ts";
 export type {
   /** The letters and the change of an edit. */
   EditRequest,
+  /** The letters to requeue as new items. */
+  RequeueRequest,
 } from "./redrive/amend.ts";
 export type {
   /** The letters and the reason of a discard. */
@@ -236,10 +238,6 @@ export type {
   /** A change to the data of letters. */
   Recipe,
 } from "./redrive/recipe.ts";
-export type {
-  /** The letters to requeue as new items. */
-  RequeueRequest,
-} from "./redrive/requeue.ts";
 export type { Selection } from "./redrive/select.ts";
 export type { ClassRule } from "./retry/class-rule.ts";
 export { decide } from "./retry/decide.ts";

@@ -212,10 +212,12 @@ export const FAILURE_FORM = new RecordForm<Failure>({
   },
 });
 
+/** The form of a failure outside the process. */
 export function failureToJson(failure: Failure): JsonObject {
   return FAILURE_FORM.toJson(failure);
 }
 
+/** Reads a failure of Redrive or of a predecessor. */
 export function failureFromJson(json: JsonObject): Failure {
   return FAILURE_FORM.fromJson(json);
 }

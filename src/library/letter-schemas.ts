@@ -11,12 +11,11 @@ import type { EvidenceFile, Failure, FailureSource } from "../item/failure.ts";
 import { PRIORITIES } from "../item/item.ts";
 import { LETTER_AGES, type LetterFilter } from "../item/letter-query.ts";
 import { ITEM_STATES } from "../item/state.ts";
-import type { EditRequest } from "../redrive/amend.ts";
+import type { EditRequest, RequeueRequest } from "../redrive/amend.ts";
 import type { DiscardRequest } from "../redrive/discard.ts";
 import type { RedrivePlan } from "../redrive/plan.ts";
 import type { PurgeRequest } from "../redrive/purge.ts";
 import type { Recipe, Setting } from "../redrive/recipe.ts";
-import type { RequeueRequest } from "../redrive/requeue.ts";
 import type { Selection, SelectOptions } from "../redrive/select.ts";
 import type { DlqManagerOptions, ListRequest, ReprocessRequest } from "../run/dlq-manager.ts";
 import {

@@ -10,7 +10,11 @@ import { exportLetters as exportUnchecked } from "../dead-letter/import-export/e
 import { importLetters as importUnchecked } from "../dead-letter/import-export/import.ts";
 import { makeCapsule as makeCapsuleUnchecked } from "../dead-letter/make-capsule.ts";
 import { readLetterStats as readStatsUnchecked } from "../dead-letter/stats.ts";
-import { continueEdit as continueEditUnchecked, editLetters as editUnchecked } from "../redrive/amend.ts";
+import {
+  continueEdit as continueEditUnchecked,
+  editLetters as editUnchecked,
+  requeueLetters as requeueUnchecked,
+} from "../redrive/amend.ts";
 import { analyseSelected as analyseUnchecked } from "../redrive/analyse-selected.ts";
 import { mergeGroups as mergeUnchecked, splitGroup as splitUnchecked } from "../redrive/correct-groups.ts";
 import {
@@ -28,7 +32,6 @@ import {
 } from "../redrive/groups.ts";
 import { continuePurge as continuePurgeUnchecked, purgeLetters as purgeUnchecked } from "../redrive/purge.ts";
 import { rebuildGroups as rebuildUnchecked } from "../redrive/rebuild-groups.ts";
-import { requeueLetters as requeueUnchecked } from "../redrive/requeue.ts";
 import { countSelected as countUnchecked, selectLetters as selectUnchecked } from "../redrive/select.ts";
 import { undoOperation as undoUnchecked } from "../redrive/undo.ts";
 import {

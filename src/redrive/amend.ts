@@ -1,46 +1,48 @@
 /**
- * Corrects the data of letters. An amendment is a new revision of an item's data; earlier revisions are kept.
- * A bulk edit is one operation that computes each letter's change from that letter's own data and can be
- * undone as a whole.
+ * Corrects the data of letters. An edit makes a new revision of an item's data and keeps the earlier ones; a requeue adds
+ * a new item with the data and resolves the letter. Each change is computed from the letter's own data.
  */
 import type { Engine, StoredLetter } from "../engine.ts";
-import {
-  type LetterStep,
-  type Operation,
-  operationToJson,
-  REFUSAL,
-  type SelectedLetter,
-} from "../item/operation.ts";
-import { isJsonObject, type Json, type JsonObject } from "../std/json.ts";
+import { PRIORITIES, type Priority } from "../item/item.ts";
+import { type Operation, operationToJson, REFUSAL } from "../item/operation.ts";
+import { compact, isJsonObject, type Json, type JsonObject } from "../std/json.ts";
 import { type Change, diffJson, isSameJson } from "./json-diff.ts";
-import { beginSelected, workThrough } from "./operation.ts";
-import { type Amended, compileRecipe, type Recipe, recipeFromJson, recipeToJson } from "./recipe.ts";
+import { type BulkRequest, beginSelected, type Interruptible, stepsFor, workThrough } from "./operation.ts";
+import { ReasonCounts, type Refusals } from "./preview.ts";
+import {
+  type Amend,
+  type Amended,
+  compileRecipe,
+  type Recipe,
+  recipeFromJson,
+  recipeToJson,
+} from "./recipe.ts";
 import { type Selection, selectionFor, selectLetters } from "./select.ts";
 
-export interface EditRequest {
-  readonly queue: string;
-  readonly selection: Selection;
+export interface EditRequest extends BulkRequest {
   readonly recipe: Recipe;
-  readonly author: string;
   /** The reason for the change, stored with each amendment. */
   readonly note?: string;
-  /** Aborting it stops the edit between two steps and leaves the operation open. */
-  readonly signal?: AbortSignal;
 }
 
 /** Edits the letters that match now. A recipe that does not compile changes nothing. */
 export async function editLetters(engine: Engine, request: EditRequest): Promise<Operation> {
-  const { queue, author, recipe, note, signal } = request;
+  const { recipe, note, ...bulk } = request;
   await compileRecipe(recipe);
-  const plan = { ...recipeToJson(recipe), ...(note !== undefined && { note }) };
   const selection = selectionFor("edit", request.selection);
-  const begun = await beginSelected(engine, { kind: "edit", queue, author, selection, plan, signal });
-  return continueEdit(engine, begun, { signal });
+  const plan = compact({ ...recipeToJson(recipe), note });
+  const begun = await beginSelected(engine, { ...bulk, kind: "edit", selection, plan });
+  return continueEdit(engine, begun, request);
 }
 
 /** The JSON Schema for a queue's data, if its job has one. */
 export function schemasOf(spec: JsonObject): readonly Json[] {
   return isJsonObject(spec.schema) || typeof spec.schema === "boolean" ? [spec.schema] : [];
+}
+
+export async function schemasFor(engine: Engine, queue: string): Promise<readonly Json[]> {
+  const job = await engine.findJob(queue);
+  return job === null ? [] : schemasOf(job.spec);
 }
 
 /** The outcome of a dry run. */
@@ -49,13 +51,10 @@ export interface EditPreview {
   readonly changed: number;
   readonly unchanged: number;
   readonly refused: number;
-  /** Sorted by frequency, highest first. */
-  readonly refusals: readonly { readonly reason: string; readonly count: number }[];
+  readonly refusals: Refusals;
   /** The first changed letters, newest first. */
   readonly shown: readonly { readonly itemId: string; readonly changes: readonly Change[] }[];
 }
-
-const REASONS_MAX = 100;
 
 /** Computes every change without writing anything. */
 export async function previewEdit(
@@ -64,30 +63,21 @@ export async function previewEdit(
 ): Promise<EditPreview> {
   const amend = await compileRecipe(recipe);
   const counts = { selected: 0, changed: 0, unchanged: 0, refused: 0 };
-  const reasons = new Map<string, number>();
+  const reasons = new ReasonCounts();
   const shown: EditPreview["shown"][number][] = [];
-  for await (const letter of selectLetters(engine, selectionFor("edit", selection))) {
-    const amended = amend(letter);
-    const result = resultOf(letter, amended);
+  for await (const { itemId, ...letter } of selectLetters(engine, selectionFor("edit", selection))) {
+    const amended = amend({ itemId, ...letter });
     counts.selected += 1;
-    counts[result] += 1;
-    if (!amended.ok) countReason(reasons, amended.reason);
-    else if (result === "changed" && shown.length < showMax)
-      shown.push({ itemId: letter.itemId, changes: diffJson(letter.itemData, amended.data) });
+    if (!amended.ok) {
+      counts.refused += 1;
+      reasons.add(amended.reason);
+    } else if (isSameJson(letter.itemData, amended.data)) counts.unchanged += 1;
+    else {
+      counts.changed += 1;
+      if (shown.length < showMax) shown.push({ itemId, changes: diffJson(letter.itemData, amended.data) });
+    }
   }
-  const refusals = [...reasons].map(([reason, count]) => ({ reason, count }));
-  return { ...counts, refusals: refusals.sort((a, b) => b.count - a.count), shown };
-}
-
-function resultOf(letter: StoredLetter, amended: Amended): "changed" | "unchanged" | "refused" {
-  if (!amended.ok) return "refused";
-  return isSameJson(letter.itemData, amended.data) ? "unchanged" : "changed";
-}
-
-/** Reasons that quote data may all differ, so the map has a limit and counts the rest as one. */
-function countReason(reasons: Map<string, number>, reason: string): void {
-  const key = reasons.has(reason) || reasons.size < REASONS_MAX ? reason : "other reasons";
-  reasons.set(key, (reasons.get(key) ?? 0) + 1);
+  return { ...counts, refusals: reasons.list(), shown };
 }
 
 /** Limits memory use: the history of one letter may hold megabytes of output. */
@@ -97,23 +87,40 @@ const CHUNK_MAX = 200;
 export async function continueEdit(
   engine: Engine,
   begun: Operation,
-  { signal }: { readonly signal?: AbortSignal | undefined } = {},
+  { signal }: Interruptible = {},
 ): Promise<Operation> {
-  const stepOf = await stepMaker(engine, begun);
+  const { undoes, plan } = begun;
+  const amend = undoes === undefined ? await compileRecipe(recipeFromJson(plan)) : dataBefore(undoes);
+  const gone = undoes === undefined ? REFUSAL.gone : "it was run again or left since";
+  const note = typeof plan.note === "string" ? { note: plan.note } : {};
   return workThrough(engine, begun, {
     chunkMax: CHUNK_MAX,
     signal,
     stepFor: async (pending, operation) => {
-      const steps: EditStep[] = [];
-      for (const selected of pending) steps.push(await stepOf(selected));
-      const unchanged = unchangedIn(operation) + steps.filter((step) => step.isUnchanged).length;
-      return { letters: steps.map(({ step }) => step), progress: { unchanged } };
+      let unchanged = unchangedIn(operation);
+      const edit = (letter: StoredLetter) => {
+        const amended = amend(letter);
+        if (!amended.ok) return amended.reason;
+        if (isSameJson(amended.data, letter.itemData)) unchanged += 1;
+        return { data: amended.data, ...note };
+      };
+      return { letters: await stepsFor(engine, pending, edit, gone), progress: { unchanged } };
     },
   });
 }
 
+/** The data from before the undone edit. Refused if the data has changed since then. */
+function dataBefore(undone: string): (letter: StoredLetter) => Amended {
+  return ({ amendments = [], itemData, revision }) => {
+    const amendment = amendments.findLast((one) => one.operationId === undone);
+    if (amendment === undefined) return { ok: true, data: itemData }; // the edit made no change to undo
+    if (amendment.revision === revision) return { ok: true, data: amendment.before };
+    return { ok: false, reason: `its data was changed since (revision ${revision})` };
+  };
+}
+
 /** How many letters already had the new data and therefore got no new revision. */
-export function unchangedIn({ progress }: Operation): number {
+function unchangedIn({ progress }: Operation): number {
   return typeof progress.unchanged === "number" ? progress.unchanged : 0;
 }
 
@@ -123,43 +130,98 @@ export function editToJson(operation: Operation): JsonObject {
   return { ...operationToJson(operation), changed: operation.done - unchanged, unchanged };
 }
 
-interface EditStep {
-  readonly step: LetterStep;
-  readonly isUnchanged: boolean;
+export interface RequeueRequest extends BulkRequest {
+  /** The change to the new items' data. Default: none. */
+  readonly recipe?: Recipe;
+  /** The priority of the new items. Default: that of each letter's item. */
+  readonly priority?: Priority;
+  /** Also requeues letters that are not eligible without changing their data. Default false. */
+  readonly force?: boolean;
+}
+
+/** Requeues the dead letters that match now. A recipe that does not compile requeues nothing. */
+export async function requeueLetters(engine: Engine, request: RequeueRequest): Promise<Operation> {
+  const { recipe = {}, priority, ...bulk } = request;
+  await compileRecipe(recipe);
+  const selection = selectionFor("requeue", request.selection);
+  const plan = compact({ ...recipeToJson(recipe), priority });
+  const begun = await beginSelected(engine, { ...bulk, kind: "requeue", selection, plan });
+  return continueRequeue(engine, begun, request);
+}
+
+/** Runs a requeue from its last completed step to the end. */
+export async function continueRequeue(
+  engine: Engine,
+  begun: Operation,
+  { signal }: Interruptible = {},
+): Promise<Operation> {
+  const judge = await requeueJudge(engine, begun);
+  const priority = PRIORITIES.find((one) => one === begun.plan.priority);
+  return workThrough(engine, begun, {
+    chunkMax: CHUNK_MAX,
+    signal,
+    stepFor: async (pending) => {
+      const letters = await stepsFor(engine, pending, judge);
+      if (priority === undefined) return { letters };
+      return { letters: letters.map((step) => (step.refuse === undefined ? { ...step, priority } : step)) };
+    },
+  });
 }
 
 /**
- * Returns a function that computes one letter's step. The step names the revision it read, so a concurrent
- * change is refused instead of overwritten.
+ * Computes a letter's new data, or the reason to refuse it. New items must satisfy the queue's own schema, also with
+ * unchanged data. Eligibility was decided for the data that failed, so it does not apply to changed data.
  */
-async function stepMaker(
+async function requeueJudge(
   engine: Engine,
-  { undoes, plan }: Operation,
-): Promise<(selected: SelectedLetter) => Promise<EditStep>> {
-  const amend = undoes === undefined ? await compileRecipe(recipeFromJson(plan)) : undefined;
-  const note = typeof plan.note === "string" ? { note: plan.note } : {};
-  return async ({ letterSequence, ref }) => {
-    const letter = await engine.readLetter(ref);
-    if (letter === null || letter.letterSequence !== letterSequence)
-      return refused(letterSequence, undoes === undefined ? REFUSAL.gone : "it was run again or left since");
-    const amended = amend ? amend(letter) : await dataBefore(engine, letter, undoes ?? "");
-    if (!amended.ok) return refused(letterSequence, amended.reason);
-    return {
-      step: { letterSequence, revision: letter.revision, data: amended.data, ...note },
-      isUnchanged: isSameJson(amended.data, letter.itemData),
-    };
+  { plan, queue, force }: Pick<Operation, "plan" | "queue" | "force">,
+): Promise<(letter: StoredLetter) => string | { readonly data: Json }> {
+  const recipe = recipeFromJson(plan);
+  const schemas = [...(await schemasFor(engine, queue)), ...(recipe.schemas ?? [])];
+  const amend: Amend = await compileRecipe({ ...recipe, schemas });
+  return (letter) => {
+    const amended = amend(letter);
+    if (!amended.ok) return amended.reason;
+    const { data } = amended;
+    const isEligible = letter.reprocessEligible && !letter.poison;
+    return force || isEligible || !isSameJson(data, letter.itemData) ? { data } : REFUSAL.ineligible;
   };
 }
 
-function refused(letterSequence: number, reason: string): EditStep {
-  return { step: { letterSequence, refuse: reason }, isUnchanged: false };
+/** Checks every letter without writing anything. */
+export async function previewRequeue(
+  engine: Engine,
+  { queue, selection, recipe = {}, force = false }: Omit<RequeueRequest, "author" | "signal">,
+): Promise<{ readonly selected: number; readonly sent: number; readonly refusals: Refusals }> {
+  const judge = await requeueJudge(engine, { queue, force, plan: recipeToJson(recipe) });
+  const reasons = new ReasonCounts();
+  let [selected, sent] = [0, 0];
+  for await (const letter of selectLetters(engine, selectionFor("requeue", selection))) {
+    const answer = judge(letter);
+    selected += 1;
+    if (typeof answer === "string") reasons.add(answer);
+    else sent += 1;
+  }
+  return { selected, sent, refusals: reasons.list() };
 }
 
-/** The data from before the undone edit. Refused if the data has changed since then. */
-async function dataBefore(engine: Engine, letter: StoredLetter, undone: string): Promise<Amended> {
-  const amendments = await engine.listAmendments(letter.ref);
-  const amendment = amendments.findLast((one) => one.operationId === undone);
-  if (amendment === undefined) return { ok: true, data: letter.itemData }; // the edit made no change to undo
-  if (amendment.revision === letter.revision) return { ok: true, data: amendment.before };
-  return { ok: false, reason: `its data was changed since (revision ${letter.revision})` };
+/** A letter's item, and the new item made from it. */
+export interface RequeuedLetter {
+  readonly itemId: string;
+  readonly newId: string;
+}
+
+/** The first new items of a requeue, in the order of their letters. */
+export async function listRequeued(
+  engine: Engine,
+  operation: Operation,
+  limit: number,
+): Promise<readonly RequeuedLetter[]> {
+  const sent: RequeuedLetter[] = [];
+  for (const { itemId } of await engine.listSelected(operation.id, { status: "done", limit })) {
+    const found = await engine.findItems(itemId, { queue: operation.queue, limit: 1 });
+    const newId = found.find((one) => one.itemId === itemId)?.requeuedAs?.at(-1);
+    if (newId !== undefined) sent.push({ itemId, newId });
+  }
+  return sent;
 }

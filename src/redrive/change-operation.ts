@@ -46,7 +46,7 @@ type Finish = (engine: Engine, operation: Operation, context: FinishContext) => 
  */
 const FINISH_OF: Readonly<Record<Exclude<OperationKind, "redrive">, () => Promise<Finish>>> = {
   edit: async () => (await import("./amend.ts")).continueEdit,
-  requeue: async () => (await import("./requeue.ts")).continueRequeue,
+  requeue: async () => (await import("./amend.ts")).continueRequeue,
   discard: async () => (await import("./discard.ts")).continueDiscard,
   restore: async () => (await import("./discard.ts")).continueDiscard,
   purge: async () => (await import("./purge.ts")).continuePurge,

@@ -1,17 +1,12 @@
 /** Discards letters with a reason, and restores them. Their data and history are kept. */
 import type { Engine } from "../engine.ts";
 import type { Operation } from "../item/operation.ts";
-import { beginSelected, workThrough } from "./operation.ts";
-import { type Selection, selectionFor } from "./select.ts";
+import { type BulkRequest, beginSelected, type Interruptible, workThrough } from "./operation.ts";
+import { selectionFor } from "./select.ts";
 
-export interface DiscardRequest {
-  readonly queue: string;
-  readonly selection: Selection;
-  readonly author: string;
+export interface DiscardRequest extends BulkRequest {
   /** Stored with each letter. */
   readonly reason: string;
-  /** Aborting it stops the work between two steps and leaves the operation open. */
-  readonly signal?: AbortSignal;
 }
 
 /** Discards the dead letters that match now. */
@@ -22,10 +17,7 @@ export async function discardLetters(engine: Engine, request: DiscardRequest): P
 }
 
 /** Makes discarded letters dead again. */
-export async function restoreLetters(
-  engine: Engine,
-  request: Omit<DiscardRequest, "reason">,
-): Promise<Operation> {
+export async function restoreLetters(engine: Engine, request: BulkRequest): Promise<Operation> {
   const selection = selectionFor("restore", request.selection);
   const begun = await beginSelected(engine, { ...request, kind: "restore", selection });
   return continueDiscard(engine, begun, request);
@@ -38,7 +30,7 @@ const CHUNK_MAX = 500;
 export function continueDiscard(
   engine: Engine,
   operation: Operation,
-  { signal }: { readonly signal?: AbortSignal | undefined } = {},
+  { signal }: Interruptible = {},
 ): Promise<Operation> {
   return workThrough(engine, operation, {
     chunkMax: CHUNK_MAX,

@@ -5,14 +5,14 @@
  */
 import type { Engine, StoredLetter } from "../engine.ts";
 import type { Letter } from "../item/letter.ts";
-import { type LetterStep, type Operation, REFUSAL, type SelectedLetter } from "../item/operation.ts";
+import type { Operation } from "../item/operation.ts";
 import { assert } from "../std/assert.ts";
 import { copyJson, isJsonObject, type Json, type JsonObject } from "../std/json.ts";
-import { schemasOf } from "./amend.ts";
+import { schemasFor } from "./amend.ts";
 import { type AskOptions, askCommand, type FixAnswer } from "./fix-command.ts";
 import { type FixChange, type FixRule, type FixScope, fixableLetters, noteAuthor } from "./fix-rule.ts";
 import { isSameJson } from "./json-diff.ts";
-import { beginListed, completeSelection } from "./operation.ts";
+import { beginListed, type Interruptible, stepsFor, workThrough } from "./operation.ts";
 import { compileRecipe, type Recipe } from "./recipe.ts";
 import type { Selection } from "./select.ts";
 
@@ -52,12 +52,6 @@ export async function* planFixes(
       }
     }
   }
-}
-
-/** The JSON Schemas for the queue's data. */
-async function schemasFor(engine: Engine, queue: string): Promise<readonly Json[]> {
-  const job = await engine.findJob(queue);
-  return job === null ? [] : schemasOf(job.spec);
 }
 
 /** Counts the letters that at least one rule matches. */
@@ -141,7 +135,7 @@ export async function finishFix(
 ): Promise<AppliedFix> {
   const plan = fixPlanOf(begun);
   assert(plan !== null, `operation ${begun.id} is not a fix`);
-  const edited = await editAll(engine, await completeSelection(engine, begun), { plan, signal });
+  const edited = await editAll(engine, begun, { plan, signal });
   const { rule } = plan;
   if (edited.status !== "open" || edited.done + edited.refused < edited.selected)
     return { rule, edit: edited };
@@ -177,40 +171,31 @@ async function* changedLetters(engine: Engine, { id }: Operation): AsyncGenerato
   }
 }
 
-interface Editing {
-  readonly plan: FixPlan;
-  readonly signal?: AbortSignal | undefined;
-}
-
 /** Letters per step. Commands of one step run in parallel. */
 const CHUNK_MAX = { set: 200, patch: 200, command: 8 } as const;
 
-async function editAll(engine: Engine, begun: Operation, { plan, signal }: Editing): Promise<Operation> {
-  const schemas = await schemasFor(engine, begun.queue);
-  const fix = await fixerOf(plan.change, { schemas, ...(signal && { signal }) });
-  const limit = CHUNK_MAX[plan.change.kind];
-  let operation = begun;
-  while (operation.status === "open") {
-    const pending = await engine.listSelected(begun.id, { status: "pending", limit });
-    if (pending.length === 0) return operation;
-    const letters = await Promise.all(pending.map((one) => stepFor(engine, one, { plan, fix })));
-    if (signal?.aborted) return operation; // a command that was stopped gave no result for its letter
-    operation = await engine.advance(begun.id, { letters });
-  }
-  return operation;
-}
-
-async function stepFor(
+async function editAll(
   engine: Engine,
-  { ref, letterSequence }: SelectedLetter,
-  { plan: { rule }, fix }: { readonly plan: FixPlan; readonly fix: Fixer },
-): Promise<LetterStep> {
-  const letter = await engine.readLetter(ref);
-  if (letter?.letterSequence !== letterSequence) return { letterSequence, refuse: REFUSAL.gone };
-  const answer = await fix(letter);
-  if (!answer.ok) return { letterSequence, refuse: answer.reason };
-  if (isSameJson(answer.data, letter.itemData)) await noteUse(engine, ref, rule);
-  return { letterSequence, revision: letter.revision, data: answer.data, rule };
+  begun: Operation,
+  { plan: { rule, change }, signal }: Interruptible & { readonly plan: FixPlan },
+): Promise<Operation> {
+  const schemas = await schemasFor(engine, begun.queue);
+  const fix = await fixerOf(change, { schemas, ...(signal && { signal }) });
+  const edit = async (letter: StoredLetter) => {
+    const answer = await fix(letter);
+    if (!answer.ok) return answer.reason;
+    if (isSameJson(answer.data, letter.itemData)) await noteUse(engine, letter.ref, rule);
+    return { data: answer.data, rule };
+  };
+  return workThrough(engine, begun, {
+    chunkMax: CHUNK_MAX[change.kind],
+    signal,
+    staysOpen: true,
+    stepFor: async (pending) => {
+      const letters = await stepsFor(engine, pending, edit);
+      return signal?.aborted ? null : { letters }; // a command that was stopped gave no result for its letter
+    },
+  });
 }
 
 /** Counts the use before the redrive. Otherwise a rule that changes nothing could be applied forever. */

@@ -3,14 +3,16 @@
  * so that an operation resumes after a crash; every letter is then either unchanged or fully processed.
  */
 
-import type { Engine, LetterPage } from "../engine.ts";
+import type { Engine, LetterPage, StoredLetter } from "../engine.ts";
 import { WorkError } from "../errors.ts";
 import type { LetterFilter } from "../item/letter-query.ts";
 import {
+  type LetterStep,
   type NewOperation,
   type Operation,
   type OperationKind,
   type OperationStep,
+  REFUSAL,
   type SelectedLetter,
   STATES_OF_KIND,
 } from "../item/operation.ts";
@@ -20,11 +22,21 @@ import { randomName } from "../std/random.ts";
 import { partsNamedIn } from "./named-parts.ts";
 import { matcherOf, type Selection } from "./select.ts";
 
-export interface OperationRequest {
-  readonly kind: OperationKind;
+/** Work that can be stopped. */
+export interface Interruptible {
+  /** Aborting it stops the work between two steps and leaves the operation open. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** What every operation on selected letters needs. */
+export interface BulkRequest extends Interruptible {
   readonly queue: string;
   readonly selection: Selection;
   readonly author: string;
+}
+
+export interface OperationRequest extends BulkRequest {
+  readonly kind: OperationKind;
   /** Also redrives letters that are not eligible. Default false. */
   readonly force?: boolean;
   readonly reason?: string;
@@ -32,8 +44,6 @@ export interface OperationRequest {
   readonly plan?: JsonObject;
   /** The operation that this one undoes. */
   readonly undoes?: string;
-  /** Aborting it stops the selection early; `completeSelection` resumes it. */
-  readonly signal?: AbortSignal | undefined;
 }
 
 /** Creates an operation on the letters that match now, and returns it when its selection is complete. */
@@ -198,30 +208,68 @@ export async function recallCancelled(engine: Engine, queue: string): Promise<vo
     if (status === "cancelled") await engine.closeOperation(id);
 }
 
-export interface WorkOptions {
+export interface WorkOptions extends Interruptible {
   /** Letters per atomic step. */
   readonly chunkMax: number;
-  /** Computes the step for these letters. */
-  readonly stepFor: (pending: readonly SelectedLetter[], operation: Operation) => Promise<OperationStep>;
+  /** Computes the step for these letters. Null stops the work. */
+  readonly stepFor: (
+    pending: readonly SelectedLetter[],
+    operation: Operation,
+  ) => Promise<OperationStep | null>;
   /** Called after the step has been stored. */
-  readonly onStep?: (operation: Operation) => Promise<void> | void;
-  /** Aborting it stops the work after the current step and leaves the operation open. */
-  readonly signal?: AbortSignal | undefined;
+  readonly onStep?: () => Promise<void>;
+  /** Leaves the operation open at the end. Default false. */
+  readonly staysOpen?: boolean;
 }
 
 /** Returns when no letter is pending, or when the operation was paused, cancelled or aborted. */
 export async function workThrough(
   engine: Engine,
   begun: Operation,
-  { chunkMax, stepFor, onStep, signal }: WorkOptions,
+  { chunkMax, stepFor, onStep, staysOpen = false, signal }: WorkOptions,
 ): Promise<Operation> {
   let operation = await completeSelection(engine, begun, signal);
   while (operation.status === "open" && !signal?.aborted) {
     const pending = await engine.listSelected(begun.id, { status: "pending", limit: chunkMax });
-    if (pending.length === 0) return engine.closeOperation(begun.id);
-    operation = await engine.advance(begun.id, await stepFor(pending, operation));
-    await onStep?.(operation);
+    if (pending.length === 0) return staysOpen ? operation : engine.closeOperation(begun.id);
+    const step = await stepFor(pending, operation);
+    if (step === null) return operation;
+    operation = await engine.advance(begun.id, step);
+    await onStep?.();
     await new Promise(setImmediate); // lets signal handlers run, also with a store that never waits for I/O
   }
   return operation;
+}
+
+/** The letter as it was selected; null if it changed or left since. */
+export async function readSelected(
+  engine: Engine,
+  { ref, letterSequence }: Pick<SelectedLetter, "ref" | "letterSequence">,
+): Promise<StoredLetter | null> {
+  const letter = await engine.readLetter(ref);
+  return letter?.letterSequence === letterSequence ? letter : null;
+}
+
+/** What to do with a letter, or the reason to refuse it. */
+type Judgement = string | Pick<LetterStep, "data" | "note" | "rule">;
+
+/**
+ * The steps of pending letters. A step names the revision that was read, so that a concurrent change is refused instead of
+ * overwritten.
+ */
+export function stepsFor(
+  engine: Engine,
+  pending: readonly SelectedLetter[],
+  judge: (letter: StoredLetter) => Judgement | Promise<Judgement>,
+  gone: string = REFUSAL.gone,
+): Promise<LetterStep[]> {
+  const stepOf = async (selected: SelectedLetter): Promise<LetterStep> => {
+    const { letterSequence } = selected;
+    const letter = await readSelected(engine, selected);
+    const judgement = letter === null ? gone : await judge(letter);
+    if (letter === null || typeof judgement === "string")
+      return { letterSequence, refuse: String(judgement) };
+    return { letterSequence, revision: letter.revision, ...judgement };
+  };
+  return Promise.all(pending.map(stepOf));
 }

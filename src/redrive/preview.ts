@@ -14,8 +14,28 @@ export interface RedrivePreview {
   readonly redrivable: number;
   /** Largest first. */
   readonly groups: readonly PreviewGroup[];
-  /** Most frequent first. */
-  readonly refusals: readonly { readonly reason: string; readonly count: number }[];
+  readonly refusals: Refusals;
+}
+
+/** Why letters would be refused, and how many for each reason; most frequent first. */
+export type Refusals = readonly { readonly reason: string; readonly count: number }[];
+
+const REASONS_MAX = 100;
+
+/** Counts reasons. Those that quote data may all differ, so there is a limit, and the rest is counted as one. */
+export class ReasonCounts {
+  readonly #counts = new Map<string, number>();
+
+  add(reason: string): void {
+    const isKept = this.#counts.has(reason) || this.#counts.size < REASONS_MAX;
+    const key = isKept ? reason : "other reasons";
+    this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1);
+  }
+
+  list(): Refusals {
+    const refusals = [...this.#counts].map(([reason, count]) => ({ reason, count }));
+    return refusals.sort((a, b) => b.count - a.count || (a.reason < b.reason ? -1 : 1));
+  }
 }
 
 export interface PreviewGroup extends SurveyGroup {
@@ -32,7 +52,7 @@ export async function previewRedrive(
   const fit = force ? all : await survey(engine, judgedAs(selection, true));
   const fitOf = new Map(fit.groups.map(({ signature, count }) => [signature, count]));
   const groups = all.groups.map((group) => ({ ...group, redrivable: fitOf.get(group.signature) ?? 0 }));
-  const refusals = force ? [] : await tallyRefusals(engine, selection);
+  const refusals = force ? [] : await countRefusals(engine, selection);
   return { selected: all.total, redrivable: fit.total, groups, refusals };
 }
 
@@ -61,23 +81,15 @@ function judgedAs({ filter, ...selection }: Selection, eligible: boolean): Selec
   return { ...selection, filter: { ...filter, eligible } };
 }
 
-async function tallyRefusals(engine: Engine, selection: Selection): Promise<RedrivePreview["refusals"]> {
-  const counts = new Map<string, number>();
-  for await (const letter of selectLetters(engine, judgedAs(selection, false))) {
-    const reason = whyIneligible(letter);
-    counts.set(reason, (counts.get(reason) ?? 0) + 1);
-  }
-  const refusals = [...counts].map(([reason, count]) => ({ reason, count }));
-  return refusals.sort((a, b) => b.count - a.count || (a.reason < b.reason ? -1 : 1));
+async function countRefusals(engine: Engine, selection: Selection): Promise<Refusals> {
+  const reasons = new ReasonCounts();
+  for await (const letter of selectLetters(engine, judgedAs(selection, false)))
+    reasons.add(whyIneligible(letter));
+  return reasons.list();
 }
 
 /** Why a letter can only be redriven with `--force`. */
-export function whyIneligible({
-  poison,
-  manualReviewRequired,
-  redriveCount,
-  failureHistory,
-}: Letter): string {
+function whyIneligible({ poison, manualReviewRequired, redriveCount, failureHistory }: Letter): string {
   const type = failureHistory.at(-1)?.errorType.name ?? "Unknown";
   if (poison)
     return `poison: came back from ${redriveCount === 1 ? "1 redrive" : `${redriveCount} redrives`}`;
@@ -117,7 +129,7 @@ export function surveyToJson({ groups, oldestAt, newestAt }: Survey): JsonObject
   };
 }
 
-export function surveyGroupToJson({ signature, pattern, count }: SurveyGroup): JsonObject {
+function surveyGroupToJson({ signature, pattern, count }: SurveyGroup): JsonObject {
   return { signature, ...titleToJson(pattern), pattern, count };
 }
 

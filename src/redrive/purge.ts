@@ -19,29 +19,33 @@ import {
 import { isLockLeft, lockOwner, removeIfStale, takeLock } from "../std/file-lock.ts";
 import { PRIVATE_FOLDER } from "../std/files.ts";
 import type { JsonObject } from "../std/json.ts";
-import { beginSelected, workThrough } from "./operation.ts";
-import { type Selection, selectionFor } from "./select.ts";
+import {
+  type BulkRequest,
+  beginSelected,
+  type Interruptible,
+  readSelected,
+  workThrough,
+} from "./operation.ts";
+import { selectionFor } from "./select.ts";
 
-export interface PurgeRequest {
+export interface PurgeRequest extends BulkRequest {
   /** `clear` never deletes a waiting letter; `evict` enforces the size limit. */
   readonly kind: "purge" | "clear" | "evict";
-  readonly queue: string;
-  readonly selection: Selection;
-  readonly author: string;
   /** The home folder, which holds archives and logs. */
   readonly home: string;
   /** Whether to archive the letters first. Default true. */
   readonly archive?: boolean;
   /** Stored with the operation. */
   readonly reason?: string;
-  /** Aborting it stops the work between two steps and leaves the operation open. */
-  readonly signal?: AbortSignal;
 }
 
 /** Deletes the letters that match now. `archiveOf` gives the path of the archive. */
 export async function purgeLetters(engine: Engine, request: PurgeRequest): Promise<Operation> {
   await finishAbandoned(engine, request);
-  return continuePurge(engine, await begin(engine, request), request);
+  const { home, archive = true, ...bulk } = request;
+  const selection = selectionFor(request.kind, request.selection);
+  const begun = await beginSelected(engine, { ...bulk, selection, plan: { archive } });
+  return continuePurge(engine, begun, request);
 }
 
 /**
@@ -86,19 +90,6 @@ export function purgeToJson(operation: Operation): JsonObject {
   return { ...operationToJson(operation), archive: archiveOf(operation)?.path ?? null };
 }
 
-function begin(engine: Engine, request: PurgeRequest): Promise<Operation> {
-  const { kind, queue, author, reason, signal } = request;
-  return beginSelected(engine, {
-    kind,
-    queue,
-    author,
-    selection: selectionFor(kind, request.selection),
-    plan: { archive: request.archive ?? true },
-    signal,
-    ...(reason !== undefined && { reason }),
-  });
-}
-
 /** Limits memory use: the history of one letter may hold megabytes of output. */
 const CHUNK_MAX = 200;
 
@@ -109,7 +100,7 @@ const CHUNK_MAX = 200;
 export async function continuePurge(
   engine: Engine,
   operation: Operation,
-  { home, signal }: { readonly home: string; readonly signal?: AbortSignal | undefined },
+  { home, signal }: Interruptible & { readonly home: string },
 ): Promise<Operation> {
   const path = archiveOf(operation)?.path ?? archivePath(home, operation.queue, operation.id);
   return alone(path, operation, async () => {
@@ -161,7 +152,8 @@ class Purge {
         chunkMax: CHUNK_MAX,
         signal,
         stepFor: async (pending, operation) => {
-          chunk = await this.#read(pending);
+          const letters = await Promise.all(pending.map((one) => readSelected(this.#engine, one)));
+          chunk = letters.filter((letter) => letter !== null);
           return this.#step(pending, chunk, operation);
         },
         onStep: () => this.#removeLogs(chunk),
@@ -169,16 +161,6 @@ class Purge {
     } finally {
       await this.#archive?.close();
     }
-  }
-
-  /** The letters that have not changed state since they were selected. */
-  async #read(pending: readonly SelectedLetter[]): Promise<readonly StoredLetter[]> {
-    const letters: StoredLetter[] = [];
-    for (const { ref, letterSequence } of pending) {
-      const letter = await this.#engine.readLetter(ref);
-      if (letter?.letterSequence === letterSequence) letters.push(letter);
-    }
-    return letters;
   }
 
   /** Deletes each letter only in the revision that was archived. */

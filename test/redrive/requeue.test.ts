@@ -1,7 +1,7 @@
 /** Letters sent anew as other items: linked both ways, never in the way of an item that is there. */
 import { describe, expect, it } from "vitest";
 import { operationToJson } from "../../src/item/operation.ts";
-import { listRequeued, previewRequeue, requeueLetters } from "../../src/redrive/requeue.ts";
+import { listRequeued, previewRequeue, requeueLetters } from "../../src/redrive/amend.ts";
 import { refuseUndo } from "../../src/redrive/undo.ts";
 import { openQueueBench, QUEUE, type QueueBench } from "../queue/queue-kit.ts";
 
