@@ -1,48 +1,100 @@
 /** `store check` for PostgreSQL: every invariant as a query that must find nothing, all on one view of the store. */
 import type { Problem, StoreInfo } from "../../engine.ts";
-import { QUEUE_RULES } from "./check-queue-rules.ts";
-import { RULES } from "./check-rules.ts";
+import { findProblems, PROBLEMS_MAX, storeTotals } from "../sql/check.ts";
+import { type Rules, sharedRules } from "../sql/check-rules.ts";
+import { runOn } from "./db.ts";
 import { SCHEMA_VERSION } from "./schema-version.ts";
 import type { Tx } from "./session.ts";
 
-const PROBLEMS_MAX = 100;
+/** Columns that name a row of another table. No foreign key checks them, because it would cost every worker. */
+const POINTERS: readonly (readonly [from: string, column: string, to: string, key: string])[] = [
+  ["items", "queue", "queues", "no"],
+  ["items", "holder", "holders", "no"],
+  ["items", "operation", "operations", "no"],
+  ["items", "origin", "items", "ref"],
+  ["payloads", "ref", "items", "ref"],
+  ["attempts", "ref", "items", "ref"],
+  ["attempts", "holder", "holders", "no"],
+  ["letters", "ref", "items", "ref"],
+  ["letters", "grp", "groups", "no"],
+  ["resolved_letters", "ref", "items", "ref"],
+  ["resolved_letters", "grp", "groups", "no"],
+  ["arrivals", "grp", "groups", "no"],
+  ["late_results", "ref", "items", "ref"],
+  ["notes", "ref", "items", "ref"],
+  ["amendments", "ref", "items", "ref"],
+  ["selections", "operation", "operations", "no"],
+  ["selections", "ref", "items", "ref"],
+  ["ready_items", "ref", "items", "ref"],
+  ["lanes", "ref", "items", "ref"],
+];
+
+/** A row of `ready_items` as the item says it must be. */
+const OWN_PLACE = `n.queue = i.queue AND n.priority = i.priority AND n.due_at = i.due_at AND n.ref = i.ref
+  AND n.operation IS NOT DISTINCT FROM i.operation`;
+
+/** Another item with the ordering key of `i` that has to come first. */
+const FIRST = "o.queue = i.queue AND o.lane = i.lane AND o.ref <> i.ref AND (o.ref < i.ref OR o.leased = 1)";
+
+const RULES: Rules = {
+  integrity: POINTERS.map(
+    ([from, column, to, key]) => `
+      SELECT '${from}.${column} ' || f.${column} || ' points at no row of ${to}' AS detail FROM ${from} f
+       WHERE f.${column} IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ${to} t WHERE t.${key} = f.${column})`,
+  ),
+  "a lease has one holder": [
+    `SELECT 'item ' || i.item_id || ' is leased and not among what its holder was given' AS detail FROM items i
+      WHERE i.state = 'leased' AND NOT EXISTS (SELECT 1 FROM leases l WHERE l.holder = i.holder AND i.ref = ANY (l.refs))`,
+  ],
+  "an operation accounts for all": [
+    `SELECT 'letter ' || s.no || ' of operation ' || o.id || ' is pending and was passed over' AS detail
+       FROM operations o JOIN selections s ON s.operation = o.no AND s.no <= o.next_no AND s.status = 'pending'
+      WHERE o.kind <> 'redrive'`,
+  ],
+  "an operation touches nothing that is buried later": [
+    `SELECT 'letter ' || l.no || ' has a number above that of the newest burial' AS detail
+       FROM (SELECT no FROM letters UNION ALL SELECT no FROM resolved_letters) l
+      WHERE l.no > (SELECT last FROM letter_numbers)`,
+  ],
+  "what is ready stands in line": [
+    `SELECT 'item ' || i.item_id || ' is ready and not in line' AS detail FROM items i
+      WHERE i.state = 'ready' AND NOT EXISTS (SELECT 1 FROM ready_items n WHERE ${OWN_PLACE})
+        AND NOT EXISTS (SELECT 1 FROM lanes o WHERE ${FIRST})`,
+    `SELECT 'item ' || i.item_id || ' is ' || i.state || ' and stands in line at ' || n.due_at AS detail
+       FROM ready_items n JOIN items i ON i.ref = n.ref WHERE i.state <> 'ready' OR NOT (${OWN_PLACE})`,
+  ],
+  "a lane is worked one at a time": [
+    `SELECT 'item ' || i.item_id || ' stands in line before others of its lane' AS detail
+       FROM ready_items n JOIN items i ON i.ref = n.ref WHERE EXISTS (SELECT 1 FROM lanes o WHERE ${FIRST})`,
+    `SELECT 'item ' || i.item_id || ' is ' || i.state || ' and its lane says otherwise' AS detail
+       FROM items i LEFT JOIN lanes o ON o.queue = i.queue AND o.lane = i.lane AND o.ref = i.ref
+      WHERE (i.lane IS NOT NULL AND i.state IN ('ready', 'leased', 'held')) <> (o.ref IS NOT NULL)
+         OR (o.leased = 1) <> (i.state = 'leased')`,
+  ],
+};
 
 export async function checkStore(tx: Tx): Promise<Problem[]> {
-  const problems: Problem[] = [];
-  for (const [rule, sql] of [...RULES, ...QUEUE_RULES]) {
-    const found = await tx.all<{ detail: string }>(`${sql} LIMIT ${PROBLEMS_MAX}`);
-    problems.push(...found.map(({ detail }) => ({ rule, detail })));
-  }
+  const problems = await runOn(tx, (db) => findProblems(db, [RULES, ...sharedRules(db.sql, "selected")]));
   return problems.slice(0, PROBLEMS_MAX);
 }
 
-/** Where it is, and the version that it was found with, are known to who opened it. */
+/** The caller knows where it is, and the version that it was found with. */
 export async function storeInfo(
   tx: Tx,
   { location, foundVersion }: Pick<StoreInfo, "location" | "foundVersion">,
 ): Promise<StoreInfo> {
-  const states = "ready + leased + held + done + dead + skipped + discarded";
-  const sums = await tx.get<{ items: number; letters: number; attempts: number }>(
-    `SELECT coalesce(sum(${states}), 0) AS items, coalesce(sum(letters), 0) AS letters,
-            coalesce(sum(attempts), 0) AS attempts FROM queue_totals`,
-  );
-  const whole = await tx.get<{ jobs: number; events: number; bytes: number }>(
-    `SELECT (SELECT count(*) FROM jobs) AS jobs,
-            (SELECT coalesce(sum(span), 0) FROM events) AS events,
-            (SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-              WHERE n.nspname = ? AND c.relkind = 'r') AS bytes`,
+  const size = await tx.get<{ bytes: number }>(
+    `SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0) AS bytes
+       FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = ? AND c.relkind = 'r'`,
     tx.schema,
   );
+  const totals = await runOn(tx, storeTotals);
   return {
     engine: "postgres",
     location,
     schemaVersion: SCHEMA_VERSION,
     foundVersion,
-    bytes: whole?.bytes ?? 0,
-    jobs: whole?.jobs ?? 0,
-    items: sums?.items ?? 0,
-    letters: sums?.letters ?? 0,
-    attempts: sums?.attempts ?? 0,
-    events: whole?.events ?? 0,
+    bytes: size?.bytes ?? 0,
+    ...totals,
   };
 }

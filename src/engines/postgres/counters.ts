@@ -1,5 +1,4 @@
 /** What only goes up, and survives whatever is deleted. Kept in shards, summed when it is read. */
-import type { Counter } from "../../engine.ts";
 import type { Tx } from "./session.ts";
 
 /** A name that is there twice counts twice. */
@@ -18,13 +17,5 @@ export async function countUp(
     counts.map(({ queue }) => queue),
     counts.map(({ name }) => name),
     counts.map(({ by }) => by),
-  );
-}
-
-/** By queue, in the order of their making, then by name. What belongs to no queue is not told. */
-export async function listCounters(tx: Tx): Promise<Counter[]> {
-  return tx.all<Counter>(
-    `SELECT q.name AS queue, c.name, sum(c.value)::bigint AS value FROM counters c JOIN queues q ON q.no = c.queue
-      GROUP BY q.no, q.name, c.name ORDER BY q.no, c.name`,
   );
 }

@@ -5,7 +5,8 @@
 import type { Holder, NewHolder } from "../../engine.ts";
 import { WorkError } from "../../errors.ts";
 import { type ClockSample, ClockWatch, uptimeOf } from "../clock-record.ts";
-import { followClock } from "./clock-steps.ts";
+import { followClock } from "../sql/clock-steps.ts";
+import { runOn } from "./db.ts";
 import { heartbeat, registerHolder, revoke, unregisterHolder } from "./lease.ts";
 import type { Limits, Session, Tx } from "./session.ts";
 
@@ -64,7 +65,8 @@ export class Heartbeats {
     const answer = await this.#session.write(async (tx) => {
       const sample = { now: tx.now, upFrom, upTo: uptimeOf(clock) };
       const seenMs = this.watch.seenStep(sample);
-      const stepMs = seenMs === 0 ? 0 : (await followClock(tx, sample)) || (seenMs ?? 0);
+      const stepMs =
+        seenMs === 0 ? 0 : (await runOn(tx, (db) => followClock(db, sample))).stepMs || (seenMs ?? 0);
       looked = { sample, stepMs };
       return step(tx);
     }, limits);

@@ -9,8 +9,9 @@ import {
 import type { ItemState } from "../../item/state.ts";
 import { assert } from "../../std/assert.ts";
 import { compact, type Json, type JsonObject, parseJson } from "../../std/json.ts";
+import { lastFailureOf } from "../sql/attempts.ts";
 import { type AmendmentTuple, amendmentFrom, amendmentsSql } from "./amendments.ts";
-import { attemptsSql, historyOf, lastFailureSql } from "./attempts.ts";
+import { attemptsSql, historyOf } from "./attempts.ts";
 import { type NoteTuple, noteFrom, notesSql } from "./notes.ts";
 import type { Tx } from "./session.ts";
 
@@ -111,7 +112,7 @@ export function lettersIn(
     "g.signature, g.pattern, g.eligible, g.review",
     hasData && "p.data",
     (hasFailures || parts.has("times")) && `l.first_at, ${attemptsSql("l.ref", hasFailures)} AS attempts`,
-    !hasFailures && parts.has("last_failure") && `${lastFailureSql("l.ref")} AS last_failure`,
+    !hasFailures && parts.has("last_failure") && `${lastFailureOf("l.ref")} AS last_failure`,
     parts.has("additions") && ADDITIONS,
     table === "resolved_letters" && "l.kind, l.closed_at, l.author, l.why, l.operation",
   ];

@@ -5,12 +5,8 @@ import { sharedMethods, type Transactions } from "../sql/methods.ts";
 import { advance } from "./advance.ts";
 import { listAmendments } from "./amendments.ts";
 import { listArrivals } from "./arrivals.ts";
-import { listAttempts } from "./attempts.ts";
 import { checkStore, storeInfo } from "./check.ts";
-import { listCounters } from "./counters.ts";
 import { runOn } from "./db.ts";
-import { deleteJob } from "./delete-job.ts";
-import { listErrors } from "./error-log.ts";
 import { listEvents, newestEvent } from "./events.ts";
 import { earliestFailure } from "./group-walk.ts";
 import { listGroups } from "./groups.ts";
@@ -19,8 +15,7 @@ import { moveHeld } from "./hold.ts";
 import { importLetters } from "./import.ts";
 import { SettleAndLeaseSteps } from "./in-doubt.ts";
 import { addItems } from "./intake.ts";
-import { findItems, listItems, listResults } from "./items.ts";
-import { changeJob, countQueue, createJob, findJob, listJobs, queueNo } from "./jobs.ts";
+import { queueNo } from "./jobs.ts";
 import { listHolders, listLeases } from "./lease.ts";
 import { listLetters } from "./letter-list.ts";
 import { readLetter } from "./letters.ts";
@@ -60,11 +55,6 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
     now: () => session.now(),
     watchClock: (report) => heartbeats.watch.on(report),
     requireUsable: () => requireVersion(session),
-    createJob: (job) => write((tx) => createJob(tx, job)),
-    findJob: (idOrName) => readPipelined((tx) => findJob(tx, idOrName), GLANCE),
-    listJobs: (page) => readPipelined((tx) => listJobs(tx, page)),
-    changeJob: (id, change) => write((tx) => changeJob(tx, id, change)),
-    deleteJob: (id, step) => writeLocked((tx) => deleteJob(tx, id, step)),
     add: (queue, items, how) => addItems(session, queue, items, how),
     hold: (queue, itemIds, by) => write((tx) => moveHeld(tx, { queue, itemIds, by, to: "held" })),
     unhold: (queue, itemIds, by) => write((tx) => moveHeld(tx, { queue, itemIds, by, to: "ready" })),
@@ -79,14 +69,7 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
       await session.readCommitted((tx) => queueNo(tx, queue));
       return wakes ? listener.watch(queue, notify) : async () => {};
     },
-    count: (queue) => readPipelined((tx) => countQueue(tx, queue), GLANCE),
-    findItems: (idOrPrefix, where) => readSnapshot((tx) => findItems(tx, idOrPrefix, where)),
-    listItems: (query) => readSnapshot((tx) => listItems(tx, query)),
     listNotes: (ref) => readPipelined((tx) => listNotes(tx, ref)),
-    listErrors: (query) => readSnapshot((tx) => listErrors(tx, query)),
-    listCounters: () => readPipelined((tx) => listCounters(tx)),
-    listResults: (queue, page) => readSnapshot((tx) => listResults(tx, queue, page)),
-    listAttempts: (ref) => readPipelined((tx) => listAttempts(tx, ref)),
     listLetters: (query) => listLetters(session, query),
     readLetter: (ref) => readPipelined((tx) => readLetter(tx, ref)),
     listGroups: (filter) => readPipelined((tx) => listGroups(tx, filter)),
@@ -140,10 +123,11 @@ function waysOf(session: Session, { onWait }: PostgresOptions) {
 }
 
 function transactionsOf(session: Session, options: PostgresOptions): Transactions {
-  const { readPipelined, write, writeLocked } = waysOf(session, options);
+  const { readPipelined, readSnapshot, write, writeLocked } = waysOf(session, options);
   return {
     readOnce: (steps) => readPipelined((tx) => runOn(tx, steps)),
     readOften: (steps) => readPipelined((tx) => runOn(tx, steps), GLANCE),
+    readSnapshot: (steps) => readSnapshot((tx) => runOn(tx, steps)),
     write: (steps) => write((tx) => runOn(tx, steps)),
     writeLocked: (steps) => writeLocked((tx) => runOn(tx, steps)),
   };

@@ -1,6 +1,6 @@
 /** The tables that PostgreSQL keeps in another form than rows are given and taken in: how each is read, and written. */
 import { type Table, tableNamed } from "../../item/tables.ts";
-import { RUNNING } from "./attempts.ts";
+import { RUNNING } from "../sql/attempts.ts";
 import { HELD } from "./lease.ts";
 
 export interface Form {

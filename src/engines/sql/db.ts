@@ -4,6 +4,7 @@
  * differently comes from the dialect.
  */
 import { assert } from "../../std/assert.ts";
+import type { ClockStep } from "./clock-steps.ts";
 import type { Deltas } from "./deltas.ts";
 import type { EventLog } from "./event-log.ts";
 
@@ -39,6 +40,12 @@ export interface Db {
   beforeUnready(refs: readonly number[]): Step<void>;
   /** After ready items got another state in which they are in nobody's way. */
   afterUnready(refs: readonly number[]): Step<void>;
+  /** Before items are deleted: deletes what only this engine has of them. */
+  beforeDelete(refs: readonly number[]): Step<void>;
+  /** Moves the due times of items by a step of the clock. Returns how many. */
+  moveDueTimes(step: ClockStep): Step<number>;
+  /** Deletes what only this engine has of the queue of a job that is being deleted. */
+  deleteQueueState(queue: number): Step<void>;
   /** After the last failures of letters may have changed: their texts are indexed again where there is an index. */
   reindexTexts(letterSequences: readonly number[]): Step<void>;
 }
@@ -56,7 +63,7 @@ export interface Dialect {
   /** Whether the column has one of the values of a parameter that is a list. */
   among(column: string, parameter: string, type?: "bigint" | "text"): string;
   /** A parameter whose type PostgreSQL cannot infer. */
-  typed(parameter: string, type: "bigint" | "text" | "boolean"): string;
+  typed(parameter: string, type: "bigint" | "text" | "boolean" | "text[]"): string;
   /** The larger of two values. */
   larger(a: string, b: string): string;
   /** The smaller of two values. */
@@ -67,6 +74,20 @@ export interface Dialect {
     columns: Readonly<Record<string, ColumnType>>,
     rows: readonly (readonly Scalar[])[],
   ): Fragment;
+  /** Whether the column has one of the values of a SELECT, which may name columns of tables before it. */
+  amongSelected(column: string, select: string): string;
+  /** A JSON array, as text, of the values of a group of rows: `jsonArray("item_id ORDER BY ref")`. */
+  jsonArray(values: string): string;
+  /** The text of a key of a JSON object, compared by code points. */
+  jsonText(column: string, key: string): string;
+  /** Names the index where the planner would choose another one. */
+  indexedBy(index: string): string;
+  /** Joins in the order written where the planner would choose another one. */
+  readonly joinInOrder: string;
+  /** The condition of the index of errors, which is used by a query that has exactly this text. */
+  readonly errors: string;
+  /** Queues with their counters. */
+  readonly queueTotals: string;
   /** Ends a SELECT whose rows must not change before the transaction ends. */
   readonly forUpdate: string;
   readonly forShare: string;

@@ -23,8 +23,13 @@ export class EventLog {
 }
 
 /** For a step that has one event. */
-export function* writeEvent(db: Db, draft: EventDraft, subject: EventSubject): Step<void> {
-  const events = new EventLog(db.now);
+export function* writeEvent(
+  db: Db,
+  draft: EventDraft,
+  subject: EventSubject,
+  at: number = db.now,
+): Step<void> {
+  const events = new EventLog(at);
   events.add(draft, subject);
   yield* db.writeEvents(events);
 }

@@ -1,8 +1,14 @@
 /** The methods of the storage contract that both SQL engines share, bound to the transactions of one of them. */
 import type { Engine } from "../../engine.ts";
+import { listAttempts } from "./attempts.ts";
 import { correct, listCorrections, removeCorrection } from "./corrections.ts";
+import { listCounters } from "./counters.ts";
 import type { Db, Step } from "./db.ts";
+import { deleteJob } from "./delete-job.ts";
 import { readDocument, writeDocument } from "./documents.ts";
+import { listErrors } from "./error-log.ts";
+import { findItems, listItems, listResults } from "./items.ts";
+import { changeJob, countQueue, createJob, findJob, listJobs } from "./jobs.ts";
 import { changeOperation, closeOperation, findOperation, listOperations } from "./operations.ts";
 
 /** The transactions of an engine. */
@@ -11,13 +17,28 @@ export interface Transactions {
   readOnce<T>(steps: (db: Db) => Step<T>): Promise<T>;
   /** As `readOnce`, for what runners ask for all the time. */
   readOften<T>(steps: (db: Db) => Step<T>): Promise<T>;
+  /** One unchanging view of the store for several statements. */
+  readSnapshot<T>(steps: (db: Db) => Step<T>): Promise<T>;
   write<T>(steps: (db: Db) => Step<T>): Promise<T>;
   /** For everything that changes letters, groups or operations: one such transaction at a time. */
   writeLocked<T>(steps: (db: Db) => Step<T>): Promise<T>;
 }
 
-export function sharedMethods({ readOnce, readOften, write, writeLocked }: Transactions) {
+export function sharedMethods(transactions: Transactions) {
+  const { readOnce, readOften, readSnapshot, write, writeLocked } = transactions;
   return {
+    createJob: (job) => write((db) => createJob(db, job)),
+    findJob: (idOrName) => readOften((db) => findJob(db, idOrName)),
+    listJobs: (page) => readOnce((db) => listJobs(db, page)),
+    changeJob: (id, change) => write((db) => changeJob(db, id, change)),
+    deleteJob: (id, step) => writeLocked((db) => deleteJob(db, id, step)),
+    count: (queue) => readOften((db) => countQueue(db, queue)),
+    findItems: (idOrPrefix, where) => readSnapshot((db) => findItems(db, idOrPrefix, where)),
+    listItems: (query) => readSnapshot((db) => listItems(db, query)),
+    listResults: (queue, page) => readSnapshot((db) => listResults(db, queue, page)),
+    listAttempts: (ref) => readOnce((db) => listAttempts(db, ref)),
+    listErrors: (query) => readSnapshot((db) => listErrors(db, query)),
+    listCounters: () => readOnce((db) => listCounters(db)),
     correct: (correction) => writeLocked((db) => correct(db, correction)),
     removeCorrection: (from, text) => writeLocked((db) => removeCorrection(db, from, text)),
     listCorrections: () => readOnce((db) => listCorrections(db)),

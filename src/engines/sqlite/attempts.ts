@@ -1,34 +1,8 @@
-/** The records of an item's attempts in SQLite. */
+/** What failed attempts left, read for many items at once. */
 import type { Failure } from "../../item/failure.ts";
-import type { Attempt } from "../../item/item.ts";
 import type { LetterPart } from "../../item/letter-query.ts";
-import { type AttemptRow, attemptOf, readFailure } from "../attempt-row.ts";
+import { type FailureHistory, lastFailureOf, readFailure } from "../sql/attempts.ts";
 import type { Session } from "./session.ts";
-
-/** The one that runs is told by the row of its item, and is the last. */
-export function listAttempts(session: Session, ref: number): Attempt[] {
-  const columns =
-    "h.id AS holder, a.ref, a.number, a.outcome, a.started_at, a.ended_at, a.failure, a.log, a.result";
-  const rows = session.all<AttemptRow>(
-    `SELECT ${columns} FROM attempts a JOIN holders h ON h.no = a.holder WHERE a.ref = ?1
-      UNION ALL
-     SELECT ${columns} FROM (${RUNNING} WHERE i.ref = ?1 AND i.state = 'leased') a JOIN holders h ON h.no = a.holder
-      ORDER BY 3`,
-    ref,
-  );
-  return rows.map(attemptOf);
-}
-
-/** An attempt that runs, as a row of `attempts` would tell it: of items `i` that are leased. */
-export const RUNNING = `SELECT i.ref, i.attempts AS number, i.holder, i.started_at, NULL AS ended_at, 'running' AS outcome,
-  NULL AS failure, NULL AS log, NULL AS result FROM items i`;
-
-/** What the attempts of an item left, as its letter tells it. */
-export interface FailureHistory {
-  readonly lastAttempt: number;
-  readonly failureCount: number;
-  readonly failures: readonly Failure[];
-}
 
 /** Of many items in one step: what is wanted, and no more of each row than that needs. The rest is empty. */
 export function historiesOf(
@@ -94,10 +68,4 @@ function addLastFailures(histories: Map<number, Growing>, session: Session, chos
     histories.set(ref, history);
     history.failures.push(readFailure(failure));
   }
-}
-
-/** The failure of the item's last attempt that failed, as it is stored. */
-export function lastFailureOf(ref: string): string {
-  return `(SELECT a.failure FROM attempts a
-    WHERE a.ref = ${ref} AND a.failure IS NOT NULL ORDER BY a.number DESC LIMIT 1)`;
 }

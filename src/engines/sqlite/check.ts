@@ -1,15 +1,14 @@
 /** `store check` for SQLite: the file's own integrity, then every invariant as a query that must find nothing. */
 import { statSync } from "node:fs";
 import type { Problem, StoreInfo } from "../../engine.ts";
+import { findProblems, PROBLEMS_MAX, storeTotals } from "../sql/check.ts";
+import { sharedRules } from "../sql/check-rules.ts";
 import { checkJson } from "./check-json.ts";
-import { QUEUE_RULES } from "./check-queue-rules.ts";
 import { RULES } from "./check-rules.ts";
-import { checkTexts, TEXT_RULES } from "./check-texts.ts";
-import { STRATA_RULES } from "./letters-by-age.ts";
+import { checkTexts } from "./check-texts.ts";
+import { runOn } from "./db.ts";
 import { MIGRATIONS } from "./schema.ts";
 import type { Session } from "./session.ts";
-
-const PROBLEMS_MAX = 100;
 
 /** In a transaction, so that all is of one moment. */
 export function checkStore(session: Session): Problem[] {
@@ -26,9 +25,7 @@ export function checkStore(session: Session): Problem[] {
       rule: "integrity",
       detail: `${row.table} ${row.rowid ?? ""} points at no row of ${row.parent}`,
     }));
-  const violations = [...RULES, ...QUEUE_RULES, ...STRATA_RULES, ...TEXT_RULES].flatMap(([rule, sql]) =>
-    session.all<{ detail: string }>(`${sql} LIMIT ${PROBLEMS_MAX}`).map(({ detail }) => ({ rule, detail })),
-  );
+  const violations = runOn(session, (db) => findProblems(db, [RULES, ...sharedRules(db.sql, "selections")]));
   const texts = [...checkJson(session, PROBLEMS_MAX), ...checkTexts(session, PROBLEMS_MAX)];
   return [...orphans, ...violations, ...texts].slice(0, PROBLEMS_MAX);
 }
@@ -43,12 +40,6 @@ function renewTexts(session: Session): void {
 }
 
 export function storeInfo(session: Session): StoreInfo {
-  const sums = session.get<{ items: number; letters: number; attempts: number }>(
-    `SELECT coalesce(sum(ready + leased + held + done + dead + skipped + discarded), 0) AS items,
-            coalesce(sum(letters), 0) AS letters, coalesce(sum(attempts), 0) AS attempts FROM queues`,
-  );
-  const jobs = session.get<{ n: number }>("SELECT count(*) AS n FROM jobs")?.n ?? 0;
-  const events = session.get<{ n: number }>("SELECT coalesce(sum(span), 0) AS n FROM events")?.n ?? 0;
   return {
     engine: session.inMemory ? "memory" : "sqlite",
     location: session.path,
@@ -57,11 +48,7 @@ export function storeInfo(session: Session): StoreInfo {
     bytes: session.inMemory
       ? memoryBytes(session)
       : fileBytes(session.path) + fileBytes(`${session.path}-wal`),
-    jobs,
-    items: sums?.items ?? 0,
-    letters: sums?.letters ?? 0,
-    attempts: sums?.attempts ?? 0,
-    events,
+    ...runOn(session, storeTotals),
   };
 }
 

@@ -1,11 +1,13 @@
 /** SQLite behind the port of `engines/sql/`: every statement is answered at once. */
 import { assert } from "../../std/assert.ts";
+import type { ClockStep } from "../sql/clock-steps.ts";
 import { type Db, type Dialect, runNow, type Scalar, type SqlValue, type Step, wait } from "../sql/db.ts";
 import type { Deltas } from "../sql/deltas.ts";
 import type { EventLog } from "../sql/event-log.ts";
 import { CounterDeltas } from "./counter-deltas.ts";
 import { writeEvents } from "./events.ts";
 import { putLanesInOrder } from "./lanes.ts";
+import { ERRORS } from "./migrations/version-3.ts";
 import type { Session, Value } from "./session.ts";
 import { readAgain } from "./text-index.ts";
 
@@ -20,6 +22,13 @@ const DIALECT: Dialect = {
       .join(", ")} FROM json_each(?)) AS ${name}`,
     values: [JSON.stringify(rows)],
   }),
+  amongSelected: (column, select) => `${column} IN (${select})`,
+  jsonArray: (values) => `json_group_array(${values})`,
+  jsonText: (column, key) => `${column} ->> '${key}'`,
+  indexedBy: (index) => `INDEXED BY ${index}`,
+  joinInOrder: "CROSS JOIN",
+  errors: ERRORS,
+  queueTotals: "queues",
   forUpdate: "", // a write transaction has the file to itself
   forShare: "",
 };
@@ -91,6 +100,22 @@ export class SqliteDb implements Db {
   afterUnready(refs: readonly number[]): Step<void> {
     this.session.run(`UPDATE items SET waits = 0 WHERE ${this.sql.among("ref", "?")}`, stored(refs));
     return wait(putLanesInOrder(this.session, refs));
+  }
+
+  beforeDelete(): Step<void> {
+    return wait(undefined);
+  }
+
+  moveDueTimes({ stepMs, now }: ClockStep): Step<number> {
+    return this.run(
+      `UPDATE items SET due_at = CASE WHEN due_at > ?1 THEN due_at + ?2 ELSE ?3 END
+        WHERE state IN ('ready', 'held', 'leased') AND ((due_at > ?1 AND attempts > 0) OR (due_at <= ?1 AND due_at > ?3))`,
+      ...[now - stepMs, stepMs, now],
+    );
+  }
+
+  deleteQueueState(): Step<void> {
+    return wait(undefined);
   }
 
   reindexTexts(letterSequences: readonly number[]): Step<void> {

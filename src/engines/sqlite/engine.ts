@@ -5,20 +5,15 @@ import { sharedMethods, type Transactions } from "../sql/methods.ts";
 import { advance } from "./advance.ts";
 import { listAmendments } from "./amendments.ts";
 import { listArrivals } from "./arrivals.ts";
-import { listAttempts } from "./attempts.ts";
 import { checkStore, storeInfo } from "./check.ts";
-import { listCounters } from "./counters.ts";
 import { runOn } from "./db.ts";
-import { deleteJob } from "./delete-job.ts";
-import { listErrors } from "./error-log.ts";
 import { listEvents, newestEvent } from "./events.ts";
 import { listGroups } from "./groups.ts";
 import { holdItems, releaseItems } from "./hold.ts";
 import { importLetters } from "./import.ts";
 import { addItems } from "./intake.ts";
 import { listItemEvents } from "./item-events.ts";
-import { findItems, listItems, listResults } from "./items.ts";
-import { changeJob, countQueue, createJob, findJob, listJobs, queueNo } from "./jobs.ts";
+import { queueNo } from "./jobs.ts";
 import { heartbeat, listHolders, listLeases, registerHolder, revoke, unregisterHolder } from "./lease.ts";
 import { listLetters } from "./letter-list.ts";
 import { readLetter } from "./letters.ts";
@@ -48,11 +43,6 @@ export function engineOf(session: Session): Engine {
     now: async () => session.clock.now(),
     watchClock: (report) => session.clock.watch.on(report),
     requireUsable: async () => session.requireSound(),
-    createJob: (job) => session.write(() => createJob(session, job)),
-    findJob: async (idOrName) => findJob(session, idOrName),
-    listJobs: async (page) => listJobs(session, page),
-    changeJob: (id, change) => session.write(() => changeJob(session, id, change)),
-    deleteJob: (id, step) => session.write(() => deleteJob(session, id, step)),
     add: (queue, items, how) => session.write(() => addItems(session, queue, items, how)),
     hold: (queue, ids, by) => session.write(() => holdItems(session, queue, ids, by)),
     unhold: (queue, ids, by) => session.write(() => releaseItems(session, queue, ids, by)),
@@ -67,14 +57,7 @@ export function engineOf(session: Session): Engine {
     listLeases: async (holderId) => listLeases(session, holderId),
     settleAndLease: (holderId, request) => session.write(() => settleAndLease(session, holderId, request)),
     watch: async (queue, notify) => watchQueue(session, queue, notify),
-    count: async (queue) => countQueue(session, queue),
-    findItems: async (idOrPrefix, where) => findItems(session, idOrPrefix, where),
-    listItems: async (query) => session.read(() => listItems(session, query)),
     listNotes: async (ref) => listNotes(session, ref),
-    listErrors: async (query) => session.read(() => listErrors(session, query)),
-    listCounters: async () => listCounters(session),
-    listResults: async (queue, page) => listResults(session, queue, page),
-    listAttempts: async (ref) => listAttempts(session, ref),
     listLetters: async (query) => {
       if (query.text !== undefined) await catchUp(session, SEARCHING);
       return session.read(() => listLetters(session, query));
@@ -113,7 +96,8 @@ export function engineOf(session: Session): Engine {
 function transactionsOf(session: Session): Transactions {
   const now = async <T>(steps: (db: Db) => Step<T>) => runOn(session, steps);
   const write = <T>(steps: (db: Db) => Step<T>) => session.write(() => runOn(session, steps));
-  return { readOnce: now, readOften: now, write, writeLocked: write };
+  const readSnapshot = async <T>(steps: (db: Db) => Step<T>) => session.read(() => runOn(session, steps));
+  return { readOnce: now, readOften: now, readSnapshot, write, writeLocked: write };
 }
 
 /** A search reads for a while what has come since the last one; a few letters are looked at as quickly as read. */

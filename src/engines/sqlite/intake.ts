@@ -5,12 +5,12 @@ import type { NewItem } from "../../item/item.ts";
 import { rankOf } from "../../item/item.ts";
 import type { ItemState } from "../../item/state.ts";
 import { assert } from "../../std/assert.ts";
-import { canonicalJson, type Json, parseJson, stringifyJson } from "../../std/json.ts";
+import { canonicalJson, type Json, type JsonObject, parseJson, stringifyJson } from "../../std/json.ts";
 import { EventLog } from "../sql/event-log.ts";
 import { amend } from "./amendments.ts";
 import { CounterDeltas } from "./counter-deltas.ts";
 import { writeEvents } from "./events.ts";
-import { countQueue, hasSpec, queueNo } from "./jobs.ts";
+import { countQueue, queueNo } from "./jobs.ts";
 import { isOccupied } from "./lanes.ts";
 import type { Session } from "./session.ts";
 
@@ -255,4 +255,8 @@ function replaceItem(
   );
   const data = { revision: amendment.revision, author };
   events.add({ type: "item_replaced", data }, { queue, ref });
+}
+
+function hasSpec(session: Session, id: string, spec: JsonObject): boolean {
+  return session.get("SELECT 1 FROM jobs WHERE id = ? AND spec = ?", id, stringifyJson(spec)) !== undefined;
 }

@@ -3,7 +3,6 @@
  * are counted by their counters, and only a stratum that the asked time runs through is looked at letter by letter.
  * A clock that was put back makes more such strata and no wrong answer.
  */
-import type { Rule } from "../letter-rules.ts";
 import type { Session } from "./session.ts";
 
 /** Few enough that looking at each letter of one is quick, enough that strata are few. */
@@ -137,21 +136,6 @@ export function earliestFailure(session: Session, queue: string): number | null 
   }
   return earliest;
 }
-
-/** What is counted of all groups together is the sum of what is counted of each, and has been between these times. */
-export const STRATA_RULES: readonly Rule[] = [
-  [
-    "groups count their letters",
-    `SELECT 'stratum ' || stratum || ' counts ' || coalesce(a.count, 0) || ' letters, its groups ' || coalesce(s.count, 0)
-            AS detail
-       FROM letters_by_age_of_all a
-       FULL JOIN (SELECT stratum, sum(count) AS count, min(first_at) AS first_at, max(last_at) AS last_at,
-                         min(first_min) AS first_min, max(first_max) AS first_max
-                    FROM letters_by_age GROUP BY stratum) s USING (stratum)
-      WHERE coalesce(a.count, 0) <> coalesce(s.count, 0) OR a.first_at > s.first_at OR a.last_at < s.last_at
-         OR a.first_min > s.first_min OR a.first_max < s.first_max`,
-  ],
-];
 
 /**
  * The group's first letter beyond a number, in the order of the walk, with its time in the span; null when there is none.

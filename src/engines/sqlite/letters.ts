@@ -10,8 +10,9 @@ import {
 import type { ItemState } from "../../item/state.ts";
 import { assert } from "../../std/assert.ts";
 import { compact, type Json, type JsonObject, parseJson } from "../../std/json.ts";
+import type { FailureHistory } from "../sql/attempts.ts";
 import { listAmendments } from "./amendments.ts";
-import { type FailureHistory, historiesOf } from "./attempts.ts";
+import { historiesOf } from "./attempts.ts";
 import { byRef, notesOf } from "./notes.ts";
 import type { Session, Value } from "./session.ts";
 

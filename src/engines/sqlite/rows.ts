@@ -7,7 +7,7 @@ import { WorkError } from "../../errors.ts";
 import { rowOf, TABLES, type Table, tableNamed } from "../../item/tables.ts";
 import { assert } from "../../std/assert.ts";
 import type { Json, JsonObject } from "../../std/json.ts";
-import { RUNNING } from "./attempts.ts";
+import { RUNNING } from "../sql/attempts.ts";
 import { numberBurials } from "./import.ts";
 import { Lanes } from "./lanes.ts";
 import { countStrataAnew } from "./letters-by-age.ts";

@@ -3,9 +3,9 @@
  * out, and everything that is counted is counted again. Each repair is reported with the number of rows that it changed.
  */
 import type { Repair } from "../../item/store-queries.ts";
+import { COUNTED_EVENTS } from "../sql/check-rules.ts";
 import { Lanes } from "./lanes.ts";
 import { countStrataAnew } from "./letters-by-age.ts";
-import { TOLD } from "./migrations/version-3.ts";
 import type { Session } from "./session.ts";
 
 type Step = readonly [what: string, sql: string];
@@ -216,7 +216,9 @@ const RECOUNTS: readonly string[] = [
    ON CONFLICT DO UPDATE SET waiting = excluded.waiting, ever = max(ever, excluded.waiting)`,
   "DELETE FROM letters_by_attempts",
   "INSERT INTO letters_by_attempts (queue, attempts, count) SELECT queue, attempts, count(*) FROM items WHERE state = 'dead' GROUP BY 1, 2",
-  ...TOLD.flatMap(([counter, type]) => recount(`= '${counter}'`, `'${counter}'`, `type = '${type}'`)),
+  ...COUNTED_EVENTS.flatMap(([counter, type]) =>
+    recount(`= '${counter}'`, `'${counter}'`, `type = '${type}'`),
+  ),
   ...["succeeded", "failed"].flatMap((end) => [
     `DELETE FROM counters WHERE name = 'redrives.${end}'`,
     `INSERT INTO counters (queue, name, value)

@@ -4,7 +4,7 @@
  */
 import { createHash } from "node:crypto";
 import { WorkError } from "../../errors.ts";
-import { lastFailureOf } from "./attempts.ts";
+import { lastFailureOf } from "../sql/attempts.ts";
 import type { Session, Value } from "./session.ts";
 import { wordingOf } from "./wording.ts";
 

@@ -4,7 +4,7 @@
  * are asked themselves, and those that are not in the index yet.
  */
 import type { LetterFilter } from "../../engine.ts";
-import { lastFailureOf } from "./attempts.ts";
+import { lastFailureOf } from "../sql/attempts.ts";
 import { allOf, type Conditions, condition, groupConditions } from "./groups.ts";
 import type { Session } from "./session.ts";
 import { countUnread, READ_TO } from "./text-index.ts";

@@ -15,7 +15,7 @@ export const ERRORS = `(${ERROR_EVENTS.map((type) => `type = '${type}'`).join(" 
 const ENDS = ["succeeded", "failed", "released", "lost"] as const;
 
 /** What events tell of, under the name of its counter. */
-export const TOLD: readonly (readonly [counter: string, type: string])[] = [
+const TOLD: readonly (readonly [counter: string, type: string])[] = [
   ...ENDS.map((end) => [`attempts.${end}`, `attempt_${end}`] as const),
   ["retries", "attempt_retrying"],
   ["parks", "attempt_parked"],

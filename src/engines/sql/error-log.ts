@@ -1,4 +1,4 @@
-/** The error log in PostgreSQL: the events that tell of errors, with what their attempts left. An index of their own finds them. */
+/** The error log: the events of errors, with what their attempts left. They have an index of their own. */
 import {
   ERROR_EVENTS,
   type ErrorEntry,
@@ -7,10 +7,9 @@ import {
   errorEntryOf,
 } from "../../item/error-log.ts";
 import { toRfc3339 } from "../../std/clock.ts";
-import { readFailure } from "../attempt-row.ts";
 import { type EventRow, eventOf } from "../event-row.ts";
-import { ERRORS } from "./migrations/version-2.ts";
-import type { Tx } from "./session.ts";
+import { readFailure } from "./attempts.ts";
+import type { Db, Step } from "./db.ts";
 
 interface ErrorRow extends EventRow {
   readonly holder: string | null;
@@ -18,18 +17,20 @@ interface ErrorRow extends EventRow {
 }
 
 /** Newest first: the newest of each queue, which its part of the index has in order, and of those the newest. */
-export async function listErrors(tx: Tx, query: ErrorQuery): Promise<ErrorEntry[]> {
-  const rows = await tx.all<ErrorRow>(
+export function* listErrors(db: Db, query: ErrorQuery): Step<ErrorEntry[]> {
+  const { typed, among, amongSelected, jsonText, indexedBy, joinInOrder, errors } = db.sql;
+  const newestOfQueue = `
+    SELECT id FROM events ${indexedBy("events_of_errors")}
+     WHERE queue = q.no AND ${errors} AND id < ?2 AND ${among("type", "?4", "text")}
+       AND (${typed("?3", "bigint")} IS NULL OR coalesce(${jsonText("data", "failed_at")} >= ?7, at >= ?3))
+       AND (${typed("?5", "text")} IS NULL OR ref = (SELECT ref FROM items WHERE queue = q.no AND item_id = ?5))
+     ORDER BY id DESC LIMIT ?6`;
+  const rows = yield* db.all<ErrorRow>(
     `SELECT e.id, e.at, e.type, q.name AS queue, i.item_id, e.attempt, e.data, h.id AS holder, a.failure
-       FROM (SELECT e.* FROM queues q CROSS JOIN LATERAL
-               (SELECT * FROM events WHERE queue = q.no AND ${ERRORS} AND id < ?2 AND type = ANY (?4::text[])
-                   AND (?3::bigint IS NULL OR coalesce(data::json ->> 'failed_at' >= ?7 COLLATE "C", at >= ?3))
-                   AND (?5::text IS NULL OR ref = (SELECT ref FROM items WHERE queue = q.no AND item_id = ?5))
-                 ORDER BY id DESC LIMIT ?6) e
-              WHERE ?1::text IS NULL OR q.name = ?1 ORDER BY e.id DESC LIMIT ?6) e
-            JOIN queues q ON q.no = e.queue LEFT JOIN items i ON i.ref = e.ref
+       FROM queues q ${joinInOrder} events e ON e.queue = q.no AND ${amongSelected("e.id", newestOfQueue)}
+            LEFT JOIN items i ON i.ref = e.ref
             LEFT JOIN attempts a ON a.ref = e.ref AND a.number = e.attempt LEFT JOIN holders h ON h.no = a.holder
-      ORDER BY e.id DESC`,
+      WHERE ${typed("?1", "text")} IS NULL OR q.name = ?1 ORDER BY e.id DESC LIMIT ?6`,
     query.queue ?? null,
     query.before ?? Number.MAX_SAFE_INTEGER,
     query.since ?? null,

@@ -1,0 +1,59 @@
+/** The records of an item's attempts. */
+import { type Failure, failureFromJson } from "../../item/failure.ts";
+import type { Attempt, AttemptOutcome } from "../../item/item.ts";
+import { compact, type Json, type JsonObject, parseJson } from "../../std/json.ts";
+import type { Db, Step } from "./db.ts";
+
+/** A running attempt as a row of `attempts`: of items `i` that are leased. */
+export const RUNNING = `SELECT i.ref, i.attempts AS number, i.holder, i.started_at, CAST(NULL AS bigint) AS ended_at,
+  'running' AS outcome, NULL AS failure, NULL AS log, NULL AS result FROM items i`;
+
+interface AttemptRow {
+  readonly number: number;
+  readonly outcome: AttemptOutcome;
+  readonly holder: string;
+  readonly started_at: number;
+  readonly ended_at: number | null;
+  readonly failure: string | null;
+  readonly log: string | null;
+  readonly result: string | null;
+}
+
+export function* listAttempts(db: Db, ref: number): Step<Attempt[]> {
+  const rows = yield* db.all<AttemptRow>(
+    `SELECT a.number, a.outcome, h.id AS holder, a.started_at, a.ended_at, a.failure, a.log, a.result
+       FROM (SELECT ref, number, holder, started_at, ended_at, outcome, failure, log, result FROM attempts WHERE ref = ?1
+              UNION ALL ${RUNNING} WHERE i.ref = ?1 AND i.state = 'leased') a
+            JOIN holders h ON h.no = a.holder ORDER BY a.number`,
+    ref,
+  );
+  return rows.map((row) =>
+    compact({
+      number: row.number,
+      outcome: row.outcome,
+      holder: row.holder,
+      startedAt: row.started_at,
+      endedAt: row.ended_at ?? undefined,
+      failure: row.failure === null ? undefined : readFailure(row.failure),
+      log: row.log ?? undefined,
+      result: row.result === null ? undefined : (parseJson(row.result) as Json),
+    }),
+  );
+}
+
+/** What the attempts of an item left, as its letter shows it. */
+export interface FailureHistory {
+  readonly lastAttempt: number;
+  readonly failureCount: number;
+  readonly failures: readonly Failure[];
+}
+
+/** The failure of the item's last attempt that failed, as it is stored. */
+export function lastFailureOf(ref: string): string {
+  return `(SELECT a.failure FROM attempts a WHERE a.ref = ${ref} AND a.failure IS NOT NULL ORDER BY a.number DESC LIMIT 1)`;
+}
+
+/** A failure has no data of the item: its numbers are small, and a page of letters has very many failures. */
+export function readFailure(text: string): Failure {
+  return failureFromJson(JSON.parse(text) as JsonObject);
+}

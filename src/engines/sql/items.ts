@@ -1,0 +1,131 @@
+/** Items as people read them: found by id, listed by age, and what the done ones left. */
+import type { ItemQuery, ItemResult } from "../../engine.ts";
+import { type Item, priorityOf } from "../../item/item.ts";
+import type { ItemState } from "../../item/state.ts";
+import { compact, type Json, parseJson } from "../../std/json.ts";
+import type { Db, SqlValue, Step } from "./db.ts";
+import { queueNo } from "./jobs.ts";
+
+interface ItemRow {
+  readonly ref: number;
+  readonly queue: string;
+  readonly item_id: string;
+  readonly data: string | null;
+  readonly name: string | null;
+  readonly state: ItemState;
+  readonly priority: number;
+  readonly due_at: number;
+  readonly expires_at: number | null;
+  readonly lane: string | null;
+  readonly attempts: number;
+  readonly spent: number;
+  readonly losses: number;
+  readonly revision: number;
+  readonly redrives: number;
+  readonly requeued_from: string | null;
+  /** A JSON array. */
+  readonly requeued_as: string | null;
+}
+
+function itemOf(row: ItemRow): Item {
+  const requeuedAs = JSON.parse(row.requeued_as ?? "[]") as string[];
+  return compact({
+    ref: row.ref,
+    queue: row.queue,
+    itemId: row.item_id,
+    data: row.data === null ? null : (parseJson(row.data) as Json),
+    state: row.state,
+    dueAt: row.due_at,
+    attempts: row.attempts,
+    spent: row.spent,
+    losses: row.losses,
+    revision: row.revision,
+    redriveCount: row.redrives,
+    name: row.name ?? undefined,
+    priority: priorityOf(row.priority),
+    expiresAt: row.expires_at ?? undefined,
+    lane: row.lane ?? undefined,
+    requeuedFrom: row.requeued_from ?? undefined,
+    requeuedAs: requeuedAs.length > 0 ? requeuedAs : undefined,
+  });
+}
+
+/** Reads the items that a statement names by its columns `ref` and `rank`, in the order of both. */
+function* readItems(db: Db, chosen: string, ...values: readonly SqlValue[]): Step<Item[]> {
+  const rows = yield* db.all<ItemRow>(
+    `SELECT i.ref, q.name AS queue, i.item_id, p.data, p.name, i.state, i.priority, i.due_at, i.expires_at, i.lane,
+            i.attempts, i.spent, i.losses, i.revision, i.redrives,
+            (SELECT o.item_id FROM items o WHERE o.ref = i.origin) AS requeued_from,
+            (SELECT ${db.sql.jsonArray("c.item_id ORDER BY c.ref")} FROM items c WHERE c.origin = i.ref) AS requeued_as
+       FROM (${chosen}) i JOIN queues q ON q.no = i.queue LEFT JOIN payloads p ON p.ref = i.ref
+      ORDER BY i.rank, i.ref`,
+    ...values,
+  );
+  return rows.map(itemOf);
+}
+
+/** A prefix is a range of the unique index, sought once per queue. */
+export function findItems(
+  db: Db,
+  idOrPrefix: string,
+  where: { readonly queue?: string; readonly limit: number },
+): Step<Item[]> {
+  return readItems(
+    db,
+    `SELECT i.*, CASE i.item_id WHEN ?1 THEN 0 ELSE 1 END AS rank
+       FROM queues q ${db.sql.joinInOrder} items i ON i.queue = q.no AND i.item_id >= ?1 AND i.item_id < ?2
+      WHERE ${db.sql.typed("?3", "text")} IS NULL OR q.name = ?3 ORDER BY rank, i.ref LIMIT ?4`,
+    idOrPrefix,
+    `${idOrPrefix}\u{10ffff}`,
+    where.queue ?? null,
+    where.limit,
+  );
+}
+
+export function* listItems(db: Db, query: ItemQuery): Step<Item[]> {
+  const { queue, states, itemIds, after = 0, limit } = query;
+  const { typed, among } = db.sql;
+  return yield* readItems(
+    db,
+    `SELECT i.*, 0 AS rank FROM items i
+      WHERE ${seek(db, query)} AND (${typed("?3", "text[]")} IS NULL OR ${among("i.state", "?3", "text")})
+      ORDER BY i.ref LIMIT ?4`,
+    after,
+    yield* queueNo(db, queue),
+    states ?? null,
+    limit,
+    ...(itemIds === undefined ? [] : [itemIds]),
+  );
+}
+
+/** What is found quickest: the ids, SQLite's index of held items, or a walk by number. A column behind `+` uses no index. */
+function seek(db: Db, { states, itemIds }: ItemQuery): string {
+  if (itemIds !== undefined) {
+    return `+i.ref > ?1 AND i.queue = ?2 AND ${db.sql.among("i.item_id", "?5", "text")}`;
+  }
+  const isHeld = states?.length === 1 && states[0] === "held";
+  return isHeld ? "i.ref > ?1 AND i.state = 'held' AND i.queue = ?2" : "i.ref > ?1 AND +i.queue = ?2";
+}
+
+/** By the number of the item, which the primary key orders. */
+export function* listResults(
+  db: Db,
+  queue: string,
+  page: { readonly after: number; readonly limit: number },
+): Step<ItemResult[]> {
+  const rows = yield* db.all<{ ref: number; item_id: string; result: string | null }>(
+    `SELECT i.ref, i.item_id, a.result
+       FROM (SELECT ref, item_id, attempts FROM items WHERE ref > ? AND +queue = ? AND state = 'done'
+              ORDER BY ref LIMIT ?) i
+            LEFT JOIN attempts a ON a.ref = i.ref AND a.number = i.attempts
+      ORDER BY i.ref`,
+    page.after,
+    yield* queueNo(db, queue),
+    page.limit,
+  );
+  return rows.map((row) => ({
+    ref: row.ref,
+    itemId: row.item_id,
+    result: row.result === null ? null : (parseJson(row.result) as Json),
+  }));
+}

@@ -1,0 +1,175 @@
+/** Jobs and their queues, and the counts of a queue. */
+import type { JobChange, QueueCounts } from "../../engine.ts";
+import { WorkError } from "../../errors.ts";
+import {
+  type Job,
+  type JobKind,
+  type JobStatus,
+  type NewJob,
+  type Pause,
+  STANDING_KINDS,
+} from "../../item/job.ts";
+import { ITEM_STATES } from "../../item/state.ts";
+import { compact, type JsonObject, parseJson, stringifyJson } from "../../std/json.ts";
+import type { Db, Step } from "./db.ts";
+import { writeEvent } from "./event-log.ts";
+
+/** When two create the same job at once, the first row of `jobs` decides. The queue of a deleted job still exists. */
+export function* createJob(db: Db, job: NewJob): Step<Job> {
+  const isTaken = (yield* findJob(db, job.id)) !== null || (yield* findJob(db, job.name)) !== null;
+  if (isTaken) throw taken(job);
+  yield* db.run("INSERT INTO queues (name) VALUES (?) ON CONFLICT DO NOTHING", job.id);
+  const made = yield* db.run(
+    `INSERT INTO jobs (id, name, kind, spec, status, created_at, started_at) VALUES (?1, ?2, ?3, ?4, 'running', ?5, ?5)
+     ON CONFLICT DO NOTHING`,
+    ...[job.id, job.name, job.kind, stringifyJson(job.spec), db.now],
+  );
+  if (made === 0) throw taken(job);
+  const type = STANDING_KINDS.includes(job.kind) ? "queue_created" : "job_started";
+  yield* writeEvent(db, { type, data: { name: job.name } }, { queue: yield* queueNo(db, job.id) });
+  return yield* requireJob(db, job.id);
+}
+
+function taken({ id, name }: NewJob): WorkError {
+  return new WorkError("job_changed", `A job with the id ${id} or the name ${name} is already there.`);
+}
+
+interface JobRow {
+  readonly id: string;
+  readonly name: string;
+  readonly kind: JobKind;
+  readonly spec: string;
+  readonly progress: string;
+  readonly status: JobStatus;
+  readonly intake_complete: number;
+  readonly created_at: number;
+  readonly started_at: number;
+  readonly ended_at: number | null;
+  readonly paused_at: number | null;
+  readonly paused_by: string | null;
+  readonly paused_why: string | null;
+}
+
+function jobOf(row: JobRow): Job {
+  return compact({
+    id: row.id,
+    name: row.name,
+    kind: row.kind,
+    spec: parseJson(row.spec) as JsonObject,
+    progress: parseJson(row.progress) as JsonObject,
+    status: row.status,
+    intakeComplete: row.intake_complete === 1,
+    createdAt: row.created_at,
+    startedAt: row.started_at,
+    endedAt: row.ended_at ?? undefined,
+    pause: pauseOf(row),
+  });
+}
+
+function pauseOf({ paused_at: at, paused_by: author, paused_why: reason }: JobRow): Pause | undefined {
+  if (at === null || author === null || reason === null) return undefined;
+  return { at, author, reason };
+}
+
+export function* findJob(db: Db, idOrName: string, lock = ""): Step<Job | null> {
+  const row = yield* db.get<JobRow>(
+    `SELECT * FROM jobs WHERE id = ?1 OR name = ?1 ORDER BY id = ?1 DESC LIMIT 1 ${lock}`,
+    idOrName,
+  );
+  return row === undefined ? null : jobOf(row);
+}
+
+export function* requireJob(db: Db, idOrName: string, lock = ""): Step<Job> {
+  const job = yield* findJob(db, idOrName, lock);
+  if (job === null) throw new WorkError("job_not_found", `There is no job ${idOrName}.`);
+  return job;
+}
+
+export function* listJobs(
+  db: Db,
+  page: { readonly limit: number; readonly before?: number; readonly kinds?: readonly JobKind[] },
+): Step<Job[]> {
+  const { typed, among } = db.sql;
+  const rows = yield* db.all<JobRow>(
+    `SELECT * FROM jobs WHERE created_at < ?1 AND (${typed("?2", "text[]")} IS NULL OR ${among("kind", "?2", "text")})
+      ORDER BY no DESC LIMIT ?3`,
+    page.before ?? Number.MAX_SAFE_INTEGER,
+    page.kinds ?? null,
+    page.limit,
+  );
+  return rows.map(jobOf);
+}
+
+/** The row is locked: two changes of one job come one after the other. */
+export function* changeJob(db: Db, id: string, change: JobChange): Step<Job> {
+  const job = yield* requireJob(db, id, db.sql.forUpdate);
+  const status = change.status ?? job.status;
+  const ended = status === "running" ? null : (job.endedAt ?? db.now);
+  const pause = pauseAfter(job, change, db.now);
+  yield* db.run(
+    `UPDATE jobs SET status = ?, kind = ?, intake_complete = ?, spec = ?, progress = ?, started_at = ?, ended_at = ?,
+            paused_at = ?, paused_by = ?, paused_why = ? WHERE id = ?`,
+    status,
+    change.kind ?? job.kind,
+    (change.intakeComplete ?? job.intakeComplete) ? 1 : 0,
+    stringifyJson(change.spec ?? job.spec),
+    stringifyJson(change.progress ?? job.progress),
+    change.restarted ? db.now : job.startedAt,
+    change.restarted ? null : ended,
+    ...[pause?.at ?? null, pause?.author ?? null, pause?.reason ?? null],
+    job.id,
+  );
+  yield* tell(db, { job, pause, change });
+  return yield* requireJob(db, job.id);
+}
+
+/** A paused queue stays paused as it was. */
+function pauseAfter(job: Job, { pause }: JobChange, now: number): Pause | undefined {
+  if (pause === null) return undefined;
+  return job.pause ?? (pause && { ...pause, at: now });
+}
+
+interface Changed {
+  readonly job: Job;
+  readonly pause: Pause | undefined;
+  readonly change: JobChange;
+}
+
+function* tell(db: Db, { job, pause, change }: Changed): Step<void> {
+  const isPaused = pause !== undefined && job.pause === undefined;
+  const isResumed = pause === undefined && job.pause !== undefined;
+  if (!isPaused && !isResumed && change.event === undefined) return;
+  const no = yield* queueNo(db, job.id);
+  if (isPaused) {
+    const { author, reason } = pause;
+    yield* writeEvent(db, { type: "queue_paused", data: { author, reason } }, { queue: no });
+  } else if (isResumed) {
+    yield* writeEvent(db, { type: "queue_resumed" }, { queue: no });
+    yield* db.notify({ no, name: job.id });
+  }
+  if (change.event) yield* writeEvent(db, change.event, { queue: no });
+}
+
+/** The number of a queue. Adding to one that does not exist is an error. */
+export function* queueNo(db: Db, name: string): Step<number> {
+  const row = yield* db.get<{ no: number }>("SELECT no FROM queues WHERE name = ?", name);
+  if (row === undefined) throw noQueue(name);
+  return row.no;
+}
+
+export function noQueue(name: string): WorkError {
+  return new WorkError("job_not_found", `There is no job or queue ${name}.`);
+}
+
+export function* countQueue(db: Db, queue: string): Step<QueueCounts> {
+  const sql = `SELECT * FROM ${db.sql.queueTotals} WHERE name = ?`;
+  const row = yield* db.get<Omit<QueueCounts, "total">>(sql, queue);
+  if (row === undefined) throw noQueue(queue);
+  const { ready, leased, held, done, dead, skipped, discarded } = row;
+  const { letters, resolved, purged, evicted, attempts } = row;
+  const total = ITEM_STATES.reduce((sum, state) => sum + row[state], 0);
+  return {
+    ...{ ready, leased, held, done, dead, skipped, discarded, total },
+    ...{ letters, resolved, purged, evicted, attempts },
+  };
+}
