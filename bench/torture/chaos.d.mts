@@ -11,6 +11,8 @@ export interface ChaosOptions {
   readonly faults?: readonly WeightedFault[];
   /** A strike several times a second, also at launchers and commands. */
   readonly isSteady?: boolean;
+  /** The share of the strikes that are fail-overs, with a pair of servers. Default 0.03. */
+  readonly failOverShare?: number;
   /** Default `postgres`. */
   readonly engine?: "sqlite" | "postgres";
   /** Closed in the end. Default: one of its own. */

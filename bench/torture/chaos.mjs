@@ -21,7 +21,8 @@ const RECOVERY_MS_MAX = 10_000;
 
 /**
  * `options`: `seed`, `kills` (strikes) or `minutes`, `faults` (weighted, see `chaos-faults.mjs`), `recoveryMsMax`, `note`
- * (told of each strike), `isSteady` (a strike several times a second, also at launchers), `engine`, `server` (see `chaos-arena.mjs`). Answers `{ violations, figures, home }`; the home is kept only when there are violations.
+ * (told of each strike), `isSteady` (a strike several times a second, also at launchers), `failOverShare` (the share of strikes that are
+ * fail-overs, default 0.03), `engine`, `server` (see `chaos-arena.mjs`). Answers `{ violations, figures, home }`; the home is kept only when there are violations.
  */
 export async function chaos({ recoveryMsMax = RECOVERY_MS_MAX, ...options }) {
   const { engine, server } = options;
@@ -74,13 +75,15 @@ async function strikeOften(arena, { seed, kills, minutes, faults, note }, violat
 }
 
 const STRIKES_PER_STEADY_CHECK = 60;
+const FAIL_OVER_SHARE = 0.03;
 
 /** Most strikes meet one worker, its launcher or its commands; on PostgreSQL every third meets connections or the server. */
-async function beatSteadily(arena, { seed, kills = Infinity, minutes = 60, note }, violations) {
+async function beatSteadily(arena, options, violations) {
+  const { seed, kills = Infinity, minutes = 60, failOverShare = FAIL_OVER_SHARE, note } = options;
   const chance = chanceOf(seed);
   const until = Date.now() + minutes * 60_000;
   arena.replaceMsMax = 100;
-  const { around, share } = faultsAround(arena);
+  const { around, share } = faultsAround(arena, failOverShare);
   await untilWorked(arena);
   let checked = 0;
   await strikeSteadily({
@@ -103,10 +106,10 @@ async function beatSteadily(arena, { seed, kills = Infinity, minutes = 60, note 
 }
 
 /** What happens around the workers, and its share of all strikes. */
-function faultsAround({ server }) {
+function faultsAround({ server }, failOverShare) {
   if (server === undefined) return { around: COMMAND_FAULTS, share: 0.08 };
   // Who cuts a connection that waits for the standby makes visible what a fail-over then takes back: that is PostgreSQL's rule.
-  if (server.failOver !== undefined) return { around: [[1, failOver]], share: 0.03 };
+  if (server.failOver !== undefined) return { around: [[1, failOver]], share: failOverShare };
   return { around: STEADY_CHAOS_FAULTS, share: 0.35 };
 }
 

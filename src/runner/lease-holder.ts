@@ -3,6 +3,7 @@ import { setMaxListeners } from "node:events";
 import { endOrphans } from "../attempt/process-tree.ts";
 import type { Engine, NewHolder } from "../engine.ts";
 import { isStoreTrouble } from "../errors.ts";
+import type { LeasedItem } from "../item/item.ts";
 import { describeSelf } from "../lease/holder.ts";
 import { reap } from "../lease/reap.ts";
 import type { Policy } from "../retry/policy.ts";
@@ -18,7 +19,7 @@ export interface LeaseHolderOptions {
   readonly random: Random;
   readonly clock: Clock;
   readonly storeRetry: StoreRetry;
-  /** Called when items of a vanished holder were taken back. */
+  /** Called when items were taken back and are ready again. */
   readonly onReaped: () => void;
   /** Called for errors in the background that are not store failures. */
   readonly onFault: (error: unknown) => void;
@@ -26,6 +27,11 @@ export interface LeaseHolderOptions {
 
 /** The share of the TTL in which work may start. The rest covers the start itself. */
 const STARTABLE_SHARE = 7 / 8;
+const UNSTARTED = {
+  outcome: "released",
+  verdict: { kind: "release" },
+  fault: "the step that leased it failed after its commit",
+} as const;
 
 export class LeaseHolder {
   readonly #options: LeaseHolderOptions;
@@ -35,6 +41,7 @@ export class LeaseHolder {
   #running = newController();
   #renewing: Promise<void> | undefined;
   #isEnded = false;
+  #mayHoldUnstarted = false;
   #confirmedAt: ClockReading;
 
   constructor(options: LeaseHolderOptions) {
@@ -90,6 +97,26 @@ export class LeaseHolder {
   /** Ends the background work. */
   end(): void {
     this.#over.abort();
+  }
+
+  /** Runs a step that leases. One that fails may have been committed: what it leased was not started then. */
+  step<T>(step: () => Promise<T>): Promise<T> {
+    return step().catch((error: unknown) => {
+      this.#mayHoldUnstarted = true;
+      throw error;
+    });
+  }
+
+  /** Gives back what such a step leased: heartbeats would keep it forever. */
+  async releaseUnstarted(holderId: string, started: { has(item: LeasedItem): boolean }): Promise<void> {
+    if (!this.#mayHoldUnstarted) return;
+    const { storeRetry, onReaped } = this.#options;
+    const held = await storeRetry.run(() => this.#engine.listLeases(holderId));
+    const unstarted = held.filter((item) => !started.has(item));
+    const settle = unstarted.map(({ ref, attempt }) => ({ lease: { ref, attempt }, ...UNSTARTED }));
+    if (settle.length > 0) await storeRetry.run(() => this.#engine.settleAndLease(null, { settle }));
+    this.#mayHoldUnstarted = false;
+    if (settle.length > 0) onReaped();
   }
 
   /** Registers again after the leases were lost. Concurrent calls share one registration. */

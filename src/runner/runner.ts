@@ -199,6 +199,7 @@ class Runner {
     const mayStart = () => holderId === this.#holder.holderId && this.#holder.isConfirmed;
     for (const item of leased)
       this.#slots.start(item, { ticket: admitted.ticket, holderId, signal, mayStart });
+    await this.#holder.releaseUnstarted(holderId, this.#slots);
   }
 
   #requestOf(ended: readonly Ended[], { count: max }: Admitted): SettleAndLease {
@@ -223,13 +224,15 @@ class Runner {
     ended: readonly Ended[],
   ): Promise<SettleAndLeaseResult | null> {
     try {
-      return await this.#storeRetry.run(() => this.#engine.settleAndLease(holderId, request));
+      const step = () => this.#holder.step(() => this.#engine.settleAndLease(holderId, request));
+      return await this.#storeRetry.run(step);
     } catch (error) {
       this.#gate.shared.withdraw();
       this.#slots.putBack(ended);
       if (error instanceof WorkError && error.code === "lease_lost") await this.#holder.renew();
       else if (isStoreTrouble(error) || ended.length === 0) throw error;
       else await this.#settleOneByOne(error);
+      await this.#holder.releaseUnstarted(holderId, this.#slots);
       return null;
     }
   }
@@ -277,11 +280,8 @@ class Runner {
 
   /** Group commit: while more attempts run than have ended, a short wait lets one durable step settle several. */
   #wakeSoon(): void {
-    if (this.#slots.ended < this.#slots.running && !this.#isEnding()) {
-      this.#stopGathering ??= this.#clock.after(GATHER_MS, () => this.#wakeNow());
-    } else {
-      this.#wakeNow();
-    }
+    if (this.#slots.ended >= this.#slots.running || this.#isEnding()) this.#wakeNow();
+    else this.#stopGathering ??= this.#clock.after(GATHER_MS, () => this.#wakeNow());
   }
 
   #wakeNow(): void {

@@ -2,7 +2,7 @@
 import { OpenAttempt, perform } from "../attempt/handler.ts";
 import { settlementOf } from "../dead-letter/bury.ts";
 import { isStoreError } from "../errors.ts";
-import type { HandlerProblem, LeasedItem, Settlement } from "../item/item.ts";
+import type { HandlerProblem, Lease, LeasedItem, Settlement } from "../item/item.ts";
 import type { Outcome } from "../item/settlement.ts";
 import { applyClassRules } from "../retry/class-rule.ts";
 import { decide, type HandlerReport, isOutageFailure, needsAnswer } from "../retry/decide.ts";
@@ -76,6 +76,12 @@ export class Slots {
   /** How many attempts have ended and were not taken by `takeEnded`. */
   get ended(): number {
     return this.#ended.length;
+  }
+
+  /** Whether the attempt is running, or has ended and is not taken yet. */
+  has({ ref, attempt }: Lease): boolean {
+    const isIt = (one: { readonly item: LeasedItem }) => one.item.ref === ref && one.item.attempt === attempt;
+    return [...this.#running.values()].some(isIt) || this.#ended.some(isIt);
   }
 
   takeEnded(): Ended[] {

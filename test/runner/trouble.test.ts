@@ -156,6 +156,30 @@ describe.each(ENGINES)("store trouble on the %s engine", (_, open) => {
     expect(await kit.engine.listErrors({ origin: "runner", limit: 10 })).toMatchObject([{ itemId: "b" }]);
   });
 
+  it.each([
+    ["a bug", () => new TypeError("a bug")],
+    ["store trouble", () => new WorkError("store_unavailable", "the store was moved away")],
+  ])(
+    "a step that fails with %s after its commit leaves no lease that nobody works on",
+    async (_, errorOf) => {
+      await make("a", "b", "c");
+      const hands = new Hands();
+      const engine = failingAfterCommit(kit.engine, errorOf);
+      const run = kit.run(hands.handler, { slots: 1, engine });
+      await kit.until(() => hands.running.length === 1);
+      hands.letGo("a"); // the step that settles it leases b, and fails
+      await kit.until(() => hands.running.length === 1);
+      hands.letAllGo();
+      await kit.until(() => hands.running.length === 1);
+      hands.letAllGo();
+      expect(await kit.end(run)).toEqual({ end: "finished" });
+      expect([...hands.started].sort()).toEqual(["a", "b", "c"]);
+      expect(await kit.counts()).toMatchObject({ done: 3 });
+      expect(await kit.outcomes("b")).toEqual(["released", "succeeded"]);
+      expect(await kit.item("b")).toMatchObject({ spent: 0 });
+    },
+  );
+
   it("pitfall 45: a store that cannot be read is not an empty queue", async () => {
     await make("a");
     const hands = new Hands();
@@ -388,6 +412,20 @@ function refusing(engine: Engine, result: unknown): Engine {
     settleAndLease: async (holderId, asked) => {
       if (asked.settle.some((settlement) => settlement.result === result)) throw new TypeError("a circle");
       return engine.settleAndLease(holderId, asked);
+    },
+  };
+}
+
+/** Its first step that settles and leases is carried out and reported as failed. */
+function failingAfterCommit(engine: Engine, errorOf: () => Error): Engine {
+  let isOver = false;
+  return {
+    ...engine,
+    settleAndLease: async (holderId, asked) => {
+      const answer = await engine.settleAndLease(holderId, asked);
+      if (isOver || asked.settle.length === 0 || answer.leased.length === 0) return answer;
+      isOver = true;
+      throw errorOf();
     },
   };
 }

@@ -5,6 +5,7 @@ import { appendReport, type CampaignResult } from "../../bench/torture/campaign-
 import { chaos } from "../../bench/torture/chaos.mjs";
 import { tortureCopies } from "../../bench/torture/copies.mjs";
 import { tortureImportExport } from "../../bench/torture/import-export.mjs";
+import { PostgresPair } from "../../bench/torture/postgres-pair.mjs";
 import { type TortureReport, torture } from "../../bench/torture/torture.mjs";
 import { tortureUpgrade } from "../../bench/torture/upgrade.mjs";
 import { seeds } from "../support/seeds.ts";
@@ -57,6 +58,19 @@ describe.runIf(process.platform === "linux")("what changes under running workers
       const report = await tortureUpgrade({ seed, items: 12, strikes: 4, kills: 1 });
       expectClean(report, seed);
       expect(report.figures).toMatchObject({ items: 12 });
+    },
+    TEST_MS_MAX,
+  );
+});
+
+describe.runIf(process.platform === "linux")("a primary that is lost, and its standby", () => {
+  it.each(seeds(20_266))(
+    "hand the work over: nothing is lost or done twice, seed %i",
+    async (seed) => {
+      const options = { seed, engine: "postgres", isSteady: true, kills: 10, failOverShare: 0.25 } as const;
+      const server = await PostgresPair.make();
+      const report = await chaos({ ...options, server, recoveryMsMax: RECOVERY_MS_MAX });
+      expectClean(report, seed);
     },
     TEST_MS_MAX,
   );

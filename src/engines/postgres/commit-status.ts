@@ -34,9 +34,9 @@ interface Unheard {
 }
 
 /**
- * Asks the server, over another connection, what became of a transaction; null when it does not tell. A server that crashed
- * gives the numbers of transactions that never reached its disk to others: after a crash "committed" may be the word of
- * another one.
+ * Asks the server, over another connection, what became of a transaction; null when it does not tell. A server that crashed, or
+ * took over from another, gives the numbers of transactions that never reached its disk to others: "committed" may then be the
+ * word of another one.
  */
 export async function wasCommitted(
   connect: Connect,
@@ -53,7 +53,7 @@ export async function wasCommitted(
   }
 }
 
-/** What became of a transaction, and how long the server has been up since it was started or crashed; null: not known. */
+/** What became of a transaction, and for how long the server has accepted writes without a crash; null: not known. */
 interface Fate {
   readonly status: string | null;
   readonly upMs: number | null;
@@ -61,12 +61,13 @@ interface Fate {
 
 const UNKNOWN_FATE: Fate = { status: null, upMs: null };
 /**
- * The checkpointer is begun anew after every crash, the server's main process is not. Not everybody may see it. A standby may still
- * receive the commit, and so has no answer.
+ * The writer of the log begins when the server accepts writes: after its start, a crash, or its promotion. Its main process and
+ * its checkpointer are older than a promotion. Not everybody may see it. A standby may still receive the commit, and so has no
+ * answer.
  */
 const FATE = `SELECT CASE WHEN NOT pg_is_in_recovery() THEN pg_xact_status($1::xid8) END AS status,
   (SELECT (extract(epoch FROM clock_timestamp() - backend_start) * 1000)::float8 FROM pg_stat_activity
-    WHERE backend_type = 'checkpointer') AS "upMs"`;
+    WHERE backend_type = 'walwriter') AS "upMs"`;
 const ASK_MS_MAX = 15_000;
 
 /** Over a connection of its own: those of the pool may all wait for the same. */

@@ -2,10 +2,8 @@
  * An error that Redrive does not know, raised by the server at every query of a long-running process: the process reports it, tries
  * again and goes on. No error is an unhandled rejection, which would end the test run.
  */
-import type pg from "pg";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import type { Engine } from "../../../src/engine.ts";
-import { connectionsTo } from "../../../src/engines/postgres/connections.ts";
 import { openPostgresEngine } from "../../../src/engines/postgres/open.ts";
 import { WorkError } from "../../../src/errors.ts";
 import { Queue } from "../../../src/queue/queue.ts";
@@ -15,54 +13,12 @@ import { Watcher } from "../../../src/service/alert-watcher.ts";
 import { serveMetrics } from "../../../src/service/metrics-server.ts";
 import { metricsText } from "../../../src/service/metrics-text.ts";
 import { randomName } from "../../../src/std/random.ts";
+import { FaultInjector } from "../../support/fault-injector.ts";
 import { askPostgres, dropSchema, postgresUrl } from "../../support/postgres-stores.ts";
 import { succeeded } from "../../support/settlements.ts";
 
 /** Far more queries than one run sends. */
 const QUERIES_MAX = 300;
-const RAISE = "DO $$ BEGIN RAISE EXCEPTION 'injected' USING ERRCODE = 'HV000'; END $$";
-
-/** Replaces one query by a statement that fails in the server. */
-class FaultInjector {
-  readonly connections: pg.Pool;
-  /** How many queries were replaced. */
-  failures = 0;
-  #left = 0;
-  #isForBeginnings = false;
-
-  constructor(url: string) {
-    this.connections = connectionsTo(url);
-    this.connections.on("connect", (client) => this.#intercept(client));
-  }
-
-  /** 1 is the next query; 0 ends it. */
-  failAt(query: number): void {
-    this.#left = query;
-    this.#isForBeginnings = false;
-  }
-
-  /** The next BEGIN fails, and nothing else. */
-  failAtBeginning(): void {
-    this.#left = 1;
-    this.#isForBeginnings = true;
-  }
-
-  #intercept(client: pg.PoolClient): void {
-    const query = client.query.bind(client) as (...args: unknown[]) => unknown;
-    const intercepted = (...args: unknown[]) => {
-      if (this.#left === 0 || (this.#isForBeginnings && !isBeginning(args[0]))) return query(...args);
-      this.#left -= 1;
-      if (this.#left > 0) return query(...args);
-      this.failures += 1;
-      return query({ text: RAISE });
-    };
-    Reflect.set(client, "query", intercepted);
-  }
-}
-
-function isBeginning(query: unknown): boolean {
-  return /"text":"BEGIN/.test(JSON.stringify(query) ?? "");
-}
 
 const schema = `test_${randomName(10)}`;
 let injector: FaultInjector;
@@ -159,6 +115,29 @@ describe("an unknown error of the server", () => {
       const opened = await opening.catch((error: unknown) => error);
       if (injector.failures > before) expect(opened).toMatchObject({ code: "store_unavailable" });
     });
+  });
+});
+
+describe("an error of this process after the COMMIT of a step", () => {
+  it("leaves no lease that nobody works on", async () => {
+    const name = `commit-${randomName(6)}`;
+    await createQueue(engine, name);
+    const queue = new Queue(engine, name);
+    await queue.add(["a", "b", "c"].map((key) => ({ key, data: 1 })));
+    const done: string[] = [];
+    const before = injector.failures;
+    const work = async ({ itemId }: { readonly itemId: string }) => {
+      if (itemId === "a") injector.failAfterCommit(new TypeError("a bug"));
+      done.push(itemId);
+    };
+    await queue.process(work, { concurrency: 1, untilEmpty: true }).ended;
+    expect(injector.failures).toBe(before + 1);
+    expect(done.sort()).toEqual(["a", "b", "c"]);
+    expect(await engine.count(name)).toMatchObject({ done: 3, leased: 0 });
+    expect(await engine.listErrors({ queue: name, origin: "runner", limit: 10 })).toMatchObject([
+      { itemId: "b" },
+    ]);
+    expect(await engine.check()).toEqual([]);
   });
 });
 
