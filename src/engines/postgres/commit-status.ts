@@ -1,12 +1,12 @@
-/** What became of a transaction whose commit was sent and never answered, as the server tells over another connection. */
+/** Finds out over another connection whether a transaction was committed when the answer to COMMIT was lost. */
 import type pg from "pg";
 import { WorkError } from "../../errors.ts";
 import { hangUp, within } from "./pipelining.ts";
 import { isConnectionLoss, isReadOnlyServer, isUnexpected, isUnknownTransaction } from "./trouble.ts";
 
-/** A commit was sent, and its answer was lost: it is not known whether it was carried out. */
+/** COMMIT was sent and its answer was lost: it is not known whether the transaction was committed. */
 export class CommitInDoubt extends WorkError {
-  /** What the transaction would have answered, as far as that was heard. */
+  /** The result of the transaction, if it was received. */
   readonly answer: unknown;
 
   constructor(store: string, { answer, cause }: { readonly answer?: unknown; readonly cause: unknown }) {
@@ -18,13 +18,13 @@ export class CommitInDoubt extends WorkError {
   }
 }
 
-/** Makes another connection, prepared before it connects. */
+/** Opens another connection; `prepare` runs before it connects. */
 type Connect = (prepare: (client: pg.Client) => void) => Promise<pg.Client>;
 
-/** Two clocks do not run alike. */
+/** Tolerance for the difference between two clocks. */
 const CLOCK_SLACK_MS = 1000;
 
-/** A transaction whose end was not heard. */
+/** A transaction whose outcome is not known. */
 interface Unheard {
   readonly xid: string;
   /** By `performance.now`. */
@@ -34,9 +34,8 @@ interface Unheard {
 }
 
 /**
- * Asks the server, over another connection, what became of a transaction; null when it does not tell. A server that crashed, or
- * took over from another, gives the numbers of transactions that never reached its disk to others: "committed" may then be the
- * word of another one.
+ * Asks the server over another connection whether the transaction was committed; null if it does not know. A server that crashed or
+ * took over may reuse the ids of transactions that never reached its disk, so "committed" may refer to another transaction.
  */
 export async function wasCommitted(
   connect: Connect,
@@ -53,7 +52,7 @@ export async function wasCommitted(
   }
 }
 
-/** What became of a transaction, and for how long the server has accepted writes without a crash; null: not known. */
+/** The status of a transaction, and for how long the server has accepted writes without a crash; null if not known. */
 interface Fate {
   readonly status: string | null;
   readonly upMs: number | null;
@@ -61,24 +60,24 @@ interface Fate {
 
 const UNKNOWN_FATE: Fate = { status: null, upMs: null };
 /**
- * The writer of the log begins when the server accepts writes: after its start, a crash, or its promotion. Its main process and
- * its checkpointer are older than a promotion. Not everybody may see it. A standby may still receive the commit, and so has no
- * answer.
+ * The WAL writer starts when the server accepts writes: after its start, a crash or its promotion; the main process and the
+ * checkpointer are older than a promotion. The user may lack the right to see it. A standby may still receive the commit, so its
+ * answer is not used.
  */
 const FATE = `SELECT CASE WHEN NOT pg_is_in_recovery() THEN pg_xact_status($1::xid8) END AS status,
   (SELECT (extract(epoch FROM clock_timestamp() - backend_start) * 1000)::float8 FROM pg_stat_activity
     WHERE backend_type = 'walwriter') AS "upMs"`;
 const ASK_MS_MAX = 15_000;
 
-/** Over a connection of its own: those of the pool may all wait for the same. */
+/** Uses a connection of its own, because all connections of the pool may be waiting. */
 async function fateOf(connect: Connect, xid: string): Promise<Fate> {
   let client: pg.Client | undefined;
   try {
-    client = await connect((made) => made.on("error", () => {})); // told by the query that meets it
+    client = await connect((made) => made.on("error", () => {})); // reported by the query
     const { rows } = await client.query<Fate>({ ...within(FATE, ASK_MS_MAX), values: [xid] });
     return rows[0] ?? UNKNOWN_FATE;
   } catch (error) {
-    // A server that took over, and never heard of it.
+    // A new primary that has never seen the transaction.
     if (isUnknownTransaction(error)) return { status: "aborted", upMs: null };
     if (isConnectionLoss(error) || isReadOnlyServer(error) || isUnexpected(error)) return UNKNOWN_FATE;
     throw error;

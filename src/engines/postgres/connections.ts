@@ -1,4 +1,4 @@
-/** The connections to one server: lent to one transaction at a time, and never used again after trouble. */
+/** The connection pool of one server. A connection is discarded after an unexpected error. */
 import pg from "pg";
 import { WorkError } from "../../errors.ts";
 import { type Address, readAddress } from "./address.ts";
@@ -10,16 +10,16 @@ import { isConnectionLoss, isReadOnlyServer, isSilence, isUnexpected } from "./t
 
 export interface ConnectionsOptions {
   readonly url: string;
-  /** How long a write waits for others. */
+  /** How long a write waits for locks. */
   readonly busyMsMax?: number;
-  /** Those that several of a process share (`connectionsTo`); who made them ends them. Default: its own. */
+  /** A pool shared by several sessions of a process (`connectionsTo`); its creator ends it. Default: an own pool. */
   readonly connections?: pg.Pool;
 }
 
 const CONNECT_MS_MIN = 2_000;
 const CONNECT_MS_MAX = 10_000;
 
-/** For `ConnectionsOptions.connections`. Who waits for little waits no longer for a server that says nothing. */
+/** A pool for `ConnectionsOptions.connections`. With a short `busyMsMax`, connecting times out early too. */
 export function connectionsTo(url: string, busyMsMax?: number): pg.Pool {
   const address = readAddress(url);
   return poolOf(address, new Servers(address), busyMsMax);
@@ -36,7 +36,7 @@ function poolOf(address: Address, servers: Servers, busyMsMax = CONNECT_MS_MAX):
     ...(address.mustWrite && { verify: servers.verify }),
   });
   pool.on("error", () => {}); // an idle connection was lost; the pool has dropped it
-  pool.on("connect", (client) => client.on("error", () => {})); // told by the query that meets it
+  pool.on("connect", (client) => client.on("error", () => {})); // reported by the query
   return pool;
 }
 
@@ -70,7 +70,7 @@ export class Connections {
     return this.#closed;
   }
 
-  /** Makes a connection beside them. The caller ends it. */
+  /** Opens a connection outside of the pool. The caller ends it. */
   async connect(prepare: (client: pg.Client) => void): Promise<pg.Client> {
     return this.#servers.each(async () => {
       const client = new this.#servers.Client(CONFIG);
@@ -86,7 +86,7 @@ export class Connections {
     });
   }
 
-  /** One that met trouble is not used again. */
+  /** Discards the connection after an unexpected error. */
   async lend<T>(action: (client: pg.PoolClient) => Promise<T>): Promise<T> {
     if (this.#closed) throw new WorkError("store_unavailable", `The store ${this.#address.shown} is closed.`);
     const pool = this.#pool;
@@ -104,7 +104,7 @@ export class Connections {
     }
   }
 
-  /** Ends the connection when it is given back. */
+  /** Ends the connection when it is returned to the pool. */
   spoil(client: pg.PoolClient): void {
     this.#spoiled.add(client);
   }
@@ -116,22 +116,22 @@ export class Connections {
   }
 
   /**
-   * Where one connection is dead without a word or leads to a standby, the idle ones are too, and each would be found out only by
-   * another wait: from here on all are made anew. Those in use come to their own end.
+   * If one connection is dead or leads to a standby, the idle ones probably are too, and each would cost another timeout. So new
+   * transactions use new connections; running ones finish.
    */
   #distrust(pool: pg.Pool): void {
     if (!this.#ownsPool || this.#pool !== pool || this.#closed) return;
     this.#pool = poolOf(this.#address, this.#servers, this.#busyMsMax);
-    pool.end().catch(() => {}); // nobody waits for what is dead
+    pool.end().catch(() => {}); // a dead connection is not waited for
   }
 }
 
-/** Outside of any transaction, and not in the middle of an answer. */
+/** Whether no transaction and no statement is open. */
 function isUsable(client: pg.PoolClient): boolean {
   return client.getTransactionStatus() === "I";
 }
 
-/** By which the server knows it; a pooler makes one up. */
+/** The server's process id of the connection; a pooler invents one. */
 export function connectionNumber(client: pg.PoolClient): number {
   const number: unknown = Reflect.get(client, "processID");
   return typeof number === "number" ? number : 0;

@@ -1,7 +1,6 @@
 /**
- * Steps whose commit was sent and never answered, when the server could not be asked what became of it. The runner asks
- * again with the same settlements; what was carried out the first time is then neither stale nor done twice, and what was
- * leased by it, which nobody was told of, is handed out.
+ * Handles steps whose COMMIT was sent but not answered, when the server cannot be asked for their status. The runner repeats the step
+ * with the same settlements: those that were committed are neither stale nor applied twice, and leases of the lost answer are returned.
  */
 import type { SettleAndLease, SettleAndLeaseResult } from "../../engine.ts";
 import { WorkError } from "../../errors.ts";
@@ -11,24 +10,24 @@ import { type KnownLessee, PlainLeases } from "./plain-leases.ts";
 import { CommitInDoubt, type Session, type Tx } from "./session.ts";
 import { lesseeAutocommit, settleAndLease, settleAndLeaseAutocommit } from "./settle-and-lease.ts";
 
-/** What may or may not have been carried out. */
+/** A step that may or may not have been committed. */
 interface Doubt {
   readonly settled: readonly Settlement[];
   readonly leased: readonly LeasedItem[];
-  /** The number of the step that was sent at once, and of which nothing was heard. */
+  /** The number of the step without a transaction whose answer was lost. */
   readonly unheard: number | undefined;
 }
 
-/** A runner that hears nothing for so long is better off with another connection. */
+/** After this long without an answer, the runner uses another connection. */
 const STEP_MS_MAX = 30_000;
 
 export class SettleAndLeaseSteps {
   readonly #session: Session;
-  /** By the lease: the runner may ask again as another holder. */
+  /** By lease, because the runner may repeat the step as another holder. */
   readonly #settled = new Map<string, Settlement>();
   /** By holder. */
   readonly #leased = new Map<string, readonly LeasedItem[]>();
-  /** By holder: the number of its last step, when nothing was heard of that. */
+  /** By holder: the number of its last step if that was not answered. */
   readonly #unheard = new Map<string, number>();
   readonly #plain = new PlainLeases();
   #turn = 0;
@@ -69,7 +68,7 @@ export class SettleAndLeaseSteps {
         timeoutMs: STEP_MS_MAX,
       });
     } catch (error) {
-      // Whatever went wrong: something may have been leased. Who is gone has nothing.
+      // After any error items may have been leased. A holder that is gone has no leases.
       if (!isGone(error)) this.#unheard.set(lessee.holderId, asked.turn);
       throw error;
     }
@@ -112,7 +111,7 @@ async function resolve(
   const max = Math.max(0, (lease?.max ?? 0) - leased.length);
   const answer = await settleAndLease(tx, holderId, {
     ...request,
-    // Nobody works on what nobody was told of; who wants no more gives it back.
+    // Leases of a lost answer are not running anywhere; if the runner wants no more items, they are released.
     settle: [
       ...request.settle.filter((settlement) => !isSettled.has(keyOf(settlement.lease))),
       ...(lease ? [] : leased.map(givenBack)),
@@ -134,7 +133,7 @@ function givenBack({ ref, attempt }: LeasedItem): Settlement {
   return { lease: { ref, attempt }, outcome: "released", verdict: { kind: "release" } };
 }
 
-/** Those whose attempts ended just as they say: it was them. */
+/** Settlements whose attempts already ended with the same outcome: they were committed. */
 async function settledOf(tx: Tx, settlements: readonly Settlement[]): Promise<ReadonlySet<string>> {
   const rows = await tx.all<Lease>(
     `SELECT a.ref, a.number AS attempt FROM unnest(?::bigint[], ?::integer[], ?::text[]) AS s (ref, number, outcome)
@@ -146,7 +145,7 @@ async function settledOf(tx: Tx, settlements: readonly Settlement[]): Promise<Re
   return new Set(rows.map(keyOf));
 }
 
-/** What the holder has and was not told of. */
+/** Leases of the holder that were not returned to it. */
 async function leasedOf(
   tx: Tx,
   holderId: string | null,
@@ -158,7 +157,7 @@ async function leasedOf(
   return [...new Map([...held, ...found].map((item) => [keyOf(item), item])).values()];
 }
 
-/** Those that the holder has. */
+/** The given leases that the holder still has. */
 async function heldOf(tx: Tx, holderId: string | null, leased: readonly LeasedItem[]): Promise<LeasedItem[]> {
   if (holderId === null || leased.length === 0) return [];
   const rows = await tx.all<Lease>(

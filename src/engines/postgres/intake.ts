@@ -1,7 +1,4 @@
-/**
- * Items come into PostgreSQL here, each id once, a whole batch by one statement. What waits gets new data where that is
- * asked for, as a new revision.
- */
+/** Adds items in batches of one statement, each id once. Replaces the data of waiting items where the caller asks for it. */
 
 import type { AddOptions, AddReport } from "../../engine.ts";
 import { settingsChanged, type WorkError } from "../../errors.ts";
@@ -36,12 +33,12 @@ export async function addItems(
   let areNew = options.areNew === true;
   return session.writePipelined((tx) => {
     const asFound = { ...intake, areNew };
-    areNew = false; // whoever has to try again looks first
+    areNew = false; // the second try looks for existing ids first
     return addTo(tx, asFound, items);
   });
 }
 
-/** In one round trip. When its answer is lost, what it brought in is known by its names. */
+/** Adds items with generated ids in one round trip. If the answer is lost, the ids show what was added. */
 async function addMadeUp(
   session: Session,
   intake: Omit<Intake, "areNew">,
@@ -67,9 +64,9 @@ async function addAtOnce(tx: Tx, intake: Intake, items: readonly NewItem[]): Pro
 
 interface Intake {
   readonly queueName: string;
-  /** Who replaces what waits; nobody when it is not to be replaced. */
+  /** The author of replacements; undefined when existing items stay as they are. */
   readonly replacer: string | undefined;
-  /** Whether nobody knows their ids, most likely. */
+  /** Whether the ids are probably new, so that existing ones need not be looked up first. */
   readonly areNew: boolean;
   /** The settings that the queue must have. */
   readonly spec: string | null;
@@ -98,7 +95,7 @@ async function addTo(tx: Tx, intake: Intake, items: readonly NewItem[]): Promise
   };
 }
 
-/** New ones in a row come in together; each that may replace another one comes by itself, so that all is told in order. */
+/** Consecutive new items are inserted together. An item that may replace another is added alone, so that events keep their order. */
 async function runsOf(tx: Tx, queueName: string, items: readonly NewItem[]): Promise<NewItem[][]> {
   const [rows] = await Promise.all([
     tx.all<{ item_id: string }>(
@@ -123,9 +120,9 @@ async function runsOf(tx: Tx, queueName: string, items: readonly NewItem[]): Pro
 
 interface Run {
   readonly queue: number;
-  /** Those that were there before them, in the order given. */
+  /** The given items whose ids exist already, in the given order. */
   readonly again: readonly NewItem[];
-  /** How many came in. */
+  /** How many items were added. */
   readonly taken: number;
 }
 
@@ -144,7 +141,7 @@ async function addRun(tx: Tx, intake: Intake, items: readonly NewItem[]): Promis
 interface Inserted {
   readonly queue: number;
   readonly taken: number;
-  /** Which; null for all. */
+  /** The ids of the added items; null means all. */
   readonly takenIds: ReadonlySet<string> | null;
 }
 
@@ -155,7 +152,7 @@ interface InsertedRow {
   readonly lanes: string | null;
 }
 
-/** Those that are new: ready, in line and told of. Notifies for them. */
+/** Inserts the new items as ready, records their events and notifies waiting workers. */
 async function insertItems(tx: Tx, intake: Intake, items: readonly NewItem[]): Promise<Inserted> {
   const rows = await asConflict(() => (intake.areNew ? insertNew : insertUnknown)(tx, intake, items));
   const [row] = rows;
@@ -173,7 +170,7 @@ async function insertItems(tx: Tx, intake: Intake, items: readonly NewItem[]): P
   return { queue, taken, takenIds: ids === null ? null : new Set(JSON.parse(ids) as string[]) };
 }
 
-/** There is no such queue, or it has other settings by now. */
+/** The queue does not exist, or its settings changed while items were being added. */
 function noPlace({ queueName, spec }: Intake): WorkError {
   return spec === null ? noQueue(queueName) : settingsChanged(queueName);
 }
@@ -196,7 +193,7 @@ async function insertNew(tx: Tx, intake: Intake, items: readonly NewItem[]): Pro
     if (at > 0) await new Promise(setImmediate);
     const part = { items: items.slice(at, at + PART_MAX), skipped: at, shard: null };
     sent.push(insert(tx, INSERT_NEW, intake, part));
-    sent.at(-1)?.catch(() => {}); // told below
+    sent.at(-1)?.catch(() => {}); // reported below
   }
   const [rows] = await Promise.all([Promise.all(sent), tx.number(), tx.begun()]);
   return rows;
@@ -206,9 +203,9 @@ const PART_MAX = 1000;
 
 interface Part {
   readonly items: readonly NewItem[];
-  /** How many were sent before it, and not counted yet. */
+  /** How many items of earlier parts are not yet counted. */
   readonly skipped: number;
-  /** Where it counts them by itself; null when that is done later. */
+  /** The counter shard that the statement updates itself; null when the caller counts later. */
   readonly shard: number | null;
 }
 
@@ -237,8 +234,8 @@ function insert(
 }
 
 /**
- * What is there already is left out first, unless all are new. Numbers are drawn for the rest, so that the other tables need
- * no look at `items`; what another one adds at this moment breaks the unique index, and the transaction is tried again.
+ * Skips existing ids unless all are new, then draws row numbers, so that the inserts into the other tables need not read `items`.
+ * A concurrent insert of the same id violates the unique index, and the transaction is retried.
  */
 const insertSql = (given: string) => `
   WITH here AS MATERIALIZED (

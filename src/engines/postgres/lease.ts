@@ -1,4 +1,4 @@
-/** The holders of leases in PostgreSQL, and what each of them holds. */
+/** Holders of leases on PostgreSQL, and the leases of each. */
 import type { Holder, NewHolder } from "../../engine.ts";
 import { WorkError } from "../../errors.ts";
 import type { LeasedItem } from "../../item/item.ts";
@@ -23,8 +23,8 @@ export async function heartbeat(tx: Tx, holderId: string): Promise<boolean> {
 }
 
 /**
- * A revoked holder expired at time 0, which no heartbeat changes. A lease that commits at the same moment is found by `leave`,
- * which waits for it; its holder starts nothing, because its own heartbeat is too old.
+ * A revoked holder expired at time 0, which no heartbeat changes. `unregisterHolder` waits for a lease that commits at the same
+ * moment; the holder starts nothing, because its heartbeat is too old.
  */
 export async function revoke(
   tx: Tx,
@@ -36,7 +36,7 @@ export async function revoke(
   return (await tx.run(sql, holderId, until)) > 0;
 }
 
-/** The row is locked first: a holder that is leasing at this moment has its leases, or is refused them. */
+/** Locks the row first: a concurrent lease of the holder either commits before or is refused. */
 export async function unregisterHolder(tx: Tx, holderId: string): Promise<boolean> {
   const holder = await tx.get<{ no: number }>("SELECT no FROM holders WHERE id = ? FOR UPDATE", holderId);
   if (holder === undefined) return true;
@@ -47,18 +47,18 @@ export async function unregisterHolder(tx: Tx, holderId: string): Promise<boolea
   return true;
 }
 
-/** What the holder was given by a step whose answer it did not hear. If that is yet to be carried out, it is too late now. */
+/** Leases of a step whose answer was lost. If the step has not run yet, it is refused from now on. */
 export async function takeUnheard(tx: Tx, holderId: string, settleAndLease: number): Promise<LeasedItem[]> {
-  await tx.run("SELECT 1 FROM holders WHERE id = ? FOR UPDATE", holderId); // who leases at this moment is waited for
+  await tx.run("SELECT 1 FROM holders WHERE id = ? FOR UPDATE", holderId); // waits for a concurrent lease
   await tx.run("UPDATE holders SET turn = ? WHERE id = ?", settleAndLease + 1, holderId);
   return listLeases(tx, holderId, settleAndLease);
 }
 
-/** The items `i` that are leased, by what their holders were given; one may be there twice. */
+/** The leased items `i` by the leases of their holders; an item may appear twice. */
 export const HELD = `leases l CROSS JOIN LATERAL unnest(l.refs) AS r (ref)
   JOIN items i ON i.ref = r.ref AND i.holder = l.holder AND i.state = 'leased'`;
 
-/** Makes one row of what the holder was given: of what it still has. */
+/** Merges the rows of a holder's leases into one that contains only current leases. */
 export async function gatherLeases(tx: Tx, holder: number): Promise<void> {
   await tx.run(
     `WITH given AS (DELETE FROM leases WHERE holder = ?1 RETURNING refs)
@@ -83,7 +83,7 @@ export function holderGone(holderId: string): WorkError {
   });
 }
 
-/** All that it holds, or what it was given by one of the steps that were sent at once. */
+/** All leases of the holder, or those of one step that was sent without a transaction. */
 export async function listLeases(tx: Tx, holderId: string, settleAndLease?: number): Promise<LeasedItem[]> {
   const rows = await tx.all<LeasedRow>(
     `SELECT i.ref, q.name AS queue, i.item_id, p.data, p.name, i.attempts, i.spent, i.losses, i.revision, i.redrives,

@@ -1,6 +1,6 @@
 /**
- * Which items a runner gets: by priority, due time and age. One statement locks their places in line, passing over those
- * that others have locked, takes them out and starts the attempts. Pause, rate and gate are asked in the same transaction.
+ * Leases items by priority, due time and age. One statement locks rows of `ready_items`, skips rows locked by others, deletes
+ * them and starts the attempts. Pause, rate and breaker are checked in the same transaction.
  */
 import type { SettleAndLease, SettleAndLeaseResult } from "../../engine.ts";
 import type { LeasedItem } from "../../item/item.ts";
@@ -23,27 +23,27 @@ type Leased = Pick<SettleAndLeaseResult, "leased" | "nextDueAt" | "isPaused">;
 
 export const NOTHING: Leased = { leased: [], nextDueAt: null, isPaused: false };
 
-/** Who leases, and of what, as it was found. */
+/** The holder and the queue of a lease, as they were read. */
 export interface Lessee extends KnownLessee {
   readonly spentUntil: number;
   readonly isPaused: boolean;
   readonly gate: SettleAndLeaseResult["gate"];
-  /** When the first of those that stand in line and are not due will be. */
+  /** When the next ready item becomes due; null if none waits. */
   readonly coming: number | null;
-  /** When it was found. */
+  /** When the row was read. */
   readonly now: number;
 }
 
-/** What a transaction leases with. */
+/** The context of the lease statement. */
 interface Leasing {
   readonly tx: Tx;
   readonly deltas: CounterDeltas;
   readonly plain: PlainLeases;
-  /** When the next one will be due, where nothing else can tell. */
+  /** When the next item becomes due, if a statement that was already sent finds out. */
   readonly coming?: Promise<number | null> | undefined;
-  /** Else that is asked; at once, when less will come than is wanted, most likely. */
+  /** Whether the statement will probably lease fewer items than wanted, so that the next due time is queried at once. */
   readonly expectsFew: boolean;
-  /** The version of the gate that must still be there; null when that is known. */
+  /** The version that the breaker must still have; null if it is known to be current. */
   readonly seen: number | null;
 }
 
@@ -58,22 +58,19 @@ interface LesseeRow {
   readonly now: number;
 }
 
-/** While it is paused or its letters are still searched for, nothing of an operation is leased. */
+/** Items of an operation are not leased while it is paused or still selecting letters. */
 const ofOperation = (parameter: string) =>
   `AND l.operation = (SELECT no FROM operations WHERE id = ${parameter} AND status = 'open')`;
 
-/** The line has a part for each priority. */
+/** Ready items are ordered by priority first. */
 const RANKS = `(VALUES ${PRIORITIES.map((_, rank) => `(${rank})`).join(", ")}) AS p (rank)`;
 
-/** The first of a priority that is not due; by the queue's number, the time and what else is asked of it. */
+/** The due time of the first item of each priority that is not due yet. */
 const comingIn = (queue: string, time: string, condition: string) => `(
   SELECT l.due_at FROM ready_items l WHERE l.queue = ${queue} AND l.priority = p.rank AND l.due_at > ${timeIn(time)} ${condition}
    ORDER BY l.due_at LIMIT 1)`;
 
-/**
- * `lease_lost` when the holder is not known any more. A queue with a rate is locked: the rate is one for all. The queue's
- * gate is read with it, which costs nothing more.
- */
+/** Throws `lease_lost` for an unknown holder. Locks a queue with a rate limit, because all workers share the rate. */
 export async function findLessee(
   tx: Tx,
   holderId: string | null,
@@ -98,8 +95,8 @@ export async function findLessee(
 }
 
 /**
- * All by itself, in one round trip, for who only wants items, without a rate. The answer may be lost on its way: what was
- * leased is then found by the number of the step.
+ * Leases in one round trip without a transaction, for a step that only leases and has no rate. If the answer is lost, the leases
+ * are found by the number of the step.
  */
 export async function leaseAutocommit(
   { tx, plain, seen }: Pick<Leasing, "tx" | "plain" | "seen">,
@@ -143,7 +140,7 @@ export async function leaseDue(
   return { leased: rows.map((row) => itemOf(row, request.queue)), nextDueAt, isPaused: false };
 }
 
-/** The last is there only when one of its columns is not what it is for most items: this way much less is sent and read. */
+/** The last column is null unless one of its fields differs from the default: most rows are much smaller this way. */
 type TakenRow = readonly [
   ref: number,
   attempts: number,
@@ -170,7 +167,7 @@ const RARE = `CASE WHEN m.spent > 0 OR m.losses > 0 OR m.revision > 1 OR m.redri
     OR m.lane IS NOT NULL OR p.name IS NOT NULL
   THEN json_build_array(m.spent, m.losses, m.revision, m.redrives, m.expires_at, p.name, m.lane)::text END`;
 
-/** There are thousands a second: what most items have is not even looked at, and one literal is ten times as fast as spreads. */
+/** Runs thousands of times a second: one object literal is ten times as fast as spreads. */
 function itemOf(row: TakenRow, queue: string): LeasedItem {
   const [ref, attempt, index, itemId, text, startedAt, rare] = row;
   const usual = {
@@ -196,12 +193,12 @@ function itemOf(row: TakenRow, queue: string): LeasedItem {
   };
 }
 
-/** Asked once: whether the queue is worked, and its gate is the one that was seen. */
+/** Evaluated once: the queue is not paused, and its breaker has the version that was read. */
 const IS_OPEN = `(SELECT j.paused_at IS NULL AND (?5::bigint IS NULL OR coalesce(d.version, 0) = ?5::bigint)
   FROM queues q LEFT JOIN jobs j ON j.id = q.name LEFT JOIN documents d ON d.name = '${gateName("")}' || q.name
  WHERE q.no = ?1::bigint)`;
 
-/** Places of one priority after the other; no more is looked at, and locked, than is taken. */
+/** Reads one priority after another, and locks no more rows than are leased. */
 const placesIn = (condition: string) => `
   ${RANKS} CROSS JOIN LATERAL
      (SELECT l.ctid AS place FROM ready_items l
@@ -209,13 +206,13 @@ const placesIn = (condition: string) => `
        ORDER BY l.due_at, l.ref LIMIT ?3::bigint FOR UPDATE SKIP LOCKED) d`;
 
 /**
- * A holder that was taken away at this moment gets nothing, nor does a step whose turn is over: the holder's row is locked
- * against both until the end, once something was found.
+ * A revoked holder gets nothing, and neither does a step with an old number. Once items were found, the holder's row stays locked
+ * until the end of the transaction.
  */
 const IS_HERE =
   "(SELECT true FROM holders WHERE no = ?4::bigint AND gone = 0 AND expires_at > 0 AND turn <= coalesce(?6::bigint, turn) FOR KEY SHARE)";
 
-/** An step that is sent at once, and so has a number and a shard, sums up and marks its lanes by itself. */
+/** A step without a transaction has a number and a shard: the statement updates counters and ordering keys itself. */
 const leaseSql = (condition: string) => `
   WITH found AS MATERIALIZED (
          SELECT ARRAY(SELECT d.place FROM ${placesIn(condition)} LIMIT ?3::bigint) AS places),
@@ -256,7 +253,7 @@ interface Taking {
   readonly request: LeaseRequest;
   readonly max: number;
   readonly seen: number | null;
-  /** Of a step that is sent at once. */
+  /** The number of a step that is sent without a transaction. */
   readonly turn?: number;
 }
 
@@ -284,7 +281,7 @@ async function begin(
   tx.part(gatherLeases(tx, holder));
 }
 
-/** Remembers which of them are plain. Answers those that are in a lane. */
+/** Records which of them are plain. Returns those with an ordering key. */
 function note(plain: PlainLeases, holder: number, rows: readonly TakenRow[]): number[] {
   const laned: number[] = [];
   if (rows.length > 0) plain.countGiven(holder);
@@ -296,7 +293,7 @@ function note(plain: PlainLeases, holder: number, rows: readonly TakenRow[]): nu
   return laned;
 }
 
-/** Of what stands in line and is not due; and when the rate allows another one that is. */
+/** When the next item becomes due, or when the rate allows one that is already due. */
 async function nextDue(
   tx: Tx,
   asked: { readonly lessee: KnownLessee; readonly request: LeaseRequest; readonly rateAt: number | null },

@@ -1,7 +1,6 @@
 /**
- * The connections of one PostgreSQL store: transactions that are tried again as a whole when they lost against others,
- * statements prepared by their text, and the server's errors turned into ours. Everything else in this folder goes
- * through it; nothing of `pg` leaves it.
+ * The transactions of one PostgreSQL store. Retries a transaction after a conflict, prepares statements by their text, and converts
+ * errors of the server. The rest of this folder uses it instead of `pg`.
  */
 import { createHash } from "node:crypto";
 import type pg from "pg";
@@ -24,44 +23,41 @@ export interface SessionOptions {
   readonly url: string;
   /** Default: the database's clock. */
   readonly clock?: Clock;
-  /** How long a write waits for others that have what it needs locked. Default 30 s. */
+  /** How long a write waits for locks. Default 30 s. */
   readonly busyMsMax?: number;
-  /** How long it is asked what became of a commit whose answer was lost. Default 5 s. */
+  /** How long to ask for the status of a commit whose answer was lost. Default 5 s. */
   readonly doubtMsMax?: number;
-  /** Connections that several sessions of a process share (`connectionsTo`); who made them ends them. Default: its own. */
+  /** Connections shared by several sessions of a process (`connectionsTo`); their creator ends them. Default: own connections. */
   readonly connections?: pg.Pool;
 }
 
-/** A transaction that lost this often in a row does not only have bad luck. */
+/** After this many conflicts in a row, the store is reported as busy. */
 const TRIES_MAX = 20;
 const WRITE_MS_MAX = 120_000;
-/** A link that is dead says nothing; what is answered at once is not waited for longer than this. */
+/** A statement that the server answers at once times out after this long, because the connection is probably dead. */
 const BEGIN_MS_MAX = 15_000;
 const ANSWER_MS_MIN = 1_000;
-/** The server itself does not limit what only reads. */
+/** The timeout of reads, which the server itself does not limit. */
 const READ_MS_MAX = 600_000;
-/**
- * The server gives up first; when not even that is heard of, the connection is dead. What is sent by itself has no limit there but
- * that of its locks.
- */
+/** The client waits this much longer than the server's own timeout before it treats the connection as dead. */
 const GRACE_MS = 5_000;
 
-/** The statement by which each connection got what it keeps; sessions may share connections. */
+/** The statement that set the settings of each connection; sessions may share connections. */
 const keptSettings = new WeakMap<pg.PoolClient, string>();
 
 export class Session {
   readonly address: Address;
   readonly clock: Clock | undefined;
-  /** On which who watches a queue listens. */
+  /** The LISTEN channel of the store. */
   readonly channel: string;
   readonly #connections: Connections;
   readonly #statements = new Statements();
   readonly #starts: TransactionStarts;
   readonly #doubtMsMax: number;
-  /** How long a server that is connected to may take for its first answer. */
+  /** How long the server may take for its first answer after connecting. */
   readonly #answerMsMax: number;
   #prepares: boolean;
-  /** Whether a connection keeps what is set on it. */
+  /** Whether a connection keeps its settings; behind a pooler it does not. */
   #isDirect = false;
 
   constructor(options: SessionOptions) {
@@ -76,36 +72,33 @@ export class Session {
     this.#connections = new Connections(options);
   }
 
-  /** Makes a connection beside the pool, prepared before it connects. The caller ends it. */
+  /** Opens a connection outside of the pool; `prepare` runs before it connects. The caller ends it. */
   connect(prepare: (client: pg.Client) => void): Promise<pg.Client> {
     return this.#connections.connect(prepare);
   }
 
-  /**
-   * Runs the steps in one durable transaction. They are run again, from the beginning, when it lost against another one;
-   * what they keep outside must allow that.
-   */
+  /** Runs the steps in one durable transaction. After a conflict they run again from the beginning, so their effects outside must allow that. */
   write<T>(steps: (tx: Tx) => Promise<T>, limits?: Limits): Promise<T> {
     return this.writePipelined(afterStart(steps), limits);
   }
 
-  /** The same for steps that send their first statements together with the beginning, and wait for `tx.begun` by themselves. */
+  /** Like `write`, for steps that send their first statements together with BEGIN and wait for `tx.begun` themselves. */
   writePipelined<T>(steps: (tx: Tx) => Promise<T>, limits: Limits = {}): Promise<T> {
     const given = { timeoutMs: WRITE_MS_MAX, ...limits };
     return this.#untilWon(() => this.#attempt(this.#starts.writing(given.timeoutMs), steps, given));
   }
 
   /**
-   * The same for steps that send all that they do before they wait for anything: it is carried out in one round trip. Each
-   * statement is durable by itself, and takes the events' mark if it tells of any (`MARKED`); only a pooler makes one
-   * transaction of them. When the connection is lost meanwhile, nobody knows what became of it: a `CommitInDoubt` without an answer.
+   * Like `write`, for steps that send everything before they wait: it takes one round trip, and each statement commits by itself (behind a
+   * pooler, all of them in one transaction). A statement with events takes the event lock itself (`MARKED`). If the connection is lost,
+   * the outcome is unknown: a `CommitInDoubt` without an answer.
    */
   writeAutocommit<T>(steps: (tx: Tx) => Promise<T>, limits: Limits = {}): Promise<T> {
     const given = { timeoutMs: WRITE_MS_MAX, ...limits };
     return this.#untilWon(() => this.#attemptAtOnce(this.#starts.writing(given.timeoutMs), steps, given));
   }
 
-  /** Repeats what finds out how a doubt ends, while the store cannot be reached and for as long as a doubt lasts. */
+  /** Repeats the action that resolves an in-doubt transaction while the store cannot be reached, up to `doubtMsMax`. */
   async untilKnown<T>(action: () => Promise<T>): Promise<T> {
     const deadline = performance.now() + this.#doubtMsMax;
     for (;;) {
@@ -119,33 +112,30 @@ export class Session {
     }
   }
 
-  /** Runs the steps on one unchanging view of the store. */
+  /** Runs the steps on one snapshot of the store. */
   readSnapshot<T>(steps: (tx: Tx) => Promise<T>, limits?: Limits): Promise<T> {
     return this.#read(this.#starts.snapshotRead, steps, limits);
   }
 
-  /** Runs the steps so that each sees what was committed before it began. */
+  /** Runs the steps so that each statement sees what was committed before it. */
   readCommitted<T>(steps: (tx: Tx) => Promise<T>): Promise<T> {
     return this.#read(this.#starts.committedRead, steps);
   }
 
   /**
-   * For steps that send all that they ask before they wait for anything: it goes out in one round trip, and sees one view of the
-   * store. The time is not known to them. What they ask is planned once, whatever the values are.
+   * For reads that send everything before they wait: one round trip and one snapshot. They do not know the time. Their plans are
+   * independent of the values.
    */
   readPipelined<T>(steps: (tx: Tx) => Promise<T>, limits?: Limits): Promise<T> {
     return this.#told(() => this.#attemptAtOnce(this.#starts.pipelinedRead, steps, limits));
   }
 
-  /** For the making of tables: a transaction that relies on none. */
+  /** Runs a transaction that does not rely on any table, for creating the schema. */
   prepare<T>(steps: (tx: Tx) => Promise<T>): Promise<T> {
     return this.#untilWon(() => this.#attempt(this.#starts.preparation, afterStart(steps)));
   }
 
-  /**
-   * True when something between us and the server answers in its place: a pooler, which gives every transaction another
-   * connection. Prepared statements are then left out, unless the URL asks for them.
-   */
+  /** True behind a pooler, which may run every transaction on another connection. Statements are then not prepared unless the URL asks for it. */
   async findPooler(): Promise<boolean> {
     const isPooled = await this.#told(() =>
       this.#connections.lend(async (client) => {
@@ -158,7 +148,7 @@ export class Session {
     return isPooled;
   }
 
-  /** In milliseconds: the injected clock's, else the database's. */
+  /** The time in milliseconds: of the injected clock, otherwise of the database. */
   async now(): Promise<number> {
     if (this.clock) return this.clock.now();
     const ask = within(`SELECT ${BEGAN_AT} AS now`, BEGIN_MS_MAX);
@@ -173,7 +163,7 @@ export class Session {
     return this.#told(() => this.#attempt(start, afterStart(steps), limits));
   }
 
-  /** Tried again as a whole when it lost against others. */
+  /** Repeats the attempt after conflicts with other transactions. */
   async #untilWon<T>(attempt: () => Promise<T>): Promise<T> {
     for (let tries = 1; ; tries += 1) {
       try {
@@ -186,7 +176,7 @@ export class Session {
     }
   }
 
-  /** With errors of ours. */
+  /** Converts errors of `pg` and the server. */
   async #told<T>(action: () => Promise<T>): Promise<T> {
     try {
       return await action();
@@ -228,7 +218,7 @@ export class Session {
       const begun = isBare ? this.#keepSettings(client, silenceMs) : this.#open(client, start, silenceMs);
       const answered = outbox.send();
       const committing = isBare ? undefined : send(client, within("COMMIT", timeoutMs + GRACE_MS));
-      // Nobody gets the connection before all is answered. What failed first is the reason for the rest.
+      // The connection is not reused before every statement is answered. The first error is the cause of the others.
       await Promise.allSettled([begun, answered, asked, committing]);
       try {
         await begun;
@@ -242,7 +232,7 @@ export class Session {
     });
   }
 
-  /** Sends the beginning of a transaction. Answers the server's time. */
+  /** Sends BEGIN. Returns the server's time. */
   async #open(
     client: pg.PoolClient,
     { begin, setting }: TransactionStart,
@@ -255,12 +245,12 @@ export class Session {
       ]);
       return timeOf(answer);
     } catch (error) {
-      this.#connections.spoil(client); // it has no search path any more
+      this.#connections.spoil(client); // the connection has no search path now
       throw error;
     }
   }
 
-  /** What is sent without a beginning finds the settings on the connection, from the first time on. */
+  /** Sets the settings that statements without BEGIN rely on, once per connection. */
   async #keepSettings(client: pg.PoolClient, silenceMs: number): Promise<void> {
     if (keptSettings.get(client) === this.#starts.kept) return;
     keptSettings.set(client, this.#starts.kept);
@@ -314,9 +304,9 @@ export class Session {
     try {
       return await steps(tx);
     } catch (error) {
-      // A connection that cannot even do that is thrown away; the first error says more.
+      // If ROLLBACK fails, the connection is discarded; the first error is more useful.
       if (!isConnectionLoss(error)) await client.query(within("ROLLBACK", BEGIN_MS_MAX)).catch(() => {});
-      await begun; // what was sent before and failed is the reason
+      await begun; // a statement that failed before is the cause
       await tx.parted();
       throw error;
     }
@@ -340,7 +330,7 @@ export class Session {
       const isCommitted = await wasCommitted((prepare) => this.connect(prepare), doubt);
       if (isCommitted === null)
         throw new CommitInDoubt(this.address.shown, { answer: sent.answer, cause: error });
-      if (!isCommitted) throw error; // rolled back: as if the connection had been lost before
+      if (!isCommitted) throw error; // rolled back, as if the connection had been lost before the commit
     }
   }
 
@@ -364,9 +354,9 @@ function timeOf({ rows }: pg.QueryResult): number {
 
 /** How long a transaction may take. */
 export interface Limits {
-  /** Each of its statements. Default 120 s; of those that only read 600 s. */
+  /** The timeout of each statement. Default 120 s; 600 s for reads. */
   readonly timeoutMs?: number;
-  /** What is answered at once; a connection that says nothing for longer is dead. Default 15 s. */
+  /** The timeout of statements that the server answers at once. Default 15 s. */
   readonly silenceMs?: number;
 }
 

@@ -1,7 +1,6 @@
 /**
- * The runner's one step in PostgreSQL: settle what has ended, pass the gate, then lease what is due, in one transaction. The
- * lock of letters is taken only when a letter is made or ends, which is known before anything is locked: what a leased item is does
- * not change under its lease.
+ * The runner's step on PostgreSQL: settle finished attempts, pass the breaker, then lease due items, in one transaction. The letter
+ * lock is taken only if a letter is written or resolved. That is known before any row is locked, because a leased item does not change.
  */
 import type { SettleAndLease, SettleAndLeaseResult } from "../../engine.ts";
 import type { Lease, Settlement } from "../../item/item.ts";
@@ -35,7 +34,7 @@ export async function settleAndLease(
 
 type QuickStep = SettleAndLease & { readonly lease: NonNullable<SettleAndLease["lease"]> };
 
-/** The usual case: successes that nothing follows from, leases, and a gate that is only looked at. */
+/** The usual case: plain successes, leases, and a breaker that is only read. */
 function isQuick(request: SettleAndLease, plain: PlainLeases): request is QuickStep {
   const { settle, lease, gate } = request;
   if (lease === undefined || (gate !== undefined && (gate.queue !== lease.queue || gate.next !== undefined)))
@@ -43,7 +42,7 @@ function isQuick(request: SettleAndLease, plain: PlainLeases): request is QuickS
   return settle.every(isPlainSuccess) && plain.has(settle);
 }
 
-/** Who leases, when nothing else is wanted and all that it takes is known: then it can be done at once. */
+/** Returns the holder if the step only leases and everything it needs is known, so that it needs no transaction. */
 export function lesseeAutocommit(
   holderId: string | null,
   request: SettleAndLease,
@@ -55,7 +54,7 @@ export function lesseeAutocommit(
   return lessee !== undefined && plain.isTimeToGather(lessee.holder) ? undefined : lessee;
 }
 
-/** For `Session.writeAutocommit`. The number tells it apart from the holder's others. */
+/** For `Session.writeAutocommit`. The number identifies the step of the holder. */
 export async function settleAndLeaseAutocommit(
   tx: Tx,
   lessee: KnownLessee,
@@ -69,7 +68,7 @@ export async function settleAndLeaseAutocommit(
   return answer(leased, { asked: gate, found, now: found.now });
 }
 
-/** What is told of leases, as the gate and the queue are. */
+/** The result of a lease, with the state of the breaker and the queue. */
 function answer(
   { leased, nextDueAt }: Pick<SettleAndLeaseResult, "leased" | "nextDueAt">,
   as: { readonly asked: SettleAndLease["gate"]; readonly found: Lessee; readonly now: number },
@@ -81,7 +80,7 @@ function answer(
   return { leased, nextDueAt: isOpen && !isPaused ? nextDueAt : null, isPaused, stale: [], gate, now };
 }
 
-/** What is sent before the beginning is answered needs no more than the numbers of queue and holder, which stay. */
+/** Statements that are sent with BEGIN use only the numbers of the queue and the holder, which never change. */
 async function settleAndLeaseQuickly(
   tx: Tx,
   holderId: string | null,
@@ -92,10 +91,10 @@ async function settleAndLeaseQuickly(
   const known = lease.rate === undefined ? plain.lesseeOf(holderId, lease.queue) : undefined;
   const lessee = known ?? (await Promise.all([finding, tx.begun()]))[0];
   const deltas = new CounterDeltas();
-  // Successes bring nothing into the line: what comes next is known without looking again, unless there is a rate.
+  // Successes make no item ready, so the next due time is already known unless there is a rate.
   const coming = lease.rate === undefined ? finding.then((found) => found.coming) : undefined;
   const expectsFew = settle.length < lease.max;
-  // What is sent first is told first: the ends of attempts before the new ones.
+  // Statements are sent in the order of their events: ends of attempts before new attempts.
   const [found, stale, leasing] = await Promise.all([
     finding,
     settleSuccesses(tx, deltas, settle),
@@ -119,14 +118,14 @@ async function settleAndLeaseAny(
   const { settle, lease } = request;
   const buries = settle.some(({ death }) => death !== undefined);
   const needsLetterLock = buries || (!plain.has(settle) && (await touchesLetters(tx, settle)));
-  // Sent in this order: nothing is locked before the lock of letters.
+  // The letter lock is sent first, so that no row is locked before it.
   const lock = needsLetterLock ? tx.lockLetters() : null;
   const [lessee] = await Promise.all([lease ? findLessee(tx, holderId, lease) : null, tx.begun(), lock]);
   const step = stepOf(tx);
   const stale = await settleAll(step, settle, lessee?.queue);
   const { isOpen, gate } = await pass(step, request, lessee);
   const mayLease = lease && lessee && (isOpen || lessee.isPaused);
-  // What is sent first is told first: the ends of attempts before the new ones.
+  // Statements are sent in the order of their events: ends of attempts before new attempts.
   tx.part(writeEvents(tx, step.events));
   const [leasing] = await Promise.all([
     mayLease
@@ -138,7 +137,7 @@ async function settleAndLeaseAny(
   return { ...leasing, stale, gate, now: tx.now };
 }
 
-/** The counters first, by which it is told whether letters of a group still wait. */
+/** Writes the counters first: they show whether letters of a group still wait. */
 async function writeSums({ tx, deltas, events, groups }: Step): Promise<void> {
   tx.part(deltas.write(tx));
   if (!groups.hasEnds) return tx.part(groups.write());
@@ -150,7 +149,7 @@ function stepOf(tx: Tx): Step {
   const events = new EventLog(tx.now);
   return { tx, deltas: new CounterDeltas(), events, groups: new GroupCache(tx, tx.now, events) };
 }
-/** Asked with the beginning of the transaction. */
+/** Sent together with BEGIN. */
 async function touchesLetters(tx: Tx, settlements: readonly Settlement[]): Promise<boolean> {
   const [found] = await Promise.all([
     tx.get(
@@ -162,7 +161,7 @@ async function touchesLetters(tx: Tx, settlements: readonly Settlement[]): Promi
   return found !== undefined;
 }
 
-/** A gate that is only looked at was read with its queue. */
+/** A breaker that is only read was read with its queue. */
 async function pass(
   { tx, events }: Step,
   { gate: asked, lease }: SettleAndLease,

@@ -1,6 +1,6 @@
 /**
- * The ends of attempts, a whole batch by a few statements. The number of the attempt is the fence: one that the item is not
- * leased for any more moves nothing. Burials and the ends of letters are written under the lock of letters, which the caller has.
+ * Settles attempts in batches. The attempt number is the fencing token: a settlement of an attempt that no longer holds the lease
+ * changes nothing. Letters are written and resolved under the letter lock, which the caller holds.
  */
 
 import { eventsOf } from "../../item/event.ts";
@@ -21,7 +21,7 @@ export interface Step extends Ledger {
   readonly events: EventLog;
 }
 
-/** An item that was settled, and where it is now. */
+/** A settled item and its new state. */
 interface Moved {
   readonly ref: number;
   readonly queue: number;
@@ -37,10 +37,7 @@ interface Settled {
   readonly to: ItemState;
 }
 
-/**
- * Those that were not held any more, in the order given. Everything is summed up in the step; the caller writes it. They
- * are of the queue, if one is given, or most of them.
- */
+/** Returns the settlements whose leases were lost, in the given order. The caller writes the counters and events that `step` collects. */
 export async function settleAll(
   step: Step,
   settlements: readonly Settlement[],
@@ -81,14 +78,14 @@ function isFor({ lease }: Settlement, row: Moved): boolean {
   return (row as MovedRow).attempt === lease.attempt;
 }
 
-/** A lease that is settled twice in one call is settled by the first; of two attempts of an item one is held at most. */
+/** If one call settles a lease twice, the first settlement counts. */
 function firstOfEach(settlements: readonly Settlement[]): Settlement[] {
   const first = new Map<string, Settlement>();
   for (const settlement of settlements) {
     const key = `${settlement.lease.ref}/${settlement.lease.attempt}`;
     if (!first.has(key)) first.set(key, settlement);
   }
-  // In one order for everybody, so that two that settle the same leases do not wait for each other.
+  // All transactions lock rows in the same order, so that they cannot deadlock.
   return [...first.values()].sort((a, b) => a.lease.ref - b.lease.ref);
 }
 
@@ -138,14 +135,14 @@ function countsAs({ verdict, outcome }: Settlement, what: "failed" | "lost"): bo
   return outcome === what && verdict.kind !== "park" && verdict.kind !== "release";
 }
 
-/** What is told of a settlement: as it was carried out, with the death record of the group that people want it in. */
+/** A settlement as it was applied, with the group after corrections. */
 interface Told extends Settled {
   readonly wasLetter: boolean;
-  /** It died anew of the failure that it had died of before. */
+  /** Whether a redriven letter failed with the same group again. */
   readonly returned: boolean;
 }
 
-/** Letters that end, and new ones. An item is redriven only as a letter, and leaves as one only when it is done. */
+/** Resolves letters whose items are done, and writes new ones. */
 async function settleLetters(
   step: Step,
   settled: readonly Settled[],
@@ -198,7 +195,7 @@ async function groupDeaths(
   return new Map(buried.map(({ settlement, death }, at) => [settlement, found[at] ?? death]));
 }
 
-/** A letter that dies again keeps the time of its first failure; others that were tried before are looked up. */
+/** A redriven letter keeps the time of its first failure; for other items the first failed attempt is looked up. */
 async function burialsOf(
   { tx }: Step,
   told: readonly Told[],
@@ -233,7 +230,7 @@ interface Late {
   readonly queue: number;
 }
 
-/** In the order in which they were handed in. */
+/** Records the events in the order of the settlements. */
 function tellAll(
   step: Step,
   settlements: readonly Settlement[],
@@ -264,7 +261,7 @@ function tellOf({ deltas, events, groups }: Step, told: Told): void {
   if (returned) deltas.operation(row.operation, "returned");
 }
 
-/** Keeps what stale settlements say, and tells of it. */
+/** Stores the outcomes of stale settlements as late results, with an event for each. */
 export async function keepLate(tx: Tx, stale: readonly Settlement[]): Promise<void> {
   const late = await lateResults(tx, stale);
   const events = new EventLog(tx.now);
@@ -272,7 +269,7 @@ export async function keepLate(tx: Tx, stale: readonly Settlement[]): Promise<vo
   await Promise.all([keepLateResults(tx, late), writeEvents(tx, events)]);
 }
 
-/** Two reapers may race, and a stopped runner may be late: only what a worker found out is worth keeping. */
+/** Only outcomes that a worker observed are kept: reapers may race, and a stopped runner may release leases late. */
 async function lateResults(tx: Tx, stale: readonly Settlement[]): Promise<Late[]> {
   const worth = stale.filter(({ outcome }) => outcome === "succeeded" || outcome === "failed");
   if (worth.length === 0) return [];
@@ -305,7 +302,7 @@ async function keepNotes(tx: Tx, settled: readonly Settled[]): Promise<void> {
   );
 }
 
-/** What left its lane, or came back to the line at once, lets another worker begin. */
+/** Notifies workers when an ordering key is free again or an item is ready at once. */
 async function leaveLanes(tx: Tx, settled: readonly Settled[]): Promise<void> {
   const laned = settled.flatMap(({ row: { queue, lane, ref }, to }) =>
     lane === null ? [] : [{ queue, lane, ref, isReady: to === "ready" }],

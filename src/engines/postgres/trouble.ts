@@ -1,20 +1,20 @@
-/** From what `pg` and the server say went wrong to errors of ours that say what to do. No password passes through here. */
+/** Converts errors of `pg` and the server into errors that say what to do. Passwords never appear in them. */
 import pg from "pg";
 import { type ErrorCode, WorkError } from "../../errors.ts";
 import { storeChanged } from "../store-version.ts";
 import { maskPassword } from "./address.ts";
 import { foundVersion, SCHEMA_VERSION } from "./schema-version.ts";
 
-/** A transaction that lost against another one, and may be tried again as a whole. */
+/** Whether the transaction conflicted with another one and can be retried. */
 export function isConflict(error: unknown): boolean {
   const code = codeOf(error);
   return error instanceof Conflict || code === "40001" || code === "40P01";
 }
 
-/** Somebody else made the same row at the same moment: the next try finds it. */
+/** Another transaction inserted the same row at the same time: the retry will find it. */
 class Conflict extends Error {}
 
-/** For a step that has looked first: a row that is there all the same was made meanwhile. */
+/** For a step that has checked first: if the row exists anyway, it was inserted in the meantime. */
 export async function asConflict<T>(step: () => Promise<T>): Promise<T> {
   try {
     return await step();
@@ -24,29 +24,29 @@ export async function asConflict<T>(step: () => Promise<T>): Promise<T> {
   }
 }
 
-/** A row of that name is there. */
+/** Whether a unique index was violated. */
 export function isTaken(error: unknown): boolean {
   return codeOf(error) === "23505" || (error instanceof WorkError && codeOf(error.cause) === "23505");
 }
 
-/** Somebody else was quicker: the transaction is to be tried again, as if the server had said so. */
+/** An error that makes the transaction retry, like a conflict reported by the server. */
 export function lostRace(what: string): Error {
   return Object.assign(new Error(what), { code: "40001" });
 }
 
-/** The connection is gone, so that nobody knows whether the last statement was carried out. */
+/** Whether the connection was lost, so that the outcome of the last statement is unknown. */
 export function isConnectionLoss(error: unknown): boolean {
   const code = codeOf(error);
   if (code === undefined) return isClientSideLoss(error);
   return /^(08...|57P0[1-5])$/.test(code) || SYSTEM_CODES.has(code);
 }
 
-/** The connection is there, and nothing comes over it. */
+/** Whether the server did not answer in time on an open connection. */
 export function isSilence(error: unknown): boolean {
   return error instanceof Error && codeOf(error) === undefined && error.message === "Query read timeout";
 }
 
-/** The server is a standby, or was made read-only. The other connections to it are of no use either. */
+/** Whether the server is a standby or read-only. Other connections to it are useless too. */
 export function isReadOnlyServer(error: unknown): boolean {
   return ["0A000", "25006"].includes(codeOf(error) ?? "");
 }
@@ -56,7 +56,7 @@ export function readOnlyServer(): Error {
   return Object.assign(new Error("the server is read-only"), { code: "25006" });
 }
 
-/** For bytes that are no answer of PostgreSQL. 08P01 is its own code for a violation of the protocol. */
+/** For bytes that do not follow the protocol. 08P01 is PostgreSQL's code for that. */
 export function unreadableAnswer(cause: unknown): Error {
   const said = cause instanceof Error ? `: ${cause.message}` : "";
   return Object.assign(new Error(`what it sends is not the protocol of PostgreSQL${said}`, { cause }), {
@@ -64,21 +64,21 @@ export function unreadableAnswer(cause: unknown): Error {
   });
 }
 
-/** Errors that say nothing about the connection: a lost race, refused values, a lock or a statement that took too long. */
+/** Errors after which the connection is still good: conflicts, invalid values, lock and statement timeouts. */
 const ORDINARY = /^(22...|23...|40...|54...|55P03|57014)$/;
 
-/** A connection is not used again after an unexpected error: another one may reach another server, and plans anew. */
+/** A connection is discarded after an unexpected error: a new one may reach another server and has fresh plans. */
 export function isUnexpected(error: unknown): boolean {
   const code = codeOf(error);
   return code !== undefined && SQLSTATE.test(code) && !ORDINARY.test(code);
 }
 
-/** The server was asked about a transaction whose number it has not given yet. */
+/** Whether the server was asked about a transaction id that it has not assigned yet. */
 export function isUnknownTransaction(error: unknown): boolean {
   return codeOf(error) === "22023";
 }
 
-/** As a `WorkError`. What neither the server nor the network reports stays what it is: a bug of ours. */
+/** Converts errors of the server and the network to a `WorkError`. Other errors are bugs and stay as they are. */
 export function storeError(error: unknown, store: string): unknown {
   if (error instanceof WorkError) return error;
   const version = foundVersion(error);
@@ -108,7 +108,7 @@ const UNTRUSTED: Meaning = [
   "shows a certificate that is not trusted",
   "Name its authority with ?sslrootcert=FILE; ?sslmode=no-verify trusts any server.",
 ];
-/** Waiting does not help: the same values are refused again. A runner settles the other items without them. */
+/** Waiting does not help, because the same values would be refused again. A runner settles the other items without them. */
 const REFUSED_DATA: Meaning = [
   "input_invalid",
   "refuses the values",
@@ -124,7 +124,7 @@ const READ_ONLY: Meaning = [
   "is read-only: the server is a standby that is not promoted, or a replica",
   `Promote it, or point the URL at the primary server. ${WAIT}`,
 ];
-/** A cause that Redrive does not know may pass: running work waits for it, and reports it. */
+/** An unknown error may be temporary: running work waits and reports it. */
 const UNKNOWN: Meaning = [
   "store_unavailable",
   "reports an unexpected error",
@@ -141,10 +141,10 @@ const SYSTEM_CODES = new Set([
   ...["ENOTFOUND", "EAI_AGAIN", "ENOENT", "ECONNABORTED", "EHOSTDOWN", "EADDRNOTAVAIL"],
 ]);
 
-/** Of the server: its classes begin with a digit, or are one of these. */
+/** Codes of the server: their class begins with a digit or is one of these. */
 const SQLSTATE = /^(\d[0-9A-Z]|F0|HV|P0|XX)[0-9A-Z]{3}$/;
 
-/** What the server says, by SQLSTATE: first the exact code, then its class. */
+/** Errors by SQLSTATE: the exact code first, then its class. */
 const MEANINGS: Readonly<Record<string, Meaning>> = {
   "08": ["store_unavailable", "lost its connection", WAIT],
   "08P01": [

@@ -1,4 +1,4 @@
-/** One transaction, as the steps of this folder see it: statements with values, the store's clock, the lock of letters, notifications. */
+/** One transaction: statements with values, the store's clock, the letter lock, notifications. */
 import { assert } from "../../std/assert.ts";
 import type { Clock } from "../../std/clock.ts";
 import { type Scalar, storable, type Value } from "./arrays.ts";
@@ -15,11 +15,11 @@ export interface TxOptions {
   readonly send: (sql: string, values: readonly Scalar[], asTuples: boolean) => Promise<Answer>;
   /** Several statements at once, without values. */
   readonly script: (sql: string) => Promise<unknown>;
-  /** The server's time at the beginning, when that is answered; undefined where nobody waits for it. */
+  /** Resolves to the server's time when BEGIN is answered; undefined if no step needs it. */
   readonly begun?: Promise<number>;
   readonly clock: Clock | undefined;
   readonly schema: string;
-  /** On which watchers listen. */
+  /** The LISTEN channel of the store. */
   readonly channel: string;
   readonly connection: number;
 }
@@ -35,8 +35,8 @@ export function timeIn(parameter: string): string {
 }
 
 /**
- * Who tells of events holds a mark from before it draws their numbers to its end; see events.ts. It is a condition that holds, or
- * fails when the store has another version.
+ * A condition that takes the event lock: a transaction holds it from before it draws event numbers until its end; see events.ts. The
+ * condition fails if the store has another version.
  */
 export function markIn({
   events,
@@ -47,26 +47,26 @@ export function markIn({
   return `(SELECT ${take} FROM ${events} WHERE ${versionHoldsIn(store)}) IS NOT NULL`;
 }
 
-/** What the mark is a lock of. */
+/** The key of the advisory lock for events. */
 export function eventsLock(schema: string): string {
   return `redrive events ${schema}`;
 }
 
-/** The same for a statement that may be sent without a beginning. */
+/** The event lock for a statement that may run without BEGIN. */
 export const MARKED = markIn({
   events: "event_ids",
   store: "store",
   lock: `'${eventsLock("")}' || current_schema()`,
 });
 
-/** Workers count in different rows, so that none waits for another one's transaction. */
+/** Workers update different counter rows, so that none waits for another's transaction. */
 const SHARDS = 16;
 /** PostgreSQL refuses longer payloads; an empty one means every queue. */
 const RING_BYTES_MAX = 7000;
 
 export class Tx {
   readonly schema: string;
-  /** Where its counts are written. */
+  /** The counter shard of this transaction. */
   readonly shard: number;
   readonly #options: TxOptions;
   readonly #parting: Promise<unknown>[] = [];
@@ -81,31 +81,31 @@ export class Tx {
     this.#options = options;
   }
 
-  /** Everything that asks for the time waits for this first. What is sent before it is answered after it all the same. */
+  /** Waits until BEGIN is answered, which sets the time. */
   async begun(): Promise<void> {
     const now = await this.#options.begun;
     assert(now !== undefined, "the beginning of what is sent at once is waited for");
-    this.#now ??= this.#options.clock?.now() ?? now; // when the lock of letters was taken meanwhile, its time counts
+    this.#now ??= this.#options.clock?.now() ?? now; // if the letter lock was taken in the meantime, its time counts
   }
 
-  /** The store's clock, when the transaction began or when it got the lock of letters. */
+  /** The store's time when the transaction began or when it got the letter lock. */
   get now(): number {
     assert(this.#now !== undefined, "the time is asked for before the transaction has begun");
     return this.#now;
   }
 
-  /** The same, or null while the beginning is not answered: then the statement asks by itself; see `timeIn`. */
+  /** The same, or null while BEGIN is not answered: then the statement reads the clock itself; see `timeIn`. */
   get timeIfKnown(): number | null {
     return this.#now ?? this.#options.clock?.now() ?? null;
   }
 
   /**
-   * Statements whose answers nobody needs: they were sent just now, and what comes next is sent after them without waiting,
-   * also the end of the transaction. That must have its number by then.
+   * Statements whose answers are not needed: later statements, also COMMIT, are sent without waiting for them. The transaction id must be
+   * known by then.
    */
   part(...statements: readonly Promise<unknown>[]): void {
     for (const statement of statements) {
-      statement.catch(() => {}); // told by `parted`
+      statement.catch(() => {}); // reported by `parted`
       this.#parting.push(statement);
     }
   }
@@ -115,7 +115,7 @@ export class Tx {
     await Promise.all(this.#parting);
   }
 
-  /** The end of the transaction is sent now: whoever would send something later has forgotten to wait. */
+  /** Marks that COMMIT is being sent: a statement after it is a bug. */
   end(): void {
     this.#isOver = true;
   }
@@ -133,7 +133,7 @@ export class Tx {
     return (await this.#send(sql, values)).rows[0] as Row | undefined;
   }
 
-  /** How many rows were written. */
+  /** Returns how many rows were written. */
   async run(sql: string, ...values: Value[]): Promise<number> {
     return (await this.#send(sql, values)).rowCount ?? 0;
   }
@@ -143,10 +143,7 @@ export class Tx {
     await this.#options.script(sql);
   }
 
-  /**
-   * Writes many rows in one statement, in their order. `into` names the table and the columns, which tell the types:
-   * `insert("notes (ref, at, author, text)", rows)`.
-   */
+  /** Writes many rows in one statement, in their order. The columns in `into` determine the types: `insert("notes (ref, at, text)", rows)`. */
   async insert(into: string, rows: readonly (readonly Scalar[])[], onConflict = ""): Promise<number> {
     if (rows.length === 0) return 0;
     const { table, columns } = readInto(into);
@@ -159,8 +156,8 @@ export class Tx {
   }
 
   /**
-   * Takes the lock of letters: from here to the end of the transaction nobody else changes letters, groups, marks or
-   * operations. Before any row is locked, so that two that want both never wait for each other.
+   * Takes the letter lock: until the end of the transaction nobody else changes letters, groups, group records or operations. Must be
+   * called before any row is locked, to avoid deadlocks.
    */
   async lockLetters(): Promise<void> {
     if (this.#hasLetterLock) return;
@@ -173,12 +170,12 @@ export class Tx {
     this.#now = this.#options.clock?.now() ?? row?.now ?? this.#now;
   }
 
-  /** Notifies for the queue when the transaction is committed. */
+  /** Notifies waiting workers of the queue when the transaction commits. */
   async notify(queue: string): Promise<void> {
     await this.run("SELECT pg_notify(?, ?)", ...this.notificationOf(queue));
   }
 
-  /** What to give `pg_notify`, for a statement that notifies by itself. */
+  /** The arguments of `pg_notify`, for a statement that notifies itself. */
   notificationOf(queue: string): readonly [channel: string, word: string] {
     return [this.#options.channel, Buffer.byteLength(queue) > RING_BYTES_MAX ? "" : queue];
   }
@@ -194,7 +191,7 @@ export class Tx {
     );
   }
 
-  /** The transaction's number, by which its end can be asked for; null when it has written nothing. */
+  /** The transaction id, for asking for its status later; null if it has written nothing. */
   async number(): Promise<string | null> {
     if (this.#number !== null) return this.#number;
     const row = await this.get<{ xid: string | null }>(
