@@ -1,6 +1,6 @@
 /**
- * Creates the file of a new store, whole or not at all: SQLite by itself makes a file of 0 bytes first, and a process that is killed
- * then leaves what looks like a truncated store.
+ * Creates the file of a new store atomically. SQLite would create an empty file first, and a process killed at that moment would
+ * leave what looks like a truncated store.
  */
 import { linkSync, readdirSync, rmSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -11,7 +11,7 @@ import { DatabaseSync } from "./session.ts";
 /** Older ones were left by a process that was killed. */
 const LEFT_AFTER_MS = 60_000;
 
-/** Does nothing when another process was faster, or where the file system has no hard links: then SQLite creates the file. */
+/** Does nothing if another process was faster, or if the file system has no hard links: then SQLite creates the file. */
 export function createStoreFile(path: string): void {
   const fresh = `${path}.new-${randomName(8)}`;
   try {

@@ -1,4 +1,4 @@
-/** Items come into SQLite here, each id once. What waits gets new data where that is asked for, as a new revision. */
+/** Adds items, each id once. Replaces the data of waiting items where the caller asks for it, as a new revision. */
 import type { AddOptions, AddReport } from "../../engine.ts";
 import { settingsChanged } from "../../errors.ts";
 import type { NewItem } from "../../item/item.ts";
@@ -55,7 +55,7 @@ export function addItems(
   };
 }
 
-/** What items come into, and what is summed up until the end. */
+/** The queue that items are added to, and the totals that are written at the end. */
 export interface Intake {
   readonly session: Session;
   readonly queue: number;
@@ -72,7 +72,7 @@ function finish({ session, queue, events }: Intake, added: number): void {
 
 const QUEUED = { type: "item_queued" } as const;
 
-/** Ready and told of; null when its id is there. The caller counts it. */
+/** Inserts the item as ready and records its event; null if the id exists. The caller counts it. */
 export function insertItem(
   intake: Intake,
   item: NewItem,
@@ -84,7 +84,7 @@ export function insertItem(
   return ref ?? null;
 }
 
-/** Many items have nothing but their data, and come in by the million: several of them are one run. */
+/** Items with nothing but data come by the million, so several of them are inserted by one statement. */
 function* runsOf(items: readonly NewItem[]): Generator<readonly NewItem[]> {
   let run: NewItem[] = [];
   for (const item of items) {
@@ -105,7 +105,7 @@ function isBare({ priority = "normal", expiresAt, lane }: NewItem): boolean {
   return priority === "normal" && expiresAt === undefined && lane === undefined;
 }
 
-/** The number of each item; none when its id is there. */
+/** The row number of each item; undefined if its id exists. */
 function bringIn(intake: Intake, run: readonly NewItem[], place: number): readonly (number | undefined)[] {
   const [only] = run;
   if (run.length === 1 && only !== undefined) return [insertOne(intake, only, place, null)];
@@ -116,14 +116,14 @@ function bringIn(intake: Intake, run: readonly NewItem[], place: number): readon
     "ON CONFLICT DO NOTHING",
   );
   if (changes === 0) return [];
-  const before = Number(lastInsertRowid) - changes; // SQLite numbers rows one after the other
+  const before = Number(lastInsertRowid) - changes; // SQLite assigns consecutive row numbers
   const isAll = changes === run.length;
   const refs = isAll ? run.map((_, at) => before + at + 1) : sortOut(session, before, place);
   insertPayloads(session, run, refs);
   return refs;
 }
 
-/** Some were there before, or came twice in the run. The others have their numbers, and places as if all were new. */
+/** Some ids existed, or occur twice in the run. The others have their row numbers, and positions as if all were new. */
 function sortOut(session: Session, before: number, first: number): readonly (number | undefined)[] {
   const refs: (number | undefined)[] = [];
   const rows = session.tuples<[ref: number, place: number]>(
@@ -152,7 +152,7 @@ function insertPayloads(
   );
 }
 
-/** Its number; none when its id is there. */
+/** The row number; undefined if the id exists. */
 function insertOne(
   { session, queue, now }: Intake,
   item: NewItem,
@@ -194,12 +194,12 @@ interface Known {
   readonly ref: number;
   readonly state: ItemState;
   readonly purged: number;
-  /** Its data now, and the data that it came with. */
+  /** The current data, and the data that the item was added with. */
   readonly data: string | null;
   readonly first: string | null;
 }
 
-/** An item comes whose id is there. Of a purged one nobody knows the data any more. */
+/** Handles an item whose id exists. The data of a purged item is not known. */
 function meet(
   intake: Intake,
   item: NewItem,
@@ -235,7 +235,7 @@ function textOf(data: string | null): string {
   return canonicalJson(parseJson(data ?? "null") as Json);
 }
 
-/** The old data is kept as an amendment. Whatever else the item came with is as if it came now. */
+/** Keeps the old data as an amendment. Everything else is replaced by what the new item has. */
 function replaceItem(
   { session, queue, now, events }: Intake,
   ref: number,

@@ -1,6 +1,6 @@
 /**
- * The events of one item between two times, found without a look at all that happened. Ids rise with time, so bisection
- * leads to the place; there, a step of a busy runner may have told of thousands of items, and SQLite passes them by.
+ * Finds the events of one item between two times without reading all events. Ids rise with time, so bisection finds the range;
+ * within it, SQLite skips the events of other items.
  */
 import type { EventQuery } from "../../engine.ts";
 import type { Event } from "../../item/event.ts";
@@ -9,7 +9,7 @@ import { newestEvent } from "./events.ts";
 import { queueNo } from "./jobs.ts";
 import type { Session } from "./session.ts";
 
-/** How many events of others are passed by at most. */
+/** How many events of other items are skipped at most. */
 const PASSED_MAX = 100_000;
 
 export function listItemEvents(

@@ -1,4 +1,4 @@
-/** The holders of leases in SQLite, and what each of them holds. */
+/** Holders of leases on SQLite, and the leases of each. */
 import type { Holder, NewHolder } from "../../engine.ts";
 import { WorkError } from "../../errors.ts";
 import type { LeasedItem } from "../../item/item.ts";
@@ -52,7 +52,7 @@ export function listHolders(session: Session): Holder[] {
   return rows.map((row) => holderOf(row, now));
 }
 
-/** The number of a holder that is still there; a lease can only be given to one. */
+/** The number of a registered holder; only such a holder can lease. */
 export function holderNo(session: Session, holderId: string): number {
   const sql = "SELECT no FROM holders WHERE id = ? AND gone = 0 AND expires_at > 0";
   const row = session.get<{ no: number }>(sql, holderId);

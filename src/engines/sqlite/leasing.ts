@@ -1,6 +1,6 @@
 /**
- * Which items a runner gets: by priority, due time and age, one seek of an index for each priority, so that neither what is
- * not due nor what waits in a lane is ever looked at. Pause, rate and gate are asked here, in the same transaction.
+ * Leases items by priority, due time and age, with one index seek per priority. Items that are not due or wait for their ordering
+ * key are never read. Pause, rate and breaker are checked in the same transaction.
  */
 import type { SettleAndLease, SettleAndLeaseResult } from "../../engine.ts";
 import { WorkError } from "../../errors.ts";
@@ -14,7 +14,7 @@ import type { CounterDeltas } from "./counter-deltas.ts";
 import { holderNo } from "./lease.ts";
 import type { Session } from "./session.ts";
 
-/** What a transaction leases with. */
+/** The context of a lease. */
 interface Leasing {
   readonly session: Session;
   readonly now: number;
@@ -40,7 +40,7 @@ export function leaseDue(
   if (!isOpen) return NOTHING;
   const { rate, max } = request;
   const { granted, nextAt } = rate ? allow(spent_until, step.now, rate, max) : { granted: max, nextAt: null };
-  // One more is looked for than the rate allows: only then it is worth asking again for its sake.
+  // Reads one more item than the rate allows: only if there is one, the runner has to ask again for it.
   const found = findDue(step, no, request, granted < max ? granted + 1 : granted);
   const leased = found.slice(0, granted);
   if (leased.length > 0) {
@@ -69,7 +69,7 @@ function queueNamed(session: Session, name: string): QueueRow {
   return row;
 }
 
-/** As a list, for that costs half of an object; this is read for every item that is worked. */
+/** An array costs half as much as an object; one is read for every item. */
 type DueRow = readonly [
   ref: number,
   attempts: number,
@@ -87,10 +87,10 @@ type DueRow = readonly [
 const COLUMNS =
   "i.ref, i.attempts, i.item_id, p.data, p.name, i.spent, i.losses, i.revision, i.redrives, i.place, i.expires_at";
 
-/** While it is paused or its letters are still searched for, nothing of an operation is leased. */
+/** Items of an operation are not leased while it is paused or still selecting letters. */
 const OPEN_OPERATION = "(SELECT no FROM operations WHERE id = ? AND status = 'open')";
 
-/** Ready items of one priority that nothing of their lane keeps back. Served by the partial indexes on ready items. */
+/** Ready items of one priority that are not blocked by their ordering key. Served by the partial indexes on ready items. */
 function inLine({ operationId }: LeaseRequest): string {
   const ready = "i.queue = ? AND i.priority = ? AND i.state = 'ready' AND i.waits = 0";
   return operationId === undefined ? ready : `i.operation = ${OPEN_OPERATION} AND ${ready}`;
@@ -125,7 +125,7 @@ function earliest(a: number | null, b: number | null): number | null {
   return Math.min(a, b);
 }
 
-/** Starts the attempts: the rows of their items tell of them, before the worker knows of them. */
+/** Starts the attempts. A running attempt is stored in the row of its item, before the worker sees it. */
 function begin(
   { session, now, deltas, events }: Leasing,
   { holder, queue }: { readonly holder: number; readonly queue: number },
@@ -164,6 +164,6 @@ function itemOf(row: DueRow, queue: string, startedAt: number): LeasedItem {
     index,
     startedAt,
   };
-  if (name === null && expiresAt === null) return item; // most have neither
+  if (name === null && expiresAt === null) return item; // most items have neither
   return { ...item, ...(name !== null && { name }), ...(expiresAt !== null && { expiresAt }) };
 }

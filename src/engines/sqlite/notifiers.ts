@@ -4,7 +4,7 @@ import { Notifier } from "../../std/notifier.ts";
 
 const notifiers = new Map<string, WeakRef<Notifier>>();
 
-/** A notifier that nobody has any more is forgotten with its last session. */
+/** A notifier is dropped with its last session. */
 export function notifierOf(path: string): Notifier {
   const file = resolve(path);
   const known = notifiers.get(file)?.deref();

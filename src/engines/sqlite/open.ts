@@ -1,4 +1,4 @@
-/** Opens a SQLite store: makes the file or brings it to the newest version, and binds the contract to this folder. */
+/** Opens a SQLite store: creates or migrates the file, and implements the engine contract with the functions of this folder. */
 import { closeSync, existsSync, openSync, rmSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -29,7 +29,7 @@ export async function openSqliteEngine(options: SqliteOptions): Promise<Engine> 
 
 export interface MemoryOptions {
   readonly clock?: Clock;
-  /** What the store calls itself. Default `memory:`. */
+  /** The URL that the store reports. Default `memory:`. */
   readonly url?: string;
 }
 
@@ -108,7 +108,7 @@ async function prepareOrClose(session: Session, busyMsMax: number): Promise<void
   }
 }
 
-/** Several processes may make the store in the same moment; one that finds it locked looks again. */
+/** Several processes may create the store at the same time; one that finds it locked tries again. */
 async function prepareWhenFree(session: Session, busyMsMax: number): Promise<void> {
   const began = performance.now();
   for (;;) {
@@ -129,14 +129,14 @@ async function prepare(session: Session): Promise<void> {
   session.exec("PRAGMA foreign_keys = ON");
   session.exec("PRAGMA cache_size = -8192");
   session.exec("PRAGMA journal_size_limit = 67108864");
-  // In pages. A busy queue writes the same pages again and again; the file needs them less often than SQLite thinks.
+  // In pages. A busy queue rewrites the same pages, so fewer checkpoints than by default are faster.
   session.exec("PRAGMA wal_autocheckpoint = 4000");
   session.foundVersion = version(session);
   if (session.foundVersion !== MIGRATIONS.length) await session.write(() => migrate(session));
   session.prepared(MIGRATIONS.length, () => followClock(session));
 }
 
-/** Turning the journal to WAL needs the file alone for a moment; `write` does the waiting when it is not. */
+/** Switching the journal to WAL needs exclusive access for a moment; `write` waits for it. */
 async function setUpJournal(session: Session): Promise<void> {
   const mode = session.get<{ journal_mode: string }>("PRAGMA journal_mode")?.journal_mode;
   if (mode === "wal") return requireOwn(session);
@@ -146,7 +146,7 @@ async function setUpJournal(session: Session): Promise<void> {
   session.exec("PRAGMA busy_timeout = 5");
 }
 
-/** Another program's database stays as it is: neither read as a store nor made one. */
+/** Refuses another program's database without changing it. */
 function requireOwn(session: Session): void {
   const found = session.get<{ tables: number; own: number }>(
     `SELECT count(*) AS tables, coalesce(sum(name IN ('queues', 'jobs', 'items')), 0) AS own
@@ -181,7 +181,7 @@ function version(session: Session): number {
   return session.get<{ user_version: number }>("PRAGMA user_version")?.user_version ?? 0;
 }
 
-/** A store that cannot be written can still be looked at, when it is there and has our version. */
+/** A store that cannot be written can still be read if it exists and has our version. */
 function openReadOnly(
   error: unknown,
   options: Required<Omit<SqliteOptions, "mustExist" | "onWait">>,
@@ -191,8 +191,8 @@ function openReadOnly(
 }
 
 /**
- * On a read-only medium SQLite cannot make its shared memory; a file that nobody can change needs none. Where only the
- * rights are missing, another user may be writing, and reading so would be wrong.
+ * On a read-only medium SQLite cannot create its shared memory and does not need it, because the file cannot change. If only
+ * permissions are missing, another user may be writing, and reading without shared memory would be wrong.
  */
 function immutable(path: string): { url?: string } {
   if (!isReadOnlyMedium(path)) return {};
@@ -220,7 +220,7 @@ function tryReadOnly(
     session.close();
     return null;
   } catch {
-    return null; // the first error says more
+    return null; // the first error is more useful
   }
 }
 
@@ -231,7 +231,7 @@ function isWriteTrouble(error: unknown): boolean {
   return code === "EACCES" || code === "EROFS" || code === "EPERM";
 }
 
-/** The folder could not be made, and the like: a file system error is store trouble too. */
+/** File system errors, such as a folder that cannot be created, are store errors too. */
 function asStoreError(error: unknown, path: string): unknown {
   const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
   if (error instanceof WorkError || typeof code !== "string" || !/^E[A-Z]+$/.test(code)) return error;

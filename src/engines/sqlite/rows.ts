@@ -1,6 +1,6 @@
 /**
- * The rows of a SQLite store as every engine gives and takes them, for a copy from one store into another. What follows
- * from other rows (strata, tries, lanes) is not among them: it is worked out anew where they come in. No event is written here.
+ * Reads and writes the rows of a store in an engine-independent form, for copies. Derived rows (counts by age and attempts,
+ * ordering keys) are not copied but computed at the destination. No events are written.
  */
 import type { RowPage } from "../../engine.ts";
 import { WorkError } from "../../errors.ts";
@@ -13,7 +13,7 @@ import { Lanes } from "./lanes.ts";
 import { countStrataAnew } from "./letters-by-age.ts";
 import type { Session, Value } from "./session.ts";
 
-/** In the order of the key, from the one after the given key on. */
+/** Reads in the order of the key, after the given key. */
 export function readRows(
   session: Session,
   name: string,
@@ -30,7 +30,7 @@ export function readRows(
   return { rows, next: isEnd ? null : table.key.map((column) => last[column] ?? null) };
 }
 
-/** Not every engine has a text with a NUL in it: its picture takes its place. */
+/** PostgreSQL cannot store NUL characters, so they are replaced by their symbol. */
 function given(value: Value): Value {
   return typeof value === "string" && value.includes("\0") ? value.replaceAll("\0", "\u2400") : value;
 }
@@ -57,7 +57,7 @@ function readTuples(session: Session, table: Table, { after, limit }: Page): (re
   );
 }
 
-/** By queue, those of none first; the index has them in this order, but none is not a number to go on from. */
+/** By queue, events without a queue first. The index has this order, but NULL cannot be a cursor. */
 function readEvents(session: Session, table: Table, { after, limit }: Page): (readonly Value[])[] {
   const [queue = 0, id = 0] = after;
   const sql = `SELECT ${sourcesOf(table)} FROM events`;
@@ -76,7 +76,7 @@ function readEvents(session: Session, table: Table, { after, limit }: Page): (re
   return [...ofNone, ...rest];
 }
 
-/** Those that run are told by the rows of their items, of which few are leased. */
+/** Running attempts are stored in the rows of their items, of which few are leased. */
 function readAttempts(session: Session, table: Table, { after, limit }: Page): (readonly Value[])[] {
   const ended = readTuples(session, table, { after, limit });
   const running = session.tuples<readonly Value[]>(
@@ -106,13 +106,13 @@ function sourcesOf(table: Table): string {
   return table.columns.map((column) => sourceOf(table, column.name)).join(", ");
 }
 
-/** SQLite's own table of sequences has this one alone. */
+/** SQLite's own table of sequences has only this one. */
 function relationOf({ name }: Table): string {
   if (name !== "sequences") return name;
   return "(SELECT name, seq AS last FROM sqlite_sequence WHERE name = 'letters' AND seq > 0)";
 }
 
-/** Rows that are there are left alone. They must be given after those that they point at, or with them. */
+/** Keeps existing rows. Rows must be written after the rows that they reference, or together with them. */
 export function writeRows(session: Session, name: string, rows: readonly JsonObject[]): void {
   try {
     if (name === "sequences") raiseSequence(session, rows);
@@ -146,7 +146,7 @@ function insertRows(session: Session, table: Table, rows: readonly JsonObject[])
   );
 }
 
-/** Of one that runs, its item's row tells. */
+/** A running attempt is written to the row of its item. */
 function insertAttempts(session: Session, rows: readonly JsonObject[]): void {
   const isRunning = ({ outcome }: JsonObject) => outcome === "running";
   insertRows(
@@ -168,7 +168,7 @@ function putLanesInOrder(session: Session, rows: readonly JsonObject[]): void {
   lanes.write(session);
 }
 
-/** A number that was given away is not given again, also when its letter has left. */
+/** A number that was used is not used again, even if its letter is gone. */
 function raiseSequence(session: Session, rows: readonly JsonObject[]): void {
   for (const { name, last } of rows) {
     assert(name === "letters", `there is no sequence "${name}"`);
@@ -178,7 +178,7 @@ function raiseSequence(session: Session, rows: readonly JsonObject[]): void {
 
 const CONSTRAINT = 19;
 
-/** A row that points at none was made after the table that it points at was read. */
+/** A row without its referenced row was written after the referenced table was read. */
 function asDiffering(error: unknown, table: string): unknown {
   const code: unknown = error instanceof Error ? Reflect.get(error, "errcode") : undefined;
   if (typeof code !== "number" || (code & 0xff) !== CONSTRAINT) return error;
@@ -188,10 +188,10 @@ function asDiffering(error: unknown, table: string): unknown {
   });
 }
 
-/** What is worked out from other rows as they come in. */
+/** Tables that are computed from other rows. */
 const DERIVED = ["letters_by_age", "letters_by_attempts"];
 
-/** Those that point at others go before them. */
+/** Deletes referencing rows before referenced ones. */
 export function deleteRows(session: Session): void {
   for (const name of DERIVED) session.run(`DELETE FROM ${name}`);
   for (const { name } of [...TABLES].reverse()) {

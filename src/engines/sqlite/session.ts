@@ -1,6 +1,6 @@
 /**
- * One open SQLite file: statements prepared once, write transactions that wait their turn with jitter, and SQLite's
- * error codes turned into ours. Everything else in this folder goes through it.
+ * One open SQLite file. Prepares statements once, waits with jitter for the write lock, and converts SQLite's error codes. The
+ * rest of this folder uses it.
  */
 import { DatabaseSync, type StatementSyncInstance } from "@photostructure/sqlite";
 import { WorkError } from "../../errors.ts";
@@ -17,7 +17,7 @@ export { DatabaseSync, type StatementSyncInstance };
 
 export type Value = string | number | null;
 
-/** What a statement has written; the number is that of the row that was inserted last, by this statement or before it. */
+/** The result of a write; `lastInsertRowid` may stem from an earlier statement. */
 export interface Written {
   readonly changes: number;
   readonly lastInsertRowid: number | bigint;
@@ -29,10 +29,10 @@ const INSERT_ROWS_MAX = 32;
 /** SQLite's name of a database without a file. */
 export const IN_MEMORY = ":memory:";
 
-/** What is beyond it is read as ever. */
+/** Pages beyond this size are read without the memory map. */
 const MAPPED_BYTES_MAX = 1_073_741_824;
 
-/** How long a person sees nothing while another process has the store locked. */
+/** How long a wait for another process's lock stays silent. */
 const SILENCE_MS_MAX = 1_000;
 
 export interface SessionOptions {
@@ -48,9 +48,9 @@ export interface SessionOptions {
 export class Session {
   readonly path: string;
   readonly clock: StoreClock;
-  /** Whether the database has no file: nothing can change it but this session. */
+  /** Whether the database is in memory, so that only this session can change it. */
   readonly inMemory: boolean;
-  /** The version of the store when it was opened; 0 when it was made then. */
+  /** The version of the store when it was opened; 0 if it was created. */
   foundVersion = 0;
   readonly #notifier: Notifier;
   readonly #watches = new Set<() => void>();
@@ -59,15 +59,15 @@ export class Session {
   readonly #onWait: ((reason: string) => void) | undefined;
   readonly #statements = new Map<string, StatementSyncInstance>();
   readonly #tupleStatements = new Map<string, StatementSyncInstance>();
-  /** The texts of INSERTs, by the table and the number of rows. */
+  /** The SQL of INSERT statements by table and number of rows. */
   readonly #inserts = new Map<string, string>();
   #closed = false;
-  /** Set when the store is prepared: from then on nothing is written into another file or under another schema. */
+  /** Set when the store is open: from then on every write checks the file's identity and the schema version. */
   #prepared:
     | {
         readonly file: StoreFile | undefined;
         readonly version: number;
-        /** Carries out what a step of the clock means; answers what is to be done after the commit. */
+        /** Adjusts waiting times after a clock step; returns what to do after the commit. */
         readonly followClock: () => () => void;
       }
     | undefined;
@@ -93,15 +93,15 @@ export class Session {
   }
 
   /**
-   * Runs the steps in one durable transaction. Waits while another process writes; `store_busy` in the end. The file is compared
-   * before and after: what was written into a file that is gone is not acknowledged.
+   * Runs the steps in one durable transaction. Waits while another process writes, then throws `store_busy`. The file's identity
+   * is compared before and after, so that nothing is acknowledged that was written to a deleted file.
    */
   async write<T>(steps: () => T): Promise<T> {
     this.#prepared?.file?.requireSame();
     this.#prepared?.file?.requireWholeJournal();
     const followClock = this.#prepared?.followClock;
     if (followClock && this.clock.isDue) {
-      const afterCommit = await this.#transact(followClock); // by itself: the steps may fail, and be undone
+      const afterCommit = await this.#transact(followClock); // outside of the steps, which may be rolled back
       afterCommit();
     }
     const result = await this.#transact(steps);
@@ -123,25 +123,25 @@ export class Session {
     });
   }
 
-  /** For who finds the store locked, and tries again. */
+  /** Reports a wait for a locked store. */
   reportWait(beganAt: number): void {
     if (performance.now() - beganAt > SILENCE_MS_MAX) this.#onWait?.("another process has it locked");
   }
 
-  /** Throws when the store's files are not what this process has open, more thoroughly than each write does. */
+  /** Throws if the store's files are not the open ones. More thorough than the check of each write. */
   requireSound(): void {
     this.#prepared?.file?.requireSame();
     this.#prepared?.file?.requireWholeJournal();
     this.#requireVersion();
   }
 
-  /** Runs the steps on one unchanging view of the store. */
+  /** Runs the steps on one snapshot of the store. */
   read<T>(steps: () => T): T {
     this.exec("BEGIN");
     return this.#finish(steps);
   }
 
-  /** Lets the steps write the schema itself, which a store does only when it is brought to a new version. */
+  /** Lets the steps change the schema itself, for migrations. */
   changingSchema(steps: () => void): void {
     this.guard(() => this.#db.enableDefensive(false));
     try {
@@ -159,7 +159,7 @@ export class Session {
     return this.guard(() => this.#statement(sql).run(...values));
   }
 
-  /** One INSERT for many rows: the call costs more than the row. Tells how many came in, and the number of the last. */
+  /** Inserts many rows with one statement, because the call costs more than the row. */
   insert(into: string, rows: readonly (readonly Value[])[], onConflict = ""): Written {
     let changes = 0;
     let lastInsertRowid: number | bigint = 0;
@@ -195,17 +195,17 @@ export class Session {
     return this.guard(() => this.#statement(sql).all(...values)) as Row[];
   }
 
-  /** Each row as the list of its columns, for many rows at once: that costs half of an object each. */
+  /** Returns each row as an array, which costs half as much as an object. */
   tuples<Tuple extends readonly Value[]>(sql: string, ...values: Value[]): Tuple[] {
     return this.guard(() => this.#tupleStatement(sql).all(...values)) as unknown as Tuple[];
   }
 
-  /** Something of the queue may be leasable. Who watches it in this process is told once the transaction is over. */
+  /** Notifies watchers of the queue in this process after the transaction. */
   notify(queue: number): void {
     this.#notifier.notify(String(queue));
   }
 
-  /** The answer ends it, and so does closing the store. */
+  /** The returned function ends the watch; so does closing the store. */
   watch(queue: number, notify: () => void): () => void {
     const end = this.#notifier.on(String(queue), notify);
     this.#watches.add(end);
@@ -215,7 +215,7 @@ export class Session {
     };
   }
 
-  /** As `tuples`, in no order and for narrow columns: all rows come in one JSON text, for each value costs when handed over. */
+  /** Like `tuples`, without an order, for narrow columns: all rows come in one JSON text, because each value costs a call. */
   packed<Tuple extends readonly Value[]>(columns: string, from: string, ...values: Value[]): Tuple[] {
     const row = this.get<{ rows: string }>(
       `SELECT json_group_array(json_array(${columns})) AS rows ${from}`,
@@ -225,8 +225,8 @@ export class Session {
   }
 
   /**
-   * Reads with the file mapped into memory: many rows then cost no call of the system for each page. Mapped only meanwhile,
-   * because a file that somebody cuts short under a map ends the process instead of the statement.
+   * Reads with the file mapped into memory, which saves a system call per page. The map exists only during the read, because
+   * truncating a mapped file would kill the process.
    */
   mapped<T>(read: () => T): T {
     this.get(`PRAGMA mmap_size = ${MAPPED_BYTES_MAX}`);
@@ -247,7 +247,7 @@ export class Session {
     this.#closed = true;
   }
 
-  /** Turns what SQLite throws into a `WorkError` that says what to do. */
+  /** Converts SQLite's errors into a `WorkError` that says what to do. */
   guard<T>(action: () => T): T {
     if (this.#closed) throw new WorkError("store_unavailable", `The store ${this.path} is closed.`);
     try {
@@ -316,7 +316,7 @@ export class Session {
   }
 }
 
-/** SQLite's own `lower` knows ASCII alone. The text that is looked for is in small letters. */
+/** SQLite's own `lower` handles only ASCII. The searched text is already in lower case. */
 function hasText(message: unknown, text: unknown): number {
   return typeof message === "string" && message.toLowerCase().includes(String(text)) ? 1 : 0;
 }

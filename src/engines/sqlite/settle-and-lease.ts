@@ -1,6 +1,6 @@
 /**
- * The runner's one step in SQLite: settle what has ended, pass the gate, then lease what is due. It runs inside one write
- * transaction, so two runners never get the same item, and a settlement is there or it is not.
+ * The runner's step on SQLite: settle finished attempts, pass the breaker, then lease due items. It runs in one write
+ * transaction, so two runners never lease the same item, and a settlement is applied completely or not at all.
  */
 
 import type { SettleAndLease, SettleAndLeaseResult } from "../../engine.ts";
@@ -84,12 +84,12 @@ interface SettledRow {
   readonly lane: string | null;
 }
 
-/** Of an item that is no letter, in no lane and of no operation. */
+/** The row of an item that is no letter and has no ordering key and no operation. */
 function plainRow(queue: number): SettledRow {
   return { queue, operation: null, redrives: 0, revision: 1, lane: null };
 }
 
-/** False when the lease is not held any more: then nothing is changed, and the result is kept as a late result. */
+/** Returns false if the lease was lost: then nothing changes, and the outcome is kept as a late result. */
 function settle(step: Step, settlement: Settlement): boolean {
   if (!endAttempt(step, settlement)) {
     keepLateResult(step, settlement);
@@ -99,7 +99,7 @@ function settle(step: Step, settlement: Settlement): boolean {
   return true;
 }
 
-/** The record is written and the item was moved: whatever else follows from it. */
+/** Writes everything else that follows from a settlement, after the attempt and the item. */
 function conclude(step: Step, given: Settlement, row: SettledRow): void {
   const { now, deltas, events } = step;
   const { lease } = given;
@@ -130,7 +130,7 @@ function stateAfter({ verdict }: Settlement): ItemState {
   return assertMove(MOVE_OF[verdict.kind], "leased");
 }
 
-/** With the death record of the group that people want such failures in. */
+/** Applies the corrections of groups to the death record. */
 function underItsGroup({ groups }: Step, settlement: Settlement): Settlement {
   const { death, failure } = settlement;
   if (death === undefined) return settlement;
@@ -138,14 +138,14 @@ function underItsGroup({ groups }: Step, settlement: Settlement): Settlement {
   return found === death ? settlement : { ...settlement, death: found };
 }
 
-/** When the item failed for the first time. The record of its last attempt is written already. */
+/** The time of the item's first failure. The last attempt is already recorded. */
 function firstFailure({ session, now }: Step, { ref, attempt }: Lease): number {
   if (attempt === 1) return now;
   const sql = `SELECT min(ended_at) AS at FROM attempts WHERE ref = ? AND (outcome = 'failed' OR outcome = 'lost')`;
   return session.get<{ at: number | null }>(sql, ref)?.at ?? now;
 }
 
-/** Takes the letter of a redriven item out of the line: closed when the item is done. */
+/** Resolves the letter of a redriven item if the item is done. */
 function takeLetter(step: Step, { lease, verdict }: Settlement, row: SettledRow): Unburied {
   const { session, now, deltas } = step;
   const letter = unbury(session, deltas, { ref: lease.ref, queue: row.queue });
@@ -154,7 +154,7 @@ function takeLetter(step: Step, { lease, verdict }: Settlement, row: SettledRow)
   return letter;
 }
 
-/** Writes the record, and is the fence: only the attempt that the item is leased for has one to write. */
+/** Records the end of the attempt. This is the fence: it succeeds only for the attempt that holds the lease. */
 function endAttempt({ session, now }: Step, { lease, outcome, failure, log, result }: Settlement): boolean {
   const { changes } = session.run(
     `INSERT INTO attempts (ref, number, holder, started_at, outcome, ended_at, failure, log, result)
@@ -194,7 +194,7 @@ function keepNotes({ session, now }: Step, ref: number, notes: NonNullable<Settl
   );
 }
 
-/** Two reapers may race, and a stopped runner may be late: only what a worker found out is worth keeping. */
+/** Only outcomes that a worker observed are kept: reapers may race, and a stopped runner may release leases late. */
 function keepLateResult({ session, now, events }: Step, { lease, outcome, failure }: Settlement): void {
   if (outcome !== "succeeded" && outcome !== "failed") return;
   const item = session.get<{ queue: number }>("SELECT queue FROM items WHERE ref = ?", lease.ref);

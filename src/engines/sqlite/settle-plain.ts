@@ -1,7 +1,6 @@
 /**
- * The usual ends of attempts, many in one statement: the records of successes and failures, and the moves of their items. A
- * statement for each of them costs more than its row. Whatever is more than that, or stale, is left untouched; what is told,
- * counted and buried is the caller's, one after the other.
+ * Settles plain successes and failures, many with one statement, because a statement per settlement costs more than its row.
+ * Other or stale settlements are left to the caller, which also writes events, counters and letters.
  */
 
 import { failureToJson } from "../../item/failure.ts";
@@ -9,10 +8,10 @@ import type { Settlement } from "../../item/item.ts";
 import { stringifyJson } from "../../std/json.ts";
 import type { Session } from "./session.ts";
 
-/** Fewer than this are not worth statements of their own. */
+/** Below this number, separate statements are faster. */
 const FEW = 4;
 
-/** The queue of an item that was moved here, and is no letter, in no lane and of no operation. */
+/** Returns the queue of an item that was settled here: no letter, no ordering key, no operation. */
 export type TakePlain = (settlement: Settlement) => number | undefined;
 
 export function settlePlain(session: Session, now: number, settlements: readonly Settlement[]): TakePlain {
@@ -25,7 +24,7 @@ export function settlePlain(session: Session, now: number, settlements: readonly
   return ({ lease }) => queues.get(lease.ref);
 }
 
-/** Then the first counts, whatever it says: they are settled one after the other. */
+/** Then the first settlement counts, and all are settled one by one. */
 function isAnyNamedTwice(settlements: readonly Settlement[]): boolean {
   return new Set(settlements.map(({ lease }) => lease.ref)).size < settlements.length;
 }
@@ -42,7 +41,7 @@ function isBurial({ kind }: Settlement["verdict"]): boolean {
   return kind === "bury" || kind === "stop";
 }
 
-/** Most attempts are first ones, so there are few lists. */
+/** Groups by attempt number. Most attempts are first ones, so there are few groups. */
 function refsByAttempt(settlements: readonly Settlement[]): Map<number, number[]> {
   const lists = new Map<number, number[]>();
   for (const { lease } of settlements) {
@@ -53,11 +52,11 @@ function refsByAttempt(settlements: readonly Settlement[]): Map<number, number[]
   return lists;
 }
 
-/** The fence is the attempt, as for one. Letters, lanes and operations have more to write than this. */
+/** The attempt number is the fence. Letters, ordering keys and operations need more writes than this statement. */
 const HELD = `FROM json_each(?) refs CROSS JOIN items i ON i.ref = refs.value
   WHERE i.attempts = ? AND i.state = 'leased' AND i.operation IS NULL AND i.redrives = 0 AND i.lane IS NULL`;
 
-/** Nobody else writes meanwhile: the items are as they were found. */
+/** The write transaction is exclusive, so the items do not change between the statements. */
 function succeed(
   session: Session,
   now: number,
@@ -80,7 +79,7 @@ function succeed(
 /** One parameter for all of them, so that one prepared statement serves every number of rows. */
 const THESE = "WHERE ref IN (SELECT value FROM json_each(?))";
 
-/** Those that are held, with their queues. Nearly always all are, and of one queue: then no list comes back. */
+/** The settlements whose leases are held, with their queues. Usually all are held and in one queue: then no list is returned. */
 function heldOf(
   session: Session,
   attempt: number,
@@ -110,7 +109,7 @@ function tellingOf(settlements: readonly Settlement[]): string {
   );
 }
 
-/** What failed comes as it is: to pack its text into another one costs more than to hand it over. */
+/** Failures are passed as they are: packing their texts into one JSON text costs more. */
 function fail(
   session: Session,
   now: number,

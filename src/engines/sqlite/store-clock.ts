@@ -1,4 +1,4 @@
-/** The clock of a SQLite store: that of the machine, corrected where this process differs from the others that use the store. */
+/** The clock of a SQLite store: the machine's clock, corrected if this process differs from the others that use the store. */
 import { type Clock, sleepOn } from "../../std/clock.ts";
 import { type ClockSample, ClockWatch, sampleOf } from "../clock-record.ts";
 
@@ -42,7 +42,7 @@ export class StoreClock implements Clock {
     return sampleOf(this.#machine);
   }
 
-  /** What was found is dealt with; so far is this process ahead of the others. */
+  /** Records the sample, and how far this process is ahead of the others. */
   looked(sample: ClockSample, aheadMs: number): void {
     const isNews = aheadMs !== 0 && this.#aheadMs === 0;
     this.#aheadMs = aheadMs;

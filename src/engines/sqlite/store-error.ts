@@ -1,4 +1,4 @@
-/** Turns SQLite's errors into ours, which say what happened and what to do. */
+/** Converts SQLite's errors into errors that say what happened and what to do. */
 import { statfsSync } from "node:fs";
 import { dirname } from "node:path";
 import { WorkError } from "../../errors.ts";
@@ -7,7 +7,7 @@ const PRIMARY_CODE = 0xff;
 const IO_ERROR = 10;
 const FULL = 13;
 
-/** SQLite's primary result codes that a user can meet. */
+/** SQLite's primary result codes that a user may see. */
 const MEANING: Readonly<
   Record<number, readonly [ConstructorParameters<typeof WorkError>[0], string, string]>
 > = {
@@ -48,7 +48,7 @@ export function storeError(error: unknown, path: string): unknown {
 
 const ROOM_BYTES_MIN = 64 * 1024;
 
-/** SQLite says "I/O error" when its shared memory file finds no room. */
+/** SQLite reports an I/O error when there is no space for its shared memory file. */
 function isFull(path: string): boolean {
   try {
     const { bavail, bsize } = statfsSync(dirname(path));
@@ -58,7 +58,7 @@ function isFull(path: string): boolean {
   }
 }
 
-/** SQLite's result code. The library leaves it out where reading the next row failed; the message tells it then. */
+/** SQLite's result code. The library omits it if reading the next row failed; then the message is used. */
 function sqliteCode(error: unknown): number | undefined {
   if (!isSqliteError(error)) return undefined;
   const code: unknown = Reflect.get(error, "errcode");

@@ -1,7 +1,7 @@
 /**
- * The file that a session has open, compared with the one that its path names now. SQLite goes on writing into a file that was
- * deleted, moved or replaced, and into a journal that was truncated: what is acknowledged then would be lost. Nothing here
- * opens the store's files: closing one would end the locks that SQLite has on it in this process.
+ * Compares the open file with the one at its path. SQLite keeps writing to a file that was deleted, moved or replaced, and to a
+ * truncated journal; what is acknowledged then would be lost. Nothing here opens the store's files, because closing one would
+ * release SQLite's locks in this process.
  */
 import { execFileSync } from "node:child_process";
 import { type BigIntStats, statSync } from "node:fs";
@@ -18,7 +18,7 @@ export class StoreFile {
   readonly #opened: BigIntStats | undefined;
   #journalBytes = 0;
 
-  /** To be made when the file is open. */
+  /** Must be created when the file is open. */
   constructor(path: string) {
     this.#path = path;
     this.#opened = identityOf(path);
@@ -37,7 +37,7 @@ export class StoreFile {
     });
   }
 
-  /** Remembers how long the journal is after a commit. */
+  /** Records the length of the journal after a commit. */
   noteJournal(): void {
     this.#journalBytes = this.#journalSize();
   }
@@ -64,7 +64,7 @@ export class StoreFile {
   }
 }
 
-/** Read by a process of its own, whose locks are not ours. It happens only when a journal became shorter. */
+/** Read by a child process, whose locks are separate. It happens only when a journal became shorter. */
 function committedBytes(shmPath: string): number {
   const script = "process.stdout.write(require('fs').readFileSync(process.argv[1]).subarray(0, 48))";
   const header = execFileSync(process.execPath, ["-e", script, shmPath]);
