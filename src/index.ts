@@ -27,23 +27,22 @@ export type {
 export { type LetterStats, letterStatsToJson } from "./dead-letter/stats.ts";
 export type { DeliverFunction } from "./delivery/function.ts";
 export type { DeliveryOutcome, NotDelivered } from "./delivery/outcome.ts";
-export type { DeliveryCall, Protocol, Reachability } from "./delivery/protocol.ts";
-// Receipts
-export type {
-  DeliverySettings,
-  DrainReport,
-  KeptReceipt,
-  Receipt,
-  SendOptions,
-  TargetSettings,
-} from "./delivery/target-settings.ts";
 export {
   DELIVERY_PROTOCOLS,
+  type DeliveryCall,
   type DeliveryProtocol,
-  type DeliverySpec,
-  type TargetSpec,
-  type TokenSource,
-} from "./delivery/target-spec.ts";
+  type Protocol,
+  type Reachability,
+} from "./delivery/protocol.ts";
+// Receipts
+export type { DrainReport, KeptReceipt, Receipt, SendOptions } from "./delivery/target.ts";
+export type {
+  DeliverySettings,
+  DeliverySpec,
+  TargetSettings,
+  TargetSpec,
+  TokenSource,
+} from "./delivery/target-settings.ts";
 export type { Engine } from "./engine.ts";
 export { ERROR_CODES, type ErrorCode, WorkError } from "./errors.ts";
 // Running
@@ -130,6 +129,14 @@ export {
   statusOf,
   summarise,
 } from "./library/jobs.ts";
+export type {
+  /** The limits of a dead letter queue while a worker runs. */
+  LetterLimitOptions,
+  ProcessOptions,
+  RunDeps,
+  TargetOptions,
+  WorkPlan,
+} from "./library/letter-limits.ts";
 export {
   agentResultToDlqItem,
   analyseSelected,
@@ -163,14 +170,6 @@ export {
   writeCapsule,
   writeDirectory,
 } from "./library/letters.ts";
-export type {
-  /** The limits of a dead letter queue while a worker runs. */
-  LetterLimitOptions,
-  ProcessOptions,
-  RunDeps,
-  TargetOptions,
-  WorkPlan,
-} from "./library/options.ts";
 export {
   addItems,
   changeQueue,

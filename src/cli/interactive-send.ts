@@ -1,8 +1,8 @@
 /** Sends receipts: stores all of them, then waits for each to be delivered or to die, until the waiting ends. */
 import type { ReadReceipt } from "../delivery/receipt.ts";
 import { OutageNotice } from "../delivery/recovery.ts";
-import { Target } from "../delivery/target.ts";
-import type { KeptReceipt } from "../delivery/target-settings.ts";
+import { type KeptReceipt, Target } from "../delivery/target.ts";
+
 import type { Engine } from "../engine.ts";
 import { WorkError } from "../errors.ts";
 import type { LeasedItem, Settlement } from "../item/item.ts";

@@ -1,5 +1,5 @@
 /** Runs a worker: waits for the store, shows progress, drains on a signal, and prints a summary. */
-import { isDeliverable, requireDeliverable } from "../delivery/target-spec.ts";
+import { isDeliverable, requireDeliverable } from "../delivery/target-settings.ts";
 import type { Engine } from "../engine.ts";
 import { isStoreTrouble, WorkError } from "../errors.ts";
 import type { Job } from "../item/job.ts";

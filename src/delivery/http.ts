@@ -15,7 +15,7 @@ import {
   outcomeOfNoConnection,
 } from "./outcome.ts";
 import type { DeliveryCall, Protocol, Reachability } from "./protocol.ts";
-import type { DeliverySpec } from "./target-spec.ts";
+import type { DeliverySpec } from "./target-settings.ts";
 import { type Environment, isStillToken, readToken, type Token } from "./token.ts";
 
 /** How often a redirect is followed. */

@@ -28,7 +28,7 @@ import {
   outcomeOfNoConnection,
 } from "./outcome.ts";
 import type { DeliveryCall, Protocol, Reachability } from "./protocol.ts";
-import type { DeliverySpec } from "./target-spec.ts";
+import type { DeliverySpec } from "./target-settings.ts";
 import { type Environment, readToken, type Token } from "./token.ts";
 
 /** What goes over the wire on behalf of one call, and what came back last. */

@@ -11,12 +11,9 @@ import type { Clock } from "../std/clock.ts";
 /** Small enough that other writers get their turn. */
 const BATCH_MAX = 500;
 
-/** Whether a receipt is new or was sent before. */
-export type Kept = "added" | "existing";
-
 interface Entry {
   readonly item: NewItem;
-  readonly resolve: (kept: Kept) => void;
+  readonly resolve: (isNew: boolean) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -31,8 +28,11 @@ export class Outbox {
     this.#queue = queue;
   }
 
-  /** Rejects with `receipt_conflict` when the key has another body, and with the store's error when nothing was written. */
-  add(item: NewItem): Promise<Kept> {
+  /**
+   * Resolves with whether it is new. Rejects with `receipt_conflict` when the key has another body, and with the store's
+   * error when nothing was written.
+   */
+  add(item: NewItem): Promise<boolean> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ item, resolve, reject });
       this.#writing ??= this.#writeAll().finally(() => {
@@ -61,7 +61,7 @@ export class Outbox {
         this.#queue,
         batch.map(({ item }) => item),
       );
-      if (added === batch.length) for (const { resolve } of batch) resolve("added");
+      if (added === batch.length) for (const { resolve } of batch) resolve(true);
       else for (const entry of batch) await this.#meet(entry, batch.length === 1 && added === 1);
     } catch (error) {
       for (const { reject } of batch) reject(error); // those that were told before are not told again
@@ -71,7 +71,7 @@ export class Outbox {
   async #meet({ item, resolve, reject }: Entry, isNew: boolean): Promise<void> {
     const { changed } = await this.#engine.add(this.#queue, [item]);
     if (changed > 0) reject(conflict(this.#queue, item.itemId));
-    else resolve(isNew ? "added" : "existing");
+    else resolve(isNew);
   }
 }
 

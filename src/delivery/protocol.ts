@@ -4,9 +4,14 @@
  */
 import type { Json } from "../std/json.ts";
 import type { DeliveryOutcome } from "./outcome.ts";
-import type { DeliverySpec } from "./target-spec.ts";
+import type { DeliverySpec } from "./target-settings.ts";
 
-/** What a protocol is told about one try. */
+/** How receipts are sent. `function`: by code of the process that opens the target. */
+export const DELIVERY_PROTOCOLS = ["http", "mcp", "function"] as const;
+/** One of `DELIVERY_PROTOCOLS`. */
+export type DeliveryProtocol = (typeof DELIVERY_PROTOCOLS)[number];
+
+/** What a protocol gets for one attempt. */
 export interface DeliveryCall {
   /** Goes along with the receipt: the same receipt has the same key in every try, so that the other side knows it again. */
   readonly key: string;

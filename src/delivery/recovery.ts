@@ -14,8 +14,8 @@ import { countSelected, type Selection, selectionFor } from "../redrive/select.t
 import { sendAhead } from "../redrive/send.ts";
 import { StoreRetry } from "../runner/store-retry.ts";
 import { type Clock, systemClock, toRfc3339 } from "../std/clock.ts";
-import { type Delivery, openDelivery } from "./open-delivery.ts";
-import { requireDeliverable } from "./target-spec.ts";
+import { type Delivery, openDelivery } from "./delivery.ts";
+import { requireDeliverable } from "./target-settings.ts";
 
 export interface Recovery {
   readonly job: Job;

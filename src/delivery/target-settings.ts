@@ -1,278 +1,182 @@
 /**
- * Creates targets of receipts and changes their settings. Settings are what people give, `target-spec.ts` is what the store
- * keeps. Everything is checked before anything is written.
+ * Targets of receipts: their settings as people give them and as the store keeps them. A target is a queue with a
+ * `delivery`; the rest is the queue's own code. The location of a token is stored, never the token.
  */
-
 import { validateHeaderName, validateHeaderValue } from "node:http";
 import type { Engine } from "../engine.ts";
 import { WorkError } from "../errors.ts";
-import type { LeasedItem, Settlement } from "../item/item.ts";
 import type { Job } from "../item/job.ts";
-import type { Rate } from "../item/rate.ts";
 import { requireTarget } from "../queue/find-job.ts";
 import {
-  changedSettings,
+  applySettings,
+  changeSpec,
+  createStanding,
+  given,
   type QueueSettings,
-  requireNumber,
-  requireQueueName,
-  specWith,
 } from "../queue/queue-settings.ts";
-import type { WorkPlan } from "../queue/worker.ts";
-import type { Clock } from "../std/clock.ts";
-import { compact, type Json } from "../std/json.ts";
-import type { GroupRule } from "../triage/grouping.ts";
-import type { DeliverFunction } from "./function.ts";
-import type { Protocol } from "./protocol.ts";
+import { DEFAULT_QUEUE, type QueueSpec, queueSpecOf } from "../queue/queue-spec.ts";
 import {
-  DEFAULT_TARGET,
-  DELIVERY_PROTOCOLS,
-  type DeliveryProtocol,
-  type DeliverySpec,
-  receiptBackoff,
-  type TargetSpec,
-  type TokenSource,
-  targetSpecOf,
-  targetSpecToJson,
-} from "./target-spec.ts";
-import type { Environment } from "./token.ts";
+  listStanding,
+  type QueueSummary,
+  queueToJson,
+  settingsToJson,
+  summariseStanding,
+} from "../queue/queue-status.ts";
+import { type Backoff, DEFAULT_POLICY } from "../retry/policy.ts";
+import { compact, type JsonObject } from "../std/json.ts";
+import type { DeliveryProtocol } from "./protocol.ts";
 
-/** What a target is told. What is left out keeps its default, or what it was; null takes it away. */
+/** Where the token is. It is read for every attempt, so that a new one is used at once. */
+export type TokenSource =
+  /** The name of an environment variable. */
+  | { readonly env: string }
+  /** The path of a file that contains nothing but the token. */
+  | { readonly file: string };
+
+/** How receipts are delivered, as the store keeps it. */
+export interface DeliverySpec {
+  readonly protocol: DeliveryProtocol;
+  /** The address, for `http` and `mcp`. */
+  readonly url?: string;
+  /** Sent with every receipt. Not secret: they are kept in the store. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Sent as `Authorization: Bearer …`. */
+  readonly token?: TokenSource;
+  /** The tool that `mcp` calls. */
+  readonly tool: string;
+  /** The tool's argument for the idempotency key, besides `_meta`. */
+  readonly keyArgument?: string;
+  /** For one attempt, from the connection to the last byte of the answer. */
+  readonly timeoutMs: number;
+  /** The rest of a longer answer is not read. */
+  readonly answerBytesMax: number;
+  /** The header with the idempotency key. */
+  readonly idHeader: string;
+  /** Receipts with the same value in this field, `a.b` is a nested one, are delivered in their order. */
+  readonly orderField?: string;
+}
+
+/** The settings of a target, as the store keeps them. */
+export interface TargetSpec extends QueueSpec {
+  readonly delivery: DeliverySpec;
+}
+
+/** How receipts are delivered, as people give it. An omitted setting keeps its default or its value; null takes it away. */
+export interface DeliverySettings {
+  /** `http` posts JSON, `mcp` calls a tool, `function` is code of this process. Default `http`. */
+  readonly protocol?: DeliveryProtocol;
+  /** Where receipts are sent; `http` and `mcp` need it. */
+  readonly url?: string;
+  /** Sent with every receipt; they replace the previous ones. Not secret: they are kept in the store. */
+  readonly headers?: Readonly<Record<string, string>> | null;
+  /** Where the token is, never the token itself. Default: none is sent. */
+  readonly token?: TokenSource | null;
+  /** The tool that `mcp` calls. Default `asyncgate.complete`. */
+  readonly tool?: string;
+  /** The tool's argument for the idempotency key. Default: it is in `_meta` only. */
+  readonly keyArgument?: string | null;
+  /** For one attempt. Default 10 s. */
+  readonly timeoutMs?: number;
+  /** The longest answer that is read. Default 1 MiB. */
+  readonly answerBytesMax?: number;
+  /** The header with the idempotency key. Default `Idempotency-Key`. */
+  readonly idHeader?: string;
+  /** Receipts with the same value in this field are delivered one after the other. Default: in any order. */
+  readonly orderField?: string | null;
+}
+
+/** The settings of a target. An omitted one keeps its default or its value; null takes it away. */
 export interface TargetSettings
   extends DeliverySettings,
     Pick<
       QueueSettings,
       "backoff" | "breaker" | "onOutage" | "outageMsMax" | "rate" | "leaseMs" | "lossesMax" | "description"
     > {
-  /** How often a receipt is tried after the first try; 0 means once. Default 4. */
+  /** How often a receipt is tried again after the first attempt. Default 4. */
   readonly retries?: number;
   /** The waits are its powers in seconds. Default 2: 2, 4, 8 and 16 s. */
   readonly backoffBase?: number;
 }
 
-/** Makes the target, or changes what is given of the one that is there. Letters that were imported under the name become its own. */
-export async function setTarget(engine: Engine, name: string, settings: TargetSettings = {}): Promise<Job> {
-  requireQueueName(name);
-  const found = await engine.findJob(name);
-  if (found !== null) return change(engine, found, { name, settings });
-  const spec = targetSpecToJson(await targetSpecWith(DEFAULT_TARGET, settings));
-  try {
-    return await engine.createJob({ id: name, name, kind: "target", spec });
-  } catch (error) {
-    const other = await engine.findJob(name); // another process created it first
-    if (other === null) throw error;
-    return change(engine, other, { name, settings });
-  }
-}
-
-/** Changes what is given and leaves the rest; one that changes nothing writes nothing. */
-export async function changeTarget(engine: Engine, name: string, settings: TargetSettings): Promise<Job> {
-  return change(engine, await requireTarget(engine, name), { name, settings });
-}
-
-interface Wanted {
-  readonly name: string;
-  readonly settings: TargetSettings;
-}
-
-async function change(engine: Engine, found: Job, { name, settings }: Wanted): Promise<Job> {
-  if (found.kind === "imported" && found.id === name) {
-    const spec = targetSpecToJson(await targetSpecWith(DEFAULT_TARGET, settings));
-    const event = { type: "queue_created", data: { was: "imported" } } as const;
-    return engine.changeJob(name, { kind: "target", status: "running", restarted: true, spec, event });
-  }
-  if (found.kind !== "target") throw taken(found, name);
-  const before = targetSpecOf(found);
-  const after = await targetSpecWith(before, settings);
-  const changed = [
-    ...changedSettings(withoutDelivery(before), withoutDelivery(after)),
-    ...changedSettings(before.delivery as never, after.delivery as never),
-  ].sort();
-  if (changed.length === 0) return found;
-  const event = { type: "queue_changed", data: { settings: changed } } as const;
-  return engine.changeJob(found.id, { spec: targetSpecToJson(after), event });
-}
-
-function taken({ id, kind }: Job, name: string): WorkError {
-  return new WorkError(
-    "job_changed",
-    `The name ${name} is taken by the ${kind === "queue" ? "queue" : `${kind} job`} ${id}.`,
-    {
-      hint: "Choose another name for the target.",
-    },
-  );
-}
-
-function withoutDelivery({ delivery: _, ...spec }: TargetSpec): Omit<TargetSpec, "delivery"> {
-  return spec;
-}
-
-const BASE = { min: 0, max: 60 };
-
-/** The settings that come of it; refuses what cannot be. */
-export async function targetSpecWith(before: TargetSpec, settings: TargetSettings): Promise<TargetSpec> {
-  const { retries, backoffBase, backoff, breaker, rate, leaseMs, lossesMax, description } = settings;
-  const { onOutage, outageMsMax } = settings;
-  if (backoffBase !== undefined) requireNumber("backoffBase", backoffBase, BASE);
-  const curve = backoff ?? (backoffBase === undefined ? undefined : receiptBackoff(backoffBase));
-  const queue = compact({
-    maxRetries: retries,
-    backoff: curve,
-    breaker,
-    onOutage,
-    outageMsMax,
-    rate,
-    leaseMs,
-    lossesMax,
-    description,
-  });
-  const spec = await specWith(withoutDelivery(before), queue as QueueSettings);
-  return { ...spec, delivery: checkDelivery(before.delivery, settings) };
-}
-
-/** Null when no setting is given: then the target is used as it is. */
-export function splitOptions(options: TargetOptions): TargetSettings | null {
-  const { deliver, isDelivering, concurrency, ownRate, onSettled, onPaused, onError, ...rest } = options;
-  const { storeWaitMs, env, clock, poisonAfter, groupRules, alongside, ...settings } = rest;
-  const given: TargetSettings = compact({
-    ...settings,
-    protocol: settings.protocol ?? (deliver === undefined ? undefined : "function"),
-  });
-  return Object.keys(given).length === 0 ? null : given;
+/** Waits base, base², base³ … seconds before the retries, and never longer than an hour. */
+function receiptBackoff(base: number): Backoff {
+  return { kind: "exponential", initialMs: base * 1000, factor: base, maxMs: 3_600_000, jitter: false };
 }
 
 /**
- * How this process treats the target. Settings that are given are written to the store: the target is made with them, or
- * changed to them. Without any it has to be there.
+ * Five attempts, then a letter. No breaker: receipts of one target do not wait for each other. A receipt is hardly ever the
+ * reason why a process dies, so its process may vanish more often than with an item of a queue.
  */
-export interface TargetOptions extends TargetSettings {
-  /** How receipts travel when the target's protocol is `function`: a function that sends one, or a way of your own. */
-  readonly deliver?: DeliverFunction | Protocol;
-  /** Whether this process delivers; if not, it only takes receipts in for one that does. Default true. */
-  readonly isDelivering?: boolean;
-  /** How many receipts are on their way at a time. Default 10. */
-  readonly concurrency?: number;
-  /** What this process alone may begin, besides the target's own rate. Default: no limit. */
-  readonly ownRate?: Rate;
-  /** Told of every try once the store has its end. */
-  readonly onSettled?: (item: LeasedItem, settlement: Settlement) => void;
-  /** Told when the target was found paused, and when it is not any more. */
-  readonly onPaused?: (isPaused: boolean) => void;
-  /** Told when the store does not answer, and when the target cannot deliver any more. */
-  readonly onError?: (error: unknown) => void;
-  /** How long a store that does not answer is waited for by what delivers; `send` never waits. Default: for ever. */
-  readonly storeWaitMs?: number;
-  /** Where tokens are looked up. Default: the environment of the process. */
-  readonly env?: Environment;
-  readonly clock?: Clock;
-  /** From how many redrives a letter may come back before it is poison. Default 5. */
-  readonly poisonAfter?: number;
-  /** Rules that name the groups of failures, before the algorithm. Default: none. */
-  readonly groupRules?: readonly GroupRule[];
-  /** Opened with the deliveries and stopped with them: it looks after the letters. Default: nothing. */
-  readonly alongside?: NonNullable<WorkPlan["alongside"]>;
+export const DEFAULT_TARGET: TargetSpec = {
+  ...DEFAULT_QUEUE,
+  unique: "return",
+  policy: { ...DEFAULT_POLICY, maxAttempts: 5, lossesMax: 20, backoff: receiptBackoff(2) },
+  delivery: {
+    protocol: "http",
+    tool: "asyncgate.complete",
+    timeoutMs: 10_000,
+    answerBytesMax: 1_048_576,
+    idHeader: "Idempotency-Key",
+  },
+};
+
+/** The settings of a target's job; what an older version did not write has its default. */
+export function targetSpecOf(job: Pick<Job, "spec">): TargetSpec {
+  const spec = queueSpecOf(job, DEFAULT_TARGET);
+  return { ...spec, delivery: { ...DEFAULT_TARGET.delivery, ...spec.delivery } };
 }
 
-/** How one receipt is sent. */
-export interface SendOptions {
-  /**
-   * What the receipt is known by, for ever: the same key and the same receipt again is the one that was sent, another receipt
-   * under the same key is a `receipt_conflict`. Default: made from its content.
-   */
-  readonly key?: string;
-  /** Receipts of the same order are delivered one after the other. Default: as the target's `orderField` says. */
-  readonly order?: string;
-  /** False: resolves as soon as the receipt is kept. Default true: resolves when it is delivered or dead. */
-  readonly wait?: boolean;
-  /** Aborted to wait no longer; the receipt is kept and delivered all the same. */
-  readonly signal?: AbortSignal;
+/** Creates the target, or changes the given settings. Letters that were imported under the name become its own. */
+export async function setTarget(engine: Engine, name: string, settings: TargetSettings = {}): Promise<Job> {
+  const found = await engine.findJob(name);
+  if (found?.kind === "target") return change(engine, found, settings);
+  const spec = await targetSpecWith(DEFAULT_TARGET, settings);
+  return createStanding(engine, { name, kind: "target", spec }, (other) => change(engine, other, settings));
 }
 
-/** A receipt that is kept: it will be delivered, or become a letter, whatever happens to this process. */
-export interface KeptReceipt {
-  readonly key: string;
-  /** False when it was sent before. */
-  readonly isNew: boolean;
-  /** Resolves true when it is delivered and false when it is dead; rejects with `interrupted` when nobody here will know. */
-  delivered(signal?: AbortSignal): Promise<boolean>;
+/** Changes the given settings; a call that changes nothing writes nothing. */
+export async function changeTarget(engine: Engine, name: string, settings: TargetSettings): Promise<Job> {
+  return change(engine, await requireTarget(engine, name), settings);
 }
 
-/** What was left when the target was closed. */
-export interface DrainReport {
-  /** Receipts that wait in the store; whoever opens the target next goes on with them. */
-  readonly left: number;
+async function change(engine: Engine, target: Job, settings: TargetSettings): Promise<Job> {
+  const before = targetSpecOf(target);
+  return changeSpec(engine, target, { before, after: await targetSpecWith(before, settings) });
 }
 
-/** Anything that JSON can say. */
-export type Receipt = Json;
-
-/** How receipts get to the other side, as people say it. What is left out keeps its default, or what it was; null takes it away. */
-export interface DeliverySettings {
-  /** `http` posts JSON, `mcp` calls a tool, `function` is code of this process. Default `http`. */
-  readonly protocol?: DeliveryProtocol;
-  /** Where receipts are sent to; `http` and `mcp` need it. */
-  readonly url?: string;
-  /** Sent along with every receipt; they replace those that were. Nothing secret: they are kept in the store. */
-  readonly headers?: Readonly<Record<string, string>> | null;
-  /** Where the token is, never the token itself. Default: none is sent. */
-  readonly token?: TokenSource | null;
-  /** The tool that `mcp` calls. Default `asyncgate.complete`. */
-  readonly tool?: string;
-  /** The argument of the tool that takes the idempotency key. Default: it is in `_meta` only. */
-  readonly keyArgument?: string | null;
-  /** For one try. Default 10 s. */
-  readonly timeoutMs?: number;
-  /** The longest answer that is read. Default 1 MiB. */
-  readonly answerBytesMax?: number;
-  /** The header that has the idempotency key. Default `Idempotency-Key`. */
-  readonly idHeader?: string;
-  /** Receipts with the same value in this field are delivered one after the other. Default: in any order. */
-  readonly orderField?: string | null;
+async function targetSpecWith(before: TargetSpec, settings: TargetSettings): Promise<TargetSpec> {
+  (await import("./settings-schema.ts")).checkTargetSettings(settings);
+  const { retries, backoffBase, backoff, breaker, rate, leaseMs, lossesMax, description } = settings;
+  const { onOutage, outageMsMax } = settings;
+  const queue: QueueSettings = compact({
+    maxRetries: retries,
+    backoff: backoff ?? (backoffBase === undefined ? undefined : receiptBackoff(backoffBase)),
+    ...{ breaker, onOutage, outageMsMax, rate, leaseMs, lossesMax, description },
+  });
+  return { ...(await applySettings(before, queue)), delivery: deliveryWith(before.delivery, settings) };
 }
 
-/** The way with what is given, or a `usage` error. */
-export function checkDelivery(before: DeliverySpec, settings: DeliverySettings): DeliverySpec {
-  const { protocol = before.protocol, url = before.url } = settings;
+function deliveryWith(before: DeliverySpec, settings: DeliverySettings): DeliverySpec {
+  const { protocol = before.protocol, url = before.url, tool = before.tool } = settings;
   const { timeoutMs = before.timeoutMs, answerBytesMax = before.answerBytesMax } = settings;
-  const { tool = before.tool, idHeader = before.idHeader } = settings;
-  if (!DELIVERY_PROTOCOLS.includes(protocol))
-    throw wrong(`protocol of a target is "${protocol}".`, `There are: ${DELIVERY_PROTOCOLS.join(", ")}.`);
-  requireUrl(protocol, url);
-  requireNumber("timeoutMs", timeoutMs, { min: 1, max: 3_600_000 });
-  requireNumber("answerBytesMax", answerBytesMax, { min: 1, max: 1_073_741_824, isWhole: true });
-  if (tool.trim() === "")
-    throw wrong("tool of a target is empty.", "Name the tool, e.g. asyncgate.complete.");
-  requireHeader(idHeader, "key");
+  const { idHeader = before.idHeader } = settings;
   const headers = given(settings.headers, before.headers) ?? {};
-  for (const [name, value] of Object.entries(headers)) requireHeader(name, value);
   const token = given(settings.token, before.token);
+  if (url !== undefined || protocol !== "function") requireUrl(url);
+  requireHeader(idHeader, "key");
+  for (const [name, value] of Object.entries(headers)) requireHeader(name, value);
   if (token !== undefined) requireToken(token);
   return compact({
-    protocol,
-    url,
+    ...{ protocol, url, token, tool, timeoutMs, answerBytesMax, idHeader },
     headers: Object.keys(headers).length > 0 ? headers : undefined,
-    token,
-    tool,
     keyArgument: given(settings.keyArgument, before.keyArgument) || undefined,
-    timeoutMs,
-    answerBytesMax,
-    idHeader,
     orderField: given(settings.orderField, before.orderField) || undefined,
   });
 }
 
-/** Undefined keeps what was there, null takes it away. */
-function given<T>(value: T | null | undefined, before: T | undefined): T | undefined {
-  return value === undefined ? before : (value ?? undefined);
-}
-
-function requireUrl(protocol: DeliverySpec["protocol"], text: string | undefined): void {
-  if (text === undefined) {
-    if (protocol === "function") return;
-    throw wrong(
-      "The target has no url.",
-      "Say where its receipts go, e.g. https://asyncgate.example/complete.",
-    );
-  }
+function requireUrl(text: string | undefined): void {
+  if (text === undefined)
+    throw wrong("The target has no url.", "Add the address, e.g. https://asyncgate.example/complete.");
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || (url.protocol !== "http:" && url.protocol !== "https:"))
     throw wrong(
@@ -284,25 +188,15 @@ function requireUrl(protocol: DeliverySpec["protocol"], text: string | undefined
 }
 
 const TOKEN_HINT = 'Say where the token is: token: {env: "NAME"} or {file: "PATH"}.';
-/** Those that keep a secret, and those that the connection makes itself. */
-const SECRET = ["authorization", "proxy-authorization", "cookie"];
-const OWN = [
-  "host",
-  "content-length",
-  "transfer-encoding",
-  "connection",
-  "content-type",
-  "expect",
-  "upgrade",
-  "te",
-  "trailer",
-];
+const SECRET_HEADERS = /^(?:authorization|proxy-authorization|cookie)$/i;
+/** The connection writes these itself. */
+const OWN_HEADERS =
+  /^(?:host|content-length|transfer-encoding|connection|content-type|expect|upgrade|te|trailer)$/i;
 
 function requireHeader(name: string, value: string): void {
-  const word = name.toLowerCase();
-  if (SECRET.includes(word))
+  if (SECRET_HEADERS.test(name))
     throw wrong(`The header ${name} is a secret, and the store would keep it.`, TOKEN_HINT);
-  if (OWN.includes(word))
+  if (OWN_HEADERS.test(name))
     throw wrong(`The header ${name} cannot be set.`, "Leave it out: the delivery writes it.");
   try {
     validateHeaderName(name);
@@ -315,18 +209,74 @@ function requireHeader(name: string, value: string): void {
   }
 }
 
+/** By hand, because an error must not repeat a token that was given instead of its location. */
 function requireToken(token: TokenSource): void {
-  const [name, text] = Object.entries(token)[0] ?? [];
-  if (
-    Object.keys(token).length === 1 &&
-    (name === "env" || name === "file") &&
-    typeof text === "string" &&
-    text !== ""
-  )
-    return;
-  throw wrong("token of a target is not the place of one.", TOKEN_HINT);
+  const [[name, text] = [], ...others] = Object.entries(token);
+  const isSource = (name === "env" || name === "file") && typeof text === "string" && text !== "";
+  if (!isSource || others.length > 0) throw wrong("token of a target is not the place of one.", TOKEN_HINT);
 }
 
 function wrong(message: string, hint: string): WorkError {
   return new WorkError("usage", message, { hint });
+}
+
+/** Whether any process can deliver its receipts. */
+export function isDeliverable(job: Job): boolean {
+  return job.kind === "target" && targetSpecOf(job).delivery.protocol !== "function";
+}
+
+/** Throws a `usage` error when only the service itself can deliver. */
+export function requireDeliverable(target: Job): void {
+  if (isDeliverable(target)) return;
+  throw new WorkError(
+    "usage",
+    `The receipts of ${target.id} are delivered by a function of the service that made it.`,
+    {
+      hint: `Start that service: it goes on by itself. \`redrive dlq retry ${target.id}\` puts letters in line for it.`,
+    },
+  );
+}
+
+/** The status of a target: that of its queue. */
+export type TargetSummary = QueueSummary<TargetSpec>;
+
+/** All targets, sorted by name. */
+export function listTargets(engine: Engine): Promise<readonly TargetSummary[]> {
+  return listStanding(engine, "target", targetSpecOf);
+}
+
+/** The status of one target. */
+export function summariseTarget(engine: Engine, job: Job): Promise<TargetSummary> {
+  return summariseStanding(engine, job, targetSpecOf);
+}
+
+const QUEUE_ONLY = new Set(["max_retries", "on_failure", "priority", "unique", "expires_after_ms", "schema"]);
+
+/** The form of a target outside the process. */
+export function targetToJson(target: TargetSummary): JsonObject {
+  const { spec } = target;
+  const shared = Object.entries(settingsToJson(spec)).filter(([name]) => !QUEUE_ONLY.has(name));
+  const settings = { ...deliveryToJson(spec.delivery), retries: spec.policy.maxAttempts - 1 };
+  return { ...queueToJson(target), settings: { ...settings, ...Object.fromEntries(shared) } };
+}
+
+function deliveryToJson(delivery: DeliverySpec): JsonObject {
+  const { protocol, url, tool, keyArgument, headers, token } = delivery;
+  return compact({
+    protocol,
+    url: url === undefined ? undefined : addressOf(url),
+    ...(protocol === "mcp" && { tool, key_argument: keyArgument ?? null }),
+    headers: { ...headers },
+    token: token === undefined ? null : { ...token },
+    timeout_ms: delivery.timeoutMs,
+    answer_bytes_max: delivery.answerBytesMax,
+    id_header: delivery.idHeader,
+    order_field: delivery.orderField ?? null,
+  }) as JsonObject;
+}
+
+/** Without what comes after `?`, which may be a secret. */
+export function addressOf(url: string): string {
+  const { origin, pathname, search } = new URL(url);
+  return `${origin}${pathname}${search === "" ? "" : "?…"}`;
 }

@@ -1,151 +1,207 @@
 /**
- * A target of receipts for a service: `send` stores a receipt first, and the runner of queues delivers it. Receipts of an
- * earlier process are delivered as soon as the target is opened.
+ * A target of receipts for a service: `send` stores a receipt first, and a worker of the target's queue delivers it.
+ * Receipts of an earlier process are delivered as soon as the target is opened.
  */
-import type { Engine, QueueCounts } from "../engine.ts";
+import type { Engine } from "../engine.ts";
 import { isStoreTrouble, WorkError } from "../errors.ts";
 import { contentId, idProblem } from "../intake/identity.ts";
+import type { LeasedItem, Settlement } from "../item/item.ts";
+import type { Rate } from "../item/rate.ts";
 import { requireTarget } from "../queue/find-job.ts";
-import { Worker } from "../queue/worker.ts";
+import { StandingQueue } from "../queue/queue.ts";
+import { Worker, type WorkPlan } from "../queue/worker.ts";
 import { StoreRetry } from "../runner/store-retry.ts";
 import { type Clock, systemClock } from "../std/clock.ts";
 import { compact, type Json } from "../std/json.ts";
-import { LiveDelivery, LiveProtocol } from "./open-delivery.ts";
+import type { GroupRule } from "../triage/grouping.ts";
+import { Delivery } from "./delivery.ts";
+import type { DeliverFunction } from "./function.ts";
 import { Outbox, Waiters, waitUntil } from "./outbox.ts";
-import type { Reachability } from "./protocol.ts";
+import type { Protocol, Reachability } from "./protocol.ts";
 import { orderOf, receiptOf } from "./receipt.ts";
-import { deliveryHandler } from "./receipt-handler.ts";
 import {
   changeTarget,
-  type DrainReport,
-  type KeptReceipt,
-  type Receipt,
-  type SendOptions,
   setTarget,
-  splitOptions,
-  type TargetOptions,
   type TargetSettings,
+  type TargetSpec,
+  targetSpecOf,
 } from "./target-settings.ts";
-import { type TargetSpec, targetSpecOf } from "./target-spec.ts";
+import type { Environment } from "./token.ts";
 
-/** How long a function has to heed a stop before its receipt is given back without it. */
+/**
+ * The options of a target in this process. Given settings are stored: they create or change the target. Without settings
+ * the target must exist.
+ */
+export interface TargetOptions extends TargetSettings {
+  /** Delivers when the target's protocol is `function`: a function that sends one receipt, or a protocol of your own. */
+  readonly deliver?: DeliverFunction | Protocol;
+  /** Whether this process delivers; if not, it only stores receipts for one that does. Default true. */
+  readonly isDelivering?: boolean;
+  /** How many receipts are sent at a time. Default 10. */
+  readonly concurrency?: number;
+  /** A rate limit of this process, besides the target's own. Default: no limit. */
+  readonly ownRate?: Rate;
+  /** Called after every attempt, once the store has its end. */
+  readonly onSettled?: (item: LeasedItem, settlement: Settlement) => void;
+  /** Called when the target is found paused, and when it no longer is. */
+  readonly onPaused?: (isPaused: boolean) => void;
+  /** Called when the store does not answer, and when the target cannot deliver any more. */
+  readonly onError?: (error: unknown) => void;
+  /** How long deliveries wait for a store that does not answer; `send` never waits. Default: until it answers. */
+  readonly storeWaitMs?: number;
+  /** Where tokens are read from. Default: the environment of the process. */
+  readonly env?: Environment;
+  readonly clock?: Clock;
+  /** From how many redrives a letter may come back before it is poison. Default 5. */
+  readonly poisonAfter?: number;
+  /** Rules that name the groups of failures, before the algorithm. Default: none. */
+  readonly groupRules?: readonly GroupRule[];
+  /** Starts a service for the target's letters, which is stopped with the deliveries. Default: none. */
+  readonly alongside?: NonNullable<WorkPlan["alongside"]>;
+}
+
+/** How one receipt is sent. */
+export interface SendOptions {
+  /**
+   * Identifies the receipt forever: the same receipt with the same key is sent once, another receipt with the same key is
+   * a `receipt_conflict`. Default: made from its content.
+   */
+  readonly key?: string;
+  /** Receipts with the same value are delivered one after the other. Default: the target's `orderField`. */
+  readonly order?: string;
+  /** False: resolves when the receipt is stored. Default true: resolves when it is delivered or dead. */
+  readonly wait?: boolean;
+  /** Ends the waiting; the receipt is kept and delivered all the same. */
+  readonly signal?: AbortSignal;
+}
+
+/** A receipt that is stored: it will be delivered or become a letter, whatever happens to this process. */
+export interface KeptReceipt {
+  readonly key: string;
+  /** False when it was sent before. */
+  readonly isNew: boolean;
+  /** Resolves true when it is delivered and false when it is dead; rejects with `interrupted` when the waiting ends. */
+  delivered(signal?: AbortSignal): Promise<boolean>;
+}
+
+/** What was left when the target was closed. */
+export interface DrainReport {
+  /** Receipts that wait in the store for the next process that opens the target. */
+  readonly left: number;
+}
+
+/** Any JSON value. */
+export type Receipt = Json;
+
+/** A function that ignores a stop is abandoned after this time. */
 const ABANDON_AFTER_MS = 5000;
 const DRAIN_MS = 30_000;
-const DRAIN_LOOK_MS = 100;
+const DRAIN_CHECK_MS = 100;
 
-/** What there is once the target is open. */
 interface Opened {
-  readonly live: LiveDelivery;
-  readonly protocol: LiveProtocol;
-  /** Null when this process only takes receipts in. */
+  readonly delivery: Delivery;
+  /** Null when this process only stores receipts. */
   readonly worker: Worker | null;
 }
 
 /** A target of receipts. It is opened at once, and delivers until it is closed. */
-export class Target {
-  readonly name: string;
-  /** Resolves when the target is there and its deliveries have begun; rejects with why not. */
+export class Target extends StandingQueue {
+  /** Resolves when the target exists and deliveries have begun; rejects with the reason why not. */
   readonly opened: Promise<void>;
-  readonly #engine: Engine;
   readonly #options: TargetOptions;
   readonly #clock: Clock;
   readonly #outbox: Outbox;
   readonly #waiters: Waiters;
   readonly #opening: Promise<Opened>;
-  /** Rejects when the store did not answer while the target was being opened: `send` says so instead of waiting. */
+  /** Rejects when the store does not answer while the target is being opened: `send` reports that instead of waiting. */
   readonly #troubled: Promise<never>;
-  #tellTrouble: (error: unknown) => void = () => undefined;
+  #reportTrouble: (error: unknown) => void = () => undefined;
   #open: Opened | null = null;
   #closing: Promise<DrainReport> | null = null;
   #isClosing = false;
   #deadline = Number.POSITIVE_INFINITY;
 
   constructor(engine: Engine, name: string, options: TargetOptions = {}) {
-    this.name = name;
-    this.#engine = engine;
+    super(engine, name, requireTarget);
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#outbox = new Outbox(engine, name);
     this.#waiters = new Waiters(engine, name, this.#clock);
     this.#troubled = new Promise((_, reject) => {
-      this.#tellTrouble = reject;
+      this.#reportTrouble = reject;
     });
     this.#opening = this.#begin();
     this.opened = this.#opening.then(() => undefined);
-    for (const promise of [this.#troubled, this.opened]) promise.catch(() => undefined); // whoever sends hears of it
+    for (const promise of [this.#troubled, this.opened]) promise.catch(() => undefined); // `send` rejects with it
     if (options.onError) this.opened.catch(options.onError);
   }
 
-  /** Whether it takes no more receipts. */
+  /** Whether it no longer accepts receipts. */
   get isClosed(): boolean {
     return this.#isClosing;
   }
 
   /**
-   * Keeps the receipt and delivers it: resolves true when it is delivered and false when it is dead. With `wait: false` it
-   * resolves as soon as it is kept. When it rejects, nothing was kept, unless the error is `interrupted`: then nobody here
-   * waits for it any more.
+   * Stores the receipt and delivers it: resolves true when it is delivered and false when it is dead, or with `wait: false`
+   * as soon as it is stored. When it rejects, nothing was stored, unless the error is `interrupted`: then only the waiting
+   * ended.
    */
   send(receipt: Receipt, options?: SendOptions & { readonly wait?: true }): Promise<boolean>;
   send(receipt: Receipt, options: SendOptions & { readonly wait: false }): Promise<KeptReceipt>;
   async send(receipt: Receipt, options: SendOptions = {}): Promise<boolean | KeptReceipt> {
-    const { live } = await this.#whenOpen();
+    const { delivery } = await this.#whenOpen();
     const data = receiptOf(receipt);
     const key = options.key ?? contentId(data);
-    requireKey(key);
-    const lane = options.order ?? orderOf(data, live.last.orderField);
-    if (options.wait === false) return this.#keep({ itemId: key, data, lane });
+    const problem = idProblem(key);
+    if (problem !== undefined) throw new WorkError("usage", `The key of the receipt ${problem}.`);
+    const lane = options.order ?? orderOf(data, delivery.settings.now().delivery.orderField);
+    const keep = () => this.#outbox.add(compact({ itemId: key, data, lane }));
+    if (options.wait !== false) {
+      return this.#waitFor(key, options.signal, async () => {
+        if (!(await keep())) await this.#waiters.look(key);
+      });
+    }
+    const isNew = await keep();
+    const delivered = (signal?: AbortSignal) => this.#waitFor(key, signal, () => this.#waiters.look(key));
+    return { key, isNew, delivered };
+  }
+
+  /** Waits for the end of a receipt from before the action on, so that no end is missed. */
+  async #waitFor(
+    key: string,
+    signal: AbortSignal | undefined,
+    action: () => Promise<void>,
+  ): Promise<boolean> {
     const waiting = this.#waiters.wait(key);
     try {
-      const { isNew } = await this.#keep({ itemId: key, data, lane });
-      if (!isNew) await this.#waiters.look(key);
+      await action();
     } catch (error) {
       waiting.leave();
       throw error;
     }
-    return waitUntil(waiting, key, options.signal);
+    return waitUntil(waiting, key, signal);
   }
 
-  /** The settings as the store has them. */
+  /** The stored settings. */
   async settings(): Promise<TargetSpec> {
-    return targetSpecOf(await requireTarget(this.#engine, this.name));
+    return targetSpecOf(await requireTarget(this.engine, this.name));
   }
 
-  /** Changes what is given; every process that delivers obeys it within seconds, this one at once. */
+  /** Changes the given settings. This process uses them at once, others within seconds. */
   async change(settings: TargetSettings): Promise<void> {
-    const { live } = await this.#whenOpen();
-    await changeTarget(this.#engine, this.name, settings);
-    await live.look();
+    const { delivery } = await this.#whenOpen();
+    await changeTarget(this.engine, this.name, settings);
+    await delivery.settings.refresh();
   }
 
-  /** How many receipts are in each state. */
-  counts(): Promise<QueueCounts> {
-    return this.#engine.count(this.name);
-  }
-
-  /** Asks whether there is anybody on the other side, without sending a receipt. */
+  /** Checks whether the receiver answers, without sending a receipt. */
   async probe(signal?: AbortSignal): Promise<Reachability> {
-    const { live, protocol } = await this.#whenOpen();
-    const settings = await live.now();
-    const limit = AbortSignal.timeout(settings.timeoutMs);
-    return protocol.probe(settings, signal ? AbortSignal.any([signal, limit]) : limit);
-  }
-
-  /** Nothing is delivered from now on, by any process; receipts are kept. */
-  async pause({ author = "redrive", reason = "" } = {}): Promise<void> {
-    await requireTarget(this.#engine, this.name);
-    await this.#engine.changeJob(this.name, { pause: { author, reason } });
-  }
-
-  /** Ends a pause, also the one that a refused token made. */
-  async resume(): Promise<void> {
-    await requireTarget(this.#engine, this.name);
-    await this.#engine.changeJob(this.name, { pause: null });
+    return (await this.#whenOpen()).delivery.probe(signal);
   }
 
   /**
-   * Takes no more receipts, delivers what waits for at most so long, and closes the target. What is left then waits in the
-   * store; who opens the target next goes on with it.
+   * Accepts no more receipts, delivers what waits for at most this time, and closes the target. What is left waits in the
+   * store for the next process that opens the target.
    */
   drain(withinMs: number = DRAIN_MS): Promise<DrainReport> {
     this.#isClosing = true;
@@ -154,59 +210,41 @@ export class Target {
     return this.#closing;
   }
 
-  /** Ends what is on its way and gives it back to the store, unspent; a drain that goes on, too. */
+  /** Stops deliveries and releases their receipts; the attempts are not counted. Also ends a drain. */
   async close(): Promise<void> {
     const closing = this.drain(0);
-    await this.#open?.worker?.stop().catch(() => undefined); // told by `onError`
+    await this.#open?.worker?.stop().catch(() => undefined); // reported by `onError`
     await closing;
   }
 
   async #begin(): Promise<Opened> {
-    const { storeWaitMs = Number.POSITIVE_INFINITY, onError } = this.#options;
-    const clock = this.#clock;
-    const storeRetry = new StoreRetry(storeWaitMs, clock, {
+    const { storeWaitMs = Number.POSITIVE_INFINITY, onError, isDelivering = true } = this.#options;
+    const storeRetry = new StoreRetry(storeWaitMs, this.#clock, {
       trouble: (error) => {
-        this.#tellTrouble(error);
+        this.#reportTrouble(error);
         onError?.(error);
       },
       isEnding: () => this.#isClosing,
     });
-    const job = await storeRetry.run(() => this.#findOrMake());
-    const { delivery: settings } = targetSpecOf(job);
-    const live = new LiveDelivery(this.#engine, this.name, { settings, clock });
-    const protocol = new LiveProtocol(this.#options);
-    if (this.#options.isDelivering === false) return this.#remember({ live, protocol, worker: null });
-    await protocol.of(settings);
-    return this.#remember({ live, protocol, worker: this.#startWorker(live, protocol) });
+    const settings = settingsIn(this.#options);
+    const job = await storeRetry.run(() =>
+      settings === null ? requireTarget(this.engine, this.name) : setTarget(this.engine, this.name, settings),
+    );
+    const delivery = new Delivery(this.engine, job, { ...this.#options, clock: this.#clock });
+    if (isDelivering) await delivery.open();
+    this.#open = { delivery, worker: isDelivering ? this.#startWorker(delivery) : null };
+    return this.#open;
   }
 
-  #remember(opened: Opened): Opened {
-    this.#open = opened;
-    return opened;
-  }
-
-  #findOrMake() {
-    const settings = splitOptions(this.#options);
-    return settings === null
-      ? requireTarget(this.#engine, this.name)
-      : setTarget(this.#engine, this.name, settings);
-  }
-
-  #startWorker(live: LiveDelivery, protocol: LiveProtocol): Worker {
+  #startWorker({ handler }: Delivery): Worker {
     const { concurrency, ownRate, storeWaitMs, poisonAfter, groupRules, alongside } = this.#options;
     const { onSettled, onPaused, onError } = this.#options;
-    const clock = this.#clock;
-    const worker = new Worker(this.#engine, this.name, {
+    const worker = new Worker(this.engine, this.name, {
       ...compact({ concurrency, rate: ownRate, storeWaitMs, poisonAfter, groupRules, alongside }),
       isTarget: true,
-      clock,
+      clock: this.#clock,
       abandonAfterMs: ABANDON_AFTER_MS,
-      handler: deliveryHandler({
-        engine: this.#engine,
-        protocol,
-        settings: () => live.now(),
-        now: clock.now,
-      }),
+      handler,
       observer: {
         settled: (item, settlement) => {
           this.#waiters.settled(item, settlement);
@@ -217,44 +255,28 @@ export class Target {
       },
     });
     worker.ended.catch((error: unknown) => {
-      this.#waiters.end(gone(this.name, error));
+      const reason = error instanceof Error ? error.message : String(error);
+      this.#waiters.end(this.#interrupted(`is not delivered here any more: ${reason}`, error));
       onError?.(error);
     });
     return worker;
   }
 
   async #whenOpen(): Promise<Opened> {
-    if (this.#isClosing) throw closed(this.name);
+    if (this.#isClosing) throw this.#interrupted("is closed here.");
     return this.#open ?? Promise.race([this.#opening, this.#troubled]);
-  }
-
-  async #keep(item: { itemId: string; data: Json; lane: string | undefined }): Promise<KeptReceipt> {
-    const { itemId: key } = item;
-    const kept = await this.#outbox.add(compact(item));
-    return { key, isNew: kept === "added", delivered: (signal) => this.#delivered(key, signal) };
-  }
-
-  async #delivered(key: string, signal: AbortSignal | undefined): Promise<boolean> {
-    const waiting = this.#waiters.wait(key);
-    try {
-      await this.#waiters.look(key);
-    } catch (error) {
-      waiting.leave();
-      throw error;
-    }
-    return waitUntil(waiting, key, signal);
   }
 
   async #close(): Promise<DrainReport> {
     const opened = await this.#opening.catch(() => null);
     await this.#outbox.idle();
     if (opened?.worker) {
-      while (this.#leftMs() > 0 && (await this.#mayGoOn()))
-        await this.#clock.sleep(Math.min(DRAIN_LOOK_MS, this.#leftMs()));
-      await opened.worker.drain(this.#leftMs()).catch(() => undefined); // told by `onError`
+      while (this.#leftMs() > 0 && (await this.#canContinue()))
+        await this.#clock.sleep(Math.min(DRAIN_CHECK_MS, this.#leftMs()));
+      await opened.worker.drain(this.#leftMs()).catch(() => undefined); // reported by `onError`
     }
-    this.#waiters.end(closed(this.name));
-    await opened?.protocol.close();
+    this.#waiters.end(this.#interrupted("is closed here."));
+    await opened?.delivery.close();
     return { left: opened === null ? 0 : await this.#left() };
   }
 
@@ -262,10 +284,10 @@ export class Target {
     return Math.max(0, this.#deadline - this.#clock.now());
   }
 
-  /** Of a paused target nothing more will go, however long one waits. */
-  async #mayGoOn(): Promise<boolean> {
+  /** A paused target delivers nothing more, however long one waits. */
+  async #canContinue(): Promise<boolean> {
     try {
-      if ((await this.#engine.findJob(this.name))?.pause) return false;
+      if ((await this.engine.findJob(this.name))?.pause) return false;
       return (await this.#left()) > 0;
     } catch (error) {
       if (!isStoreTrouble(error)) throw error;
@@ -277,23 +299,20 @@ export class Target {
     const { ready, leased } = await this.counts();
     return ready + leased;
   }
+
+  #interrupted(what: string, cause?: unknown): WorkError {
+    return new WorkError("interrupted", `The target ${this.name} ${what}`, {
+      ...(cause !== undefined && { cause }),
+      hint: "What was sent is stored: the next process that opens the target delivers it.",
+    });
+  }
 }
 
-function requireKey(key: string): void {
-  const problem = idProblem(key);
-  if (problem !== undefined) throw new WorkError("usage", `The key of the receipt ${problem}.`);
-}
-
-function gone(name: string, cause: unknown): WorkError {
-  const why = cause instanceof Error ? cause.message : String(cause);
-  return new WorkError("interrupted", `The target ${name} is not delivered here any more: ${why}`, {
-    cause,
-    hint: "What was sent is kept: who opens the target next goes on with it.",
-  });
-}
-
-function closed(name: string): WorkError {
-  return new WorkError("interrupted", `The target ${name} is closed here.`, {
-    hint: "What was sent is kept: who opens the target next goes on with it.",
-  });
+/** The settings among the options; null when there are none: then the target is used as it is. */
+function settingsIn(options: TargetOptions): TargetSettings | null {
+  const { deliver, isDelivering, concurrency, ownRate, onSettled, onPaused, onError, ...rest } = options;
+  const { storeWaitMs, env, clock, poisonAfter, groupRules, alongside, ...settings } = rest;
+  const protocol = settings.protocol ?? (deliver === undefined ? undefined : "function");
+  const given: TargetSettings = compact({ ...settings, protocol });
+  return Object.keys(given).length === 0 ? null : given;
 }

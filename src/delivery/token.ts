@@ -5,7 +5,7 @@
 import { readFile } from "node:fs/promises";
 import { WorkError } from "../errors.ts";
 import { maskerOf, SECRET_CHARS_MIN } from "../workflow/secrets.ts";
-import type { TokenSource } from "./target-spec.ts";
+import type { TokenSource } from "./target-settings.ts";
 
 /** A token as it is now, and what takes it out of a text. */
 export interface Token {

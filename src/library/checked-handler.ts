@@ -5,11 +5,11 @@
 import * as z from "zod";
 import type { Handler } from "../attempt/handler.ts";
 import type { Outcome } from "../item/settlement.ts";
-import { checkInput } from "./check-input.ts";
-import { durationMs, json, text, thing } from "./common-schemas.ts";
+import { checkInput, durationMs, text, texts } from "../std/check-input.ts";
 import { failure } from "./letter-schemas.ts";
+import { json, thing } from "./schemas.ts";
 
-const counts = z.array(text).optional();
+const counts = texts.optional();
 const log = text.optional();
 
 const outcome = z.discriminatedUnion(

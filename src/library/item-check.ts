@@ -5,8 +5,8 @@
 import type { NewItem } from "../item/item.ts";
 import { PRIORITIES } from "../item/item.ts";
 import type { QueueItem } from "../queue/add-items.ts";
+import { describeValue, invalidInput } from "../std/check-input.ts";
 import { nearest } from "../std/nearest.ts";
-import { describeValue, invalidInput } from "./check-input.ts";
 import { jsonProblem, toJsonData } from "./json-data.ts";
 
 /** Returns the problem with a field's value, or undefined. */

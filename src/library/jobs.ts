@@ -1,136 +1,101 @@
 /** Functions for library callers that run jobs and read their results, with argument checks. */
-import { readItems as readItemsUnchecked } from "../intake/read-items.ts";
-import { followErrors as followUnchecked, readErrors as readErrorsUnchecked } from "../queue/error-log.ts";
-import { requireJob as requireUnchecked } from "../queue/find-job.ts";
-import { statusOf as statusUnchecked, summarise as summariseUnchecked } from "../queue/job-summary.ts";
-import { parseBackoff as parseUnchecked } from "../retry/backoff.ts";
-import { startMap as startUnchecked } from "../run/map.ts";
-import { resumeJob as resumeUnchecked } from "../run/resume.ts";
-import {
-  continueRedrive as continueUnchecked,
-  detachLetters as detachUnchecked,
-  retryLetters as retryUnchecked,
-} from "../run/retry.ts";
+import * as intake from "../intake/read-items.ts";
+import * as errors from "../queue/error-log.ts";
+import * as find from "../queue/find-job.ts";
+import * as summary from "../queue/job-summary.ts";
+import * as backoff from "../retry/backoff.ts";
+import * as map from "../run/map.ts";
+import * as resume from "../run/resume.ts";
+import * as retry from "../run/retry.ts";
 import type { RunDeps as UncheckedDeps } from "../run/run-job.ts";
 import type { RunOptions, RunResult } from "../runner/run-options.ts";
-import { runQueue as runUnchecked } from "../runner/runner.ts";
-import { readMetrics as readMetricsUnchecked } from "../service/metrics.ts";
-import { metricsText as metricsTextUnchecked } from "../service/metrics-text.ts";
+import * as runner from "../runner/runner.ts";
+import * as metrics from "../service/metrics.ts";
+import * as metricsTexts from "../service/metrics-text.ts";
+import { objectOf, optional, text } from "../std/check-input.ts";
 import { checked, checkedNow } from "./checked.ts";
 import { checkedHandler } from "./checked-handler.ts";
-import { callback, job, objectOf, operation, store, text } from "./common-schemas.ts";
-import {
-  errorLogQuery,
-  followOptions,
-  inputSource,
-  mapOptions,
-  metricsTextOptions,
-  readOptions,
-  resumeOptions,
-  retryOptions,
-  runDeps,
-  runOptions,
-} from "./job-schemas.ts";
-import { limitsOfJob } from "./letter-limits.ts";
-import type { RunDeps } from "./options.ts";
+import { limitsOfJob, type RunDeps } from "./letter-limits.ts";
+import { retryOptions } from "./letter-schemas.ts";
+import * as s from "./schemas.ts";
+
+const { engine, job, operation, runDeps: deps } = s;
 
 /** Adds the enforcement of letter limits to a run. */
 function withLimits<Rest extends readonly unknown[], Result>(
   call: (deps: UncheckedDeps, ...rest: Rest) => Promise<Result>,
 ): (deps: RunDeps, ...rest: Rest) => Promise<Result> {
-  return ({ limits, services = [], ...deps }, ...rest) =>
-    call({ ...deps, services: [limitsOfJob(limits), ...services] }, ...rest);
+  return ({ limits, services = [], ...others }, ...rest) =>
+    call({ ...others, services: [limitsOfJob(limits), ...services] }, ...rest);
 }
 
 /** Creates a job, or resumes the one with the same name, and runs it to the end. */
-export const startMap = checked(withLimits(startUnchecked), "startMap", [
-  ["deps", runDeps],
-  ["options", mapOptions],
-]);
+export const startMap = checked("startMap", withLimits(map.startMap), { deps, options: s.mapOptions });
 
 /** Resumes a job: finishes pending items, and retries eligible letters if requested. */
-export const resumeJob = checked(withLimits(resumeUnchecked), "resumeJob", [
-  ["deps", runDeps],
-  ["options", resumeOptions],
-]);
+export const resumeJob = checked("resumeJob", withLimits(resume.resumeJob), {
+  deps,
+  options: s.resumeOptions,
+});
 
 /** Retries letters and waits until they have finished. */
-export const retryLetters = checked(withLimits(retryUnchecked), "retryLetters", [
-  ["deps", runDeps],
-  ["options", retryOptions],
-]);
+export const retryLetters = checked("retryLetters", withLimits(retry.retryLetters), {
+  deps,
+  options: retryOptions,
+});
 
 /** Redrives letters for a worker to run. */
-export const detachLetters = checked(detachUnchecked, "detachLetters", [
-  ["engine", store],
-  ["options", retryOptions],
-]);
+export const detachLetters = checked("detachLetters", retry.detachLetters, { engine, options: retryOptions });
 
 /** Resumes a redrive. */
-export const continueRedrive = checked(withLimits(continueUnchecked), "continueRedrive", [
-  ["deps", runDeps],
-  ["operation", operation],
-  [
-    "options",
-    objectOf<{ onOperation?: unknown; onNotice?: unknown }>({
-      onOperation: callback.optional(),
-      onNotice: callback.optional(),
-    }).optional(),
-  ],
-]);
+export const continueRedrive = checked("continueRedrive", withLimits(retry.continueRedrive), {
+  deps,
+  operation,
+  options: objectOf<{ onOperation?: unknown; onNotice?: unknown }>(
+    optional(s.callback, "onOperation", "onNotice"),
+  ).optional(),
+});
 
 /** Runs a queue until it is empty or the signal aborts. */
-export const runQueue = checked(runWithHandler, "runQueue", [["options", runOptions]]);
+export const runQueue = checked("runQueue", runWithHandler, { options: s.runOptions });
 
 function runWithHandler(options: RunOptions): Promise<RunResult> {
-  return runUnchecked({ ...options, handler: checkedHandler(options.handler) });
+  return runner.runQueue({ ...options, handler: checkedHandler(options.handler) });
 }
 
 /** Reads an input as items, in batches. */
-export const readItems = checkedNow(readItemsUnchecked, "readItems", [
-  ["source", inputSource],
-  ["options", readOptions.optional()],
-]);
+export const readItems = checkedNow("readItems", intake.readItems, {
+  source: s.inputSource,
+  options: s.readOptions.optional(),
+});
 
 /** Finds a job by its id, its name or the beginning of its id; throws `job_not_found`. */
-export const requireJob = checked(requireUnchecked, "requireJob", [
-  ["engine", store],
-  ["idOrName", text],
-]);
+export const requireJob = checked("requireJob", find.requireJob, { engine, idOrName: text });
 
 /** The current totals of a job. */
-export const summarise = checked(summariseUnchecked, "summarise", [
-  ["engine", store],
-  ["job", job],
-]);
+export const summarise = checked("summarise", summary.summarise, { engine, job });
 
 /** The status of a job. If its runner has died, the status is `interrupted`. */
-export const statusOf = checked(statusUnchecked, "statusOf", [
-  ["engine", store],
-  ["job", job],
-]);
+export const statusOf = checked("statusOf", summary.statusOf, { engine, job });
 
 /** Parses a backoff in the syntax of the command line, e.g. `fixed:5s`. */
-export const parseBackoff = checkedNow(parseUnchecked, "parseBackoff", [["text", text]]);
+export const parseBackoff = checkedNow("parseBackoff", backoff.parseBackoff, { text });
 
 /** A page of the error log, newest first. */
-export const readErrors = checked(readErrorsUnchecked, "readErrors", [
-  ["engine", store],
-  ["query", errorLogQuery],
-]);
+export const readErrors = checked("readErrors", errors.readErrors, { engine, query: s.errorLogQuery });
 
 /** Follows the error log as new entries arrive. */
-export const followErrors = checkedNow(followUnchecked, "followErrors", [
-  ["engine", store],
-  ["query", errorLogQuery],
-  ["options", followOptions],
-]);
+export const followErrors = checkedNow("followErrors", errors.followErrors, {
+  engine,
+  query: s.errorLogQuery,
+  options: s.followOptions,
+});
 
 /** The metrics of a store. */
-export const readMetrics = checked(readMetricsUnchecked, "readMetrics", [["engine", store]]);
+export const readMetrics = checked("readMetrics", metrics.readMetrics, { engine });
 
 /** The metrics of a store in the text format of Prometheus. */
-export const metricsText = checked(metricsTextUnchecked, "metricsText", [
-  ["engine", store],
-  ["options", metricsTextOptions.optional()],
-]);
+export const metricsText = checked("metricsText", metricsTexts.metricsText, {
+  engine,
+  options: s.metricsTextOptions.optional(),
+});

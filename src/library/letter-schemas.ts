@@ -18,82 +18,68 @@ import type { PurgeRequest } from "../redrive/purge.ts";
 import type { Recipe, Setting } from "../redrive/recipe.ts";
 import type { Selection, SelectOptions } from "../redrive/select.ts";
 import type { DlqManagerOptions, ListRequest, ReprocessRequest } from "../run/dlq-manager.ts";
+import type { RetryOptions } from "../run/retry.ts";
 import {
   anyThat,
-  callback,
-  clock,
   count,
   durationMs,
-  errorClass,
-  errorTypeName,
   flag,
-  json,
   listOf,
   name,
-  number,
   objectOf,
   oneOf,
+  optional,
   positive,
-  rate,
-  signal,
   text,
   texts,
-  thing,
   time,
-} from "./common-schemas.ts";
-import { limitSettings } from "./letter-limits.ts";
-import { policy } from "./policy-schemas.ts";
+} from "../std/check-input.ts";
+import * as s from "./schemas.ts";
 
-const FILTER = {
-  itemIds: texts.optional(),
-  types: listOf(errorTypeName).optional(),
-  classes: listOf(errorClass).optional(),
-  signatures: texts.optional(),
-  eligible: flag.optional(),
-  states: listOf(oneOf(ITEM_STATES)).optional(),
-  olderThanMs: durationMs.optional(),
-  newerThanMs: durationMs.optional(),
-  ageOf: oneOf(LETTER_AGES).optional(),
-  attemptsMin: count.optional(),
-  attemptsMax: count.optional(),
-  text: text.optional(),
+/** Which letters, besides their queue. */
+export const FILTER = {
+  ...optional(texts, "itemIds", "signatures"),
+  ...optional(listOf(s.errorTypeName), "types"),
+  ...optional(listOf(s.errorClass), "classes"),
+  ...optional(flag, "eligible"),
+  ...optional(listOf(oneOf(ITEM_STATES)), "states"),
+  ...optional(durationMs, "olderThanMs", "newerThanMs"),
+  ...optional(oneOf(LETTER_AGES), "ageOf"),
+  ...optional(count, "attemptsMin", "attemptsMax"),
+  ...optional(text, "text"),
 };
-const order = oneOf(LETTER_ORDERS).optional();
+export const ORDER = optional(oneOf(LETTER_ORDERS), "order");
 
 export const selection = objectOf<Selection>({
-  filter: objectOf<LetterFilter>({ ...FILTER, queue: name.optional() }),
-  where: text.optional(),
+  filter: objectOf<LetterFilter>({ ...FILTER, ...optional(name, "queue") }),
+  ...optional(text, "where"),
 });
-
 export const selectOptions = objectOf<SelectOptions>({
-  order,
-  signal: signal.optional(),
-  cursor: text.optional(),
+  ...ORDER,
+  ...optional(s.signal, "signal"),
+  ...optional(text, "cursor"),
 });
-
-export const listRequest = objectOf<ListRequest>({ ...FILTER, where: text.optional(), order });
+export const listRequest = objectOf<ListRequest>({ ...FILTER, ...ORDER, ...optional(text, "where") });
 
 export const reprocessRequest = objectOf<ReprocessRequest>({
-  itemIds: texts.optional(),
-  maxRetries: count.optional(),
-  delayMs: durationMs.optional(),
-  force: flag.optional(),
-  signal: signal.optional(),
+  ...optional(texts, "itemIds"),
+  ...optional(count, "maxRetries"),
+  ...optional(durationMs, "delayMs"),
+  ...optional(flag, "force"),
+  ...optional(s.signal, "signal"),
 });
 
 export const dlqManagerOptions = objectOf<DlqManagerOptions>({
   job: name,
-  handler: callback.optional(),
-  policy: policy.optional(),
-  slots: positive.optional(),
-  home: name.optional(),
-  author: name.optional(),
-  limits: limitSettings.optional(),
-  onNotice: callback.optional(),
-  clock: clock.optional(),
+  ...optional(s.callback, "handler", "onNotice"),
+  ...optional(s.policy, "policy"),
+  ...optional(positive, "slots"),
+  ...optional(name, "home", "author"),
+  ...optional(s.limitSettings, "limits"),
+  ...optional(s.clock, "clock"),
 });
 
-const errorType = objectOf<ErrorType>({ name: errorTypeName, fields: json.optional() });
+const errorType = objectOf<ErrorType>({ name: s.errorTypeName, ...optional(s.json, "fields") });
 
 const namedErrorType = z.custom((value) => errorType.safeParse(value).success, {
   error: 'expected an object such as { name: "Timeout" }, with a name of ERROR_TYPE_NAMES',
@@ -101,45 +87,35 @@ const namedErrorType = z.custom((value) => errorType.safeParse(value).success, {
 
 /** The optional fields of a failure. */
 const FAILURE = {
-  errorContext: texts.optional(),
-  stackTrace: text.optional(),
-  jsonLogLocation: text.optional(),
-  exitCode: count.optional(),
-  signal: text.optional(),
-  stdoutTail: text.optional(),
-  stderrTail: text.optional(),
-  log: text.optional(),
-  evidence: listOf(
-    objectOf<EvidenceFile>({
-      path: name,
-      sha256: text.optional(),
-      bytes: count.optional(),
-      mediaType: text.optional(),
-      host: text.optional(),
-      missing: flag.optional(),
-      kept: text.optional(),
-      problem: text.optional(),
-    }),
-  ).optional(),
-  source: objectOf<FailureSource>({
-    executionId: text.optional(),
-    flow: text.optional(),
-    subflow: text.optional(),
-    action: text.optional(),
-    actionName: text.optional(),
-  }).optional(),
+  ...optional(texts, "errorContext"),
+  ...optional(text, "stackTrace", "jsonLogLocation", "signal", "stdoutTail", "stderrTail", "log"),
+  ...optional(count, "exitCode"),
+  ...optional(
+    listOf(
+      objectOf<EvidenceFile>({
+        path: name,
+        ...optional(text, "sha256", "mediaType", "host", "kept", "problem"),
+        ...optional(count, "bytes"),
+        ...optional(flag, "missing"),
+      }),
+    ),
+    "evidence",
+  ),
+  ...optional(
+    objectOf<FailureSource>(optional(text, "executionId", "flow", "subflow", "action", "actionName")),
+    "source",
+  ),
 };
 
 /** A failure reported by a program; only the message is required. */
 export const failureReport = objectOf<FailureReport>({
   ...FAILURE,
   errorMessage: text,
-  timestamp: time.optional(),
-  errorType: namedErrorType.optional(),
-  errorClass: errorClass.optional(),
-  agentId: text.optional(),
-  stepFailed: text.optional(),
-  durationMs: durationMs.optional(),
+  ...optional(time, "timestamp"),
+  ...optional(namedErrorType, "errorType"),
+  ...optional(s.errorClass, "errorClass"),
+  ...optional(text, "agentId", "stepFailed"),
+  ...optional(durationMs, "durationMs"),
 });
 
 /** The complete record, as a handler returns it. */
@@ -148,7 +124,7 @@ export const failure = objectOf<Failure>({
   attemptNumber: positive,
   timestamp: time,
   errorType: namedErrorType,
-  errorClass,
+  errorClass: s.errorClass,
   errorMessage: text,
   agentId: text,
   stepFailed: text,
@@ -158,73 +134,75 @@ export const failure = objectOf<Failure>({
 export const agentResult = objectOf<AgentResult>({
   status: oneOf(["success", "failed", "timeout"]),
   itemId: name,
-  message: text.optional(),
-  error: text.optional(),
   durationMs,
   at: time,
-  agentId: text.optional(),
-  stepFailed: text.optional(),
-  exitCode: number.optional(),
-  signal: text.optional(),
-  stdoutTail: text.optional(),
-  stderrTail: text.optional(),
-  jsonLogLocation: text.optional(),
-  worktreePath: text.optional(),
-  branchName: text.optional(),
-  uncommittedChanges: text.optional(),
-  log: text.optional(),
-  jobId: text.optional(),
+  ...optional(s.number, "exitCode"),
+  ...optional(text, "message", "error", "agentId", "stepFailed", "signal", "stdoutTail", "stderrTail"),
+  ...optional(text, "jsonLogLocation", "worktreePath", "branchName", "uncommittedChanges", "log", "jobId"),
 });
 
 const recipe = objectOf<Recipe>({
-  set: listOf(objectOf<Setting>({ path: name, value: name })).optional(),
-  patch: json.optional(),
-  replace: objectOf<NonNullable<Recipe["replace"]>>({ data: json, revision: count }).optional(),
-  schemas: listOf(json).optional(),
+  ...optional(listOf(objectOf<Setting>({ path: name, value: name })), "set"),
+  ...optional(s.json, "patch"),
+  ...optional(objectOf<NonNullable<Recipe["replace"]>>({ data: s.json, revision: count }), "replace"),
+  ...optional(listOf(s.json), "schemas"),
 });
 
-export const redrivePlan = objectOf<RedrivePlan>({
-  rate: rate.optional(),
-  delayMs: durationMs.optional(),
-  maxRetries: count.optional(),
-  slots: positive.optional(),
-  priority: oneOf(PRIORITIES).optional(),
-  canary: flag.optional(),
+const redrivePlan = objectOf<RedrivePlan>({
+  ...optional(s.rate, "rate"),
+  ...optional(durationMs, "delayMs"),
+  ...optional(count, "maxRetries"),
+  ...optional(positive, "slots"),
+  ...optional(oneOf(PRIORITIES), "priority"),
+  ...optional(flag, "canary"),
+});
+
+export const retryOptions = objectOf<RetryOptions>({
+  job: s.job,
+  selection,
+  author: name,
+  ...optional(flag, "force"),
+  ...optional(redrivePlan, "plan"),
+  ...optional(s.callback, "onOperation", "onNotice", "onFinish", "askMerge"),
 });
 
 /** The fields of every bulk change. */
-const CHANGE = { queue: name, selection, author: name, signal: signal.optional() };
+const CHANGE = { queue: name, selection, author: name, ...optional(s.signal, "signal") };
 
-export const editRequest = objectOf<EditRequest>({ ...CHANGE, recipe, note: text.optional() });
+export const editRequest = objectOf<EditRequest>({ ...CHANGE, recipe, ...optional(text, "note") });
 export const discardRequest = objectOf<DiscardRequest>({ ...CHANGE, reason: text });
 export const restoreRequest = objectOf<Omit<DiscardRequest, "reason">>(CHANGE);
 export const purgeRequest = objectOf<PurgeRequest>({
   ...CHANGE,
   kind: oneOf(["purge", "clear", "evict"]),
   home: name,
-  archive: flag.optional(),
-  reason: text.optional(),
+  ...optional(flag, "archive"),
+  ...optional(text, "reason"),
 });
 export const requeueRequest = objectOf<RequeueRequest>({
   ...CHANGE,
-  recipe: recipe.optional(),
-  priority: oneOf(PRIORITIES).optional(),
-  force: flag.optional(),
+  ...optional(recipe, "recipe"),
+  ...optional(oneOf(PRIORITIES), "priority"),
+  ...optional(flag, "force"),
 });
 
 export const exportOptions = objectOf<ExportOptions>({
   path: name,
-  format: oneOf(EXPORT_FORMATS).optional(),
-  stdout: thing.optional(),
+  ...optional(oneOf(EXPORT_FORMATS), "format"),
+  ...optional(s.thing, "stdout"),
 });
-
 export const importOptions = objectOf<ImportOptions>({
-  job: name.optional(),
-  format: oneOf(IMPORT_FORMATS).optional(),
-  isDry: flag.optional(),
-  stdin: thing.optional(),
-  onProgress: callback.optional(),
-  signal: signal.optional(),
+  ...optional(name, "job"),
+  ...optional(oneOf(IMPORT_FORMATS), "format"),
+  ...optional(flag, "isDry"),
+  ...optional(s.thing, "stdin"),
+  ...optional(s.callback, "onProgress"),
+  ...optional(s.signal, "signal"),
 });
 
 export const date = anyThat((value) => value instanceof Date && !Number.isNaN(value.getTime()), "a Date");
+/** Letters to export. */
+export const letters = anyThat(
+  (value) => typeof value === "object" && value !== null && Symbol.asyncIterator in value,
+  "an async iterable of letters",
+);

@@ -1,154 +1,154 @@
 /** Named queues for library callers, as an object and as functions, with argument checks. */
 import type { Engine, HoldReport } from "../engine.ts";
 import type { Job } from "../item/job.ts";
+import * as add from "../queue/add-items.ts";
+import { requireQueue } from "../queue/find-job.ts";
+import * as imports from "../queue/import-items.ts";
 import {
-  type AddedItem,
-  type AddItemsOptions,
-  addItems as addUnchecked,
-  type QueueItem,
-} from "../queue/add-items.ts";
-import { importItems as importUnchecked } from "../queue/import-items.ts";
-import { type ItemHandler, type QueueAct, Queue as UncheckedQueue } from "../queue/queue.ts";
-import {
-  changeQueue as changeUnchecked,
-  createQueue as createUnchecked,
-  type QueueSettings,
-} from "../queue/queue-settings.ts";
-import { listQueues as listUnchecked, summariseQueue as summariseUnchecked } from "../queue/queue-status.ts";
+  failureHandler,
+  type ItemHandler,
+  itemHandler,
+  type QueueAct,
+  StandingQueue,
+} from "../queue/queue.ts";
+import * as settings from "../queue/queue-settings.ts";
+import { type QueueSpec, queueSpecOf } from "../queue/queue-spec.ts";
+import * as status from "../queue/queue-status.ts";
 import { Worker as UncheckedWorker } from "../queue/worker.ts";
-import { checkInput } from "./check-input.ts";
-import { checked } from "./checked.ts";
+import { anyThat, checkInput, name, texts } from "../std/check-input.ts";
+import { systemClock } from "../std/clock.ts";
+import { checkArguments, checked, checkMethods } from "./checked.ts";
 import { checkedHandler } from "./checked-handler.ts";
-import { callback, job, name, store, texts } from "./common-schemas.ts";
 import { checkQueueItems } from "./item-check.ts";
-import { letterService } from "./letter-limits.ts";
-import type { ProcessOptions, WorkPlan } from "./options.ts";
-import {
-  addItemsOptions,
-  importItemsOptions,
-  processOptions,
-  queueAct,
-  queueSettings,
-  workerPlan,
-} from "./queue-schemas.ts";
+import { type ProcessOptions, type WorkPlan, withLetterService } from "./letter-limits.ts";
+import * as s from "./schemas.ts";
+
+/** A function that ignores a stop is abandoned after this time. */
+const ABANDON_AFTER_MS = 5000;
 
 /** A named queue of a store. It need not exist yet. */
-export class Queue extends UncheckedQueue {
-  readonly #engine: Engine;
+export class Queue extends StandingQueue {
+  #intake: Promise<add.QueueIntake> | undefined;
 
   constructor(engine: Engine, queue: string) {
-    checkInput(store, engine, { caller: "Queue", name: "engine" });
-    checkInput(name, queue, { caller: "Queue", name: "name" });
-    super(engine, queue);
-    this.#engine = engine;
+    checkArguments([engine, queue], "Queue", { engine: s.engine, name });
+    super(engine, queue, requireQueue);
   }
 
-  override async create(settings: QueueSettings = {}): Promise<Job> {
-    checkInput(queueSettings, settings, { caller: "queue.create", name: "settings" });
-    return super.create(settings);
+  /** Creates it. An existing queue with the same settings is returned; other settings are a `job_changed` error. */
+  create(given: settings.QueueSettings = {}): Promise<Job> {
+    return settings.createQueue(this.engine, this.name, given);
   }
 
-  override async change(settings: QueueSettings): Promise<Job> {
-    checkInput(queueSettings, settings, { caller: "queue.change", name: "settings" });
-    return super.change(settings);
+  /** Changes the given settings. They apply to new items at once, and to workers within seconds. */
+  change(given: settings.QueueSettings): Promise<Job> {
+    return settings.changeQueue(this.engine, this.name, given);
   }
 
-  override async add(
-    items: QueueItem | readonly QueueItem[],
-    options: AddItemsOptions = {},
-  ): Promise<readonly AddedItem[]> {
-    const all = Array.isArray(items) ? (items as readonly QueueItem[]) : [items as QueueItem];
-    const fitting = checkQueueItems(all, "queue.add");
-    checkInput(addItemsOptions, options, { caller: "queue.add", name: "options" });
-    return super.add(fitting, options);
+  /** The stored settings. */
+  async settings(): Promise<QueueSpec> {
+    return queueSpecOf(await requireQueue(this.engine, this.name));
   }
 
-  override process(handler: ItemHandler, options: ProcessOptions = {}): UncheckedWorker {
-    checkInput(callback, handler, { caller: "queue.process", name: "handler" });
-    checkInput(processOptions, options, { caller: "queue.process", name: "options" });
-    const { limits: _, home: __, onNotice: ___, ...plan } = options;
-    return super.process(handler, { alongside: letterService(this.#engine, options), ...plan });
+  /** Adds items in their order, and returns a result for each. */
+  async add(
+    items: add.QueueItem | readonly add.QueueItem[],
+    options: add.AddItemsOptions = {},
+  ): Promise<readonly add.AddedItem[]> {
+    const all = Array.isArray(items) ? (items as readonly add.QueueItem[]) : [items as add.QueueItem];
+    const valid = checkQueueItems(all, "queue.add");
+    checkInput(s.addItemsOptions, options, { caller: "queue.add", name: "options" });
+    this.#intake ??= this.#openIntake();
+    return (await this.#intake).add(valid, options);
   }
 
-  override async pause(act: QueueAct = {}): Promise<void> {
-    checkInput(queueAct, act, { caller: "queue.pause", name: "act" });
-    return super.pause(act);
+  /** Kept, unless the queue does not exist yet. */
+  async #openIntake(): Promise<add.QueueIntake> {
+    try {
+      return await add.openQueueIntake(this.engine, await requireQueue(this.engine, this.name));
+    } catch (error) {
+      this.#intake = undefined;
+      throw error;
+    }
   }
 
-  override async hold(itemIds: readonly string[], act: QueueAct = {}): Promise<HoldReport> {
-    checkInput(texts, itemIds, { caller: "queue.hold", name: "itemIds" });
-    checkInput(queueAct, act, { caller: "queue.hold", name: "act" });
-    return super.hold(itemIds, act);
+  /** Processes it with a function, until the worker is stopped. */
+  process(handler: ItemHandler, options: ProcessOptions = {}): UncheckedWorker {
+    checkArguments([handler, options], "queue.process", { handler: s.callback, options: s.processOptions });
+    const { timeoutMs, onSettled, onError, onItemFailure, ...plan } = options;
+    const { now } = plan.clock ?? systemClock;
+    const worker = new UncheckedWorker(this.engine, this.name, {
+      abandonAfterMs: ABANDON_AFTER_MS,
+      ...withLetterService(this.engine, plan),
+      handler: itemHandler(handler, { timeoutMs, now }),
+      ...(onItemFailure && { askHandler: failureHandler(onItemFailure) }),
+      observer: { ...(onSettled && { settled: onSettled }), ...(onError && { trouble: onError }) },
+    });
+    if (onError) worker.ended.catch(onError);
+    return worker;
   }
 
-  override async release(itemIds: readonly string[], act: QueueAct = {}): Promise<HoldReport> {
-    checkInput(texts, itemIds, { caller: "queue.release", name: "itemIds" });
-    checkInput(queueAct, act, { caller: "queue.release", name: "act" });
-    return super.release(itemIds, act);
+  /** Holds ready items back, by their ids. */
+  hold(itemIds: readonly string[], { author = "redrive", reason }: QueueAct = {}): Promise<HoldReport> {
+    return this.engine.hold(this.name, itemIds, { author, ...(reason !== undefined && { reason }) });
+  }
+
+  /** Makes held items ready again. */
+  release(itemIds: readonly string[], { author = "redrive", reason }: QueueAct = {}): Promise<HoldReport> {
+    return this.engine.unhold(this.name, itemIds, { author, ...(reason !== undefined && { reason }) });
   }
 }
+
+const act = s.queueAct.optional();
+checkMethods(Queue, "queue.", {
+  pause: { act },
+  hold: { itemIds: texts, act },
+  release: { itemIds: texts, act },
+});
 
 /** A worker of a queue. It starts immediately. */
 export class Worker extends UncheckedWorker {
   constructor(engine: Engine, queue: string, plan: WorkPlan) {
-    checkInput(store, engine, { caller: "Worker", name: "engine" });
-    checkInput(name, queue, { caller: "Worker", name: "queue" });
-    checkInput(workerPlan, plan, { caller: "Worker", name: "plan" });
-    const { limits: _, home: __, onNotice: ___, handler, ...work } = plan;
-    super(engine, queue, {
-      alongside: letterService(engine, plan),
-      ...work,
-      handler: checkedHandler(handler),
-    });
+    checkArguments([engine, queue, plan], "Worker", { engine: s.engine, queue: name, plan: s.workPlan });
+    super(engine, queue, { ...withLetterService(engine, plan), handler: checkedHandler(plan.handler) });
   }
 }
+
+const { engine } = s;
+/** Checked with the settings themselves. */
+const later = anyThat(() => true, "settings");
 
 /**
  * Creates a queue. If it exists with the same settings, it is returned; with other settings the call throws
  * `job_changed`. Letters imported under the name become the queue's.
  */
-export const createQueue = checked(createUnchecked, "createQueue", [
-  ["engine", store],
-  ["name", name],
-  ["settings", queueSettings.optional()],
-]);
+export const createQueue = checked("createQueue", settings.createQueue, { engine, name, settings: later });
 
 /** Changes the given settings. Writes an event with the changed ones, or none if nothing changed. */
-export const changeQueue = checked(changeUnchecked, "changeQueue", [
-  ["engine", store],
-  ["name", name],
-  ["settings", queueSettings],
-]);
+export const changeQueue = checked("changeQueue", settings.changeQueue, { engine, name, settings: later });
 
 /** Adds items and returns a result for each, in the same order. */
-export async function addItems(
-  engine: Engine,
-  queue: string,
-  items: readonly QueueItem[],
-  options: AddItemsOptions = {},
-): Promise<readonly AddedItem[]> {
-  checkInput(store, engine, { caller: "addItems", name: "engine" });
-  checkInput(name, queue, { caller: "addItems", name: "queue" });
-  checkInput(addItemsOptions, options, { caller: "addItems", name: "options" });
-  return addUnchecked(engine, queue, checkQueueItems(items, "addItems"), options);
+export const addItems = checked("addItems", addChecked, {
+  engine,
+  queue: name,
+  items: later,
+  options: s.addItemsOptions.optional(),
+});
+
+function addChecked(...[store, queue, items, options]: Parameters<typeof add.addItems>) {
+  return add.addItems(store, queue, checkQueueItems(items, "addItems"), options);
 }
 
-/**
- * Reads the whole file (`-` is stdin). Rows with keys are added only once, also if the file is imported
- * again.
- */
-export const importItems = checked(importUnchecked, "importItems", [
-  ["engine", store],
-  ["queue", name],
-  ["path", name],
-  ["options", importItemsOptions.optional()],
-]);
+/** Reads the whole file (`-` is stdin). Rows with keys are added only once, also if the file is imported again. */
+export const importItems = checked("importItems", imports.importItems, {
+  engine,
+  queue: name,
+  path: name,
+  options: s.importItemsOptions.optional(),
+});
 
 /** All named queues of the store, sorted by name. */
-export const listQueues = checked(listUnchecked, "listQueues", [["engine", store]]);
+export const listQueues = checked("listQueues", status.listQueues, { engine });
 
 /** The current state of a queue: its items, workers and breaker. */
-export const summariseQueue = checked(summariseUnchecked, "summariseQueue", [
-  ["engine", store],
-  ["job", job],
-]);
+export const summariseQueue = checked("summariseQueue", status.summariseQueue, { engine, job: s.job });

@@ -2,14 +2,13 @@
 import type { Engine } from "../engine.ts";
 import { type OpenOptions, openStore as openEngine } from "../engines/open.ts";
 import { WorkError } from "../errors.ts";
+import { name } from "../std/check-input.ts";
 import { copyStore as copyUnchecked } from "../store/copy.ts";
-import { checkInput } from "./check-input.ts";
-import { checked } from "./checked.ts";
+import { checkArguments, checked } from "./checked.ts";
 import { checkedEngine } from "./checked-engine.ts";
-import { name } from "./common-schemas.ts";
-import { copyOptions, openOptions } from "./job-schemas.ts";
-import type { TargetOptions } from "./options.ts";
+import type { TargetOptions } from "./letter-limits.ts";
 import { Queue } from "./queues.ts";
+import { copyOptions, openOptions } from "./schemas.ts";
 import { Target } from "./targets.ts";
 
 /** An engine with the queues and targets of its store. */
@@ -25,8 +24,7 @@ export interface Store extends Engine {
 
 /** Opens a store by its URL: `sqlite:PATH`, `postgres://user@host/db`, or `memory:`. */
 export async function openStore(url: string, options: OpenOptions = {}): Promise<Store> {
-  checkInput(name, url, { caller: "openStore", name: "url" });
-  checkInput(openOptions, options, { caller: "openStore", name: "options" });
+  checkArguments([url, options], "openStore", { url: name, options: openOptions });
   const engine = await openEngine(url, options);
   const targets = new Map<string, Target>();
   return {
@@ -54,4 +52,4 @@ function sameTarget(target: Target, how: TargetOptions | undefined): Target {
 }
 
 /** Copies a store into an empty one, and compares both. */
-export const copyStore = checked(copyUnchecked, "copyStore", [["options", copyOptions]]);
+export const copyStore = checked("copyStore", copyUnchecked, { options: copyOptions });

@@ -1,4 +1,4 @@
-/** What a named queue is told to do with its items: kept as the spec of its job, so that every worker obeys the same. */
+/** The settings of a named queue as the store keeps them: the spec of its job. Every worker reads them from there. */
 import type { Priority } from "../item/item.ts";
 import type { Job } from "../item/job.ts";
 import type { Rate } from "../item/rate.ts";
@@ -37,16 +37,18 @@ export const DEFAULT_QUEUE: QueueSpec = {
 };
 
 /** The form in which the store keeps it. */
-export function queueSpecToJson(spec: QueueSpec): JsonObject {
+export function specToJson(spec: QueueSpec): JsonObject {
   return JSON.parse(JSON.stringify(spec)) as JsonObject;
 }
 
 /** The settings of a queue's job; what an older version did not write has its default. */
-export function queueSpecOf(job: Job): QueueSpec {
-  const spec = { ...DEFAULT_QUEUE, ...(job.spec as unknown as Partial<QueueSpec>) };
+export function queueSpecOf(job: Pick<Job, "spec">): QueueSpec;
+export function queueSpecOf<Spec extends QueueSpec>(job: Pick<Job, "spec">, defaults: Spec): Spec;
+export function queueSpecOf(job: Pick<Job, "spec">, defaults: QueueSpec = DEFAULT_QUEUE): QueueSpec {
+  const spec = { ...defaults, ...(job.spec as unknown as Partial<QueueSpec>) };
   if (typeof spec.policy.backoff === "object") return spec;
   // Earlier versions stored any value that a program gave, and an item of such a queue was never settled.
-  return { ...spec, policy: { ...spec.policy, backoff: DEFAULT_POLICY.backoff } };
+  return { ...spec, policy: { ...spec.policy, backoff: defaults.policy.backoff } };
 }
 
 /** What `parseBackoff` reads. */

@@ -7,11 +7,11 @@ import { toRfc3339 } from "../std/clock.ts";
 import { compact, isJsonObject, type JsonObject } from "../std/json.ts";
 import { backoffToText, type QueueSpec, queueSpecOf } from "./queue-spec.ts";
 
-/** One queue in numbers. */
-export interface QueueSummary {
+/** The status of one queue, or of a target. */
+export interface QueueSummary<Spec extends QueueSpec = QueueSpec> {
   readonly name: string;
   readonly createdAt: number;
-  readonly spec: QueueSpec;
+  readonly spec: Spec;
   readonly counts: QueueCounts;
   readonly pause?: Pause;
   /** Absent when the queue has no breaker. */
@@ -42,23 +42,37 @@ export interface WorkerSummary {
 
 const PAGE_MAX = 1000;
 
-/** Every queue, by name. */
-export async function listQueues(engine: Engine): Promise<readonly QueueSummary[]> {
-  const jobs = await engine.listJobs({ limit: PAGE_MAX, kinds: ["queue"] });
+/** All queues, sorted by name. */
+export function listQueues(engine: Engine): Promise<readonly QueueSummary[]> {
+  return listStanding(engine, "queue", queueSpecOf);
+}
+
+/** The status of one queue. */
+export function summariseQueue(engine: Engine, job: Job): Promise<QueueSummary> {
+  return summariseStanding(engine, job, queueSpecOf);
+}
+
+/** All queues, or all targets, sorted by name. */
+export async function listStanding<Spec extends QueueSpec>(
+  engine: Engine,
+  kind: "queue" | "target",
+  specOf: (job: Job) => Spec,
+): Promise<readonly QueueSummary<Spec>[]> {
+  const jobs = await engine.listJobs({ limit: PAGE_MAX, kinds: [kind] });
   const holders = await engine.listHolders();
-  const all: QueueSummary[] = [];
-  for (const job of jobs) all.push(await summaryOf(engine, job, holders));
+  const all: QueueSummary<Spec>[] = [];
+  for (const job of jobs) all.push(await summariseStanding(engine, job, specOf, holders));
   return all.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** One of them. */
-export async function summariseQueue(engine: Engine, job: Job): Promise<QueueSummary> {
-  return summaryOf(engine, job, await engine.listHolders());
-}
-
-async function summaryOf(engine: Engine, job: Job, holders: readonly Holder[]): Promise<QueueSummary> {
+export async function summariseStanding<Spec extends QueueSpec>(
+  engine: Engine,
+  job: Job,
+  specOf: (job: Job) => Spec,
+  holders?: readonly Holder[],
+): Promise<QueueSummary<Spec>> {
   const now = await engine.now();
-  const spec = queueSpecOf(job);
+  const spec: Spec = specOf(job);
   const gate = gateOf((await engine.readDocument(`gate/${job.id}`))?.body, now);
   return compact({
     name: job.id,
@@ -70,8 +84,8 @@ async function summaryOf(engine: Engine, job: Job, holders: readonly Holder[]): 
     parkedUntil: gate.parkedUntil,
     parkedFor: gate.parkedFor,
     oldestReadyMs: await oldestReadyMs(engine, job.id, now),
-    workers: await workersOf(engine, job.id, holders),
-  });
+    workers: await workersOf(engine, job.id, holders ?? (await engine.listHolders())),
+  }) as QueueSummary<Spec>;
 }
 
 /** The document is the workers' own; what it does not say is not known. */

@@ -1,132 +1,50 @@
-/** A named queue as the library's user has it: made, filled, looked at, held back, and worked with a function. */
-
+/** What queues and targets share as objects of the library, and a user's function as the handler of a queue. */
 import type { AttemptContext, Handler } from "../attempt/handler.ts";
-import type { Engine, HoldReport, QueueCounts } from "../engine.ts";
-import type { LeasedItem, Settlement } from "../item/item.ts";
+import type { Engine, QueueCounts } from "../engine.ts";
+import type { LeasedItem } from "../item/item.ts";
 import type { Job } from "../item/job.ts";
 import type { Outcome } from "../item/settlement.ts";
 import type { HandlerAnswer } from "../retry/decide.ts";
 import { readException } from "../retry/thrown.ts";
 import type { RunOptions } from "../runner/run-options.ts";
-import { systemClock } from "../std/clock.ts";
 import { formatDuration } from "../std/duration.ts";
 import { type Json, parseJson, stringifyJson } from "../std/json.ts";
-import {
-  type AddedItem,
-  type AddItemsOptions,
-  openQueueIntake,
-  type QueueIntake,
-  type QueueItem,
-} from "./add-items.ts";
-import { requireQueue } from "./find-job.ts";
-import { changeQueue, createQueue, type QueueSettings } from "./queue-settings.ts";
-import { type QueueSpec, queueSpecOf } from "./queue-spec.ts";
-import { type OnItemFailureHandler, Worker, type WorkerOptions, type WorkPlan } from "./worker.ts";
+import type { OnItemFailureHandler } from "./worker.ts";
 
-/** How a function works a queue. All of it may be left out. */
-export interface ProcessOptions extends Omit<WorkerOptions, "observer">, Pick<WorkPlan, "alongside"> {
-  /** An attempt that takes longer has failed; its signal is aborted. Default: no limit. */
-  readonly timeoutMs?: number;
-  /** Told of every attempt once the store has its end. */
-  readonly onSettled?: (item: LeasedItem, settlement: Settlement) => void;
-  /** Told when the store does not answer, and when the worker has ended because it could not go on. */
-  readonly onError?: (error: unknown) => void;
-}
-
-/** Who does something, and why. */
+/** The author and the reason of a change. */
 export interface QueueAct {
   /** Default `redrive`. */
   readonly author?: string;
   readonly reason?: string;
 }
 
-/** How long a function has to heed a stop before its item is given back without it. */
-const ABANDON_AFTER_MS = 5000;
-
-/** A named queue of a store. It need not be there yet. */
-export class Queue {
+/** A queue or a target. */
+export class StandingQueue {
   readonly name: string;
-  readonly #engine: Engine;
-  #intake: Promise<QueueIntake> | undefined;
+  protected readonly engine: Engine;
+  readonly #require: (engine: Engine, name: string) => Promise<Job>;
 
-  constructor(engine: Engine, name: string) {
-    this.#engine = engine;
+  constructor(engine: Engine, name: string, require: (engine: Engine, name: string) => Promise<Job>) {
+    this.engine = engine;
     this.name = name;
+    this.#require = require;
   }
 
-  /** Makes it. The same again is the queue that is there; other settings are a `job_changed` error. */
-  create(settings: QueueSettings = {}): Promise<Job> {
-    return createQueue(this.#engine, this.name, settings);
-  }
-
-  /** Changes what is given. Who adds obeys it at once, workers within seconds. */
-  change(settings: QueueSettings): Promise<Job> {
-    return changeQueue(this.#engine, this.name, settings);
-  }
-
-  async settings(): Promise<QueueSpec> {
-    return queueSpecOf(await requireQueue(this.#engine, this.name));
-  }
-
-  /** Brings items in, in their order; what became of each. */
-  async add(
-    items: QueueItem | readonly QueueItem[],
-    options: AddItemsOptions = {},
-  ): Promise<readonly AddedItem[]> {
-    const all = Array.isArray(items) ? (items as readonly QueueItem[]) : [items as QueueItem];
-    this.#intake ??= this.#openIntake();
-    return (await this.#intake).add(all, options);
-  }
-
-  /** Kept, unless there is no such queue yet. */
-  async #openIntake(): Promise<QueueIntake> {
-    try {
-      return await openQueueIntake(this.#engine, await requireQueue(this.#engine, this.name));
-    } catch (error) {
-      this.#intake = undefined;
-      throw error;
-    }
-  }
-
-  /** Works it with a function, until the worker is told to end. */
-  process(handler: ItemHandler, options: ProcessOptions = {}): Worker {
-    const { timeoutMs, onSettled, onError, onItemFailure, ...plan } = options;
-    const { now } = plan.clock ?? systemClock;
-    const worker = new Worker(this.#engine, this.name, {
-      abandonAfterMs: ABANDON_AFTER_MS,
-      ...plan,
-      handler: itemHandler(handler, { timeoutMs, now }),
-      ...(onItemFailure && { askHandler: failureHandler(onItemFailure) }),
-      observer: { ...(onSettled && { settled: onSettled }), ...(onError && { trouble: onError }) },
-    });
-    if (onError) worker.ended.catch(onError);
-    return worker;
-  }
-
-  /** Nothing is leased from now on, by any worker; what runs comes to its end. */
+  /** Stops leasing, for all workers; running attempts finish. */
   async pause({ author = "redrive", reason = "" }: QueueAct = {}): Promise<void> {
-    const { id } = await requireQueue(this.#engine, this.name);
-    await this.#engine.changeJob(id, { pause: { author, reason } });
+    const { id } = await this.#require(this.engine, this.name);
+    await this.engine.changeJob(id, { pause: { author, reason } });
   }
 
+  /** Ends a pause, also the one after a refused token. */
   async resume(): Promise<void> {
-    const { id } = await requireQueue(this.#engine, this.name);
-    await this.#engine.changeJob(id, { pause: null });
-  }
-
-  /** Takes waiting items out of the line, by their ids. */
-  hold(itemIds: readonly string[], { author = "redrive", reason }: QueueAct = {}): Promise<HoldReport> {
-    return this.#engine.hold(this.name, itemIds, { author, ...(reason !== undefined && { reason }) });
-  }
-
-  /** Puts them back. */
-  release(itemIds: readonly string[], { author = "redrive", reason }: QueueAct = {}): Promise<HoldReport> {
-    return this.#engine.unhold(this.name, itemIds, { author, ...(reason !== undefined && { reason }) });
+    const { id } = await this.#require(this.engine, this.name);
+    await this.engine.changeJob(id, { pause: null });
   }
 
   /** How many items are in each state. */
   counts(): Promise<QueueCounts> {
-    return this.#engine.count(this.name);
+    return this.engine.count(this.name);
   }
 }
 

@@ -116,7 +116,7 @@ export class Worker {
     const job = await storeRetry.run(() => find(engine, queue));
     const service = plan.alongside?.(job);
     const spec = queueSpecOf(job);
-    const settings = new LiveSettings(engine, queue, { spec, clock });
+    const settings = new LiveSettings(engine, job, { clock, specOf: queueSpecOf });
     const run = runQueue({
       ...runnerSettings(plan),
       engine,

@@ -1,11 +1,9 @@
 /** Delivers the receipts of a target, or the letters of one redrive. Other processes may deliver at the same time. */
-import { type Delivery, openDelivery } from "../delivery/open-delivery.ts";
+import { type Delivery, openDelivery } from "../delivery/delivery.ts";
 import { AutoRecovery, OutageNotice } from "../delivery/recovery.ts";
-import { targetSpecOf } from "../delivery/target-spec.ts";
 import type { Engine } from "../engine.ts";
 import type { Job } from "../item/job.ts";
 import type { Rate } from "../item/rate.ts";
-import { LiveSettings } from "../queue/queue-settings.ts";
 import { drainedBy, Worker } from "../queue/worker.ts";
 import { type RunObserver, type RunResult, runnerSettings } from "../runner/run-options.ts";
 import { systemClock, toRfc3339 } from "../std/clock.ts";
@@ -113,10 +111,10 @@ export async function redeliver(
 }
 
 async function openTargetHandler({ engine, clock = systemClock }: RunDeps, job: Job): Promise<JobHandler> {
-  const spec = targetSpecOf(job);
-  const { handler, close } = await openDelivery(engine, job, { clock });
-  const settings = new LiveSettings(engine, job.id, { spec, clock });
-  return { handler, policy: spec.policy, slots: DELIVERY_SLOTS, settings: settings.now, close };
+  const delivery = await openDelivery(engine, job, { clock });
+  const { handler, settings } = delivery;
+  const { policy } = settings.now();
+  return { handler, policy, slots: DELIVERY_SLOTS, settings: settings.now, close: () => delivery.close() };
 }
 
 async function pausedText(engine: Engine, { id }: Job): Promise<string> {

@@ -1,5 +1,5 @@
 /** `redrive dlq retry`: runs the selected letters again, or continues a redrive that another process left unfinished. */
-import { isDeliverable } from "../delivery/target-spec.ts";
+import { isDeliverable } from "../delivery/target-settings.ts";
 import type { Engine } from "../engine.ts";
 import { WorkError } from "../errors.ts";
 import { isStanding, type Job } from "../item/job.ts";

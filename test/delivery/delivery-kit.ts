@@ -1,8 +1,7 @@
 /** One store, a service behind a faulty network, a clock that the test moves when it wants to, and targets that are closed at the end. */
 import { setImmediate } from "node:timers/promises";
 import { expect } from "vitest";
-import { Target } from "../../src/delivery/target.ts";
-import type { TargetOptions } from "../../src/delivery/target-settings.ts";
+import { Target, type TargetOptions } from "../../src/delivery/target.ts";
 import type { Engine } from "../../src/engine.ts";
 import { openMemoryEngine } from "../../src/engines/sqlite/open.ts";
 import type { Item } from "../../src/item/item.ts";

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { functionProtocol } from "../../src/delivery/function.ts";
 import type { Protocol } from "../../src/delivery/protocol.ts";
-import { DEFAULT_TARGET } from "../../src/delivery/target-spec.ts";
+import { DEFAULT_TARGET } from "../../src/delivery/target-settings.ts";
 import { BusinessException, ITException } from "../../src/retry/thrown.ts";
 import { until } from "../support/until.ts";
 import { DeliveryKit, RECEIPT, TARGET } from "./delivery-kit.ts";

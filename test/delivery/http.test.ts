@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { HttpProtocol } from "../../src/delivery/http.ts";
 import type { DeliveryOutcome } from "../../src/delivery/outcome.ts";
-import { DEFAULT_TARGET, type DeliverySpec } from "../../src/delivery/target-spec.ts";
+import { DEFAULT_TARGET, type DeliverySpec } from "../../src/delivery/target-settings.ts";
 import type { Json } from "../../src/std/json.ts";
 import type { Fault } from "../support/faulty-proxy.ts";
 import { TemporaryDirectory } from "../support/temporary-directory.ts";

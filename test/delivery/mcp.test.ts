@@ -3,7 +3,7 @@ import { McpError } from "@modelcontextprotocol/sdk/types.js";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { McpProtocol } from "../../src/delivery/mcp.ts";
 import type { DeliveryOutcome } from "../../src/delivery/outcome.ts";
-import { DEFAULT_TARGET, type DeliverySpec } from "../../src/delivery/target-spec.ts";
+import { DEFAULT_TARGET, type DeliverySpec } from "../../src/delivery/target-settings.ts";
 import type { Json } from "../../src/std/json.ts";
 import { FaultyProxy } from "../support/faulty-proxy.ts";
 import { until } from "../support/until.ts";

@@ -1,7 +1,11 @@
 /** What a target is told: made, changed, adopted, and what is refused before anything is written. */
 import { beforeEach, describe, expect, it } from "vitest";
-import { changeTarget, setTarget, type TargetSettings } from "../../src/delivery/target-settings.ts";
-import { targetSpecOf } from "../../src/delivery/target-spec.ts";
+import {
+  changeTarget,
+  setTarget,
+  type TargetSettings,
+  targetSpecOf,
+} from "../../src/delivery/target-settings.ts";
 import type { Engine } from "../../src/engine.ts";
 import { openMemoryEngine } from "../../src/engines/sqlite/open.ts";
 import { requireQueue, requireTarget } from "../../src/queue/find-job.ts";
@@ -153,7 +157,11 @@ describe("a target", () => {
 describe("settings that are wrong are refused, and nothing is written", () => {
   it.each<[string, TargetSettings, string]>([
     ["no address", {}, "no url"],
-    ["no protocol of ours", { url: URL_, protocol: "smtp" as never }, 'protocol of a target is "smtp"'],
+    [
+      "no protocol of ours",
+      { url: URL_, protocol: "smtp" as never },
+      "settings.protocol: expected one of http, mcp, function",
+    ],
     ["an address of another kind", { url: "ftp://host/" }, "no http or https address"],
     ["half an address", { url: "asyncgate.example" }, "no http or https address"],
     ["an address with a password", { url: "https://me:word@host/" }, "a user or a password"],
@@ -163,10 +171,10 @@ describe("settings that are wrong are refused, and nothing is written", () => {
     ["a header of two lines", { url: URL_, headers: { "X-A": "1\r\nX-B: 2" } }, "cannot be sent as a header"],
     ["a token itself", { url: URL_, token: "secret" as never }, "not the place of one"],
     ["a token in two places", { url: URL_, token: { env: "A", file: "b" } as never }, "not the place of one"],
-    ["an empty tool", { url: URL_, tool: " " }, "tool of a target is empty"],
+    ["an empty tool", { url: URL_, tool: " " }, "settings.tool: expected the name of a tool"],
     ["no time", { url: URL_, timeoutMs: 0 }, "timeoutMs"],
     ["no room for an answer", { url: URL_, answerBytesMax: 0 }, "answerBytesMax"],
-    ["fewer than no retries", { url: URL_, retries: -1 }, "maxRetries"],
+    ["fewer than no retries", { url: URL_, retries: -1 }, "settings.retries"],
     ["a negative base", { url: URL_, backoffBase: -1 }, "backoffBase"],
     ["a header name for the key that is none", { url: URL_, idHeader: "" }, "cannot be sent as a header"],
   ])("%s", async (_name, settings, message) => {

@@ -55,7 +55,7 @@ describe.each(["memory", "sqlite", "postgres"] as const)("bad input to a %s stor
     [{ backoff: { kind: "fixed", delayMs: "1s" } }, /settings\.backoff\.delayMs: expected a number of milli/],
     [{ backoff: { kind: "list", delaysMs: [] } }, /settings\.backoff\.delaysMs: expected a list of at least/],
     [{ backoff: { kind: "fixed", delayMs: Number.NaN } }, /settings\.backoff\.delayMs: expected/],
-    [{ maxRetries: "3" }, /settings\.maxRetries: expected a number, but this is "3"/],
+    [{ maxRetries: "3" }, /settings\.maxRetries: expected a whole number from 0 to 1000, but this is "3"/],
     [{ maxRetires: 3 }, /unknown option "maxRetires", did you mean maxRetries\?/],
     [{ onItemFailure: "dql" }, /settings\.onItemFailure: expected one of dlq, retry/],
     [{ rate: 5 }, /settings\.rate: expected an object, but this is 5/],

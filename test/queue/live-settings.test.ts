@@ -20,7 +20,7 @@ async function setUp(change: (engine: Engine) => Partial<Engine> = () => ({})) {
     },
     ...change(engine),
   };
-  const settings = new LiveSettings(counted, "q", { spec: queueSpecOf(job), clock });
+  const settings = new LiveSettings(counted, job, { clock, specOf: queueSpecOf });
   const attempts = async () => {
     settings.now();
     await setImmediate();

@@ -9,8 +9,8 @@ import type { RedrivePlan } from "../../redrive/plan.ts";
 import { previewRedrive, previewToJson } from "../../redrive/preview.ts";
 import { parseSetting, type Recipe } from "../../redrive/recipe.ts";
 import { countSelected, type Selection, selectionFor } from "../../redrive/select.ts";
-import { requireHandler } from "../../run/run-job.ts";
 import { detachLetters, retryLetters } from "../../run/retry.ts";
+import { requireHandler } from "../../run/run-job.ts";
 import { compact } from "../../std/json.ts";
 import {
   changeExitCode,

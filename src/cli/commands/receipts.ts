@@ -1,6 +1,5 @@
 /** `redrive receipts target|list|inspect|pause|resume`: where receipts go, and what became of them. */
-import { setTarget } from "../../delivery/target-settings.ts";
-import { listTargets, summariseTarget, targetToJson } from "../../delivery/target-status.ts";
+import { listTargets, setTarget, summariseTarget, targetToJson } from "../../delivery/target-settings.ts";
 import type { Engine } from "../../engine.ts";
 import { isError, WorkError } from "../../errors.ts";
 import { requireTarget } from "../../queue/find-job.ts";

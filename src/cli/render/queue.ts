@@ -1,7 +1,7 @@
 /** Queues as people read them: a table of all, one with its settings, and what to do next. */
 
-import type { DeliverySpec, TokenSource } from "../../delivery/target-spec.ts";
-import { addressOf, type TargetSummary } from "../../delivery/target-status.ts";
+import type { DeliverySpec, TokenSource } from "../../delivery/target-settings.ts";
+import { addressOf, type TargetSummary } from "../../delivery/target-settings.ts";
 import type { Pause } from "../../item/job.ts";
 import { backoffToText, durationToText, outageToText, rateToText } from "../../queue/queue-spec.ts";
 import type { QueueSummary } from "../../queue/queue-status.ts";
@@ -207,7 +207,7 @@ export function targetsText(targets: readonly TargetSummary[], { paint, columns 
         ...count("DEAD", ({ counts }) => counts.dead),
         paint: (cell, { counts }) => (counts.dead > 0 ? paint.red(cell) : cell),
       },
-      { title: "WHERE", value: ({ delivery }) => whereOf(delivery), giveUp: 1 },
+      { title: "WHERE", value: ({ spec }) => whereOf(spec.delivery), giveUp: 1 },
     ],
     columns,
   );
@@ -230,7 +230,8 @@ export function targetText(target: TargetSummary, screen: Screen): string {
 }
 
 /** In the words of the options. */
-function targetFacts({ spec, delivery }: TargetSummary): readonly Fact[] {
+function targetFacts({ spec }: TargetSummary): readonly Fact[] {
+  const { delivery } = spec;
   const { policy, rate } = spec;
   const { protocol, url, tool, headers = {}, token, orderField, keyArgument } = delivery;
   const facts: Fact[] = [["protocol", protocol]];

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vites
 import type { Engine } from "../../../src/engine.ts";
 import { openPostgresEngine } from "../../../src/engines/postgres/open.ts";
 import { WorkError } from "../../../src/errors.ts";
-import { Queue } from "../../../src/queue/queue.ts";
+import { Queue } from "../../../src/library/queues.ts";
 import { createQueue } from "../../../src/queue/queue-settings.ts";
 import { DEFAULT_WATCH } from "../../../src/service/alert-settings.ts";
 import { Watcher } from "../../../src/service/alert-watcher.ts";

@@ -1,10 +1,10 @@
 /**
- * Validates the arguments of library calls before they have any effect. TypeScript callers rarely see these
- * errors; JavaScript callers get them instead of a database error or an item that never runs.
+ * Checks what programs pass, before it has any effect, and reports every problem with its path. The only way in which
+ * arguments and settings are checked. Loads zod.
  */
-import type * as z from "zod";
+import * as z from "zod";
 import { WorkError } from "../errors.ts";
-import { nearest } from "../std/nearest.ts";
+import { nearest } from "./nearest.ts";
 
 /** Throws a `usage` error with every problem: `queue.create: settings.maxRetries: expected a number, …`. */
 export function checkInput(schema: z.ZodType, value: unknown, { caller, name }: InputName): void {
@@ -87,4 +87,72 @@ function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
     (inner, step) => (inner as Record<PropertyKey, unknown> | null | undefined)?.[step],
     value,
   );
+}
+
+/** One schema per key, so that a new key of the type does not compile until it has a schema. */
+type Shape<T> = { readonly [Key in keyof Required<T>]: z.ZodType };
+
+/** An object with exactly these keys. */
+export function objectOf<T extends object>(shape: Shape<T>): z.ZodType<T> {
+  return z.strictObject(shape) as unknown as z.ZodType<T>;
+}
+
+/** Several optional keys with the same schema, for `objectOf`. */
+export function optional<Key extends string>(schema: z.ZodType, ...keys: readonly Key[]) {
+  return allKeys(schema.optional(), keys);
+}
+
+/** The same for keys whose value may also be null, which takes a setting away. */
+export function nullable<Key extends string>(schema: z.ZodType, ...keys: readonly Key[]) {
+  return allKeys(schema.nullish(), keys);
+}
+
+function allKeys<Key extends string>(schema: z.ZodType, keys: readonly Key[]): Record<Key, z.ZodType> {
+  return Object.fromEntries(keys.map((key) => [key, schema])) as Record<Key, z.ZodType>;
+}
+
+export function anyThat(test: (value: unknown) => boolean, what: string) {
+  return z.custom<unknown>(test, { error: `expected ${what}` });
+}
+
+export const text = z.string({ error: "expected a text" });
+/** A name or an id. An empty one could match nothing or everything. */
+export const name = text.min(1, { error: "expected a text that is not empty" });
+export const texts = z.array(text, { error: "expected a list of texts" });
+export const flag = z.boolean({ error: "expected true or false" });
+/** May be Infinity. */
+export const durationMs = numberThat((value) => value >= 0, "a number of milliseconds");
+export const delayMs = numberThat((value) => value >= 0 && value < Infinity, "a number of milliseconds");
+export const above0 = numberThat((value) => value > 0 && value < Infinity, "a number above 0");
+export const count = wholeNumber(0, Number.MAX_SAFE_INTEGER);
+/** For example a concurrency or a page size. */
+export const positive = wholeNumber(1, Number.MAX_SAFE_INTEGER);
+/** Excludes `Date` on purpose: all times of the library are numbers. */
+export const time = numberThat(
+  (value) => Number.isSafeInteger(Math.round(value)),
+  "milliseconds since the epoch, such as Date.now() or date.getTime()",
+);
+
+export function numberThat(test: (value: number) => boolean, what: string) {
+  return anyThat((value) => typeof value === "number" && test(value), what);
+}
+
+/** A number in a range. Excludes NaN and infinity. */
+export function numberFrom(min: number, max: number) {
+  const error = `expected a number from ${min} to ${max}`;
+  return z.number({ error: "expected a number" }).min(min, { error }).max(max, { error });
+}
+
+export function wholeNumber(min: number, max: number) {
+  const bounds = max === Number.MAX_SAFE_INTEGER ? `of at least ${min}` : `from ${min} to ${max}`;
+  const error = `expected a whole number ${bounds}`;
+  return z.int({ error }).min(min, { error }).max(max, { error });
+}
+
+export function oneOf<Word extends string>(words: readonly Word[]) {
+  return z.enum(words as readonly [Word, ...Word[]]);
+}
+
+export function listOf(schema: z.ZodType) {
+  return z.array(schema, { error: "expected a list" });
 }

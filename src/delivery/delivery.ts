@@ -1,0 +1,160 @@
+/**
+ * The built-in handler of a target's queue: sends one receipt by the protocol that the settings name, also when they
+ * change. A target that rejects our credentials is paused.
+ */
+import type { AttemptContext, Handler } from "../attempt/handler.ts";
+import type { Engine } from "../engine.ts";
+import { isStoreError, WorkError } from "../errors.ts";
+import type { LeasedItem } from "../item/item.ts";
+import type { Job } from "../item/job.ts";
+import { receiptCounts, receiptKeyOf } from "../item/receipt.ts";
+import type { Outcome } from "../item/settlement.ts";
+import { LiveSettings } from "../queue/queue-settings.ts";
+import type { Clock } from "../std/clock.ts";
+import type { DeliverFunction } from "./function.ts";
+import type { DeliveryOutcome, NotDelivered } from "./outcome.ts";
+import type { DeliveryProtocol, Protocol, Reachability } from "./protocol.ts";
+import { type DeliverySpec, requireDeliverable, type TargetSpec, targetSpecOf } from "./target-settings.ts";
+import type { Environment } from "./token.ts";
+
+export interface DeliveryOptions {
+  readonly clock: Clock;
+  /** Where tokens are read from. Default: the environment of the process. */
+  readonly env?: Environment;
+  /** The protocol `function`. Default: this process cannot deliver such targets. */
+  readonly deliver?: DeliverFunction | Protocol;
+}
+
+/** Opens the delivery for a process that only delivers. */
+export async function openDelivery(engine: Engine, target: Job, options: DeliveryOptions): Promise<Delivery> {
+  requireDeliverable(target);
+  const delivery = new Delivery(engine, target, options);
+  await delivery.open();
+  return delivery;
+}
+
+export class Delivery {
+  readonly settings: LiveSettings<TargetSpec>;
+  readonly #engine: Engine;
+  readonly #options: DeliveryOptions;
+  readonly #opened = new Map<DeliveryProtocol, Promise<Protocol>>();
+
+  constructor(engine: Engine, target: Job, options: DeliveryOptions) {
+    this.#engine = engine;
+    this.#options = options;
+    this.settings = new LiveSettings(engine, target, { clock: options.clock, specOf: targetSpecOf });
+  }
+
+  /** Loads the protocol before anything is leased. Rejects when this process cannot deliver by it. */
+  async open(): Promise<void> {
+    await this.#protocolOf(this.settings.now().delivery);
+  }
+
+  readonly handler: Handler = async (item, attempt) => {
+    const { delivery: settings } = await this.settings.current();
+    const { signal } = attempt;
+    const startedAt = performance.now();
+    const call = { key: receiptKeyOf(item), attempt: item.attempt, signal, settings };
+    const tried = await this.#protocolOf(settings)
+      .then((protocol) => protocol.deliver(item.data, call))
+      .catch((error: unknown) => ({ error }));
+    const durationMs = Math.round(performance.now() - startedAt);
+    if (signal.aborted && !("status" in tried && tried.status === "delivered"))
+      return { kind: "released", why: "the delivery was stopped" };
+    // Nothing was sent, as when the token cannot be read: whoever runs this process has to correct that.
+    if ("error" in tried)
+      return {
+        kind: "released",
+        why: tried.error instanceof Error ? tried.error.message : String(tried.error),
+      };
+    return this.#outcomeOf(tried, { item, attempt, settings, durationMs });
+  };
+
+  /** Checks whether the receiver answers, without sending a receipt. */
+  async probe(signal?: AbortSignal): Promise<Reachability> {
+    const { delivery: settings } = await this.settings.current();
+    const limit = AbortSignal.timeout(settings.timeoutMs);
+    const protocol = await this.#protocolOf(settings);
+    const answer = await protocol.probe?.(settings, signal ? AbortSignal.any([signal, limit]) : limit);
+    return answer ?? { isReachable: true, detail: "it cannot be asked" };
+  }
+
+  async close(): Promise<void> {
+    for (const opened of this.#opened.values()) await (await opened.catch(() => null))?.close?.();
+  }
+
+  #protocolOf({ protocol }: DeliverySpec): Promise<Protocol> {
+    const opened = this.#opened.get(protocol) ?? openProtocol(protocol, this.#options);
+    this.#opened.set(protocol, opened);
+    return opened;
+  }
+
+  async #outcomeOf(tried: DeliveryOutcome, attempt: Attempted): Promise<Outcome> {
+    const counts = receiptCounts(tried.status, attempt.durationMs);
+    if (tried.status === "delivered")
+      return { kind: "succeeded", counts, ...(tried.isRepeat && { result: { already_done: true } }) };
+    if (tried.status !== "auth") return { ...failed(tried, attempt, this.#options.clock.now()), counts };
+    await this.#pause(attempt.item.queue, tried);
+    return { kind: "released", why: tried.message, counts };
+  }
+
+  /** Every receipt would be refused, so none is tried until a person resumes the target. If the store cannot be written now, the next attempt pauses it. */
+  async #pause(queue: string, { message }: NotDelivered): Promise<void> {
+    const reason = `${message} · put a good token in place, then resume the target`;
+    try {
+      await this.#engine.changeJob(queue, { pause: { author: "redrive", reason } });
+    } catch (error) {
+      if (!isStoreError(error)) throw error;
+    }
+  }
+}
+
+interface Attempted {
+  readonly item: LeasedItem;
+  readonly attempt: AttemptContext;
+  readonly settings: DeliverySpec;
+  readonly durationMs: number;
+}
+
+function failed(tried: NotDelivered, { item, attempt, settings, durationMs }: Attempted, now: number) {
+  const { errorType, errorClass, message, retryAfterMs } = tried;
+  const failure = {
+    attemptNumber: item.attempt,
+    timestamp: now,
+    errorType,
+    errorClass,
+    errorMessage: message,
+    agentId: attempt.agentId,
+    stepFailed: stepOf(settings),
+    durationMs,
+  };
+  return { kind: "failed" as const, failure, ...(retryAfterMs !== undefined && { retryAfterMs }) };
+}
+
+/** Without what comes after `?`, which may be a secret. */
+function stepOf({ protocol, url, tool }: DeliverySpec): string {
+  if (protocol === "function" || url === undefined) return "deliver";
+  const { origin, pathname } = new URL(url);
+  return protocol === "mcp" ? `tools/call ${tool} at ${origin}${pathname}` : `POST ${origin}${pathname}`;
+}
+
+async function openProtocol(
+  protocol: DeliveryProtocol,
+  { deliver, env = process.env }: DeliveryOptions,
+): Promise<Protocol> {
+  switch (protocol) {
+    case "http":
+      return new (await import("./http.ts")).HttpProtocol(env);
+    case "mcp": {
+      const { loadSdk, McpProtocol } = await import("./mcp.ts");
+      await loadSdk();
+      return new McpProtocol(env);
+    }
+    case "function":
+      if (typeof deliver === "function") return (await import("./function.ts")).functionProtocol(deliver);
+      if (deliver !== undefined) return deliver;
+      throw new WorkError("usage", "The target is delivered by a function of the service that made it.", {
+        hint: 'Give the function: store.target(name, { deliver: async (receipt) => … }), or change its protocol to "http" or "mcp".',
+      });
+  }
+}
