@@ -1,20 +1,20 @@
 /**
- * Finds steps of the store's clock: somebody sets it, or a time server does. The store keeps how far its clock was ahead of the time
- * since each machine started, which nobody moves. Who finds another difference has found a step, also when it happened while no
- * process ran. The record is changed in the transaction that moves the due times, so that of many processes one moves them.
+ * Detects steps of the store's clock. The store records the difference between its clock and the uptime of each machine, which
+ * cannot be set. Another difference means a step, even if it happened while no process was running. The record changes in the
+ * transaction that adjusts the due times, so that one of many processes does it.
  */
 import { readlinkSync } from "node:fs";
 import { type Clock, systemClock } from "../std/clock.ts";
 import { isJsonObject, type Json, type JsonObject } from "../std/json.ts";
 import { thisHost } from "../std/process-identity.ts";
 
-/** Less is no step: it is the drift of two clocks, or a slow answer. */
+/** Smaller differences are drift or slow answers. */
 export const STEP_MS_MIN = 5_000;
 /** How far two clocks may drift apart. */
 const DRIFT = 1 / 1000;
-/** What is older says nothing: the machine may have slept, been copied or restored meanwhile. */
+/** Older records are ignored: the machine may have slept, been copied or restored. */
 const RECORD_MS_MAX = 30 * 86_400_000;
-/** A difference that is worth writing down. */
+/** The smallest difference that is recorded. */
 const NOTED_MS_MIN = 1_000;
 
 /** The store's time, which was read between two moments of the machine's uptime. */
@@ -24,7 +24,7 @@ export interface ClockSample {
   readonly upTo: number;
 }
 
-/** What the record has of one machine. */
+/** The record of one machine. */
 interface Noted extends JsonObject {
   /** How far the store's clock was ahead of the machine's uptime. */
   readonly aheadMs: number;
@@ -41,7 +41,7 @@ export function readRecord(body: Json | undefined): ClockRecord {
 
 let here: string | undefined;
 
-/** Where uptimes can be compared: on this machine, since its boot, in this space of processes and times. */
+/** Identifies where uptimes can be compared: this machine, this boot, this process and time namespace. */
 export function machine(): string {
   here ??= `${thisHost()}/${timeSpace()}`;
   return here;
@@ -55,7 +55,7 @@ function timeSpace(): string {
   }
 }
 
-/** A sample of a clock of this machine. Read again when the process was stopped in between. */
+/** Samples a clock of this machine, again if the process was stopped in between. */
 export function sampleOf(clock: Clock): ClockSample {
   for (let tries = 0; ; tries += 1) {
     const upFrom = clock.uptimeNow();
@@ -65,7 +65,7 @@ export function sampleOf(clock: Clock): ClockSample {
   }
 }
 
-/** By how much the clock was stepped since it was noted; 0 when it was not. */
+/** The size of the step since the record; 0 if there was none. */
 export function stepSince(noted: Noted | undefined, { now, upFrom, upTo }: ClockSample): number {
   if (noted === undefined) return 0;
   const agedMs = upTo - noted.upMs;
@@ -77,7 +77,7 @@ export function stepSince(noted: Noted | undefined, { now, upFrom, upTo }: Clock
   return 0;
 }
 
-/** The record after a step, or null when it is good as it is. Other machines see the same clock, and so the same step. */
+/** The new record after a step, or null if it need not change. Other machines use the same clock, and so have the same step. */
 export function nextRecord(record: ClockRecord, sample: ClockSample, stepMs: number): ClockRecord | null {
   const own = notedOf(sample);
   const before = record[machine()];
@@ -96,24 +96,24 @@ function notedOf({ now, upFrom, upTo }: ClockSample): Noted {
   return { aheadMs: Math.round(now - (upFrom + upTo) / 2), upMs: Math.round(upTo) };
 }
 
-/** What one process has seen of the store's clock. */
+/** The store's clock as one process has seen it. */
 export class ClockWatch {
   readonly #reports = new Set<ClockReport>();
   #seen: Noted | undefined;
-  /** By which the cheap look is made. */
+  /** The reference for the cheap check. */
   #fastAheadMs = Number.NaN;
 
-  /** True when it may have been stepped since the last look, or was never looked at. Costs no call of the system. */
+  /** Whether the clock may have been stepped since the last check. Needs no system call. */
   isDue(clock: Clock): boolean {
     return !(Math.abs(clock.now() - clock.monotonicNow() - this.#fastAheadMs) < NOTED_MS_MIN);
   }
 
-  /** The step that this process has seen itself; undefined when it looks for the first time. */
+  /** The step that this process observed; undefined at the first check. */
   seenStep(sample: ClockSample): number | undefined {
     return this.#seen === undefined ? undefined : stepSince(this.#seen, sample);
   }
 
-  /** It was looked at, and what was found is dealt with. */
+  /** Records that the clock was checked and the result handled. */
   looked(sample: ClockSample, clock?: Clock): void {
     this.#seen = notedOf(sample);
     if (clock) this.#fastAheadMs = clock.now() - clock.monotonicNow();
@@ -132,12 +132,12 @@ export class ClockWatch {
 /** Receives by how many milliseconds the clock was stepped, forward or back. */
 export type ClockReport = (stepMs: number) => void;
 
-/** The uptime's clock where the store's time comes from elsewhere. */
+/** The uptime, if the store's time comes from another machine. */
 export function uptimeOf(clock: Clock | undefined): number {
   return (clock ?? systemClock).uptimeNow();
 }
 
-/** A gate's times after a step, or null when none of them is affected. They are waits, and keep what is left of them. */
+/** The times of a breaker after a step, or null if none changes. They are waits and keep their remaining time. */
 export function movedGate(
   body: Json,
   { before, stepMs }: { before: number; stepMs: number },

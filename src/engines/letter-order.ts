@@ -1,8 +1,11 @@
-/** The orders in which letters are paged, and the cursors between two pages: places, which stay right when letters leave. */
+/**
+ * The orders in which letters are listed, and the cursors between pages. A cursor is a position, so it stays valid when letters
+ * are removed.
+ */
 import type { LetterOrder } from "../engine.ts";
 import { WorkError } from "../errors.ts";
 
-/** A letter's number, and what it is ordered by before that. */
+/** A letter's number and its sort key. */
 export interface Place {
   readonly no: number;
   readonly key: string | number;
@@ -19,7 +22,7 @@ export const IN_ORDER: Readonly<Record<LetterOrder, (a: Place, b: Place) => numb
   type: byKey,
 };
 
-/** As the store compares: numbers by value, texts by their UTF-8 bytes. */
+/** Compares like the store: numbers by value, texts by UTF-8 bytes. */
 function compare(a: string | number, b: string | number): number {
   return typeof a === "number" && typeof b === "number"
     ? a - b
@@ -45,11 +48,11 @@ function readList(cursor: string): readonly unknown[] {
     const read: unknown = JSON.parse(Buffer.from(cursor, "base64url").toString());
     return Array.isArray(read) ? read : [];
   } catch {
-    return []; // no JSON: then it is no cursor of ours
+    return []; // not JSON, so not one of our cursors
   }
 }
 
-/** What letters are ordered by before their number. */
+/** The sort key of each order; letters with the same key are ordered by number. */
 export const KEY: Readonly<Record<LetterOrder, string>> = {
   newest: "0",
   oldest: "0",
@@ -67,7 +70,7 @@ export const ROWS: Readonly<Record<LetterOrder, string>> = {
   type: "key, no DESC",
 };
 
-/** A page in its order, after the letter before it. */
+/** A page that begins after a position. */
 export interface PagePlace {
   readonly order: LetterOrder;
   readonly after: Place | undefined;
@@ -79,14 +82,14 @@ interface PageSql {
   readonly values: readonly (string | number)[];
 }
 
-/** Of a relation that has `no` and `key`. */
+/** Selects from a relation with the columns `no` and `key`. */
 export function pageOf({ order, after, limit }: PagePlace, from: string): PageSql {
   const place = after === undefined ? { sql: "true", values: [] } : placeAfter(order, after);
   const sql = `SELECT no, key FROM ${from} WHERE ${place.sql} ORDER BY ${ROWS[order]} LIMIT ?`;
   return { sql, values: [...place.values, limit] };
 }
 
-/** The first comparison is for the index; the second one tells those with the same key apart. */
+/** The first comparison uses the index; the second handles letters with the same key. */
 function placeAfter(order: LetterOrder, { no, key }: Place): PageSql {
   if (order === "newest") return { sql: "no < ?", values: [no] };
   if (order === "oldest") return { sql: "no > ?", values: [no] };

@@ -1,4 +1,4 @@
-/** From a store's URL to its engine. An engine's own library is loaded only when it is asked for. */
+/** Opens the engine for a store's URL. The library of an engine is loaded only when it is used. */
 import type { Engine } from "../engine.ts";
 import { WorkError } from "../errors.ts";
 import type { DamageReport, SalvageReport } from "../item/store-queries.ts";
@@ -10,7 +10,7 @@ export interface OpenOptions {
   readonly busyMsMax?: number;
   /** Called when something has waited for longer than a second, with the reason. */
   readonly onWait?: (reason: string) => void;
-  /** A store that is not there is not made, but refused (`input_invalid`). Default false. */
+  /** Refuses a store that does not exist (`input_invalid`) instead of creating it. Default false. */
   readonly mustExist?: boolean;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The URL of a PostgreSQL store: what is ours is taken out of it, the rest goes to `pg` as its users know it. The password
- * stays inside the configuration: every text that leaves has it masked.
+ * Parses the URL of a PostgreSQL store: our own parameters are removed, the rest goes to `pg`. The password stays inside the
+ * configuration; every text for people has it masked.
  */
 import { userInfo } from "node:os";
 import { WorkError } from "../../errors.ts";
@@ -10,7 +10,7 @@ import { nearest } from "../../std/nearest.ts";
 export interface Address {
   /** For `pg`: the URL without our own parameters, once for each host. Never empty. */
   readonly connectionStrings: readonly string[];
-  /** Whether a server that is read-only is refused, as by `target_session_attrs=read-write`. */
+  /** Whether a read-only server is refused, as with `target_session_attrs=read-write`. */
   readonly mustWrite: boolean;
   /** For people: without the password. */
   readonly shown: string;
@@ -23,7 +23,7 @@ export interface Address {
 }
 
 const POOL_DEFAULT = 10;
-/** PostgreSQL cuts longer names off. */
+/** PostgreSQL truncates longer names. */
 const SCHEMA_BYTES_MAX = 63;
 
 export function readAddress(url: string): Address {
@@ -77,7 +77,7 @@ function readTarget(text: string): boolean {
   });
 }
 
-/** `pg` takes the user from USER alone; PostgreSQL's own clients ask the system where that is not set. */
+/** `pg` reads the user from USER only; PostgreSQL's own clients ask the system if USER is not set. */
 function nameUser(url: URL): void {
   const isNamed = url.username !== "" || url.searchParams.has("user");
   if (isNamed || process.env.PGUSER || process.env.USER) return;
@@ -100,7 +100,7 @@ function systemUser(): string | undefined {
 
 const OURS = ["schema", "pool", "prepare", "listen"];
 
-/** A parameter that nobody knows is nobody's trouble, but one of ours that is left out by mistake leads to another store. */
+/** Unknown parameters are left to `pg`, but a misspelt parameter of ours could lead to another store. */
 function refuseMisspelt(names: readonly string[]): void {
   for (const name of names) {
     const meant = nearest(name, OURS);
@@ -111,14 +111,14 @@ function refuseMisspelt(names: readonly string[]): void {
   }
 }
 
-/** To `pg` these mean the same today; it warns, in nine lines at every start, that they will not for ever. */
+/** `pg` treats these alike today, but warns in nine lines at every start that this will change. */
 function checkCertificatesAsNow({ searchParams }: URL): void {
   if (searchParams.has("uselibpqcompat")) return;
   const mode = searchParams.get("sslmode") ?? "";
   if (["prefer", "require", "verify-ca"].includes(mode)) searchParams.set("sslmode", "verify-full");
 }
 
-/** The URL with `***` for its password, wherever it stands. Also for a text that is no URL. */
+/** The URL with `***` for its password. Also works for a text that is not a URL. */
 export function maskPassword(url: string): string {
   return url
     .replace(/^([a-z][a-z0-9+.-]*:\/\/[^/?#@:]*):.*@(?=[^@]*$)/is, "$1:***@")

@@ -1,19 +1,18 @@
 /**
- * Values on their way to PostgreSQL. Lists are written as its array literals here, because `pg` takes several times as long
- * for lists of numbers, of which there are many.
+ * Converts values for PostgreSQL. Lists become array literals here, because `pg` is several times slower for lists of numbers.
  */
 
 export type Scalar = string | number | boolean | null;
-/** A list is an array of PostgreSQL; write its type into the statement: `= ANY (?::bigint[])`. */
+/** A list is a PostgreSQL array; give its type in the statement: `= ANY (?::bigint[])`. */
 export type Value = Scalar | readonly Scalar[];
 
-/** PostgreSQL has no text with a NUL in it: its picture takes its place. In JSON it is escaped, and stays what it is. */
+/** PostgreSQL cannot store NUL characters, so they are replaced by their symbol. In JSON they are escaped and stay. */
 export function storable(value: Value): Scalar {
   if (typeof value === "string") return value.includes("\0") ? value.replaceAll("\0", "\u2400") : value;
   return isList(value) ? arrayOf(value) : value;
 }
 
-/** A list with what each has; null when none has any: then nothing is sent, and `unnest` fills up with nulls. */
+/** The values of all items; null if no item has one: then nothing is sent, and `unnest` fills in nulls. */
 export function column<One>(
   ones: readonly One[],
   of: (one: One) => string | number | undefined,
@@ -28,7 +27,7 @@ function isList(value: Value): value is readonly Scalar[] {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 const SPECIAL = /[\0-\x1f]|\p{Surrogate}/u;
 
-/** As JSON writes a list, in other brackets; unless a text has something of which JSON makes more than PostgreSQL does. */
+/** The JSON form of the list with braces, unless a text contains characters that JSON escapes differently. */
 function arrayOf(list: readonly Scalar[]): string {
   const isPlain = list.every((value) => typeof value !== "string" || !SPECIAL.test(value));
   return isPlain ? `{${JSON.stringify(list).slice(1, -1)}}` : `{${list.map(literalOf).join(",")}}`;

@@ -12,15 +12,18 @@ import type { Limits, Session, Tx } from "./session.ts";
 
 const STEP_MS_MAX = 30_000;
 const HEARTBEAT_MS_MAX = 10_000;
-/** Part of the time to live. The last heartbeat was a quarter of it ago; two failed ones leave another quarter. */
+/**
+ * The timeout of a heartbeat as a share of the time to live. The last heartbeat was a quarter of it ago; two failures leave
+ * another quarter.
+ */
 const SILENT_SHARE = 1 / 4;
 const SILENCE_MS_MIN = 1_000;
 
 export class Heartbeats {
-  /** What was seen of the server's clock. */
+  /** The server's clock as this engine has seen it. */
   readonly watch = new ClockWatch();
   readonly #session: Session;
-  /** How long each of them is waited for when nothing is heard. */
+  /** The timeout of heartbeats, by holder. */
   readonly #silences = new Map<string, number>();
 
   constructor(session: Session) {
@@ -57,7 +60,7 @@ export class Heartbeats {
     return hasLeft;
   }
 
-  /** Runs the step after a look at the store's clock, in the same transaction. The record is asked only when the clock has changed. */
+  /** Runs the step after a check for clock steps, in the same transaction. The record is read only if the clock seems changed. */
   async #follow<T>(step: (tx: Tx) => Promise<T>, limits: Limits): Promise<T> {
     const { clock } = this.#session;
     const upFrom = uptimeOf(clock);
@@ -78,5 +81,5 @@ export class Heartbeats {
   }
 }
 
-/** What took longer says too little about the time at which the server looked at its clock. */
+/** A slower answer does not show precisely enough when the server read its clock. */
 const PRECISE_MS_MAX = 2_000;

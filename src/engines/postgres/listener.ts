@@ -1,7 +1,7 @@
 /**
- * One connection of an engine that listens for what other processes and machines do, and notifies those who watch a queue.
- * It is there while somebody watches. When it is lost it is made again, and everybody is notified then: nobody knows what was
- * missed meanwhile.
+ * One connection that listens for notifications of other processes and machines, and notifies the watchers of a queue. It is open
+ * while there are watchers. After a lost connection it reconnects and notifies all watchers, because notifications may have been
+ * missed.
  */
 import pg from "pg";
 import { Notifier } from "../../std/notifier.ts";
@@ -9,17 +9,17 @@ import { hangUp } from "./pipelining.ts";
 import type { Session } from "./session.ts";
 import { storeError } from "./trouble.ts";
 
-/** How long to wait before the next try to connect again: doubled from the first to the last. */
+/** The wait before reconnecting doubles from the first value to the second. */
 const RETRY_MS_MIN = 100;
 const RETRY_MS_MAX = 5_000;
-/** A connection that nobody hears of may be dead without a word. */
+/** A silent connection may be dead, so it is probed. */
 const PROBE_MS = 15_000;
 const PROBE_MS_MAX = 10_000;
 
 export class Listener {
   readonly #session: Session;
   readonly #notifier = new Notifier();
-  /** How many watch each queue. */
+  /** The number of watchers of each queue. */
   readonly #watched = new Map<string, number>();
   #client: pg.Client | undefined;
   #connecting: Promise<void> | undefined;
@@ -29,7 +29,7 @@ export class Listener {
     this.#session = session;
   }
 
-  /** Listens before it resolves: what is committed afterwards is notified of. The answer ends it. */
+  /** Listens before it resolves, so that later commits are notified. The returned function ends the watch. */
   async watch(queue: string, notify: () => void): Promise<() => Promise<void>> {
     const end = this.#notifier.on(queue, notify);
     this.#count(queue, 1);
@@ -119,7 +119,7 @@ export class Listener {
     this.#timer.unref();
   }
 
-  /** For one queue, or for all. */
+  /** Notifies the watchers of one queue, or of all. */
   #notify(queue: string): void {
     if (queue !== "") this.#notifier.notify(queue);
     else for (const name of this.#watched.keys()) this.#notifier.notify(name);

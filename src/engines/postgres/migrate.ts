@@ -1,4 +1,4 @@
-/** Makes the tables of a PostgreSQL store, or brings them to the newest version. Of many processes at once one does it. */
+/** Creates or migrates the tables of a PostgreSQL store. If many processes start at once, one of them does it. */
 import pg from "pg";
 import { WorkError } from "../../errors.ts";
 import { storeChanged } from "../store-version.ts";
@@ -6,7 +6,7 @@ import { MIGRATIONS } from "./schema.ts";
 import { SCHEMA_VERSION } from "./schema-version.ts";
 import type { Session, Tx } from "./session.ts";
 
-/** The version that it was found with; 0 when it was made. */
+/** Returns the version that was found; 0 if the store was created. */
 export async function migrate(
   session: Session,
   { mustExist = false }: { readonly mustExist?: boolean } = {},
@@ -32,7 +32,7 @@ export async function requireVersion(session: Session): Promise<void> {
   throw storeChanged(session.address.shown, SCHEMA_VERSION, found);
 }
 
-/** 0 when there is no store yet. Asked of the catalogue, which tells what others have just committed. */
+/** 0 if there is no store. Reads the catalogue, which shows what others have just committed. */
 async function versionOf(tx: Tx): Promise<number> {
   const found = await tx.get(
     `SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -40,7 +40,7 @@ async function versionOf(tx: Tx): Promise<number> {
     tx.schema,
   );
   if (found === undefined) return 0;
-  // With the schema's name: who may not use the schema gets that error instead of "there is no such table".
+  // With the name of the schema, a user without rights on it gets that error instead of "no such table".
   const store = `${pg.escapeIdentifier(tx.schema)}.store`;
   return (await tx.get<{ version: number }>(`SELECT version FROM ${store}`))?.version ?? 0;
 }
@@ -52,7 +52,10 @@ async function bringUp(tx: Tx, from: number): Promise<void> {
   await tx.run("UPDATE store SET version = ?", SCHEMA_VERSION);
 }
 
-/** Only where it is missing: a user who may not make one can be given one. Another program's tables are left alone. */
+/**
+ * Creates the schema only if it is missing, so that a user without that right can use an existing one. Refuses another program's
+ * tables.
+ */
 async function makeSchema(tx: Tx): Promise<void> {
   const schema = pg.escapeIdentifier(tx.schema);
   const there = await tx.get<{ tables: number }>(

@@ -1,4 +1,6 @@
-/** Opens a PostgreSQL store: makes its tables or brings them to the newest version, and binds the contract to this folder. */
+/**
+ * Opens a PostgreSQL store: creates or migrates its tables, and implements the engine contract with the functions of this folder.
+ */
 
 import type { Engine } from "../../engine.ts";
 import { sharedMethods, type Transactions } from "../sql/methods.ts";
@@ -28,7 +30,7 @@ import { deleteRows, readRows, writeRows } from "./rows.ts";
 import { beginOperation, enlist, listRefusals, listSelected } from "./selection.ts";
 import { type Limits, Session, type SessionOptions, type Tx } from "./session.ts";
 
-/** How long a person sees nothing while another process changes letters. */
+/** How long a wait for the letter lock stays silent. */
 const SILENCE_MS_MAX = 1_000;
 
 export interface PostgresOptions extends SessionOptions {
@@ -38,7 +40,7 @@ export interface PostgresOptions extends SessionOptions {
   readonly onWait?: (reason: string) => void;
 }
 
-/** For what runners ask for all the time: a runner that hears nothing is better off with another connection. */
+/** For frequent reads of runners: after a timeout another connection is used. */
 const GLANCE: Limits = { timeoutMs: 30_000 };
 
 export async function openPostgresEngine(options: PostgresOptions): Promise<Engine> {

@@ -1,9 +1,9 @@
-/** How a session speaks to a connection: what goes out together, and for how long it is waited for. */
+/** Sends statements in batches over a connection, with timeouts. */
 import { Writable } from "node:stream";
 import type pg from "pg";
 import type { Tx } from "./tx.ts";
 
-/** Steps that begin when the beginning is answered. */
+/** Steps that start when BEGIN is answered. */
 export function afterStart<T>(steps: (tx: Tx) => Promise<T>): (tx: Tx) => Promise<T> {
   return async (tx) => {
     await tx.begun();
@@ -11,7 +11,7 @@ export function afterStart<T>(steps: (tx: Tx) => Promise<T>): (tx: Tx) => Promis
   };
 }
 
-/** What is sent in one go is written in one go: each writing wakes the server up. */
+/** Statements that are sent together are written to the socket together: each write wakes the server. */
 export function send(client: pg.PoolClient, query: pg.QueryConfig): Promise<pg.QueryResult> {
   const stream = streamOf(client);
   if (stream !== undefined && stream.writableCorked === 0) {
@@ -27,7 +27,7 @@ function streamOf(client: pg.PoolClient): Writable | undefined {
   return stream instanceof Writable ? stream : undefined;
 }
 
-/** Statements that wait until all are known, and go out together. */
+/** Collects statements and sends them together. */
 export class Outbox {
   readonly #held: (() => Promise<void>)[] = [];
 
@@ -41,7 +41,7 @@ export class Outbox {
     });
   }
 
-  /** Resolves when each is answered; who holds its promise is told what. */
+  /** Resolves when all are answered. Errors go to the promise of each statement. */
   async send(): Promise<void> {
     await Promise.all(this.#held.map((sending) => sending()));
   }
@@ -49,16 +49,16 @@ export class Outbox {
 
 const HANG_UP_MS_MAX = 1_000;
 
-/** Ends a connection beside the pool. One that is dead does not say goodbye, and is not waited for. */
+/** Ends a connection outside of the pool without waiting for a dead one. */
 export async function hangUp(client: pg.Client & { unref?(): void }): Promise<void> {
-  client.unref?.(); // nor does the process wait for it
+  client.unref?.(); // the process does not wait for it either
   await Promise.race([
     client.end().catch(() => {}),
     new Promise((resolve) => setTimeout(resolve, HANG_UP_MS_MAX)),
   ]);
 }
 
-/** A statement without values that is waited for no longer than that. */
+/** A statement without values, with a timeout. */
 export function within(text: string, timeoutMs: number): pg.QueryConfig & { readonly query_timeout: number } {
   return { text, query_timeout: timeoutMs };
 }

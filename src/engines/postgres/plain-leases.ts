@@ -1,16 +1,16 @@
 /**
- * What an engine remembers of the leases that it gave: that their items are no letters and in no lane, which does not change
- * under a lease; and the numbers of who leased. So the settling of most needs no look at the items. Forgetting costs only that.
+ * A cache of the leases that this engine gave: whether their items are no letters and have no ordering key, which does not change
+ * during a lease, and the numbers of the holders. With it, most settlements need not read the items. It may forget anything.
  */
 import type { Settlement } from "../../item/item.ts";
 
 /** Far more than runners hold at a time. */
 const KEPT_MAX = 100_000;
 const LESSEES_MAX = 1000;
-/** So many rows of `leases` cost a reaper nothing, and pulling them together so seldom costs workers nothing. */
+/** Merging a holder's rows of `leases` after this many is cheap for reapers and workers. */
 const GATHER_AFTER = 64;
 
-/** Who leases, and from which queue, by their numbers, which never change. */
+/** The numbers of a holder and a queue, which never change. */
 export interface KnownLessee {
   readonly holderId: string;
   readonly holder: number;
@@ -19,19 +19,19 @@ export interface KnownLessee {
 
 export class PlainLeases {
   readonly #attempts = new Map<number, number>();
-  /** Those that leased before, by holder and queue. */
+  /** Known holders, by holder and queue. */
   readonly #lessees = new Map<string, KnownLessee>();
-  /** How often each holder was given something since that was made one row. */
+  /** Leases of each holder since its rows were last merged. */
   readonly #given = new Map<number, number>();
 
-  /** A lease that is being given. If that comes to nothing, nobody ever asks for this attempt. */
+  /** Records a lease that is being given. If the transaction fails, the attempt is never asked for. */
   note(ref: number, attempt: number, isPlain: boolean): void {
     if (this.#attempts.size >= KEPT_MAX) this.#attempts.clear();
     if (isPlain) this.#attempts.set(ref, attempt);
     else this.#attempts.delete(ref);
   }
 
-  /** Whether all are known, each named once. */
+  /** Whether all leases are known and none is named twice. */
   has(settlements: readonly Settlement[]): boolean {
     const refs = new Set<number>();
     for (const { lease } of settlements) {
@@ -41,17 +41,15 @@ export class PlainLeases {
     return true;
   }
 
-  /** The holder is being given something. */
   countGiven(holder: number): void {
     this.#given.set(holder, (this.#given.get(holder) ?? 0) + 1);
   }
 
-  /** Whether what the holder was given is to be made one row. */
+  /** Whether the holder's rows should be merged. */
   isTimeToGather(holder: number): boolean {
     return (this.#given.get(holder) ?? 0) >= GATHER_AFTER;
   }
 
-  /** It is being made one. */
   countGathered(holder: number): void {
     this.#given.set(holder, 1);
   }
@@ -65,7 +63,6 @@ export class PlainLeases {
     this.#lessees.set(`${holderId} ${queueName}`, { holderId, holder, queue });
   }
 
-  /** They were settled. */
   forget(settlements: readonly Settlement[]): void {
     for (const { lease } of settlements) this.#attempts.delete(lease.ref);
   }

@@ -1,4 +1,4 @@
-/** Items that come again into PostgreSQL: compared with what is there, and where that is asked for, put in its place. */
+/** Handles items whose ids exist: compares them with the stored ones and replaces those where the caller asks for it. */
 import type { NewItem } from "../../item/item.ts";
 import { rankOf } from "../../item/item.ts";
 import type { ItemState } from "../../item/state.ts";
@@ -16,12 +16,12 @@ interface Known {
   readonly item_id: string;
   readonly state: ItemState;
   readonly purged: number;
-  /** Its data now, and the data that it came with. */
+  /** The current data, and the data that the item was added with. */
   readonly data: string | null;
   readonly first: string | null;
 }
 
-/** Items whose ids are there. The fate of each, in order. */
+/** Returns the outcome for each item, in order. */
 export async function meetAgain(
   tx: Tx,
   queue: number,
@@ -58,13 +58,13 @@ async function findKnown(
   return new Map(rows.map((row) => [row.item_id, row]));
 }
 
-/** What it came in with counts, not what was made of it here. Of a purged one nobody knows it any more. */
+/** Compares with the data that the item was added with, not with later edits. The data of a purged item is not known. */
 function compare({ purged, data, first }: Known, item: NewItem): Fate {
   if (purged === 1) return "existing";
   return textOf(first ?? data) === canonicalJson(item.data) ? "existing" : "changed";
 }
 
-/** Its place in line is taken before the row is locked, as those do who lease it: then nobody waits for each other. */
+/** Removes the row of `ready_items` before it locks the item, in the same order as leasing, to avoid deadlocks. */
 async function replace(tx: Tx, queue: number, item: NewItem, author: string): Promise<Fate> {
   const seen = await requireKnown(tx, queue, item.itemId);
   if (!isReplaceable(seen, item)) return fateOf(seen, item);
@@ -82,7 +82,7 @@ function isReplaceable({ purged, state, data }: Known, item: NewItem): boolean {
   return waits && purged === 0 && textOf(data) !== canonicalJson(item.data);
 }
 
-/** Of one that is not replaced: what it is now counts too. */
+/** The outcome for an item that is not replaced also depends on its current state. */
 function fateOf(known: Known, item: NewItem): Fate {
   return textOf(known.data) === canonicalJson(item.data) ? "existing" : compare(known, item);
 }
@@ -100,7 +100,7 @@ interface Rewriting {
   readonly queue: number;
 }
 
-/** The old data is kept as an amendment. Whatever else the item came with is as if it came now; the lane stays. */
+/** Keeps the old data as an amendment. Everything else is replaced by what the new item has; the ordering key stays. */
 async function rewrite(tx: Tx, { known: { ref }, item, author, queue }: Rewriting): Promise<void> {
   const letter = await tx.get<{ no: number }>("SELECT no FROM letters WHERE ref = ?", ref);
   const change = { ref, letter: letter?.no ?? null, data: item.data, at: tx.now, author };

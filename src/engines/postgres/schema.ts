@@ -1,7 +1,7 @@
 /**
- * The tables of a PostgreSQL store, all in one schema of the user's choice. They have the names that SQLite's have; what
- * differs is there so that many workers do not wait for one another: counters are kept in shards, and what waits to be
- * leased stands in a table of its own, so that a row of `items` changes no index while it is worked.
+ * The tables of a PostgreSQL store, all in one schema. They have the same names as on SQLite. The differences let many workers
+ * run without waiting for each other: counters have shards, and ready items have their own table, so that leasing changes no
+ * index of `items`.
  */
 
 import { RUN_MAX } from "../../item/event.ts";
@@ -18,15 +18,15 @@ const listOf = (values: readonly string[]) => values.map((value) => `'${value}'`
 const isOneOf = (column: string, values: readonly string[]) => `${column} IN (${listOf(values)})`;
 const oneOf = (column: string, values: readonly string[]) => `CHECK (${isOneOf(column, values)})`;
 
-/** Texts are compared by code points, whatever the database's own order is. */
+/** Texts are compared by code points, whatever the collation of the database. */
 const TEXT = 'text COLLATE "C"';
 
 const ENDS = ATTEMPT_OUTCOMES.filter((outcome) => outcome !== "running");
 
-/** What a queue counts besides its items' states. */
+/** The counters of a queue. */
 const QUEUE_COUNTERS = [...ITEM_STATES, "letters", "resolved", "purged", "evicted", "attempts"];
 
-/** One entry per version; entry n brings a store from version n to n + 1. Never edited once released. */
+/** One entry per version; entry n migrates a store from version n to n + 1. Never edited once released. */
 export const MIGRATIONS: readonly string[] = [
   `
   CREATE TABLE queues (

@@ -1,4 +1,4 @@
-/** The servers that a store's URL names: one is used, until it cannot be reached or does not accept writes. */
+/** The servers of a store's URL. One is used until it cannot be reached or does not accept writes. */
 import { Socket } from "node:net";
 import pg from "pg";
 import type { Address } from "./address.ts";
@@ -9,15 +9,12 @@ const VERIFY_MS_MAX = 10_000;
 const IS_READ_ONLY = `SELECT pg_is_in_recovery() OR current_setting('default_transaction_read_only')::boolean AS "isReadOnly"`;
 
 /**
- * A server answers first about TLS (S, N), a login (R), an error (E) or its version (v). What begins otherwise, such as
- * HTTP, would be read as a message of gigabytes that never comes to its end.
+ * The first byte of a server's answer: TLS (S, N), login (R), error (E) or version (v). Anything else, such as HTTP, would be
+ * read as the length of a huge message.
  */
 const FIRST_BYTES = Buffer.from("SNREv");
 
-/**
- * `pg` throws where the bytes arrive when it cannot read them, and nobody could catch that. Here such a connection is lost,
- * like any other whose server is of no use.
- */
+/** `pg` throws on unreadable bytes where nobody can catch it. This socket treats such a connection as lost. */
 class ReadableOrLost extends Socket {
   #isFirst = true;
 
@@ -43,7 +40,7 @@ class ReadableOrLost extends Socket {
 
 export class Servers {
   readonly #connectionStrings: readonly string[];
-  /** Its connections lead to the server that is used when they are made. */
+  /** New connections go to the server that is currently used. */
   readonly Client: typeof pg.Client;
   #used = 0;
 
@@ -61,7 +58,7 @@ export class Servers {
     };
   }
 
-  /** Tries to connect to one server after the other, beginning with the one that is used. */
+  /** Tries to connect to one server after another, starting with the current one. */
   async each<T>(connect: () => Promise<T>): Promise<T> {
     for (let tries = 1; ; tries += 1) {
       const tried = this.#used;
@@ -69,7 +66,7 @@ export class Servers {
         return await connect();
       } catch (error) {
         if (!isConnectionLoss(error) && !isReadOnlyServer(error)) throw error;
-        // Who finds it out at the same moment does not go on twice.
+        // Two callers that fail at the same time advance only once.
         if (this.#used === tried) this.#used = (tried + 1) % this.#connectionStrings.length;
         if (tries >= this.#connectionStrings.length) throw error;
       }
@@ -82,7 +79,7 @@ export class Servers {
     if (rows[0]?.isReadOnly) throw readOnlyServer();
   }
 
-  /** For a pool: the same for each connection that is new. */
+  /** For a pool: the same check for each new connection. */
   readonly verify = (client: pg.PoolClient, done: (error?: Error) => void): void => {
     this.requireWritable(client).then(() => done(), done);
   };

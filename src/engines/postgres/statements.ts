@@ -1,13 +1,13 @@
-/** The statements of a session by their text: question marks numbered as PostgreSQL wants them, and a name for each. */
+/** The statements of a session by their text, with parameters numbered for PostgreSQL and a name for each. */
 import { createHash } from "node:crypto";
 
 export interface Statement {
   readonly text: string;
-  /** By which a connection knows it once it is prepared. */
+  /** The name of the prepared statement. */
   readonly name: string | undefined;
 }
 
-/** Beyond this a statement is sent without a name: every connection keeps all that were ever prepared. */
+/** Further statements are sent without a name, because every connection keeps all prepared statements. */
 const NAMED_MAX = 500;
 
 export class Statements {
@@ -25,7 +25,7 @@ export class Statements {
   }
 }
 
-/** By its text, so that sessions which share a connection mean the same by a name. */
+/** Derived from the text, so that sessions that share a connection use the same names. */
 function nameOf(text: string): string {
   return `redrive_${createHash("sha256").update(text).digest("hex").slice(0, 32)}`;
 }

@@ -1,6 +1,6 @@
 /**
- * The usual case, and so the quick one: a batch of successes of items that are no letters and in no lane. One statement ends
- * the attempts, moves the items and tells of it; only what it cannot take is looked at one by one.
+ * The fast path for batches of successes of items that are no letters and have no ordering key. One statement ends the attempts,
+ * settles the items and records the events. The caller handles the others one by one.
  */
 
 import type { Settlement } from "../../item/item.ts";
@@ -11,12 +11,12 @@ import type { CounterDeltas } from "./counter-deltas.ts";
 import { tellAll } from "./events.ts";
 import { type Tx, timeIn } from "./session.ts";
 
-/** Whether nothing but the end of the attempt follows from it, when its item is no letter and in no lane. */
+/** Whether the settlement only ends the attempt, if its item is no letter and has no ordering key. */
 export function isPlainSuccess({ verdict, notes, mergedCommit }: Settlement): boolean {
   return verdict.kind === "done" && notes === undefined && mergedCommit === undefined;
 }
 
-/** Those that were not held any more. Each lease is named once. The transaction need not have begun. */
+/** Returns the settlements whose leases were lost. Each lease is named once. The transaction need not have begun. */
 export async function settleSuccesses(
   tx: Tx,
   deltas: CounterDeltas,
@@ -42,7 +42,7 @@ export async function settleSuccesses(
   return held === null ? [] : settlements.filter((settlement) => !isHeld(settlement));
 }
 
-/** The items are named only when some are missing, or are of several queues. */
+/** Returns the items only if some are missing or of several queues. */
 const SUCCEED = `
   WITH moved AS (
          UPDATE items i SET state = 'done'

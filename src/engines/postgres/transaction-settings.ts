@@ -1,26 +1,23 @@
-/** How the transactions of a store begin, and what holds in them. */
+/** The BEGIN statements and settings of a store's transactions. */
 import pg from "pg";
 import { BEGAN_AT, eventsLock, markIn } from "./tx.ts";
 
-/** The beginning, and the one statement that is sent with it: it sets what holds to the end, and tells the time. */
+/** BEGIN and the statement that is sent with it: it sets the settings of the transaction and returns the time. */
 export interface TransactionStart {
   readonly begin: string;
   readonly setting: string;
   readonly isWriting: boolean;
 }
 
-/**
- * Whether a transaction was begun. DEFERRABLE changes nothing for these levels of isolation; it shows that BEGIN succeeded, because
- * it is off outside.
- */
+/** Whether BEGIN succeeded. DEFERRABLE has no other effect at these isolation levels, and is off outside of a transaction. */
 const IS_BEGUN = "current_setting('transaction_deferrable')::boolean";
 
 const COMMITTED_READ = "BEGIN TRANSACTION ISOLATION LEVEL READ COMMITTED READ ONLY DEFERRABLE";
 const SNAPSHOT_READ = "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY DEFERRABLE";
 const WRITE = "BEGIN TRANSACTION ISOLATION LEVEL READ COMMITTED READ WRITE DEFERRABLE";
-/** A vanished client must not keep others waiting for its locks. */
+/** A lost client must not keep its locks for long. */
 const IDLE_MS_MAX = 20_000;
-/** Planning for each batch anew takes longer than small batches do, and finds the same plan. */
+/** Planning each small batch again takes longer than running it, and finds the same plan. */
 const GENERIC_PLANS = { plan_cache_mode: "force_generic_plan" };
 const FITTING_PLANS = { plan_cache_mode: "auto" };
 
@@ -29,17 +26,17 @@ type Settings = Readonly<Record<string, string>>;
 export class TransactionStarts {
   /** Each statement sees what was committed before it. */
   readonly committedRead: TransactionStart;
-  /** On one unchanging view. */
+  /** All statements see one snapshot. */
   readonly snapshotRead: TransactionStart;
-  /** The same, planned once for all values. */
+  /** The same, with generic plans. */
   readonly pipelinedRead: TransactionStart;
-  /** For the making of tables. */
+  /** For creating tables. */
   readonly preparation: TransactionStart;
-  /** Sets on a connection, for as long as it lasts, what statements need that are sent without a beginning. */
+  /** Sets on a connection what statements without BEGIN need, for the life of the connection. */
   readonly kept: string;
   readonly #settings: Settings;
   readonly #mark: string;
-  /** By how long each statement may take; there are few. */
+  /** By statement timeout; there are few. */
   readonly #writing = new Map<number, TransactionStart>();
 
   constructor(schema: string, busyMsMax: number) {
@@ -63,7 +60,7 @@ export class TransactionStarts {
     this.kept = `SELECT ${settingsIn({ ...this.#settings, ...GENERIC_PLANS }, "connection")}`;
   }
 
-  /** Whoever writes may tell of events, and so has their mark. */
+  /** Every write may record events, so it takes the event lock. */
   writing(timeoutMs: number): TransactionStart {
     const known = this.#writing.get(timeoutMs);
     if (known !== undefined) return known;
@@ -80,8 +77,8 @@ export class TransactionStarts {
 }
 
 /**
- * The columns of a statement that sets them all, until the end of the transaction or of the connection. Where BEGIN has failed, the
- * statements that were sent after it must not run one by one: the connection then loses its search path, so that they find no table.
+ * The columns of a statement that sets all settings until the end of the transaction or connection. If BEGIN failed, the
+ * statements sent after it must not run: the connection then has no search path, so that they find no table.
  */
 function settingsIn(settings: Settings, until: "transaction" | "connection"): string {
   const isLocal = until === "transaction";
