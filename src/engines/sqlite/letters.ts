@@ -172,7 +172,9 @@ function groupsOf(session: Session, rows: readonly LetterRow[]): ReadonlyMap<num
 
 /** Written out, not by `compact`: a search comes here for every letter. */
 function letterOf(session: Session, row: LetterRow, kept: Kept): StoredLetter {
-  const [letterSequence, ref, grp, itemId, firstAt] = row;
+  const letterSequence = row[0]; // by index: a list that is taken apart costs more
+  const ref = row[1];
+  const grp = row[2];
   const group = kept.groups.get(grp);
   assert(group, `letter ${letterSequence} is of group ${grp}, which is not there`);
   const history = kept.histories.get(ref);
@@ -180,9 +182,9 @@ function letterOf(session: Session, row: LetterRow, kept: Kept): StoredLetter {
   const letter: Growing<StoredLetter> = {
     ref,
     letterSequence,
-    itemId,
+    itemId: row[3],
     itemData: data === undefined ? null : (parseJson(data) as Json),
-    firstAttempt: kept.hasTimes ? firstAt : 0,
+    firstAttempt: kept.hasTimes ? row[4] : 0,
     lastAttempt: history?.lastAttempt ?? 0,
     failureCount: history?.failureCount ?? 0,
     failureHistory: history?.failures ?? [],
