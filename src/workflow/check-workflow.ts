@@ -1,12 +1,14 @@
 /** The rules of a workflow that its form cannot express. What does not fit the form is skipped, so that all problems are reported. */
-import { FILTER_VARIABLES, isExpressionName, type KnownVariables } from "../std/expression.ts";
+import { type Placeholder, templateParts } from "../attempt/template-parts.ts";
+import { compileExpression, FILTER_VARIABLES, isExpressionName, type KnownVariables } from "../std/expression.ts";
 import { isJsonObject } from "../std/json.ts";
+import { nearest } from "../std/nearest.ts";
 import type { Finding } from "../yaml/read-yaml.ts";
-import { checkExpression, checkTemplate, secretIn } from "./check-text.ts";
 import { jsonPathProblem } from "./json-path.ts";
 import { splitWords } from "./program.ts";
 import { parseSortKeys } from "./select-items.ts";
-import { ACTION_KEYS, NAME_PATTERN, retryForm, retryProblems, twice } from "./step-form.ts";
+import { shellProblems } from "./shell-values.ts";
+import { ACTION_KEYS, NAME_PATTERN, retryForm, retryProblems, STEP_KEYS, twice } from "./step-form.ts";
 import {
   afterSetup,
   ERROR_FIELDS,
@@ -19,7 +21,7 @@ import {
   withItem,
   withResults,
 } from "./step-variables.ts";
-import type { ExpandMode } from "./variables.ts";
+import { type ExpandMode, unknownVariable, unreadable } from "./variables.ts";
 
 type Path = readonly PropertyKey[];
 type Mapping = Readonly<Record<string, unknown>>;
@@ -27,8 +29,7 @@ type Mapping = Readonly<Record<string, unknown>>;
 /** Every problem of this kind. `given` are the names of variables from the command line. */
 export function checkWorkflow(raw: unknown, given: readonly string[]): readonly Finding[] {
   if (!isJsonObject(raw)) return [];
-  const secrets = Array.isArray(raw.secrets) ? raw.secrets.map(String) : [];
-  const checker = new Checker(secrets);
+  const checker = new Checker(Array.isArray(raw.secrets) ? raw.secrets.map(String) : []);
   const setup = inSetup(given);
   checker.environment(raw.env, ["env"], setup);
   checker.retry(raw.retry, ["retry"]);
@@ -58,15 +59,21 @@ class Checker {
 
   map(map: unknown, path: Path, known: Known): void {
     if (!isJsonObject(map)) return;
-    const { input } = map;
+    const { input, json_path: jsonPath, sort_by: sortBy, agent_template: template } = map;
     if (isJsonObject(input)) this.#text(input.command, [...path, "input", "command"], known, "shell");
-    else this.#text(input, [...path, "input"], known, "plain");
-    if (typeof map.json_path === "string" && map.json_path.trim() !== "") {
-      this.#told([...path, "json_path"], jsonPathProblem(map.json_path));
+    else this.#text(input, [...path, "input"], known);
+    if (typeof jsonPath === "string" && jsonPath.trim() !== "") {
+      this.#report([...path, "json_path"], jsonPathProblem(jsonPath));
     }
     this.#expression(map.filter, [...path, "filter"], FILTER_VARIABLES);
-    this.#sortKeys(map.sort_by, [...path, "sort_by"]);
-    this.#agentTemplate(map.agent_template, [...path, "agent_template"], withItem(known));
+    for (const [text, at] of elements(sortBy, [...path, "sort_by"])) {
+      const parsed = text.trim() === "" ? undefined : parseSortKeys(text);
+      if (parsed?.ok === false) this.#report(at, parsed.message);
+    }
+    const steps = isJsonObject(template) ? template.commands : template;
+    const at = [...path, "agent_template"];
+    if (Array.isArray(steps) && steps.length === 0) this.#report(at, "there is no step in it");
+    this.phase(template, at, withItem(known));
   }
 
   errorPolicy(policy: unknown, path: Path, known: Known): void {
@@ -75,25 +82,16 @@ class Checker {
     const inHandler = new Map(known).set("error", ERROR_FIELDS);
     this.retry(policy.retry_config, [...path, "retry_config"]);
     if (policy.max_outage !== undefined && policy.on_outage !== "wait") {
-      this.findings.push({
-        path: [...path, "max_outage"],
-        atKey: true,
-        message: "max_outage has no meaning without on_outage: wait",
-      });
+      this.#reportKey([...path, "max_outage"], "max_outage has no meaning without on_outage: wait");
     }
     this.steps(handler, [...path, "custom_handler"], inHandler);
-    if (isJsonObject(action)) {
-      this.steps(action.custom, [...path, "on_item_failure", "custom"], inHandler);
-    }
+    if (isJsonObject(action)) this.steps(action.custom, [...path, "on_item_failure", "custom"], inHandler);
     if (action === "custom" && handler === undefined) {
-      this.#told([...path, "on_item_failure"], "custom needs its steps: write custom_handler below it");
+      this.#report([...path, "on_item_failure"], "custom needs its steps: write custom_handler below it");
     }
     if (action !== "custom" && handler !== undefined) {
-      this.findings.push({
-        path: [...path, "custom_handler"],
-        atKey: true,
-        message: "custom_handler has no meaning without on_item_failure: custom",
-      });
+      const message = "custom_handler has no meaning without on_item_failure: custom";
+      this.#reportKey([...path, "custom_handler"], message);
     }
   }
 
@@ -101,21 +99,16 @@ class Checker {
     const parsed = retryForm.safeParse(retry);
     if (!parsed.success) return;
     for (const problem of retryProblems(parsed.data)) {
-      this.findings.push({ path: [...path, ...problem.path], atKey: true, message: problem.message });
+      this.#reportKey([...path, ...problem.path], problem.message);
     }
   }
 
   environment(env: unknown, path: Path, known: KnownVariables): void {
     if (!isJsonObject(env)) return;
     for (const [name, value] of Object.entries(env)) {
-      if (!NAME_PATTERN.test(name)) {
-        this.findings.push({
-          path: [...path, name],
-          atKey: true,
-          message: `"${name}" cannot be the name of a variable`,
-        });
-      }
-      this.#text(value, [...path, name], known, "plain");
+      const at = [...path, name];
+      if (!NAME_PATTERN.test(name)) this.#reportKey(at, `"${name}" cannot be the name of a variable`);
+      this.#text(value, at, known);
     }
   }
 
@@ -128,64 +121,49 @@ class Checker {
     }
   }
 
-  #agentTemplate(template: unknown, path: Path, known: Known): void {
-    const steps = isJsonObject(template) ? template.commands : template;
-    if (Array.isArray(steps) && steps.length === 0) this.#told(path, "there is no step in it");
-    this.phase(template, path, known);
-  }
-
   #step(step: Mapping, path: Path, known: Known): void {
     this.#oneAction(step, path);
-    this.#options(step, path, known);
-  }
-
-  #options(step: Mapping, path: Path, known: Known): void {
     this.#id(step.id, [...path, "id"]);
     this.#expression(step.when, [...path, "when"], known);
     this.environment(step.env, [...path, "env"], known);
     this.#action(step, path, known);
-    for (const key of ["working_dir", "output_file"]) this.#text(step[key], [...path, key], known, "plain");
+    for (const key of ["working_dir", "output_file"]) this.#text(step[key], [...path, key], known);
     this.retry(step.retry, [...path, "retry"]);
     this.#handler(step.on_failure, [...path, "on_failure"], known, "error");
     this.#capture(step, path, known);
-    this.#validate(step.validate, [...path, "validate"], known);
-    if (isJsonObject(step.on_exit_code)) {
-      for (const [code, steps] of Object.entries(step.on_exit_code)) {
-        this.steps(steps, [...path, "on_exit_code", code], known);
-      }
+    if (isJsonObject(step.validate)) this.#validate(step.validate, [...path, "validate"], known);
+    for (const [code, steps] of Object.entries(isJsonObject(step.on_exit_code) ? step.on_exit_code : {})) {
+      this.steps(steps, [...path, "on_exit_code", code], known);
     }
     this.steps(step.on_success, [...path, "on_success"], known);
   }
 
   #oneAction(step: Mapping, path: Path): void {
-    const actions = ACTION_KEYS.filter((key) => key in step);
-    if (actions.length === 0) {
+    const [first, ...others] = ACTION_KEYS.filter((key) => key in step);
+    if (first === undefined) {
       const message = `a step needs an action: ${ACTION_KEYS.join(", ")}`;
       this.findings.push({ path, message, lacks: ACTION_KEYS });
     }
-    for (const extra of actions.slice(1)) {
-      const message = `a step has one action, and this one has ${actions[0]} already`;
-      this.findings.push({ path: [...path, extra], atKey: true, message });
+    for (const extra of others) {
+      this.#reportKey([...path, extra], `a step has one action, and this one has ${first} already`);
     }
   }
 
   #action(step: Mapping, path: Path, known: Known): void {
     this.#text(step.shell, [...path, "shell"], known, "shell");
-    this.#text(step.claude, [...path, "claude"], known, "plain");
+    this.#text(step.claude, [...path, "claude"], known);
     const { agent, write_file: file, foreach } = step;
     if (isJsonObject(agent)) {
-      const command = [...path, "agent", "command"];
-      this.#text(agent.command, command, known, "plain");
-      this.#texts(agent.command, command, known);
+      const [command, prompt] = [[...path, "agent", "command"], [...path, "agent", "prompt"]];
+      this.#text(agent.command, command, known);
       const words = typeof agent.command === "string" ? splitWords(agent.command) : undefined;
-      if (words?.ok === false) this.#told(command, words.message);
-      this.#text(agent.prompt, [...path, "agent", "prompt"], known, "plain");
+      if (words?.ok === false) this.#report(command, words.message);
+      this.#text(agent.prompt, prompt, known);
       this.#secretArguments([agent.command].flat(), command);
-      if (agent.prompt_by === "argument") this.#secretArguments([agent.prompt], [...path, "agent", "prompt"]);
+      if (agent.prompt_by === "argument") this.#secretArguments([agent.prompt], prompt);
     }
     if (isJsonObject(file)) {
-      for (const key of ["path", "content"])
-        this.#text(file[key], [...path, "write_file", key], known, "plain");
+      for (const key of ["path", "content"]) this.#text(file[key], [...path, "write_file", key], known);
     }
     if (isJsonObject(foreach)) this.#foreach(foreach, [...path, "foreach"], known);
   }
@@ -193,8 +171,7 @@ class Checker {
   /** Other users of the machine can read the arguments of a process. */
   #secretArguments(texts: readonly unknown[], path: Path): void {
     for (const text of texts) {
-      if (typeof text !== "string") continue;
-      const secret = secretIn(text, this.#secrets);
+      const secret = typeof text === "string" ? secretIn(text, this.#secrets) : undefined;
       if (secret === undefined) continue;
       const message = `the secret ${secret} would stand in an argument of the agent. Let the agent read it from its environment`;
       this.findings.push({ path, word: secret, message });
@@ -202,10 +179,7 @@ class Checker {
   }
 
   #foreach(foreach: Mapping, path: Path, known: Known): void {
-    for (const key of ["items", "list"]) {
-      this.#text(foreach[key], [...path, key], known, "plain");
-      this.#texts(foreach[key], [...path, key], known);
-    }
+    for (const key of ["items", "list"]) this.#text(foreach[key], [...path, key], known);
     this.#twice(foreach, "items", "list", path);
     this.#twice(foreach, "steps", "do", path);
     if (!("items" in foreach || "list" in foreach)) {
@@ -235,14 +209,12 @@ class Checker {
     this.#twice(handler, "steps", "commands", path);
     for (const key of ["steps", "commands"]) this.steps(handler[key], [...path, key], known);
     for (const key of Object.keys(handler)) {
-      if (HANDLER_KEYS.has(key) || !STEP_OPTIONS.has(key)) continue;
-      const message = `${key} belongs to one of the steps, not beside them`;
-      this.findings.push({ path: [...path, key], atKey: true, message });
+      if (!STEP_KEYS.has(key)) continue;
+      this.#reportKey([...path, key], `${key} belongs to one of the steps, not beside them`);
     }
   }
 
-  #validate(validate: unknown, path: Path, known: Known): void {
-    if (!isJsonObject(validate)) return;
+  #validate(validate: Mapping, path: Path, known: Known): void {
     this.#step(validate, path, known);
     this.#handler(validate.on_incomplete, [...path, "on_incomplete"], known, "validation");
   }
@@ -252,59 +224,92 @@ class Checker {
     const key = "capture" in step ? "capture" : "capture_output";
     const name = step[key];
     if (name === undefined && "capture_format" in step) {
-      const message = "capture_format has no meaning without capture";
-      this.findings.push({ path: [...path, "capture_format"], atKey: true, message });
+      this.#reportKey([...path, "capture_format"], "capture_format has no meaning without capture");
     }
     if (typeof name !== "string" || !NAME_PATTERN.test(name)) return;
     if (RESERVED_NAMES.has(name) || !isExpressionName(name)) {
-      this.#told([...path, key], `the name "${name}" is taken; choose another`);
+      this.#report([...path, key], `the name "${name}" is taken; choose another`);
     } else known.set(name, "any");
   }
 
   #id(id: unknown, path: Path): void {
     if (typeof id !== "string") return;
-    if (this.#ids.has(id)) this.#told(path, `there is another step with the id "${id}"`);
+    if (this.#ids.has(id)) this.#report(path, `there is another step with the id "${id}"`);
     this.#ids.add(id);
   }
 
-  #sortKeys(keys: unknown, path: Path): void {
-    const texts = Array.isArray(keys) ? keys : [keys];
-    for (const [index, text] of texts.entries()) {
-      if (typeof text !== "string" || text.trim() === "") continue;
-      const parsed = parseSortKeys(text);
-      if (!parsed.ok) this.#told(Array.isArray(keys) ? [...path, index] : path, parsed.message);
+  /** A text or a list of texts: every variable that is unknown, and every one that is refused where it stands. */
+  #text(texts: unknown, path: Path, known: KnownVariables, mode: ExpandMode = "plain"): void {
+    for (const [text, at] of elements(texts, path)) {
+      for (const part of templateParts(text)) {
+        if (typeof part === "string") continue;
+        const problem =
+          part.kind === "unreadable"
+            ? { message: unreadable(part.written).replace(/\.$/, "") }
+            : placeholderProblem(part, known);
+        if (problem) this.findings.push({ path: at, word: part.written, ...problem });
+      }
+      for (const { written: word, message } of mode === "shell" ? shellProblems(text) : []) {
+        this.findings.push({ path: at, word, message: message.replace(/\.$/, "") });
+      }
     }
-  }
-
-  #text(text: unknown, path: Path, known: KnownVariables, mode: ExpandMode): void {
-    if (typeof text === "string") this.findings.push(...checkTemplate(text, path, known, mode));
-  }
-
-  #texts(texts: unknown, path: Path, known: KnownVariables): void {
-    if (!Array.isArray(texts)) return;
-    for (const [index, text] of texts.entries()) this.#text(text, [...path, index], known, "plain");
   }
 
   #expression(text: unknown, path: Path, known: KnownVariables): void {
-    if (typeof text === "string" && text.trim() !== "") {
-      this.findings.push(...checkExpression(text, path, known));
-    }
+    if (typeof text !== "string" || text.trim() === "") return;
+    const compiled = compileExpression(text, known);
+    if (compiled.ok) return;
+    const { message, word, suggestion } = compiled;
+    this.findings.push({ path, message, word, suggestion });
   }
 
   #twice(mapping: Mapping, key: string, alias: string, path: Path): void {
-    for (const problem of twice(mapping, key, alias, path.map(String))) {
-      this.findings.push({ path: [...path, alias], atKey: true, message: problem.message });
-    }
+    for (const problem of twice(mapping, key, alias, [])) this.#reportKey([...path, alias], problem.message);
   }
 
-  #told(path: Path, message: string | undefined): void {
+  #report(path: Path, message: string | undefined): void {
     if (message !== undefined) this.findings.push({ path, message });
+  }
+
+  #reportKey(path: Path, message: string): void {
+    this.findings.push({ path, atKey: true, message });
   }
 }
 
-const HANDLER_KEYS: ReadonlySet<string> = new Set(["steps", "commands", "max_attempts", "fail_workflow"]);
-const STEP_OPTIONS: ReadonlySet<string> = new Set([
-  ...ACTION_KEYS,
-  ..."id timeout env working_dir when capture capture_output capture_format on_failure on_success".split(" "),
-  ..."on_exit_code retry commit_required validate output_file".split(" "),
-]);
+/** A text, or the texts of a list, each with its path. */
+function elements(texts: unknown, path: Path): (readonly [string, Path])[] {
+  if (typeof texts === "string") return [[texts, path]];
+  if (!Array.isArray(texts)) return [];
+  return texts.flatMap((text, index) =>
+    typeof text === "string" ? [[text, [...path, index]] as const] : [],
+  );
+}
+
+/** A bare name with a default may stay unknown: `--var` can give it a value. */
+function placeholderProblem(
+  place: Placeholder,
+  known: KnownVariables,
+): Pick<Finding, "message" | "suggestion"> | undefined {
+  const fields = known.get(place.name);
+  if (fields === undefined) {
+    const isOptional = place.fallback !== undefined && place.path.length === 0;
+    return isOptional ? undefined : unknownVariable(place, [...known.keys()]);
+  }
+  const [field] = place.path;
+  if (fields === "any" || field === undefined || fields.includes(String(field))) return undefined;
+  const meant = nearest(String(field), fields);
+  return {
+    message: `${place.written}: there is no "${field}" in ${place.name}`,
+    suggestion: meant && `\${${place.name}.${meant}}`,
+  };
+}
+
+/** The first of the secrets that the text names as `${env.NAME}`. */
+function secretIn(text: string, secrets: readonly string[]): string | undefined {
+  for (const part of templateParts(text)) {
+    if (typeof part === "string" || part.kind !== "placeholder" || part.name !== "env") continue;
+    const name = String(part.path[0] ?? "");
+    if (secrets.includes(name)) return name;
+  }
+  return undefined;
+}
