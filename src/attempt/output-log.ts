@@ -104,7 +104,7 @@ function* withLineEnds(runs: readonly Run[]): Generator<Buffer> {
   if (last !== NEWLINE[0]) yield NEWLINE;
 }
 
-function* chunksOfAll(pieces: readonly Piece[]): Generator<Buffer> {
+export function* chunksOfAll(pieces: readonly Piece[]): Generator<Buffer> {
   for (const piece of pieces) yield* chunksOf(piece);
 }
 

@@ -1,10 +1,9 @@
 /** Refuses to start when a program that every item needs is not installed, so that no item dies of it. */
-import { isInstalled } from "../attempt/find-program.ts";
 import { templateParts } from "../attempt/template-parts.ts";
 import { WorkError } from "../errors.ts";
 import type { Job } from "../item/job.ts";
 import { environmentOf } from "../workflow/environment.ts";
-import { missingPrograms, type ProgramPhase } from "../workflow/missing-programs.ts";
+import { isInstalled, missingPrograms, type ProgramPhase } from "../workflow/missing-programs.ts";
 import { quoteForShell } from "../workflow/variables.ts";
 import { type WorkflowSpec, workflowSpecOf } from "../workflow/workflow-spec.ts";
 import { type MapSpec, specOf } from "./map-spec.ts";
@@ -15,10 +14,8 @@ export function requireCommand(
   usage = "redrive map",
 ): void {
   const program = command[0] ?? "";
-  if (program === "")
-    throw new WorkError("usage", "No command was given.", {
-      hint: "redrive map --input FILE -- COMMAND [ARG…]",
-    });
+  const hint = "redrive map --input FILE -- COMMAND [ARG…]";
+  if (program === "") throw new WorkError("usage", "No command was given.", { hint });
   const hasPlaces = placesOf(program).length > 0;
   if (isShellLine(program, hasPlaces) && !isInstalled(program, { cwd })) throw shellLine(command, usage);
   if (hasPlaces || isInstalled(program, { cwd })) return;

@@ -1,10 +1,76 @@
-/** Reads the JSON lines that the `claude` command writes: answer, model, usage, failure. Other lines are ignored. */
+/** Reads the JSON lines that the `claude` command writes, keeps them without secrets, and classifies the agent's failure. */
+import { mkdirSync } from "node:fs";
+import { open } from "node:fs/promises";
+import { dirname } from "node:path";
+import type { Output } from "../attempt/output.ts";
+import { chunksOfAll, type LogStream } from "../attempt/output-log.ts";
+import { LOG_BYTES_MAX } from "../attempt/output-watch.ts";
+import type { ErrorTypeName } from "../item/error-type.ts";
+import { clampDelayMs } from "../retry/backoff.ts";
+import type { ReportedFailure } from "../retry/reported-failure.ts";
+import { describeThrown } from "../retry/thrown.ts";
+import { PRIVATE_FOLDER } from "../std/files.ts";
 import { compact, isJsonObject, type JsonObject, reader } from "../std/json.ts";
-import type { AgentUsage } from "./step-context.ts";
+import type { AgentUsage, At } from "./step-context.ts";
+
+export interface AgentOutput {
+  readonly answer?: string | undefined;
+  readonly report?: ReportedFailure | undefined;
+  /** For the log of the attempt. */
+  readonly titles: readonly string[];
+}
+
+/** The log is at `run.jsonLog` then, and what the agent used is added to the run. */
+export async function keepAgentLog(at: At, stdout: Output, exitCode: number | null): Promise<AgentOutput> {
+  const { run } = at;
+  if (stdout.bytes === 0) return { titles: [] };
+  const stream = stdout.forLog(LOG_BYTES_MAX);
+  const summary = readAgentLog(chunksOfAll([...stream.head, ...stream.tail]));
+  if (summary.usage) run.usage = addUsage(run.usage, summary.usage);
+  const titles = [await writeJsonLog(at, stream)];
+  const report = agentReport(summary, exitCode !== 0, run.context.clock.now());
+  return { answer: summary.answer, report, titles };
+}
+
+/** A log that cannot be written is no reason to lose the result. */
+async function writeJsonLog(at: At, stream: LogStream): Promise<string> {
+  const { run } = at;
+  const path = jsonLogPath(at);
+  try {
+    await copyMasked(at, stream, path);
+    run.jsonLog = path;
+    return `json log: ${path}`;
+  } catch (error) {
+    return `the json log could not be written: ${describeThrown(error).message}`;
+  }
+}
+
+async function copyMasked({ run }: At, { head, tail, droppedNote }: LogStream, path: string): Promise<void> {
+  mkdirSync(dirname(path), { recursive: true, mode: PRIVATE_FOLDER });
+  const isCut = droppedNote !== undefined;
+  const note = isCut ? [Buffer.from(`\n${JSON.stringify({ type: "redrive", note: droppedNote })}\n`)] : [];
+  const file = await open(path, "a", 0o600);
+  try {
+    for (const part of [
+      run.maskChunk(chunksOfAll(head), { cutBefore: false, cutAfter: isCut }),
+      note,
+      run.maskChunk(chunksOfAll(tail), { cutBefore: isCut, cutAfter: false }),
+    ]) {
+      for (const chunk of part) await file.writeFile(chunk);
+    }
+  } finally {
+    await file.close();
+  }
+}
+
+/** Beside the log of the attempt: `3.log` has `3.2.jsonl` for its second step. */
+function jsonLogPath({ run, path }: At): string {
+  const place = path.map((name) => name.replace(/^step /, "").replaceAll(/[^\w]+/g, "-")).join("-");
+  return `${run.context.logPath.replace(/\.log$/, "")}.${place}.jsonl`;
+}
 
 /** What the log says, as far as it says anything. */
 export interface AgentSummary {
-  /** The answer: that of the result, else the last text of the assistant. Absent when the log has neither. */
   readonly answer?: string;
   readonly usage?: AgentUsage;
   /** Set when the result or the stream itself is an error. */
@@ -20,7 +86,6 @@ export interface AgentError {
   readonly httpStatus?: number;
 }
 
-/** Reads all lines, one chunk of bytes at a time. */
 export function readAgentLog(chunks: Iterable<Buffer>): AgentSummary {
   const log = new AgentLog();
   for (const line of messageLines(chunks)) {
@@ -145,7 +210,8 @@ export function epochMs(time: number): number {
   return time < 1e11 ? time * 1000 : time;
 }
 
-function parseObject(line: string): JsonObject | undefined {
+/** Undefined for a text that is no JSON object. */
+export function parseObject(line: string): JsonObject | undefined {
   try {
     const json: unknown = JSON.parse(line);
     return isJsonObject(json) ? json : undefined;
@@ -218,4 +284,61 @@ function partText(part: JsonObject): string[] {
   return part.type === "tool_use"
     ? [`[${read.text("name") ?? "tool"}] ${JSON.stringify(part.input ?? {})}`]
     : [];
+}
+
+/** As if the agent had reported it itself. A limit that was met on the way to a success is no failure. */
+export function agentReport(
+  { error, limit }: AgentSummary,
+  hasFailed: boolean,
+  now: number,
+): ReportedFailure | undefined {
+  if (!error && !(limit && hasFailed)) return undefined;
+  const type = limit ? "RateLimited" : typeOf(error);
+  const endsAt = limit?.endsAt ?? (type === "RateLimited" ? endOfLimit(error?.message ?? "") : undefined);
+  return compact({
+    type: { name: type },
+    class: type === "RateLimited" ? "throttled" : undefined,
+    message: error?.message ?? "the agent's limit is reached",
+    retryAfterMs: endsAt === undefined ? undefined : clampDelayMs(endsAt - now),
+  });
+}
+
+function typeOf(error: AgentError | undefined): ErrorTypeName {
+  const { kind = "", httpStatus, message = "" } = error ?? {};
+  return TYPE_OF_KIND[kind.replace(/_error$/, "")] ?? typeOfStatus(httpStatus) ?? typeOfText(message);
+}
+
+/** The names of errors in the log and in the API, without `_error`. */
+const TYPE_OF_KIND: Readonly<Record<string, ErrorTypeName>> = {
+  rate_limit: "RateLimited",
+  overloaded: "RateLimited",
+  authentication: "PermissionError",
+  authentication_failed: "PermissionError",
+  permission: "PermissionError",
+  billing: "PermissionError",
+  server: "ServerError",
+  api: "ServerError",
+};
+
+function typeOfStatus(status: number | undefined): ErrorTypeName | undefined {
+  if (status === 429 || status === 529) return "RateLimited";
+  if (status === 401 || status === 403) return "PermissionError";
+  return status !== undefined && status >= 500 ? "ServerError" : undefined;
+}
+
+/** An API error quotes its status and its JSON; a limit of the account is only said in words. */
+function typeOfText(text: string): ErrorTypeName {
+  const quoted = /"type"\s*:\s*"([a-z_]+)_error"/.exec(text)?.[1];
+  const status = /\bAPI Error:?\s*\(?(\d{3})\b/.exec(text)?.[1];
+  const known = TYPE_OF_KIND[quoted ?? ""] ?? typeOfStatus(status === undefined ? undefined : Number(status));
+  if (known) return known;
+  return /\b(?:usage|rate|session|weekly) limit\b|hit your limit|\boverloaded\b/i.test(text)
+    ? "RateLimited"
+    : "CommandFailed";
+}
+
+/** `… limit reached|1760000000` names the second at which it ends. */
+function endOfLimit(text: string): number | undefined {
+  const time = /limit reached\s*\|\s*(\d{10,13})\b/i.exec(text)?.[1];
+  return time === undefined ? undefined : epochMs(Number(time));
 }

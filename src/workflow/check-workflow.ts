@@ -1,6 +1,11 @@
 /** The rules of a workflow that its form cannot express. What does not fit the form is skipped, so that all problems are reported. */
 import { type Placeholder, templateParts } from "../attempt/template-parts.ts";
-import { compileExpression, FILTER_VARIABLES, isExpressionName, type KnownVariables } from "../std/expression.ts";
+import {
+  compileExpression,
+  FILTER_VARIABLES,
+  isExpressionName,
+  type KnownVariables,
+} from "../std/expression.ts";
 import { isJsonObject } from "../std/json.ts";
 import { nearest } from "../std/nearest.ts";
 import type { Finding } from "../yaml/read-yaml.ts";
@@ -154,7 +159,10 @@ class Checker {
     this.#text(step.claude, [...path, "claude"], known);
     const { agent, write_file: file, foreach } = step;
     if (isJsonObject(agent)) {
-      const [command, prompt] = [[...path, "agent", "command"], [...path, "agent", "prompt"]];
+      const [command, prompt] = [
+        [...path, "agent", "command"],
+        [...path, "agent", "prompt"],
+      ];
       this.#text(agent.command, command, known);
       const words = typeof agent.command === "string" ? splitWords(agent.command) : undefined;
       if (words?.ok === false) this.#report(command, words.message);

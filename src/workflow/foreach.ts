@@ -35,8 +35,9 @@ async function runRounds(
   at: At,
 ): Promise<(StepEnd | undefined)[]> {
   const ends: (StepEnd | undefined)[] = elements.map(() => undefined);
-  const scopes = elements.map((element, index) =>
-    at.scope.fork(localsOf(element, index, elements.length, at)),
+  const hasItem = Object.hasOwn(at.scope.all(), "item");
+  const scopes = elements.map((item, index) =>
+    at.scope.fork({ foreach: { item, index, total: elements.length }, ...(!hasItem && { item }) }),
   );
   let next = 0;
   let goesOn = true;
@@ -44,12 +45,9 @@ async function runRounds(
     while (goesOn && next < elements.length && !at.signal.aborted) {
       const index = next++;
       const scope = scopes[index] ?? at.scope;
-      const round = inside(
-        at,
-        `item ${index + 1}`,
-        roundText(elements[index] ?? null, index, elements.length, at),
-      );
-      const end = await at.runList(steps, { ...round, scope });
+      const shown = oneLine(at.run.context.mask(asText(elements[index] ?? null)), 120);
+      const title = `foreach item ${index + 1} of ${elements.length}: ${shown}`;
+      const end = await at.runList(steps, { ...inside(at, `item ${index + 1}`, title), scope });
       ends[index] = end;
       if (end.kind !== "done") goesOn = false;
     }
@@ -57,15 +55,6 @@ async function runRounds(
   await Promise.all(Array.from({ length: Math.max(1, Math.min(parallel, elements.length)) }, work));
   for (const scope of scopes) at.scope.merge(scope);
   return ends;
-}
-
-function localsOf(element: Json, index: number, total: number, at: At): Record<string, Json> {
-  const hasItem = Object.hasOwn(at.scope.all(), "item");
-  return { foreach: { item: element, index, total }, ...(!hasItem && { item: element }) };
-}
-
-function roundText(element: Json, index: number, total: number, { run }: At): string {
-  return `foreach item ${index + 1} of ${total}: ${oneLine(run.context.mask(asText(element)), 120)}`;
 }
 
 /** The texts of a list are templates; a template's own value is a JSON array, or lines. */

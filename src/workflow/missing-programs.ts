@@ -1,5 +1,6 @@
 /** Finds programs of agents and of plain shell commands that are not installed, before any item runs. */
-import { isInstalled } from "../attempt/find-program.ts";
+import { accessSync, constants, statSync } from "node:fs";
+import { delimiter, isAbsolute, join } from "node:path";
 import type { Step, Workflow } from "./model.ts";
 
 export type ProgramPhase = "setup" | "map" | "reduce" | "merge";
@@ -14,9 +15,7 @@ export interface MissingProgram {
 
 export interface ProgramSearch {
   readonly phases: readonly ProgramPhase[];
-  /** Where the run starts. */
   readonly cwd: string;
-  /** Of the workflow. */
   readonly env: Readonly<Record<string, string>>;
 }
 
@@ -94,3 +93,23 @@ const SHELL_WORDS = new Set(
   mapfile popd printf pushd pwd read readarray readonly return select set shift shopt source suspend test then time times
   trap true type typeset ulimit umask unalias unset until wait whence while`.split(/\s+/),
 );
+
+/** Whether an executable file exists for the first word of a command. `path` defaults to the PATH of this process. */
+export function isInstalled(
+  program: string,
+  { cwd, path = process.env.PATH ?? "" }: { readonly cwd: string; readonly path?: string },
+): boolean {
+  const folders = program.includes("/") ? [""] : path.split(delimiter);
+  return folders
+    .map((folder) => join(folder, program))
+    .some((file) => isExecutable(isAbsolute(file) ? file : join(cwd, file)));
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return statSync(path).isFile(); // a folder has the x permission too
+  } catch {
+    return false; // missing or not executable
+  }
+}

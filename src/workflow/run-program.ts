@@ -9,7 +9,7 @@ import type { Filled } from "../attempt/template-parts.ts";
 import type { ReportedFailure } from "../retry/reported-failure.ts";
 import { PRIVATE_FILE } from "../std/files.ts";
 import { asText, compact, type Json } from "../std/json.ts";
-import { keepAgentLog } from "./agent-output.ts";
+import { keepAgentLog } from "./agent-log.ts";
 import type { Step } from "./model.ts";
 import { type Program, stepEnvironment } from "./program.ts";
 import { type At, passedDeadline, type StepEnd, type StepFailed } from "./step-context.ts";
@@ -30,7 +30,6 @@ export interface Ran {
   release(): void;
 }
 
-/** Runs it once. */
 export async function runProgram(step: Step, program: Program, at: At): Promise<Ran | StepEnd> {
   const { context } = at.run;
   if (at.signal.aborted) return brokenOff(at);
@@ -41,16 +40,17 @@ export async function runProgram(step: Step, program: Program, at: At): Promise<
   if (!env.ok) return hopeless(at, env.message);
   const values = valuesOf(program, files);
   if (!values.ok) return { kind: "stopped", why: values.message };
-  const spec = {
-    argv: program.argv,
-    cwd: cwd.value,
-    env: { ...env.value, ...program.env, ...values.value },
-    stdin: program.stdin,
-  };
   let heard: Heard | undefined;
   const end = await runProcess({
     launcher: context.launcher,
-    spec: { ...spec, stdoutPath: files.stdout, stderrPath: files.stderr },
+    spec: {
+      argv: program.argv,
+      cwd: cwd.value,
+      env: { ...env.value, ...program.env, ...values.value },
+      stdin: program.stdin,
+      stdoutPath: files.stdout,
+      stderrPath: files.stderr,
+    },
     outputs: at.run.outputs,
     running: runningOf(at, program),
     failureFile: files.failure,
@@ -76,16 +76,13 @@ function runningOf(at: At, program: Program): ProcessOptions["running"] {
   return { log, title: titleOf(at), ...(isStream && { isStream }) };
 }
 
-/** The variables that name files with values. */
 function valuesOf({ files: values }: Program, { prefix }: Files): Filled<ValueFiles> {
   try {
     return { ok: true, value: writeValueFiles(values, prefix) };
   } catch (error) {
     removeValueFiles(Object.keys(values), prefix);
-    return {
-      ok: false,
-      message: `a value could not be written to a file (${error instanceof Error ? error.message : String(error)})`,
-    };
+    const reason = error instanceof Error ? error.message : String(error);
+    return { ok: false, message: `a value could not be written to a file (${reason})` };
   }
 }
 
@@ -98,13 +95,22 @@ interface Case {
 
 function judge(end: ProcessEnd, heard: Heard | undefined, { step, at, files, program }: Case): Ran | StepEnd {
   const release = () => {
-    removeAll(files, heard);
+    heard?.raw.removeFiles();
+    heard?.stderr.removeFiles();
+    for (const path of [files.stdout, files.stderr, files.failure]) rmSync(path, { force: true });
     removeValueFiles(Object.keys(program.files), files.prefix);
   };
   const { exitCode, startError, startStage } = end.ended;
-  if (end.cutShort === "stopped" && !passedDeadline(at)) return broken(release, undefined);
-  if (startStage === "runner") return broken(release, `no process could be started (${startError})`);
-  const reported = merge(heard?.report, end.reported);
+  const isStopped = end.cutShort === "stopped" && !passedDeadline(at);
+  if (isStopped || startStage === "runner") {
+    release();
+    return isStopped
+      ? { kind: "stopped" }
+      : { kind: "stopped", why: `no process could be started (${startError})` };
+  }
+  // What the process wrote itself is nearer to the truth than what its log says.
+  const reported =
+    heard?.report && end.reported ? { ...heard.report, ...end.reported } : (end.reported ?? heard?.report);
   const isFinal = end.cutShort !== null || startError !== undefined || (exitCode === 0 && !!reported);
   const output = heard?.stdout ?? new Output("stdout", { bytes: 0 }, files.stdout, undefined);
   const ran = { kind: "ran", exitCode, isFinal, output, release } as const;
@@ -116,12 +122,7 @@ function judge(end: ProcessEnd, heard: Heard | undefined, { step, at, files, pro
   return { ...ran, failed: compact({ kind: "failed" as const, failure, isHopeless, retryAfterMs, isAgent }) };
 }
 
-function broken(release: () => void, why: string | undefined): StepEnd {
-  release();
-  return { kind: "stopped", ...(why !== undefined && { why }) };
-}
-
-/** What was heard of a process: its standard output is the answer, when it is an agent that tells it apart. */
+/** The output of a process; of an agent, its standard output is the answer. */
 interface Heard {
   readonly stdout: Output;
   readonly raw: Output;
@@ -141,26 +142,11 @@ async function hear(
   const answer = agent?.answer === undefined ? undefined : Buffer.from(agent.answer);
   const shown = answer ? { ...ended, stdout: { bytes: answer.length, inline: answer } } : ended;
   const titles = [titleOf(at, endText(ended)), ...(agent?.titles ?? [])];
-  const kept = await logProcess(
-    at,
-    {
-      ended: shown,
-      cuts: answer ? { stderr: cuts.stderr } : cuts,
-      stdoutPath: files.stdout,
-      stderrPath: files.stderr,
-    },
-    titles,
-  );
+  const paths = { stdoutPath: files.stdout, stderrPath: files.stderr };
+  const shownCuts = answer ? { stderr: cuts.stderr } : cuts;
+  const kept = await logProcess(at, { ended: shown, cuts: shownCuts, ...paths }, titles);
   const stdout = answer ? new Output("stdout", shown.stdout, files.stdout, undefined) : raw;
   return { stdout, raw, stderr, kept, report: agent?.report };
-}
-
-/** What the process wrote itself is nearer to the truth than what its log tells. */
-function merge(
-  told: ReportedFailure | undefined,
-  own: ReportedFailure | undefined,
-): ReportedFailure | undefined {
-  return told && own ? { ...told, ...own } : (own ?? told);
 }
 
 interface Files {
@@ -177,12 +163,6 @@ function filesOf({ run }: At): Files {
   return { stdout: `${prefix}.out`, stderr: `${prefix}.err`, failure: `${prefix}.failure.json`, prefix };
 }
 
-function removeAll(files: Files, heard: Heard | undefined): void {
-  heard?.raw.removeFiles();
-  heard?.stderr.removeFiles();
-  for (const path of [files.stdout, files.stderr, files.failure]) rmSync(path, { force: true });
-}
-
 /** Where the step runs: a folder that is there, inside of where the phase runs. */
 function folderOf(step: Step, at: At): Filled<string> {
   const { root } = at.run.context;
@@ -197,31 +177,23 @@ function folderOf(step: Step, at: At): Filled<string> {
 function environmentOf(step: Step, at: At, failureFile: string): Filled<Record<string, string>> {
   const own = stepEnvironment(step, at);
   if (!own.ok) return own;
-  const variables = at.scope.all();
+  const { item, item_id: itemId, job_id: jobId } = at.scope.all();
   const { attempt, env } = at.run.context;
-  const known = { item: variables.item, itemId: textOf(variables.item_id), jobId: textOf(variables.job_id) };
-  return {
-    ok: true,
-    value: { ...env, ...own.value, ...itemEnvironment({ ...known, attempt, failureFile }) },
-  };
-}
-
-function textOf(value: Json | undefined): string | undefined {
-  return value === undefined ? undefined : asText(value);
+  const textOf = (value: Json | undefined) => (value === undefined ? undefined : asText(value));
+  const known = { item, itemId: textOf(itemId), jobId: textOf(jobId), attempt, failureFile };
+  return { ok: true, value: { ...env, ...own.value, ...itemEnvironment(known) } };
 }
 
 /** The path of each file, under the name of the variable that holds it. */
-export type ValueFiles = Readonly<Record<string, string>>;
+type ValueFiles = Readonly<Record<string, string>>;
 
 /** Writes each value to a file whose path begins with `prefix`. It throws when the disk does not take one. */
 export function writeValueFiles(values: Readonly<Record<string, string>>, prefix: string): ValueFiles {
-  const paths: Record<string, string> = {};
-  for (const [name, value] of Object.entries(values)) {
-    const path = `${prefix}.${name}`;
-    paths[name] = path;
-    writeFileSync(path, value, { mode: PRIVATE_FILE });
-  }
-  return paths;
+  const entries = Object.entries(values).map(([name, value]) => {
+    writeFileSync(`${prefix}.${name}`, value, { mode: PRIVATE_FILE });
+    return [name, `${prefix}.${name}`];
+  });
+  return Object.fromEntries(entries) as ValueFiles;
 }
 
 export function removeValueFiles(names: readonly string[], prefix: string): void {

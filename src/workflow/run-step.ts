@@ -20,7 +20,6 @@ import { validateStep } from "./validate-step.ts";
 import { expand } from "./variables.ts";
 import { insideRoot, writeAtomically, writeFileStep } from "./write-file.ts";
 
-/** Never throws for what a step does; its failure is a value. */
 export async function runStep(step: Step, at: At): Promise<StepEnd> {
   const wanted = isWanted(step, at);
   if (typeof wanted !== "boolean") return wanted;
@@ -62,11 +61,8 @@ async function tryUntilDone(step: Step, at: At, head: string | undefined): Promi
   const { maxAttempts, backoff } = step.retry;
   for (let attempt = 1; ; attempt++) {
     const path = attempt === 1 ? at : inside(at, `attempt ${attempt}`);
-    const end = await tryStep(
-      step,
-      { ...path, trail: [...at.trail, `attempt ${attempt} of ${maxAttempts}`] },
-      head,
-    );
+    const trail = [...at.trail, `attempt ${attempt} of ${maxAttempts}`];
+    const end = await tryStep(step, { ...path, trail }, head);
     if (end.kind !== "failed" || end.isHopeless || attempt >= maxAttempts || at.signal.aborted) return end;
     const delayMs = backoffMs(backoff, attempt, at.run.context.random);
     // Who asks for a longer wait than the step would make is waited for by the runner, which has other work meanwhile.
@@ -91,25 +87,19 @@ async function handleFailure(
     const handled = await at.runList(handler.steps, { ...inside(at, path), scope });
     if (handled.kind === "stopped" || (handled.kind === "failed" && isTurnedAway(handled))) return handled;
     if (handled.kind === "failed") {
-      last = withNote(last, `its on_failure steps failed too: ${handled.failure.errorMessage}`);
+      const note = `its on_failure steps failed too: ${handled.failure.errorMessage}`;
+      const errorContext = [...(last.failure.errorContext ?? []), note];
+      last = { ...last, failure: { ...last.failure, errorContext } };
       break;
     }
     if (handler.maxAttempts === 0) break;
-    const again = await tryStep(
-      step,
-      inside(at, `again ${round}`, `run again after on_failure, ${round} of ${handler.maxAttempts}`),
-      head,
-    );
+    const why = `run again after on_failure, ${round} of ${handler.maxAttempts}`;
+    const again = await tryStep(step, inside(at, `again ${round}`, why), head);
     if (again.kind === "done") return goOn(step, again, at);
     if (again.kind === "stopped") return again;
     last = again;
   }
   return handler.failWorkflow || at.signal.aborted ? last : { kind: "done" };
-}
-
-function withNote(end: StepFailed, note: string): StepFailed {
-  const errorContext = [...(end.failure.errorContext ?? []), note];
-  return { ...end, failure: { ...end.failure, errorContext } };
 }
 
 async function goOn(step: Step, end: StepEnd, at: At): Promise<StepEnd> {
@@ -119,64 +109,46 @@ async function goOn(step: Step, end: StepEnd, at: At): Promise<StepEnd> {
 }
 
 /** `headBefore`: the commit that HEAD was at when the step began, for `commit_required`. */
-export async function tryStep(step: Step, at: At, headBefore: string | undefined): Promise<StepEnd> {
+async function tryStep(step: Step, at: At, headBefore: string | undefined): Promise<StepEnd> {
   const acted = await act(step, at);
   if (acted.kind !== "done") return acted;
-  const checks = [() => checkCommit(step, at, headBefore), () => checkValidation(step, at)];
-  for (const check of checks) {
-    const end = await check();
-    if (end.kind !== "done") return end;
-  }
-  return acted;
+  const committed = await checkCommit(step, at, headBefore);
+  if (committed.kind !== "done") return committed;
+  const validated = step.validate ? await validateStep(step.validate, at) : acted;
+  return validated.kind === "done" ? acted : validated;
 }
 
-function act(step: Step, at: At): Promise<StepEnd> {
+async function act(step: Step, at: At): Promise<StepEnd> {
   const { action } = step;
-  switch (action.kind) {
-    case "shell":
-    case "agent": {
-      const program = programOf(action, step, at);
-      if (!program.ok) return Promise.resolve(hopeless(at, program.message));
-      return runProgram(step, program.value, at).then((ran) =>
-        ran.kind === "ran" ? heed(ran, step, at) : ran,
-      );
-    }
-    case "write_file":
-      return writeFileStep(action, step, at).then((end) => useText(end, step, at));
-    case "foreach":
-      return withDeadline(at, step.timeoutMs, "foreach", (limited) => foreachStep(action, limited)).then(
-        (end) => useText(end, step, at),
-      );
+  if (action.kind === "write_file") return useText(await writeFileStep(action, step, at), step, at);
+  if (action.kind === "foreach") {
+    const rounds = (limited: At) => foreachStep(action, limited);
+    return useText(await withDeadline(at, step.timeoutMs, "foreach", rounds), step, at);
   }
+  const program = programOf(action, step, at);
+  if (!program.ok) return hopeless(at, program.message);
+  const ran = await runProgram(step, program.value, at);
+  return ran.kind === "ran" ? heed(ran, step, at) : ran;
 }
 
 /** A process has ended: what it printed is used before its files go, then the steps for its exit code decide. */
 async function heed(ran: Ran, step: Step, at: At): Promise<StepEnd> {
   const text = valueText(ran);
   const output = text === undefined ? {} : { output: text };
-  const steps = ran.isFinal ? undefined : stepsFor(step, ran.exitCode);
+  const steps = ran.isFinal ? undefined : new Map(Object.entries(step.onExitCode)).get(String(ran.exitCode));
   try {
     if (step.action.kind === "shell") {
       at.scope.set("shell", text === undefined ? {} : { output: withoutLineEnd(text) });
     }
     if (ran.failed && !steps) return { ...ran.failed, ...output };
-    const used = useOutput(
-      { text, bytes: ran.output.bytes, chunks: ran.output.chunks() },
-      step,
-      at,
-      ran.output.isWhole,
-    );
+    const printed = { text, bytes: ran.output.bytes, chunks: ran.output.chunks() };
+    const used = useOutput(printed, step, at, ran.output.isWhole);
     if (used.kind !== "done") return { ...used, ...output };
   } finally {
     ran.release();
   }
   const decided = steps ? await at.runList(steps, inside(at, `on_exit_code ${ran.exitCode}`)) : undefined;
   return decided && decided.kind !== "done" ? decided : { kind: "done", ...output };
-}
-
-function stepsFor({ onExitCode }: Step, exitCode: number | null): readonly Step[] | undefined {
-  const code = String(exitCode);
-  return exitCode !== null && Object.hasOwn(onExitCode, code) ? onExitCode[code] : undefined;
 }
 
 /** What it printed, as a value; undefined when that is too large or not whole. */
@@ -243,8 +215,4 @@ async function checkCommit(step: Step, at: At, headBefore: string | undefined): 
     return thrownFailure(at, "WorktreeError", "HEAD could not be read", error);
   }
   return ruleFailure(at, "CommitValidationFailed", `${at.name} made no commit, and commit_required is set`);
-}
-
-function checkValidation({ validate }: Step, at: At): Promise<StepEnd> {
-  return validate ? validateStep(validate, at) : Promise.resolve({ kind: "done" });
 }

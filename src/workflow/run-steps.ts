@@ -1,6 +1,7 @@
 /** Runs workflow steps in order until one fails or the run is stopped. Phases, jobs and stores are unknown here. */
 import { OutputWatch } from "../attempt/output-watch.ts";
 import { compact } from "../std/json.ts";
+import { takingTurns } from "../std/turns.ts";
 import type { Step } from "./model.ts";
 import { runStep } from "./run-step.ts";
 import { maskerOf } from "./secrets.ts";
@@ -43,18 +44,12 @@ export async function runSteps(
 }
 
 function openRun(context: StepContext): Run {
-  let last: Promise<unknown> = Promise.resolve();
-  const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
-    const done = last.then(work);
-    last = done.catch(() => undefined);
-    return done;
-  };
   return {
     context,
     startedAt: context.clock.now(),
     outputs: new OutputWatch(),
     maskChunk: maskerOf(context.secretValues).maskChunk,
-    inTurn,
+    inTurn: takingTurns(),
     fileCount: 0,
     usage: undefined,
     jsonLog: undefined,
@@ -64,17 +59,8 @@ function openRun(context: StepContext): Run {
 
 function topOf(run: Run): At {
   const { variables, signal } = run.context;
-  return {
-    run,
-    scope: Scope.over(variables),
-    signal,
-    deadline: undefined,
-    trail: [],
-    path: [],
-    label: "",
-    name: "",
-    runList,
-  };
+  const scope = new Scope(variables);
+  return { run, scope, signal, deadline: undefined, trail: [], path: [], label: "", name: "", runList };
 }
 
 async function runTop(

@@ -147,8 +147,8 @@ export function sealerOf(
   const unseal = (text: string) =>
     longestFirst.reduce((whole, { name, value }) => whole.replaceAll(sealOf(name), value), text);
   return {
-    seal: (values) => mapTexts(values, seal) as Record<string, Json>,
-    unseal: (values) => mapTexts(values, unseal) as Record<string, Json>,
+    seal: (values) => mapTexts({ ...values }, seal, seal),
+    unseal: (values) => mapTexts({ ...values }, unseal, unseal),
   };
 }
 
@@ -157,10 +157,15 @@ function sealOf(name: string): string {
   return `\u0001secret ${name}\u0002`;
 }
 
-function mapTexts(value: Json, change: (text: string) => string): Json {
-  if (typeof value === "string") return change(value);
-  if (Array.isArray(value)) return value.map((entry) => mapTexts(entry, change));
+type Change = (text: string) => string;
+
+/** Changes every text in the value, and the keys of its objects if `changeKey` is given. */
+export function mapTexts<T>(value: T, change: Change, changeKey: Change = (key) => key): T {
+  if (typeof value === "string") return change(value) as T;
+  if (Array.isArray(value)) return value.map((entry) => mapTexts(entry, change, changeKey)) as T;
   if (typeof value !== "object" || value === null) return value;
-  const entries = Object.entries(value).map(([key, entry]) => [change(key), mapTexts(entry, change)]);
-  return Object.fromEntries(entries) as Json;
+  const entries = Object.entries(value);
+  return Object.fromEntries(
+    entries.map(([key, one]) => [changeKey(key), mapTexts(one, change, changeKey)]),
+  ) as T;
 }

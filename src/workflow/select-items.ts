@@ -4,14 +4,14 @@ import type { Filled } from "../attempt/template-parts.ts";
 import { WorkError } from "../errors.ts";
 import { findField, Identity } from "../intake/identity.ts";
 import { openInput } from "../intake/input.ts";
-import type { IntakeRecord } from "../intake/origin.ts";
-import { invalidInput, type Origin } from "../intake/origin.ts";
+import { type IntakeRecord, invalidInput, type Origin } from "../intake/origin.ts";
 import { parseInputJson } from "../intake/parse-json.ts";
-import { type OpenRecords, openRecords } from "../intake/read-items.ts";
+import { openRecords } from "../intake/read-items.ts";
 import type { NewItem } from "../item/item.ts";
 import { FILTER_VARIABLES, requireExpression } from "../std/expression.ts";
-import { canonicalJson, isJsonObject, type Json, stringifyJson } from "../std/json.ts";
+import { canonicalJson, compact, isJsonObject, type Json, stringifyJson } from "../std/json.ts";
 import { nearest } from "../std/nearest.ts";
+import { shorten } from "../triage/clean.ts";
 import { selectNodes } from "./json-path.ts";
 import type { MapPhase, SortKey } from "./model.ts";
 
@@ -45,38 +45,34 @@ export type SelectionInput = { readonly file: string } | { readonly stream: Read
 export async function selectFrom(input: SelectionInput, rules: SelectionRules): Promise<Selection> {
   const path = "file" in input ? input.file : "-";
   const streams = "file" in input ? {} : { stdin: input.stream };
-  if (rules.jsonPath === undefined) return selectRecords(await openRecords({ path }, streams), rules);
+  if (rules.jsonPath === undefined) {
+    const { origin, runs } = await openRecords({ path }, streams);
+    const records: IntakeRecord[] = [];
+    for await (const run of runs) for (const record of run) records.push(record);
+    return select(records, rules, origin);
+  }
   const { name, chunks } = await openInput(path, streams.stdin ?? process.stdin);
   const document = await readDocument(chunks, "name" in input ? input.name : name);
   return selectItems(document, rules, "name" in input ? input.name : name);
 }
 
-/** Selects from a document that was read (with `json_path`, else it is an array), or from values as they come. */
+/** Selects from a document: with `json_path`, else it is an array. */
 export async function selectItems(
-  source: Json | AsyncIterable<Json>,
+  source: Json,
   rules: SelectionRules,
   name = "the input",
 ): Promise<Selection> {
   const origin: Origin = { name, format: "json", sniffed: false };
-  if (isStream(source)) return selectRecords({ origin, runs: runsOf(source) }, rules);
   const nodes = rules.jsonPath === undefined ? arrayOf(source, origin) : selectNodes(source, rules.jsonPath);
   const records = nodes.map((data, index) => ({ data, line: index + 1 }));
   return select(records, rules, { ...origin, format: "null" }); // messages count records, not lines
 }
 
-async function selectRecords({ origin, runs }: OpenRecords, rules: SelectionRules): Promise<Selection> {
-  const records: IntakeRecord[] = [];
-  for await (const run of runs) for (const record of run) records.push(record);
-  return select(records, rules, origin);
-}
-
 function select(records: readonly IntakeRecord[], rules: SelectionRules, origin: Origin): Selection {
   const matching = filter(records, rules.filter, origin);
   const sorted = sortBy(matching, rules.sortBy, (record) => record.data);
-  const identity = new Identity(origin, {
-    ...(rules.idField !== undefined && { idField: rules.idField }),
-    ...(rules.distinct !== undefined && { distinct: rules.distinct }),
-  });
+  const { idField, distinct: distinctBy } = rules;
+  const identity = new Identity(origin, compact({ idField, distinct: distinctBy }));
   const distinct = sorted.map((record) => identity.itemOf(record)).filter((item) => item !== undefined);
   requireUniqueIds(distinct, rules, origin);
   const rest = distinct.slice(rules.offset);
@@ -102,26 +98,19 @@ function filter(
   return records.filter((record) => {
     const answer = evaluate({ item: record.data });
     if (answer.ok) return answer.value;
-    const { message } = invalidInput(
-      origin,
-      record,
-      `the filter "${text}" has no answer: ${answer.message}`,
+    const problem = `the filter "${text}" has no answer: ${answer.message}`;
+    const { message } = invalidInput(origin, record, problem, { hint: "" });
+    throw new WorkError(
+      "filter_invalid",
+      `${message}. The item is ${shorten(stringifyJson(record.data), EXCERPT_CHARS_MAX)}`,
       {
-        hint: "",
+        hint: "Guard a field that not every item has: has(item.x) && item.x > 3.",
       },
     );
-    throw new WorkError("filter_invalid", `${message}. The item is ${excerpt(record.data)}`, {
-      hint: "Guard a field that not every item has: has(item.x) && item.x > 3.",
-    });
   });
 }
 
-const EXCERPT_LENGTH_MAX = 120;
-
-function excerpt(data: Json): string {
-  const text = stringifyJson(data);
-  return text.length > EXCERPT_LENGTH_MAX ? `${text.slice(0, EXCERPT_LENGTH_MAX)}…` : text;
-}
+const EXCERPT_CHARS_MAX = 120;
 
 /** Two records under one id would be one piece of work, and the other would be lost without a word. */
 function requireUniqueIds(items: readonly NewItem[], { idField }: SelectionRules, origin: Origin): void {
@@ -140,9 +129,8 @@ function requireUniqueIds(items: readonly NewItem[], { idField }: SelectionRules
 async function readDocument(chunks: AsyncIterable<Buffer>, name: string): Promise<Json> {
   const pieces: Buffer[] = [];
   for await (const chunk of chunks) pieces.push(chunk);
-  const origin: Origin = { name, format: "json", sniffed: false };
   const text = new TextDecoder("utf-8", { ignoreBOM: false }).decode(Buffer.concat(pieces));
-  return parseInputJson(text, origin, { line: 1 });
+  return parseInputJson(text, { name, format: "json", sniffed: false }, { line: 1 });
 }
 
 function arrayOf(document: Json, origin: Origin): readonly Json[] {
@@ -152,28 +140,14 @@ function arrayOf(document: Json, origin: Origin): readonly Json[] {
   });
 }
 
-function isStream(source: Json | AsyncIterable<Json>): source is AsyncIterable<Json> {
-  return typeof source === "object" && source !== null && Symbol.asyncIterator in source;
-}
-
-async function* runsOf(values: AsyncIterable<Json>): AsyncGenerator<Iterable<IntakeRecord>> {
-  let line = 0;
-  for await (const data of values) {
-    line++;
-    yield [{ data, line }];
-  }
-}
-
 /** Reads `priority DESC NULLS LAST, name`. Without a word a key is ascending; missing values come last. */
 export function parseSortKeys(text: string): Filled<readonly SortKey[]> {
   const keys: SortKey[] = [];
   for (const part of text.split(",")) {
     const match = KEY.exec(part.trim());
     if (!match) {
-      return {
-        ok: false,
-        message: `"${part.trim()}" is not a sort key. Write FIELD [ASC|DESC] [NULLS FIRST|LAST]`,
-      };
+      const message = `"${part.trim()}" is not a sort key. Write FIELD [ASC|DESC] [NULLS FIRST|LAST]`;
+      return { ok: false, message };
     }
     const [, path = "", order, nulls] = match;
     keys.push({
@@ -212,22 +186,17 @@ function readerOf(path: string, data: readonly Json[]): Read {
   const inItem: Read = path === "item" ? (one) => one : (one) => findField(one, path.replace(/^item\./, ""));
   const read = [own, inItem].find((reader) => data.some((one) => reader(one) !== undefined));
   if (read !== undefined) return read;
-  const fields = [...new Set(data.slice(0, LOOKED_AT_MAX).flatMap(fieldsOf))];
+  const examples = data.slice(0, EXAMPLES_MAX);
+  const fields = [...new Set(examples.flatMap((one) => (isJsonObject(one) ? Object.keys(one) : [])))];
   const meant = nearest(path.replace(/^item\./, ""), fields);
+  const shown = fields.slice(0, FIELDS_SHOWN_MAX).join(", ") || "none";
   throw new WorkError("input_invalid", `sort_by: no item has the field "${path}".`, {
-    hint:
-      meant === undefined
-        ? `Their fields are: ${fields.slice(0, FIELDS_SHOWN_MAX).join(", ") || "none"}.`
-        : `Did you mean ${meant}?`,
+    hint: meant === undefined ? `Their fields are: ${shown}.` : `Did you mean ${meant}?`,
   });
 }
 
-const LOOKED_AT_MAX = 100;
+const EXAMPLES_MAX = 100;
 const FIELDS_SHOWN_MAX = 20;
-
-function fieldsOf(data: Json): readonly string[] {
-  return isJsonObject(data) ? Object.keys(data) : [];
-}
 
 function compareAll(a: readonly Json[], b: readonly Json[], keys: readonly SortKey[]): number {
   for (const [index, key] of keys.entries()) {

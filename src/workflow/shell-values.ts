@@ -28,14 +28,14 @@ export function fillScript(template: string, variables: Variables): Filled<Shell
       values.push(filled.value);
     }
   }
-  const problem = firstProblem(parts.filter(isValue), placesIn(written));
+  const [problem] = problemsOf(parts.filter(isValue), placesIn(written));
   return problem === undefined
     ? { ok: true, value: scriptOf(written, values) }
     : { ok: false, message: problem.message };
 }
 
-/** What a place in a template is refused for. */
-export interface TemplateProblem {
+/** Why a place in a template is refused. */
+interface TemplateProblem {
   readonly written: string;
   readonly message: string;
 }
@@ -45,17 +45,8 @@ export function shellProblems(template: string): TemplateProblem[] {
   const parts = templateParts(template).filter(
     (part) => typeof part === "string" || part.kind === "placeholder",
   );
-  const places = placesIn(
-    parts.map((part) => (typeof part === "string" ? part : isValue(part) ? null : "x")),
-  );
-  return problemsOf(parts.filter(isValue), places);
-}
-
-function firstProblem(
-  values: readonly Placeholder[],
-  places: readonly ShellPlace[],
-): TemplateProblem | undefined {
-  return problemsOf(values, places)[0];
+  const written = parts.map((part) => (typeof part === "string" ? part : isValue(part) ? null : "x"));
+  return problemsOf(parts.filter(isValue), placesIn(written));
 }
 
 function problemsOf(values: readonly Placeholder[], places: readonly ShellPlace[]): TemplateProblem[] {

@@ -1,15 +1,13 @@
 /** The failure record of a step, with or without a process. It contains no secrets. */
-import type { ProcessEnd } from "../attempt/run-process.ts";
-import { type ProcessFacts, processFailure } from "../attempt/run-process.ts";
-import type { ErrorTypeName } from "../item/error-type.ts";
-import { CLASS_OF_TYPE } from "../item/error-type.ts";
+import { type ProcessEnd, type ProcessFacts, processFailure } from "../attempt/run-process.ts";
+import { CLASS_OF_TYPE, type ErrorTypeName } from "../item/error-type.ts";
 import type { Failure } from "../item/failure.ts";
-import type { Kind } from "../retry/classify.ts";
-import { classify } from "../retry/classify.ts";
+import { classify, type Kind } from "../retry/classify.ts";
 import { describeThrown } from "../retry/thrown.ts";
 import { formatDuration } from "../std/duration.ts";
 import { compact } from "../std/json.ts";
 import { oneLine } from "../triage/clean.ts";
+import { mapTexts } from "./secrets.ts";
 import { type At, passedDeadline, type StepEnd, type StepFailed } from "./step-context.ts";
 
 const MESSAGE_CHARS_MAX = 600;
@@ -103,12 +101,5 @@ function withLog(failure: Failure, { run }: At): Failure {
 /** Every text that a process had a part in, before anything of it is cut. */
 function maskAll(end: ProcessEnd, { run }: At): ProcessEnd {
   const { mask } = run.context;
-  return { ...end, reported: maskDeep(end.reported, mask), evidence: maskDeep(end.evidence, mask) };
-}
-
-function maskDeep<T>(value: T, mask: (text: string) => string): T {
-  if (typeof value === "string") return mask(value) as T;
-  if (Array.isArray(value)) return value.map((entry) => maskDeep(entry, mask)) as T;
-  if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, entry]) => [key, maskDeep(entry, mask)])) as T;
+  return { ...end, reported: mapTexts(end.reported, mask), evidence: mapTexts(end.evidence, mask) };
 }

@@ -8,7 +8,6 @@
 import { type KeepOutputOptions, type KeptOutput, keepOrExplain } from "../attempt/capture.ts";
 import type { Ended } from "../attempt/launch.ts";
 import { writeLog } from "../attempt/output-log.ts";
-import type { CutShort } from "../attempt/run-process.ts";
 import { formatDuration } from "../std/duration.ts";
 import type { At } from "./step-context.ts";
 
@@ -47,12 +46,7 @@ export function titleOf(at: At, what?: string): string {
 }
 
 /** `exit 101, 1.2 s`. */
-export function endText({ exitCode, signal, startError, durationMs }: Ended, cutShort?: CutShort): string {
-  const how =
-    startError !== undefined
-      ? `not started: ${startError}`
-      : signal
-        ? `killed by ${signal}`
-        : `exit ${exitCode}`;
-  return [...(cutShort ? [cutShort] : []), how, formatDuration(durationMs)].join(", ");
+export function endText({ exitCode, signal, startError, durationMs }: Ended): string {
+  const ended = signal ? `killed by ${signal}` : `exit ${exitCode}`;
+  return `${startError === undefined ? ended : `not started: ${startError}`}, ${formatDuration(durationMs)}`;
 }

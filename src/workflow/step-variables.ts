@@ -12,29 +12,21 @@ export class Scope {
   /** Names that hold in this scope only. */
   readonly #locals: Readonly<Record<string, Json>>;
 
-  private constructor(
-    outer: Scope | undefined,
-    own: Record<string, Json>,
-    locals: Readonly<Record<string, Json>>,
-  ) {
-    this.#outer = outer;
+  /** The scope of a phase: what is set goes into `own` itself. */
+  constructor(own: Record<string, Json>, locals: Readonly<Record<string, Json>> = {}, outer?: Scope) {
     this.#own = own;
     this.#locals = locals;
-  }
-
-  /** The scope of a phase: what is set goes into `variables` itself. */
-  static over(variables: Record<string, Json>): Scope {
-    return new Scope(undefined, variables, {});
+    this.#outer = outer;
   }
 
   /** A scope of its own, whose captures stay in it until they are merged. */
   fork(locals: Readonly<Record<string, Json>>): Scope {
-    return new Scope(this, {}, locals);
+    return new Scope({}, locals, this);
   }
 
   /** The same scope with more names in it. */
   with(locals: Readonly<Record<string, Json>>): Scope {
-    return new Scope(this.#outer, this.#own, { ...this.#locals, ...locals });
+    return new Scope(this.#own, { ...this.#locals, ...locals }, this.#outer);
   }
 
   /** Takes over what was captured in a fork. */
@@ -88,32 +80,20 @@ function jsonOf(text: string): Filled<Json> {
   try {
     return { ok: true, value: parseJson(text) as Json };
   } catch (error) {
-    return {
-      ok: false,
-      message: `is not valid JSON (${error instanceof Error ? error.message : "it cannot be read"})`,
-    };
+    const reason = error instanceof Error ? error.message : "it cannot be read";
+    return { ok: false, message: `is not valid JSON (${reason})` };
   }
 }
 
-const BOOLEANS: Readonly<Record<string, boolean>> = {
-  true: true,
-  yes: true,
-  "1": true,
-  false: false,
-  no: false,
-  "0": false,
-};
-
 function booleanOf(text: string): Filled<Json> {
-  const value = Object.hasOwn(BOOLEANS, text.toLowerCase()) ? BOOLEANS[text.toLowerCase()] : undefined;
-  return value === undefined ? isNot("a boolean (true, false, yes, no, 1 or 0)", text) : { ok: true, value };
+  const value = /^(?:true|yes|1)$/i.test(text);
+  const isBoolean = value || /^(?:false|no|0)$/i.test(text);
+  return isBoolean ? { ok: true, value } : isNot("a boolean (true, false, yes, no, 1 or 0)", text);
 }
 
 function isNot(what: string, text: string): { ok: false; message: string } {
-  return {
-    ok: false,
-    message: text === "" ? `is empty and not ${what}` : `is not ${what}: ${text.slice(0, 80)}`,
-  };
+  const message = text === "" ? `is empty and not ${what}` : `is not ${what}: ${text.slice(0, 80)}`;
+  return { ok: false, message };
 }
 
 /** Why output of this size cannot be a value. */
@@ -145,18 +125,9 @@ export const VALIDATION_FIELDS = ["score", "missing"] as const;
 export const FOREACH_FIELDS = ["item", "index", "total"] as const;
 
 /** Names that a capture cannot take. */
-export const RESERVED_NAMES: ReadonlySet<string> = new Set([
-  "item",
-  "item_id",
-  "index",
-  "map",
-  "setup",
-  "env",
-  "job_id",
-  "error",
-  "validation",
-  "foreach",
-]);
+export const RESERVED_NAMES: ReadonlySet<string> = new Set(
+  "item item_id index map setup env job_id error validation foreach".split(" "),
+);
 
 /** The names of a phase. Steps add what they capture. */
 export type Known = Map<string, readonly string[] | "any">;

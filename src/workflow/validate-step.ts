@@ -1,14 +1,15 @@
 /** `validate`: a step rates how complete the work is. Below the threshold the `on_incomplete` steps run, and it is rated again. */
-import { isJsonObject, type Json, type JsonObject, stringifyJson } from "../std/json.ts";
+import { asText, type Json, type JsonObject } from "../std/json.ts";
+import { parseObject } from "./agent-log.ts";
 import type { FailureHandler, Validation } from "./model.ts";
 import { type At, inside, isTurnedAway, type StepEnd, type StepFailed } from "./step-context.ts";
 import { ruleFailure } from "./step-failure.ts";
 
-/** Done when the score is enough. */
 export async function validateStep(validation: Validation, at: At): Promise<StepEnd> {
   const { threshold, onIncomplete } = validation;
   let found = await scoreOf(validation, inside(at, "validate"));
-  for (let round = 1; isBelow(found, threshold) && onIncomplete && round <= roundsOf(onIncomplete); round++) {
+  const roundsMax = onIncomplete ? Math.max(1, onIncomplete.maxAttempts) : 0;
+  for (let round = 1; isBelow(found, threshold) && onIncomplete && round <= roundsMax; round++) {
     const helped = await complete(onIncomplete, found, round, at);
     if (helped.kind !== "done") return helped;
     if (onIncomplete.maxAttempts > 0) found = await scoreOf(validation, inside(at, `validate ${round + 1}`));
@@ -25,10 +26,6 @@ export async function validateStep(validation: Validation, at: At): Promise<Step
 
 function isBelow(found: Score | StepEnd, threshold: number): found is Score {
   return found.kind === "score" && found.score < threshold;
-}
-
-function roundsOf({ maxAttempts }: FailureHandler): number {
-  return Math.max(1, maxAttempts);
 }
 
 function complete(
@@ -65,13 +62,11 @@ function hasJudged(end: StepFailed): boolean {
 }
 
 function missingText(missing: Json): string {
-  if (Array.isArray(missing)) {
-    return missing.map((entry) => (typeof entry === "string" ? entry : stringifyJson(entry))).join(", ");
-  }
-  return missing === null ? "" : typeof missing === "string" ? missing : stringifyJson(missing);
+  if (Array.isArray(missing)) return missing.map(asText).join(", ");
+  return missing === null ? "" : asText(missing);
 }
 
-export interface Score {
+interface Score {
   readonly kind: "score";
   /** In percent. */
   readonly score: number;
@@ -79,20 +74,17 @@ export interface Score {
 }
 
 /** `unreadable`: there is an answer, and it has no percentage. `none`: nothing in the text is an answer. */
-export type ScoreReading =
-  | Score
-  | { readonly kind: "unreadable"; readonly why: string }
-  | { readonly kind: "none" };
+type ScoreReading = Score | { readonly kind: "unreadable"; readonly why: string } | { readonly kind: "none" };
 
 /** Of a script: its whole output or its last line. Whatever else it prints is no answer; its exit code is one. */
-export function readPrintedScore(output: string): ScoreReading {
+function readPrintedScore(output: string): ScoreReading {
   const text = output.trim();
   const json = parseObject(text) ?? parseObject(text.split("\n").at(-1) ?? "");
   return (json && namedScore(json)) ?? { kind: "none" };
 }
 
 /** Of an agent, which may put its answer into a fence or add a sentence. */
-export function readReply(output: string): ScoreReading {
+function readReply(output: string): ScoreReading {
   const text = output.trim();
   const alone = percentage(text);
   if (alone !== undefined) return { kind: "score", score: alone, missing: [] };
@@ -111,18 +103,14 @@ function namedScore(json: JsonObject): ScoreReading | undefined {
   const given = json[key];
   const score =
     typeof given === "number" || typeof given === "string" ? percentage(String(given)) : undefined;
-  if (score !== undefined) return { kind: "score", score, missing: missingOf(json) };
+  if (score !== undefined) return { kind: "score", score, missing: json.missing ?? json.gaps ?? [] };
   return { kind: "unreadable", why: `its ${key} is ${JSON.stringify(given)}, not a number from 0 to 100` };
-}
-
-function missingOf({ missing, gaps }: JsonObject): Json {
-  return missing ?? gaps ?? [];
 }
 
 function statusScore(json: JsonObject): ScoreReading {
   if (typeof json.status !== "string") return { kind: "none" };
   const score = Object.hasOwn(SCORE_OF_STATUS, json.status) ? SCORE_OF_STATUS[json.status] : undefined;
-  if (score !== undefined) return { kind: "score", score, missing: missingOf(json) };
+  if (score !== undefined) return { kind: "score", score, missing: json.missing ?? json.gaps ?? [] };
   return { kind: "unreadable", why: `it has no score, and its status is ${JSON.stringify(json.status)}` };
 }
 
@@ -173,13 +161,4 @@ function endOfObject(text: string, start: number): number {
     }
   }
   return -1;
-}
-
-function parseObject(text: string): JsonObject | undefined {
-  try {
-    const json: unknown = JSON.parse(text);
-    return isJsonObject(json) ? json : undefined;
-  } catch {
-    return undefined; // text that is no JSON
-  }
 }

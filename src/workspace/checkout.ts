@@ -18,6 +18,7 @@ import {
 } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { WorkError } from "../errors.ts";
+import { takingTurns } from "../std/turns.ts";
 import { type Git, type GitResult, refused } from "./git.ts";
 import type { KeepPaths } from "./names.ts";
 
@@ -54,13 +55,7 @@ async function switchTo(git: Git, branch: NewBranch | null, commit: string): Pro
   return otherName;
 }
 
-let last: Promise<unknown> = Promise.resolve();
-
-function inTurn<T>(action: () => Promise<T>): Promise<T> {
-  const turn = last.then(action);
-  last = turn.catch(() => undefined);
-  return turn;
-}
+const inTurn = takingTurns();
 
 export interface RenewedCheckout {
   readonly path: string;

@@ -1,4 +1,5 @@
 /** Merges finished agents' commits into the job's branch one at a time. After a crash, trailers show which items are merged. */
+import { takingTurns } from "../std/turns.ts";
 import { type Branch, branchGone, commitTree, isAncestor, mergeTrees } from "./branch.ts";
 import type { Git } from "./git.ts";
 
@@ -25,7 +26,8 @@ export class MergeQueue {
   readonly #git: Git;
   readonly #branch: Branch;
   readonly #env: Readonly<Record<string, string>>;
-  #last: Promise<unknown> = Promise.resolve();
+  /** Runs the action while no merge of this process is running. */
+  readonly alone = takingTurns();
   /** Where this queue last moved the branch to, and the tree there. */
   #own: { readonly tip: string; readonly tree: string } | undefined;
 
@@ -39,13 +41,6 @@ export class MergeQueue {
   /** Waits its turn, then merges. */
   merge(request: MergeRequest): Promise<Merged> {
     return this.alone(() => this.#merge(request));
-  }
-
-  /** Runs the action while no merge of this process is at work. */
-  alone<T>(action: () => Promise<T>): Promise<T> {
-    const turn = this.#last.then(action);
-    this.#last = turn.catch(() => undefined);
-    return turn;
   }
 
   async #merge(request: MergeRequest): Promise<Merged> {

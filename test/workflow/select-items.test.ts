@@ -228,15 +228,6 @@ describe("inputs", () => {
     expect((await selectFrom({ stream, name: "the command" }, ALL)).counts.selected).toBe(2);
   });
 
-  test("values as they come", async () => {
-    async function* values(): AsyncGenerator<Json> {
-      yield 2;
-      yield 1;
-    }
-    const { items } = await selectItems(values(), { ...ALL, filter: "item > 1" });
-    expect(items.map((item) => item.data)).toEqual([2]);
-  });
-
   test("a broken document is told with its place", async () => {
     writeFileSync(join(folder, "bad.json"), '{"list": [1,\n2 3]}');
     await expect(

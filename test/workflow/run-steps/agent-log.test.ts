@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { readAgentLog } from "../../../src/workflow/agent-log.ts";
-import { agentReport } from "../../../src/workflow/agent-output.ts";
+import { agentReport, readAgentLog } from "../../../src/workflow/agent-log.ts";
 import { splitWords } from "../../../src/workflow/program.ts";
 
 const NOW = Date.UTC(2026, 0, 1);
