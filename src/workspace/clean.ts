@@ -3,7 +3,7 @@ import { readdirSync, rmSync } from "node:fs";
 import { thisOwner } from "../std/process-identity.ts";
 import { Branch } from "./branch.ts";
 import { removeCheckout, removeTree } from "./checkout.ts";
-import { type Git, listGitWorktrees, type RunGit } from "./git.ts";
+import { type Git, listGitWorktrees } from "./git.ts";
 import {
   homesOf,
   isInside,
@@ -28,7 +28,6 @@ export interface CleanOptions {
   readonly hasEnded?: (jobId: string) => boolean | Promise<boolean>;
   /** True while the job has letters, whose redrive needs its branch. Default: never. */
   readonly hasLetters?: (jobId: string) => boolean | Promise<boolean>;
-  readonly run?: RunGit;
 }
 
 export interface CleanReport {
@@ -115,9 +114,8 @@ async function cleanBranches(
   const { jobId } = inventory;
   const inUse = new Set((await listGitWorktrees(git)).map(({ branch }) => branch));
   const gone = new Set(options.dryRun ? report.removed.map(({ branch }) => `refs/heads/${branch}`) : []);
-  const refs = (
-    await git.must(["for-each-ref", "--format=%(refname)", `refs/heads/${agentBranches(jobId)}/`])
-  ).split("\n");
+  const agents = `refs/heads/${agentBranches(jobId)}/`;
+  const refs = (await git.must(["for-each-ref", "--format=%(refname)", agents])).split("\n");
   for (const ref of refs.filter((name) => name !== "" && (!inUse.has(name) || gone.has(name)))) {
     const isWanted = !options.force && !(await isInside(git, ref, homesOf(inventory)));
     await removeBranch(git, ref, isWanted ? "it has commits that are not merged" : null, options, report);

@@ -41,11 +41,13 @@ export async function openGitWorkspace(
   await worktrees.adopt({ isNeeded });
   return {
     root,
-    head: () => worktrees.headOf(top),
+    head: () => worktrees.head({ path: top }),
     env: agentEnvironment(process.env),
     notes: repository.notes,
-    acquire: async (itemId, attempt, name) =>
-      checkoutOf(worktrees, await worktrees.acquire(itemId, attempt), { prefix, title: titleOf(name) }),
+    acquire: async (itemId, attempt, name) => {
+      const title = `redrive: ${oneLine(name, TITLE_CHARS_MAX)}`;
+      return checkoutOf(worktrees, await worktrees.acquire(itemId, attempt), { prefix, title });
+    },
     mergedItems: () => worktrees.mergedItems(),
     commitPhase: async () => {
       const title = "Changes of a phase that no step committed";
@@ -58,7 +60,11 @@ export async function openGitWorkspace(
       folderIn(top, prefix);
     },
     finish: (mode = "configured") => finish(worktrees, spec, mode),
-    tidy: () => tidy(worktrees, needs, isNeeded),
+    tidy: async () => {
+      // Leaves everything as it is while another process runs the job.
+      if (await needs.hasOtherRunner()) return;
+      await worktrees.tidy({ isNeeded, hasLetters: needs.hasLetters });
+    },
     close: () => worktrees.close(),
   };
 }
@@ -76,11 +82,7 @@ function phaseRefused(top: string, detail: string): WorkError {
   });
 }
 
-/** The first line of the commits that Redrive makes for an item. */
-function titleOf(name: string): string {
-  return `redrive: ${oneLine(name, TITLE_CHARS_MAX)}`;
-}
-
+/** Of the first line of the commits that Redrive makes for an item. */
 const TITLE_CHARS_MAX = 60;
 
 function checkoutOf(
@@ -136,14 +138,4 @@ async function finish(
 function neededBy(spec: WorkflowSpec, { isKeptForLetter }: GitWorkspaceNeeds): TidyOptions["isNeeded"] {
   if (keepWorktreesOf(spec) !== "always") return isKeptForLetter;
   return async (kept) => kept.state === "kept" || isKeptForLetter(kept);
-}
-
-/** Leaves everything as it is while another process runs the job. */
-async function tidy(
-  worktrees: JobWorktrees,
-  { hasLetters, hasOtherRunner }: GitWorkspaceNeeds,
-  isNeeded: TidyOptions["isNeeded"],
-): Promise<void> {
-  if (await hasOtherRunner()) return;
-  await worktrees.tidy({ isNeeded, hasLetters });
 }

@@ -2,10 +2,11 @@
 import { existsSync, lstatSync, rmSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type { WorktreeArtifacts } from "../item/letter.ts";
+import { compact } from "../std/json.ts";
 import { ownerState } from "../std/process-identity.ts";
 import { isAncestor, readHeadFile } from "./branch.ts";
 import { gitDirOf, isFinished } from "./checkout.ts";
-import { Git, listGitWorktrees, type RunGit, refused } from "./git.ts";
+import { Git, listGitWorktrees, refused } from "./git.ts";
 import { jobBranch, type KeepPaths, keepPaths } from "./names.ts";
 import {
   type JobRecord,
@@ -18,7 +19,6 @@ import {
 /** `orphan`: a folder without a record. `missing`: known to git or to a record, but the folder is gone. */
 export type EntryState = WorktreeRecord["state"] | "orphan" | "missing";
 
-/** One worktree. */
 export interface WorktreeEntry {
   readonly path: string;
   readonly name: string;
@@ -37,7 +37,6 @@ export interface WorktreeEntry {
   readonly commonDir: string | null;
 }
 
-/** A job and its entries. */
 export interface JobInventory {
   readonly registry: JobRegistry;
   readonly jobId: string;
@@ -48,14 +47,13 @@ export interface JobInventory {
 }
 
 export interface ListOptions {
-  readonly run?: RunGit;
   /** Only this job. */
   readonly job?: string;
 }
 
 /** What there is below the home, job by job. */
-export async function takeInventory(home: string, { run, job }: ListOptions = {}): Promise<JobInventory[]> {
-  const jobs = listRegistries(home).map((registry) => describeJob(registry, run));
+export async function takeInventory(home: string, { job }: ListOptions = {}): Promise<JobInventory[]> {
+  const jobs = listRegistries(home).map(describeJob);
   const wanted = jobs.filter(({ jobId }) => job === undefined || jobId === job);
   return Promise.all(wanted.map(addMissing));
 }
@@ -65,46 +63,54 @@ export async function listWorktrees(home: string, options: ListOptions = {}): Pr
   return (await takeInventory(home, options)).flatMap(({ entries }) => entries);
 }
 
-function describeJob(registry: JobRegistry, run: RunGit | undefined): JobInventory {
+function describeJob(registry: JobRegistry): JobInventory {
   const job = registry.readJob();
   const records = registry.list();
   const jobId = job?.jobId ?? records[0]?.jobId ?? basename(registry.folder);
   const repo = basename(dirname(registry.folder));
   const known = records.map((record) => entryOf(record, registry.path(record.name), repo));
-  const orphans = registry.orphans().map((name) => orphanOf(registry.path(name), name, { repo, jobId }));
+  const orphans = registry.orphans().map((name): WorktreeEntry => {
+    const path = registry.path(name);
+    return {
+      path,
+      name,
+      repo,
+      jobId,
+      state: "orphan",
+      ...NOBODY,
+      branch: null,
+      commonDir: commonDirOf(path),
+    };
+  });
   const entries = [...known, ...orphans];
   const commonDir = job?.commonDir ?? entries.find((entry) => entry.commonDir !== null)?.commonDir ?? null;
-  const git = commonDir !== null && existsSync(commonDir) ? new Git(commonDir, run) : null;
+  const git = commonDir !== null && existsSync(commonDir) ? new Git(commonDir) : null;
   return { registry, jobId, job, entries, git };
 }
 
 function entryOf(record: WorktreeRecord, path: string, repo: string): WorktreeEntry {
   const { name, jobId, branch, itemId, attempt, why, owner, commonDir } = record;
-  const state = owner === null ? "gone" : ownerState(owner);
-  return {
+  const ownedBy = owner === null ? "gone" : ownerState(owner);
+  const pid = owner === null || ownedBy === "gone" ? null : owner.pid;
+  const state = existsSync(path) ? record.state : "missing";
+  const isOwnerHere = ownedBy === "here";
+  return compact({
     path,
     name,
     repo,
     jobId,
-    state: existsSync(path) ? record.state : "missing",
+    state,
     branch,
-    ...(itemId !== undefined && { itemId }),
-    ...(attempt !== undefined && { attempt }),
-    ...(why !== undefined && { why }),
-    pid: owner === null || state === "gone" ? null : owner.pid,
-    isOwnerHere: state === "here",
+    itemId,
+    attempt,
+    why,
+    pid,
+    isOwnerHere,
     commonDir,
-  };
+  });
 }
 
-function orphanOf(
-  path: string,
-  name: string,
-  { repo, jobId }: { repo: string; jobId: string },
-): WorktreeEntry {
-  const nobody = { branch: null, pid: null, isOwnerHere: false };
-  return { path, name, repo, jobId, state: "orphan", ...nobody, commonDir: commonDirOf(path) };
-}
+const NOBODY = { pid: null, isOwnerHere: false };
 
 function commonDirOf(path: string): string | null {
   try {
@@ -123,19 +129,11 @@ async function addMissing(inventory: JobInventory): Promise<JobInventory> {
   const missing = listed
     .filter(({ path }) => dirname(path) === registry.folder && !entries.some((entry) => entry.path === path))
     .filter(({ path }) => !existsSync(path))
-    .map(
-      ({ path, branch }): WorktreeEntry => ({
-        path,
-        name: basename(path),
-        repo: basename(dirname(registry.folder)),
-        jobId,
-        state: "missing",
-        branch: branch?.replace("refs/heads/", "") ?? null,
-        pid: null,
-        isOwnerHere: false,
-        commonDir: git.cwd,
-      }),
-    );
+    .map(({ path, branch: ref }): WorktreeEntry => {
+      const [name, repo] = [basename(path), basename(dirname(registry.folder))];
+      const branch = ref?.replace("refs/heads/", "") ?? null;
+      return { path, name, repo, jobId, state: "missing", branch, ...NOBODY, commonDir: git.cwd };
+    });
   return { ...inventory, entries: [...entries, ...missing] };
 }
 
@@ -207,12 +205,12 @@ export async function artifactsOf(git: Git, branch: string, keep: KeepPaths): Pr
   ]);
   const stat = hasTracked(changes) ? await statOf(git, keep) : "";
   const text = [changes, stat].filter(Boolean).join("\n\n");
-  return {
+  return compact({
     worktreePath: git.cwd,
     branchName: branch,
-    ...(head !== null && { head }),
-    ...(text !== "" && { uncommittedChanges: cut(text) }),
-  };
+    head: head ?? undefined,
+    uncommittedChanges: text === "" ? undefined : cut(text),
+  });
 }
 
 /** Whether there is more than new files. */

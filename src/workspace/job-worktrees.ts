@@ -7,12 +7,12 @@ import { ownerState, thisOwner } from "../std/process-identity.ts";
 import { Branch, branchGone, isAncestor } from "./branch.ts";
 import { addCheckout, gitDirOf, isFinished, removeCheckout } from "./checkout.ts";
 import { type CleanOptions, type CleanReport, cleanWorktrees } from "./clean.ts";
-import { type FinalMerge, finalMerge, mergingAlone } from "./final-merge.ts";
-import { type Git, identityEnvironment } from "./git.ts";
+import { type FinalMerge, type FinalMergeRequest, finalMerge, mergingAlone } from "./final-merge.ts";
+import { identityEnvironment } from "./git.ts";
 import { artifactsOf, type Committed, changesIn, commitAll, readHead } from "./inventory.ts";
 import { type Merged, MergeQueue, readMergedItems } from "./merge-queue.ts";
-import { jobBranch, type KeepPaths, keepPaths } from "./names.ts";
-import { type Adopted, type AdoptOptions, type AgentWorktree, Pool } from "./pool.ts";
+import { jobBranch, keepPaths } from "./names.ts";
+import { type AgentWorktree, Pool, type PoolOptions } from "./pool.ts";
 import { type JobRecord, JobRegistry, MAIN_NAME, type WorktreeRecord } from "./registry.ts";
 import type { Repository } from "./repository.ts";
 
@@ -34,37 +34,24 @@ export type PhaseEnd = {
   readonly uncommitted: boolean;
 };
 
-export class JobWorktrees {
-  readonly repository: Repository;
-  readonly jobId: string;
+export class JobWorktrees extends Pool {
   /** Where the job started from, when it was new. */
   readonly start: JobRecord;
   /** `redrive/<job>`. */
   readonly branchName: string;
-  readonly #git: Git;
   readonly #home: string;
-  readonly #registry: JobRegistry;
-  readonly #branch: Branch;
-  readonly #keep: KeepPaths;
   readonly #env: Readonly<Record<string, string>>;
-  readonly #pool: Pool;
   readonly #queue: MergeQueue;
   #main: Promise<string> | undefined;
 
   private constructor(parts: Parts) {
-    const { repository, jobId, start, home, registry, branch, keep, env } = parts;
-    this.repository = repository;
-    this.jobId = jobId;
+    super(parts);
+    const { git, start, home, branch, env } = parts;
     this.start = start;
     this.branchName = branch.name;
-    this.#git = repository.git;
     this.#home = home;
-    this.#registry = registry;
-    this.#branch = branch;
-    this.#keep = keep;
     this.#env = env;
-    this.#pool = new Pool({ git: this.#git, registry, jobId, commonDir: repository.commonDir, branch, keep });
-    this.#queue = new MergeQueue(this.#git, branch, env);
+    this.#queue = new MergeQueue(git, branch, env);
   }
 
   /** Begins the job at the start commit, or continues it. A job that was cleaned after its merge begins at the merged work. */
@@ -73,22 +60,15 @@ export class JobWorktrees {
     jobId: string,
     options: JobWorktreesOptions,
   ): Promise<JobWorktrees> {
+    const { git, commonDir } = repository;
+    const { home } = options;
     const keep = keepPaths(options.keep ?? []);
-    const registry = JobRegistry.of(options.home, repository, jobId);
-    const branch = new Branch(repository.git, jobBranch(jobId), repository.commonDir);
+    const registry = JobRegistry.of(home, repository, jobId);
+    const branch = new Branch(git, jobBranch(jobId), commonDir);
     const start = await beginJob(repository, jobId, registry, branch);
-    const env = await identityEnvironment(repository.git);
-    return new JobWorktrees({ repository, jobId, start, home: options.home, registry, branch, keep, env });
+    const env = await identityEnvironment(git);
+    return new JobWorktrees({ git, commonDir, jobId, start, home, registry, branch, keep, env });
   }
-
-  /** The commit that the job's branch points at. */
-  async tip(): Promise<string> {
-    const tip = await this.#branch.read();
-    if (tip === null) throw branchGone(this.branchName);
-    return tip;
-  }
-
-  // The phases -------------------------------------------------------------------------------------------------
 
   /** The worktree of setup, reduce and merge, with HEAD detached; made when it is first asked for. */
   async jobWorktree(): Promise<string> {
@@ -98,20 +78,17 @@ export class JobWorktrees {
 
   /** Moves the job's branch to what the phase committed. The phase must have built on the branch. */
   async commitPhase(): Promise<PhaseEnd> {
-    const inside = this.#git.in(await this.jobWorktree());
-    const uncommitted = (await changesIn(inside, this.#keep)) !== "";
+    const { git, keep, branch } = this.options;
+    const inside = git.in(await this.jobWorktree());
+    const uncommitted = (await changesIn(inside, keep)) !== "";
     return this.#queue.alone(async () => {
       const [tip, head] = await Promise.all([this.tip(), readHead(inside)]);
-      if (head === tip || (await isAncestor(this.#git, head, tip)))
+      if (head === tip || (await isAncestor(git, head, tip)))
         return { kind: "unchanged", commit: tip, uncommitted };
-      if (!(await isAncestor(this.#git, tip, head)) || !(await this.#branch.move(tip, head, "phase"))) {
-        throw new WorkError(
-          "git_refused",
-          `HEAD of ${inside.cwd} does not build on ${this.branchName}; the branch was not moved.`,
-          {
-            hint: "A step must add commits to what it finds, not rewrite it.",
-          },
-        );
+      if (!(await isAncestor(git, tip, head)) || !(await branch.move(tip, head, "phase"))) {
+        const message = `HEAD of ${inside.cwd} does not build on ${branch.name}; the branch was not moved.`;
+        const hint = "A step must add commits to what it finds, not rewrite it.";
+        throw new WorkError("git_refused", message, { hint });
       }
       return { kind: "advanced", commit: head, uncommitted };
     });
@@ -120,45 +97,24 @@ export class JobWorktrees {
   /** Moves the job's worktree to the tip of the branch. Untracked files stay; changed ones too, or git refuses. */
   async refreshJobWorktree(): Promise<string> {
     const path = await this.jobWorktree();
-    await this.#git.in(path).must(["checkout", "-q", "--detach", await this.tip()]);
+    await this.options.git.in(path).must(["checkout", "-q", "--detach", await this.tip()]);
     return path;
   }
 
-  // Agents -----------------------------------------------------------------------------------------------------
-
-  /** A clean worktree at the tip, on a branch of its own. */
-  acquire(itemId: string, attempt: number): Promise<AgentWorktree> {
-    return this.#pool.acquire(itemId, attempt);
-  }
-
-  /** Gives it back; see `Pool.release`. */
-  release(worktree: AgentWorktree, options?: { readonly discard?: boolean }): Promise<void> {
-    return this.#pool.release(worktree, options);
-  }
-
-  /** Takes it out of the pool for a letter. To be called before the letter is stored. */
-  keep(worktree: AgentWorktree, why: string): void {
-    this.#pool.keep(worktree, why);
-  }
-
-  /** What the letter says of it. */
+  /** What the letter records about it. */
   artifacts(worktree: AgentWorktree): Promise<WorktreeArtifacts> {
-    return artifactsOf(this.#git.in(worktree.path), worktree.branch, this.#keep);
+    return artifactsOf(this.options.git.in(worktree.path), worktree.branch, this.options.keep);
   }
 
-  /** Where the agent's HEAD is now. */
-  head(worktree: AgentWorktree): Promise<string> {
-    return readHead(this.#git.in(worktree.path));
-  }
-
-  /** Where HEAD of any worktree is, such as that of the phases. */
-  headOf(path: string): Promise<string> {
-    return readHead(this.#git.in(path));
+  /** The commit that HEAD of a worktree is at. */
+  head({ path }: Pick<AgentWorktree, "path">): Promise<string> {
+    return readHead(this.options.git.in(path));
   }
 
   /** Commits what an agent changed and did not commit; hooks run. */
-  commitAll(worktree: Pick<AgentWorktree, "path">, message: string): Promise<Committed> {
-    return commitAll(this.#git.in(worktree.path), { message, keep: this.#keep, env: this.#env });
+  commitAll({ path }: Pick<AgentWorktree, "path">, message: string): Promise<Committed> {
+    const { git, keep } = this.options;
+    return commitAll(git.in(path), { message, keep, env: this.#env });
   }
 
   /** Brings the agent's commits into the job's branch, when its turn comes. `isClean`: `commitAll` has just been called. */
@@ -167,91 +123,74 @@ export class JobWorktrees {
     message: string,
     { isClean = false }: { readonly isClean?: boolean } = {},
   ): Promise<MergeEnd> {
-    const inside = this.#git.in(worktree.path);
-    const [head, changes] = await Promise.all([
-      readHead(inside),
-      isClean ? "" : changesIn(inside, this.#keep),
-    ]);
+    const { git, keep, jobId } = this.options;
+    const inside = git.in(worktree.path);
+    const [head, changes] = await Promise.all([readHead(inside), isClean ? "" : changesIn(inside, keep)]);
     const uncommitted = changes !== "";
     if (head === worktree.base) return { kind: "empty", uncommitted };
     const { base, itemId, attempt } = worktree;
-    const merged = await this.#queue.merge({ head, base, itemId, attempt, jobId: this.jobId, message });
+    const merged = await this.#queue.merge({ head, base, itemId, attempt, jobId, message });
     return { ...merged, uncommitted };
   }
 
   /** The items whose work is in the branch, whatever the store knows of it. */
   mergedItems(): Promise<Set<string>> {
-    return readMergedItems(this.#git, `${this.start.startCommit}..${this.#branch.ref}`, this.jobId);
+    const { git, branch, jobId } = this.options;
+    return readMergedItems(git, `${this.start.startCommit}..${branch.ref}`, jobId);
   }
 
-  // Ends -------------------------------------------------------------------------------------------------------
-
-  /** Puts the worktrees of runners that are gone into the pool. */
-  adopt(options?: AdoptOptions): Promise<Adopted> {
-    return this.#pool.adopt(options);
-  }
-
-  /** Merges the job's branch into the branch that the run started from, or says why not and how. */
+  /** Merges the job's branch into the branch that the run started from, or returns why not and how. */
   finishInto({
     startBranch = this.start.startBranch,
     mode = "merge",
-  }: {
-    readonly startBranch?: string | null;
-    readonly mode?: "merge" | "leave";
-  } = {}): Promise<FinalMerge> {
-    const { jobId, branchName } = this;
-    const request = { jobId, jobBranch: branchName, startBranch, mode };
-    return mergingAlone(this.repository.commonDir, () => finalMerge(this.#git, request));
+  }: Partial<Pick<FinalMergeRequest, "startBranch" | "mode">> = {}): Promise<FinalMerge> {
+    const { git, jobId, commonDir } = this.options;
+    const request = { jobId, jobBranch: this.branchName, startBranch, mode };
+    return mergingAlone(commonDir, () => finalMerge(git, request));
   }
 
   /** The job is over: removes its worktrees and branches, except what letters need and what is merged nowhere. */
   async tidy({ isNeeded, hasLetters }: TidyOptions): Promise<CleanReport> {
     await this.adopt({ isNeeded });
     await this.close();
-    const options = { job: this.jobId, isNeeded, hasLetters, hasEnded: () => true };
-    return cleanWorktrees(this.#home, options);
+    const job = this.options.jobId;
+    return cleanWorktrees(this.#home, { job, isNeeded, hasLetters, hasEnded: () => true });
   }
 
   /** Lets go of everything, so that another runner can pick it up. */
   async close(): Promise<void> {
-    this.#pool.close();
+    this.releaseFree();
     if (this.#main === undefined) return;
     await this.#main.catch(() => undefined);
-    const record = this.#registry.read(MAIN_NAME);
-    if (record?.owner?.pid === process.pid) this.#registry.write({ ...record, owner: null });
+    const { registry } = this.options;
+    const record = registry.read(MAIN_NAME);
+    if (record?.owner?.pid === process.pid) registry.write({ ...record, owner: null });
   }
 
   /** One that a runner of the same job has open may be shared; one that it is still making may not. */
   async #openMain(): Promise<string> {
-    const path = this.#registry.path(MAIN_NAME);
-    const record = await this.#mainRecord();
-    const isOurs = this.#takeMain(record);
-    const isUsable = isWhole(path) && (await this.headOf(path).catch(() => null)) !== null;
+    const { git, registry, jobId, commonDir } = this.options;
+    const path = registry.path(MAIN_NAME);
+    const base = await this.tip();
+    const owner = thisOwner();
+    const isOurs = this.#takeMain({
+      ...{ name: MAIN_NAME, jobId, commonDir, state: "in_use", owner, branch: null, base },
+    });
+    const isUsable = isWhole(path) && (await this.head({ path }).catch(() => null)) !== null;
     if (isOurs && isUsable) rmSync(join(gitDirOf(path), "index.lock"), { force: true }); // of a git that was killed
     if (isUsable) return path;
     if (!isOurs) throw new WorkError("git_refused", `Another process is making ${path}; try again.`);
-    await removeCheckout(this.#git, path);
-    await addCheckout(this.#git, { path, commit: record.base, branch: null });
+    await removeCheckout(git, path);
+    await addCheckout(git, { path, commit: base, branch: null });
     return path;
   }
 
   #takeMain(record: WorktreeRecord): boolean {
-    const found = this.#registry.read(MAIN_NAME);
-    if (found === null) return this.#registry.add(record);
+    const { registry } = this.options;
+    const found = registry.read(MAIN_NAME);
+    if (found === null) return registry.add(record);
     const isFree = found.owner === null || ownerState(found.owner) !== "here";
-    return isFree && this.#registry.claim(found, record);
-  }
-
-  async #mainRecord(): Promise<WorktreeRecord> {
-    return {
-      name: MAIN_NAME,
-      jobId: this.jobId,
-      commonDir: this.repository.commonDir,
-      state: "in_use",
-      owner: thisOwner(),
-      branch: null,
-      base: await this.tip(),
-    };
+    return isFree && registry.claim(found, record);
   }
 }
 
@@ -269,14 +208,9 @@ export interface TidyOptions {
 /** What a worktree's record and its entry in the inventory both know. */
 export type Kept = Pick<WorktreeRecord, "itemId" | "branch"> & { readonly state: string };
 
-interface Parts {
-  readonly repository: Repository;
-  readonly jobId: string;
+interface Parts extends PoolOptions {
   readonly start: JobRecord;
   readonly home: string;
-  readonly registry: JobRegistry;
-  readonly branch: Branch;
-  readonly keep: KeepPaths;
   readonly env: Readonly<Record<string, string>>;
 }
 

@@ -2,9 +2,10 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { WorkError } from "../errors.ts";
-import { type Owner, ownerState, thisOwner } from "../std/process-identity.ts";
+import { compact } from "../std/json.ts";
+import { ownerState, thisOwner } from "../std/process-identity.ts";
 import { randomName } from "../std/random.ts";
-import { Branch, isAncestor, writeHeadFile } from "./branch.ts";
+import { Branch, branchGone, isAncestor, writeHeadFile } from "./branch.ts";
 import { addCheckout, type NewBranch, removeCheckout, renewCheckout, restoreGitDir } from "./checkout.ts";
 import type { Git } from "./git.ts";
 import { agentBranch, agentBranches, type KeepPaths } from "./names.ts";
@@ -16,7 +17,6 @@ export interface AgentWorktree {
   readonly name: string;
   readonly path: string;
   readonly branch: string;
-  /** The commit that it started from. */
   readonly base: string;
   readonly itemId: string;
   readonly attempt: number;
@@ -24,7 +24,6 @@ export interface AgentWorktree {
 
 /** What a runner that is gone left behind, and what became of it. */
 export interface Adopted {
-  /** Worktrees that came into the pool. */
   readonly names: readonly string[];
   /** Work of attempts that never ended; their items run again. The commits stay in the repository until git collects them. */
   readonly dropped: readonly Dropped[];
@@ -39,8 +38,6 @@ export interface Dropped {
 export interface AdoptOptions {
   /** True: a letter names the worktree, and it is kept. Default: those are needed that were kept. */
   readonly isNeeded?: (record: WorktreeRecord) => boolean | Promise<boolean>;
-  /** For owners on other machines, of which only a store can tell. Default: they are there. */
-  readonly isGone?: (owner: Owner) => boolean | Promise<boolean>;
 }
 
 export interface PoolOptions {
@@ -53,7 +50,7 @@ export interface PoolOptions {
 }
 
 export class Pool {
-  readonly #options: PoolOptions;
+  protected readonly options: PoolOptions;
   readonly #owner = thisOwner();
   /** Part of the names of the worktrees made here, so that runners of the same job never make the same one. */
   readonly #tag = randomName(5);
@@ -62,7 +59,15 @@ export class Pool {
   readonly #inUse = new Map<string, AgentWorktree>();
 
   constructor(options: PoolOptions) {
-    this.#options = options;
+    this.options = options;
+  }
+
+  /** The commit that the job's branch points at. */
+  async tip(): Promise<string> {
+    const { branch } = this.options;
+    const tip = await branch.read();
+    if (tip === null) throw branchGone(branch.name);
+    return tip;
   }
 
   /** A clean worktree at the tip of the job's branch, on a branch of its own. */
@@ -81,7 +86,7 @@ export class Pool {
     { discard = false }: { readonly discard?: boolean } = {},
   ): Promise<void> {
     this.#inUse.delete(worktree.name);
-    const { git, registry } = this.#options;
+    const { git, registry } = this.options;
     const inside = git.in(registry.path(worktree.name));
     try {
       await detach(inside, await restoreGitDir(git, inside.cwd), worktree.base);
@@ -102,50 +107,47 @@ export class Pool {
   }
 
   /** Takes over what runners that are gone left. Never one in which a process still works. */
-  async adopt({ isNeeded = wasKept, isGone = () => false }: AdoptOptions = {}): Promise<Adopted> {
+  async adopt({ isNeeded = ({ state }) => state === "kept" }: AdoptOptions = {}): Promise<Adopted> {
+    const { registry } = this.options;
     const names: string[] = [];
     const dropped: Dropped[] = [];
-    this.#options.registry.recover();
-    for (const record of this.#options.registry.list()) {
-      if (record.name === MAIN_NAME || this.#isOurs(record.name)) continue;
-      if (!(await isAbandoned(record, isGone))) continue;
+    registry.recover();
+    for (const record of registry.list()) {
+      const { name, owner } = record;
+      if (name === MAIN_NAME || this.#inUse.has(name) || this.#free.includes(name)) continue;
+      if (owner !== null && ownerState(owner) !== "gone") continue;
       if (await isNeeded(record)) {
-        if (record.state !== "kept")
-          this.#options.registry.claim(record, { ...record, state: "kept", owner: null });
+        if (record.state !== "kept") registry.claim(record, { ...record, state: "kept", owner: null });
         continue;
       }
-      if (hasProcessIn(this.#options.registry.path(record.name))) continue;
+      if (hasProcessIn(registry.path(name))) continue;
       // It names its branch until that is gone, or a crash in between would leave it to nobody.
-      if (!this.#options.registry.claim(record, { ...record, state: "in_use", owner: this.#owner })) continue;
+      if (!registry.claim(record, { ...record, state: "in_use", owner: this.#owner })) continue;
       const lost = await this.#takeOver(record).catch(onlyRefused);
       if (lost === "refused") continue; // its record still says all; the next runner tries again
       if (lost !== null) dropped.push(lost);
-      names.push(record.name);
+      names.push(name);
     }
     return { names, dropped };
   }
 
   /** Lets go of the free ones, so that the next runner finds them. */
-  close(): void {
+  protected releaseFree(): void {
+    const { registry } = this.options;
     for (const name of this.#free.splice(0)) {
-      const record = this.#options.registry.read(name);
-      if (record !== null) this.#options.registry.write({ ...record, owner: null });
+      const record = registry.read(name);
+      if (record !== null) registry.write({ ...record, owner: null });
     }
   }
 
   /** The record names no branch before it is made: until then one of that name may belong to a letter. */
   async #renew(name: string, itemId: string, attempt: number): Promise<AgentWorktree | null> {
-    const { git, registry, keep } = this.#options;
+    const { git, registry, keep } = this.options;
     const path = registry.path(name);
     try {
       this.#write(name, { state: "in_use", branch: null, base: "", itemId, attempt });
-      const commit = this.#tip();
-      const renewed = await renewCheckout(git, {
-        path,
-        branch: this.#newBranch(itemId, attempt),
-        commit,
-        keep,
-      });
+      const branch = this.#newBranch(itemId, attempt);
+      const renewed = await renewCheckout(git, { path, branch, commit: this.tip(), keep });
       return this.#hand({ name, path, ...renewed, itemId, attempt });
     } catch (error) {
       if (!(await this.#discard(name))) throw error;
@@ -154,9 +156,9 @@ export class Pool {
   }
 
   async #make(name: string, itemId: string, attempt: number): Promise<AgentWorktree> {
-    const { git, registry } = this.#options;
+    const { git, registry } = this.options;
     const path = registry.path(name);
-    const base = await this.#tip();
+    const base = await this.tip();
     try {
       this.#write(name, { state: "in_use", branch: null, base, itemId, attempt });
       const branch = await addCheckout(git, { path, commit: base, branch: this.#newBranch(itemId, attempt) });
@@ -168,7 +170,7 @@ export class Pool {
   }
 
   #newBranch(itemId: string, attempt: number): NewBranch {
-    const { jobId } = this.#options;
+    const { jobId } = this.options;
     return [agentBranch(jobId, itemId, attempt), agentBranch(jobId, itemId, attempt, randomName(5))];
   }
 
@@ -179,52 +181,45 @@ export class Pool {
     return worktree;
   }
 
-  async #tip(): Promise<string> {
-    const tip = await this.#options.branch.read();
-    if (tip === null) throw new WorkError("git_refused", `The branch ${this.#options.branch.name} is gone.`);
-    return tip;
-  }
-
   /** What the attempt committed is dropped, because it never ended and its item runs again. */
   async #takeOver({ name, branch, base, itemId }: WorktreeRecord): Promise<Dropped | null> {
-    const { git, registry } = this.#options;
+    const { git, registry } = this.options;
     const inside = git.in(registry.path(name));
     const own = branch ?? (await this.#ownBranch(inside).catch(() => null));
-    const head = own === null ? null : await new Branch(git, own, this.#options.commonDir).read();
+    const head = own === null ? null : await new Branch(git, own, this.options.commonDir).read();
     const isLost = head !== null && !(await this.#isMerged(head, base));
     if (own !== null) await this.#dropBranch(own, base, true);
     try {
-      const start = base || (await this.#tip());
+      const start = base || (await this.tip());
       await detach(inside, await restoreGitDir(git, inside.cwd), start);
       this.#write(name, { state: "free", branch: null, base: start });
       this.#free.push(name);
     } catch {
       await this.#discard(name);
     }
-    if (own === null || !isLost) return null;
-    return { branch: own, head, ...(itemId !== undefined && { itemId }) };
+    return own === null || !isLost ? null : compact({ branch: own, head, itemId });
   }
 
   /** The branch that HEAD is on, when it is one that was made for an attempt. */
   async #ownBranch(inside: Git): Promise<string | null> {
     const current = await currentBranch(inside);
-    return current?.startsWith(`${agentBranches(this.#options.jobId)}/`) ? current : null;
+    return current?.startsWith(`${agentBranches(this.options.jobId)}/`) ? current : null;
   }
 
   async #dropBranch(name: string, base: string, isForced: boolean): Promise<void> {
-    const branch = new Branch(this.#options.git, name, this.#options.commonDir);
+    const branch = new Branch(this.options.git, name, this.options.commonDir);
     const head = await branch.read();
     if (head === null) return;
     if (isForced || (await this.#isMerged(head, base))) await branch.remove(head);
   }
 
   async #isMerged(head: string, base: string): Promise<boolean> {
-    return head === base || isAncestor(this.#options.git, head, this.#options.branch.ref);
+    return head === base || isAncestor(this.options.git, head, this.options.branch.ref);
   }
 
   /** Removes a worktree that cannot be used. False when even that cannot be done; its record stays for `worktrees clean`. */
   async #discard(name: string, isForced = false): Promise<boolean> {
-    const { git, registry } = this.#options;
+    const { git, registry } = this.options;
     try {
       const branch = registry.read(name)?.branch ?? null;
       await removeCheckout(git, registry.path(name));
@@ -236,17 +231,9 @@ export class Pool {
     }
   }
 
-  #isOurs(name: string): boolean {
-    return this.#inUse.has(name) || this.#free.includes(name);
-  }
-
-  #record(name: string, change: Change): WorktreeRecord {
-    const { jobId, commonDir } = this.#options;
-    return { name, jobId, commonDir, owner: this.#owner, ...change };
-  }
-
   #write(name: string, change: Change): void {
-    this.#options.registry.write(this.#record(name, change));
+    const { jobId, commonDir, registry } = this.options;
+    registry.write({ name, jobId, commonDir, owner: this.#owner, ...change });
   }
 }
 
@@ -258,21 +245,8 @@ function onlyRefused(error: unknown): "refused" {
   throw error;
 }
 
-function wasKept({ state }: WorktreeRecord): boolean {
-  return state === "kept";
-}
-
 /** Leaves the files as they are; they are made those of another commit when the worktree is used again. */
 async function detach(inside: Git, gitDir: string, commit: string): Promise<void> {
   if (existsSync(join(gitDir, "reftable"))) await inside.must(["update-ref", "--no-deref", "HEAD", commit]);
   else writeHeadFile(gitDir, commit);
-}
-
-async function isAbandoned(
-  { owner }: WorktreeRecord,
-  isGone: (owner: Owner) => boolean | Promise<boolean>,
-): Promise<boolean> {
-  if (owner === null) return true;
-  const state = ownerState(owner);
-  return state === "gone" || (state === "unknown" && (await isGone(owner)));
 }

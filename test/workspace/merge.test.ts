@@ -260,7 +260,7 @@ describe("the phases", () => {
     expect(existsSync(join(root, "x"))).toBe(true);
     expect(existsSync(join(root, "items.json"))).toBe(true);
     expect(await job.commitPhase()).toMatchObject({ kind: "unchanged" });
-    expect(await job.headOf(root)).toBe(await job.tip());
+    expect(await job.head({ path: root })).toBe(await job.tip());
   });
 
   it("do not move the branch when they rewrote what was there", async () => {
