@@ -1,11 +1,13 @@
-/** Keeps the output of an attempt: tails for the failure record, and all of it (up to a limit) in the log file. */
+/** Keeps the output of an attempt: tails for the failure record, and all of it (up to a limit) in the log. Detects a full disk. */
+import { statfsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { isStoreTrouble, WorkError } from "../errors.ts";
+import type { Outcome } from "../item/settlement.ts";
+import { systemClock } from "../std/clock.ts";
 import { PRIVATE_FILE, PRIVATE_FOLDER } from "../std/files.ts";
 import type { Ended } from "./launch.ts";
-import { Output } from "./output.ts";
-import { composeLog, type OutputMask, writeLog } from "./output-log.ts";
+import { composeLog, Output, type OutputMask, writeLog } from "./output.ts";
 import { type Cut, LOG_BYTES_MAX } from "./output-watch.ts";
 
 export interface KeepOutputOptions {
@@ -79,14 +81,12 @@ export function keepLater(
   writer: LogWriter,
 ): KeptOutput | null {
   if (ended.exitCode !== 0 || cuts.stdout || cuts.stderr) return null;
-  const outputs = [
-    new Output("stdout", ended.stdout, "", undefined),
-    new Output("stderr", ended.stderr, "", undefined),
-  ];
-  const nonEmpty = outputs.filter((output) => output.bytes > 0);
-  if (nonEmpty.length === 0) return { stdoutTail: "", stderrTail: "" };
-  if ([ended.stdout, ended.stderr].some(({ bytes, inline }) => bytes > 0 && !inline)) return null;
-  const log = composeLog(nonEmpty.map((output) => output.forLog(LOG_BYTES_MAX)));
+  const streams = (["stdout", "stderr"] as const).filter((name) => ended[name].bytes > 0);
+  if (streams.length === 0) return { stdoutTail: "", stderrTail: "" };
+  if (streams.some((name) => !ended[name].inline)) return null;
+  const log = composeLog(
+    streams.map((name) => new Output(name, ended[name], "", undefined).forLog(LOG_BYTES_MAX)),
+  );
   if (!writer.add(logPath, log)) return null;
   return { stdoutTail: "", stderrTail: "", log: logPath }; // a success needs no tails
 }
@@ -106,15 +106,10 @@ export async function keepOrExplain(options: KeepOutputOptions): Promise<KeptOut
 
 function asStoreTrouble(error: unknown, logPath: string): WorkError {
   const code = error instanceof Error && "code" in error ? String(error.code) : String(error);
-  const isFull = code === "ENOSPC" || code === "EDQUOT";
-  return new WorkError(
-    isFull ? "store_full" : "store_unavailable",
-    `The log ${logPath} could not be written: ${code}.`,
-    {
-      cause: error,
-      hint: isFull ? "Free some space on that disk." : "Check that its folder exists and is writable.",
-    },
-  );
+  const hasNoSpace = code === "ENOSPC" || code === "EDQUOT";
+  const hint = hasNoSpace ? "Free some space on that disk." : "Check that its folder exists and is writable.";
+  const message = `The log ${logPath} could not be written: ${code}.`;
+  return new WorkError(hasNoSpace ? "store_full" : "store_unavailable", message, { cause: error, hint });
 }
 
 interface PendingLog {
@@ -145,8 +140,7 @@ export class LogWriter {
   /** Waits until all logs are written; returns how many could not be. */
   async flush(): Promise<number> {
     await this.#idle();
-    const again = this.#refused.splice(0);
-    for (const one of again) this.#waiting.push(one);
+    this.#waiting.push(...this.#refused.splice(0));
     this.#writeNext();
     await this.#idle();
     return this.#refused.length;
@@ -180,4 +174,53 @@ export class LogWriter {
     });
     this.#onIdle = undefined;
   }
+}
+
+/** Below this, the disk counts as full. */
+const ROOM_BYTES_MIN = 64 * 1024;
+/** Without a pause the item would be leased again at once. */
+const PAUSE_MS = 1000;
+
+/** A command that fails while the disk of the logs is full may have failed because of it: the attempt is not counted. */
+export async function unlessDiskFull(
+  outcome: Outcome,
+  folder: string,
+  signal: AbortSignal,
+): Promise<Outcome> {
+  if (outcome.kind !== "failed" || !isFull(folder)) return outcome;
+  await systemClock.sleep(PAUSE_MS, signal);
+  const log = outcome.log === undefined ? {} : { log: outcome.log };
+  return { kind: "released", why: "the disk of the logs is full", ...log };
+}
+
+/** The file system is not asked after every success. */
+const RECHECK_MS = 250;
+
+/** Whether the disk was full recently. A success may then have lost output without noticing. */
+export class DiskRoom {
+  readonly #now: () => number;
+  #checkedAt = Number.NEGATIVE_INFINITY;
+  #isFull = false;
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  isFull(folder: string): boolean {
+    const now = this.#now();
+    if (Math.abs(now - this.#checkedAt) >= RECHECK_MS) {
+      this.#checkedAt = now;
+      try {
+        this.#isFull = isFull(folder);
+      } catch {
+        this.#isFull = false; // a missing folder is not full
+      }
+    }
+    return this.#isFull;
+  }
+}
+
+function isFull(folder: string): boolean {
+  const { bavail, bsize } = statfsSync(folder);
+  return bavail * bsize < ROOM_BYTES_MIN;
 }

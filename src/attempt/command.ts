@@ -1,14 +1,20 @@
 /** The handler of a map: one attempt is one run of the user's command, without a shell. */
 import { openSync } from "node:fs";
 import { dirname } from "node:path";
-import type { Failure } from "../item/failure.ts";
-import type { LeasedItem } from "../item/item.ts";
+import { type Failure, failureToJson } from "../item/failure.ts";
+import type { HandlerProblem, LeasedItem } from "../item/item.ts";
 import type { Outcome, StandardOutput } from "../item/settlement.ts";
 import type { HandlerReport } from "../retry/decide.ts";
-import { asText } from "../std/json.ts";
-import { type Cuts, type KeptOutput, keepLater, keepOrExplain, LogWriter } from "./capture.ts";
-import { DiskRoom, unlessDiskFull } from "./disk-room.ts";
-import { runFailureCommand } from "./failure-command.ts";
+import { asText, compact, stringifyJson } from "../std/json.ts";
+import {
+  type Cuts,
+  DiskRoom,
+  type KeptOutput,
+  keepLater,
+  keepOrExplain,
+  LogWriter,
+  unlessDiskFull,
+} from "./capture.ts";
 import type { AttemptContext, Handler } from "./handler.ts";
 import { itemEnvironment, reportFilesOf, withReports } from "./item-environment.ts";
 import type { Ended, Launcher } from "./launch.ts";
@@ -63,7 +69,7 @@ export function commandHandler(options: CommandOptions): CommandHandler {
     askHandler:
       failureCommand === undefined
         ? undefined
-        : (item, failure) => runFailureCommand(item, failure, { ...worker, failureCommand }),
+        : (item, failure) => runFailureCommand(item, failure, failureCommand, worker),
     close: async () => {
       stopTicking();
       const lost = await logs.flush();
@@ -225,4 +231,84 @@ function commandName(argv: readonly string[]): string {
   const [program = "", first] = argv;
   const name = program.split("/").at(-1) ?? program;
   return first !== undefined && /^[a-z][a-z-]*$/.test(first) ? `${name} ${first}` : name;
+}
+
+/** The exit code that asks for a retry: EX_TEMPFAIL of sysexits.h. */
+const RETRY_EXIT_CODE = 75;
+
+/**
+ * Runs the command of `on_item_failure: custom` in a shell, which gets the item and its failure as data. Exit code 0 means
+ * handled, 75 means retry, any other buries the item.
+ */
+async function runFailureCommand(
+  item: LeasedItem,
+  failure: Failure,
+  script: string,
+  options: Worker,
+): Promise<HandlerReport> {
+  const { launcher, outputs, timeoutMs, graceMs, now } = options;
+  const prefix = `${options.scratch(0)}-handler-${item.ref}`; // attempts run in slots from 1
+  const failureFile = `${prefix}.failure.json`;
+  const files = { stdoutPath: `${prefix}.out`, stderrPath: `${prefix}.err` };
+  const { data, itemId, attempt, queue } = item;
+  const known = { item: data, itemId, attempt, queue };
+  const logPath = handlerLog(options.logPath(itemId, attempt));
+  const end = await runProcess({
+    launcher,
+    spec: {
+      argv: ["/bin/sh", "-c", script],
+      cwd: options.cwd,
+      env: {
+        ...itemEnvironment({ ...known, jobId: options.jobId, failureFile }),
+        ...errorEnvironment(failure),
+      },
+      stdin: `${stringifyJson(failureToJson(failure))}\n`,
+      ...files,
+    },
+    outputs,
+    failureFile,
+    timeoutMs,
+    graceMs,
+    signal: options.stop,
+    mayStart: () => true,
+    now,
+    keep: (ended, cuts) => keepOrExplain({ ended, cuts, ...files, logPath }),
+  });
+  if (end.cutShort === "stopped") return { answer: "retry" }; // it runs again when the job is resumed
+  if (end.ended.exitCode === 0 && end.cutShort === null) return { answer: "handled" };
+  return reportOf(
+    processFailure(end, {
+      attempt,
+      agentId: "handler",
+      step: "on_item_failure",
+      command: "the handler of on_item_failure",
+      timeoutMs,
+      durationMs: end.ended.durationMs,
+      now: now(),
+    }),
+  );
+}
+
+/** The answer of a handler that failed, with the details to keep when the item is buried. */
+export function reportOf(failure: Failure): HandlerReport {
+  const { errorMessage: message, exitCode, signal, stderrTail, stdoutTail, log } = failure;
+  if (exitCode === RETRY_EXIT_CODE) return { answer: "retry" };
+  const output = stderrTail || stdoutTail || undefined;
+  const problem: HandlerProblem = compact({ message, exitCode, signal, output, log });
+  return { answer: "dlq", problem };
+}
+
+/** The log of the handler, beside the log of the failed attempt. */
+export function handlerLog(attemptLog: string): string {
+  return attemptLog.replace(/\.log$/, ".handler.log");
+}
+
+function errorEnvironment(failure: Failure): Record<string, string> {
+  const { errorType, errorMessage, exitCode, stepFailed } = failure;
+  return {
+    REDRIVE_ERROR_TYPE: errorType.name,
+    REDRIVE_ERROR_MESSAGE: errorMessage,
+    REDRIVE_ERROR_STEP: stepFailed,
+    ...(exitCode !== undefined && { REDRIVE_ERROR_EXIT_CODE: String(exitCode) }),
+  };
 }

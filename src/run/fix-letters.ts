@@ -6,8 +6,7 @@ import type { FixRule } from "../redrive/fix-rule.ts";
 import type { Selection } from "../redrive/select.ts";
 import type { JsonObject } from "../std/json.ts";
 import { type ContinueOptions, continueRedrive } from "./retry.ts";
-import type { RunDeps } from "./run-job.ts";
-import { requireHandler } from "./run-job.ts";
+import { type RunDeps, requireHandler } from "./run-job.ts";
 
 export interface FixLettersOptions extends ContinueOptions {
   readonly job: Job;

@@ -1,5 +1,5 @@
 /** Refuses to start when a program that every item needs is not installed, so that no item dies of it. */
-import { templateParts } from "../attempt/template-parts.ts";
+import { templateParts } from "../attempt/template.ts";
 import { WorkError } from "../errors.ts";
 import type { Job } from "../item/job.ts";
 import { environmentOf } from "../workflow/environment.ts";

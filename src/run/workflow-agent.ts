@@ -1,10 +1,9 @@
 /** The handler of a workflow's map phase: runs an item's steps in a checkout, then merges its commits into the job's branch. */
-import { unlessDiskFull } from "../attempt/disk-room.ts";
-import { handlerLog, reportOf } from "../attempt/failure-command.ts";
+import { unlessDiskFull } from "../attempt/capture.ts";
+import { handlerLog, reportOf } from "../attempt/command.ts";
 import type { AttemptContext } from "../attempt/handler.ts";
 import { isStoreTrouble, WorkError } from "../errors.ts";
-import type { ErrorType } from "../item/error-type.ts";
-import { CLASS_OF_TYPE } from "../item/error-type.ts";
+import { CLASS_OF_TYPE, type ErrorType } from "../item/error-type.ts";
 import type { Failure } from "../item/failure.ts";
 import { itemName, type LeasedItem, type Verdict } from "../item/item.ts";
 import type { Job } from "../item/job.ts";

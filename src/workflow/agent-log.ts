@@ -2,8 +2,7 @@
 import { mkdirSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { dirname } from "node:path";
-import type { Output } from "../attempt/output.ts";
-import { chunksOfAll, type LogStream } from "../attempt/output-log.ts";
+import { chunksOfAll, type LogStream, type Output } from "../attempt/output.ts";
 import { LOG_BYTES_MAX } from "../attempt/output-watch.ts";
 import type { ErrorTypeName } from "../item/error-type.ts";
 import { clampDelayMs } from "../retry/backoff.ts";

@@ -1,5 +1,5 @@
 /** The rules of a workflow that its form cannot express. What does not fit the form is skipped, so that all problems are reported. */
-import { type Placeholder, templateParts } from "../attempt/template-parts.ts";
+import { type Placeholder, templateParts } from "../attempt/template.ts";
 import {
   compileExpression,
   FILTER_VARIABLES,

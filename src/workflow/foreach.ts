@@ -1,5 +1,5 @@
 /** The `foreach` step: the same steps for each element, a few at a time. Captures of the last element are the last ones set. */
-import type { Filled } from "../attempt/template-parts.ts";
+import type { Filled } from "../attempt/template.ts";
 import { asText, type Json, parseJson } from "../std/json.ts";
 import { oneLine } from "../triage/clean.ts";
 import type { Action } from "./model.ts";

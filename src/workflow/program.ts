@@ -1,7 +1,6 @@
 /** Turns the action of a step into the program to run. Values of items and secrets are passed as data, never as options. */
 import { basename } from "node:path";
-import { type FilledWord, optionProblem } from "../attempt/template.ts";
-import { type Filled, templateParts } from "../attempt/template-parts.ts";
+import { type Filled, type FilledWord, optionProblem, templateParts } from "../attempt/template.ts";
 import type { Action, Step } from "./model.ts";
 import { fillScript } from "./shell-values.ts";
 import type { At } from "./step-context.ts";

@@ -5,7 +5,7 @@ import { itemEnvironment } from "../attempt/item-environment.ts";
 import type { Ended } from "../attempt/launch.ts";
 import { Output } from "../attempt/output.ts";
 import { type ProcessEnd, type ProcessOptions, runProcess } from "../attempt/run-process.ts";
-import type { Filled } from "../attempt/template-parts.ts";
+import type { Filled } from "../attempt/template.ts";
 import type { ReportedFailure } from "../retry/reported-failure.ts";
 import { PRIVATE_FILE } from "../std/files.ts";
 import { asText, compact, type Json } from "../std/json.ts";

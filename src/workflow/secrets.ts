@@ -1,5 +1,5 @@
 /** Masks secrets in texts and byte streams, also when they are quoted for a shell, JSON or a URL, and line by line. */
-import type { Edges, OutputMask } from "../attempt/output-log.ts";
+import type { Edges, OutputMask } from "../attempt/output.ts";
 import { WorkError } from "../errors.ts";
 import type { Json } from "../std/json.ts";
 

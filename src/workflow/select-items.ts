@@ -1,6 +1,6 @@
 /** Selects the items of a map phase: read, filter, sort, distinct, offset, max_items, in this order. */
 import type { Readable } from "node:stream";
-import type { Filled } from "../attempt/template-parts.ts";
+import type { Filled } from "../attempt/template.ts";
 import { WorkError } from "../errors.ts";
 import { findField, Identity } from "../intake/identity.ts";
 import { openInput } from "../intake/input.ts";

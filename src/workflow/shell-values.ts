@@ -1,5 +1,5 @@
 /** Turns a template into a script for `sh` that refers to values as variables, so that a quoting mistake never runs data. */
-import { type Filled, type Placeholder, templateParts } from "../attempt/template-parts.ts";
+import { type Filled, type Placeholder, templateParts } from "../attempt/template.ts";
 import { placesIn, type ShellPlace } from "./shell-place.ts";
 import { isValue, type Variables, valueAt } from "./variables.ts";
 

@@ -1,6 +1,6 @@
 /** Where a step runs and what it may use: all that differs between setup, an agent, reduce and merge. */
 import type { Launcher } from "../attempt/launch.ts";
-import type { OutputMask } from "../attempt/output-log.ts";
+import type { OutputMask } from "../attempt/output.ts";
 import type { OutputWatch } from "../attempt/output-watch.ts";
 import type { Failure } from "../item/failure.ts";
 import { type Clock, systemClock } from "../std/clock.ts";

@@ -1,6 +1,6 @@
 /** The label of a step: with its values for people, and the same for every item in error messages. */
 import { basename } from "node:path";
-import { templateParts } from "../attempt/template-parts.ts";
+import { templateParts } from "../attempt/template.ts";
 import type { Json } from "../std/json.ts";
 import { oneLine } from "../triage/clean.ts";
 import type { Step } from "./model.ts";

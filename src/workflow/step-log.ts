@@ -7,7 +7,7 @@
  */
 import { type KeepOutputOptions, type KeptOutput, keepOrExplain } from "../attempt/capture.ts";
 import type { Ended } from "../attempt/launch.ts";
-import { writeLog } from "../attempt/output-log.ts";
+import { writeLog } from "../attempt/output.ts";
 import { formatDuration } from "../std/duration.ts";
 import type { At } from "./step-context.ts";
 

@@ -1,5 +1,5 @@
 /** The variables of steps. Each round of a `foreach` keeps its captures until it ends, so that parallel rounds do not mix. */
-import type { Filled } from "../attempt/template-parts.ts";
+import type { Filled } from "../attempt/template.ts";
 import type { Failure } from "../item/failure.ts";
 import type { KnownVariables } from "../std/expression.ts";
 import { type Json, parseJson } from "../std/json.ts";

@@ -6,7 +6,7 @@ import {
   type TemplatePart,
   templateParts,
   variablePath,
-} from "../attempt/template-parts.ts";
+} from "../attempt/template.ts";
 import type { Json } from "../std/json.ts";
 import { nearest } from "../std/nearest.ts";
 import { placesIn } from "./shell-place.ts";

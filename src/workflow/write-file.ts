@@ -12,7 +12,7 @@ import {
   writeSync,
 } from "node:fs";
 import { basename, dirname, isAbsolute, join, sep } from "node:path";
-import type { Filled } from "../attempt/template-parts.ts";
+import type { Filled } from "../attempt/template.ts";
 import { randomName } from "../std/random.ts";
 import type { Action, Step } from "./model.ts";
 import type { At, StepEnd } from "./step-context.ts";

@@ -29,8 +29,7 @@ import { dirname, join } from "node:path";
 import { WorkError } from "../errors.ts";
 import { fileNameOf } from "../item/item.ts";
 import { isJsonObject } from "../std/json.ts";
-import type { Owner } from "../std/process-identity.ts";
-import { processStart, thisHost } from "../std/process-identity.ts";
+import { type Owner, processStart, thisHost } from "../std/process-identity.ts";
 import { randomName } from "../std/random.ts";
 import { hashOf } from "./names.ts";
 
