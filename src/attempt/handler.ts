@@ -28,7 +28,6 @@ export type Handler = (item: LeasedItem, context: AttemptContext) => Promise<Out
 
 export interface PerformOptions {
   readonly now: () => number;
-  /** The folder for copies of evidence. Default: no copies. */
   readonly evidenceFolder?: string | undefined;
 }
 
@@ -101,13 +100,11 @@ async function withEvidence(
 }
 
 export interface OpenAttemptOptions {
-  /** The number of the attempt. */
   readonly attempt: number;
   readonly slot: number;
   readonly agentId: string;
   readonly signal: AbortSignal;
   readonly mayStart: () => boolean;
-  /** The author of its notes. */
   readonly author: string;
 }
 
@@ -144,7 +141,6 @@ export class OpenAttempt implements AttemptContext {
     return [...this.#notes, { author: this.#author, text }];
   }
 
-  /** The files that were named as evidence. */
   get paths(): readonly string[] | null {
     return this.#paths && [...this.#paths];
   }

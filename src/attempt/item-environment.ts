@@ -73,7 +73,6 @@ interface Taken {
   readonly problem?: string;
 }
 
-/** Null when the file does not exist. */
 function take(path: string, bytesMax: number): Taken | null {
   const found = statSync(path, { throwIfNoEntry: false });
   if (found === undefined) return null;

@@ -3,9 +3,7 @@
 export interface LaunchSpec {
   /** The command and its arguments, without a shell. The first is looked up in PATH. */
   readonly argv: readonly string[];
-  /** Absolute. */
   readonly cwd: string;
-  /** Added to the runner's own environment. */
   readonly env: Readonly<Record<string, string>>;
   readonly stdin: string | Uint8Array;
   /** Absolute, in an existing folder. A file of an earlier launch is removed first. */
@@ -31,7 +29,6 @@ export interface Ended {
   readonly signal: NodeJS.Signals | string | null;
   /** The errno when the command could not be started: ENOENT, EACCES, E2BIG, ENOEXEC, ENOTDIR… */
   readonly startError?: string;
-  /** Set with `startError`. */
   readonly startStage?: StartStage;
   readonly stdout: Captured;
   readonly stderr: Captured;
@@ -55,7 +52,6 @@ export interface Launcher {
 /** Set in the environment of every launch, so that processes which left its group and session are found. */
 export const LAUNCH_ID_VARIABLE = "REDRIVE_LAUNCH_ID";
 
-/** Output up to this size is returned in memory. */
 export const INLINE_BYTES_MAX = 8192;
 
 /** The time between TERM and KILL when a launcher closes. */

@@ -85,7 +85,6 @@ class LauncherProcess {
     this.#letRunnerExit();
   }
 
-  /** False when it has ended or is closing. */
   get usable(): boolean {
     return this.#usable;
   }
@@ -186,7 +185,6 @@ const LAUNCH_HEADER_BYTES = 22;
 const ENDED_HEADER_BYTES = 54;
 const INLINE_NONE = 0xffffffff;
 
-/** The launcher refuses longer frames. */
 export const FRAME_BYTES_MAX = 64 * 1024 * 1024;
 
 /** Undefined when the request does not fit into a frame. */
@@ -210,7 +208,6 @@ export function launchFrame(id: number, launchId: string, spec: LaunchSpec): Buf
   return frame;
 }
 
-/** Asks for the process id of a launch. */
 export function askFrame(id: number): Buffer {
   const frame = Buffer.allocUnsafe(9);
   writeHeader(frame, KIND.ask, id);

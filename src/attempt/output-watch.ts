@@ -44,7 +44,6 @@ export class OutputWatch {
   readonly #roomBytesMin: number;
   readonly #cuts = new Map<string, Cut | undefined>();
   readonly #wanted = new Set<string>();
-  /** By the path of the standard output. */
   readonly #running = new Map<string, { readonly output: RunningOutput; isPublished: boolean }>();
 
   constructor(options: OutputWatchOptions = {}) {
@@ -79,7 +78,6 @@ export class OutputWatch {
     return () => clearInterval(ticking);
   }
 
-  /** Cuts every file that is too large. */
   tick(): void {
     for (const [path, cut] of this.#cuts) {
       if (this.#wanted.has(path) && this.#hasRoom(path)) continue;
@@ -144,7 +142,6 @@ function readAt(fd: number, position: number, bytes: number): Buffer {
   return chunk.subarray(0, readSync(fd, chunk, 0, bytes, position));
 }
 
-/** The output files of a running process. */
 export interface RunningOutput {
   /** The log that will get the output. It identifies the attempt. */
   readonly log: string;

@@ -16,9 +16,7 @@ import type { Captured } from "./launch.ts";
 import type { Cut } from "./output-watch.ts";
 
 export class Output {
-  /** The number of bytes that were ever written. */
   readonly bytes: number;
-  /** False when a part is lost. */
   readonly isWhole: boolean;
   readonly #name: "stdout" | "stderr";
   readonly #captured: Captured;
@@ -34,7 +32,6 @@ export class Output {
     this.bytes = this.#captured.bytes + (cut ? cut.headBytes + cut.removedBytes : 0);
   }
 
-  /** The end of the stream as text for a failure record. */
   tail(bytesMax: number, mask?: OutputMask): string {
     if (this.bytes === 0) return "";
     const last = this.#lastBytes(Math.min(this.#captured.bytes, bytesMax));
@@ -146,10 +143,8 @@ export type Piece = Buffer | { readonly path: string; readonly from: number; rea
 
 export interface LogStream {
   readonly name: "stdout" | "stderr";
-  /** The number of bytes that the command wrote. */
   readonly bytes: number;
   readonly head: readonly Piece[];
-  /** Describes what is missing between head and tail. */
   readonly droppedNote?: string;
   readonly tail: readonly Piece[];
 }
@@ -169,7 +164,6 @@ export interface WriteLogOptions {
   readonly mask?: OutputMask | undefined;
 }
 
-/** The text of a log whose output is in memory. */
 export function composeLog(streams: readonly LogStream[]): Buffer {
   return Buffer.concat([...withLineEnds(streams.flatMap((stream) => runsOf(stream, unmasked)))]);
 }

@@ -3,14 +3,12 @@ import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { LAUNCH_ID_VARIABLE } from "./launch.ts";
 
-/** A process, without zombies. */
 export interface ProcessEntry {
   readonly pid: number;
   readonly parent: number;
   readonly group: number;
   /** Identifies the process, because process ids are reused. */
   readonly key: string;
-  /** Whether its environment has this launch id. */
   readonly hasLaunchId: (launchId: string) => boolean;
   /** The launch ids in its environment: one, or none. */
   readonly launchIds: () => string[];

@@ -13,7 +13,6 @@ import type { OutputWatch, RunningOutput } from "./output-watch.ts";
 export interface ProcessOptions {
   readonly launcher: Launcher;
   readonly spec: LaunchSpec;
-  /** Keeps its output from filling the disk. */
   readonly outputs: OutputWatch;
   /** Stdout is needed completely, whatever its size. Default: only what a log keeps. */
   readonly isStdoutWanted?: boolean;
@@ -22,27 +21,22 @@ export interface ProcessOptions {
   /** The path in REDRIVE_FAILURE_FILE. */
   readonly failureFile: string;
   readonly timeoutMs?: number | undefined;
-  /** The time between the signals TERM and KILL. */
   readonly graceMs: number;
-  /** Aborted when the runner stops. */
   readonly signal: AbortSignal;
   /** Called just before it starts; false when the lease may have expired. */
   readonly mayStart: () => boolean;
   readonly now: () => number;
   /** The folder for copies of evidence. Default: no copies. */
   readonly evidenceFolder?: string | undefined;
-  /** Keeps the output. */
   readonly keep: (ended: Ended, cuts: Cuts) => KeptOutput | Promise<KeptOutput>;
 }
 
-/** Why a process was ended early. */
 export type CutShort = "timeout" | "stopped" | null;
 
 export interface ProcessEnd {
   readonly ended: Ended;
   readonly cutShort: CutShort;
   readonly kept: KeptOutput;
-  /** Its own failure report. */
   readonly reported: ReportedFailure | undefined;
   /** The files that it named as evidence, as they were at its end. */
   readonly evidence?: readonly EvidenceFile[] | undefined;

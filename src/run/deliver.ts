@@ -9,18 +9,15 @@ import { type RunObserver, type RunResult, runnerSettings } from "../runner/run-
 import { systemClock, toRfc3339 } from "../std/clock.ts";
 import { type JobHandler, observing, type RunDeps, recordingErrors, servicesOf } from "./run-job.ts";
 
-/** How many receipts are sent at a time by default. */
 export const DELIVERY_SLOTS = 10;
 
 /** A function that ignores a stop is abandoned after this time. */
 const ABANDON_AFTER_MS = 5000;
 
 export interface DeliverOptions {
-  /** How many receipts are sent at a time. */
   readonly slots: number;
   /** A rate limit of this process alone. */
   readonly rate?: Rate;
-  /** Ends when no receipt is waiting. */
   readonly untilEmpty: boolean;
   /** Whether letters of an outage are redriven once the target accepts receipts again. Default true. */
   readonly autoRecover?: boolean;

@@ -10,9 +10,7 @@ import { type RunDeps, requireHandler } from "./run-job.ts";
 
 export interface FixLettersOptions extends ContinueOptions {
   readonly job: Job;
-  /** Tried in this order. */
   readonly rules: readonly FixRule[];
-  /** Only these letters. */
   readonly within: Selection;
   readonly author: string;
 }
@@ -21,9 +19,7 @@ export interface FixLettersOptions extends ContinueOptions {
 export interface FixOutcome {
   readonly rule: string;
   readonly edit: Operation;
-  /** Absent when nothing was changed. */
   readonly redrive?: Operation;
-  /** Why letters were not changed. */
   readonly refusals: readonly { readonly reason: string; readonly count: number }[];
 }
 

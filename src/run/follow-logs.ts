@@ -11,9 +11,7 @@ import type { Clock } from "../std/clock.ts";
 import { type JobLogs, jobLogs } from "../store/home.ts";
 import { PHASES_WITH_LOG, workflowSpecOf } from "../workflow/workflow-spec.ts";
 
-/** Output of an attempt or a phase, or how the attempt ended. */
 export interface Followed {
-  /** The item's id, or the phase. */
   readonly of: string;
   /** Absent for a phase. */
   readonly attempt?: number;
@@ -23,7 +21,6 @@ export interface Followed {
 export interface FollowOptions {
   readonly home: string;
   readonly job: Job;
-  /** Only this item. Default: all items, and the phases of a workflow. */
   readonly item?: Item;
   readonly clock: Clock;
   readonly signal: AbortSignal;

@@ -10,7 +10,6 @@ export interface CommandSpec {
   readonly command: readonly string[];
   /** Items may begin with "-" where the command could read them as options. Default: such an item fails. */
   readonly allowOptions?: boolean;
-  /** Where it runs. */
   readonly cwd: string;
   /** An attempt that takes longer is killed with all its processes. */
   readonly timeoutMs?: number;

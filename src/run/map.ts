@@ -50,7 +50,6 @@ export async function startMap(deps: RunDeps, options: MapOptions): Promise<MapR
   });
 }
 
-/** Runs a map with its input and returns how it ended. */
 export async function runMap(
   deps: RunDeps,
   job: Job,

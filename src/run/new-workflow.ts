@@ -16,7 +16,6 @@ import {
 } from "../workflow/workflow-spec.ts";
 import { checkStart } from "./workflow-runtime.ts";
 
-/** The workflow's file and the user's folder. */
 export interface NewWorkflow {
   readonly file: string;
   readonly cwd: string;
@@ -58,7 +57,6 @@ function afterItsPhases(job: Job, spec: JsonObject): JobChange {
   return { kind: "workflow", spec, progress, intakeComplete: true };
 }
 
-/** Refuses while another process is running the job. */
 export async function giveWorkflow(engine: Engine, job: Job, change: JobChange): Promise<Job> {
   if (await hasOtherRunner(engine, job.id)) {
     throw new WorkError("job_running", `A runner is at the job ${job.id} with the workflow that it had.`, {

@@ -46,7 +46,6 @@ export async function resumeJob(deps: RunDeps, options: ResumeOptions): Promise<
   return resumeMap(deps, await engine.changeJob(found.id, restart(options)), options);
 }
 
-/** Whether anything would run: a map that has ended needs no command. */
 async function hasWork(engine: Engine, job: Job, { withLetters }: ResumeOptions): Promise<boolean> {
   const { ready, leased } = await engine.count(job.id);
   if (ready + leased > 0 || !job.intakeComplete) return true;

@@ -29,7 +29,6 @@ import {
 export interface RetryOptions extends ContinueOptions {
   readonly job: Job;
   readonly selection: Selection;
-  /** The author of the operation. */
   readonly author: string;
   /** Includes letters that are not eligible, and skips the wait between redrives. Default false. */
   readonly force?: boolean;
@@ -180,7 +179,6 @@ export async function followRedrive(deps: RunDeps, following: Following): Promis
   }
 }
 
-/** How often the progress is read. */
 const LOOK_MS = 300;
 
 /** A worker that is being restarted is gone for a moment. */

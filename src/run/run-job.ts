@@ -58,7 +58,6 @@ export interface RunDeps extends RunnerSettings {
 export interface JobHandler {
   readonly handler: Handler;
   readonly policy: Policy;
-  /** How many attempts run at a time. */
   readonly slots: number;
   readonly askHandler?: RunOptions["askHandler"];
   /** Settings that may change during the run. Default: the policy above. */
@@ -70,7 +69,6 @@ export interface JobHandler {
   close(): Promise<void>;
 }
 
-/** How a redrive ended, and the status of its job. */
 export interface RedriveEnd {
   readonly end: RunResult["end"];
   readonly status: JobStatus;
@@ -86,7 +84,6 @@ export interface JobRuntime {
   readonly home: string;
   readonly launcher: Launcher;
   readonly logs: JobLogs;
-  /** The folder for copies of evidence. */
   readonly evidence: string;
   /** A folder of this run alone, removed at its end. */
   readonly scratch: string;
@@ -98,9 +95,7 @@ export interface JobRuntime {
   /** Whether a worktree that was kept for an item still has its letter. */
   readonly isKeptForLetter: (kept: KeptCheckout) => Promise<boolean>;
   readonly hasLetters: () => Promise<boolean>;
-  /** Writes an event of the job. */
   readonly recordEvent: (type: EventType, data: JsonObject) => Promise<void>;
-  /** Whether another process runs the job's queue. */
   readonly hasOtherRunner: () => Promise<boolean>;
 }
 
@@ -131,7 +126,6 @@ export async function withJobRuntime<T>(
   }
 }
 
-/** Runs a command for each item, of a map or of a queue. */
 export function openCommand(job: Job, spec: CommandSpec, jobRuntime: JobRuntime) {
   const { launcher, logs, evidence, scratch, clock, stop, isOutputWanted, onNotice } = jobRuntime;
   return commandHandler({
@@ -194,7 +188,6 @@ export interface RunJobOptions {
 }
 
 export interface JobRunResult extends RunResult {
-  /** The result of merging a redrive's commits. */
   readonly finish?: Finish;
 }
 

@@ -12,7 +12,6 @@ export type OnPhaseWait = (failure: Failure, delayMs: number) => void;
 export interface OutageWait {
   readonly policy: Policy;
   readonly clock: Clock;
-  /** Aborted to stop the run. */
   readonly stop: AbortSignal;
   readonly onWait?: OnPhaseWait | undefined;
 }

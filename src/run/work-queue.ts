@@ -25,18 +25,14 @@ import {
 
 /** What a worker does with the items of a queue. */
 export interface QueueCommand extends CommandSpec {
-  /** How many run at a time. */
   readonly slots: number;
   /** A rate limit of this worker alone. */
   readonly rate?: Rate;
-  /** Ends when the queue is empty. */
   readonly untilEmpty: boolean;
-  /** The author of its notes. */
   readonly name?: string;
   readonly onNotice: (notice: string) => void;
 }
 
-/** Processes a queue until it is stopped, or until it is empty if `untilEmpty` is set. */
 export async function workQueue(deps: RunDeps, queue: Job, plan: QueueCommand): Promise<RunResult> {
   const { engine, clock = systemClock, stop: signal } = deps;
   const { slots: concurrency, untilEmpty, rate, name, onNotice } = plan;
@@ -61,7 +57,6 @@ export async function workQueue(deps: RunDeps, queue: Job, plan: QueueCommand): 
 }
 
 export interface HelpOptions {
-  /** How many items run at a time. Default: the job's own setting. */
   readonly slots?: number;
   readonly onNotice: (notice: string) => void;
 }

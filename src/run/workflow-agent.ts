@@ -85,7 +85,6 @@ interface AgentPool {
   readonly merged: ReadonlySet<string>;
   /** The checkouts of attempts that are not settled yet, by `ref/attempt`. */
   readonly checkouts: Map<string, Checkout>;
-  /** Checkouts that are being released. */
   readonly releasing: Set<Promise<void>>;
   readonly onStep: OnAgentStep | undefined;
 }
@@ -264,14 +263,12 @@ function keyOf({ ref, attempt }: LeasedItem): string {
   return `${ref}/${attempt}`;
 }
 
-/** The attempt that failed. */
 interface AgentAttempt {
   readonly runtime: WorkflowRuntime;
   readonly item: LeasedItem;
   readonly agentId: string;
 }
 
-/** What failed, and where. */
 interface AgentFault {
   readonly errorType: ErrorType;
   readonly message: string;

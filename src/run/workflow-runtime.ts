@@ -80,7 +80,6 @@ export interface StepContextPlan extends Pick<StepContext, PlannedKeys> {
   readonly mayStart?: StepContext["mayStart"];
 }
 
-/** The context of a phase or of one attempt. */
 export function stepContextOf(runtime: WorkflowRuntime, plan: StepContextPlan): StepContext {
   const { checkout, mayStart = () => true, ...rest } = plan;
   return {
@@ -109,12 +108,10 @@ export function capturedSince(
   );
 }
 
-/** The variables of an item. */
 export function itemVariables(item: LeasedItem): Record<string, Json> {
   return { item: item.data, item_id: item.itemId, index: item.index };
 }
 
-/** The variables of every step of the job. */
 export function jobVariables({ job, spec, env, sealer }: WorkflowRuntime): Record<string, Json> {
   const { setup, captured } = workflowProgressOf(job);
   return {

@@ -11,7 +11,6 @@ const FAULTS_MAX = 20;
 
 export interface DispatchGateOptions {
   readonly queue: string;
-  /** Identifies this runner in the shared document. */
   readonly author: string;
   /** The runner's own faults pause it but never end it. Default false. */
   readonly ignoresFaults?: boolean;
@@ -34,7 +33,6 @@ export class DispatchGate {
     this.shared = new SharedBreaker({ queue, author, ...(policy.breaker && { policy: policy.breaker }) });
   }
 
-  /** Why the run has to stop; null while it may continue. */
   get stopReason(): string | null {
     return this.#stopReason;
   }
@@ -44,7 +42,6 @@ export class DispatchGate {
     this.shared.setPolicy(policy.breaker);
   }
 
-  /** Shifts the times that this runner has measured. */
   clockStepped(stepMs: number): void {
     this.#pausedUntil += stepMs;
     this.outage.clockStepped(stepMs);
@@ -108,7 +105,6 @@ const GAP_MS_MAX = 3_600_000;
 
 interface Outage {
   readonly since: number;
-  /** How often the queue was parked. */
   readonly rounds: number;
   /** The end of the parking, or the time of the last failure. */
   readonly until: number;

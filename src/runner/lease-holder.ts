@@ -14,7 +14,6 @@ import type { StoreRetry } from "./store-retry.ts";
 
 export interface LeaseHolderOptions {
   readonly run: RunOptions;
-  /** The current policy. */
   readonly policy: () => Policy;
   readonly random: Random;
   readonly clock: Clock;
@@ -55,7 +54,6 @@ export class LeaseHolder {
     return this.#holder.id;
   }
 
-  /** Aborted when the attempts of the current holder must end. */
   get signal(): AbortSignal {
     return this.#running.signal;
   }
@@ -88,13 +86,11 @@ export class LeaseHolder {
     return { background: Promise.all([this.#sendHeartbeats(), this.#reapVanished()]) };
   }
 
-  /** Ends the attempts; the holder stays registered. */
   stop(): void {
     this.#isEnded = true;
     this.#running.abort("stopped");
   }
 
-  /** Ends the background work. */
   end(): void {
     this.#over.abort();
   }
@@ -159,7 +155,6 @@ export class LeaseHolder {
     }
   }
 
-  /** False when the background work has to end. */
   async #pause(): Promise<boolean> {
     await this.#options.clock.sleep(this.#holder.ttlMs / 4, this.#over.signal);
     return !this.#over.signal.aborted;
@@ -183,7 +178,6 @@ export class LeaseHolder {
   }
 }
 
-/** One point in time on both clocks. */
 interface ClockReading {
   readonly wall: number;
   readonly monotonic: number;

@@ -12,7 +12,6 @@ const RATE_GATHER_MS = 20;
 
 export interface PollScheduleOptions {
   readonly clock: Clock;
-  /** The rate of this runner alone. */
   readonly ownRate: Rate | undefined;
   /** Whether the store notifies about changes by other processes. */
   readonly isNotified: boolean;
@@ -55,7 +54,6 @@ export class PollSchedule {
     return leftMs > this.pollMs ? 0 : Math.max(0, leftMs);
   }
 
-  /** When the next item may start, by the store's clock; null when that is unknown. */
   get nextDueAt(): number | null {
     return this.#nextDueAt;
   }
@@ -81,7 +79,6 @@ export class PollSchedule {
     this.#nextDueAt = null;
   }
 
-  /** An item will be due then. */
   dueIn(ms: number): void {
     this.#leaseAt = Math.min(this.#leaseAt, this.#clock.now() + ms);
   }

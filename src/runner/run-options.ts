@@ -101,6 +101,5 @@ export interface Waiting {
 
 export interface RunResult {
   readonly end: "finished" | "stopped" | "interrupted";
-  /** Why it stopped, when it did. */
   readonly reason?: string;
 }

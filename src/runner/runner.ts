@@ -371,7 +371,6 @@ class Runner {
     this.#pollNow();
   }
 
-  /** There may be new items to lease. */
   #pollNow(): void {
     this.#schedule.pollNow();
     this.#wake.notify();

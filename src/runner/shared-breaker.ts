@@ -18,7 +18,6 @@ import { oneLine } from "../triage/clean.ts";
 export interface Admitted {
   /** How many items may be leased. Each must be reported with `report`. */
   readonly count: number;
-  /** The ticket that they share. */
   readonly ticket: number;
   /** They are probes of a half-open breaker: the store has to record them, even when no item was found for them. */
   readonly isProbe?: true;
@@ -50,7 +49,6 @@ export class SharedBreaker {
   readonly #author: string;
   #policy: BreakerPolicy | undefined;
   #version = 0;
-  /** The stored state. */
   #base: GateState;
   /** The stored state with the changes that are not stored yet. */
   #state: GateState;
@@ -66,7 +64,6 @@ export class SharedBreaker {
     this.#state = this.#base;
   }
 
-  /** Changes the settings of the breaker and keeps its state. */
   setPolicy(policy: BreakerPolicy | undefined): void {
     if (policy === this.#policy) return;
     this.#policy = policy;
@@ -85,7 +82,6 @@ export class SharedBreaker {
     return breaker !== null && breaker.gate.kind !== "closed";
   }
 
-  /** Whether there are changes to store. */
   get hasChanges(): boolean {
     return this.#state !== this.#base;
   }
@@ -126,7 +122,6 @@ export class SharedBreaker {
     );
   }
 
-  /** How long the breaker stays open. */
   waitMs(now: number): number {
     return this.#state.breaker === null ? 0 : breakerWaitMs(this.#state.breaker, now);
   }
@@ -163,7 +158,6 @@ export class SharedBreaker {
     this.#rebase(this.#base);
   }
 
-  /** Takes over the stored state. */
   load(document: SharedDocument | null): void {
     const version = document?.version ?? 0;
     const base = version === this.#version ? this.#base : this.#read(document?.body ?? null);

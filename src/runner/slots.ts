@@ -17,7 +17,6 @@ export interface Ended {
   readonly settlement: Settlement;
 }
 
-/** What the slots need besides the options. */
 export interface SlotsDeps {
   readonly options: RunOptions;
   readonly gate: DispatchGate;
@@ -29,7 +28,6 @@ export interface SlotsDeps {
   readonly onEnded: (settlement: Settlement) => void;
 }
 
-/** The lease under which an attempt starts. */
 export interface StartContext {
   readonly ticket: number;
   readonly holderId: string;
@@ -73,7 +71,6 @@ export class Slots {
     return this.#running.size;
   }
 
-  /** How many attempts have ended and were not taken by `takeEnded`. */
   get ended(): number {
     return this.#ended.length;
   }
@@ -90,7 +87,6 @@ export class Slots {
     return ended;
   }
 
-  /** Keeps attempts that could not be written, to write them later. */
   putBack(ended: readonly Ended[]): void {
     this.#ended = [...ended, ...this.#ended];
   }
@@ -109,7 +105,6 @@ export class Slots {
     running.ended = this.#work(running);
   }
 
-  /** Resolves when no attempt is running. */
   async allEnded(): Promise<void> {
     await Promise.all([...this.#running.values()].map(({ ended }) => ended));
   }
@@ -220,7 +215,6 @@ function notesOf({ notes }: OpenAttempt): Pick<Settlement, "notes"> {
   return notes === null ? {} : { notes };
 }
 
-/** The note that a failed handler leaves on the item. */
 function problemText({ message, output, log }: HandlerProblem): string {
   const lines = [
     `The handler of on_item_failure failed: ${message}`,

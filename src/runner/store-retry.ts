@@ -57,7 +57,6 @@ export class StoreRetry {
   }
 }
 
-/** Errors that waiting does not fix. */
 function isHopeless(error: WorkError): boolean {
   return error.code === "store_corrupt" || error.code === "store_readonly";
 }

@@ -15,7 +15,6 @@ import type { AgentUsage, At } from "./step-context.ts";
 export interface AgentOutput {
   readonly answer?: string | undefined;
   readonly report?: ReportedFailure | undefined;
-  /** For the log of the attempt. */
   readonly titles: readonly string[];
 }
 
@@ -68,11 +67,9 @@ function jsonLogPath({ run, path }: At): string {
   return `${run.context.logPath.replace(/\.log$/, "")}.${place}.jsonl`;
 }
 
-/** What the log says, as far as it says anything. */
 export interface AgentSummary {
   readonly answer?: string;
   readonly usage?: AgentUsage;
-  /** Set when the result or the stream itself is an error. */
   readonly error?: AgentError;
   /** The account's limit turned a request away; when it ends, in milliseconds since the epoch. */
   readonly limit?: { readonly endsAt?: number };
@@ -209,7 +206,6 @@ export function epochMs(time: number): number {
   return time < 1e11 ? time * 1000 : time;
 }
 
-/** Undefined for a text that is no JSON object. */
 export function parseObject(line: string): JsonObject | undefined {
   try {
     const json: unknown = JSON.parse(line);
@@ -248,7 +244,6 @@ function* messageLines(chunks: Iterable<Buffer>): Generator<string> {
   if (isMessage) yield Buffer.concat(held).toString("utf8");
 }
 
-/** The sum; the model is that of the last one that named any. */
 export function addUsage(sum: AgentUsage | undefined, more: AgentUsage): AgentUsage {
   return compact({
     model: more.model ?? sum?.model,
@@ -307,7 +302,6 @@ function typeOf(error: AgentError | undefined): ErrorTypeName {
   return TYPE_OF_KIND[kind.replace(/_error$/, "")] ?? typeOfStatus(httpStatus) ?? typeOfText(message);
 }
 
-/** The names of errors in the log and in the API, without `_error`. */
 const TYPE_OF_KIND: Readonly<Record<string, ErrorTypeName>> = {
   rate_limit: "RateLimited",
   overloaded: "RateLimited",

@@ -117,7 +117,6 @@ class Checker {
     }
   }
 
-  /** One step or several. What they capture is added to the known names. */
   steps(steps: unknown, path: Path, known: Known): void {
     if (isJsonObject(steps)) this.#step(steps, path, known);
     if (!Array.isArray(steps)) return;
@@ -284,7 +283,6 @@ class Checker {
   }
 }
 
-/** A text, or the texts of a list, each with its path. */
 function elements(texts: unknown, path: Path): (readonly [string, Path])[] {
   if (typeof texts === "string") return [[texts, path]];
   if (!Array.isArray(texts)) return [];
@@ -312,7 +310,6 @@ function placeholderProblem(
   };
 }
 
-/** The first of the secrets that the text names as `${env.NAME}`. */
 function secretIn(text: string, secrets: readonly string[]): string | undefined {
   for (const part of templateParts(text)) {
     if (typeof part === "string" || part.kind !== "placeholder" || part.name !== "env") continue;

@@ -31,7 +31,6 @@ function readEnvFile(path: string): NodeJS.Dict<string> {
   }
 }
 
-/** Of the process itself. */
 export function outsideEnv(): Record<string, string> {
   const entries = Object.entries(process.env).filter(
     (entry): entry is [string, string] => entry[1] !== undefined,

@@ -28,7 +28,6 @@ export async function foreachStep(action: Foreach, at: At): Promise<StepEnd> {
   return { kind: "done", output: outputs.map((output) => output.replace(/\n$/, "")).join("\n") };
 }
 
-/** The end of each round; undefined for one that was not begun. */
 async function runRounds(
   { steps, parallel }: Foreach,
   elements: readonly Json[],

@@ -10,7 +10,6 @@ import { WorkError } from "../errors.ts";
 import type { Json } from "../std/json.ts";
 import { PatternError, rememberedLinear } from "../std/pattern.ts";
 
-/** What is wrong with the path, or undefined. */
 export function jsonPathProblem(path: string): string | undefined {
   const compiled = compile(path);
   return typeof compiled === "string" ? compiled : undefined;
@@ -36,7 +35,6 @@ function valuesOf(query: JSONPathQuery, document: Json, path: string): readonly 
   }
 }
 
-/** The query, or what is wrong with the path. */
 function compile(path: string): JSONPathQuery | string {
   if (!path.startsWith("$")) return "a path begins with $";
   try {

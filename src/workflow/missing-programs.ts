@@ -7,7 +7,6 @@ export type ProgramPhase = "setup" | "map" | "reduce" | "merge";
 
 export interface MissingProgram {
   readonly program: string;
-  /** Who needs it, e.g. `map, step 2`. */
   readonly where: string;
   /** False when the step may never run, or handles the failure itself. */
   readonly isNeeded: boolean;
@@ -19,7 +18,6 @@ export interface ProgramSearch {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** Each program once, at the first step that needs it. */
 export function missingPrograms(workflow: Workflow, { phases, cwd, env }: ProgramSearch): MissingProgram[] {
   const missing = new Map<string, MissingProgram>();
   for (const { program, step, ...use } of phases.flatMap((phase) => usesOf(workflow, phase))) {

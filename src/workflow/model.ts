@@ -13,7 +13,6 @@ export interface Workflow {
   readonly map: MapPhase;
   readonly reduce: readonly Step[];
   readonly merge: readonly Step[];
-  /** For all steps of a phase together; absent without a limit. */
   readonly phaseTimeoutMs: { readonly setup?: number; readonly reduce?: number; readonly merge?: number };
   readonly policy: Policy;
   /** `on_item_failure: custom`: gets the failure, answers by its exit: success handled, 75 retry, else dlq. */
@@ -38,7 +37,6 @@ export interface MapPhase {
   readonly maxItems?: number;
   /** Default 10. */
   readonly maxParallel: number;
-  /** The whole attempt of one item. */
   readonly agentTimeoutMs?: number;
   readonly isolation: "worktree" | "none";
   /** Paths in the worktree that one item leaves for the next, such as node_modules. */
@@ -49,7 +47,6 @@ export interface MapPhase {
 }
 
 export interface SortKey {
-  /** A path into the item, e.g. `priority` or `meta.size`. */
   readonly path: string;
   readonly descending: boolean;
   readonly nulls: "first" | "last";
@@ -62,7 +59,6 @@ export type CaptureFormat = (typeof CAPTURE_FORMATS)[number];
 export interface Step {
   readonly action: Action;
   readonly id?: string;
-  /** The step's whole process tree is ended after this. */
   readonly timeoutMs?: number;
   readonly env: Readonly<Record<string, string>>;
   /** Relative to the place where the phase runs; it cannot leave it. */
@@ -76,7 +72,6 @@ export interface Step {
   /** Steps for single exit codes; a code that is listed is not a failure by itself, its steps decide. */
   readonly onExitCode: Readonly<Record<string, readonly Step[]>>;
   readonly retry?: { readonly maxAttempts: number; readonly backoff: Backoff };
-  /** Fails unless the step made a commit. */
   readonly commitRequired: boolean;
   readonly validate?: Validation;
   /** Where standard output is copied, relative to the working directory. */
@@ -91,7 +86,6 @@ export type Action =
   | {
       /** `claude:` and every other agent. */
       readonly kind: "agent";
-      /** Program and arguments, each a template without a shell. */
       readonly command: readonly string[];
       readonly prompt: string;
       /** How the agent gets its prompt. `argument`: as the last one, after `--`. Default `stdin`. */
@@ -105,7 +99,6 @@ export type Action =
       /** A list, or a template whose value is one (JSON array, or lines). */
       readonly items: readonly Json[] | string;
       readonly steps: readonly Step[];
-      /** How many at a time. Default 1. */
       readonly parallel: number;
       readonly maxItems?: number;
     };
@@ -121,7 +114,6 @@ export interface FailureHandler {
 export interface Validation {
   /** Answers by exit code, or with JSON `{"score": 0-100 (or completion_percentage), "missing": […]}` on stdout. */
   readonly step: Step;
-  /** The score that is enough. Default 100. */
   readonly threshold: number;
   readonly onIncomplete?: FailureHandler;
 }

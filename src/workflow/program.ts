@@ -8,7 +8,6 @@ import { expand, expandPlain } from "./variables.ts";
 
 export interface Program {
   readonly argv: readonly string[];
-  /** Added to the environment of the step. */
   readonly env: Readonly<Record<string, string>>;
   /** Written to files, whose paths the variables of these names hold. */
   readonly files: Readonly<Record<string, string>>;
@@ -19,7 +18,6 @@ export interface Program {
 type ProgramAction = Extract<Action, { kind: "shell" | "agent" }>;
 type AgentAction = Extract<Action, { kind: "agent" }>;
 
-/** With all values filled in. */
 export function programOf(action: ProgramAction, step: Step, at: At): Filled<Program> {
   return action.kind === "shell" ? scriptProgram(action.script, at) : agentProgram(action, step, at);
 }
@@ -115,7 +113,6 @@ function fillEnvironment(text: string, env: Readonly<Record<string, string>>): s
   });
 }
 
-/** The step's own `env`, with its values. */
 export function stepEnvironment(step: Step, { scope }: At): Filled<Record<string, string>> {
   const variables = scope.all();
   const own: Record<string, string> = {};
@@ -138,7 +135,6 @@ function extraWords(step: Step, { run }: At): Filled<string[]> {
 
 const TOKEN = /\s+|'([^']*)'|"((?:[^"\\]|\\[\s\S])*)"|\\([\s\S])|([^\s'"\\]+)|[\s\S]/g;
 
-/** The words, or why the line has none. */
 export function splitWords(line: string): Filled<string[]> {
   const words: string[] = [];
   let word: string | undefined;

@@ -30,7 +30,6 @@ export interface ParseOptions {
   readonly variables?: readonly string[];
 }
 
-/** The workflow, or every problem of the text in the order of its lines. */
 export function parseWorkflow(
   text: string,
   { file, variables = [] }: ParseOptions,
@@ -149,7 +148,6 @@ function listOf(value: string | readonly string[] | undefined): readonly string[
   return typeof value === "string" ? [value] : value;
 }
 
-/** One step or several, as a list. */
 function buildSteps(form: StepsForm | undefined): readonly Step[] {
   if (form === undefined) return [];
   return isList(form) ? form.map(buildStep) : [buildStep(form)];
@@ -177,7 +175,6 @@ function buildStep(form: StepForm): Step {
   });
 }
 
-/** Environment variables are text. */
 function buildEnvironment(
   form: Readonly<Record<string, string | number | boolean>> | undefined,
 ): Readonly<Record<string, string>> {

@@ -153,7 +153,6 @@ interface Files {
   readonly stdout: string;
   readonly stderr: string;
   readonly failure: string;
-  /** What the paths of all files of this run begin with. */
   readonly prefix: string;
 }
 
@@ -163,7 +162,6 @@ function filesOf({ run }: At): Files {
   return { stdout: `${prefix}.out`, stderr: `${prefix}.err`, failure: `${prefix}.failure.json`, prefix };
 }
 
-/** Where the step runs: a folder that is there, inside of where the phase runs. */
 function folderOf(step: Step, at: At): Filled<string> {
   const { root } = at.run.context;
   if (step.workingDir === undefined) return { ok: true, value: root };
@@ -184,7 +182,6 @@ function environmentOf(step: Step, at: At, failureFile: string): Filled<Record<s
   return { ok: true, value: { ...env, ...own.value, ...itemEnvironment(known) } };
 }
 
-/** The path of each file, under the name of the variable that holds it. */
 type ValueFiles = Readonly<Record<string, string>>;
 
 /** Writes each value to a file whose path begins with `prefix`. It throws when the disk does not take one. */

@@ -151,7 +151,6 @@ async function heed(ran: Ran, step: Step, at: At): Promise<StepEnd> {
   return decided && decided.kind !== "done" ? decided : { kind: "done", ...output };
 }
 
-/** What it printed, as a value; undefined when that is too large or not whole. */
 function valueText({ output }: Ran): string | undefined {
   if (output.bytes > VALUE_BYTES_MAX || !output.isWhole) return undefined;
   return Buffer.concat(Array.from(output.chunks(), (chunk) => Buffer.from(chunk))).toString("utf8");
@@ -166,7 +165,6 @@ function useText(end: StepEnd, step: Step, at: At): StepEnd {
 }
 
 interface Printed {
-  /** Undefined when it is too large to be a value. */
   readonly text: string | undefined;
   readonly bytes: number;
   readonly chunks: Iterable<Buffer>;

@@ -26,7 +26,6 @@ export interface RunStepsOptions {
   readonly onDone?: (index: number, context: StepContext) => void | Promise<void>;
 }
 
-/** Runs the steps in order. Any step that fails ends it, unless the step itself says otherwise. */
 export async function runSteps(
   steps: readonly Step[],
   context: StepContext,

@@ -3,7 +3,6 @@ import type { Edges, OutputMask } from "../attempt/output.ts";
 import { WorkError } from "../errors.ts";
 import type { Json } from "../std/json.ts";
 
-/** Stands where a secret was. */
 export const MASK = "***";
 /** Replacing anything shorter would tear ordinary text apart and tell where it stood. */
 export const SECRET_CHARS_MIN = 4;
@@ -57,7 +56,6 @@ function patternOf(forms: readonly string[]): RegExp {
 interface BytesPattern {
   readonly forms: readonly string[];
   readonly pattern: RegExp;
-  /** Of the longest form. */
   readonly bytesMax: number;
 }
 
@@ -97,13 +95,11 @@ function maskUpTo(text: string, limit: number, { pattern }: BytesPattern): { don
   return { done: done + text.slice(at, end), rest: text.slice(end) };
 }
 
-/** The end of a secret whose beginning was cut off. */
 function maskTornStart(text: string, { forms }: BytesPattern): string {
   const bytes = longest(forms, (form, length) => text.startsWith(form.slice(-length)));
   return bytes === 0 ? text : MASK + text.slice(bytes);
 }
 
-/** The beginning of a secret whose end was cut off. */
 function maskTornEnd(text: string, { forms }: BytesPattern): string {
   const bytes = longest(forms, (form, length) => text.endsWith(form.slice(0, length)));
   return bytes === 0 ? text : text.slice(0, -bytes) + MASK;
@@ -130,7 +126,6 @@ function tooShort(length: number): WorkError {
 
 export interface Sealer {
   seal(values: Readonly<Record<string, Json>>): Record<string, Json>;
-  /** Makes sealed values whole again. */
   unseal(values: Readonly<Record<string, Json>>): Record<string, Json>;
 }
 

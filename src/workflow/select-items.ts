@@ -20,9 +20,7 @@ export interface SelectionCounts {
   readonly read: number;
   readonly filtered: number;
   readonly duplicates: number;
-  /** Skipped by `offset`. */
   readonly skipped: number;
-  /** Beyond `max_items`. */
   readonly beyond: number;
   readonly selected: number;
 }
@@ -32,13 +30,11 @@ export interface Selection {
   readonly counts: SelectionCounts;
 }
 
-/** What of a map phase decides which items there are. */
 export type SelectionRules = Pick<
   MapPhase,
   "jsonPath" | "idField" | "filter" | "sortBy" | "distinct" | "offset" | "maxItems"
 >;
 
-/** Where records come from: a file, or what a command writes. */
 export type SelectionInput = { readonly file: string } | { readonly stream: Readable; readonly name: string };
 
 /** Reads the input and selects. With `json_path` it is one JSON document, else any format of `redrive map`. */
@@ -56,7 +52,6 @@ export async function selectFrom(input: SelectionInput, rules: SelectionRules): 
   return selectItems(document, rules, "name" in input ? input.name : name);
 }
 
-/** Selects from a document: with `json_path`, else it is an array. */
 export async function selectItems(
   source: Json,
   rules: SelectionRules,

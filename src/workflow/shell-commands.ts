@@ -3,7 +3,6 @@ import { printsEnvironment, readsScriptFromInput, refusalsIn, type ShellWord, VA
 
 type RefuseValues = (values: readonly number[] | "all", why: string) => void;
 
-/** The commands that are connected with `|`. */
 interface Pipeline {
   readonly values: number[];
   /** A shell in it reads its script from standard input. */
@@ -14,7 +13,6 @@ interface Pipeline {
 
 /** What is known of a here-document when its operator is read; its body comes later. */
 export interface HereDocumentUser {
-  /** Called with the values of the body. */
   addBody(values: readonly number[]): void;
 }
 
@@ -41,13 +39,11 @@ export class ShellCommands {
     this.#refuse = refuse;
   }
 
-  /** Adds to the word that is being read, or begins one. */
   add(text: string): void {
     this.#word ??= { text: "", values: [], nested: [], isQuoted: false };
     this.#word.text += text;
   }
 
-  /** Quotes begin in the word, or begin one. */
   addQuotes(): void {
     this.add("");
     if (this.#word) this.#word.isQuoted = true;
@@ -59,13 +55,11 @@ export class ShellCommands {
     this.#values.push(index);
   }
 
-  /** A value inside of a substitution of the word. */
   addNested(index: number): void {
     this.#word?.nested.push(index);
     this.#values.push(index);
   }
 
-  /** The word that ended, if there was one. */
   endWord(): string | undefined {
     const word = this.#word;
     this.#word = undefined;
@@ -103,7 +97,6 @@ export class ShellCommands {
     return this.#words.length === 0 && this.#word === undefined;
   }
 
-  /** Ends the command, which is connected with the next one by a `|`. */
   pipe(): void {
     this.endWord();
     const endsCompound = this.isEmpty || COMPOUND_ENDS.has(this.#words[0]?.text ?? "");
@@ -111,7 +104,6 @@ export class ShellCommands {
     if (endsCompound) this.#pipeline.values.push(...this.#values);
   }
 
-  /** Ends the command and its pipeline. */
   end(): void {
     this.#endCommand();
     this.#pipeline = newPipeline();
@@ -140,14 +132,11 @@ export interface Delimiter {
   readonly delimiter: string;
   /** `<<-`: tabs at the beginning of a line do not count. */
   readonly stripsTabs: boolean;
-  /** Nothing is replaced in the body. */
   readonly isQuoted: boolean;
-  /** Where the delimiter ends in the script. */
   readonly end: number;
 }
 
 export interface HereDocument extends Delimiter {
-  /** The command that reads the body. */
   readonly user: HereDocumentUser | undefined;
 }
 

@@ -43,7 +43,6 @@ class Reader {
   readonly #places: ShellPlace[] = [];
   #at = 0;
   readonly #frames: Frame[] = [this.#newFrame("command", 0)];
-  /** A `#` here begins a comment. */
   #atWordStart = true;
   #refusal: string | undefined;
 
@@ -70,7 +69,6 @@ class Reader {
     return this.#frames.at(-1) as Frame;
   }
 
-  /** The innermost one: the words that are read now belong to it. */
   get #commands(): ShellCommands | undefined {
     return this.#frames.findLast(({ commands }) => commands !== undefined)?.commands;
   }

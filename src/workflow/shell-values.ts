@@ -3,16 +3,13 @@ import { type Filled, type Placeholder, templateParts } from "../attempt/templat
 import { placesIn, type ShellPlace } from "./shell-place.ts";
 import { isValue, type Variables, valueAt } from "./variables.ts";
 
-/** A script, and the values that it refers to by name. */
 export interface ShellScript {
   readonly text: string;
-  /** For the environment of the process. */
   readonly env: Readonly<Record<string, string>>;
   /** Values too large for an environment. Each is written to a file, and the variable names the file. */
   readonly files: Readonly<Record<string, string>>;
 }
 
-/** The script for these values, or why there is none. */
 export function fillScript(template: string, variables: Variables): Filled<ShellScript> {
   const parts = templateParts(template);
   const written: (string | null)[] = [];
@@ -34,7 +31,6 @@ export function fillScript(template: string, variables: Variables): Filled<Shell
     : { ok: false, message: problem.message };
 }
 
-/** Why a place in a template is refused. */
 interface TemplateProblem {
   readonly written: string;
   readonly message: string;
@@ -87,7 +83,6 @@ function scriptOf(written: readonly (string | null)[], values: readonly string[]
   return { text: loading + text, env, files };
 }
 
-/** No name that the script itself mentions. */
 function prefixFor(written: readonly (string | null)[]): string {
   const text = written.join("");
   let prefix = "RD_";

@@ -4,9 +4,7 @@ import { basename } from "node:path";
 /** One word with its quotes removed. A value stands in `text` as `VALUE`, a command substitution as `SUBSTITUTION`. */
 export interface ShellWord {
   text: string;
-  /** The values that stand in the word itself, in order. */
   readonly values: number[];
-  /** The values inside command substitutions of the word. */
   readonly nested: number[];
   /** Has quotes, so that it is there even when it is empty. */
   isQuoted: boolean;
@@ -17,11 +15,9 @@ export const SUBSTITUTION = "\uE001";
 
 export interface WordRefusal {
   readonly values: readonly number[];
-  /** `IT` stands for the variable as it is written. */
   readonly why: string;
 }
 
-/** Every value of the command that would be read as code. */
 export function refusalsIn(words: readonly ShellWord[]): WordRefusal[] {
   const refusals: WordRefusal[] = [];
   const refuse = (read: readonly ShellWord[], why: string) => {
@@ -52,7 +48,6 @@ export function refusalsIn(words: readonly ShellWord[]): WordRefusal[] {
   return refusals.filter(({ why }) => why !== NOTHING);
 }
 
-/** Whether the command is a shell that reads its script from standard input. */
 export function readsScriptFromInput(words: readonly ShellWord[]): boolean {
   const at = commandAt(words);
   const name = nameOf(words[at]);
@@ -70,9 +65,7 @@ export function printsEnvironment(words: readonly ShellWord[]): boolean {
 const PRINTS_ENVIRONMENT = new Set("env printenv set export declare typeset readonly environ".split(" "));
 const NOTHING = "";
 const SHELLS = new Set("sh bash dash ash ksh mksh zsh fish $SHELL $BASH $0".split(" "));
-/** Run a text with a shell after `-c`. */
 const RUNS_C = new Set("su runuser script flock".split(" "));
-/** Have their program as the first operand. */
 const PROGRAM_FIRST = new Set("awk gawk mawk nawk sed gsed".split(" "));
 /** Options after which an interpreter finds its program. */
 const CODE_OPTIONS: ReadonlyMap<string, string> = new Map([
@@ -123,7 +116,6 @@ const RESERVED = new Set("if then elif else while until do ! { time".split(" "))
 const PREFIXES = new Set(
   "sudo doas env nohup timeout nice ionice command builtin exec xargs stdbuf setsid busybox".split(" "),
 );
-/** Options of the prefixes that have their value in the next word. */
 const PREFIX_OPTION_WITH_VALUE = /^-[ugnIPLskdCa]$/;
 
 /** Where the word stands that says which command it is: after assignments, reserved words and commands that run others. */
@@ -148,7 +140,6 @@ interface ShellArguments {
   readonly operands: readonly ShellWord[];
   /** The script after `-c`: the first word that is no option. */
   readonly code: readonly ShellWord[];
-  /** `--` stands before the operands. */
   readonly hasEnd: boolean;
 }
 
@@ -203,7 +194,6 @@ function programText(after: readonly ShellWord[]): readonly ShellWord[] {
   return [];
 }
 
-/** Options of ssh that have their value in the next word. */
 const SSH_OPTION_WITH_VALUE = /^-[BbcDEeFIiJLlmOoPpQRSWw]$/;
 
 function sshOperands(after: readonly ShellWord[]): ShellWord[] {

@@ -19,17 +19,14 @@ export interface StepContext {
   readonly variables: Record<string, Json>;
   /** Replaces every secret; applied to all that is kept or shown. */
   readonly mask: (text: string) => string;
-  /** The values to replace, for streams of bytes. */
   readonly secretValues: readonly string[];
   /** Where the output of the attempt's steps is collected; made when there is any. */
   readonly logPath: string;
   /** Path that the files of running steps start with, in a folder that is there. */
   readonly scratch: string;
-  /** Aborted when the runner stops. */
   readonly signal: AbortSignal;
   /** False when the attempt's lease may have expired: no process starts then. */
   readonly mayStart: () => boolean;
-  /** The time between the signals TERM and KILL. */
   readonly graceMs: number;
   readonly agentId: string;
   readonly attempt: number;
@@ -48,14 +45,12 @@ export type StepsEnd =
       readonly kind: "done";
       readonly usage?: AgentUsage;
       readonly jsonLog?: string;
-      /** The path of the log; absent when no step had any output. */
       readonly log?: string;
     }
   | {
       readonly kind: "failed";
       readonly failure: Failure;
       readonly retryAfterMs?: number;
-      /** An agent failed, not a command. */
       readonly isAgent?: true;
       readonly stepIndex: number;
       readonly usage?: AgentUsage;
@@ -63,7 +58,6 @@ export type StepsEnd =
   /** The runner stopped, or its machine failed it (`why`); nothing is spent. */
   | { readonly kind: "stopped"; readonly why?: string };
 
-/** What an agent's own log says it used. */
 export interface AgentUsage {
   readonly model?: string;
   readonly costUsd?: number;
@@ -71,7 +65,6 @@ export interface AgentUsage {
   readonly outputTokens?: number;
 }
 
-/** One call of `runSteps`. */
 export interface Run {
   readonly context: StepContext;
   readonly startedAt: number;
@@ -79,16 +72,12 @@ export interface Run {
   readonly maskChunk: OutputMask;
   /** Steps at the same time write to the log one after the other. */
   readonly inTurn: <T>(work: () => Promise<T>) => Promise<T>;
-  /** A number for the files of each process. */
   fileCount: number;
   usage: AgentUsage | undefined;
-  /** The last JSON log of an agent. */
   jsonLog: string | undefined;
-  /** Set when the log has been written to. */
   hasLog: boolean;
 }
 
-/** Where a step stands. */
 export interface At {
   readonly run: Run;
   readonly scope: Scope;
@@ -106,7 +95,6 @@ export interface At {
   readonly runList: (steps: readonly Step[], at: At) => Promise<StepEnd>;
 }
 
-/** The time limit of a step around others, or of the whole attempt. */
 export interface Deadline {
   readonly timeoutMs: number;
   /** What has to be done by then, e.g. `the attempt`. */
@@ -125,7 +113,6 @@ export interface StepFailed {
   readonly kind: "failed";
   readonly failure: Failure;
   readonly retryAfterMs?: number;
-  /** An agent failed, not a command. */
   readonly isAgent?: true;
   /** What it printed, when that is small enough to be a value. */
   readonly output?: string;
@@ -138,7 +125,6 @@ export function isTurnedAway({ failure }: StepFailed): boolean {
   return failure.errorClass === "throttled" || failure.errorClass === "outage";
 }
 
-/** One step further in. */
 export function inside(at: At, name: string, trailEntry: string = name): At {
   return { ...at, path: [...at.path, name], trail: [...at.trail, trailEntry] };
 }

@@ -12,7 +12,6 @@ import { type At, passedDeadline, type StepEnd, type StepFailed } from "./step-c
 
 const MESSAGE_CHARS_MAX = 600;
 
-/** What a rule of the step calls a failure, e.g. a validation that did not reach its threshold. */
 export function ruleFailure(at: At, type: ErrorTypeName, message: string): StepFailed {
   return { kind: "failed", failure: recordOf(at, { name: type }, message) };
 }
@@ -34,7 +33,6 @@ export function writeTrouble(at: At, path: string, thrown: unknown): StepEnd {
   return { kind: "failed", failure: recordOf(at, { ...errorType, errorClass }, said) };
 }
 
-/** Something of ours or of git threw. */
 export function thrownFailure(at: At, type: ErrorTypeName, what: string, thrown: unknown): StepFailed {
   return ruleFailure(at, type, `${what}: ${describeThrown(thrown).message}`);
 }
@@ -46,7 +44,6 @@ export function brokenOff(at: At): StepEnd {
   return { kind: "failed", failure: recordOf(at, { name: "Timeout" }, lateMessage(at, deadline)) };
 }
 
-/** A process that failed, or that a limit around it ended. */
 export function failureOfProcess(end: ProcessEnd, at: At, timeoutMs: number | undefined): Failure {
   const deadline = end.cutShort === "stopped" ? passedDeadline(at) : undefined;
   const ended: ProcessEnd = deadline ? { ...end, cutShort: "timeout" } : end;

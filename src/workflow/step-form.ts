@@ -39,7 +39,6 @@ export type RetryForm = z.infer<typeof retryForm>;
 
 const DEFAULT_ATTEMPTS = 3;
 
-/** Tries, and the waits between them. */
 export function buildRetry(form: RetryForm): { readonly maxAttempts: number; readonly backoff: Backoff } {
   return { maxAttempts: form.max_attempts ?? form.attempts ?? DEFAULT_ATTEMPTS, backoff: buildBackoff(form) };
 }
@@ -124,7 +123,6 @@ function unread(settings: object, kind: BackoffKind, path: readonly string[]) {
     .map((key) => ({ path: [...path, key], message: `${key} has no meaning for ${kind} backoff` }));
 }
 
-/** The same setting under both of its names. */
 export function twice(settings: object, key: string, alias: string, path: readonly string[]) {
   if (!(key in settings && alias in settings)) return [];
   return [{ path: [...path, alias], message: `${alias} is the same as ${key}: write one of them` }];
@@ -145,7 +143,6 @@ const captureName = z.string().regex(NAME_PATTERN, "a name has letters, digits a
 /** Without quotes YAML reads 0644 as the number 644. */
 const MODE_EXPECTED = 'expected permissions in quotes, such as "0644"';
 
-/** The keys of a step that hold no other steps. */
 const plainStep = z.strictObject({
   shell: required("a script")
     .optional()
@@ -202,7 +199,6 @@ export interface StepForm extends z.infer<typeof plainStep> {
   readonly validate?: ValidateForm | undefined;
 }
 
-/** One step or several. */
 export type StepsForm = StepForm | readonly StepForm[];
 
 /** Steps, or one step with more to say about what comes after it. */

@@ -8,7 +8,6 @@ import { expandKnown } from "./variables.ts";
 
 const LABEL_CHARS_MAX = 200;
 const NAME_CHARS_MAX = 120;
-/** A script on one line of this length is its own name. */
 const SHORT_CHARS_MAX = 60;
 const COMMAND_CHARS_MAX = 40;
 

@@ -11,7 +11,6 @@ import { writeLog } from "../attempt/output.ts";
 import { formatDuration } from "../std/duration.ts";
 import type { At } from "./step-context.ts";
 
-/** Adds what a process printed. */
 export function logProcess(
   at: At,
   output: Pick<KeepOutputOptions, "ended" | "cuts" | "stdoutPath" | "stderrPath">,
@@ -45,7 +44,6 @@ export function titleOf(at: At, what?: string): string {
   return what === undefined ? title : `${title} (${what})`;
 }
 
-/** `exit 101, 1.2 s`. */
 export function endText({ exitCode, signal, startError, durationMs }: Ended): string {
   const ended = signal ? `killed by ${signal}` : `exit ${exitCode}`;
   return `${startError === undefined ? ended : `not started: ${startError}`}, ${formatDuration(durationMs)}`;

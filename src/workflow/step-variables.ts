@@ -7,9 +7,7 @@ import type { CaptureFormat } from "./model.ts";
 
 export class Scope {
   readonly #outer: Scope | undefined;
-  /** What steps set here. */
   readonly #own: Record<string, Json>;
-  /** Names that hold in this scope only. */
   readonly #locals: Readonly<Record<string, Json>>;
 
   /** The scope of a phase: what is set goes into `own` itself. */
@@ -19,17 +17,14 @@ export class Scope {
     this.#outer = outer;
   }
 
-  /** A scope of its own, whose captures stay in it until they are merged. */
   fork(locals: Readonly<Record<string, Json>>): Scope {
     return new Scope({}, locals, this);
   }
 
-  /** The same scope with more names in it. */
   with(locals: Readonly<Record<string, Json>>): Scope {
     return new Scope(this.#own, { ...this.#locals, ...locals }, this.#outer);
   }
 
-  /** Takes over what was captured in a fork. */
   merge(fork: Scope): void {
     Object.assign(this.#own, fork.#own);
   }
@@ -38,7 +33,6 @@ export class Scope {
     this.#own[name] = value;
   }
 
-  /** Every name and its value, the nearest first. */
   all(): Record<string, Json> {
     return { ...this.#outer?.all(), ...this.#own, ...this.#locals };
   }
@@ -47,7 +41,6 @@ export class Scope {
 /** More than this is not held in memory as a value. */
 export const VALUE_BYTES_MAX = 8 * 1024 * 1024;
 
-/** The value, or why the output is none of that format. */
 export function captureValue(text: string, format: CaptureFormat): Filled<Json> {
   const trimmed = text.trim();
   switch (format) {
@@ -71,7 +64,6 @@ export function withoutLineEnd(text: string): string {
   return text.replace(/(\r?\n)+$/, "");
 }
 
-/** The lines of a text; an empty one has none. */
 export function linesOf(text: string): string[] {
   return text === "" ? [] : text.replace(/\r?\n$/, "").split(/\r?\n/);
 }
@@ -96,14 +88,12 @@ function isNot(what: string, text: string): { ok: false; message: string } {
   return { ok: false, message };
 }
 
-/** Why output of this size cannot be a value. */
 export function tooLarge(bytes: number): string {
   const size = `${Math.ceil(bytes / MIB)} MiB`;
   return `is ${size}; a value has at most ${VALUE_BYTES_MAX / MIB} MiB`;
 }
 const MIB = 1024 * 1024;
 
-/** The value of `error`. */
 export function errorVariable(failure: Failure): Record<(typeof ERROR_FIELDS)[number], Json> {
   return {
     type: failure.errorType.name,
@@ -124,7 +114,6 @@ export const VALIDATION_FIELDS = ["score", "missing"] as const;
 /** What `${foreach.…}` has in each round. */
 export const FOREACH_FIELDS = ["item", "index", "total"] as const;
 
-/** Names that a capture cannot take. */
 export const RESERVED_NAMES: ReadonlySet<string> = new Set(
   "item item_id index map setup env job_id error validation foreach".split(" "),
 );
@@ -143,7 +132,6 @@ export function afterSetup(setup: KnownVariables, given: readonly string[]): Kno
   return new Map(setup).set("setup", captured);
 }
 
-/** For each item. */
 export function withItem(known: KnownVariables): Known {
   return new Map(known).set("item", "any").set("item_id", "any").set("index", "any");
 }
@@ -154,7 +142,6 @@ export function inRound(known: KnownVariables): Known {
   return inner.has("item") ? inner : inner.set("item", "any");
 }
 
-/** After the items. */
 export function withResults(known: KnownVariables): Known {
   return new Map(known).set("map", MAP_FIELDS);
 }

@@ -68,7 +68,6 @@ function missingText(missing: Json): string {
 
 interface Score {
   readonly kind: "score";
-  /** In percent. */
   readonly score: number;
   readonly missing: Json;
 }
@@ -114,7 +113,6 @@ function statusScore(json: JsonObject): ScoreReading {
   return { kind: "unreadable", why: `it has no score, and its status is ${JSON.stringify(json.status)}` };
 }
 
-/** What an answer without a number says. */
 const SCORE_OF_STATUS: Readonly<Record<string, number>> = { complete: 100, incomplete: 0, failed: 0 };
 
 function percentage(text: string): number | undefined {
@@ -144,7 +142,6 @@ function objectsIn(text: string): readonly JsonObject[] {
   return objects;
 }
 
-/** Where the object that begins here ends; -1 when it does not. */
 function endOfObject(text: string, start: number): number {
   let depth = 0;
   let isInString = false;

@@ -11,7 +11,6 @@ import type { Json } from "../std/json.ts";
 import { nearest } from "../std/nearest.ts";
 import { placesIn } from "./shell-place.ts";
 
-/** The values that a template can name. */
 export type Variables = Readonly<Record<string, Json>>;
 /** `shell`: a script for `sh`. `plain`: no shell sees it. */
 export type ExpandMode = "plain" | "shell";
@@ -52,7 +51,6 @@ function writtenOf(part: TemplatePart): string {
   return typeof part === "string" ? part : part.written;
 }
 
-/** The parts of a template that no shell sees, with their values. */
 export function expandPlain(parts: readonly TemplatePart[], variables: Variables): Filled<string> {
   let text = "";
   for (const part of parts) {
@@ -63,7 +61,6 @@ export function expandPlain(parts: readonly TemplatePart[], variables: Variables
   return { ok: true, value: text };
 }
 
-/** The text of one part, or why it has none. */
 export function valueAt(part: TemplatePart, variables: Variables): Filled<string> {
   if (typeof part === "string") return { ok: true, value: part };
   if (part.kind === "unreadable") return { ok: false, message: unreadable(part.written) };
@@ -71,12 +68,10 @@ export function valueAt(part: TemplatePart, variables: Variables): Filled<string
   return value === undefined ? { ok: false, message: missing(part, variables) } : { ok: true, value };
 }
 
-/** One word of a POSIX shell whose value is exactly this text. */
 export function quoteForShell(value: string): string {
   return `'${value.replaceAll("'", "'\\''")}'`;
 }
 
-/** How a place that is no variable at all is explained. */
 export function unreadable(written: string): string {
   return `${written} is not a variable. Write one like \${item.name} or \${item.list[0]}; for a literal \${ write $\${.`;
 }

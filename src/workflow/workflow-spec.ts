@@ -10,11 +10,9 @@ export type MergeMode = (typeof MERGE_MODES)[number];
 
 export interface WorkflowSpec {
   readonly workflow: Workflow;
-  /** Absolute path of the YAML file. */
   readonly file: string;
   /** Of the file's text: a changed workflow is noticed. */
   readonly digest: string;
-  /** The folder that the run was started in. */
   readonly cwd: string;
   /** From `--var`. */
   readonly variables: Readonly<Record<string, string>>;
@@ -23,7 +21,6 @@ export interface WorkflowSpec {
   readonly keepEvidence?: boolean;
 }
 
-/** Tells whether a workflow's text has changed. */
 export function digestOf(text: string): string {
   return createHash("sha256").update(text).digest("hex");
 }
@@ -36,7 +33,6 @@ export const PHASES_WITH_LOG: readonly string[] = ["setup", "reduce", "merge"] s
 
 export interface WorkflowProgress {
   readonly phase: Phase;
-  /** The step of the phase to go on with. */
   readonly next: number;
   /** What setup and reduce have captured so far, without secrets. */
   readonly captured: Readonly<Record<string, Json>>;
@@ -52,7 +48,6 @@ export function workflowSpecOf(job: Job): WorkflowSpec {
   return job.spec as unknown as WorkflowSpec;
 }
 
-/** Which worktrees stay when the job has ended. */
 export function keepWorktreesOf({ workflow }: WorkflowSpec): KeepWorktrees {
   return workflow.map.keepWorktrees ?? "failed";
 }

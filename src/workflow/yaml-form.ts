@@ -79,7 +79,6 @@ const errorPolicyForm = z
   })
   .meta({ id: "error_policy" });
 
-/** The whole file. */
 export const workflowForm = z
   .strictObject({
     name: required("a name").optional().describe("Default: the name of the file."),
@@ -103,7 +102,6 @@ export type WorkflowForm = z.infer<typeof workflowForm>;
 export type PhaseForm = z.infer<typeof phase>;
 export type ErrorPolicyForm = z.infer<typeof errorPolicyForm>;
 
-/** The schema, as JSON. */
 export function workflowJsonSchema(): Record<string, unknown> {
   return z.toJSONSchema(workflowForm, { io: "input", target: "draft-2020-12" });
 }

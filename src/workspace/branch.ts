@@ -9,11 +9,9 @@ import { type Git, refused } from "./git.ts";
 const NO_COMMIT = "";
 const TRIES_MAX = 30;
 const WAIT_MS = 20;
-/** Git holds the lock of a branch for a moment only. */
 const LOCK_MS_MAX = 1000;
 
 export class Branch {
-  /** Without `refs/heads/`. */
   readonly name: string;
   readonly #git: Git;
   readonly #commonDir: string | null;
@@ -29,7 +27,6 @@ export class Branch {
     return `refs/heads/${this.name}`;
   }
 
-  /** The commit it points at; null when there is no such branch. */
   async read(): Promise<string | null> {
     const loose = this.#commonDir === null ? null : readLooseRef(this.#commonDir, this.ref);
     if (loose !== null) return loose;
@@ -47,7 +44,6 @@ export class Branch {
     return this.#change(["update-ref", "-m", reason, this.ref, to, from], from);
   }
 
-  /** False when it has moved since. */
   async remove(from: string): Promise<boolean> {
     return this.#change(["update-ref", "-d", this.ref, from], from);
   }
@@ -81,7 +77,6 @@ export function branchGone(name: string): WorkError {
 
 const COMMIT = /^[0-9a-f]{40}(?:[0-9a-f]{24})?\n?$/;
 
-/** The commit of a loose ref such as `refs/heads/main`. */
 export function readLooseRef(commonDir: string, ref: string): string | null {
   const text = read(join(commonDir, ref));
   return text !== null && COMMIT.test(text) ? text.trim() : null;
@@ -151,7 +146,6 @@ export interface MergeCommit {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** Writes the commit; no branch points at it yet. */
 export async function commitTree(git: Git, { tree, parents, message, env }: MergeCommit): Promise<string> {
   const args = ["commit-tree", tree, ...parents.flatMap((parent) => ["-p", parent]), "-F", "-"];
   return git.must(args, { stdin: message.replaceAll("\0", ""), env });

@@ -28,7 +28,6 @@ export type NewBranch = readonly [name: string, otherName: string];
 export interface NewCheckout {
   readonly path: string;
   readonly commit: string;
-  /** Null detaches HEAD. */
   readonly branch: NewBranch | null;
 }
 
@@ -42,7 +41,6 @@ export async function addCheckout(git: Git, { path, commit, branch }: NewCheckou
   return name;
 }
 
-/** Brings every file to the commit, on a new branch. */
 async function switchTo(git: Git, branch: NewBranch | null, commit: string): Promise<string> {
   const args = ["switch", "-q", "--discard-changes"];
   if (branch === null) return git.must([...args, "--detach", commit]);
@@ -239,7 +237,6 @@ const STAYING = new Set(["HEAD", "commondir", "gitdir", "locked", "modules", "re
 /** Settings that a new worktree may have from the start, as those of a sparse checkout. */
 const SETTINGS = ["config.worktree", "info"];
 
-/** Git's folder of a linked worktree, from the file `.git` in it. */
 export function gitDirOf(path: string): string {
   const text = readFileSync(join(path, ".git"), "utf8");
   const found = /^gitdir: (.+)\n?$/.exec(text)?.[1];
@@ -248,13 +245,11 @@ export function gitDirOf(path: string): string {
   return resolve(path, found);
 }
 
-/** The permissions that new files and folders got here. */
 export interface Modes {
   readonly file: number;
   readonly folder: number;
 }
 
-/** Remembers the checkout as it is now: clean. */
 export function savePristine(path: string, gitDir: string): void {
   const place = join(gitDir, "redrive");
   if (!existsSync(place)) {
@@ -270,7 +265,6 @@ function modeOf(path: string): number {
   return lstatSync(path).mode & 0o777;
 }
 
-/** The modes of a clean checkout. */
 export function readModes(gitDir: string): Modes {
   return JSON.parse(readFileSync(join(gitDir, "redrive", "modes.json"), "utf8")) as Modes;
 }

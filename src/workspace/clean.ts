@@ -16,11 +16,9 @@ import { agentBranches, jobBranch } from "./names.ts";
 import { hasProcessIn, MAIN_NAME } from "./registry.ts";
 
 export interface CleanOptions {
-  /** Only this job. Default: all. */
   readonly job?: string;
   /** Also what holds work or belongs to a letter. */
   readonly force?: boolean;
-  /** Only says what would be removed. */
   readonly dryRun?: boolean;
   /** True while a letter needs the worktree. Default: every one that is kept. */
   readonly isNeeded?: (entry: WorktreeEntry) => boolean | Promise<boolean>;
@@ -37,7 +35,6 @@ export interface CleanReport {
   readonly branchesLeft: readonly { readonly branch: string; readonly why: string }[];
 }
 
-/** Cleans every job below the home, or one. */
 export async function cleanWorktrees(home: string, options: CleanOptions = {}): Promise<CleanReport> {
   const report = new Report();
   for (const inventory of await takeInventory(home, options)) await cleanJob(inventory, options, report);
@@ -155,7 +152,6 @@ async function removeBranch(
   else if (head !== null && (dryRun || (await branch.remove(head)))) report.branchesRemoved.push(name);
 }
 
-/** Nothing but the job's own record is left in the folder. */
 function removeIfBare(folder: string): void {
   const others = readdirSync(folder).filter((name) => name !== "job.json" && !name.startsWith("."));
   if (others.length === 0) rmSync(folder, { recursive: true, force: true });

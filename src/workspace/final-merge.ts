@@ -6,7 +6,6 @@ import { takeLock } from "../std/file-lock.ts";
 import { Branch, commitTree, isAncestor, mergeTrees } from "./branch.ts";
 import { type Git, identityEnvironment, listGitWorktrees } from "./git.ts";
 
-/** Why the job's branch was left. */
 export type LeftWhy =
   | "asked" // the caller wanted it so
   | "detached" // the run did not start from a branch
@@ -30,7 +29,6 @@ export type FinalMerge =
       readonly why: LeftWhy;
       readonly detail: string;
       readonly files: readonly string[];
-      /** What the user can run. */
       readonly command: string;
     };
 

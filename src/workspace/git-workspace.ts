@@ -12,13 +12,10 @@ import type { AgentWorktree } from "./pool.ts";
 import { openRepository } from "./repository.ts";
 import type { Checkout, Finish, FinishMode, KeptCheckout, Merge, Workspace } from "./workspace.ts";
 
-/** What the worktrees need to know about the job. */
 export interface GitWorkspaceNeeds {
   readonly home: string;
-  /** Whether a worktree that was kept for an item still has its letter. */
   readonly isKeptForLetter: (kept: KeptCheckout) => Promise<boolean>;
   readonly hasLetters: () => Promise<boolean>;
-  /** Whether another process runs the job's queue. */
   readonly hasOtherRunner: () => Promise<boolean>;
 }
 

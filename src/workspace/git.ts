@@ -9,9 +9,7 @@ export type RunGit = (argv: readonly string[], options: RunGitOptions) => Promis
 
 export interface RunGitOptions {
   readonly cwd: string;
-  /** Added to the process's own environment. */
   readonly env: Readonly<Record<string, string>>;
-  /** Taken out of it. */
   readonly unset: readonly string[];
   readonly stdin?: string;
 }
@@ -21,7 +19,6 @@ export interface GitResult {
   readonly exitCode: number | null;
   readonly stdout: string;
   readonly stderr: string;
-  /** The errno's name when it could not be started. */
   readonly startError?: string;
 }
 
@@ -66,7 +63,6 @@ export interface GitCall {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** Git in one folder. */
 export class Git {
   readonly cwd: string;
   readonly #run: RunGit;
@@ -76,7 +72,6 @@ export class Git {
     this.#run = run;
   }
 
-  /** The same git in another folder. */
   in(cwd: string): Git {
     return new Git(cwd, this.#run);
   }
@@ -103,7 +98,6 @@ export class Git {
     return this.#start(args, { GIT_EDITOR: ":", GIT_MERGE_AUTOEDIT: "no", ...env }, stdin);
   }
 
-  /** The system's own `find`, in the same folder. */
   find(args: readonly string[]): Promise<GitResult> {
     return this.#run(["find", ...args], { cwd: this.cwd, env: { LC_ALL: "C" }, unset: [] });
   }
@@ -132,7 +126,6 @@ function isTorn({ exitCode, stderr }: GitResult): boolean {
   return exitCode === 128 && /failed to read .*worktrees\/[^/]+\/(commondir|gitdir|HEAD)/.test(stderr);
 }
 
-/** Git's refusal as an error, with what it said. */
 export function refused(args: readonly string[], { stdout, stderr, exitCode }: GitResult): WorkError {
   const command = args.find((arg, index) => !arg.startsWith("-") && args[index - 1] !== "-c") ?? "git";
   const said = stderr.trim() || stdout.trim() || `it ended with exit code ${exitCode}`;
@@ -148,7 +141,6 @@ function notStarted(startError: string, cwd: string): WorkError {
 
 const OUTPUT_BYTES_MAX = 512 * 1024 * 1024;
 
-/** Node's own way of starting a process. */
 export const runWithNode: RunGit = ([file = "git", ...args], { cwd, env, unset, stdin }) =>
   new Promise((resolve) => {
     const environment: NodeJS.ProcessEnv = { ...process.env, ...env };
@@ -193,7 +185,6 @@ export interface GitWorktree {
   readonly head: string | null;
   /** The full ref; null when HEAD is detached. */
   readonly branch: string | null;
-  /** Its folder is gone. */
   readonly isMissing: boolean;
 }
 

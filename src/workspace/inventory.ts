@@ -42,23 +42,19 @@ export interface JobInventory {
   readonly jobId: string;
   readonly job: JobRecord | null;
   readonly entries: readonly WorktreeEntry[];
-  /** In the repository; null when it is gone. */
   readonly git: Git | null;
 }
 
 export interface ListOptions {
-  /** Only this job. */
   readonly job?: string;
 }
 
-/** What there is below the home, job by job. */
 export async function takeInventory(home: string, { job }: ListOptions = {}): Promise<JobInventory[]> {
   const jobs = listRegistries(home).map(describeJob);
   const wanted = jobs.filter(({ jobId }) => job === undefined || jobId === job);
   return Promise.all(wanted.map(addMissing));
 }
 
-/** Every worktree below the home. */
 export async function listWorktrees(home: string, options: ListOptions = {}): Promise<WorktreeEntry[]> {
   return (await takeInventory(home, options)).flatMap(({ entries }) => entries);
 }
@@ -213,7 +209,6 @@ export async function artifactsOf(git: Git, branch: string, keep: KeepPaths): Pr
   });
 }
 
-/** Whether there is more than new files. */
 function hasTracked(changes: string): boolean {
   return changes.split("\n").some((line) => line !== "" && !line.startsWith("??"));
 }

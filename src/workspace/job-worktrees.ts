@@ -17,7 +17,6 @@ import { type JobRecord, JobRegistry, MAIN_NAME, type WorktreeRecord } from "./r
 import type { Repository } from "./repository.ts";
 
 export interface JobWorktreesOptions {
-  /** `REDRIVE_HOME`. */
   readonly home: string;
   /** Paths that one item leaves for the next, from the top of the worktree, such as `node_modules`. Default: none. */
   readonly keep?: readonly string[];
@@ -101,12 +100,10 @@ export class JobWorktrees extends Pool {
     return path;
   }
 
-  /** What the letter records about it. */
   artifacts(worktree: AgentWorktree): Promise<WorktreeArtifacts> {
     return artifactsOf(this.options.git.in(worktree.path), worktree.branch, this.options.keep);
   }
 
-  /** The commit that HEAD of a worktree is at. */
   head({ path }: Pick<AgentWorktree, "path">): Promise<string> {
     return readHead(this.options.git.in(path));
   }
@@ -200,7 +197,6 @@ function isWhole(path: string): boolean {
 }
 
 export interface TidyOptions {
-  /** True while a letter needs the worktree. */
   readonly isNeeded: (kept: Kept) => Promise<boolean>;
   readonly hasLetters: NonNullable<CleanOptions["hasLetters"]>;
 }

@@ -5,7 +5,6 @@ import type { Git } from "./git.ts";
 
 export interface MergeRequest {
   readonly head: string;
-  /** The commit that the agent started from. */
   readonly base: string;
   readonly itemId: string;
   readonly attempt: number;
@@ -38,7 +37,6 @@ export class MergeQueue {
     this.#env = env;
   }
 
-  /** Waits its turn, then merges. */
   merge(request: MergeRequest): Promise<Merged> {
     return this.alone(() => this.#merge(request));
   }

@@ -5,7 +5,6 @@ import { basename, dirname, resolve } from "node:path";
 import { WorkError } from "../errors.ts";
 import { toBase32 } from "../std/random.ts";
 
-/** The branch that collects a job's work. */
 export function jobBranch(jobId: string): string {
   return `redrive/${refPart(jobId)}`;
 }
@@ -33,7 +32,6 @@ export function itemKey(itemId: string): string {
   return slug === itemId && slug !== "" ? slug : `${slug || "item"}.${hashOf(itemId)}`;
 }
 
-/** A few characters that stand for a longer text. */
 export function hashOf(text: string): string {
   return toBase32(createHash("sha256").update(text).digest()).slice(0, HASH_CHARACTERS);
 }
@@ -50,7 +48,6 @@ function refPart(text: string): string {
 
 /** What one item leaves for the next: paths from the top of the worktree, `*` stands for a part of a name. */
 export interface KeepPaths {
-  /** For `git clean`. */
   readonly cleanArgs: readonly string[];
   /** For `find`, which starts at `.`. */
   readonly findPatterns: readonly string[];

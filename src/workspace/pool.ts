@@ -12,7 +12,6 @@ import { agentBranch, agentBranches, type KeepPaths } from "./names.ts";
 import { hasProcessIn, type JobRegistry, MAIN_NAME, type WorktreeRecord } from "./registry.ts";
 import { currentBranch } from "./repository.ts";
 
-/** A worktree in the hands of one attempt. */
 export interface AgentWorktree {
   readonly name: string;
   readonly path: string;
@@ -62,7 +61,6 @@ export class Pool {
     this.options = options;
   }
 
-  /** The commit that the job's branch points at. */
   async tip(): Promise<string> {
     const { branch } = this.options;
     const tip = await branch.read();

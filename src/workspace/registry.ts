@@ -37,7 +37,6 @@ export const WORKTREE_STATES = ["free", "in_use", "kept"] as const;
 /** `kept`: for a letter; never used again. */
 export type WorktreeState = (typeof WORKTREE_STATES)[number];
 
-/** One worktree, as its file says. */
 export interface WorktreeRecord {
   readonly name: string;
   readonly jobId: string;
@@ -48,11 +47,9 @@ export interface WorktreeRecord {
   readonly owner: Owner | null;
   /** The agent's branch; null when HEAD is detached. */
   readonly branch: string | null;
-  /** The commit that the attempt started from. */
   readonly base: string;
   readonly itemId?: string;
   readonly attempt?: number;
-  /** Why it is kept. */
   readonly why?: string;
 }
 
@@ -69,7 +66,6 @@ export interface JobRecord {
 /** The name of the worktree in which setup, reduce and merge run. */
 export const MAIN_NAME = "main";
 
-/** The files of one job. */
 export class JobRegistry {
   readonly folder: string;
 
@@ -104,7 +100,6 @@ export class JobRegistry {
     rmSync(join(this.folder, "job.json"), { force: true });
   }
 
-  /** Every record that can be read. */
   list(): WorktreeRecord[] {
     return entriesOf(this.folder)
       .filter((file) => file.endsWith(".json") && file !== "job.json" && !file.startsWith("."))
@@ -205,7 +200,6 @@ function belongsTo(folder: string, commonDir: string): boolean {
   return readJson<{ commonDir: string }>(file, hasCommonDir)?.commonDir === commonDir;
 }
 
-/** Every job that has files below the home. */
 export function listRegistries(home: string): JobRegistry[] {
   if (!existsSync(home)) return [];
   const root = join(realpathSync(home), "worktrees");

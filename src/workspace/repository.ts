@@ -5,27 +5,22 @@ import { WorkError } from "../errors.ts";
 import { Git, type RunGit } from "./git.ts";
 import { repositoryNameOf } from "./names.ts";
 
-/** The repository, and where its HEAD was when it was opened. */
 export interface Repository {
   /** The top folder of the user's checkout (which may be a linked worktree). */
   readonly top: string;
-  /** The base name of its main checkout. */
   readonly name: string;
   /** The folder that all worktrees of the repository share, usually `.git`. It is what tells repositories apart. */
   readonly commonDir: string;
   /** From `top` to the folder that was asked for, `""` at the top, else with a slash at the end. */
   readonly prefix: string;
-  /** Null when HEAD is detached. */
   readonly startBranch: string | null;
   readonly startCommit: string;
   /** What the user should know before the run; each a sentence. */
   readonly notes: readonly string[];
-  /** In `top`. */
   readonly git: Git;
 }
 
 export interface OpenRepositoryOptions {
-  /** Starts git. Default: Node's `execFile`. */
   readonly run?: RunGit;
 }
 
@@ -53,7 +48,6 @@ export async function openRepository(cwd: string, { run }: OpenRepositoryOptions
   };
 }
 
-/** The branch that HEAD is on; null when it is detached. */
 export async function currentBranch(git: Git): Promise<string | null> {
   const { exitCode, stdout } = await git.ask(["symbolic-ref", "-q", "--short", "HEAD"]);
   return exitCode === 0 ? stdout.trim() : null;

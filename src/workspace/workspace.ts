@@ -3,11 +3,9 @@ import type { WorktreeArtifacts } from "../item/letter.ts";
 import type { JsonObject } from "../std/json.ts";
 
 export interface Workspace {
-  /** Where setup, reduce and merge run. */
   readonly root: string;
   /** The commit that `root` is at; absent where there is no git. */
   readonly head?: () => Promise<string>;
-  /** Added to the environment of every step. */
   readonly env: Readonly<Record<string, string>>;
   /** What a person should know before the run, e.g. that uncommitted changes are not seen. */
   readonly notes: readonly string[];
@@ -34,17 +32,13 @@ export interface Checkout {
   /** The name of the worktree; absent where there is none. */
   readonly name?: string;
   readonly head?: () => Promise<string>;
-  /** Merges what was changed here into the job. */
   merge(): Promise<Merge>;
-  /** What a letter records about the checkout. */
   artifacts(): Promise<WorktreeArtifacts | undefined>;
-  /** The checkout may be used for another item. */
   release(): Promise<void>;
   /** Keeps the checkout for a person, unless it is released after all. */
   keep(why: string): Promise<void>;
 }
 
-/** The part of a worktree's record that its letter names. */
 export interface KeptCheckout {
   readonly itemId?: string | undefined;
   readonly branch: string | null;
@@ -58,9 +52,7 @@ export type Merge =
   | { readonly kind: "refused"; readonly detail: string };
 
 export interface Finish {
-  /** What happened, for a person. */
   readonly note?: string;
-  /** The branch that holds the work when it was not merged. */
   readonly branch?: string;
   /** The work was to be merged, and was not. */
   readonly isRefused?: true;
@@ -68,7 +60,6 @@ export interface Finish {
   readonly question?: string;
 }
 
-/** The form of a finish outside the process. */
 export function finishToJson({ note, branch }: Finish): JsonObject {
   if (branch === undefined) return { merged: true, ...(note !== undefined && { message: note }) };
   return { merged: false, branch, message: note ?? "" };

@@ -120,17 +120,14 @@ function valueAt(raw: unknown, path: Path): unknown {
   return value;
 }
 
-/** A non-empty text. */
 export function required(what: string) {
   return z.string().regex(/\S/, `expected ${what}, but it is empty`);
 }
 
-/** A whole number of at least `min`. */
 export function count(min: number) {
   return z.int({ error: "expected a whole number" }).min(min, `expected a whole number of at least ${min}`);
 }
 
-/** A number from 0 to `max`. */
 export function ratio(max: number) {
   const message = `expected a number from 0 to ${max}`;
   return z.number({ error: message }).min(0, message).max(max, message);
@@ -148,7 +145,6 @@ export const duration = z.union(
   { error: NOT_A_DURATION },
 );
 
-/** The value of an environment variable. */
 export const scalar = z.union([z.string(), z.number(), z.boolean()], {
   error: "expected a text, a number or true or false",
 });

@@ -13,11 +13,9 @@ import {
 } from "yaml";
 import { isJsonObject, type JsonObject } from "../std/json.ts";
 
-/** The messages for a kind of file. */
 export interface YamlKind {
   /** For an empty file. Without it, an empty file is an empty mapping. */
   readonly empty?: string;
-  /** For a file that is not a mapping. */
   readonly notMapping: string;
 }
 
@@ -112,7 +110,6 @@ function inOrder(problems: readonly FormProblem[]): readonly FormProblem[] {
     });
 }
 
-/** One error of a file. */
 export interface FormProblem {
   /** From 1. */
   readonly line: number;
@@ -136,7 +133,6 @@ export interface Finding {
   readonly word?: string | undefined;
   /** One of these keys is missing; not reported when one of them was only misspelt. */
   readonly lacks?: readonly string[];
-  /** An unknown key. */
   readonly isUnknownKey?: boolean;
 }
 
@@ -157,7 +153,6 @@ export function pathText(path: readonly PropertyKey[]): string {
     .join("");
 }
 
-/** A position in the text, from 1. */
 export interface Position {
   readonly line: number;
   readonly column: number;
