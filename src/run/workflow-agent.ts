@@ -91,6 +91,7 @@ interface AgentPool {
 
 async function runAgent(pool: AgentPool, item: LeasedItem, attempt: AttemptContext): Promise<Outcome> {
   const { runtime } = pool;
+  const { logs, scratch } = runtime.jobRuntime;
   if (pool.merged.has(item.itemId)) return { kind: "succeeded", result: { already_merged: true } };
   const checkout = await acquire(runtime, item, attempt);
   if ("kind" in checkout) return checkout;
@@ -98,41 +99,44 @@ async function runAgent(pool: AgentPool, item: LeasedItem, attempt: AttemptConte
   const agentId = checkout.name ?? attempt.agentId;
   if (checkout.head) await recordWorktree(runtime, item, checkout);
   const variables: Record<string, Json> = { ...jobVariables(runtime), ...itemVariables(item) };
+  const before = new Set(Object.keys(variables));
+  const { signal, mayStart } = attempt;
   const context = stepContextOf(runtime, {
-    checkout,
-    variables,
-    logPath: runtime.jobRuntime.logs.log(item.itemId, item.attempt),
-    scratch: `${runtime.jobRuntime.scratch}/${attempt.slot}`,
-    signal: attempt.signal,
-    mayStart: attempt.mayStart,
-    agentId,
+    ...{ checkout, variables, signal, mayStart, agentId },
+    logPath: logs.log(item.itemId, item.attempt),
+    scratch: `${scratch}/${attempt.slot}`,
     attempt: item.attempt,
     onStep: (index, total, label) => pool.onStep?.(item, index, total, label),
   });
-  const before = new Set(Object.keys(variables));
   const { steps, agentTimeoutMs } = runtime.spec.workflow.map;
   const end = await runSteps(steps, context, { timeoutMs: agentTimeoutMs });
-  if (end.kind === "stopped") return released(pool, item, end.why ?? "the runner stopped");
-  if (end.kind === "failed") return failed(runtime, checkout, item, end);
-  const captured = capturedSince(before, variables);
-  return deliver({ runtime, item, agentId, checkout, end, captured });
+  if (end.kind === "stopped") {
+    await releaseCheckout(pool, item, "release");
+    return { kind: "released", why: end.why ?? "the runner stopped" };
+  }
+  const work = { runtime, item, agentId, checkout };
+  return end.kind === "failed" ? failed(work, end) : mergeWork(work, end, capturedSince(before, variables));
+}
+
+/** An item in the hands of an agent. */
+interface AgentWork {
+  readonly runtime: WorkflowRuntime;
+  readonly item: LeasedItem;
+  readonly agentId: string;
+  readonly checkout: Checkout;
 }
 
 /** Without a worktree the attempt fails. On a full disk it is not counted. */
 async function acquire(
   runtime: WorkflowRuntime,
   item: LeasedItem,
-  attempt: AttemptContext,
+  { agentId, signal }: AttemptContext,
 ): Promise<Checkout | Outcome> {
   try {
     return await runtime.workspace.acquire(item.itemId, item.attempt, runtime.masker.mask(itemName(item)));
   } catch (error) {
-    if (!(error instanceof WorkError)) throw error;
-    const failure = agentFailure(
-      { runtime, item, agentId: attempt.agentId },
-      worktreeFault(error, "worktree"),
-    );
-    return unlessDiskFull({ kind: "failed", failure }, runtime.jobRuntime.home, attempt.signal);
+    const failure = agentFailure({ runtime, item, agentId }, worktreeFault(error, "worktree"));
+    return unlessDiskFull({ kind: "failed", failure }, runtime.jobRuntime.home, signal);
   }
 }
 
@@ -148,19 +152,12 @@ async function recordWorktree(
   });
 }
 
-async function released(pool: AgentPool, item: LeasedItem, why: string): Promise<Outcome> {
-  await releaseCheckout(pool, item, "release");
-  return { kind: "released", why };
-}
-
-type Failed = Extract<StepsEnd, { kind: "failed" }>;
+type Ended<K extends StepsEnd["kind"]> = Extract<StepsEnd, { kind: K }>;
 
 /** Keeps the checkout before the store has the letter, so that a crash in between cannot lose it. */
 async function failed(
-  runtime: WorkflowRuntime,
-  checkout: Checkout,
-  item: LeasedItem,
-  { failure, retryAfterMs, isAgent }: Omit<Failed, "kind" | "stepIndex">,
+  { runtime, item, checkout }: AgentWork,
+  { failure, retryAfterMs, isAgent }: Omit<Ended<"failed">, "kind" | "stepIndex">,
 ): Promise<Outcome> {
   const found = keepWorktreesOf(runtime.spec) === "never" ? undefined : await checkout.artifacts();
   const artifacts = found && withErrorLogs(found, failure);
@@ -169,68 +166,39 @@ async function failed(
   return compact({ kind: "failed" as const, failure, retryAfterMs, isAgent, artifacts, log });
 }
 
-interface Delivery {
-  readonly runtime: WorkflowRuntime;
-  readonly item: LeasedItem;
-  readonly agentId: string;
-  readonly checkout: Checkout;
-  readonly end: Extract<StepsEnd, { kind: "done" }>;
-  readonly captured: Readonly<Record<string, Json>>;
-}
-
 /** Merges first, so that the job's branch has the work before the store calls the item done. */
-async function deliver(delivery: Delivery): Promise<Outcome> {
-  const { runtime, item, checkout, end, captured } = delivery;
-  const merge = await mergeOrFault(checkout);
-  const fault = jsonErrorOffset(merge);
+async function mergeWork(
+  work: AgentWork,
+  { log, jsonLog, usage }: Ended<"done">,
+  captured: Readonly<Record<string, Json>>,
+): Promise<Outcome> {
+  const merge = await work.checkout.merge().catch((error: unknown) => worktreeFault(error, "merge"));
+  const fault = "kind" in merge ? mergeFault(merge) : merge;
   if (fault !== null) {
-    const after = { context: ["all steps succeeded", "merge into the job's branch"] };
-    const logs = { log: end.log, jsonLog: end.jsonLog };
-    return failed(runtime, checkout, item, {
-      failure: agentFailure(delivery, { ...fault, ...after, ...logs }),
-    });
+    const context = ["all steps succeeded", "merge into the job's branch"];
+    return failed(work, { failure: agentFailure(work, { ...fault, context, log, jsonLog }) });
   }
+  const mergedCommit = "commit" in merge ? merge.commit : undefined;
+  // Steps see secrets as they are; what is stored has none.
+  const masked = parseJson(work.runtime.masker.mask(stringifyJson(captured))) as Record<string, Json>;
   const result = compact({
-    ...maskValues(captured, runtime),
-    commit: merge.kind === "merged" ? merge.commit : undefined,
-    usage: end.usage && { ...end.usage },
-    json_log: end.jsonLog,
+    ...masked,
+    commit: mergedCommit,
+    usage: usage && { ...usage },
+    json_log: jsonLog,
   });
-  const mergedCommit = merge.kind === "merged" ? merge.commit : undefined;
-  return compact({ kind: "succeeded" as const, result: result as Json, log: end.log, mergedCommit });
+  return compact({ kind: "succeeded" as const, result: result as Json, log, mergedCommit });
 }
 
-type MergeOrFault = Merge | { readonly kind: "fault"; readonly error: WorkError };
-
-async function mergeOrFault(checkout: Checkout): Promise<MergeOrFault> {
-  try {
-    return await checkout.merge();
-  } catch (error) {
-    if (error instanceof WorkError) return { kind: "fault", error };
-    throw error;
-  }
-}
-
-function jsonErrorOffset(merge: MergeOrFault): AgentFault | null {
-  if (merge.kind === "fault") return worktreeFault(merge.error, "merge");
+function mergeFault(merge: Merge): AgentFault | null {
   if (merge.kind === "conflict") {
     const message = `The agent's commits conflict with the job's branch in ${merge.files.join(", ")}.`;
     const errorType = { name: "MergeConflict", fields: { files: [...merge.files] } } as const;
     return { errorType, message, step: "merge" };
   }
-  if (merge.kind === "refused") {
-    const message = `The agent's changes could not be committed: ${merge.detail}`;
-    return { errorType: { name: "CommitValidationFailed" }, message, step: "merge" };
-  }
-  return null;
-}
-
-/** Steps see secrets as they are; what is stored has none. */
-function maskValues(
-  captured: Readonly<Record<string, Json>>,
-  { masker }: WorkflowRuntime,
-): Record<string, Json> {
-  return parseJson(masker.mask(stringifyJson(captured))) as Record<string, Json>;
+  if (merge.kind !== "refused") return null;
+  const message = `The agent's changes could not be committed: ${merge.detail}`;
+  return { errorType: { name: "CommitValidationFailed" }, message, step: "merge" };
 }
 
 /** Once the attempt is settled, its checkout is free, or is kept for a person. */
@@ -263,12 +231,6 @@ function keyOf({ ref, attempt }: LeasedItem): string {
   return `${ref}/${attempt}`;
 }
 
-interface AgentAttempt {
-  readonly runtime: WorkflowRuntime;
-  readonly item: LeasedItem;
-  readonly agentId: string;
-}
-
 interface AgentFault {
   readonly errorType: ErrorType;
   readonly message: string;
@@ -280,7 +242,7 @@ interface AgentFault {
 
 const MESSAGE_CHARS_MAX = 600;
 
-function agentFailure({ runtime, item, agentId }: AgentAttempt, fault: AgentFault): Failure {
+function agentFailure({ runtime, item, agentId }: Omit<AgentWork, "checkout">, fault: AgentFault): Failure {
   const now = runtime.jobRuntime.clock.now();
   return compact({
     attemptNumber: item.attempt,
@@ -297,8 +259,9 @@ function agentFailure({ runtime, item, agentId }: AgentAttempt, fault: AgentFaul
   });
 }
 
-/** Git refused a worktree or a merge. The message is what git printed, on one line. */
-function worktreeFault(error: WorkError, step: string): AgentFault {
+/** Git refused a worktree or a merge. The message is what git printed, on one line. Any other error is thrown on. */
+function worktreeFault(error: unknown, step: string): AgentFault {
+  if (!(error instanceof WorkError)) throw error;
   return { errorType: { name: "WorktreeError" }, message: oneLine(error.message, MESSAGE_CHARS_MAX), step };
 }
 

@@ -5,9 +5,6 @@ import type { Json, JsonObject } from "../std/json.ts";
 import type { KeepWorktrees, Workflow } from "./model.ts";
 
 export const MERGE_MODES = ["auto", "ask", "never"] as const;
-/** Whether the job's branch is merged into the branch that the run started from. */
-export type MergeMode = (typeof MERGE_MODES)[number];
-
 export interface WorkflowSpec {
   readonly workflow: Workflow;
   readonly file: string;
@@ -16,7 +13,8 @@ export interface WorkflowSpec {
   readonly cwd: string;
   /** From `--var`. */
   readonly variables: Readonly<Record<string, string>>;
-  readonly mergeMode: MergeMode;
+  /** Whether the job's branch is merged into the branch that the run started from. */
+  readonly mergeMode: (typeof MERGE_MODES)[number];
   /** Copies the files that steps name as evidence into the home. Default: only their digests are recorded. */
   readonly keepEvidence?: boolean;
 }

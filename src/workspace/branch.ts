@@ -107,14 +107,10 @@ function read(path: string): string | null {
   }
 }
 
-export type MergedTree =
+/** `detail` is what git printed, a line each. */
+type MergedTree =
   | { readonly kind: "clean"; readonly tree: string }
-  | {
-      readonly kind: "conflict";
-      readonly files: readonly string[];
-      /** Git's own words, a line each. */
-      readonly detail: string;
-    };
+  | { readonly kind: "conflict"; readonly files: readonly string[]; readonly detail: string };
 
 /** The tree of `ours` and `theirs` together, or the files in which they contradict. */
 export async function mergeTrees(git: Git, ours: string, theirs: string): Promise<MergedTree> {
@@ -139,7 +135,7 @@ function messagesOf(fields: readonly string[]): string {
   return texts.join("\n");
 }
 
-export interface MergeCommit {
+interface MergeCommit {
   readonly tree: string;
   readonly parents: readonly string[];
   readonly message: string;

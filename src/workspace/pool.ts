@@ -12,27 +12,19 @@ import { agentBranch, agentBranches, type KeepPaths } from "./names.ts";
 import { hasProcessIn, type JobRegistry, MAIN_NAME, type WorktreeRecord } from "./registry.ts";
 import { currentBranch } from "./repository.ts";
 
-export interface AgentWorktree {
-  readonly name: string;
+/** A worktree that an attempt uses. */
+export type AgentWorktree = Required<Pick<WorktreeRecord, "name" | "base" | "itemId" | "attempt">> & {
   readonly path: string;
   readonly branch: string;
-  readonly base: string;
-  readonly itemId: string;
-  readonly attempt: number;
-}
+};
 
-/** What a runner that is gone left behind, and what became of it. */
+/** The worktrees that came into the pool, and the work of attempts that never ended. Its items run again. */
 export interface Adopted {
   readonly names: readonly string[];
-  /** Work of attempts that never ended; their items run again. The commits stay in the repository until git collects them. */
   readonly dropped: readonly Dropped[];
 }
 
-export interface Dropped {
-  readonly branch: string;
-  readonly head: string;
-  readonly itemId?: string;
-}
+type Dropped = Pick<WorktreeRecord, "itemId"> & { readonly branch: string; readonly head: string };
 
 export interface AdoptOptions {
   /** True: a letter names the worktree, and it is kept. Default: those are needed that were kept. */

@@ -28,21 +28,18 @@ import {
 import { dirname, join } from "node:path";
 import { WorkError } from "../errors.ts";
 import { fileNameOf } from "../item/item.ts";
-import { isJsonObject } from "../std/json.ts";
+import { isJsonObject, type JsonObject } from "../std/json.ts";
 import { type Owner, processStart, thisHost } from "../std/process-identity.ts";
 import { randomName } from "../std/random.ts";
 import { hashOf } from "./names.ts";
-
-export const WORKTREE_STATES = ["free", "in_use", "kept"] as const;
-/** `kept`: for a letter; never used again. */
-export type WorktreeState = (typeof WORKTREE_STATES)[number];
 
 export interface WorktreeRecord {
   readonly name: string;
   readonly jobId: string;
   /** The folder that all worktrees of the repository share. */
   readonly commonDir: string;
-  readonly state: WorktreeState;
+  /** `kept`: for a letter; never used again. */
+  readonly state: "free" | "in_use" | "kept";
   /** Null: nobody has it open. */
   readonly owner: Owner | null;
   /** The agent's branch; null when HEAD is detached. */
@@ -89,7 +86,9 @@ export class JobRegistry {
   }
 
   readJob(): JobRecord | null {
-    return readJson<JobRecord>(join(this.folder, "job.json"), isJobRecord);
+    return readJson<JobRecord>(join(this.folder, "job.json"), (value) =>
+      hasTexts(value, "commonDir", "startCommit"),
+    );
   }
 
   writeJob(record: JobRecord): void {
@@ -188,7 +187,7 @@ function repositoryFolder(
   home: string,
   { name, commonDir }: { readonly name: string; readonly commonDir: string },
 ): string {
-  const folders = [join(home, "worktrees", name), join(home, "worktrees", `${name}-${hashOf(commonDir)}`)];
+  const folders = [name, `${name}-${hashOf(commonDir)}`].map((folder) => join(home, "worktrees", folder));
   const own = folders.find((folder) => belongsTo(folder, commonDir));
   if (own !== undefined) return own;
   throw new WorkError("git_refused", `${folders.join(" and ")} belong to other repositories.`);
@@ -197,7 +196,8 @@ function repositoryFolder(
 function belongsTo(folder: string, commonDir: string): boolean {
   const file = join(folder, "repository.json");
   if (!existsSync(file)) writeFirst(file, { commonDir });
-  return readJson<{ commonDir: string }>(file, hasCommonDir)?.commonDir === commonDir;
+  const isRecord = (value: unknown) => hasTexts(value, "commonDir");
+  return readJson<{ commonDir: string }>(file, isRecord)?.commonDir === commonDir;
 }
 
 export function listRegistries(home: string): JobRegistry[] {
@@ -261,22 +261,14 @@ function readJson<T>(path: string, isRight: (value: unknown) => boolean): T | nu
   return isRight(value) ? (value as T) : null;
 }
 
+const STATES: readonly unknown[] = ["free", "in_use", "kept"];
+
 function isWorktreeRecord(value: unknown): boolean {
-  return (
-    hasCommonDir(value) &&
-    isJsonObject(value) &&
-    typeof value.name === "string" &&
-    typeof value.jobId === "string" &&
-    WORKTREE_STATES.some((state) => state === value.state)
-  );
+  return hasTexts(value, "commonDir", "name", "jobId") && STATES.includes(value.state);
 }
 
-function isJobRecord(value: unknown): boolean {
-  return hasCommonDir(value) && isJsonObject(value) && typeof value.startCommit === "string";
-}
-
-function hasCommonDir(value: unknown): boolean {
-  return isJsonObject(value) && typeof value.commonDir === "string";
+function hasTexts(value: unknown, ...keys: readonly string[]): value is JsonObject {
+  return isJsonObject(value) && keys.every((key) => typeof value[key] === "string");
 }
 
 function tryTo<T>(action: () => T): T | undefined {
