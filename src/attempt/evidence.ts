@@ -1,6 +1,6 @@
 /** Records the files that a failed attempt named as evidence. It never throws: the record says what could not be read. */
 import { createHash } from "node:crypto";
-import { constants, type Stats } from "node:fs";
+import { constants } from "node:fs";
 import { type FileHandle, mkdir, open, realpath, stat, utimes } from "node:fs/promises";
 import { hostname } from "node:os";
 import { delimiter, dirname, extname, isAbsolute, join, resolve, sep } from "node:path";
@@ -9,7 +9,7 @@ import { formatDuration } from "../std/duration.ts";
 import { writeAtomically } from "../std/files.ts";
 import { compact } from "../std/json.ts";
 
-export interface EvidenceOptions {
+interface EvidenceOptions {
   /** The working directory. Relative paths start here, and only files below it are read. */
   readonly cwd: string;
   /** Other folders whose files may be read. Default: those of `REDRIVE_EVIDENCE_FOLDERS`. */
@@ -26,7 +26,7 @@ export interface EvidenceOptions {
   readonly signal?: AbortSignal;
 }
 
-export const EVIDENCE_BYTES_MAX: number = 256 * 1024 * 1024;
+const EVIDENCE_BYTES_MAX = 256 * 1024 * 1024;
 const ALL_BYTES_MAX = 1024 * 1024 * 1024;
 const TIMEOUT_MS = 10_000;
 const FILES_MAX = 50;
@@ -36,43 +36,45 @@ export async function collectEvidence(
   paths: readonly string[],
   options: EvidenceOptions,
 ): Promise<readonly EvidenceFile[]> {
-  const { timeoutMs = TIMEOUT_MS, signal } = options;
+  const { timeoutMs = TIMEOUT_MS, signal, keepIn } = options;
   const late = AbortSignal.timeout(timeoutMs);
-  const limits = {
+  const reading: Reading = {
+    allowed: await resolvedFolders([options.cwd, ...(options.folders ?? foldersFrom(process.env))]),
+    keepIn,
     leftBytes: options.allBytesMax ?? ALL_BYTES_MAX,
     bytesMax: options.bytesMax ?? EVIDENCE_BYTES_MAX,
     stop: signal === undefined ? late : AbortSignal.any([late, signal]),
-    why: () =>
-      late.aborted ? `was not read within ${formatDuration(timeoutMs)}` : "was not read: the runner stopped",
   };
-  const allowed = await resolvedFolders([options.cwd, ...(options.folders ?? foldersFrom(process.env))]);
   const distinct = [
     ...new Set(paths.map((path) => (path.includes("\0") ? path : resolve(options.cwd, path)))),
   ];
   const files: EvidenceFile[] = [];
   for (const path of distinct.slice(0, FILES_MAX)) {
-    const file = await unlessStopped(recordOf(path, { keepIn: options.keepIn, allowed }, limits), limits);
-    files.push({ ...(file ?? { path, problem: limits.why() }), host: hostname() });
+    const file = await unlessStopped(recordOf(path, reading), reading);
+    const problem = late.aborted
+      ? `was not read within ${formatDuration(timeoutMs)}`
+      : "was not read: the runner stopped";
+    files.push({ ...(file ?? { path, problem }), host: hostname() });
   }
   const [path, ...more] = distinct.slice(FILES_MAX);
-  if (path !== undefined) files.push({ path, problem: leftOut(more.length), host: hostname() });
-  return files;
+  if (path === undefined) return files;
+  const others = more.length === 0 ? "" : ` with ${more.length} more`;
+  const problem = `was left out${others}: at most ${FILES_MAX} files of an attempt are recorded`;
+  return [...files, { path, problem, host: hostname() }];
 }
 
-function leftOut(more: number): string {
-  const others = more === 0 ? "" : ` with ${more} more`;
-  return `was left out${others}: at most ${FILES_MAX} files of an attempt are recorded`;
-}
-
-interface Limits {
+/** How the files of one attempt are read. */
+interface Reading {
+  /** The folders whose files may be read, with symbolic links resolved. */
+  readonly allowed: readonly string[];
+  readonly keepIn: string | undefined;
   leftBytes: number;
   readonly bytesMax: number;
   readonly stop: AbortSignal;
-  readonly why: () => string;
 }
 
 /** Null when it took too long. A system call that hangs, as on a dead network drive, cannot be ended, only abandoned. */
-async function unlessStopped<T>(work: Promise<T>, { stop }: Limits): Promise<T | null> {
+async function unlessStopped<T>(work: Promise<T>, { stop }: Reading): Promise<T | null> {
   let onStop = () => {};
   const stopped = new Promise<null>((end) => {
     onStop = () => end(null);
@@ -110,27 +112,18 @@ function isBelow(path: string, folder: string): boolean {
 /** Files here describe the reading process itself: its environment, memory and devices. */
 const FORBIDDEN = ["/proc", "/sys", "/dev"];
 
-interface RecordOptions {
-  readonly keepIn: string | undefined;
-  /** With symbolic links resolved. */
-  readonly allowed: readonly string[];
-}
-
 /** Follows symbolic links. Only regular files are opened, because opening a pipe would block until there is a writer. */
-async function recordOf(
-  path: string,
-  { keepIn, allowed }: RecordOptions,
-  limits: Limits,
-): Promise<EvidenceFile> {
+async function recordOf(path: string, reading: Reading): Promise<EvidenceFile> {
   let handle: FileHandle | undefined;
   try {
     const real = await realpath(path);
-    if (!isAllowed(real, allowed)) return { path: real, problem: OUTSIDE };
+    if (!isAllowed(real, reading.allowed)) return { path: real, problem: OUTSIDE };
     handle = await open(real, OPEN_FLAGS);
     const found = await handle.stat();
     if (!found.isFile())
       return { path: real, problem: found.isDirectory() ? "is a folder" : "is not a regular file" };
-    return { path: real, ...(await contentOf({ path: real, handle, found }, keepIn, limits)) };
+    const mediaType = mediaTypeOf(real, await headOf(handle));
+    return { path: real, ...(await contentOf(handle, { bytes: found.size, mediaType }, reading)) };
   } catch (error) {
     return isAbsent(error)
       ? { path, missing: true }
@@ -144,29 +137,20 @@ const OUTSIDE =
   "was not read: it is neither in the working directory nor in a folder of REDRIVE_EVIDENCE_FOLDERS";
 const OPEN_FLAGS = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY | constants.O_NOFOLLOW;
 
-interface OpenFile {
-  readonly path: string;
-  readonly handle: FileHandle;
-  readonly found: Stats;
-}
-
 async function contentOf(
-  file: OpenFile,
-  keepIn: string | undefined,
-  limits: Limits,
+  handle: FileHandle,
+  about: { readonly bytes: number; readonly mediaType: string },
+  reading: Reading,
 ): Promise<Omit<EvidenceFile, "path">> {
-  const mediaType = mediaTypeOf(file.path, await headOf(file.handle));
-  const about = { bytes: file.found.size, mediaType };
-  const most = Math.min(limits.bytesMax, limits.leftBytes);
-  if (file.found.size > most) return { ...about, problem: tooLarge(file.found.size, limits) };
-  const { sha256, bytes } = await digestOf(file.handle, { ...limits, bytesMax: most });
-  limits.leftBytes -= bytes;
-  if (bytes > most) return { ...about, problem: tooLarge(bytes, limits) }; // it grew meanwhile
-  const kept = keepIn === undefined ? {} : await keep(file.handle, { keepIn, sha256, bytes, limits });
-  return compact({ ...about, sha256, bytes, ...kept });
+  const most = Math.min(reading.bytesMax, reading.leftBytes);
+  if (about.bytes > most) return { ...about, problem: tooLarge(about.bytes, reading) };
+  const { sha256, bytes } = await digestOf(handle, { ...reading, bytesMax: most });
+  reading.leftBytes -= bytes;
+  if (bytes > most) return { ...about, problem: tooLarge(bytes, reading) }; // it grew meanwhile
+  return compact({ ...about, sha256, bytes, ...(await keep(handle, sha256, bytes, reading)) });
 }
 
-function tooLarge(bytes: number, { bytesMax }: Limits): string {
+function tooLarge(bytes: number, { bytesMax }: Reading): string {
   return bytes > bytesMax
     ? `is too large for a digest (more than ${bytesMax} bytes)`
     : "has no digest: the files of this attempt exceed the total limit";
@@ -179,10 +163,10 @@ async function headOf(handle: FileHandle): Promise<Buffer> {
 }
 
 /** Stops at the limit when a file grows while it is read. */
-async function digestOf(handle: FileHandle, limits: Limits): Promise<{ sha256: string; bytes: number }> {
+async function digestOf(handle: FileHandle, reading: Reading): Promise<{ sha256: string; bytes: number }> {
   const hash = createHash("sha256");
   let bytes = 0;
-  for await (const piece of piecesOf(handle, limits)) {
+  for await (const piece of piecesOf(handle, reading)) {
     hash.update(piece);
     bytes += piece.length;
   }
@@ -191,7 +175,7 @@ async function digestOf(handle: FileHandle, limits: Limits): Promise<{ sha256: s
 
 const PIECE_BYTES = 1024 * 1024;
 
-async function* piecesOf(handle: FileHandle, { bytesMax, stop }: Limits): AsyncGenerator<Buffer> {
+async function* piecesOf(handle: FileHandle, { bytesMax, stop }: Reading): AsyncGenerator<Buffer> {
   const piece = Buffer.alloc(PIECE_BYTES);
   for (let at = 0; at <= bytesMax; ) {
     if (stop.aborted) throw new Error("it took too long");
@@ -202,21 +186,19 @@ async function* piecesOf(handle: FileHandle, { bytesMax, stop }: Limits): AsyncG
   }
 }
 
-interface Keeping {
-  readonly keepIn: string;
-  readonly sha256: string;
-  readonly bytes: number;
-  readonly limits: Limits;
-}
-
 /** The copy is named by its digest, so that item data never becomes part of a path. */
-async function keep(handle: FileHandle, keeping: Keeping): Promise<Pick<EvidenceFile, "kept" | "problem">> {
-  const { keepIn, sha256, bytes } = keeping;
-  const kept = join(keepIn, sha256.slice(0, 2), sha256);
+async function keep(
+  handle: FileHandle,
+  sha256: string,
+  bytes: number,
+  reading: Reading,
+): Promise<Pick<EvidenceFile, "kept" | "problem">> {
+  if (reading.keepIn === undefined) return {};
+  const kept = join(reading.keepIn, sha256.slice(0, 2), sha256);
   try {
     if (!(await isThere(kept, bytes))) {
       await mkdir(dirname(kept), { recursive: true, mode: 0o700 });
-      await writeAtomically(kept, unchanged(handle, keeping), { mode: 0o600 });
+      await writeAtomically(kept, unchanged(handle, sha256, reading), { mode: 0o600 });
     }
     return { kept };
   } catch (error) {
@@ -237,9 +219,9 @@ async function isThere(kept: string, bytes: number): Promise<boolean> {
 }
 
 /** Reads the bytes again, and throws at the end when their digest has changed. */
-async function* unchanged(handle: FileHandle, { sha256, limits }: Keeping): AsyncGenerator<Buffer> {
+async function* unchanged(handle: FileHandle, sha256: string, reading: Reading): AsyncGenerator<Buffer> {
   const hash = createHash("sha256");
-  for await (const piece of piecesOf(handle, limits)) {
+  for await (const piece of piecesOf(handle, reading)) {
     hash.update(piece);
     yield piece;
   }
@@ -273,62 +255,53 @@ const HEAD_BYTES = 512;
 
 /** The media type by the magic number, else by the extension if the content is text, else plain bytes. */
 export function mediaTypeOf(name: string, head: Buffer): string {
-  const magic = MAGIC.find(({ at = 0, bytes }) => head.subarray(at, at + bytes.length).equals(bytes));
-  const byName = BY_NAME[extname(name).toLowerCase()];
-  if (magic === undefined) {
-    if (!isText(head)) return "application/octet-stream";
-    return byName?.family === "text" ? byName.type : "text/plain";
-  }
+  const bytes = head.toString("latin1");
+  const type = MAGIC.find(([, magic, at = 0]) => bytes.startsWith(magic, at))?.[0];
+  const extension = extname(name).toLowerCase();
   // Office documents are ZIP files; only the extension tells them apart.
-  return magic.type === "application/zip" && byName?.family === "zip" ? byName.type : magic.type;
+  if (type !== undefined) return type === ZIP ? (ZIP_TYPES.get(extension) ?? type) : type;
+  return isText(head) ? (TEXT_TYPES.get(extension) ?? "text/plain") : "application/octet-stream";
 }
 
-interface Magic {
-  readonly type: string;
-  readonly bytes: Buffer;
-  readonly at?: number;
-}
+const ZIP = "application/zip";
 
-const MAGIC: readonly Magic[] = [
-  { type: "image/png", bytes: Buffer.from("89504e470d0a1a0a", "hex") },
-  { type: "image/jpeg", bytes: Buffer.from("ffd8ff", "hex") },
-  { type: "image/gif", bytes: Buffer.from("GIF8") },
-  { type: "image/webp", bytes: Buffer.from("WEBPVP8"), at: 8 },
-  { type: "image/tiff", bytes: Buffer.from("49492a00", "hex") },
-  { type: "image/tiff", bytes: Buffer.from("4d4d002a", "hex") },
-  { type: "video/webm", bytes: Buffer.from("1a45dfa3", "hex") },
-  { type: "video/mp4", bytes: Buffer.from("ftyp"), at: 4 },
-  { type: "application/pdf", bytes: Buffer.from("%PDF-") },
-  { type: "application/zip", bytes: Buffer.from("504b0304", "hex") },
-  { type: "application/gzip", bytes: Buffer.from("1f8b08", "hex") },
-  { type: "application/zstd", bytes: Buffer.from("28b52ffd", "hex") },
-  { type: "application/vnd.sqlite3", bytes: Buffer.from("SQLite format 3\0") },
-  { type: "application/x-elf", bytes: Buffer.from("7f454c46", "hex") },
+/** The media type, the bytes that it begins with, and their offset. */
+const MAGIC: readonly (readonly [type: string, magic: string, at?: number])[] = [
+  ["image/png", "\x89PNG\r\n\x1a\n"],
+  ["image/jpeg", "\xff\xd8\xff"],
+  ["image/gif", "GIF8"],
+  ["image/webp", "WEBPVP8", 8],
+  ["image/tiff", "II*\0"],
+  ["image/tiff", "MM\0*"],
+  ["video/webm", "\x1aE\xdf\xa3"],
+  ["video/mp4", "ftyp", 4],
+  ["application/pdf", "%PDF-"],
+  [ZIP, "PK\x03\x04"],
+  ["application/gzip", "\x1f\x8b\x08"],
+  ["application/zstd", "(\xb5/\xfd"],
+  ["application/vnd.sqlite3", "SQLite format 3\0"],
+  ["application/x-elf", "\x7fELF"],
 ];
 
-interface Named {
-  readonly family: "text" | "zip";
-  readonly type: string;
-}
-
 const OFFICE = "application/vnd.openxmlformats-officedocument";
-
-const BY_NAME: Readonly<Record<string, Named>> = {
-  ".json": { family: "text", type: "application/json" },
-  ".jsonl": { family: "text", type: "application/jsonl" },
-  ".har": { family: "text", type: "application/json" },
-  ".xml": { family: "text", type: "application/xml" },
-  ".svg": { family: "text", type: "image/svg+xml" },
-  ".html": { family: "text", type: "text/html" },
-  ".htm": { family: "text", type: "text/html" },
-  ".csv": { family: "text", type: "text/csv" },
-  ".md": { family: "text", type: "text/markdown" },
-  ".yml": { family: "text", type: "application/yaml" },
-  ".yaml": { family: "text", type: "application/yaml" },
-  ".docx": { family: "zip", type: `${OFFICE}.wordprocessingml.document` },
-  ".xlsx": { family: "zip", type: `${OFFICE}.spreadsheetml.sheet` },
-  ".pptx": { family: "zip", type: `${OFFICE}.presentationml.presentation` },
-};
+const ZIP_TYPES: ReadonlyMap<string, string> = new Map([
+  [".docx", `${OFFICE}.wordprocessingml.document`],
+  [".xlsx", `${OFFICE}.spreadsheetml.sheet`],
+  [".pptx", `${OFFICE}.presentationml.presentation`],
+]);
+const TEXT_TYPES: ReadonlyMap<string, string> = new Map([
+  [".json", "application/json"],
+  [".jsonl", "application/jsonl"],
+  [".har", "application/json"],
+  [".xml", "application/xml"],
+  [".svg", "image/svg+xml"],
+  [".html", "text/html"],
+  [".htm", "text/html"],
+  [".csv", "text/csv"],
+  [".md", "text/markdown"],
+  [".yml", "application/yaml"],
+  [".yaml", "application/yaml"],
+]);
 
 /** UTF-8 without unusual control characters; the last character may be cut. */
 function isText(head: Buffer): boolean {

@@ -12,8 +12,8 @@ import type { LetterFilter } from "../item/letter-query.ts";
 import type { Operation } from "../item/operation.ts";
 import { analyseSelected } from "../redrive/analyse-selected.ts";
 import { type LimitSettings, limitsOf } from "../redrive/limits.ts";
-import { beginSelected, readOperation } from "../redrive/operation.ts";
-import { planToJson } from "../redrive/plan.ts";
+import { readOperation } from "../redrive/operation.ts";
+import type { RedrivePlan } from "../redrive/plan.ts";
 import { purgeLetters } from "../redrive/purge.ts";
 import { type Selection, selectLetters } from "../redrive/select.ts";
 import { sendLetters } from "../redrive/send.ts";
@@ -21,9 +21,10 @@ import { DEFAULT_POLICY, type Policy } from "../retry/policy.ts";
 import { runQueue } from "../runner/runner.ts";
 import { LimitGuard } from "../service/letter-retention.ts";
 import { type Clock, systemClock } from "../std/clock.ts";
+import { compact } from "../std/json.ts";
 import { homeOf } from "../store/home.ts";
 import type { Analysis } from "../triage/analyse.ts";
-import { retryLetters } from "./retry.ts";
+import { beginRetry, type RetryOptions, retryLetters } from "./retry.ts";
 
 /** Which job's letters, and how they are retried. */
 export interface DlqManagerOptions {
@@ -110,16 +111,11 @@ export class DlqManager {
 
   async #keepFailure(item: NewItem, failure: FailureReport): Promise<Letter> {
     for (let tries = 1; ; tries += 1) {
+      const jobId = this.job.id;
       const before = await this.#before(item.itemId);
       const now = await this.#engine.now();
-      const letter = extendedLetter({
-        jobId: this.job.id,
-        item,
-        report: failure,
-        now,
-        ...(before && { before }),
-      });
-      const { existing } = await this.#engine.importLetters(this.job.id, [letter]);
+      const letter = extendedLetter({ jobId, item, report: failure, now, ...(before && { before }) });
+      const { existing } = await this.#engine.importLetters(jobId, [letter]);
       const kept = existing === 0 ? await this.getItem(item.itemId) : null;
       if (kept !== null) return kept;
       // Another process may have recorded a failure in between, so the number is taken.
@@ -143,9 +139,7 @@ export class DlqManager {
 
   /** The letter of an item, also a resolved or discarded one; null if it has none. */
   async getItem(itemId: string): Promise<Letter | null> {
-    const found = await this.#engine.findItems(itemId, { queue: this.job.id, limit: 1 });
-    const item = found.find((one) => one.itemId === itemId);
-    return item === undefined ? null : this.#engine.readLetter(item.ref);
+    return (await this.#before(itemId))?.letter ?? null;
   }
 
   /**
@@ -158,12 +152,12 @@ export class DlqManager {
     if (itemIds !== undefined) await this.#requireDead(itemIds);
     const redrive = {
       job: this.job,
-      selection: this.#selection(itemIds === undefined ? {} : { itemIds }),
+      selection: this.#selection(compact({ itemIds })),
       author: this.#author,
       force,
-      plan: { ...(maxRetries !== undefined && { maxRetries }), ...(delayMs !== undefined && { delayMs }) },
+      plan: compact({ maxRetries, delayMs }),
     };
-    const stop = request.signal ?? new AbortController().signal;
+    const { signal: stop = new AbortController().signal } = request;
     const { handler } = this.#options;
     const deps = { engine: this.#engine, home: this.#home, stop, clock: this.#clock };
     const operation = await (handler === undefined
@@ -246,24 +240,19 @@ export class DlqManager {
     }
   }
 
-  async #runHandler(handler: Handler, redrive: Redrive, stop: AbortSignal): Promise<Operation> {
+  async #runHandler(
+    handler: Handler,
+    redrive: RetryOptions & { readonly plan: RedrivePlan },
+    stop: AbortSignal,
+  ): Promise<Operation> {
     const { policy = DEFAULT_POLICY, slots = SLOTS } = this.#options;
-    const { job, plan, ...request } = redrive;
-    const operation = await beginSelected(this.#engine, {
-      kind: "redrive",
-      queue: job.id,
-      plan: planToJson(plan),
-      ...request,
-    });
     const [engine, clock] = [this.#engine, this.#clock];
+    const operation = await beginRetry(engine, redrive);
+    const { maxRetries } = redrive.plan;
     await runQueue({
-      engine,
-      queue: job.id,
-      policy: plan.maxRetries === undefined ? policy : { ...policy, maxAttempts: plan.maxRetries + 1 },
-      handler,
-      slots,
-      stop,
-      clock,
+      ...{ engine, handler, slots, stop, clock },
+      queue: redrive.job.id,
+      policy: maxRetries === undefined ? policy : { ...policy, maxAttempts: maxRetries + 1 },
       operationId: operation.id,
       feed: (storeRetry, signal) => sendLetters(operation, { engine, storeRetry, clock, signal }),
     });
@@ -273,14 +262,6 @@ export class DlqManager {
 
 const SLOTS = 4;
 const TRIES_MAX = 20;
-
-interface Redrive {
-  readonly job: Job;
-  readonly selection: Selection;
-  readonly author: string;
-  readonly force: boolean;
-  readonly plan: Pick<ReprocessRequest, "maxRetries" | "delayMs">;
-}
 
 /** The job of that id or name. A missing job is created without a handler of its own. */
 export async function findOrMakeJob(engine: Engine, name: string): Promise<Job> {

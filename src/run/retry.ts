@@ -49,14 +49,14 @@ export interface ContinueOptions {
 
 /** A letter leaves the dead letter queue only when its new attempt has succeeded. */
 export async function retryLetters(deps: RunDeps, options: RetryOptions): Promise<Operation> {
-  requireInstalled(options.job); // before an operation is created
+  requireHandler(options.job); // before an operation is created
+  requireInstalled(options.job);
   return continueRedrive(deps, await beginRetry(deps.engine, options), options);
 }
 
 /** Creates the operation and selects its letters; sends nothing. */
 export async function beginRetry(engine: Engine, options: RetryOptions): Promise<Operation> {
   const { job, selection, author, force = false, plan = {} } = options;
-  requireHandler(job);
   const request = { queue: job.id, selection, author, force, plan: planToJson(plan) };
   return beginSelected(engine, { kind: "redrive", ...request });
 }
@@ -96,6 +96,7 @@ function requireMerged({ note, isRefused }: Finish): void {
 
 /** Makes the letters ready and returns; a runner of the job, or whoever continues the operation, runs them. */
 export async function detachLetters(engine: Engine, options: RetryOptions): Promise<Operation> {
+  requireHandler(options.job);
   const begun = await beginRetry(engine, options);
   await sendAhead(begun, engine, new StoreRetry(STORE_WAIT_MS, systemClock));
   return readOperation(engine, begun.id);

@@ -13,7 +13,6 @@ import { systemClock } from "../std/clock.ts";
 import { PRIVATE_FOLDER } from "../std/files.ts";
 import { compact, type Json } from "../std/json.ts";
 import { randomName } from "../std/random.ts";
-import type { Step } from "../workflow/model.ts";
 import { runSteps } from "../workflow/run-steps.ts";
 import {
   type Phase,
@@ -107,28 +106,23 @@ interface Run {
 }
 
 async function runPhases(run: Run): Promise<WorkflowResult> {
-  const { workflow } = run.runtime.spec;
+  const { workspace } = run.runtime;
   if (phaseOf(run) === "setup") {
-    if (!(await runPhase(run, "setup", workflow.setup))) return interrupted(run);
-    await run.runtime.workspace.commitPhase();
+    if (!(await runPhase(run, "setup"))) return interrupted(run);
     await enterPhase(run, "map");
   }
   if (phaseOf(run) === "map") {
     const ended = await runMap(run);
     if (ended !== null) return ended;
-    await run.runtime.workspace.refresh();
+    await workspace.refresh();
     await leaveMap(run);
   }
   if (phaseOf(run) === "reduce") {
-    if (!(await runPhase(run, "reduce", workflow.reduce))) return interrupted(run);
-    await run.runtime.workspace.commitPhase();
+    if (!(await runPhase(run, "reduce"))) return interrupted(run);
     await enterPhase(run, "merge");
   }
-  if (phaseOf(run) === "merge") {
-    if (!(await runPhase(run, "merge", workflow.merge))) return interrupted(run);
-    await run.runtime.workspace.commitPhase();
-  }
-  const finish = await run.runtime.workspace.finish();
+  if (phaseOf(run) === "merge" && !(await runPhase(run, "merge"))) return interrupted(run);
+  const finish = await workspace.finish();
   await tidy(run);
   if (phaseOf(run) !== "ended") await enterPhase(run, "ended");
   run.job = await run.deps.engine.changeJob(run.job.id, {
@@ -172,12 +166,10 @@ function phaseOf(run: Run): Phase {
 }
 
 /** True when the phase is done, false when the run was stopped. A failed step fails the job, which can be resumed. */
-async function runPhase(
-  run: Run,
-  phase: "setup" | "reduce" | "merge",
-  steps: readonly Step[],
-): Promise<boolean> {
+async function runPhase(run: Run, phase: "setup" | "reduce" | "merge"): Promise<boolean> {
   const { runtime, deps, options } = run;
+  const { logs, scratch, clock } = runtime.jobRuntime;
+  const { policy, phaseTimeoutMs, [phase]: steps } = runtime.spec.workflow;
   const variables: Record<string, Json> = {
     ...jobVariables({ ...runtime, job: run.job }),
     ...(await mapVariables(run, phase)),
@@ -186,43 +178,34 @@ async function runPhase(
   const context = stepContextOf(runtime, {
     checkout: runtime.workspace,
     variables,
-    logPath: runtime.jobRuntime.logs.phase(phase),
-    scratch: `${runtime.jobRuntime.scratch}/${phase}`,
+    logPath: logs.phase(phase),
+    scratch: `${scratch}/${phase}`,
     signal: deps.stop,
     agentId: phase,
     attempt: 1,
     onStep: (index, total, label) => options.onPhaseStep?.(phase, index, total, label),
   });
-  const timeoutMs = runtime.spec.workflow.phaseTimeoutMs[phase];
-  const { policy } = runtime.spec.workflow;
-  const { clock } = runtime.jobRuntime;
   const wait = { policy, clock, stop: deps.stop, onWait: options.onPhaseWait };
   const end = await waitThroughOutages(wait, () =>
     runSteps(steps, context, {
-      timeoutMs,
+      timeoutMs: phaseTimeoutMs[phase],
       from: workflowProgressOf(run.job).next,
       onDone: async (index) => {
         const captured = runtime.sealer.seal(capturedSince(before, variables));
-        await saveProgress(run, {
-          next: index + 1,
-          captured: { ...workflowProgressOf(run.job).captured, ...captured },
-        });
+        const all = { ...workflowProgressOf(run.job).captured, ...captured };
+        await saveProgress(run, { next: index + 1, captured: all });
       },
     }),
   );
-  if (end.kind === "failed")
-    throw phaseFailed(phase, end.stepIndex, steps.length, end.failure.errorMessage, end.failure.log);
-  return end.kind === "done";
-}
-
-function phaseFailed(phase: Phase, index: number, total: number, message: string, log?: string): WorkError {
-  return new WorkError(
-    "phase_failed",
-    `The ${phase} phase failed at step ${index + 1} of ${total}: ${message}`,
-    {
-      hint: `${log === undefined ? "" : `Its output is in ${log}. `}When the cause is mended, \`redrive resume\` goes on at this step.`,
-    },
-  );
+  if (end.kind === "stopped") return false;
+  if (end.kind === "failed") {
+    const { errorMessage, log } = end.failure;
+    const place = `step ${end.stepIndex + 1} of ${steps.length}`;
+    const hint = `${log === undefined ? "" : `Its output is in ${log}. `}When the cause is mended, \`redrive resume\` goes on at this step.`;
+    throw new WorkError("phase_failed", `The ${phase} phase failed at ${place}: ${errorMessage}`, { hint });
+  }
+  await runtime.workspace.commitPhase();
+  return true;
 }
 
 /** Returns null when all items have ended and the next phase may begin. */
@@ -280,33 +263,28 @@ async function itemsUnlessStopped(
 async function mapVariables(run: Run, phase: Phase): Promise<Record<string, Json>> {
   if (phase === "setup") return {};
   const { deps, runtime, job } = run;
-  const counts = await deps.engine.count(job.id);
+  const { total, done, dead, skipped } = await deps.engine.count(job.id);
   const { file, results } = await writeResults(deps.engine, job, runtime.jobRuntime.logs.folder);
   return {
-    map: {
-      total: counts.total,
-      successful: counts.done,
-      failed: counts.dead,
-      skipped: counts.skipped,
-      results,
-      results_file: file,
-    },
+    map: { total, successful: done, failed: dead, skipped, results, results_file: file },
   };
 }
 
 /** Variables that setup captured are available as `${setup.x}` from now on. */
 async function enterPhase(run: Run, phase: Phase, more: Partial<WorkflowProgress> = {}): Promise<void> {
   const progress = workflowProgressOf(run.job);
-  const setup = progress.phase === "setup" ? { setup: progress.captured } : {};
   const { succeededAtReduce } = { ...progress, ...more };
-  const end =
-    phase === "ended" && succeededAtReduce !== undefined ? { succeededAtEnd: succeededAtReduce } : {};
-  await run.deps.engine.changeJob(run.job.id, {
-    event: { type: "phase_completed", data: { phase: progress.phase } },
+  const record = (type: "phase_completed" | "phase_started", of: Phase) =>
+    run.deps.engine.changeJob(run.job.id, { event: { type, data: { phase: of } } });
+  await record("phase_completed", progress.phase);
+  await saveProgress(run, {
+    phase,
+    next: 0,
+    ...(progress.phase === "setup" && { setup: progress.captured }),
+    ...more,
+    ...(phase === "ended" && succeededAtReduce !== undefined && { succeededAtEnd: succeededAtReduce }),
   });
-  await saveProgress(run, { phase, next: 0, ...setup, ...more, ...end });
-  if (phase === "ended") return;
-  await run.deps.engine.changeJob(run.job.id, { event: { type: "phase_started", data: { phase } } });
+  if (phase !== "ended") await record("phase_started", phase);
 }
 
 async function saveProgress(run: Run, change: Partial<WorkflowProgress>): Promise<void> {
