@@ -4,8 +4,8 @@
  */
 import type { Engine } from "../engine.ts";
 import type { Operation, OperationChange, OperationStep } from "../item/operation.ts";
+import { WakeSignal } from "../runner/poll-schedule.ts";
 import type { StoreRetry } from "../runner/store-retry.ts";
-import { WakeSignal } from "../runner/wake-signal.ts";
 import { assert } from "../std/assert.ts";
 import type { Clock } from "../std/clock.ts";
 import { formatDuration } from "../std/duration.ts";

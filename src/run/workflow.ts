@@ -2,18 +2,23 @@
 import { mkdirSync } from "node:fs";
 import type { Engine } from "../engine.ts";
 import { WorkError } from "../errors.ts";
+import type { Failure } from "../item/failure.ts";
 import type { NewItem } from "../item/item.ts";
 import type { Job } from "../item/job.ts";
 import { runExclusively } from "../lease/holder.ts";
 import { slugOf } from "../queue/find-job.ts";
 import { type JobSummary, summarise } from "../queue/job-summary.ts";
 import { redriveOnResume } from "../redrive/resume.ts";
+import { decide, isKnownReset, isOutageFailure } from "../retry/decide.ts";
+import type { Policy } from "../retry/policy.ts";
+import { OutageClock } from "../runner/dispatch-gate.ts";
 import type { Feed } from "../runner/run-options.ts";
-import { systemClock } from "../std/clock.ts";
+import { type Clock, systemClock } from "../std/clock.ts";
 import { PRIVATE_FOLDER } from "../std/files.ts";
 import { compact, type Json } from "../std/json.ts";
 import { randomName } from "../std/random.ts";
 import { runSteps } from "../workflow/run-steps.ts";
+import type { StepsEnd } from "../workflow/step-context.ts";
 import {
   type Phase,
   plain,
@@ -25,7 +30,6 @@ import type { Finish } from "../workspace/workspace.ts";
 import type { MapResult } from "./map.ts";
 import { requirePrograms } from "./require-programs.ts";
 import { type AskMerge, type RunDeps, redriving, runJob, withJobRuntime } from "./run-job.ts";
-import { type OnPhaseWait, waitThroughOutages } from "./wait-through-outages.ts";
 import { agentHandler, type OnAgentStep } from "./workflow-agent.ts";
 import { selectWorkflowItems, writeResults } from "./workflow-items.ts";
 import {
@@ -303,4 +307,38 @@ async function writeFailure(engine: Engine, job: Job, error: unknown): Promise<v
   const reason = error instanceof Error ? error.message : String(error);
   const change = { status: "failed", event: { type: "job_failed", data: { reason } } } as const;
   await engine.changeJob(job.id, change).catch(() => undefined);
+}
+
+/** Called when the steps of a phase begin to wait. */
+export type OnPhaseWait = (failure: Failure, delayMs: number) => void;
+
+export interface OutageWait {
+  readonly policy: Policy;
+  readonly clock: Clock;
+  readonly stop: AbortSignal;
+  readonly onWait?: OnPhaseWait | undefined;
+}
+
+/** Runs the steps again after each wait, until they end in another way or the outage has lasted too long. */
+export async function waitThroughOutages(
+  { policy, clock, stop, onWait }: OutageWait,
+  run: () => Promise<StepsEnd>,
+): Promise<StepsEnd> {
+  const outage = new OutageClock();
+  let stepIndex = -1;
+  for (;;) {
+    const end = await run();
+    if (end.kind !== "failed" || !isOutageFailure(end)) return end;
+    if (end.stepIndex !== stepIndex) outage.recordSuccess(); // an earlier step got through
+    stepIndex = end.stepIndex;
+    const failedAt = clock.monotonicNow();
+    outage.recordFailure(failedAt);
+    const context = { random: Math.random, outage: outage.soFar(failedAt) };
+    const verdict = decide({ spent: 0, losses: 0 }, end, policy, context);
+    if (verdict.kind !== "park") return end;
+    outage.recordParking(failedAt, failedAt + verdict.delayMs, isKnownReset(end));
+    onWait?.(end.failure, verdict.delayMs);
+    await clock.sleep(verdict.delayMs, stop);
+    if (stop.aborted) return { kind: "stopped" };
+  }
 }

@@ -6,12 +6,11 @@ import { gateName } from "../item/store-queries.ts";
 import { type Clock, systemClock } from "../std/clock.ts";
 import { DispatchGate } from "./dispatch-gate.ts";
 import { LeaseHolder } from "./lease-holder.ts";
-import { PollSchedule } from "./poll-schedule.ts";
+import { PollSchedule, WakeSignal } from "./poll-schedule.ts";
 import type { RunOptions, RunResult } from "./run-options.ts";
 import type { Admitted } from "./shared-breaker.ts";
 import { type Ended, Slots } from "./slots.ts";
 import { OutageLog, StoreRetry } from "./store-retry.ts";
-import { WakeSignal } from "./wake-signal.ts";
 
 /** Works the queue until nothing is left, the policy stops it, or a signal is aborted. */
 export async function runQueue(options: RunOptions): Promise<RunResult> {

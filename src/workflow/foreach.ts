@@ -4,8 +4,7 @@ import { asText, type Json, parseJson } from "../std/json.ts";
 import { oneLine } from "../triage/clean.ts";
 import type { Action } from "./model.ts";
 import { type At, inside, type StepEnd } from "./step-context.ts";
-import { brokenOff, hopeless } from "./step-failure.ts";
-import { logLine } from "./step-log.ts";
+import { brokenOff, hopeless, logLine } from "./step-record.ts";
 import { linesOf } from "./step-variables.ts";
 import { expand } from "./variables.ts";
 

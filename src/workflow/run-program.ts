@@ -13,8 +13,7 @@ import { keepAgentLog } from "./agent-log.ts";
 import type { Step } from "./model.ts";
 import { type Program, stepEnvironment } from "./program.ts";
 import { type At, passedDeadline, type StepEnd, type StepFailed } from "./step-context.ts";
-import { brokenOff, failureOfProcess, hopeless } from "./step-failure.ts";
-import { endText, logProcess, titleOf } from "./step-log.ts";
+import { brokenOff, endText, failureOfProcess, hopeless, logProcess, titleOf } from "./step-record.ts";
 import { expand } from "./variables.ts";
 import { insideRoot } from "./write-file.ts";
 

@@ -1,21 +1,38 @@
-/** Runs workflow steps in order until one fails or the run is stopped. Phases, jobs and stores are unknown here. */
+/** Runs workflow steps in order, each with all its options, until one fails or the run is stopped. Knows no phase, job or store. */
 import { OutputWatch } from "../attempt/output-watch.ts";
+import { backoffMs } from "../retry/backoff.ts";
+import { compileExpression } from "../std/expression.ts";
 import { compact } from "../std/json.ts";
 import { takingTurns } from "../std/turns.ts";
-import type { Step } from "./model.ts";
-import { runStep } from "./run-step.ts";
+import { foreachStep } from "./foreach.ts";
+import type { FailureHandler, Step } from "./model.ts";
+import { programOf } from "./program.ts";
+import { type Ran, runProgram } from "./run-program.ts";
 import { maskerOf } from "./secrets.ts";
 import {
   type At,
+  inside,
+  isTurnedAway,
   type Run,
   type StepContext,
   type StepEnd,
+  type StepFailed,
   type StepsEnd,
   withDeadline,
 } from "./step-context.ts";
-import { brokenOff } from "./step-failure.ts";
 import { stepLabel, stepName } from "./step-label.ts";
-import { Scope } from "./step-variables.ts";
+import { brokenOff, hopeless, logLine, ruleFailure, thrownFailure, writeTrouble } from "./step-record.ts";
+import {
+  captureValue,
+  errorVariable,
+  Scope,
+  tooLarge,
+  VALUE_BYTES_MAX,
+  withoutLineEnd,
+} from "./step-variables.ts";
+import { validateStep } from "./validate-step.ts";
+import { expand } from "./variables.ts";
+import { insideRoot, writeAtomically, writeFileStep } from "./write-file.ts";
 
 export interface RunStepsOptions {
   /** The index of the step to go on at. Default 0. */
@@ -109,4 +126,199 @@ function placeOf(step: Step, index: number, total: number, at: At): At {
     path: isNumbered ? [...at.path, `step ${index + 1}`] : at.path,
     trail: [...at.trail, `step ${index + 1} of ${total}${id}: ${label}`],
   };
+}
+
+export async function runStep(step: Step, at: At): Promise<StepEnd> {
+  const wanted = isWanted(step, at);
+  if (typeof wanted !== "boolean") return wanted;
+  if (!wanted) {
+    await logLine(at, "skipped");
+    return { kind: "done" };
+  }
+  const head = await headNow(step, at);
+  if (typeof head === "object") return head;
+  const end = await tryUntilDone(step, at, head);
+  if (end.kind === "failed" && step.onFailure && !isTurnedAway(end)) {
+    return handleFailure(step, step.onFailure, end, at, head);
+  }
+  return end.kind === "done" ? goOn(step, end, at) : end;
+}
+
+function isWanted({ when }: Step, at: At): boolean | StepFailed {
+  if (when === undefined) return true;
+  const variables = at.scope.all();
+  const compiled = compileExpression(when, new Map(Object.keys(variables).map((name) => [name, "any"])));
+  const answer = compiled.ok ? compiled.evaluate(variables) : compiled;
+  return answer.ok ? answer.value : hopeless(at, `when "${when}": ${answer.message}`);
+}
+
+/** HEAD before the step, where a commit is asked for: only a commit of its own counts. */
+async function headNow(step: Step, at: At): Promise<string | undefined | StepFailed> {
+  if (!step.commitRequired) return undefined;
+  const { head } = at.run.context;
+  if (!head) return hopeless(at, "commit_required needs a git repository, and there is none here");
+  try {
+    return await head();
+  } catch (error) {
+    return thrownFailure(at, "WorktreeError", "HEAD could not be read", error);
+  }
+}
+
+async function tryUntilDone(step: Step, at: At, head: string | undefined): Promise<StepEnd> {
+  if (!step.retry) return tryStep(step, at, head);
+  const { maxAttempts, backoff } = step.retry;
+  for (let attempt = 1; ; attempt++) {
+    const path = attempt === 1 ? at : inside(at, `attempt ${attempt}`);
+    const trail = [...at.trail, `attempt ${attempt} of ${maxAttempts}`];
+    const end = await tryStep(step, { ...path, trail }, head);
+    if (end.kind !== "failed" || end.isHopeless || attempt >= maxAttempts || at.signal.aborted) return end;
+    const delayMs = backoffMs(backoff, attempt, at.run.context.random);
+    // Who asks for a longer wait than the step would make is waited for by the runner, which has other work meanwhile.
+    if (end.retryAfterMs !== undefined && end.retryAfterMs > delayMs) return end;
+    await at.run.context.clock.sleep(delayMs, at.signal);
+    if (at.signal.aborted) return brokenOff(at);
+  }
+}
+
+/** The handler, then the step again, as often as it says; how the step ended last is what counts. */
+async function handleFailure(
+  step: Step,
+  handler: FailureHandler,
+  first: StepFailed,
+  at: At,
+  head: string | undefined,
+): Promise<StepEnd> {
+  let last = first;
+  for (let round = 1; round <= Math.max(1, handler.maxAttempts) && !at.signal.aborted; round++) {
+    const path = handler.maxAttempts > 1 ? `on_failure ${round}` : "on_failure";
+    const scope = at.scope.with({ error: errorVariable(last.failure) });
+    const handled = await at.runList(handler.steps, { ...inside(at, path), scope });
+    if (handled.kind === "stopped" || (handled.kind === "failed" && isTurnedAway(handled))) return handled;
+    if (handled.kind === "failed") {
+      const note = `its on_failure steps failed too: ${handled.failure.errorMessage}`;
+      const errorContext = [...(last.failure.errorContext ?? []), note];
+      last = { ...last, failure: { ...last.failure, errorContext } };
+      break;
+    }
+    if (handler.maxAttempts === 0) break;
+    const why = `run again after on_failure, ${round} of ${handler.maxAttempts}`;
+    const again = await tryStep(step, inside(at, `again ${round}`, why), head);
+    if (again.kind === "done") return goOn(step, again, at);
+    if (again.kind === "stopped") return again;
+    last = again;
+  }
+  return handler.failWorkflow || at.signal.aborted ? last : { kind: "done" };
+}
+
+async function goOn(step: Step, end: StepEnd, at: At): Promise<StepEnd> {
+  if (step.onSuccess.length === 0) return end;
+  const next = await at.runList(step.onSuccess, inside(at, "on_success"));
+  return next.kind === "done" ? end : next;
+}
+
+/** `headBefore`: the commit that HEAD was at when the step began, for `commit_required`. */
+async function tryStep(step: Step, at: At, headBefore: string | undefined): Promise<StepEnd> {
+  const acted = await act(step, at);
+  if (acted.kind !== "done") return acted;
+  const committed = await checkCommit(step, at, headBefore);
+  if (committed.kind !== "done") return committed;
+  const validated = step.validate ? await validateStep(step.validate, at) : acted;
+  return validated.kind === "done" ? acted : validated;
+}
+
+async function act(step: Step, at: At): Promise<StepEnd> {
+  const { action } = step;
+  if (action.kind === "write_file") return useText(await writeFileStep(action, step, at), step, at);
+  if (action.kind === "foreach") {
+    const rounds = (limited: At) => foreachStep(action, limited);
+    return useText(await withDeadline(at, step.timeoutMs, "foreach", rounds), step, at);
+  }
+  const program = programOf(action, step, at);
+  if (!program.ok) return hopeless(at, program.message);
+  const ran = await runProgram(step, program.value, at);
+  return ran.kind === "ran" ? heed(ran, step, at) : ran;
+}
+
+/** A process has ended: what it printed is used before its files go, then the steps for its exit code decide. */
+async function heed(ran: Ran, step: Step, at: At): Promise<StepEnd> {
+  const text = valueText(ran);
+  const output = text === undefined ? {} : { output: text };
+  const steps = ran.isFinal ? undefined : new Map(Object.entries(step.onExitCode)).get(String(ran.exitCode));
+  try {
+    if (step.action.kind === "shell") {
+      at.scope.set("shell", text === undefined ? {} : { output: withoutLineEnd(text) });
+    }
+    if (ran.failed && !steps) return { ...ran.failed, ...output };
+    const printed = { text, bytes: ran.output.bytes, chunks: ran.output.chunks() };
+    const used = useOutput(printed, step, at, ran.output.isWhole);
+    if (used.kind !== "done") return { ...used, ...output };
+  } finally {
+    ran.release();
+  }
+  const decided = steps ? await at.runList(steps, inside(at, `on_exit_code ${ran.exitCode}`)) : undefined;
+  return decided && decided.kind !== "done" ? decided : { kind: "done", ...output };
+}
+
+function valueText({ output }: Ran): string | undefined {
+  if (output.bytes > VALUE_BYTES_MAX || !output.isWhole) return undefined;
+  return Buffer.concat(Array.from(output.chunks(), (chunk) => Buffer.from(chunk))).toString("utf8");
+}
+
+function useText(end: StepEnd, step: Step, at: At): StepEnd {
+  if (end.kind !== "done") return end;
+  const text = end.output ?? "";
+  const bytes = Buffer.from(text);
+  const used = useOutput({ text, bytes: bytes.length, chunks: [bytes] }, step, at, true);
+  return used.kind === "done" ? end : used;
+}
+
+interface Printed {
+  readonly text: string | undefined;
+  readonly bytes: number;
+  readonly chunks: Iterable<Buffer>;
+}
+
+function useOutput(printed: Printed, step: Step, at: At, isWhole: boolean): StepEnd {
+  if (step.outputFile !== undefined) {
+    const copied = isWhole
+      ? copyOutput(printed, step, step.outputFile, at)
+      : ruleFailure(at, "ResourceExhausted", "output_file: the output is too large; a part of it is lost");
+    if (copied.kind !== "done") return copied;
+  }
+  return step.capture ? capture(printed, step.capture, at) : { kind: "done" };
+}
+
+function copyOutput({ chunks }: Printed, step: Step, outputFile: string, at: At): StepEnd {
+  const variables = at.scope.all();
+  const folder = expand(step.workingDir ?? ".", variables);
+  const name = expand(outputFile, variables);
+  if (!folder.ok) return hopeless(at, folder.message);
+  if (!name.ok) return hopeless(at, `output_file: ${name.message}`);
+  const target = insideRoot(at.run.context.root, name.value, folder.value);
+  if (!target.ok) return hopeless(at, `output_file: ${target.message}`);
+  try {
+    writeAtomically(target.value, chunks);
+    return { kind: "done" };
+  } catch (error) {
+    return writeTrouble(at, name.value, error);
+  }
+}
+
+function capture({ text, bytes }: Printed, { name, format }: NonNullable<Step["capture"]>, at: At): StepEnd {
+  const value =
+    text === undefined ? { ok: false as const, message: tooLarge(bytes) } : captureValue(text, format);
+  if (!value.ok) return ruleFailure(at, "ValidationFailed", `the output for "${name}" ${value.message}`);
+  at.scope.set(name, value.value);
+  return { kind: "done" };
+}
+
+async function checkCommit(step: Step, at: At, headBefore: string | undefined): Promise<StepEnd> {
+  const { head } = at.run.context;
+  if (!step.commitRequired || !head) return { kind: "done" };
+  try {
+    if ((await head()) !== headBefore) return { kind: "done" };
+  } catch (error) {
+    return thrownFailure(at, "WorktreeError", "HEAD could not be read", error);
+  }
+  return ruleFailure(at, "CommitValidationFailed", `${at.name} made no commit, and commit_required is set`);
 }

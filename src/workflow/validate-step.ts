@@ -3,7 +3,7 @@ import { asText, type Json, type JsonObject } from "../std/json.ts";
 import { parseObject } from "./agent-log.ts";
 import type { FailureHandler, Validation } from "./model.ts";
 import { type At, inside, isTurnedAway, type StepEnd, type StepFailed } from "./step-context.ts";
-import { ruleFailure } from "./step-failure.ts";
+import { ruleFailure } from "./step-record.ts";
 
 export async function validateStep(validation: Validation, at: At): Promise<StepEnd> {
   const { threshold, onIncomplete } = validation;

@@ -16,8 +16,7 @@ import type { Filled } from "../attempt/template.ts";
 import { randomName } from "../std/random.ts";
 import type { Action, Step } from "./model.ts";
 import type { At, StepEnd } from "./step-context.ts";
-import { hopeless, writeTrouble } from "./step-failure.ts";
-import { logLine } from "./step-log.ts";
+import { hopeless, logLine, writeTrouble } from "./step-record.ts";
 import { expand } from "./variables.ts";
 
 /** Its output, for `capture`, is the path as it was written. */

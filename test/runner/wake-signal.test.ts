@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import { expect, it } from "vitest";
-import { WakeSignal } from "../../src/runner/wake-signal.ts";
+import { WakeSignal } from "../../src/runner/poll-schedule.ts";
 import { TestClock } from "../support/test-clock.ts";
 
 it("a waiting loop wakes when it is notified, and its timer is gone", async () => {

@@ -6,7 +6,7 @@ import { type EditPreview, editLetters, editToJson, previewEdit, schemasOf } fro
 import { countFixable, planFixes } from "../../redrive/fix.ts";
 import type { FixRule } from "../../redrive/fix-rule.ts";
 import { compileRecipe, parseSetting, type Recipe } from "../../redrive/recipe.ts";
-import { fixesToJson, fixLetters } from "../../run/fix-letters.ts";
+import { fixesToJson, fixLetters } from "../../run/retry.ts";
 import { requireHandler } from "../../run/run-job.ts";
 import { nearest } from "../../std/nearest.ts";
 import { finishToJson } from "../../workspace/workspace.ts";

@@ -1,7 +1,7 @@
 /** Fixes as people read them: what each would make of which letter, and what became of it. */
 import type { FixMatch } from "../../redrive/fix.ts";
 import { diffJson } from "../../redrive/json-diff.ts";
-import type { FixOutcome } from "../../run/fix-letters.ts";
+import type { FixOutcome } from "../../run/retry.ts";
 import type { Json } from "../../std/json.ts";
 import type { Context } from "../context.ts";
 import { changeLines } from "./operation.ts";

@@ -6,7 +6,7 @@ import { leftOf, type Operation } from "../../item/operation.ts";
 import { planOf } from "../../redrive/plan.ts";
 import type { Policy } from "../../retry/policy.ts";
 import { specOf } from "../../run/map-spec.ts";
-import type { OnPhaseWait } from "../../run/wait-through-outages.ts";
+import type { OnPhaseWait } from "../../run/workflow.ts";
 import type { RunObserver } from "../../runner/run-options.ts";
 import { systemClock } from "../../std/clock.ts";
 import { workflowSpecOf } from "../../workflow/workflow-spec.ts";
