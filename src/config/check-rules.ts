@@ -1,52 +1,38 @@
 /**
- * Checks what the form of `groups` and `classify` cannot express: unique names that are no signatures, matches with
- * conditions, and valid patterns.
+ * Checks what the forms of `groups` and `classify` cannot express. The checks of all lists in `redrive.yml` ignore values
+ * that do not match the form, because these are reported already.
  */
 import { WorkError } from "../errors.ts";
 import { isJsonObject, type Json, type JsonObject } from "../std/json.ts";
 import { compilePattern } from "../std/pattern.ts";
 import type { Finding } from "../yaml/read-yaml.ts";
 
-type Path = readonly PropertyKey[];
+export type Path = readonly PropertyKey[];
 
-/** Ignores values that do not match the form, which are reported already. */
 export function checkGroups(groups: Json | undefined): readonly Finding[] {
-  if (!Array.isArray(groups)) return [];
-  const names = groups.map((group) => (isJsonObject(group) ? nameOf(group) : undefined));
-  return groups.flatMap((group, index) => {
-    if (!isJsonObject(group)) return [];
-    const path = ["groups", index];
-    const isTaken = names[index] !== undefined && names.indexOf(names[index]) < index;
-    return [
-      ...checkName(names[index], [...path, "name"], isTaken),
+  return [
+    ...repeatedNames(groups, ["groups"], "group"),
+    ...eachObject(groups, ["groups"], (group, path) => [
+      ...checkName(group.name, [...path, "name"]),
       ...checkMatch(group.match, [...path, "match"], "type, class, step, text or pattern"),
-    ];
-  });
+    ]),
+  ];
 }
 
-/** Like `checkGroups` for `classify`, whose rules have a result instead of a name. */
 export function checkClassRules(rules: Json | undefined): readonly Finding[] {
-  if (!Array.isArray(rules)) return [];
-  return rules.flatMap((rule, index) => {
-    if (!isJsonObject(rule)) return [];
-    const path = ["classify", index];
-    const isIdle = rule.type === undefined && rule.class === undefined;
-    return [
-      ...(isIdle ? [{ path, message: "it changes nothing; add type, class or both" }] : []),
-      ...checkMatch(rule.match, [...path, "match"], "type, exit_code, step, text or pattern"),
-    ];
-  });
-}
-
-function nameOf({ name }: JsonObject): string | undefined {
-  return typeof name === "string" ? name.trim() : undefined;
+  return eachObject(rules, ["classify"], (rule, path) => [
+    ...(rule.type === undefined && rule.class === undefined
+      ? [{ path, message: "it changes nothing; add type, class or both" }]
+      : []),
+    ...checkMatch(rule.match, [...path, "match"], "type, exit_code, step, text or pattern"),
+  ]);
 }
 
 const NAME_CHARS_MAX = 200;
 
-function checkName(name: string | undefined, path: Path, isTaken: boolean): readonly Finding[] {
-  if (name === undefined) return [];
-  if (isTaken) return [{ path, message: `there is another group with the name "${name}"` }];
+function checkName(given: Json | undefined, path: Path): readonly Finding[] {
+  if (typeof given !== "string") return [];
+  const name = given.trim();
   if (name.length > NAME_CHARS_MAX)
     return [{ path, message: `it is longer than ${NAME_CHARS_MAX} characters` }];
   if (name.includes(",")) return [{ path, message: "a comma would make it two names in --group" }];
@@ -55,19 +41,60 @@ function checkName(name: string | undefined, path: Path, isTaken: boolean): read
 
 function checkMatch(match: Json | undefined, path: Path, keys: string): readonly Finding[] {
   if (!isJsonObject(match)) return [];
-  if (Object.keys(match).length === 0) {
+  if (Object.keys(match).length === 0)
     return [{ path, message: `it would match every failure; say which: ${keys}` }];
-  }
   const { pattern } = match;
-  return typeof pattern === "string" && pattern.trim() !== "" ? unusable(pattern, [...path, "pattern"]) : [];
+  if (!isText(pattern)) return [];
+  return refusalOf(() => compilePattern(pattern), { path: [...path, "pattern"] });
 }
 
-function unusable(pattern: string, path: Path): readonly Finding[] {
+export function isText(value: Json | undefined): value is string {
+  return typeof value === "string" && value.trim() !== "";
+}
+
+export function eachObject(
+  list: Json | undefined,
+  path: Path,
+  check: (value: JsonObject, path: Path) => readonly Finding[],
+): readonly Finding[] {
+  if (!Array.isArray(list)) return [];
+  return list.flatMap((value, index) => (isJsonObject(value) ? check(value, [...path, index]) : []));
+}
+
+export function repeatedNames(list: Json | undefined, path: Path, what: string): readonly Finding[] {
+  const seen = new Set<string>();
+  return eachObject(list, path, ({ name }, at) => {
+    if (typeof name !== "string") return [];
+    const isTaken = seen.has(name.trim());
+    seen.add(name.trim());
+    const message = `there is another ${what} with the name "${name.trim()}"`;
+    return isTaken ? [{ path: [...at, "name"], message }] : [];
+  });
+}
+
+/** Exactly one of the keys has to be there. */
+export function checkOneKey(
+  value: JsonObject,
+  path: Path,
+  keys: readonly string[],
+  message: { readonly none: string; readonly more: (first: string) => string },
+): readonly Finding[] {
+  const [first, ...others] = keys.filter((key) => key in value);
+  if (first === undefined) return [{ path, message: message.none, lacks: keys }];
+  return others.map((key) => atKey([...path, key], message.more(first)));
+}
+
+export function atKey(path: Path, message: string): Finding {
+  return { path, atKey: true, message };
+}
+
+/** The message with which a value is refused. */
+export function refusalOf(parse: () => unknown, at: Pick<Finding, "path" | "atKey">): readonly Finding[] {
   try {
-    compilePattern(pattern);
+    parse();
     return [];
   } catch (error) {
     if (!(error instanceof WorkError)) throw error;
-    return [{ path, message: error.message.replace(/^T/, "t").replace(/\.$/, "") }];
+    return [{ ...at, message: error.message.replace(/^T/, "t").replace(/\.$/, "") }];
   }
 }

@@ -1,152 +1,107 @@
-/**
- * Checks what the form of `watch` cannot express: valid schedules and times, one condition per rule, and known
- * channels.
- */
+/** Checks what the form of `watch` cannot express: valid schedules and times, one condition per rule, known channels. */
 import { isTimeZone, parseTimeOfDay, scheduleFault } from "../service/alert-schedule.ts";
 import { CONDITION_KINDS } from "../service/alert-settings.ts";
 import { isJsonObject, type Json, type JsonObject } from "../std/json.ts";
 import { nearest } from "../std/nearest.ts";
 import type { Finding } from "../yaml/read-yaml.ts";
+import { atKey, checkOneKey, eachObject, isText, type Path, repeatedNames } from "./check-rules.ts";
 
-type Path = readonly PropertyKey[];
-
-/** Ignores values that do not match the form, which are reported already. */
 export async function checkWatch(watch: JsonObject): Promise<readonly Finding[]> {
   const channels = isJsonObject(watch.channels) ? watch.channels : {};
-  const rules = Array.isArray(watch.rules) ? watch.rules : [];
+  const names = Object.keys(channels);
   return [
     ...(await checkSchedule(watch.schedule)),
     ...checkZone(watch.time_zone, ["watch", "time_zone"]),
     ...checkQuiet(watch.quiet_hours),
-    ...sameNames(rules),
-    ...rules.flatMap((rule, index) =>
-      isJsonObject(rule) ? checkRule(rule, ["watch", "rules", index], Object.keys(channels)) : [],
-    ),
-    ...Object.entries(channels).flatMap(([name, channel]) =>
-      isJsonObject(channel) ? checkChannel(name, channel) : [],
-    ),
+    ...repeatedNames(watch.rules, ["watch", "rules"], "rule"),
+    ...eachObject(watch.rules, ["watch", "rules"], (rule, path) => checkRule(rule, path, names)),
+    ...names.flatMap((name) => checkChannel(name, channels[name])),
   ];
 }
 
-async function checkSchedule(schedule: Json | undefined): Promise<Finding[]> {
-  if (typeof schedule !== "string" || schedule.trim() === "") return [];
-  const fault = await scheduleFault(schedule);
+async function checkSchedule(schedule: Json | undefined): Promise<readonly Finding[]> {
+  const fault = isText(schedule) ? await scheduleFault(schedule) : null;
   return fault === null ? [] : [{ path: ["watch", "schedule"], message: fault }];
 }
 
-function checkZone(zone: Json | undefined, path: Path): Finding[] {
-  if (typeof zone !== "string" || zone.trim() === "" || isTimeZone(zone)) return [];
+function checkZone(zone: Json | undefined, path: Path): readonly Finding[] {
+  if (!isText(zone) || isTimeZone(zone)) return [];
   const suggestion = nearest(zone, Intl.supportedValuesOf("timeZone"));
   return [{ path, message: "there is no such time zone", suggestion }];
 }
 
-function checkQuiet(quiet: Json | undefined): Finding[] {
+function checkQuiet(quiet: Json | undefined): readonly Finding[] {
   if (!isJsonObject(quiet)) return [];
   const path = ["watch", "quiet_hours"];
   const wrong = (["from", "to"] as const).filter(
-    (key) => typeof quiet[key] === "string" && parseTimeOfDay(quiet[key] as string) === undefined,
+    (key) => typeof quiet[key] === "string" && parseTimeOfDay(quiet[key]) === undefined,
   );
-  const findings = wrong.map((key) => ({
-    path: [...path, key],
-    message: "expected a time of day, such as 22:00",
-  }));
   const isAlways = wrong.length === 0 && quiet.from !== undefined && quiet.from === quiet.to;
   return [
-    ...findings,
+    ...wrong.map((key) => ({ path: [...path, key], message: "expected a time of day, such as 22:00" })),
     ...(isAlways ? [{ path, message: "it would be quiet for ever: from and to are the same" }] : []),
     ...checkZone(quiet.time_zone, [...path, "time_zone"]),
   ];
 }
 
-function sameNames(rules: readonly Json[]): Finding[] {
-  const names = rules.map((rule) =>
-    isJsonObject(rule) && typeof rule.name === "string" ? rule.name.trim() : undefined,
-  );
-  return names.flatMap((name, index) =>
-    name !== undefined && names.indexOf(name) < index
-      ? [
-          {
-            path: ["watch", "rules", index, "name"],
-            message: `there is another rule with the name "${name}"`,
-          },
-        ]
-      : [],
-  );
-}
-
-function checkRule(rule: JsonObject, path: Path, channels: readonly string[]): Finding[] {
+function checkRule(rule: JsonObject, path: Path, channels: readonly string[]): readonly Finding[] {
   return [
-    ...oneCondition(rule, path),
-    ...queuesOfStore(rule, path),
+    ...checkOneKey(rule, path, CONDITION_KINDS, {
+      none: `a rule needs one of ${CONDITION_KINDS.join(", ")}`,
+      more: (first) => `a rule looks for one thing, and this one has ${first} already`,
+    }),
+    ...("store_unhealthy" in rule && "queues" in rule
+      ? [atKey([...path, "queues"], "the store has no queues to choose from here")]
+      : []),
     ...[rule.channels ?? []].flat().flatMap((name) => unknownChannel(name as Json, path, channels)),
   ];
 }
 
-function oneCondition(rule: JsonObject, path: Path): Finding[] {
-  const [first, ...others] = CONDITION_KINDS.filter((key) => key in rule);
-  if (first === undefined) {
-    return [{ path, message: `a rule needs one of ${CONDITION_KINDS.join(", ")}`, lacks: CONDITION_KINDS }];
-  }
-  return others.map((key) => ({
-    path: [...path, key],
-    atKey: true,
-    message: `a rule looks for one thing, and this one has ${first} already`,
-  }));
-}
-
-function queuesOfStore(rule: JsonObject, path: Path): Finding[] {
-  if (!("store_unhealthy" in rule && "queues" in rule)) return [];
-  return [{ path: [...path, "queues"], atKey: true, message: "the store has no queues to choose from here" }];
-}
-
-function unknownChannel(name: Json, path: Path, channels: readonly string[]): Finding[] {
-  if (typeof name !== "string" || name.trim() === "" || channels.includes(name)) return [];
+function unknownChannel(name: Json, path: Path, channels: readonly string[]): readonly Finding[] {
+  if (!isText(name) || channels.includes(name)) return [];
   const message = `there is no channel "${name}"`;
   return [{ path: [...path, "channels"], message, word: name, suggestion: nearest(name, channels) }];
 }
 
-/** The keys that each type needs and those that it does not use. */
-const NEEDS: Readonly<
-  Record<string, { readonly oneOf: readonly string[]; readonly not: readonly string[] }>
+/** The keys of which each type needs one, and those that it does not use. */
+const KEYS_OF_TYPE: Readonly<
+  Record<string, readonly [needed: readonly string[], unused: readonly string[]]>
 > = {
-  teams: { oneOf: ["url", "url_env"], not: ["command", "headers_env"] },
-  slack: { oneOf: ["url", "url_env"], not: ["command", "headers_env"] },
-  webhook: { oneOf: ["url", "url_env"], not: ["command"] },
-  command: { oneOf: ["command"], not: ["url", "url_env", "headers_env"] },
+  teams: [
+    ["url", "url_env"],
+    ["command", "headers_env"],
+  ],
+  slack: [
+    ["url", "url_env"],
+    ["command", "headers_env"],
+  ],
+  webhook: [["url", "url_env"], ["command"]],
+  command: [["command"], ["url", "url_env", "headers_env"]],
 };
 
-function checkChannel(name: string, channel: JsonObject): Finding[] {
+function checkChannel(name: string, channel: Json | undefined): readonly Finding[] {
   const path = ["watch", "channels", name];
+  if (!isJsonObject(channel)) return [];
   const type = String(channel.type);
-  const needs = NEEDS[type];
-  if (needs === undefined) return [];
-  const given = needs.oneOf.filter((key) => key in channel);
-  const [, ...others] = given;
+  const [needed, unused] = KEYS_OF_TYPE[type] ?? [];
+  if (needed === undefined || unused === undefined) return [];
   return [
     ...(/^[\p{L}\p{N}][\p{L}\p{N} ._-]*$/u.test(name)
       ? []
-      : [{ path, atKey: true, message: "a channel is called by letters, digits, dots and dashes" }]),
-    ...(given.length === 0
-      ? [{ path, message: `${type} needs ${needs.oneOf.join(" or ")}`, lacks: needs.oneOf }]
-      : []),
-    ...others.map((key) => ({
-      path: [...path, key],
-      atKey: true,
-      message: `there is ${given[0]} already`,
-    })),
-    ...needs.not
+      : [atKey(path, "a channel is called by letters, digits, dots and dashes")]),
+    ...checkOneKey(channel, path, needed, {
+      none: `${type} needs ${needed.join(" or ")}`,
+      more: (first) => `there is ${first} already`,
+    }),
+    ...unused
       .filter((key) => key in channel)
-      .map((key) => ({
-        path: [...path, key],
-        atKey: true,
-        message: `${key} means nothing to ${type}`,
-      })),
-    ...badUrl(channel.url, [...path, "url"]),
+      .map((key) => atKey([...path, key], `${key} means nothing to ${type}`)),
+    ...(isText(channel.url) && !isHttpUrl(channel.url)
+      ? [{ path: [...path, "url"], message: "expected a URL that begins with https:// or http://" }]
+      : []),
   ];
 }
 
-function badUrl(url: Json | undefined, path: Path): Finding[] {
-  if (typeof url !== "string" || url.trim() === "") return [];
-  const isHttp = URL.canParse(url) && /^https?:$/.test(new URL(url).protocol);
-  return isHttp ? [] : [{ path, message: "expected a URL that begins with https:// or http://" }];
+function isHttpUrl(url: string): boolean {
+  return URL.canParse(url) && /^https?:$/.test(new URL(url).protocol);
 }

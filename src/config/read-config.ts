@@ -1,7 +1,4 @@
-/**
- * Turns the text of a `redrive.yml` into settings, or throws one usage error that lists every problem with its
- * position.
- */
+/** Turns the text of a `redrive.yml` into settings, or throws one usage error that lists every problem with its position. */
 import { dirname, resolve } from "node:path";
 import { WorkError } from "../errors.ts";
 import type { FixChange, FixRule } from "../redrive/fix-rule.ts";
@@ -19,10 +16,10 @@ import {
   type WatchSettings,
 } from "../service/alert-settings.ts";
 import { parseDuration } from "../std/duration.ts";
-import { isJsonObject, type JsonObject } from "../std/json.ts";
+import { compact, isJsonObject } from "../std/json.ts";
 import type { GroupRule } from "../triage/grouping.ts";
 import { checkForm } from "../yaml/form.ts";
-import { type Finding, type FormProblem, problemText, readYaml } from "../yaml/read-yaml.ts";
+import { type FormProblem, problemText, readYaml } from "../yaml/read-yaml.ts";
 import { checkClassRules, checkGroups } from "./check-rules.ts";
 import {
   type ChannelForm,
@@ -43,12 +40,14 @@ export async function readConfig(text: string, path: string): Promise<Config> {
   });
   if (read.raw === undefined) throw refused(path, read.problems([]));
   const { value, findings } = checkForm(configForm, read.raw);
+  const { fixes, groups, classify, watch } = read.raw;
   const problems = read.problems([
     ...findings,
-    ...(await checkFixes(read.raw)),
-    ...checkGroups(read.raw.groups),
-    ...checkClassRules(read.raw.classify),
-    ...(await checkWatch(read.raw)),
+    // CEL and cron patterns are loaded only when they are needed.
+    ...(fixes === undefined ? [] : (await import("./check-fixes.ts")).checkFixes(fixes)),
+    ...checkGroups(groups),
+    ...checkClassRules(classify),
+    ...(isJsonObject(watch) ? await (await import("./check-watch.ts")).checkWatch(watch) : []),
   ]);
   if (value === undefined || problems.length > 0) throw refused(path, problems);
   const folder = dirname(path);
@@ -63,16 +62,6 @@ export async function readConfig(text: string, path: string): Promise<Config> {
     classify: (value.classify ?? []).map(classRuleFrom),
     watch: watchFrom(value.watch ?? {}, folder),
   };
-}
-
-/** CEL is loaded only when there are fixes. */
-async function checkFixes(raw: JsonObject): Promise<readonly Finding[]> {
-  return Array.isArray(raw.fixes) ? (await import("./check-fixes.ts")).checkFixes(raw.fixes) : [];
-}
-
-/** Cron patterns are loaded only when needed. */
-async function checkWatch({ watch }: JsonObject): Promise<readonly Finding[]> {
-  return isJsonObject(watch) ? (await import("./check-watch.ts")).checkWatch(watch) : [];
 }
 
 function refused(path: string, problems: readonly FormProblem[]): WorkError {
@@ -99,22 +88,22 @@ function limitFrom(given: number | "none" | undefined, byDefault: number | null)
 function rulesFrom(forms: readonly FixForm[], folder: string): readonly FixRule[] {
   return forms.map((form) => ({
     name: form.name,
-    match: matchFrom(form.match),
+    match: compact({
+      filter: compact({
+        signatures: listFrom(form.match.group),
+        types: listFrom(form.match.type),
+        classes: listFrom(form.match.class),
+      }),
+      where: form.match.filter,
+    }),
     change: changeFrom(form, folder),
     usesMax: form.max_uses ?? 1,
     auto: form.auto ?? false,
   }));
 }
 
-function matchFrom({ group, type, class: errorClass, filter }: FixForm["match"]): FixRule["match"] {
-  return {
-    filter: {
-      ...(group !== undefined && { signatures: [group].flat() }),
-      ...(type !== undefined && { types: [type].flat() }),
-      ...(errorClass !== undefined && { classes: [errorClass].flat() }),
-    },
-    ...(filter !== undefined && { where: filter }),
-  };
+function listFrom<T>(given: T | readonly T[] | undefined): readonly T[] | undefined {
+  return given === undefined ? undefined : ([given].flat() as readonly T[]);
 }
 
 const COMMAND_TIMEOUT = "30s";
@@ -133,52 +122,36 @@ function changeFrom({ set, patch, command, timeout }: FixForm, folder: string): 
 
 function groupRuleFrom({ name, match }: GroupForm): GroupRule {
   const { type, class: errorClass, step, text, pattern } = match;
-  return {
-    name: name.trim(),
-    match: {
-      ...(type !== undefined && { types: [type].flat() }),
-      ...(errorClass !== undefined && { classes: [errorClass].flat() }),
-      ...(step !== undefined && { steps: [step].flat() }),
-      ...(text !== undefined && { text }),
-      ...(pattern !== undefined && { pattern }),
-    },
-  };
+  const lists = { types: listFrom(type), classes: listFrom(errorClass), steps: listFrom(step) };
+  return { name: name.trim(), match: compact({ ...lists, text, pattern }) };
 }
 
 function classRuleFrom({ match, type, class: errorClass }: ClassRuleForm): ClassRule {
-  return {
-    match: {
-      ...(match.type !== undefined && { types: [match.type].flat() }),
-      ...(match.exit_code !== undefined && { exitCodes: [match.exit_code].flat() }),
-      ...(match.step !== undefined && { steps: [match.step].flat() }),
-      ...(match.text !== undefined && { text: match.text }),
-      ...(match.pattern !== undefined && { pattern: match.pattern }),
-    },
-    ...(type !== undefined && { type }),
-    ...(errorClass !== undefined && { class: errorClass }),
+  const { text, pattern } = match;
+  const lists = {
+    types: listFrom(match.type),
+    exitCodes: listFrom(match.exit_code),
+    steps: listFrom(match.step),
   };
+  return compact({ match: compact({ ...lists, text, pattern }), type, class: errorClass });
 }
 
 /** Commands run in the folder of the settings. */
-export function watchFrom(form: WatchForm, folder: string): WatchSettings {
+function watchFrom(form: WatchForm, folder: string): WatchSettings {
   const coolDownMs = msOf(form.cool_down, COOL_DOWN_MS);
   const rules = form.rules?.map((rule) => ruleFrom(rule, coolDownMs));
-  return {
+  return compact({
     schedule: form.schedule ?? DEFAULT_WATCH.schedule,
-    ...zone(form.time_zone),
+    timeZone: form.time_zone,
     onArrival: form.on_arrival ?? DEFAULT_WATCH.onArrival,
     gatherMs: msOf(form.gather, DEFAULT_WATCH.gatherMs),
     recovery: form.recovery ?? DEFAULT_WATCH.recovery,
-    ...(form.quiet_hours && { quietHours: quietFrom(form.quiet_hours, form.time_zone) }),
+    quietHours: form.quiet_hours && quietFrom(form.quiet_hours, form.time_zone),
     rules: withNames(rules ?? DEFAULT_RULES.map((rule) => ({ ...rule, coolDownMs }))),
     channels: Object.entries(form.channels ?? {}).map(([name, channel]) =>
       channelFrom(name, channel, folder),
     ),
-  };
-}
-
-function zone(timeZone: string | undefined): { timeZone?: string } {
-  return timeZone === undefined ? {} : { timeZone };
+  });
 }
 
 function msOf(given: string | number | undefined, byDefault: number): number {
@@ -186,24 +159,21 @@ function msOf(given: string | number | undefined, byDefault: number): number {
 }
 
 function quietFrom(form: NonNullable<WatchForm["quiet_hours"]>, timeZone: string | undefined): QuietHours {
-  return {
-    from: parseTimeOfDay(form.from) ?? 0,
-    to: parseTimeOfDay(form.to) ?? 0,
-    ...zone(form.time_zone ?? timeZone),
-  };
+  const [from = 0, to = 0] = [form.from, form.to].map(parseTimeOfDay);
+  return compact({ from, to, timeZone: form.time_zone ?? timeZone });
 }
 
 function ruleFrom(form: RuleForm, coolDownMs: number): AlertRule {
   const queues = [form.queues ?? []].flat();
   const about = queues.length === 0 ? "" : ` of ${queues.join(", ")}`;
-  return {
+  return compact({
     name: form.name?.trim() ?? `${conditionText(form)}${about}`,
     condition: conditionFrom(form),
     queues,
     severity: form.severity ?? "warning",
-    ...(form.channels !== undefined && { channels: [form.channels].flat() }),
+    channels: listFrom(form.channels),
     coolDownMs: msOf(form.cool_down, coolDownMs),
-  };
+  });
 }
 
 /** Rules with the same condition and queues may differ in their channels; a number makes their names unique. */
