@@ -53,12 +53,7 @@ export async function previewDeletion(
   job: Job,
   { home }: Pick<DeleteJobOptions, "home">,
 ): Promise<JobDeletion> {
-  if (isStanding(job)) refuseStanding(job);
-  if (await hasRunner(engine, job.id)) {
-    throw new WorkError("job_running", `Another process is running the job ${job.id}.`, {
-      hint: "Stop it first, or wait until it has ended.",
-    });
-  }
+  refuseActive(job, await hasRunner(engine, job.id));
   const counts = await engine.count(job.id);
   const discarded = await engine.listLetters({ queue: job.id, states: ["discarded"], limit: 1 });
   const worktrees = await cleanOf(home, job, { dryRun: true });
@@ -98,6 +93,14 @@ export async function deleteJob(engine: Engine, job: Job, options: DeleteJobOpti
   const { removed } = await cleanOf(home, job, { force });
   removeFiles(job, options);
   return { ...planned, worktrees: removed.length, ...(archive !== undefined && { archive }) };
+}
+
+function refuseActive(job: Job, isRunning: boolean): void {
+  if (isStanding(job)) refuseStanding(job);
+  if (!isRunning) return;
+  throw new WorkError("job_running", `Another process is running the job ${job.id}.`, {
+    hint: "Stop it first, or wait until it has ended.",
+  });
 }
 
 /** Refuses a deletion that has to be forced. */
@@ -168,12 +171,7 @@ export function isDismissed({ progress, startedAt }: Pick<Job, "progress" | "sta
 
 /** Dismisses a job that does not run. One that is dismissed stays so. */
 export async function dismissJob(engine: Engine, job: Job, author: string): Promise<Job> {
-  if (isStanding(job)) refuseStanding(job);
-  if ((await statusOf(engine, job)) === "running") {
-    throw new WorkError("job_running", `Another process is running the job ${job.id}.`, {
-      hint: "Stop it first, or wait until it has ended.",
-    });
-  }
+  refuseActive(job, (await statusOf(engine, job)) === "running");
   if (isDismissed(job)) return job;
   return engine.changeJob(job.id, {
     ...(job.status === "running" && { status: "interrupted" }),

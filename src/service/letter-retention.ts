@@ -1,13 +1,9 @@
-/**
- * Keeps the letters of a running job within their limits: it reads the store's counters a few seconds after a letter was buried, and
- * at the end. What it removes is archived first. The work never waits for it.
- */
+/** Keeps the letters of a running job within their limits: some seconds after a letter was buried, and at the end. */
 import type { Engine } from "../engine.ts";
-import type { LeasedItem, Settlement } from "../item/item.ts";
 import { FullnessWarning, fullnessOf, type LetterLimits } from "../redrive/limits.ts";
 import { BackgroundTask } from "../std/background-task.ts";
 import type { Clock } from "../std/clock.ts";
-import type { Service, ServiceContext, StartService } from "./service.ts";
+import type { StartService } from "./service.ts";
 
 export interface LetterRetentionOptions {
   readonly limits: LetterLimits;
@@ -15,80 +11,56 @@ export interface LetterRetentionOptions {
   readonly author: string;
 }
 
-/** The service that enforces the limits of a job's letters. */
-export function letterRetention(options: LetterRetentionOptions): StartService {
-  return (job, context) => new LetterRetention(job.id, options, context);
-}
-
 /** In a bad run letters are buried so often that a check after each would be all the store does. */
 const CHECK_MS = 3000;
 /** The age of letters is measured in days. */
 const AGE_CHECK_MS = 3_600_000;
 /** The work of this process goes first, so the text index is extended in short steps. */
-const INDEXING = { forMs: 20, leaveMax: 1000 };
+export const INDEXING = { forMs: 20, leaveMax: 1000 };
 
-class LetterRetention implements Service {
-  readonly #queue: string;
-  readonly #options: LetterRetentionOptions;
-  readonly #context: ServiceContext;
-  readonly #guard: LimitGuard;
-  readonly #task: BackgroundTask;
-  readonly #removed = { evicted: 0, purged: 0 };
-
-  constructor(queue: string, options: LetterRetentionOptions, context: ServiceContext) {
-    this.#queue = queue;
-    this.#options = options;
-    this.#context = context;
-    this.#guard = new LimitGuard({ ...options, ...context, queue });
-    this.#task = new BackgroundTask({
+/** The service that enforces the limits of a job's letters. */
+export function letterRetention(options: LetterRetentionOptions): StartService {
+  const { itemsMax, retentionMs } = options.limits;
+  return ({ id: queue }, context) => {
+    const { engine, onNotice } = context;
+    const guard = new LimitGuard({ ...options, ...context, queue });
+    const removed = { evicted: 0, purged: 0 };
+    const task = new BackgroundTask({
       ...context,
-      run: ({ isLast }) => this.#enforce(isLast),
+      run: async ({ isLast }) => {
+        const { evicted, purged } = await guard.enforce({ isEnd: isLast });
+        removed.evicted += evicted;
+        removed.purged += purged;
+        await engine.catchUp(INDEXING);
+        return retentionMs === null ? undefined : AGE_CHECK_MS;
+      },
       wakeMs: () => CHECK_MS,
       errorText: (reason) =>
         `The limits of the dead letter queue could not be enforced: ${reason} Nothing is lost; \`redrive dlq maintain ${queue}\` does it later.`,
     });
-    if (options.limits.retentionMs !== null) this.#task.wake();
-  }
-
-  settled(_item: LeasedItem, { death }: Settlement): void {
-    if (death !== undefined) this.#task.wake();
-  }
-
-  async stop(): Promise<void> {
-    await this.#task.stop();
-    this.#reportRemoved();
-  }
-
-  async #enforce(isEnd: boolean): Promise<number | undefined> {
-    const { evicted, purged } = await this.#guard.enforce({ isEnd });
-    this.#removed.evicted += evicted;
-    this.#removed.purged += purged;
-    await this.#context.engine.catchUp(INDEXING);
-    return this.#options.limits.retentionMs === null ? undefined : AGE_CHECK_MS;
-  }
-
-  #reportRemoved(): void {
-    const { onNotice } = this.#context;
-    const { evicted, purged } = this.#removed;
-    const where = `\`redrive ops list --job ${this.#queue}\` lists them, and \`redrive ops undo\` restores them.`;
-    if (purged > 0) onNotice(`Archived letters that were too old: ${purged}. ${where}`);
-    if (evicted > 0) {
-      const { itemsMax } = this.#options.limits;
-      onNotice(
-        `Archived the oldest letters, because ${this.#queue} keeps at most ${itemsMax}: ${evicted}. ${where}`,
-      );
-    }
-  }
+    if (retentionMs !== null) task.wake();
+    const report = (what: string, count: number) => {
+      const where = `\`redrive ops list --job ${queue}\` lists them, and \`redrive ops undo\` restores them.`;
+      if (count > 0) onNotice(`Archived ${what}: ${count}. ${where}`);
+    };
+    return {
+      settled: (_item, { death }) => {
+        if (death !== undefined) task.wake();
+      },
+      stop: async () => {
+        await task.stop();
+        report("letters that were too old", removed.purged);
+        report(`the oldest letters, because ${queue} keeps at most ${itemsMax}`, removed.evicted);
+      },
+    };
+  };
 }
 
-export interface LimitGuardOptions {
+export interface LimitGuardOptions extends LetterRetentionOptions {
   readonly engine: Engine;
   readonly queue: string;
-  readonly limits: LetterLimits;
   /** Where archives go. */
   readonly home: string;
-  /** The author of the operations that remove letters. */
-  readonly author: string;
   readonly clock: Clock;
   /** Receives the warning of a queue that is nearly full. */
   readonly onNotice: (notice: string) => void;

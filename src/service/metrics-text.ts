@@ -1,5 +1,4 @@
 /** Metrics in the Prometheus text format. The names are a contract: rules and dashboards use them. */
-import type { Counter, Gauge, Registry } from "prom-client";
 import type { Engine } from "../engine.ts";
 import { WorkError } from "../errors.ts";
 import { ITEM_STATES } from "../item/state.ts";
@@ -24,18 +23,20 @@ export function metricsPrefix(prefix: string): string {
   });
 }
 
-/** A registry of its own for each text: nothing of the process itself is told, and nothing is left of a queue that is gone. */
+/** A registry of its own for each text, so that nothing of the process itself or of a deleted queue is in it. */
 async function textOf(metrics: Metrics, prefix: string): Promise<string> {
-  const client = await import("prom-client");
-  const registers = [new client.Registry()];
-  const writer = new Writer({
-    gauge: (name, help, labelNames) =>
-      new client.Gauge({ name: prefix + name, help, labelNames: [...labelNames], registers }),
-    counter: (name, help, labelNames) =>
-      new client.Counter({ name: prefix + name, help, labelNames: [...labelNames], registers }),
-  });
-  for (const [name, metric] of Object.entries(METRICS)) writer.write(name, metric, metrics);
-  return (await (registers[0] as Registry).metrics()) + latencyText(metrics, prefix);
+  const { Registry, Gauge, Counter } = await import("prom-client");
+  const registry = new Registry();
+  for (const [name, { kind, help, labels, samples }] of Object.entries(METRICS)) {
+    const options = { name: prefix + name, help, labelNames: [...labels], registers: [registry] };
+    const [gauge, counter] = kind === "gauge" ? [new Gauge(options)] : [null, new Counter(options)];
+    for (const [values, value] of samples(metrics)) {
+      const labelled = Object.fromEntries(labels.map((label, index) => [label, values[index] ?? ""]));
+      gauge?.set(labelled, value);
+      counter?.inc(labelled, value);
+    }
+  }
+  return (await registry.metrics()) + latencyText(metrics, prefix);
 }
 
 /** A histogram can only be observed by the library, and these were counted by the store. */
@@ -54,33 +55,6 @@ function latencyText(
     `${name}_count ${count}`,
     "",
   ].join("\n");
-}
-
-interface Makers {
-  gauge(name: string, help: string, labels: readonly string[]): Gauge;
-  counter(name: string, help: string, labels: readonly string[]): Counter;
-}
-
-class Writer {
-  readonly #make: Makers;
-
-  constructor(make: Makers) {
-    this.#make = make;
-  }
-
-  write(name: string, { kind, help, labels, samples }: Metric, metrics: Metrics): void {
-    if (kind === "gauge") {
-      const gauge = this.#make.gauge(name, help, labels);
-      for (const [values, value] of samples(metrics)) gauge.set(labelled(labels, values), value);
-      return;
-    }
-    const counter = this.#make.counter(name, help, labels);
-    for (const [values, value] of samples(metrics)) counter.inc(labelled(labels, values), value);
-  }
-}
-
-function labelled(labels: readonly string[], values: readonly string[]): Record<string, string> {
-  return Object.fromEntries(labels.map((label, index) => [label, values[index] ?? ""]));
 }
 
 /** The values of the labels, and the number. */
@@ -122,117 +96,108 @@ const seconds = (ms: number | null) => (ms ?? 0) / 1000;
 const BREAKER_STATES = ["closed", "half_open", "open"] as const;
 const RECEIPT_DELIVERED = "delivered";
 
+type Samples = Metric["samples"];
+
+function gauge(help: string, labels: readonly string[], samples: Samples): Metric {
+  return { kind: "gauge", help, labels, samples };
+}
+
+function counter(help: string, labels: readonly string[], samples: Samples): Metric {
+  return { kind: "counter", help, labels, samples };
+}
+
 const METRICS: Readonly<Record<string, Metric>> = {
-  items: {
-    kind: "gauge",
-    help: "Items of the queue in each state.",
-    labels: ["queue", "state"],
-    samples: ({ queues }) =>
-      queues.flatMap(({ queue, counts }) =>
-        ITEM_STATES.map((state): Sample => [[queue, state], counts[state]]),
-      ),
-  },
-  dead_letter_queue_size: {
-    kind: "gauge",
-    help: "Letters that wait: dead, or sent again and not yet done.",
-    labels: ["queue"],
-    samples: ofQueues(({ counts }) => counts.letters),
-  },
-  dead_letter_oldest_age_seconds: {
-    kind: "gauge",
-    help: "Since the oldest of the waiting letters died; 0 when none waits.",
-    labels: ["queue"],
-    samples: ofQueues(({ oldestLetterMs }) => seconds(oldestLetterMs)),
-  },
-  dead_letters_total: {
-    kind: "counter",
-    help: "Burials by an attempt, by the type of the error.",
-    labels: ["queue", "error_type"],
-    samples: ofCounters("dead."),
-  },
-  dead_letters_removed_total: {
-    kind: "counter",
-    help: "Letters that were deleted: purged by a person or the retention rule, evicted by the capacity rule.",
-    labels: ["queue", "why"],
-    samples: ({ queues }) =>
+  items: gauge("Items of the queue in each state.", ["queue", "state"], ({ queues }) =>
+    queues.flatMap(({ queue, counts }) =>
+      ITEM_STATES.map((state): Sample => [[queue, state], counts[state]]),
+    ),
+  ),
+  dead_letter_queue_size: gauge(
+    "Letters that wait: dead, or sent again and not yet done.",
+    ["queue"],
+    ofQueues(({ counts }) => counts.letters),
+  ),
+  dead_letter_oldest_age_seconds: gauge(
+    "Since the oldest of the waiting letters died; 0 when none waits.",
+    ["queue"],
+    ofQueues(({ oldestLetterMs }) => seconds(oldestLetterMs)),
+  ),
+  dead_letters_total: counter(
+    "Burials by an attempt, by the type of the error.",
+    ["queue", "error_type"],
+    ofCounters("dead."),
+  ),
+  dead_letters_removed_total: counter(
+    "Letters that were deleted: purged by a person or the retention rule, evicted by the capacity rule.",
+    ["queue", "why"],
+    ({ queues }) =>
       queues.flatMap(({ queue, counts }): readonly Sample[] => [
         [[queue, "purged"], counts.purged],
         [[queue, "evicted"], counts.evicted],
       ]),
-  },
-  attempts_total: {
-    kind: "counter",
-    help: "Ended attempts, by how they ended.",
-    labels: ["queue", "outcome"],
-    samples: ofCounters("attempts.", ["succeeded", "failed", "released", "lost"]),
-  },
-  retries_total: {
-    kind: "counter",
-    help: "Attempts that failed and were to be tried again.",
-    labels: ["queue"],
-    samples: ofQueues(({ counters }) => counters.retries ?? 0),
-  },
-  redrives_total: {
-    kind: "counter",
-    help: "Letters that were sent again and came to an end, by how.",
-    labels: ["outcome"],
-    samples: ({ redrives }) => [
+  ),
+  attempts_total: counter(
+    "Ended attempts, by how they ended.",
+    ["queue", "outcome"],
+    ofCounters("attempts.", ["succeeded", "failed", "released", "lost"]),
+  ),
+  retries_total: counter(
+    "Attempts that failed and were to be tried again.",
+    ["queue"],
+    ofQueues(({ counters }) => counters.retries ?? 0),
+  ),
+  redrives_total: counter(
+    "Letters that were sent again and came to an end, by how.",
+    ["outcome"],
+    ({ redrives }) => [
       [["succeeded"], redrives.succeeded],
       [["failed"], redrives.failed],
     ],
-  },
-  receipts_total: {
-    kind: "counter",
-    help: "Tries to deliver a receipt, by what became of them.",
-    labels: ["status", "success"],
-    samples: ({ receipts }) =>
+  ),
+  receipts_total: counter(
+    "Tries to deliver a receipt, by what became of them.",
+    ["status", "success"],
+    ({ receipts }) =>
       Object.entries(receipts).map(
         ([status, count]): Sample => [[status, String(status === RECEIPT_DELIVERED)], count],
       ),
-  },
-  receipt_retries_total: {
-    kind: "counter",
-    help: "Deliveries of receipts that failed and were to be tried again.",
-    labels: [],
-    samples: ({ receiptRetries }) => [[[], receiptRetries]],
-  },
-  receipts_in_flight: {
-    kind: "gauge",
-    help: "Receipts that are on their way now.",
-    labels: ["target"],
-    samples: ofTargets(({ counts }) => counts.leased),
-  },
-  breaker_state: {
-    kind: "gauge",
-    help: "The circuit breaker of the queue: 0 closed, 1 half open, 2 open.",
-    labels: ["name"],
-    samples: ({ queues }) =>
+  ),
+  receipt_retries_total: counter(
+    "Deliveries of receipts that failed and were to be tried again.",
+    [],
+    ({ receiptRetries }) => [[[], receiptRetries]],
+  ),
+  receipts_in_flight: gauge(
+    "Receipts that are on their way now.",
+    ["target"],
+    ofTargets(({ counts }) => counts.leased),
+  ),
+  breaker_state: gauge(
+    "The circuit breaker of the queue: 0 closed, 1 half open, 2 open.",
+    ["name"],
+    ({ queues }) =>
       queues.flatMap(({ queue, breaker }): readonly Sample[] =>
         breaker === null ? [] : [[[queue], BREAKER_STATES.indexOf(breaker)]],
       ),
-  },
-  store_write_failures_total: {
-    kind: "counter",
-    help: "Times that a runner could not write the store.",
-    labels: [],
-    samples: ({ storeWriteFailures }) => [[[], storeWriteFailures]],
-  },
-  queue_paused: {
-    kind: "gauge",
-    help: "1 while nothing of the queue is leased because it is paused.",
-    labels: ["queue"],
-    samples: ofQueues(({ isPaused }) => (isPaused ? 1 : 0)),
-  },
-  workers: {
-    kind: "gauge",
-    help: "Processes that work the queue.",
-    labels: ["queue"],
-    samples: ofQueues(({ workers }) => workers),
-  },
-  oldest_ready_age_seconds: {
-    kind: "gauge",
-    help: "How long the item that waits longest has been due; 0 when none is.",
-    labels: ["queue"],
-    samples: ofQueues((queue) => seconds(queue.oldestReadyMs)),
-  },
+  ),
+  store_write_failures_total: counter(
+    "Times that a runner could not write the store.",
+    [],
+    ({ storeWriteFailures }) => [[[], storeWriteFailures]],
+  ),
+  queue_paused: gauge(
+    "1 while nothing of the queue is leased because it is paused.",
+    ["queue"],
+    ofQueues(({ isPaused }) => (isPaused ? 1 : 0)),
+  ),
+  workers: gauge(
+    "Processes that work the queue.",
+    ["queue"],
+    ofQueues(({ workers }) => workers),
+  ),
+  oldest_ready_age_seconds: gauge(
+    "How long the item that waits longest has been due; 0 when none is.",
+    ["queue"],
+    ofQueues((queue) => seconds(queue.oldestReadyMs)),
+  ),
 };
