@@ -1,10 +1,7 @@
 /** The public API of Redrive. */
 
 export type { AttemptContext, Handler } from "./attempt/handler.ts";
-// Dead letters
-export type { AgentResult } from "./dead-letter/agent-result.ts";
 export type { Capsule } from "./dead-letter/capsule.ts";
-export type { FailureReport } from "./dead-letter/extend-letter.ts";
 export type {
   /** The target and format of an export. */
   ExportOptions,
@@ -24,6 +21,8 @@ export type {
   /** The environment variables of a capsule. */
   CapsuleOptions,
 } from "./dead-letter/make-capsule.ts";
+// Dead letters
+export type { AgentResult, FailureReport } from "./dead-letter/reported-letter.ts";
 export { type LetterStats, letterStatsToJson } from "./dead-letter/stats.ts";
 export type { DeliverFunction } from "./delivery/function.ts";
 export type { DeliveryOutcome, NotDelivered } from "./delivery/outcome.ts";

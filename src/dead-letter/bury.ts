@@ -83,6 +83,6 @@ function deathRecordOf(
     signature,
     pattern,
     algorithm,
-    ...reviewOf(failure.errorType, failure.errorClass, failure.errorMessage),
+    ...reviewOf(failure),
   };
 }

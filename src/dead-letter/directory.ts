@@ -19,14 +19,14 @@
  */
 
 import { existsSync } from "node:fs";
-import { mkdir, opendir, rm } from "node:fs/promises";
+import { mkdir, opendir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { fileNameOf } from "../item/item.ts";
 import { type Letter, letterToJson } from "../item/letter.ts";
 import { toRfc3339 } from "../std/clock.ts";
 import { ConcurrencyLimit } from "../std/concurrency-limit.ts";
 import { PRIVATE_FOLDER, removeStaleDrafts, writeAtomically } from "../std/files.ts";
-import { type JsonObject, stringifyJson } from "../std/json.ts";
+import { isJsonObject, type JsonObject, stringifyJson } from "../std/json.ts";
 
 export function jobFolder(root: string, jobId: string): string {
   return join(root, fileNameOf(jobId));
@@ -39,11 +39,6 @@ export interface WrittenFolder {
   readonly items: number;
 }
 
-export interface DirectoryOptions {
-  /** The value of `updated_at`, in milliseconds since the epoch. */
-  readonly now: number;
-}
-
 /**
  * Writes letters of any number of jobs below a root. A job's folder then contains exactly these letters;
  * other letter files in it are removed.
@@ -51,7 +46,7 @@ export interface DirectoryOptions {
 export async function writeDirectory(
   root: string,
   letters: AsyncIterable<Letter>,
-  { now }: DirectoryOptions,
+  { now }: Pick<IndexFacts, "now">,
 ): Promise<readonly WrittenFolder[]> {
   const writers = new Map<string, FolderWriter>();
   for await (const letter of letters) {
@@ -137,6 +132,7 @@ async function removeOthers(items: string, names: ReadonlySet<string>): Promise<
 
 /** The metadata in `index.json`. */
 export interface IndexFacts {
+  /** The value of `updated_at`, in milliseconds since the epoch. */
   readonly now: number;
   /** The last event of the store that the folder includes. */
   readonly cursor?: number;
@@ -166,6 +162,33 @@ export async function writeSummary(
     updated_at: toRfc3339(index.now),
     ...(index.cursor !== undefined && { cursor: index.cursor }),
   });
+}
+
+export interface FolderIndex {
+  readonly jobId: string;
+  readonly itemIds: readonly string[];
+  readonly cursor?: number;
+}
+
+/** Returns null if the index is missing or invalid: its content can be derived from the folder. */
+export async function readIndex(folder: string): Promise<FolderIndex | null> {
+  const text = await readFile(join(folder, "index.json"), "utf8").catch(() => "null");
+  const json = parsed(text);
+  if (!isJsonObject(json)) return null;
+  const ids = Array.isArray(json.item_ids) ? json.item_ids : [];
+  return {
+    jobId: typeof json.job_id === "string" ? json.job_id : "",
+    itemIds: ids.filter((id): id is string => typeof id === "string"),
+    ...(typeof json.cursor === "number" && { cursor: json.cursor }),
+  };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
 }
 
 /** Also encodes capitals if the file system ignores case. */

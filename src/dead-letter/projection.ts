@@ -17,12 +17,12 @@ import {
   jobFolder,
   makeFolder,
   openFolder,
+  readIndex,
   removeOldDrafts,
   WRITING_MAX,
   writeItem,
   writeSummary,
 } from "./directory.ts";
-import { readIndex } from "./directory-reader.ts";
 
 export interface ProjectionOptions {
   readonly engine: Engine;

@@ -47,13 +47,18 @@ const NEEDS_PERSON: ReadonlySet<ErrorTypeName> = new Set([
   "CommitValidationFailed",
 ]);
 
+interface ReviewedFailure {
+  readonly errorType: ErrorType;
+  readonly errorClass: ErrorClass;
+  readonly errorMessage: string;
+}
+
 /** Whether a letter may be redriven without `--force`, and whether a person must review it first. */
-export function reviewOf(
-  type: ErrorType,
-  errorClass: ErrorClass,
-  message: string,
-): { reprocessEligible: boolean; manualReviewRequired: boolean } {
-  const manualReviewRequired = NEEDS_PERSON.has(type.name) || /\bcritical\b/i.test(message);
+export function reviewOf({ errorType, errorClass, errorMessage }: ReviewedFailure): {
+  reprocessEligible: boolean;
+  manualReviewRequired: boolean;
+} {
+  const manualReviewRequired = NEEDS_PERSON.has(errorType.name) || /\bcritical\b/i.test(errorMessage);
   return { reprocessEligible: errorClass !== "permanent" && !manualReviewRequired, manualReviewRequired };
 }
 

@@ -1,5 +1,5 @@
 /** The dead letter queue of one job for library callers, with argument checks. */
-import type { FailureReport } from "../dead-letter/extend-letter.ts";
+import type { FailureReport } from "../dead-letter/reported-letter.ts";
 import type { Engine } from "../engine.ts";
 import type { NewItem } from "../item/item.ts";
 import type { Job } from "../item/job.ts";

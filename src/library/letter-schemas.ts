@@ -1,10 +1,9 @@
 /** Argument schemas of the functions about letters: selections, changes and reported failures. */
 import * as z from "zod";
-import type { AgentResult } from "../dead-letter/agent-result.ts";
-import type { FailureReport } from "../dead-letter/extend-letter.ts";
 import type { ExportOptions } from "../dead-letter/import-export/export.ts";
 import { EXPORT_FORMATS, IMPORT_FORMATS } from "../dead-letter/import-export/format.ts";
 import type { ImportOptions } from "../dead-letter/import-export/import.ts";
+import type { AgentResult, FailureReport } from "../dead-letter/reported-letter.ts";
 import { LETTER_ORDERS } from "../engine.ts";
 import type { ErrorType } from "../item/error-type.ts";
 import type { EvidenceFile, Failure, FailureSource } from "../item/failure.ts";

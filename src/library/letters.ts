@@ -1,11 +1,12 @@
 /** Functions for library callers about letters and their groups, with argument checks. */
-import * as agents from "../dead-letter/agent-result.ts";
+
 import * as capsules from "../dead-letter/capsule.ts";
 import * as directory from "../dead-letter/directory.ts";
-import * as directoryReader from "../dead-letter/directory-reader.ts";
 import * as exports from "../dead-letter/import-export/export.ts";
 import * as imports from "../dead-letter/import-export/import.ts";
+import * as directoryReader from "../dead-letter/import-export/read-folder.ts";
 import * as capsuleMaker from "../dead-letter/make-capsule.ts";
+import * as agents from "../dead-letter/reported-letter.ts";
 import * as stats from "../dead-letter/stats.ts";
 import * as amend from "../redrive/amend.ts";
 import * as analyse from "../redrive/analyse-selected.ts";

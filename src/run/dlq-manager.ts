@@ -1,8 +1,8 @@
 /** The dead letter queue of one job as an object, for programs that record failures themselves or manage those of a job. */
 import type { Handler } from "../attempt/handler.ts";
-import { extendedLetter, type FailureReport } from "../dead-letter/extend-letter.ts";
 import { exportLetters } from "../dead-letter/import-export/export.ts";
 import type { ExportFormat } from "../dead-letter/import-export/format.ts";
+import { extendedLetter, type FailureReport } from "../dead-letter/reported-letter.ts";
 import type { Engine, LetterOrder } from "../engine.ts";
 import { WorkError } from "../errors.ts";
 import type { NewItem } from "../item/item.ts";

@@ -175,7 +175,7 @@ describe("the page about troubles", () => {
     ).toEqual(
       ERROR_TYPE_NAMES.map((name) => {
         const errorClass = CLASS_OF_TYPE[name];
-        const { reprocessEligible } = reviewOf({ name }, errorClass, "");
+        const { reprocessEligible } = reviewOf({ errorType: { name }, errorClass, errorMessage: "" });
         return [name, name.toLowerCase(), errorClass, reprocessEligible ? "yes" : "with `--force`"];
       }),
     );

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type AgentResult, agentResultToDlqItem } from "../../src/dead-letter/agent-result.ts";
+import { type AgentResult, agentResultToDlqItem } from "../../src/dead-letter/reported-letter.ts";
 import { letterFromJson, letterToJson } from "../../src/item/letter.ts";
 
 const AT = Date.UTC(2025, 0, 11);

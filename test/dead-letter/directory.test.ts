@@ -5,7 +5,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, describe, expect, it } from "vitest";
 import { itemFileName, writeDirectory } from "../../src/dead-letter/directory.ts";
-import { readDirectory } from "../../src/dead-letter/directory-reader.ts";
+import { readDirectory } from "../../src/dead-letter/import-export/read-folder.ts";
 import { type Letter, letterFromJson, letterToJson } from "../../src/item/letter.ts";
 import { letters as anyLetter } from "../item/arbitraries.ts";
 import { TemporaryDirectory } from "../support/temporary-directory.ts";

@@ -1,10 +1,9 @@
 /** Failures that are the same, byte for byte, are one group whatever data their items have, on every way to a letter. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { agentResultToDlqItem } from "../../src/dead-letter/agent-result.ts";
 import { settlementOf } from "../../src/dead-letter/bury.ts";
-import { extendedLetter } from "../../src/dead-letter/extend-letter.ts";
 import { completeLetter } from "../../src/dead-letter/import-export/imported-letters.ts";
+import { agentResultToDlqItem, extendedLetter } from "../../src/dead-letter/reported-letter.ts";
 import type { Failure } from "../../src/item/failure.ts";
 import type { LeasedItem } from "../../src/item/item.ts";
 import type { Json, JsonObject } from "../../src/std/json.ts";

@@ -47,7 +47,8 @@ describe("an error type as JSON", () => {
 describe("review", () => {
   test("permission, business and validation failures need a person", () => {
     const needing = ERROR_TYPE_NAMES.filter(
-      (name) => reviewOf({ name }, "unknown", "x").manualReviewRequired,
+      (name) =>
+        reviewOf({ errorType: { name }, errorClass: "unknown", errorMessage: "x" }).manualReviewRequired,
     );
     expect(needing.sort()).toEqual([
       "BusinessException",
@@ -58,15 +59,27 @@ describe("review", () => {
   });
 
   test("a message that says critical needs a person; one that says uncritical does not", () => {
-    expect(reviewOf({ name: "Unknown" }, "unknown", "CRITICAL: disk").manualReviewRequired).toBe(true);
-    expect(reviewOf({ name: "Unknown" }, "unknown", "uncritical").manualReviewRequired).toBe(false);
+    expect(
+      reviewOf({ errorType: { name: "Unknown" }, errorClass: "unknown", errorMessage: "CRITICAL: disk" })
+        .manualReviewRequired,
+    ).toBe(true);
+    expect(
+      reviewOf({ errorType: { name: "Unknown" }, errorClass: "unknown", errorMessage: "uncritical" })
+        .manualReviewRequired,
+    ).toBe(false);
   });
 
   test("what is permanent or needs a person is not eligible, everything else is", () => {
     for (const errorClass of ERROR_CLASSES) {
-      const { reprocessEligible } = reviewOf({ name: "CommandFailed" }, errorClass, "x");
+      const { reprocessEligible } = reviewOf({
+        errorType: { name: "CommandFailed" },
+        errorClass,
+        errorMessage: "x",
+      });
       expect(reprocessEligible).toBe(errorClass !== "permanent");
-      expect(reviewOf({ name: "PermissionError" }, errorClass, "x").reprocessEligible).toBe(false);
+      expect(
+        reviewOf({ errorType: { name: "PermissionError" }, errorClass, errorMessage: "x" }).reprocessEligible,
+      ).toBe(false);
     }
   });
 });

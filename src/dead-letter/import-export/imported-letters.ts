@@ -125,7 +125,7 @@ export function completeLetter(json: JsonObject, now: number): Letter {
   const failureHistory = historyOf(json, read, times.lastAttempt);
   const last = failureHistory.at(-1) ?? guessedFailure(read, times.lastAttempt);
   const { signature, pattern } = groupOf(read, last);
-  const review = reviewOf(last.errorType, last.errorClass, last.errorMessage);
+  const review = reviewOf(last);
   const { errorSignature: given, sourceSignature = given } = read;
   return {
     ...read,

@@ -9,12 +9,42 @@ import { basename, dirname, join, resolve } from "node:path";
 import { WorkError } from "../../errors.ts";
 import { openInput } from "../../intake/input.ts";
 import { RECORD_BYTES_MAX } from "../../intake/origin.ts";
+import { type Letter, letterFromJson } from "../../item/letter.ts";
 import { isJsonObject } from "../../std/json.ts";
-import { ignoresCase, itemFileName } from "../directory.ts";
-import { readIndex } from "../directory-reader.ts";
+import { ignoresCase, itemFileName, readIndex } from "../directory.ts";
+import { withCurrentNames } from "./letter-shape.ts";
 import { readFile } from "./read-file.ts";
 import { recordOf } from "./read-json.ts";
 import { isRefusal, type RawRecord, type Reading } from "./reading.ts";
+
+/**
+ * Reads the letters of every job below a folder, those listed in an index first. A letter without a job id gets the one of its
+ * index or folder. A file that is not a letter is an error.
+ */
+export async function* readDirectory(folder: string): AsyncGenerator<Letter> {
+  const { items, links } = await partsOf(folder);
+  const [link] = links;
+  if (link !== undefined) throw notALetter(link, LINK);
+  if (items.length === 0) throw noLetters(folder);
+  for (const part of items) {
+    for await (const run of readItems(part)) for (const reading of run) yield letterOf(reading, part.job);
+  }
+}
+
+function letterOf(reading: Reading, job: string): Letter {
+  if (isRefusal(reading)) throw notALetter(reading.place.file, reading.why);
+  if (!isJsonObject(reading.data) || typeof reading.data.item_id !== "string")
+    throw notALetter(reading.place.file, "it has no item_id");
+  const letter = letterFromJson(withCurrentNames(reading.data));
+  const jobId = letter.jobId || job;
+  return { ...letter, jobId, queue: letter.queue || jobId };
+}
+
+function notALetter(file: string, why: string): WorkError {
+  return new WorkError("input_invalid", `${file} is not a letter: ${why}.`, {
+    hint: "Correct or remove the file, then run the command again.",
+  });
+}
 
 /** Reads letters that have files of their own first, then streams. */
 export async function* readFolder(folder: string): AsyncGenerator<Iterable<Reading>> {
