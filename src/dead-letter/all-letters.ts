@@ -1,7 +1,4 @@
-/**
- * Writes the files in `global/` beside the job folders: `all-items.jsonl`, one line per change of any letter
- * (the last line for a job and an item is current), and `retention-policy.json`.
- */
+/** Writes `global/`: `all-items.jsonl`, one line per change of a letter, and `retention-policy.json`. */
 import { type FileHandle, mkdir, open, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { toRfc3339 } from "../std/clock.ts";
@@ -22,10 +19,7 @@ export async function appendLetters(folder: string, letters: readonly JsonObject
   }
 }
 
-/**
- * Rewrites the file. Lines that other processes append meanwhile are carried over: the end of the old file is
- * read once before the new one replaces it, and once after.
- */
+/** Rewrites the file. Carries over lines that others append: it reads the old end before and after the swap. */
 export async function rewriteLetters(folder: string, letters: AsyncIterable<JsonObject>): Promise<void> {
   await mkdir(folder, { recursive: true, mode: PRIVATE_FOLDER });
   const path = streamPath(folder);

@@ -1,7 +1,4 @@
-/**
- * Builds the settlement for an attempt from its outcome and verdict, including the death record if the item
- * is buried.
- */
+/** Builds the settlement of an attempt, with the death record if the item is buried. */
 import { reviewOf } from "../item/error-type.ts";
 import { type Failure, withPlainType } from "../item/failure.ts";
 import type { DeathRecord, LeasedItem, Settlement, Verdict } from "../item/item.ts";

@@ -1,7 +1,4 @@
-/**
- * Collects the files for a capsule: logs, agents' own logs, evidence, and patches of the worktree. Omits the
- * middle of large files.
- */
+/** Collects the files of a capsule: logs, agents' logs, evidence, and patches of the worktree. */
 
 import { existsSync } from "node:fs";
 import { mkdtemp, open, readFile, rm } from "node:fs/promises";
@@ -21,9 +18,7 @@ export interface FoundFiles {
   readonly missing: readonly string[];
 }
 
-/**
- * The limit for one file, half of it from the beginning and half from the end, and the limit for all files.
- */
+/** Of a larger file, half is from its beginning and half from its end. */
 const FILE_BYTES_MAX = 2 * 1024 * 1024;
 const ALL_BYTES_MAX = 32 * 1024 * 1024;
 
@@ -128,11 +123,7 @@ export interface FoundChanges {
   readonly missing: readonly string[];
 }
 
-/**
- * Reads the changes in a letter's worktree, if it has one. Reports a missing or unreadable worktree. Never
- * runs git in a folder named by an imported letter, because that folder's git configuration could run
- * programs.
- */
+/** Never runs git in a folder that an imported letter names: its git configuration could run programs. */
 export async function readChanges(
   letter: Letter,
   attempts: readonly Attempt[],
@@ -172,9 +163,7 @@ function isNamedElsewhere(attempts: readonly Attempt[]): boolean {
 }
 
 interface PatchContext {
-  /**
-   * A folder for patches. Git writes them to files because they are bytes, while its output is read as text.
-   */
+  /** For patches: they are bytes, and git's output is read as text. */
   readonly scratch: string;
   readonly mask: CapsuleMask;
 }

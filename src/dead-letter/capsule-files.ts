@@ -7,10 +7,7 @@ import { PRIVATE_FILE, PRIVATE_FOLDER } from "../std/files.ts";
 import { type Json, stringifyJson } from "../std/json.ts";
 import { type Capsule, type CapsuleContent, type CapsuleFile, contentBytes } from "./capsule.ts";
 
-/**
- * Writes to a new or empty folder and returns the file names. Names from the capsule are encoded, so that
- * they cannot leave the folder.
- */
+/** Writes to a new or empty folder. Names are encoded, so that they cannot leave it. */
 export async function unpackCapsule(capsule: Capsule, folder: string): Promise<readonly string[]> {
   await requireEmpty(folder);
   const written: string[] = [];

@@ -1,7 +1,4 @@
-/**
- * A capsule is one file with everything needed to examine a failure on another machine, without the store,
- * the logs and the worktree. It is gzipped JSON; this file defines, writes and reads it.
- */
+/** A capsule is one gzipped JSON file with everything needed to examine a letter on another machine. */
 import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 import { gunzip, gzip } from "node:zlib";
@@ -52,9 +49,7 @@ export type Capsule = {
   /** The repository of the folder that the job ran in; null outside a repository. */
   readonly git: { readonly top: string; readonly head: string; readonly branch: string | null } | null;
   readonly job: JsonObject;
-  /**
-   * Environment variables of the process that made the capsule: a short default list, and the requested ones.
-   */
+  /** Variables of the process that made it: a short default list, and the requested ones. */
   readonly environment: { readonly [name: string]: string };
   readonly letter: JsonObject;
   readonly attempts: readonly JsonObject[];

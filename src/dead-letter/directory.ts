@@ -39,10 +39,7 @@ export interface WrittenFolder {
   readonly items: number;
 }
 
-/**
- * Writes letters of any number of jobs below a root. A job's folder then contains exactly these letters;
- * other letter files in it are removed.
- */
+/** Writes letters of any jobs below a root. Other letter files in their folders are removed. */
 export async function writeDirectory(
   root: string,
   letters: AsyncIterable<Letter>,
@@ -81,10 +78,7 @@ export class FolderWriter {
     this.#nameOf = nameOf;
   }
 
-  /**
-   * Resolves when the next letter can be written. An error of an earlier letter is thrown here or by
-   * `finish`.
-   */
+  /** Resolves when the next letter can be written. Throws the error of an earlier letter. */
   async write(letter: Letter): Promise<void> {
     const name = this.#nameOf(letter.itemId);
     // A letter that was buried again during the read occurs twice; the later version must be written last.

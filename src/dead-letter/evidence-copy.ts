@@ -1,7 +1,4 @@
-/**
- * Copies evidence files into a folder: the stored copy, or else the original if it still has the recorded
- * content. For files on other machines it reports where they are.
- */
+/** Copies evidence files: the stored copy, or else the original if it still has the recorded content. */
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { mkdir } from "node:fs/promises";

@@ -95,10 +95,7 @@ function burialTimes(events: readonly Event[]): ReadonlySet<number> {
   return new Set(burials.map(({ at }) => at));
 }
 
-/**
- * An attempt after the item was buried belongs to a redrive. The operation is given only if a single one is
- * possible, because the store does not keep a letter's earlier letter sequences.
- */
+/** An attempt after a burial belongs to a redrive. Its operation is known only if a single one is possible. */
 function redrivesOf(
   attempts: readonly Attempt[],
   { operations, buriedAt }: { operations: readonly Operation[]; buriedAt: ReadonlySet<number> },
@@ -141,10 +138,7 @@ function kindOf({ kind }: Operation): (typeof DECISIONS)[number] | undefined {
 /** How much of a selection is searched for a letter whose earlier letter sequence is unknown. */
 const SELECTED_READ_MAX = 2000;
 
-/**
- * Finds the letter by its letter sequence. For an operation from before that, searches the first letters of
- * its selection.
- */
+/** Finds the letter by its sequence; an earlier operation knows it only by its item. */
 async function didWork(
   engine: Engine,
   { letterSequence, ref }: StoredLetter,
@@ -169,10 +163,7 @@ const PAGE = 100;
 const GROWTH = 4;
 const MOMENTS_MAX = 32;
 
-/**
- * The events of the item at the latest of these times, oldest first. An event has the time of the step that
- * wrote it, and ids increase with time, so bisection finds each one without a scan.
- */
+/** The item's events at the latest of these times. Ids increase with time, so bisection finds each one. */
 export async function eventsAt(
   engine: Engine,
   { queue, itemId }: { readonly queue: string; readonly itemId: string },

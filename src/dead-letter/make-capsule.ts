@@ -25,9 +25,7 @@ export interface CapsuleOptions {
   readonly names?: readonly string[];
 }
 
-/**
- * Variables that affect how programs behave and rarely contain secrets. Others are included only on request.
- */
+/** They affect how programs behave and rarely contain secrets. */
 export const USUAL_VARIABLES = [
   ...["PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TERM", "SHELL", "NODE_ENV", "CI"],
 ] as const;
@@ -82,10 +80,7 @@ async function jobToJson(job: Job): Promise<JsonObject> {
   }) as JsonObject;
 }
 
-/**
- * The current text of the workflow file, and whether the job runs that text. `spec` always contains what the
- * job runs.
- */
+/** The current text of the workflow file, and whether the job runs it; `spec` has what it runs. */
 async function workflowToJson(job: Job): Promise<JsonObject> {
   const { file, digest, variables } = workflowSpecOf(job);
   const text = await readFile(file, "utf8").catch(() => null); // the file may be gone; the spec has the steps

@@ -1,7 +1,6 @@
 /**
- * Keeps a job's letter directory (directory.ts) in sync with the store. The store's events give the letters
- * that changed; the index records the last event included, in the same file as the ids. Several processes may
- * do this at once: each repeats until no newer event is left.
+ * Keeps a job's letter directory in sync with the store. Events give the changed letters; the index records the last
+ * event. Several processes may do this at once: each repeats until no newer event is left.
  */
 import { existsSync } from "node:fs";
 import { rm } from "node:fs/promises";
@@ -68,8 +67,8 @@ export class Projection {
   }
 
   /**
-   * Updates the folder until no event is left, because another process may have written an older state
-   * meanwhile. Also updates letters that change without an event: those being redriven, and the named ones.
+   * Repeats until no event is left, because another process may have written an older state meanwhile. Includes
+   * letters that change without an event: those being redriven, and the named ones.
    */
   async finish(changed: readonly string[] = []): Promise<CaughtUp> {
     let total = await this.#step({ changed: [...(await this.#itemsInRetry()), ...changed] });
@@ -116,9 +115,7 @@ export class Projection {
     return { files, indexes: 1, items: itemIds.size };
   }
 
-  /**
-   * The items whose letters may have changed, with the last event of each, and the id of the newest event.
-   */
+  /** The items whose letters may have changed, and the id of the newest event. */
   async #touchedAfter(after: number, changed: readonly string[]): Promise<Touched> {
     const { engine, jobId } = this.#options;
     let newest = await engine.newestEvent();

@@ -1,7 +1,4 @@
-/**
- * The error log: one entry for every failure of every queue, retried or not, and for the runner's own errors. It is a
- * view of the event log; work never waits for it.
- */
+/** The error log: an entry for every failure, retried or not, and for the runner's own errors. A view of the events. */
 import { fromRfc3339 } from "../std/clock.ts";
 import { compact, reader } from "../std/json.ts";
 import type { Event, EventType } from "./event.ts";

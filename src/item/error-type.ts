@@ -1,7 +1,4 @@
-/**
- * The kinds of failures. The type is a name, or a name with fields; the class decides what to do about it. One table
- * lists the types that need a person.
- */
+/** The kinds of failures: a type, perhaps with fields, and a class, which decides what to do about it. */
 import { asText, isJsonObject, type Json, type JsonObject } from "../std/json.ts";
 
 /** Every error type, by name. */

@@ -1,7 +1,4 @@
-/**
- * Events: what happened, in order. An event is written in the same step as the change that it describes. Stores keep
- * runs of equal events as one row.
- */
+/** Events: what happened, in order, each written in the same step as the change that it describes. */
 import { toRfc3339 } from "../std/clock.ts";
 import { compact, type Json, type JsonObject } from "../std/json.ts";
 import { ERROR_EVENTS } from "./error-log.ts";
@@ -187,10 +184,7 @@ export interface EventSubject {
   readonly attempt?: number;
 }
 
-/**
- * One event of several items. Many items often have the same event in one step, and a row for each would cost more than the
- * step itself. Readers get single events.
- */
+/** One event of several items: a row for each would cost more than the step. Readers get single events. */
 export interface EventRun {
   readonly type: EventType;
   readonly data: JsonObject | undefined;

@@ -60,10 +60,7 @@ export function withPlainType(failure: Failure): Failure {
   return { ...failure, errorType: type, ...(errorContext.length > 0 && { errorContext }) };
 }
 
-/**
- * Where a piece of work failed in its own terms: the run, the flow, a part of it, and the action. Work that runs elsewhere,
- * such as a desktop flow, reports it; `sourceWithDefaults` fills in the rest.
- */
+/** Where work failed in its own terms. Work that runs elsewhere, such as a desktop flow, reports it. */
 export interface FailureSource {
   readonly executionId?: string;
   readonly flow?: string;
@@ -107,10 +104,7 @@ export interface KnownSource {
   readonly step?: string | undefined;
 }
 
-/**
- * All five fields for the error log. Defaults: the attempt of the worker (or the job), the queue, the step, the number of the
- * attempt, and the step.
- */
+/** All five fields. Defaults: the worker's attempt or the job, the queue, the step, the attempt, the step. */
 export function sourceWithDefaults(known: KnownSource): Required<FailureSource> {
   const { source = {}, jobId, queue, attempt, step = "" } = known;
   const flow = queue ?? jobId ?? "";
@@ -128,10 +122,7 @@ function executionOf({ jobId, holder, attempt }: KnownSource): string | undefine
   return attempt === undefined ? holder : `${holder}#${attempt}`;
 }
 
-/**
- * A file that shows what happened, such as a screenshot or a dump. The record describes it on any machine but never has its
- * content. Imported records may have only a path.
- */
+/** A file that shows what happened, such as a screenshot. Imported records may have only a path. */
 export interface EvidenceFile {
   /** Absolute, on the machine that had it. */
   readonly path: string;

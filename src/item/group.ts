@@ -1,7 +1,4 @@
-/**
- * A group of letters with one signature, over all queues, and its life: how its record changes by a burial, by the
- * success of its last letter or by a person; and how corrections move signatures. Pure, and the same in every engine.
- */
+/** A group of letters with one signature, over all queues: how its record changes, and how corrections move letters. */
 import { assert } from "../std/assert.ts";
 import { toRfc3339 } from "../std/clock.ts";
 import { compact, type JsonObject } from "../std/json.ts";
@@ -67,10 +64,7 @@ export interface GroupChange {
   readonly note?: string;
 }
 
-/**
- * Moves letters to another group: all of one signature (a merge), or those whose last message has a text (a split). It
- * applies to existing and later letters until it is removed.
- */
+/** Moves letters to another group, also later ones: of a signature (a merge), or those with a text (a split). */
 export interface Correction {
   readonly from: string;
   /** Matched in any case. Absent: all letters. */
@@ -234,10 +228,7 @@ export interface Grouping {
 /** A correction without its author and time. */
 export type CorrectionRule = Pick<Correction, "from" | "text" | "to" | "pattern">;
 
-/**
- * The group of a failure with this message after all corrections. Splits come before merges, oldest first. Corrections chain,
- * because the target may itself be corrected; no group is visited twice.
- */
+/** The group after all corrections. Splits come before merges; corrections chain, and no group is visited twice. */
 export function corrected<Group extends Grouping>(
   group: Group,
   message: string,

@@ -1,7 +1,4 @@
-/**
- * Turns an imported letter into what a store writes: its attempts, its header and its revisions. The same in every
- * engine, so that exporting and importing again gives an equal letter.
- */
+/** Turns an imported letter into what every store writes: attempts, header and revisions. */
 import { assert } from "../std/assert.ts";
 import { compact } from "../std/json.ts";
 import { type ErrorTypeName, isErrorTypeName } from "./error-type.ts";
@@ -13,10 +10,7 @@ import type { ItemState } from "./state.ts";
 /** The holder of imported attempts. */
 export const ELSEWHERE = "elsewhere";
 
-/**
- * Whether the attempt was imported. Its paths are text from a file that anybody may have written: they are shown but never
- * opened.
- */
+/** Its paths are text from a file that anybody may have written: they are shown but never opened. */
 export function isFromElsewhere({ holder }: Pick<Attempt, "holder">): boolean {
   return holder === ELSEWHERE;
 }
@@ -74,8 +68,8 @@ function numbered(history: readonly Failure[]): readonly Failure[] {
 }
 
 /**
- * One record for each number. Failures that are only counted get the numbers that the history leaves out, then those after
- * it. Other missing numbers become released attempts.
+ * One record for each number. Failures that are only counted get the numbers that the history leaves out, then those
+ * after it. Other missing numbers become released attempts.
  */
 function attemptsOf(letter: Letter, failures: readonly Failure[]): readonly Attempt[] {
   const last = failures.at(-1);

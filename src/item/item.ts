@@ -1,7 +1,4 @@
-/**
- * An item and the records of its life: leases, attempts, verdicts, settlements; also its names as a file and for
- * people.
- */
+/** An item and the records of its life: leases, attempts, verdicts, settlements; also its names. */
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { asText, type Json, type JsonObject } from "../std/json.ts";
@@ -192,10 +189,7 @@ export function itemName({ itemId, data }: { readonly itemId: string; readonly d
 const NAME_BYTES_MAX = 160;
 const HASH_DIGITS = 16;
 
-/**
- * A file name for an id. Different ids have different names, and none is a path. Letters, digits, `-`, `_` and inner dots
- * stay; every other byte becomes `%XX`. Long names end in a hash.
- */
+/** A unique file name for an id, never a path. Bytes other than letters, digits, `-`, `_` and `.` become `%XX`. */
 export function fileNameOf(itemId: string): string {
   const safe = itemId.replace(/^\.|[^A-Za-z0-9._-]/gu, encodeBytes);
   if (safe.length <= NAME_BYTES_MAX) return safe;

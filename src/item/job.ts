@@ -1,7 +1,4 @@
-/**
- * A job: one run of a map or a workflow, which owns the queue with its id. A named queue and a target of receipts
- * belong to a job of their own kind that never ends; its id and its name are those of the queue.
- */
+/** A job: one run of a map or workflow, with a queue. Named queues and targets are jobs that never end. */
 import type { JsonObject } from "../std/json.ts";
 import type { EventType } from "./event.ts";
 
@@ -10,9 +7,7 @@ export const JOB_STATUSES = ["running", "completed", "failed", "stopped", "inter
 /** One of `JOB_STATUSES`. */
 export type JobStatus = (typeof JOB_STATUSES)[number];
 
-/**
- * `imported`: its letters were imported; it cannot run until it is given a workflow. `deleting`: its deletion has begun.
- */
+/** `imported`: has letters, and cannot run until it is given a workflow. `deleting`: its deletion has begun. */
 export const JOB_KINDS = ["map", "workflow", "imported", "deleting", "queue", "target"] as const;
 /** One of `JOB_KINDS`. */
 export type JobKind = (typeof JOB_KINDS)[number];

@@ -4,10 +4,7 @@ import type { GroupState } from "./group.ts";
 import type { Letter } from "./letter.ts";
 import type { ItemState } from "./state.ts";
 
-/**
- * The start of a letter's age: its first failure, its last failure, or its arrival in this store, which differs from the last
- * failure only for imported letters.
- */
+/** The start of a letter's age; only an imported letter arrives later than its last failure. */
 export const LETTER_AGES = ["first", "last", "arrival"] as const;
 export type LetterAge = (typeof LETTER_AGES)[number];
 
@@ -49,10 +46,7 @@ export function ageBounds(
   };
 }
 
-/**
- * By burial (`newest` first, `oldest` first), most attempts first, or by item id or error type, in the order of their
- * code points; then newest first.
- */
+/** By burial, most attempts first, or by item id or error type in code point order; then newest first. */
 export const LETTER_ORDERS = ["newest", "oldest", "attempts", "item", "type"] as const;
 export type LetterOrder = (typeof LETTER_ORDERS)[number];
 
@@ -64,19 +58,15 @@ export interface LetterQuery extends LetterFilter {
   readonly limit: number;
   /** The `next` of the page before, in the same order. */
   readonly cursor?: string;
-  /**
-   * Default all. Parts that are not named may be left empty, which is faster for searches over many letters. The ids of item
-   * and job, the numbers, and the fields of the group are always present.
-   */
+  /** Default all. Other parts may be left empty. Ids, numbers and fields of the group are always present. */
   readonly parts?: readonly LetterPart[];
   /** Default true. With false the total may be 0, for searches that do not need it. */
   readonly counted?: boolean;
 }
 
 /**
- * The parts of a letter: the item's data; the record of state, revision, redrives, reason, poison, artifacts and
- * resolution; the count of failures with the times of the first and the last attempt; the last failure (then the
- * history has that one alone) or all of them; and what was added: late results, amendments and notes.
+ * The parts of a letter. `record`: state, revision, redrives, reason, poison, artifacts, resolution. `times`: also the
+ * number of failures. `additions`: late results, amendments and notes.
  */
 export const LETTER_PARTS = ["data", "record", "times", "last_failure", "failures", "additions"] as const;
 export type LetterPart = (typeof LETTER_PARTS)[number];

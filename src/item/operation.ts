@@ -1,8 +1,4 @@
-/**
- * A tracked operation on many letters: a redrive, a bulk edit, a discard, a purge. Its selection is fixed when it
- * begins; each letter in it is pending, done or refused, and the totals always add up. Also the events of operations,
- * and the ids of letters that are requeued as new items.
- */
+/** A tracked operation on many letters. Its selection is fixed when it begins, and its totals always add up. */
 import { assert } from "../std/assert.ts";
 import { toRfc3339 } from "../std/clock.ts";
 import { compact, type Json, type JsonObject } from "../std/json.ts";
@@ -39,11 +35,8 @@ export const STATES_OF_KIND: Readonly<Record<OperationKind, readonly ItemState[]
 };
 
 /**
- * The event of a step that did or refused something, with `operation_id`, `count` (of a redrive: `redriven`) and
- * `refused`. An edit has one for each letter instead, with `operation_id`, `revision`, `author` and `rule`.
- * Each letter that is discarded or deleted also has a `dlq_item_removed`, whose `why` is `discarded`, `purged`, `cleared`,
- * `evicted` or `requeued` (with `requeued_as`, after the `item_queued` of the new item), and a restored one has a
- * `dlq_item_added` with the reason `restored`. The functions below make the drafts; the letters' own events come before that of the step, in the order of their burials.
+ * The event of a step that did or refused something; an edit has one for each letter instead. The letters' own events
+ * come before that of the step, in the order of their burials.
  */
 export const EVENT_OF_KIND: Readonly<Record<OperationKind, EventType>> = {
   redrive: "dlq_items_reprocessed",
@@ -210,10 +203,7 @@ export function stepEvent(
   return [{ type: EVENT_OF_KIND[kind], data: { operation_id: id, ...count, refused } }];
 }
 
-/**
- * The event of one letter, besides the event of the step. A redrive has none, because the letter still waits. For a letter
- * that was requeued as new it has the new id.
- */
+/** The letter's own event. A redrive has none, because the letter still waits. */
 export function letterEvent(
   { id, kind }: Pick<NewOperation, "id" | "kind">,
   signature: string,

@@ -20,9 +20,8 @@ const ROUNDING_MS = 0.002;
 const PER_MS = 1000;
 
 /**
- * `spentUntil` is the time up to which the rate is used up, in whole microseconds since the epoch, so that every store
- * keeps the same; 0 for a queue that was never worked. Times are in milliseconds. Asking changes nothing: `spend` says what
- * the number is after so many were really leased.
+ * `spentUntil` is the time up to which the rate is used up, in microseconds since the epoch, equal in every store; 0 for
+ * a queue that was never worked. Asking changes nothing; `spend` returns the number after items were leased.
  */
 export function allow(spentUntil: number, now: number, rate: Rate, wanted: number): Allowance {
   const periodMs = 1000 / rate.perSecond;
@@ -39,8 +38,8 @@ export function spend(spentUntil: number, now: number, rate: Rate, taken: number
 }
 
 /**
- * Unused allowance beyond the burst is lost. Nothing is granted ahead of time, so a number in the future was written before the
- * clock was set back: it must not block the queue until then.
+ * Unused allowance beyond the burst is lost. A number in the future was written before the clock was set back: it must
+ * not block the queue until then.
  */
 function startOf(spentUntil: number, now: number, rate: Rate): number {
   const savedMs = Math.max(1000 / rate.perSecond, BURST_SECONDS * 1000);

@@ -1,7 +1,4 @@
-/**
- * The counters of a target for attempts to deliver receipts: their results and latencies. They are written with the
- * settlement of each attempt and read by metrics. Also the idempotency key of a receipt.
- */
+/** The counters of a target: results and latencies of attempts. Also the idempotency key of a receipt. */
 import type { Item } from "./item.ts";
 
 /** The result of one attempt to deliver a receipt. */
@@ -65,10 +62,7 @@ export function receiptLatencyOf(
   return { count, sumSeconds: sumMs / 1000, buckets };
 }
 
-/**
- * Every attempt of a receipt has the same key. Amended data gets another key, because the receiver would otherwise take it for
- * the receipt that it has.
- */
+/** The same for every attempt. Amended data gets another key, or the receiver would take it for the old receipt. */
 export function receiptKeyOf({ itemId, revision }: Pick<Item, "itemId" | "revision">): string {
   return revision <= 1 ? itemId : `${itemId}.r${revision}`;
 }

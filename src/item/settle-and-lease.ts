@@ -33,10 +33,7 @@ export interface SettleAndLease {
     /** The rate of all workers of the queue together. */
     readonly rate?: Rate;
   };
-  /**
-   * The breaker document that all workers of the queue share. Nothing is leased, and `next` is not written, unless the stored
-   * version is `seen`. Settlements are written in any case.
-   */
+  /** The queue's shared breaker. Nothing is leased or written as `next` unless the stored version is `seen`. */
   readonly gate?: {
     readonly queue: string;
     readonly seen: number;
@@ -52,9 +49,8 @@ export interface SettleAndLeaseResult {
   /** Leases that were no longer held. */
   readonly stale: readonly Lease[];
   /**
-   * When to poll again if fewer items were leased than wanted: the earliest due time of ready items (of an ordering key, only
-   * its first item), or when the rate allows the next one. Null when that is unknown, when the queue is paused, and when the
-   * version of the gate was not `seen`.
+   * When to poll again: the earliest due time, or when the rate allows the next item. Null when that is
+   * unknown, when the queue is paused, and when the version of the gate was not `seen`.
    */
   readonly nextDueAt: number | null;
   /** Nothing was leased because the queue is paused. */

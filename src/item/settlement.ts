@@ -1,7 +1,4 @@
-/**
- * How an attempt ends: its outcome, the move that carries out a verdict, and the counters that change with it. Every
- * engine uses these rules.
- */
+/** How an attempt ends: its outcome, the move of a verdict, and the counters. Every engine uses these rules. */
 import { assert } from "../std/assert.ts";
 import type { Json } from "../std/json.ts";
 import type { EventType } from "./event.ts";
@@ -60,9 +57,7 @@ export type Outcome =
       /** Counters of the queue to increment, besides the store's own. */
       readonly counts?: readonly string[];
     }
-  /**
-   * Stopped by the runner, or by a fault of the runner, which goes into the error log. The attempt does not count.
-   */
+  /** Stopped by the runner or by a fault of the runner. The attempt does not count. */
   | {
       readonly kind: "released";
       readonly why: string;

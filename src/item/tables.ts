@@ -1,7 +1,4 @@
-/**
- * The tables of a store as plain rows, in which every engine exports and imports its data. Rows only refer to rows of
- * earlier tables. Derived data, such as which item of an ordering key is first, is not included.
- */
+/** The tables of a store as plain rows, in which every engine exports and imports its data, without derived data. */
 import { assert } from "../std/assert.ts";
 import type { JsonObject } from "../std/json.ts";
 

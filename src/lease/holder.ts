@@ -1,7 +1,4 @@
-/**
- * Identifies this process as a holder of leases, and detects whether another holder is alive. A dead process on this
- * machine is detected at once; one on another machine when its heartbeats have stopped for its TTL.
- */
+/** Identifies this process as a holder, and detects holders that are gone: on this machine at once, else by the TTL. */
 import { hostname } from "node:os";
 import type { Engine, Holder, NewHolder } from "../engine.ts";
 import { isStoreError, WorkError } from "../errors.ts";
@@ -50,8 +47,8 @@ function isAlive(holder: Holder): boolean {
 }
 
 /**
- * Does the work while no other process has the job; throws `job_running` if one has. Registers a holder, so that others see
- * that the job runs even while nothing is leased, as in the setup and reduce of a workflow.
+ * Throws `job_running` if another process has the job. Registers a holder, so that others see the job run even while
+ * nothing is leased, as in the setup and reduce of a workflow.
  */
 export async function runExclusively<T>(
   { engine, clock }: { readonly engine: Engine; readonly clock: Clock },

@@ -1,6 +1,6 @@
 /**
- * Takes back the leases of vanished holders. Each lost attempt is settled like any other, with the same decision and
- * the same fence, so that two reapers do no harm and a holder that returns finds its token stale.
+ * Takes back the leases of vanished holders. Each lost attempt is settled with the usual decision and fence, so that two
+ * reapers do no harm and a holder that returns finds its token stale.
  */
 import { settlementOf } from "../dead-letter/bury.ts";
 import type { Engine, Holder } from "../engine.ts";

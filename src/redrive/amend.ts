@@ -1,7 +1,4 @@
-/**
- * Corrects the data of letters. An edit makes a new revision of an item's data and keeps the earlier ones; a requeue adds
- * a new item with the data and resolves the letter. Each change is computed from the letter's own data.
- */
+/** Corrects the data of letters: an edit makes a new revision, a requeue a new item that replaces the letter. */
 import type { Engine, StoredLetter } from "../engine.ts";
 import { PRIORITIES, type Priority } from "../item/item.ts";
 import { type Operation, operationToJson, REFUSAL } from "../item/operation.ts";
@@ -169,8 +166,8 @@ export async function continueRequeue(
 }
 
 /**
- * Computes a letter's new data, or the reason to refuse it. New items must satisfy the queue's own schema, also with
- * unchanged data. Eligibility was decided for the data that failed, so it does not apply to changed data.
+ * A letter's new data, or the reason to refuse it. The queue's schema applies to unchanged data, too. Eligibility was
+ * decided for the data that failed, so it does not apply to changed data.
  */
 async function requeueJudge(
   engine: Engine,

@@ -1,7 +1,4 @@
-/**
- * Analyses the letters of a selection. Uses the store's counters where they are enough, and reads each letter
- * otherwise.
- */
+/** Analyses a selection of letters by the store's counters where they are enough, else letter by letter. */
 import type { Engine, LetterGroup } from "../engine.ts";
 import { isStoreTrouble, type WorkError } from "../errors.ts";
 import { ERROR_TYPE_NAMES } from "../item/error-type.ts";
@@ -122,9 +119,7 @@ async function withSamples(
   return { ...analysis, patternGroups };
 }
 
-/**
- * Writes the event. Returns a store error instead of throwing it: a read-only store can still be analysed.
- */
+/** Returns a store error instead of throwing it: a read-only store can still be analysed. */
 export async function recordAnalysis(
   engine: Engine,
   jobId: string,

@@ -1,8 +1,4 @@
-/**
- * A redrive in stages: one letter of each group, then 1 %, then 10 %, then the rest. A stage starts after the
- * previous one has finished. If a letter fails with its earlier failure again, the canary stops. The current
- * stage is stored with the operation.
- */
+/** A redrive in stages: one letter of each group, then 1 %, 10 %, the rest. Stops when a letter fails as before. */
 import type { Engine, StoredLetter } from "../engine.ts";
 import type { Operation, SelectedLetter } from "../item/operation.ts";
 import { isJsonObject, type JsonObject } from "../std/json.ts";
@@ -12,10 +8,7 @@ import { ALGORITHM, signatureOf } from "../triage/signature.ts";
 export interface CanaryStage {
   /** Counts from 1. */
   readonly stage: number;
-  /**
-   * How many letters the operation has redriven when this stage is complete. Absent in the first stage until
-   * one letter of each group has been picked.
-   */
+  /** How many letters are redriven at the end of the stage. Absent until the first letters were picked. */
   readonly goal?: number;
 }
 
@@ -74,10 +67,7 @@ export function findReturned(engine: Engine, operation: Operation): Promise<Retu
   return findDeadAgain(engine, operation, (letter, { signature }) => letter.errorSignature === signature);
 }
 
-/**
- * Does the same for letters grouped by an older algorithm. Their new failures have other signatures, so the
- * store does not count them as returned; this computes both signatures again and compares them.
- */
+/** For groups of an older algorithm: the new failure has another signature, so both are computed again. */
 export async function findReturnedOfOldGroups(
   engine: Engine,
   operation: Operation,
@@ -116,10 +106,7 @@ async function findDeadAgain(
   return null;
 }
 
-/**
- * The letter sequences of the first pending letter of each group that has no redriven letter yet. Skips
- * letters that would be refused, because they prove nothing about their group.
- */
+/** The first pending letter of each group without a redriven one. Letters that would be refused prove nothing. */
 export async function pickOfEachGroup(engine: Engine, operation: Operation): Promise<readonly number[]> {
   const covered = new Set<string>();
   for await (const { signature } of selected(engine, operation.id, "done")) covered.add(signature);

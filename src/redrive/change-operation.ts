@@ -40,10 +40,7 @@ interface FinishContext {
 
 type Finish = (engine: Engine, operation: Operation, context: FinishContext) => Promise<Operation>;
 
-/**
- * Imported on demand, so that a command loads only the kind it finishes. A redrive is missing: its job runs
- * it.
- */
+/** Imported on demand, so that a command loads only the kind it finishes. A job runs its redrives itself. */
 const FINISH_OF: Readonly<Record<Exclude<OperationKind, "redrive">, () => Promise<Finish>>> = {
   edit: async () => (await import("./amend.ts")).continueEdit,
   requeue: async () => (await import("./amend.ts")).continueRequeue,

@@ -1,6 +1,6 @@
 /**
- * Merges and splits groups. The correction is stored first, so that new letters follow it at once; then
- * existing letters are moved page by page. After a crash in between, the same command moves the rest.
+ * Merges and splits groups. The correction is stored first, so that new letters follow it; then letters are moved page
+ * by page. After a crash in between, the same command moves the rest.
  */
 import type { Engine } from "../engine.ts";
 import { WorkError } from "../errors.ts";
@@ -24,10 +24,7 @@ export interface Corrected {
   readonly moved: number;
 }
 
-/**
- * Merges groups, also for later failures. If the target itself was merged earlier, the letters go to its
- * current group.
- */
+/** Merges groups, also for later failures. If the target was merged itself, its current group is the target. */
 export async function mergeGroups(
   engine: Engine,
   { groups, into }: { readonly groups: readonly NamedGroup[]; readonly into: NamedGroup },
@@ -73,10 +70,7 @@ async function storeCorrections(
 
 const PAGE_LETTERS_MAX = 200;
 
-/**
- * Moves the letters of a group, waiting and resolved ones, to the group that the corrections give. Oldest
- * first, because letters that arrive meanwhile already follow the corrections.
- */
+/** Moves letters in all states. Oldest first, because letters that arrive meanwhile follow the corrections. */
 async function moveLetters(
   engine: Engine,
   { group, target }: { readonly group: NamedGroup; readonly target: NamedGroup },
@@ -105,10 +99,7 @@ async function moveLetters(
   return moved;
 }
 
-/**
- * The algorithm by queue. Moving a letter does not recompute its signature, so a letter grouped by an older
- * algorithm keeps that version.
- */
+/** By queue. Moving does not recompute a signature, so that the letter keeps its version. */
 async function algorithmsOf(
   engine: Engine,
   signatures: readonly string[],
@@ -155,8 +146,8 @@ export interface CorrectionPlan {
 }
 
 /**
- * Plans to move a whole group into a target that is not merged itself. Corrections that pointed to the group
- * now point to the target. If the group was split off the target, that split is removed.
+ * Moves a group into a target that is not merged itself, with the corrections that pointed to the group. If the group
+ * was split off the target, that split is removed.
  */
 export function planMerge(
   group: NamedGroup,
@@ -175,9 +166,7 @@ export function planMerge(
   };
 }
 
-/**
- * Plans to move failures with the text into a group of their own. An earlier merge of that group is removed.
- */
+/** Moves failures with the text into a group of their own. An earlier merge of that group is removed. */
 export function planSplit(
   group: NamedGroup,
   { text, name }: { readonly text: string; readonly name?: string },

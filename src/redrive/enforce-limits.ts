@@ -1,7 +1,4 @@
-/**
- * Enforces the limits of a queue. Letters that are too old or too many are archived and then deleted by a
- * tracked operation, which writes an event and a counter. Letters in retry are never removed.
- */
+/** Enforces the limits of a queue: archives and deletes letters that are too old or too many, never those in retry. */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { archiveFolder } from "../dead-letter/archive.ts";

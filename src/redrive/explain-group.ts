@@ -1,7 +1,4 @@
-/**
- * Explains why a failure is in its group: the rule or the algorithm's reading, the corrections, and the most
- * similar groups.
- */
+/** Explains why a failure is in its group: rule or reading, corrections, and the most similar groups. */
 import type { Engine, StoredLetter } from "../engine.ts";
 import type { GroupMark } from "../item/group.ts";
 import { corrected } from "../item/group.ts";

@@ -1,8 +1,4 @@
-/**
- * Runs a program that computes a letter's new data: it reads `{item, letter}` as JSON from stdin and writes
- * the data as JSON to stdout. No shell is involved. Any other result leaves the letter unchanged, with a
- * reason.
- */
+/** Runs a program that reads `{item, letter}` as JSON and prints the new data. No shell is involved. */
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import type { Readable, Writable } from "node:stream";
 import { endTree } from "../attempt/process-tree.ts";

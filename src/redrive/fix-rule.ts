@@ -1,6 +1,4 @@
-/**
- * The configuration of an automatic fix: which letters it matches, how it changes their data, and how often.
- */
+/** The configuration of an automatic fix: which letters it matches, how it changes them, how often. */
 
 import type { Engine, StoredLetter } from "../engine.ts";
 import type { Letter } from "../item/letter.ts";

@@ -1,7 +1,6 @@
 /**
- * Automatic fixes: each rule edits the data of the letters it matches and redrives them. A rule's changes are
- * one edit operation, followed by a redrive of the changed letters; after a crash, the next use continues
- * both. Only the first matching rule is applied to a letter.
+ * Automatic fixes: a rule's changes are one edit, followed by a redrive of the changed letters; after a crash, the next
+ * use continues both. Only the first matching rule is applied to a letter.
  */
 import type { Engine, StoredLetter } from "../engine.ts";
 import type { Letter } from "../item/letter.ts";

@@ -1,7 +1,4 @@
-/**
- * Groups across all queues: letters with the same signature form one group, whichever job they belong to.
- * Reads the store's counters, and letters only as samples.
- */
+/** Groups across all queues: letters with the same signature, whichever job they belong to. */
 import type { Engine, LetterGroup } from "../engine.ts";
 import { WorkError } from "../errors.ts";
 import type { ErrorClass, ErrorTypeName } from "../item/error-type.ts";
@@ -52,10 +49,7 @@ export interface Outdated {
   readonly algorithms: readonly string[];
 }
 
-/**
- * Lists the groups in these states. Open groups without letters are left out; resolved and ignored ones are
- * kept.
- */
+/** Lists groups in these states. Open groups without letters are left out. */
 export async function listGroups(
   engine: Engine,
   { queue, states }: { readonly queue?: string; readonly states: readonly GroupState[] },
@@ -75,9 +69,7 @@ export async function listGroups(
   };
 }
 
-/**
- * One group per signature, largest first. The queue with the most letters gives its pattern and type. Pure.
- */
+/** One group per signature, largest first. The queue with the most letters gives its pattern and type. */
 export function joinGroups(groups: readonly LetterGroup[]): readonly GroupSummary[] {
   const joined = new Map<string, GroupSummary>();
   for (const group of [...groups].sort((a, b) => b.count - a.count)) {
@@ -174,10 +166,7 @@ export function groupViewToJson({ group, mark, samples }: GroupView): JsonObject
 
 const CANDIDATES_MAX = 5;
 
-/**
- * Finds a group, also one that was merged into another. Throws `group_not_found`, or `ambiguous` with the
- * candidates.
- */
+/** Also finds a merged group. Throws `group_not_found`, or `ambiguous` with the candidates. */
 export async function requireGroup(engine: Engine, word: string): Promise<GroupMark> {
   const found = await fittingGroups(engine, word);
   const [only, ...others] = found;

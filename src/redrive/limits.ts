@@ -1,7 +1,4 @@
-/**
- * The limits of a dead letter queue: how many letters it keeps and for how long. Decides only;
- * enforce-limits.ts removes the letters.
- */
+/** The limits of a dead letter queue: how many letters it keeps and for how long. */
 import type { Engine, QueueCounts } from "../engine.ts";
 
 /** The limits of one queue. Null means no limit. */
@@ -14,9 +11,7 @@ export interface LetterLimits {
 
 /** The limits as settings and library callers give them. Null means no limit. */
 export interface LimitSettings {
-  /**
-   * How many waiting letters a queue keeps; beyond that the oldest are archived and deleted. Default 10,000.
-   */
+  /** How many waiting letters a queue keeps; the oldest others are archived and deleted. Default 10,000. */
   readonly maxItems?: number | null;
   /** How many days a letter is kept before it is archived and deleted. Default 30. */
   readonly retentionDays?: number | null;

@@ -7,10 +7,7 @@ import { type ExpressionVariables, type KnownVariables, requireExpression } from
 import type { Json, JsonObject } from "../std/json.ts";
 import { firstParts, type NamedFields, namedIn, partOf } from "./named-parts.ts";
 
-/**
- * The variables of an expression and their known fields. An unknown field is refused when the expression is
- * compiled.
- */
+/** The variables of an expression and their fields. An unknown field does not compile. */
 export const LETTER_VARIABLES: KnownVariables = new Map<string, readonly string[] | "any">([
   ["letter", LETTER_FIELDS],
   ["item", "any"],
@@ -31,10 +28,7 @@ function lastFailure({ failureHistory }: Letter, fields?: readonly string[]): Js
   return last === undefined ? {} : FAILURE_FORM.toJson(last, fields);
 }
 
-/**
- * Compiles the expression or throws `filter_invalid`. An expression that cannot be evaluated for a letter
- * throws as well.
- */
+/** Throws `filter_invalid` for an expression that does not compile or cannot be evaluated for a letter. */
 export function compileMatcher(where: string): (letter: Letter) => boolean {
   const evaluate = requireExpression(where, LETTER_VARIABLES, "The filter");
   const variablesOf = variablesFor(where);
@@ -61,10 +55,7 @@ export interface PartMatcher {
   readonly filter: <One extends Letter>(letters: readonly One[]) => readonly One[] | null;
 }
 
-/**
- * Like `compileMatcher`, but finds out during evaluation which parts the expression reads if its text does
- * not show it.
- */
+/** Finds out during evaluation which parts the expression reads if its text does not show it. */
 export function compilePartMatcher(where: string): PartMatcher {
   const evaluate = requireExpression(where, LETTER_VARIABLES, "The filter");
   const parts = new Set(firstParts(where));
@@ -92,9 +83,7 @@ export function compilePartMatcher(where: string): PartMatcher {
   return { parts: () => [...parts], filter };
 }
 
-/**
- * Converting a whole letter costs more than the evaluation, so only named or accessed fields are converted.
- */
+/** Converts only fields that are named or accessed: a whole letter costs more than the evaluation. */
 function variablesFor(where: string, reading?: Reading): (letter: Letter) => ExpressionVariables {
   const named = namedIn(where);
   const ofLetter = chosen(LETTER_FIELDS, named.letter);

@@ -1,13 +1,7 @@
-/**
- * Finds out from an expression's text which parts of a letter it reads, before any letter is loaded. In doubt
- * (`letter` as a whole, a name inside a string) it assumes more parts, never fewer.
- */
+/** Finds out from an expression's text which parts of a letter it reads: in doubt more, never fewer. */
 import type { LetterPart } from "../engine.ts";
 
-/**
- * The named fields of a variable; `all` if the expression may read any field, null if it does not use the
- * variable.
- */
+/** `all` if the expression may read any field, null if it does not use the variable. */
 export type NamedFields = ReadonlySet<string> | "all" | null;
 
 export interface Named {
@@ -24,10 +18,7 @@ export function namedIn(where: string): Named {
   };
 }
 
-/**
- * The parts that a search loads first. If the expression uses `letter` as a whole, further parts are loaded
- * on demand.
- */
+/** The parts to load first. If `letter` is used as a whole, others are loaded on demand. */
 export function firstParts(where: string): ReadonlySet<LetterPart> {
   const { letter, failure, item } = namedIn(where);
   if (letter !== "all") return new Set(partsNamedIn(where));
@@ -73,10 +64,7 @@ function partsOf(fields: Iterable<string>): LetterPart[] {
   return [...fields].flatMap((field) => PART_OF[field] ?? []);
 }
 
-/**
- * `letter.reason`, `letter.?poison`, `letter["queue"]` and `dyn(letter).state` name a field; any other use may
- * read all fields.
- */
+/** `letter.x`, `letter.?x`, `letter["x"]` and `dyn(letter).x` name a field; other uses may read all fields. */
 function fieldsOf(name: string, text: string): NamedFields {
   const where = text.replace(new RegExp(`\\bdyn\\(\\s*${name}\\s*\\)`, "g"), name);
   const uses = where.match(new RegExp(`\\b${name}\\b`, "g"))?.length ?? 0;

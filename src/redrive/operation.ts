@@ -1,6 +1,6 @@
 /**
- * Stage 7: creates a tracked operation on letters and completes its selection. The store keeps the progress,
- * so that an operation resumes after a crash; every letter is then either unchanged or fully processed.
+ * Creates operations on letters and works through them. The store keeps the progress, so that an operation resumes
+ * after a crash; every letter is then either unchanged or fully processed.
  */
 
 import type { Engine, LetterPage, StoredLetter } from "../engine.ts";
@@ -253,10 +253,7 @@ export async function readSelected(
 /** What to do with a letter, or the reason to refuse it. */
 type Judgement = string | Pick<LetterStep, "data" | "note" | "rule">;
 
-/**
- * The steps of pending letters. A step names the revision that was read, so that a concurrent change is refused instead of
- * overwritten.
- */
+/** A step names the revision that was read, so that a concurrent change is refused instead of overwritten. */
 export function stepsFor(
   engine: Engine,
   pending: readonly SelectedLetter[],

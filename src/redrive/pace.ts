@@ -1,7 +1,4 @@
-/**
- * Limits how fast letters are redriven, evenly over time. Unused capacity is not saved up, so a pause is
- * never followed by a burst.
- */
+/** Limits how fast letters are redriven. Unused capacity is not saved up, so that no burst follows a pause. */
 
 import type { Engine } from "../engine.ts";
 import { isStoreTrouble, WorkError } from "../errors.ts";
@@ -83,10 +80,7 @@ export interface WatchOptions {
 
 const POLL_MS = 500;
 
-/**
- * Polls the operation and reports when it is paused, resumed or cancelled. Store errors are ignored here: the
- * runner reports them.
- */
+/** Reports when the operation is paused, resumed or cancelled. Leaves store errors to the runner. */
 export async function watchPause(operation: Operation, options: WatchOptions): Promise<void> {
   const { engine, clock, signal, onNotice } = options;
   let status: OperationStatus = "open";

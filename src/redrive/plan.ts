@@ -1,7 +1,4 @@
-/**
- * The options of a redrive. They are stored with the operation, so that a process that resumes it uses the
- * same ones.
- */
+/** The options of a redrive, stored with the operation for a process that resumes it. */
 
 import { PRIORITIES, type Priority } from "../item/item.ts";
 import type { Operation } from "../item/operation.ts";

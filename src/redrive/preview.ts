@@ -1,6 +1,4 @@
-/**
- * The dry run of a redrive: which letters it would redrive, and which it would refuse and why. Reads only.
- */
+/** The dry run of a redrive: which letters it would redrive, and which it would refuse and why. */
 import type { Engine, StoredLetter } from "../engine.ts";
 import type { Letter } from "../item/letter.ts";
 import { toRfc3339 } from "../std/clock.ts";
@@ -111,10 +109,7 @@ export interface SurveyGroup {
   readonly count: number;
 }
 
-/**
- * Uses the store's counters if possible. An expression, or letters that are not dead, require reading every
- * letter.
- */
+/** Uses the store's counters if it can. An expression, or letters that are not dead, are read one by one. */
 export async function survey(engine: Engine, selection: Selection): Promise<Survey> {
   const { filter, where } = selection;
   const isCounted = where === undefined && filter.states?.every((state) => state === "dead") === true;

@@ -1,7 +1,6 @@
 /**
- * Deletes letters: a purge by a person or by retention, a clear of resolved letters, or an eviction at the
- * size limit. Letters are archived before they are deleted, unless the request turns that off. After a crash
- * the operation resumes: no letter is archived twice, and none is deleted that is not in the archive.
+ * Deletes letters by a purge, a clear of resolved ones or an eviction, and archives them first. After a crash the
+ * operation resumes: no letter is archived twice, and none is deleted that is not in the archive.
  */
 import { mkdir, readdir, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -49,8 +48,8 @@ export async function purgeLetters(engine: Engine, request: PurgeRequest): Promi
 }
 
 /**
- * Finishes the purges of a queue whose process was killed on this machine: it left its lock. A purge that a person
- * interrupted has no lock and stays open for `ops resume` or `ops cancel`.
+ * Finishes purges whose process was killed on this machine: it left its lock. A purge that a person interrupted has no
+ * lock and stays open for `ops resume` or `ops cancel`.
  */
 export async function finishAbandoned(
   engine: Engine,
@@ -93,10 +92,7 @@ export function purgeToJson(operation: Operation): JsonObject {
 /** Limits memory use: the history of one letter may hold megabytes of output. */
 const CHUNK_MAX = 200;
 
-/**
- * Runs a purge, clear or eviction from its last completed step to the end. Throws if another process is
- * running it.
- */
+/** Runs it from its last completed step to the end. Throws if another process is running it. */
 export async function continuePurge(
   engine: Engine,
   operation: Operation,
@@ -182,10 +178,7 @@ class Purge {
     return { letters, progress: { ...progress, archive: this.#path, bytes } };
   }
 
-  /**
-   * Deletes the logs of letters that were deleted. The item of a resolved letter still exists and keeps its
-   * logs.
-   */
+  /** The item of a resolved letter still exists and keeps its logs. */
   async #removeLogs(chunk: readonly StoredLetter[]): Promise<void> {
     for (const { ref, state, itemId } of chunk) {
       if (state !== "done" && (await this.#engine.readLetter(ref)) === null) await this.#removeLog(itemId);

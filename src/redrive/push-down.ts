@@ -1,7 +1,6 @@
 /**
- * Extracts from an expression what the store can search by. Conjuncts that compare an indexed field with a
- * constant narrow the filter, and the whole expression is still evaluated for the remaining letters. No match
- * is lost: in CEL, false && x is false, also if x is an error.
+ * Extracts from an expression what the store can search by: conjuncts that compare an indexed field with a constant. The
+ * whole expression is still evaluated. No match is lost: in CEL, false && x is false, also if x is an error.
  */
 import type { ASTNode } from "@marcbachmann/cel-js";
 import type { LetterFilter } from "../item/letter-query.ts";

@@ -1,7 +1,4 @@
-/**
- * Recomputes the groups of all letters with the current algorithm, rules and corrections. Works page by page;
- * after a crash, a second run regroups the rest.
- */
+/** Recomputes the groups of all letters page by page. After a crash, a second run regroups the rest. */
 import type { Engine, Regrouped, StoredLetter } from "../engine.ts";
 import { corrected } from "../item/group.ts";
 import { LETTER_STATES } from "../item/state.ts";

@@ -1,7 +1,4 @@
-/**
- * The selection language for letters: a filter that the store can search by, and a CEL expression evaluated
- * here. Letters are read in pages, so that memory use stays bounded.
- */
+/** Selects letters by a filter of the store and a CEL expression. Reads pages, so that memory use is bounded. */
 import {
   type Engine,
   LETTER_PARTS,
@@ -52,10 +49,7 @@ export interface SelectedPage {
 /** Limits memory use: a failure stores at most kilobytes of output, and a letter has few failures. */
 const PAGE_LETTERS_MAX = 500;
 
-/**
- * A search with an expression keeps few of the letters it reads, so its pages may be larger, most of all
- * without histories.
- */
+/** A search keeps few of the letters it reads, so its pages may be larger, most of all without histories. */
 function pageMax(parts: readonly LetterPart[] | undefined): number {
   if (parts === undefined) return PAGE_LETTERS_MAX;
   return parts.includes("failures") ? 500 : 1000;
@@ -97,10 +91,7 @@ export async function* selectPages(
   yield* searchPages(engine, selection, { ...options, ...from, isWhole });
 }
 
-/**
- * Reading one letter costs as much as this many letters of a page. If more than one in so many match, whole
- * letters are read.
- */
+/** Reading a letter costs as much as so many of a page. If more than one in so many match, whole ones are read. */
 const MATCHES_FEW = 20;
 
 const ALL: readonly LetterPart[] = LETTER_PARTS;
@@ -124,10 +115,7 @@ export interface PageRequest {
   readonly counted?: boolean;
 }
 
-/**
- * One page of the selection with its exact total. `next` is a cursor of the store, with or without an
- * expression.
- */
+/** One page with its exact total. `next` is a cursor of the store, also with an expression. */
 export async function selectPage(
   engine: Engine,
   selection: Selection,
@@ -139,10 +127,7 @@ export async function selectPage(
   return searchPage(engine, narrowed, page);
 }
 
-/**
- * Reads all letters once to find the total, the page's matches and whether more follow. Without a total, it
- * starts at the cursor and stops after the page.
- */
+/** Reads all letters for the total. Without a total, starts at the cursor and stops after the page. */
 async function searchPage(
   engine: Engine,
   selection: Selection & { readonly where: string },
@@ -264,9 +249,7 @@ const WHEN_UNNAMED: Partial<Readonly<Record<OperationKind, readonly ItemState[]>
   clear: STATES_OF_KIND.clear,
 };
 
-/**
- * Adds the states to a selection. States that the kind does not accept are removed; throws if none is left.
- */
+/** Adds the states. Those that the kind does not accept are removed; throws if none is left. */
 export function selectionFor(kind: OperationKind, { filter, ...selection }: Selection): Selection {
   const able = STATES_OF_KIND[kind];
   const wanted = filter.states ?? WHEN_UNNAMED[kind] ?? able.slice(0, 1);

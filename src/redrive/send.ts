@@ -1,7 +1,4 @@
-/**
- * Redrives the letters of an operation step by step, following its plan: delay, rate, canary stages. The
- * store keeps the progress, so that another process can resume it at any time.
- */
+/** Redrives letters by the operation's plan: delay, rate, canary. The store keeps the progress for who resumes it. */
 import type { Engine } from "../engine.ts";
 import type { Operation, OperationChange, OperationStep } from "../item/operation.ts";
 import { WakeSignal } from "../runner/poll-schedule.ts";
@@ -202,10 +199,7 @@ function stageText(stage: number): string {
 /** With a rate, the letters of one second become due together. */
 const TOGETHER_MS = 1000;
 
-/**
- * Makes all letters ready at once, with due times that follow the plan, for workers to run. Returns early if
- * the operation is paused or cancelled.
- */
+/** Makes all letters ready with due times by the plan, for workers to run. */
 export async function sendAhead(
   begun: Operation,
   engine: Engine,
@@ -230,10 +224,7 @@ export async function sendAhead(
 const FIRST_MS = 1000;
 const CAP_MS = 300_000;
 
-/**
- * The minimum wait since the letter died: entry n is for a letter redriven n times. The first redrive does
- * not wait, each further wait doubles, and the last entry is the limit.
- */
+/** The wait since the letter died: entry n is for one redriven n times. The waits double up to the last. */
 export const SINCE_BURIAL_MS: readonly number[] = [0, ...doublings()];
 
 function doublings(): number[] {

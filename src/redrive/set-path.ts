@@ -1,7 +1,4 @@
-/**
- * Parses, prints and applies paths into JSON data: `a.b[0].c`, `["odd key"].x`, and `.` for the whole value.
- * A path names exactly one value; it is not a query.
- */
+/** Paths that name one value in JSON data: `a.b[0].c`, `["odd key"].x`, and `.` for the whole value. */
 import { WorkError } from "../errors.ts";
 import { isJsonObject, type Json } from "../std/json.ts";
 
@@ -82,10 +79,7 @@ export type PathAnswer =
   | { readonly ok: true; readonly value: Json }
   | { readonly ok: false; readonly message: string };
 
-/**
- * Sets the value at the path. Creates missing (or null) objects and lists; a list grows by at most one
- * element.
- */
+/** Creates missing (or null) objects and lists; a list grows by at most one element. */
 export function setAtPath(data: Json, path: Path, value: Json): PathAnswer {
   return setFrom(data, { path, depth: 0, value });
 }

@@ -1,7 +1,4 @@
-/**
- * Undoes an operation by another one: an edit by an edit with the former data, a discard by a restore and
- * vice versa. Deleted letters are imported from their archive. A redrive cannot be undone.
- */
+/** Undoes an operation by another one, or imports deleted letters from their archive. */
 import { readArchive } from "../dead-letter/archive.ts";
 import type { Engine, ImportReport } from "../engine.ts";
 import { WorkError } from "../errors.ts";

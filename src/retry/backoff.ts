@@ -1,7 +1,4 @@
-/**
- * Computes how long to wait before a retry, and parses a backoff from the command line. Pure: randomness is passed in,
- * and no clock is read.
- */
+/** How long to wait before a retry, and how a backoff is written on the command line. Pure. */
 import { WorkError } from "../errors.ts";
 import { parseDuration } from "../std/duration.ts";
 import type { Random } from "../std/random.ts";
@@ -59,10 +56,7 @@ const FORMS = [
   "none",
 ];
 
-/**
- * Parses a backoff from the command line, e.g. `exponential:1s:30s:3` or `list:1s,5s,30s`. Growing curves have full
- * jitter unless the suffix `:nojitter` is given; `fixed`, `list` and `none` have none.
- */
+/** Parses `exponential:1s:30s:3` or `list:1s,5s,30s`. Growing curves have full jitter unless `:nojitter` follows. */
 export function parseBackoff(text: string): Backoff {
   const words = text.trim().split(":");
   const jitter = words.at(-1) !== "nojitter";

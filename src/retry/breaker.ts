@@ -1,8 +1,6 @@
 /**
- * The circuit breaker: it admits requests before a lease, so that an outage makes items wait instead of die. Pure, and
- * its state is plain JSON: closed → open → half open → closed. Every change of state starts a new generation. A ticket
- * has the generation that admitted a request, so that the late result of an earlier request is not mistaken for that of
- * a probe.
+ * The circuit breaker admits requests before a lease, so that items wait for the end of an outage. Pure. Every change of
+ * state starts a new generation; tickets name it, so that a late result is not mistaken for that of a probe.
  */
 import type { BreakerPolicy } from "./policy.ts";
 
@@ -46,10 +44,7 @@ export function admit(breaker: Breaker, nowMs: number): Admission {
   return admit(turn(breaker, { kind: "half_open", successes: 0, probesOut: 0, probedAtMs: nowMs }), nowMs);
 }
 
-/**
- * Probes that have not reported within the timeout no longer block others, because their worker may be gone. The generation
- * stays, so that a slow probe can still report its result.
- */
+/** Probes that do not report in time no longer block others. The generation stays, so that they still can. */
 function admitProbe(breaker: Breaker, gate: HalfOpenGate, nowMs: number): Admission {
   const { policy, generation } = breaker;
   const freeAtMs = gate.probedAtMs + policy.timeoutMs;

@@ -1,7 +1,6 @@
 /**
- * Derives the type, class and message of a failure from its facts. Structure comes first: what the runner knows
- * (timeout, start error), then what the command reported, then signal, exit code, errno and protocol status. Output and
- * message texts are read only where structure gives no answer, because they change with language and version.
+ * Derives the type, class and message of a failure. Structure comes first: timeout, start error, report, signal, exit
+ * code, errno, protocol status. Texts are read last, because they change with language and version.
  */
 import { CLASS_OF_TYPE, type ErrorClass, type ErrorType, type ErrorTypeName } from "../item/error-type.ts";
 import { formatDuration } from "../std/duration.ts";
@@ -89,10 +88,7 @@ function errnoKind(errno: string): Kind | undefined {
   return name === undefined ? undefined : { name, fields: { errno } };
 }
 
-/**
- * A SIGKILL here was not sent by Redrive: after a timeout the failure is a Timeout, and a stop is not a failure. The usual
- * sender is the kernel, when memory runs out.
- */
+/** Redrive did not send this SIGKILL. The usual sender is the kernel, when memory runs out. */
 function signalKind(signal: string): Kind {
   return signal === "SIGKILL" ? { name: "ResourceExhausted" } : { name: "CommandFailed", fields: { signal } };
 }
@@ -103,10 +99,8 @@ const EX_NOPERM = 77;
 const KILLED_EXIT_CODE = 137;
 
 /**
- * Only two codes of sysexits.h are used: 75 (try again), which does no harm when it is wrong, and 77 (not permitted), which
- * a retry does not change. 64 and 65 (usage, data) are ignored because many programs use them for other reasons, and
- * burying an item that a retry would have saved is the worse mistake. A command can report `{"class": "permanent"}`.
- * For all other codes the error line decides.
+ * Of sysexits.h only 75 (try again) and 77 (not permitted) are used. Many programs use the others for other reasons, and
+ * burying an item that a retry would have saved is the worse mistake. For all other codes the error line decides.
  */
 function exitCodeKind(exitCode: number, { stderrTail = "", stdoutTail = "" }: FailureFacts): Kind {
   const fields = { exit_code: exitCode };
@@ -158,8 +152,8 @@ interface OutputRule {
 }
 
 /**
- * Rules for the error line of a command; the first match wins. Only this line is read, because warnings above it are not the
- * reason. The texts are those of strerror(3) and the error names that runtimes print. docs/11-troubleshooting.md lists them.
+ * Rules for the error line, the texts of strerror(3) and the error names of runtimes; the first match wins. Warnings
+ * above that line are not the reason. docs/11-troubleshooting.md lists them.
  */
 export const OUTPUT_RULES: readonly OutputRule[] = [
   {
@@ -227,10 +221,7 @@ export interface Kind {
 const MESSAGE_CHARS_MAX = 600;
 const COMMAND_CHARS_MAX = 120;
 
-/**
- * One line, never empty, e.g. `cargo test failed with exit code 101: error[E0308]: mismatched types`. A reported message
- * replaces the observed one.
- */
+/** One line, never empty: `cargo test failed with exit code 101: …`. A reported message comes first. */
 function failureMessage(facts: FailureFacts): string {
   const { reported, timedOutMs, startError } = facts;
   const command = oneLine(facts.command ?? "", COMMAND_CHARS_MAX) || "the command";

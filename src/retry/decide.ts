@@ -1,7 +1,4 @@
-/**
- * The one decision function: what happens to an item after an attempt. It has every branch of an item's history, in the
- * order in which the rules apply. Pure: it does not see the store, the clock or the item's data.
- */
+/** What happens to an item after an attempt: every rule, in order. Pure: it sees no store, clock or data. */
 import type { ErrorType } from "../item/error-type.ts";
 import type { HandlerProblem, Verdict } from "../item/item.ts";
 import type { Outcome } from "../item/settlement.ts";

@@ -1,7 +1,4 @@
-/**
- * The policy of a queue: how often to try, how long to wait, and what to do then. Plain data with defaults, read by
- * `decide`.
- */
+/** The policy of a queue: how often to try, how long to wait, and what to do then. */
 
 /** How long to wait before each retry. */
 export type Backoff =
@@ -30,17 +27,11 @@ export type Backoff =
   | { readonly kind: "list"; readonly delaysMs: readonly number[]; readonly jitter: boolean };
 
 export const ITEM_FAILURE_ACTIONS = ["dlq", "retry", "skip", "stop", "custom"] as const;
-/**
- * What to do when the attempts are used up. `retry` retries without backoff until then; `custom` asks a handler, which
- * answers handled, retry or dlq.
- */
+/** When attempts are used up; `retry` does not wait until then, `custom` asks a handler. */
 export type OnItemFailure = (typeof ITEM_FAILURE_ACTIONS)[number];
 
 export const OUTAGE_ACTIONS = ["retry", "wait"] as const;
-/**
- * What a failure of the class `throttled` or `outage` does. `retry` counts the attempt like any other; `wait` parks the
- * whole queue and does not count it, for as long as `outageMsMax` allows.
- */
+/** For the classes `throttled` and `outage`: `retry` counts the attempt, `wait` parks the queue and does not. */
 export type OnOutage = (typeof OUTAGE_ACTIONS)[number];
 
 /** How long `wait` waits through one outage, unless the policy gives another limit: a day. */

@@ -1,7 +1,4 @@
-/**
- * Reads the report that a command writes about its own failure, as JSON in REDRIVE_FAILURE_FILE. An invalid report
- * never throws and never hides the failure: valid fields are used, and `problem` names the others.
- */
+/** Reads a command's own failure report (REDRIVE_FAILURE_FILE). Never throws: `problem` names invalid fields. */
 import { type ErrorClass, type ErrorType, errorTypeFromJson, isErrorClass } from "../item/error-type.ts";
 import { type FailureSource, SOURCE_FIELDS, sourceFromJson } from "../item/failure.ts";
 import { fromRfc3339 } from "../std/clock.ts";

@@ -1,7 +1,6 @@
 /**
- * Reads whatever a handler threw, without ever throwing itself: null, a symbol, a proxy that throws, an error whose
- * causes are circular. The exceptions of this library are recognised by name, so that errors of other classes or of
- * another copy of it work too.
+ * Reads whatever a handler threw without throwing: null, a symbol, a proxy, circular causes. Exceptions of this library
+ * are recognised by name, so that those of another copy of it work too.
  */
 import type { ErrorTypeName } from "../item/error-type.ts";
 import type { FailureSource } from "../item/failure.ts";

@@ -1,7 +1,4 @@
-/**
- * Copies a whole store into another one of any engine, and verifies that both are equal. An interrupted copy
- * can be resumed. Never overwrites a store that contains anything but a copy of the same source.
- */
+/** Copies a store into another and verifies it. Overwrites nothing but an earlier copy of the same source. */
 import type { Engine } from "../engine.ts";
 import { WorkError } from "../errors.ts";
 import { TABLES, type Table, tableNamed } from "../item/tables.ts";
@@ -34,10 +31,7 @@ export interface CopyReport {
   readonly tables: readonly TableSum[];
   /** Rows written in this run; 0 if the copy was already complete. */
   readonly copied: number;
-  /**
-   * `fresh`: a first copy. `resumed`: continued after an interruption. `anew`: repeated because the source
-   * has changed. `none`: the stores were equal.
-   */
+  /** `resumed`: after an interruption. `anew`: the source had changed. `none`: the stores were equal. */
   readonly how: "fresh" | "resumed" | "anew" | "none";
 }
 
@@ -94,9 +88,7 @@ async function requireEmpty(to: Engine): Promise<void> {
   }
 }
 
-/**
- * Refuses a half-finished copy that somebody has worked with, because copying again would delete that work.
- */
+/** Refuses a half-finished copy that somebody has worked with: copying again would delete that work. */
 async function requireOwnJobs(from: Engine, to: Engine): Promise<void> {
   const jobs = tableNamed("jobs");
   const own = new Set<Json>();

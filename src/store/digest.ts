@@ -48,10 +48,7 @@ export function differences(one: readonly TableSum[], other: readonly TableSum[]
     .map(({ table }) => table);
 }
 
-/**
- * Identifies a store by its first event and its first job. The id stays the same when the store is moved or
- * copied; null while the store is empty.
- */
+/** A store's first event and first job identify it, also when it is moved or copied; null while it is empty. */
 export async function identityOf(engine: Engine): Promise<string | null> {
   const first = async (table: string) => (await engine.readRows(table, { after: null, limit: 1 })).rows[0];
   const [event, job] = [await first("events"), await first("jobs")];

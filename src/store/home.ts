@@ -15,9 +15,8 @@ export function storeUrlOf(env: NodeJS.ProcessEnv, option?: string): string {
 }
 
 /**
- * The folder with copies of evidence files, named by the SHA-256 of their content (`ab/abcd…`). The home's
- * own store uses the top level and every other store a subfolder, so that each can delete copies that it no
- * longer names.
+ * Copies of evidence files by the SHA-256 of their content (`ab/abcd…`). Every store but the home's own has a subfolder,
+ * so that each can delete copies that it no longer names.
  */
 export function evidenceFolder(home: string, storeUrl: string): string {
   const folder = join(home, "evidence");
@@ -32,10 +31,7 @@ function absoluteUrl(storeUrl: string): string {
   return path === undefined ? storeUrl : `sqlite:${resolve(path)}`;
 }
 
-/**
- * The log paths of a job: `{item}/{attempt}.log`, `{phase}.log` of a workflow, and the output of running
- * attempts in `.running/`.
- */
+/** The log paths of a job. `.running/` has the output of running attempts. */
 export interface JobLogs {
   readonly folder: string;
   readonly runningFolder: string;

@@ -1,7 +1,4 @@
-/**
- * Reads the rows of a table in pages, without the records about copies. The page size adapts to the size of
- * the rows.
- */
+/** Reads the rows of a table in pages that adapt to the size of the rows, without the records about copies. */
 import type { Engine, RowPage } from "../engine.ts";
 import { CLOCK_RECORD } from "../item/store-queries.ts";
 import type { Table } from "../item/tables.ts";
@@ -26,10 +23,7 @@ export async function* rowsOf(engine: Engine, table: Table, after: Json = null):
   }
 }
 
-/**
- * The prefix of documents with the progress of a copy. These and the clock record describe a store and are
- * not part of its content.
- */
+/** Documents with the progress of a copy. They and the clock record are not part of a store's content. */
 export const COPY_PREFIX = "copy/";
 
 function isAboutStore(table: Table, row: JsonObject): boolean {

@@ -1,7 +1,6 @@
 /**
- * Deletes copies of evidence files that no attempt names any more, for example after a purge. Each store has
- * its own folder, so that it never deletes copies of another. Recent copies are kept, because an attempt that
- * names them may not have been recorded yet.
+ * Deletes copies of evidence files that no attempt of this store names any more. Recent copies are kept, because an
+ * attempt that names them may not have been recorded yet.
  */
 import { readdir, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -81,8 +80,8 @@ const NAMING_COLUMNS = [
 ] as const;
 
 /**
- * Moves the copy aside before deleting it. An attempt that names the same content meanwhile either finds no
- * copy and creates one, or has updated the time, which is checked after the move.
+ * Moves the copy aside first. An attempt that names the same content meanwhile either finds no copy and creates one, or
+ * has updated the time, which is checked after the move.
  */
 async function remove(path: string): Promise<boolean> {
   const aside = `${path}${DELETING}`;

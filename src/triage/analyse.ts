@@ -1,7 +1,4 @@
-/**
- * Analyses letters: their groups, their error types and their distribution over time. Pure; it is given single letters
- * or counted groups and keeps no more than the result needs.
- */
+/** Analyses letters or counted groups: their groups, error types and distribution over time. Pure. */
 import type { GroupState } from "../item/group.ts";
 import { type Letter, letterToJson } from "../item/letter.ts";
 import { toRfc3339 } from "../std/clock.ts";

@@ -1,7 +1,4 @@
-/**
- * Finds the lines of a command's output that say why it failed. The last line with an error marker is taken, first from
- * stderr, then from stdout; without a marker, the last line.
- */
+/** Finds the output lines that name the failure: the last with an error marker, first in stderr, or the last. */
 import { cleanText, oneLine } from "./clean.ts";
 
 /** The picked lines and the reason why they were picked. */

@@ -1,7 +1,4 @@
-/**
- * Explains how a failure got its signature: the text that was read, the masks that matched, the frames that counted.
- * Also finds groups with similar patterns.
- */
+/** Explains how a failure got its signature, and finds groups with similar patterns. */
 import { pickErrorLine } from "./error-line.ts";
 import type { Frame } from "./frames/frame.ts";
 import { containsLine } from "./frames/trace.ts";

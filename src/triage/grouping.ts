@@ -1,7 +1,4 @@
-/**
- * Assigns a failure to its group: by a rule that a person wrote, else by the algorithm. Every signature contains the
- * version of the algorithm and depends only on the recorded failure.
- */
+/** Assigns a failure to its group: by a rule that a person wrote, else by the algorithm. */
 import type { ErrorClass, ErrorTypeName } from "../item/error-type.ts";
 import type { Failure } from "../item/failure.ts";
 import { compilePattern } from "../std/pattern.ts";

@@ -1,8 +1,6 @@
 /**
- * Masks the parts of a failure message that differ from item to item, so that the same failure always reads the same.
- * Exit codes, HTTP statuses and codes such as E0308, TS2345 or ENOENT stay. The result depends only on the message,
- * does not change when it is normalised again, and costs bounded time: the text is cut first, and no regular expression
- * has nested or unbounded repetition.
+ * Masks what differs from item to item in a message, so that the same failure reads the same. Exit codes, HTTP statuses
+ * and error codes stay. Idempotent, and bounded in time: no regular expression has unbounded repetition.
  */
 import { cleanText } from "./clean.ts";
 import type { Hit, Masker } from "./mask/masker.ts";

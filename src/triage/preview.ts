@@ -1,7 +1,4 @@
-/**
- * Computes the signatures of arbitrary lines, so that people can try out the grouping. The input is JSON Lines with
- * `text`, or plain lines. Each line is signed independently of the others, and no input is refused.
- */
+/** Signs lines of text or JSON Lines with `text`, so that people can try out the grouping. Refuses nothing. */
 import { StringDecoder } from "node:string_decoder";
 import { isJsonObject, type Json } from "../std/json.ts";
 import { type Signature, signatureOf } from "./signature.ts";

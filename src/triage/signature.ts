@@ -1,7 +1,4 @@
-/**
- * Computes the signature of a failure. The pattern is what people read, the signature is its hash. Both depend only on
- * the recorded failure and the version of this algorithm, never on earlier failures or on the item's data.
- */
+/** The signature of a failure: the hash of its pattern. Depends only on the failure and the version. */
 import { hash } from "node:crypto";
 import type { Failure } from "../item/failure.ts";
 import { type Picked, pickErrorLine } from "./error-line.ts";

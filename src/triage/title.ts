@@ -1,7 +1,4 @@
-/**
- * Derives the title and the location of a failure for people: the error line, and the command or step with its exit
- * code. Both come from the recorded message or from the pattern of a group, so that every group has them.
- */
+/** The title and location of a failure for people, from its message or from the pattern of its group. */
 import { isErrorTypeName } from "../item/error-type.ts";
 import type { Failure } from "../item/failure.ts";
 

@@ -116,10 +116,7 @@ interface Heap {
   heapToUint8Array(place: unknown): Uint8Array;
 }
 
-/**
- * The library copies results byte by byte; one `slice` is fifty times as fast. If a later version works
- * differently inside, it is left unchanged.
- */
+/** The library copies byte by byte; `slice` is fifty times as fast. Other versions are left unchanged. */
 function copyWithSlice(zstd: Zstd): void {
   const heap: unknown = Reflect.get(zstd, "_mainModule");
   if (!isHeap(heap)) return;
@@ -192,10 +189,7 @@ async function* frame(bytes: ByteReader): AsyncGenerator<BlockPiece> {
   }
 }
 
-/**
- * The length of magic, descriptor, window, dictionary and content size. The descriptor gives the lengths of
- * the last three.
- */
+/** Of magic, descriptor, window, dictionary and content size. */
 function headerBytes(descriptor: number): number {
   const isSingle = (descriptor & 0b100000) !== 0;
   const dictionary = [0, 1, 2, 4][descriptor & 0b11] ?? 0;

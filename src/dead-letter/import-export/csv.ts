@@ -1,7 +1,4 @@
-/**
- * Letters as CSV rows: columns that people can read and sort, and the column `details` with all other fields
- * as JSON. Together they contain the complete letter.
- */
+/** Letters as CSV rows: columns that people can sort, and `details` with all other fields as JSON. */
 
 import type { WorkError } from "../../errors.ts";
 import { CsvRows, type Row, type RowFailure, type RowRun } from "../../intake/csv.ts";
@@ -34,10 +31,7 @@ const FIELDS = {
   item_data: "json",
 } as const satisfies Readonly<Record<string, CellKind>>;
 
-/**
- * Columns of the last failure, for people. They are ignored on import, because `details` contains the
- * history.
- */
+/** Columns of the last failure, for people. Ignored on import: `details` has the history. */
 const LAST_FAILURE = ["error_type", "error_class", "error_message"] as const;
 const DETAILS = "details";
 
@@ -118,9 +112,8 @@ function rowText(cells: readonly string[]): string {
 }
 
 /**
- * Spreadsheets treat cells that start with these characters (also in full width) as formulas, and item data
- * may come from anywhere. A leading quote makes the cell text. Cells that already start with quotes get one
- * more, so that removing one always restores the original.
+ * Spreadsheets take such cells (also in full width) for formulas. A leading quote makes them text; a cell that begins
+ * with quotes gets one more, so that removing one always restores the original.
  */
 const FORMULA = /^'*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/;
 

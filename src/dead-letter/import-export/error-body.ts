@@ -1,8 +1,4 @@
-/**
- * Failures in the format of Power Automate's error queues: one `ErrorBody` per failure. Its seven fields give
- * the location of the error from large to small; additional fields allow a letter to be rebuilt from it. The
- * error log uses the same format.
- */
+/** Failures as `ErrorBody` of Power Automate's error queues, with more fields to rebuild a letter from it. */
 import { errorTypeToJson } from "../../item/error-type.ts";
 import {
   type Failure,
@@ -85,9 +81,7 @@ export function letterOfBodies(bodies: readonly JsonObject[], now: number): Json
   return { ...itemOf(first), item_data: first["Item Data"] ?? null, ...common };
 }
 
-/**
- * A body written by the framework itself does not name the item, so the whole body becomes the item's data.
- */
+/** A body written by the framework does not name the item, so the body itself is the item's data. */
 function isOurs(body: JsonObject): boolean {
   return "Item Data" in body;
 }
@@ -119,10 +113,7 @@ function failureOf(body: JsonObject, place: number, now: number): JsonObject {
   };
 }
 
-/**
- * The reported location: every field of a framework's body, but only the fields of ours that differ from the
- * default.
- */
+/** The reported location: of our own bodies, only the fields that differ from the default. */
 function sourceOf(body: JsonObject): JsonObject {
   const queue = textOf(body["Job Id"]);
   const failure = {

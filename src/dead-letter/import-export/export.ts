@@ -1,7 +1,4 @@
-/**
- * Writes letters to a file, a folder or a stream, one letter at a time. A file is written completely or not
- * at all.
- */
+/** Writes letters to a file, a folder or a stream, one at a time. A file is written completely or not at all. */
 import { stat } from "node:fs/promises";
 import { Readable, type Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";

@@ -1,8 +1,4 @@
-/**
- * Imports letters from files and folders written by Redrive, Prodigy or mmm. Invalid records are reported
- * with their location; all others are imported in durable steps. Importing the same file again changes
- * nothing.
- */
+/** Imports letters in durable steps; invalid records are reported. A second import changes nothing. */
 
 import { hash } from "node:crypto";
 import { stat } from "node:fs/promises";
@@ -23,10 +19,7 @@ import { isRefusal, placeText, type RawRecord, type Reading, type Refusal } from
 import { receiptsJobOf } from "./receipt.ts";
 
 export interface ImportOptions {
-  /**
-   * Imports every letter into this job. Default: the job that the letter names, else that of its folder, else
-   * one named after the file.
-   */
+  /** The job of every letter. Default: the one it names, else that of its folder, else that of the file. */
   readonly job?: string;
   /** Default: detected. */
   readonly format?: ImportFormat;
@@ -244,10 +237,7 @@ class ImportPrediction {
     return isPurged ? "imported" : "existing";
   }
 
-  /**
-   * Returns true the first time. Stores a part of a hash instead of the id, so that a million ids fit into
-   * memory.
-   */
+  /** True the first time. Keeps a part of a hash, so that a million ids fit into memory. */
   #isFirst(name: string, itemId: string): boolean {
     const key = hash("sha256", `${name}\n${itemId}`, "base64").slice(0, 16);
     const isFirst = !this.#seen.has(key);

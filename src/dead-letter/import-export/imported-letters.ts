@@ -103,10 +103,7 @@ export class LetterReader {
     return { letter: { ...letter, itemId, jobId, queue: jobId }, place, bytes };
   }
 
-  /**
-   * Generates an id from the content, never from the position in the file. A second item with the same
-   * content gets the suffix `-2`.
-   */
+  /** An id from the content, never from the position. A second item with it gets the suffix `-2`. */
   #nameFor(jobId: string, { itemData }: Letter, { file, line = 1 }: Place): string {
     const names = this.#names.get(jobId) ?? new Identity(originOf(file), {});
     this.#names.set(jobId, names);
@@ -174,10 +171,7 @@ function completeFailure(failure: Failure, raw: JsonObject, lastAttempt: number)
   };
 }
 
-/**
- * The probable failure of a letter without a history. It determines the group and eligibility, but is not
- * recorded.
- */
+/** The probable failure of a letter without a history, for its group and eligibility. Not recorded. */
 function guessedFailure({ failureCount, errorSignature }: Letter, timestamp: number): Failure {
   const { type, message } = hintOf(errorSignature);
   return {
@@ -188,10 +182,7 @@ function guessedFailure({ failureCount, errorSignature }: Letter, timestamp: num
   };
 }
 
-/**
- * In Prodigy and mmm, a signature is the beginning of the message: `CommandFailed::cargo test failed with
- * exit`.
- */
+/** In Prodigy and mmm a signature is the start of the message: `CommandFailed::cargo test failed`. */
 function hintOf(text: string): { readonly type: ErrorType; readonly message: string } {
   const [name = "", message] = text.split(/::(.*)/s);
   if (message !== undefined && isErrorTypeName(name)) return { type: errorTypeFromJson(name), message };

@@ -1,7 +1,4 @@
-/**
- * Validates the JSON of imported letters. A field of the wrong type is refused, because treating it as absent
- * would lose data.
- */
+/** Validates imported letters. A field of the wrong type is refused: taking it for absent would lose data. */
 import { idProblem } from "../../intake/identity.ts";
 import { letterProblem } from "../../item/letter.ts";
 import type { Json, JsonObject } from "../../std/json.ts";
@@ -26,9 +23,7 @@ function isId(value: Json): boolean {
   return value === "" || (typeof value === "string" && idProblem(value) === undefined);
 }
 
-/**
- * The fields that only a letter has. A record without them may be anything, such as the result of a success.
- */
+/** Only a letter has these. A record without them may be anything, such as the result of a success. */
 const LETTER_FIELDS = ["failure_history", "failure_count", "error_signature", "error_pattern", "reason"];
 
 function notALetter(json: JsonObject): string | undefined {

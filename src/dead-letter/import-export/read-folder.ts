@@ -1,8 +1,4 @@
-/**
- * Reads the records of a folder: one job's letters (`items/*.json`), a folder above several jobs, a complete
- * Prodigy or mmm home, or a folder of archives. Symbolic links are not followed, so that nothing outside the
- * folder is read.
- */
+/** Reads folders of letters: of a job, of several, of Prodigy or mmm, or archives. Follows no symbolic links. */
 import { constants, type Dirent } from "node:fs";
 import { type FileHandle, open, readdir } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
@@ -17,10 +13,7 @@ import { readFile } from "./read-file.ts";
 import { recordOf } from "./read-json.ts";
 import { isRefusal, type RawRecord, type Reading } from "./reading.ts";
 
-/**
- * Reads the letters of every job below a folder, those listed in an index first. A letter without a job id gets the one of its
- * index or folder. A file that is not a letter is an error.
- */
+/** Reads the letters of every job below a folder. A file that is not a letter is an error. */
 export async function* readDirectory(folder: string): AsyncGenerator<Letter> {
   const { items, links } = await partsOf(folder);
   const [link] = links;

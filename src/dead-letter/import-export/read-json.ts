@@ -1,7 +1,4 @@
-/**
- * Reads the records of a JSON array, of a document with an array `items`, or of a file with a single object.
- * An array is split while it is read; only one element is in memory.
- */
+/** Reads a JSON array, a document with an array `items`, or one object. Holds one element in memory. */
 import { isUtf8 } from "node:buffer";
 import { WorkError } from "../../errors.ts";
 import { ArrayScanner } from "../../intake/json-array.ts";

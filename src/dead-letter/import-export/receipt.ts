@@ -1,7 +1,4 @@
-/**
- * Entries of a `receipts.json`: undelivered receipts, with the time of the last attempt and the number of
- * attempts.
- */
+/** Entries of a `receipts.json`: undelivered receipts with their last attempt and number of attempts. */
 import type { Engine } from "../../engine.ts";
 import { contentId } from "../../intake/identity.ts";
 import type { Letter } from "../../item/letter.ts";
@@ -16,19 +13,13 @@ export function isReceipt(json: JsonObject): boolean {
 /** The job of receipts that name none, unless there is exactly one target. */
 export const RECEIPTS_JOB = "receipts";
 
-/**
- * If the store has exactly one target, receipts without a job go there, so that `receipts recover` sends
- * them.
- */
+/** With exactly one target, receipts without a job go there, so that `receipts recover` sends them. */
 export async function receiptsJobOf(engine: Engine): Promise<string> {
   const [target, ...others] = await engine.listJobs({ kinds: ["target"], limit: 2 });
   return target !== undefined && others.length === 0 ? target.id : RECEIPTS_JOB;
 }
 
-/**
- * The entry of a letter: the current receipt, the time of its last failure and the number of failed attempts.
- * The key is included only if it is not derived from the receipt, so that the receiver can detect duplicates.
- */
+/** The key is included only if it is not derived from the receipt. */
 export function receiptOfLetter(letter: Letter): JsonObject {
   const key = receiptKeyOf(letter);
   return {
@@ -44,10 +35,7 @@ function attemptsOf({ failureCount, failureHistory }: Letter): number {
   return Math.max(failureCount, failureHistory.at(-1)?.attemptNumber ?? 0);
 }
 
-/**
- * Builds a letter's JSON from an entry. Without a key the id is derived from the content, because one lease
- * may have several receipts. The history contains only the last failure.
- */
+/** Without a key the id comes from the content. Only the last failure is known. */
 export function letterOfReceipt(entry: JsonObject, job: string): JsonObject {
   const attempts = entry.attempts ?? 1;
   return {

@@ -1,7 +1,6 @@
 /**
- * Validates data against a JSON Schema (2020-12, and the keywords of draft 7 that differ). A schema with an
- * invalid or unsupported keyword is refused as a whole, so that no check is skipped silently. `format` is not
- * checked, as the standard allows.
+ * Validates data against a JSON Schema (2020-12 or draft 7). A schema with an invalid or unsupported keyword is refused,
+ * so that no check is skipped silently. `format` is not checked, as the standard allows.
  */
 import { isJsonObject, type Json, type JsonObject, stringifyJson } from "../../std/json.ts";
 import type { Path } from "../set-path.ts";

@@ -1,7 +1,6 @@
 /**
- * Reads reports of operating system kernels: Linux oopses, sanitizers, lockups and lock checkers, and BSD panics. The
- * first report in a log matters, because later ones are often its consequence. One function identifies it: where it
- * happened, or, for a hang, what it waits in.
+ * Reads reports of Linux and BSD kernels. The first one in a log matters, because later ones are often its consequence.
+ * One function identifies it: where it happened, or, for a hang, what it waits in.
  */
 import type { Frame, Trace, TraceReader } from "./frame.ts";
 

@@ -56,8 +56,8 @@ export interface CountedFrames {
 }
 
 /**
- * Counts the innermost named frames of the application, or the innermost frame when none is the application's. A frame
- * without a name is skipped: only its file identifies it, and a copy of that file fails in the same way.
+ * Counts the innermost named frames of the application, else the innermost frame. A frame without a name is skipped: only
+ * its file identifies it, and a copy of that file fails in the same way.
  */
 export function countFrames({ frames, framesMax = FRAMES_MAX }: Trace): CountedFrames {
   const counted: Frame[] = [];

@@ -1,6 +1,4 @@
-/**
- * What a masker is, and the list of masks. A masker replaces one kind of text that differs from item to item by a mask.
- */
+/** A masker replaces one kind of text that differs from item to item by a mask. */
 
 /** Called for each masked part with the name of the mask, the original text and the replacement. */
 export type Hit = (mask: string, before: string, after: string) => void;

@@ -1,7 +1,6 @@
 /**
- * Masks quoted operands: `'left-pad'` in "Cannot find module 'left-pad'". Quotations may contain quotes and brackets,
- * as types and JSON do, so the closing quote is found by the text around it. Quoted prose is part of the message and
- * stays.
+ * Masks quoted operands, not quoted prose. Quotations may contain quotes and brackets, as types and JSON do, so the
+ * closing quote is found by the text around it.
  */
 import type { Hit, Masker } from "./masker.ts";
 import { isWordCode } from "./words.ts";

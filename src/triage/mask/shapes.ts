@@ -1,7 +1,4 @@
-/**
- * Masks text that is recognised by its form: URLs, UUIDs, times, e-mail and network addresses. Each has a cheap test
- * first, because most messages have none of them. Every repetition is bounded.
- */
+/** Masks text with a known form: URLs, UUIDs, times, addresses. Every repetition is bounded. */
 import { type Hit, type Masker, replaceAll } from "./masker.ts";
 
 interface Shape {

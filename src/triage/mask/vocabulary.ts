@@ -1,6 +1,6 @@
 /**
- * Word lists that separate an operand from the sentence around it. After the word for a kind of thing ("table", "user",
- * "module") a name follows, unless the next word is one of the plain words of error messages.
+ * Word lists that separate names from the sentence around them: after the word for a kind of thing ("table", "user") a
+ * name follows, unless the next word is a plain word of error messages.
  */
 
 function words(text: string): ReadonlySet<string> {

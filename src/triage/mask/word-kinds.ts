@@ -1,7 +1,4 @@
-/**
- * Decides what kind of thing a word is: a path, a host, an error code, an identifier, a measure or the name of
- * something. Used by word-masker.ts.
- */
+/** Decides what a word is: a path, a host, an error code, an identifier, a measure or a name. */
 import { AFTER_NAME, DATA_TYPES, FILE_ENDING, HOST_NAME, isPlain, KINDS, NO_NAME } from "./vocabulary.ts";
 import { DIGIT, DOT, isWordEnd, SLASH, UNDERSCORE, type Words } from "./words.ts";
 

@@ -1,7 +1,4 @@
-/**
- * Masks single words: numbers, paths, hosts, ids and names of things. The kind of a word follows from its own
- * characters and from at most the next two words. One pass.
- */
+/** Masks single words in one pass, by their own characters and at most the next two words. */
 import type { Hit, Masker } from "./masker.ts";
 import { FIXED_WORD } from "./vocabulary.ts";
 import {

@@ -1,6 +1,6 @@
 /**
- * Splits a text into words in one pass: where each begins and ends, and which kinds of characters it has. A mask is a
- * word of its own kind. Full stops and dashes at the end of a word belong to the sentence.
+ * Splits a text into words and masks, with the kinds of characters in each. Full stops and dashes at its end are not
+ * part of a word.
  */
 
 /** Bits for the kinds of characters in a word. */
