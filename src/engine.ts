@@ -1,10 +1,7 @@
 /**
- * The storage contract. One method is one step that must be atomic and durable before it resolves; the verbs are
- * those of an item's life. Delays and verdicts are computed above and passed in; an engine adds its own clock.
- * `engines/` holds the implementations, `test/conformance/` the one suite that all of them pass.
- *
- * Every failure that comes from the store itself is a `WorkError` whose code starts with `store_`; when one is
- * thrown, nothing of the call was written.
+ * The storage contract. One method is one step that is atomic and durable before it resolves. Delays and verdicts are passed
+ * in; an engine adds its own clock. An error of the store is a `WorkError` with a code that starts with `store_`; nothing of
+ * the call was written then. `test/conformance/` is the suite that all implementations pass.
  */
 
 import type { ErrorEntry, ErrorQuery } from "./item/error-log.ts";
@@ -56,33 +53,9 @@ import type { Json, JsonObject } from "./std/json.ts";
 
 export type { AddOptions, AddReport, HoldBy, HoldReport } from "./item/item.ts";
 export type { DeleteJobStep, JobChange } from "./item/job.ts";
-export type { LetterFilter } from "./item/letter-query.ts";
-export {
-  type Arrival,
-  type ArrivalQuery,
-  type ImportReport,
-  LETTER_ORDERS,
-  LETTER_PARTS,
-  type LetterGroup,
-  type LetterOrder,
-  type LetterPage,
-  type LetterPart,
-  type LetterQuery,
-  type Regrouped,
-  type StoredLetter,
-} from "./item/letter-query.ts";
-export type { Holder, NewHolder, SettleAndLease, SettleAndLeaseResult } from "./item/settle-and-lease.ts";
-export type {
-  Counter,
-  EventQuery,
-  ItemQuery,
-  ItemResult,
-  Problem,
-  QueueCounts,
-  RowPage,
-  SharedDocument,
-  StoreInfo,
-} from "./item/store-queries.ts";
+export * from "./item/letter-query.ts";
+export type * from "./item/settle-and-lease.ts";
+export type * from "./item/store-queries.ts";
 
 /** A store. Every engine passes the one suite of this contract. */
 export interface Engine {
@@ -92,16 +65,16 @@ export interface Engine {
 
   /** The store's clock, which times leases and due times. */
   now(): Promise<number>;
-  /** Reports each step of the store's clock that this process finds: waits are moved by it, once. The answer ends it. */
+  /** Reports each step of the store's clock that this process finds. The answer ends it. */
   watchClock(report: (stepMs: number) => void): () => void;
-  /** Rejects when the store that was opened is not there any more, was replaced or changed, or cannot be read. */
+  /** Rejects when the opened store is gone, was replaced or changed, or cannot be read. */
   requireUsable(): Promise<void>;
 
-  // Jobs -----------------------------------------------------------------------------------------------------
+  // Jobs
 
   /**
-   * Makes a job and its queue, running. `job_changed` when the id or name is taken. Event: `job_started`; of the kinds
-   * that stand (`STANDING_KINDS`) `queue_created`.
+   * Creates a running job and its queue. `job_changed` when the id or name is taken. Event: `job_started`;
+   * for `STANDING_KINDS` `queue_created`.
    */
   createJob(job: NewJob): Promise<Job>;
   /** By id or name. */
@@ -113,98 +86,90 @@ export interface Engine {
     readonly kinds?: readonly JobKind[];
   }): Promise<readonly Job[]>;
   /**
-   * Changes what is given and writes the event. `job_not_found` when there is no such job. A pause or its end writes
-   * `queue_paused` (with `author` and `reason`) or `queue_resumed` by itself, when it changes something, before that event.
+   * Changes what is given and writes the event. `job_not_found` when there is no such job. A pause or its end that changes
+   * something first writes `queue_paused` (with `author` and `reason`) or `queue_resumed`.
    */
   changeJob(id: string, change: JobChange): Promise<Job>;
   /**
-   * Deletes a job that ends, by id, with at most so many of its items; true when nothing of it is left. The first step writes
-   * `job_deleted` (with `name`, `author` and what it had), deletes its other events, its operations and its counters, and
-   * makes its kind `deleting`: nobody can work it any more. Groups, marks and arrivals stay. Its id and name can be used again
-   * when it is gone. `job_running` while a holder of it is alive or an item is leased; `illegal_move` while it has letters,
-   * waiting or closed, and for the kinds that stand.
+   * Deletes a job that ends, with at most so many of its items; true when nothing of it is left. The first step writes
+   * `job_deleted` (with `name`, `author` and its counts), deletes its other events, operations and counters, and makes its
+   * kind `deleting`. Groups, their records and arrivals stay. `job_running` while a holder is alive or an item is leased;
+   * `illegal_move` while it has letters, waiting or resolved, and for `STANDING_KINDS`.
    */
   deleteJob(id: string, step: DeleteJobStep): Promise<boolean>;
 
-  // Intake ---------------------------------------------------------------------------------------------------
+  // Intake
 
   /**
-   * Adds the items that the queue does not have, ready, in order, and wakes who watches the queue. Event each:
-   * `item_queued`. With `replace`, one that is there with other data and waits (ready or held) gets the new data as a new
-   * revision, the old one kept as an amendment by `author`, with its new name, priority, due time and expiry (what is not
-   * given has its default; the lane stays); event `item_replaced` with `revision` and `author`. What it has now is compared
-   * then. Any other keeps what it has.
+   * Adds the items that the queue does not have, ready, in order, and notifies watchers. Event each: `item_queued`. With
+   * `replace`, an existing item with other data that is ready or held gets the new data as a new revision, with its new name,
+   * priority, due time and expiry (the lane stays); event `item_replaced` with `revision` and `author`.
    */
   add(queue: string, items: readonly NewItem[], options?: AddOptions): Promise<AddReport>;
   /**
-   * Takes ready items out of the line. Those in another state, or not there, are refused. Event each: `item_held` with
-   * `author` and `reason`. A letter on its way can be held too; an operation that is cancelled does not take it back
-   * before it is released.
+   * Holds ready items; others are refused. Event each: `item_held` with `author` and `reason`. A redriven letter can be
+   * held too; a cancelled operation does not take it back before it is released.
    */
   hold(queue: string, itemIds: readonly string[], by: HoldBy): Promise<HoldReport>;
-  /** Puts held items back, due when they were. Event each: `item_released` with `author` and `reason`. */
+  /** Makes held items ready again, due when they were. Event each: `item_released` with `author` and `reason`. */
   unhold(queue: string, itemIds: readonly string[], by: HoldBy): Promise<HoldReport>;
 
-  // Lease, attempt, settle -----------------------------------------------------------------------------------
+  // Lease, attempt, settle
 
-  /** Announces a holder of leases. It has to send a `heartbeat` before `ttlMs` has passed. */
+  /** Registers a holder of leases. It has to send a `heartbeat` before `ttlMs` has passed. */
   registerHolder(holder: NewHolder): Promise<Holder>;
-  /** Puts off the expiry. False when the holder is not known any more: its leases are lost. */
+  /** Extends the expiry. False when the holder is unknown: its leases are lost. */
   heartbeat(holderId: string): Promise<boolean>;
   /**
-   * Ends an expired holder's right to heartbeat and lease, so that its leases can be settled as lost. A holder whose process
-   * is dead need not have expired. False, and nothing is changed, when it is not expired (any more) or not known.
+   * Ends the right of an expired or dead holder to heartbeat and lease, so that its leases can be settled as lost. False,
+   * and nothing is changed, when it has not expired or is unknown.
    */
   revoke(holderId: string, options: { readonly isProcessDead: boolean }): Promise<boolean>;
-  /** Takes the holder away. False, and nothing is changed, while it holds a lease. */
+  /** Removes the holder. False, and nothing is changed, while it holds a lease. */
   unregisterHolder(holderId: string): Promise<boolean>;
   listHolders(): Promise<readonly Holder[]>;
-  /** What the holder holds, for the reaper to settle as lost. */
+  /** The leases of a holder, for the reaper to settle as lost. */
   listLeases(holderId: string): Promise<readonly LeasedItem[]>;
   /**
-   * The heart of the runner, one durable step: settles what has ended, then leases up to `lease.max` due items,
-   * each with a new attempt record that says `running`. A settlement whose lease is not held any more changes
-   * nothing; it is answered in `stale`, and what a late worker said (outcome `succeeded` or `failed`) is kept as
-   * evidence. The holder may be null when nothing is to be leased.
+   * The runner's one durable step: settles what has ended, then leases up to `lease.max` due items, each with a new
+   * attempt record. A settlement whose lease is lost changes nothing and is returned in `stale`; its outcome is kept as a
+   * late result. The holder may be null when nothing is leased.
    *
-   * A letter whose item is done is closed, by the operation that sent it and its author: as `auto_fix` or `manual_fix`
-   * when its data has a revision that it did not have when it was buried, by who made the last one (a rule, a person),
-   * else as `requeue`. One that is buried again is the same letter with a new number.
+   * A letter whose item is done is resolved by the operation that redrove it: as `auto_fix` or `manual_fix` when its data
+   * has a revision that it did not have when it was buried, else as `requeue`. A letter that is buried again gets a new number.
    *
-   * Items are leased by priority, then due time, then age, lane by lane (`NewItem.lane`; none while another one of its lane
-   * is leased, also a younger one, which happens when the older was redriven); of a paused queue none, within `lease.rate`
-   * (item/rate.ts), and none when `gate.seen` is not the version of the queue's gate. No request switches one of these off.
-   * What is counted: `countersOf` (item/counter.ts).
+   * Items are leased by priority, then due time, then age, one at a time per lane (`NewItem.lane`); none of a paused queue,
+   * within `lease.rate` (item/rate.ts), and none unless `gate.seen` is the version of the queue's gate. Counters:
+   * `countersOf` (item/settlement.ts).
    */
   settleAndLease(holderId: string | null, settleAndLease: SettleAndLease): Promise<SettleAndLeaseResult>;
   /**
-   * Notifies whenever something of the queue may have become leasable: items added, redriven, released, resumed. A notification may
-   * come for nothing, and where `can.wakes` is false none comes. The answer ends it.
+   * Notifies when items of the queue may have become leasable; perhaps for nothing, and never where `can.wakes` is false.
+   * The answer ends it.
    */
   watch(queue: string, notify: () => void): Promise<() => Promise<void>>;
 
-  // Look -----------------------------------------------------------------------------------------------------
+  // Look
 
   /** How many items of the queue are in each state, and how many attempts were started. */
   count(queue: string): Promise<QueueCounts>;
-  /** The items whose id is the given one or starts with it, at most `limit`; of one queue, or of all. */
+  /** The items with this id or prefix, at most `limit`; of one queue, or of all. */
   findItems(
     idOrPrefix: string,
     options: { readonly queue?: string; readonly limit: number },
   ): Promise<readonly Item[]>;
-  /** Items of one queue, oldest first, from the one after the given number on; of all states, unless some are named. */
+  /** Items of one queue, oldest first; of all states, unless some are named. */
   listItems(query: ItemQuery): Promise<readonly Item[]>;
-  /** What was written on an item, oldest first; on its letter, too. */
+  /** The notes on an item or its letter, oldest first. */
   listNotes(ref: number): Promise<readonly LetterNote[]>;
   /** The error log, newest first: see item/error-log.ts. */
   listErrors(query: ErrorQuery): Promise<readonly ErrorEntry[]>;
   /**
    * Every counter that is not 0. They only go up, and survive purges and restarts. The store's own, of each queue:
-   * `attempts.OUTCOME` for ended attempts, `retries` (verdicts `retry`), `parks`, `dead.ERROR_TYPE` (burials by an
-   * attempt), `redrives.succeeded` and `redrives.failed` (the ends of redriven items), `store_write_failed` (events).
+   * `attempts.OUTCOME`, `retries`, `parks`, `dead.ERROR_TYPE`, `redrives.succeeded`, `redrives.failed`, `store_write_failed`.
    */
   listCounters(): Promise<readonly Counter[]>;
-  /** What the done items of a queue left, oldest item first; those that left nothing have null. */
+  /** The results of the done items of a queue, oldest item first; null for an item without one. */
   listResults(
     queue: string,
     page: { readonly after: number; readonly limit: number },
@@ -213,54 +178,51 @@ export interface Engine {
   listAttempts(ref: number): Promise<readonly Attempt[]>;
   /** A page of letters with the exact total of the query. */
   listLetters(query: LetterQuery): Promise<LetterPage>;
-  /** The letter of an item, also a resolved or discarded one; null if it has none. */
+  /** The letter of an item, also a resolved or discarded one. */
   readLetter(ref: number): Promise<StoredLetter | null>;
-  /** Groups of the letters that wait (dead, or on their way), largest first. Kept incrementally: no scan. */
+  /** Groups of the waiting letters, largest first. Kept incrementally: no scan. */
   listGroups(filter: {
     readonly queue?: string;
     readonly states?: readonly GroupState[];
   }): Promise<readonly LetterGroup[]>;
   /**
-   * When letters failed last, in stretches of `bucketMs` counted from the epoch, oldest first; stretches without a
-   * burial are left out. An imported letter counts at its own time. Kept incrementally by the minute: no scan.
+   * When letters failed last, in intervals of `bucketMs` counted from the epoch, oldest first, without empty ones. An
+   * imported letter counts at its own time. Kept incrementally by the minute: no scan.
    */
   listArrivals(query: ArrivalQuery): Promise<readonly Arrival[]>;
-  /** The time of the earliest first failure among the queue's letters that wait; null when none waits. No scan. */
+  /** The time of the earliest first failure among the waiting letters of the queue. No scan. */
   earliestFailure(queue: string): Promise<number | null>;
   /** Events after a cursor, oldest first. */
   listEvents(query: EventQuery): Promise<readonly Event[]>;
-  /** The id of the newest event of the store, 0 when there is none: where somebody begins who wants only what comes. */
+  /** The id of the newest event of the store, 0 when there is none. */
   newestEvent(): Promise<number>;
 
-  // Groups ---------------------------------------------------------------------------------------------------------
+  // Groups
 
   /**
-   * What is known of a signature beyond its letters; null when the store never saw it. Marks change by themselves, in the
-   * step that is the reason: the first burial of a signature opens its group (event `group_opened`). A burial into a
-   * resolved group opens it as a regression, and one into an ignored group opens it when what it was ignored until has
-   * come (event `group_reopened` with `why`: `regression`, `time`, `count` or `rate`). When a redriven letter succeeds, the
-   * success is counted into the group's fixes, one for each redrive and kind; when it was the last of its signature that
-   * waits, in all queues, which is asked at the end of the step, the group is resolved (event `group_resolved`), unless it
-   * is ignored. A signature has one pattern: that of its first letter. A letter that comes in closed opens only a group
-   * that was never seen; one that is restored opens none.
+   * The record of a signature; null when the store never saw it. Records change in the step that is the reason: the first
+   * burial opens the group (event `group_opened`); a burial reopens a resolved group as a regression, and an ignored one when
+   * its condition is met (event `group_reopened` with `why`). A redriven letter that succeeds is counted into the fixes; when it
+   * was the last waiting one of its signature in all queues, the group is resolved (event `group_resolved`) unless it is
+   * ignored. The pattern is that of the first letter. A letter that is imported as resolved opens only an unknown group.
    */
   readGroup(signature: string): Promise<GroupMark | null>;
   /**
-   * The marks of the signatures that have one of the states, and that begin with the text, or whose pattern does; all that
-   * is given must hold. In the order of their signatures, by code points.
+   * The records in one of the states whose signature or pattern begins with the text, in order of their signatures by code
+   * points.
    */
   listMarks(filter: {
     readonly states?: readonly GroupState[];
     readonly prefix?: string;
   }): Promise<readonly GroupMark[]>;
   /**
-   * Writes down what a person decided. `item_not_found` when the store never saw the signature. Event `group_changed`. A
-   * state that is given counts from now, also when it is the one that it had, and ends a regression.
+   * Records a person's decision. `item_not_found` for an unknown signature. Event `group_changed`. A given state starts now,
+   * also when it is the same, and ends a regression.
    */
   markGroup(signature: string, change: GroupChange): Promise<GroupMark>;
   /**
-   * Later burials obey it from now on (`corrected` in item/group.ts says how); letters that are there move with
-   * `regroup`. The same `from` and `text`, in any case of letters, again replaces it, and is the newest then.
+   * Later burials follow it (`corrected` in item/group.ts); existing letters move with `regroup`. It replaces one with the same
+   * `from` and `text`, in any case.
    */
   correct(correction: Omit<Correction, "at">): Promise<void>;
   /** False when there is no such correction. */
@@ -268,47 +230,38 @@ export interface Engine {
   /** Oldest first. */
   listCorrections(): Promise<readonly Correction[]>;
   /**
-   * Gives letters, known by their burials, waiting or closed, the groups that they would get if they were buried with
-   * these signatures now: corrections are applied, counters and arrivals follow, nothing else of the letter changes. Answers how
-   * many changed their group. Letters that are gone are passed over; of one that is named twice, the first naming counts.
-   * It is no burial: a signature that was never seen is opened, any other mark stays as it is. The group that a letter has
-   * or gets is then one of the given algorithm.
+   * Gives letters, by their numbers and in any state, the groups that they would get if they were buried with these
+   * signatures now. Returns how many changed their group. Letters that are gone are skipped; of duplicates the first counts.
+   * It is no burial: it opens unknown signatures only. The group then has the given algorithm.
    */
   regroup(letters: readonly Regrouped[]): Promise<number>;
 
-  // Letters from elsewhere, and notes --------------------------------------------------------------------------
+  // Letters from elsewhere, and notes
 
   /**
-   * Takes letters into a queue that is there. One whose item the queue does not have comes in with its state: `dead`,
-   * or closed when it has a resolution (`discarded`, `done`); a letter on its way comes in dead. Attempts whose
-   * numbers its history leaves out are recorded as released. An item that is dead here, with fewer attempts than the
-   * given letter has, gets those it lacks, and the new death record. A purged item comes back, and keeps the number of
-   * attempts that it had. Any other is left alone. `importedLetter` (item/imported-letter.ts) makes what is written.
-   * Each is buried with a new number, at the times of its own first and last failure; it arrived now. Failures that it
-   * counts and does not describe are failed attempts without a failure.
-   * Event each: `dlq_item_added` with the reason `imported` and the signature; one for all, when any came in or was
-   * extended: `dlq_items_imported` with the report.
+   * Imports letters into an existing queue (`importedLetter` in item/imported-letter.ts). A letter whose item is unknown or
+   * was purged is added as `dead`, or resolved when it has a resolution. A dead letter with fewer attempts gets the missing
+   * ones and the new death record. All others are left unchanged. Each has a new number, the times of its own failures, and
+   * arrived now. Event each: `dlq_item_added` with the reason `imported`; one for all that changed: `dlq_items_imported`.
    */
   importLetters(queue: string, letters: readonly Letter[]): Promise<ImportReport>;
-  /** Writes a note on an item, and so on its letter. False when there is no such item, or it was purged. */
+  /** Writes a note on an item and its letter. False when there is no such item, or it was purged. */
   addNote(ref: number, note: NewNote): Promise<boolean>;
-  /** What was changed in an item's data, oldest first. */
+  /** The changes of an item's data, oldest first. */
   listAmendments(ref: number): Promise<readonly Amendment[]>;
 
-  // Operations -------------------------------------------------------------------------------------------------
+  // Operations
 
   /**
-   * Makes the record of an operation. It selects the letters of its queue that match now, and no later ones: what is
-   * buried afterwards is never touched by it. When the selection is `enlisted`, it is empty and the status is
-   * `selecting`; when `undoes` is given, it is what that operation did, whatever became of it since, and the filter is
-   * not asked. A state that the filter names is selected even when the kind refuses it later.
+   * Creates an operation on the letters of its queue that match now, and no later ones. With the selection `enlisted` it is
+   * empty, and the status is `selecting`; with `undoes` it has the letters that the other operation changed. A state that the
+   * filter names is selected even when the kind refuses it later.
    */
   beginOperation(operation: NewOperation): Promise<Operation>;
   /**
-   * Adds letters, by the number of their burial, to an operation that is `selecting`, and keeps the cursor at which
-   * the search goes on. Letters that are gone, of another queue, or were buried after it began, are left out; the same
-   * one twice counts once. The filter is not asked again. With a cursor of null the selection is complete, and the
-   * operation `open`. Nothing is changed when it is not `selecting`.
+   * Adds letters by their numbers to an operation that is `selecting`, and stores the cursor of the search. Letters that
+   * are gone, of another queue or buried later are left out, duplicates too. A cursor of null completes the selection and
+   * opens the operation. Changes nothing when it is not `selecting`.
    */
   enlist(
     operationId: string,
@@ -319,67 +272,62 @@ export interface Engine {
     operationId: string,
     query: { readonly status?: SelectedLetter["status"]; readonly after?: number; readonly limit: number },
   ): Promise<readonly SelectedLetter[]>;
-  /** Why letters were refused, and how many for each reason; the most frequent first, then by the reason's text. */
+  /** The reasons of refusals with their counts; the most frequent first, then by text. */
   listRefusals(operationId: string): Promise<readonly { readonly reason: string; readonly count: number }[]>;
   /**
-   * Does the operation's work on the next letters of its selection, or on the ones that the step names, and counts it
-   * in the same step. A letter that is not where it was when it was selected (it left, was buried anew, is in another
-   * state, or in none that the kind works on) is refused, and so is one that is not eligible for a redrive that is not
-   * forced. Nothing is done, and no progress kept, unless the operation is open, and nothing ever twice. What each does:
-   * `redrive` sends it back to ready, attempts anew, history kept, without its expiry · `requeue` adds another item with its
-   * data (or the step's), name, priority and lane, under its id with `~2`, `~3` … at the end, the first that is free, and
-   * discards the letter with the reason `sent anew as ID`; the two items name each other · `edit` makes an amendment · `discard` closes it with
-   * the operation's reason · `restore` makes it dead again · `purge`, `evict` and `clear` delete the letter with data,
-   * attempts and notes; the item's bare row stays, discarded and `purged`, without name, lane and expiry, so that it is not
-   * taken in again. A resolved letter (`done`) loses only its record: its item keeps what it has.
+   * Works on the next letters of the selection, or on the named ones, and counts it in the same step. A letter that has
+   * changed since it was selected, or is in no state that the kind works on, is refused; so is one that is not eligible for a
+   * redrive without force. Does nothing unless the operation is open, and nothing twice.
+   * `redrive`: ready again with new attempts, without its expiry. `requeue`: adds an item with its data (or the step's), name,
+   * priority and lane under the first free id of `~2`, `~3` …, and discards the letter; both items name each other. `edit`:
+   * makes an amendment. `discard`, `restore`: with the operation's reason. `purge`, `evict`, `clear`: delete the letter with
+   * data, attempts and notes; the item's bare row stays, discarded and `purged`, so that it is not added again. The item of a
+   * resolved letter keeps what it has.
    */
   advance(operationId: string, step: OperationStep): Promise<Operation>;
   /**
-   * Pauses, opens again or cancels; keeps progress; refuses what is pending. Cancelling refuses what is pending and
-   * takes back what is ready and not leased: those letters are dead again, and refused. One that has ended or was
-   * cancelled stays as it is; one that was paused while it was selecting goes on `selecting` when it is opened.
-   * Event, when the status changes: `operation_changed` with `operation_id` and `status`.
+   * Pauses, opens or cancels; keeps progress; refuses pending letters. Cancelling refuses the pending letters, and those that
+   * are ready and not leased, which are dead again. One that has ended stays as it is; one that was paused while `selecting`
+   * continues so. Event, when the status changes: `operation_changed` with `operation_id` and `status`.
    */
   changeOperation(id: string, change: OperationChange): Promise<Operation>;
   findOperation(id: string): Promise<Operation | null>;
-  /** Oldest first; of one queue or of all, those that have not ended (`open`), have (`open: false`), or both. */
+  /** Oldest first; of one queue or of all, with `open` only those that have not ended (or have). */
   listOperations(filter: { readonly queue?: string; readonly open?: boolean }): Promise<readonly Operation[]>;
   /**
-   * Ends it when everything selected was worked on and has come to an end; returns how it stands. Of a cancelled one it
-   * first takes back what was leased then and is ready now. A redrive that is not cancelled needs no call: the step that
-   * settles or refuses its last letter ends it.
+   * Ends the operation when all its letters have ended. Of a cancelled one it first takes back what was leased then and is
+   * ready now. A redrive that is not cancelled ends by itself, with its last letter.
    */
   closeOperation(id: string): Promise<Operation>;
 
-  // Documents ------------------------------------------------------------------------------------------------------
+  // Documents
 
-  /** A small document that processes share under a name; null when there is none. */
+  /** A small document that processes share. */
   readDocument(name: string): Promise<SharedDocument | null>;
-  /** Writes it if it still has the version that was seen (0: there was none). False, and nothing changed, if not. */
+  /** Writes it if it still has the version `seen` (0: there was none). False, and nothing changed, if not. */
   writeDocument(name: string, document: { readonly seen: number; readonly body: Json }): Promise<boolean>;
 
-  // Keep -----------------------------------------------------------------------------------------------------
+  // Keep
 
   /**
-   * Rows of one of `TABLES` (item/tables.ts) as plain JSON, in the order of their keys, for a copy into another store; the
-   * first page is after null, and `next` is null at the end. Every engine that can be copied gives the same rows for the
-   * same store. Only where `can.copy` is true, as the next two.
+   * Rows of one of `TABLES` (item/tables.ts), in the order of their keys, for a copy into another store; equal in every
+   * engine. `next` is null at the end. Only where `can.copy` is true, as the next two.
    */
   readRows(table: string, page: { readonly after: Json; readonly limit: number }): Promise<RowPage>;
   /**
-   * Takes rows of another store in, as they are; those that are there already are left alone. No event is written.
-   * `copy_differs` when they point at rows that are not there.
+   * Adds rows of another store; existing ones are left alone. Writes no event. `copy_differs` when they refer to missing
+   * rows.
    */
   writeRows(table: string, rows: readonly JsonObject[]): Promise<void>;
-  /** Deletes every row of every table, for a copy that has to begin anew. Nobody else asks for it. */
+  /** Deletes every row of every table, for a copy that starts again. */
   deleteRows(): Promise<void>;
 
   /**
-   * Does for about so long what makes later answers quicker and may wait, if the store has any such work: no answer
-   * depends on it. So many letters may be left (default 0). True when there are more.
+   * Spends about `forMs` on work that makes later answers faster; no answer depends on it. True when there is more. At most
+   * `leaveMax` letters may be left (default 0).
    */
   catchUp(pace: { readonly forMs: number; readonly leaveMax?: number }): Promise<boolean>;
-  /** Verifies integrity and every invariant. An empty list is a clean bill. */
+  /** Verifies integrity and every invariant. */
   check(): Promise<readonly Problem[]>;
   info(): Promise<StoreInfo>;
   close(): Promise<void>;
