@@ -9,9 +9,8 @@ export interface Frame {
   readonly inApp: boolean;
 }
 
-/** The stack trace of the root cause. */
-export interface Trace {
-  readonly language: string;
+/** What a reader finds: the stack trace of the root cause. */
+export interface FoundTrace {
   /** The line that names the failure, e.g. `TypeError: x is not a function`; empty when there is none. */
   readonly headline: string;
   /** The innermost call first. */
@@ -22,25 +21,63 @@ export interface Trace {
   readonly framesMax?: number;
 }
 
+export interface Trace extends FoundTrace {
+  readonly language: string;
+}
+
 /** Reads the traces of one language. */
 export interface TraceReader {
   readonly language: string;
   /** A text without a match has no trace of this language. */
   readonly hint: RegExp;
-  readonly read: (lines: readonly string[]) => Trace | undefined;
+  readonly read: (lines: readonly string[]) => FoundTrace | undefined;
 }
 
 /** Frames in the order of the text, with the indexes of their first and last line. */
-export interface Block {
+interface Block {
   readonly frames: readonly Frame[];
   readonly start: number;
   readonly end: number;
 }
 
-/** The last block of frames. Lines for which `isInside` is true, such as source code under a frame, do not end it. */
+interface BlockRules extends Pick<TraceReader, "language" | "hint"> {
+  readonly parse: (line: string, next: string) => Frame | undefined;
+  /** Lines such as source code under a frame do not end a block. Default: all other lines end it. */
+  readonly isInside?: (line: string) => boolean;
+  /** The index at which the trace ends at the latest, and -1 without such a line. */
+  readonly end?: (lines: readonly string[]) => number;
+  /** Whether the trace ends with its frames even if `end` finds a line. */
+  readonly endsWithBlock?: boolean;
+  /** Lines after the last frame that belong to it. Default 0. */
+  readonly linesAfter?: number;
+  /** Fewer frames are no trace. Default 1. */
+  readonly framesMin?: number;
+  /** The line that names the failure. Default: the one above the frames. */
+  readonly headline?: (lines: readonly string[], start: number) => string;
+  readonly tidy?: (headline: string) => string;
+}
+
+/** A reader of traces that are the last block of frames in the text. */
+export function blockReader(rules: BlockRules): TraceReader {
+  const { language, hint, headline = headlineAbove, tidy = (text) => text } = rules;
+  const { linesAfter = 0, framesMin = 1, endsWithBlock = false } = rules;
+  return {
+    language,
+    hint,
+    read: (lines) => {
+      const end = rules.end?.(lines) ?? -1;
+      const block = lastBlock(end < 0 ? lines : lines.slice(0, end), rules.parse, rules.isInside);
+      if (block === undefined || block.frames.length < framesMin) return undefined;
+      const endsAt = end < 0 || endsWithBlock ? block.end + linesAfter : end;
+      return { headline: tidy(headline(lines, block.start)), frames: block.frames, endsAt };
+    },
+  };
+}
+
+/** The last block of frames. Lines for which `isInside` is true do not end it. */
 export function lastBlock(
   lines: readonly string[],
-  parse: (line: string, index: number) => Frame | undefined,
+  parse: BlockRules["parse"],
   isInside: (line: string) => boolean = () => false,
 ): Block | undefined {
   const frames: Frame[] = [];
@@ -48,7 +85,7 @@ export function lastBlock(
   let start = -1;
   for (let index = lines.length - 1; index >= 0; index -= 1) {
     const line = lines[index] ?? "";
-    const frame = parse(line, index);
+    const frame = parse(line, lines[index + 1] ?? "");
     if (frame) {
       frames.push(frame);
       if (end < 0) end = index;
@@ -63,13 +100,22 @@ const NAMES_FAILURE =
 const LOOK_BACK_LINES_MAX = 12;
 
 /** The line above a block that names the failure. A message of several lines begins further up. */
-export function headlineAbove(lines: readonly string[], start: number): string {
-  const first = Math.max(0, start - LOOK_BACK_LINES_MAX);
-  let nearest = "";
-  for (let index = start - 1; index >= first; index -= 1) {
-    const line = (lines[index] ?? "").trim();
-    if (NAMES_FAILURE.test(line)) return line;
-    if (line !== "" && nearest === "") nearest = line;
-  }
-  return nearest;
+function headlineAbove(lines: readonly string[], start: number): string {
+  const above = lines.slice(Math.max(0, start - LOOK_BACK_LINES_MAX), start).map((line) => line.trim());
+  return above.findLast((line) => NAMES_FAILURE.test(line)) ?? above.findLast((line) => line !== "") ?? "";
+}
+
+const HEADLINE_LINES_MAX = { first: 20, last: 30 } as const;
+
+/** The first or last line above a block with such a form, else the nearest line. */
+export function headlineBefore(
+  lines: readonly string[],
+  start: number,
+  form: RegExp,
+  which: "first" | "last",
+): string {
+  const above = lines.slice(Math.max(0, start - HEADLINE_LINES_MAX[which]), start);
+  const isNamed = (line: string) => form.test(line);
+  const named = which === "first" ? above.find(isNamed) : above.findLast(isNamed);
+  return (named ?? above.findLast((line) => line.trim() !== "") ?? "").trim();
 }

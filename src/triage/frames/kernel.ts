@@ -2,7 +2,7 @@
  * Reads reports of Linux and BSD kernels. The first one in a log matters, because later ones are often its consequence.
  * One function identifies it: where it happened, or, for a hang, what it waits in.
  */
-import type { Frame, Trace, TraceReader } from "./frame.ts";
+import type { FoundTrace, Frame, TraceReader } from "./frame.ts";
 
 export const KERNEL: TraceReader = {
   language: "kernel",
@@ -15,13 +15,13 @@ const PREFIX =
   /^(?:<\d{1,2}>|\*\* \d+ printk messages dropped \*\* )?(?:\[ {0,8}\d{1,8}\.\d{1,9}\](?:\[ {0,8}[A-Z]\d{1,8}\])? ?|\d{4}\/\d\d\/\d\d \d\d:\d\d:\d\d ){1,3}/;
 const REPORT_LINES_MAX = 400;
 
-function read(all: readonly string[]): Trace | undefined {
+function read(all: readonly string[]): FoundTrace | undefined {
   const lines = all.map((line) => line.replace(PREFIX, ""));
   const start = lines.findIndex(isReport);
   if (start < 0) return undefined;
   const report = lines.slice(start, start + REPORT_LINES_MAX);
   const { headline, isHang } = kindOfReport(report);
-  return { language: "kernel", headline, frames: framesOf(report, isHang), endsAt: all.length, framesMax: 1 };
+  return { headline, frames: framesOf(report, isHang), endsAt: all.length, framesMax: 1 };
 }
 
 const CALL = /^\s*(?:\[<[\da-f]{1,16}>\] ?)?([A-Za-z_][\w.$]{1,100})\+0x[\da-f]{1,8}\/0x[\da-f]{1,8}/;

@@ -1,26 +1,11 @@
 /** Finds the stack trace in a text, whatever its language, and selects the frames that go into the signature. */
 import { cleanText } from "../clean.ts";
-import { DOTNET } from "./dotnet.ts";
 import type { Frame, Trace, TraceReader } from "./frame.ts";
-import { GO } from "./go.ts";
-import { JAVASCRIPT } from "./javascript.ts";
-import { JVM } from "./jvm.ts";
 import { KERNEL } from "./kernel.ts";
-import { NATIVE } from "./native.ts";
-import { PYTHON } from "./python.ts";
-import { RUST } from "./rust.ts";
+import { DOTNET, GO, JAVASCRIPT, JVM, NATIVE, PYTHON, RUST } from "./languages.ts";
 
 /** When two readers find a trace that ends on the same line, the earlier reader wins. */
-export const TRACE_READERS: readonly TraceReader[] = [
-  KERNEL,
-  RUST,
-  JVM,
-  JAVASCRIPT,
-  DOTNET,
-  PYTHON,
-  GO,
-  NATIVE,
-];
+const TRACE_READERS: readonly TraceReader[] = [KERNEL, RUST, JVM, JAVASCRIPT, DOTNET, PYTHON, GO, NATIVE];
 
 const TEXT_CHARS_MAX = 65_536;
 const LINE_CHARS_MAX = 600;
@@ -34,7 +19,8 @@ export function readTrace(text: string): Trace | undefined {
   let last: Trace | undefined;
   for (const reader of readers) {
     const trace = reader.read(lines);
-    if (trace && (last === undefined || trace.endsAt > last.endsAt)) last = trace;
+    if (trace && (last === undefined || trace.endsAt > last.endsAt))
+      last = { ...trace, language: reader.language };
   }
   return last;
 }
