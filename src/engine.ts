@@ -59,7 +59,6 @@ export type * from "./item/store-queries.ts";
 
 /** A store. Every engine passes the one suite of this contract. */
 export interface Engine {
-  /** The URL it was opened with. */
   readonly url: string;
   readonly can: Capabilities;
 
@@ -77,7 +76,6 @@ export interface Engine {
    * for `STANDING_KINDS` `queue_created`.
    */
   createJob(job: NewJob): Promise<Job>;
-  /** By id or name. */
   findJob(idOrName: string): Promise<Job | null>;
   /** Newest first; of all kinds, unless some are named. */
   listJobs(page: {
@@ -176,7 +174,6 @@ export interface Engine {
   ): Promise<readonly ItemResult[]>;
   /** Every attempt of an item, oldest first. */
   listAttempts(ref: number): Promise<readonly Attempt[]>;
-  /** A page of letters with the exact total of the query. */
   listLetters(query: LetterQuery): Promise<LetterPage>;
   /** The letter of an item, also a resolved or discarded one. */
   readLetter(ref: number): Promise<StoredLetter | null>;
@@ -302,7 +299,6 @@ export interface Engine {
 
   // Documents
 
-  /** A small document that processes share. */
   readDocument(name: string): Promise<SharedDocument | null>;
   /** Writes it if it still has the version `seen` (0: there was none). False, and nothing changed, if not. */
   writeDocument(name: string, document: { readonly seen: number; readonly body: Json }): Promise<boolean>;

@@ -24,7 +24,6 @@ export function archivePath(home: string, jobId: string, operationId: string): s
   return join(archiveFolder(home, jobId), `${fileNameOf(operationId)}.jsonl.gz`);
 }
 
-/** The folder with the archives of a job. */
 export function archiveFolder(home: string, jobId: string): string {
   return join(home, "dlq", "archive", fileNameOf(jobId));
 }

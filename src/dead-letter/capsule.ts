@@ -23,7 +23,6 @@ export type CapsuleContent = {
 export type CapsuleFile = CapsuleContent & {
   readonly kind: "log" | "json_log" | "evidence";
   readonly attempt_number: number;
-  /** Its original path. */
   readonly path: string;
 };
 

@@ -56,7 +56,6 @@ export async function writeDirectory(
   return written;
 }
 
-/** Opens or creates the folder of a job, to write all of its letters. */
 export async function openFolder(root: string, jobId: string): Promise<FolderWriter> {
   const folder = jobFolder(root, jobId);
   const nameOf = await makeFolder(folder);

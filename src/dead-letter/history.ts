@@ -25,13 +25,11 @@ export interface LetterHistory {
   readonly events: readonly Event[];
   /** How many letters of the job are in the same group, including this one. */
   readonly groupCount: number;
-  /** The record of its group. */
   readonly group: GroupMark | null;
 }
 
 const EVENTS_MAX = 10;
 
-/** Reads the complete history from the store. */
 export async function readHistory(engine: Engine, letter: StoredLetter): Promise<LetterHistory> {
   const attempts = await engine.listAttempts(letter.ref);
   const operations = await engine.listOperations({ queue: letter.queue });

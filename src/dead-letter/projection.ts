@@ -225,7 +225,6 @@ interface Touched {
 
 /** What is known of a change before the letter is read. */
 interface Touch {
-  /** The last event about the letter. */
   readonly last?: Event;
   /** Whether it was buried again, which moves it to the end of the index. */
   readonly isNew: boolean;

@@ -17,7 +17,6 @@ export interface Extension {
   readonly jobId: string;
   readonly item: NewItem;
   readonly report: FailureReport;
-  /** The existing letter, and how many attempts it has had. */
   readonly before?: { readonly letter: Letter; readonly attempts: number };
   /** When it failed unless the report has a time, in milliseconds since the epoch. */
   readonly now: number;

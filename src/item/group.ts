@@ -55,7 +55,6 @@ export interface GroupMark {
   readonly fixes: readonly GroupFix[];
 }
 
-/** A change by a person. */
 export interface GroupChange {
   readonly author: string;
   readonly state?: GroupState;
@@ -123,7 +122,6 @@ export interface GroupLife extends Pick<GroupMark, "state" | "since" | "regressi
 /** A minute, counted from the epoch, and the burials in it. */
 export type MinuteCount = readonly [minute: number, count: number];
 
-/** The life of a new group. */
 export function newLife(at: number): GroupLife {
   return { state: "open", since: at, regressions: 0, isRegression: false, newLetters: 0, recent: [] };
 }

@@ -21,7 +21,6 @@ export const NOT_READ = "was not read: it is a path of an imported letter";
 /** The algorithm of an imported signature, which is unknown. */
 const IMPORTED = "imported";
 
-/** What a store writes for an imported letter. */
 export interface ImportedLetter {
   readonly state: Extract<ItemState, "dead" | "discarded" | "done">;
   /** Numbered from 1 without gaps. At least one failed. */

@@ -94,7 +94,6 @@ export interface Attempt {
   readonly failure?: Failure;
   /** Path of the file with the whole output. */
   readonly log?: string;
-  /** The result of a success. */
   readonly result?: Json;
 }
 
@@ -197,7 +196,6 @@ export function fileNameOf(itemId: string): string {
   return `${safe.slice(0, NAME_BYTES_MAX - HASH_DIGITS - 1)}~${hash}`;
 }
 
-/** The folder with the logs of a job. */
 export function jobLogsFolder(home: string, jobId: string): string {
   return join(home, "logs", fileNameOf(jobId));
 }

@@ -30,7 +30,6 @@ export interface LetterFilter {
   readonly text?: string;
 }
 
-/** Whether the filter depends on an age. */
 export function dependsOnAge({ olderThanMs, newerThanMs }: LetterFilter): boolean {
   return olderThanMs !== undefined || newerThanMs !== undefined;
 }

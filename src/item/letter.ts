@@ -20,7 +20,6 @@ import { type ItemState, parseItemState } from "./state.ts";
 export interface WorktreeArtifacts {
   readonly worktreePath: string;
   readonly branchName: string;
-  /** The commit that HEAD was at. */
   readonly head?: string;
   readonly uncommittedChanges?: string;
   readonly errorLogs?: string;
@@ -38,7 +37,6 @@ export interface LateResult {
 
 /** A new revision of an item's data. The old data is kept. */
 export interface Amendment {
-  /** The number of the new revision. */
   readonly revision: number;
   readonly at: number;
   readonly author: string;
@@ -46,7 +44,6 @@ export interface Amendment {
   readonly rule?: string;
   readonly note?: string;
   readonly operationId?: string;
-  /** The data before it. */
   readonly before: Json;
 }
 
@@ -185,7 +182,6 @@ const LETTER_FORM = new RecordForm<Letter>({
   resolution: objectKind(RESOLUTION_FORM),
 });
 
-/** The names of the fields in the JSON. */
 export const LETTER_FIELDS = LETTER_FORM.names;
 
 /** Only some of the fields, for callers that read many letters. */

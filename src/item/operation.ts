@@ -102,7 +102,6 @@ export interface Operation extends NewOperation {
   readonly returned: number;
 }
 
-/** One atomic step. */
 export interface OperationStep {
   /** The number of pending letters, oldest burial first, including refused ones. Not for an edit. */
   readonly max?: number;
@@ -144,7 +143,6 @@ export interface OperationChange {
   readonly refuseRest?: string;
 }
 
-/** One letter of a selection. */
 export interface SelectedLetter {
   readonly letterSequence: number;
   readonly ref: number;
@@ -184,7 +182,6 @@ export function operationToJson(operation: Operation): JsonObject {
   });
 }
 
-/** The `why` of `dlq_item_removed`. */
 const WHY_REMOVED = {
   requeue: "requeued",
   discard: "discarded",
@@ -216,7 +213,6 @@ export function letterEvent(
   return [{ type: "dlq_item_removed", data: { why: WHY_REMOVED[kind], operation_id: id, ...as } }];
 }
 
-/** The event of one amendment. */
 export function amendmentEvent({ operationId, revision, author, rule }: Amendment): EventDraft {
   return {
     type: "dlq_item_amended",
@@ -224,7 +220,6 @@ export function amendmentEvent({ operationId, revision, author, rule }: Amendmen
   };
 }
 
-/** The event of a new status. */
 export function statusEvent({ id, status }: Pick<Operation, "id" | "status">): EventDraft {
   return { type: "operation_changed", data: { operation_id: id, status } };
 }

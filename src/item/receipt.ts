@@ -34,7 +34,6 @@ export function receiptCounts(status: ReceiptStatus, durationMs: number): readon
   return names;
 }
 
-/** The latency of all attempts. */
 export interface ReceiptLatency {
   readonly count: number;
   readonly sumSeconds: number;

@@ -7,7 +7,6 @@ import type { Settlement, Verdict } from "./item.ts";
 import type { WorktreeArtifacts } from "./letter.ts";
 import type { Move } from "./state.ts";
 
-/** The move of each verdict. */
 export const MOVE_OF = {
   done: "finish",
   retry: "retry",

@@ -89,7 +89,6 @@ export const TABLES: readonly Table[] = [
   table("sequences", "name", { int: "last", text: "name" }),
 ];
 
-/** The table of that name, which must be one of `TABLES`. */
 export function tableNamed(name: string): Table {
   const found = TABLES.find((one) => one.name === name);
   assert(found, `a store has no table "${name}"`);

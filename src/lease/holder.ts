@@ -36,7 +36,6 @@ export function isDeadHere(holder: Holder): boolean {
   return holder.host === thisHost() && !isAlive(holder);
 }
 
-/** Whether the holder is this process. */
 export function isOwn(holder: Holder): boolean {
   return holder.host === thisHost() && holder.pid === process.pid;
 }

@@ -20,7 +20,6 @@ export interface ReapOptions {
   readonly random: Random;
   /** From how many redrives an item may come back before it is poison. */
   readonly poisonAfter?: number;
-  /** Rules that group failures. */
   readonly groupRules?: readonly GroupRule[];
   /** The holder that reaps; it does not reap itself. */
   readonly selfId: string;

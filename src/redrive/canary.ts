@@ -4,7 +4,6 @@ import type { Operation, SelectedLetter } from "../item/operation.ts";
 import { isJsonObject, type JsonObject } from "../std/json.ts";
 import { ALGORITHM, signatureOf } from "../triage/signature.ts";
 
-/** The current stage of a canary. */
 export interface CanaryStage {
   /** Counts from 1. */
   readonly stage: number;

@@ -114,7 +114,6 @@ function outdatedIn(groups: readonly LetterGroup[]): Outdated {
   };
 }
 
-/** How many sample letters a group shows. */
 export const GROUP_SAMPLES_MAX = 3;
 
 /** The item ids of the newest waiting letters. */

@@ -25,7 +25,6 @@ export function firstParts(where: string): ReadonlySet<LetterPart> {
   return new Set([...(item ? (["data"] as const) : []), ...(failure ? (["last_failure"] as const) : [])]);
 }
 
-/** The parts of a letter that the expression may read. */
 export function partsNamedIn(where: string): readonly LetterPart[] {
   const { letter, failure, item } = namedIn(where);
   const parts = new Set<LetterPart>(letter === "all" ? ALL_PARTS : partsOf(letter ?? []));

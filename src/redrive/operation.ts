@@ -42,7 +42,6 @@ export interface OperationRequest extends BulkRequest {
   readonly reason?: string;
   /** What the operation needs to resume after a crash. Default: nothing. */
   readonly plan?: JsonObject;
-  /** The operation that this one undoes. */
   readonly undoes?: string;
 }
 

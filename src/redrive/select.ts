@@ -161,7 +161,6 @@ async function searchPage(
   };
 }
 
-/** The first letter after a cursor. */
 async function letterAfter(
   engine: Engine,
   { filter }: Selection,

@@ -56,7 +56,6 @@ function admitProbe(breaker: Breaker, gate: HalfOpenGate, nowMs: number): Admiss
   return { state, admitted: true, ticket: generation };
 }
 
-/** Reports the result of a request. */
 export function report(breaker: Breaker, ticket: number, result: Report, nowMs: number): Breaker {
   const { gate, generation } = breaker;
   if (ticket !== generation || gate.kind === "open") return breaker;

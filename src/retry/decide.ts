@@ -6,7 +6,6 @@ import type { Random } from "../std/random.ts";
 import { backoffMs, clampDelayMs } from "./backoff.ts";
 import { AGENT_OUTAGE_MS_MAX, OUTAGE_MS_MAX, type Policy } from "./policy.ts";
 
-/** The history of the item before this attempt. */
 export interface ItemHistory {
   /** Attempts that count against the policy, without this one. */
   readonly spent: number;

@@ -17,7 +17,6 @@ export interface Thrown {
   readonly context?: readonly string[];
   /** The errno name that it or its nearest cause has, e.g. `ECONNRESET`. */
   readonly errno?: string;
-  /** The HTTP status that it or its nearest cause has. */
   readonly httpStatus?: number;
 }
 
@@ -107,7 +106,6 @@ export interface ExceptionOptions extends ErrorOptions, FailureSource {
   readonly retryAfterMs?: number;
 }
 
-/** The base class of the three exceptions. */
 export abstract class WorkException extends Error {
   readonly options: ExceptionOptions;
 
@@ -132,7 +130,6 @@ export class GenericException extends WorkException {
   override readonly name = "GenericException";
 }
 
-/** The fields of an exception that could be read. */
 export interface ReadException {
   readonly type?: ErrorTypeName;
   readonly step?: string;

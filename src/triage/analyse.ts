@@ -29,7 +29,6 @@ export interface Analysis {
   readonly timeline: Timeline;
 }
 
-/** A group that the store has counted. */
 export type CountedGroup = Omit<PatternGroup, "sampleItems"> & { readonly sampleItems?: readonly Letter[] };
 
 /** The limit of intervals on the time axis. */

@@ -40,7 +40,6 @@ const FACTS: readonly (readonly [name: string, read: (failure: Failure) => strin
   ["message", ({ errorMessage }) => errorMessage],
 ];
 
-/** Maps each pattern to its first line. */
 function linesOf({ stdoutTail = "", stderrTail = "" }: Failure): ReadonlyMap<string, string> {
   const lines = new Map<string, string>();
   for (const line of `${stdoutTail}\n${stderrTail}`.split("\n")) {

@@ -131,7 +131,6 @@ type Belonging = "message" | "shown" | "no";
 
 /** rustc prints the position behind `-->`. */
 const POSITION = /^\s*--> \S/;
-/** What an assertion compared. */
 const COMPARED =
   /^\s*(?:left|right|expected|received|actual|got|want|wanted|but was| {1,2}[-+] (?:Expected|Received))\s*[:=]/i;
 /** Source code under a message, with its line numbers and marks. */

@@ -5,9 +5,7 @@ import { compilePattern } from "../std/pattern.ts";
 import { ALGORITHM, hashOf, type Signature, signatureOf } from "./signature.ts";
 
 export interface FailureGroup extends Signature {
-  /** The version of the algorithm. */
   readonly algorithm: string;
-  /** The rule that matched. */
   readonly rule?: string;
 }
 
@@ -21,7 +19,6 @@ export function groupOf(failure: Failure, rules: readonly GroupRule[] = NO_RULES
   return { ...signatureOf(failure), algorithm: ALGORITHM };
 }
 
-/** The signature of the group that a rule names. */
 export function ruleSignature(name: string): string {
   return hashOf("rule", name);
 }
@@ -48,7 +45,6 @@ export interface GroupRuleMatch {
   readonly pattern?: string;
 }
 
-/** The fields of a failure that rules match on. */
 export type RuledFailure = Pick<Failure, "errorType" | "errorClass" | "errorMessage" | "stepFailed">;
 
 /** Returns the first rule that matches. */

@@ -41,7 +41,6 @@ export type SignedFailure = Pick<
   "errorType" | "errorMessage" | "stderrTail" | "stdoutTail" | "stackTrace"
 >;
 
-/** Where the message comes from. */
 export type Source = "message" | "stack trace" | "stderr" | "stdout" | "none";
 
 export interface Reading {

@@ -244,7 +244,6 @@ class ByteReader {
     return length >= count;
   }
 
-  /** Closes the stream. */
   async close(): Promise<void> {
     await this.#chunks.return?.();
   }

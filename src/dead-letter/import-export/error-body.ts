@@ -11,7 +11,6 @@ import type { Letter } from "../../item/letter.ts";
 import { fromRfc3339, toRfc3339 } from "../../std/clock.ts";
 import type { JsonObject } from "../../std/json.ts";
 
-/** An error and its location. */
 export interface ReportedError extends KnownSource {
   readonly message: string;
   /** Absent for an error without a failure record, such as one of the runner. */

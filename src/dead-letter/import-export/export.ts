@@ -118,10 +118,8 @@ class Counter implements AsyncIterable<Letter> {
   }
 }
 
-/** The formats that are a single text stream. */
 export type TextFormat = Exclude<ExportFormat, "directory">;
 
-/** The complete text of an export, one letter at a time. */
 export async function* textOf(letters: AsyncIterable<Letter>, format: TextFormat): AsyncGenerator<string> {
   if (format === "json") return yield* documentText(letters);
   if (format === "receipts") return yield* receiptsText(letters);

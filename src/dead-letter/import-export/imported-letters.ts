@@ -30,7 +30,6 @@ export interface LetterReaderOptions {
   readonly job?: string;
   /** The job of letters that name none. */
   readonly defaultJob: string;
-  /** The job of receipts that name none. */
   readonly receiptsJob: string;
   readonly now: number;
 }
@@ -39,7 +38,6 @@ const UNKNOWN_FIELDS_MAX = 20;
 
 /** Processes records in order. Consecutive failures of one item become one letter. */
 export class LetterReader {
-  /** Unknown fields that were dropped. */
   readonly unknownFields = new Set<string>();
   /** How many letters had a signature from another program. */
   foreignSignatures = 0;

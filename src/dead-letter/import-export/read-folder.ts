@@ -18,7 +18,8 @@ export async function* readDirectory(folder: string): AsyncGenerator<Letter> {
   const { items, links } = await partsOf(folder);
   const [link] = links;
   if (link !== undefined) throw notALetter(link, LINK);
-  if (items.length === 0) throw noLetters(folder);
+  const isDirectory = items.some((part) => part.folder !== resolve(folder)); // `items` itself is none
+  if (!isDirectory) throw noLetters(folder);
   for (const part of items) {
     for await (const run of readItems(part)) for (const reading of run) yield letterOf(reading, part.job);
   }

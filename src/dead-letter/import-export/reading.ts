@@ -11,7 +11,6 @@ export interface RawRecord {
   readonly place: Place;
   /** Its approximate size in the file. */
   readonly bytes: number;
-  /** The job that its folder belongs to. */
   readonly folderJob?: string;
   /** Whether the same letter was read before with more details. */
   readonly isRepeated?: boolean;

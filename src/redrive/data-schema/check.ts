@@ -12,16 +12,13 @@ export interface Keyword {
   readonly value: Json;
   /** The schema that contains the keyword, for keywords that depend on others. */
   readonly schema: JsonObject;
-  /** Compiles a subschema. */
   readonly compile: (schema: Json) => Check;
 }
 
-/** Puts the path in front of the problem. */
 export function problemAt(at: Path, problem: string): string {
   return `${at.length === 0 ? "the data" : pathText(at)} ${problem}`;
 }
 
-/** The error for a schema that is invalid or not supported. */
 export function schemaError(problem: string): WorkError {
   return new WorkError("usage", `The schema cannot be used: ${problem}.`, {
     hint: "Write JSON Schema, 2020-12 or draft 7, in one document.",

@@ -57,7 +57,6 @@ interface BlockRules extends Pick<TraceReader, "language" | "hint"> {
   readonly tidy?: (headline: string) => string;
 }
 
-/** A reader of traces that are the last block of frames in the text. */
 export function blockReader(rules: BlockRules): TraceReader {
   const { language, hint, headline = headlineAbove, tidy = (text) => text } = rules;
   const { linesAfter = 0, framesMin = 1, endsWithBlock = false } = rules;

@@ -93,7 +93,6 @@ const HANG = /hung|lockup|stall/;
 const ACCESS = /^\s*(Read|Write) (?:of size|at addr)|\b(read|write) of size/i;
 const ACCESS_LINES_MAX = 30;
 
-/** The headline of a report, and whether it reports a hang. */
 function kindOfReport(report: readonly string[]): {
   readonly headline: string;
   readonly isHang: boolean;
@@ -149,7 +148,6 @@ const REPORTING = `dump_stack dump_backtrace dump_cpu dump_header show_ print_ p
   do_general do_page_fault do_kern_addr_fault do_user_addr_fault bad_area no_context page_fault_oops page_fault notify_die
   early_ nmi_ arch_trigger rcu_dump rcu_check rcu_sched_clock rcu_pending check_cpu_stall watchdog softlockup lockup_
   hung_task sched_show_task dump_task rcu_gp do_kernel_fault kernel_text_address is_ftrace x86_indirect_thunk bad_mode`;
-/** Functions that check locks. */
 const LOCK_CHECKING = `lock_acquire lock_release lock_is_held lock_downgrade lock_sock_nested lockdep_ register_lock_class look_up_lock_class assign_lock_key
   validate_chain check_prev check_noncircular check_deadlock check_usage mark_lock mark_held mark_usage add_lock_to_list
   prev_add check_wait_context reacquire lock_set trace_hardirqs trace_softirqs might_sleep might_fault
@@ -173,7 +171,6 @@ const ENTRY = `schedule context_switch switch_to preempt_ io_schedule wait_for d
 
 const NEVER_THE_CAUSE = beginningWith(REPORTING, LOCK_CHECKING, PRIMITIVES, ENTRY);
 
-/** Whether a function can be the cause of a report. */
 function mayBeCause(name: string): boolean {
   return !NEVER_THE_CAUSE.test(name);
 }
@@ -188,7 +185,6 @@ const FAMILIES: readonly (readonly [RegExp, string])[] = [
   [/^_*(?:smp_call_function\w*|on_each_cpu\w*|generic_exec_single|csd_lock\w*)$/, "smp_call_function"],
 ];
 
-/** One name for all variants of a function. */
 function functionName(name: string): string {
   const plain = name.replace(MADE_UP, "").replace(CALL_ENTRY, "");
   return FAMILIES.find(([family]) => family.test(plain))?.[1] ?? plain;

@@ -8,7 +8,6 @@ import {
   type TraceReader,
 } from "./frame.ts";
 
-/** A frame of the application, unless its function or its file is foreign. */
 function frameOf(name: string, file: string | undefined, isForeign: boolean): Frame {
   return { function: name, ...(file !== undefined && { file }), inApp: !isForeign };
 }

@@ -21,7 +21,6 @@ export function isHost(word: string, kinds: number): boolean {
 /** `:3:4`, `(3,4)` and `:3`: a position in a file. */
 const POSITION = /:\d{1,7}(?:[:-]\d{1,7}){0,3}|\(\d{1,7}(?:,\d{1,7}){0,3}\)/y;
 
-/** The end of the position after a path; the end of the path when there is no position. */
 export function positionEnd(text: string, end: number): number {
   POSITION.lastIndex = end;
   return POSITION.test(text) && isWordEnd(text, POSITION.lastIndex) ? POSITION.lastIndex : end;
@@ -105,7 +104,6 @@ export function areNumbers(word: string): boolean {
   return NUMBERS.test(word);
 }
 
-/** The mask of a word with digits and other characters. */
 export function maskMixed(word: string): string {
   if (HEX_PREFIXED.test(word)) return "<hex>";
   if (areNumbers(word)) return "<num>";
@@ -122,7 +120,6 @@ const TIME_UNIT =
   /^(?:(?:milli|micro|nano)?sec(?:ond)?s?|[mun]secs?|m?s|min(?:ute)?s?|hours?|hrs?|days?|weeks?)$/;
 const SIZE_UNIT = /^(?:[KMGTP]i?B|kB|B|bytes?)$/;
 
-/** The mask of a number followed by this word; undefined when the word is not a unit. */
 export function measureMask(word: string): string | undefined {
   if (TIME_UNIT.test(word)) return "<dur>";
   return SIZE_UNIT.test(word) ? "<size>" : undefined;
