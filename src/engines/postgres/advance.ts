@@ -19,15 +19,11 @@ import { assert } from "../../std/assert.ts";
 import { stringifyJson } from "../../std/json.ts";
 import { type CandidateRow, judge } from "../judge.ts";
 import { type OperationRow, operationOf } from "../operation-row.ts";
+import { amendAll } from "../sql/amendments.ts";
+import { runAwaiting } from "../sql/db.ts";
 import { EventLog } from "../sql/event-log.ts";
-import { requireOperation, requireRow } from "../sql/operations.ts";
-import { amendAll } from "./amendments.ts";
-import { CounterDeltas } from "./counter-deltas.ts";
-import { runOn } from "./db.ts";
-import { endRedrives } from "./end-redrive.ts";
-import { writeEvents } from "./events.ts";
-import { joinLine } from "./ready-items.ts";
-import { requeueLetters } from "./requeue.ts";
+import { endRedrives, requireOperation, requireRow } from "../sql/operations.ts";
+import { requeueLetters } from "../sql/requeue.ts";
 import {
   type Bulk,
   type BulkLetter,
@@ -36,7 +32,11 @@ import {
   purgeDiscarded,
   purgeResolved,
   restoreLetters,
-} from "./resolved-letters.ts";
+} from "../sql/resolved-letters.ts";
+import { CounterDeltas } from "./counter-deltas.ts";
+import { PostgresDb, runOn } from "./db.ts";
+import { writeEvents } from "./events.ts";
+import { joinLine } from "./ready-items.ts";
 import { type SentBack, sendBack } from "./send-back.ts";
 import type { Tx } from "./session.ts";
 
@@ -127,10 +127,12 @@ async function carryOut(work: Work, letters: readonly Candidate[]): Promise<void
     case "requeue":
       return requeue(work, letters);
     case "discard":
-      await discardLetters(bulk, { at: tx.now, operationId: operation.id, ...byWhom(operation) });
+      await runAwaiting(
+        discardLetters(bulk, { at: tx.now, operationId: operation.id, ...byWhom(operation) }),
+      );
       break;
     case "restore":
-      await restoreLetters(bulk);
+      await runAwaiting(restoreLetters(bulk));
       break;
     default:
       await remove(work, letters);
@@ -143,7 +145,7 @@ async function carryOut(work: Work, letters: readonly Candidate[]): Promise<void
 }
 
 function bulkOf({ tx, deltas, operation }: Work, letters: readonly Candidate[]): Bulk {
-  return { tx, deltas, queue: operation.queue_no, letters };
+  return { db: new PostgresDb(tx), deltas, queue: operation.queue_no, letters };
 }
 
 function byWhom({ author, reason }: OperationRow): { author: string; reason?: string } {
@@ -184,7 +186,7 @@ async function edit({ tx, operation, named, events }: Work, letters: readonly Ca
       ...(note === undefined ? {} : { note }),
     };
   });
-  const amendments: readonly (Amendment | null)[] = await amendAll(tx, changes);
+  const amendments: readonly (Amendment | null)[] = await runOn(tx, (db) => amendAll(db, changes));
   for (const [at, { ref }] of letters.entries()) {
     const amendment = amendments[at];
     if (amendment) events.add(amendmentEvent(amendment), { queue: operation.queue_no, ref });
@@ -196,7 +198,7 @@ async function requeue(work: Work, letters: readonly Candidate[]): Promise<void>
   const { operation, named, events } = work;
   const asked = letters.map(({ no }) => named.get(no) ?? {});
   const by = { author: operation.author, operationId: operation.id };
-  const made = await requeueLetters(bulkOf(work, letters), asked, by);
+  const made = await runAwaiting(requeueLetters(bulkOf(work, letters), asked, by));
   for (const [at, { ref, signature }] of letters.entries()) {
     const other = made[at];
     assert(other, `letter ${letters[at]?.no} was sent anew as nothing`);
@@ -214,9 +216,9 @@ async function remove(work: Work, letters: readonly Candidate[]): Promise<void> 
       work,
       letters.filter((letter) => letter.state === state),
     );
-  await purgeDead(inState("dead"));
-  await purgeDiscarded(inState("discarded"));
-  await purgeResolved(inState("done"));
+  await runAwaiting(purgeDead(inState("dead")));
+  await runAwaiting(purgeDiscarded(inState("discarded")));
+  await runAwaiting(purgeResolved(inState("done")));
   deltas.queue(operation.queue_no, operation.kind === "evict" ? "evicted" : "purged", letters.length);
 }
 
@@ -237,7 +239,7 @@ async function updateTotals(work: Work, { done, refused, workedTo = 0 }: SentBac
     operation.no,
     workedTo,
   );
-  await Promise.all([written, endRedrives(tx, [operation.no])]);
+  await Promise.all([written, runOn(tx, (db) => endRedrives(db, [operation.no]))]);
 }
 
 async function mark(

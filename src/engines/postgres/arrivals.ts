@@ -1,8 +1,9 @@
 /** When letters came, kept by group and minute with every burial, so that the course of failures needs no scan. */
 import type { Arrival, ArrivalQuery, LetterFilter } from "../../engine.ts";
 import { assert } from "../../std/assert.ts";
+import { groupConditions } from "../sql/conditions.ts";
 import { type ArrivalSum, MINUTE_MS, minuteOf } from "../sql/deltas.ts";
-import { groupConditions } from "./groups.ts";
+import { DIALECT } from "./dialect.ts";
 import type { Tx } from "./session.ts";
 
 /** Counts those of one transaction in. A minute that letters leave is there already; a new one has only come. */
@@ -35,7 +36,7 @@ export async function listArrivals(tx: Tx, query: ArrivalQuery): Promise<Arrival
   const { bucketMs } = query;
   assert(bucketMs > 0 && bucketMs % MINUTE_MS === 0, "a stretch of arrivals is a multiple of a minute");
   const minutes = bucketMs / MINUTE_MS;
-  const { sql, values } = groupConditions(query);
+  const { sql, values } = groupConditions(DIALECT, query);
   return tx.all<Arrival>(
     `SELECT a.minute / ?::bigint * ?::bigint AS at, sum(a.waiting)::bigint AS waiting, sum(a.ever)::bigint AS ever
          FROM groups g JOIN arrivals a ON a.grp = g.no
@@ -49,7 +50,7 @@ export async function listArrivals(tx: Tx, query: ArrivalQuery): Promise<Arrival
 
 /** How many letters of the chosen groups wait that were buried at that time or before: whole minutes, and a part of one. */
 export async function countBuriedBy(tx: Tx, filter: LetterFilter, at: number): Promise<number> {
-  const { sql, values } = groupConditions(filter);
+  const { sql, values } = groupConditions(DIALECT, filter);
   const [minutes, letters] = ["a", "l"].map((table) =>
     values.length === 0 ? "" : `JOIN groups g ON g.no = ${table}.grp`,
   );

@@ -7,9 +7,10 @@ import {
   type OperationCounter,
   type QueueCounter,
 } from "../sql/deltas.ts";
+import { endRedrivesSql } from "../sql/operations.ts";
 import { countArrivals } from "./arrivals.ts";
 import { countUp } from "./counters.ts";
-import { endRedrives } from "./end-redrive.ts";
+import { DIALECT } from "./dialect.ts";
 import type { Tx } from "./session.ts";
 
 const QUEUE_COUNTERS: readonly QueueCounter[] = [
@@ -82,8 +83,9 @@ async function countOperations(tx: Tx, sums: Sums<OperationCounter>): Promise<vo
       WHERE o.no = s.no`,
     ...[sums.map(([operation]) => operation), of("succeeded"), of("failed"), of("returned")],
   );
-  const ended = endRedrives(
-    tx,
+  const ended = tx.run(
+    endRedrivesSql(DIALECT),
+    tx.now,
     sums.map(([operation]) => operation),
   );
   await Promise.all([counted, ended]);

@@ -1,9 +1,10 @@
 /** PostgreSQL behind the port of `engines/sql/`: a step yields each statement's promise. */
+import type { LetterFilter } from "../../engine.ts";
 import { assert } from "../../std/assert.ts";
 import type { ClockStep } from "../sql/clock-steps.ts";
 import {
   type Db,
-  type Dialect,
+  type MatchingLetters,
   runAwaiting,
   type Scalar,
   type SqlValue,
@@ -13,32 +14,13 @@ import {
 import type { Deltas } from "../sql/deltas.ts";
 import type { EventLog } from "../sql/event-log.ts";
 import { CounterDeltas } from "./counter-deltas.ts";
+import { DIALECT } from "./dialect.ts";
 import { writeEvents } from "./events.ts";
-import { ERRORS } from "./migrations/version-2.ts";
-import { leaveLine, takeFromLine } from "./ready-items.ts";
+import { alignLanes, type Lane } from "./lanes.ts";
+import { lettersMatching } from "./letter-search.ts";
+import { joinLine, leaveLine, takeFromLine } from "./ready-items.ts";
 import type { Tx } from "./session.ts";
-
-const DIALECT: Dialect = {
-  among: (column, parameter, type = "bigint") => `${column} = ANY (${parameter}::${type}[])`,
-  typed: (parameter, type) => `${parameter}::${type}`,
-  larger: (a, b) => `greatest(${a}, ${b})`,
-  smaller: (a, b) => `least(${a}, ${b})`,
-  relation: (name, columns, rows) => ({
-    sql: `unnest(${Object.values(columns)
-      .map((type) => `?::${type}[]`)
-      .join(", ")}) AS ${name} (${Object.keys(columns).join(", ")})`,
-    values: Object.keys(columns).map((_, at) => rows.map((row) => row[at] ?? null)),
-  }),
-  amongSelected: (column, select) => `${column} = ANY (ARRAY (${select}))`,
-  jsonArray: (values) => `json_agg(${values})::text`,
-  jsonText: (column, key) => `(${column}::json ->> '${key}') COLLATE "C"`,
-  indexedBy: () => "",
-  joinInOrder: "JOIN",
-  errors: ERRORS,
-  queueTotals: "queue_totals",
-  forUpdate: "FOR UPDATE",
-  forShare: "FOR SHARE",
-};
+import { lostRace } from "./trouble.ts";
 
 export class PostgresDb implements Db {
   readonly sql = DIALECT;
@@ -100,8 +82,55 @@ export class PostgresDb implements Db {
     yield leaveLine(this.tx, refs);
   }
 
-  afterUnready(): Step<void> {
-    return wait(undefined);
+  *withdraw(refs: readonly number[]): Step<void> {
+    yield takeFromLine(this.tx, refs);
+  }
+
+  *realign(refs: readonly number[]): Step<void> {
+    const lanes = yield* this.all<Lane>(
+      "SELECT DISTINCT queue, lane FROM items WHERE ref = ANY (?::bigint[]) AND lane IS NOT NULL",
+      refs,
+    );
+    yield alignLanes(this.tx, lanes);
+  }
+
+  *offer(refs: readonly number[]): Step<void> {
+    yield joinLine(this.tx, refs);
+  }
+
+  *takeRefs(count: number): Step<readonly number[]> {
+    if (count === 0) return [];
+    const rows = yield* this.all<{ ref: number }>(
+      "SELECT nextval(pg_get_serial_sequence('items', 'ref')) AS ref FROM generate_series(1, ?::int)",
+      count,
+    );
+    return rows.map(({ ref }) => ref);
+  }
+
+  *lastBurial(): Step<number> {
+    const row = yield* this.get<{ last: number }>("SELECT last FROM letter_numbers");
+    assert(row, "the store has lost count of its burials");
+    return row.last;
+  }
+
+  /** The times need not rise with the numbers. */
+  *takeBurials(count: number, latestAt: number): Step<number> {
+    const row = yield* this.get<{ last: number }>(
+      `UPDATE letter_numbers SET last = last + ?1::bigint, latest_at = greatest(latest_at, ?2::bigint),
+              unordered = last + ?1::bigint RETURNING last`,
+      count,
+      latestAt,
+    );
+    assert(row, "the store has lost count of its burials");
+    return row.last - count + 1;
+  }
+
+  lettersMatching(filter: LetterFilter): Step<readonly MatchingLetters[]> {
+    return lettersMatching(this, filter);
+  }
+
+  lostRace(what: string): Error {
+    return lostRace(what);
   }
 
   *beforeDelete(refs: readonly number[]): Step<void> {

@@ -5,8 +5,10 @@
  */
 import type { LetterFilter } from "../../engine.ts";
 import { ageBounds, dependsOnAge } from "../../item/letter-query.ts";
+import { condition, groupConditions } from "../sql/conditions.ts";
+import type { Fragment } from "../sql/db.ts";
 import { countBuriedBy } from "./arrivals.ts";
-import { type Conditions, condition, groupConditions } from "./groups.ts";
+import { DIALECT } from "./dialect.ts";
 import { DEAD, type Found, type Source, WAITING } from "./letter-search.ts";
 import type { Tx } from "./session.ts";
 
@@ -19,7 +21,7 @@ export interface Walk {
   readonly after: number | undefined;
   readonly limit: number;
   /** Which letters `l` are old and young enough. Default: all. */
-  readonly age?: Conditions | undefined;
+  readonly age?: Fragment | undefined;
   /** Only letters that failed last by then: those that are younger are passed by at once. */
   readonly buriedBy?: number | undefined;
 }
@@ -34,7 +36,7 @@ const NEAR = 4096;
  * The beginning of a statement: `sums` has one row with the `total` of letters of any age, and `found` the numbers of the
  * page in no order.
  */
-export function walkSql(walk: Walk): Conditions {
+export function walkSql(walk: Walk): Fragment {
   const sums = sumsOf(walk);
   const near = nearOf(walk);
   const whole = inOrder(walk, "(SELECT is_whole FROM sums)");
@@ -59,8 +61,8 @@ export function walkSql(walk: Walk): Conditions {
  * What groups say of the letters that the filter means: `is_whole` when it leaves out no letter of the table, so that the
  * order of the numbers is enough; `is_apart` when the chosen groups are many; and the number beyond which the page lies.
  */
-function sumsOf({ source, filter, order, after, buriedBy: at }: Walk): Conditions {
-  const { sql, values } = groupConditions(filter);
+function sumsOf({ source, filter, order, after, buriedBy: at }: Walk): Fragment {
+  const { sql, values } = groupConditions(DIALECT, filter);
   const first = after ?? (order === "newest" ? Number.MAX_SAFE_INTEGER : 0);
   const start =
     order === "newest" && at !== undefined ? firstAfter(first, at) : condition("?::bigint", first);
@@ -81,14 +83,14 @@ function sumsOf({ source, filter, order, after, buriedBy: at }: Walk): Condition
  * A number from which on all letters are younger: that of the first letter that was buried later. Those up to
  * `unordered` are out of order, because the clock was put back or letters with times of their own were imported.
  */
-function firstAfter(start: number, at: number): Conditions {
+function firstAfter(start: number, at: number): Fragment {
   const younger = "SELECT no FROM letters WHERE buried_at > ? ORDER BY buried_at, no LIMIT 1";
   const sql = `(SELECT least(?::bigint, greatest(younger.no, unordered + 1)) FROM letter_numbers JOIN (${younger}) younger ON true)`;
   return condition(`coalesce(${sql}, ?::bigint)`, start, at, start);
 }
 
 /** The nearest letters in the order of the walk, whichever group they are of. */
-function inOrder(walk: Walk, gate: string, columns = "l.no"): Conditions {
+function inOrder(walk: Walk, gate: string, columns = "l.no"): Fragment {
   const { source, order } = walk;
   const { sql, values } = aged(walk);
   return condition(
@@ -99,7 +101,7 @@ function inOrder(walk: Walk, gate: string, columns = "l.no"): Conditions {
 }
 
 /** Those near by that are of chosen groups: letter by letter, until there are enough. */
-function nearOf(walk: Walk): Conditions {
+function nearOf(walk: Walk): Fragment {
   const { source, order, filter, limit } = walk;
   const edge = (end: string) => `(SELECT ${end}(no) FROM ${source.table})`;
   const near =
@@ -107,7 +109,7 @@ function nearOf(walk: Walk): Conditions {
       ? `l.no >= (SELECT least(start, ${edge("max")}) - ${NEAR} FROM sums)`
       : `l.no <= (SELECT greatest(start, ${edge("min")}) + ${NEAR} FROM sums)`;
   const letters = inOrder(walk, `(SELECT is_apart FROM sums) AND ${near}`, "l.no, l.grp");
-  const { sql, values } = groupConditions(filter);
+  const { sql, values } = groupConditions(DIALECT, filter);
   return condition(
     `SELECT l.no FROM (${letters.sql}) l CROSS JOIN LATERAL (SELECT FROM groups g WHERE g.no = l.grp AND ${sql} OFFSET 0) g
       ORDER BY l.no ${direction(order)} LIMIT ?`,
@@ -119,9 +121,9 @@ function nearOf(walk: Walk): Conditions {
  * Only as many groups as the page has letters can be in it: those whose first letters come first. Of each of them no
  * more than a page is read.
  */
-function groupByGroup(walk: Walk): Conditions {
+function groupByGroup(walk: Walk): Fragment {
   const { source, filter, order, limit } = walk;
-  const { sql, values } = groupConditions(filter);
+  const { sql, values } = groupConditions(DIALECT, filter);
   const gate = "(SELECT NOT is_whole AND (NOT is_apart OR (SELECT count(*) FROM near) < ?) FROM sums)";
   const first = firstOf(walk, "g.no", 1);
   const page = firstOf(walk, "heads.grp", limit);
@@ -136,7 +138,7 @@ function groupByGroup(walk: Walk): Conditions {
 }
 
 /** Served by the index (grp, no) of the table, or by the partial one of the closed letters' kind. */
-function firstOf(walk: Walk, grp: string, limit: number): Conditions {
+function firstOf(walk: Walk, grp: string, limit: number): Fragment {
   const { source, order } = walk;
   const { sql, values } = aged(walk);
   return condition(
@@ -153,7 +155,7 @@ function conditionOf(source: Source): string {
   return "((SELECT away FROM sums) = 0 OR (SELECT it.state FROM items it WHERE it.ref = l.ref) = 'dead')";
 }
 
-function aged({ age }: Walk): Conditions {
+function aged({ age }: Walk): Fragment {
   return age ?? condition("true");
 }
 
@@ -176,7 +178,7 @@ export interface Survey {
 export async function survey(tx: Tx, source: Source, filter: LetterFilter): Promise<Survey | null> {
   const { counted } = source;
   if (counted === undefined) return null;
-  const { sql, values } = groupConditions(filter);
+  const { sql, values } = groupConditions(DIALECT, filter);
   const row = await tx.get<{ total: number; away: number }>(
     `SELECT coalesce(sum(${counted}), 0)::bigint AS total, coalesce(sum(g.away), 0)::bigint AS away FROM groups g WHERE ${sql}`,
     ...values,
@@ -200,7 +202,7 @@ async function countByLastFailure(tx: Tx, filter: LetterFilter): Promise<number>
 /** Group by group, from the index that has the first failures of each. */
 async function countByFirstFailure(tx: Tx, filter: LetterFilter): Promise<number> {
   const { after = -Number.MAX_SAFE_INTEGER, until = Number.MAX_SAFE_INTEGER } = ageBounds(filter, tx.now);
-  const { sql, values } = groupConditions(filter);
+  const { sql, values } = groupConditions(DIALECT, filter);
   const row = await tx.get<{ n: number }>(
     `SELECT coalesce(sum(c.n), 0)::bigint AS n FROM groups g CROSS JOIN LATERAL
             (SELECT count(*) AS n FROM letters l WHERE l.grp = g.no AND l.first_at > ? AND l.first_at <= ?) c
@@ -236,7 +238,7 @@ export async function walkTypes(
   tx: Tx,
   { after, ...walk }: Omit<Walk, "order" | "after"> & { readonly after: Place | undefined },
 ): Promise<Found[]> {
-  const { sql, values } = groupConditions(walk.filter);
+  const { sql, values } = groupConditions(DIALECT, walk.filter);
   const types = await tx.all<{ type: LetterTypes[number] }>(
     `SELECT DISTINCT error_type AS type FROM groups g
       WHERE ${sql} AND ${walk.source.counted} > 0 AND error_type >= ? ORDER BY 1`,

@@ -6,8 +6,10 @@ import type { LetterFilter } from "../../engine.ts";
 import { ageBounds, dependsOnAge } from "../../item/letter-query.ts";
 import type { ItemState } from "../../item/state.ts";
 import { KEY, type PagePlace, type Place, pageOf, ROWS } from "../letter-order.ts";
-import { foldMessage } from "./bury.ts";
-import { allOf, anyOf, type Conditions, condition, groupConditions } from "./groups.ts";
+import { foldMessage } from "../sql/bury.ts";
+import { allOf, condition, groupConditions } from "../sql/conditions.ts";
+import type { Db, Fragment, MatchingLetters, Step } from "../sql/db.ts";
+import { DIALECT } from "./dialect.ts";
 import type { LetterTable } from "./letters.ts";
 import type { Tx } from "./session.ts";
 
@@ -67,17 +69,42 @@ export function isOfGroups(filter: LetterFilter): boolean {
 }
 
 /** FROM and WHERE of the letters `l` in a place that fit the filter; with their items `i`, groups `g` where the columns are of those. */
-export function matching(tx: Tx, source: Source, filter: LetterFilter, columns: string): Conditions {
+export function matching(
+  { now }: { readonly now: number },
+  source: Source,
+  filter: LetterFilter,
+  columns: string,
+): Fragment {
   const { sql, values } = allOf([
-    groupConditions(filter),
+    groupConditions(DIALECT, filter),
     condition(source.condition),
     filter.itemIds && ofItems(filter, filter.itemIds),
-    dependsOnAge(filter) && aged(filter, tx.now),
+    dependsOnAge(filter) && aged(filter, now),
     filter.attemptsMin !== undefined && condition("i.attempts >= ?", filter.attemptsMin),
     filter.attemptsMax !== undefined && condition("i.attempts <= ?", filter.attemptsMax),
     filter.text !== undefined && condition("strpos(l.message, ?) > 0", foldMessage(filter.text)),
   ]);
   return { sql: `FROM ${source.table} l ${joinsFor(columns, sql)} WHERE ${sql}`, values };
+}
+
+/** Where no letter of the chosen groups is in retry all are dead, and no item is looked at. */
+export function* lettersMatching(db: Db, filter: LetterFilter): Step<readonly MatchingLetters[]> {
+  const found: MatchingLetters[] = [];
+  for (const source of sourcesOf(filter)) {
+    const isAllDead = source === DEAD && (yield* countAway(db, filter)) === 0;
+    const state = isAllDead ? "'dead'" : "i.state";
+    found.push({ ...matching(db, isAllDead ? WAITING : source, filter, state), state });
+  }
+  return found;
+}
+
+function* countAway(db: Db, filter: LetterFilter): Step<number> {
+  const { sql, values } = groupConditions(DIALECT, filter);
+  const row = yield* db.get<{ away: number }>(
+    `SELECT coalesce(sum(g.away), 0)::bigint AS away FROM groups g WHERE ${sql}`,
+    ...values,
+  );
+  return row?.away ?? 0;
 }
 
 /** Only the tables that are asked about. */
@@ -89,14 +116,14 @@ export function joinsFor(...asked: readonly string[]): string {
 }
 
 /** The index of item ids is one for each queue, so each is asked. */
-function ofItems({ queue }: LetterFilter, itemIds: readonly string[]): Conditions {
+function ofItems({ queue }: LetterFilter, itemIds: readonly string[]): Fragment {
   const queues =
     queue === undefined
       ? condition("SELECT no FROM queues")
       : condition("SELECT no FROM queues WHERE name = ?", queue);
   return allOf([
     { sql: `i.queue = ANY (ARRAY (${queues.sql}))`, values: queues.values },
-    condition(anyOf("i.item_id"), itemIds),
+    condition(DIALECT.among("i.item_id", "?", "text"), itemIds),
   ]);
 }
 
@@ -107,7 +134,7 @@ const TIME_OF = {
 } as const;
 
 /** The letters `l` whose age the filter allows. */
-export function aged(filter: LetterFilter, now: number): Conditions {
+export function aged(filter: LetterFilter, now: number): Fragment {
   const time = TIME_OF[filter.ageOf ?? "first"];
   const { after, until } = ageBounds(filter, now);
   return allOf([

@@ -3,16 +3,16 @@ import { LETTER_PARTS, type LetterPart, type StoredLetter } from "../../engine.t
 import {
   artifactsFromJson,
   type LateResult,
+  type LetterNote,
   type Resolution,
   type ResolutionKind,
 } from "../../item/letter.ts";
 import type { ItemState } from "../../item/state.ts";
 import { assert } from "../../std/assert.ts";
 import { compact, type Json, type JsonObject, parseJson } from "../../std/json.ts";
+import { type AmendmentRow, amendmentOf } from "../sql/amendments.ts";
 import { lastFailureOf } from "../sql/attempts.ts";
-import { type AmendmentTuple, amendmentFrom, amendmentsSql } from "./amendments.ts";
 import { attemptsSql, historyOf } from "./attempts.ts";
-import { type NoteTuple, noteFrom, notesSql } from "./notes.ts";
 import type { Tx } from "./session.ts";
 
 /** Where letters lie: those that wait, and those whose story has ended. */
@@ -75,8 +75,8 @@ export interface LetterRow extends Partial<ResolutionRow> {
   readonly attempts?: string | null;
   readonly last_failure?: string | null;
   readonly late_results?: readonly LateResultTuple[] | null;
-  readonly amendments?: readonly AmendmentTuple[] | null;
-  readonly notes?: readonly NoteTuple[] | null;
+  readonly amendments?: readonly AmendmentRow[] | null;
+  readonly notes?: readonly LetterNote[] | null;
 }
 
 interface ResolutionRow {
@@ -130,11 +130,15 @@ export function lettersIn(
 const LATE_RESULTS = `(SELECT json_agg(json_build_array(e.at, e.attempt, e.outcome, e.note) ORDER BY e.no)
                      FROM late_results e WHERE e.ref = l.ref)`;
 
+const NOTES = `(SELECT json_agg(json_build_object('at', n.at, 'author', n.author, 'text', n.text) ORDER BY n.no)
+  FROM notes n WHERE n.ref = l.ref)`;
+const AMENDMENTS = `(SELECT json_agg(a ORDER BY a.revision) FROM amendments a WHERE a.ref = l.ref)`;
+
 /** Most letters have none: each table is asked for the whole page first. */
 const ADDITIONS = [
   `${ifAnyHas("late_results", LATE_RESULTS)} AS late_results`,
-  `${ifAnyHas("notes", notesSql("l.ref"))} AS notes`,
-  `CASE WHEN i.revision > 1 THEN ${amendmentsSql("l.ref")} END AS amendments`,
+  `${ifAnyHas("notes", NOTES)} AS notes`,
+  `CASE WHEN i.revision > 1 THEN ${AMENDMENTS} END AS amendments`,
 ].join(", ");
 
 function ifAnyHas(table: string, sql: string): string {
@@ -169,8 +173,8 @@ export function letterOf(row: LetterRow): StoredLetter {
     redriveCount: row.redrives,
     poison: row.poison === 1 ? true : undefined,
     lateResults: row.late_results?.map(lateResultFrom),
-    amendments: row.amendments?.map(amendmentFrom),
-    notes: row.notes?.map(noteFrom),
+    amendments: row.amendments?.map(amendmentOf),
+    notes: row.notes ?? undefined,
     resolution: resolutionOf(row),
   });
 }

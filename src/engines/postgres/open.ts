@@ -5,16 +5,12 @@
 import type { Engine } from "../../engine.ts";
 import { sharedMethods, type Transactions } from "../sql/methods.ts";
 import { advance } from "./advance.ts";
-import { listAmendments } from "./amendments.ts";
 import { listArrivals } from "./arrivals.ts";
 import { checkStore, storeInfo } from "./check.ts";
 import { runOn } from "./db.ts";
 import { listEvents, newestEvent } from "./events.ts";
 import { earliestFailure } from "./group-walk.ts";
-import { listGroups } from "./groups.ts";
 import { Heartbeats } from "./heartbeats.ts";
-import { moveHeld } from "./hold.ts";
-import { importLetters } from "./import.ts";
 import { SettleAndLeaseSteps } from "./in-doubt.ts";
 import { addItems } from "./intake.ts";
 import { queueNo } from "./jobs.ts";
@@ -22,12 +18,8 @@ import { listHolders, listLeases } from "./lease.ts";
 import { listLetters } from "./letter-list.ts";
 import { readLetter } from "./letters.ts";
 import { Listener } from "./listener.ts";
-import { listMarks, markGroup, readGroup } from "./marks.ts";
 import { migrate, requireVersion } from "./migrate.ts";
-import { addNote, listNotes } from "./notes.ts";
-import { regroup } from "./regroup.ts";
 import { deleteRows, readRows, writeRows } from "./rows.ts";
-import { beginOperation, enlist, listRefusals, listSelected } from "./selection.ts";
 import { type Limits, Session, type SessionOptions, type Tx } from "./session.ts";
 
 /** How long a wait for the letter lock stays silent. */
@@ -48,7 +40,7 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
   const steps = new SettleAndLeaseSteps(session);
   const heartbeats = new Heartbeats(session);
   const listener = new Listener(session);
-  const { readSnapshot, readPipelined, write, writeLocked } = waysOf(session, options);
+  const { readSnapshot, readPipelined, writeLocked } = waysOf(session, options);
   const { shown } = session.address;
   return {
     url: shown,
@@ -58,8 +50,6 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
     watchClock: (report) => heartbeats.watch.on(report),
     requireUsable: () => requireVersion(session),
     add: (queue, items, how) => addItems(session, queue, items, how),
-    hold: (queue, itemIds, by) => write((tx) => moveHeld(tx, { queue, itemIds, by, to: "held" })),
-    unhold: (queue, itemIds, by) => write((tx) => moveHeld(tx, { queue, itemIds, by, to: "ready" })),
     registerHolder: (holder) => heartbeats.registerHolder(holder),
     heartbeat: (holderId) => heartbeats.heartbeat(holderId),
     revoke: (holderId, options) => heartbeats.revoke(holderId, options),
@@ -71,25 +61,12 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
       await session.readCommitted((tx) => queueNo(tx, queue));
       return wakes ? listener.watch(queue, notify) : async () => {};
     },
-    listNotes: (ref) => readPipelined((tx) => listNotes(tx, ref)),
     listLetters: (query) => listLetters(session, query),
     readLetter: (ref) => readPipelined((tx) => readLetter(tx, ref)),
-    listGroups: (filter) => readPipelined((tx) => listGroups(tx, filter)),
     listArrivals: (query) => readSnapshot((tx) => listArrivals(tx, query)),
     earliestFailure: (queue) => readSnapshot((tx) => earliestFailure(tx, queue)),
     listEvents: (query) => listEvents(session, query),
     newestEvent: () => newestEvent(session),
-    readGroup: (signature) => readSnapshot((tx) => readGroup(tx, signature)),
-    listMarks: (filter) => readSnapshot((tx) => listMarks(tx, filter)),
-    markGroup: (signature, change) => writeLocked((tx) => markGroup(tx, signature, change)),
-    regroup: (letters) => writeLocked((tx) => regroup(tx, letters)),
-    importLetters: (queue, letters) => writeLocked((tx) => importLetters(tx, queue, letters)),
-    addNote: (ref, note) => write((tx) => addNote(tx, ref, note)),
-    listAmendments: (ref) => readPipelined((tx) => listAmendments(tx, ref)),
-    beginOperation: (operation) => writeLocked((tx) => beginOperation(tx, operation)),
-    enlist: (id, found) => writeLocked((tx) => enlist(tx, id, found)),
-    listSelected: (id, query) => readSnapshot((tx) => listSelected(tx, id, query)),
-    listRefusals: (id) => readSnapshot((tx) => listRefusals(tx, id)),
     advance: (id, step) => writeLocked((tx) => advance(tx, id, step)),
     readRows: (table, page) => readSnapshot((tx) => readRows(tx, table, page)),
     writeRows: (table, rows) => writeLocked((tx) => writeRows(tx, table, rows)),

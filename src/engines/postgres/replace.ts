@@ -4,7 +4,8 @@ import { rankOf } from "../../item/item.ts";
 import type { ItemState } from "../../item/state.ts";
 import { assert } from "../../std/assert.ts";
 import { canonicalJson, type Json, parseJson } from "../../std/json.ts";
-import { amendAll } from "./amendments.ts";
+import { amendAll } from "../sql/amendments.ts";
+import { runOn } from "./db.ts";
 import { writeEvent } from "./events.ts";
 import { joinLine, takeFromLine } from "./ready-items.ts";
 import type { Tx } from "./session.ts";
@@ -104,7 +105,7 @@ interface Rewriting {
 async function rewrite(tx: Tx, { known: { ref }, item, author, queue }: Rewriting): Promise<void> {
   const letter = await tx.get<{ no: number }>("SELECT no FROM letters WHERE ref = ?", ref);
   const change = { ref, letter: letter?.no ?? null, data: item.data, at: tx.now, author };
-  const [amendment] = await amendAll(tx, [change]);
+  const [amendment] = await runOn(tx, (db) => amendAll(db, [change]));
   assert(amendment, `item ${item.itemId} is replaced by what it is`);
   await tx.run("UPDATE payloads SET name = ? WHERE ref = ?", item.name ?? null, ref);
   await tx.run(

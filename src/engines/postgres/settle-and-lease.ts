@@ -6,12 +6,13 @@ import type { SettleAndLease, SettleAndLeaseResult } from "../../engine.ts";
 import type { Lease, Settlement } from "../../item/item.ts";
 import { assertSettlement } from "../../item/settlement.ts";
 import { assert } from "../../std/assert.ts";
+import { runAwaiting } from "../sql/db.ts";
 import { type Passage, passGate } from "../sql/documents.ts";
 import { EventLog } from "../sql/event-log.ts";
+import { GroupCache } from "../sql/group-cache.ts";
 import { CounterDeltas } from "./counter-deltas.ts";
-import { runOn } from "./db.ts";
+import { PostgresDb, runOn } from "./db.ts";
 import { writeEvents } from "./events.ts";
-import { GroupCache } from "./group-cache.ts";
 import { queueNo } from "./jobs.ts";
 import { findLessee, type Lessee, leaseAutocommit, leaseDue, NOTHING } from "./leasing.ts";
 import { type KnownLessee, PlainLeases } from "./plain-leases.ts";
@@ -140,15 +141,19 @@ async function settleAndLeaseAny(
 /** Writes the counters first: they show whether letters of a group still wait. */
 async function writeSums({ tx, deltas, events, groups }: Step): Promise<void> {
   tx.part(deltas.write(tx));
-  if (!groups.hasEnds) return tx.part(groups.write());
-  await groups.write();
+  const { hasEnds } = groups;
+  const written = runAwaiting(groups.write());
+  if (!hasEnds) return tx.part(written);
+  await written;
   await writeEvents(tx, events);
 }
 
 function stepOf(tx: Tx): Step {
   const events = new EventLog(tx.now);
-  return { tx, deltas: new CounterDeltas(), events, groups: new GroupCache(tx, tx.now, events) };
+  const db = new PostgresDb(tx);
+  return { tx, db, deltas: new CounterDeltas(), events, groups: new GroupCache(db, events) };
 }
+
 /** Sent together with BEGIN. */
 async function touchesLetters(tx: Tx, settlements: readonly Settlement[]): Promise<boolean> {
   const [found] = await Promise.all([

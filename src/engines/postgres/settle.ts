@@ -9,16 +9,20 @@ import type { DeathRecord, Lease, Settlement } from "../../item/item.ts";
 import { countersOf, MOVE_OF } from "../../item/settlement.ts";
 import { assertMove, type ItemState } from "../../item/state.ts";
 import { stringifyJson } from "../../std/json.ts";
+import { type Ledger, unburyAll } from "../sql/bury.ts";
+import { runAwaiting } from "../sql/db.ts";
 import { EventLog } from "../sql/event-log.ts";
-import { type Burial, buryAll, failedAgain, type Ledger, unburyAll } from "./bury.ts";
+import { insertNotes } from "../sql/notes.ts";
+import { resolveLetters } from "../sql/resolved-letters.ts";
+import { type Burial, buryAll, failedAgain } from "./bury.ts";
+import type { CounterDeltas } from "./counter-deltas.ts";
 import { writeEvents } from "./events.ts";
 import { settleInLanes } from "./lanes.ts";
-import { insertNotes } from "./notes.ts";
-import { resolveLetters } from "./resolved-letters.ts";
 import type { Tx } from "./session.ts";
 
 export interface Step extends Ledger {
-  readonly events: EventLog;
+  readonly tx: Tx;
+  readonly deltas: CounterDeltas;
 }
 
 /** A settled item and its new state. */
@@ -49,9 +53,11 @@ export async function settleAll(
     moveItems(tx, firstOfEach(settlements)),
     queue === undefined
       ? null
-      : step.groups.foresee(
-          queue,
-          settlements.flatMap(({ death }) => death ?? []),
+      : runAwaiting(
+          step.groups.foresee(
+            queue,
+            settlements.flatMap(({ death }) => death ?? []),
+          ),
         ),
   ]);
   const done = new Set<Settlement>();
@@ -67,7 +73,7 @@ export async function settleAll(
   const late = await lateResults(tx, stale);
   const letters = await settleLetters(step, settled);
   tellAll(step, settlements, { letters, late });
-  tx.part(keepLateResults(tx, late), keepNotes(tx, settled));
+  tx.part(keepLateResults(tx, late), keepNotes(step, settled));
   await leaveLanes(tx, settled);
   return stale.map(({ lease }) => lease);
 }
@@ -149,10 +155,12 @@ async function settleLetters(
 ): Promise<ReadonlyMap<Settlement, Told>> {
   const deaths = await groupDeaths(step, settled);
   const ended = settled.filter(({ row, to }) => row.redrives > 0 && to !== "ready");
-  const letters = await unburyAll(
-    step.tx,
-    step.deltas,
-    ended.map(({ row }) => row),
+  const letters = await runAwaiting(
+    unburyAll(
+      step.db,
+      step.deltas,
+      ended.map(({ row }) => row),
+    ),
   );
   for (const { grp } of letters.values()) step.deltas.group(grp, "away", -1);
   const told = new Map<Settlement, Told>();
@@ -162,13 +170,11 @@ async function settleLetters(
     const returned = death !== undefined && death.signature === letters.get(row.ref)?.signature;
     told.set(given, { settlement, row, to, wasLetter: row.redrives > 0, returned });
   }
-  await resolveLetters(
-    step,
-    ended.flatMap(({ row, to }) => {
-      const letter = letters.get(row.ref);
-      return to === "done" && letter !== undefined ? [{ ...row, letter }] : [];
-    }),
-  );
+  const resolved = ended.flatMap(({ row, to }) => {
+    const letter = letters.get(row.ref);
+    return to === "done" && letter !== undefined ? [{ ...row, letter }] : [];
+  });
+  await runAwaiting(resolveLetters(step, resolved));
   await buryAll(step, await burialsOf(step, [...told.values()], letters));
   await failedAgain(
     step.tx,
@@ -186,11 +192,13 @@ async function groupDeaths(
   const buried = settled.flatMap(({ settlement }) =>
     settlement.death === undefined ? [] : [{ settlement, death: settlement.death }],
   );
-  const found = await groups.groupAll(
-    buried.map(({ settlement, death }) => ({
-      group: death,
-      message: settlement.failure?.errorMessage ?? "",
-    })),
+  const found = await runAwaiting(
+    groups.groupAll(
+      buried.map(({ settlement, death }) => ({
+        group: death,
+        message: settlement.failure?.errorMessage ?? "",
+      })),
+    ),
   );
   return new Map(buried.map(({ settlement, death }, at) => [settlement, found[at] ?? death]));
 }
@@ -293,13 +301,11 @@ async function keepLateResults(tx: Tx, late: readonly Late[]): Promise<void> {
   );
 }
 
-async function keepNotes(tx: Tx, settled: readonly Settled[]): Promise<void> {
-  await insertNotes(
-    tx,
-    settled.flatMap(({ settlement, row }) =>
-      (settlement.notes ?? []).map((note) => ({ ...note, ref: row.ref })),
-    ),
+function keepNotes({ db }: Step, settled: readonly Settled[]): Promise<number> {
+  const notes = settled.flatMap(({ settlement, row }) =>
+    (settlement.notes ?? []).map((note) => ({ ...note, ref: row.ref })),
   );
+  return runAwaiting(insertNotes(db, notes));
 }
 
 /** Notifies workers when an ordering key is free again or an item is ready at once. */

@@ -3,6 +3,7 @@
  * PostgreSQL it yields the promises that it waits for. Statements are written with `?` or `?1`; what the two databases write
  * differently comes from the dialect.
  */
+import type { LetterFilter } from "../../engine.ts";
 import { assert } from "../../std/assert.ts";
 import type { ClockStep } from "./clock-steps.ts";
 import type { Deltas } from "./deltas.ts";
@@ -36,21 +37,40 @@ export interface Db {
   lockReadyLetters(
     operation: number,
   ): Step<readonly { readonly no: number; readonly grp: number; readonly ref: number }[]>;
-  /** Before ready items get another state: takes them out of what can be leased. */
+  /** Before ready items get another state in which they block nobody: takes them out of what can be leased. */
   beforeUnready(refs: readonly number[]): Step<void>;
-  /** After ready items got another state in which they are in nobody's way. */
-  afterUnready(refs: readonly number[]): Step<void>;
   /** Before items are deleted: deletes what only this engine has of them. */
   beforeDelete(refs: readonly number[]): Step<void>;
   /** Moves the due times of items by a step of the clock. Returns how many. */
   moveDueTimes(step: ClockStep): Step<number>;
   /** Deletes what only this engine has of the queue of a job that is being deleted. */
   deleteQueueState(queue: number): Step<void>;
+  /** Before ready items get a state in which they still block younger ones of their ordering keys. */
+  withdraw(refs: readonly number[]): Step<void>;
+  /** After ready items got another state: the right items of their ordering keys can be leased. */
+  realign(refs: readonly number[]): Step<void>;
+  /** After items became ready: they can be leased, and workers are notified. */
+  offer(refs: readonly number[]): Step<void>;
+  /** Numbers for new items, rising. */
+  takeRefs(count: number): Step<readonly number[]>;
+  /** The number of the newest burial, also when its letter has left. */
+  lastBurial(): Step<number>;
+  /** Takes the next numbers, for letters with times of their own. Returns the first. */
+  takeBurials(count: number, latestAt: number): Step<number>;
+  /** Where the letters are that a filter means. */
+  lettersMatching(filter: LetterFilter): Step<readonly MatchingLetters[]>;
+  /** The error by which the transaction is tried again because another one was faster. */
+  lostRace(what: string): Error;
   /** After the last failures of letters may have changed: their texts are indexed again where there is an index. */
   reindexTexts(letterSequences: readonly number[]): Step<void>;
 }
 
 export type ColumnType = "bigint" | "text";
+
+/** FROM and WHERE of letters `l`, and the expression of their items' state. */
+export interface MatchingLetters extends Fragment {
+  readonly state: string;
+}
 
 /** Part of a statement, with what is bound to its question marks. */
 export interface Fragment {
@@ -86,11 +106,21 @@ export interface Dialect {
   readonly joinInOrder: string;
   /** The condition of the index of errors, which is used by a query that has exactly this text. */
   readonly errors: string;
-  /** Queues with their counters. */
-  readonly queueTotals: string;
+  /** A text column in the order of its bytes. */
+  inBytes(column: string): string;
   /** Ends a SELECT whose rows must not change before the transaction ends. */
   readonly forUpdate: string;
   readonly forShare: string;
+  /** The column by which notes and late results are numbered. */
+  readonly serial: string;
+  /** Queues with their counters. */
+  readonly queueTotals: string;
+  /** The relation that has each selected letter with its status. */
+  readonly selected: string;
+  /** The columns of a letter besides its number, item, group and time of burial. */
+  readonly letterHeader: Readonly<Record<string, ColumnType>>;
+  /** The message of the last failure of a letter `l`, by which groups are split. */
+  readonly lastMessage: string;
 }
 
 /** Runs a step that never waits. */

@@ -173,3 +173,12 @@ export function* countQueue(db: Db, queue: string): Step<QueueCounts> {
     ...{ letters, resolved, purged, evicted, attempts },
   };
 }
+
+/** The position of the queue's next item. */
+export function* nextPosition(db: Db, queue: number): Step<number> {
+  const row = yield* db.get<{ next: number }>(
+    `SELECT ${ITEM_STATES.join(" + ")} AS next FROM ${db.sql.queueTotals} WHERE no = ?`,
+    queue,
+  );
+  return row?.next ?? 0;
+}

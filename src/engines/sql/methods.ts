@@ -1,5 +1,6 @@
 /** The methods of the storage contract that both SQL engines share, bound to the transactions of one of them. */
 import type { Engine } from "../../engine.ts";
+import { listAmendments } from "./amendments.ts";
 import { listAttempts } from "./attempts.ts";
 import { correct, listCorrections, removeCorrection } from "./corrections.ts";
 import { listCounters } from "./counters.ts";
@@ -7,9 +8,16 @@ import type { Db, Step } from "./db.ts";
 import { deleteJob } from "./delete-job.ts";
 import { readDocument, writeDocument } from "./documents.ts";
 import { listErrors } from "./error-log.ts";
+import { listMarks, markGroup, readGroup } from "./group-records.ts";
+import { listGroups } from "./groups.ts";
+import { moveHeld } from "./hold.ts";
+import { importLetters } from "./import.ts";
 import { findItems, listItems, listResults } from "./items.ts";
 import { changeJob, countQueue, createJob, findJob, listJobs } from "./jobs.ts";
+import { addNote, listNotes } from "./notes.ts";
 import { changeOperation, closeOperation, findOperation, listOperations } from "./operations.ts";
+import { regroup } from "./regroup.ts";
+import { beginOperation, enlist, listRefusals, listSelected } from "./selection.ts";
 
 /** The transactions of an engine. */
 export interface Transactions {
@@ -42,6 +50,21 @@ export function sharedMethods(transactions: Transactions) {
     correct: (correction) => writeLocked((db) => correct(db, correction)),
     removeCorrection: (from, text) => writeLocked((db) => removeCorrection(db, from, text)),
     listCorrections: () => readOnce((db) => listCorrections(db)),
+    listGroups: (filter) => readOnce((db) => listGroups(db, filter)),
+    readGroup: (signature) => readSnapshot((db) => readGroup(db, signature)),
+    listMarks: (filter) => readSnapshot((db) => listMarks(db, filter)),
+    markGroup: (signature, change) => writeLocked((db) => markGroup(db, signature, change)),
+    regroup: (letters) => writeLocked((db) => regroup(db, letters)),
+    hold: (queue, itemIds, by) => write((db) => moveHeld(db, { queue, itemIds, by, to: "held" })),
+    unhold: (queue, itemIds, by) => write((db) => moveHeld(db, { queue, itemIds, by, to: "ready" })),
+    importLetters: (queue, letters) => writeLocked((db) => importLetters(db, queue, letters)),
+    addNote: (ref, note) => write((db) => addNote(db, ref, note)),
+    listNotes: (ref) => readOnce((db) => listNotes(db, ref)),
+    listAmendments: (ref) => readOnce((db) => listAmendments(db, ref)),
+    beginOperation: (operation) => writeLocked((db) => beginOperation(db, operation)),
+    enlist: (id, found) => writeLocked((db) => enlist(db, id, found)),
+    listSelected: (id, query) => readSnapshot((db) => listSelected(db, id, query)),
+    listRefusals: (id) => readSnapshot((db) => listRefusals(db, id)),
     changeOperation: (id, change) => writeLocked((db) => changeOperation(db, id, change)),
     findOperation: (id) => readOnce((db) => findOperation(db, id)),
     listOperations: (filter) => readOnce((db) => listOperations(db, filter)),

@@ -3,7 +3,7 @@ import { WorkError } from "../../errors.ts";
 import { type Operation, type OperationChange, REFUSAL, statusEvent } from "../../item/operation.ts";
 import { stringifyJson } from "../../std/json.ts";
 import { type OperationRow, operationOf, statusAfter } from "../operation-row.ts";
-import type { Db, Step } from "./db.ts";
+import type { Db, Dialect, Step } from "./db.ts";
 import { writeEvent } from "./event-log.ts";
 
 const OPERATION_SQL = `
@@ -101,7 +101,7 @@ function* recall(db: Db, { no, queue_no: queue }: OperationRow): Step<void> {
     rows.length,
     no,
   );
-  yield* db.afterUnready(refs);
+  yield* db.realign(refs);
   yield* db.reindexTexts(letterSequences); // those that were begun may have failed in another way
   const deltas = db.newDeltas();
   for (const { grp } of rows) deltas.group(grp, "away", -1);
@@ -117,12 +117,25 @@ export function* closeOperation(db: Db, id: string): Step<Operation> {
   return yield* requireOperation(db, id);
 }
 
-function* endWhenOver(db: Db, { no }: OperationRow): Step<void> {
-  yield* db.run(
-    `UPDATE operations SET ended_at = ?1, status = CASE status WHEN 'cancelled' THEN status ELSE 'ended' END
-      WHERE no = ?2 AND ended_at IS NULL AND complete = 1
-        AND done + refused = selected AND (kind <> 'redrive' OR succeeded + failed = done)`,
-    db.now,
-    no,
-  );
+function endWhenOver(db: Db, { no }: OperationRow): Step<number> {
+  return db.run(`${endSql(db.sql)} AND (kind <> 'redrive' OR succeeded + failed = done)`, db.now, [no]);
+}
+
+/** Ends redrives in the step that leaves nothing of them to do: the last letter is settled, or was refused. */
+export function endRedrives(db: Db, operations: readonly number[]): Step<number> {
+  return db.run(endRedrivesSql(db.sql), db.now, operations);
+}
+
+/** With the time and the numbers of the operations. */
+export function endRedrivesSql(sql: Dialect): string {
+  return `${endSql(sql)} AND kind = 'redrive' AND succeeded + failed = done`;
+}
+
+/**
+ * Nothing while letters are pending or at work. A cancelled one stays cancelled. Every step that changes the counts locks the
+ * operation's row, so the last one sees them all.
+ */
+function endSql(sql: Dialect): string {
+  return `UPDATE operations SET ended_at = ?1, status = CASE status WHEN 'cancelled' THEN status ELSE 'ended' END
+    WHERE ${sql.among("no", "?2")} AND ended_at IS NULL AND complete = 1 AND done + refused = selected`;
 }

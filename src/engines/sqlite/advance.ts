@@ -18,15 +18,11 @@ import { assert } from "../../std/assert.ts";
 import { compact, stringifyJson } from "../../std/json.ts";
 import { type CandidateRow, judge, type Refused } from "../judge.ts";
 import { type OperationRow, operationOf } from "../operation-row.ts";
+import { amendAll } from "../sql/amendments.ts";
+import { runNow } from "../sql/db.ts";
 import { EventLog } from "../sql/event-log.ts";
-import { requireOperation, requireRow } from "../sql/operations.ts";
-import { amend } from "./amendments.ts";
-import { CounterDeltas } from "./counter-deltas.ts";
-import { runOn } from "./db.ts";
-import { endRedrive } from "./end-redrive.ts";
-import { writeEvents } from "./events.ts";
-import { putLanesInOrder } from "./lanes.ts";
-import { requeueLetter } from "./requeue.ts";
+import { endRedrives, requireOperation, requireRow } from "../sql/operations.ts";
+import { requeueLetters } from "../sql/requeue.ts";
 import {
   type Bulk,
   type BulkLetter,
@@ -35,7 +31,11 @@ import {
   purgeDiscarded,
   purgeResolved,
   restoreLetters,
-} from "./resolved-letters.ts";
+} from "../sql/resolved-letters.ts";
+import { CounterDeltas } from "./counter-deltas.ts";
+import { runOn, SqliteDb } from "./db.ts";
+import { writeEvents } from "./events.ts";
+import { putLanesInOrder } from "./lanes.ts";
 import type { Session } from "./session.ts";
 
 export function advance(session: Session, id: string, step: OperationStep): Operation {
@@ -108,13 +108,13 @@ function carryOut(work: Work, letters: readonly Candidate[]): void {
       requeue(work, letters);
       return; // it has told of each
     case "edit":
-      for (const letter of letters) edit(work, letter);
+      edit(work, letters);
       break;
     case "discard":
-      discardLetters(bulk, { at: now, operationId: operation.id, ...byWhom(operation) });
+      runNow(discardLetters(bulk, { at: now, operationId: operation.id, ...byWhom(operation) }));
       break;
     case "restore":
-      restoreLetters(bulk);
+      runNow(restoreLetters(bulk));
       break;
     default:
       remove(work, letters);
@@ -123,7 +123,7 @@ function carryOut(work: Work, letters: readonly Candidate[]): void {
 }
 
 function bulkOf({ session, deltas, operation }: Work, letters: readonly Candidate[]): Bulk {
-  return { session, deltas, queue: operation.queue_no, letters };
+  return { db: new SqliteDb(session), deltas, queue: operation.queue_no, letters };
 }
 
 function byWhom({ author, reason }: OperationRow): { author: string; reason?: string } {
@@ -155,32 +155,35 @@ function redrive({ session, operation, step, now }: Work, { deltas, queue, lette
 const DUE = `max(?2, (SELECT buried_at FROM letters WHERE letters.ref = items.ref)
   + json_extract(?4, '$[' || min(redrives, ?5) || ']'))`;
 
-function edit({ session, operation, named, now, events }: Work, { no, ref }: Candidate): void {
-  const asked = named.get(no);
-  assert(asked?.data !== undefined, `the edit of letter ${no} has no data`);
-  const { data, rule, note } = asked;
-  const amendment = amend(session, {
-    ...{ ref, letter: no, data, at: now, author: operation.author, operationId: operation.id },
-    ...(rule === undefined ? {} : { rule }),
-    ...(note === undefined ? {} : { note }),
+function edit({ session, operation, named, now, events }: Work, letters: readonly Candidate[]): void {
+  const { author, id: operationId } = operation;
+  const changes = letters.map(({ no, ref }) => {
+    const asked = named.get(no);
+    assert(asked?.data !== undefined, `the edit of letter ${no} has no data`);
+    const { data, rule, note } = asked;
+    return compact({ ref, letter: no, data, at: now, author, operationId, rule, note });
   });
-  if (amendment !== null) events.add(amendmentEvent(amendment), { queue: operation.queue_no, ref });
+  const amendments = runOn(session, (db) => amendAll(db, changes));
+  for (const [at, { ref }] of letters.entries()) {
+    const amendment = amendments[at];
+    if (amendment) events.add(amendmentEvent(amendment), { queue: operation.queue_no, ref });
+  }
 }
 
-/** Each in its turn: two of them may want the same new id. */
+/** Other items take the letters' places; each tells of itself before its letter does. */
 function requeue(work: Work, letters: readonly Candidate[]): void {
-  const { session, operation, named, now, deltas, events } = work;
-  const { queue_no, id, author } = operation;
-  for (const letter of letters) {
-    const { data, priority } = named.get(letter.no) ?? {};
-    const sent = requeueLetter(
-      { session, queue: queue_no, now, events },
-      compact({ letter, deltas, operationId: id, author, data, priority }),
-    );
-    for (const draft of letterEvent(operation, letter.signature, sent))
-      events.add(draft, { queue: queue_no, ref: letter.ref });
+  const { operation, named, events } = work;
+  const asked = letters.map(({ no }) => named.get(no) ?? {});
+  const by = { author: operation.author, operationId: operation.id };
+  const made = runNow(requeueLetters(bulkOf(work, letters), asked, by));
+  for (const [at, { ref, signature }] of letters.entries()) {
+    const other = made[at];
+    assert(other, `letter ${letters[at]?.no} was sent anew as nothing`);
+    events.add({ type: "item_queued" }, { queue: operation.queue_no, ref: other.ref });
+    for (const draft of letterEvent(operation, signature, other.itemId)) {
+      events.add(draft, { queue: operation.queue_no, ref });
+    }
   }
-  session.notify(queue_no);
 }
 
 function remove(work: Work, letters: readonly Candidate[]): void {
@@ -190,9 +193,9 @@ function remove(work: Work, letters: readonly Candidate[]): void {
       work,
       letters.filter((letter) => letter.state === state),
     );
-  purgeDead(inState("dead"));
-  purgeDiscarded(inState("discarded"));
-  purgeResolved(inState("done"));
+  runNow(purgeDead(inState("dead")));
+  runNow(purgeDiscarded(inState("discarded")));
+  runNow(purgeResolved(inState("done")));
   deltas.queue(operation.queue_no, operation.kind === "evict" ? "evicted" : "purged", letters.length);
 }
 
@@ -223,7 +226,7 @@ function updateTotals(work: Work, accepted: readonly Candidate[], refused: Refus
     step.progress === undefined ? operation.progress : stringifyJson(step.progress),
     operation.no,
   );
-  endRedrive(session, operation.no);
+  runOn(session, (db) => endRedrives(db, [operation.no]));
   for (const draft of stepEvent(operation, { done: accepted.length, refused: refusals })) {
     events.add(draft, { queue: operation.queue_no });
   }

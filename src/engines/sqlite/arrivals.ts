@@ -1,8 +1,9 @@
 /** When letters came, kept by group and minute with every burial, so that the course of failures needs no scan. */
 import type { Arrival, ArrivalQuery } from "../../engine.ts";
 import { assert } from "../../std/assert.ts";
+import { groupConditions } from "../sql/conditions.ts";
 import { type ArrivalSum, MINUTE_MS } from "../sql/deltas.ts";
-import { groupConditions } from "./groups.ts";
+import { DIALECT } from "./dialect.ts";
 import type { Session } from "./session.ts";
 
 /** Counts the burials of one transaction in. A minute that letters leave is there already; see letters-by-age.ts. */
@@ -22,7 +23,7 @@ export function listArrivals(session: Session, query: ArrivalQuery): Arrival[] {
   const { bucketMs } = query;
   assert(bucketMs > 0 && bucketMs % MINUTE_MS === 0, "a stretch of arrivals is a multiple of a minute");
   const minutes = bucketMs / MINUTE_MS;
-  const { sql, values } = groupConditions(query);
+  const { sql, values } = groupConditions(DIALECT, query);
   return session.all<Arrival>(
     `SELECT a.minute / ?1 * ?2 AS at, sum(a.waiting) AS waiting, sum(a.ever) AS ever
        FROM groups g CROSS JOIN arrivals a ON a.grp = g.no

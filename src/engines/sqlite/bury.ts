@@ -1,20 +1,11 @@
-/** Burying and unburying: the rows of `letters`, always counted in the same transaction. */
-
+/** Burying in SQLite: the rows of `letters`, always counted in the same transaction. */
 import type { DeathRecord } from "../../item/item.ts";
-import { artifactsToJson } from "../../item/letter.ts";
-import { assert } from "../../std/assert.ts";
-import { stringifyJson } from "../../std/json.ts";
-import type { LetterPlace } from "../sql/deltas.ts";
-import type { CounterDeltas } from "./counter-deltas.ts";
-import type { GroupCache } from "./group-cache.ts";
-import type { Session, Value } from "./session.ts";
-
-/** What a transaction writes into, and what it sums up until its end. */
-export interface Ledger {
-  readonly session: Session;
-  readonly deltas: CounterDeltas;
-  readonly groups: GroupCache;
-}
+import { headerValues } from "../sql/bury.ts";
+import { runNow } from "../sql/db.ts";
+import type { Deltas } from "../sql/deltas.ts";
+import type { GroupCache } from "../sql/group-cache.ts";
+import { DIALECT } from "./dialect.ts";
+import type { Session } from "./session.ts";
 
 export interface Burial {
   readonly ref: number;
@@ -22,72 +13,43 @@ export interface Burial {
   readonly at: number;
   /** When the item failed for the first time. */
   readonly firstAt: number;
+  /** As `groupAll` gave it. */
   readonly death: DeathRecord;
 }
 
-/** The burials of one step. Each is told of in its turn; their rows are written together, numbered in the same order. */
-export class Burials {
-  readonly #rows: (Omit<LetterPlace, "no"> & { readonly values: Value[] })[] = [];
-
-  bury({ deltas, groups }: Ledger, { ref, queue, at, firstAt, death }: Burial): void {
-    const grp = groups.numberOf(queue, at, death);
-    const values = [ref, grp, at, ...headerValues(death, { firstAt })];
-    this.#rows.push({ grp, buried_at: at, first_at: firstAt, values });
-    deltas.queue(queue, "letters", 1);
-    groups.buried(death, { queue, ref });
-  }
-
-  write({ session, deltas }: Ledger): void {
-    if (this.#rows.length === 0) return;
-    const { lastInsertRowid } = session.insert(
-      `letters (ref, grp, buried_at, ${HEADER_COLUMNS})`,
-      this.#rows.map(({ values }) => values),
-    );
-    let no = Number(lastInsertRowid) - this.#rows.length; // SQLite numbers rows one after the other
-    for (const { grp, buried_at, first_at } of this.#rows) {
-      no += 1;
-      deltas.buried({ no, grp, buried_at, first_at });
-    }
-  }
-}
-
-/** The columns of what is written on a death record besides its group. */
-export const HEADER_COLUMNS = "reason, artifacts, poison, first_at, arrived_at, source_signature";
-
-/** `arrivedAt`: when the letter was imported; none for one that died here. */
-export function headerValues(
-  { reason, worktreeArtifacts, poison, sourceSignature }: DeathRecord,
-  { firstAt, arrivedAt }: { readonly firstAt: number; readonly arrivedAt?: number },
-): Value[] {
-  const artifacts =
-    worktreeArtifacts === undefined ? null : stringifyJson(artifactsToJson(worktreeArtifacts));
-  return [reason, artifacts, poison ? 1 : 0, firstAt, arrivedAt ?? null, sourceSignature ?? null];
-}
-
-/** A letter that was taken out of the line of those that wait. */
-export interface Unburied extends LetterPlace {
-  readonly ref: number;
-  readonly reason: string;
-  readonly artifacts: string | null;
-  readonly poison: number;
-  readonly arrived_at: number | null;
-  readonly source_signature: string | null;
-  readonly signature: string;
-}
-
-/** Takes the letter away; its attempts and their failures stay with the item. */
-export function unbury(
-  session: Session,
-  deltas: CounterDeltas,
-  { ref, queue }: { readonly ref: number; readonly queue: number },
-): Unburied {
-  const letter = session.get<Unburied>(
-    `DELETE FROM letters WHERE ref = ? RETURNING no, ref, grp, buried_at, ${HEADER_COLUMNS},
-        (SELECT signature FROM groups WHERE groups.no = letters.grp) AS signature`,
-    ref,
+/** Numbered in the order given. */
+export function buryAll(
+  { session, deltas, groups }: { session: Session; deltas: Deltas; groups: GroupCache },
+  burials: readonly Burial[],
+): void {
+  if (burials.length === 0) return;
+  const numbers = runNow(
+    groups.numbersOf(burials.map(({ queue, at, death }) => ({ queue, at, header: death }))),
   );
-  assert(letter, `item ${ref} is redriven and no letter`);
-  deltas.unburied(letter);
-  deltas.queue(queue, "letters", -1);
-  return letter;
+  const { lastInsertRowid } = session.insert(
+    `letters (ref, grp, buried_at, ${Object.keys(DIALECT.letterHeader).join(", ")})`,
+    burials.map(({ ref, at, firstAt, death }, place) => [
+      ...[ref, numbers[place] ?? 0, at],
+      ...headerValues(DIALECT, death, { message: "", firstAt }),
+    ]),
+  );
+  const first = Number(lastInsertRowid) - burials.length + 1; // SQLite numbers rows one after the other
+  for (const [place, { queue, at, firstAt }] of burials.entries()) {
+    deltas.buried({ no: first + place, grp: numbers[place] ?? 0, buried_at: at, first_at: firstAt });
+    deltas.queue(queue, "letters", 1);
+  }
+}
+
+/** The number of the newest burial, also when its letter has left. */
+export function lastBurial(session: Session): number {
+  return session.get<{ seq: number }>("SELECT seq FROM sqlite_sequence WHERE name = 'letters'")?.seq ?? 0;
+}
+
+/** A number that only a closed letter took is not given away again. */
+export function numberBurials(session: Session, last: number): void {
+  const { changes } = session.run(
+    "UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'letters'",
+    last,
+  );
+  if (changes === 0) session.run("INSERT INTO sqlite_sequence (name, seq) VALUES ('letters', ?)", last);
 }

@@ -1,8 +1,9 @@
 /** Writes the counters that one transaction changes, once at its end, with the letters of each stretch of numbers. */
 import { Deltas, entryOf, type GroupSum, type LetterPlace } from "../sql/deltas.ts";
+import { endRedrivesSql } from "../sql/operations.ts";
 import { countArrivals } from "./arrivals.ts";
 import { countUp } from "./counters.ts";
-import { endRedrive } from "./end-redrive.ts";
+import { DIALECT } from "./dialect.ts";
 import { countIntoStratum, stratumOf } from "./letters-by-age.ts";
 import type { Session } from "./session.ts";
 
@@ -44,10 +45,9 @@ export class CounterDeltas extends Deltas {
     for (const sum of this.#strata.values()) countIntoStratum(session, sum, sum);
     for (const sum of this.arrivals.values()) countArrivals(session, sum);
     for (const sum of this.groups.values()) countGroup(session, sum);
-    for (const [operation, counters] of this.operations) {
-      addTo(session, "operations", operation, counters);
-      endRedrive(session, operation);
-    }
+    for (const [operation, counters] of this.operations) addTo(session, "operations", operation, counters);
+    if (this.operations.size > 0)
+      session.run(endRedrivesSql(DIALECT), session.clock.now(), [...this.operations.keys()]);
     for (const [queue, counters] of this.counters) countUp(session, queue, counters);
   }
 

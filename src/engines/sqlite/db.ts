@@ -1,37 +1,26 @@
 /** SQLite behind the port of `engines/sql/`: every statement is answered at once. */
+import type { LetterFilter } from "../../engine.ts";
 import { assert } from "../../std/assert.ts";
 import type { ClockStep } from "../sql/clock-steps.ts";
-import { type Db, type Dialect, runNow, type Scalar, type SqlValue, type Step, wait } from "../sql/db.ts";
+import {
+  type Db,
+  type MatchingLetters,
+  runNow,
+  type Scalar,
+  type SqlValue,
+  type Step,
+  wait,
+} from "../sql/db.ts";
 import type { Deltas } from "../sql/deltas.ts";
 import type { EventLog } from "../sql/event-log.ts";
+import { lastBurial, numberBurials } from "./bury.ts";
 import { CounterDeltas } from "./counter-deltas.ts";
+import { DIALECT } from "./dialect.ts";
 import { writeEvents } from "./events.ts";
 import { putLanesInOrder } from "./lanes.ts";
-import { ERRORS } from "./migrations/version-3.ts";
-import type { Session, Value } from "./session.ts";
+import { matching, sourcesOf } from "./letter-search.ts";
+import type { Session } from "./session.ts";
 import { readAgain } from "./text-index.ts";
-
-const DIALECT: Dialect = {
-  among: (column, parameter) => `${column} IN (SELECT value FROM json_each(${parameter}))`,
-  typed: (parameter) => parameter,
-  larger: (a, b) => `max(${a}, ${b})`,
-  smaller: (a, b) => `min(${a}, ${b})`,
-  relation: (name, columns, rows) => ({
-    sql: `(SELECT ${Object.keys(columns)
-      .map((column, at) => `value ->> ${at} AS ${column}`)
-      .join(", ")} FROM json_each(?)) AS ${name}`,
-    values: [JSON.stringify(rows)],
-  }),
-  amongSelected: (column, select) => `${column} IN (${select})`,
-  jsonArray: (values) => `json_group_array(${values})`,
-  jsonText: (column, key) => `${column} ->> '${key}'`,
-  indexedBy: (index) => `INDEXED BY ${index}`,
-  joinInOrder: "CROSS JOIN",
-  errors: ERRORS,
-  queueTotals: "queues",
-  forUpdate: "", // a write transaction has the file to itself
-  forShare: "",
-};
 
 export class SqliteDb implements Db {
   readonly sql = DIALECT;
@@ -46,25 +35,19 @@ export class SqliteDb implements Db {
   }
 
   get<Row>(sql: string, ...values: readonly SqlValue[]): Step<Row | undefined> {
-    return wait(this.session.get<Row>(sql, ...values.map(stored)));
+    return wait(this.session.get<Row>(sql, ...values));
   }
 
   all<Row>(sql: string, ...values: readonly SqlValue[]): Step<Row[]> {
-    return wait(this.session.all<Row>(sql, ...values.map(stored)));
+    return wait(this.session.all<Row>(sql, ...values));
   }
 
   run(sql: string, ...values: readonly SqlValue[]): Step<number> {
-    return wait(this.session.run(sql, ...values.map(stored)).changes);
+    return wait(this.session.run(sql, ...values).changes);
   }
 
   insert(into: string, rows: readonly (readonly Scalar[])[], onConflict?: string): Step<number> {
-    return wait(
-      this.session.insert(
-        into,
-        rows.map((row) => row.map(stored)),
-        onConflict,
-      ).changes,
-    );
+    return wait(this.session.insert(into, rows, onConflict).changes);
   }
 
   notify({ no }: { readonly no: number }): Step<void> {
@@ -93,12 +76,16 @@ export class SqliteDb implements Db {
     );
   }
 
-  beforeUnready(): Step<void> {
-    return wait(undefined);
+  beforeUnready(refs: readonly number[]): Step<void> {
+    return this.withdraw(refs);
   }
 
-  afterUnready(refs: readonly number[]): Step<void> {
-    this.session.run(`UPDATE items SET waits = 0 WHERE ${this.sql.among("ref", "?")}`, stored(refs));
+  /** Only ready items wait for others. */
+  *withdraw(refs: readonly number[]): Step<void> {
+    yield* this.run(`UPDATE items SET waits = 0 WHERE ${this.sql.among("ref", "?")}`, refs);
+  }
+
+  realign(refs: readonly number[]): Step<void> {
     return wait(putLanesInOrder(this.session, refs));
   }
 
@@ -118,6 +105,37 @@ export class SqliteDb implements Db {
     return wait(undefined);
   }
 
+  *offer(refs: readonly number[]): Step<void> {
+    yield* this.realign(refs);
+    const sql = `SELECT DISTINCT queue FROM items WHERE ${this.sql.among("ref", "?")}`;
+    for (const { queue } of this.session.all<{ queue: number }>(sql, refs)) this.session.notify(queue);
+  }
+
+  takeRefs(count: number): Step<readonly number[]> {
+    const row = this.session.get<{ last: number }>("SELECT coalesce(max(ref), 0) AS last FROM items");
+    const last = row?.last ?? 0;
+    return wait(Array.from({ length: count }, (_, at) => last + at + 1));
+  }
+
+  lastBurial(): Step<number> {
+    return wait(lastBurial(this.session));
+  }
+
+  takeBurials(count: number): Step<number> {
+    const last = lastBurial(this.session);
+    numberBurials(this.session, last + count);
+    return wait(last + 1);
+  }
+
+  lettersMatching(filter: LetterFilter): Step<readonly MatchingLetters[]> {
+    const sources = sourcesOf(this.session, filter);
+    return wait(sources.map((source) => ({ ...matching(this.session, source, filter), state: "i.state" })));
+  }
+
+  lostRace(what: string): Error {
+    return new Error(what); // a write transaction has the file to itself
+  }
+
   reindexTexts(letterSequences: readonly number[]): Step<void> {
     return wait(readAgain(this.session, letterSequences));
   }
@@ -126,9 +144,4 @@ export class SqliteDb implements Db {
 /** Runs a shared step inside the transaction of the session. */
 export function runOn<T>(session: Session, steps: (db: Db) => Step<T>): T {
   return runNow(steps(new SqliteDb(session)));
-}
-
-function stored(value: SqlValue): Value {
-  if (typeof value === "boolean") return Number(value);
-  return typeof value === "object" && value !== null ? JSON.stringify(value) : value;
 }

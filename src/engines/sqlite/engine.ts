@@ -3,14 +3,10 @@ import type { Engine } from "../../engine.ts";
 import type { Db, Step } from "../sql/db.ts";
 import { sharedMethods, type Transactions } from "../sql/methods.ts";
 import { advance } from "./advance.ts";
-import { listAmendments } from "./amendments.ts";
 import { listArrivals } from "./arrivals.ts";
 import { checkStore, storeInfo } from "./check.ts";
 import { runOn } from "./db.ts";
 import { listEvents, newestEvent } from "./events.ts";
-import { listGroups } from "./groups.ts";
-import { holdItems, releaseItems } from "./hold.ts";
-import { importLetters } from "./import.ts";
 import { addItems } from "./intake.ts";
 import { listItemEvents } from "./item-events.ts";
 import { queueNo } from "./jobs.ts";
@@ -18,11 +14,7 @@ import { heartbeat, listHolders, listLeases, registerHolder, revoke, unregisterH
 import { listLetters } from "./letter-list.ts";
 import { readLetter } from "./letters.ts";
 import { earliestFailure } from "./letters-by-age.ts";
-import { listMarks, markGroup, readGroup } from "./marks.ts";
-import { addNote, listNotes } from "./notes.ts";
-import { regroup } from "./regroup.ts";
 import { deleteRows, readRows, writeRows } from "./rows.ts";
-import { beginOperation, enlist, listRefusals, listSelected } from "./selection.ts";
 import type { Session } from "./session.ts";
 import { settleAndLease } from "./settle-and-lease.ts";
 import { catchUp } from "./text-index.ts";
@@ -44,8 +36,6 @@ export function engineOf(session: Session): Engine {
     watchClock: (report) => session.clock.watch.on(report),
     requireUsable: async () => session.requireSound(),
     add: (queue, items, how) => session.write(() => addItems(session, queue, items, how)),
-    hold: (queue, ids, by) => session.write(() => holdItems(session, queue, ids, by)),
-    unhold: (queue, ids, by) => session.write(() => releaseItems(session, queue, ids, by)),
     registerHolder: (holder) => session.write(() => registerHolder(session, holder)),
     heartbeat: async (holderId) => {
       session.requireSound();
@@ -57,13 +47,11 @@ export function engineOf(session: Session): Engine {
     listLeases: async (holderId) => listLeases(session, holderId),
     settleAndLease: (holderId, request) => session.write(() => settleAndLease(session, holderId, request)),
     watch: async (queue, notify) => watchQueue(session, queue, notify),
-    listNotes: async (ref) => listNotes(session, ref),
     listLetters: async (query) => {
       if (query.text !== undefined) await catchUp(session, SEARCHING);
       return session.read(() => listLetters(session, query));
     },
     readLetter: async (ref) => session.read(() => readLetter(session, ref)),
-    listGroups: async (filter) => listGroups(session, filter),
     listArrivals: async (query) => listArrivals(session, query),
     earliestFailure: async (queue) => session.read(() => earliestFailure(session, queue)),
     listEvents: async ({ queue, itemId, ...query }) =>
@@ -71,17 +59,6 @@ export function engineOf(session: Session): Engine {
         ? listEvents(session, { ...query, ...(queue !== undefined && { queue }) })
         : session.read(() => listItemEvents(session, { ...query, queue, itemId })),
     newestEvent: async () => newestEvent(session),
-    readGroup: async (signature) => session.read(() => readGroup(session, signature)),
-    listMarks: async (filter) => session.read(() => listMarks(session, filter)),
-    markGroup: (signature, change) => session.write(() => markGroup(session, signature, change)),
-    regroup: (letters) => session.write(() => regroup(session, letters)),
-    importLetters: (queue, letters) => session.write(() => importLetters(session, queue, letters)),
-    addNote: (ref, note) => session.write(() => addNote(session, ref, note)),
-    listAmendments: async (ref) => listAmendments(session, ref),
-    beginOperation: (operation) => session.write(() => beginOperation(session, operation)),
-    enlist: (id, found) => session.write(() => enlist(session, id, found)),
-    listSelected: async (id, query) => session.read(() => listSelected(session, id, query)),
-    listRefusals: async (id) => listRefusals(session, id),
     advance: (id, step) => session.write(() => advance(session, id, step)),
     readRows: async (table, page) => session.read(() => readRows(session, table, page)),
     writeRows: (table, rows) => session.write(() => writeRows(session, table, rows)),

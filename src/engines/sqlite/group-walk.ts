@@ -4,7 +4,9 @@
  */
 import type { LetterFilter } from "../../engine.ts";
 import { dependsOnAge } from "../../item/letter-query.ts";
-import { allOf, type Conditions, condition, groupConditions } from "./groups.ts";
+import { allOf, condition, groupConditions } from "../sql/conditions.ts";
+import type { Fragment } from "../sql/db.ts";
+import { DIALECT } from "./dialect.ts";
 import { aged, type Found, type Source, spanOf } from "./letter-search.ts";
 import { countInSpan, firstInSpan, lastNumberIn } from "./letters-by-age.ts";
 import type { Session } from "./session.ts";
@@ -36,7 +38,7 @@ export function walkTypes({
   after,
   ...walk
 }: Omit<Walk, "order" | "after"> & { readonly after: Pick<Found, "no" | "key"> | undefined }): Found[] {
-  const { sql, values } = groupConditions(walk.filter);
+  const { sql, values } = groupConditions(DIALECT, walk.filter);
   const types = walk.session.all<{ type: LetterTypes[number] }>(
     `SELECT DISTINCT error_type AS type FROM groups g WHERE ${sql} AND error_type >= ? ORDER BY 1`,
     ...values,
@@ -84,13 +86,13 @@ function inOrder({ session, source: { table }, order, after, limit }: Walk): num
   );
 }
 
-function numbersIn(session: Session, order: Walk["order"], { sql, values }: Conditions): number[] {
+function numbersIn(session: Session, order: Walk["order"], { sql, values }: Fragment): number[] {
   const numbers = session.packed<[no: number]>("no", `FROM (${sql})`, ...values).map(([no]) => no);
   return numbers.sort((a, b) => (order === "newest" ? b - a : a - b));
 }
 
 /** The nearest letters in the order of the walk for which the conditions hold, whichever group they are of. */
-function nearest({ session, source, order, after, limit }: Walk, { sql, values }: Conditions): number[] {
+function nearest({ session, source, order, after, limit }: Walk, { sql, values }: Fragment): number[] {
   return numbersIn(
     session,
     order,
@@ -103,7 +105,7 @@ function nearest({ session, source, order, after, limit }: Walk, { sql, values }
 }
 
 function hasFewGroups({ session, filter }: Walk): boolean {
-  const { sql, values } = groupConditions(filter);
+  const { sql, values } = groupConditions(DIALECT, filter);
   const counted = `SELECT count(*) AS n FROM (SELECT 1 FROM groups g WHERE ${sql} LIMIT ${FEW_GROUPS + 1})`;
   return (session.get<{ n: number }>(counted, ...values)?.n ?? 0) <= FEW_GROUPS;
 }
@@ -117,7 +119,7 @@ function nearBy(walk: Walk): number[] {
     allOf([
       condition("l.no BETWEEN ? AND ?", from, to),
       dependsOnAge(walk.filter) && aged(walk.session, walk.filter),
-      groupConditions(walk.filter),
+      groupConditions(DIALECT, walk.filter),
     ]),
   );
 }
@@ -139,7 +141,7 @@ interface Head {
 /** Only as many groups as the page has letters can be in it: those whose first letters come first. */
 function headsOf(walk: Walk): Head[] {
   const { session, source, filter, order, after, limit } = walk;
-  const { sql, values } = groupConditions(filter);
+  const { sql, values } = groupConditions(DIALECT, filter);
   if (dependsOnAge(filter)) {
     const groups = session.all<{ no: number }>(
       `SELECT g.no FROM groups g WHERE ${sql} AND g.count > 0`,
@@ -204,7 +206,7 @@ function startOf(order: Walk["order"]): number {
 
 /** The sum of what groups and strata count. */
 export function countWalk(session: Session, source: Source, filter: LetterFilter): number {
-  const { sql, values } = groupConditions(filter);
+  const { sql, values } = groupConditions(DIALECT, filter);
   if (dependsOnAge(filter)) return countInSpan(session, groupsOf(session, filter), spanOf(session, filter));
   const counted = `SELECT coalesce(sum(${source.counted}), 0) AS n FROM groups g WHERE ${sql}`;
   return session.get<{ n: number }>(counted, ...values)?.n ?? 0;
@@ -212,7 +214,7 @@ export function countWalk(session: Session, source: Source, filter: LetterFilter
 
 /** The groups with letters that the filter means. */
 function groupsOf(session: Session, filter: LetterFilter): readonly number[] | "all" {
-  const { sql, values } = groupConditions(filter);
+  const { sql, values } = groupConditions(DIALECT, filter);
   if (values.length === 0) return "all";
   const rows = session.tuples<[no: number]>(
     `SELECT g.no FROM groups g WHERE ${sql} AND g.count > 0`,

@@ -6,9 +6,10 @@ import { rankOf } from "../../item/item.ts";
 import type { ItemState } from "../../item/state.ts";
 import { assert } from "../../std/assert.ts";
 import { canonicalJson, type Json, type JsonObject, parseJson, stringifyJson } from "../../std/json.ts";
+import { amendAll } from "../sql/amendments.ts";
 import { EventLog } from "../sql/event-log.ts";
-import { amend } from "./amendments.ts";
 import { CounterDeltas } from "./counter-deltas.ts";
+import { runOn } from "./db.ts";
 import { writeEvents } from "./events.ts";
 import { countQueue, queueNo } from "./jobs.ts";
 import { isOccupied } from "./lanes.ts";
@@ -56,7 +57,7 @@ export function addItems(
 }
 
 /** The queue that items are added to, and the totals that are written at the end. */
-export interface Intake {
+interface Intake {
   readonly session: Session;
   readonly queue: number;
   readonly now: number;
@@ -71,18 +72,6 @@ function finish({ session, queue, events }: Intake, added: number): void {
 }
 
 const QUEUED = { type: "item_queued" } as const;
-
-/** Inserts the item as ready and records its event; null if the id exists. The caller counts it. */
-export function insertItem(
-  intake: Intake,
-  item: NewItem,
-  place: number,
-  origin: number | null = null,
-): number | null {
-  const ref = insertOne(intake, item, place, origin);
-  if (ref !== undefined) intake.events.add(QUEUED, { queue: intake.queue, ref });
-  return ref ?? null;
-}
 
 /** Items with nothing but data come by the million, so several of them are inserted by one statement. */
 function* runsOf(items: readonly NewItem[]): Generator<readonly NewItem[]> {
@@ -108,7 +97,7 @@ function isBare({ priority = "normal", expiresAt, lane }: NewItem): boolean {
 /** The row number of each item; undefined if its id exists. */
 function bringIn(intake: Intake, run: readonly NewItem[], place: number): readonly (number | undefined)[] {
   const [only] = run;
-  if (run.length === 1 && only !== undefined) return [insertOne(intake, only, place, null)];
+  if (run.length === 1 && only !== undefined) return [insertOne(intake, only, place)];
   const { session, queue, now } = intake;
   const { changes, lastInsertRowid } = session.insert(
     "items (queue, item_id, place, state, due_at)",
@@ -153,13 +142,8 @@ function insertPayloads(
 }
 
 /** The row number; undefined if the id exists. */
-function insertOne(
-  { session, queue, now }: Intake,
-  item: NewItem,
-  place: number,
-  origin: number | null,
-): number | undefined {
-  const { changes, lastInsertRowid } = insertRow({ session, queue, now, item, place, origin });
+function insertOne({ session, queue, now }: Intake, item: NewItem, place: number): number | undefined {
+  const { changes, lastInsertRowid } = insertRow({ session, queue, now, item, place });
   if (changes === 0) return undefined;
   const ref = Number(lastInsertRowid);
   insertPayloads(session, [item], [ref]);
@@ -169,15 +153,14 @@ function insertOne(
 interface NewRow extends Omit<Intake, "events"> {
   readonly item: NewItem;
   readonly place: number;
-  readonly origin: number | null;
 }
 
-function insertRow({ session, queue, now, item, place, origin }: NewRow): ReturnType<Session["run"]> {
+function insertRow({ session, queue, now, item, place }: NewRow): ReturnType<Session["run"]> {
   const { itemId, dueAt = now, priority = "normal", expiresAt = null, lane = null } = item;
   const waits = lane !== null && isOccupied(session, queue, lane) ? 1 : 0;
   return session.run(
-    `INSERT INTO items (queue, item_id, place, state, due_at, priority, expires_at, lane, waits, origin)
-     VALUES (?, ?, ?, 'ready', ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+    `INSERT INTO items (queue, item_id, place, state, due_at, priority, expires_at, lane, waits)
+     VALUES (?, ?, ?, 'ready', ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
     queue,
     itemId,
     place,
@@ -186,7 +169,6 @@ function insertRow({ session, queue, now, item, place, origin }: NewRow): Return
     expiresAt,
     lane,
     waits,
-    origin,
   );
 }
 
@@ -243,7 +225,8 @@ function replaceItem(
   author: string,
 ): void {
   const letter = session.get<{ no: number }>("SELECT no FROM letters WHERE ref = ?", ref)?.no ?? null;
-  const amendment = amend(session, { ref, letter, data: item.data, at: now, author });
+  const change = { ref, letter, data: item.data, at: now, author };
+  const [amendment] = runOn(session, (db) => amendAll(db, [change]));
   assert(amendment, `item ${ref} is replaced by what it is`);
   session.run("UPDATE payloads SET name = ? WHERE ref = ?", item.name ?? null, ref);
   session.run(

@@ -7,7 +7,9 @@ import type { LetterFilter } from "../../engine.ts";
 import { ageBounds, dependsOnAge } from "../../item/letter-query.ts";
 import type { ItemState } from "../../item/state.ts";
 import { KEY, type PagePlace, type Place, pageOf } from "../letter-order.ts";
-import { allOf, type Conditions, condition, groupConditions } from "./groups.ts";
+import { allOf, condition, groupConditions } from "../sql/conditions.ts";
+import type { Fragment } from "../sql/db.ts";
+import { DIALECT } from "./dialect.ts";
 import type { LetterTable } from "./letters.ts";
 import type { TimeSpan } from "./letters-by-age.ts";
 import type { Session } from "./session.ts";
@@ -101,10 +103,10 @@ export function matching(
   source: Source,
   filter: LetterFilter,
   path: Path = pathOf(session, source, filter),
-): Conditions {
+): Fragment {
   const where = allOf([
     path.where,
-    groupConditions(filter),
+    groupConditions(DIALECT, filter),
     condition(source.condition),
     dependsOnAge(filter) && aged(session, filter),
     filter.attemptsMin !== undefined && condition("i.attempts >= ?", filter.attemptsMin),
@@ -117,8 +119,8 @@ export function matching(
 
 /** In which order the tables are asked; CROSS JOIN keeps it. */
 export interface Path {
-  readonly from: Conditions;
-  readonly where?: Conditions;
+  readonly from: Fragment;
+  readonly where?: Fragment;
   /** It leads to letters that have the filter's text. */
   readonly hasText?: boolean;
 }
@@ -190,7 +192,7 @@ function stretchOf(
   { table, counted }: Source,
   filter: LetterFilter,
 ): { readonly first: number; readonly last: number } | undefined {
-  const { sql, values } = groupConditions(filter);
+  const { sql, values } = groupConditions(DIALECT, filter);
   const row = session.get<{ n: number; first: number | null; last: number | null }>(
     `SELECT sum(${counted}) AS n, min((SELECT min(l.no) FROM ${table} l WHERE l.grp = g.no)) AS first,
             max((SELECT max(l.no) FROM ${table} l WHERE l.grp = g.no)) AS last
@@ -227,7 +229,7 @@ const TIME_OF = {
 } as const;
 
 /** The letters `l` whose age the filter allows. */
-export function aged(session: Session, filter: LetterFilter): Conditions {
+export function aged(session: Session, filter: LetterFilter): Fragment {
   const { after, until } = spanOf(session, filter);
   const time = TIME_OF[filter.ageOf ?? "first"];
   return condition(`${time} > ? AND ${time} <= ?`, after, until);

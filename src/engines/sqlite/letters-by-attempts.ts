@@ -4,7 +4,7 @@
  */
 import type { LetterFilter } from "../../engine.ts";
 import { dependsOnAge } from "../../item/letter-query.ts";
-import { condition } from "./groups.ts";
+import { condition } from "../sql/conditions.ts";
 import { type Found, type Path, type Search, type Source, searchEach } from "./letter-search.ts";
 import type { Session } from "./session.ts";
 

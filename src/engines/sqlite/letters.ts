@@ -10,10 +10,10 @@ import {
 import type { ItemState } from "../../item/state.ts";
 import { assert } from "../../std/assert.ts";
 import { compact, type Json, type JsonObject, parseJson } from "../../std/json.ts";
+import { listAmendments } from "../sql/amendments.ts";
 import type { FailureHistory } from "../sql/attempts.ts";
-import { listAmendments } from "./amendments.ts";
 import { historiesOf } from "./attempts.ts";
-import { byRef, notesOf } from "./notes.ts";
+import { runOn } from "./db.ts";
 import type { Session, Value } from "./session.ts";
 
 /** Where letters lie: those that wait, and those whose story has ended. */
@@ -138,7 +138,12 @@ function additionsOf(session: Session, refs: readonly number[]): Additions {
   return {
     lateResults: lateResultsOf(session, refs),
     amended: new Set(amended.map(([ref]) => ref)),
-    notes: notesOf(session, refs),
+    notes: byRef(
+      session.all<LetterNote & { readonly ref: number }>(
+        `SELECT n.ref, n.at, n.author, n.text FROM json_each(?) refs CROSS JOIN notes n ON n.ref = refs.value ORDER BY n.rowid`,
+        refs,
+      ),
+    ),
   };
 }
 
@@ -229,7 +234,7 @@ function addAdditions(
 ): void {
   const [late, written] = [lateResults.get(letter.ref), notes.get(letter.ref)];
   if (late !== undefined) letter.lateResults = late;
-  if (amended.has(letter.ref)) letter.amendments = listAmendments(session, letter.ref);
+  if (amended.has(letter.ref)) letter.amendments = runOn(session, (db) => listAmendments(db, letter.ref));
   if (written !== undefined) letter.notes = written;
 }
 
@@ -240,6 +245,15 @@ function lateResultsOf(session: Session, refs: readonly number[]): ReadonlyMap<n
     JSON.stringify(refs),
   );
   return byRef(rows);
+}
+
+/** The rows of each item, without the item's number. */
+function byRef<Row extends { readonly ref: number }>(
+  rows: readonly Row[],
+): ReadonlyMap<number, Omit<Row, "ref">[]> {
+  const found = new Map<number, Omit<Row, "ref">[]>();
+  for (const { ref, ...rest } of rows) found.set(ref, [...(found.get(ref) ?? []), rest]);
+  return found;
 }
 
 function resolutionOf([kind, at, author, why, operation]: ResolutionRow): Resolution {

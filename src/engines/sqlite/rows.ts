@@ -8,7 +8,7 @@ import { rowOf, TABLES, type Table, tableNamed } from "../../item/tables.ts";
 import { assert } from "../../std/assert.ts";
 import type { Json, JsonObject } from "../../std/json.ts";
 import { RUNNING } from "../sql/attempts.ts";
-import { numberBurials } from "./import.ts";
+import { numberBurials } from "./bury.ts";
 import { Lanes } from "./lanes.ts";
 import { countStrataAnew } from "./letters-by-age.ts";
 import type { Session, Value } from "./session.ts";

@@ -7,6 +7,7 @@ import { WorkError } from "../../errors.ts";
 import type { Clock } from "../../std/clock.ts";
 import { formatDuration } from "../../std/duration.ts";
 import { Notifier } from "../../std/notifier.ts";
+import type { Scalar, SqlValue } from "../sql/db.ts";
 import { storeChanged } from "../store-version.ts";
 import { notifierOf } from "./notifiers.ts";
 import { StoreClock } from "./store-clock.ts";
@@ -16,6 +17,9 @@ import { StoreFile } from "./store-file.ts";
 export { DatabaseSync, type StatementSyncInstance };
 
 export type Value = string | number | null;
+
+/** What a statement is given: a list is bound as a JSON array, for `json_each`. */
+type Given = SqlValue;
 
 /** The result of a write; `lastInsertRowid` may stem from an earlier statement. */
 export interface Written {
@@ -155,17 +159,17 @@ export class Session {
     this.guard(() => this.#db.exec(sql));
   }
 
-  run(sql: string, ...values: Value[]): Written {
-    return this.guard(() => this.#statement(sql).run(...values));
+  run(sql: string, ...values: readonly Given[]): Written {
+    return this.guard(() => this.#statement(sql).run(...bound(values)));
   }
 
   /** Inserts many rows with one statement, because the call costs more than the row. */
-  insert(into: string, rows: readonly (readonly Value[])[], onConflict = ""): Written {
+  insert(into: string, rows: readonly (readonly Scalar[])[], onConflict = ""): Written {
     let changes = 0;
     let lastInsertRowid: number | bigint = 0;
     for (let from = 0; from < rows.length; from += INSERT_ROWS_MAX) {
       const to = Math.min(from + INSERT_ROWS_MAX, rows.length);
-      const values: Value[] = [];
+      const values: Scalar[] = [];
       for (let at = from; at < to; at += 1) values.push(...(rows[at] ?? []));
       const written = this.run(this.#insertOf(into, to - from, values.length, onConflict), ...values);
       changes += written.changes;
@@ -187,17 +191,17 @@ export class Session {
     return sql;
   }
 
-  get<Row>(sql: string, ...values: Value[]): Row | undefined {
-    return this.guard(() => this.#statement(sql).get(...values)) as Row | undefined;
+  get<Row>(sql: string, ...values: readonly Given[]): Row | undefined {
+    return this.guard(() => this.#statement(sql).get(...bound(values))) as Row | undefined;
   }
 
-  all<Row>(sql: string, ...values: Value[]): Row[] {
-    return this.guard(() => this.#statement(sql).all(...values)) as Row[];
+  all<Row>(sql: string, ...values: readonly Given[]): Row[] {
+    return this.guard(() => this.#statement(sql).all(...bound(values))) as Row[];
   }
 
   /** Returns each row as an array, which costs half as much as an object. */
-  tuples<Tuple extends readonly Value[]>(sql: string, ...values: Value[]): Tuple[] {
-    return this.guard(() => this.#tupleStatement(sql).all(...values)) as unknown as Tuple[];
+  tuples<Tuple extends readonly Value[]>(sql: string, ...values: readonly Given[]): Tuple[] {
+    return this.guard(() => this.#tupleStatement(sql).all(...bound(values))) as unknown as Tuple[];
   }
 
   /** Notifies watchers of the queue in this process after the transaction. */
@@ -216,7 +220,11 @@ export class Session {
   }
 
   /** Like `tuples`, without an order, for narrow columns: all rows come in one JSON text, because each value costs a call. */
-  packed<Tuple extends readonly Value[]>(columns: string, from: string, ...values: Value[]): Tuple[] {
+  packed<Tuple extends readonly Value[]>(
+    columns: string,
+    from: string,
+    ...values: readonly Given[]
+  ): Tuple[] {
     const row = this.get<{ rows: string }>(
       `SELECT json_group_array(json_array(${columns})) AS rows ${from}`,
       ...values,
@@ -314,6 +322,20 @@ export class Session {
       },
     );
   }
+}
+
+/** Nearly always there is nothing to convert. */
+function bound(values: readonly Given[]): readonly Value[] {
+  return values.every(isValue) ? values : values.map(stored);
+}
+
+function isValue(value: Given): value is Value {
+  return value === null || (typeof value !== "object" && typeof value !== "boolean");
+}
+
+function stored(value: Given): Value {
+  if (isValue(value)) return value;
+  return typeof value === "boolean" ? Number(value) : JSON.stringify(value);
 }
 
 /** SQLite's own `lower` handles only ASCII. The searched text is already in lower case. */

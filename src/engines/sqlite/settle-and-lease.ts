@@ -6,22 +6,25 @@
 import type { SettleAndLease, SettleAndLeaseResult } from "../../engine.ts";
 import { eventsOf } from "../../item/event.ts";
 import { failureToJson } from "../../item/failure.ts";
-import type { Lease, Settlement } from "../../item/item.ts";
+import type { DeathRecord, Lease, Settlement } from "../../item/item.ts";
 import { assertSettlement, countersOf, MOVE_OF } from "../../item/settlement.ts";
 import { assertMove, type ItemState } from "../../item/state.ts";
 import { assert } from "../../std/assert.ts";
 import { stringifyJson } from "../../std/json.ts";
+import { type Ledger, type Unburied, unburyAll } from "../sql/bury.ts";
+import { runNow } from "../sql/db.ts";
 import { type Passage, passGate } from "../sql/documents.ts";
 import { EventLog } from "../sql/event-log.ts";
-import { Burials, type Ledger, type Unburied, unbury } from "./bury.ts";
+import { GroupCache } from "../sql/group-cache.ts";
+import { insertNotes } from "../sql/notes.ts";
+import { resolveLetters } from "../sql/resolved-letters.ts";
+import { type Burial, buryAll } from "./bury.ts";
 import { CounterDeltas } from "./counter-deltas.ts";
-import { runOn } from "./db.ts";
+import { runOn, SqliteDb } from "./db.ts";
 import { writeEvents } from "./events.ts";
-import { GroupCache } from "./group-cache.ts";
 import { queueNo } from "./jobs.ts";
 import { Lanes } from "./lanes.ts";
 import { leaseDue, NOTHING } from "./leasing.ts";
-import { resolveLetter } from "./resolved-letters.ts";
 import type { Session } from "./session.ts";
 import { settlePlain } from "./settle-plain.ts";
 
@@ -32,29 +35,17 @@ export function settleAndLease(
 ): SettleAndLeaseResult {
   const now = session.clock.now();
   const events = new EventLog(now);
+  const db = new SqliteDb(session);
   const step: Step = {
-    session,
-    now,
-    deltas: new CounterDeltas(),
-    events,
-    groups: new GroupCache(session, now, events),
-    lanes: new Lanes(),
-    burials: new Burials(),
+    ...{ session, db, now, events },
+    ...{ deltas: new CounterDeltas(), groups: new GroupCache(db, events), lanes: new Lanes() },
   };
-  const stale: Lease[] = [];
-  for (const settlement of request.settle) assertSettlement(settlement);
-  const takePlain = settlePlain(session, now, request.settle);
-  for (const settlement of request.settle) {
-    const queue = takePlain(settlement);
-    if (queue !== undefined) conclude(step, settlement, plainRow(queue));
-    else if (!settle(step, settlement)) stale.push(settlement.lease);
-  }
-  step.burials.write(step);
+  const stale = settleAll(step, request.settle);
   step.lanes.write(session);
   const { isOpen, gate } = pass(step, request);
   const leasing = request.lease ? leaseDue(step, holderId, request.lease, isOpen) : NOTHING;
   step.deltas.write(session);
-  step.groups.write();
+  runNow(step.groups.write());
   writeEvents(session, step.events);
   return { ...leasing, stale, gate, now: step.now };
 }
@@ -70,10 +61,78 @@ function pass({ session, events }: Step, { gate: asked }: SettleAndLease): Passa
 }
 
 interface Step extends Ledger {
+  readonly session: Session;
   readonly now: number;
-  readonly events: EventLog;
+  readonly deltas: CounterDeltas;
   readonly lanes: Lanes;
-  readonly burials: Burials;
+}
+
+/** A settlement, and its item if the lease was still held: it is moved then. */
+interface Settled {
+  readonly settlement: Settlement;
+  readonly row: SettledRow | undefined;
+  readonly to: ItemState;
+}
+
+/** The leases that were not held any more. Records and moves are written first, what follows from them in the order given. */
+function settleAll(step: Step, settlements: readonly Settlement[]): Lease[] {
+  for (const settlement of settlements) assertSettlement(settlement);
+  const takePlain = settlePlain(step.session, step.now, settlements);
+  const settled = settlements.map((settlement): Settled => {
+    const queue = takePlain(settlement);
+    const row = queue === undefined ? settle(step, settlement) : plainRow(queue);
+    return { settlement, row, to: stateAfter(settlement) };
+  });
+  const deaths = groupDeaths(step, settled);
+  const letters = endLetters(step, settled);
+  const burials: Burial[] = [];
+  for (const { settlement, row, to } of settled) {
+    if (row === undefined) {
+      keepLateResult(step, settlement);
+      continue;
+    }
+    const death = deaths.get(settlement);
+    const before = row.redrives > 0 ? letters.get(settlement.lease.ref) : undefined;
+    conclude(step, { settlement: death ? { ...settlement, death } : settlement, row, to, before });
+    if (!death) continue;
+    const firstAt = before?.first_at ?? firstFailure(step, settlement.lease);
+    burials.push({ ref: settlement.lease.ref, queue: row.queue, at: step.now, firstAt, death });
+  }
+  buryAll(step, burials);
+  return settled.filter(({ row }) => row === undefined).map(({ settlement }) => settlement.lease);
+}
+
+/** The death records of the groups that people want such failures in. */
+function groupDeaths({ groups }: Step, settled: readonly Settled[]): ReadonlyMap<Settlement, DeathRecord> {
+  const buried = settled.flatMap(({ settlement, row }) =>
+    row === undefined || settlement.death === undefined ? [] : [{ settlement, death: settlement.death }],
+  );
+  const found = runNow(
+    groups.groupAll(
+      buried.map(({ settlement, death }) => ({
+        group: death,
+        message: settlement.failure?.errorMessage ?? "",
+      })),
+    ),
+  );
+  return new Map(buried.map(({ settlement, death }, at) => [settlement, found[at] ?? death]));
+}
+
+/** Takes the letters of redriven items away, closed when the items are done. By item. */
+function endLetters(step: Step, settled: readonly Settled[]): ReadonlyMap<number, Unburied> {
+  const ended = settled.flatMap(({ settlement, row, to }) =>
+    row !== undefined && row.redrives > 0 && to !== "ready"
+      ? [{ ...row, ref: settlement.lease.ref, to }]
+      : [],
+  );
+  const letters = runNow(unburyAll(step.db, step.deltas, ended));
+  for (const { grp } of letters.values()) step.deltas.group(grp, "away", -1);
+  const resolved = ended.flatMap(({ to, ...row }) => {
+    const letter = letters.get(row.ref);
+    return to === "done" && letter !== undefined ? [{ ...row, letter }] : [];
+  });
+  runNow(resolveLetters(step, resolved));
+  return letters;
 }
 
 interface SettledRow {
@@ -89,53 +148,46 @@ function plainRow(queue: number): SettledRow {
   return { queue, operation: null, redrives: 0, revision: 1, lane: null };
 }
 
-/** Returns false if the lease was lost: then nothing changes, and the outcome is kept as a late result. */
-function settle(step: Step, settlement: Settlement): boolean {
-  if (!endAttempt(step, settlement)) {
-    keepLateResult(step, settlement);
-    return false;
-  }
-  conclude(step, settlement, moveItem(step, settlement));
-  return true;
+/** Undefined when the lease is not held any more: then nothing is changed. */
+function settle(step: Step, settlement: Settlement): SettledRow | undefined {
+  return endAttempt(step, settlement) ? moveItem(step, settlement) : undefined;
 }
 
 /** Writes everything else that follows from a settlement, after the attempt and the item. */
-function conclude(step: Step, given: Settlement, row: SettledRow): void {
-  const { now, deltas, events } = step;
-  const { lease } = given;
-  const to = stateAfter(given);
-  const settlement = underItsGroup(step, given);
+function conclude(
+  step: Step,
+  {
+    settlement,
+    row,
+    to,
+    before,
+  }: Settled & { readonly row: SettledRow; readonly before: Unburied | undefined },
+): void {
+  const { deltas, events } = step;
+  const { lease, death, notes } = settlement;
   deltas.move(row.queue, "leased", to);
   const wasLetter = row.redrives > 0; // an item is redriven only as a letter, and leaves as one only when done
-  const place = { queue: row.queue, ref: lease.ref, attempt: lease.attempt };
-  for (const event of eventsOf(settlement, wasLetter)) events.add(event, place);
+  const subject = { queue: row.queue, ref: lease.ref, attempt: lease.attempt };
+  for (const event of eventsOf(settlement, wasLetter)) events.add(event, subject);
   for (const name of countersOf(settlement, wasLetter)) deltas.counter(row.queue, name);
-  if (settlement.notes !== undefined) keepNotes(step, lease.ref, settlement.notes);
+  if (notes !== undefined)
+    runNow(
+      insertNotes(
+        step.db,
+        notes.map((note) => ({ ...note, ref: lease.ref })),
+      ),
+    );
   step.lanes.moved(row.queue, row.lane);
   if (to === "ready" || row.lane !== null) step.session.notify(row.queue);
   if (to === "ready") return;
-  const { death } = settlement;
-  const before = wasLetter ? takeLetter(step, settlement, row) : undefined;
-  if (death) {
-    const firstAt = before?.first_at ?? firstFailure(step, lease);
-    step.burials.bury(step, { ref: lease.ref, queue: row.queue, at: now, firstAt, death });
-  }
-  if (row.operation !== null) {
-    deltas.operation(row.operation, to === "done" ? "succeeded" : "failed");
-    if (death && death.signature === before?.signature) deltas.operation(row.operation, "returned");
-  }
+  if (death) step.groups.buried(death, { queue: row.queue, ref: lease.ref });
+  if (row.operation === null) return;
+  deltas.operation(row.operation, to === "done" ? "succeeded" : "failed");
+  if (death && death.signature === before?.signature) deltas.operation(row.operation, "returned");
 }
 
 function stateAfter({ verdict }: Settlement): ItemState {
   return assertMove(MOVE_OF[verdict.kind], "leased");
-}
-
-/** Applies the corrections of groups to the death record. */
-function underItsGroup({ groups }: Step, settlement: Settlement): Settlement {
-  const { death, failure } = settlement;
-  if (death === undefined) return settlement;
-  const found = groups.groupFor(death, () => failure?.errorMessage ?? "");
-  return found === death ? settlement : { ...settlement, death: found };
 }
 
 /** The time of the item's first failure. The last attempt is already recorded. */
@@ -143,15 +195,6 @@ function firstFailure({ session, now }: Step, { ref, attempt }: Lease): number {
   if (attempt === 1) return now;
   const sql = `SELECT min(ended_at) AS at FROM attempts WHERE ref = ? AND (outcome = 'failed' OR outcome = 'lost')`;
   return session.get<{ at: number | null }>(sql, ref)?.at ?? now;
-}
-
-/** Resolves the letter of a redriven item if the item is done. */
-function takeLetter(step: Step, { lease, verdict }: Settlement, row: SettledRow): Unburied {
-  const { session, now, deltas } = step;
-  const letter = unbury(session, deltas, { ref: lease.ref, queue: row.queue });
-  deltas.group(letter.grp, "away", -1);
-  if (verdict.kind === "done") resolveLetter(step, { ...row, letter, at: now });
-  return letter;
 }
 
 /** Records the end of the attempt. This is the fence: it succeeds only for the attempt that holds the lease. */
@@ -185,13 +228,6 @@ function moveItem(step: Step, settlement: Settlement): SettledRow {
   );
   assert(row, `item ${lease.ref} is leased and not there`);
   return row;
-}
-
-function keepNotes({ session, now }: Step, ref: number, notes: NonNullable<Settlement["notes"]>): void {
-  session.insert(
-    "notes (ref, at, author, text)",
-    notes.map(({ author, text }) => [ref, now, author, text]),
-  );
 }
 
 /** Only outcomes that a worker observed are kept: reapers may race, and a stopped runner may release leases late. */

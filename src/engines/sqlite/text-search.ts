@@ -5,7 +5,9 @@
  */
 import type { LetterFilter } from "../../engine.ts";
 import { lastFailureOf } from "../sql/attempts.ts";
-import { allOf, type Conditions, condition, groupConditions } from "./groups.ts";
+import { allOf, condition, groupConditions } from "../sql/conditions.ts";
+import type { Fragment } from "../sql/db.ts";
+import { DIALECT } from "./dialect.ts";
 import type { Session } from "./session.ts";
 import { countUnread, READ_TO } from "./text-index.ts";
 import { BLANK, type Trace, tracesOf } from "./wording.ts";
@@ -17,7 +19,7 @@ export interface TextFinds {
   /** How many letters the sure wordings have. */
   readonly sureCount: number;
   /** The numbers of the other letters that have it; SQL that gives a column `no`. */
-  readonly others: Conditions;
+  readonly others: Fragment;
   /** To find the others, many letters have to be looked at. */
   readonly isLong: boolean;
 }
@@ -113,7 +115,7 @@ function openWordings(session: Session, filter: LetterFilter, max: number): read
 
 interface Asked {
   readonly from: string;
-  readonly where: Conditions;
+  readonly where: Fragment;
   readonly blanks: string;
   readonly max: number;
 }
@@ -124,7 +126,7 @@ function rowsOf(
   filter: LetterFilter,
   { from, where, blanks, max }: Asked,
 ): readonly WordingRow[] {
-  const { sql, values } = allOf([where, condition("w.count > 0"), groupConditions(filter)]);
+  const { sql, values } = allOf([where, condition("w.count > 0"), groupConditions(DIALECT, filter)]);
   const groups = sql.includes("g.") ? "CROSS JOIN groups g ON g.no = w.grp" : "";
   return session
     .packed<[number, number, number, number]>(
@@ -161,7 +163,7 @@ function questionsOf({ text, figures }: Trace, rows: readonly WordingRow[]): rea
 /** With more letters than this, their figures are looked up in the index. */
 const FEW_LETTERS = 2000;
 
-function lettersWith(text: string, question: Question): Conditions {
+function lettersWith(text: string, question: Question): Fragment {
   const { figures, wordings, isExact } = question;
   const numbers = JSON.stringify([...wordings.keys()]);
   const from =
@@ -194,8 +196,8 @@ function longestOf(figures: readonly string[]): string {
 }
 
 /** Those that came after the last that was read, and those that are to be read again. */
-function unreadWith(text: string, filter: LetterFilter): Conditions[] {
-  const where = allOf([groupConditions(filter), messageHas(text, "l.ref")]);
+function unreadWith(text: string, filter: LetterFilter): Fragment[] {
+  const where = allOf([groupConditions(DIALECT, filter), messageHas(text, "l.ref")]);
   return [
     `letters l CROSS JOIN groups g ON g.no = l.grp WHERE l.no > ${READ_TO}`,
     "unread u CROSS JOIN letters l ON l.no = u.no CROSS JOIN groups g ON g.no = l.grp WHERE 1",
@@ -203,7 +205,7 @@ function unreadWith(text: string, filter: LetterFilter): Conditions[] {
 }
 
 /** A letter may have the text in two ways. */
-function eitherOf(conditions: readonly Conditions[]): Conditions {
+function eitherOf(conditions: readonly Fragment[]): Fragment {
   return {
     sql: conditions.map(({ sql }) => sql).join(" UNION "),
     values: conditions.flatMap(({ values }) => values),
@@ -217,7 +219,7 @@ const PLAIN_TEXT = /^[ !#-[\]-~]*$/;
 const FOLDED = "instr(failure, char(0x212a)) > 0 OR instr(failure, char(0x130)) > 0";
 
 /** That the last message of an item has the text, in small letters. Plain text is looked for in the JSON first. */
-export function messageHas(text: string, ref: string): Conditions {
+export function messageHas(text: string, ref: string): Fragment {
   const { sql, values } = PLAIN_TEXT.test(text)
     ? condition(`(instr(lower(failure), ?) > 0 OR ${FOLDED})`, text)
     : condition("1");

@@ -2,7 +2,8 @@
  * Pages of letters by a text, in the order of their burials. The total is a sum of what wordings count; the page is read
  * from the index (wording, no) or on the way through the letters, whichever comes to it sooner.
  */
-import { type Conditions, condition } from "./groups.ts";
+import { condition } from "../sql/conditions.ts";
+import type { Fragment } from "../sql/db.ts";
 import { type AwayCondition, awayConditions, type Found, type Search } from "./letter-search.ts";
 import type { Session } from "./session.ts";
 import type { TextFinds } from "./text-search.ts";
@@ -108,7 +109,7 @@ function sorted({ session, finds, isNewest, isAnyAway, start, limit }: Page): nu
   );
 }
 
-function numbersOf(session: Session, { sql, values }: Conditions): number[] {
+function numbersOf(session: Session, { sql, values }: Fragment): number[] {
   return session.packed<[no: number]>("no", `FROM (${sql})`, ...values).map(([no]) => no);
 }
 

@@ -1,0 +1,100 @@
+/** Amendments: new data for items, with what it replaced. The newest data is the item's payload. */
+import type { Amendment } from "../../item/letter.ts";
+import { canonicalJson, compact, type Json, parseJson, stringifyJson } from "../../std/json.ts";
+import type { Db, Step } from "./db.ts";
+
+/** Where an amendment belongs. Those that were made in another store belong to no letter of this one. */
+interface Subject {
+  readonly ref: number;
+  /** The number of the letter that it is made for. */
+  readonly letter: number | null;
+}
+
+export interface NewAmendment
+  extends Subject,
+    Pick<Amendment, "at" | "author" | "rule" | "note" | "operationId"> {
+  readonly data: Json;
+}
+
+/** Of several items, each once. Null where the data is what it was: then there is no new revision. */
+export function* amendAll(db: Db, changes: readonly NewAmendment[]): Step<(Amendment | null)[]> {
+  const rows = yield* db.all<Current>(
+    `SELECT i.ref, i.revision, (SELECT p.data FROM payloads p WHERE p.ref = i.ref) AS data FROM items i
+      WHERE ${db.sql.among("i.ref", "?")} ${db.sql.forUpdate}`,
+    changes.map(({ ref }) => ref),
+  );
+  const current = new Map(rows.map((row) => [row.ref, row]));
+  const made = changes.map((change) => amendmentFor(change, current.get(change.ref)));
+  const amendments = made.filter((one) => one !== null);
+  if (amendments.length === 0) return made;
+  yield* insertAmendments(db, amendments);
+  const changed = db.sql.relation(
+    "n",
+    { ref: "bigint", revision: "bigint", data: "text" },
+    changes.flatMap(({ ref, data }, at) => {
+      const revision = made[at]?.revision;
+      return revision === undefined ? [] : [[ref, revision, stringifyJson(data)]];
+    }),
+  );
+  for (const set of ["items SET revision = n.revision", "payloads SET data = n.data"]) {
+    const [table] = set.split(" ");
+    yield* db.run(`UPDATE ${set} FROM ${changed.sql} WHERE ${table}.ref = n.ref`, ...changed.values);
+  }
+  return made;
+}
+
+interface Current {
+  readonly ref: number;
+  readonly revision: number;
+  readonly data: string | null;
+}
+
+function amendmentFor(change: NewAmendment, current: Current | undefined): (Amendment & Subject) | null {
+  const before = parseJson(current?.data ?? "null") as Json;
+  if (canonicalJson(before) === canonicalJson(change.data)) return null;
+  const { ref, letter, at, author, rule, note, operationId } = change;
+  const revision = (current?.revision ?? 0) + 1;
+  return compact({ ref, letter, revision, at, author, rule, note, operationId, before });
+}
+
+/** Writes them down as they are. */
+export function insertAmendments(db: Db, amendments: readonly (Amendment & Subject)[]): Step<number> {
+  return db.insert(
+    "amendments (ref, revision, at, author, rule, note, operation, letter, before)",
+    amendments.map(({ ref, revision, at, author, rule, note, operationId, letter, before }) => [
+      ...[ref, revision, at, author, rule ?? null, note ?? null, operationId ?? null, letter],
+      stringifyJson(before),
+    ]),
+  );
+}
+
+export interface AmendmentRow {
+  readonly revision: number;
+  readonly at: number;
+  readonly author: string;
+  readonly rule: string | null;
+  readonly note: string | null;
+  readonly operation: string | null;
+  readonly before: string;
+}
+
+/** Oldest first. */
+export function* listAmendments(db: Db, ref: number): Step<Amendment[]> {
+  const rows = yield* db.all<AmendmentRow>(
+    "SELECT revision, at, author, rule, note, operation, before FROM amendments WHERE ref = ? ORDER BY revision",
+    ref,
+  );
+  return rows.map(amendmentOf);
+}
+
+export function amendmentOf(row: AmendmentRow): Amendment {
+  return compact({
+    revision: row.revision,
+    at: row.at,
+    author: row.author,
+    rule: row.rule ?? undefined,
+    note: row.note ?? undefined,
+    operationId: row.operation ?? undefined,
+    before: parseJson(row.before) as Json,
+  });
+}

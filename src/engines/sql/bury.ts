@@ -1,0 +1,87 @@
+/** The rows of `letters`: what is written on them, and how they are taken away, always counted in the same transaction. */
+import type { DeathRecord } from "../../item/item.ts";
+import { artifactsToJson } from "../../item/letter.ts";
+import { assert } from "../../std/assert.ts";
+import { stringifyJson } from "../../std/json.ts";
+import type { Db, Dialect, Scalar, Step } from "./db.ts";
+import type { Deltas, LetterPlace } from "./deltas.ts";
+import { EventLog } from "./event-log.ts";
+import { GroupCache } from "./group-cache.ts";
+
+/** What a transaction writes into, and what it sums up until its end. */
+export interface Ledger {
+  readonly db: Db;
+  readonly deltas: Deltas;
+  readonly events: EventLog;
+  readonly groups: GroupCache;
+}
+
+export function newLedger(db: Db): Ledger {
+  const events = new EventLog(db.now);
+  return { db, deltas: db.newDeltas(), events, groups: new GroupCache(db, events) };
+}
+
+/** The counters first, which show whether letters of a group still wait. */
+export function* writeLedger({ db, deltas, events, groups }: Ledger): Step<void> {
+  yield* db.writeDeltas(deltas);
+  yield* groups.write();
+  yield* db.writeEvents(events);
+}
+
+/** The columns of letters, of a table with this name if one is given. */
+export function letterColumns(sql: Dialect, table?: string): string {
+  const columns = ["no", "ref", "grp", "buried_at", ...Object.keys(sql.letterHeader)];
+  return columns.map((column) => (table === undefined ? column : `${table}.${column}`)).join(", ");
+}
+
+/** The values of `Dialect.letterHeader`. `arrivedAt`: when the letter was imported; none for one that died here. */
+export function headerValues(
+  sql: Dialect,
+  { reason, worktreeArtifacts, poison, sourceSignature }: DeathRecord,
+  { message, firstAt, arrivedAt }: { message: string; firstAt: number; arrivedAt?: number },
+): Scalar[] {
+  const artifacts =
+    worktreeArtifacts === undefined ? null : stringifyJson(artifactsToJson(worktreeArtifacts));
+  const header: Readonly<Record<string, Scalar>> = {
+    ...{ reason, artifacts, poison: poison ? 1 : 0, message: foldMessage(message) },
+    ...{ first_at: firstAt, arrived_at: arrivedAt ?? null, source_signature: sourceSignature ?? null },
+  };
+  return Object.keys(sql.letterHeader).map((column) => header[column] ?? null);
+}
+
+/** As letters are searched by it: PostgreSQL's own `lower` depends on the server's locale. */
+export function foldMessage(message: string): string {
+  return message.toLowerCase();
+}
+
+/** A letter that was taken out of those that wait, with the columns of its header. */
+export interface Unburied extends LetterPlace, Readonly<Record<string, Scalar>> {
+  readonly no: number;
+  readonly ref: number;
+  readonly grp: number;
+  readonly buried_at: number;
+  readonly first_at: number;
+  readonly signature: string;
+}
+
+/** Takes the letters of these items away; their attempts and failures stay with the items. By item. */
+export function* unburyAll(
+  db: Db,
+  deltas: Deltas,
+  items: readonly { readonly ref: number; readonly queue: number }[],
+): Step<ReadonlyMap<number, Unburied>> {
+  if (items.length === 0) return new Map();
+  const rows = yield* db.all<Unburied>(
+    `DELETE FROM letters WHERE ${db.sql.among("ref", "?")}
+     RETURNING ${letterColumns(db.sql)}, (SELECT signature FROM groups WHERE groups.no = letters.grp) AS signature`,
+    items.map(({ ref }) => ref),
+  );
+  const letters = new Map(rows.map((row) => [row.ref, row]));
+  for (const { ref, queue } of items) {
+    const letter = letters.get(ref);
+    assert(letter, `item ${ref} is redriven and no letter`);
+    deltas.unburied(letter);
+    deltas.queue(queue, "letters", -1);
+  }
+  return letters;
+}

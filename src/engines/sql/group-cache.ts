@@ -1,0 +1,262 @@
+/**
+ * The groups that one transaction has to do with. Signatures and rows of groups are looked up for a whole batch in one
+ * statement; records and fixes that changed are written at the end. Only under the lock of letters, so nobody changes them meanwhile.
+ */
+import type { EventSubject } from "../../item/event.ts";
+import {
+  afterBurial,
+  afterLastSuccess,
+  type Correction,
+  corrected,
+  type Grouping,
+  newLife,
+  openedEvent,
+  reopenedEvent,
+  resolvedEvent,
+} from "../../item/group.ts";
+import type { DeathRecord } from "../../item/item.ts";
+import { assert } from "../../std/assert.ts";
+import { listCorrections } from "./corrections.ts";
+import { type Db, type Step, together } from "./db.ts";
+import type { EventLog } from "./event-log.ts";
+import { countFixes, type FixSum } from "./fixes.ts";
+import { type KnownGroup, readLives, writeLives } from "./group-records.ts";
+
+/** What makes the letters of a queue one row of `groups`, and what is written there of the first. */
+export type LetterHeader = Pick<
+  DeathRecord,
+  | "signature"
+  | "pattern"
+  | "algorithm"
+  | "errorType"
+  | "errorClass"
+  | "reprocessEligible"
+  | "manualReviewRequired"
+>;
+
+/** A row of `groups` that is wanted, and when it was first seen if it is new. */
+interface AskedRow {
+  readonly queue: number;
+  readonly at: number;
+  readonly header: LetterHeader;
+}
+
+export class GroupCache {
+  readonly #db: Db;
+  readonly #events: EventLog;
+  /** Records as the transaction found or made them; null when there is none. */
+  readonly #records = new Map<string, KnownGroup | null>();
+  /** The signatures whose records are to be written. */
+  readonly #changed = new Set<string>();
+  /** The patterns of signatures that get their first letter in this transaction. */
+  readonly #patterns = new Map<string, string>();
+  readonly #rows = new Map<string, number>();
+  readonly #fixes = new Map<string, FixSum>();
+  /** Where the last success of each signature was. */
+  readonly #succeeded = new Map<string, EventSubject>();
+  #corrections: readonly Correction[] | undefined;
+
+  constructor(db: Db, events: EventLog) {
+    this.#db = db;
+    this.#events = events;
+  }
+
+  /**
+   * The groups of failures with these messages, by the corrections and under the patterns that their signatures have. A
+   * signature that is new has the pattern of the first of them.
+   */
+  *groupAll<Group extends Grouping>(
+    asked: readonly { readonly group: Group; readonly message: string }[],
+  ): Step<Group[]> {
+    if (asked.length === 0) return [];
+    const [corrections] = yield* together(
+      this.#correctionsNow(),
+      this.#meet(asked.map(({ group }) => group.signature)),
+    );
+    const found =
+      corrections.length === 0
+        ? asked.map(({ group }) => group)
+        : asked.map(({ group, message }) => corrected(group, message, corrections));
+    yield* this.#meet(found.map(({ signature }) => signature));
+    return found.map((group) => this.#underItsPattern(group));
+  }
+
+  /** Looks up, all at once, what the burials of these will most likely need. Nothing is changed. */
+  *foresee(queue: number, headers: readonly LetterHeader[]): Step<void> {
+    if (headers.length === 0) return;
+    yield* together(
+      this.#findRows(headers.map((header) => ({ queue, at: this.#db.now, header }))),
+      this.#correctionsNow(),
+      this.#meet(headers.map(({ signature }) => signature)),
+    );
+  }
+
+  /** A letter is in the group, which `groupAll` gave: it is opened when it is the first of its signature. */
+  know({ signature, pattern }: Grouping, subject: EventSubject): KnownGroup {
+    const known = this.#records.get(signature);
+    assert(known !== undefined, `signature ${signature} was never looked up`);
+    if (known !== null) return known;
+    const opened = { pattern, life: newLife(this.#db.now) };
+    this.#change(signature, opened);
+    this.#events.add(openedEvent({ signature, pattern }), subject);
+    return opened;
+  }
+
+  /** A letter was buried, and waits: a group that was resolved or ignored may be open again. */
+  buried(group: Grouping, subject: EventSubject): void {
+    const { pattern, life: before } = this.know(group, subject);
+    const { life, why } = afterBurial(before, this.#db.now);
+    if (life !== before) this.#change(group.signature, { pattern, life });
+    if (why !== undefined) this.#events.add(reopenedEvent(group.signature, why), subject);
+  }
+
+  /** A redriven letter succeeded. */
+  succeeded(fix: Omit<FixSum, "count">, subject: EventSubject): void {
+    const key = `${fix.signature}\n${fix.operation}\n${fix.kind}`;
+    const before = this.#fixes.get(key);
+    const waitedMs = Math.min(fix.waitedMs, before?.waitedMs ?? fix.waitedMs);
+    this.#fixes.set(key, { ...fix, waitedMs, count: (before?.count ?? 0) + 1 });
+    this.#succeeded.set(fix.signature, subject);
+  }
+
+  /** The numbers of the rows of `groups`, in the order asked; those that are not there are made, with rising numbers. */
+  *numbersOf(asked: readonly AskedRow[]): Step<number[]> {
+    const missing = yield* this.#findRows(asked);
+    if (missing.length > 0) {
+      yield* insertGroups(this.#db, missing);
+      yield* this.#findRows(missing);
+    }
+    return asked.map((one) => {
+      const number = this.#rows.get(rowKey(one));
+      assert(number !== undefined, `the group ${one.header.signature} was made and is not there`);
+      return number;
+    });
+  }
+
+  /** Whether something is written only after a look at the counters. */
+  get hasEnds(): boolean {
+    return this.#succeeded.size > 0;
+  }
+
+  /** After the counters, which show whether letters wait, and before the events. Without ends it is sent at once. */
+  *write(): Step<void> {
+    if (this.hasEnds) yield* this.#resolveThoseOver();
+    const changed = [...this.#changed].map((signature) => ({ signature, ...this.#record(signature) }));
+    yield* together(writeLives(this.#db, changed), countFixes(this.#db, [...this.#fixes.values()]));
+  }
+
+  /** Looks up those that were not looked up yet. Returns the ones that are not there, each once. */
+  *#findRows(asked: readonly AskedRow[]): Step<readonly AskedRow[]> {
+    const unknown = new Map<string, AskedRow>();
+    for (const one of asked) {
+      const key = rowKey(one);
+      if (!this.#rows.has(key) && !unknown.has(key)) unknown.set(key, one);
+    }
+    if (unknown.size === 0) return [];
+    const keys = [...unknown.keys()];
+    const found = yield* findGroups(this.#db, [...unknown.values()]);
+    for (const { place, no } of found) this.#rows.set(keys[place] ?? "", no);
+    return [...unknown].filter(([key]) => !this.#rows.has(key)).map(([, one]) => one);
+  }
+
+  *#resolveThoseOver(): Step<void> {
+    const signatures = [...this.#succeeded.keys()];
+    const [waiting] = yield* together(waitingOf(this.#db, signatures), this.#meet(signatures));
+    for (const [signature, subject] of this.#succeeded) {
+      if (waiting.has(signature)) continue;
+      const { pattern, life } = this.#record(signature);
+      const resolved = afterLastSuccess(life, this.#db.now);
+      if (resolved === life) continue;
+      this.#change(signature, { pattern, life: resolved });
+      this.#events.add(resolvedEvent(signature), subject);
+    }
+  }
+
+  #underItsPattern<Group extends Grouping>(group: Group): Group {
+    const { signature } = group;
+    const pattern = this.#records.get(signature)?.pattern ?? this.#patterns.get(signature) ?? group.pattern;
+    this.#patterns.set(signature, pattern);
+    return pattern === group.pattern ? group : { ...group, pattern };
+  }
+
+  #change(signature: string, record: KnownGroup): void {
+    this.#records.set(signature, record);
+    this.#changed.add(signature);
+  }
+
+  #record(signature: string): KnownGroup {
+    const record = this.#records.get(signature);
+    assert(record, `signature ${signature} has letters and no record`);
+    return record;
+  }
+
+  *#meet(signatures: readonly string[]): Step<void> {
+    const unknown = [...new Set(signatures)].filter((signature) => !this.#records.has(signature));
+    if (unknown.length === 0) return;
+    const found = yield* readLives(this.#db, unknown);
+    for (const signature of unknown) this.#records.set(signature, found.get(signature) ?? null);
+  }
+
+  *#correctionsNow(): Step<readonly Correction[]> {
+    this.#corrections ??= yield* listCorrections(this.#db);
+    return this.#corrections;
+  }
+}
+
+function rowKey({ queue, header }: AskedRow): string {
+  return keyOf(queue, header).join("\n");
+}
+
+function keyOf(queue: number, header: LetterHeader): (string | number)[] {
+  return [
+    ...[queue, header.signature, header.errorType, header.errorClass],
+    ...[Number(header.reprocessEligible), Number(header.manualReviewRequired)],
+  ];
+}
+
+/** Those that are there, with their places in what is asked. */
+function* findGroups(
+  db: Db,
+  asked: readonly AskedRow[],
+): Step<readonly { readonly place: number; readonly no: number }[]> {
+  const rows = db.sql.relation(
+    "a",
+    {
+      ...{ place: "bigint", queue: "bigint", signature: "text", error_type: "text" },
+      ...{ error_class: "text", eligible: "bigint", review: "bigint" },
+    },
+    asked.map(({ queue, header }, place) => [place, ...keyOf(queue, header)]),
+  );
+  return yield* db.all(
+    `SELECT a.place, g.no FROM ${rows.sql}
+       ${db.sql.joinInOrder} groups g ON g.queue = a.queue AND g.signature = a.signature AND g.error_type = a.error_type
+            AND g.error_class = a.error_class AND g.eligible = a.eligible AND g.review = a.review`,
+    ...rows.values,
+  );
+}
+
+/** Under the lock of letters, so that nobody else makes the same. */
+function insertGroups(db: Db, asked: readonly AskedRow[]): Step<number> {
+  return db.insert(
+    "groups (queue, signature, error_type, error_class, eligible, review, pattern, algorithm, first_at, last_at)",
+    asked.map(({ queue, at, header }) => [
+      ...keyOf(queue, header),
+      ...[header.pattern, header.algorithm, at, at],
+    ]),
+  );
+}
+
+/** Those that have letters in any queue. The newest groups first: they are the likeliest to have letters. */
+function* waitingOf(db: Db, signatures: readonly string[]): Step<ReadonlySet<string>> {
+  const asked = db.sql.relation(
+    "a",
+    { signature: "text" },
+    signatures.map((signature) => [signature]),
+  );
+  const rows = yield* db.all<{ signature: string }>(
+    `SELECT a.signature FROM ${asked.sql}
+      WHERE EXISTS (SELECT 1 FROM groups g WHERE g.signature = a.signature AND g.count > 0 ORDER BY g.no DESC LIMIT 1)`,
+    ...asked.values,
+  );
+  return new Set(rows.map(({ signature }) => signature));
+}

@@ -1,0 +1,248 @@
+/**
+ * Letters from elsewhere come in. They are looked up together, judged one after the other in memory, and written together,
+ * a few statements for each table: an import is as fast as the store, not as the calls.
+ */
+import type { ImportReport } from "../../engine.ts";
+import { importedFailures } from "../../item/event.ts";
+import { failureToJson } from "../../item/failure.ts";
+import { ELSEWHERE, importedLetter } from "../../item/imported-letter.ts";
+import { type Attempt, type DeathRecord, rankOf } from "../../item/item.ts";
+import type { Letter } from "../../item/letter.ts";
+import type { ItemState } from "../../item/state.ts";
+import { assert } from "../../std/assert.ts";
+import { stringifyJson } from "../../std/json.ts";
+import { insertAmendments } from "./amendments.ts";
+import { headerValues, type Ledger, letterColumns, newLedger, unburyAll, writeLedger } from "./bury.ts";
+import type { Db, Scalar, Step } from "./db.ts";
+import type { LetterPlace } from "./deltas.ts";
+import { type Admission, Admissions, type KnownItem, type PlannedBurial } from "./import-plan.ts";
+import { nextPosition, queueNo } from "./jobs.ts";
+
+export function* importLetters(db: Db, queueName: string, letters: readonly Letter[]): Step<ImportReport> {
+  const taken = letters.map((letter) => ({ letter, given: importedLetter(letter) }));
+  const queue = yield* queueNo(db, queueName);
+  const ids = letters.map(({ itemId }) => itemId);
+  const plan = new Admissions(yield* knownItems(db, queue, ids));
+  const report = { imported: 0, extended: 0, existing: 0 };
+  for (const { letter, given } of taken) report[plan.take(letter, given)] += 1;
+  if (report.imported + report.extended === 0) return report;
+  const ledger = newLedger(db);
+  const { items } = plan;
+  yield* writeItems(db, queue, items);
+  for (const { known, came, state, attempts } of items) {
+    if (came !== undefined) ledger.deltas.move(queue, known?.state ?? null, state);
+    ledger.deltas.queue(queue, "attempts", attempts - (known?.attempts ?? 0));
+  }
+  yield* buryAdmitted(ledger, queue, plan);
+  ledger.events.add({ type: "dlq_items_imported", data: { ...report } }, { queue });
+  yield* writeLedger(ledger);
+  return report;
+}
+
+/** What the queue knows of them. They are locked: one that is dead stays so until this is over. */
+function* knownItems(db: Db, queue: number, ids: readonly string[]): Step<readonly KnownItem[]> {
+  const rows = yield* db.all<{
+    readonly item_id: string;
+    readonly ref: number;
+    readonly state: ItemState;
+    readonly attempts: number;
+    readonly purged: number;
+  }>(
+    `SELECT item_id, ref, state, attempts, purged FROM items WHERE queue = ? AND ${db.sql.among("item_id", "?", "text")}
+      ORDER BY ref ${db.sql.forUpdate}`,
+    queue,
+    ids,
+  );
+  return rows.map(({ item_id: itemId, purged, ...row }) => ({ ...row, itemId, isPurged: purged === 1 }));
+}
+
+function* writeItems(db: Db, queue: number, items: readonly Admission[]): Step<void> {
+  const fresh = items.filter(({ known }) => known === undefined);
+  const first = yield* nextPosition(db, queue);
+  const refs = yield* db.takeRefs(fresh.length);
+  for (const [at, item] of fresh.entries()) item.ref = refs[at] ?? 0;
+  const made = yield* db.insert(
+    "items (ref, queue, item_id, place, state, due_at, attempts, spent, losses, revision, redrives, priority, purged)",
+    fresh.map(({ ref, itemId, state, attempts, came }, at) => [
+      ...[ref, queue, itemId, first + at, state, db.now, attempts, 0, 0],
+      ...[came?.given.revision ?? 1, came?.letter.redriveCount ?? 0, NORMAL, 0],
+    ]),
+    "ON CONFLICT DO NOTHING",
+  );
+  if (made < fresh.length) throw db.lostRace("an item was added while its letter was imported");
+  const rest = items.filter(({ known }) => known !== undefined);
+  yield* refill(
+    db,
+    rest.filter(({ came }) => came !== undefined),
+  );
+  yield* extend(
+    db,
+    rest.filter(({ came }) => came === undefined),
+  );
+  yield* writeRecords(db, items, yield* holderElsewhere(db, queue));
+}
+
+const NORMAL = rankOf("normal");
+
+/** The bare rows of purged items have something again. */
+function* refill(db: Db, items: readonly Admission[]): Step<void> {
+  if (items.length === 0) return;
+  const rows = db.sql.relation(
+    "n",
+    { ref: "bigint", state: "text", attempts: "bigint", revision: "bigint", redrives: "bigint" },
+    items.map(({ ref, state, attempts, came }) => [
+      ...[ref, state, attempts, came?.given.revision ?? 1, came?.letter.redriveCount ?? 0],
+    ]),
+  );
+  yield* db.run(
+    `UPDATE items SET state = n.state, purged = 0, due_at = ?, attempts = n.attempts, spent = 0, losses = 0,
+            revision = n.revision, redrives = n.redrives, operation = NULL FROM ${rows.sql} WHERE items.ref = n.ref`,
+    db.now,
+    ...rows.values,
+  );
+}
+
+function* extend(db: Db, items: readonly Admission[]): Step<void> {
+  if (items.length === 0) return;
+  const rows = db.sql.relation(
+    "n",
+    { ref: "bigint", attempts: "bigint" },
+    items.map(({ ref, attempts }) => [ref, attempts]),
+  );
+  yield* db.run(
+    `UPDATE items SET attempts = n.attempts FROM ${rows.sql} WHERE items.ref = n.ref`,
+    ...rows.values,
+  );
+}
+
+/** One row stands for whoever held the attempts that were made elsewhere. It has left. */
+function* holderElsewhere(db: Db, queue: number): Step<number> {
+  yield* db.run(
+    `INSERT INTO holders (id, queue, host, pid, process_start, ttl_ms, expires_at, gone)
+     VALUES (?, ?, '', 0, '', 1, 0, 1) ON CONFLICT DO NOTHING`,
+    ELSEWHERE,
+    queue,
+  );
+  return (yield* db.get<{ no: number }>("SELECT no FROM holders WHERE id = ?", ELSEWHERE))?.no ?? 0;
+}
+
+/** What the items hold besides their bare rows. */
+function* writeRecords(db: Db, items: readonly Admission[], holder: number): Step<void> {
+  const came = items.flatMap(({ ref, came: one }) => (one === undefined ? [] : [{ ref, ...one }]));
+  yield* db.insert(
+    "payloads (ref, data)",
+    came.map(({ ref, letter }) => [ref, stringifyJson(letter.itemData)]),
+  );
+  yield* db.insert(
+    "attempts (ref, number, outcome, holder, started_at, ended_at, failure, log)",
+    items.flatMap(({ ref, records }) => records.map((record) => attemptRow(ref, holder, record))),
+  );
+  yield* db.insert(
+    "late_results (ref, at, attempt, outcome, note)",
+    came.flatMap(({ ref, letter }) =>
+      (letter.lateResults ?? []).map((one) => [ref, one.at, one.attemptNumber, one.outcome, one.note]),
+    ),
+  );
+  yield* db.insert(
+    "notes (ref, at, author, text)",
+    came.flatMap(({ ref, letter }) =>
+      (letter.notes ?? []).map(({ at, author, text }) => [ref, at, author, text]),
+    ),
+  );
+  yield* insertAmendments(
+    db,
+    came.flatMap(({ ref, given }) => given.amendments.map((one) => ({ ...one, ref, letter: null }))),
+  );
+}
+
+function attemptRow(ref: number, holder: number, attempt: Attempt): Scalar[] {
+  const { number, outcome, startedAt, endedAt, failure, log } = attempt;
+  const text = failure === undefined ? null : stringifyJson(failureToJson(failure));
+  return [ref, number, outcome, holder, startedAt, endedAt ?? startedAt, text, log ?? null];
+}
+
+/** A burial with its number and its group. */
+interface Buried extends PlannedBurial {
+  readonly place: LetterPlace;
+}
+
+/** The items have their rows, and those that are new their numbers. */
+function* buryAdmitted(ledger: Ledger, queue: number, plan: Admissions): Step<void> {
+  const { db, deltas } = ledger;
+  const burials = yield* numberBurials(ledger, queue, plan.burials);
+  yield* unburyAll(
+    db,
+    deltas,
+    plan.reburied.map(({ ref }) => ({ ref, queue })),
+  );
+  // Of an item that is buried several times in this import, the last burial stays.
+  const last = new Map<Admission, Buried>();
+  for (const burial of burials) {
+    const earlier = last.get(burial.item);
+    if (earlier !== undefined) {
+      deltas.unburied(earlier.place);
+      deltas.queue(queue, "letters", -1);
+    }
+    last.set(burial.item, burial);
+    buryOne(ledger, queue, burial);
+  }
+  yield* writeDeaths(db, [...last.values()]);
+}
+
+function* numberBurials(
+  { db, groups }: Ledger,
+  queue: number,
+  burials: readonly PlannedBurial[],
+): Step<readonly Buried[]> {
+  const deaths: readonly DeathRecord[] = yield* groups.groupAll(
+    burials.map(({ death, message }) => ({ group: death, message })),
+  );
+  const timeOf = (at: number) => burials[at]?.lastAt ?? db.now;
+  const numbers = yield* groups.numbersOf(deaths.map((header, at) => ({ queue, at: timeOf(at), header })));
+  const latest = burials.reduce((most, { lastAt }) => Math.max(most, lastAt), 0);
+  const first = yield* db.takeBurials(burials.length, latest);
+  return burials.map((burial, at) => {
+    const [death, grp] = [deaths[at], numbers[at]];
+    assert(death !== undefined && grp !== undefined, `the letter of ${burial.item.itemId} has no group`);
+    const { lastAt: buried_at, firstAt: first_at } = burial;
+    return { ...burial, death, place: { no: first + at, grp, buried_at, first_at } };
+  });
+}
+
+/** One that comes in closed is no new failure of its group. */
+function buryOne({ deltas, groups, events }: Ledger, queue: number, burial: Buried): void {
+  const { item, death, place: at, resolution, news } = burial;
+  const where = { queue, ref: item.ref };
+  for (const { attempt, event } of importedFailures(news)) events.add(event, { ...where, attempt });
+  events.add({ type: "dlq_item_added", data: { reason: "imported", signature: death.signature } }, where);
+  deltas.buried(at);
+  if (resolution === undefined) {
+    deltas.queue(queue, "letters", 1);
+    groups.buried(death, where);
+    return;
+  }
+  deltas.unburied(at);
+  deltas.group(at.grp, item.state === "done" ? "resolved" : "discarded", 1);
+  if (item.state === "done") deltas.queue(queue, "resolved", 1);
+  groups.know(death, where);
+}
+
+/** Each has its own times; one that has a resolution is closed at once. */
+function* writeDeaths(db: Db, burials: readonly Buried[]): Step<void> {
+  const rowOf = ({ item, death, message, place: { no, grp, buried_at, first_at } }: Buried) => [
+    ...[no, item.ref, grp, buried_at],
+    ...headerValues(db.sql, death, { message, firstAt: first_at, arrivedAt: db.now }),
+  ];
+  yield* db.insert(
+    `letters (${letterColumns(db.sql)})`,
+    burials.filter(({ resolution }) => resolution === undefined).map(rowOf),
+  );
+  yield* db.insert(
+    `resolved_letters (${letterColumns(db.sql)}, kind, closed_at, author, why, operation)`,
+    burials.flatMap((burial) => {
+      if (burial.resolution === undefined) return [];
+      const { kind, at, author, reason, operationId } = burial.resolution;
+      return [[...rowOf(burial), kind, at, author ?? null, reason ?? null, operationId ?? null]];
+    }),
+  );
+}

@@ -1,0 +1,128 @@
+/** Letters change their group while everything else about them stays: the counters of groups follow in the same transaction. */
+import type { Regrouped } from "../../engine.ts";
+import type { ErrorClass, ErrorTypeName } from "../../item/error-type.ts";
+import { assert } from "../../std/assert.ts";
+import { type Ledger, newLedger, writeLedger } from "./bury.ts";
+import { type Db, type Step, together } from "./db.ts";
+import type { GroupCounter, LetterPlace } from "./deltas.ts";
+
+/** How many changed their group. Of one that is named twice, the first naming counts. */
+export function* regroup(db: Db, letters: readonly Regrouped[]): Step<number> {
+  const ledger = newLedger(db);
+  const asked = yield* groupsFor(ledger, letters);
+  const moving = asked.filter(({ row, found }) => found.signature !== row.signature);
+  for (const { row, found } of moving) ledger.groups.know(found, { queue: row.queue, ref: row.ref });
+  yield* move(ledger, moving);
+  yield* writeAlgorithms(db, asked);
+  yield* writeLedger(ledger);
+  return moving.length;
+}
+
+/** A letter that is there, and the group where it belongs. */
+interface Asked {
+  readonly row: Row;
+  readonly algorithm: string;
+  readonly found: { readonly signature: string; readonly pattern: string };
+}
+
+interface Row extends LetterPlace {
+  readonly ref: number;
+  readonly queue: number;
+  readonly signature: string;
+  readonly error_type: ErrorTypeName;
+  readonly error_class: ErrorClass;
+  readonly eligible: number;
+  readonly review: number;
+  readonly message: string | null;
+  /** What the group counts it as besides, if anything. */
+  readonly counted: GroupCounter | null;
+  readonly is_waiting: number;
+}
+
+/** In the order in which they are named. */
+function* groupsFor({ db, groups }: Ledger, letters: readonly Regrouped[]): Step<Asked[]> {
+  const numbers = letters.map(({ letterSequence }) => letterSequence);
+  const [waiting, closed] = yield* together(
+    db.all<Row>(rowSql(db, "letters", "CASE WHEN i.state <> 'dead' THEN 'away' END"), numbers),
+    db.all<Row>(
+      rowSql(db, "resolved_letters", "CASE WHEN l.kind = 'discard' THEN 'discarded' ELSE 'resolved' END"),
+      numbers,
+    ),
+  );
+  const rows = new Map([...waiting, ...closed].map((row) => [row.no, row]));
+  const named = letters.flatMap((letter) => {
+    const row = rows.get(letter.letterSequence);
+    rows.delete(letter.letterSequence);
+    return row === undefined ? [] : { row, letter };
+  });
+  const found = yield* groups.groupAll(
+    named.map(({ row: { message }, letter: { signature, pattern } }) => ({
+      group: { signature, pattern },
+      message: message ?? "",
+    })),
+  );
+  return named.map(({ row, letter: { algorithm } }, place) => {
+    const group = found[place];
+    assert(group, `letter ${row.no} belongs nowhere`);
+    return { row, algorithm, found: group };
+  });
+}
+
+function rowSql({ sql }: Db, table: "letters" | "resolved_letters", counted: string): string {
+  return `
+    SELECT l.no, l.grp, l.buried_at, l.first_at, l.ref, ${sql.lastMessage} AS message, g.queue, g.signature, g.error_type,
+           g.error_class, g.eligible, g.review, ${counted} AS counted, ${table === "letters" ? 1 : 0} AS is_waiting
+      FROM ${table} l ${sql.joinInOrder} items i ON i.ref = l.ref ${sql.joinInOrder} groups g ON g.no = l.grp WHERE ${sql.among("l.no", "?")}`;
+}
+
+function* move({ db, groups, deltas }: Ledger, moving: readonly Asked[]): Step<void> {
+  if (moving.length === 0) return;
+  const numbers = yield* groups.numbersOf(
+    moving.map(({ row, found, algorithm }) => ({
+      ...{ queue: row.queue, at: row.buried_at },
+      header: { ...judgementOf(row), ...found, algorithm },
+    })),
+  );
+  const moves = moving.map(({ row }, place) => ({ row, to: numbers[place] ?? 0 }));
+  for (const { row, to } of moves) {
+    deltas.regrouped(row, { ...row, grp: to }, row.is_waiting === 1);
+    if (row.counted === null) continue;
+    deltas.group(row.grp, row.counted, -1);
+    deltas.group(to, row.counted, 1);
+  }
+  const rows = db.sql.relation(
+    "m",
+    { no: "bigint", grp: "bigint" },
+    moves.map(({ row, to }) => [row.no, to]),
+  );
+  const update = (table: string) =>
+    db.run(`UPDATE ${table} SET grp = m.grp FROM ${rows.sql} WHERE ${table}.no = m.no`, ...rows.values);
+  yield* together(update("letters"), update("resolved_letters"));
+}
+
+function judgementOf({ error_type, error_class, eligible, review }: Row) {
+  return {
+    errorType: error_type,
+    errorClass: error_class,
+    reprocessEligible: eligible === 1,
+    manualReviewRequired: review === 1,
+  };
+}
+
+/** The group that a letter has or gets was grouped by this algorithm from now on. */
+function* writeAlgorithms(db: Db, asked: readonly Asked[]): Step<void> {
+  const last = new Map(
+    asked.map(({ row: { queue }, found: { signature }, algorithm }) => [
+      `${queue}\n${signature}`,
+      [queue, signature, algorithm],
+    ]),
+  );
+  const rows = db.sql.relation("a", { queue: "bigint", signature: "text", algorithm: "text" }, [
+    ...last.values(),
+  ]);
+  yield* db.run(
+    `UPDATE groups SET algorithm = a.algorithm FROM ${rows.sql}
+      WHERE groups.queue = a.queue AND groups.signature = a.signature AND groups.algorithm <> a.algorithm`,
+    ...rows.values,
+  );
+}

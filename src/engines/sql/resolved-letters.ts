@@ -1,0 +1,227 @@
+/**
+ * Letters that are resolved, and those that are restored or deleted. A closed letter keeps its number and all that is
+ * known of it; many at a time are moved by a few statements.
+ */
+import type { Resolution, ResolutionKind } from "../../item/letter.ts";
+import { type Ledger, letterColumns, type Unburied } from "./bury.ts";
+import { type Db, type Step, together } from "./db.ts";
+import type { Deltas, LetterPlace } from "./deltas.ts";
+
+/** The item of a redriven letter succeeded. */
+export interface LetterEnd {
+  readonly letter: Unburied;
+  readonly queue: number;
+  readonly operation: number | null;
+  readonly revision: number;
+}
+
+/** In the order given. */
+export function* resolveLetters(
+  { db, deltas, groups }: Omit<Ledger, "events">,
+  ends: readonly LetterEnd[],
+): Step<void> {
+  if (ends.length === 0) return;
+  const edits = yield* lastEdits(
+    db,
+    ends.filter(({ revision }) => revision > 1).map(({ letter }) => letter),
+  );
+  yield* insertResolved(
+    db,
+    ends.map((end) => ({ ...end, kind: kindOf(edits.get(end.letter.no)) })),
+  );
+  for (const { letter, queue, operation } of ends) {
+    const { no, ref, grp, signature, buried_at } = letter;
+    const edit = edits.get(no);
+    deltas.group(grp, "resolved", 1);
+    deltas.queue(queue, "resolved", 1);
+    const how = { edit: edit?.operation ?? null, rule: edit?.rule ?? null };
+    const waitedMs = Math.max(0, db.now - buried_at);
+    groups.succeeded({ signature, operation, kind: kindOf(edit), ...how, waitedMs }, { queue, ref });
+  }
+}
+
+/** The last amendment since the burial. */
+interface Edit {
+  readonly rule: string | null;
+  readonly operation: string | null;
+}
+
+/** By the number of the letter. */
+function* lastEdits(db: Db, letters: readonly Unburied[]): Step<ReadonlyMap<number, Edit>> {
+  if (letters.length === 0) return new Map();
+  const asked = db.sql.relation(
+    "l",
+    { ref: "bigint", no: "bigint" },
+    letters.map(({ ref, no }) => [ref, no]),
+  );
+  const rows = yield* db.all<Edit & { readonly letter: number }>(
+    `SELECT a.letter, a.rule, a.operation FROM ${asked.sql} ${db.sql.joinInOrder} amendments a ON a.ref = l.ref AND a.letter = l.no
+      ORDER BY a.revision`,
+    ...asked.values,
+  );
+  return new Map(rows.map((row) => [row.letter, row]));
+}
+
+function kindOf(edit: Edit | undefined): ResolutionKind {
+  if (edit === undefined) return "requeue";
+  return edit.rule === null ? "manual_fix" : "auto_fix";
+}
+
+function* insertResolved(
+  db: Db,
+  ends: readonly (LetterEnd & { readonly kind: ResolutionKind })[],
+): Step<void> {
+  const { letterHeader, relation, typed } = db.sql;
+  const columns = {
+    ...({ no: "bigint", ref: "bigint", grp: "bigint", buried_at: "bigint" } as const),
+    ...letterHeader,
+  };
+  const rows = relation(
+    "e",
+    { ...columns, kind: "text", redrive: "bigint" },
+    ends.map(({ letter, kind, operation }) => [
+      ...Object.keys(columns).map((column) => letter[column] ?? null),
+      ...[kind, operation],
+    ]),
+  );
+  yield* db.run(
+    `INSERT INTO resolved_letters (${letterColumns(db.sql)}, kind, closed_at, author, operation)
+     SELECT ${letterColumns(db.sql, "e")}, e.kind, ${typed("?", "bigint")}, o.author, o.id
+       FROM ${rows.sql} LEFT JOIN operations o ON o.no = e.redrive`,
+    db.now,
+    ...rows.values,
+  );
+}
+
+/** A letter that a bulk step works on. */
+export interface BulkLetter extends LetterPlace {
+  readonly ref: number;
+}
+
+/** Letters of one queue, and where what is done to them is counted. */
+export interface Bulk {
+  readonly db: Db;
+  readonly deltas: Deltas;
+  readonly queue: number;
+  readonly letters: readonly BulkLetter[];
+}
+
+/** Dead letters are given up, all for one reason or each for its own. */
+export function* discardLetters(
+  bulk: Bulk,
+  {
+    at,
+    author,
+    reason,
+    operationId,
+  }: Omit<Resolution, "kind" | "reason"> & { readonly reason?: string | readonly string[] },
+): Step<void> {
+  const { db, deltas, queue, letters } = bulk;
+  if (letters.length === 0) return;
+  const { typed, relation, joinInOrder } = db.sql;
+  const reasonOf = (place: number) => (typeof reason === "object" ? reason[place] : reason) ?? null;
+  const discarded = relation(
+    "d",
+    { no: "bigint", why: "text" },
+    letters.map(({ no }, place) => [no, reasonOf(place)]),
+  );
+  yield* db.run(
+    `INSERT INTO resolved_letters (${letterColumns(db.sql)}, kind, closed_at, author, operation, why)
+     SELECT ${letterColumns(db.sql, "l")}, 'discard', ${typed("?", "bigint")}, ${typed("?", "text")}, ${typed("?", "text")}, d.why
+       FROM ${discarded.sql} ${joinInOrder} letters l ON l.no = d.no`,
+    ...[at, author ?? null, operationId ?? null],
+    ...discarded.values,
+  );
+  yield* takeAway(bulk);
+  yield* setState(bulk, "discarded");
+  for (const { grp } of letters) deltas.group(grp, "discarded", 1);
+  deltas.queue(queue, "dead", -letters.length);
+  deltas.queue(queue, "discarded", letters.length);
+}
+
+/** Discarded letters are dead again, under the numbers that they had. */
+export function* restoreLetters(bulk: Bulk): Step<void> {
+  const { db, deltas, queue, letters } = bulk;
+  if (letters.length === 0) return;
+  const columns = letterColumns(db.sql);
+  const numbers = letters.map(({ no }) => no);
+  yield* db.run(
+    `INSERT INTO letters (${columns}) SELECT ${columns} FROM resolved_letters WHERE ${db.sql.among("no", "?")}`,
+    numbers,
+  );
+  yield* deleteRows(bulk, "resolved_letters");
+  yield* db.reindexTexts(numbers);
+  yield* setState(bulk, "dead");
+  for (const letter of letters) {
+    deltas.restored(letter);
+    deltas.group(letter.grp, "discarded", -1);
+  }
+  deltas.queue(queue, "letters", letters.length);
+  deltas.queue(queue, "discarded", -letters.length);
+  deltas.queue(queue, "dead", letters.length);
+}
+
+/** Dead letters are deleted with all that their items hold. */
+export function* purgeDead(bulk: Bulk): Step<void> {
+  const { deltas, queue, letters } = bulk;
+  if (letters.length === 0) return;
+  yield* takeAway(bulk);
+  yield* empty(bulk);
+  deltas.queue(queue, "dead", -letters.length);
+  deltas.queue(queue, "discarded", letters.length);
+}
+
+/** The same for discarded ones. */
+export function* purgeDiscarded(bulk: Bulk): Step<void> {
+  if (bulk.letters.length === 0) return;
+  yield* forget(bulk, "discarded");
+  yield* empty(bulk);
+}
+
+/** Of a resolved letter only the record goes: its item was done, and stays so. */
+export function* purgeResolved(bulk: Bulk): Step<void> {
+  if (bulk.letters.length === 0) return;
+  yield* forget(bulk, "resolved");
+  bulk.deltas.queue(bulk.queue, "resolved", -bulk.letters.length);
+}
+
+function* takeAway(bulk: Bulk): Step<void> {
+  const { deltas, queue, letters } = bulk;
+  yield* deleteRows(bulk, "letters");
+  for (const letter of letters) deltas.unburied(letter);
+  deltas.queue(queue, "letters", -letters.length);
+}
+
+function* forget(bulk: Bulk, counter: "discarded" | "resolved"): Step<void> {
+  yield* deleteRows(bulk, "resolved_letters");
+  for (const { grp } of bulk.letters) bulk.deltas.group(grp, counter, -1);
+}
+
+function deleteRows({ db, letters }: Bulk, table: "letters" | "resolved_letters"): Step<number> {
+  return db.run(
+    `DELETE FROM ${table} WHERE ${db.sql.among("no", "?")}`,
+    letters.map(({ no }) => no),
+  );
+}
+
+/** What an item holds besides its bare row. */
+const HELD = ["payloads", "attempts", "late_results", "notes", "amendments"] as const;
+
+/** The items first: whoever writes a note locks its item, so that the note is there before or never. */
+function* empty({ db, letters }: Bulk): Step<void> {
+  const refs = letters.map(({ ref }) => ref);
+  const chosen = `WHERE ${db.sql.among("ref", "?")}`;
+  yield* db.run(
+    `UPDATE items SET state = 'discarded', purged = 1, lane = NULL, expires_at = NULL ${chosen}`,
+    refs,
+  );
+  yield* together(...HELD.map((table) => db.run(`DELETE FROM ${table} ${chosen}`, refs)));
+}
+
+function setState({ db, letters }: Bulk, state: "dead" | "discarded"): Step<number> {
+  return db.run(
+    `UPDATE items SET state = ?1 WHERE ${db.sql.among("ref", "?2")}`,
+    state,
+    letters.map(({ ref }) => ref),
+  );
+}

@@ -1,0 +1,36 @@
+/** How SQLite writes what the two databases write differently. */
+import type { Dialect } from "../sql/db.ts";
+import { ERRORS } from "./migrations/version-3.ts";
+
+export const DIALECT: Dialect = {
+  among: (column, parameter) => `${column} IN (SELECT value FROM json_each(${parameter}))`,
+  typed: (parameter) => parameter,
+  larger: (a, b) => `max(${a}, ${b})`,
+  smaller: (a, b) => `min(${a}, ${b})`,
+  inBytes: (column) => column,
+  relation: (name, columns, rows) => ({
+    sql: `(SELECT ${Object.keys(columns)
+      .map((column, at) => `value ->> ${at} AS ${column}`)
+      .join(", ")} FROM json_each(?)) AS ${name}`,
+    values: [JSON.stringify(rows)],
+  }),
+  amongSelected: (column, select) => `${column} IN (${select})`,
+  jsonArray: (values) => `json_group_array(${values})`,
+  jsonText: (column, key) => `${column} ->> '${key}'`,
+  indexedBy: (index) => `INDEXED BY ${index}`,
+  joinInOrder: "CROSS JOIN",
+  errors: ERRORS,
+  forUpdate: "", // a write transaction has the file to itself
+  forShare: "",
+  serial: "rowid",
+  queueTotals: "queues",
+  selected: "selections",
+  letterHeader: {
+    ...{ reason: "text", artifacts: "text", poison: "bigint" },
+    ...{ first_at: "bigint", arrived_at: "bigint", source_signature: "text" },
+  },
+  // Only corrections ask for it.
+  lastMessage: `CASE WHEN EXISTS (SELECT 1 FROM corrections) THEN
+    (SELECT json_extract(a.failure, '$.error_message') FROM attempts a
+      WHERE a.ref = l.ref AND a.failure IS NOT NULL ORDER BY a.number DESC LIMIT 1) END`,
+};
