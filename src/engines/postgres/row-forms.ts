@@ -42,7 +42,7 @@ export const FORMS: Readonly<Record<string, Form>> = {
   },
   attempts: {
     // Of the running ones there are few; they are found by what holders were given.
-    relation: `(SELECT ref, holder, started_at, ended_at, number, outcome, failure, log, result FROM attempts
+    relation: `(SELECT ref, number, holder, started_at, ended_at, outcome, failure, log, result FROM attempts
                 UNION ALL ${RUNNING} WHERE i.ref IN (SELECT i.ref FROM ${HELD})) attempts`,
     inserts: [
       `${into("attempts", `attempts (${ATTEMPT})`, ATTEMPT, "WHERE outcome <> 'running'")}`,
