@@ -1,11 +1,17 @@
 /**
- * What every command that changes many letters does around its work: find the letters, preview, ask, change them until
- * Ctrl-C, and print the result. The letter directory of the job follows the change.
+ * What every command that changes many letters has in common: it finds the letters, shows a preview, asks, changes them
+ * until Ctrl-C, updates the letter directory of the job, and prints the result.
  */
 import type { Engine } from "../engine.ts";
 import { isError, WorkError } from "../errors.ts";
 import type { Job } from "../item/job.ts";
-import { leftOf, type Operation, type OperationKind, STATES_OF_KIND } from "../item/operation.ts";
+import {
+  leftOf,
+  type Operation,
+  type OperationKind,
+  operationToJson,
+  STATES_OF_KIND,
+} from "../item/operation.ts";
 import { isOver } from "../redrive/change-operation.ts";
 import { type Survey, survey, surveyToJson } from "../redrive/preview.ts";
 import { type Selection, selectionFor, stateWord } from "../redrive/select.ts";
@@ -15,20 +21,29 @@ import type { Context, StoreOptions } from "./context.ts";
 import { EXIT } from "./exit-code.ts";
 import { refreshDirectories } from "./maintenance.ts";
 import { canAnswer, confirm } from "./prompt.ts";
-import { groupTable } from "./render/failures.ts";
-import { leftText } from "./render/operation.ts";
+import { noMatchText, resultText, selectedGroupsText, undoHint } from "./render/operation.ts";
 import { lettersText } from "./render/words.ts";
 import { checkSelection, resolveBulk, type SelectionFlags } from "./selection.ts";
-import { listenForInterrupts } from "./signals.ts";
+import { untilInterrupted } from "./signals.ts";
 
-/** What a bulk command was given: where a job may stand, the items, and the options. */
 export interface BulkWords {
   readonly job?: string | undefined;
   readonly items?: readonly string[];
-  readonly flags: SelectionFlags & { readonly dryRun?: boolean; readonly yes?: boolean };
+  readonly flags: SelectionFlags & BulkFlags;
 }
 
-/** The selected letters of one job. */
+export interface BulkFlags {
+  readonly dryRun?: boolean;
+  readonly yes?: boolean;
+}
+
+export function wordsFrom({
+  items,
+  ...flags
+}: BulkWords["flags"] & { readonly items: readonly string[] }): BulkWords {
+  return { items, flags };
+}
+
 export interface SelectedLetters {
   readonly job: Job;
   readonly selection: Selection;
@@ -56,7 +71,7 @@ export async function findLetters(
 
 const SAME_BEGINNING_MAX = 10;
 
-/** To skip a named item without a word would be a surprise. */
+/** A named item is never skipped silently. */
 export async function refuseOtherStates(
   engine: Engine,
   kind: OperationKind,
@@ -76,7 +91,7 @@ export async function refuseOtherStates(
   }
 }
 
-/** The document of something that was not done: a dry run, or nothing to do. */
+/** The document of a dry run, or of a command that had nothing to do. */
 export function emptyCounts(kind: OperationKind, jobId: string | null, more: JsonObject = {}): JsonObject {
   const counts = { selected: 0, done: 0, redriven: 0, refused: 0, succeeded: 0, failed: 0, remaining: 0 };
   return { operation_id: null, kind, job_id: jobId, ...counts, ...more };
@@ -88,27 +103,27 @@ export interface Ended<T> {
   readonly interrupted: number | null;
 }
 
-/** Work on the store that ends soon after its signal. */
+/** Work on the store that ends soon after Ctrl-C. */
 export async function interruptible<T>(
   context: Context,
   work: (engine: Engine, signal: AbortSignal) => Promise<T>,
   options: StoreOptions = {},
 ): Promise<Ended<T>> {
-  return context.withStore(async (engine) => {
-    const interrupt = listenForInterrupts(
-      () => context.note("Stopping after this step; finished changes stay. Press Ctrl-C again to force."),
-      () => context.note("\nStopped."),
-    );
-    try {
-      const result = await work(engine, interrupt.signal);
-      return { result, interrupted: interrupt.exitCode };
-    } finally {
-      interrupt.dispose();
-    }
-  }, options);
+  return context.withStore(
+    (engine) =>
+      untilInterrupted(
+        async (interrupt) => ({
+          result: await work(engine, interrupt.signal),
+          interrupted: interrupt.exitCode,
+        }),
+        () => context.note("Stopping after this step; finished changes stay. Press Ctrl-C again to force."),
+        () => context.note("\nStopped."),
+      ),
+    options,
+  );
 }
 
-/** An operation on the letters of one job. Ctrl-C ends it between two steps and leaves it open. */
+/** Runs an operation on the letters of one job. Ctrl-C ends it between two steps and leaves it open. */
 export function changeLetters(
   context: Context,
   change: (engine: Engine, signal: AbortSignal) => Promise<Operation>,
@@ -120,57 +135,79 @@ export function changeLetters(
   });
 }
 
-/** That of the signal when the operation is not over; 3 when letters were refused or are left. */
+/** The code of the signal when the operation is not over; 3 when letters were refused or are left. */
 export function changeExitCode({ result, interrupted }: Ended<Operation>): number {
   if (interrupted !== null && !isOver(result)) return interrupted;
   return result.refused + leftOf(result) > 0 ? EXIT.lettersLeft : EXIT.done;
 }
 
+/** Counts only where somebody can answer. One letter is changed without a question. */
+export async function confirmCount(
+  context: Context,
+  {
+    flags,
+    question,
+    count,
+  }: {
+    readonly flags: { readonly yes?: boolean };
+    readonly question: (letters: string) => string;
+    readonly count: (engine: Engine) => Promise<number>;
+  },
+): Promise<void> {
+  if (flags.yes || !canAnswer(context)) return;
+  const letters = await context.withStore(count);
+  if (letters > 1) await confirm(context, question(lettersText(letters)));
+}
+
 /** A command that decides about letters: discard, restore, clear, purge. */
 export interface Decision {
   readonly kind: OperationKind;
-  readonly verb: string;
-  readonly past: string;
+  readonly verb: "Discard" | "Restore" | "Delete";
   /** It cannot be undone, so it needs a yes: where nobody can answer, `--yes`. */
   readonly mustAsk?: boolean;
-  readonly run: (engine: Engine, letters: SelectedLetters, signal: AbortSignal) => Promise<Operation>;
-  readonly toJson: (operation: Operation) => JsonObject;
-  /** A line after the result. */
-  readonly more: (operation: Operation) => string;
+  readonly run: (engine: Engine, scope: Scope) => Promise<Operation>;
+  /** Default: the operation. */
+  readonly toJson?: (operation: Operation) => JsonObject;
+  /** A line after the result. Default: how to undo it. */
+  readonly more?: (operation: Operation) => string;
+}
+
+export interface Scope {
+  readonly queue: string;
+  readonly selection: Selection;
+  readonly author: string;
+  readonly signal: AbortSignal;
 }
 
 export async function decide(context: Context, words: BulkWords, decision: Decision): Promise<number> {
-  const { kind } = decision;
+  const { kind, verb, run, toJson = operationToJson, more = undoHint } = decision;
   const found = await context.withStore(async (engine) => {
     const letters = await findLetters(engine, kind, words);
     return (
       letters && { ...letters, preview: await survey(engine, letters.selection), now: await engine.now() }
     );
   });
-  if (found === null || found.preview.total === 0) {
-    const of = found === null ? "" : ` of ${found.job.id}`;
-    return context.answer(emptyCounts(kind, found?.job.id ?? null), () => `No letters${of} match.\n`);
+  if (found === null || found.preview.total === 0)
+    return context.answer(emptyCounts(kind, found?.job.id ?? null), () => noMatchText(found?.job.id));
+  const { job, selection, preview } = found;
+  if (words.flags.dryRun) {
+    const counts = { dry_run: true, selected: preview.total, ...surveyToJson(preview) };
+    const would = `Would ${verb.toLowerCase()} ${lettersText(preview.total)} of ${job.id}.\n`;
+    return context.answer(emptyCounts(kind, job.id, counts), () => `${would}\n${surveyText(context, found)}`);
   }
-  if (words.flags.dryRun) return answerPreview(context, decision, found);
   if (!words.flags.yes) await confirmDecision(context, decision, found);
-  const changed = await changeLetters(context, (engine, signal) => decision.run(engine, found, signal));
+  const changed = await changeLetters(context, (engine, signal) =>
+    run(engine, { queue: job.id, selection, author: context.author, signal }),
+  );
   const { result } = changed;
-  return context.answer(decision.toJson(result), () => resultText(result, decision), changeExitCode(changed));
+  const past = verb.endsWith("e") ? `${verb}d` : `${verb}ed`;
+  const text = () => resultText(result, `${past} ${lettersText(result.done)}`) + more(result);
+  return context.answer(toJson(result), text, changeExitCode(changed));
 }
 
 interface Found extends SelectedLetters {
   readonly preview: Survey;
   readonly now: number;
-}
-
-function answerPreview(context: Context, { kind, verb }: Decision, found: Found): number {
-  const { job, preview } = found;
-  const more = { dry_run: true, selected: preview.total, ...surveyToJson(preview) };
-  return context.answer(
-    emptyCounts(kind, job.id, more),
-    () =>
-      `Would ${verb.toLowerCase()} ${lettersText(preview.total)} of ${job.id}.\n\n${surveyText(context, found)}`,
-  );
 }
 
 async function confirmDecision(context: Context, decision: Decision, found: Found): Promise<void> {
@@ -186,31 +223,8 @@ async function confirmDecision(context: Context, decision: Decision, found: Foun
   await confirm(context, question);
 }
 
-export const GROUPS_SHOWN_MAX = 20;
-
 function surveyText(context: Context, { preview, now }: Found): string {
   const { groups, oldestAt = now, newestAt = now } = preview;
-  const shown = groupTable(
-    groups.slice(0, GROUPS_SHOWN_MAX),
-    [
-      { title: "LETTERS", value: ({ count }) => String(count), align: "right" },
-      { title: "GROUP", value: ({ signature }) => signature, giveUp: 5 },
-    ],
-    context,
-  );
-  const hidden = groups.length - GROUPS_SHOWN_MAX;
   const ages = `The oldest died ${formatDuration(now - oldestAt)} ago, the newest ${formatDuration(now - newestAt)} ago.`;
-  return `${shown}${hidden > 0 ? `and ${hidden} more groups\n` : ""}${ages}\n`;
-}
-
-function resultText(operation: Operation, { past, more }: Decision): string {
-  const { id, done, refused, queue } = operation;
-  const parts = [`${past} ${lettersText(done)} of ${queue}`];
-  if (refused > 0) parts.push(`${refused} refused (see: redrive ops show ${id})`);
-  if (!isOver(operation)) parts.push(leftText(operation));
-  return `${parts.join(", ")}.\n${more(operation)}`;
-}
-
-export function undoHint({ id, done }: Operation): string {
-  return done > 0 ? `To undo: redrive ops undo ${id}\n` : "";
+  return `${selectedGroupsText(groups, context)}${ages}\n`;
 }

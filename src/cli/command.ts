@@ -6,7 +6,7 @@ import { Argument, type Command as Parser, Option as ParserOption } from "comman
 import { requireNamedFile } from "../config/config.ts";
 import { Context, type SharedOptions, type Terminal } from "./context.ts";
 
-/** What the parser has for an option: its text, its texts, whether it was given, or nothing. */
+/** The value of an option as commander parsed it. */
 export type RawValue = string | boolean | readonly string[] | undefined;
 
 /** Another spelling of an option. It is hidden unless it has a help text. */
@@ -19,10 +19,9 @@ export interface OptionSpec<Value = unknown> {
   /** As commander writes them: `-j, --concurrency <n>`. */
   readonly flags: string;
   readonly help: string;
-  /** What the given text becomes. Throws a `usage` error that names the option. */
+  /** Parses the given text. Throws a `usage` error that names the option. */
   read(raw: RawValue, name: string): Value;
   readonly choices?: readonly string[];
-  /** Given several times, or once for each value. */
   readonly isRepeated?: boolean;
   readonly isRequired?: boolean;
   /** Options in the parser's spelling (`tokenFile`) that cannot be given together with this one. */
@@ -54,7 +53,7 @@ type ValueOf<Spec> =
 
 type Specs = Readonly<Record<string, OptionSpec | ArgumentSpec>>;
 
-/** What was not given is absent, so that values can be passed on as they are. */
+/** Values that were not given are absent, so that the object can be passed on. */
 type Present<Values> = {
   readonly [Key in keyof Values as undefined extends Values[Key] ? never : Key]: Values[Key];
 } & {
@@ -64,7 +63,6 @@ type Present<Values> = {
   >;
 };
 
-/** The parsed values of a set of arguments and options. */
 export type Given<Set extends Specs> = Present<{ [Key in keyof Set]: ValueOf<Set[Key]> }>;
 
 export interface CommandDefinition<Arguments extends Specs = Specs, Options extends Specs = Specs> {
@@ -77,23 +75,22 @@ export interface CommandDefinition<Arguments extends Specs = Specs, Options exte
   readonly examples: readonly string[];
   readonly arguments?: Arguments;
   readonly options?: Options;
-  /** In a family: what runs when no command is named. */
+  /** Runs when the family is called without a command. */
   readonly isDefault?: boolean;
   readonly isHidden?: boolean;
   /** Words after the first argument belong to the user's own command. */
   readonly passesThrough?: boolean;
-  /** What the program does; answers with the exit code. */
+  /** Returns the exit code. */
   run(context: Context, given: Given<Arguments & Options>): Promise<number>;
 }
 
-/** Any command, as the program handles it. */
 export interface Command extends Omit<CommandDefinition, "run" | "arguments" | "options"> {
   readonly arguments: Readonly<Record<string, ArgumentSpec>>;
   readonly options: Readonly<Record<string, OptionSpec>>;
   run(context: Context, given: Readonly<Record<string, unknown>>): Promise<number>;
 }
 
-/** Checks a definition by its types. */
+/** Infers and checks the types of a definition. */
 export function command<
   const Arguments extends Readonly<Record<string, ArgumentSpec>> = Record<never, never>,
   const Options extends Readonly<Record<string, OptionSpec>> = Record<never, never>,
@@ -105,7 +102,6 @@ export function argument<const Form extends string>(form: Form, help: string, ch
   return { form, help, ...(choices && { choices }) } satisfies ArgumentSpec<Form>;
 }
 
-/** How a command reports its exit code. */
 export type Report = (code: number) => void;
 
 /** Adds the command to the parser, with its help and the options of every command. */
@@ -138,12 +134,11 @@ export function addCommand(parent: Parser, definition: Command, program: Program
 
 export interface Program {
   readonly terminal: Terminal;
-  /** The words of the command line. */
   readonly words: readonly string[];
   readonly report: Report;
 }
 
-/** Reads the values once the command line is split. */
+/** Returns the function that reads the values after parsing. */
 function addOptions(parser: Parser, options: Command["options"]): () => Readonly<Record<string, unknown>> {
   const readers = Object.entries(options).map(([key, spec]) => {
     const option = optionFor(spec.flags, spec);
@@ -180,7 +175,7 @@ function withoutUndefined(values: Readonly<Record<string, unknown>>): Readonly<R
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
 }
 
-/** Added last, so that a command's own options come first in its help. */
+/** Added last, so that a command's own options come first in the help. */
 export function addSharedOptions(parser: Parser): void {
   parser
     .optionsGroup("Global options:")

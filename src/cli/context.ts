@@ -1,4 +1,4 @@
-/** What a command is handed: its streams and environment, the options that all commands share, and a way to answer. */
+/** What a command gets: its streams and environment, the options that all commands share, and the output of its result. */
 import { hostname, userInfo } from "node:os";
 import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
@@ -6,7 +6,7 @@ import { type ConfigFile, findConfigFile, type WhereToLook } from "../config/con
 import type { Config } from "../config/settings.ts";
 import type { Engine } from "../engine.ts";
 import { type OpenOptions, openStore } from "../engines/open.ts";
-import { WorkError } from "../errors.ts";
+import { isError, WorkError } from "../errors.ts";
 import { AssertionError } from "../std/assert.ts";
 import { makePrivate } from "../std/files.ts";
 import { type Json, stringifyJson } from "../std/json.ts";
@@ -23,23 +23,21 @@ export interface Terminal {
   readonly stderr: Writable & { readonly isTTY?: boolean; readonly columns?: number };
 }
 
-/** The options of every command. */
 export interface SharedOptions {
   readonly json?: boolean;
   readonly store?: string;
   readonly config?: string;
 }
 
-/** How a command opens the store. */
 export interface StoreOptions extends OpenOptions {
   /** Create the store if it does not exist. Default: the command works on an empty one in memory, and no file is created. */
   readonly creates?: boolean;
 }
 
-/** How long a command is silent while its store is opened. */
+/** How long opening the store may take before that is reported. */
 const SILENCE_MS_MAX = 1_000;
 
-/** Those that hold data. The home itself is left as it is: it may be a folder that was there before. */
+/** The folders with data. The home itself may be an older folder and is left as it is. */
 const HOME_FOLDERS = ["logs", "dlq", "evidence", "worktrees"] as const;
 
 export class Context {
@@ -48,9 +46,8 @@ export class Context {
   readonly home: string;
   readonly storeUrl: string;
   readonly hasStoreOption: boolean;
-  /** The words of the command line. */
   readonly words: readonly string[];
-  /** For what goes to stdout, and for what goes to stderr. */
+  /** For stdout and for stderr. */
   readonly paint: Paint;
   readonly paintNotes: Paint;
   readonly #configFile: string | undefined;
@@ -82,7 +79,7 @@ export class Context {
     }
   }
 
-  /** Whoever waits for longer than a second is told so, and why. The caller closes it. */
+  /** A wait of more than a second is reported with its reason. The caller closes the store. */
   async openStore({ creates = false, ...options }: StoreOptions = {}): Promise<Engine> {
     const onWait = (reason: string) => this.#reportWait(reason);
     const timer = setTimeout(() => onWait("it does not answer yet"), SILENCE_MS_MAX);
@@ -91,15 +88,14 @@ export class Context {
       this.#keepPrivate(creates);
       return engine;
     } catch (error) {
-      const isMissing = error instanceof WorkError && error.code === "input_invalid";
-      if (!isMissing || creates || options.mustExist) throw error;
+      if (!isError(error, "input_invalid") || creates || options.mustExist) throw error;
       return await openStore("memory:", options);
     } finally {
       clearTimeout(timer);
     }
   }
 
-  /** What an earlier version or another program made readable for others is closed to them. */
+  /** Removes other users' access to what an earlier version or another program made readable. */
   #keepPrivate(warns: boolean): void {
     const store = /^sqlite:(.+)$/.exec(this.storeUrl)?.[1];
     const paths = HOME_FOLDERS.map((name) => join(this.home, name));
@@ -115,18 +111,13 @@ export class Context {
     this.#hasWaited = true;
   }
 
-  /** The settings. Read when they are first asked for, for many commands need none. */
+  /** The settings, read on first use because many commands need none. */
   config(): Promise<Config> {
-    this.#config ??= this.#readConfig();
+    this.#config ??= import("../config/config.ts").then(({ loadConfig }) => loadConfig(this.#whereToLook()));
     return this.#config;
   }
 
-  async #readConfig(): Promise<Config> {
-    const { loadConfig } = await import("../config/config.ts");
-    return loadConfig(this.#whereToLook());
-  }
-
-  /** The file of the settings; null when there is none. */
+  /** Null when there is no settings file. */
   findConfig(): ConfigFile | null {
     return findConfigFile(this.#whereToLook());
   }
@@ -141,24 +132,24 @@ export class Context {
     return this.terminal.stdout.columns !== undefined;
   }
 
-  /** The width of the terminal. Infinite when stdout is no terminal: what a program or a file gets is never cut. */
+  /** The width of the terminal. Infinite when stdout is not a terminal: output to a program or a file is never cut. */
   get columns(): number {
     return this.terminal.stdout.columns ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Prints the result: with `--json` the one document, else the text. Nothing else goes to stdout. Returns the exit code. */
+  /** Prints the result, as one JSON document or as text. Nothing else goes to stdout. */
   answer(document: Json, text: () => string, code: number = EXIT.done): number {
     this.terminal.stdout.write(this.isJson ? `${stringifyJson(document, 2)}\n` : text());
     return code;
   }
 
-  /** Who changes letters, kept with every note, edit, discard and operation: `REDRIVE_AUTHOR`, else the user at this machine. */
+  /** Recorded with every note, edit, discard and operation: `REDRIVE_AUTHOR`, else the user at this machine. */
   get author(): string {
     const { env } = this.terminal;
     return env.REDRIVE_AUTHOR?.trim() || `${userOf(env)}@${hostname()}`;
   }
 
-  /** Prose for people, on stderr. */
+  /** Prints text for people to stderr. */
   note(text: string): void {
     this.terminal.stderr.write(`${text}\n`);
   }
@@ -172,7 +163,7 @@ function userOf(env: NodeJS.ProcessEnv): string {
   }
 }
 
-/** What looks like a bug of ours is the store's damage where its rows break the rules that the code relies on. */
+/** What looks like our bug is a damaged store if its rows violate the invariants that the code relies on. */
 async function damageBehind(error: unknown, engine: Engine): Promise<unknown> {
   const isBug =
     error instanceof AssertionError ||
@@ -183,8 +174,8 @@ async function damageBehind(error: unknown, engine: Engine): Promise<unknown> {
     () => true,
   );
   if (!broken) return error;
-  return new WorkError("store_corrupt", "The store does not keep its own rules: rows in it cannot be read.", {
-    hint: "Run `redrive store check`: it lists what is wrong.",
+  return new WorkError("store_corrupt", "The store breaks its own rules: rows in it cannot be read.", {
+    hint: "List what is wrong: redrive store check",
     cause: error,
   });
 }

@@ -1,4 +1,4 @@
-/** `redrive run --dry-run`: the items after filter, sort and limits, the first command, and what the policy would do. */
+/** `redrive run --dry-run`: the selected items, the steps for the first one, and the policy. */
 import type { Job } from "../item/job.ts";
 import { type Backoff, OUTAGE_MS_MAX, type Policy } from "../retry/policy.ts";
 import { withJobRuntime } from "../run/run-job.ts";
@@ -13,11 +13,13 @@ import { stepLabel } from "../workflow/step-label.ts";
 import { plain, type WorkflowSpec } from "../workflow/workflow-spec.ts";
 import type { Context } from "./context.ts";
 import { EXIT } from "./exit-code.ts";
+import { detailsText } from "./render/details.ts";
 import { fit } from "./render/paint.ts";
+import { capped, counted, listed, some } from "./render/words.ts";
 
 const SHOWN_MAX = 10;
 
-/** Nothing is run but a `{command: …}` input, which says what the items are; nothing is written. */
+/** Runs nothing but the command of a `{command: …}` input, which prints the items, and writes nothing. */
 export async function dryRun(context: Context, spec: WorkflowSpec): Promise<number> {
   const { workflow } = spec;
   const { items, counts, steps } = await lookAhead(context, spec);
@@ -44,7 +46,7 @@ interface Outlook {
   readonly steps: readonly string[];
 }
 
-/** Looks from the project's folder itself: a dry run makes no worktree. */
+/** Runs in the project's folder itself: a dry run creates no worktree. */
 async function lookAhead(context: Context, spec: WorkflowSpec): Promise<Outlook> {
   const plainSpec = {
     ...spec,
@@ -78,45 +80,36 @@ async function lookAhead(context: Context, spec: WorkflowSpec): Promise<Outlook>
 }
 
 function dryRunText(
-  context: Context,
+  { paint, columns }: Context,
   { map, setup, reduce }: Workflow,
-  outlook: Outlook & { policy: readonly string[] },
+  { items, counts, steps, policy }: Outlook & { readonly policy: readonly string[] },
 ): string {
-  const { paint, columns } = context;
-  const { items, counts, steps, policy } = outlook;
-  const left = Object.entries({
-    "left out by the filter": counts.filtered,
-    duplicates: counts.duplicates,
-    "skipped by offset": counts.skipped,
-    "beyond max_items": counts.beyond,
-  }).filter(([, count]) => count > 0);
-  const lines = [
-    `${paint.bold(counted(counts.selected, "item"))} of ${counts.read} read${left.map(([what, count]) => `, ${count} ${what}`).join("")}.`,
-    ...items
-      .slice(0, SHOWN_MAX)
-      .map((item) => `  ${fit(`${item.itemId}  ${asText(item.data)}`, columns - 2)}`),
-    ...(items.length > SHOWN_MAX ? [`  … and ${items.length - SHOWN_MAX} more`] : []),
-    "",
-    paint.bold(
-      `For each item (${map.maxParallel} at a time, ${map.isolation === "worktree" ? "each in a worktree" : "in this folder"}); the first:`,
-    ),
-    ...steps.map((step, index) => `  ${index + 1}. ${fit(step, columns - 5)}`),
-    "",
-    paint.bold("When an item fails:"),
-    ...policy.map((line) => `  ${line}`),
-    ...(setup.length > 0
-      ? [
-          "",
-          `Setup (${counted(setup.length, "step")}) would run first; if it makes the input, the items are those of now.`,
-        ]
-      : []),
-    ...(reduce.length > 0 ? ["", `Reduce (${counted(reduce.length, "step")}) would run at the end.`] : []),
-  ];
-  return `${lines.join("\n")}\n`;
-}
-
-function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+  const read = listed([
+    `${paint.bold(counted(counts.selected, "item"))} of ${counts.read} read`,
+    some(counts.filtered, "left out by the filter"),
+    some(counts.duplicates, "duplicates"),
+    some(counts.skipped, "skipped by offset"),
+    some(counts.beyond, "beyond max_items"),
+  ]);
+  const itemLines = items.map((item) => fit(`${item.itemId}  ${asText(item.data)}`, columns - 2));
+  const where = map.isolation === "worktree" ? "each in a worktree" : "in this folder";
+  const first = counted(setup.length, "step");
+  const last = counted(reduce.length, "step");
+  return `${read}.\n${capped(itemLines, SHOWN_MAX)
+    .map((line) => `  ${line}\n`)
+    .join("")}\n${detailsText(
+    [
+      {
+        title: `For each item (${map.maxParallel} at a time, ${where}); the first:`,
+        lines: steps.map((step, index) => `${index + 1}. ${fit(step, columns - 5)}`),
+        facts: [],
+      },
+      { title: "When an item fails:", lines: policy },
+    ],
+    { paint, columns },
+  )}${setup.length > 0 ? `\nSetup (${first}) would run first; if it makes the input, the items are those of now.\n` : ""}${
+    reduce.length > 0 ? `\nReduce (${last}) would run at the end.\n` : ""
+  }`;
 }
 
 const AFTERWARDS: Readonly<Record<Policy["onItemFailure"], string>> = {
@@ -128,32 +121,20 @@ const AFTERWARDS: Readonly<Record<Policy["onItemFailure"], string>> = {
 };
 
 function policyText(policy: Policy): string[] {
-  const tries =
-    policy.maxAttempts === 1
-      ? "It is tried once"
-      : `It is tried ${policy.maxAttempts} times, ${backoffText(policy.backoff)}`;
+  const { maxAttempts, maxFailures, failureThreshold, breaker, outageMsMax = OUTAGE_MS_MAX } = policy;
+  const tries = maxAttempts === 1 ? "once" : `${maxAttempts} times, ${backoffText(policy.backoff)}`;
+  const died = maxFailures === 1 ? "an item has" : `${maxFailures} items have`;
+  const pause = breaker && formatDuration(breaker.timeoutMs);
   return [
-    `${tries}, ${AFTERWARDS[policy.onItemFailure]}.`,
-    ...(policy.continueOnFailure ? [] : ["The job stops at the first item that dies."]),
-    ...(policy.maxFailures === undefined
-      ? []
-      : [
-          `The job stops when ${policy.maxFailures === 1 ? "an item has" : `${policy.maxFailures} items have`} died.`,
-        ]),
-    ...(policy.failureThreshold === undefined
-      ? []
-      : [`The job stops when more than ${policy.failureThreshold * 100} % of the finished items have died.`]),
-    ...(policy.onOutage === "wait"
-      ? [
-          `An outage of the service pauses the job and spends no attempt, for at most ${formatDuration(policy.outageMsMax ?? OUTAGE_MS_MAX)}.`,
-        ]
-      : []),
-    ...(policy.breaker
-      ? [
-          `${policy.breaker.failureThreshold} failures in a row pause the queue for ${formatDuration(policy.breaker.timeoutMs)}.`,
-        ]
-      : []),
-  ];
+    `It is tried ${tries}, ${AFTERWARDS[policy.onItemFailure]}.`,
+    !policy.continueOnFailure && "The job stops at the first item that dies.",
+    maxFailures !== undefined && `The job stops when ${died} died.`,
+    failureThreshold !== undefined &&
+      `The job stops when more than ${failureThreshold * 100} % of the finished items have died.`,
+    policy.onOutage === "wait" &&
+      `An outage of the service pauses the job and uses up no attempt, for at most ${formatDuration(outageMsMax)}.`,
+    breaker && `${breaker.failureThreshold} failures in a row pause the queue for ${pause}.`,
+  ].filter((line) => typeof line === "string");
 }
 
 function backoffText(backoff: Backoff): string {

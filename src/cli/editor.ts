@@ -1,4 +1,4 @@
-/** Hands JSON to the person's own editor, as a file, and takes it back when it can be read. */
+/** Opens JSON in the user's editor and reads it back. */
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -13,16 +13,16 @@ import type { Context } from "./context.ts";
 import { readJsonText } from "./json-input.ts";
 import { askYesNo, canAnswer } from "./prompt.ts";
 
-export interface EditorTask {
+interface EditorTask {
   /** Names the file. */
   readonly itemId: string;
   readonly data: Json;
-  /** Why the data cannot be taken, if so. */
+  /** Why the data is refused, if it is. */
   readonly refuse: (data: Json) => Promise<string | undefined>;
 }
 
-/** The data as the person left it. What cannot be taken may be edited again; else the text is kept, and the error says where. */
-export async function editJson(context: Context, task: EditorTask): Promise<Json> {
+/** The edited data. Invalid text may be edited again; otherwise the file is kept, and the error names it. */
+async function editJson(context: Context, task: EditorTask): Promise<Json> {
   const editor = editorOf(context);
   const folder = mkdtempSync(join(tmpdir(), "redrive-edit-"));
   const file = join(folder, `${fileNameOf(task.itemId)}.json`);
@@ -43,7 +43,7 @@ export async function editJson(context: Context, task: EditorTask): Promise<Json
   }
 }
 
-/** As git does: the words may have arguments, so the shell reads them. */
+/** The shell reads the command, because it may have arguments, as with git. */
 function editorOf(context: Context): string {
   const { VISUAL, EDITOR } = context.terminal.env;
   const editor = VISUAL?.trim() || EDITOR?.trim() || (canAnswer(context) ? "vi" : "");
@@ -53,7 +53,7 @@ function editorOf(context: Context): string {
   });
 }
 
-/** On the terminal itself. Where stdout is not one, it stays free for the answer. */
+/** Where stdout is not a terminal, it stays free for the result. */
 async function runEditor({ terminal }: Context, editor: string, file: string): Promise<void> {
   const { env, cwd, stdout } = terminal;
   const child = spawn("sh", ["-c", `trap : INT QUIT; ${editor} "$@"`, editor, file], {
@@ -73,7 +73,7 @@ async function runEditor({ terminal }: Context, editor: string, file: string): P
   });
 }
 
-/** Keys such as Ctrl-C reach everybody on the terminal, and are meant for the editor. */
+/** Ctrl-C reaches every process of the terminal, and is meant for the editor. */
 async function ignoringSignals<T>(ended: Promise<T>): Promise<T> {
   const ignore = () => undefined;
   const signals = ["SIGINT", "SIGQUIT"] as const;
@@ -93,14 +93,14 @@ async function readBack(file: string, { refuse }: EditorTask): Promise<Answer> {
     const problem = await refuse(data);
     return problem === undefined
       ? { ok: true, data }
-      : { ok: false, problem: `It cannot be taken: ${problem}.` };
+      : { ok: false, problem: `The data is not valid: ${problem}.` };
   } catch (error) {
     if (!(error instanceof WorkError)) throw error;
     return { ok: false, problem: error.message };
   }
 }
 
-/** Null when they changed nothing. The store is not open meanwhile; a change by somebody else is found out afterwards. */
+/** Null when nothing was changed. The store is closed meanwhile; a change by somebody else is detected afterwards. */
 export async function editByHand(
   context: Context,
   { selection }: SelectedLetters,

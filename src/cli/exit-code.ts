@@ -1,4 +1,4 @@
-/** What the program's exit code says. Every error code has one, or this does not compile. */
+/** Exit codes. Every error code has one, or this does not compile. */
 import type { ErrorCode } from "../errors.ts";
 import type { JobSummary } from "../queue/job-summary.ts";
 
@@ -10,7 +10,7 @@ export const EXIT = {
   notFound: 4,
   refused: 5,
   storeUnavailable: 75,
-  /** Not now: what was asked for can be asked for again, and nothing is lost. */
+  /** Nothing is lost; the same command may succeed later. */
   notNow: 75,
   interrupted: 130,
 } as const;
@@ -47,7 +47,7 @@ export const EXIT_CODE: Readonly<Record<ErrorCode, number>> = {
   store_unavailable: EXIT.storeUnavailable,
 };
 
-/** How a job that has ended is told to a script. */
+/** The exit code for a job that has ended. */
 export function exitCodeOf(summary: JobSummary): number {
   if (summary.status === "failed" || summary.status === "stopped") return EXIT.failed;
   return summary.dead > 0 ? EXIT.lettersLeft : EXIT.done;

@@ -1,4 +1,4 @@
-/** Finding one item by its id, its whole content or the beginning of its id: exactly one, or an error that says which there are. */
+/** Finds one item by its id, its data or the beginning of its id: exactly one, or an error that lists the candidates. */
 import type { Engine, StoredLetter } from "../engine.ts";
 import { WorkError } from "../errors.ts";
 import { contentId } from "../intake/identity.ts";
@@ -7,7 +7,7 @@ import { requireJob } from "../queue/find-job.ts";
 
 const CANDIDATES_MAX = 6;
 
-/** `isMeant`: of several that fit, those that the command is about, such as letters; when there are none, all count. */
+/** Of several that fit, those count for which `isMeant` is true, such as letters; when there are none, all count. */
 export async function requireItem(
   engine: Engine,
   name: string,
@@ -19,28 +19,22 @@ export async function requireItem(
   const candidates = meant.length > 0 ? meant : fitting;
   const [only] = candidates;
   if (only === undefined) {
-    throw new WorkError(
-      "item_not_found",
-      `There is no item ${name}${queue === undefined ? "" : ` in ${queue}`}.`,
-      {
-        hint: "`redrive dlq list` shows the letters, `redrive queue items` what is in a queue; an item is named by its id, which may be cut short, or by its data.",
-      },
-    );
+    const where = queue === undefined ? "" : ` in ${queue}`;
+    throw new WorkError("item_not_found", `There is no item ${name}${where}.`, {
+      hint: "Name it by its id, the beginning of its id, or its data. List letters: redrive dlq list. List items: redrive queue items QUEUE",
+    });
   }
   if (candidates.length > 1) {
     const names = candidates.slice(0, CANDIDATES_MAX - 1).map((item) => `${item.itemId} (${item.queue})`);
-    throw new WorkError(
-      "ambiguous",
-      `${name} fits several items: ${names.join(", ")}${candidates.length === CANDIDATES_MAX ? ", …" : ""}.`,
-      {
-        hint: howToChoose(candidates),
-      },
-    );
+    const cut = candidates.length === CANDIDATES_MAX ? ", …" : "";
+    throw new WorkError("ambiguous", `${name} fits several items: ${names.join(", ")}${cut}.`, {
+      hint: howToChoose(candidates),
+    });
   }
   return only;
 }
 
-/** An id that is exactly this one goes before an item whose data it is, and that before ids that begin with it. */
+/** An exact id comes before an item with this data, and that before ids that begin with it. */
 async function fittingItems(engine: Engine, name: string, queue?: string): Promise<readonly Item[]> {
   const find = (id: string) =>
     engine.findItems(id, { limit: CANDIDATES_MAX, ...(queue !== undefined && { queue }) });
@@ -50,10 +44,10 @@ async function fittingItems(engine: Engine, name: string, queue?: string): Promi
   const id = contentId(name);
   const named = (await find(id)).filter((item) => item.itemId === id);
   if (named.length > 0) return named;
-  return name === "" ? [] : found; // every id begins with nothing: a variable that is not set means nobody
+  return name === "" ? [] : found; // every id begins with an empty text, which is usually an unset variable
 }
 
-/** Only what can tell the candidates apart is asked for. */
+/** Asks only for what tells the candidates apart. */
 function howToChoose(candidates: readonly Item[]): string {
   const isOneQueue = candidates.every((item) => item.queue === candidates[0]?.queue);
   const isOneId = candidates.every((item) => item.itemId === candidates[0]?.itemId);
@@ -61,7 +55,7 @@ function howToChoose(candidates: readonly Item[]): string {
   return isOneId ? "Name the job with --job." : "Give more of the id, or the job with --job.";
 }
 
-/** By its id, the beginning of one, or its data; of several jobs' items of that name, the one that is a waiting letter. */
+/** Finds a letter as `requireItem` does; of several items with that name, one that is not done. */
 export async function requireLetter(
   engine: Engine,
   itemName: string,
@@ -72,6 +66,6 @@ export async function requireLetter(
   const letter = await engine.readLetter(item.ref);
   if (letter !== null) return letter;
   throw new WorkError("item_not_found", `Item ${item.itemId} is no letter: it is ${item.state}.`, {
-    hint: `redrive logs ${item.queue} ${item.itemId} shows what it wrote.`,
+    hint: `Show its output: redrive logs ${item.queue} ${item.itemId}`,
   });
 }

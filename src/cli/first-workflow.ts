@@ -1,4 +1,4 @@
-/** What `redrive init` writes: small enough to read, and it runs as it is. */
+/** What `redrive init` writes. */
 
 export const FIRST_ITEMS = `[
   { "name": "apples", "amount": 3, "price": 0.4 },

@@ -1,4 +1,4 @@
-/** Runs a redrive with progress on the terminal, and prints what became of its letters. */
+/** Runs a redrive with progress on the terminal, and prints its result. */
 import { type Job, STANDING_KINDS } from "../item/job.ts";
 import { type Operation, operationToJson } from "../item/operation.ts";
 import { type Returned, returnedOf, returnedToJson } from "../redrive/canary.ts";
@@ -12,11 +12,10 @@ import { EXIT } from "./exit-code.ts";
 import { type Watch, type WatchOptions, withProgress } from "./interactive-run.ts";
 import { canaryText, redriveText } from "./render/operation.ts";
 
-/** An operation that has run, and its job. */
 export interface Redriven {
   readonly operation: Operation;
   readonly job: Job;
-  /** Where the work went. Default: nothing was run. */
+  /** The result of merging. Default: nothing was run. */
   readonly finish?: Finish;
   /** Named items that do not exist. Default: none. */
   readonly unknown?: readonly string[];
@@ -61,7 +60,6 @@ function stoppedToJson(returned: Returned): JsonObject {
   return { stopped_by: { ...stopped_by, ...title } };
 }
 
-/** Named items that do not exist; nothing when all do. */
 export function unknownToJson(unknown: readonly string[]): JsonObject {
   return unknown.length === 0 ? {} : { unknown_items: unknown };
 }

@@ -1,22 +1,24 @@
-/** Runs a job with progress on the terminal and the commands' output on stdout, and prints the summary. */
-import { WorkError } from "../errors.ts";
-import type { LeasedItem, Settlement } from "../item/item.ts";
+/** Runs a job with progress on stderr and the commands' output on stdout, and prints the summary. */
+import { isError } from "../errors.ts";
+import type { LeasedItem } from "../item/item.ts";
 import type { Job } from "../item/job.ts";
 import type { Operation } from "../item/operation.ts";
-import type { Outcome } from "../item/settlement.ts";
 import { summaryToJson } from "../queue/job-summary.ts";
 import type { AskMerge, RunDeps } from "../run/run-job.ts";
 import type { OnPhaseWait, WorkflowResult } from "../run/workflow.ts";
 import type { RunObserver } from "../runner/run-options.ts";
 import { systemClock } from "../std/clock.ts";
+import { compact } from "../std/json.ts";
 import { type Finish, finishToJson } from "../workspace/workspace.ts";
 import type { Context } from "./context.ts";
 import { EXIT, exitCodeOf } from "./exit-code.ts";
 import { maintenanceOf } from "./maintenance.ts";
 import { askYesNo, canAnswer } from "./prompt.ts";
 import { CommandOutput } from "./render/command-output.ts";
-import { openProgress, type PersonProgress } from "./render/job-progress.ts";
+import { jobWork, operationWork } from "./render/job-progress.ts";
 import { summaryText } from "./render/job-summary.ts";
+import { fit } from "./render/paint.ts";
+import { Progress, type ProgressWork, progressTerminal } from "./render/progress.ts";
 import { type Interrupt, listenForInterrupts } from "./signals.ts";
 
 export interface WatchOptions {
@@ -24,12 +26,6 @@ export interface WatchOptions {
   readonly storeWaitMs?: number;
   /** Create the store if it does not exist: the command brings new work. */
   readonly creates?: boolean;
-}
-
-/** How the process ends: `run` leaves work that cannot be merged to the user, a retry of it reports it. */
-export interface EndOptions {
-  /** Exit with 5 when the work was to be merged and was not. Default false. */
-  readonly requiresMerge?: boolean;
 }
 
 export interface Watch {
@@ -45,23 +41,24 @@ export interface Watch {
   readonly askMerge?: AskMerge;
 }
 
-type Run = (deps: RunDeps, watch: Watch) => Promise<WorkflowResult>;
-
-/** For `map`, `run` and `resume`, which end with a summary. */
+/**
+ * For `map`, `run` and `resume`. With `requiresMerge` the exit code is 5 when the work was not merged: `run` leaves such work
+ * to the user, a resume reports it.
+ */
 export async function runWithSummary(
   context: Context,
-  options: WatchOptions & EndOptions,
-  run: Run,
+  options: WatchOptions & { readonly requiresMerge?: boolean },
+  run: (deps: RunDeps, watch: Watch) => Promise<WorkflowResult>,
 ): Promise<number> {
-  const { result, interrupt, ...end } = await withProgress(context, options, run);
+  const { result, interrupt, finished, asked } = await withProgress(context, options, run);
   const { summary, finish } = result;
   if (context.isJson) {
     context.answer({ ...summaryToJson(summary), ...(finish && { merge: finishToJson(finish) }) }, () => "");
   } else {
-    if (end.asked === undefined) showSummary(context, result, end.finished);
+    if (asked === undefined) showSummary(context, result, finished);
     if (finish?.note !== undefined) context.note(`\n${finish.note}`);
   }
-  if (end.asked === "interrupted") return EXIT.interrupted;
+  if (asked === "interrupted") return EXIT.interrupted;
   const isUnmerged = options.requiresMerge && finish?.isRefused;
   return interrupt.exitCode ?? (isUnmerged ? EXIT.refused : exitCodeOf(summary));
 }
@@ -69,53 +66,50 @@ export async function runWithSummary(
 function showSummary(
   context: Context,
   { summary, stopReason }: Pick<WorkflowResult, "summary" | "stopReason">,
-  finished: number | undefined,
+  finishedInRun: number | undefined,
 ): void {
-  const text = summaryText(summary, {
-    paint: context.paintNotes,
-    columns: context.terminal.stderr.columns ?? Number.POSITIVE_INFINITY,
-    ...(stopReason !== undefined && { stopReason }),
-    ...(finished !== undefined && { finishedInRun: finished }),
-  });
-  context.note(text);
+  const { paintNotes: paint, terminal } = context;
+  const columns = terminal.stderr.columns ?? Number.POSITIVE_INFINITY;
+  context.note(summaryText(summary, { paint, columns, ...compact({ stopReason, finishedInRun }) }));
 }
 
 export interface Ended<T> {
   readonly result: T;
   readonly interrupt: Interrupt;
-  /** How many items came to an end; undefined when nobody counted. */
+  /** How many items ended; undefined when nothing was counted. */
   readonly finished: number | undefined;
   /** The result of merging a redrive's commits. */
   readonly finish: Finish;
   /** Whether a person was asked to agree to the merge; the summary was shown above the question. */
-  readonly asked?: "answered" | "interrupted";
+  readonly asked: "answered" | "interrupted" | undefined;
 }
+
+const PHASE_COLUMNS_MAX = 200;
 
 /** Runs with progress on stderr and the commands' output on stdout, and ends both in order. */
 export async function withProgress<T>(
   context: Context,
-  options: WatchOptions,
+  { quiet = false, storeWaitMs, creates = false }: WatchOptions,
   run: (deps: RunDeps, watch: Watch) => Promise<T>,
 ): Promise<Ended<T>> {
-  const { storeWaitMs } = options;
   const maintenance = await maintenanceOf(context);
-  const opening = {
-    ...(options.creates && { creates: true }),
-    ...(storeWaitMs !== undefined && { busyMsMax: storeWaitMs }),
-  };
-  return context.withStore(async (engine) => {
-    const progress = openProgress(context, engine, options);
-    const output = new CommandOutput(
-      context.terminal.stdout,
-      options.quiet || context.isJson ? null : progress,
-    );
+  const isOutputWanted = !quiet && !context.isJson;
+  const { stdout, stderr } = context.terminal;
+  const work = async (engine: RunDeps["engine"]) => {
+    const progress = new Progress(progressTerminal(context));
+    const output = new CommandOutput(stdout, isOutputWanted ? progress : null);
+    let running: Job | undefined;
     const interrupt = listenForInterrupts(
       () =>
         progress.note(
           "Stopping: running commands are stopped and their items released. Press Ctrl-C again to force.",
         ),
-      () => progress.leave(),
+      () => progress.leave(running ? `Ended. Resume the job: redrive resume ${running.id}` : "Ended."),
     );
+    const begin = (job: Job, shown: ProgressWork | null) => {
+      running = job;
+      if (!quiet && shown) progress.begin(shown);
+    };
     let finish: Finish = {};
     let asked: Ended<T>["asked"];
     const askMerge: AskMerge = async (question, summary) => {
@@ -129,37 +123,40 @@ export async function withProgress<T>(
       return answer === "yes";
     };
     try {
-      const observer = observe(progress, output);
-      const deps = {
-        engine,
-        home: context.home,
-        stop: interrupt.signal,
-        clock: systemClock,
-        observer,
-        isOutputWanted: !options.quiet && !context.isJson,
-        author: context.author,
-        ...maintenance,
-        ...(storeWaitMs !== undefined && { storeWaitMs }),
-      };
-      const result = await run(deps, {
-        onJob: progress.onJob,
-        onOperation: progress.onOperation,
-        onNotice: progress.note,
-        onPhaseStep: progress.onPhaseStep,
-        onPhaseWait: progress.onPhaseWait,
-        onAgentStep: progress.onAgentStep,
-        onFinish: (end) => {
-          finish = end;
+      const { home, author } = context;
+      const result = await run(
+        {
+          ...{ engine, home, author, stop: interrupt.signal, clock: systemClock, isOutputWanted },
+          observer: observerOf(progress, output),
+          ...maintenance,
+          ...compact({ storeWaitMs }),
         },
-        ...(canAnswer(context) && { askMerge }),
-      });
-      return { result, interrupt, finished: progress.finished, finish, ...(asked && { asked }) };
+        {
+          onJob: (job) => begin(job, jobWork(engine, job)),
+          onOperation: (operation, job) =>
+            begin(job, operation.selected === 0 ? null : operationWork(engine, operation, job)),
+          onNotice: (notice) => progress.note(notice),
+          onPhaseStep: (phase, index, total, label) => {
+            const line = `${phase} ${index + 1}/${total}: ${label}`;
+            if (progress.finished !== undefined)
+              progress.note(fit(line, (stderr.columns ?? PHASE_COLUMNS_MAX) - 1));
+          },
+          onPhaseWait: (failure, delayMs) => progress.wait(failure, delayMs),
+          onAgentStep: (item, index, total, label) => progress.step(item, index, total, label),
+          onFinish: (end) => {
+            finish = end;
+          },
+          ...(canAnswer(context) && { askMerge }),
+        },
+      );
+      return { result, interrupt, finished: progress.finished, finish, asked };
     } finally {
       interrupt.dispose();
       await output.flushed();
       await progress.stop();
     }
-  }, opening);
+  };
+  return context.withStore(work, { creates, ...compact({ busyMsMax: storeWaitMs }) });
 }
 
 /** The job has completed: Ctrl-C declines the merge and ends the command, and nothing else. */
@@ -167,20 +164,20 @@ async function answerOf(context: Context, question: string): Promise<"yes" | "no
   try {
     return (await askYesNo(context, question)) ? "yes" : "no";
   } catch (error) {
-    if (error instanceof WorkError && error.code === "interrupted") return "interrupted";
+    if (isError(error, "interrupted")) return "interrupted";
     throw error;
   }
 }
 
-function observe(progress: PersonProgress, output: CommandOutput): RunObserver {
+function observerOf(progress: Progress, output: CommandOutput): RunObserver {
   return {
-    started: (item: LeasedItem, slot: number) => progress.observer.started?.(item, slot),
-    settled: (item: LeasedItem, settlement: Settlement, outcome: Outcome) => {
-      progress.observer.settled?.(item, settlement, outcome);
+    started: (item, slot) => progress.started(item, slot),
+    settled: (item, settlement, outcome) => {
+      progress.settled(item, settlement, outcome);
       if (outcome.kind === "succeeded") output.print(item, outcome);
     },
     ready: () => output.ready(),
-    trouble: (error) => progress.observer.trouble?.(error),
-    recovered: () => progress.observer.recovered?.(),
+    trouble: (error) => progress.trouble(error),
+    recovered: () => progress.recovered(),
   };
 }

@@ -11,6 +11,7 @@ import { helpJob, requireHelpable, workQueue } from "../run/work-queue.ts";
 import type { RunResult } from "../runner/run-options.ts";
 import { StoreRetry, type StoreRetryObserver } from "../runner/store-retry.ts";
 import { systemClock } from "../std/clock.ts";
+import { compact } from "../std/json.ts";
 import type { Context } from "./context.ts";
 import { EXIT } from "./exit-code.ts";
 import { maintenanceOf, queueMaintenanceOf } from "./maintenance.ts";
@@ -19,7 +20,7 @@ import { listenForWorker, type WorkerInterrupt } from "./signals.ts";
 
 export interface WorkerPlan {
   readonly command: readonly string[];
-  /** Names, or the only queue that there is. Targets of receipts may be among them. */
+  /** Names of queues or of targets of receipts. */
   readonly queues: readonly string[] | "the only one";
   /** Targets of receipts that are delivered. Default: none. */
   readonly targets?: readonly string[] | "all";
@@ -29,13 +30,13 @@ export interface WorkerPlan {
   readonly autoRecover?: boolean;
   readonly jobs: readonly string[];
   readonly slots: number;
-  /** How many of a job run at a time; the job's own number by default. */
+  /** How many items of a job run at a time. Default: as the job. */
   readonly jobSlots?: number;
   readonly timeoutMs?: number;
   readonly graceMs: number;
   readonly rate?: Rate;
   readonly name?: string;
-  /** Decides about an item of a queue whose attempts are used up, in a shell. */
+  /** The shell command that decides about an item that is out of retries. */
   readonly failureCommand?: string;
   /** Items may begin with "-" where the command could read them as options. */
   readonly allowOptions: boolean;
@@ -43,7 +44,7 @@ export interface WorkerPlan {
   readonly storeWaitMs: number;
   readonly isQuiet: boolean;
   readonly untilEmpty: boolean;
-  /** Of a worker that ends when its queues are empty: what is due later is left. */
+  /** With `untilEmpty`: items that are due later are left. */
   readonly dueWithinMs: number;
   readonly drainMs: number;
 }
@@ -60,7 +61,7 @@ export async function runWorker(context: Context, plan: WorkerPlan): Promise<num
   const observer = { ...screen.storeObserver, isEnding };
   const storeRetry = new StoreRetry(plan.storeWaitMs, systemClock, observer);
   try {
-    const engine = await openPatiently(context, plan.storeWaitMs, observer);
+    const engine = await openWithRetry(context, plan.storeWaitMs, observer);
     if (engine === null) {
       await screen.close([]);
       return interrupt.exitCode ?? EXIT.interrupted;
@@ -68,18 +69,13 @@ export async function runWorker(context: Context, plan: WorkerPlan): Promise<num
     try {
       const found = await storeRetry.run(() => find(engine, plan));
       const deps = {
-        engine,
-        home: context.home,
-        stop: interrupt.stop,
-        drain: interrupt.drain,
-        clock: systemClock,
+        ...{ engine, home: context.home, author: context.author, clock: systemClock },
+        ...{ stop: interrupt.stop, drain: interrupt.drain, storeWaitMs: plan.storeWaitMs },
         isOutputWanted: !plan.isQuiet && !context.isJson,
-        author: context.author,
-        storeWaitMs: plan.storeWaitMs,
         ...maintenance,
-        fixes: [], // they are used when a job has come to its end
+        fixes: [], // they are applied when a job ends
       };
-      screen.open(engine, found.all, plan);
+      screen.open(engine, [...found.queues, ...found.jobs], plan);
       const forQueues = await queueMaintenanceOf(context);
       const results = await workAll({ deps, forQueues, plan, context, screen, interrupt, ...found });
       await screen.close(results);
@@ -93,8 +89,8 @@ export async function runWorker(context: Context, plan: WorkerPlan): Promise<num
   }
 }
 
-/** Null when it is told to end before the store has answered: nothing was begun, so nobody waits for it any longer. */
-async function openPatiently(
+/** Null when a signal comes before the store has answered: nothing was started, so there is nothing to wait for. */
+async function openWithRetry(
   context: Context,
   waitMs: number,
   observer: StoreRetryObserver,
@@ -118,7 +114,6 @@ const SIGNALLED = {
 interface Found {
   readonly queues: readonly Job[];
   readonly jobs: readonly Job[];
-  readonly all: readonly Job[];
 }
 
 async function find(engine: Engine, plan: WorkerPlan): Promise<Found> {
@@ -129,7 +124,7 @@ async function find(engine: Engine, plan: WorkerPlan): Promise<Found> {
     requireHelpable(job);
     jobs.push(job);
   }
-  return { queues, jobs, all: [...queues, ...jobs] };
+  return { queues, jobs };
 }
 
 async function findQueues(engine: Engine, plan: WorkerPlan): Promise<readonly Job[]> {
@@ -154,7 +149,7 @@ async function allTargets(engine: Engine): Promise<readonly Job[]> {
 
 const TARGETS_MAX = 1000;
 
-/** Every option must have an effect on at least one of them. */
+/** Every option must have an effect on at least one queue. */
 function requireFitting(
   queues: readonly Job[],
   { command, timeoutMs, failureCommand, keepEvidence, mirror, name }: WorkerPlan,
@@ -182,7 +177,6 @@ function requireFitting(
   });
 }
 
-/** For a queue without a command. */
 export function noCommand(queue = "QUEUE"): WorkError {
   return new WorkError("usage", "No command was given.", {
     hint: `redrive worker --queue ${queue} -- COMMAND [ARG…]`,
@@ -191,19 +185,19 @@ export function noCommand(queue = "QUEUE"): WorkError {
 
 async function namesOf(engine: Engine, { queues }: WorkerPlan): Promise<readonly string[]> {
   if (queues !== "the only one") return queues;
-  const names = (await engine.listJobs({ limit: 10, kinds: ["queue"] })).map(({ id }) => id);
+  const names = (await engine.listJobs({ limit: 10, kinds: ["queue"] })).map(({ id }) => id).sort();
   if (names.length === 1) return names;
-  throw new WorkError("usage", names.length === 0 ? "There are no queues." : "There are several queues.", {
-    hint:
-      names.length === 0
-        ? "Create one: redrive queue create NAME"
-        : `Name one: redrive worker --queue ${names.sort()[0]} -- COMMAND`,
+  const isNone = names.length === 0;
+  throw new WorkError("usage", isNone ? "There are no queues." : "There are several queues.", {
+    hint: isNone
+      ? "Create one: redrive queue create NAME"
+      : `Name one: redrive worker --queue ${names[0]} -- COMMAND`,
   });
 }
 
 interface Working extends Found {
   readonly deps: RunDeps;
-  /** What is other for queues, which have no end. */
+  /** What differs for queues, which never end. */
   readonly forQueues: Pick<RunDeps, "services">;
   readonly plan: WorkerPlan;
   readonly context: Context;
@@ -211,7 +205,7 @@ interface Working extends Found {
   readonly interrupt: WorkerInterrupt;
 }
 
-/** One runner for each. When one of them cannot go on, the others are ended, and its error is the worker's. */
+/** One runner for each. When one fails, the others are stopped, and its error is the worker's. */
 async function workAll(working: Working): Promise<readonly RunResult[]> {
   const { deps, forQueues, plan, context, screen, interrupt, queues, jobs } = working;
   const onNotice = (notice: string) => screen.note(notice);
@@ -226,24 +220,15 @@ async function workAll(working: Working): Promise<readonly RunResult[]> {
     }),
     ...jobs.map((job, index) => {
       const observer = screen.observer(queues.length + index);
-      const slots = plan.jobSlots === undefined ? {} : { slots: plan.jobSlots };
-      return helpJob({ ...deps, observer }, job, { ...slots, onNotice });
+      return helpJob({ ...deps, observer }, job, { ...compact({ slots: plan.jobSlots }), onNotice });
     }),
   ];
-  const ended = await Promise.allSettled(
-    runs.map((run) =>
-      run.catch((error: unknown) => {
-        interrupt.end();
-        throw error;
-      }),
-    ),
-  );
-  const failed = ended.find((one) => one.status === "rejected");
-  if (failed !== undefined) throw failed.reason;
-  return ended.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+  for (const run of runs) run.catch(() => interrupt.end());
+  await Promise.allSettled(runs);
+  return Promise.all(runs);
 }
 
-/** A worker that is to end with its queue ends as well when all that is left is due later than it waits for. */
+/** With `--until-empty` a worker also ends when everything left is due later than it waits for. */
 async function untilDueLater(
   { deps, plan, screen }: Working,
   own: RunDeps,
@@ -260,7 +245,7 @@ async function untilDueLater(
   return { end: "finished" };
 }
 
-/** Loaded when receipts are delivered. */
+/** Delivery is loaded only when it is needed. */
 async function deliver(
   deps: RunDeps,
   target: Job,

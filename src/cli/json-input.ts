@@ -1,4 +1,4 @@
-/** JSON that a person gave: on the command line, in a file, from an editor. */
+/** Reads JSON from the command line, a file or an editor. */
 import { resolve } from "node:path";
 import { WorkError } from "../errors.ts";
 import { parseInputJson } from "../intake/parse-json.ts";
@@ -6,7 +6,7 @@ import { readText as readTextFile } from "../std/files.ts";
 import type { Json } from "../std/json.ts";
 import { jsonErrorOffset, lineAndColumn } from "../std/json-error.ts";
 
-/** The value, or an `input_invalid` error that says line and column. */
+/** Throws `input_invalid` with line and column. */
 export function readJsonText(text: string, name: string, hint: string): Json {
   const fault = jsonErrorOffset(text);
   if (fault !== null) {
@@ -23,7 +23,7 @@ export function readJsonText(text: string, name: string, hint: string): Json {
   }
 }
 
-/** The JSON of a file, whose path counts from the current folder. */
+/** The path is relative to the current folder. */
 export function readJsonFile(path: string, { option, cwd }: { option: string; cwd: string }): Json {
   return readJsonText(readText(resolve(cwd, path), option), path, `${option} needs a file with JSON.`);
 }

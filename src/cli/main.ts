@@ -35,7 +35,7 @@ async function main(): Promise<void> {
   process.exitCode = output.isLost ? OUTPUT_LOST : code;
 }
 
-/** A full disk does not stop the work, but incomplete output is no success. */
+/** A full disk does not stop the work, but incomplete output is a failure. */
 const OUTPUT_LOST = 1;
 
 /**

@@ -3,82 +3,85 @@ import type { Config, LetterSettings } from "../config/settings.ts";
 import type { Engine } from "../engine.ts";
 import type { RunDeps } from "../run/run-job.ts";
 import type { StartService } from "../service/service.ts";
+import { compact } from "../std/json.ts";
 import type { Context } from "./context.ts";
 
-/** Settings that are wrong are an error before anything is begun. */
+/** Wrong settings are an error before anything starts. */
 export async function maintenanceOf(
   context: Context,
 ): Promise<Required<Pick<RunDeps, "services" | "fixes" | "poisonAfter" | "groupRules" | "classRules">>> {
-  const config = await context.config();
-  const { dlq, fixes, groups, classify } = config;
-  await requireTrustInFixes(context, config);
+  const config = await trustedConfig(context);
+  const { dlq, groups, classify } = config;
   const { letterRetention } = await import("../service/letter-retention.ts");
   const { limitsOf } = await import("../redrive/limits.ts");
   const keeper = letterRetention({ limits: limitsOf(dlq), author: context.author });
   return {
-    services: [keeper, ...(dlq.mirror ? await mirrors(dlq) : []), ...(await retention(context, config))],
-    fixes: fixes.filter(({ auto }) => auto),
+    services: [keeper, ...(await otherServices(context, config))],
+    fixes: config.fixes.filter(({ auto }) => auto),
     poisonAfter: dlq.poisonAfter ?? Number.POSITIVE_INFINITY,
     groupRules: groups,
     classRules: classify,
   };
 }
 
-/** Most people have no automatic fix that runs a command. */
-async function requireTrustInFixes(context: Context, { fixes }: Config): Promise<void> {
-  if (!fixes.some(({ auto, change }) => auto && change.kind === "command")) return;
-  const { ownCommands, requireTrust } = await import("./trust.ts");
-  await requireTrust(context, ownCommands({ fixes, channels: [] }));
-}
-
-/** Most people set no limits for jobs and logs. */
-async function retention(context: Context, { jobs, dlq }: Config): Promise<readonly StartService[]> {
-  if (jobs.retentionDays === null && jobs.logRetentionDays === null) return [];
-  const { jobRetention } = await import("../service/job-retention.ts");
-  const { jobLimitsOf } = await import("../service/job-retention.ts");
-  const dlqDir = dlq.dlqDir === undefined ? {} : { dlqDir: dlq.dlqDir };
-  return [jobRetention({ limits: jobLimitsOf(jobs), author: context.author, ...dlqDir })];
-}
-
-/** The letter directory, and `receipts.json` of a target. */
-async function mirrors(settings: LetterSettings): Promise<readonly StartService[]> {
-  const { dlqDir, maxItems: itemsMax, retentionDays } = settings;
-  const { letterMirror } = await import("../service/letter-mirror.ts");
-  const { homeReceiptsMirror } = await import("../service/letter-mirror.ts");
-  const place = { itemsMax, retentionDays, ...(dlqDir !== undefined && { dlqDir }) };
-  return [letterMirror(place), homeReceiptsMirror()];
-}
-
-/** The same for the workers of a queue, which has no end at which its letters could be looked after. */
+/** The same for workers of queues, which never end: the maintainer of the queue applies limits and fixes meanwhile. */
 export async function queueMaintenanceOf(context: Context): Promise<Required<Pick<RunDeps, "services">>> {
-  const config = await context.config();
-  const { dlq, fixes } = config;
-  await requireTrustInFixes(context, config);
+  const config = await trustedConfig(context);
   const { queueMaintainer } = await import("../service/queue-maintainer.ts");
   const { limitsOf } = await import("../redrive/limits.ts");
-  const tender = queueMaintainer({
-    limits: limitsOf(dlq),
-    fixes: fixes.filter(({ auto }) => auto),
-    author: context.author,
-  });
-  const others = await retention(context, config);
-  return { services: [tender, ...(dlq.mirror ? await mirrors(dlq) : []), ...others] };
+  const fixes = config.fixes.filter(({ auto }) => auto);
+  const maintainer = queueMaintainer({ limits: limitsOf(config.dlq), fixes, author: context.author });
+  return { services: [maintainer, ...(await otherServices(context, config))] };
+}
+
+/** Few people have automatic fixes that run commands, so trust is loaded when it is needed. */
+async function trustedConfig(context: Context): Promise<Config> {
+  const config = await context.config();
+  const { fixes } = config;
+  if (fixes.some(({ auto, change }) => auto && change.kind === "command")) {
+    const { ownCommands, requireTrust } = await import("./trust.ts");
+    await requireTrust(context, ownCommands({ fixes, channels: [] }));
+  }
+  return config;
+}
+
+/** The letter directory, `receipts.json` of a target, and the retention of jobs and logs where it is set. */
+async function otherServices({ author }: Context, { dlq, jobs }: Config): Promise<readonly StartService[]> {
+  const services: StartService[] = [];
+  if (dlq.mirror) {
+    const { homeReceiptsMirror, letterMirror } = await import("../service/letter-mirror.ts");
+    services.push(letterMirror(directoryOf(dlq)), homeReceiptsMirror());
+  }
+  if (jobs.retentionDays !== null || jobs.logRetentionDays !== null) {
+    const { jobLimitsOf, jobRetention } = await import("../service/job-retention.ts");
+    services.push(jobRetention({ limits: jobLimitsOf(jobs), author, ...compact({ dlqDir: dlq.dlqDir }) }));
+  }
+  return services;
+}
+
+/** The letter directory that the settings describe. */
+export function directoryOf({
+  dlqDir,
+  maxItems: itemsMax,
+  retentionDays,
+}: Pick<LetterSettings, "dlqDir" | "maxItems" | "retentionDays">) {
+  return { itemsMax, retentionDays, ...compact({ dlqDir }) };
 }
 
 export interface ChangedLetters {
   readonly jobIds: readonly string[];
-  /** Items whose letters have changed without an event that says so. Default: none. */
+  /** Items whose letters changed without an event. Default: none. */
   readonly itemIds?: readonly string[];
-  /** How many letters have changed. */
+  /** How many letters changed. */
   readonly count: number;
-  /** The limits by which the command kept the letters. Default: those of the settings. */
+  /** The limits that the command applied. Default: those of the settings. */
   readonly limits?: Pick<LetterSettings, "maxItems" | "retentionDays">;
 }
 
-/** A file is written safely in a millisecond or two: a person waits for so many, and not for more. */
+/** Writing a file durably takes a millisecond or two: a person waits for this many, and not for more. */
 const COUNT_MAX = 1000;
 
-/** Where the jobs have a letter directory. The store is the truth: what goes wrong here is said, and no failure. */
+/** Updates existing letter directories. The store is the truth, so an error is reported and does not fail the command. */
 export async function refreshDirectories(
   context: Context,
   engine: Engine,
@@ -88,22 +91,21 @@ export async function refreshDirectories(
   try {
     const { dlq } = await context.config();
     if (!dlq.mirror) return;
-    const { openProjection } = await import("../service/letter-directory.ts");
-    const { refreshDirectory } = await import("../service/letter-directory.ts");
-    const { refreshReceipts } = await import("../service/letter-directory.ts");
-    const { dlqDir, maxItems: itemsMax, retentionDays } = { ...dlq, ...limits };
-    const place = { home: context.home, itemsMax, retentionDays, ...(dlqDir !== undefined && { dlqDir }) };
+    const { openProjection, refreshDirectory, refreshReceipts } = await import(
+      "../service/letter-directory.ts"
+    );
+    const directory = { home: context.home, ...directoryOf({ ...dlq, ...limits }) };
     for (const id of jobIds) {
       const job = await engine.findJob(id);
       if (job !== null) await refreshReceipts(engine, job, context.home);
-      if (job === null || !openProjection(engine, job, place).isThere) continue;
+      if (job === null || !openProjection(engine, job, directory).isThere) continue;
       if (count > COUNT_MAX) {
         context.note(
           "The letter directory is updated by the next run of the job. To update it now: redrive dlq mirror",
         );
         return;
       }
-      await refreshDirectory(engine, job, { ...place, changed: itemIds });
+      await refreshDirectory(engine, job, { ...directory, changed: itemIds });
     }
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);

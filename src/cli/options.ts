@@ -1,6 +1,7 @@
-/** Kinds of options: each reads its text strictly, and refuses what it cannot read with the name of the option. */
+/** Kinds of options. Each parses its text strictly; an error names the option. */
 import { resolve } from "node:path";
 import { type ErrorCode, WorkError } from "../errors.ts";
+import { ITEM_STATES, type ItemState, parseItemState } from "../item/state.ts";
 import { parseRate, type Rate } from "../redrive/pace.ts";
 import { parseBackoff } from "../retry/backoff.ts";
 import { type OnItemFailure, OUTAGE_ACTIONS } from "../retry/policy.ts";
@@ -11,13 +12,12 @@ import type { OptionSpec } from "./command.ts";
 type Read<Value> = (text: string, name: string) => Value;
 type More = Pick<OptionSpec, "aliases" | "conflicts" | "isRequired">;
 
-/** An option without a value; `--no-x` is true when it was given, as any other. */
+/** An option without a value. `--no-x` is true when it was given. */
 export function flag(flags: string, help: string, more: More = {}): OptionSpec<boolean> {
   const isNegated = flags.startsWith("--no-");
   return { flags, help, ...more, read: (raw) => raw === !isNegated };
 }
 
-/** An option with a value that is read. */
 export function value<Value>(
   flags: string,
   help: string,
@@ -32,18 +32,16 @@ export function value<Value>(
   };
 }
 
-/** A value that cannot be left out. */
 export function required<Value>(spec: OptionSpec<Value | undefined>): OptionSpec<Value> {
   return { ...spec, isRequired: true, read: (raw, name) => spec.read(raw, name) as Value };
 }
 
-/** A value with a default, which the help shows. */
+/** The help shows the default. */
 export function withDefault<Value>(spec: OptionSpec<Value | undefined>, fallback: Value): OptionSpec<Value> {
   const help = `${spec.help} (default: ${fallback})`;
   return { ...spec, help, read: (raw, name) => spec.read(raw, name) ?? fallback };
 }
 
-/** Puts options below a heading of the help. */
 export function under<const Set extends Readonly<Record<string, OptionSpec>>>(
   heading: string,
   options: Set,
@@ -51,12 +49,12 @@ export function under<const Set extends Readonly<Record<string, OptionSpec>>>(
   return Object.fromEntries(Object.entries(options).map(([key, spec]) => [key, { ...spec, heading }])) as Set;
 }
 
-/** The text as it is given. */
+/** Any text. */
 export function word(flags: string, help: string, more?: More): OptionSpec<string | undefined> {
   return value(flags, help, (text) => text, more);
 }
 
-/** A text that says something. */
+/** A text that is not blank. */
 export function text(flags: string, help: string, more?: More): OptionSpec<string | undefined> {
   return value(flags, help, (given, name) => requireText(name, given), more);
 }
@@ -66,7 +64,7 @@ export function requireText(name: string, given: string): string {
   throw new WorkError("usage", `${name}: the text is empty.`);
 }
 
-/** A path that is not empty: an empty one would be the current folder. */
+/** An empty path is refused, because it would be the current folder. */
 export function path(flags: string, help: string, more?: More): OptionSpec<string | undefined> {
   return value(flags, help, (given, name) => requirePath(name, given), more);
 }
@@ -78,7 +76,6 @@ export function requirePath(name: string, given: string): string {
   });
 }
 
-/** A path of the current folder as an absolute one. */
 export function absolute(cwd: string, given: string, name = "The path"): string {
   return resolve(cwd, requirePath(name, given));
 }
@@ -94,7 +91,6 @@ export function readCount(name: string, given: string, min: number): number {
   throw new WorkError("usage", `${name}: "${given}" is not a whole number of at least ${min}.`);
 }
 
-/** A share from 0 to 1. */
 export function share(flags: string, help: string): OptionSpec<number | undefined> {
   return value(flags, help, (given, name) => {
     const number = /^\d*\.?\d+$/.test(given) ? Number(given) : Number.NaN;
@@ -107,12 +103,10 @@ export function duration(flags: string, help: string, more?: More): OptionSpec<n
   return value(flags, help, parseDuration, more);
 }
 
-/** Letters in a stretch of time, as `5/s`. */
 export function rate(help: string): OptionSpec<Rate | undefined> {
   return value("--rate <n/s>", help, parseRate);
 }
 
-/** The same rate as workers and queues have it. */
 export function perSecond({ letters, perMs }: Rate): { readonly perSecond: number } {
   return { perSecond: (letters * 1000) / perMs };
 }
@@ -131,12 +125,12 @@ export function choice<const Choice extends string>(
   return { ...value(flags, help, (given) => given as Choice, more), choices };
 }
 
-/** Values as they are given, each with the option before it. */
+/** The option may be repeated. */
 export function repeated(flags: string, help: string): OptionSpec<readonly string[] | undefined> {
   return { flags, help, isRepeated: true, read: (raw) => (Array.isArray(raw) ? raw : undefined) };
 }
 
-/** Values separated by commas, or given again; what follows them on the command line is not taken for one more. */
+/** Values separated by commas, or given by repeating the option. Words after the first value are not taken for more. */
 export function list(flags: string, help: string): OptionSpec<readonly string[] | undefined> {
   return { ...repeated(flags, help), read: (raw) => (Array.isArray(raw) ? splitWords(raw) : undefined) };
 }
@@ -145,22 +139,38 @@ export function splitWords(texts: readonly string[]): readonly string[] {
   return texts.flatMap((one) => one.split(",")).map((one) => one.trim());
 }
 
-/** Each of the words is one of the known ones, in any case. */
+/** Each word must be a known one; case is ignored. */
 export function listOf<const Known extends string>(
   flags: string,
   help: string,
   known: readonly Known[],
   code: ErrorCode = "filter_invalid",
 ): OptionSpec<readonly Known[] | undefined> {
-  const words = list(flags, help);
-  const read = (name: string, given: string): Known => {
+  return mapped(list(flags, help), (given, name) => {
     const found = known.find((one) => one.toLowerCase() === given.toLowerCase());
     if (found !== undefined) return found;
     throw new WorkError(code, `${name}: unknown value "${given}".`, {
       hint: `Valid values: ${known.join(", ")}.`,
     });
-  };
-  return { ...words, read: (raw, name) => words.read(raw, name)?.map((one) => read(name, one)) };
+  });
+}
+
+/** The states of items, also by the names that Power Automate gives them. */
+export function itemStates(help: string): OptionSpec<readonly ItemState[] | undefined> {
+  return mapped(list("--state <states>", help), (given) => {
+    const state = parseItemState(given);
+    if (state !== undefined) return state;
+    throw new WorkError("filter_invalid", `--state: unknown state "${given}".`, {
+      hint: `Valid states: ${ITEM_STATES.join(", ")}; also Queued, Processing, OnHold, Processed, Failed.`,
+    });
+  });
+}
+
+export function mapped<Value>(
+  words: OptionSpec<readonly string[] | undefined>,
+  read: Read<Value>,
+): OptionSpec<readonly Value[] | undefined> {
+  return { ...words, read: (raw, name) => words.read(raw, name)?.map((one) => read(one, name)) };
 }
 
 // Options that several commands share.
@@ -203,7 +213,9 @@ export function concurrency(help: string): OptionSpec<number | undefined> {
 export const untilEmpty = flag(
   "--until-empty",
   "end when the queue has nothing left that is due, or due soon",
-  { aliases: [{ flags: "--drain" }] },
+  {
+    aliases: [{ flags: "--drain" }],
+  },
 );
 export const dueWithinMs = duration(
   "--due-within <duration>",
@@ -218,7 +230,9 @@ export const drainMs = withDefaultText(
   "30s",
 );
 
-/** The default is shown as people write it. */
+export const endingOptions = { untilEmpty, dueWithinMs, drainMs };
+
+/** Shows the default in another form than its value. */
 export function withDefaultText<Value>(
   spec: OptionSpec<Value | undefined>,
   fallback: Value,
@@ -255,14 +269,13 @@ export const onFailureCommand = word(
   "when an item is out of retries, run this in a shell: exit code 0 means handled, 75 retry, anything else a dead letter; it gets the failure on stdin and in REDRIVE_ERROR_TYPE, REDRIVE_ERROR_MESSAGE, REDRIVE_ERROR_STEP and REDRIVE_ERROR_EXIT_CODE",
 );
 
-/** Of commands about one job: a named queue is called by either word. */
+/** `--job`, and `--queue` for the same value. */
 export function ofJob(help: string): OptionSpec<string | undefined> {
   return word("--job <job>", help, {
     aliases: [{ flags: "--queue <queue>", help: "the same for a named queue" }],
   });
 }
 
-/** What becomes of an item that is out of retries. */
 export const FAILURE_CHOICES = ["dlq", "retry", "skip", "stop"] as const satisfies readonly OnItemFailure[];
 
 const DUE_WITHIN_MS = 5 * 60_000;
@@ -284,6 +297,5 @@ export const graceMs = withDefaultText(
   "5s",
 );
 
-/** The command of the user, of `map` and `worker`. */
 export const COMMAND_HELP =
   "the command and its arguments; {} is the item, ${item.field} a field, ${item_id} the id, {.} {/} {//} {/.} {#} are as in GNU parallel; no shell is used; its stdin is the item";

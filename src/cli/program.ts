@@ -1,4 +1,4 @@
-/** The program: every command by its name, and what runs a command line. The code of a command is loaded when it is called. */
+/** The program: an index of all commands, and the function that runs a command line. A command is loaded when it is called. */
 import { Command as Parser } from "commander";
 import { WorkError } from "../errors.ts";
 import { nearest } from "../std/nearest.ts";
@@ -9,165 +9,123 @@ import { reportError } from "./report-error.ts";
 
 /** Commands that are loaded together. */
 interface Part {
-  /** Their names and aliases. */
+  /** Names and aliases. */
   readonly names: readonly string[];
-  /** What the help of the program shows of each, so that it loads none of them. Only for commands without a family. */
-  readonly summaries?: readonly string[];
   readonly load: () => Promise<{ readonly commands: readonly Command[] }>;
+  /** The summaries of commands without a family, by name: the help of the program shows them without loading any command. */
+  readonly summaries?: Readonly<Record<string, string>>;
 }
 
-/** Commands below one word. */
+/** Commands of one family, such as `redrive dlq …`. */
 interface Family {
   readonly name: string;
   readonly summary: string;
   readonly parts: readonly Part[];
 }
 
+function alone(load: Part["load"], summaries: NonNullable<Part["summaries"]>): Part {
+  return { names: Object.keys(summaries), load, summaries };
+}
+
+function part(names: string, load: Part["load"]): Part {
+  return { names: names.split(" "), load };
+}
+
 /** In the order of the help. */
 const INDEX: readonly (Part | Family)[] = [
-  {
-    names: ["map", "resume", "demo"],
-    summaries: [
-      "Run a command once for each item, in parallel.",
-      "Resume a job: finish pending items and retry eligible letters.",
-      "Run a small map over real files, some of which fail, to try Redrive out.",
-    ],
-    load: () => import("./commands/map.ts"),
-  },
-  {
-    names: ["run", "validate", "init"],
-    summaries: [
-      "Run a workflow: setup, an agent for each item, reduce, merge.",
-      "Check a workflow and print every problem with its line.",
-      "Write a commented workflow that runs as it is.",
-    ],
-    load: () => import("./commands/workflow.ts"),
-  },
+  alone(() => import("./commands/map.ts"), {
+    map: "Run a command once for each item, in parallel.",
+    resume: "Resume a job: finish pending items and retry eligible letters.",
+    demo: "Run a small map over real files, some of which fail, to try Redrive out.",
+  }),
+  alone(() => import("./commands/workflow.ts"), {
+    run: "Run a workflow: setup, an agent for each item, reduce, merge.",
+    validate: "Check a workflow and print every problem with its line.",
+    init: "Write a commented workflow that runs as it is.",
+  }),
   {
     name: "jobs",
     summary: "Manage jobs: runs of maps and workflows.",
-    parts: [{ names: ["list", "dismiss", "delete"], load: () => import("./commands/jobs.ts") }],
+    parts: [part("list dismiss delete", () => import("./commands/jobs.ts"))],
   },
-  {
-    names: ["status", "events"],
-    summaries: ["Show the status of a job.", "Print what happened, oldest first."],
-    load: () => import("./commands/status.ts"),
-  },
-  {
-    names: ["logs"],
-    summaries: ["Print the output of an item's attempt or of a workflow's phase, also while it runs."],
-    load: () => import("./commands/logs.ts"),
-  },
-  {
-    names: ["errors"],
-    summaries: [
-      "Print the error log: every failure of every queue, and the runner's own errors, newest first.",
-    ],
-    load: () => import("./commands/errors.ts"),
-  },
+  alone(() => import("./commands/status.ts"), {
+    status: "Show the status of a job.",
+    events: "Print what happened, oldest first.",
+  }),
+  alone(() => import("./commands/logs.ts"), {
+    logs: "Print the output of an item's attempt or of a workflow's phase, also while it runs.",
+  }),
+  alone(() => import("./commands/errors.ts"), {
+    errors: "Print the error log: every failure of every queue, and the runner's own errors, newest first.",
+  }),
   {
     name: "dlq",
     summary: "Manage the dead letter queue: inspect, fix and retry what failed.",
     parts: [
-      { names: ["list", "inspect", "show"], load: () => import("./commands/dlq-list.ts") },
-      { names: ["analyze", "analyse", "stats"], load: () => import("./commands/dlq-analyze.ts") },
-      { names: ["retry", "reprocess", "redrive"], load: () => import("./commands/dlq-retry.ts") },
-      { names: ["edit", "fix", "note"], load: () => import("./commands/dlq-edit.ts") },
-      {
-        names: ["discard", "restore", "clear", "purge", "maintain"],
-        load: () => import("./commands/dlq-change.ts"),
-      },
-      {
-        names: ["export", "import", "mirror", "capsule", "evidence"],
-        load: () => import("./commands/dlq-files.ts"),
-      },
+      part("list inspect show", () => import("./commands/dlq-list.ts")),
+      part("analyze analyse stats", () => import("./commands/dlq-analyze.ts")),
+      part("retry reprocess redrive", () => import("./commands/dlq-retry.ts")),
+      part("edit fix note", () => import("./commands/dlq-edit.ts")),
+      part("discard restore clear purge maintain", () => import("./commands/dlq-change.ts")),
+      part("export import mirror capsule evidence", () => import("./commands/dlq-files.ts")),
     ],
   },
   {
     name: "groups",
     summary: "Manage groups of letters: the same failure is one group.",
     parts: [
-      { names: ["list", "show", "explain", "preview"], load: () => import("./commands/groups.ts") },
-      {
-        names: ["merge", "split", "corrections", "rebuild", "resolve", "ignore", "open", "note"],
-        load: () => import("./commands/groups-change.ts"),
-      },
+      part("list show explain preview", () => import("./commands/groups.ts")),
+      part(
+        "merge split corrections rebuild resolve ignore open note",
+        () => import("./commands/groups-change.ts"),
+      ),
     ],
   },
   {
     name: "ops",
     summary: "Manage operations on many letters: retries, edits, discards, purges.",
-    parts: [
-      {
-        names: ["list", "show", "pause", "resume", "cancel", "undo"],
-        load: () => import("./commands/ops.ts"),
-      },
-    ],
+    parts: [part("list show pause resume cancel undo", () => import("./commands/ops.ts"))],
   },
-  {
-    names: ["metrics", "watch"],
-    summaries: [
-      "Print the numbers of all queues in the Prometheus format, or serve them over HTTP.",
-      "Check the queues by a schedule and when letters arrive, and send alerts.",
-    ],
-    load: () => import("./commands/watch.ts"),
-  },
-  {
-    names: ["worker"],
-    summaries: ["Process queues with a command until a signal comes; several workers may share a queue."],
-    load: () => import("./commands/worker.ts"),
-  },
+  alone(() => import("./commands/watch.ts"), {
+    metrics: "Print the numbers of all queues in the Prometheus format, or serve them over HTTP.",
+    watch: "Check the queues by a schedule and when letters arrive, and send alerts.",
+  }),
+  alone(() => import("./commands/worker.ts"), {
+    worker: "Process queues with a command until a signal comes; several workers may share a queue.",
+  }),
   {
     name: "queue",
     summary: "Manage named queues of work for workers.",
     parts: [
-      {
-        names: ["create", "set", "list", "show", "pause", "resume"],
-        load: () => import("./commands/queue.ts"),
-      },
-      {
-        names: ["items", "add", "import", "hold", "unhold", "release"],
-        load: () => import("./commands/queue-items.ts"),
-      },
+      part("create set list show pause resume", () => import("./commands/queue.ts")),
+      part("items add import hold unhold release", () => import("./commands/queue-items.ts")),
     ],
   },
   {
     name: "receipts",
     summary: "Deliver receipts to other services, through outages.",
     parts: [
-      {
-        names: ["target", "list", "inspect", "pause", "resume"],
-        load: () => import("./commands/receipts.ts"),
-      },
-      { names: ["send", "deliver", "recover"], load: () => import("./commands/receipts-send.ts") },
+      part("target list inspect pause resume", () => import("./commands/receipts.ts")),
+      part("send deliver recover", () => import("./commands/receipts-send.ts")),
     ],
   },
   {
     name: "worktrees",
     summary: "Manage the git worktrees of workflows.",
-    parts: [{ names: ["list", "clean"], load: () => import("./commands/worktrees.ts") }],
+    parts: [part("list clean", () => import("./commands/worktrees.ts"))],
   },
   {
     name: "store",
     summary: "Check, copy, migrate and salvage the store.",
-    parts: [
-      {
-        names: ["info", "check", "copy", "salvage", "migrate"],
-        load: () => import("./commands/store.ts"),
-      },
-    ],
+    parts: [part("info check copy salvage migrate", () => import("./commands/store.ts"))],
   },
-  {
-    names: ["trust"],
-    summaries: ["Allow the redrive.yml of this folder, as it is now, to run commands by itself."],
-    load: () => import("./commands/trust.ts"),
-  },
-  {
-    names: ["completion"],
-    summaries: ["Print a script that completes commands, options, jobs, queues and items in a shell."],
-    load: () => import("./commands/completion.ts"),
-  },
-  { names: ["complete-words"], load: async () => ({ commands: [completeWords] }) },
+  alone(() => import("./commands/trust.ts"), {
+    trust: "Allow the redrive.yml of this folder, as it is now, to run commands by itself.",
+  }),
+  alone(() => import("./commands/completion.ts"), {
+    completion: "Print a script that completes commands, options, jobs, queues and items in a shell.",
+  }),
+  part("complete-words", async () => ({ commands: [completeWords] })),
 ];
 
 /** The scripts of `redrive completion` call it. It is defined here because it needs the other commands. */
@@ -180,16 +138,13 @@ const completeWords = command({
   run: async (context, { words }) => {
     const { printCandidates } = await import("./commands/completion.ts");
     const [first = "", second = ""] = words.slice(0, -1);
-    const parser = await buildParser([first, second], {
-      terminal: context.terminal,
-      words,
-      report: () => undefined,
-    });
+    const program = { terminal: context.terminal, words, report: () => undefined };
+    const parser = await buildParser([first, second], program);
     return printCandidates(context, parser, words);
   },
 });
 
-/** Runs one command line and answers with the exit code. */
+/** Runs one command line and returns the exit code. */
 export async function runCli(argv: readonly string[], terminal: Terminal): Promise<number> {
   let code: number = EXIT.done;
   const words = helpLast(argv);
@@ -218,7 +173,7 @@ function wantsJson(argv: readonly string[]): boolean {
   return argv.slice(0, end < 0 ? argv.length : end).includes("--json");
 }
 
-/** Loads no more commands than the words can mean: loading all of them takes longer than many a command. */
+/** Loads only the commands that the words can mean, because loading all takes longer than many a command. */
 export async function buildParser(words: readonly string[], program: Program): Promise<Parser> {
   const { terminal } = program;
   const parser = new Parser("redrive")
@@ -249,16 +204,11 @@ export async function buildParser(words: readonly string[], program: Program): P
 /** For the help of the program and for suggestions. */
 function addNames(parser: Parser): void {
   for (const one of INDEX) {
-    if ("name" in one) parser.command(one.name).description(one.summary);
-    else {
-      for (const [at, summary] of (one.summaries ?? []).entries()) {
-        parser.command(one.names[at] ?? "").description(summary);
-      }
-    }
+    const summaries = "name" in one ? { [one.name]: one.summary } : (one.summaries ?? {});
+    for (const [name, summary] of Object.entries(summaries)) parser.command(name).description(summary);
   }
 }
 
-/** The part with the named command; all parts when there is none. */
 function partsFor({ parts }: Family, name: string): readonly Part[] {
   const meant = parts.filter(({ names }) => names.includes(name));
   return meant.length > 0 ? meant : parts;
@@ -268,19 +218,14 @@ async function addPart(parser: Parser, { load }: Part, program: Program): Promis
   for (const one of (await load()).commands) addCommand(parser, one, program);
 }
 
-/** Every command with the words that call it. */
-export async function everyCommand(): Promise<
-  readonly { readonly words: string; readonly command: Command }[]
-> {
-  const found = [];
-  for (const one of INDEX) {
-    for (const part of "name" in one ? one.parts : [one]) {
-      for (const own of (await part.load()).commands) {
-        found.push({ words: "name" in one ? `${one.name} ${own.name}` : own.name, command: own });
-      }
-    }
-  }
-  return found;
+export async function everyCommand(): Promise<readonly { words: string; command: Command }[]> {
+  const found = INDEX.flatMap((one) =>
+    ("name" in one ? one.parts : [one]).map(async ({ load }) => {
+      const before = "name" in one ? `${one.name} ` : "";
+      return (await load()).commands.map((command) => ({ words: `${before}${command.name}`, command }));
+    }),
+  );
+  return (await Promise.all(found)).flat();
 }
 
 const EXAMPLES = `

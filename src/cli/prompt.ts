@@ -1,9 +1,9 @@
-/** Questions with a yes or a no, before something is done that is hard to undo. */
+/** Asks for a yes or no before a change. */
 import { createInterface } from "node:readline/promises";
 import { WorkError } from "../errors.ts";
 import type { Context } from "./context.ts";
 
-/** Returns after a yes, and where nobody can answer: a script gets what it asked for. Anything else ends the command. */
+/** Returns after a yes, and where nobody can answer, so that scripts work. Any other answer ends the command. */
 export async function confirm(context: Context, question: string): Promise<void> {
   if (!canAnswer(context) || (await askYesNo(context, question))) return;
   throw new WorkError("usage", "Cancelled.");

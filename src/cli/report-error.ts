@@ -1,10 +1,10 @@
-/** What a person or a script gets when a command fails: a sentence and a hint, or one JSON document, and the exit code. */
+/** What a failed command prints: a sentence and a hint, or one JSON document, and its exit code. */
 import { CommanderError } from "commander";
 import { type ErrorCode, WorkError } from "../errors.ts";
 import type { Terminal } from "./context.ts";
 import { EXIT, EXIT_CODE } from "./exit-code.ts";
 
-/** Prints one error in the form that was asked for, and returns its exit code. */
+/** Prints an error as text or JSON, and returns its exit code. */
 export function reportError(error: unknown, { stdout, stderr }: Terminal, isJson: boolean): number {
   if (error instanceof CommanderError && error.exitCode === 0) return EXIT.done; // help and version were printed
   if (error instanceof CommanderError && error.code === "commander.help") return EXIT.usage; // help was printed instead
@@ -23,8 +23,8 @@ function asWorkError(error: unknown): WorkError {
     return new WorkError("usage", message, { hint: more.join(" ") || usageHint(error.code) });
   }
   if (isSqliteError(error)) {
-    return new WorkError("store_corrupt", `The store does not keep its own rules: ${error.message}.`, {
-      hint: "Run `redrive store check`: it lists what is wrong.",
+    return new WorkError("store_corrupt", `The store breaks its own rules: ${error.message}.`, {
+      hint: "List what is wrong: redrive store check",
       cause: error,
     });
   }
@@ -33,12 +33,12 @@ function asWorkError(error: unknown): WorkError {
   throw error; // a bug of ours: let it crash with its stack
 }
 
-/** What the engine has no meaning for, such as a rule of the schema that damaged rows break. */
+/** An error that the engine does not translate, such as a constraint that damaged rows violate. */
 function isSqliteError(error: unknown): error is Error {
   return error instanceof Error && Reflect.get(error, "code") === "ERR_SQLITE_ERROR";
 }
 
-/** Files and folders that the machine refuses, as when one of the home is missing, of the wrong kind, or on a full disk. */
+/** A file or folder that cannot be used, e.g. missing, of the wrong type, or on a full disk. */
 function systemError(error: unknown): WorkError | undefined {
   if (!(error instanceof Error)) return undefined;
   const { code, syscall, path } = error as NodeJS.ErrnoException;
@@ -49,7 +49,7 @@ function systemError(error: unknown): WorkError | undefined {
     SYSTEM_CODES[code] ?? "store_unavailable",
     `The system refuses ${what}: ${said} (${code}).`,
     {
-      hint: "Check that path and its folders: what they are, who owns them, and the space that is left.",
+      hint: "Check that path and its folders: their type, their owner, and the free space.",
       cause: error,
     },
   );
@@ -62,11 +62,9 @@ const SYSTEM_CODES: Readonly<Record<string, ErrorCode>> = {
 };
 
 function usageHint(code: string): string {
-  if (code === "commander.unknownOption") {
-    return "Options come after the command they belong to: `redrive COMMAND --help` shows them.";
-  }
-  if (code === "commander.excessArguments") {
-    return "There is no command of that name, or it takes fewer words: `redrive COMMAND --help` shows both.";
-  }
-  return "`redrive --help` shows every command, `redrive COMMAND --help` its options.";
+  if (code === "commander.unknownOption")
+    return "Options come after the command they belong to. List them: redrive COMMAND --help";
+  if (code === "commander.excessArguments")
+    return "There is no command of that name, or it takes fewer words. List both: redrive COMMAND --help";
+  return "List all commands: redrive --help. List the options of one: redrive COMMAND --help";
 }

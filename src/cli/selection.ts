@@ -14,7 +14,7 @@ import { matcherOf, type Selection } from "../redrive/select.ts";
 import { compact } from "../std/json.ts";
 import type { Given, OptionSpec } from "./command.ts";
 import { requireItem } from "./find.ts";
-import { duration, flag, list, listOf, under, value, word } from "./options.ts";
+import { duration, flag, list, listOf, mapped, under, value, word } from "./options.ts";
 
 /** The options of every command that takes letters. */
 export const selectionOptions = under("Which letters", {
@@ -64,8 +64,8 @@ export type SelectionFlags = Partial<Given<typeof selectionOptions>>;
 /** `resolved` is a letter whose item is done. */
 function letterStates(): OptionSpec<readonly ItemState[] | undefined> {
   const help = "letters in these states: dead, ready, leased, held, discarded, resolved, all (default: dead)";
-  const words = list("--state <states>", help);
-  return { ...words, read: (raw, name) => words.read(raw, name)?.flatMap(readStates) };
+  const words = mapped(list("--state <states>", help), readStates);
+  return { ...words, read: (raw, name) => words.read(raw, name)?.flat() };
 }
 
 function readStates(given: string): readonly ItemState[] {
@@ -119,17 +119,9 @@ export function checkSelection({ groups, ...flags }: SelectionFlags): Selection 
 /** The selection without the job, which each command finds in its own way. */
 function selectionFrom(flags: SelectionFlags, signatures?: readonly string[]): Selection {
   const { types, classes, states, olderThanMs, newerThanMs, ageOf, attempts, eligible, text, where } = flags;
-  const times = { olderThanMs, newerThanMs, ageOf };
-  const filter = compact({
-    signatures,
-    types,
-    classes,
-    states,
-    ...times,
-    text,
-    eligible: eligible || undefined,
-  });
-  return { filter: { ...filter, ...attempts }, ...(where !== undefined && { where }) };
+  const words = { signatures, types, classes, states, text, eligible: eligible || undefined };
+  const filter = { ...compact({ ...words, olderThanMs, newerThanMs, ageOf }), ...attempts };
+  return { filter, ...compact({ where }) };
 }
 
 /** Whether fewer letters were asked for than there are. */
@@ -146,6 +138,17 @@ export async function selectionIn(engine: Engine, flags: SelectionFlags): Promis
   const signatures: string[] = [];
   for (const name of flags.groups) signatures.push(mergedInto(await signatureFor(engine, name), corrections));
   return selectionFrom(flags, signatures);
+}
+
+/** The selection in the named job, else in all jobs. */
+export async function selectedIn(
+  engine: Engine,
+  name: string | undefined,
+  flags: SelectionFlags,
+): Promise<{ readonly selection: Selection; readonly job: Job | null }> {
+  const { filter, ...selection } = await selectionIn(engine, flags);
+  const job = await jobFrom(engine, name, flags);
+  return { job, selection: { ...selection, filter: { ...filter, ...(job && { queue: job.id }) } } };
 }
 
 /** A whole signature need not be known: it then selects nothing, as it does when its letters are gone. */
@@ -185,7 +188,12 @@ export async function resolveBulk(
 ): Promise<{ readonly job: Job; readonly selection: Selection; readonly unknown: readonly string[] }> {
   const selection = await selectionIn(engine, flags);
   if (selection.where !== undefined) await matcherOf(selection.where); // refused before anything is read
-  const isItem = items !== undefined && name !== undefined && !(await isJob(engine, name));
+  const isJob = (word: string) =>
+    requireJob(engine, word).then(
+      () => true,
+      (error) => ifJobMissing(error, false),
+    );
+  const isItem = items !== undefined && name !== undefined && !(await isJob(name));
   const named = await jobFrom(engine, isItem ? undefined : name, flags);
   const names = isItem ? [name, ...items] : (items ?? []);
   const found = await findNamed(engine, names, {
@@ -200,36 +208,24 @@ export async function resolveBulk(
   return { job, selection: { ...selection, filter }, unknown: found.unknown };
 }
 
-async function isJob(engine: Engine, name: string): Promise<boolean> {
-  try {
-    await requireJob(engine, name);
-    return true;
-  } catch (error) {
-    if (isError(error, "job_not_found")) return false;
-    throw error;
-  }
+/** The value when the error is that there is no such job; throws any other error. */
+export function ifJobMissing<T>(error: unknown, value: T): T {
+  if (isError(error, "job_not_found")) return value;
+  throw error;
 }
 
-interface NamedOptions {
-  readonly queue: string | undefined;
-  /** The word that might have been a job. */
-  readonly maybeJob: string | undefined;
-  readonly states: readonly ItemState[];
-  readonly skipsUnknown: boolean;
-}
-
-interface NamedItems {
-  readonly itemIds: readonly string[];
-  readonly unknown: readonly string[];
-  readonly job?: Job;
-}
-
-/** The ids of the named items, and their job. */
+/** The ids of the named items, and their job. `maybeJob` is the word that could have been a job. */
 async function findNamed(
   engine: Engine,
   names: readonly string[],
-  { queue, maybeJob, states, skipsUnknown }: NamedOptions,
-): Promise<NamedItems> {
+  options: {
+    readonly queue: string | undefined;
+    readonly maybeJob: string | undefined;
+    readonly states: readonly ItemState[];
+    readonly skipsUnknown: boolean;
+  },
+): Promise<{ itemIds: readonly string[]; unknown: readonly string[]; job?: Job }> {
+  const { queue, maybeJob, states, skipsUnknown } = options;
   const itemIds: string[] = [];
   const unknown: string[] = [];
   let firstError: unknown;
@@ -308,8 +304,7 @@ function emptyText(states: readonly ItemState[] | undefined): string {
 
 async function countWaiting(engine: Engine): Promise<ReadonlyMap<string, number>> {
   const sums = new Map<string, number>();
-  for (const { queue, count: letters } of await engine.listGroups({}))
-    sums.set(queue, (sums.get(queue) ?? 0) + letters);
+  for (const { queue, count } of await engine.listGroups({})) sums.set(queue, (sums.get(queue) ?? 0) + count);
   return sums;
 }
 

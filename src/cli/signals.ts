@@ -1,39 +1,29 @@
-/** Ctrl-C and its relatives: the first asks the run to end and give back what it holds, the second ends it at once. */
+/** Ctrl-C and other stop signals: the first one ends the run in order, the next one ends the process at once. */
 import { systemClock } from "../std/clock.ts";
 
-/** What a process that a signal ended answers, by convention 128 and its number. */
+/** By convention 128 and the number of the signal. */
 const SIGNAL_CODE = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
 type StopSignal = keyof typeof SIGNAL_CODE;
 
-export interface Interrupt {
-  readonly signal: AbortSignal;
+interface Listener {
   /** The exit code when a signal came; null when none did. */
   readonly exitCode: number | null;
   dispose(): void;
 }
 
-/** `onSecond` is called right before the process ends, and cannot wait for anything. */
-export function listenForInterrupts(onFirst: () => void, onSecond: () => void = () => undefined): Interrupt {
-  const controller = new AbortController();
-  let exitCode: number | null = null;
+function listen(onSignal: (exitCode: number) => void): Listener {
+  let first: number | null = null;
   const heard = (name: StopSignal) => {
-    // A terminal that closes sends its signal twice, by the kernel and by the shell: nobody asked again.
-    if (exitCode !== null && name === "SIGHUP") return;
-    // Children are ended by their launcher when this process is gone; leases come back by the next runner.
-    if (exitCode !== null) {
-      onSecond();
-      return process.exit(SIGNAL_CODE[name]);
-    }
-    exitCode = SIGNAL_CODE[name];
-    onFirst();
-    controller.abort();
+    if (first !== null && name === "SIGHUP") return; // a closing terminal sends it twice, by the kernel and by the shell
+    const code = SIGNAL_CODE[name];
+    first ??= code;
+    onSignal(code);
   };
   const names = Object.keys(SIGNAL_CODE) as StopSignal[];
   for (const name of names) process.on(name, heard);
   return {
-    signal: controller.signal,
     get exitCode() {
-      return exitCode;
+      return first;
     },
     dispose: () => {
       for (const name of names) process.off(name, heard);
@@ -41,14 +31,44 @@ export function listenForInterrupts(onFirst: () => void, onSecond: () => void = 
   };
 }
 
-export interface WorkerInterrupt {
+export interface Interrupt extends Listener {
+  readonly signal: AbortSignal;
+}
+
+/** `onSecond` is called right before the process ends and cannot wait for anything. */
+export function listenForInterrupts(onFirst?: () => void, onSecond?: () => void): Interrupt {
+  const controller = new AbortController();
+  const listener = listen((code) => {
+    // Launchers end the children of a process that is gone, and the next runner takes back its leases.
+    if (controller.signal.aborted) {
+      onSecond?.();
+      return process.exit(code);
+    }
+    onFirst?.();
+    controller.abort();
+  });
+  return Object.assign(listener, { signal: controller.signal });
+}
+
+/** Work that a signal ends. */
+export async function untilInterrupted<T>(
+  work: (interrupt: Interrupt) => Promise<T>,
+  onFirst?: () => void,
+  onSecond?: () => void,
+): Promise<T> {
+  const interrupt = listenForInterrupts(onFirst, onSecond);
+  try {
+    return await work(interrupt);
+  } finally {
+    interrupt.dispose();
+  }
+}
+
+export interface WorkerInterrupt extends Listener {
   readonly drain: AbortSignal;
   readonly stop: AbortSignal;
-  /** The exit code when a signal came; null when none did. */
-  readonly exitCode: number | null;
-  /** Ends the others too, as when one of several queues cannot be worked. */
+  /** Stops all queues, as when one of several cannot be processed. */
   end(): void;
-  dispose(): void;
 }
 
 export function listenForWorker(
@@ -56,33 +76,26 @@ export function listenForWorker(
   onSignal: (step: "drain" | "stop" | "leave") => void,
 ): WorkerInterrupt {
   const [drain, stop] = [new AbortController(), new AbortController()];
-  let exitCode: number | null = null;
   let cancel: (() => void) | undefined;
-  const heard = (name: StopSignal) => {
-    if (exitCode !== null && name === "SIGHUP") return; // a terminal that closes sends it twice: nobody asked again
+  const listener = listen((code) => {
     if (stop.signal.aborted) {
       onSignal("leave");
-      return process.exit(SIGNAL_CODE[name]);
+      return process.exit(code);
     }
-    exitCode ??= SIGNAL_CODE[name];
     const step = drain.signal.aborted ? "stop" : "drain";
     onSignal(step);
     if (step === "stop") return stop.abort();
     cancel = systemClock.after(drainMs, () => stop.abort());
     drain.abort();
+  });
+  const dispose = () => {
+    cancel?.();
+    listener.dispose();
   };
-  const names = Object.keys(SIGNAL_CODE) as StopSignal[];
-  for (const name of names) process.on(name, heard);
   return {
-    drain: drain.signal,
-    stop: stop.signal,
     get exitCode() {
-      return exitCode;
+      return listener.exitCode;
     },
-    end: () => stop.abort(),
-    dispose: () => {
-      cancel?.();
-      for (const name of names) process.off(name, heard);
-    },
+    ...{ drain: drain.signal, stop: stop.signal, end: () => stop.abort(), dispose },
   };
 }

@@ -20,7 +20,7 @@ interface CommandSources {
   readonly channels: Config["watch"]["channels"];
 }
 
-/** The commands that run without anybody asking for them: those of automatic fixes and of alerts. */
+/** The commands that run without a request: those of automatic fixes and of alerts. */
 export function ownCommands({ fixes, channels }: CommandSources): readonly string[] {
   return [
     ...fixes.flatMap(({ auto, change }) => (auto && change.kind === "command" ? [change.command] : [])),
@@ -28,7 +28,7 @@ export function ownCommands({ fixes, channels }: CommandSources): readonly strin
   ].map((command) => command.join(" "));
 }
 
-/** Asks once when the settings would run these commands; throws when the answer is no, or nobody can be asked. */
+/** Asks once before the settings may run these commands; throws when the answer is no or nobody can answer. */
 export async function requireTrust(context: Context, commands: readonly string[]): Promise<void> {
   if (commands.length === 0) return;
   const file = context.findConfig();
@@ -40,7 +40,7 @@ export async function requireTrust(context: Context, commands: readonly string[]
   remember(context, file.path);
 }
 
-/** Trusts the settings that hold here; null when there are none. */
+/** Trusts the settings file of this folder; null when there is none. */
 export function trustSettings(context: Context): string | null {
   const file = context.findConfig();
   if (file === null) return null;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { paintFor } from "../../src/cli/render/paint.ts";
-import { type ProgressOptions, startProgress } from "../../src/cli/render/progress.ts";
+import { Progress, type ProgressTerminal, type ProgressWork } from "../../src/cli/render/progress.ts";
 import type { ProgressCounts } from "../../src/cli/render/progress-line.ts";
 import { WorkError } from "../../src/errors.ts";
 import type { LeasedItem, Settlement, Verdict } from "../../src/item/item.ts";
@@ -11,13 +11,14 @@ import { TestClock } from "../support/test-clock.ts";
 const START: ProgressCounts = { total: 100, ready: 98, leased: 2, held: 0, done: 0, dead: 0, skipped: 0 };
 
 /** Progress on a fake screen, with counters that the test sets. */
-function watch(options: Partial<ProgressOptions> = {}) {
+function watch(options: Partial<ProgressTerminal & ProgressWork> = {}) {
   const screen = new FakeScreen();
   const clock = new TestClock();
   const store = { counts: START, asked: 0 };
-  const progress = startProgress({
+  const given = {
     stderr: screen,
     isLive: true,
+    isShared: true,
     columns: () => screen.columns,
     paint: paintFor({ isTty: true, env: {} }),
     clock,
@@ -28,7 +29,9 @@ function watch(options: Partial<ProgressOptions> = {}) {
     slots: 2,
     label: "job",
     ...options,
-  });
+  };
+  const progress = new Progress(given);
+  progress.begin(given);
   const pass = async (ms: number) => {
     await settled();
     clock.advance(ms);

@@ -131,7 +131,7 @@ describe("what is shown of them", () => {
     }
     const wrong = await shop.run(["dlq", "list", "--columns", "item,mesage"]);
     expect(wrong.code).toBe(2);
-    expect(wrong.stderr).toContain('there is no "mesage"; did you mean message?');
+    expect(wrong.stderr).toContain('unknown column "mesage"; did you mean message?');
     expect(wrong.stderr).toContain("item, job, state, attempts, died, type, class, group");
   });
 

@@ -117,7 +117,7 @@ describe("redrive watch --once", () => {
     const env = { OPS_URL: `${inbox.url}/secret-path` };
     const once = () => shop.run(["watch", "--once"], { env });
     const first = await once();
-    expect([first.code, first.stderr]).toEqual([3, "Told ops: 2 alerts.\n"]);
+    expect([first.code, first.stderr]).toEqual([3, "Sent 2 alerts to ops.\n"]);
     expect(inbox.texts[0]).toMatch(/^Dead Letter Items Found\nguides: 1 failed\norders: 1 failed\n/);
     const second = await once();
     expect([second.code, second.stderr, inbox.received.length]).toEqual([3, "", 1]);
@@ -152,7 +152,7 @@ describe("redrive watch --once", () => {
     const { code, stderr } = await shop.run(["watch", "--once"], { env: { OPS_URL: `${inbox.url}/s3cret` } });
     expect(code).toBe(3);
     expect(stderr).toBe(
-      "redrive: ops could not be told of 1 alert (1 try): it answered 403: invalid_token. The next check tries again.\n",
+      "redrive: 1 alert could not be sent to ops (1 try): it answered 403: invalid_token. The next check tries again.\n",
     );
     const events = await shop.events("--type", "alert_undelivered");
     expect(events).toMatchObject([{ job_id: "orders", data: { channel: "ops", tries: 1, alerts: 1 } }]);

@@ -51,7 +51,7 @@ describe("a worker with --drain", () => {
     const { code, stderr } = await shop.run(worker(shop, 'echo "$1" >> $L; [ "$(wc -l < $L)" -eq 2 ]'));
     expect(code).toBe(0);
     expect(shop.ledger).toEqual(["twice", "twice"]);
-    expect(stderr).toMatch(/1 done · 1 tried again/);
+    expect(stderr).toMatch(/1 done · 1 retried/);
     expect(stderr).toMatch(/orders: 1 item is left in line/);
   });
 

@@ -1,5 +1,5 @@
-/** Completion in shells: the scripts that shells load, and the words that can come next. It writes nothing to the store. */
-import type { Argument, Option, Command as Parser } from "commander";
+/** Completion in shells: the scripts that shells load, and the words that can come next. It never writes to the store. */
+import type { Option, Command as Parser } from "commander";
 import type { Engine } from "../../engine.ts";
 import { openStore } from "../../engines/open.ts";
 import { ENDING_KINDS, type JobKind } from "../../item/job.ts";
@@ -10,7 +10,7 @@ import { EXIT } from "../exit-code.ts";
 const SHELLS = ["bash", "zsh", "fish"] as const;
 type Shell = (typeof SHELLS)[number];
 
-/** Each asks the program that is being completed, so that an alias or a path works too. Where nothing fits, files are offered. */
+/** Each calls the program that is being completed, so that an alias or a path works too. Where nothing fits, files are offered. */
 const COMPLETION_SCRIPTS: Readonly<Record<Shell, string>> = {
   bash: `# Completion of redrive for bash. Put into ~/.bashrc:  source <(redrive completion bash)
 _redrive() {
@@ -107,11 +107,11 @@ async function candidatesFor(
   const before = words.slice(0, -1);
   if (before.includes("--")) return []; // the user's own command
   const position = positionOf(program, before);
-  const all = await fitting(position, { typed, engine });
+  const all = await fitting(position, typed, engine);
   return all.filter(({ word }) => word.startsWith(typed) && word !== typed);
 }
 
-/** Where the cursor stands: the command, its arguments so far, its options so far, and an option that waits for its value. */
+/** The command at the cursor, its arguments and options so far, and an option that still needs its value. */
 interface Position {
   readonly command: Parser;
   readonly given: readonly string[];
@@ -132,7 +132,8 @@ function positionOf(program: Parser, words: readonly string[]): Position {
       const option = command.options.find((one) => one.short === word || one.long === word);
       waiting = option?.required ? option : undefined;
     } else {
-      const below = given.length === 0 ? command.commands.find((one) => isCalled(one, word)) : undefined;
+      const isCalled = (one: Parser) => one.name() === word || one.aliases().includes(word);
+      const below = given.length === 0 ? command.commands.find(isCalled) : undefined;
       if (below) command = below;
       else given.push(word);
     }
@@ -140,27 +141,18 @@ function positionOf(program: Parser, words: readonly string[]): Position {
   return { command, given, options, waiting };
 }
 
-function isCalled(command: Parser, word: string): boolean {
-  return command.name() === word || command.aliases().includes(word);
-}
-
-interface Cursor {
-  readonly typed: string;
-  readonly engine: Engine | null;
-}
-
-async function fitting(position: Position, cursor: Cursor): Promise<readonly Candidate[]> {
+async function fitting(
+  position: Position,
+  typed: string,
+  engine: Engine | null,
+): Promise<readonly Candidate[]> {
   const { command, given, waiting } = position;
-  if (waiting) return valuesOf(waiting.attributeName(), waiting.argChoices, position, cursor);
-  if (cursor.typed.startsWith("-")) return optionsOf(command);
+  if (waiting) return valuesOf(waiting.attributeName(), waiting.argChoices, position, engine);
+  if (typed.startsWith("-")) return optionsOf(command);
   if (command.commands.length > 0 && given.length === 0) return commandsOf(command);
-  const argument = command.registeredArguments[given.length] ?? lastVariadic(command.registeredArguments);
-  return argument === undefined ? [] : valuesOf(argument.name(), argument.argChoices, position, cursor);
-}
-
-function lastVariadic(all: readonly Argument[]): Argument | undefined {
-  const last = all.at(-1);
-  return last?.variadic ? last : undefined;
+  const last = command.registeredArguments.at(-1);
+  const argument = command.registeredArguments[given.length] ?? (last?.variadic ? last : undefined);
+  return argument === undefined ? [] : valuesOf(argument.name(), argument.argChoices, position, engine);
 }
 
 /** A hidden command has no summary. */
@@ -176,18 +168,18 @@ function optionsOf(command: Parser): readonly Candidate[] {
     .map(({ long, description }) => ({ word: long ?? "", about: description }));
 }
 
-/** Names of options and arguments that are a job, a queue or items, wherever they stand. */
+/** Options and arguments with these names are jobs, queues or items in every command. */
 async function valuesOf(
   name: string,
   choices: readonly string[] | undefined,
   position: Position,
-  { engine }: Cursor,
+  engine: Engine | null,
 ): Promise<readonly Candidate[]> {
   if (choices !== undefined) return choices.map((word) => ({ word, about: "" }));
   if (engine === null) return [];
-  if (/^(job|jobs)(-or-item)?$/.test(name)) return jobsOf(engine, ENDING_KINDS);
-  if (/^(queue|queues)$/.test(name)) return jobsOf(engine, ["queue"]);
-  if (/^target$/.test(name)) return jobsOf(engine, ["target"]);
+  if (/^jobs?(-or-item)?$/.test(name)) return jobsOf(engine, ENDING_KINDS);
+  if (/^queues?$/.test(name)) return jobsOf(engine, ["queue"]);
+  if (name === "target") return jobsOf(engine, ["target"]);
   return /^items?$/.test(name) ? itemsOf(engine, position) : [];
 }
 
@@ -200,7 +192,7 @@ async function jobsOf(engine: Engine, kinds: readonly JobKind[]): Promise<readon
 
 const ITEMS_MAX = 500;
 
-/** Of a command on letters the letters, else the items of the queue; of the job that the line names, if it names one. */
+/** Letters for a command on letters, otherwise items of the queue; of the named job, if there is one. */
 async function itemsOf(engine: Engine, { command, given, options }: Position): Promise<readonly Candidate[]> {
   const named = options.get("job") ?? options.get("queue") ?? given[0];
   const job = named === undefined ? null : await engine.findJob(named);

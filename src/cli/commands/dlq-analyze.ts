@@ -1,4 +1,4 @@
-/** `redrive dlq analyze|stats`: why and when letters died, and the dead letter queue in numbers. */
+/** `redrive dlq analyze|stats`: why and when letters died, and statistics. */
 import { resolve } from "node:path";
 import {
   hadLetters,
@@ -18,7 +18,7 @@ import type { Context } from "../context.ts";
 import { path } from "../options.ts";
 import { analysisText, canShowBlocks, GROUPS_SHOWN_MAX, statsText } from "../render/analysis.ts";
 import { shortIds } from "../render/letter-list.ts";
-import { checkSelection, jobFrom, selectionIn, selectionOptions } from "../selection.ts";
+import { checkSelection, selectedIn, selectionOptions } from "../selection.ts";
 
 const analyze = command({
   name: "analyze",
@@ -34,11 +34,9 @@ const analyze = command({
     checkSelection(flags);
     const isShort = !context.isJson && file === undefined;
     const { analysis, job, now, idOf } = await context.withStore(async (engine) => {
-      const selection = await selectionIn(engine, flags);
-      const found = await jobFrom(engine, name, flags);
-      const filter = { ...selection.filter, ...(found && { queue: found.id }) };
+      const { selection, job: found } = await selectedIn(engine, name, flags);
       const options = isShort ? { sampledGroupsMax: GROUPS_SHOWN_MAX } : {};
-      const result = await analyseSelected(engine, { ...selection, filter }, options);
+      const result = await analyseSelected(engine, selection, options);
       const trouble = found ? await recordAnalysis(engine, found.id, result) : null;
       if (trouble) context.note(`The analysis is not in the events: ${trouble.message}`);
       const ids = isShort && context.isTerminal ? samplesOf(result) : [];
@@ -53,7 +51,6 @@ const analyze = command({
   },
 });
 
-/** The letters that are shown as examples. */
 function samplesOf({ patternGroups }: Analysis): readonly string[] {
   return patternGroups.flatMap(({ sampleItems: [sample] }) => (sample === undefined ? [] : [sample.itemId]));
 }

@@ -1,7 +1,6 @@
-/** `redrive dlq discard|restore|clear|purge|maintain`: which letters are given up, kept or deleted. */
+/** `redrive dlq discard|restore|clear|purge|maintain`: discards, restores and deletes letters. */
 import type { Engine } from "../../engine.ts";
 import { WorkError } from "../../errors.ts";
-import { operationToJson } from "../../item/operation.ts";
 import { requireJob } from "../../queue/find-job.ts";
 import { discardLetters, restoreLetters } from "../../redrive/discard.ts";
 import { archiveOf, purgeLetters, purgeToJson } from "../../redrive/purge.ts";
@@ -13,11 +12,12 @@ import {
 } from "../../service/maintain-letters.ts";
 import { evidenceFolder } from "../../store/home.ts";
 import { type Swept, sweepEvidence } from "../../store/sweep-evidence.ts";
-import { decide, type SelectedLetters, undoHint } from "../bulk.ts";
+import { type BulkFlags, decide, wordsFrom } from "../bulk.ts";
 import { argument, command } from "../command.ts";
 import type { Context } from "../context.ts";
 import { refreshDirectories } from "../maintenance.ts";
 import { count, dryRun, flag, orNone, required, text, yes } from "../options.ts";
+import { undoHint } from "../render/operation.ts";
 import { clean } from "../render/paint.ts";
 import { counted, lettersText, thousands } from "../render/words.ts";
 import { checkSelection, isNarrowed, type SelectionFlags, selectionOptions } from "../selection.ts";
@@ -40,20 +40,12 @@ const discard = command({
     yes,
     reason: required(text("--reason <text>", "why; kept with each letter")),
   },
-  run: (context, { items: named, reason: why, ...flags }) =>
-    decide(
-      context,
-      { items: named, flags },
-      {
-        kind: "discard",
-        verb: "Discard",
-        past: "Discarded",
-        run: (engine, letters, signal) =>
-          discardLetters(engine, { ...scopeOf(context, letters), reason: why, signal }),
-        toJson: operationToJson,
-        more: undoHint,
-      },
-    ),
+  run: (context, { reason: why, ...given }) =>
+    decide(context, wordsFrom(given), {
+      kind: "discard",
+      verb: "Discard",
+      run: (engine, scope) => discardLetters(engine, { ...scope, reason: why }),
+    }),
 });
 
 const restore = command({
@@ -62,24 +54,9 @@ const restore = command({
   examples: ["redrive dlq restore order-7", "redrive dlq restore --job nightly --yes"],
   arguments: { items },
   options: { ...selectionOptions, dryRun, yes },
-  run: (context, { items: named, ...flags }) =>
-    decide(
-      context,
-      { items: named, flags },
-      {
-        kind: "restore",
-        verb: "Restore",
-        past: "Restored",
-        run: (engine, letters, signal) => restoreLetters(engine, { ...scopeOf(context, letters), signal }),
-        toJson: operationToJson,
-        more: undoHint,
-      },
-    ),
+  run: (context, given) =>
+    decide(context, wordsFrom(given), { kind: "restore", verb: "Restore", run: restoreLetters }),
 });
-
-function scopeOf({ author }: Context, { job: { id: queue }, selection }: SelectedLetters) {
-  return { queue, selection, author };
-}
 
 const noArchive = flag("--no-archive", "do not keep a copy");
 
@@ -113,12 +90,7 @@ const purge = command({
   },
 });
 
-interface DeleteFlags extends SelectionFlags {
-  readonly name?: string;
-  readonly dryRun: boolean;
-  readonly yes: boolean;
-  readonly noArchive: boolean;
-}
+type DeleteFlags = SelectionFlags & BulkFlags & { readonly name?: string; readonly noArchive: boolean };
 
 function deleteLetters(
   context: Context,
@@ -130,13 +102,8 @@ function deleteLetters(
     context,
     { job: name, flags },
     {
-      kind,
-      verb: "Delete",
-      past: "Deleted",
-      mustAsk: true,
-      run: (engine, letters, signal) =>
-        purgeLetters(engine, { kind, ...scopeOf(context, letters), home, archive: !isUnarchived, signal }),
-      toJson: purgeToJson,
+      ...{ kind, verb: "Delete", mustAsk: true, toJson: purgeToJson },
+      run: (engine, scope) => purgeLetters(engine, { kind, ...scope, home, archive: !isUnarchived }),
       more: (operation) => {
         const archive = archiveOf(operation);
         return archive === null
@@ -209,10 +176,10 @@ const maintain = command({
   },
 });
 
-/** Which job's evidence a copy is cannot be known from one job: others may name the same content. */
+/** Copies are not swept for one job alone, because other jobs may name the same content. */
 const NOTHING_SWEPT: Swept = { copies: 0, bytes: 0 };
 
-/** A folder that cannot be read does not undo what was done to the letters. */
+/** An unreadable folder does not fail the command, because the letters were changed already. */
 async function sweep(context: Context, engine: Engine, isPreview: boolean): Promise<Swept> {
   try {
     return await sweepEvidence(engine, { folder: evidenceFolder(context.home, engine.url), isPreview });
@@ -242,9 +209,10 @@ function maintainedText(all: readonly Maintained[], isPreview: boolean): string 
 }
 
 function archivedText({ jobId, evicted, purged, waiting, archives }: Maintained, isPreview: boolean): string {
-  const parts: string[] = [];
-  if (purged > 0) parts.push(`${lettersText(purged)} too old`);
-  if (evicted > 0) parts.push(`${lettersText(evicted)} over the limit`);
+  const parts = [
+    purged > 0 && `${lettersText(purged)} too old`,
+    evicted > 0 && `${lettersText(evicted)} over the limit`,
+  ].filter(Boolean);
   const verb = isPreview ? "would archive" : "archived";
   const left = isPreview ? "" : `; ${lettersText(waiting)} left`;
   return `${jobId}: ${verb} ${parts.join(" and ")}${left}.\n${archives.map((file) => `  ${file}\n`).join("")}`;

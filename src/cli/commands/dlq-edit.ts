@@ -1,4 +1,4 @@
-/** `redrive dlq edit|fix|note`: corrects the data of letters by hand or by a rule, and notes on them. */
+/** `redrive dlq edit|fix|note`: corrects the data of letters by hand or by a rule, and adds notes. */
 import { WorkError } from "../../errors.ts";
 import type { Job } from "../../item/job.ts";
 import { letterToJson } from "../../item/letter.ts";
@@ -10,7 +10,14 @@ import { fixesToJson, fixLetters } from "../../run/retry.ts";
 import { requireHandler } from "../../run/run-job.ts";
 import { nearest } from "../../std/nearest.ts";
 import { finishToJson } from "../../workspace/workspace.ts";
-import { changeExitCode, changeLetters, emptyCounts, findLetters, type SelectedLetters } from "../bulk.ts";
+import {
+  changeExitCode,
+  changeLetters,
+  confirmCount,
+  emptyCounts,
+  findLetters,
+  type SelectedLetters,
+} from "../bulk.ts";
 import { argument, command } from "../command.ts";
 import type { Context } from "../context.ts";
 import { editByHand } from "../editor.ts";
@@ -20,7 +27,7 @@ import { withProgress } from "../interactive-run.ts";
 import { readJsonFile, readJsonOption } from "../json-input.ts";
 import { refreshDirectories } from "../maintenance.ts";
 import { count, dryRun, list, note, ofJob, quiet, repeated, requireText, word, yes } from "../options.ts";
-import { canAnswer, confirm } from "../prompt.ts";
+import { confirm } from "../prompt.ts";
 import { FixPreview, fixesText } from "../render/fixes.ts";
 import { editPreviewText, editResultText } from "../render/operation.ts";
 import { counted, lettersText } from "../render/words.ts";
@@ -64,8 +71,13 @@ const edit = command({
         previewEdit(engine, { selection, recipe, showMax: show ?? SHOWN_DEFAULT }),
       );
     if (flags.dryRun) return answerPreview(context, job, await preview());
-    if (!flags.yes || show !== undefined)
-      await confirmEdit(context, job, { preview: await preview(), yes: flags.yes });
+    if (!flags.yes || show !== undefined) {
+      const shown = await preview();
+      const { columns, paintNotes: paint } = context;
+      if (shown.selected > 0) context.note(editPreviewText(shown, { paint, columns }));
+      if (!flags.yes && shown.changed > 1)
+        await confirm(context, `Change ${lettersText(shown.changed)} of ${job.id}?`);
+    }
     const request = { queue: job.id, selection, recipe, author: context.author };
     const changed = await changeLetters(context, (engine, signal) =>
       editLetters(engine, { ...request, ...(noted !== undefined && { note: noted }), signal }),
@@ -77,7 +89,7 @@ const edit = command({
 
 const SHOWN_DEFAULT = 5;
 
-/** With the schema of the queue; without --set and --patch it is what the person writes, null when that is no change. */
+/** Adds the schema of the queue. Without --set and --patch the user edits the data; null when nothing was changed. */
 async function recipeFor(context: Context, letters: SelectedLetters, given: Recipe): Promise<Recipe | null> {
   const recipe = { ...given, schemas: [...schemasOf(letters.job.spec), ...(given.schemas ?? [])] };
   return given.set || given.patch !== undefined ? recipe : editByHand(context, letters, recipe);
@@ -107,17 +119,6 @@ function answerPreview(context: Context, { id }: Job, preview: EditPreview): num
   return context.answer(emptyCounts("edit", id, document), () => `${editPreviewText(preview, context)}\n`);
 }
 
-async function confirmEdit(
-  context: Context,
-  { id }: Job,
-  { preview, yes: isAgreed }: { readonly preview: EditPreview; readonly yes: boolean },
-): Promise<void> {
-  const { columns, paintNotes: paint } = context;
-  if (preview.selected > 0) context.note(editPreviewText(preview, { paint, columns }));
-  if (!isAgreed && preview.changed > 1)
-    await confirm(context, `Change ${lettersText(preview.changed)} of ${id}?`);
-}
-
 const fix = command({
   name: "fix",
   summary: "Apply the fixes of redrive.yml to the letters they match, and retry those.",
@@ -145,10 +146,11 @@ const fix = command({
       });
       return shown.end();
     }
-    if (!flags.yes && canAnswer(context)) {
-      const matching = await context.withStore((engine) => countFixable(engine, plan));
-      if (matching > 1) await confirm(context, `Change and retry ${lettersText(matching)} of ${job.id}?`);
-    }
+    await confirmCount(context, {
+      flags,
+      question: (letters) => `Change and retry ${letters} of ${job.id}?`,
+      count: (engine) => countFixable(engine, plan),
+    });
     const { result, interrupt, finish } = await withProgress(context, flags, (deps, watch) =>
       fixLetters(deps, { ...watch, job, rules, within, author: context.author }),
     );
@@ -164,7 +166,6 @@ const fix = command({
   },
 });
 
-/** All of them, or the named ones. */
 function rulesNamed(rules: readonly FixRule[], names: readonly string[] | undefined): readonly FixRule[] {
   if (rules.length === 0) {
     throw new WorkError("usage", "redrive.yml has no fixes.", {
@@ -176,13 +177,9 @@ function rulesNamed(rules: readonly FixRule[], names: readonly string[] | undefi
   const unknown = names.find((name) => !known.includes(name));
   if (unknown === undefined) return rules.filter(({ name }) => names.includes(name));
   const meant = nearest(unknown, known);
-  throw new WorkError(
-    "usage",
-    `--rule: unknown fix "${unknown}"${meant ? `; did you mean ${meant}?` : "."}`,
-    {
-      hint: `Valid fixes: ${known.join(", ")}.`,
-    },
-  );
+  const question = meant ? `; did you mean ${meant}?` : ".";
+  const hint = `Valid fixes: ${known.join(", ")}.`;
+  throw new WorkError("usage", `--rule: unknown fix "${unknown}"${question}`, { hint });
 }
 
 const addNote = command({

@@ -6,8 +6,7 @@ import { type CopiedEvidence, copyEvidence, type NamedEvidence } from "../../dea
 import { exportLetters } from "../../dead-letter/import-export/export.ts";
 import { EXPORT_FORMATS, IMPORT_FORMATS } from "../../dead-letter/import-export/format.ts";
 import { type Imported, importLetters } from "../../dead-letter/import-export/import.ts";
-import type { Engine } from "../../engine.ts";
-import { isError, WorkError } from "../../errors.ts";
+import { WorkError } from "../../errors.ts";
 import { evidenceFileToJson } from "../../item/failure.ts";
 import { isFromElsewhere } from "../../item/imported-letter.ts";
 import { type Attempt, fileNameOf } from "../../item/item.ts";
@@ -16,20 +15,20 @@ import { requireJob } from "../../queue/find-job.ts";
 import { selectLetters } from "../../redrive/select.ts";
 import { mirrorAll, mirrorJob } from "../../service/letter-directory.ts";
 import { systemClock } from "../../std/clock.ts";
-import type { JsonObject } from "../../std/json.ts";
+import { compact, type JsonObject } from "../../std/json.ts";
 import { interruptible } from "../bulk.ts";
 import { argument, command } from "../command.ts";
 import type { Context } from "../context.ts";
 import { EXIT } from "../exit-code.ts";
 import { requireLetter } from "../find.ts";
-import { refreshDirectories } from "../maintenance.ts";
+import { directoryOf, refreshDirectories } from "../maintenance.ts";
 import { absolute, choice, count, dryRun, list, ofJob, path, word } from "../options.ts";
 import { capsuleText } from "../render/capsule.ts";
 import { letterText } from "../render/letter.ts";
 import { clean } from "../render/paint.ts";
 import { evidenceText } from "../render/timeline.ts";
 import { counted, lettersText, thousands } from "../render/words.ts";
-import { jobFrom, selectionIn, selectionOptions } from "../selection.ts";
+import { ifJobMissing, selectedIn, selectionOptions } from "../selection.ts";
 
 const exportLettersTo = command({
   name: "export",
@@ -54,11 +53,8 @@ const exportLettersTo = command({
     }
     const where = isStream ? to : absolute(cwd, to) + (to.endsWith("/") ? "/" : "");
     const { result: exported } = await interruptible(context, async (engine, signal) => {
-      const selection = await selectionIn(engine, flags);
-      const job = await jobFrom(engine, undefined, flags);
-      const filter = { ...selection.filter, ...(job && { queue: job.id }) };
-      // Oldest first: imported again, they die in the same order.
-      const letters = selectLetters(engine, { ...selection, filter }, { order: "oldest", signal });
+      const { selection } = await selectedIn(engine, undefined, flags);
+      const letters = selectLetters(engine, selection, { order: "oldest", signal }); // the order of an import
       return exportLetters(letters, { path: where, stdout, ...(format !== undefined && { format }) }).catch(
         (error) => {
           throw signal.aborted ? new WorkError("interrupted", "The export is not complete.") : error;
@@ -97,7 +93,12 @@ const importLettersFrom = command({
           signal,
           stdin,
           onProgress: progressOf(context),
-          ...(job !== undefined && { job: await jobIdOrName(engine, job) }),
+          ...(job !== undefined && {
+            job: await requireJob(engine, job).then(
+              ({ id }) => id,
+              (error) => ifJobMissing(error, job), // it is created with that name
+            ),
+          }),
           ...(format !== undefined && { format }),
         });
         const jobIds = report.jobs.map(({ jobId }) => jobId);
@@ -118,39 +119,27 @@ const importLettersFrom = command({
   },
 });
 
-/** A job that does not exist is created with that name. */
-async function jobIdOrName(engine: Engine, name: string): Promise<string> {
-  try {
-    return (await requireJob(engine, name)).id;
-  } catch (error) {
-    if (isError(error, "job_not_found")) return name;
-    throw error;
-  }
-}
-
 const PROGRESS_EVERY_MS = 2000;
 
 /** A line every few seconds on a terminal. */
 function progressOf(context: Context): (letters: number) => void {
-  if (!context.terminal.stderr.isTTY) return () => undefined;
   let due = systemClock.now() + PROGRESS_EVERY_MS;
   return (letters) => {
-    if (systemClock.now() < due) return;
+    if (!context.terminal.stderr.isTTY || systemClock.now() < due) return;
     due = systemClock.now() + PROGRESS_EVERY_MS;
     context.note(`${thousands(letters)} letters read …`);
   };
 }
 
 function importToJson(imported: Imported, isDry: boolean): JsonObject {
+  const { jobs, refused, refusedCount, ignoredFields, foreignSignatures, ...counts } = imported;
   return {
-    imported: imported.imported,
-    extended: imported.extended,
-    existing: imported.existing,
-    refused: imported.refused.map((one) => ({ ...one })),
-    refused_count: imported.refusedCount,
-    jobs: imported.jobs.map(({ jobId, isNew, ...counts }) => ({ job_id: jobId, created: isNew, ...counts })),
-    ignored_fields: imported.ignoredFields,
-    foreign_signatures: imported.foreignSignatures,
+    ...counts,
+    refused: refused.map((one) => ({ ...one })),
+    refused_count: refusedCount,
+    jobs: jobs.map(({ jobId, isNew, ...own }) => ({ job_id: jobId, created: isNew, ...own })),
+    ignored_fields: ignoredFields,
+    foreign_signatures: foreignSignatures,
     dry_run: isDry,
   };
 }
@@ -160,23 +149,19 @@ const LINES_MAX = 10;
 function importText(imported: Imported, isDry: boolean): string {
   const counts = `${imported.imported} imported, ${imported.extended} extended, ${imported.existing} existing`;
   const { refused, refusedCount, ignoredFields, foreignSignatures } = imported;
+  const kept = counted(foreignSignatures, "signature");
   const lines = [
     `${isDry ? "Would be: " : ""}${counts}, ${refusedCount} refused.`,
     ...imported.jobs
       .slice(0, LINES_MAX)
       .map(({ jobId, isNew, imported: own }) => `  ${jobId}${isNew ? " (new)" : ""}: ${own} imported`),
     ...refused.slice(0, LINES_MAX).map(({ where, why }) => `  refused ${where}: ${why}`),
-  ];
-  if (refusedCount > LINES_MAX) lines.push(`  … and ${refusedCount - LINES_MAX} more`);
-  if (ignoredFields.length > 0)
-    lines.push(`  ignored fields that letters do not have: ${ignoredFields.join(", ")}`);
-  if (foreignSignatures > 0) {
-    const kept = counted(foreignSignatures, "signature");
-    lines.push(
+    refusedCount > LINES_MAX && `  … and ${refusedCount - LINES_MAX} more`,
+    ignoredFields.length > 0 && `  ignored fields that letters do not have: ${ignoredFields.join(", ")}`,
+    foreignSignatures > 0 &&
       `  ${kept} of another program kept as source_signature; letters are grouped by their failures`,
-    );
-  }
-  return `${lines.join("\n")}\n`;
+  ];
+  return `${lines.filter(Boolean).join("\n")}\n`;
 }
 
 const mirror = command({
@@ -190,8 +175,7 @@ const mirror = command({
   run: async (context, { name, folder }) => {
     const { dlq } = await context.config();
     const dlqDir = folder === undefined ? dlq.dlqDir : resolve(context.terminal.cwd, folder);
-    const { maxItems: itemsMax, retentionDays } = dlq;
-    const place = { home: context.home, itemsMax, retentionDays, ...(dlqDir !== undefined && { dlqDir }) };
+    const place = { home: context.home, ...directoryOf(dlq), ...compact({ dlqDir }) };
     const written = await context.withStore(async (engine) => {
       if (name === undefined) return mirrorAll(engine, place);
       return [await mirrorJob(engine, await requireJob(engine, name), place)];
@@ -252,7 +236,7 @@ const capsule = command({
 
 const CAPSULE_USAGE = "Make one: redrive dlq capsule ITEM -o FILE. Open one: redrive dlq capsule open FILE";
 
-/** With an output its parts become files in that folder. */
+/** With an output folder, the parts are written as files. */
 async function openCapsule(context: Context, file: string, output?: string): Promise<number> {
   const { paint, columns, terminal } = context;
   const opened = await readCapsule(resolve(terminal.cwd, file));
@@ -308,14 +292,13 @@ function namedBy(
 }
 
 function noEvidence({ itemId }: Letter, attempt: number | undefined): WorkError {
-  const who = attempt === undefined ? "No attempt" : `Attempt ${attempt}`;
-  return new WorkError(
-    "log_not_found",
-    `${who} of ${itemId} named ${attempt === undefined ? "a" : "no"} file as evidence.`,
-    {
-      hint: "A command names files in the list `evidence` of its failure file, a handler with context.evidence(path).",
-    },
-  );
+  const what =
+    attempt === undefined
+      ? `No attempt of ${itemId} named a file as evidence.`
+      : `Attempt ${attempt} of ${itemId} named no file as evidence.`;
+  return new WorkError("log_not_found", what, {
+    hint: "A command names files in the list `evidence` of its failure file, a handler with context.evidence(path).",
+  });
 }
 
 function fileToJson(one: NamedEvidence | CopiedEvidence): JsonObject {

@@ -1,4 +1,4 @@
-/** `redrive dlq list|inspect|show`: which letters there are, and all that is known of one. */
+/** `redrive dlq list|inspect|show`: lists letters and shows one. */
 import { linksToJson, readHistory, readLinks } from "../../dead-letter/history.ts";
 import { eventToJson } from "../../item/event.ts";
 import { groupMarkToJson } from "../../item/group.ts";
@@ -6,17 +6,17 @@ import { letterToJson } from "../../item/letter.ts";
 import { LETTER_ORDERS, type LetterPage } from "../../item/letter-query.ts";
 import { readFixes } from "../../redrive/groups.ts";
 import { selectPage } from "../../redrive/select.ts";
+import { compact } from "../../std/json.ts";
 import { argument, command, type Given } from "../command.ts";
 import type { Context } from "../context.ts";
 import { requireLetter } from "../find.ts";
 import { choice, cursor, limit, ofJob, splitWords, value, withDefault } from "../options.ts";
+import { tableBelow } from "../render/failures.ts";
 import { letterText } from "../render/letter.ts";
 import { columnsFor, type Shorten, shortIds, usualColumns } from "../render/letter-list.ts";
-import { nextPageText } from "../render/next-page.ts";
-import { shorten } from "../render/shorten.ts";
-import { table } from "../render/table.ts";
+import { nextPageText } from "../render/table.ts";
 import { lettersText, thousands } from "../render/words.ts";
-import { checkSelection, isNarrowed, jobFrom, selectionIn, selectionOptions } from "../selection.ts";
+import { checkSelection, isNarrowed, selectedIn, selectionOptions } from "../selection.ts";
 
 const columns = value(
   "--columns <names>",
@@ -49,17 +49,15 @@ type ListFlags = Partial<Given<typeof listOptions>> & { readonly name?: string }
 
 async function listLetters(context: Context, { name, ...flags }: ListFlags): Promise<number> {
   checkSelection(flags);
-  columnsFor(flags.columns ?? [], { paint: context.paint, now: 0 }); // refused before anything is read
+  columnsFor(flags.columns ?? [], { paint: context.paint, now: 0 }); // an unknown column is refused before anything is read
   const { page, job, now, idOf } = await context.withStore(async (engine) => {
-    const selection = await selectionIn(engine, flags);
-    const named = await jobFrom(engine, name, flags);
-    const filter = { ...selection.filter, ...(named && { queue: named.id }) };
+    const { selection, job: named } = await selectedIn(engine, name, flags);
     const { sort: order = "newest", cursor: after, limit: wanted = 20 } = flags;
-    const found = await selectPage(
-      engine,
-      { ...selection, filter },
-      { order, limit: wanted, ...(after !== undefined && { cursor: after }) },
-    );
+    const found = await selectPage(engine, selection, {
+      order,
+      limit: wanted,
+      ...compact({ cursor: after }),
+    });
     const ids = context.isTerminal ? found.letters.map(({ itemId }) => itemId) : [];
     return {
       page: found,
@@ -75,29 +73,26 @@ async function listLetters(context: Context, { name, ...flags }: ListFlags): Pro
   });
 }
 
-/** The job of all letters; known only where the page is all there is. */
+/** The job of all letters; undefined when there are more pages. */
 function onlyJobOf({ letters, next }: LetterPage, after: string | undefined): string | undefined {
   const jobs = new Set(letters.map((letter) => letter.jobId));
   return jobs.size === 1 && next === null && after === undefined ? letters[0]?.jobId : undefined;
 }
 
-interface Shown {
-  readonly now: number;
-  readonly columns: readonly string[] | undefined;
-  readonly job: string | undefined;
-  readonly idOf: Shorten;
-}
-
-function listText(context: Context, { letters, total, next }: LetterPage, shown: Shown): string {
-  const { paint, columns: widthMax, isTerminal } = context;
+function listText(
+  context: Context,
+  { letters, total, next }: LetterPage,
+  shown: { now: number; columns: readonly string[] | undefined; job: string | undefined; idOf: Shorten },
+): string {
+  const { paint, columns, isTerminal } = context;
   const view = { paint, now: shown.now, isTerminal, idOf: shown.idOf };
   const { heading, columns: cells } = shown.columns
     ? { heading: "", columns: columnsFor(shown.columns, view) }
     : usualColumns(letters, { ...view, withJob: shown.job === undefined });
-  const above = heading === "" ? "" : `${paint.bold(shorten(heading, widthMax))}\n`;
   const ofWhat = shown.job === undefined ? "" : ` of ${shown.job}`;
   const sum = `${thousands(letters.length)} of ${lettersText(total)}${ofWhat}.`;
-  return `${above}${table(letters, cells, widthMax)}${paint.dim(sum)}\n${nextPageText(context, next)}`;
+  const list = tableBelow(heading, letters, { paint, columns, cells });
+  return `${list}${paint.dim(sum)}\n${nextPageText(context, next)}`;
 }
 
 const inspect = command({

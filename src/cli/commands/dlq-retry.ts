@@ -8,12 +8,13 @@ import { listRequeued, previewRequeue, type RequeuedLetter, requeueLetters } fro
 import type { RedrivePlan } from "../../redrive/plan.ts";
 import { previewRedrive, previewToJson } from "../../redrive/preview.ts";
 import { parseSetting, type Recipe } from "../../redrive/recipe.ts";
-import { countSelected, type Selection, selectionFor } from "../../redrive/select.ts";
+import { countSelected, selectionFor } from "../../redrive/select.ts";
 import { detachLetters, retryLetters } from "../../run/retry.ts";
 import { requireHandler } from "../../run/run-job.ts";
 import { compact } from "../../std/json.ts";
 import {
   changeExitCode,
+  confirmCount,
   emptyCounts,
   interruptible,
   refuseOtherStates,
@@ -25,49 +26,40 @@ import { EXIT } from "../exit-code.ts";
 import { answerRedriven, runRedrive, unknownToJson } from "../interactive-redrive.ts";
 import { readJsonOption } from "../json-input.ts";
 import { refreshDirectories } from "../maintenance.ts";
-import {
-  canary,
-  choice,
-  concurrency,
-  dryRun,
-  duration,
-  flag,
-  quiet,
-  rate,
-  repeated,
-  retries,
-  storeWaitMs,
-  word,
-  yes,
-} from "../options.ts";
-import { canAnswer, confirm } from "../prompt.ts";
-import { previewText, refusalLines } from "../render/operation.ts";
+import * as option from "../options.ts";
+import { noMatchText, previewText, refusalLines } from "../render/operation.ts";
 import { clean } from "../render/paint.ts";
 import { lettersText } from "../render/words.ts";
 import { resolveBulk, selectionOptions } from "../selection.ts";
 
 const options = {
   ...selectionOptions,
-  dryRun,
-  yes,
-  force: flag("--force", "also retry letters that need a person, cannot succeed, or failed too often"),
-  canary,
-  slots: concurrency("how many run at a time (default: as the job)"),
-  rate: rate("start at most this many, e.g. 5/s or 100/m (default: no limit)"),
-  delayMs: duration("--delay <duration>", "wait before the first one (default: 0)"),
-  maxRetries: retries("how often each is retried (default: as the job)"),
-  priority: choice(
+  dryRun: option.dryRun,
+  yes: option.yes,
+  force: option.flag("--force", "also retry letters that need a person, cannot succeed, or failed too often"),
+  canary: option.canary,
+  slots: option.concurrency("how many run at a time (default: as the job)"),
+  rate: option.rate("start at most this many, e.g. 5/s or 100/m (default: no limit)"),
+  delayMs: option.duration("--delay <duration>", "wait before the first one (default: 0)"),
+  maxRetries: option.retries("how often each is retried (default: as the job)"),
+  priority: option.choice(
     "--priority <priority>",
     "the new priority of their items (default: unchanged)",
     PRIORITIES,
   ),
-  workflow: word("--workflow <file>", "retry them with this corrected workflow; the job keeps it"),
-  asNew: flag("--as-new", "for a queue: send each letter as a new item, Requeue-NAME, and close the letter"),
-  set: repeated("--set <path=cel>", "with --as-new: set a field of the new item's data"),
-  patch: word("--patch <json>", "with --as-new: a JSON merge patch of the new item's data, or @FILE"),
-  detach: flag("--detach", "only send them back; a runner of the job or `redrive ops resume` does the work"),
-  quiet,
-  storeWaitMs,
+  workflow: option.word("--workflow <file>", "retry them with this corrected workflow; the job keeps it"),
+  asNew: option.flag(
+    "--as-new",
+    "for a queue: send each letter as a new item, Requeue-NAME, and close the letter",
+  ),
+  set: option.repeated("--set <path=cel>", "with --as-new: set a field of the new item's data"),
+  patch: option.word("--patch <json>", "with --as-new: a JSON merge patch of the new item's data, or @FILE"),
+  detach: option.flag(
+    "--detach",
+    "only send them back; a runner of the job or `redrive ops resume` does the work",
+  ),
+  quiet: option.quiet,
+  storeWaitMs: option.storeWaitMs,
 };
 
 type RetryFlags = Given<typeof options>;
@@ -113,42 +105,33 @@ export const commands = [retry];
 
 /** How letters are retried. */
 export function planFrom(flags: Partial<RetryFlags>): RedrivePlan {
-  if (flags.canary && flags.detach)
-    throw new WorkError(
-      "usage",
-      "--canary and --detach exclude each other: a canary waits for its first letters.",
-    );
+  if (flags.canary && flags.detach) {
+    const why = "a canary waits for its first letters";
+    throw new WorkError("usage", `--canary and --detach exclude each other: ${why}.`);
+  }
   const { rate: pace, delayMs, maxRetries, slots, priority, canary: isCanary } = flags;
   return compact({ rate: pace, delayMs, maxRetries, slots, priority, canary: isCanary || undefined });
 }
 
-/** Workers of a queue have their own settings; what is given here would be ignored. */
+/** Workers of a queue have their own settings and would ignore these. */
 function refuseForQueue(job: Job, { slots, maxRetries }: RetryFlags): void {
   if (!isStanding(job)) return;
+  const noEffect = (option: string, why: string, hint: string) =>
+    new WorkError("usage", `${option} has no effect on ${job.id}: ${why}.`, { hint });
   if (slots !== undefined) {
-    throw new WorkError(
-      "usage",
-      `--concurrency has no effect on ${job.id}: its workers decide how many run.`,
-      {
-        hint: "Start more workers, or limit the retry with --rate, e.g. --rate 5/s.",
-      },
-    );
+    const hint = "Start more workers, or limit the retry with --rate, e.g. --rate 5/s.";
+    throw noEffect("--concurrency", "its workers decide how many run", hint);
   }
   if (maxRetries !== undefined) {
-    throw new WorkError(
-      "usage",
-      `--retries has no effect on ${job.id}: its workers retry as the queue is set.`,
-      {
-        hint: `Change it for all of its items: redrive queue set ${job.id} --retries ${maxRetries}`,
-      },
-    );
+    const hint = `Change it for all of its items: redrive queue set ${job.id} --retries ${maxRetries}`;
+    throw noEffect("--retries", "its workers retry as the queue is set", hint);
   }
 }
 
 interface RetryRequest extends SelectedLetters {
   /** Named items that do not exist. */
   readonly unknown: readonly string[];
-  /** What `--workflow` makes of the job. */
+  /** The new workflow of the job. */
   readonly change?: JobChange;
 }
 
@@ -176,7 +159,7 @@ async function findRequest(
   return request;
 }
 
-/** Loads all that workflows need; most letters are retried as the job says. */
+/** Loaded only when a job gets a new workflow. */
 const newWorkflow = () => import("../../run/new-workflow.ts");
 
 async function newWorkflowFor(
@@ -188,7 +171,6 @@ async function newWorkflowFor(
   return job.kind === "imported" ? (await newWorkflow()).findWorkflowOfName(engine, job) : null;
 }
 
-/** The job with its new workflow, when it gets one. */
 async function jobToRun(engine: Engine, { job, change }: RetryRequest): Promise<Job> {
   return change === undefined ? job : (await newWorkflow()).giveWorkflow(engine, job, change);
 }
@@ -205,8 +187,12 @@ async function retryFound(
     const document = { ...previewToJson(preview, job.id), ...unknownToJson(unknown) };
     return context.answer(document, () => previewText(preview, job.id, context));
   }
-  if (!flags.yes)
-    await confirmCount(context, "Retry", { job, selection: force ? selection : eligible(selection) });
+  const retried = force ? selection : { ...selection, filter: { ...selection.filter, eligible: true } };
+  await confirmCount(context, {
+    flags,
+    question: (letters) => `Retry ${letters} of ${job.id}?`,
+    count: (engine) => countSelected(engine, retried),
+  });
   const how = { selection, author: context.author, force, plan };
   if (flags.detach) {
     return context.withStore(async (engine) => {
@@ -222,32 +208,13 @@ async function retryFound(
   });
 }
 
-function eligible(selection: Selection): Selection {
-  return { ...selection, filter: { ...selection.filter, eligible: true } };
-}
-
-/** Counts only where somebody can answer. */
-async function confirmCount(
-  context: Context,
-  verb: string,
-  { job, selection }: SelectedLetters,
-): Promise<void> {
-  if (!canAnswer(context)) return;
-  const letters = await context.withStore((engine) => countSelected(engine, selection));
-  if (letters > 1) await confirm(context, `${verb} ${lettersText(letters)} of ${job.id}?`);
-}
-
 /** What --as-new changes in the data. Refused without it: a letter that is retried keeps its data. */
 function recipeFrom({ terminal: { cwd } }: Context, flags: RetryFlags): Recipe {
   const { asNew, set, patch } = flags;
   if (!asNew && (set ?? patch) !== undefined) {
-    throw new WorkError(
-      "usage",
-      "--set and --patch need --as-new: a letter that is retried keeps its data.",
-      {
-        hint: "Correct the data first: redrive dlq edit ITEM --set path=CEL",
-      },
-    );
+    const hint = "Correct the data first: redrive dlq edit ITEM --set path=CEL";
+    const why = "a letter that is retried keeps its data";
+    throw new WorkError("usage", `--set and --patch need --as-new: ${why}.`, { hint });
   }
   const others = [
     flags.canary && "--canary",
@@ -277,18 +244,18 @@ async function requeue(
   { flags, recipe }: { readonly flags: RetryFlags; readonly recipe: Recipe },
 ): Promise<number> {
   if (!isStanding(job)) {
-    throw new WorkError(
-      "usage",
-      `--as-new is for queues; ${job.id} is a job, whose items are those of its input.`,
-      {
-        hint: `Correct the data with \`redrive dlq edit\`, then: redrive dlq retry ${job.id}`,
-      },
-    );
+    const hint = `Correct the data with \`redrive dlq edit\`, then: redrive dlq retry ${job.id}`;
+    const why = "whose items are those of its input";
+    throw new WorkError("usage", `--as-new is for queues; ${job.id} is a job, ${why}.`, { hint });
   }
   const { force, priority } = flags;
   const request = { queue: job.id, selection, recipe, force, ...(priority !== undefined && { priority }) };
   if (flags.dryRun) return answerRequeuePreview(context, request);
-  if (!flags.yes) await confirmCount(context, "Requeue as new items:", { job, selection });
+  await confirmCount(context, {
+    flags,
+    question: (letters) => `Requeue ${letters} of ${job.id} as new items?`,
+    count: (engine) => countSelected(engine, selection),
+  });
   const { author } = context;
   const done = await interruptible(context, async (engine, signal) => {
     const result = await requeueLetters(engine, { ...request, author, signal });
@@ -306,7 +273,7 @@ const SENT_SHOWN_MAX = 10;
 
 function requeueText(operation: Operation, sent: readonly RequeuedLetter[]): string {
   const { queue, selected, done, refused, id } = operation;
-  if (selected === 0) return `No letters of ${queue} match.\n`;
+  if (selected === 0) return noMatchText(queue);
   const why = refused > 0 ? `, ${refused} refused (see: redrive ops show ${id})` : "";
   const lines = sent
     .slice(0, SENT_SHOWN_MAX)

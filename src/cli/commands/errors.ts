@@ -1,4 +1,4 @@
-/** `redrive errors`: the error log of all queues, a page of it or as it grows. */
+/** `redrive errors`: the error log of all queues. */
 import type { Engine } from "../../engine.ts";
 import { WorkError } from "../../errors.ts";
 import { ERROR_ORIGINS, type ErrorEntry } from "../../item/error-log.ts";
@@ -20,8 +20,8 @@ import { requireItem } from "../find.ts";
 import { choice, count, duration, flag, limit, list, withDefault, word } from "../options.ts";
 import { errorLine, errorTable } from "../render/error-log.ts";
 import { type Shorten, shortIds } from "../render/letter-list.ts";
-import { nextPageText } from "../render/next-page.ts";
-import { listenForInterrupts } from "../signals.ts";
+import { nextPageText } from "../render/table.ts";
+import { untilInterrupted } from "../signals.ts";
 
 const options = {
   queues: list("--queue <queues>", "errors of these queues or jobs (default: all)"),
@@ -57,12 +57,7 @@ const errors = command({
       throw new WorkError("usage", "--cursor and --follow exclude each other.");
     return context.withStore(
       async (engine) => {
-        const { limit: wanted, before } = flags;
-        const query = {
-          ...(await queryFrom(engine, flags)),
-          limit: wanted,
-          ...(before !== undefined && { before }),
-        };
+        const query = await queryFrom(engine, flags);
         if (flags.follow) return follow(context, engine, { query, document: documentOf(context, flags) });
         const page = await readErrors(engine, query);
         const ids = context.isTerminal ? page.errors.flatMap(({ itemId }) => itemId ?? []) : [];
@@ -76,8 +71,8 @@ const errors = command({
 
 export const commands = [errors];
 
-/** A queue or an item that does not exist is an error: no result would be taken for good news. */
-async function queryFrom(engine: Engine, flags: ErrorFlags): Promise<Omit<ErrorLogQuery, "limit">> {
+/** An unknown queue or item is an error, because an empty result would look like good news. */
+async function queryFrom(engine: Engine, flags: ErrorFlags): Promise<ErrorLogQuery> {
   const named: string[] = [];
   for (const name of flags.queues ?? []) named.push((await requireJob(engine, name)).id);
   const isNamed = (item: Item) => named.length === 0 || named.includes(item.queue);
@@ -85,6 +80,8 @@ async function queryFrom(engine: Engine, flags: ErrorFlags): Promise<Omit<ErrorL
   const item = flags.item === undefined ? undefined : await requireItem(engine, flags.item, only, isNamed);
   const queues = item === undefined ? named : [item.queue];
   return compact({
+    limit: flags.limit,
+    before: flags.before,
     queues: queues.length === 0 ? undefined : queues,
     itemId: item?.itemId,
     origin: flags.origin,
@@ -100,29 +97,26 @@ function documentOf({ isJson }: Context, { format }: ErrorFlags): ToDocument | u
   return isJson || format === "json" ? errorToJson : undefined;
 }
 
-interface Following {
-  readonly query: ErrorLogQuery;
-  readonly document: ToDocument | undefined;
-}
-
-async function follow(context: Context, engine: Engine, { query, document }: Following): Promise<number> {
+async function follow(
+  context: Context,
+  engine: Engine,
+  { query, document }: { readonly query: ErrorLogQuery; readonly document: ToDocument | undefined },
+): Promise<number> {
   const { stdout } = context.terminal;
-  const interrupt = listenForInterrupts(() => undefined);
-  for await (const entry of followErrors(engine, query, { stop: interrupt.signal })) {
-    if (!stdout.writable) break; // the reader closed the pipe
-    stdout.write(document ? `${stringifyJson(document(entry))}\n` : errorLine(entry, context));
-  }
-  interrupt.dispose();
-  return EXIT.done;
+  return untilInterrupted(async ({ signal: stop }) => {
+    for await (const entry of followErrors(engine, query, { stop })) {
+      if (!stdout.writable) break; // the reader closed the pipe
+      stdout.write(document ? `${stringifyJson(document(entry))}\n` : errorLine(entry, context));
+    }
+    return EXIT.done;
+  });
 }
 
-interface Page {
-  readonly flags: ErrorFlags;
-  readonly page: ErrorPage;
-  readonly idOf: Shorten;
-}
-
-function pageText(context: Context, { flags, page: { errors: found, next }, idOf }: Page): string {
+function pageText(
+  context: Context,
+  { flags, page, idOf }: { readonly flags: ErrorFlags; readonly page: ErrorPage; readonly idOf: Shorten },
+): string {
+  const { errors: found, next } = page;
   const { paint, columns } = context;
   const document = documentOf(context, flags);
   const cursor = next === null ? null : String(next);

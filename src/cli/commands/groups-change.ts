@@ -1,4 +1,4 @@
-/** `redrive groups merge|split|corrections|rebuild|resolve|ignore|open|note`: what people decide about groups. */
+/** `redrive groups merge|split|corrections|rebuild|resolve|ignore|open|note`: changes of groups by people. */
 import { WorkError } from "../../errors.ts";
 import type { Correction, GroupChange } from "../../item/group.ts";
 import { LETTER_STATES } from "../../item/state.ts";
@@ -16,7 +16,7 @@ import {
   requireLiveGroup,
   viewGroup,
 } from "../../redrive/groups.ts";
-import { type Rebuilt, rebuildGroups } from "../../redrive/rebuild-groups.ts";
+import { rebuildGroups } from "../../redrive/rebuild-groups.ts";
 import { fromRfc3339, toRfc3339 } from "../../std/clock.ts";
 import { parseDuration } from "../../std/duration.ts";
 import type { JsonObject } from "../../std/json.ts";
@@ -47,17 +47,12 @@ const merge = command({
       for (const one of names) groups.push(await requireGroup(engine, one));
       if (groups.some(({ signature }) => signature === into.signature))
         throw new WorkError("usage", `${into.signature} cannot be merged into itself. Nothing was merged.`);
-      const titles = groups.map(({ pattern }) => `  ${clean(titleLine(pattern))}`).join("\n");
-      if (!isAgreed) {
-        const target = clean(titleLine(into.pattern));
-        await confirm(context, `Merge\n${titles}\ninto\n  ${target}\nfor existing and later failures?`);
-      }
-      const options = { author: context.author, onProgress: progressNotes(context) };
-      const { target, moved } = await mergeGroups(engine, { groups, into }, options);
+      const title = ({ pattern }: Corrected) => `  ${clean(titleLine(pattern))}\n`;
+      const question = `Merge\n${groups.map(title).join("")}into\n${title(into)}for existing and later failures?`;
+      if (!isAgreed) await confirm(context, question);
+      const result = await mergeGroups(engine, { groups, into }, correctingBy(context));
       const merged = groups.map(({ signature }) => signature);
-      return context.answer({ ...correctedToJson(target), merged, moved }, () =>
-        correctedText("Merged into", target, moved),
-      );
+      return answerCorrected(context, "Merged into", { ...result, more: { merged } });
     }),
 });
 
@@ -72,21 +67,16 @@ const split = command({
     name: text("--name <name>", "the name of the new group (default: the pattern and the text)"),
     yes,
   },
-  run: (context, { group: word, text: wanted, name, yes: isAgreed }) =>
+  run: (context, { group: word, yes: isAgreed, ...named }) =>
     context.withStore(async (engine) => {
       const group = await requireLiveGroup(engine, word);
-      const filter = { signatures: [group.signature], states: LETTER_STATES, limit: 0 };
-      const { total } = await engine.listLetters({ ...filter, text: wanted });
-      if (!isAgreed)
-        await confirm(
-          context,
-          `Split ${lettersText(total)} with "${clean(wanted)}" off ${group.signature}, and later ones?`,
-        );
-      const options = { author: context.author, onProgress: progressNotes(context) };
-      const named = name === undefined ? {} : { name };
-      const { target, moved } = await splitGroup(engine, group, { ...options, text: wanted, ...named });
-      const document = { ...correctedToJson(target), from: group.signature, text: wanted, moved };
-      return context.answer(document, () => correctedText("Split off as", target, moved));
+      const { signature: from } = group;
+      const filter = { signatures: [from], states: LETTER_STATES, limit: 0 };
+      const { total } = await engine.listLetters({ ...filter, text: named.text });
+      const question = `Split ${lettersText(total)} with "${clean(named.text)}" off ${from}, and later ones?`;
+      if (!isAgreed) await confirm(context, question);
+      const result = await splitGroup(engine, group, { ...correctingBy(context), ...named });
+      return answerCorrected(context, "Split off as", { ...result, more: { from, text: named.text } });
     }),
 });
 
@@ -95,17 +85,25 @@ interface Corrected {
   readonly pattern: string;
 }
 
-function correctedToJson({ signature, pattern }: Corrected): JsonObject {
-  return { signature, ...titleToJson(pattern), pattern };
+function correctingBy(context: Context) {
+  return { author: context.author, onProgress: progressNotes(context) };
 }
 
-function correctedText(what: string, { signature, pattern }: Corrected, moved: number): string {
-  return `${what} ${signature}: ${clean(titleLine(pattern))}\nMoved ${lettersText(moved)}; later ones will follow.\n`;
+function answerCorrected(
+  context: Context,
+  did: string,
+  { target, moved, more }: { readonly target: Corrected; readonly moved: number; readonly more: JsonObject },
+): number {
+  const { signature, pattern } = target;
+  return context.answer(
+    { signature, ...titleToJson(pattern), pattern, ...more, moved },
+    () =>
+      `${did} ${signature}: ${clean(titleLine(pattern))}\nMoved ${lettersText(moved)}; later ones will follow.\n`,
+  );
 }
 
 const PROGRESS_EVERY = 10_000;
 
-/** A few letters are moved before anybody wonders. */
 function progressNotes(context: Context): (letters: number) => void {
   let next = PROGRESS_EVERY;
   return (letters) => {
@@ -144,10 +142,8 @@ function correctionToJson({ from, text: wanted, to, pattern, author, at }: Corre
 }
 
 function removedText({ from, to, text: wanted }: Correction): string {
-  const what =
-    wanted === undefined
-      ? `${from} is no longer merged into ${to}`
-      : `"${clean(wanted)}" is no longer split off ${from}`;
+  const merged = `${from} is no longer merged into ${to}`;
+  const what = wanted === undefined ? merged : `"${clean(wanted)}" is no longer split off ${from}`;
   return `${what}.\nTo regroup the existing letters: redrive groups rebuild\n`;
 }
 
@@ -156,10 +152,10 @@ function correctionsText({ columns }: Context, all: readonly Correction[]): stri
   return table(
     all.map((one, index) => ({ ...one, number: index + 1 })),
     [
-      { title: "NO", value: ({ number }) => String(number), align: "right" },
+      { title: "NO", value: ({ number }) => number },
       { title: "KIND", value: ({ text: wanted }) => (wanted === undefined ? "merge" : "split") },
       { title: "FROM", value: ({ from }) => from },
-      { title: "TEXT", value: ({ text: wanted }) => wanted ?? "", cutTo: 12 },
+      { title: "TEXT", value: ({ text: wanted }) => wanted, cutTo: 12 },
       { title: "TO", value: ({ to }) => to },
       { title: "AT", value: ({ at }) => minuteText(at), giveUp: 1 },
       { title: "BY", value: ({ author }) => author, giveUp: 2 },
@@ -179,28 +175,19 @@ const rebuild = command({
     const rebuilt = await context.withStore(async (engine) => {
       const queue = job === undefined ? {} : { queue: (await requireJob(engine, job)).id };
       if (!isPreview && !isAgreed) await confirm(context, "Regroup all letters?");
-      return rebuildGroups(engine, {
-        ...queue,
-        rules,
-        onProgress: progressNotes(context),
-        dryRun: isPreview,
-      });
+      const onProgress = progressNotes(context);
+      return rebuildGroups(engine, { ...queue, rules, onProgress, dryRun: isPreview });
     });
     const { letters, changed, groupsBefore, groupsAfter } = rebuilt;
     const counts = { letters, changed, groups_before: groupsBefore, groups_after: groupsAfter };
-    return context.answer({ dry_run: isPreview, ...counts, algorithm: ALGORITHM }, () =>
-      rebuiltText(rebuilt, isPreview),
+    const groups = `${counted(groupsBefore, "group")} before, ${groupsAfter} after`;
+    const moves = isPreview ? "would change their group" : "changed their group";
+    return context.answer(
+      { dry_run: isPreview, ...counts, algorithm: ALGORITHM },
+      () => `${changed} of ${lettersText(letters)} ${moves}; ${groups} (${ALGORITHM}).\n`,
     );
   },
 });
-
-function rebuiltText({ letters, changed, groupsBefore, groupsAfter }: Rebuilt, isPreview: boolean): string {
-  const groups = `${counted(groupsBefore, "group")} before, ${groupsAfter} after`;
-  const moves = isPreview ? "would change their group" : "changed their group";
-  return `${changed} of ${lettersText(letters)} ${moves}; ${groups} (${ALGORITHM}).\n`;
-}
-
-type Decision = Omit<GroupChange, "author">;
 
 const resolve = command({
   name: "resolve",
@@ -236,15 +223,11 @@ const ignore = command({
     ),
     note,
   },
-  run: (context, { names, until, count: letters, perHour, ...noted }) =>
+  run: (context, { names, until, note: noted, ...limits }) =>
     decide(context, names, (now) => ({
       state: "ignored",
-      ignoreUntil: {
-        ...(until !== undefined && { at: readTime(until, now) }),
-        ...(letters !== undefined && { count: letters }),
-        ...(perHour !== undefined && { perHour }),
-      },
-      ...noted,
+      ignoreUntil: { ...(until !== undefined && { at: readTime(until, now) }), ...limits },
+      ...(noted !== undefined && { note: noted }),
     })),
 });
 
@@ -257,11 +240,11 @@ const addNote = command({
     decide(context, [group], () => ({ note: requireText("The note", given) })),
 });
 
-/** All groups are found before the first is changed: an unknown name changes nothing. */
+/** Finds all groups before it changes the first, so that an unknown name changes nothing. */
 async function decide(
   context: Context,
   names: readonly string[],
-  decisionAt: (now: number) => Decision,
+  decisionAt: (now: number) => Omit<GroupChange, "author">,
 ): Promise<number> {
   const { author } = context;
   const views = await context.withStore(async (engine) => {
@@ -282,17 +265,13 @@ function decidedText({ mark, group }: GroupView): string {
   return `${line}  It still has ${lettersText(group.count)}: redrive dlq list --group ${mark.signature}\n`;
 }
 
-/** A time, or a duration from now. */
 function readTime(given: string, now: number): number {
   const at = /^\d{4}-\d\d-\d\d/.test(given) ? fromRfc3339(given) : now + parseDuration(given, "--until");
   if (at !== undefined && at > now) return at;
-  throw new WorkError(
-    "usage",
-    `--until: "${given}" ${at === undefined ? "is not a time" : "is in the past"}.`,
-    {
-      hint: "Write a future time, e.g. 2026-12-24T08:00Z, or a duration from now, e.g. 2d.",
-    },
-  );
+  const why = at === undefined ? "is not a time" : "is in the past";
+  throw new WorkError("usage", `--until: "${given}" ${why}.`, {
+    hint: "Write a future time, e.g. 2026-12-24T08:00Z, or a duration from now, e.g. 2d.",
+  });
 }
 
 function readPerHour(given: string, name: string): number {

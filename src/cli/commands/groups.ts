@@ -1,4 +1,4 @@
-/** `redrive groups list|show|explain|preview`: which failures there are, and why they are grouped as they are. */
+/** `redrive groups list|show|explain|preview`: groups of failures, and why they are grouped. */
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Engine } from "../../engine.ts";
@@ -123,7 +123,7 @@ interface Named {
   readonly rules: readonly GroupRule[];
 }
 
-/** With a job the name is that of an item; else a group goes before an item of the same name. */
+/** With a job the name is an item; otherwise a group comes before an item of the same name. */
 async function explainNamed(engine: Engine, { name, job, rules }: Named): Promise<GroupExplanation> {
   if (job !== undefined) return explainLetter(engine, await requireLetter(engine, name, job), rules);
   try {

@@ -1,4 +1,4 @@
-/** `redrive jobs …` and `redrive status`: runs of maps and workflows, their status, and how to delete them. */
+/** `redrive jobs …`: runs of maps and workflows, and how to dismiss and delete them. */
 import type { Engine } from "../../engine.ts";
 import { ENDING_KINDS, type Job } from "../../item/job.ts";
 import { commandText, folderOf, requireJob } from "../../queue/find-job.ts";
@@ -22,7 +22,7 @@ import { dryRun, flag, limit, yes } from "../options.ts";
 import { confirm } from "../prompt.ts";
 import type { Tint } from "../render/paint.ts";
 import { table } from "../render/table.ts";
-import { counted, lettersText, minuteText } from "../render/words.ts";
+import { counted, lettersText, listed, minuteText } from "../render/words.ts";
 
 const names = argument("<jobs...>", "ids or names");
 
@@ -72,38 +72,27 @@ function rowToJson({ job, shownStatus: _, ...summary }: Row): JsonObject {
 function jobsText({ paint, columns, terminal }: Context, rows: readonly Row[]): string {
   if (rows.length === 0) return "No jobs. To run one: redrive demo\n";
   const colours: Readonly<Record<string, Tint>> = {
-    running: paint.cyan,
-    completed: paint.green,
-    failed: paint.red,
-    stopped: paint.red,
-    interrupted: paint.yellow,
+    ...{ running: paint.cyan, completed: paint.green, interrupted: paint.yellow },
+    ...{ failed: paint.red, stopped: paint.red },
   };
+  const status = (cell: string, row: Row) => (colours[row.shownStatus] ?? paint.dim)(cell);
+  const folder = ({ job }: Row) => shortFolder(folderOf(job), terminal.env.HOME);
   return table(
     rows,
     [
       { title: "JOB", value: (row) => row.jobId, cutTo: 12 },
-      {
-        title: "STATUS",
-        value: (row) => row.shownStatus,
-        paint: (cell, row) => (colours[row.shownStatus] ?? paint.dim)(cell),
-      },
+      { title: "STATUS", value: (row) => row.shownStatus, paint: status },
       { title: "DONE", value: (row) => `${row.succeeded}/${row.total}`, align: "right" },
       {
         title: "DEAD",
-        value: (row) => String(row.dead),
-        align: "right",
+        value: (row) => row.dead,
         paint: (cell, row) => (row.dead > 0 ? paint.red(cell) : cell),
       },
-      { title: "LEFT", value: (row) => String(row.remaining), align: "right", giveUp: 3 },
+      { title: "LEFT", value: (row) => row.remaining, giveUp: 3 },
       { title: "STARTED", value: (row) => minuteText(row.startedAt), giveUp: 2 },
       { title: "TOOK", value: (row) => formatDuration(row.durationMs), align: "right", giveUp: 4 },
       { title: "COMMAND", value: (row) => commandText(row.job), cutTo: 12, giveUp: 1 },
-      {
-        title: "FOLDER",
-        value: (row) => shortFolder(folderOf(row.job), terminal.env.HOME),
-        cutTo: 12,
-        giveUp: 5,
-      },
+      { title: "FOLDER", value: folder, cutTo: 12, giveUp: 5 },
     ],
     columns,
   );
@@ -135,7 +124,7 @@ const dismiss = command({
   },
 });
 
-/** All are found before the first is changed. */
+/** Finds all before the first is changed. */
 async function findJobs(engine: Engine, given: readonly string[]): Promise<readonly Job[]> {
   const jobs = new Map<string, Job>();
   for (const name of given) {
@@ -207,19 +196,17 @@ function questionFor(plans: readonly JobDeletion[]): string {
   return `Delete ${what} with ${counted(items, "item")}, logs and worktrees?${archived}`;
 }
 
-function planText(
-  { jobId, items, waiting, closed, worktrees, reasons }: JobDeletion,
-  force: boolean,
-): string {
+function planText(plan: JobDeletion, force: boolean): string {
+  const { jobId, items, waiting, closed, worktrees, reasons } = plan;
   const letters = waiting + closed;
-  const parts = [
+  const parts = listed([
     counted(items, "item"),
     letters > 0 && `${lettersText(letters)} (archived first)`,
     worktrees > 0 && counted(worktrees, "worktree"),
     "its logs",
-  ].filter(Boolean);
+  ]);
   const refused = force ? "" : reasons.map((reason) => `  needs --force: ${reason}\n`).join("");
-  return `Would delete ${jobId}: ${parts.join(", ")}.\n${refused}`;
+  return `Would delete ${jobId}: ${parts}.\n${refused}`;
 }
 
 function deletedText({ jobId, items, archive, branchesLeft }: JobDeletion): string {

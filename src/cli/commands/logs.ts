@@ -1,4 +1,4 @@
-/** `redrive logs`: what an attempt of an item, or a phase of a workflow, wrote; while it runs, what it has written so far. */
+/** `redrive logs`: the output of an attempt or of a workflow's phase, also while it runs. */
 import { createReadStream, existsSync } from "node:fs";
 import { pipeline } from "node:stream/promises";
 import { GrowingOutput } from "../../attempt/growing-output.ts";
@@ -21,7 +21,8 @@ import { EXIT } from "../exit-code.ts";
 import { requireItem } from "../find.ts";
 import { count, flag } from "../options.ts";
 import { CleanLines, LogLines } from "../render/log-lines.ts";
-import { listenForInterrupts } from "../signals.ts";
+import { counted } from "../render/words.ts";
+import { untilInterrupted } from "../signals.ts";
 
 const logs = command({
   name: "logs",
@@ -68,48 +69,38 @@ const logs = command({
       const item = await requireItem(engine, itemName, job.id);
       const willRun = item.state === "leased" || item.state === "ready";
       if (isFollowed && number === undefined && willRun) return follow(context, engine, job, { item, isRaw });
-      return show(context, job, { ...(await findAttempt({ context, engine, job, item, number })), isRaw });
+      return show(context, job, { ...(await findAttempt(context, engine, job, { item, number })), isRaw });
     }),
 });
 
 export const commands = [logs];
 
-interface FollowOptions {
-  /** Default: all items of the job. */
-  readonly item?: Item;
-  readonly isRaw: boolean;
-}
-
-async function follow(
+/** Follows one item, or all items of the job. */
+function follow(
   context: Context,
   engine: Engine,
   job: Job,
-  { item, isRaw }: FollowOptions,
+  { item, isRaw }: { readonly item?: Item; readonly isRaw: boolean },
 ): Promise<number> {
-  const interrupt = listenForInterrupts(() => undefined);
   const lines = new LogLines(context, { isWholeJob: item === undefined, isRaw });
-  const only = item === undefined ? {} : { item };
-  const options = { home: context.home, job, clock: systemClock, signal: interrupt.signal, ...only };
-  try {
+  return untilInterrupted(async ({ signal }) => {
+    const options = { home: context.home, job, clock: systemClock, signal, ...(item && { item }) };
     for await (const followed of followLogs(engine, options)) {
       if (!context.terminal.stdout.writable) break; // the reader closed the pipe
       lines.print(followed);
     }
-  } finally {
-    interrupt.dispose();
-  }
-  return EXIT.done;
+    return EXIT.done;
+  });
 }
 
-/** What is printed, and what it is. */
 interface Found {
   readonly log: string;
   readonly about: JsonObject;
-  /** Said before the output when it is not complete yet. */
+  /** What is still running, for the line before its output. */
   readonly running?: string;
 }
 
-/** A phase of a workflow is asked for by its name, unless an item has that name. */
+/** A phase of a workflow, unless an item has that name. */
 async function findPhase(
   { home }: Context,
   engine: Engine,
@@ -126,43 +117,31 @@ async function findPhase(
   throw new WorkError("log_not_found", `The ${name} phase of ${job.id} wrote no output.`);
 }
 
-interface Wanted {
-  readonly context: Context;
-  readonly engine: Engine;
-  readonly job: Job;
-  readonly item: Item;
-  readonly number: number | undefined;
-}
-
-async function findAttempt({ context, engine, job, item, number }: Wanted): Promise<Found> {
-  const attempt = choose(item, await engine.listAttempts(item.ref), number);
-  const { log, outcome } = attempt;
-  const about = { item_id: item.itemId, attempt: attempt.number, outcome };
+async function findAttempt(
+  { home }: Context,
+  engine: Engine,
+  job: Job,
+  { item, number: wanted }: { readonly item: Item; readonly number: number | undefined },
+): Promise<Found> {
+  const { itemId } = item;
+  const attempt = choose(item, await engine.listAttempts(item.ref), wanted);
+  const { log, outcome, number } = attempt;
+  const about = { item_id: itemId, attempt: number, outcome };
   if (log !== undefined && isFromElsewhere(attempt)) {
     throw new WorkError("log_not_found", `${log} ${NOT_READ}.`, {
-      hint: `The end of its output is in the letter: redrive dlq inspect ${item.itemId}`,
+      hint: `The end of its output is in the letter: redrive dlq inspect ${itemId}`,
     });
   }
   if (log !== undefined) return { about, log };
-  if (outcome !== "running") {
-    throw new WorkError(
-      "log_not_found",
-      `Attempt ${attempt.number} of ${item.itemId} (${outcome}) wrote no output.`,
-    );
-  }
-  const holders = await engine.listHolders();
-  const holder = holders.find(({ id }) => id === attempt.holder);
+  if (outcome !== "running")
+    throw new WorkError("log_not_found", `Attempt ${number} of ${itemId} (${outcome}) wrote no output.`);
+  const holder = (await engine.listHolders()).find(({ id }) => id === attempt.holder);
   if (holder !== undefined && holder.host !== thisHost()) {
-    throw new WorkError(
-      "log_not_found",
-      `Attempt ${attempt.number} of ${item.itemId} runs on another machine.`,
-      {
-        hint: `Its output is there until it has ended: ${attempt.holder}`,
-      },
-    );
+    throw new WorkError("log_not_found", `Attempt ${number} of ${itemId} runs on another machine.`, {
+      hint: `Its output is there until it has ended: ${attempt.holder}`,
+    });
   }
-  const path = jobLogs(context.home, job.id).log(item.itemId, attempt.number);
-  return { about, log: path, running: `Attempt ${attempt.number}` };
+  return { about, log: jobLogs(home, job.id).log(itemId, number), running: `Attempt ${number}` };
 }
 
 /** The running one, else the last one with output. */
@@ -173,11 +152,10 @@ function choose(item: Item, attempts: readonly Attempt[], number: number | undef
       ? (withOutput.at(-1) ?? attempts.at(-1))
       : attempts.find((attempt) => attempt.number === number);
   if (chosen !== undefined) return chosen;
-  const had = `It has had ${attempts.length === 1 ? "1 attempt" : `${attempts.length} attempts`}.`;
+  const had = `It has had ${counted(attempts.length, "attempt")}.`;
   throw new WorkError("log_not_found", `Item ${item.itemId} has no attempt ${number ?? ""}. ${had}`);
 }
 
-/** Bytes that are not raw are made harmless for a terminal. */
 type Shown = Found & { readonly isRaw: boolean };
 
 async function show(context: Context, job: Job, found: Shown): Promise<number> {
@@ -187,7 +165,7 @@ async function show(context: Context, job: Job, found: Shown): Promise<number> {
   return EXIT.done;
 }
 
-/** A process is announced half a second after its start. */
+/** The record of a running process appears half a second after its start. */
 const RECORD_WAIT_MS = 1500;
 const POLL_MS = 100;
 
@@ -205,9 +183,9 @@ async function showRunning(
   const parts = [...new GrowingOutput(log, { isExact: isExact(job) }).read(records, false)];
   if (context.isJson) {
     const textOf = (name: string) =>
-      parts.flatMap((part) => ("stream" in part && part.stream === name ? [part.bytes] : []));
-    const output = { stdout: joined(textOf("stdout")), stderr: joined(textOf("stderr")) };
-    context.answer({ ...about, log: null, ...output }, () => "");
+      Buffer.concat(parts.flatMap((part) => ("stream" in part && part.stream === name ? [part.bytes] : [])));
+    const [stdout, stderr] = [textOf("stdout").toString(), textOf("stderr").toString()];
+    context.answer({ ...about, log: null, stdout, stderr }, () => "");
     return;
   }
   context.note(`${what} is still running. ${parts.length === 0 ? "No output yet." : "Output so far:"}`);
@@ -221,10 +199,6 @@ function recordsOf(home: string, job: Job, log: string): RunningOutput[] {
   return readRunning(jobLogs(home, job.id).runningFolder).filter((record) => record.log === log);
 }
 
-function joined(chunks: readonly Buffer[]): string {
-  return Buffer.concat(chunks).toString();
-}
-
 async function print({ terminal, isTerminal }: Context, { log, isRaw }: Shown): Promise<void> {
   try {
     const filters = isTerminal && !isRaw ? [new CleanLines()] : [];
@@ -233,7 +207,7 @@ async function print({ terminal, isTerminal }: Context, { log, isRaw }: Shown): 
     const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
     if (code === "EPIPE") return; // the reader closed the pipe
     if (code === "ENOENT") {
-      throw new WorkError("log_not_found", `The log ${log} is not there any more.`, { cause: error });
+      throw new WorkError("log_not_found", `The log ${log} does not exist any more.`, { cause: error });
     }
     throw error;
   }

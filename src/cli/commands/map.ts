@@ -14,88 +14,73 @@ import { argument, command, type Given, type OptionSpec } from "../command.ts";
 import type { Context } from "../context.ts";
 import { EXIT } from "../exit-code.ts";
 import { runWithSummary } from "../interactive-run.ts";
-import {
-  allowOptions,
-  backoff,
-  breaker,
-  breakerTimeoutMs,
-  COMMAND_HELP,
-  choice,
-  concurrency,
-  count,
-  duration,
-  FAILURE_CHOICES,
-  flag,
-  graceMs,
-  keepEvidence,
-  onFailureCommand,
-  onOutage,
-  outageMsMax,
-  quiet,
-  retries,
-  share,
-  storeWaitMs,
-  under,
-  withDefault,
-  word,
-} from "../options.ts";
+import * as option from "../options.ts";
 
 const mapOptions = {
-  ...under("Input", {
-    input: withDefault(
-      word("-i, --input <file>", "the items: a JSON array, JSON Lines, CSV or plain lines; - is stdin"),
+  ...option.under("Input", {
+    input: option.withDefault(
+      option.word(
+        "-i, --input <file>",
+        "the items: a JSON array, JSON Lines, CSV or plain lines; - is stdin",
+      ),
       "-",
     ),
-    format: choice(
+    format: option.choice(
       "-f, --format <format>",
       "format of the input (default: by file name or content)",
       INPUT_FORMATS,
     ),
-    idField: word("--id-field <field>", "the field that identifies an item (default: its whole content)"),
+    idField: option.word(
+      "--id-field <field>",
+      "the field that identifies an item (default: its whole content)",
+    ),
     distinct: {
-      ...flag("--distinct [field]", "drop items that are equal, or equal in this field"),
+      ...option.flag("--distinct [field]", "drop items that are equal, or equal in this field"),
       read: (raw) => (raw === true || typeof raw === "string" ? raw : undefined),
     } as OptionSpec<string | true | undefined>,
   }),
-  ...under("Running", {
-    concurrency: concurrency("how many run at a time (default: the number of cores)"),
-    timeoutMs: duration(
+  ...option.under("Running", {
+    concurrency: option.concurrency("how many run at a time (default: the number of cores)"),
+    timeoutMs: option.duration(
       "-t, --timeout <duration>",
       "stop an attempt that takes longer, with all its processes (default: none)",
     ),
-    graceMs,
-    name: word(
+    graceMs: option.graceMs,
+    name: option.word(
       "-n, --name <name>",
       "the name of the job; the same name again resumes it: done items are not repeated",
     ),
-    acceptChanges: flag("--accept-changes", "resume the job of that name although the command has changed"),
-    allowOptions,
-    keepEvidence,
-    storeWaitMs,
-    quiet,
+    acceptChanges: option.flag(
+      "--accept-changes",
+      "resume the job of that name although the command has changed",
+    ),
+    allowOptions: option.allowOptions,
+    keepEvidence: option.keepEvidence,
+    storeWaitMs: option.storeWaitMs,
+    quiet: option.quiet,
   }),
-  ...under("When an item fails", {
-    retries: retries("how often it is retried (default: 2)"),
-    backoff,
-    onFailure: withDefault(
-      choice(
+  ...option.under("When an item fails", {
+    retries: option.retries("how often it is retried (default: 2)"),
+    backoff: option.backoff,
+    onFailure: option.withDefault(
+      option.choice(
         "--on-failure <action>",
         "when it is out of retries: keep it as a dead letter, retry at once, skip it, stop the job",
-        FAILURE_CHOICES,
+        option.FAILURE_CHOICES,
       ),
       "dlq",
     ),
-    failureCommand: onFailureCommand,
-    maxFailures: count("--max-failures <n>", "stop when this many items have died", 1),
-    failureThreshold: share(
+    failureCommand: option.onFailureCommand,
+    maxFailures: option.count("--max-failures <n>", "stop when this many items have died", 1),
+    failureThreshold: option.share(
       "--failure-threshold <rate>",
       "stop when more than this share of the finished items has died (0 to 1; from 10 finished items)",
     ),
-    failFast: flag("--fail-fast", "stop at the first item that dies"),
-    breaker,
-    breakerTimeoutMs,
-    onOutage,
-    outageMsMax,
+    failFast: option.flag("--fail-fast", "stop at the first item that dies"),
+    breaker: option.breaker,
+    breakerTimeoutMs: option.breakerTimeoutMs,
+    onOutage: option.onOutage,
+    outageMsMax: option.outageMsMax,
   }),
 };
 
@@ -109,7 +94,7 @@ const map = command({
     "redrive map --input files.json -j 8 --retries 3 -- ./convert.sh '${item.path}'",
     "redrive map --input urls.txt --timeout 30s --on-outage wait -- curl -fsS {}",
   ],
-  arguments: { command: argument("<command...>", COMMAND_HELP) },
+  arguments: { command: argument("<command...>", option.COMMAND_HELP) },
   passesThrough: true,
   options: mapOptions,
   run: (context, { command: words, ...flags }) => {
@@ -138,51 +123,33 @@ function requireInput({ terminal }: Context, { input }: MapFlags): void {
 
 function specFrom({ terminal: { cwd } }: Context, words: readonly string[], flags: MapFlags): MapSpec {
   const { input, format, idField, distinct, concurrency: jobs = availableParallelism() } = flags;
-  const { graceMs: grace, failureCommand, timeoutMs } = flags;
+  const { graceMs, failureCommand, timeoutMs, allowOptions, keepEvidence } = flags;
   return {
-    command: words,
-    cwd,
+    ...{ command: words, cwd, jobs, graceMs, policy: policyFrom(flags) },
     input: { path: input === "-" ? "-" : resolve(cwd, input), ...compact({ format, idField, distinct }) },
-    jobs,
-    graceMs: grace,
-    policy: policyFrom(flags),
     ...compact({ failureCommand, timeoutMs }),
-    ...(flags.allowOptions && { allowOptions: true }),
-    ...(flags.keepEvidence && { keepEvidence: true }),
+    ...(allowOptions && { allowOptions }),
+    ...(keepEvidence && { keepEvidence }),
   };
 }
 
 function policyFrom(flags: MapFlags): Policy {
-  const {
-    retries: again,
-    backoff: wait,
-    maxFailures,
-    failureThreshold,
-    onOutage: outage,
-    outageMsMax: longest,
-  } = flags;
-  if (flags.breaker === undefined && flags.breakerTimeoutMs !== undefined)
-    throw new WorkError("usage", "--breaker-timeout needs --breaker, the number of failures that opens it.");
-  if (longest !== undefined && outage !== "wait")
-    throw new WorkError("usage", "--max-outage needs --on-outage wait.");
+  const { retries, backoff, maxFailures, failureThreshold, onOutage, outageMsMax } = flags;
   const { breaker: failures, breakerTimeoutMs: timeoutMs } = flags;
-  const opens =
+  if (failures === undefined && timeoutMs !== undefined)
+    throw new WorkError("usage", "--breaker-timeout needs --breaker, the number of failures that opens it.");
+  if (outageMsMax !== undefined && onOutage !== "wait")
+    throw new WorkError("usage", "--max-outage needs --on-outage wait.");
+  const breaker =
     failures === undefined
       ? undefined
       : { ...DEFAULT_BREAKER, failureThreshold: failures, ...compact({ timeoutMs }) };
   return {
     ...DEFAULT_POLICY,
-    ...(again !== undefined && { maxAttempts: again + 1 }),
+    ...(retries !== undefined && { maxAttempts: retries + 1 }),
     onItemFailure: onItemFailureFrom(flags),
     continueOnFailure: !flags.failFast,
-    ...compact({
-      backoff: wait,
-      maxFailures,
-      failureThreshold,
-      breaker: opens,
-      onOutage: outage,
-      outageMsMax: longest,
-    }),
+    ...compact({ backoff, maxFailures, failureThreshold, breaker, onOutage, outageMsMax }),
   };
 }
 
@@ -205,14 +172,14 @@ const resume = command({
     ),
   },
   options: {
-    noDlq: flag("--no-dlq", "do not retry letters"),
-    acceptChanges: flag(
+    noDlq: option.flag("--no-dlq", "do not retry letters"),
+    acceptChanges: option.flag(
       "--accept-changes",
       "resume although the workflow file has changed, with its new content",
     ),
-    slots: concurrency("how many run at a time (default: as the job)"),
-    storeWaitMs,
-    quiet,
+    slots: option.concurrency("how many run at a time (default: as the job)"),
+    storeWaitMs: option.storeWaitMs,
+    quiet: option.quiet,
   },
   run: (context, { job, noDlq, acceptChanges, slots, ...flags }) =>
     runWithSummary(context, { ...flags, requiresMerge: true }, (deps, watch) =>
@@ -227,15 +194,11 @@ const resume = command({
 });
 
 /** The files that the demo checks: most are fine, three are broken, in two ways. */
-const DEMO_FILES: readonly (readonly [name: string, content: string])[] = [
-  ...Array.from(
-    { length: 9 },
-    (_, index) => [`order-${index + 1}.json`, `{"order": ${index + 1}, "total": 42}`] as const,
-  ),
-  ["order-10.json", ""],
-  ["order-11.json", '{"order": 11, "total": }'],
-  ["order-12.json", ""],
-];
+const DEMO_FILES = Array.from({ length: 12 }, (_, index) => {
+  const order = index + 1;
+  const broken: Readonly<Record<number, string>> = { 10: "", 11: '{"order": 11, "total": }', 12: "" };
+  return { name: `order-${order}.json`, content: broken[order] ?? `{"order": ${order}, "total": 42}` };
+});
 
 const DEMO_CHECK =
   'const fs = require("node:fs"); const text = fs.readFileSync(process.argv[1], "utf8"); if (text === "") { console.error("fatal: the file is empty"); process.exit(4); } console.log("order", JSON.parse(text).order, "is fine");';
@@ -247,8 +210,8 @@ const demo = command({
   run: async (context) => {
     const folder = mkdtempSync(join(tmpdir(), "redrive-demo-"));
     const path = join(folder, "files.json");
-    for (const [name, content] of DEMO_FILES) writeFileSync(join(folder, name), content);
-    writeFileSync(path, JSON.stringify(DEMO_FILES.map(([name]) => ({ path: name }))));
+    for (const { name, content } of DEMO_FILES) writeFileSync(join(folder, name), content);
+    writeFileSync(path, JSON.stringify(DEMO_FILES.map(({ name }) => ({ path: name }))));
     context.note(`Checking ${DEMO_FILES.length} small files in ${folder}, four at a time:\n`);
     context.note(
       "  redrive map --input files.json --id-field path -j 4 --retries 1 -- node -e '…' '${item.path}'\n",

@@ -1,16 +1,10 @@
-/** `redrive ops …`: operations on many letters, their progress, and what can be done with them. */
+/** `redrive ops …`: operations on many letters. */
 import type { Engine } from "../../engine.ts";
 import { leftOf, type Operation, operationToJson, type SelectedLetter } from "../../item/operation.ts";
 import { requireJob } from "../../queue/find-job.ts";
 import { hasRunner } from "../../queue/job-summary.ts";
 import { editToJson } from "../../redrive/amend.ts";
-import {
-  cancelOperation,
-  finishOperation,
-  isOver,
-  pauseOperation,
-  reopen,
-} from "../../redrive/change-operation.ts";
+import { cancelOperation, finishOperation, pauseOperation, reopen } from "../../redrive/change-operation.ts";
 import { onlyOpenOperation, requireOperation } from "../../redrive/operation.ts";
 import { refuseUndo, type Undone, undoOperation } from "../../redrive/undo.ts";
 import { continueRedrive } from "../../run/retry.ts";
@@ -23,8 +17,14 @@ import { runRedrive } from "../interactive-redrive.ts";
 import { refreshDirectories } from "../maintenance.ts";
 import { flag, ofJob, quiet, storeWaitMs, yes } from "../options.ts";
 import { confirm } from "../prompt.ts";
-import { countsText, leftText, type OperationView, operationText, statusTint } from "../render/operation.ts";
-import { type Column, table } from "../render/table.ts";
+import {
+  countsText,
+  type OperationView,
+  operationText,
+  resultText,
+  statusTint,
+} from "../render/operation.ts";
+import { table } from "../render/table.ts";
 import { lettersText, secondText } from "../render/words.ts";
 
 const ID = argument("<operation>", "its id, or the beginning of it");
@@ -43,38 +43,30 @@ const list = command({
       const queue = job === undefined ? {} : { queue: (await requireJob(engine, job)).id };
       return (await engine.listOperations({ ...queue, ...(open && { open }) })).toReversed();
     });
-    return context.answer({ operations: operations.map(operationToJson) }, () =>
-      operations.length > 0
-        ? listText(context, operations)
-        : open
-          ? "No open operations.\n"
-          : "No operations.\n",
-    );
+    return context.answer({ operations: operations.map(operationToJson) }, () => {
+      if (operations.length === 0) return open ? "No open operations.\n" : "No operations.\n";
+      return listText(context, operations);
+    });
   },
 });
 
 function listText({ paint, columns }: Context, operations: readonly Operation[]): string {
-  const number = (title: string, value: (one: Operation) => number, giveUp = 0): Column<Operation> => ({
-    title,
-    value: (operation) => String(value(operation)),
-    align: "right",
-    ...(giveUp > 0 && { giveUp }),
-  });
+  const tint = (cell: string, { status }: Operation) => statusTint(paint, status)(cell);
   return table(
     operations,
     [
       { title: "OPERATION", value: ({ id }) => id },
       { title: "KIND", value: ({ kind }) => kind },
+      { title: "STATUS", value: ({ status }) => status, paint: tint },
+      { title: "LETTERS", value: ({ selected }) => selected },
       {
-        title: "STATUS",
-        value: ({ status }) => status,
-        paint: (cell, { status }) => statusTint(paint, status)(cell),
+        title: "DONE",
+        value: ({ kind, done, succeeded }) => (kind === "redrive" ? succeeded : done),
+        giveUp: 2,
       },
-      number("LETTERS", ({ selected }) => selected),
-      number("DONE", ({ kind, done, succeeded }) => (kind === "redrive" ? succeeded : done), 2),
-      number("FAILED", ({ failed }) => failed, 3),
-      number("REFUSED", ({ refused }) => refused, 4),
-      number("LEFT", leftOf, 1),
+      { title: "FAILED", value: ({ failed }) => failed, giveUp: 3 },
+      { title: "REFUSED", value: ({ refused }) => refused, giveUp: 4 },
+      { title: "LEFT", value: leftOf, giveUp: 1 },
       { title: "STARTED", value: ({ createdAt }) => secondText(createdAt), giveUp: 5 },
       { title: "JOB", value: ({ queue }) => queue, cutTo: 12, giveUp: 6 },
       { title: "BY", value: ({ author }) => author, giveUp: 7 },
@@ -98,7 +90,7 @@ const show = command({
 
 const LETTERS_SHOWN_MAX = 10;
 
-/** Refused letters come first: they are what a person looks for. */
+/** Refused letters first, because people look for them. */
 async function viewOf(engine: Engine, operation: Operation): Promise<OperationView> {
   const letters: SelectedLetter[] = [];
   for (const status of ["refused", "pending", "done"] as const) {
@@ -153,23 +145,22 @@ const cancel = command({
       await refreshDirectories(context, engine, { jobIds: [cancelled.queue], count: cancelled.refused });
       return { operation: cancelled, isUnmerged: await mayBeUnmerged(engine, cancelled) };
     });
-    context.answer(operationToJson(operation), () => cancelledText(operation));
+    const left = leftOf(operation);
+    const running = left > 0 ? ` ${lettersText(left)} still running will finish.` : "";
+    context.answer(
+      operationToJson(operation),
+      () => `Cancelled ${operation.id}: ${lettersText(operation.refused)} unchanged.${running}\n`,
+    );
     if (isUnmerged) context.note(`To merge the work that it has done: redrive ops resume ${operation.id}`);
     return EXIT.done;
   },
 });
 
-/** The process that runs a workflow's redrive merges at its end. When it is gone, another one has to. */
+/** The process that runs a workflow's redrive merges at its end. If it is gone, another process has to merge. */
 async function mayBeUnmerged(engine: Engine, { kind, queue, succeeded }: Operation): Promise<boolean> {
   if (kind !== "redrive" || succeeded === 0) return false;
   const job = await engine.findJob(queue);
   return job?.kind === "workflow" && !(await hasRunner(engine, queue));
-}
-
-function cancelledText(operation: Operation): string {
-  const left = leftOf(operation);
-  const running = left > 0 ? ` ${lettersText(left)} still running will finish.` : "";
-  return `Cancelled ${operation.id}: ${lettersText(operation.refused)} unchanged.${running}\n`;
 }
 
 const resume = command({
@@ -249,10 +240,7 @@ function undoneText({ id, kind, queue }: Operation, undone: Undone): string {
     const left = existing > 0 ? `; left ${existing} alone because their items exist` : "";
     return `Restored ${lettersText(restoredBy(undone))} of ${queue} from ${undone.archive}${left}.\n`;
   }
-  const { id: own, done, refused } = undone.operation;
-  const left = isOver(undone.operation) ? "" : `, ${leftText(undone.operation)}`;
-  const why = refused > 0 ? `, ${refused} refused (see: redrive ops show ${own})` : "";
-  return `Undid the ${kind} ${id}: ${lettersText(done)} of ${queue}${why}${left}.\n`;
+  return resultText(undone.operation, `Undid the ${kind} ${id}: ${lettersText(undone.operation.done)}`);
 }
 
 export const commands = [list, show, pause, resume, cancel, undo];

@@ -1,8 +1,7 @@
-/** `redrive queue items|add|import|hold|unhold`: what is in a queue, and how it comes in. */
+/** `redrive queue items|add|import|hold|unhold`: the items of a queue. */
 import { text as readAll } from "node:stream/consumers";
-import type { Engine } from "../../engine.ts";
 import { WorkError } from "../../errors.ts";
-import { type HoldBy, type HoldReport, PRIORITIES } from "../../item/item.ts";
+import { PRIORITIES } from "../../item/item.ts";
 import { type AddedItem, addItems } from "../../queue/add-items.ts";
 import { requireQueue } from "../../queue/find-job.ts";
 import { type ItemImport, importItems, type RefusedRow } from "../../queue/import-items.ts";
@@ -13,11 +12,12 @@ import { argument, command } from "../command.ts";
 import type { Context } from "../context.ts";
 import { EXIT } from "../exit-code.ts";
 import { requireItem } from "../find.ts";
-import { itemStates, listItems } from "../item-list.ts";
 import { readJsonFile, readJsonOption, readJsonText } from "../json-input.ts";
-import { absolute, choice, count, dryRun, flag, limit, reason, word } from "../options.ts";
+import { absolute, choice, dryRun, flag, itemStates, reason, word } from "../options.ts";
 import { clean } from "../render/paint.ts";
-import { counted, shellWord } from "../render/words.ts";
+import { counted, listed, shellWord, some } from "../render/words.ts";
+import { listItems, pageOptions } from "../standing.ts";
+import { QUEUE_KIND } from "./queue.ts";
 
 const queue = argument("<queue>", "its name");
 
@@ -30,15 +30,9 @@ const items = command({
     states: itemStates(
       "only these: ready, leased, held, done, dead, skipped, discarded; also Queued, Processing, OnHold, Processed, Failed",
     ),
-    limit,
-    after: count("--cursor <cursor>", "continue after this cursor: the `next` of the page before", 0),
+    ...pageOptions,
   },
-  run: (context, { queue: name, ...flags }) =>
-    listItems(context, flags, {
-      list: "items",
-      name,
-      find: async (engine) => (await requireQueue(engine, name)).id,
-    }),
+  run: (context, { queue: name, ...flags }) => listItems(context, { name, ...flags }, QUEUE_KIND),
 });
 
 const add = command({
@@ -124,7 +118,7 @@ function answerAdded(context: Context, name: string, added: AddedItem): number {
   return EXIT.done;
 }
 
-/** More problems are counted, and not kept. */
+/** More problems are only counted. */
 const PROBLEMS_KEPT_MAX = 1000;
 
 const importAll = command({
@@ -181,78 +175,63 @@ const importAll = command({
 
 function importText(name: string, result: ItemImport, isDry: boolean): string {
   const { read, added, existing, replaced, refused, brokenOff } = result;
-  const parts = [`${added} ${isDry ? "would be " : ""}added`];
-  if (existing > 0) parts.push(`${existing} existing`);
-  if (replaced > 0) parts.push(`${replaced} replaced`);
-  if (refused > 0) parts.push(`${refused} refused`);
+  const parts = listed([
+    `${added} ${isDry ? "would be " : ""}added`,
+    ...[some(existing, "existing"), some(replaced, "replaced"), some(refused, "refused")],
+  ]);
   const end = brokenOff === undefined ? "" : `Stopped early: ${clean(brokenOff)}.\n`;
-  return `${counted(read, "row")} for ${name}: ${parts.join(", ")}.\n${end}`;
+  return `${counted(read, "row")} for ${name}: ${parts}.\n${end}`;
 }
 
-type Move = (engine: Engine, queue: string, itemIds: readonly string[], by: HoldBy) => Promise<HoldReport>;
+/** The commands that move named items between ready and held. */
+function moveCommand(words: {
+  readonly name: "hold" | "unhold";
+  readonly aliases?: readonly string[];
+  readonly summary: string;
+  readonly example: string;
+  /** The name of the count in JSON, and the beginning of the sentence. */
+  readonly past: "held" | "released";
+  readonly did: string;
+  readonly needs: "ready" | "held";
+}) {
+  const { name, did, past, needs, example, ...help } = words;
+  return command({
+    ...{ name, ...help, examples: [example] },
+    arguments: { queue, items: argument("<items...>", "ids, or beginnings of them") },
+    options: { reason },
+    run: async (context, { queue: id, items: given, ...why }) => {
+      const { moved, refused } = await context.withStore(async (engine) => {
+        const itemIds = new Set<string>();
+        const { id: found } = await requireQueue(engine, id);
+        for (const one of given) itemIds.add((await requireItem(engine, one, found)).itemId);
+        return engine[name](found, [...itemIds], { author: context.author, ...why });
+      });
+      const left = refused.map(({ itemId, state }) => ({ item_id: itemId, state }));
+      context.answer(
+        { queue: id, [past]: moved, refused: left },
+        () => `${did} ${counted(moved, "item")} of ${id}.\n`,
+      );
+      if (!context.isJson)
+        for (const { itemId, state } of refused)
+          context.note(`${itemId} is ${state ?? "gone"}; it would have to be ${needs}.`);
+      return refused.length > 0 ? EXIT.refused : EXIT.done;
+    },
+  });
+}
 
-const named = argument("<items...>", "ids, or beginnings of them");
-
-const hold = command({
+const hold = moveCommand({
   name: "hold",
   summary: "Hold items: take them out of line.",
-  examples: ["redrive queue hold orders order-7 --reason 'waiting for the customer'"],
-  arguments: { queue, items: named },
-  options: { reason },
-  run: (context, given) =>
-    moveItems(context, given, {
-      move: (engine, name, ids, by) => engine.hold(name, ids, by),
-      past: "held",
-      needs: "ready",
-    }),
+  example: "redrive queue hold orders order-7 --reason 'waiting for the customer'",
+  ...{ past: "held", did: "Held", needs: "ready" },
 });
 
-const unhold = command({
+const unhold = moveCommand({
   name: "unhold",
   aliases: ["release"],
   summary: "Put held items back in line.",
-  examples: ["redrive queue unhold orders order-7"],
-  arguments: { queue, items: named },
-  options: { reason },
-  run: (context, given) =>
-    moveItems(context, given, {
-      move: (engine, name, ids, by) => engine.unhold(name, ids, by),
-      past: "released",
-      needs: "held",
-    }),
+  example: "redrive queue unhold orders order-7",
+  ...{ past: "released", did: "Put back", needs: "held" },
 });
-
-interface MoveWords {
-  readonly queue: string;
-  readonly items: readonly string[];
-  readonly reason?: string;
-}
-
-async function moveItems(
-  context: Context,
-  { queue: name, items: given, reason: why }: MoveWords,
-  { move, past, needs }: { readonly move: Move; readonly past: string; readonly needs: string },
-): Promise<number> {
-  const by = { author: context.author, ...(why !== undefined && { reason: why }) };
-  const { moved, refused } = await context.withStore(async (engine) => {
-    const { id } = await requireQueue(engine, name);
-    const itemIds = new Set<string>();
-    for (const one of given) itemIds.add((await requireItem(engine, one, id)).itemId);
-    return move(engine, id, [...itemIds], by);
-  });
-  const document = {
-    queue: name,
-    [past]: moved,
-    refused: refused.map(({ itemId, state }) => ({ item_id: itemId, state })),
-  };
-  context.answer(
-    document,
-    () => `${past === "held" ? "Held" : "Put back"} ${counted(moved, "item")} of ${name}.\n`,
-  );
-  if (!context.isJson)
-    for (const { itemId, state } of refused)
-      context.note(`${itemId} is ${state ?? "gone"}; it would have to be ${needs}.`);
-  return refused.length > 0 ? EXIT.refused : EXIT.done;
-}
 
 export const commands = [items, add, importAll, hold, unhold];

@@ -3,20 +3,22 @@ import { WorkError } from "../../errors.ts";
 import { requireQueue } from "../../queue/find-job.ts";
 import { itemViewToJson } from "../../queue/item-json.ts";
 import { changeQueue, createQueue } from "../../queue/queue-settings.ts";
-import { listQueues, queueToJson, summariseQueue } from "../../queue/queue-status.ts";
-import { canonicalJson } from "../../std/json.ts";
+import { listQueues, type QueueSummary, queueToJson, summariseQueue } from "../../queue/queue-status.ts";
 import { argument, command } from "../command.ts";
-import type { Context } from "../context.ts";
 import { EXIT } from "../exit-code.ts";
 import { requireItem } from "../find.ts";
-import { readItemView } from "../item-list.ts";
-import { reason } from "../options.ts";
 import { queueOptions, queueSettingsFrom } from "../queue-options.ts";
 import { itemText } from "../render/item.ts";
-import { pauseText, queuesText, queueText, settingsText } from "../render/queue.ts";
-import { counted } from "../render/words.ts";
+import { queueSettingsText, queuesText, queueText } from "../render/queue.ts";
+import { some } from "../render/words.ts";
+import { applySettings, pauseCommands, readItemView, type StandingKind } from "../standing.ts";
 
 const name = argument("<queue>", "its name");
+
+export const QUEUE_KIND: StandingKind<QueueSummary> = {
+  ...{ family: "queue", word: "item", form: "<queue>" },
+  ...{ find: requireQueue, summarise: summariseQueue, toJson: queueToJson },
+};
 
 const create = command({
   name: "create",
@@ -29,18 +31,15 @@ const create = command({
   options: queueOptions,
   run: async (context, { name: id, ...flags }) => {
     const settings = queueSettingsFrom(context, flags);
-    const { isNew, queue } = await context.withStore(
-      async (engine) => {
-        const before = await engine.findJob(id);
-        const job = await createQueue(engine, id, settings);
-        return { isNew: before?.kind !== "queue", queue: await summariseQueue(engine, job) };
-      },
+    const { isNew, found } = await context.withStore(
+      (engine) =>
+        applySettings(engine, id, { kind: QUEUE_KIND, apply: () => createQueue(engine, id, settings) }),
       { creates: true },
     );
-    context.answer({ ...queueToJson(queue), is_new: isNew }, () =>
+    context.answer({ ...queueToJson(found), is_new: isNew }, () =>
       isNew
-        ? `Created the queue ${queue.name}.\n${settingsText(queue)}`
-        : `The queue ${queue.name} exists with these settings.\n`,
+        ? `Created the queue ${id}.\n${queueSettingsText(found)}`
+        : `The queue ${id} exists with these settings.\n`,
     );
     if (isNew && !context.isJson) {
       context.note(`To add an item:  redrive queue add ${id} --data '{"a": 1}'`);
@@ -62,14 +61,11 @@ const set = command({
       throw new WorkError("usage", "No setting was given.", {
         hint: "List the settings: redrive queue set --help",
       });
-    const { isChanged, queue } = await context.withStore(async (engine) => {
-      const before = await engine.findJob(id);
-      const job = await changeQueue(engine, id, settings);
-      const isOther = canonicalJson(before?.spec ?? null) !== canonicalJson(job.spec);
-      return { isChanged: isOther, queue: await summariseQueue(engine, job) };
-    });
-    return context.answer({ ...queueToJson(queue), is_changed: isChanged }, () =>
-      isChanged ? `Changed ${id}.\n${settingsText(queue)}` : `${id} has these settings already.\n`,
+    const { isChanged, found } = await context.withStore((engine) =>
+      applySettings(engine, id, { kind: QUEUE_KIND, apply: () => changeQueue(engine, id, settings) }),
+    );
+    return context.answer({ ...queueToJson(found), is_changed: isChanged }, () =>
+      isChanged ? `Changed ${id}.\n${queueSettingsText(found)}` : `${id} has these settings already.\n`,
     );
   },
 });
@@ -90,56 +86,26 @@ const show = command({
   summary: "Show a queue with its settings, or one item with attempts, notes, result and links.",
   examples: ["redrive queue show orders", "redrive queue show orders order-7"],
   arguments: { name, item: argument("[item]", "id, or the beginning of one") },
-  run: async (context, { name: id, item }) => {
-    if (item === undefined) {
-      const queue = await context.withStore(async (engine) =>
-        summariseQueue(engine, await requireQueue(engine, id)),
-      );
-      return context.answer(queueToJson(queue), () => queueText(queue, context));
-    }
-    const view = await context.withStore(async (engine) =>
-      readItemView(engine, await requireItem(engine, item, (await requireQueue(engine, id)).id)),
-    );
-    return context.answer(itemViewToJson(view), () => itemText(view, context));
+  run: (context, { name: id, item }) =>
+    context.withStore(async (engine) => {
+      const job = await requireQueue(engine, id);
+      if (item === undefined) {
+        const queue = await summariseQueue(engine, job);
+        return context.answer(queueToJson(queue), () => queueText(queue, context));
+      }
+      const view = await readItemView(engine, await requireItem(engine, item, job.id));
+      return context.answer(itemViewToJson(view), () => itemText(view, context));
+    }),
+});
+
+const pausing = pauseCommands(QUEUE_KIND, {
+  pause: "Pause a queue: workers get no more items; running attempts finish.",
+  resume: "Resume a paused queue.",
+  ...{ example: "orders", why: "'the shop is down'" },
+  onPause: ({ counts: { leased } }) => {
+    const running = some(leased, leased === 1 ? "running attempt" : "running attempts");
+    return running && ` ${running} will finish.`;
   },
 });
 
-const pause = command({
-  name: "pause",
-  summary: "Pause a queue: workers get no more items; running attempts finish.",
-  examples: ["redrive queue pause orders --reason 'the shop is down'"],
-  arguments: { name },
-  options: { reason },
-  run: async (context, { name: id, reason: why = "" }) => {
-    const { wasPaused, queue } = await changePause(context, id, { author: context.author, reason: why });
-    return context.answer(queueToJson(queue), () => {
-      if (wasPaused && queue.pause) return `${id} is paused already: ${pauseText(queue.pause)}.\n`;
-      const { leased } = queue.counts;
-      return `Paused ${id}.${leased > 0 ? ` ${counted(leased, "running attempt")} will finish.` : ""}\n`;
-    });
-  },
-});
-
-const resume = command({
-  name: "resume",
-  summary: "Resume a paused queue.",
-  examples: ["redrive queue resume orders"],
-  arguments: { name },
-  run: async (context, { name: id }) => {
-    const { wasPaused, queue } = await changePause(context, id, null);
-    const ready = `${counted(queue.counts.ready, "item")} ready`;
-    return context.answer(queueToJson(queue), () =>
-      wasPaused ? `Resumed ${id}: ${ready}.\n` : `${id} was not paused.\n`,
-    );
-  },
-});
-
-function changePause(context: Context, id: string, change: { author: string; reason: string } | null) {
-  return context.withStore(async (engine) => {
-    const before = await requireQueue(engine, id);
-    const job = await engine.changeJob(before.id, { pause: change });
-    return { wasPaused: before.pause !== undefined, queue: await summariseQueue(engine, job) };
-  });
-}
-
-export const commands = [create, set, list, show, pause, resume];
+export const commands = [create, set, list, show, ...pausing];

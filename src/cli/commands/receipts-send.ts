@@ -9,6 +9,7 @@ import { continueRedrive, type RetryOptions, retryLetters } from "../../run/retr
 import type { RunDeps } from "../../run/run-job.ts";
 import type { RunObserver } from "../../runner/run-options.ts";
 import { receiptsMirror } from "../../service/letter-mirror.ts";
+import type { StartService } from "../../service/service.ts";
 import { systemClock } from "../../std/clock.ts";
 import { compact } from "../../std/json.ts";
 import { emptyCounts } from "../bulk.ts";
@@ -17,57 +18,41 @@ import type { Context } from "../context.ts";
 import { EXIT } from "../exit-code.ts";
 import { answerRedriven } from "../interactive-redrive.ts";
 import { type Watch, withProgress } from "../interactive-run.ts";
-import { type SentOutcome, type SentReceipt, sendReceipts } from "../interactive-send.ts";
+import { type SentReceipt, sendReceipts } from "../interactive-send.ts";
 import { runWorker } from "../interactive-worker.ts";
 import { readJsonOption } from "../json-input.ts";
 import { maintenanceOf } from "../maintenance.ts";
-import {
-  absolute,
-  canary,
-  choice,
-  concurrency,
-  drainMs,
-  dryRun,
-  dueWithinMs,
-  duration,
-  flag,
-  path,
-  perSecond,
-  quiet,
-  rate,
-  readDueWithin,
-  storeWaitForeverMs,
-  storeWaitMs,
-  untilEmpty,
-  word,
-  yes,
-} from "../options.ts";
+import * as option from "../options.ts";
 import { confirm } from "../prompt.ts";
 import { previewText } from "../render/operation.ts";
 import { clean } from "../render/paint.ts";
-import { lettersText } from "../render/words.ts";
-import { listenForInterrupts } from "../signals.ts";
+import { lettersText, some } from "../render/words.ts";
+import { type Interrupt, untilInterrupted } from "../signals.ts";
 import { planFrom } from "./dlq-retry.ts";
 
-const mirror = path("--mirror <file>", "also keep the dead letters as a receipts.json in this file");
+const mirror = option.path("--mirror <file>", "also keep the dead letters as a receipts.json in this file");
 
-/** Where `--mirror` leads to; relative to the current folder. */
-function mirrorPath({ terminal: { cwd } }: Context, file: string | undefined): { readonly mirror?: string } {
-  return file === undefined ? {} : { mirror: absolute(cwd, file, "--mirror") };
+/** The file of `--mirror`, relative to the current folder. */
+function mirrorPath({ terminal: { cwd } }: Context, file: string | undefined): string | undefined {
+  return file === undefined ? undefined : option.absolute(cwd, file, "--mirror");
+}
+
+function mirrorsTo(path: string | undefined): readonly StartService[] {
+  return path === undefined ? [] : [receiptsMirror(path)];
 }
 
 const inputOptions = {
-  data: word("--data <json>", "the receipt, or @FILE"),
-  file: word("--file <file>", "one JSON receipt, an array of them, or JSON Lines; - is stdin"),
-  format: choice("-f, --format <format>", "default: by the content", ["json", "jsonl"]),
-  key: word(
+  data: option.word("--data <json>", "the receipt, or @FILE"),
+  file: option.word("--file <file>", "one JSON receipt, an array of them, or JSON Lines; - is stdin"),
+  format: option.choice("-f, --format <format>", "default: by the content", ["json", "jsonl"]),
+  key: option.word(
     "--key <key>",
     "the key of the receipt, which stays taken forever (default: made from its content)",
     {
       conflicts: ["keyField"],
     },
   ),
-  keyField: word("--key-field <field>", "the field with the key; a.b reaches inside"),
+  keyField: option.word("--key-field <field>", "the field with the key; a.b reaches inside"),
 };
 
 const send = command({
@@ -81,42 +66,41 @@ const send = command({
   arguments: { name: argument("<target>", "its name") },
   options: {
     ...inputOptions,
-    order: word("--order <key>", "send receipts with the same key one after another"),
-    waitMs: duration(
+    order: option.word("--order <key>", "send receipts with the same key one after another"),
+    waitMs: option.duration(
       "--wait <duration>",
       "how long to wait for the result, then exit with 75 (default: until it comes)",
     ),
-    noWait: flag("--no-wait", "only store them; `redrive receipts deliver` or a service delivers them"),
-    concurrency: concurrency("how many are sent at a time (default: 10)"),
+    noWait: option.flag(
+      "--no-wait",
+      "only store them; `redrive receipts deliver` or a service delivers them",
+    ),
+    concurrency: option.concurrency("how many are sent at a time (default: 10)"),
     mirror,
   },
   run: async (context, { name, order, waitMs, noWait, concurrency: slots, mirror: file, ...input }) => {
-    const maintenance = await maintenanceOf(context);
-    const mirrored = mirrorPath(context, file);
-    const interrupt = listenForInterrupts(() => context.note("Stopped waiting; the receipts are stored."));
-    const { signal } = interrupt;
-    const services = mirrored.mirror === undefined ? [] : [receiptsMirror(mirrored.mirror)];
-    const plan = {
-      ...{ name, signal, receipts: receiptsFrom(context, input, signal) },
-      waitMs: noWait ? null : (waitMs ?? Number.POSITIVE_INFINITY),
-      maintenance: { ...maintenance, services: [...maintenance.services, ...services] },
-      ...compact({ order, concurrency: slots }),
-    };
-    try {
+    const { services, ...rules } = await maintenanceOf(context);
+    const maintenance = { ...rules, services: [...services, ...mirrorsTo(mirrorPath(context, file))] };
+    const send = async (interrupt: Interrupt) => {
+      const { signal } = interrupt;
+      const plan = {
+        ...{ name, signal, maintenance, receipts: receiptsFrom(context, input, signal) },
+        waitMs: noWait ? null : (waitMs ?? Number.POSITIVE_INFINITY),
+        ...compact({ order, concurrency: slots }),
+      };
       const sent = await context.withStore((engine) =>
         sendReceipts(context, engine, plan, (one) => printSent(context, one)),
       );
       return answerSent(context, name, sent, interrupt.exitCode);
-    } finally {
-      interrupt.dispose();
-    }
+    };
+    return untilInterrupted(send, () => context.note("Stopped waiting; the receipts are stored."));
   },
 });
 
 type ReceiptRuns = AsyncIterable<readonly ReadReceipt[]> | Iterable<readonly ReadReceipt[]>;
 type InputFlags = Given<typeof inputOptions>;
 
-/** In runs, as they come. What contradicts is refused before anything is read. */
+/** In batches. Contradicting options are refused before anything is read. */
 async function* receiptsFrom(
   context: Context,
   flags: InputFlags,
@@ -150,7 +134,7 @@ function receiptRuns(
       hint: `Give it as JSON: --data '{"task_id": "t-1"}', --data @FILE, --file FILE, or on stdin.`,
     });
   }
-  const from = file === undefined || file === "-" ? "-" : absolute(cwd, file, "--file");
+  const from = file === undefined || file === "-" ? "-" : option.absolute(cwd, file, "--file");
   return readReceipts({ path: from, ...compact({ format, keyField }) }, { stdin, signal });
 }
 
@@ -161,27 +145,20 @@ function printSent(context: Context, { key, outcome, isNew, error }: SentReceipt
   context.terminal.stdout.write(`${outcome.padEnd(9)}  ${clean(key)}${before}${why}\n`);
 }
 
-/** Conflicts decide the exit code before what waits, and that before what died. */
+/** For the exit code, conflicts come before waiting receipts, and those before dead ones. */
 function answerSent(
   context: Context,
   target: string,
   sent: readonly SentReceipt[],
   interrupted: number | null,
 ): number {
-  const number = (outcome: SentOutcome) => sent.filter((one) => one.outcome === outcome).length;
-  const counts = {
-    delivered: number("delivered"),
-    dead: number("dead"),
-    kept: number("kept"),
-    waiting: number("waiting"),
-    conflicts: number("conflict"),
-  };
+  const counts = { delivered: 0, dead: 0, kept: 0, waiting: 0, conflicts: 0 };
+  for (const { outcome } of sent) counts[outcome === "conflict" ? "conflicts" : outcome] += 1;
   const receipts = sent.map(({ isNew, ...one }) => ({ ...one, is_new: isNew }));
   context.answer({ target, sent: sent.length, ...counts, receipts }, () => "");
   if (!context.isJson) {
-    const some = Object.entries(counts).filter(([, count]) => count > 0);
-    const sum = some.map(([what, count]) => `${count} ${what}`).join(" · ");
-    if (sent.length !== 1) context.note(sum === "" ? "No receipts." : sum);
+    const parts = Object.entries(counts).map(([what, count]) => some(count, what));
+    if (sent.length !== 1) context.note(parts.filter(Boolean).join(" · ") || "No receipts.");
     if (counts.dead > 0) context.note(`To list what died: redrive dlq list ${target}`);
     if (counts.kept + counts.waiting > 0)
       context.note(`To deliver what waits: redrive receipts deliver ${target}`);
@@ -198,17 +175,17 @@ const deliver = command({
   examples: ["redrive receipts deliver", "redrive receipts deliver billing --until-empty"],
   arguments: { targets: argument("[targets...]", "their names (default: all)") },
   options: {
-    concurrency: concurrency("how many are sent at a time, of each target (default: 10)"),
-    rate: rate("what this process may send of each target: 5/s, 100/m, 1000/h (default: no limit)"),
-    untilEmpty,
-    dueWithinMs,
-    noAutoRecover: flag(
+    concurrency: option.concurrency("how many are sent at a time, of each target (default: 10)"),
+    rate: option.rate("what this process may send of each target: 5/s, 100/m, 1000/h (default: no limit)"),
+    untilEmpty: option.untilEmpty,
+    dueWithinMs: option.dueWithinMs,
+    noAutoRecover: option.flag(
       "--no-auto-recover",
       "leave letters that died of an outage to `redrive receipts recover` (default: they are sent again when the target answers)",
     ),
-    drainMs,
-    storeWaitMs: storeWaitForeverMs,
-    quiet,
+    drainMs: option.drainMs,
+    storeWaitMs: option.storeWaitForeverMs,
+    quiet: option.quiet,
     mirror,
   },
   run: (
@@ -222,15 +199,15 @@ const deliver = command({
       drainMs: flags.drainMs,
       storeWaitMs: wait ?? Number.POSITIVE_INFINITY,
       untilEmpty: flags.untilEmpty,
-      dueWithinMs: readDueWithin(flags),
+      dueWithinMs: option.readDueWithin(flags),
       isQuiet,
       autoRecover: !noAutoRecover,
-      ...(pace && { rate: perSecond(pace) }),
-      ...mirrorPath(context, file),
+      ...(pace && { rate: option.perSecond(pace) }),
+      ...compact({ mirror: mirrorPath(context, file) }),
     }),
 });
 
-/** Every letter is sent: also those that were refused for good or failed too often. */
+/** All letters are sent, also those that are not eligible. */
 const FORCE = true;
 
 const recover = command({
@@ -243,17 +220,17 @@ const recover = command({
   ],
   arguments: { name: argument("<target>", "its name") },
   options: {
-    rate: rate("send at most this many, e.g. 5/s or 100/m (default: no limit)"),
-    canary,
-    dryRun,
-    yes,
-    quiet,
+    rate: option.rate("send at most this many, e.g. 5/s or 100/m (default: no limit)"),
+    canary: option.canary,
+    dryRun: option.dryRun,
+    yes: option.yes,
+    quiet: option.quiet,
     mirror,
-    storeWaitMs,
+    storeWaitMs: option.storeWaitMs,
   },
   run: async (context, { name, mirror: file, dryRun: isPreview, yes: isAgreed, ...flags }) => {
     const plan = planFrom(flags);
-    const mirrored = mirrorPath(context, file);
+    const mirrors = mirrorsTo(mirrorPath(context, file));
     const recovery = await context.withStore(async (engine) => {
       const found = await surveyRecovery(engine, name);
       if (found.letters + found.begun.length > 0) await requireReachable(engine, found);
@@ -267,7 +244,7 @@ const recover = command({
       return context.answer(previewToJson(preview, job.id), () => previewText(preview, job.id, context));
     }
     if (letters > 1 && !isAgreed) await confirm(context, `Send ${lettersText(letters)} to ${job.id} again?`);
-    const how = { recovery, author: context.author, force: FORCE, plan, ...mirrored };
+    const how = { recovery, author: context.author, force: FORCE, plan, mirrors };
     const { result, interrupt } = await withProgress(context, flags, (deps, watch) =>
       recoverLetters(deps, watch, how),
     );
@@ -278,18 +255,16 @@ const recover = command({
 
 interface RecoverPlan extends Pick<RetryOptions, "author" | "force" | "plan"> {
   readonly recovery: Recovery;
-  /** The file in which the letters are kept as receipts. Default: none. */
-  readonly mirror?: string;
+  readonly mirrors: readonly StartService[];
 }
 
-/** First what another process began and did not finish, then all that are dead. */
+/** Finishes operations that were interrupted, then sends all dead letters. */
 async function recoverLetters(
   given: RunDeps,
   watch: Watch,
-  { recovery, mirror: file, ...how }: RecoverPlan,
+  { recovery, mirrors, ...how }: RecoverPlan,
 ): Promise<readonly Operation[]> {
   const { job, selection, letters, begun } = recovery;
-  const mirrors = file === undefined ? [] : [receiptsMirror(file)];
   const services = [...(given.services ?? []), ...mirrors];
   const deps = reportingFailures({ ...given, services }, watch.onNotice);
   const ended: Operation[] = [];
@@ -308,7 +283,7 @@ async function recoverLetters(
 
 const FAILURES_SHOWN_MAX = 20;
 
-/** Names the receipts that were not delivered, with the reason; of many, the first ones. */
+/** Reports the first receipts that were not delivered, with the reason. */
 function reportingFailures(deps: RunDeps, onNotice: (notice: string) => void): RunDeps {
   let shown = 0;
   const settled: NonNullable<RunObserver["settled"]> = (item, settlement, outcome) => {
@@ -322,7 +297,7 @@ function reportingFailures(deps: RunDeps, onNotice: (notice: string) => void): R
   return { ...deps, observer: { ...deps.observer, settled } };
 }
 
-/** 75 when letters are left in line, as after a pause. */
+/** 75 when letters are left, as after a pause. */
 function answerRecovered(context: Context, { job }: Recovery, ended: readonly Operation[]): number {
   const last = ended.at(-1);
   if (last === undefined)

@@ -1,22 +1,34 @@
-/** `redrive receipts target|list|inspect|pause|resume`: where receipts go, and what became of them. */
-import { listTargets, setTarget, summariseTarget, targetToJson } from "../../delivery/target-settings.ts";
-import type { Engine } from "../../engine.ts";
+/** `redrive receipts target|list|inspect|pause|resume`: targets and their receipts. */
+import {
+  listTargets,
+  setTarget,
+  summariseTarget,
+  type TargetSummary,
+  targetToJson,
+} from "../../delivery/target-settings.ts";
 import { isError, WorkError } from "../../errors.ts";
 import { requireTarget } from "../../queue/find-job.ts";
 import { itemViewToJson } from "../../queue/item-json.ts";
-import { canonicalJson } from "../../std/json.ts";
 import { argument, command } from "../command.ts";
-import type { Context } from "../context.ts";
 import { EXIT } from "../exit-code.ts";
 import { requireItem } from "../find.ts";
-import { itemStates, listItems, readItemView } from "../item-list.ts";
-import { count, limit, reason, word } from "../options.ts";
+import { itemStates, word } from "../options.ts";
 import { targetOptions, targetSettingsFrom } from "../queue-options.ts";
 import { itemText } from "../render/item.ts";
-import { pauseText, targetSettingsText, targetsText, targetText } from "../render/queue.ts";
-import { counted } from "../render/words.ts";
+import { targetSettingsText, targetsText, targetText } from "../render/queue.ts";
+import {
+  applySettings,
+  listItems,
+  pageOptions,
+  pauseCommands,
+  readItemView,
+  type StandingKind,
+} from "../standing.ts";
 
-const name = argument("<target>", "its name");
+const TARGET_KIND: StandingKind<TargetSummary> = {
+  ...{ family: "receipts", word: "receipt", form: "<target>" },
+  ...{ find: requireTarget, summarise: summariseTarget, toJson: targetToJson },
+};
 
 const target = command({
   name: "target",
@@ -38,16 +50,8 @@ const target = command({
       return context.answer(targetToJson(found), () => targetText(found, context));
     }
     const { isNew, isChanged, found } = await context.withStore(
-      async (engine) => {
-        const before = await engine.findJob(id);
-        const job = await setTarget(engine, id, settings);
-        const isOther = canonicalJson(before?.spec ?? null) !== canonicalJson(job.spec);
-        return {
-          isNew: before?.kind !== "target",
-          isChanged: isOther,
-          found: await summariseTarget(engine, job),
-        };
-      },
+      (engine) =>
+        applySettings(engine, id, { kind: TARGET_KIND, apply: () => setTarget(engine, id, settings) }),
       { creates: true },
     );
     context.answer({ ...targetToJson(found), is_new: isNew, is_changed: isChanged }, () => {
@@ -70,14 +74,10 @@ const list = command({
   arguments: { name: argument("[target]", "its name") },
   options: {
     states: itemStates("only these receipts: ready, leased, held, done, dead, discarded"),
-    limit,
-    after: count("--cursor <cursor>", "continue after this cursor: the `next` of the page before", 0),
+    ...pageOptions,
   },
-  run: async (context, { name: id, ...flags }) => {
-    if (id !== undefined) {
-      const find = async (engine: Engine) => (await requireTarget(engine, id)).id;
-      return listItems(context, flags, { list: "receipts", name: id, find });
-    }
+  run: async (context, { name, ...flags }) => {
+    if (name !== undefined) return listItems(context, { name, ...flags }, TARGET_KIND);
     if (flags.states !== undefined || flags.after !== undefined)
       throw new WorkError("usage", "No target was named.", {
         hint: "redrive receipts list TARGET --state dead",
@@ -114,7 +114,7 @@ const inspect = command({
   },
 });
 
-/** Receipts are found as items are, but people who send receipts do not know items. */
+/** Receipts are found as items are, but the errors speak of receipts. */
 function asReceiptError(error: unknown, key: string, id: string | undefined): unknown {
   if (isError(error, "ambiguous")) {
     return new WorkError("ambiguous", error.message.replace("several items", "several receipts"), {
@@ -127,47 +127,15 @@ function asReceiptError(error: unknown, key: string, id: string | undefined): un
   });
 }
 
-const pause = command({
-  name: "pause",
-  summary: "Pause a target: nothing is sent, receipts are kept.",
-  examples: ["redrive receipts pause billing --reason maintenance"],
-  arguments: { name },
-  options: { reason },
-  run: async (context, { name: id, reason: why = "" }) => {
-    const { wasPaused, found } = await changePause(context, id, { author: context.author, reason: why });
-    return context.answer(targetToJson(found), () =>
-      wasPaused && found.pause
-        ? `${id} is paused already: ${pauseText(found.pause)}.\n`
-        : `Paused ${id}. New receipts are kept.\n`,
-    );
+const pausing = pauseCommands(TARGET_KIND, {
+  pause: "Pause a target: nothing is sent, receipts are kept.",
+  resume: "Resume a paused target, also after its token was refused.",
+  ...{ example: "billing", why: "maintenance" },
+  onPause: () => " New receipts are kept.",
+  onResume: (context, { name, counts, workers }) => {
+    if (counts.ready > 0 && workers.length === 0 && !context.isJson)
+      context.note(`No process delivers now. To deliver: redrive receipts deliver ${name}`);
   },
 });
 
-const resume = command({
-  name: "resume",
-  summary: "Resume a paused target, also after its token was refused.",
-  examples: ["redrive receipts resume billing"],
-  arguments: { name },
-  run: async (context, { name: id }) => {
-    const { wasPaused, found } = await changePause(context, id, null);
-    const { ready } = found.counts;
-    context.answer(targetToJson(found), () =>
-      wasPaused ? `Resumed ${id}: ${counted(ready, "receipt")} ready.\n` : `${id} was not paused.\n`,
-    );
-    if (ready > 0 && found.workers.length === 0 && !context.isJson)
-      context.note(`No process delivers now. To deliver: redrive receipts deliver ${id}`);
-    return EXIT.done;
-  },
-});
-
-function changePause(context: Context, id: string, change: { author: string; reason: string } | null) {
-  return context.withStore(async (engine) => {
-    const before = await requireTarget(engine, id);
-    const wasPaused = before.pause !== undefined;
-    const isSame = wasPaused && change !== null; // the first reason counts
-    const job = isSame ? before : await engine.changeJob(before.id, { pause: change });
-    return { wasPaused, found: await summariseTarget(engine, job) };
-  });
-}
-
-export const commands = [target, list, inspect, pause, resume];
+export const commands = [target, list, inspect, ...pausing];

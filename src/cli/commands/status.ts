@@ -11,7 +11,7 @@ import type { Context } from "../context.ts";
 import { EXIT } from "../exit-code.ts";
 import { count, duration, flag, listOf } from "../options.ts";
 import { summaryText } from "../render/job-summary.ts";
-import { listenForInterrupts } from "../signals.ts";
+import { untilInterrupted } from "../signals.ts";
 
 const POLL_MS = 500;
 
@@ -22,15 +22,14 @@ const status = command({
   arguments: { name: argument("<job>", "id or name") },
   options: { watch: flag("-w, --watch", "follow it until it has ended") },
   run: (context, { name, watch }) =>
-    context.withStore(async (engine) => {
-      const interrupt = listenForInterrupts(() => undefined);
-      const summary = await (watch
-        ? watchJob(context, engine, { name, stop: interrupt.signal })
-        : readSummary(engine, name));
-      interrupt.dispose();
-      const text = () => `${summaryText(summary, context)}\n`;
-      return context.answer(summaryToJson(summary), text, interrupt.exitCode ?? EXIT.done);
-    }),
+    context.withStore((engine) =>
+      untilInterrupted(async (interrupt) => {
+        const stop = interrupt.signal;
+        const summary = await (watch ? watchJob(context, engine, { name, stop }) : readSummary(engine, name));
+        const text = () => `${summaryText(summary, context)}\n`;
+        return context.answer(summaryToJson(summary), text, interrupt.exitCode ?? EXIT.done);
+      }),
+    ),
 });
 
 async function readSummary(engine: Engine, name: string): Promise<JobSummary> {
@@ -39,13 +38,12 @@ async function readSummary(engine: Engine, name: string): Promise<JobSummary> {
   return summarise(engine, job);
 }
 
-interface Watched {
-  readonly name: string;
-  readonly stop: AbortSignal;
-}
-
 /** One line on stderr: rewritten on a terminal, printed after each change elsewhere. */
-async function watchJob(context: Context, engine: Engine, { name, stop }: Watched): Promise<JobSummary> {
+async function watchJob(
+  context: Context,
+  engine: Engine,
+  { name, stop }: { readonly name: string; readonly stop: AbortSignal },
+): Promise<JobSummary> {
   const { stderr } = context.terminal;
   let shown = "";
   for (;;) {
@@ -80,26 +78,25 @@ const events = command({
   examples: ["redrive events nightly --since 10m", "redrive events --type dlq_item_added --follow --json"],
   arguments: { name: argument("[job]", "id or name (default: all jobs)") },
   options: eventOptions,
-  run: (context, { name, ...flags }) =>
-    context.withStore(
-      async (engine) => {
-        const { stdout } = context.terminal;
-        const interrupt = listenForInterrupts(() => undefined);
-        const collected: Event[] = [];
-        const isDocument = context.isJson && !flags.follow;
-        for await (const event of eventsOf(engine, { name, flags, stop: interrupt.signal })) {
-          if (!stdout.writable) break; // the reader closed the pipe
-          if (isDocument) collected.push(event);
-          else
-            stdout.write(
-              context.isJson ? `${stringifyJson(eventToJson(event))}\n` : eventLine(context, event),
-            );
-        }
-        interrupt.dispose();
-        return isDocument ? context.answer({ events: collected.map(eventToJson) }, () => "") : EXIT.done;
-      },
-      { mustExist: flags.follow },
-    ),
+  run: (context, { name, ...flags }) => {
+    const { isJson, terminal } = context;
+    const isDocument = isJson && !flags.follow;
+    const collected: Event[] = [];
+    const print = async (engine: Engine, stop: AbortSignal) => {
+      for await (const event of eventsOf(engine, { name, flags, stop })) {
+        if (!terminal.stdout.writable) break; // the reader closed the pipe
+        if (isDocument) collected.push(event);
+        else
+          terminal.stdout.write(
+            isJson ? `${stringifyJson(eventToJson(event))}\n` : eventLine(context, event),
+          );
+      }
+      return isDocument ? context.answer({ events: collected.map(eventToJson) }, () => "") : EXIT.done;
+    };
+    return context.withStore((engine) => untilInterrupted(({ signal }) => print(engine, signal)), {
+      mustExist: flags.follow,
+    });
+  },
 });
 
 interface EventRequest {

@@ -1,4 +1,4 @@
-/** `redrive store …`: where everything is kept, whether it is sound, and copies of it. */
+/** `redrive store …`: information about the store, checks, copies and migrations. */
 import { openStore } from "../../engines/open.ts";
 import { WorkError } from "../../errors.ts";
 import type { DamageReport, Problem, SalvageReport } from "../../item/store-queries.ts";
@@ -77,14 +77,13 @@ Stop every process that uses the store. Restore it from a backup, or save what c
   redrive store salvage ${from} sqlite:NEW.db\n`;
 }
 
-/** Empty, undamaged tables are left out. */
 function damageTable(tables: DamageReport["tables"], columns: number): string {
   return table(
     tables.filter(({ rows, gaps }) => rows > 0 || gaps > 0),
     [
       { title: "TABLE", value: (one) => one.table },
-      { title: "ROWS", value: (one) => thousands(one.rows), align: "right" },
-      { title: "UNREADABLE PARTS", value: (one) => thousands(one.gaps), align: "right" },
+      { title: "ROWS", value: (one) => one.rows },
+      { title: "UNREADABLE PARTS", value: (one) => one.gaps },
     ],
     columns,
   );
@@ -123,7 +122,7 @@ function refuseStoreOption({ hasStoreOption }: Context, name: string): void {
     throw new WorkError("usage", `\`store ${name}\` takes both stores as arguments, not --store.`);
 }
 
-/** Smaller tables are done before their line is read; of larger ones there are several lines. */
+/** Small tables are not reported; large ones are reported several times. */
 const NOTE_FROM_ROWS = 1000;
 const NOTE_EVERY_ROWS = 100_000;
 
@@ -148,7 +147,7 @@ function copyText({ columns }: Context, { how, copied, tables }: CopyReport): st
     tables.filter(({ rows }) => rows > 0),
     [
       { title: "TABLE", value: (sum) => sum.table },
-      { title: "ROWS", value: (sum) => thousands(sum.rows), align: "right" },
+      { title: "ROWS", value: (sum) => sum.rows },
       { title: "SHA-256", value: (sum) => sum.digest },
     ],
     columns,
@@ -183,10 +182,8 @@ const salvage = command({
 });
 
 function salvageText({ tables, lostItems, repairs, problems }: SalvageReport, columns: number): string {
-  const lost =
-    lostItems === undefined
-      ? "How many items were lost is unknown: the counters of the queues were lost, too.\n"
-      : `${counted(lostItems, "item was", "items were")} lost.\n`;
+  const unknown = "How many items were lost is unknown: the counters of the queues were lost, too.\n";
+  const lost = lostItems === undefined ? unknown : `${counted(lostItems, "item was", "items were")} lost.\n`;
   const changed = repairs.map(({ what, rows }) => `  ${thousands(rows)} ${what}\n`).join("");
   return [
     damageTable(tables, columns),

@@ -1,4 +1,5 @@
 /** `redrive metrics` and `redrive watch`: numbers for Prometheus, and alerts for people. */
+import { once } from "node:events";
 import type { Engine } from "../../engine.ts";
 import { openStore } from "../../engines/open.ts";
 import { isError, WorkError } from "../../errors.ts";
@@ -6,7 +7,7 @@ import { requireSecrets } from "../../service/alert-channels.ts";
 import { isTimeZone, scheduleFault } from "../../service/alert-schedule.ts";
 import { keepWatching } from "../../service/alert-service.ts";
 import type { WatchSettings } from "../../service/alert-settings.ts";
-import { Watcher } from "../../service/alert-watcher.ts";
+import { type CheckReport, Watcher } from "../../service/alert-watcher.ts";
 import { metricsToJson, readMetrics } from "../../service/metrics.ts";
 import { parseListen, serveMetrics } from "../../service/metrics-server.ts";
 import { metricsPrefix, metricsText } from "../../service/metrics-text.ts";
@@ -16,7 +17,7 @@ import type { Context } from "../context.ts";
 import { EXIT } from "../exit-code.ts";
 import { flag, value, withDefault, word } from "../options.ts";
 import { checkToJson, dryRunText, onceText, WatchScreen } from "../render/watch.ts";
-import { listenForInterrupts } from "../signals.ts";
+import { untilInterrupted } from "../signals.ts";
 import { ownCommands, requireTrust } from "../trust.ts";
 
 const metrics = command({
@@ -48,17 +49,14 @@ const metrics = command({
   },
 });
 
-async function serve(context: Context, options: Parameters<typeof serveMetrics>[0]): Promise<void> {
-  const interrupt = listenForInterrupts(() => undefined);
-  const server = await serveMetrics(options);
-  if (context.isJson) context.answer({ url: server.url }, () => "");
-  else context.note(`Listening on ${server.url}/metrics and ${server.url}/health; press Ctrl-C to stop.`);
-  await new Promise<void>((resolve) => {
-    if (interrupt.signal.aborted) resolve();
-    else interrupt.signal.addEventListener("abort", () => resolve(), { once: true });
+function serve(context: Context, options: Parameters<typeof serveMetrics>[0]): Promise<void> {
+  return untilInterrupted(async ({ signal }) => {
+    const server = await serveMetrics(options);
+    if (context.isJson) context.answer({ url: server.url }, () => "");
+    else context.note(`Listening on ${server.url}/metrics and ${server.url}/health; press Ctrl-C to stop.`);
+    if (!signal.aborted) await once(signal, "abort");
+    await server.close();
   });
-  await server.close();
-  interrupt.dispose();
 }
 
 const watch = command({
@@ -91,14 +89,9 @@ const watch = command({
     try {
       if (isPreview) return await previewAlerts(context, watcher, settings);
       if (once) return await checkOnce(context, watcher);
-      const interrupt = listenForInterrupts(() => undefined);
       screen.begin(settings);
-      await keepWatching(watcher, {
-        settings,
-        stop: interrupt.signal,
-        onChecked: (found) => screen.checked(found),
-      });
-      interrupt.dispose();
+      const onChecked = (found: CheckReport) => screen.checked(found);
+      await untilInterrupted(({ signal: stop }) => keepWatching(watcher, { settings, stop, onChecked }));
       return EXIT.done;
     } finally {
       await watcher.close();
@@ -132,7 +125,7 @@ async function checkOnce(context: Context, watcher: Watcher): Promise<number> {
   return sent.every(({ ok }) => ok) ? EXIT.done : EXIT.failed;
 }
 
-/** A store that does not exist has no numbers, and a new one would have false zeros. */
+/** A missing store is not created: its zeros would be misleading. */
 async function openExisting(url: string): Promise<Engine> {
   try {
     return await openStore(url, { mustExist: true });

@@ -4,26 +4,7 @@ import { compileCommand, emptiedOptionWarning, refuseEmptiedArgument } from "../
 import { WorkError } from "../../errors.ts";
 import { argument, command } from "../command.ts";
 import { noCommand, runWorker } from "../interactive-worker.ts";
-import {
-  allowOptions,
-  COMMAND_HELP,
-  concurrency,
-  drainMs,
-  dueWithinMs,
-  duration,
-  graceMs,
-  keepEvidence,
-  list,
-  onFailureCommand,
-  perSecond,
-  quiet,
-  rate,
-  readDueWithin,
-  storeWaitForeverMs,
-  under,
-  untilEmpty,
-  word,
-} from "../options.ts";
+import * as option from "../options.ts";
 
 const worker = command({
   name: "worker",
@@ -33,38 +14,38 @@ const worker = command({
     "redrive worker --queue orders --until-empty -j 4 -- ./process-order.sh {}",
     "redrive worker --job nightly-7h2k9m4x",
   ],
-  arguments: { command: argument("[command...]", COMMAND_HELP) },
+  arguments: { command: argument("[command...]", option.COMMAND_HELP) },
   passesThrough: true,
   options: {
-    ...under("What to process", {
-      queues: list(
+    ...option.under("What to process", {
+      queues: option.list(
         "--queue <queues>",
         "these queues (default: the only one); a target of receipts is delivered, without a command",
       ),
-      jobs: list(
+      jobs: option.list(
         "--job <jobs>",
         "items of these jobs, with their own commands: maps, and workflows without worktrees",
       ),
     }),
-    ...under("Running", {
-      concurrency: concurrency("how many run at a time, of each queue (default: the number of cores)"),
-      timeoutMs: duration(
+    ...option.under("Running", {
+      concurrency: option.concurrency("how many run at a time, of each queue (default: the number of cores)"),
+      timeoutMs: option.duration(
         "-t, --timeout <duration>",
         "stop an attempt that takes longer, with all its processes (default: none)",
       ),
-      graceMs: graceMs,
-      rate: rate("what this worker may start of each queue: 5/s, 100/m, 1000/h (default: no limit)"),
-      name: word(
+      graceMs: option.graceMs,
+      rate: option.rate("what this worker may start of each queue: 5/s, 100/m, 1000/h (default: no limit)"),
+      name: option.word(
         "-n, --name <name>",
         "the author of its notes (default: the machine, the process and the slot)",
       ),
-      failureCommand: onFailureCommand,
-      allowOptions,
-      keepEvidence,
-      storeWaitMs: storeWaitForeverMs,
-      quiet,
+      failureCommand: option.onFailureCommand,
+      allowOptions: option.allowOptions,
+      keepEvidence: option.keepEvidence,
+      storeWaitMs: option.storeWaitForeverMs,
+      quiet: option.quiet,
     }),
-    ...under("Ending", { untilEmpty, dueWithinMs, drainMs }),
+    ...option.under("Ending", option.endingOptions),
   },
   run: (
     context,
@@ -89,9 +70,9 @@ const worker = command({
       slots: slots ?? availableParallelism(),
       ...(slots !== undefined && { jobSlots: slots }),
       storeWaitMs: flags.storeWaitMs ?? Number.POSITIVE_INFINITY,
-      dueWithinMs: readDueWithin(flags),
+      dueWithinMs: option.readDueWithin(flags),
       isQuiet,
-      ...(pace && { rate: perSecond(pace) }),
+      ...(pace && { rate: option.perSecond(pace) }),
     });
   },
 });

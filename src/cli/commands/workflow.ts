@@ -13,16 +13,7 @@ import type { Context } from "../context.ts";
 import { EXIT } from "../exit-code.ts";
 import { FIRST_ITEMS, FIRST_WORKFLOW } from "../first-workflow.ts";
 import { runWithSummary } from "../interactive-run.ts";
-import {
-  choice,
-  concurrency,
-  flag,
-  keepEvidence,
-  quiet,
-  repeated,
-  storeWaitMs,
-  withDefault,
-} from "../options.ts";
+import * as option from "../options.ts";
 import { counted } from "../render/words.ts";
 
 const file = argument("<workflow>", "the YAML file");
@@ -33,20 +24,23 @@ const run = command({
   examples: ["redrive run workflow.yml --dry-run", "redrive run workflow.yml -j 4 --var region=eu"],
   arguments: { file },
   options: {
-    dryRun: flag("--dry-run", "print the items, the first commands and the policy; run nothing"),
-    concurrency: concurrency("how many agents run at a time (default: as in the workflow)"),
-    variables: repeated("--var <name=value>", "a variable for the workflow; may be given several times"),
-    merge: withDefault(
-      choice(
+    dryRun: option.flag("--dry-run", "print the items, the first commands and the policy; run nothing"),
+    concurrency: option.concurrency("how many agents run at a time (default: as in the workflow)"),
+    variables: option.repeated(
+      "--var <name=value>",
+      "a variable for the workflow; may be given several times",
+    ),
+    merge: option.withDefault(
+      option.choice(
         "--merge <mode>",
         "at the end, merge the job's branch into the current branch, ask first, or leave it",
         MERGE_MODES,
       ),
       "auto",
     ),
-    keepEvidence,
-    storeWaitMs,
-    quiet,
+    keepEvidence: option.keepEvidence,
+    storeWaitMs: option.storeWaitMs,
+    quiet: option.quiet,
   },
   run: async (
     context,
@@ -96,7 +90,7 @@ const validate = command({
   summary: "Check a workflow and print every problem with its line.",
   examples: ["redrive validate workflow.yml"],
   arguments: { file },
-  options: { variables: repeated("--var <name=value>", "a variable that `redrive run` will get") },
+  options: { variables: option.repeated("--var <name=value>", "a variable that `redrive run` will get") },
   run: async (context, { file: name, variables: given = [] }) => {
     const text = readWorkflow(resolve(context.terminal.cwd, name), name);
     const variables = given.map((one) => one.split("=", 1)[0] ?? "");
@@ -114,7 +108,7 @@ const validate = command({
 
 type Warning = { readonly program: string; readonly where: string; readonly message: string };
 
-/** Values of env_files are read by a run only; they may not exist yet. */
+/** env_files are read only by a run; they may not exist yet. */
 function warningsOf({ terminal: { cwd } }: Context, workflow: Workflow): readonly Warning[] {
   const phases = ["setup", "map", "reduce", "merge"] as const;
   return missingPrograms(workflow, { phases, cwd, env: workflow.env }).map(({ program, where }) => ({
@@ -131,7 +125,7 @@ const init = command({
   summary: "Write a commented workflow that runs as it is.",
   examples: ["redrive init", "redrive init nightly.yml"],
   arguments: { file: argument("[file]", "the file (default: workflow.yml)") },
-  options: { force: flag("--force", "overwrite an existing file") },
+  options: { force: option.flag("--force", "overwrite an existing file") },
   run: async (context, { file: name = "workflow.yml", force }) => {
     const { cwd } = context.terminal;
     const path = resolve(cwd, name);
@@ -152,7 +146,7 @@ const init = command({
   },
 });
 
-/** False when the file exists and was left alone. */
+/** False when the file exists and was not changed. */
 function write(path: string, text: string, isForced: boolean): boolean {
   try {
     writeFileSync(path, text, { flag: isForced ? "w" : "wx" });

@@ -1,10 +1,10 @@
-/** `redrive worktrees list` and `clean`: the checkouts that agents work in, and how they go away. */
+/** `redrive worktrees list|clean`: the checkouts that agents work in. */
 import type { Engine } from "../../engine.ts";
-import { WorkError } from "../../errors.ts";
+import { isError } from "../../errors.ts";
 import { requireJob } from "../../queue/find-job.ts";
 import { hasLetters, statusOf } from "../../queue/job-summary.ts";
 import type { JsonObject } from "../../std/json.ts";
-import { type CleanOptions, type CleanReport, cleanWorktrees } from "../../workspace/clean.ts";
+import { type CleanReport, cleanWorktrees } from "../../workspace/clean.ts";
 import { listWorktrees, takeInventory, type WorktreeEntry } from "../../workspace/inventory.ts";
 import { MAIN_NAME } from "../../workspace/registry.ts";
 import { command } from "../command.ts";
@@ -39,7 +39,14 @@ const clean = command({
   },
   run: async (context, { job, force, dryRun: isPreview, yes: isAgreed }) => {
     const report = await context.withStore(async (engine) => {
-      const options = await optionsFrom(context, engine, { job, force });
+      const id = await jobIdOf(context, engine, job);
+      const options = {
+        ...(id !== undefined && { job: id }),
+        force,
+        isNeeded: (entry: WorktreeEntry) => isNeeded(engine, entry),
+        hasEnded: (jobId: string) => hasEnded(engine, jobId),
+        hasLetters: (jobId: string) => hasLetters(engine, jobId),
+      };
       const plan = await cleanWorktrees(context.home, { ...options, dryRun: true });
       const things = plan.removed.length + plan.branchesRemoved.length;
       if (isPreview || things === 0) return plan;
@@ -53,7 +60,7 @@ const clean = command({
 
 export const commands = [list, clean];
 
-/** A job that the store does not have, e.g. of another store, may still have worktrees: then its id is accepted. */
+/** A job of another store may have worktrees, so its id is accepted. */
 async function jobIdOf(
   { home }: Context,
   engine: Engine,
@@ -63,28 +70,13 @@ async function jobIdOf(
   try {
     return (await requireJob(engine, idOrName)).id;
   } catch (error) {
-    const isMissing = error instanceof WorkError && error.code === "job_not_found";
-    if (!isMissing || (await takeInventory(home, { job: idOrName })).length === 0) throw error;
-    return idOrName;
+    const hasWorktrees = async () => (await takeInventory(home, { job: idOrName })).length > 0;
+    if (isError(error, "job_not_found") && (await hasWorktrees())) return idOrName;
+    throw error;
   }
 }
 
-async function optionsFrom(
-  context: Context,
-  engine: Engine,
-  flags: { readonly job: string | undefined; readonly force: boolean },
-): Promise<CleanOptions> {
-  const job = await jobIdOf(context, engine, flags.job);
-  return {
-    ...(job !== undefined && { job }),
-    force: flags.force,
-    isNeeded: (entry) => isNeeded(engine, entry),
-    hasEnded: (jobId) => hasEnded(engine, jobId),
-    hasLetters: (jobId) => hasLetters(engine, jobId),
-  };
-}
-
-/** A job of another store may have a letter for it. */
+/** A job of another store may have a letter for the worktree. */
 async function isNeeded(engine: Engine, { state, jobId, itemId }: WorktreeEntry): Promise<boolean> {
   if (state !== "kept" || itemId === undefined) return false;
   if ((await engine.findJob(jobId)) === null) return true;
@@ -98,18 +90,8 @@ async function hasEnded(engine: Engine, jobId: string): Promise<boolean> {
 }
 
 function entryToJson(entry: WorktreeEntry): JsonObject {
-  const { path, repo, jobId, state, branch, itemId, attempt, why, pid } = entry;
-  return {
-    path,
-    repo,
-    job_id: jobId,
-    state,
-    branch,
-    item_id: itemId ?? null,
-    attempt: attempt ?? null,
-    why: why ?? null,
-    pid,
-  };
+  const { path, repo, jobId, state, branch, itemId = null, attempt = null, why = null, pid } = entry;
+  return { path, repo, job_id: jobId, state, branch, item_id: itemId, attempt, why, pid };
 }
 
 function reportToJson({ removed, left, branchesRemoved, branchesLeft }: CleanReport): JsonObject {
@@ -129,14 +111,14 @@ function listText({ columns }: Context, entries: readonly WorktreeEntry[]): stri
       { title: "JOB", value: (entry) => entry.jobId },
       { title: "STATE", value: stateWord },
       { title: "ITEM", value: (entry) => entry.itemId ?? (entry.name === MAIN_NAME ? "(the job)" : "") },
-      { title: "PROCESS", value: (entry) => (entry.pid === null ? "" : String(entry.pid)), align: "right" },
+      { title: "PROCESS", value: ({ pid }) => (pid === null ? null : String(pid)), align: "right" },
       { title: "PATH", value: (entry) => entry.path },
     ],
     Math.max(columns, ...entries.map(({ path }) => path.length + 80)), // a path that is cut is of no use
   );
 }
 
-/** What says it is in use, but by no process, waits for one that goes on. */
+/** A worktree that no process uses waits for a resume. */
 function stateWord({ state, pid }: WorktreeEntry): string {
   return state === "in_use" ? (pid === null ? "idle" : "in use") : state;
 }

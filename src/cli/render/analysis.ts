@@ -1,4 +1,4 @@
-/** An analysis for a person: the groups, the error types as bars, and when letters died as columns. */
+/** An analysis of letters: the groups, the error types as bars, the times of death as columns. */
 
 import {
   type JobLetterStats,
@@ -9,39 +9,39 @@ import {
 } from "../../dead-letter/stats.ts";
 import { formatDuration } from "../../std/duration.ts";
 import type { Analysis, Interval, PatternGroup } from "../../triage/analyse.ts";
-import type { Fact } from "./details.ts";
-import { detailsText, titleOf } from "./details.ts";
+import { detailsText, type Section, titleOf } from "./details.ts";
 import { groupSections, joinFacts } from "./failures.ts";
-import { letterName } from "./letter-list.ts";
-import { fit, type Paint, width } from "./paint.ts";
-import { type Column, table } from "./table.ts";
-import { agoText, thousands } from "./words.ts";
+import { letterName, type Shorten } from "./letter-list.ts";
+import { fit, type Screen, width } from "./paint.ts";
+import { table } from "./table.ts";
+import { agoText, counted, lettersText, listed, minuteText, some, thousands } from "./words.ts";
 
-export interface AnalysisView {
-  readonly paint: Paint;
-  readonly columns: number;
+export interface AnalysisView extends Screen {
   /** Whether more than ASCII can be shown. */
   readonly blocks: boolean;
   readonly now: number;
   /** Whose letters they are, e.g. ` of orders-x`. */
   readonly ofWhat: string;
-  /** What an item's id is shown as. Default: all of it. */
-  readonly idOf?: (itemId: string) => string;
+  /** How an item's id is shown. Default: all of it. */
+  readonly idOf?: Shorten;
 }
 
 /** Groups beyond these are counted, not shown. */
 export const GROUPS_SHOWN_MAX = 10;
 
 export function analysisText(analysis: Analysis, view: AnalysisView): string {
-  if (analysis.totalItems === 0) return `No letters${view.ofWhat}.\n`;
-  const sections = [[headline(analysis, view)], groupLines(analysis, view), typeLines(analysis, view)];
-  return `${[...sections, timeLines(analysis, view)].map((lines) => lines.join("\n")).join("\n\n")}\n`;
-}
-
-function headline({ totalItems, patternGroups }: Analysis, { paint, ofWhat }: AnalysisView): string {
-  const letters = `${thousands(totalItems)} ${totalItems === 1 ? "letter" : "letters"}${ofWhat}`;
-  const groups = `${thousands(patternGroups.length)} ${patternGroups.length === 1 ? "group" : "groups"}`;
-  return `${paint.bold(letters)} in ${groups}`;
+  const { totalItems, patternGroups } = analysis;
+  if (totalItems === 0) return `No letters${view.ofWhat}.\n`;
+  const letters = view.paint.bold(`${lettersText(totalItems)}${view.ofWhat}`);
+  const groups = counted(patternGroups.length, "group");
+  return `${letters} in ${groups}\n\n${detailsText(
+    [
+      { title: "Groups", lines: groupLines(analysis, view) },
+      { title: "Error types", lines: typeLines(analysis, view) },
+      timeSection(analysis, view),
+    ],
+    view,
+  )}`;
 }
 
 function groupLines({ patternGroups, totalItems }: Analysis, view: AnalysisView): readonly string[] {
@@ -52,24 +52,23 @@ function groupLines({ patternGroups, totalItems }: Analysis, view: AnalysisView)
   const room = Math.max(20, columns - indent);
   const sections = groupSections(shown, { headingColumns: columns - 2, titleColumns: room });
   const lines = sections.flatMap(({ heading, rows }) => [
-    ...(heading === "" ? [] : [`  ${heading}`]),
+    ...(heading === "" ? [] : [heading]),
     ...rows.flatMap(({ group, title }) => {
       const share = `${Math.round((group.count / totalItems) * 100)} %`.padStart(SHARE_COLUMNS);
       const count = thousands(group.count).padStart(countWidth);
       return [
-        `    ${paint.red(count)} ${paint.dim(share)}  ${title}`,
-        `${" ".repeat(indent)}${paint.dim(groupFacts(group, room, view))}`,
+        `  ${paint.red(count)} ${paint.dim(share)}  ${title}`,
+        `${" ".repeat(indent - 2)}${paint.dim(groupFacts(group, room, view))}`,
       ];
     }),
   ]);
   const left = patternGroups.length - shown.length;
-  const more = left > 0 ? [paint.dim(`  and ${thousands(left)} more; --json has all`)] : [];
-  return [paint.bold("Groups"), ...lines, ...more];
+  return left > 0 ? [...lines, paint.dim(`and ${thousands(left)} more; --json has all`)] : lines;
 }
 
 const SHARE_COLUMNS = 5;
 
-/** Signature, state, times and a letter as an example, whose data is shortened before anything else. */
+/** Signature, state, times and an example, whose data is shortened first. */
 function groupFacts(group: PatternGroup, room: number, { now, idOf = (id) => id }: AnalysisView): string {
   const state = group.isRegression ? "regression" : group.state === "open" ? "" : (group.state ?? "");
   const facts = joinFacts([group.signature, state, lastedText(group, now)]);
@@ -79,7 +78,7 @@ function groupFacts(group: PatternGroup, room: number, { now, idOf = (id) => id 
   return example === null ? fit(facts, room) : `${facts} · e.g. ${example}`;
 }
 
-/** Failures within so short a time are shown with one time. */
+/** A shorter period is shown as one time. */
 const ONE_TIME_MS = 60_000;
 
 function lastedText({ firstOccurrence, lastOccurrence, count }: PatternGroup, now: number): string {
@@ -97,29 +96,23 @@ function typeLines(
   const countWidth = Math.max(...entries.map(([, count]) => thousands(count).length));
   const most = Math.max(...entries.map(([, count]) => count));
   const widthMax = Math.max(5, Math.min(40, columns - nameWidth - countWidth - 6));
-  const lines = entries.map(([name, count]) => {
+  return entries.map(([name, count]) => {
     const length = bar(count, most, { widthMax, blocks });
-    return `  ${name.padEnd(nameWidth)}  ${thousands(count).padStart(countWidth)}  ${paint.cyan(length)}`;
+    return `${name.padEnd(nameWidth)}  ${thousands(count).padStart(countWidth)}  ${paint.cyan(length)}`;
   });
-  return [paint.bold("Error types"), ...lines];
 }
 
-/** Where no terminal limits the width. */
 const CHART_COLUMNS_MAX = 200;
 
-function timeLines({ timeline }: Analysis, { paint, columns, blocks }: AnalysisView): readonly string[] {
+function timeSection({ timeline }: Analysis, { paint, columns, blocks }: AnalysisView): Section {
   const { intervals, stepMs } = timeline;
   const [only] = intervals;
-  const title = paint.bold("When they failed");
+  const title = "When they failed";
   if (intervals.length === 1 && only)
-    return [`${title}: within ${stepText(stepMs)} of ${timeLabel(only[0])} UTC`];
+    return { title, note: `: within ${stepText(stepMs)} of ${minuteText(only[0])} UTC`, facts: [] };
   const chart = columnChart(intervals, { widthMax: Math.min(columns, CHART_COLUMNS_MAX) - 2, blocks });
-  const [columnLines, times] = [chart.slice(0, -1), chart.at(-1) ?? ""];
-  return [
-    `${title} (UTC, a column is ${stepText(stepMs)})`,
-    ...columnLines.map((line) => `  ${paint.cyan(line)}`),
-    `  ${paint.dim(times)}`,
-  ];
+  const lines = chart.map((line, index) => (index < chart.length - 1 ? paint.cyan(line) : paint.dim(line)));
+  return { title, note: ` (UTC, a column is ${stepText(stepMs)})`, lines };
 }
 
 function stepText(stepMs: number): string {
@@ -133,13 +126,13 @@ function stepText(stepMs: number): string {
 const EIGHTHS = ["", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
 const LYING_EIGHTHS = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"];
 
-/** Whether more than ASCII can be shown: the locale says UTF-8, and the terminal is not a simple one. */
+/** Whether more than ASCII can be shown: the locale is UTF-8, and the terminal is not a dumb one. */
 export function canShowBlocks(env: NodeJS.ProcessEnv): boolean {
   const locale = env.LC_ALL || env.LC_CTYPE || env.LANG || "";
   return env.TERM !== "dumb" && /utf-?8/i.test(locale);
 }
 
-/** A lying bar for a count, `widthMax` long for the most. Something is never shown as nothing. */
+/** A horizontal bar, `widthMax` long for the largest count. A count above 0 is never empty. */
 export function bar(count: number, most: number, options: { widthMax: number; blocks: boolean }): string {
   if (count <= 0 || most <= 0) return "";
   const length = (count / most) * options.widthMax;
@@ -158,7 +151,7 @@ export interface ChartOptions {
 const HEIGHT = 5;
 const COLUMN_WIDTH_MAX = 3;
 
-/** Columns over time with their scale on the left and the first and last time below; lines without a line break. */
+/** Vertical columns over time, with a scale on the left, and the first and last time below. */
 export function columnChart(intervals: readonly Interval[], options: ChartOptions): readonly string[] {
   const { widthMax, blocks, height = HEIGHT } = options;
   const most = Math.max(1, ...intervals.map(([, count]) => count));
@@ -175,7 +168,6 @@ export function columnChart(intervals: readonly Interval[], options: ChartOption
   return [...rows, floor, timesLine(intervals, { indent: scale + 2, length: intervals.length * wide })];
 }
 
-/** What stands on one line of a column, `from` lines above the floor. */
 function cellAt(
   share: number,
   { from, height, blocks }: { from: number; height: number; blocks: boolean },
@@ -192,24 +184,17 @@ function timesLine(
 ): string {
   const [first, last] = [intervals[0], intervals.at(-1)];
   if (first === undefined || last === undefined) return "";
-  const start = timeLabel(first[0]);
+  const start = minuteText(first[0]);
   if (intervals.length === 1) return `${" ".repeat(indent)}${start}`;
-  const end = timeLabel(last[0]);
+  const end = minuteText(last[0]);
   const gap = Math.max(3, length - start.length - end.length);
   return `${" ".repeat(indent)}${start}${" ".repeat(gap)}${end}`;
 }
 
-/** To the minute, in UTC. */
-export function timeLabel(ms: number): string {
-  return new Date(ms).toISOString().slice(0, 16).replace("T", " ");
-}
-
-export interface StatsView {
-  readonly paint: Paint;
-  readonly columns: number;
+export interface StatsView extends Screen {
   /** How many letters may wait in a job; null is no limit. */
   readonly itemsMax: number | null;
-  /** One was named: it is shown in full, whatever it has. */
+  /** One job was named: it is shown in full. */
   readonly isOneJob: boolean;
 }
 
@@ -220,31 +205,32 @@ export function statsText(all: readonly JobLetterStats[], view: StatsView): stri
 }
 
 function factsText(stats: JobLetterStats, { paint, columns, itemsMax }: StatsView): string {
-  const facts: readonly Fact[] = [
-    ["Waiting", waitingText(stats)],
-    ["Oldest", stats.oldestAgeMs === null ? "none" : `died ${formatDuration(stats.oldestAgeMs)} ago`],
-    [
-      "Arrived",
-      `${thousands(stats.arrivedLastHour)} in the last hour, ${thousands(stats.arrivedLastDay)} in the last 24`,
-    ],
-    ["Retried", retriedText(stats)],
-    ["Resolved", thousands(stats.resolved)],
-    ["Discarded", thousands(stats.discarded)],
-    ["Deleted", `${thousands(stats.purged)} purged, ${thousands(stats.evicted)} evicted`],
-    ["Room", roomText(stats, itemsMax)],
-  ];
-  return detailsText([{ ...titleOf(stats.jobId), facts }], { paint, columns });
-}
-
-function waitingText({ size, onTheirWay }: LetterStats): string {
-  const letters = `${thousands(size)} ${size === 1 ? "letter" : "letters"}`;
-  return onTheirWay > 0 ? `${letters}, ${thousands(onTheirWay)} of them being retried` : letters;
-}
-
-function retriedText(stats: LetterStats): string {
+  const { jobId, size, onTheirWay, oldestAgeMs, arrivedLastHour, arrivedLastDay } = stats;
   const rate = rateText(stats);
-  if (rate === "") return "none yet";
-  return `${thousands(stats.redriveSucceeded)} succeeded, ${thousands(stats.redriveFailed)} failed again (${rate})`;
+  const retried = `${thousands(stats.redriveSucceeded)} succeeded, ${thousands(stats.redriveFailed)} failed again`;
+  const room =
+    itemsMax === null ? "no limit" : `${percentOf(stats, itemsMax)} % of ${thousands(itemsMax)} used`;
+  return detailsText(
+    [
+      {
+        ...titleOf(jobId),
+        facts: [
+          ["Waiting", listed([lettersText(size), some(onTheirWay, "of them being retried")])],
+          ["Oldest", oldestAgeMs === null ? "none" : `died ${formatDuration(oldestAgeMs)} ago`],
+          [
+            "Arrived",
+            `${thousands(arrivedLastHour)} in the last hour, ${thousands(arrivedLastDay)} in the last 24`,
+          ],
+          ["Retried", rate === "" ? "none yet" : `${retried} (${rate})`],
+          ["Resolved", thousands(stats.resolved)],
+          ["Discarded", thousands(stats.discarded)],
+          ["Deleted", `${thousands(stats.purged)} purged, ${thousands(stats.evicted)} evicted`],
+          ["Room", room],
+        ],
+      },
+    ],
+    { paint, columns },
+  );
 }
 
 function rateText(stats: LetterStats): string {
@@ -252,44 +238,35 @@ function rateText(stats: LetterStats): string {
   return rate === null ? "" : `${Math.round(rate * 100)} %`;
 }
 
-function roomText(stats: LetterStats, itemsMax: number | null): string {
-  if (itemsMax === null) return "no limit";
-  return `${percentOf(stats, itemsMax)} % of ${thousands(itemsMax)} used`;
-}
-
 interface Row extends LetterStats {
   readonly name: string;
-  readonly used: string;
+  readonly percent: number | null;
 }
 
 function tableText(all: readonly JobLetterStats[], { paint, columns, itemsMax }: StatsView): string {
-  const rows: Row[] = all.map((stats) => {
-    const percent = percentOf(stats, itemsMax);
-    return { ...stats, name: stats.jobId, used: percent === null ? "" : `${percent} %` };
-  });
-  if (rows.length > 1) rows.push({ ...sumOfStats(all), name: "all", used: "" });
-  const number = (title: string, read: (row: Row) => number, giveUp?: number): Column<Row> => ({
-    title,
-    value: (row) => thousands(read(row)),
-    align: "right",
-    ...(giveUp !== undefined && { giveUp }),
-  });
-  const cells: readonly Column<Row>[] = [
-    { title: "JOB", value: (row) => row.name, paint: paint.bold, cutTo: 24 },
-    number("WAITING", (row) => row.size),
-    number("RETRYING", (row) => row.onTheirWay, 5),
-    {
-      title: "OLDEST",
-      value: (row) => (row.oldestAgeMs === null ? "" : formatDuration(row.oldestAgeMs)),
-      align: "right",
-    },
-    number("NEW 1H", (row) => row.arrivedLastHour, 3),
-    number("NEW 24H", (row) => row.arrivedLastDay, 2),
-    { title: "RETRY OK", value: rateText, align: "right", giveUp: 1 },
-    number("RESOLVED", (row) => row.resolved, 6),
-    number("DISCARDED", (row) => row.discarded, 7),
-    number("DELETED", (row) => row.purged + row.evicted, 8),
-    { title: "USED", value: (row) => row.used, align: "right" },
-  ];
-  return table(rows, cells, columns);
+  const rows: Row[] = all.map((stats) => ({
+    ...stats,
+    name: stats.jobId,
+    percent: percentOf(stats, itemsMax),
+  }));
+  if (rows.length > 1) rows.push({ ...sumOfStats(all), name: "all", percent: null });
+  const age = ({ oldestAgeMs }: Row) => (oldestAgeMs === null ? "" : formatDuration(oldestAgeMs));
+  const used = ({ percent }: Row) => (percent === null ? "" : `${percent} %`);
+  return table(
+    rows,
+    [
+      { title: "JOB", value: ({ name }) => name, paint: paint.bold, cutTo: 24 },
+      { title: "WAITING", value: ({ size }) => size },
+      { title: "RETRYING", value: ({ onTheirWay }) => onTheirWay, giveUp: 5 },
+      { title: "OLDEST", value: age, align: "right" },
+      { title: "NEW 1H", value: ({ arrivedLastHour }) => arrivedLastHour, giveUp: 3 },
+      { title: "NEW 24H", value: ({ arrivedLastDay }) => arrivedLastDay, giveUp: 2 },
+      { title: "RETRY OK", value: rateText, align: "right", giveUp: 1 },
+      { title: "RESOLVED", value: ({ resolved }) => resolved, giveUp: 6 },
+      { title: "DISCARDED", value: ({ discarded }) => discarded, giveUp: 7 },
+      { title: "DELETED", value: ({ purged, evicted }) => purged + evicted, giveUp: 8 },
+      { title: "USED", value: used, align: "right" },
+    ],
+    columns,
+  );
 }

@@ -1,20 +1,16 @@
-/** A capsule for a person: the letter as `dlq inspect` shows it, and what else is in the file. */
-
+/** What a capsule has besides its letter. */
 import { type Capsule, type CapsuleContent, contentBytes } from "../../dead-letter/capsule.ts";
 import { patchesOf } from "../../dead-letter/capsule-files.ts";
 import { isJsonObject } from "../../std/json.ts";
 import { detailsText } from "./details.ts";
 import { clean, type Paint } from "./paint.ts";
-import { shellWord } from "./words.ts";
+import { capped, shellWord } from "./words.ts";
 
-interface View {
-  readonly paint: Paint;
-  /** What was opened. */
-  readonly path: string;
-}
-
-/** What stands below the letter. */
-export function capsuleText(capsule: Capsule, { paint, path }: View): string {
+/** `path` is the file that was opened. */
+export function capsuleText(
+  capsule: Capsule,
+  { paint, path }: { readonly paint: Paint; readonly path: string },
+): string {
   const sections: [title: string, lines: readonly string[]][] = [
     ["Capsule", madeLines(capsule)],
     ["Job", jobLines(capsule)],
@@ -73,13 +69,12 @@ function changeLines({ changes }: Capsule): readonly string[] {
     `${worktree_path}, branch ${branch_name}${head === null ? "" : ` at ${head.slice(0, 10)}`}${from}`,
   ];
   for (const [name, patch] of patchesOf(changes)) {
-    lines.push("", `${name}.patch`, ...firstLines(contentBytes(patch).toString()));
+    lines.push("", `${name}.patch`, ...patchLines(contentBytes(patch).toString()));
   }
   return lines;
 }
 
-function firstLines(patch: string): readonly string[] {
+function patchLines(patch: string): readonly string[] {
   const lines = patch.trimEnd().split("\n");
-  if (lines.length <= PATCH_LINES_MAX) return lines;
-  return [...lines.slice(0, PATCH_LINES_MAX), `… (${lines.length} lines; -o FOLDER writes all)`];
+  return capped(lines, PATCH_LINES_MAX, () => `… (${lines.length} lines; -o FOLDER writes all)`);
 }

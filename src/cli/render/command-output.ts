@@ -1,4 +1,4 @@
-/** Copies what successful commands printed to stdout: one item's output at a time, after the store has its success. */
+/** Copies the output of successful commands to stdout, one item at a time, after the success is stored. */
 import { once } from "node:events";
 import { closeSync, createReadStream } from "node:fs";
 import { open } from "node:fs/promises";
@@ -6,20 +6,20 @@ import type { Writable } from "node:stream";
 import { LOG_BYTES_MAX } from "../../attempt/output-watch.ts";
 import type { LeasedItem } from "../../item/item.ts";
 import type { Outcome, StandardOutput } from "../../item/settlement.ts";
-import type { PersonProgress } from "./job-progress.ts";
+import type { Progress } from "./progress.ts";
 
 type Succeeded = Extract<Outcome, { kind: "succeeded" }>;
 
-/** Writing waits for the reader of stdout from this on, and leasing with it. */
+/** From this on, writing and leasing wait for the reader of stdout. */
 const WAITING_BYTES_MAX = 4 * 1024 * 1024;
 
-/** Outputs that are not at hand and wait to be copied; each may hold a file open. */
+/** Outputs that wait to be copied from files; each may hold a file open. */
 const WAITING_OUTPUTS_MAX = 64;
 
 const NEWLINE = 10;
 
 /** The progress that shares the terminal. */
-type Beside = Pick<PersonProgress, "suspend" | "note">;
+type Beside = Pick<Progress, "suspend" | "note">;
 
 export class CommandOutput {
   readonly #stdout: Writable;
@@ -28,12 +28,15 @@ export class CommandOutput {
   #waiting = 0;
   #isGone = false;
 
-  /** `beside` is the progress that shares the terminal; null prints nothing. */
+  /** Null prints nothing. */
   constructor(stdout: Writable, beside: Beside | null) {
     this.#stdout = stdout;
     this.#beside = beside;
-    // Whoever read the output has seen enough (`| head`): the work goes on, the printing does not.
-    if (beside) stdout.on("error", () => this.#stop());
+    if (beside) {
+      stdout.on("error", () => {
+        this.#isGone = true; // the reader closed the pipe (`| head`): the work continues, the printing does not
+      });
+    }
   }
 
   print({ itemId }: Pick<LeasedItem, "itemId">, { stdout, log }: Succeeded): void {
@@ -55,13 +58,12 @@ export class CommandOutput {
     return this.#stdout.writableLength < WAITING_BYTES_MAX ? undefined : this.#drained();
   }
 
-  /** Resolves when everything is handed over. */
+  /** Resolves when everything is written. */
   async flushed(): Promise<void> {
     await this.#queue;
     if (!this.#isGone && this.#stdout.writableLength >= WAITING_BYTES_MAX) await this.#drained();
   }
 
-  /** Resolves when the reader has caught up or has gone. */
   async #drained(): Promise<void> {
     const over = new AbortController();
     const signs = ["drain", "close"].map((name) => once(this.#stdout, name, { signal: over.signal }));
@@ -91,7 +93,7 @@ export class CommandOutput {
     }
   }
 
-  /** The log has a line of ours, then the bytes of stdout; where some are lost, it has the beginning and the end. */
+  /** The log has a title line, then the bytes of stdout; of long output it has the beginning and the end. */
   async #copyLog(log: string, bytes: number): Promise<void> {
     const start = await endOfFirstLine(log);
     await this.#copyFile(createReadStream(log, { start }), Math.min(bytes, LOG_BYTES_MAX));
@@ -102,15 +104,11 @@ export class CommandOutput {
     const done = () => {
       this.#waiting -= 1;
     };
-    this.#queue = this.#queue.then(job).then(done, done); // a log that is gone does not undo its item's success
-  }
-
-  #stop(): void {
-    this.#isGone = true;
+    this.#queue = this.#queue.then(job).then(done, done); // a missing log does not undo its item's success
   }
 }
 
-/** Where the second line begins. The first one, a title of ours, is short. */
+/** The offset of the second line. The first one, a title, is short. */
 async function endOfFirstLine(path: string): Promise<number> {
   const file = await open(path);
   try {

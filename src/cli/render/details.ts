@@ -1,29 +1,20 @@
-/** One thing in detail, for a person: a title with its status, facts below it, sections, and what to do next. */
-import { clean, fit, type Paint, width } from "./paint.ts";
+/** The detail view: a title with a status, facts, sections, and what to do next. */
+import { clean, fit, type Screen, width } from "./paint.ts";
 
-export interface Screen {
-  readonly paint: Paint;
-  readonly columns: number;
-}
-
-/** A name and its value; one without a value is left out. */
+/** A name and its value; a fact without a value is left out. */
 export type Fact = readonly [name: string, value: string | undefined];
 
 export interface Section {
   readonly title: string;
-  /** Stands behind the title. */
   readonly note?: string;
   readonly facts?: readonly Fact[];
-  /** Ready to be shown: clean, and cut where they should be. */
+  /** Already cleaned and cut. */
   readonly lines?: readonly string[];
   readonly next?: readonly Step[];
 }
 
 /** A command to type, and what it is for. */
-export interface Step {
-  readonly command: string;
-  readonly purpose?: string;
-}
+export type Step = readonly [command: string, purpose?: string];
 
 /** Sections without content are left out. */
 export function detailsText(sections: readonly Section[], screen: Screen): string {
@@ -35,8 +26,8 @@ export function detailsText(sections: readonly Section[], screen: Screen): strin
 }
 
 function bodyOf({ facts = [], lines = [], next = [] }: Section, screen: Screen): string {
-  const listed = lines.map((line) => `  ${line}\n`).join("");
-  return factLines(facts, screen) + listed + stepLines(next, screen);
+  const all = [...lines, ...stepLines(next, screen)];
+  return factLines(facts, screen) + all.map((line) => `  ${line}\n`).join("");
 }
 
 /** A value may be as long as a message. */
@@ -51,20 +42,18 @@ export function factLines(facts: readonly Fact[], { paint, columns }: Screen): s
   return given.map(line).join("");
 }
 
-/** Commands are never cut; their purposes are left out where there is no room for them. */
-export function stepLines(steps: readonly Step[], { paint, columns }: Screen): string {
-  const widest = Math.max(0, ...steps.map(({ command }) => width(command)));
-  const longest = Math.max(0, ...steps.map(({ purpose = "" }) => width(purpose)));
-  const isRoomBeside = 2 + widest + 3 + longest <= Math.max(columns, 80);
-  const line = ({ command, purpose }: Step) => {
+/** Commands are never cut, so that they can be copied; their purposes are left out where there is no room for them. */
+export function stepLines(steps: readonly Step[], { paint, columns }: Screen): readonly string[] {
+  const widest = Math.max(0, ...steps.map(([command]) => width(command)));
+  const longest = Math.max(0, ...steps.map(([, purpose = ""]) => width(purpose)));
+  const isRoomBeside = 2 + widest + 3 + longest <= columns;
+  return steps.map(([command, purpose]) => {
     const space = " ".repeat(widest - width(command) + 3);
-    const beside = purpose !== undefined && isRoomBeside ? space + paint.dim(purpose) : "";
-    return `  ${paint.cyan(command)}${beside}\n`;
-  };
-  return steps.map(line).join("");
+    return paint.cyan(command) + (purpose !== undefined && isRoomBeside ? space + paint.dim(purpose) : "");
+  });
 }
 
-/** The title of the thing itself: its name, and a status beside it. */
+/** The title of the first section: a name, and its status. */
 export function titleOf(name: string, status = ""): Pick<Section, "title" | "note"> {
   return { title: clean(name), ...(status !== "" && { note: `  ${status}` }) };
 }

@@ -3,81 +3,52 @@ import type { ErrorEntry } from "../../item/error-log.ts";
 import { originOf } from "../../queue/error-log.ts";
 import { toRfc3339 } from "../../std/clock.ts";
 import { type FailureTitle, failureTitle, groupTitle } from "../../triage/title.ts";
-import { shareFacts, titleFacts } from "./failures.ts";
-import { clean, type Paint } from "./paint.ts";
-import { shorten } from "./shorten.ts";
-import { type Column, table } from "./table.ts";
-
-export interface ErrorView {
-  readonly paint: Paint;
-  readonly columns: number;
-  /** What an item's id is shown as. Default: all of it. */
-  readonly idOf?: (itemId: string) => string;
-}
+import { shareFacts, tableBelow, titleFacts } from "./failures.ts";
+import type { Shorten } from "./letter-list.ts";
+import { clean, type Screen } from "./paint.ts";
+import { secondText } from "./words.ts";
 
 /** What all entries share is a heading; the error line matters most, so the other columns make room for it. */
-export function errorTable(errors: readonly ErrorEntry[], view: ErrorView): string {
-  const { paint, columns } = view;
+export function errorTable(
+  errors: readonly ErrorEntry[],
+  { paint, columns, idOf = (id) => id }: Screen & { readonly idOf?: Shorten },
+): string {
   const titles = errors.map(titleOf);
   const { heading, own } = shareFacts(titles.map(titleFacts));
   const rows = errors.map((entry, index) => ({
-    entry,
-    title: titles[index]?.title ?? "",
+    ...entry,
+    title: titles[index]?.title,
     where: own[index] ?? "",
+    time: secondText(entry.at),
   }));
-  const text = table(rows, columnsOf(rows, view), columns);
-  return heading === "" ? text : `${paint.bold(shorten(heading, columns))}\n${text}`;
+  const isOneYear = new Set(rows.map(({ time }) => time.slice(0, 4))).size <= 1;
+  type Row = (typeof rows)[number];
+  const item = ({ itemId }: Row) => itemId && idOf(itemId);
+  return tableBelow(heading, rows, {
+    paint,
+    columns,
+    cells: [
+      { title: "TIME", value: ({ time }) => time.slice(isOneYear ? 5 : 0), paint: paint.dim, giveUp: 3 },
+      new Set(errors.map(({ queue }) => queue)).size > 1 && {
+        ...{ title: "QUEUE", value: ({ queue }: Row) => queue, cutTo: 12, giveUp: 1 },
+      },
+      { title: "ITEM", value: item, paint: paint.bold, cutTo: 12 },
+      { title: "TRY", value: ({ attempt }) => attempt, align: "right", giveUp: 4 },
+      own.some(Boolean) && {
+        ...{ title: "WHERE", value: ({ where }: Row) => where, cutTo: 20, giveUp: 2 },
+        paint: (cell: string, row: Row) => (originOf(row) === "runner" ? paint.yellow(cell) : cell),
+      },
+      { title: "ERROR", value: ({ title }) => title, cutTo: 30 },
+    ],
+  });
 }
 
-/** One entry as a line, for who follows the log. */
-export function errorLine(entry: ErrorEntry, { paint }: ErrorView): string {
+/** One entry as a line, for `--follow`. */
+export function errorLine(entry: ErrorEntry, { paint }: Screen): string {
   const { itemId, attempt, queue = "", message } = entry;
-  const where = [itemId, attempt === undefined ? undefined : `#${attempt}`].filter((part) => part).join(" ");
-  const told = [queue, where, typeOf(entry), message].map(clean);
-  const parts = [paint.dim(toRfc3339(entry.at)), ...told];
+  const where = [itemId, attempt === undefined ? undefined : `#${attempt}`].filter(Boolean).join(" ");
+  const parts = [paint.dim(toRfc3339(entry.at)), ...[queue, where, typeOf(entry), message].map(clean)];
   return `${parts.filter(Boolean).join("  ")}\n`;
-}
-
-interface Row {
-  readonly entry: ErrorEntry;
-  readonly title: string;
-  /** What it does not share with the other entries. */
-  readonly where: string;
-}
-
-function columnsOf(rows: readonly Row[], { paint, idOf = (id) => id }: ErrorView): readonly Column<Row>[] {
-  const errors = rows.map(({ entry }) => entry);
-  const queues = new Set(errors.map(({ queue }) => queue));
-  const time = timesOf(errors);
-  const all: readonly (Column<Row> | false)[] = [
-    { title: "TIME", value: ({ entry }) => time(entry.at), paint: paint.dim, giveUp: 3 },
-    queues.size > 1 && { title: "QUEUE", value: ({ entry }) => entry.queue ?? "", cutTo: 12, giveUp: 1 },
-    {
-      title: "ITEM",
-      value: ({ entry }) => (entry.itemId === undefined ? "" : idOf(entry.itemId)),
-      paint: paint.bold,
-      cutTo: 12,
-    },
-    {
-      title: "TRY",
-      value: ({ entry }) => (entry.attempt === undefined ? "" : String(entry.attempt)),
-      align: "right",
-      giveUp: 4,
-    },
-    rows.some(({ where }) => where !== "") && {
-      title: "WHERE",
-      value: ({ where }) => where,
-      cutTo: 20,
-      giveUp: 2,
-      paint: (cell, { entry }) => tint(cell, entry, paint),
-    },
-    { title: "ERROR", value: ({ title }) => title, cutTo: 30 },
-  ];
-  return all.filter((column) => column !== false);
-}
-
-function tint(cell: string, entry: ErrorEntry, paint: Paint): string {
-  return originOf(entry) === "runner" ? paint.yellow(cell) : cell;
 }
 
 /** An entry without a failure has only its message: it is the runner's own, or the item's records were purged. */
@@ -87,15 +58,8 @@ function titleOf(entry: ErrorEntry): FailureTitle {
   return { type: typeOf(entry), title, location };
 }
 
-/** An error of the runner has no type of the work's: who reads it looks at the machine, not at the item. */
+/** An error of the runner has no type, because its cause is the machine and not the item. */
 function typeOf(entry: ErrorEntry): string {
   const type = entry.failure?.errorType.name ?? entry.errorType;
   return type ?? (originOf(entry) === "runner" ? "(runner)" : "");
-}
-
-/** Without the year, where all are of the same one. */
-function timesOf(errors: readonly ErrorEntry[]): (at: number) => string {
-  const text = (at: number) => toRfc3339(at).slice(0, 19).replace("T", " ");
-  const years = new Set(errors.map(({ at }) => text(at).slice(0, 4)));
-  return years.size > 1 ? text : (at) => text(at).slice(5);
 }

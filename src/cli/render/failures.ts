@@ -1,6 +1,6 @@
-/** What all rows of a list begin with is shown once above it; each row shows only the rest. */
+/** Lists of failures. What all rows begin with is shown once above them; each row shows only the rest. */
 import { type FailureTitle, groupTitle, locationParts } from "../../triage/title.ts";
-import type { Paint } from "./paint.ts";
+import type { Screen } from "./paint.ts";
 import { shorten, shortenApart } from "./shorten.ts";
 import { type Column, table } from "./table.ts";
 
@@ -10,7 +10,7 @@ export type Facts = readonly string[];
 export interface SharedFacts {
   /** For example `CommandFailed · curl · exit 22`; empty when the rows share nothing. */
   readonly heading: string;
-  /** For each row what it does not share. */
+  /** What each row does not share. */
   readonly own: readonly string[];
 }
 
@@ -33,82 +33,84 @@ export function joinFacts(facts: Facts): string {
   return facts.filter(Boolean).join(" · ");
 }
 
+/** A table below what its rows share. */
+export function tableBelow<Row>(
+  heading: string,
+  rows: readonly Row[],
+  { cells, paint, columns }: Screen & { readonly cells: readonly (Column<Row> | false | undefined)[] },
+): string {
+  const text = table(rows, cells, columns);
+  return heading === "" ? text : `${paint.bold(shorten(heading, columns))}\n${text}`;
+}
+
+interface WithPattern {
+  readonly pattern: string;
+}
+
 export interface GroupSection<Group> {
   /** For example `CommandFailed · curl · exit 22`; empty for groups that people named. */
   readonly heading: string;
-  readonly rows: readonly TitledGroup<Group>[];
-}
-
-export interface TitledGroup<Group> {
-  readonly group: Group;
-  readonly title: string;
+  readonly rows: readonly { readonly group: Group; readonly title: string }[];
 }
 
 /** In the order of the groups: a heading stands where the first of its groups does. */
-export function groupSections<Group extends { readonly pattern: string }>(
+export function groupSections<Group extends WithPattern>(
   groups: readonly Group[],
   { headingColumns, titleColumns }: { readonly headingColumns: number; readonly titleColumns: number },
 ): readonly GroupSection<Group>[] {
-  const byHeading = new Map<string, TitledGroup<Group>[]>();
+  const byHeading = new Map<string, { group: Group; title: string }[]>();
   for (const group of groups) {
     const found = groupTitle(group.pattern);
     const heading = joinFacts(titleFacts(found));
-    const row = { group, title: found.title };
-    byHeading.set(heading, [...(byHeading.get(heading) ?? []), row]);
+    byHeading.set(heading, [...(byHeading.get(heading) ?? []), { group, title: found.title }]);
   }
   const headings = shortenApart([...byHeading.keys()], headingColumns);
   return [...byHeading.values()].map((rows, index) => {
-    const titles = shortenApart(
-      rows.map(({ title }) => title),
-      titleColumns,
-    );
+    const all = rows.map(({ title }) => title);
+    const titles = shortenApart(all, titleColumns);
     return {
       heading: headings[index] ?? "",
-      rows: rows.map((row, at) => ({ ...row, title: titles[at] ?? "" })),
+      rows: rows.map(({ group }, at) => ({ group, title: titles[at] ?? "" })),
     };
   });
 }
 
-export function groupTable<Group extends { readonly pattern: string }>(
-  groups: readonly Group[],
-  before: readonly Column<Group>[],
-  { paint, columns }: { readonly paint: Paint; readonly columns: number },
-): string {
-  const titles = groups.map(({ pattern }) => groupTitle(pattern));
-  const { heading, own } = shareFacts(titles.map(titleFacts));
-  const rowOf = new Map(
-    groups.map((group, index) => [group, { where: own[index] ?? "", title: titles[index]?.title ?? "" }]),
-  );
-  const isAmbiguous = new Set(titles.map(({ title }) => title)).size < titles.length;
-  const hasWhere = own.some((where) => where !== "");
-  const titleOf = (group: Group) => {
-    const { title = "", where = "" } = rowOf.get(group) ?? {};
-    return isAmbiguous && where !== "" ? `${title} (${where})` : title;
-  };
-  const text = table(
-    groups,
-    [
-      ...before,
-      { title: "ERROR", value: titleOf, cutTo: columns >= ROOMY_COLUMNS ? TITLE_COLUMNS : TITLE_COLUMNS_MIN },
-      ...(hasWhere && !isAmbiguous
-        ? [
-            {
-              title: "WHERE",
-              value: (group: Group) => rowOf.get(group)?.where ?? "",
-              paint: paint.dim,
-              cutTo: WHERE_COLUMNS_MIN,
-              giveUp: 1,
-            },
-          ]
-        : []),
-    ],
-    columns,
-  );
-  return heading === "" ? text : `${paint.bold(shorten(heading, columns))}\n${text}`;
-}
-
-/** Other columns are left out before the title gets narrower than this. */
+/** Other columns are left out before the title becomes narrower. */
 const TITLE_COLUMNS = 40;
 const TITLE_COLUMNS_MIN = 34;
 const ROOMY_COLUMNS = 90;
 const WHERE_COLUMNS_MIN = 16;
+
+export function groupTable<Group extends WithPattern>(
+  groups: readonly Group[],
+  before: readonly Column<Group>[],
+  { paint, columns }: Screen,
+): string {
+  const titles = groups.map(({ pattern }) => groupTitle(pattern));
+  const { heading, own } = shareFacts(titles.map(titleFacts));
+  const isAmbiguous = new Set(titles.map(({ title }) => title)).size < titles.length;
+  const rows = groups.map((group, index) => ({
+    group,
+    where: own[index] ?? "",
+    title: titles[index]?.title ?? "",
+  }));
+  type Row = (typeof rows)[number];
+  const cells: readonly (Column<Row> | false)[] = [
+    ...before.map(({ value, paint: tint, ...column }) => ({
+      ...column,
+      value: ({ group }: Row) => value(group),
+      ...(tint && { paint: (cell: string, { group }: Row) => tint(cell, group) }),
+    })),
+    {
+      title: "ERROR",
+      value: ({ title, where }) => (isAmbiguous && where !== "" ? `${title} (${where})` : title),
+      cutTo: columns >= ROOMY_COLUMNS ? TITLE_COLUMNS : TITLE_COLUMNS_MIN,
+    },
+    !isAmbiguous &&
+      own.some(Boolean) && {
+        ...{ title: "WHERE", value: ({ where }: Row) => where, paint: paint.dim },
+        ...{ cutTo: WHERE_COLUMNS_MIN, giveUp: 1 },
+      },
+  ];
+  return tableBelow(heading, rows, { cells, paint, columns });
+}

@@ -1,4 +1,4 @@
-/** Fixes as people read them: what each would make of which letter, and what became of it. */
+/** Fixes: what each would change, and what it changed. */
 import type { FixMatch } from "../../redrive/fix.ts";
 import { diffJson } from "../../redrive/json-diff.ts";
 import type { FixOutcome } from "../../run/retry.ts";
@@ -6,9 +6,9 @@ import type { Json } from "../../std/json.ts";
 import type { Context } from "../context.ts";
 import { changeLines } from "./operation.ts";
 import { fit } from "./paint.ts";
-import { lettersText } from "./words.ts";
+import { lettersText, listed, some } from "./words.ts";
 
-/** Shows one match after the other; with `--json` all of them at the end. */
+/** Prints each match at once; with `--json` all of them at the end. */
 export class FixPreview {
   readonly #context: Context;
   readonly #jobId: string;
@@ -63,17 +63,19 @@ function matchToJson({ rule, letter, answer }: FixMatch): Json {
   return { ...base, changes: diffJson(letter.itemData, answer.data).map((change) => ({ ...change })) };
 }
 
-/** What each rule has come to. */
+/** The result of each rule. */
 export function fixesText(jobId: string, outcomes: readonly FixOutcome[]): string {
   if (outcomes.length === 0) return `No fix matches a letter of ${jobId}.\n`;
   return outcomes.map(outcomeText).join("");
 }
 
 function outcomeText({ rule, edit, redrive, refusals }: FixOutcome): string {
-  const parts = [`changed ${lettersText(edit.done)}`];
-  if (redrive) parts.push(`${redrive.succeeded} succeeded`, `${redrive.failed} failed again`);
-  if (edit.refused > 0) parts.push(`${edit.refused} refused`);
+  const parts = listed([
+    `changed ${lettersText(edit.done)}`,
+    redrive && `${redrive.succeeded} succeeded, ${redrive.failed} failed again`,
+    some(edit.refused, "refused"),
+  ]);
   const why = refusals.map(({ reason, count }) => `  ${count}  ${reason}\n`).join("");
   const undo = redrive && redrive.failed > 0 ? ` To undo its changes: redrive ops undo ${edit.id}` : "";
-  return `${rule}: ${parts.join(", ")}.${undo}\n${why}`;
+  return `${rule}: ${parts}.${undo}\n${why}`;
 }

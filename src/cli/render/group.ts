@@ -1,6 +1,6 @@
-/** Groups for a person: a list of them, and one with all that is known of it. */
+/** Groups of letters: a list, one in detail, and an explanation of the grouping. */
 
-import type { GroupFix, GroupMark, IgnoreUntil } from "../../item/group.ts";
+import type { GroupMark, IgnoreUntil } from "../../item/group.ts";
 import type { Operation } from "../../item/operation.ts";
 import type { GroupExplanation, NearGroup } from "../../redrive/explain-group.ts";
 import type { GroupList, GroupSummary, GroupView, KnownFix, Outdated } from "../../redrive/groups.ts";
@@ -8,32 +8,28 @@ import { formatDuration } from "../../std/duration.ts";
 import { isJsonObject, type Json, stringifyJson } from "../../std/json.ts";
 import type { Explanation } from "../../triage/explain.ts";
 import { groupTitle, locationText, titleLine } from "../../triage/title.ts";
-import type { Fact, Screen, Section, Step } from "./details.ts";
-import { detailsText, titleOf } from "./details.ts";
+import { detailsText, type Fact, type Section, type Step, titleOf } from "./details.ts";
 import { groupTable } from "./failures.ts";
-import { clean, fit } from "./paint.ts";
+import type { Shorten } from "./letter-list.ts";
+import { clean, fit, type Screen } from "./paint.ts";
 import { shorten } from "./shorten.ts";
-import { agoText, lettersText, minuteText, thousands } from "./words.ts";
+import { agoText, capped, counted, lettersText, listed, minuteText, thousands, timesText } from "./words.ts";
 
 interface ListScreen extends Screen {
   readonly now: number;
-  /** What a signature is shown as. Default: all of it. */
-  readonly nameOf?: (signature: string) => string;
+  /** How a signature is shown. Default: all of it. */
+  readonly nameOf?: Shorten;
 }
 
-/** A page of groups, what was left out of it, and whether they are as this version would make them. */
+/** A page of groups, what was left out of it, and how many letters an older algorithm grouped. */
 export function groupListText(
   { groups, leftOut, outdated }: GroupList,
   { shown, ...screen }: ListScreen & { readonly shown: readonly GroupSummary[] },
 ): string {
-  const { paint } = screen;
-  const count = `${thousands(shown.length)} of ${thousands(groups.length)} ${groups.length === 1 ? "group" : "groups"}.`;
-  const lines = [
-    groups.length === 0 ? "No groups.\n" : `${listTable(shown, screen)}${paint.dim(count)}\n`,
-    leftOutText(leftOut),
-    outdatedText(outdated),
-  ];
-  return lines.join("");
+  const count = `${thousands(shown.length)} of ${counted(groups.length, "group")}.`;
+  const list =
+    groups.length === 0 ? "No groups.\n" : `${listTable(shown, screen)}${screen.paint.dim(count)}\n`;
+  return `${list}${leftOutText(leftOut)}${outdatedText(outdated)}`;
 }
 
 function listTable(
@@ -41,16 +37,13 @@ function listTable(
   { paint, columns, now, nameOf = (signature) => signature }: ListScreen,
 ): string {
   const ago = (at: number | undefined) => (at === undefined ? "" : agoText(now - at));
+  const tint = (cell: string, { isRegression }: GroupSummary) => (isRegression ? paint.red(cell) : cell);
   return groupTable(
     groups,
     [
       { title: "GROUP", value: ({ signature }) => nameOf(signature) },
-      { title: "LETTERS", value: ({ count }) => thousands(count), align: "right" },
-      {
-        title: "STATE",
-        value: stateWord,
-        paint: (cell, { isRegression }) => (isRegression ? paint.red(cell) : cell),
-      },
+      { title: "LETTERS", value: ({ count }) => count },
+      { title: "STATE", value: stateWord, paint: tint },
       { title: "FIRST", value: ({ firstAt }) => ago(firstAt), giveUp: 3 },
       { title: "LAST", value: ({ lastAt }) => ago(lastAt), giveUp: 2 },
       { title: "JOBS", value: ({ jobs }) => jobsText(jobs), cutTo: 10, giveUp: 4 },
@@ -69,19 +62,17 @@ function jobsText(jobs: readonly string[]): string {
 }
 
 function leftOutText(leftOut: GroupList["leftOut"]): string {
-  const parts = Object.entries(leftOut).filter(([, count]) => count > 0);
-  if (parts.length === 0) return "";
-  return `Left out: ${parts.map(([state, count]) => `${count} ${state}`).join(", ")} (--state all).\n`;
+  const parts = listed(Object.entries(leftOut).map(([state, count]) => count > 0 && `${count} ${state}`));
+  return parts === "" ? "" : `Left out: ${parts} (--state all).\n`;
 }
 
-/** Letters keep the group that they were given; only a person regroups them. */
+/** Letters keep their group until a person regroups them. */
 function outdatedText({ letters, algorithms }: Outdated): string {
   if (letters === 0) return "";
   const were = letters === 1 ? "was" : "were";
   return `${lettersText(letters)} ${were} grouped by an older algorithm (${algorithms.join(", ")}): redrive groups rebuild\n`;
 }
 
-/** One group in detail. */
 export function groupText(
   { group, mark, samples }: GroupView,
   fixes: readonly KnownFix[],
@@ -105,7 +96,6 @@ export function groupText(
   );
 }
 
-/** Notes, and what helped before. */
 export function knownSections(
   { notes }: Pick<GroupMark, "notes">,
   fixes: readonly KnownFix[],
@@ -121,14 +111,11 @@ export function knownSections(
   ];
 }
 
-/** How a group stands, in a line. */
+/** The state of a group in one line. */
 export function stateText(mark: GroupMark): string {
   const { state, since, author, regressions, isRegression, ignoreUntil } = mark;
   const who = author === undefined ? "" : ` by ${author}`;
-  const back =
-    regressions === 0
-      ? ""
-      : `; came back ${regressions === 1 ? "once" : `${regressions} times`} after it was resolved`;
+  const back = regressions === 0 ? "" : `; came back ${timesText(regressions)} after it was resolved`;
   const until = state === "ignored" ? ` ${untilText(ignoreUntil)}` : "";
   return `${isRegression ? "open again, a regression," : state}${until} since ${minuteText(since)}${who}${back}`;
 }
@@ -136,10 +123,10 @@ export function stateText(mark: GroupMark): string {
 /** `until 2026-12-24 08:00, 10 new letters or more than 5 an hour`. */
 export function untilText({ at, count, perHour }: IgnoreUntil = {}): string {
   const ends = [
-    ...(at === undefined ? [] : [minuteText(at)]),
-    ...(count === undefined ? [] : [`${count} new ${count === 1 ? "letter" : "letters"}`]),
-    ...(perHour === undefined ? [] : [`more than ${perHour} within an hour`]),
-  ];
+    at !== undefined && minuteText(at),
+    count !== undefined && `${count} new ${count === 1 ? "letter" : "letters"}`,
+    perHour !== undefined && `more than ${perHour} within an hour`,
+  ].filter(Boolean);
   return ends.length === 0 ? "until somebody opens it" : `until ${ends.join(" or ")}`;
 }
 
@@ -149,13 +136,12 @@ function countText({ count, firstAt, lastAt }: GroupSummary): string {
 }
 
 function stepsOf({ signature, count, state, jobs: [job] }: GroupSummary): readonly Step[] {
-  const retry = job === undefined ? [] : [`redrive dlq retry ${clean(job)} --group ${signature} --canary`];
-  const commands = [
-    ...(count > 0 ? [`redrive dlq list --group ${signature}`, ...retry] : []),
+  return [
+    count > 0 && `redrive dlq list --group ${signature}`,
+    count > 0 && job !== undefined && `redrive dlq retry ${clean(job)} --group ${signature} --canary`,
     `redrive groups explain ${signature}`,
-    ...(state === "open" ? [] : [`redrive groups open ${signature}`]),
-  ];
-  return commands.map((command) => ({ command }));
+    state !== "open" && `redrive groups open ${signature}`,
+  ].flatMap((command) => (command ? [[command] as const] : []));
 }
 
 /** When, how many letters, and after what: `2026-11-04 12:30  12 letters succeeded: …`. */
@@ -164,26 +150,19 @@ export function fixLine(known: KnownFix): string {
   return `${minuteText(at)}  ${lettersText(count)} succeeded: ${fixText(known)}`;
 }
 
-/** Just what was done: `edit op-e (set url=…) by ann, then retry op-x`. */
+/** `edit op-e (set url=…) by ann, then retry op-x` */
 export function fixText({ fix, edit }: KnownFix): string {
   const retry = fix.operationId === undefined ? "a retry" : `retry ${fix.operationId}`;
+  const by = (author: string | undefined) => (author === undefined ? "" : ` by ${author}`);
   if (fix.kind === "auto_fix")
     return `the rule ${fix.rule ?? "of that time"} changed their data, then ${retry}`;
-  if (fix.kind === "manual_fix") return `${editText(fix, edit)}, then ${retry}`;
-  return `${retry}${byWhom(fix)} as they were, ${formatDuration(fix.waitedMs)} after they had died`;
+  if (fix.kind === "manual_fix") {
+    const what = `edit${fix.editId === undefined ? "" : ` ${fix.editId}`}${edit ? ` (${changeText(edit)})` : ""}`;
+    return `${what}${by(edit?.author ?? fix.author)}, then ${retry}`;
+  }
+  return `${retry}${by(fix.author)} as they were, ${formatDuration(fix.waitedMs)} after they had died`;
 }
 
-function editText({ editId, author }: GroupFix, edit: Operation | undefined): string {
-  const what = edit === undefined ? "" : ` (${changeText(edit)})`;
-  const who = edit?.author ?? author;
-  return `edit${editId === undefined ? "" : ` ${editId}`}${what}${who === undefined ? "" : ` by ${who}`}`;
-}
-
-function byWhom({ author }: GroupFix): string {
-  return author === undefined ? "" : ` by ${author}`;
-}
-
-/** What an edit changed, from its plan. */
 function changeText({ plan }: Operation): string {
   const { set, patch, fix } = plan;
   if (Array.isArray(set) && set.length > 0) return `set ${set.map(settingText).join(", ")}`;
@@ -208,63 +187,60 @@ const FRAMES_MAX = 10;
 export function explanationText(explanation: GroupExplanation, screen: Screen): string {
   const { paint, columns } = screen;
   const { signature, pattern, itemId, jobId, reading } = explanation;
-  const head = [
-    paint.bold(signature),
-    `  ${fit(titleLine(pattern), columns * 2)}`,
-    `  ${paint.dim(fit(`pattern: ${pattern}`, columns * 2))}`,
-    itemId === undefined ? "  No letter of it is left." : `  by the letter ${clean(itemId)} of ${jobId}`,
+  const about = [
+    fit(titleLine(pattern), columns * 2),
+    paint.dim(fit(`pattern: ${pattern}`, columns * 2)),
+    itemId === undefined ? "No letter of it is left." : `by the letter ${clean(itemId)} of ${jobId}`,
   ];
-  const sections = [
-    head,
-    decidedLines(explanation, screen),
-    ...(reading ? readingSections(reading, screen) : []),
-    nearLines(explanation.nearest, screen),
-  ];
-  return sections
-    .filter((lines) => lines.length > 0)
-    .map((lines) => `${lines.join("\n")}\n`)
-    .join("\n");
+  return detailsText(
+    [
+      { title: signature, lines: about },
+      { title: "Decided", lines: decidedLines(explanation, screen) },
+      ...(reading ? readingSections(reading, screen) : []),
+      {
+        title: "Nearest other groups",
+        note: " (words in common, letters)",
+        lines: explanation.nearest.map((one) => shorten(nearText(one), Math.max(40, columns - 2))),
+      },
+    ],
+    screen,
+  );
 }
 
-/** Rules and corrections go before the reading; who wonders about a group has to know. */
+/** Rules and corrections come before the reading of the failure. */
 function decidedLines(explanation: GroupExplanation, { paint }: Screen): readonly string[] {
   const { group, correctedTo, wouldMove, signature } = explanation;
-  const lines = [
-    ...(group?.rule === undefined ? [] : [`By the rule "${clean(group.rule)}" of redrive.yml.`]),
-    ...(correctedTo === undefined || group === undefined
-      ? []
-      : [`Moved from ${group.signature} to ${correctedTo}: redrive groups corrections`]),
-    ...(wouldMove
-      ? [
-          paint.yellow(
-            `Now it would be in ${correctedTo ?? group?.signature ?? signature}: redrive groups rebuild`,
-          ),
-        ]
-      : []),
-  ];
-  return lines.length === 0 ? [] : [paint.bold("Decided"), ...lines.map((line) => `  ${line}`)];
+  const there = correctedTo ?? group?.signature ?? signature;
+  return [
+    group?.rule !== undefined && `By the rule "${clean(group.rule)}" of redrive.yml.`,
+    correctedTo !== undefined &&
+      group !== undefined &&
+      `Moved from ${group.signature} to ${correctedTo}: redrive groups corrections`,
+    wouldMove && paint.yellow(`Now it would be in ${there}: redrive groups rebuild`),
+  ].filter((line) => typeof line === "string");
 }
 
-function readingSections(reading: Explanation, screen: Screen): readonly (readonly string[])[] {
-  const { paint, columns } = screen;
+function readingSections(reading: Explanation, { paint, columns }: Screen): readonly Section[] {
   const { lines, source, why, hits, framesCounted, framesSkipped } = reading;
-  const room = Math.max(40, columns - 2);
-  const some = (texts: readonly string[], max: number) => [
-    ...texts.slice(0, max).map((text) => `  ${fit(text, room)}`),
-    ...(texts.length > max ? [paint.dim(`  … ${texts.length - max} more; --json has all`)] : []),
-  ];
+  const cut = (texts: readonly string[], max: number) =>
+    capped(
+      texts.map((text) => fit(text, Math.max(40, columns - 2))),
+      max,
+      (left) => paint.dim(`… ${left} more; --json has all`),
+    );
   const frames = [
     ...framesCounted.map((frame) => `+ ${frameText(frame)}`),
     ...framesSkipped.map((frame) => `- ${frameText(frame)} (not counted)`),
   ];
   const masks = hits.map(({ masker, before, after }) => `${masker}: ${clean(before)} → ${after}`);
   return [
-    [
-      `${paint.bold("Read")} (${source}: ${why})`,
-      ...some(lines.length === 0 ? ["nothing"] : lines, LINES_MAX),
-    ],
-    ...(masks.length === 0 ? [] : [[paint.bold("Masked"), ...some(masks, HITS_MAX)]]),
-    ...(frames.length === 0 ? [] : [[paint.bold("Frames"), ...some(frames, FRAMES_MAX)]]),
+    {
+      title: "Read",
+      note: ` (${source}: ${why})`,
+      lines: cut(lines.length === 0 ? ["nothing"] : lines, LINES_MAX),
+    },
+    { title: "Masked", lines: cut(masks, HITS_MAX) },
+    { title: "Frames", lines: cut(frames, FRAMES_MAX) },
   ];
 }
 
@@ -273,11 +249,7 @@ function frameText({ function: name, file }: Explanation["framesCounted"][number
   return file === undefined ? called : `${called} in ${file}`;
 }
 
-function nearLines(nearest: readonly NearGroup[], { paint, columns }: Screen): readonly string[] {
-  if (nearest.length === 0) return [];
-  const lines = nearest.map(({ signature, count, distance, pattern }) => {
-    const same = `${Math.round((1 - distance) * 100)} %`.padStart(5);
-    return `  ${shorten(`${signature} ${same}  ${count}  ${titleLine(pattern)}`, Math.max(40, columns - 2))}`;
-  });
-  return [`${paint.bold("Nearest other groups")} (words in common, letters)`, ...lines];
+function nearText({ signature, count, distance, pattern }: NearGroup): string {
+  const same = `${Math.round((1 - distance) * 100)} %`.padStart(5);
+  return `${signature} ${same}  ${count}  ${titleLine(pattern)}`;
 }

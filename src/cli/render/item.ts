@@ -1,66 +1,36 @@
-/** Items of a queue, or receipts of a target, as people read them: a page of them, and one with all that happened to it. */
-
+/** Items of a queue, or receipts of a target: a page of them, and one with its history. */
 import type { Attempt, Item } from "../../item/item.ts";
 import type { ItemState } from "../../item/state.ts";
 import { type ItemView, resultOf } from "../../queue/item-json.ts";
 import { toRfc3339 } from "../../std/clock.ts";
 import { formatDuration } from "../../std/duration.ts";
-import type { Json } from "../../std/json.ts";
-import { asText } from "../../std/json.ts";
-import type { Fact, Screen, Step } from "./details.ts";
-import { detailsText, titleOf } from "./details.ts";
-import { clean, fit, type Paint, type Tint } from "./paint.ts";
-import { type Column, table } from "./table.ts";
+import { asText, type Json } from "../../std/json.ts";
+import { detailsText, type Fact, type Step, titleOf } from "./details.ts";
+import { clean, fit, type Paint, type Screen, type Tint } from "./paint.ts";
+import { table } from "./table.ts";
 import { timesText } from "./words.ts";
 
-/** What an item and its parts are called. */
-interface Words {
-  readonly id: string;
-  readonly queue: string;
-  readonly data: string;
-  readonly attempts: string;
-  readonly lane: string;
-  /** Whether anybody can give it one. */
-  readonly hasPriority: boolean;
-}
-
-const WORDS: Readonly<Record<"item" | "receipt", Words>> = {
-  item: {
-    id: "ITEM",
-    queue: "Queue",
-    data: "Data",
-    attempts: "Attempts",
-    lane: "Ordering key",
-    hasPriority: true,
-  },
-  receipt: {
-    id: "KEY",
-    queue: "Target",
-    data: "Receipt",
-    attempts: "Attempts",
-    lane: "Order",
-    hasPriority: false,
-  },
+/** What an item and its parts are called. Receipts have no priority. */
+const WORDS = {
+  item: { id: "ITEM", queue: "Queue", data: "Data", lane: "Ordering key", hasPriority: true },
+  receipt: { id: "KEY", queue: "Target", data: "Receipt", lane: "Order", hasPriority: false },
 };
+type Word = keyof typeof WORDS;
 
-export interface ItemsView extends Screen {
-  readonly items: readonly Item[];
-  /** By the store's clock. */
-  readonly now: number;
-  readonly word: keyof typeof WORDS;
-}
-
-export function itemsText({ items, now, word, paint, columns }: ItemsView): string {
+/** `now` is by the store's clock. */
+export function itemsText(
+  items: readonly Item[],
+  { now, word, paint, columns }: Screen & { readonly now: number; readonly word: Word },
+): string {
   const { id, data, hasPriority } = WORDS[word];
-  const priority: Column<Item> = { title: "PRIORITY", value: (item) => item.priority, giveUp: 2 };
   return table(
     items,
     [
       { title: id, value: ({ itemId }) => itemId },
       { title: "STATE", value: ({ state }) => state, paint: (cell, { state }) => tintOf(state, paint)(cell) },
-      ...(hasPriority ? [priority] : []),
+      hasPriority && { title: "PRIORITY", value: ({ priority }) => priority, giveUp: 2 },
       { title: "DUE", value: (item) => dueText(item, now), giveUp: 1 },
-      { title: "TRIES", value: ({ attempts }) => String(attempts), align: "right" },
+      { title: "TRIES", value: ({ attempts }) => attempts },
       { title: data.toUpperCase(), value: (item) => item.name ?? asText(item.data) },
     ],
     columns,
@@ -69,11 +39,9 @@ export function itemsText({ items, now, word, paint, columns }: ItemsView): stri
 
 function dueText(item: Item, now: number): string {
   if (!isWaiting(item)) return "";
-  const { dueAt } = item;
-  return dueAt > now ? `in ${formatDuration(dueAt - now)}` : "now";
+  return item.dueAt > now ? `in ${formatDuration(item.dueAt - now)}` : "now";
 }
 
-/** Only those that wait are due: for the others it is over. */
 function isWaiting({ state }: Item): boolean {
   return state === "ready" || state === "held";
 }
@@ -84,38 +52,32 @@ function tintOf(state: ItemState, paint: Paint): Tint {
   return state === "leased" ? paint.cyan : state === "ready" ? (text) => text : paint.yellow;
 }
 
-export function itemText(
-  { item, attempts, notes }: ItemView,
-  screen: Screen,
-  word: keyof typeof WORDS = "item",
-): string {
+export function itemText({ item, attempts, notes }: ItemView, screen: Screen, word: Word = "item"): string {
   const { paint, columns } = screen;
-  const words = WORDS[word];
   const result = resultOf(attempts);
   const whole = (value: Json) => fit(asText(value), Math.max(40, columns * 3));
+  const noted = notes.map(({ at, author, text }) => clean(`${toRfc3339(at)}  ${author}: ${text}`));
   return detailsText(
     [
-      { ...titleOf(item.itemId, tintOf(item.state, paint)(item.state)), facts: factsOf(item, words) },
-      { title: words.data, lines: [whole(item.data)] },
-      { title: words.attempts, lines: attempts.flatMap((one) => attemptLines(one, screen)) },
+      { ...titleOf(item.itemId, tintOf(item.state, paint)(item.state)), facts: factsOf(item, word) },
+      { title: WORDS[word].data, lines: [whole(item.data)] },
+      { title: "Attempts", lines: attempts.flatMap((one) => attemptLines(one, screen)) },
       { title: "Result", lines: result === undefined ? [] : [whole(result)] },
-      {
-        title: "Notes",
-        lines: notes.map(({ at, author, text }) => clean(`${toRfc3339(at)}  ${author}: ${text}`)),
-      },
+      { title: "Notes", lines: noted },
       { title: "Next", next: item.state === "dead" ? stepsOf(item, word) : [] },
     ],
     screen,
   );
 }
 
-function stepsOf({ itemId, queue }: Item, word: keyof typeof WORDS): readonly Step[] {
-  const inspect = { command: `redrive dlq inspect ${itemId} --queue ${queue}` };
-  return word === "receipt" ? [inspect, { command: `redrive receipts recover ${queue}` }] : [inspect];
+function stepsOf({ itemId, queue }: Item, word: Word): readonly Step[] {
+  const inspect: Step = [`redrive dlq inspect ${itemId} --queue ${queue}`];
+  return word === "receipt" ? [inspect, [`redrive receipts recover ${queue}`]] : [inspect];
 }
 
-function factsOf(item: Item, words: Words): readonly Fact[] {
+function factsOf(item: Item, word: Word): readonly Fact[] {
   const { dueAt, expiresAt, revision, redriveCount, requeuedAs = [] } = item;
+  const words = WORDS[word];
   return [
     [words.queue, item.queue],
     ["Name", item.name],
@@ -131,15 +93,13 @@ function factsOf(item: Item, words: Words): readonly Fact[] {
 }
 
 /** The reason has a line of its own. */
-function attemptLines(attempt: Attempt, { columns }: Screen): readonly string[] {
-  const { number, outcome, startedAt, endedAt, failure } = attempt;
+function attemptLines(
+  { number, outcome, startedAt, endedAt, failure }: Attempt,
+  { columns }: Screen,
+): readonly string[] {
   const took = endedAt === undefined ? "" : `  ${formatDuration(endedAt - startedAt)}`;
   const type = failure === undefined ? "" : `  ${failure.errorType.name}`;
-  const line = fit(
-    `#${number}  ${toRfc3339(startedAt)}  ${outcome}${took}${type}`,
-    Math.max(40, columns - 2),
-  );
-  return failure === undefined
-    ? [line]
-    : [line, `    ${fit(failure.errorMessage, Math.max(40, columns * 3))}`];
+  const text = `#${number}  ${toRfc3339(startedAt)}  ${outcome}${took}${type}`;
+  const why = failure === undefined ? [] : [`    ${fit(failure.errorMessage, Math.max(40, columns * 3))}`];
+  return [fit(text, Math.max(40, columns - 2)), ...why];
 }

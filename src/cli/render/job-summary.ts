@@ -4,14 +4,13 @@
  */
 import type { JobSummary } from "../../queue/job-summary.ts";
 import { formatDuration } from "../../std/duration.ts";
+import { type Step, stepLines } from "./details.ts";
 import { groupSections } from "./failures.ts";
 import { fixText } from "./group.ts";
-import { fit, type Paint, width } from "./paint.ts";
-import { rateText, shellWord, thousands } from "./words.ts";
+import { fit, type Screen, width } from "./paint.ts";
+import { counted, rateText, shellWord, some, thousands } from "./words.ts";
 
-export interface SummaryOptions {
-  readonly paint: Paint;
-  readonly columns: number;
+export interface SummaryOptions extends Screen {
   /** Why the run stopped early. */
   readonly stopReason?: string;
   /** How many items finished in this run. Default: all that finished; unknown when the job was resumed. */
@@ -20,7 +19,7 @@ export interface SummaryOptions {
   readonly sampleItemId?: string;
 }
 
-/** Several lines without a line break at the end. */
+/** Without a line break at the end. */
 export function summaryText(summary: JobSummary, options: SummaryOptions): string {
   const sections = [
     headline(summary, options),
@@ -33,7 +32,6 @@ export function summaryText(summary: JobSummary, options: SummaryOptions): strin
     .join("\n\n");
 }
 
-/** A part of the headline, and how it is coloured. */
 type Fact = readonly [text: string, tint?: (text: string) => string];
 
 function headline(summary: JobSummary, options: SummaryOptions): readonly string[] {
@@ -49,10 +47,10 @@ function factsOf(summary: JobSummary, options: SummaryOptions): readonly Fact[] 
   const isAllFine = total > 0 && succeeded === total;
   const facts: Fact[] = [
     [`${thousands(succeeded)} of ${thousands(total)} succeeded`, isAllFine ? paint.green : paint.bold],
-    [dead > 0 ? `${thousands(dead)} dead` : "", paint.red],
-    [skipped > 0 ? `${thousands(skipped)} skipped` : "", paint.yellow],
-    [discarded > 0 ? `${thousands(discarded)} discarded` : "", paint.yellow],
-    [remaining > 0 ? theyRemain(remaining) : "", paint.yellow],
+    [some(dead, "dead"), paint.red],
+    [some(skipped, "skipped"), paint.yellow],
+    [some(discarded, "discarded"), paint.yellow],
+    [theyRemain(remaining), paint.yellow],
     [inThisRun(summary, options)],
     [durationOf(summary, options)],
     [rateOf(summary, options)],
@@ -61,14 +59,17 @@ function factsOf(summary: JobSummary, options: SummaryOptions): readonly Fact[] 
 }
 
 function theyRemain(remaining: number): string {
-  return remaining === 1 ? "1 remains" : `${thousands(remaining)} remain`;
+  return some(remaining, remaining === 1 ? "remains" : "remain");
 }
 
-function statusLines({ status }: JobSummary, { paint, columns, stopReason }: SummaryOptions): string[] {
+function statusLines(
+  { status }: JobSummary,
+  { paint, columns, stopReason }: SummaryOptions,
+): readonly string[] {
   const why = stopReason === undefined ? "" : `: ${stopReason.replace(/\.$/, "")}`;
-  if (status === "stopped") return wrap(`Stopped${why}.`, columns).map(paint.red);
-  if (status === "failed") return wrap(`Failed${why}.`, columns).map(paint.red);
-  if (status === "interrupted") return wrap(`Interrupted${why}.`, columns).map(paint.yellow);
+  const text = `${status.charAt(0).toUpperCase()}${status.slice(1)}${why}.`;
+  if (status === "stopped" || status === "failed") return wrap(text, columns).map(paint.red);
+  if (status === "interrupted") return wrap(text, columns).map(paint.yellow);
   return status === "running" ? [paint.cyan("Running.")] : [];
 }
 
@@ -96,7 +97,7 @@ function rateOf(summary: JobSummary, { finishedInRun }: SummaryOptions): string 
   return rateText((finished * 1000) / summary.durationMs);
 }
 
-/** The facts with dots between them, on as many lines as they need. */
+/** Wraps the facts between dots. */
 function flow(facts: readonly Fact[], { paint, columns }: SummaryOptions): string[] {
   const lines: Fact[][] = [];
   let used = 0;
@@ -159,8 +160,7 @@ function openLines(
     }),
   ]);
   const more = groups.length - shown.length;
-  const rest =
-    more > 0 ? [paint.dim(`  and ${thousands(more)} more ${more === 1 ? "group" : "groups"}`)] : [];
+  const rest = more > 0 ? [paint.dim(`  and ${counted(more, "more group")}`)] : [];
   return [groupsHeading(dead, groups.length), ...lines, ...rest];
 }
 
@@ -172,65 +172,44 @@ function groupsHeading(dead: number, groups: number): string {
   return dead === 1 ? "The failure:" : "All with the same failure:";
 }
 
-interface Step {
-  readonly command: string;
-  readonly purpose: string;
-}
-
-function nextLines(summary: JobSummary, { paint, columns, sampleItemId }: SummaryOptions): readonly string[] {
-  const steps = stepsOf(summary, sampleItemId);
+function nextLines(summary: JobSummary, options: SummaryOptions): readonly string[] {
+  const steps = stepsOf(summary, options.sampleItemId);
   if (steps.length === 0) return [];
-  const commandWidth = Math.max(...steps.map(({ command }) => width(command)));
-  const purposeWidth = Math.max(...steps.map(({ purpose }) => width(purpose)));
-  const isRoomBeside = 2 + commandWidth + 3 + purposeWidth <= columns;
-  const purposeOf = (step: Step) =>
-    isRoomBeside ? " ".repeat(commandWidth - width(step.command) + 3) + paint.dim(step.purpose) : "";
-  return [paint.bold("Next:"), ...steps.map((step) => `  ${paint.cyan(step.command)}${purposeOf(step)}`)];
+  return [options.paint.bold("Next:"), ...stepLines(steps, options).map((line) => `  ${line}`)];
 }
 
 function stepsOf(summary: JobSummary, sampleItemId?: string): readonly Step[] {
-  const { jobId, status, dead, remaining } = summary;
+  const { jobId, status, dead, remaining, groups } = summary;
   const steps: Step[] = [];
   const isRunning = status === "running";
-  if (!isRunning && (remaining > 0 || status !== "completed")) {
-    const purpose = remaining > 0 ? `resume: ${theyRemain(remaining)}` : "resume";
-    steps.push({ command: `redrive resume ${jobId}`, purpose });
-  }
-  if (dead === 0 || areAllIgnored(summary)) return steps;
-  steps.push({ command: `redrive dlq list --job ${jobId}`, purpose: "list the letters" });
+  if (!isRunning && (remaining > 0 || status !== "completed"))
+    steps.push([`redrive resume ${jobId}`, remaining > 0 ? `resume: ${theyRemain(remaining)}` : "resume"]);
+  const areAllIgnored = groups.length > 0 && groups.every(({ state }) => state === "ignored");
+  if (dead === 0 || areAllIgnored) return steps;
+  steps.push([`redrive dlq list --job ${jobId}`, "list the letters"]);
   const item = sampleItemId === undefined ? null : shellWord(sampleItemId);
-  if (item !== null) steps.push({ command: `redrive dlq inspect ${item}`, purpose: "inspect one of them" });
-  if (!isRunning) steps.push(...againSteps(summary, item));
-  return steps;
+  if (item !== null) steps.push([`redrive dlq inspect ${item}`, "inspect one of them"]);
+  return isRunning ? steps : [...steps, ...retrySteps(summary, item)];
 }
 
-function areAllIgnored({ groups }: JobSummary): boolean {
-  return groups.length > 0 && groups.every(({ state }) => state === "ignored");
+/** Only commands that retry at least one letter are offered; other letters need a person first. */
+function retrySteps(
+  { jobId, kind, status, dead, eligible = dead }: JobSummary,
+  item: string | null,
+): readonly Step[] {
+  const them = dead === 1 ? "it" : "them";
+  if (eligible === 0) {
+    return [
+      [`redrive dlq edit ${item ?? "ITEM"}`, "correct its data"],
+      [`redrive dlq retry ${jobId} --force`, `retry ${them} once the cause is fixed`],
+    ];
+  }
+  const again = dead > 1 && eligible < dead ? `retry ${thousands(eligible)} of them` : `retry ${them}`;
+  if (kind === "map") return [[`redrive dlq retry ${jobId}`, again]];
+  // Resuming a workflow also retries its letters, then runs the later phases.
+  return status === "completed" ? [[`redrive resume ${jobId}`, `${again}, and finish the job`]] : [];
 }
 
-/** Only commands that run at least one letter are offered; the others need a person first. */
-function againSteps(summary: JobSummary, item: string | null): readonly Step[] {
-  const { jobId, dead, eligible = dead } = summary;
-  if (eligible > 0) return eligibleSteps(summary, eligible);
-  return [
-    { command: `redrive dlq edit ${item ?? "ITEM"}`, purpose: "correct its data" },
-    {
-      command: `redrive dlq retry ${jobId} --force`,
-      purpose: dead === 1 ? "retry it once the cause is fixed" : "retry them once the cause is fixed",
-    },
-  ];
-}
-
-/** Resuming a workflow also retries its letters, then runs the later phases. */
-function eligibleSteps({ jobId, kind, status, dead }: JobSummary, eligible: number): readonly Step[] {
-  const some = eligible < dead ? `retry ${thousands(eligible)} of them` : "retry them";
-  const again = dead === 1 ? "retry it" : some;
-  if (kind === "map") return [{ command: `redrive dlq retry ${jobId}`, purpose: again }];
-  if (status !== "completed") return []; // is there already
-  return [{ command: `redrive resume ${jobId}`, purpose: `${again}, and finish the job` }];
-}
-
-/** Broken between words. */
 function wrap(text: string, columns: number): string[] {
   const lines: string[] = [];
   for (const word of fit(text, REASON_COLUMNS_MAX).split(" ")) {

@@ -1,4 +1,4 @@
-/** One letter for a person: what it was about, its life as a timeline, what changed, its output, and what to do next. */
+/** One letter in detail: its data, its history, what changed between failures, its output, and what to do next. */
 
 import { type LetterHistory, type LetterLinks, momentsOf } from "../../dead-letter/history.ts";
 import type { Event } from "../../item/event.ts";
@@ -9,20 +9,18 @@ import { toRfc3339 } from "../../std/clock.ts";
 import { stringifyJson } from "../../std/json.ts";
 import { type ChangedFact, compareFailures } from "../../triage/compare-failures.ts";
 import { failureTitle, groupTitle } from "../../triage/title.ts";
-import type { Fact, Screen, Section, Step } from "./details.ts";
-import { detailsText } from "./details.ts";
+import { detailsText, type Fact, type Section, type Step } from "./details.ts";
 import { joinFacts, titleFacts } from "./failures.ts";
 import { knownSections, stateText } from "./group.ts";
-import { clean, fit, width } from "./paint.ts";
-import { timelineText } from "./timeline.ts";
-import { shellWord, timesText } from "./words.ts";
+import { clean, fit, type Screen, width } from "./paint.ts";
+import { timelineLines } from "./timeline.ts";
+import { capped, counted, shellWord, timesText } from "./words.ts";
 
 interface View extends Screen {
-  /** What the store knows besides the letter; a letter from a file has none. */
+  /** What the store has besides the letter; a letter from a file has none. */
   readonly history?: LetterHistory;
-  /** The items that it was made from or sent anew as. */
+  /** The item that it was copied from, and those that it was requeued as. */
   readonly links?: LetterLinks;
-  /** What helped its group before. */
   readonly fixes?: readonly KnownFix[];
 }
 
@@ -31,27 +29,20 @@ export function letterText(letter: Letter, view: View): string {
   const last = letter.failureHistory.at(-1);
   const state = STATE_WORDS[letter.state];
   const title = { title: clean(letter.itemId), ...(state && { note: ` ${paint.yellow(`(${state})`)}` }) };
-  const moments = timelineText(history?.moments ?? momentsOf(letter), view)
-    .trimEnd()
-    .split("\n");
   const revision = letter.revision > 1 ? { note: ` (revision ${letter.revision})` } : {};
-  const groupCount = history?.groupCount ?? 1;
   return detailsText(
     [
       { ...title, facts: factsOf(letter, view) },
       ...(history?.group ? knownSections(history.group, view.fixes ?? [], view) : []),
       { title: "Data", ...revision, lines: dataText(letter).split("\n").map(clean) }, // never cut
-      { title: "History", lines: moments.map((line) => line.slice(2)) },
+      { title: "History", lines: timelineLines(history?.moments ?? momentsOf(letter), view) },
       ...differenceSections(letter, view),
       outputSection("stderr", last?.stderrTail, view),
       outputSection("stdout", last?.stdoutTail, view),
       outputSection("stack trace", last?.stackTrace, view),
-      {
-        title: "Worktree",
-        lines: letter.worktreeArtifacts ? worktreeLines(letter.worktreeArtifacts, view) : [],
-      },
+      { title: "Worktree", lines: worktreeLines(letter.worktreeArtifacts, view) },
       { title: "Events", lines: history ? eventLines(history.events, view) : [] },
-      { title: "Next", next: history ? nextSteps(letter, groupCount) : [] },
+      { title: "Next", next: history ? nextSteps(letter, history.groupCount) : [] },
     ],
     view,
   );
@@ -60,7 +51,8 @@ export function letterText(letter: Letter, view: View): string {
 function factsOf(letter: Letter, { history, links = {} }: View): readonly Fact[] {
   const last = letter.failureHistory.at(-1);
   const found = last === undefined ? groupTitle(letter.errorPattern) : failureTitle(last);
-  const shared = sharedText((history?.groupCount ?? 1) - 1);
+  const others = (history?.groupCount ?? 1) - 1;
+  const shared = others > 0 ? `, shared with ${counted(others, "other letter")}` : "";
   return [
     ["Job", letter.jobId],
     ["Died", `${toRfc3339(letter.lastAttempt)}: ${letter.reason}`],
@@ -82,12 +74,7 @@ const STATE_WORDS: Readonly<Partial<Record<Letter["state"], string>>> = {
   discarded: "discarded",
 };
 
-function sharedText(others: number): string {
-  if (others <= 0) return "";
-  return `, shared with ${others} other ${others === 1 ? "letter" : "letters"}`;
-}
-
-/** That a group is open, as most are, need not be said. */
+/** Nothing for an open group, as most are. */
 function lifeText(mark: GroupMark | null | undefined): string {
   if (!mark || (mark.state === "open" && mark.regressions === 0)) return "";
   return `; ${stateText(mark)}`;
@@ -120,10 +107,12 @@ function differenceSections({ failureHistory }: Letter, view: View): readonly Se
   if (before === undefined || after === undefined) return [];
   const { facts, goneLines, newLines } = compareFailures(before, after);
   const { paint } = view;
-  const some = (sign: string, lines: readonly string[]) => [
-    ...lines.slice(0, CHANGED_LINES_MAX).map((text) => lineOf(`${sign} ${text}`, view)),
-    ...(lines.length > CHANGED_LINES_MAX ? [`${sign} … ${lines.length - CHANGED_LINES_MAX} more lines`] : []),
-  ];
+  const some = (sign: string, texts: readonly string[]) =>
+    capped(
+      texts.map((text) => lineOf(`${sign} ${text}`, view)),
+      CHANGED_LINES_MAX,
+      (left) => `${sign} … ${left} more lines`,
+    );
   const lines = [
     ...facts.flatMap((fact) => factLines(fact, view).map((text) => lineOf(text, view))),
     ...some("-", goneLines).map(paint.red),
@@ -132,12 +121,10 @@ function differenceSections({ failureHistory }: Letter, view: View): readonly Se
   return [{ title: "Changed", note: ` from #${before.attemptNumber} to #${after.attemptNumber}`, lines }];
 }
 
-/** In the width of the terminal. */
 function lineOf(text: string, { columns }: View): string {
   return fit(text, Math.max(40, columns - 2));
 }
 
-/** Side by side where there is room. */
 function factLines({ name, before, after }: ChangedFact, { columns }: View): readonly string[] {
   const beside = `${name}: ${before || "none"} → ${after || "none"}`;
   if (width(beside) + 2 <= columns) return [beside];
@@ -153,55 +140,42 @@ function outputSection(title: string, tail: string | undefined, view: View): Sec
   return { title, ...note, lines: lines.slice(-TAIL_LINES_MAX).map((line) => lineOf(line, view)) };
 }
 
-/** Where the last attempt worked. A path is not cut. */
-function worktreeLines(artifacts: WorktreeArtifacts, view: View): readonly string[] {
-  const { worktreePath, branchName, head, uncommittedChanges } = artifacts;
-  const at = head === undefined ? "" : ` at ${head.slice(0, 10)}`;
-  const changes =
-    uncommittedChanges === undefined ? [] : ["not committed:", ...uncommittedChanges.trimEnd().split("\n")];
-  return [
-    clean(worktreePath),
-    ...[`branch ${branchName}${at}`, ...changes].map((line) => lineOf(line, view)),
-  ];
+/** A path is not cut. */
+function worktreeLines(artifacts: WorktreeArtifacts | undefined, view: View): readonly string[] {
+  if (artifacts === undefined) return [];
+  const { worktreePath, branchName, head, uncommittedChanges: changes } = artifacts;
+  const branch = `branch ${branchName}${head === undefined ? "" : ` at ${head.slice(0, 10)}`}`;
+  const uncommitted = changes === undefined ? [] : ["not committed:", ...changes.trimEnd().split("\n")];
+  return [clean(worktreePath), ...[branch, ...uncommitted].map((line) => lineOf(line, view))];
 }
 
 /** Messages are in the history already. */
 function eventLines(events: readonly Event[], view: View): readonly string[] {
   return events.map(({ at, type, attempt, data: { message: _, ...facts } = {} }) => {
-    const values = Object.entries(facts).map(([name, value]) => `${name}: ${asWord(value)}`);
+    const values = Object.entries(facts).map(
+      ([name, value]) => `${name}: ${typeof value === "string" ? value : stringifyJson(value)}`,
+    );
     const number = attempt === undefined ? "" : ` #${attempt}`;
     return lineOf(`${toRfc3339(at)}  ${`${type}${number}`.padEnd(22)}  ${values.join(", ")}`.trimEnd(), view);
   });
 }
 
-function asWord(value: unknown): string {
-  return typeof value === "string" ? value : stringifyJson(value);
-}
-
 function nextSteps(letter: Letter, groupCount: number): readonly Step[] {
   const job = shellWord(letter.jobId) ?? "JOB";
   const item = shellWord(letter.itemId) ?? "ITEM";
-  const logs = { command: `redrive logs ${job} ${item}`, purpose: "show the whole output" };
   const hasLog = letter.failureHistory.at(-1)?.log !== undefined;
-  return [...(hasLog ? [logs] : []), ...stepsByState(letter, { job, item, groupCount })];
-}
-
-function stepsByState(
-  letter: Letter,
-  { job, item, groupCount }: { job: string; item: string; groupCount: number },
-): readonly Step[] {
-  const events = { command: `redrive events ${job}`, purpose: "show the events of its job" };
-  if (letter.state === "done") return [events];
-  if (letter.state === "discarded") {
-    return [{ command: `redrive dlq restore ${item} --job ${job}`, purpose: "restore it" }];
-  }
-  if (letter.state !== "dead") return [{ command: "redrive ops", purpose: "show the retry that is running" }];
+  const logs: readonly Step[] = hasLog ? [[`redrive logs ${job} ${item}`, "show the whole output"]] : [];
+  if (letter.state === "done") return [...logs, [`redrive events ${job}`, "show the events of its job"]];
+  if (letter.state === "discarded")
+    return [...logs, [`redrive dlq restore ${item} --job ${job}`, "restore it"]];
+  if (letter.state !== "dead") return [...logs, ["redrive ops", "show the retry that is running"]];
   const force = letter.reprocessEligible && !letter.poison ? "" : " --force";
   const others = `redrive dlq list --job ${job} --group ${letter.errorSignature}`;
   return [
-    ...(groupCount > 1 ? [{ command: others, purpose: `list all ${groupCount} letters of its group` }] : []),
-    { command: `redrive dlq edit ${item} --job ${job}`, purpose: "correct its data" },
-    { command: `redrive dlq retry ${job} ${item}${force}`, purpose: "retry it" },
-    { command: `redrive dlq discard ${item} --job ${job} --reason TEXT`, purpose: "discard it" },
+    ...logs,
+    ...(groupCount > 1 ? [[others, `list all ${groupCount} letters of its group`] as const] : []),
+    [`redrive dlq edit ${item} --job ${job}`, "correct its data"],
+    [`redrive dlq retry ${job} ${item}${force}`, "retry it"],
+    [`redrive dlq discard ${item} --job ${job} --reason TEXT`, "discard it"],
   ];
 }

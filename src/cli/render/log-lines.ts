@@ -1,4 +1,4 @@
-/** Prints followed output: of one item as it comes, of a whole job line by line with the item in front. */
+/** Prints followed output: of one item unchanged, of a whole job line by line with the item's name. */
 import { Transform, type TransformCallback } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
 import type { Followed } from "../../run/follow-logs.ts";
@@ -9,22 +9,20 @@ import { clean } from "./paint.ts";
 
 const NAME_CHARS_MAX = 24;
 
-export interface LogLinesOptions {
-  readonly isWholeJob: boolean;
-  /** Bytes reach a terminal as they are. */
-  readonly isRaw?: boolean;
-}
-
 export class LogLines {
   readonly #context: Context;
   readonly #isWholeJob: boolean;
-  /** Lines that have not ended yet, by item, attempt and stream. */
+  /** Unfinished lines by item, attempt and stream. */
   readonly #begun = new Map<string, Buffer>();
 
-  /** Of a terminal that is not given the bytes themselves. */
+  /** For a terminal that must not get raw bytes. */
   readonly #decoders: Map<string, StringDecoder> | undefined;
 
-  constructor(context: Context, { isWholeJob, isRaw = false }: LogLinesOptions) {
+  /** With `isRaw` the bytes reach a terminal as they are. */
+  constructor(
+    context: Context,
+    { isWholeJob, isRaw }: { readonly isWholeJob: boolean; readonly isRaw: boolean },
+  ) {
     this.#context = context;
     this.#isWholeJob = isWholeJob;
     this.#decoders = context.isTerminal && !isRaw ? new Map() : undefined;
@@ -32,21 +30,19 @@ export class LogLines {
 
   print(followed: Followed): void {
     const { part } = followed;
-    if ("outcome" in part) {
-      this.#end(followed, part.outcome);
-      return;
-    }
-    if ("title" in part) {
-      this.#write(followed, { title: part.title }, `== ${part.title} ==`);
-      return;
-    }
+    if ("outcome" in part) this.#end(followed, part.outcome);
+    else if ("title" in part) this.#write(followed, { title: part.title }, `== ${part.title} ==`);
+    else this.#output(followed, part);
+  }
+
+  #output(followed: Followed, part: Extract<Followed["part"], { stream: string }>): void {
     const { stream, bytes, isAgentStream = false } = part;
-    const isPlain = !this.#isWholeJob && !isAgentStream && !this.#context.isJson;
-    if (isPlain) {
-      this.#context.terminal.stdout.write(this.#plain(`${keyOf(followed)}:${stream}`, bytes));
+    const key = `${keyOf(followed)}:${stream}`;
+    if (!this.#isWholeJob && !isAgentStream && !this.#context.isJson) {
+      this.#context.terminal.stdout.write(this.#plain(key, bytes));
       return;
     }
-    for (const line of this.#lines(`${keyOf(followed)}:${stream}`, bytes)) {
+    for (const line of this.#lines(key, bytes)) {
       const text = isAgentStream ? agentLine(line) : line;
       if (text !== null) this.#write(followed, { stream }, text);
     }
@@ -73,13 +69,7 @@ export class LogLines {
 
   #write({ of, attempt }: Followed, what: Readonly<Record<string, string>>, text: string): void {
     if (this.#context.isJson) {
-      const title = what.title;
-      this.#json({
-        item_id: of,
-        attempt: attempt ?? null,
-        ...what,
-        ...(title === undefined && { text }),
-      });
+      this.#json({ item_id: of, attempt: attempt ?? null, ...what, ...(!("title" in what) && { text }) });
       return;
     }
     const name = clean(of.length > NAME_CHARS_MAX ? `${of.slice(0, NAME_CHARS_MAX - 1)}…` : of);
@@ -104,12 +94,12 @@ function keyOf({ of, attempt }: Followed): string {
   return `${of}:${attempt ?? ""}`;
 }
 
-/** The text with its lines and tabs, and without control characters. */
+/** Keeps line breaks and tabs and removes other control characters. */
 export function cleanLines(text: string): string {
   return text.replace(/[^\n\t]+/g, (part) => clean(part.replace(/\r$/, "")));
 }
 
-/** The same for bytes as they come; a character may be cut between two pieces. */
+/** The same for a stream of bytes, where a character may be split between chunks. */
 export class CleanLines extends Transform {
   readonly #decoder = new StringDecoder("utf8");
 

@@ -1,4 +1,4 @@
-/** Operations as people read them: what became of a redrive, what one would do, and how any operation stands. */
+/** Operations on letters: previews, results, and one in detail. */
 
 import { leftOf, type Operation, type OperationStatus, type SelectedLetter } from "../../item/operation.ts";
 import { type EditPreview, editToJson } from "../../redrive/amend.ts";
@@ -10,31 +10,51 @@ import type { RedrivePreview } from "../../redrive/preview.ts";
 import { toRfc3339 } from "../../std/clock.ts";
 import { type Json, stringifyJson } from "../../std/json.ts";
 import { titleLine } from "../../triage/title.ts";
-import type { Fact, Screen } from "./details.ts";
-import { detailsText, titleOf } from "./details.ts";
+import { detailsText, type Fact, titleOf } from "./details.ts";
 import { groupTable } from "./failures.ts";
-import { clean, fit, type Paint, type Tint } from "./paint.ts";
-import { table } from "./table.ts";
-import { lettersText, thousands } from "./words.ts";
+import { clean, fit, type Paint, type Screen, type Tint } from "./paint.ts";
+import { type Column, table } from "./table.ts";
+import { lettersText, listed, some, thousands } from "./words.ts";
 
-/** What an operation that is not over has left, and how to go on with it. */
+/** What is left of an operation that is not over, and how to continue it. */
 export function leftText(operation: Operation): string {
   const left = operation.status === "selecting" ? "the rest" : thousands(leftOf(operation));
   return `${left} left (to continue: redrive ops resume ${operation.id})`;
 }
 
-/** What a redrive has come to. `hasWorkers`: what is in line is done by workers, whoever sent it. */
+/** What an operation did, in one sentence: `Discarded 3 letters of orders, 1 refused (see: redrive ops show op-1).` */
+export function resultText(operation: Operation, did: string, more?: string): string {
+  const { id, queue, refused } = operation;
+  return `${listed([
+    `${did} of ${queue}`,
+    more,
+    refused > 0 && `${refused} refused (see: redrive ops show ${id})`,
+    !isOver(operation) && leftText(operation),
+  ])}.\n`;
+}
+
+export function undoHint({ id, done }: Operation): string {
+  return done > 0 ? `To undo: redrive ops undo ${id}\n` : "";
+}
+
+export function noMatchText(queue: string | undefined): string {
+  return `No letters${queue === undefined ? "" : ` of ${queue}`} match.\n`;
+}
+
+/** The result of a redrive. With `hasWorkers`, letters that were sent are left to the workers of the queue. */
 export function redriveText(operation: Operation, { hasWorkers }: { readonly hasWorkers: boolean }): string {
   const { id, queue, selected, done, refused, succeeded, failed } = operation;
-  if (selected === 0) return `No letters of ${queue} match.\n`;
+  if (selected === 0) return noMatchText(queue);
   const left = leftOf(operation);
-  const parts = [`${succeeded} succeeded`, `${failed} failed again`];
-  if (refused > 0) parts.push(`${refused} refused${whyRefused(operation)}`);
-  const isAllSent = done + refused === selected;
-  if (left > 0 && hasWorkers && isAllSent)
-    parts.push(`${left} in line for workers (see: redrive ops show ${id})`);
-  else if (left > 0) parts.push(`${thousands(left)} left (to continue: redrive ops resume ${id})`);
-  return `${lettersText(selected)} of ${queue}: ${parts.join(", ")}.\n`;
+  const isWaiting = hasWorkers && done + refused === selected;
+  const parts = listed([
+    `${succeeded} succeeded`,
+    `${failed} failed again`,
+    refused > 0 && `${refused} refused${whyRefused(operation)}`,
+    left > 0 && isWaiting && `${left} in line for workers (see: redrive ops show ${id})`,
+    left > 0 && !isWaiting && `${thousands(left)} left (to continue: redrive ops resume ${id})`,
+  ]);
+  return `${lettersText(selected)} of ${queue}: ${parts}.\n`;
 }
 
 function whyRefused(operation: Operation): string {
@@ -42,7 +62,7 @@ function whyRefused(operation: Operation): string {
   return operation.force ? ` (see: redrive ops show ${operation.id})` : " (not eligible; --force overrides)";
 }
 
-/** Why a canary sends no more; null when it did not stop. */
+/** Why a canary stopped; null when it did not. */
 export function canaryText(operation: Operation): string | null {
   const returned = returnedOf(operation);
   if (returned === null) return null;
@@ -55,27 +75,33 @@ export function canaryText(operation: Operation): string | null {
   ].join("\n");
 }
 
+export function previewText(preview: RedrivePreview, queue: string, screen: Screen): string {
+  const { selected, redrivable, groups, refusals } = preview;
+  if (selected === 0) return noMatchText(queue);
+  const refused = some(selected - redrivable, "would be refused (--force overrides)");
+  const retry = { title: "RETRY", value: (group: (typeof groups)[number]) => group.redrivable };
+  const first = `Would retry ${lettersText(redrivable)} of ${queue}${refused && `; ${refused}`}.\n`;
+  return `${first}\n${selectedGroupsText(groups, screen, [retry])}${refusalLines(refusals, screen.columns)}`;
+}
+
 const GROUPS_SHOWN_MAX = 20;
 
-/** What a redrive would do. */
-export function previewText(preview: RedrivePreview, queue: string, screen: Screen): string {
-  const { columns } = screen;
-  const { selected, redrivable, groups, refusals } = preview;
-  if (selected === 0) return `No letters of ${queue} match.\n`;
-  const refused = selected - redrivable;
-  const first = `Would retry ${lettersText(redrivable)} of ${queue}${refused > 0 ? `; ${refused} would be refused (--force overrides)` : ""}.\n`;
+export function selectedGroupsText<Group extends { pattern: string; signature: string; count: number }>(
+  groups: readonly Group[],
+  screen: Screen,
+  more: readonly Column<Group>[] = [],
+): string {
   const shown = groupTable(
     groups.slice(0, GROUPS_SHOWN_MAX),
     [
-      { title: "LETTERS", value: ({ count }) => String(count), align: "right" },
-      { title: "RETRY", value: (group) => String(group.redrivable), align: "right" },
+      { title: "LETTERS", value: ({ count }) => count },
+      ...more,
       { title: "GROUP", value: ({ signature }) => signature, giveUp: 5 },
     ],
     screen,
   );
   const hidden = groups.length - GROUPS_SHOWN_MAX;
-  const more = hidden > 0 ? `and ${hidden} more groups\n` : "";
-  return `${first}\n${shown}${more}${refusalLines(refusals, columns)}`;
+  return `${shown}${hidden > 0 ? `and ${hidden} more groups\n` : ""}`;
 }
 
 /** Why letters are refused, below a heading. */
@@ -87,15 +113,12 @@ export function refusalLines(
   return `\nRefused:\n${refusals.map(({ reason, count }) => `${fit(`  ${count}  ${reason}`, columns)}\n`).join("")}`;
 }
 
-/** What an operation is shown with. */
 export interface OperationView {
   readonly operation: Operation;
   readonly refusals: readonly { readonly reason: string; readonly count: number }[];
-  /** A few of its letters. */
   readonly letters: readonly SelectedLetter[];
 }
 
-/** An operation in detail. */
 export function operationText({ operation, refusals, letters }: OperationView, screen: Screen): string {
   const { paint, columns } = screen;
   const status = statusTint(paint, operation.status)(operation.status);
@@ -128,7 +151,7 @@ function factsOf(operation: Operation): readonly Fact[] {
   ];
 }
 
-/** What became of the letters, in one line. */
+/** The counts of an operation, in one line. */
 export function countsText(operation: Operation): string {
   const { kind, selected, done, refused, succeeded, failed } = operation;
   const parts = kind === "redrive" ? [`${succeeded} succeeded`, `${failed} failed again`] : [`${done} done`];
@@ -150,13 +173,12 @@ function letterRows(letters: readonly SelectedLetter[], columns: number): readon
   return rows.trimEnd().split("\n");
 }
 
-/** The colour of a status. */
 export function statusTint(paint: Paint, status: OperationStatus): Tint {
   if (status === "ended") return paint.green;
   return status === "cancelled" ? paint.red : status === "paused" ? paint.yellow : paint.cyan;
 }
 
-/** `~ url: "http://x" → "https://x"`, a line for each place. */
+/** `~ url: "http://x" → "https://x"`, a line for each path. */
 export function changeLines(changes: readonly Change[], { paint, columns }: Screen): string[] {
   return changes.map(({ path, before, after }) => {
     if (before === undefined) return paint.green(fit(`+ ${path}: ${text(after)}`, columns));
@@ -170,7 +192,7 @@ function text(value: Json | undefined): string {
   return stringifyJson(value);
 }
 
-/** The changes that are shown, and all of them counted. */
+/** Some changes, and the counts of all. */
 export function editPreviewText(preview: EditPreview, { paint, columns }: Screen): string {
   const lines = preview.shown.flatMap(({ itemId, changes }) => [
     paint.bold(fit(itemId, columns)),
@@ -186,21 +208,19 @@ export function editPreviewText(preview: EditPreview, { paint, columns }: Screen
 
 /** `3 of 5 letters change, 1 has the data already, 1 is refused`. */
 function editCounts({ selected, changed, unchanged, refused }: EditPreview): string {
-  const parts = [`${changed} of ${lettersText(selected)} ${changed === 1 ? "changes" : "change"}`];
-  if (unchanged > 0) parts.push(`${unchanged} ${unchanged === 1 ? "has" : "have"} the data already`);
-  if (refused > 0) parts.push(`${refused} ${refused === 1 ? "is" : "are"} refused`);
-  return parts.join(", ");
+  return listed([
+    `${changed} of ${lettersText(selected)} ${changed === 1 ? "changes" : "change"}`,
+    some(unchanged, `${unchanged === 1 ? "has" : "have"} the data already`),
+    some(refused, `${refused === 1 ? "is" : "are"} refused`),
+  ]);
 }
 
-/** What an edit has come to. */
+/** The result of an edit. */
 export function editResultText(operation: Operation): string {
-  const { id, queue, selected, refused } = operation;
-  if (selected === 0 && isOver(operation)) return `No letters of ${queue} match.\n`;
+  const { id, queue, selected } = operation;
+  if (selected === 0 && isOver(operation)) return noMatchText(queue);
   const { changed, unchanged } = editToJson(operation);
-  const parts = [`Changed ${lettersText(Number(changed))} of ${queue}`];
-  if (unchanged !== 0) parts.push(`${unchanged} had the data already`);
-  if (refused > 0) parts.push(`${refused} refused (see: redrive ops show ${id})`);
-  if (!isOver(operation)) parts.push(leftText(operation));
+  const already = some(Number(unchanged), "had the data already");
   const next = changed === 0 ? "" : `To retry: redrive dlq retry ${queue}\nTo undo: redrive ops undo ${id}\n`;
-  return `${parts.join(", ")}.\n${next}`;
+  return resultText(operation, `Changed ${lettersText(Number(changed))}`, already) + next;
 }

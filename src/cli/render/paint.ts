@@ -3,7 +3,6 @@
  * harmless. Everything that comes from items, commands or errors goes through `clean` or `fit` before it is shown.
  */
 
-/** Colours a text that is ready to be shown. */
 export type Tint = (text: string) => string;
 
 export interface Paint {
@@ -13,6 +12,13 @@ export interface Paint {
   readonly green: Tint;
   readonly yellow: Tint;
   readonly cyan: Tint;
+}
+
+/** Where a text is shown. */
+export interface Screen {
+  readonly paint: Paint;
+  /** Infinite: nothing is cut. */
+  readonly columns: number;
 }
 
 export interface Terminal {
@@ -25,7 +31,7 @@ export function paintFor(screen: Terminal): Paint {
   return hasColour(screen) ? COLOURED : PLAIN;
 }
 
-/** Whether lines that were shown can be taken back: only where a person looks at a real terminal. */
+/** Whether printed lines can be rewritten: only on an interactive terminal. */
 export function canRedraw({ isTty, env }: Terminal): boolean {
   return isTty && env.TERM !== "dumb" && !isOn(env.CI);
 }
@@ -39,14 +45,11 @@ function isOn(value: string | undefined): boolean {
   return value !== undefined && value !== "" && value !== "0" && value !== "false";
 }
 
-const PLAIN: Paint = {
-  bold: asIs,
-  dim: asIs,
-  red: asIs,
-  green: asIs,
-  yellow: asIs,
-  cyan: asIs,
-};
+const asIs: Tint = (text) => text;
+const PLAIN: Paint = { bold: asIs, dim: asIs, red: asIs, green: asIs, yellow: asIs, cyan: asIs };
+
+/** Without colours, and without a limit. */
+export const PLAIN_SCREEN: Screen = { paint: PLAIN, columns: Number.POSITIVE_INFINITY };
 
 const COLOURED: Paint = {
   bold: tint(1, 22),
@@ -56,10 +59,6 @@ const COLOURED: Paint = {
   yellow: tint(33, 39),
   cyan: tint(36, 39),
 };
-
-function asIs(text: string): string {
-  return text;
-}
 
 function tint(on: number, off: number): Tint {
   return (text) => (text === "" ? "" : `\x1b[${on}m${text}\x1b[${off}m`);
@@ -73,7 +72,7 @@ export function clean(text: string): string {
   return isPlainAscii(text) ? text : text.replace(UNSAFE, signOf);
 }
 
-/** How many columns the text takes once it is clean. Rather too many than too few where terminals disagree. */
+/** How many columns the cleaned text takes. Where terminals disagree, the larger number. */
 export function width(text: string): number {
   if (isPlainAscii(text)) return text.length;
   let columns = 0;
@@ -81,10 +80,10 @@ export function width(text: string): number {
   return columns;
 }
 
-/** No shown character needs more; what is beyond is not even looked at, however long the text is. */
+/** No visible character needs more. The rest of a long text is not read. */
 const UNITS_PER_COLUMN_MAX = 8;
 
-/** The clean text, cut to so many columns; a text that was cut ends with an ellipsis. */
+/** The cleaned text, cut to this width with an ellipsis. */
 export function fit(text: string, columns: number): string {
   if (columns <= 0) return "";
   const head = text.slice(0, columns * UNITS_PER_COLUMN_MAX);
@@ -107,7 +106,7 @@ function isPlainAscii(text: string): boolean {
 
 /** Control and format characters, line and paragraph separators, halves of surrogate pairs. */
 const UNSAFE = /\r\n|[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
-/** It joins emoji into one, and does nothing else. */
+/** Joins several emoji into one. */
 const JOINER = "\u200d";
 
 function signOf(char: string): string {

@@ -1,19 +1,18 @@
-/** The words of progress: from how a run stands to the lines that say so. Pure; it neither counts nor writes. */
+/** Formats the state of a run as progress lines. Pure: it neither counts nor writes. */
 import type { QueueCounts } from "../../engine.ts";
 import { fit, type Paint, type Tint, width } from "./paint.ts";
 import type { Line } from "./progress-screen.ts";
 import type { Rate } from "./progress-state.ts";
 import { rateText, secondsText, thousands } from "./words.ts";
 
-/** The counters that progress shows. */
 export type ProgressCounts = Pick<
   QueueCounts,
   "total" | "ready" | "leased" | "held" | "done" | "dead" | "skipped"
 >;
 
-/** How a run stands at a moment. */
+/** The state of a run. */
 export interface ProgressView {
-  /** Null while the store has not answered yet. */
+  /** Null before the store has answered. */
   readonly counts: ProgressCounts | null;
   /** False while the input is still being read. */
   readonly isTotalKnown: boolean;
@@ -22,14 +21,13 @@ export interface ProgressView {
   readonly slowest: Slowest | null;
   /** Empty where items have no steps. */
   readonly agents: readonly AgentView[];
-  /** How many attempts the policy gives an item; undefined where nobody says. */
+  /** How many attempts the policy gives an item; undefined when unknown. */
   readonly attemptsMax?: number | undefined;
   /** What everything waits for. */
   readonly waiting: string | null;
   readonly label: string;
 }
 
-/** What one agent does. */
 export interface AgentView extends Slowest {
   /** `step 2 of 5: shell: cargo test` */
   readonly step: string;
@@ -49,7 +47,7 @@ export interface LineOptions {
 
 const INDENT = "  ";
 
-/** For a terminal: the counters, and below them what is waited for or the item that runs longest. */
+/** For a terminal: the counters, and below them the reason for a wait, the agents or the slowest item. */
 export function liveLines(view: ProgressView, options: LineOptions): readonly Line[] {
   const columns = options.columns - 1; // a full last column makes some terminals break the line
   const lines: Line[] = [];
@@ -62,14 +60,13 @@ export function liveLines(view: ProgressView, options: LineOptions): readonly Li
   return lines;
 }
 
-/** Before the first item has come in, as during a workflow's setup, there is nothing to count. */
+/** Before the first item, as during a workflow's setup, there is nothing to count. */
 function isEmptySoFar({ isTotalKnown }: ProgressView, { total }: ProgressCounts): boolean {
   return !isTotalKnown && total === 0;
 }
 
 const AGENTS_SHOWN_MAX = 8;
 
-/** What everything waits for; else what each agent does; else the item that runs longest. */
 function detailTexts(view: ProgressView, columns: number): readonly string[] {
   if (view.waiting !== null || view.agents.length === 0) {
     const detail = detailText(view, columns);
@@ -89,7 +86,7 @@ const NAME_COLUMNS_MIN = 8;
 
 interface AgentColumns {
   readonly columns: number;
-  /** As wide as the widest name that is shown, so that the steps stand below each other. */
+  /** As wide as the widest name, so that the steps are aligned. */
   readonly nameColumns: number;
 }
 
@@ -103,14 +100,14 @@ function agentText(agent: AgentView, attemptsMax: number | undefined, room: Agen
   return fit(before + step + after, room.columns);
 }
 
-/** A redrive may allow another number of attempts than the policy. */
+/** A redrive may allow more attempts than the policy. */
 function attemptText({ attempt }: AgentView, attemptsMax: number | undefined): string {
   if (attempt === 1) return "";
   const of = attemptsMax !== undefined && attempt <= attemptsMax ? ` of ${attemptsMax}` : "";
   return `attempt ${attempt}${of}, `;
 }
 
-/** For a log: everything on one line, as words. */
+/** For a log: everything on one line. */
 export function plainLine(view: ProgressView): string {
   const { counts, waiting } = view;
   const parts = counts === null ? [] : segmentsOf(view, counts, PLAIN_ORDER).map(({ text }) => text);
@@ -120,7 +117,7 @@ export function plainLine(view: ProgressView): string {
 
 const PLAIN_COLUMNS_MAX = 400;
 
-/** One part of the counters. The smaller its weight, the sooner it is left out where it does not fit. */
+/** A part of the counters. The lightest is left out first where there is no room. */
 interface Segment {
   readonly text: string;
   readonly weight: number;
@@ -138,7 +135,7 @@ function counterLine(view: ProgressView, counts: ProgressCounts, options: LineOp
   return { text, painted: (bar === null ? INDENT : `${INDENT}${bar.painted}${INDENT}`) + painted };
 }
 
-/** The order of the parts, most of which are left out while they are nought. */
+/** The order of the parts; most are left out while they are 0. */
 type Part = "done" | "running" | "retrying" | "dead" | "skipped" | "rate" | "eta";
 const LIVE_ORDER: readonly Part[] = ["done", "running", "retrying", "dead", "skipped", "rate", "eta"];
 const PLAIN_ORDER: readonly Part[] = ["done", "dead", "skipped", "retrying", "running", "rate"];
@@ -172,7 +169,7 @@ function doneText({ isTotalKnown }: ProgressView, { done, total }: ProgressCount
     : `${thousands(done)} done of ${thousands(total)} so far`;
 }
 
-/** Nothing as long as it would be a guess: the end of the input is not known, or the rate is not steady. */
+/** Empty while it would be a guess: the end of the input is unknown, or the rate is not steady. */
 function etaText({ isTotalKnown, rate }: ProgressView, { ready, leased }: ProgressCounts): string {
   if (!isTotalKnown || rate === null || !rate.isSteady || ready + leased === 0) return "";
   return `ETA ${secondsText(((ready + leased) * 1000) / rate.perSecond)}`;
@@ -186,7 +183,7 @@ function labelOf({ label }: ProgressView): Segment {
   return { text: fit(label, LABEL_COLUMNS_MAX), weight: 0, tint: (paint) => paint.cyan };
 }
 
-/** Leaves out the lightest until the rest fits; the heaviest stays and is cut if need be. */
+/** Leaves out the lightest until the rest fits; the last one is cut if necessary. */
 function thatFit(segments: readonly Segment[], columns: number): readonly Segment[] {
   let kept = segments.filter(({ text }) => text !== "");
   while (kept.length > 1 && width(kept.map(({ text }) => text).join(" · ")) > columns) {
@@ -196,7 +193,7 @@ function thatFit(segments: readonly Segment[], columns: number): readonly Segmen
   return kept.map((segment) => ({ ...segment, text: fit(segment.text, columns) }));
 }
 
-/** As wide as the terminal allows in steps, so that it does not change with every digit beside it. */
+/** In steps, so that the bar does not change with every digit beside it. */
 const BAR_COLUMNS: readonly (readonly [fromColumns: number, cells: number])[] = [
   [119, 24],
   [99, 16],
@@ -213,7 +210,7 @@ function barOf({ total, ready, leased, held, dead }: ProgressCounts, options: Li
   return { text: good + bad + open, painted: paint.green(good) + paint.red(bad) + paint.dim(open) };
 }
 
-/** Items that are done sooner come and go too fast to be read. */
+/** Shorter items change too fast to be read. */
 const SLOW_FROM_MS = 3000;
 
 function detailText({ waiting, slowest }: ProgressView, columns: number): string | null {

@@ -16,7 +16,7 @@ export class ProgressScreen {
   readonly #columns: () => number;
   #painted: readonly string[] = [];
   #widths: readonly number[] = [];
-  /** Somebody's output stopped in the middle of a line, and nothing of ours was there to end it. */
+  /** The last output did not end its line. */
   #isLineOpen = false;
 
   constructor({ stream, columns }: ScreenOptions) {
@@ -24,7 +24,7 @@ export class ProgressScreen {
     this.#columns = columns;
   }
 
-  /** Replaces what is shown. Each line has to fit into the terminal. */
+  /** Replaces the lines. Each must fit the width of the terminal. */
   draw(lines: readonly Line[]): void {
     const painted = lines.map((line) => line.painted);
     if (isSame(painted, this.#painted)) return;
@@ -33,7 +33,7 @@ export class ProgressScreen {
     this.#widths = lines.map((line) => width(line.text));
   }
 
-  /** Takes the lines away for a while, so that something else can be written where they were. */
+  /** Removes the lines, writes something else, and draws them again below. */
   above(write: () => void, endsLine: boolean): void {
     const isShown = this.#painted.length > 0;
     if (isShown) this.#stream.write(this.#toTop());
@@ -42,12 +42,11 @@ export class ProgressScreen {
     if (isShown) this.#stream.write(this.#closeLine() + this.#painted.join("\n"));
   }
 
-  /** Writes a line of our own above the others. */
   print(text: string): void {
     this.above(() => this.#stream.write(`${this.#closeLine()}${text}\n`), true);
   }
 
-  /** Leaves the terminal as if there had been no lines, ready for what comes next. */
+  /** Removes the lines and ends an unfinished line of output. */
   erase(): void {
     this.draw([]);
     if (this.#isLineOpen) this.#stream.write(this.#closeLine());
@@ -59,21 +58,21 @@ export class ProgressScreen {
     return end;
   }
 
-  /** Goes to where the first line begins and clears all from there on. */
+  /** Moves to the first line and clears the rest of the screen. */
   #toTop(): string {
     if (this.#painted.length === 0) return "";
     const up = this.#rows() - 1;
     return `\r\x1b[2K${up > 0 ? `\x1b[${up}A` : ""}${CLEAR_BELOW}`;
   }
 
-  /** A terminal that was made narrower since has broken the lines. */
+  /** A terminal that became narrower has wrapped the lines. */
   #rows(): number {
     const columns = Math.max(1, this.#columns());
     return this.#widths.reduce((sum, own) => sum + Math.max(1, Math.ceil(own / columns)), 0);
   }
 }
 
-/** A line as it is measured and as it is written. */
+/** A line without and with colours. */
 export interface Line {
   readonly text: string;
   readonly painted: string;

@@ -1,11 +1,11 @@
-/** How fast items come to their end: a rate over the last while that neither jumps nor clings to the past. */
+/** The state of progress: the recent rate of finished items, and the items that run now. */
 import { itemName, type LeasedItem } from "../../item/item.ts";
 import type { Clock } from "../../std/clock.ts";
 import type { AgentView, Slowest } from "./progress-line.ts";
 
 export interface Rate {
   readonly perSecond: number;
-  /** Enough was seen to say from it when the rest will be done. */
+  /** Enough was measured to estimate the end. */
   readonly isSteady: boolean;
 }
 
@@ -23,11 +23,11 @@ const STEADY_FROM_MS = 3000;
 const STEADY_FROM_ITEMS = 5;
 
 export class RateMeter {
-  /** Oldest first. Never many: one for each half second of the window, or for each of its last items. */
+  /** Oldest first; at most one for each half second of the window. */
   #samples: Sample[] = [];
   #latest: Sample | null = null;
 
-  /** How many were finished at a moment. A redrive makes finished items unfinished: then it starts anew. */
+  /** Records how many were finished. A redrive makes finished items unfinished, so the measurement starts again. */
   add(at: number, finished: number): void {
     if (this.#latest !== null && finished < this.#latest.finished) this.#samples = [];
     this.#latest = { at, finished };
@@ -38,7 +38,7 @@ export class RateMeter {
     while (this.#isWindow(this.#samples[1], this.#latest)) this.#samples.shift();
   }
 
-  /** Null while there is too little to tell. */
+  /** Null while too little was measured. */
   rate(): Rate | null {
     const first = this.#samples[0];
     if (first === undefined || this.#latest === null) return null;
@@ -51,7 +51,7 @@ export class RateMeter {
     };
   }
 
-  /** Whether the time since the sample is window enough, so that older ones are not needed. */
+  /** Whether the window may start at this sample, so that older ones are dropped. */
   #isWindow(sample: Sample | undefined, latest: Sample): boolean {
     if (sample === undefined) return false;
     return latest.at - sample.at >= WINDOW_MS && latest.finished - sample.finished >= WINDOW_ITEMS;
@@ -60,7 +60,7 @@ export class RateMeter {
 
 interface Running {
   readonly item: LeasedItem;
-  /** By our own clock: the store's may be another machine's. */
+  /** By the clock of this process: the store may use another one. */
   readonly since: number;
   step?: string;
 }
@@ -68,7 +68,7 @@ interface Running {
 export class RunningItems {
   readonly #clock: Clock;
   readonly #byRef = new Map<number, Running>();
-  /** A slot that gets a new item has ended the old one, even if its end was stale and never told. */
+  /** A slot that gets a new item has ended the old one, even if its end was not reported. */
   readonly #bySlot: (Running | undefined)[];
   #named: { readonly item: LeasedItem; readonly name: string } | null = null;
 
@@ -86,18 +86,17 @@ export class RunningItems {
     this.#byRef.set(item.ref, running);
   }
 
-  /** Forgets the attempt, and not a newer one of the same item. */
+  /** Ignores the end of an attempt if the item has a newer one. */
   ended(item: LeasedItem): void {
     if (this.#byRef.get(item.ref)?.item.attempt === item.attempt) this.#byRef.delete(item.ref);
   }
 
-  /** What the item's agent does now. */
   step(item: LeasedItem, step: string): void {
     const running = this.#byRef.get(item.ref);
     if (running?.item.attempt === item.attempt) running.step = step;
   }
 
-  /** Those whose step is known, the longest running first. */
+  /** Items with a known step, the longest running first. */
   agents(): readonly AgentView[] {
     const now = this.#clock.now();
     return [...this.#byRef.values()].flatMap(({ item, since, step }) =>
@@ -118,14 +117,14 @@ export class RunningItems {
     return null;
   }
 
-  /** Made once for each item: its data may be large. */
+  /** Computed once for each item, because its data may be large. */
   #nameOf(item: LeasedItem): string {
     if (this.#named?.item !== item) this.#named = { item, name: itemName(item) };
     return this.#named.name;
   }
 }
 
-/** As the policy counts: attempts that were lost, released or made before a redrive are not among them. */
+/** As the policy counts: without lost and released attempts and those before a redrive. */
 function countedAttempt({ spent }: LeasedItem): number {
   return spent + 1;
 }

@@ -1,53 +1,69 @@
-/** Queues as people read them: a table of all, one with its settings, and what to do next. */
-
-import type { DeliverySpec, TokenSource } from "../../delivery/target-settings.ts";
-import { addressOf, type TargetSummary } from "../../delivery/target-settings.ts";
+/** Queues, and targets of receipts, which are queues too: a table of all, and one with its settings and what to do next. */
+import {
+  addressOf,
+  type DeliverySpec,
+  type TargetSummary,
+  type TokenSource,
+} from "../../delivery/target-settings.ts";
 import type { Pause } from "../../item/job.ts";
 import { backoffToText, durationToText, outageToText, rateToText } from "../../queue/queue-spec.ts";
 import type { QueueSummary } from "../../queue/queue-status.ts";
+import type { Policy } from "../../retry/policy.ts";
 import { toRfc3339 } from "../../std/clock.ts";
 import { formatDuration } from "../../std/duration.ts";
-import type { Fact, Screen, Section } from "./details.ts";
-import { detailsText, factLines, titleOf } from "./details.ts";
-import { clean, type Paint, paintFor } from "./paint.ts";
+import { detailsText, type Fact, factLines, titleOf } from "./details.ts";
+import { clean, type Paint, PLAIN_SCREEN, type Screen, type Tint } from "./paint.ts";
 import { type Column, table } from "./table.ts";
-import { thousands } from "./words.ts";
+import { capped, some, thousands } from "./words.ts";
 
 export function queuesText(queues: readonly QueueSummary[], { paint, columns }: Screen): string {
   if (queues.length === 0) return "No queues. To create one: redrive queue create NAME\n";
-  const count = (
-    title: string,
-    of: (queue: QueueSummary) => number,
-    giveUp?: number,
-  ): Column<QueueSummary> => ({
-    title,
-    value: (queue) => thousands(of(queue)),
-    align: "right",
-    ...(giveUp !== undefined && { giveUp }),
-  });
   return table(
     queues,
     [
       { title: "QUEUE", value: ({ name }) => name },
-      { title: "STATUS", value: statusOf, paint: (cell, queue) => tintOf(queue, paint)(cell) },
-      count("READY", ({ counts }) => counts.ready),
-      count("LEASED", ({ counts }) => counts.leased),
-      count("HELD", ({ counts }) => counts.held, 2),
-      count("DONE", ({ counts }) => counts.done, 1),
-      {
-        ...count("DEAD", ({ counts }) => counts.dead),
-        paint: (cell, { counts }) => (counts.dead > 0 ? paint.red(cell) : cell),
-      },
-      count("WORKERS", ({ workers }) => workers.length),
+      statusColumn(paint),
+      { title: "READY", value: ({ counts }) => counts.ready },
+      { title: "LEASED", value: ({ counts }) => counts.leased },
+      { title: "HELD", value: ({ counts }) => counts.held, giveUp: 2 },
+      { title: "DONE", value: ({ counts }) => counts.done, giveUp: 1 },
+      deadColumn(paint),
+      { title: "WORKERS", value: ({ workers }) => workers.length },
       { title: "OLDEST", value: oldestOf, align: "right", giveUp: 1 },
-      { title: "WHAT FOR", value: ({ spec }) => spec.description ?? "", cutTo: 12, giveUp: 3 },
+      { title: "WHAT FOR", value: ({ spec }) => spec.description, cutTo: 12, giveUp: 3 },
     ],
     columns,
   );
 }
 
-/** What a person has to know first. */
-export function statusOf({ pause, breaker, parkedUntil, workers, counts }: QueueSummary): string {
+export function targetsText(targets: readonly TargetSummary[], { paint, columns }: Screen): string {
+  if (targets.length === 0) return "No targets. To create one: redrive receipts target NAME --url URL\n";
+  return table(
+    targets,
+    [
+      { title: "TARGET", value: ({ name }) => name },
+      statusColumn(paint),
+      { title: "WAITING", value: ({ counts }) => counts.ready + counts.held },
+      { title: "SENDING", value: ({ counts }) => counts.leased },
+      { title: "DELIVERED", value: ({ counts }) => counts.done },
+      deadColumn(paint),
+      { title: "WHERE", value: ({ spec }) => whereOf(spec.delivery), giveUp: 1 },
+    ],
+    columns,
+  );
+}
+
+function statusColumn(paint: Paint): Column<QueueSummary> {
+  return { title: "STATUS", value: statusOf, paint: (cell, queue) => tintOf(queue, paint)(cell) };
+}
+
+function deadColumn(paint: Paint): Column<QueueSummary> {
+  const tint = (cell: string, { counts }: QueueSummary) => (counts.dead > 0 ? paint.red(cell) : cell);
+  return { title: "DEAD", value: ({ counts }) => counts.dead, paint: tint };
+}
+
+/** The most important fact. */
+function statusOf({ pause, breaker, parkedUntil, workers, counts }: QueueSummary): string {
   if (pause) return "paused";
   if (breaker && breaker.state !== "closed") return breaker.state === "open" ? "breaker open" : "probing";
   if (parkedUntil !== undefined) return "waiting";
@@ -55,162 +71,14 @@ export function statusOf({ pause, breaker, parkedUntil, workers, counts }: Queue
   return counts.ready + counts.leased > 0 ? "working" : "idle";
 }
 
-export function tintOf(queue: QueueSummary, paint: Paint): (text: string) => string {
+function tintOf(queue: QueueSummary, paint: Paint): Tint {
   const status = statusOf(queue);
   if (status === "working") return paint.green;
   return status === "idle" ? paint.dim : paint.yellow;
 }
 
-function oldestOf({ oldestReadyMs }: QueueSummary): string {
-  return oldestReadyMs === undefined ? "" : formatDuration(oldestReadyMs);
-}
-
-export function queueText(queue: QueueSummary, screen: Screen): string {
-  return standingText(queue, screen, {
-    items: { title: "Items", facts: countsOf(queue) },
-    settings: settingFacts(queue),
-    next: nextSteps(queue),
-  });
-}
-
-interface StandingParts {
-  readonly items: Section;
-  readonly settings: readonly Fact[];
-  readonly next: readonly string[];
-}
-
-/** A queue or a target: both have a status, counts, settings and workers. */
-function standingText(queue: QueueSummary, screen: Screen, { items, settings, next }: StandingParts): string {
-  const status = tintOf(queue, screen.paint)(statusOf(queue));
-  return detailsText(
-    [
-      { ...titleOf(queue.name, status), facts: factsOf(queue) },
-      items,
-      { title: "Settings", facts: settings },
-      { title: "Workers", lines: workerLines(queue) },
-      { title: "Next", next: next.map((command) => ({ command })) },
-    ],
-    screen,
-  );
-}
-
-function factsOf(queue: QueueSummary): readonly Fact[] {
-  const { spec, pause, breaker, parkedUntil, parkedFor, createdAt } = queue;
-  const facts: Fact[] = [];
-  if (spec.description !== undefined) facts.push(["For", spec.description]);
-  facts.push(["Created", toRfc3339(createdAt)]);
-  if (pause) facts.push(["Paused", pauseText(pause)]);
-  if (breaker) {
-    const until = breaker.until === undefined ? "" : ` until ${toRfc3339(breaker.until)}`;
-    facts.push([
-      "Breaker",
-      `${breaker.state === "half_open" ? "half open: a few are tried" : breaker.state}${until}`,
-    ]);
-  }
-  if (parkedUntil !== undefined)
-    facts.push(["Waits", `until ${toRfc3339(parkedUntil)}${parkedFor ? `: ${parkedFor}` : ""}`]);
-  return facts;
-}
-
-export function pauseText({ at, author, reason }: Pause): string {
-  return clean(`since ${toRfc3339(at)} by ${author}${reason === "" ? "" : `: ${reason}`}`);
-}
-
-/** The names of the states of items. */
-const ITEM_WORDS = { ready: "Ready", leased: "Leased", done: "Done" };
-
-function countsOf({ counts, oldestReadyMs }: QueueSummary, words = ITEM_WORDS): readonly Fact[] {
-  const { ready, leased, held, done, dead, skipped, discarded, letters } = counts;
-  const oldest = oldestReadyMs === undefined ? "" : `, the oldest due for ${formatDuration(oldestReadyMs)}`;
-  const onTheirWay = letters > dead ? `, ${thousands(letters - dead)} more on their way` : "";
-  const all: readonly (readonly [string, number, string])[] = [
-    [words.ready, ready, oldest],
-    [words.leased, leased, ""],
-    ["Held", held, ""],
-    [words.done, done, ""],
-    ["Dead", dead, onTheirWay],
-    ["Skipped", skipped, ""],
-    ["Discarded", discarded, ""],
-  ];
-  return all
-    .filter(([name, count]) => count > 0 || [words.ready, words.done, "Dead"].includes(name))
-    .map(([name, count, more]) => [name, `${thousands(count)}${more}`]);
-}
-
-/** In the words of the options. */
-function settingFacts({ spec }: QueueSummary): readonly Fact[] {
-  const { policy, rate, expiresAfterMs, schema } = spec;
-  const facts: Fact[] = [
-    ["retries", String(policy.maxAttempts - 1)],
-    ["backoff", backoffToText(policy.backoff)],
-    ["on-failure", policy.onItemFailure],
-    ["lease", durationToText(spec.leaseMs)],
-    ["priority", spec.priority],
-    ["unique", spec.unique],
-  ];
-  if (policy.onOutage === "wait") facts.push(["on-outage", outageToText(policy)]);
-  if (policy.lossesMax !== 3) facts.push(["max-losses", String(policy.lossesMax)]);
-  if (policy.breaker) {
-    const { failureThreshold, timeoutMs } = policy.breaker;
-    facts.push([
-      "breaker",
-      `pause after ${failureThreshold} failures in a row for ${durationToText(timeoutMs)}`,
-    ]);
-  }
-  if (rate) facts.push(["rate", rateToText(rate.perSecond)]);
-  if (expiresAfterMs !== undefined) facts.push(["expires-after", durationToText(expiresAfterMs)]);
-  if (schema !== undefined) facts.push(["schema", "yes; --json shows it"]);
-  return facts;
-}
-
-const PLAIN = { paint: paintFor({ isTty: false, env: {} }), columns: Number.POSITIVE_INFINITY };
-
-export function settingsText(queue: QueueSummary): string {
-  return factLines(settingFacts(queue), PLAIN);
-}
-
-const WORKERS_SHOWN_MAX = 10;
-
-function workerLines({ workers }: QueueSummary): readonly string[] {
-  const lines = workers
-    .slice(0, WORKERS_SHOWN_MAX)
-    .map(({ holder, leased }) => `${clean(holder)}  ${leased} leased`);
-  const more = workers.length - WORKERS_SHOWN_MAX;
-  return more > 0 ? [...lines, `and ${more} more`] : lines;
-}
-
-function nextSteps({ name, pause, workers, counts }: QueueSummary): readonly string[] {
-  return [
-    ...(pause ? [`redrive queue resume ${name}`] : []),
-    ...(counts.total === 0 ? [`redrive queue add ${name} --data '{"a": 1}'`] : []),
-    ...(workers.length === 0 && counts.ready > 0 ? [`redrive worker --queue ${name} -- COMMAND`] : []),
-    ...(counts.dead > 0 ? [`redrive dlq list ${name}`, `redrive dlq retry ${name}`] : []),
-  ];
-}
-
-export function targetsText(targets: readonly TargetSummary[], { paint, columns }: Screen): string {
-  if (targets.length === 0) return "No targets. To create one: redrive receipts target NAME --url URL\n";
-  const count = (title: string, of: (target: TargetSummary) => number): Column<TargetSummary> => ({
-    title,
-    value: (target) => thousands(of(target)),
-    align: "right",
-  });
-  return table(
-    targets,
-    [
-      { title: "TARGET", value: ({ name }) => name },
-      { title: "STATUS", value: statusOf, paint: (cell, target) => tintOf(target, paint)(cell) },
-      count("WAITING", ({ counts }) => counts.ready + counts.held),
-      count("SENDING", ({ counts }) => counts.leased),
-      count("DELIVERED", ({ counts }) => counts.done),
-      {
-        ...count("DEAD", ({ counts }) => counts.dead),
-        paint: (cell, { counts }) => (counts.dead > 0 ? paint.red(cell) : cell),
-      },
-      { title: "WHERE", value: ({ spec }) => whereOf(spec.delivery), giveUp: 1 },
-    ],
-    columns,
-  );
+function oldestOf({ oldestReadyMs }: QueueSummary): string | undefined {
+  return oldestReadyMs === undefined ? undefined : formatDuration(oldestReadyMs);
 }
 
 function whereOf({ protocol, url, tool }: DeliverySpec): string {
@@ -218,55 +86,170 @@ function whereOf({ protocol, url, tool }: DeliverySpec): string {
   return protocol === "mcp" ? `${tool} at ${addressOf(url)}` : addressOf(url);
 }
 
-/** As the table of all targets has it. */
-const RECEIPT_WORDS = { ready: "Waiting", leased: "Sending", done: "Delivered" };
+/** What differs between a queue and a target in detail. */
+interface Kind {
+  /** The names of the items and of their states. */
+  readonly words: {
+    readonly items: string;
+    readonly ready: string;
+    readonly leased: string;
+    readonly done: string;
+  };
+  readonly settings: readonly Fact[];
+  /** The commands for what is to be done next. */
+  readonly next: {
+    readonly resume: string;
+    readonly add: string;
+    readonly work: string;
+    readonly retry: string;
+  };
+}
 
-export function targetText(target: TargetSummary, screen: Screen): string {
-  return standingText(target, screen, {
-    items: { title: "Receipts", facts: countsOf(target, RECEIPT_WORDS) },
-    settings: targetFacts(target),
-    next: targetSteps(target),
+export function queueText(queue: QueueSummary, screen: Screen): string {
+  const { name } = queue;
+  return standingText(queue, screen, {
+    words: { items: "Items", ready: "Ready", leased: "Leased", done: "Done" },
+    settings: queueSettings(queue),
+    next: {
+      resume: `redrive queue resume ${name}`,
+      add: `redrive queue add ${name} --data '{"a": 1}'`,
+      work: `redrive worker --queue ${name} -- COMMAND`,
+      retry: `redrive dlq retry ${name}`,
+    },
   });
 }
 
-/** In the words of the options. */
-function targetFacts({ spec }: TargetSummary): readonly Fact[] {
-  const { delivery } = spec;
-  const { policy, rate } = spec;
-  const { protocol, url, tool, headers = {}, token, orderField, keyArgument } = delivery;
-  const facts: Fact[] = [["protocol", protocol]];
-  if (url !== undefined) facts.push(["url", addressOf(url)]);
-  if (protocol === "mcp") facts.push(["tool", tool]);
-  if (keyArgument !== undefined) facts.push(["key-argument", keyArgument]);
-  for (const [name, value] of Object.entries(headers)) facts.push(["header", `${name}: ${value}`]);
-  facts.push(["token", tokenText(token)], ["timeout", durationToText(delivery.timeoutMs)]);
-  facts.push(["retries", String(policy.maxAttempts - 1)], ["backoff", backoffToText(policy.backoff)]);
-  facts.push(["on-outage", outageToText(policy)]);
-  if (policy.breaker) {
-    const { failureThreshold, timeoutMs } = policy.breaker;
-    facts.push(["breaker", `wait ${durationToText(timeoutMs)} after ${failureThreshold} failures in a row`]);
-  } else facts.push(["breaker", "none"]);
-  if (rate) facts.push(["rate", rateToText(rate.perSecond)]);
-  if (orderField !== undefined) facts.push(["order-field", orderField]);
-  if (delivery.idHeader !== "Idempotency-Key") facts.push(["id-header", delivery.idHeader]);
-  return facts;
+export function targetText(target: TargetSummary, screen: Screen): string {
+  const { name } = target;
+  return standingText(target, screen, {
+    words: { items: "Receipts", ready: "Waiting", leased: "Sending", done: "Delivered" },
+    settings: targetSettings(target),
+    next: {
+      resume: `redrive receipts resume ${name}`,
+      add: `redrive receipts send ${name} --data '{"task_id": "t-1"}'`,
+      work: `redrive receipts deliver ${name}`,
+      retry: `redrive receipts recover ${name}`,
+    },
+  });
 }
 
-export function targetSettingsText(target: TargetSummary): string {
-  return factLines(targetFacts(target), PLAIN);
+const WORKERS_SHOWN_MAX = 10;
+
+function standingText(queue: QueueSummary, screen: Screen, { words, settings, next }: Kind): string {
+  const { name, pause, workers, counts } = queue;
+  const workerLines = workers.map(({ holder, leased }) => `${clean(holder)}  ${leased} leased`);
+  const steps = [
+    pause && next.resume,
+    counts.total === 0 && next.add,
+    workers.length === 0 && counts.ready > 0 && next.work,
+    counts.dead > 0 && `redrive dlq list ${name}`,
+    counts.dead > 0 && next.retry,
+  ];
+  return detailsText(
+    [
+      { ...titleOf(name, tintOf(queue, screen.paint)(statusOf(queue))), facts: factsOf(queue) },
+      { title: words.items, facts: countsOf(queue, words) },
+      { title: "Settings", facts: settings },
+      { title: "Workers", lines: capped(workerLines, WORKERS_SHOWN_MAX, (left) => `and ${left} more`) },
+      { title: "Next", next: steps.flatMap((command) => (command ? [[command] as const] : [])) },
+    ],
+    screen,
+  );
 }
 
-/** Where it is, never what it is. */
+function factsOf({ spec, pause, breaker, parkedUntil, parkedFor, createdAt }: QueueSummary): readonly Fact[] {
+  const state = breaker?.state === "half_open" ? "half open: a few are tried" : breaker?.state;
+  const until = breaker?.until === undefined ? "" : ` until ${toRfc3339(breaker.until)}`;
+  const waits = parkedUntil === undefined ? undefined : `until ${toRfc3339(parkedUntil)}`;
+  return [
+    ["For", spec.description],
+    ["Created", toRfc3339(createdAt)],
+    ["Paused", pause && pauseText(pause)],
+    ["Breaker", state && `${state}${until}`],
+    ["Waits", waits && `${waits}${parkedFor ? `: ${parkedFor}` : ""}`],
+  ];
+}
+
+export function pauseText({ at, author, reason }: Pause): string {
+  return clean(`since ${toRfc3339(at)} by ${author}${reason === "" ? "" : `: ${reason}`}`);
+}
+
+/** Rare states are left out while they are empty. */
+function countsOf(queue: QueueSummary, words: Kind["words"]): readonly Fact[] {
+  const { ready, leased, held, done, dead, skipped, discarded, letters } = queue.counts;
+  const oldest = oldestOf(queue);
+  const rare = (count: number) => (count > 0 ? thousands(count) : undefined);
+  const redriven = some(letters - dead, "more being redriven");
+  return [
+    [words.ready, `${thousands(ready)}${oldest === undefined ? "" : `, the oldest due for ${oldest}`}`],
+    [words.leased, rare(leased)],
+    ["Held", rare(held)],
+    [words.done, thousands(done)],
+    ["Dead", letters > dead ? `${thousands(dead)}, ${redriven}` : thousands(dead)],
+    ["Skipped", rare(skipped)],
+    ["Discarded", rare(discarded)],
+  ];
+}
+
+/** The names of the options. */
+function queueSettings({ spec }: QueueSummary): readonly Fact[] {
+  const { policy, rate, expiresAfterMs, schema } = spec;
+  return [
+    ...retrySettings(policy),
+    ["on-failure", policy.onItemFailure],
+    ["lease", durationToText(spec.leaseMs)],
+    ["priority", spec.priority],
+    ["unique", spec.unique],
+    ["on-outage", policy.onOutage === "wait" ? outageToText(policy) : undefined],
+    ["max-losses", policy.lossesMax === 3 ? undefined : String(policy.lossesMax)],
+    ["breaker", breakerText(policy)],
+    ["rate", rate && rateToText(rate.perSecond)],
+    ["expires-after", expiresAfterMs === undefined ? undefined : durationToText(expiresAfterMs)],
+    ["schema", schema === undefined ? undefined : "yes; --json shows it"],
+  ];
+}
+
+function targetSettings({ spec: { policy, rate, delivery } }: TargetSummary): readonly Fact[] {
+  const { protocol, url, tool, headers = {}, token, orderField, keyArgument, idHeader } = delivery;
+  return [
+    ["protocol", protocol],
+    ["url", url === undefined ? undefined : addressOf(url)],
+    ["tool", protocol === "mcp" ? tool : undefined],
+    ["key-argument", keyArgument],
+    ...Object.entries(headers).map(([name, value]): Fact => ["header", `${name}: ${value}`]),
+    ["token", tokenText(token)],
+    ["timeout", durationToText(delivery.timeoutMs)],
+    ...retrySettings(policy),
+    ["on-outage", outageToText(policy)],
+    ["breaker", breakerText(policy) ?? "none"],
+    ["rate", rate && rateToText(rate.perSecond)],
+    ["order-field", orderField],
+    ["id-header", idHeader === "Idempotency-Key" ? undefined : idHeader],
+  ];
+}
+
+function retrySettings({ maxAttempts, backoff }: Policy): readonly Fact[] {
+  return [
+    ["retries", String(maxAttempts - 1)],
+    ["backoff", backoffToText(backoff)],
+  ];
+}
+
+function breakerText({ breaker }: Policy): string | undefined {
+  if (breaker === undefined) return undefined;
+  return `pause after ${breaker.failureThreshold} failures in a row for ${durationToText(breaker.timeoutMs)}`;
+}
+
+/** Never the token itself. */
 function tokenText(token: TokenSource | undefined): string {
   if (token === undefined) return "none";
   return "env" in token ? `in the environment variable ${token.env}` : `in the file ${token.file}`;
 }
 
-function targetSteps({ name, pause, workers, counts }: TargetSummary): readonly string[] {
-  return [
-    ...(pause ? [`redrive receipts resume ${name}`] : []),
-    ...(counts.total === 0 ? [`redrive receipts send ${name} --data '{"task_id": "t-1"}'`] : []),
-    ...(workers.length === 0 && counts.ready > 0 ? [`redrive receipts deliver ${name}`] : []),
-    ...(counts.dead > 0 ? [`redrive dlq list ${name}`, `redrive receipts recover ${name}`] : []),
-  ];
+export function queueSettingsText(queue: QueueSummary): string {
+  return factLines(queueSettings(queue), PLAIN_SCREEN);
+}
+
+export function targetSettingsText(target: TargetSummary): string {
+  return factLines(targetSettings(target), PLAIN_SCREEN);
 }

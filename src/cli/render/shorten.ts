@@ -4,7 +4,7 @@
  */
 import { clean, fit, width } from "./paint.ts";
 
-/** Each text in at most so many columns; a cut is marked with an ellipsis. */
+/** Cuts each text to this width, with an ellipsis. */
 export function shortenApart(texts: readonly string[], columns: number): readonly string[] {
   if (texts.every((text) => text.length * WIDTH_MAX <= columns || width(text) <= columns))
     return texts.map(clean);
@@ -14,7 +14,7 @@ export function shortenApart(texts: readonly string[], columns: number): readonl
   );
 }
 
-/** One text in at most so many columns, cut in the middle. */
+/** Cuts one text in the middle. */
 export function shorten(text: string, columns: number): string {
   return shortenAround(clean(text), columns, undefined);
 }
@@ -24,7 +24,7 @@ const WIDTH_MAX = 2;
 /** Longer texts are compared by their beginning. */
 const COMPARED_CHARS_MAX = 4000;
 
-/** Where each text first differs from the one that is most like it: its neighbour in alphabetical order. */
+/** Where each text differs from the most similar one: its neighbour in alphabetical order. */
 function pointsOfDifference(texts: readonly string[]): ReadonlyMap<string, number> {
   const sorted = [...new Set(texts)].sort();
   const points = new Map<string, number>();
@@ -44,10 +44,10 @@ function commonLength(one: string, other: string): number {
 
 /** The share of the beginning; the end gets the rest. */
 const HEAD_SHARE = 0.55;
-/** How much is shown at least before and after the point at which a text differs. */
+/** How much is shown at least around the point of difference. */
 const BEFORE_CHARS = 6;
 const AFTER_CHARS = 10;
-/** So much after that point is enough where it saves a second cut. */
+/** This much after that point is enough if it avoids a second cut. */
 const NEAR_CHARS = 4;
 
 function shortenAround(text: string, columns: number, differsAt = 0): string {
@@ -65,7 +65,7 @@ function shortenAround(text: string, columns: number, differsAt = 0): string {
   return `${start.trimEnd()}…${fit(text.slice(from), rest)}`;
 }
 
-/** Where the word begins that the position is in. */
+/** The start of the word at this position. */
 function wordStart(text: string, at: number): number {
   const space = text.lastIndexOf(" ", at - 1) + 1;
   return at - space <= WORD_CHARS_MAX ? space : at - BEFORE_CHARS;
@@ -73,7 +73,7 @@ function wordStart(text: string, at: number): number {
 
 const WORD_CHARS_MAX = 14;
 
-/** In so few columns two ends would be two fragments. */
+/** Below this width, the beginning alone reads better than two ends. */
 const SHORT_COLUMNS = 12;
 
 function takeHead(text: string, columns: number): string {
@@ -97,5 +97,5 @@ function takeTail(text: string, columns: number): string {
   return text.slice(start);
 }
 
-/** Marks that join the character before them take no column of their own. */
+/** Combining marks take no column of their own. */
 const UNITS_PER_COLUMN_MAX = 8;

@@ -1,18 +1,20 @@
 /**
- * A table for people: columns as wide as they need to be. Where the terminal is too narrow, columns that can do without
- * some of their width give it, those that are nice to have are left out, and cells are shortened so that they stay apart.
- * Without a limit nothing is cut.
+ * A table for people. Columns are as wide as they need to be. Where the terminal is too narrow, columns give up width or
+ * are left out, and cells are shortened so that they can still be told apart. Without a limit nothing is cut.
  */
+import type { Context } from "../context.ts";
 import { clean, fit, width } from "./paint.ts";
 import { shortenApart } from "./shorten.ts";
+import { commandLine, thousands } from "./words.ts";
 
 export interface Column<Row> {
   readonly title: string;
-  readonly value: (row: Row) => string;
+  /** Numbers are aligned to the right; nothing is an empty cell. */
+  readonly value: (row: Row) => string | number | null | undefined;
   readonly align?: "right";
   /** Applied after the cell has its width. */
   readonly paint?: (cell: string, row: Row) => string;
-  /** May be cut to so many columns, but not further. Default: is not cut, unless it is the last. */
+  /** May be cut to this width, but not further. Default: is not cut, unless it is the last column. */
   readonly cutTo?: number;
   /** Left out when there is no room; the highest number first. Default: stays. */
   readonly giveUp?: number;
@@ -21,8 +23,13 @@ export interface Column<Row> {
 const GAP = "  ";
 const LAST_WIDTH_MIN = 20;
 
-export function table<Row>(rows: readonly Row[], columns: readonly Column<Row>[], widthMax: number): string {
-  const measured = columns.map((column, index) => measure(rows, column, index === columns.length - 1));
+export function table<Row>(
+  rows: readonly Row[],
+  columns: readonly (Column<Row> | false | undefined)[],
+  widthMax: number,
+): string {
+  const wanted = columns.filter((column) => typeof column === "object");
+  const measured = wanted.map((column, index) => measure(rows, column, index === wanted.length - 1));
   const sized = layOut(measured, widthMax);
   const texts = new Map(sized.map((one) => [one, cellTexts(one, widthMax)]));
   const line = (cell: (one: Sized<Row>) => string) => `${sized.map(cell).join(GAP).trimEnd()}\n`;
@@ -38,6 +45,7 @@ export function table<Row>(rows: readonly Row[], columns: readonly Column<Row>[]
 interface Sized<Row> {
   readonly column: Column<Row>;
   readonly values: readonly string[];
+  readonly isRight: boolean;
   readonly least: number;
   readonly width: number;
 }
@@ -49,9 +57,9 @@ function cellTexts<Row>({ values, width: own }: Sized<Row>, widthMax: number): r
 /** One long cell does not push the rest of every other row out of sight. */
 const PADDING_MAX = 100;
 
-function padded<Row>({ column, width: own }: Sized<Row>, text: string): string {
+function padded<Row>({ isRight, width: own }: Sized<Row>, text: string): string {
   const space = " ".repeat(Math.max(0, Math.min(own, PADDING_MAX) - width(text)));
-  return column.align === "right" ? space + text : text + space;
+  return isRight ? space + text : text + space;
 }
 
 /** Every column gets its least width; the rest is shared fairly, so that one wide column does not take all of it. */
@@ -70,10 +78,12 @@ function layOut<Row>(wanted: readonly Sized<Row>[], widthMax: number): readonly 
 }
 
 function measure<Row>(rows: readonly Row[], column: Column<Row>, isLast: boolean): Sized<Row> {
-  const values = rows.map(column.value);
+  const given = rows.map(column.value);
+  const values = given.map((value) => (typeof value === "number" ? thousands(value) : (value ?? "")));
   const own = values.reduce((most, value) => Math.max(most, width(value)), width(column.title));
+  const isRight = column.align === "right" || given.some((value) => typeof value === "number");
   const least = column.cutTo ?? (isLast ? LAST_WIDTH_MIN : own);
-  return { column, values, width: own, least: Math.min(own, least) };
+  return { column, values, isRight, width: own, least: Math.min(own, least) };
 }
 
 function giveUp<Row>(wanted: readonly Sized<Row>[], widthMax: number): readonly Sized<Row>[] {
@@ -88,4 +98,14 @@ function giveUp<Row>(wanted: readonly Sized<Row>[], widthMax: number): readonly 
 
 function leastOf<Row>(shown: readonly Sized<Row>[]): number {
   return shown.reduce((sum, { least }) => sum + least, GAP.length * (shown.length - 1));
+}
+
+/** The command for the next page: the same words with another cursor. Nothing at the end of the list. */
+export function nextPageText(
+  { paint, words }: Pick<Context, "paint" | "words">,
+  cursor: string | null,
+): string {
+  if (cursor === null) return "";
+  const same = words.filter((word, at) => !word.startsWith("--cursor") && words[at - 1] !== "--cursor");
+  return `${paint.dim("Next page:")} ${paint.cyan(commandLine([...same, "--cursor", cursor]))}\n`;
 }

@@ -1,4 +1,4 @@
-/** A letter's life as lines for a person: every attempt, and what people and rules did between them, in time order. */
+/** The history of a letter: every attempt, and what people and rules did between them, in time order. */
 import { hostname } from "node:os";
 import type { Moment } from "../../dead-letter/history.ts";
 import type { EvidenceFile, Failure } from "../../item/failure.ts";
@@ -10,62 +10,55 @@ import { toRfc3339 } from "../../std/clock.ts";
 import { formatDuration } from "../../std/duration.ts";
 import { type Json, stringifyJson } from "../../std/json.ts";
 import { failureTitle } from "../../triage/title.ts";
-import { clean, fit, type Paint } from "./paint.ts";
+import { clean, fit, type Screen } from "./paint.ts";
 import { shorten } from "./shorten.ts";
-import { thousands } from "./words.ts";
+import { counted, listed } from "./words.ts";
 
-export interface TimelineView {
-  readonly paint: Paint;
-  readonly columns: number;
-}
-
-/** What is older is counted, not shown. */
+/** Older moments are counted, not shown. */
 const MOMENTS_MAX = 30;
 
-export function timelineText(moments: readonly Moment[], view: TimelineView): string {
+export function timelineLines(moments: readonly Moment[], view: Screen): readonly string[] {
   const shown = moments.slice(-MOMENTS_MAX);
   const left = moments.length - shown.length;
-  const lines = left > 0 ? [view.paint.dim(`      … ${left} earlier; --json has every failure`)] : [];
+  const lines = left > 0 ? [view.paint.dim(`    … ${left} earlier; --json has every failure`)] : [];
   let before: Failure | undefined;
   for (const moment of shown) {
     lines.push(...momentLines(moment, before, view));
     if (moment.kind === "attempt") before = moment.attempt.failure ?? before;
   }
-  return `${lines.join("\n")}\n`;
+  return lines;
 }
 
-function momentLines(moment: Moment, before: Failure | undefined, view: TimelineView): readonly string[] {
-  const { paint } = view;
+function momentLines(moment: Moment, before: Failure | undefined, view: Screen): readonly string[] {
+  const entry = (text: string) => entryLine(moment.at, text, view);
   switch (moment.kind) {
     case "attempt":
       return attemptLines(moment.attempt, before, view);
     case "redrive":
-      return [said(moment.at, `sent again${byOperation(moment.operation)}`, view)];
+      return [entry(`sent again${byOperation(moment.operation)}`)];
     case "discard":
-      return [
-        said(moment.at, `discarded${byOperation(moment.operation)}${because(moment.operation.reason)}`, view),
-      ];
+      return [entry(`discarded${byOperation(moment.operation)}${because(moment.operation.reason)}`)];
     case "restore":
-      return [said(moment.at, `restored${byOperation(moment.operation)}`, view)];
+      return [entry(`restored${byOperation(moment.operation)}`)];
     case "amendment": {
       const { revision, author, rule, note } = moment.amendment;
       const who = rule === undefined ? author : `the rule ${rule}`;
-      const head = said(moment.at, `changed by ${who} (revision ${revision})${because(note)}`, view);
+      const head = entry(`changed by ${who} (revision ${revision})${because(note)}`);
       return [head, ...changeLines(moment.amendment.before, moment.after, view)];
     }
     case "note":
       return [
-        said(moment.at, `note by ${moment.note.author}`, view),
-        ...moment.note.text.split("\n").map((line) => detail(paint.cyan(fit(line, room(view))))),
+        entry(`note by ${moment.note.author}`),
+        ...moment.note.text.split("\n").map((line) => detail(view.paint.cyan(fit(line, room(view))))),
       ];
     case "late": {
       const { attemptNumber, outcome, note } = moment.result;
-      return [said(moment.at, `late result of attempt ${attemptNumber}: ${outcome} ${note}`, view)];
+      return [entry(`late result of attempt ${attemptNumber}: ${outcome} ${note}`)];
     }
     case "resolved": {
       const { kind, author, reason } = moment.resolution;
       const who = author === undefined ? "" : ` by ${author}`;
-      return [said(moment.at, `${RESOLVED[kind]}${who}${because(reason)}`, view)];
+      return [entry(`${RESOLVED[kind]}${who}${because(reason)}`)];
     }
   }
 }
@@ -77,10 +70,9 @@ const RESOLVED: Readonly<Record<ResolutionKind, string>> = {
   discard: "discarded",
 };
 
-/** Attempts have their number in front, everything else a dot. */
-function said(at: number, text: string, { paint, columns }: TimelineView): string {
-  const line = `${toRfc3339(at)}  ${text}`;
-  return `  ${paint.dim("·")}   ${fit(line, Math.max(40, columns - 6))}`;
+/** Attempts begin with their number, everything else with a dot. */
+function entryLine(at: number, text: string, view: Screen): string {
+  return `${view.paint.dim("·")}   ${fit(`${toRfc3339(at)}  ${text}`, room(view))}`;
 }
 
 function byOperation(operation: Operation | undefined): string {
@@ -91,18 +83,18 @@ function because(reason: string | undefined): string {
   return reason === undefined ? "" : `: ${reason}`;
 }
 
-function attemptLines(attempt: Attempt, before: Failure | undefined, view: TimelineView): readonly string[] {
+function attemptLines(attempt: Attempt, before: Failure | undefined, view: Screen): readonly string[] {
   const { failure } = attempt;
   const number = `#${attempt.number}`.padEnd(2);
   if (failure === undefined) {
     const at = toRfc3339(attempt.endedAt ?? attempt.startedAt);
     const tint = attempt.outcome === "succeeded" ? view.paint.green : view.paint.dim;
     const log = attempt.log === undefined ? [] : [detail(view.paint.dim(`log: ${clean(attempt.log)}`))];
-    return [`  ${number}  ${at}  ${tint(OUTCOMES[attempt.outcome])}`, ...log];
+    return [`${number}  ${at}  ${tint(OUTCOMES[attempt.outcome])}`, ...log];
   }
   const how = failure.exitCode !== undefined ? `exit ${failure.exitCode}` : (failure.signal ?? "");
   const facts = [`after ${formatDuration(failure.durationMs)}`, failure.errorType.name, how];
-  const head = `  ${number}  ${[toRfc3339(failure.timestamp), ...facts].filter(Boolean).join("  ")}`;
+  const head = `${number}  ${[toRfc3339(failure.timestamp), ...facts].filter(Boolean).join("  ")}`;
   return [head, ...failureLines(failure, before, view)];
 }
 
@@ -114,7 +106,7 @@ const OUTCOMES: Readonly<Record<Attempt["outcome"], string>> = {
   lost: "lost: its worker vanished",
 };
 
-function failureLines(failure: Failure, before: Failure | undefined, view: TimelineView): readonly string[] {
+function failureLines(failure: Failure, before: Failure | undefined, view: Screen): readonly string[] {
   const { paint } = view;
   const files = [
     ...(failure.evidence ?? []).map((file) => `evidence: ${clean(evidenceText(file))}`),
@@ -146,15 +138,14 @@ function isSame(one: Failure, other: Failure): boolean {
 
 const CHANGES_MAX = 8;
 
-/** A change of the data: what was there, and what is there now. */
-export function changeLines(before: Json, after: Json, view: TimelineView): readonly string[] {
+function changeLines(before: Json, after: Json, view: Screen): readonly string[] {
   const changes = diffJson(before, after);
   const shown = changes.slice(0, CHANGES_MAX).flatMap((change) => oneChange(change, view));
   const left = changes.length - CHANGES_MAX;
   return left > 0 ? [...shown, detail(view.paint.dim(`… and ${left} more changes`))] : shown;
 }
 
-function oneChange({ path, before, after }: Change, view: TimelineView): readonly string[] {
+function oneChange({ path, before, after }: Change, view: Screen): readonly string[] {
   const { paint } = view;
   const value = (sign: string, json: Json) => fit(`${sign} ${path}: ${stringifyJson(json)}`, room(view));
   return [
@@ -164,24 +155,24 @@ function oneChange({ path, before, after }: Change, view: TimelineView): readonl
 }
 
 function detail(line: string): string {
-  return `      ${line}`;
+  return `    ${line}`;
 }
 
-function room({ columns }: TimelineView): number {
+function room({ columns }: Screen): number {
   return Math.max(40, columns - 6);
 }
 
-/** The machine is named when it is another one: there the path leads nowhere here. */
+/** Names the machine when it is another one, because the path is not on this one. */
 export function evidenceText(file: EvidenceFile): string {
   const { path, sha256, bytes, mediaType, host, missing, kept, problem } = file;
-  const facts = [
+  const facts = listed([
     mediaType,
-    bytes === undefined ? undefined : `${thousands(bytes)} ${bytes === 1 ? "byte" : "bytes"}`,
-    sha256 === undefined ? undefined : `sha256 ${sha256.slice(0, 12)}…`,
-    missing ? "missing" : undefined,
+    bytes !== undefined && counted(bytes, "byte"),
+    sha256 !== undefined && `sha256 ${sha256.slice(0, 12)}…`,
+    missing && "missing",
     problem,
-    host === undefined || host === hostname() ? undefined : `on ${host}`,
-    kept === undefined ? undefined : `kept as ${kept}`,
-  ].filter((fact) => fact !== undefined);
-  return facts.length === 0 ? path : `${path} (${facts.join(", ")})`;
+    host !== undefined && host !== hostname() && `on ${host}`,
+    kept !== undefined && `kept as ${kept}`,
+  ]);
+  return facts === "" ? path : `${path} (${facts})`;
 }

@@ -1,4 +1,4 @@
-/** What `redrive watch` prints: what is wrong, what was sent and what could not be. */
+/** What `redrive watch` prints: alerts, what was sent, and what could not be sent. */
 import { bodyFor, type SentNotice } from "../../service/alert-channels.ts";
 import { noticeToJson, tellingToJson } from "../../service/alert-message.ts";
 import type { Channel, WatchSettings } from "../../service/alert-settings.ts";
@@ -7,10 +7,11 @@ import type { CheckReport } from "../../service/alert-watcher.ts";
 import { toRfc3339 } from "../../std/clock.ts";
 import type { Json, JsonObject } from "../../std/json.ts";
 import type { Context } from "../context.ts";
+import { counted } from "./words.ts";
 
 type Found = Omit<CheckReport, "sent">;
 
-/** One check as JSON: with what became of its messages, or, of a dry run, with what would be sent. */
+/** One check as JSON, with the messages that were sent; of a dry run, with those that would be sent. */
 export function checkToJson(
   { at, alerts, trouble, notices }: Found,
   { sent, channels }: { readonly sent?: readonly SentNotice[]; readonly channels?: readonly Channel[] },
@@ -44,7 +45,7 @@ function sentToJson({ channel, notice, ok, tries, reason }: SentNotice): JsonObj
   return { channel, ok, tries, ...(reason !== undefined && { reason }), ...noticeToJson(notice) };
 }
 
-/** For people: everything that is wrong now. What was sent is said on stderr. */
+/** All alerts of now. What was sent is printed on stderr. */
 export function onceText({ alerts }: Found): string {
   return alerts.length === 0 ? "Nothing is wrong.\n" : alerts.map(alertLine).join("");
 }
@@ -62,7 +63,7 @@ export function dryRunText(report: Found, channels: readonly Channel[]): string 
   return `${onceText(report)}${messages.join("") || "\nNothing would be sent.\n"}`;
 }
 
-/** What is printed while it watches: changes only, with `--json` one object a line. */
+/** While it watches only changes are printed, with `--json` one object a line. */
 export class WatchScreen {
   readonly #context: Context;
   #known: ReadonlyMap<string, Alert> = new Map();
@@ -72,10 +73,10 @@ export class WatchScreen {
   }
 
   begin({ schedule, timeZone, channels, rules }: WatchSettings): void {
-    const who =
-      channels.length === 0
-        ? "no channel is set, so alerts are only printed"
-        : `${channels.length} ${channels.length === 1 ? "channel" : "channels"}`;
+    const isAlone = channels.length === 0;
+    const who = isAlone
+      ? "no channel is set, so alerts are only printed"
+      : counted(channels.length, "channel");
     const zone = timeZone === undefined ? "" : ` (${timeZone})`;
     this.#context.note(`Watching by ${rules.length} rules, at ${schedule}${zone}; ${who}. Ctrl-C ends it.`);
   }
@@ -87,14 +88,13 @@ export class WatchScreen {
     this.#known = now;
   }
 
-  /** A channel that cannot be told is told of here; its secrets are not in the reason. */
+  /** The reason of a failure contains no secrets. */
   sent({ channel, notice, ok, tries, reason }: SentNotice): void {
-    const count = `${notice.tellings.length} ${notice.tellings.length === 1 ? "alert" : "alerts"}`;
-    if (ok) this.#context.note(`Told ${channel}: ${count}.`);
-    else
-      this.#context.note(
-        `redrive: ${channel} could not be told of ${count} (${tries} ${tries === 1 ? "try" : "tries"}): ${reason}. The next check tries again.`,
-      );
+    const alerts = counted(notice.tellings.length, "alert");
+    const failed = `redrive: ${alerts} could not be sent to ${channel} (${counted(tries, "try", "tries")})`;
+    this.#context.note(
+      ok ? `Sent ${alerts} to ${channel}.` : `${failed}: ${reason}. The next check tries again.`,
+    );
   }
 
   #print(at: number, state: "raised" | "recovered", alert: Alert): void {

@@ -1,10 +1,29 @@
-/** Numbers, times, durations and shell words as people read and type them. */
+/** Formats numbers, times, durations and shell words. */
 import { toRfc3339 } from "../../std/clock.ts";
 import { formatDuration } from "../../std/duration.ts";
 
 /** `1 item`, `3 items`, `2 copies of evidence`. */
 export function counted(count: number, one: string, several = `${one}s`): string {
   return `${thousands(count)} ${count === 1 ? one : several}`;
+}
+
+/** `3 refused`, and nothing for none. */
+export function some(count: number, word: string): string {
+  return count === 0 ? "" : `${thousands(count)} ${word}`;
+}
+
+/** The parts that are not empty, separated by commas. */
+export function listed(parts: readonly (string | false | undefined)[]): string {
+  return parts.filter(Boolean).join(", ");
+}
+
+/** The first lines, and a line for how many more there are. */
+export function capped(
+  lines: readonly string[],
+  max: number,
+  more = (left: number) => `… and ${thousands(left)} more`,
+): readonly string[] {
+  return lines.length > max ? [...lines.slice(0, max), more(lines.length - max)] : lines;
 }
 
 export function lettersText(count: number): string {
@@ -27,7 +46,7 @@ function rounded(value: number): string {
   return value >= 9.95 ? thousands(Math.round(value)) : value.toFixed(1).replace(/\.0$/, "");
 }
 
-/** A whole number as people read it: 1,234. */
+/** `1,234` */
 export function thousands(value: number): string {
   return String(value).replace(/\B(?=(\d{3})+$)/g, ",");
 }
@@ -37,7 +56,7 @@ export function agoText(ms: number): string {
   return `${secondsText(ms)} ago`;
 }
 
-/** Whole seconds, as a display wants it that changes all the time: `34 s`, `3m 05s`. */
+/** In whole seconds, for displays that change: `34 s`, `3m 05s`. */
 export function secondsText(ms: number): string {
   const seconds = Math.max(1, Math.round(ms / 1000));
   return seconds < 60 ? `${seconds} s` : formatDuration(seconds * 1000);
@@ -51,6 +70,12 @@ export function secondText(at: number): string {
 /** To the minute, in UTC. */
 export function minuteText(at: number): string {
   return toRfc3339(at).slice(0, 16).replace("T", " ");
+}
+
+/** `redrive dlq retry orders 'a b'`: options are taken as they are, values are quoted where needed. */
+export function commandLine(words: readonly string[]): string {
+  const quoted = (word: string) => shellWord(word) ?? `'${word.replaceAll("'", "'\\''")}'`;
+  return ["redrive", ...words].map((word) => (word.startsWith("-") ? word : quoted(word))).join(" ");
 }
 
 /** The text quoted for a shell; null when it cannot sensibly be typed. */

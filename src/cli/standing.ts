@@ -1,0 +1,133 @@
+/** What the commands for queues share with those for targets of receipts, which are queues too. */
+import type { Engine } from "../engine.ts";
+import type { Item } from "../item/item.ts";
+import type { Job } from "../item/job.ts";
+import type { ItemState } from "../item/state.ts";
+import { type ItemView, itemToJson } from "../queue/item-json.ts";
+import type { QueueSummary } from "../queue/queue-status.ts";
+import { canonicalJson, type JsonObject } from "../std/json.ts";
+import { argument, type Command, command } from "./command.ts";
+import type { Context } from "./context.ts";
+import { count, limit, reason } from "./options.ts";
+import { itemsText } from "./render/item.ts";
+import { pauseText } from "./render/queue.ts";
+import { nextPageText } from "./render/table.ts";
+import { counted } from "./render/words.ts";
+
+/** A kind of queue, as the commands see it. */
+export interface StandingKind<Summary extends QueueSummary> {
+  readonly family: "queue" | "receipts";
+  readonly word: "item" | "receipt";
+  readonly form: "<queue>" | "<target>";
+  readonly find: (engine: Engine, id: string) => Promise<Job>;
+  readonly summarise: (engine: Engine, job: Job) => Promise<Summary>;
+  readonly toJson: (summary: Summary) => JsonObject;
+}
+
+/** Creates it or changes its settings; says which of both happened. */
+export async function applySettings<Summary extends QueueSummary>(
+  engine: Engine,
+  id: string,
+  { kind, apply }: { readonly kind: StandingKind<Summary>; readonly apply: () => Promise<Job> },
+) {
+  const before = await engine.findJob(id);
+  const job = await apply();
+  const isChanged = canonicalJson(before?.spec ?? null) !== canonicalJson(job.spec);
+  return { isNew: before?.kind !== job.kind, isChanged, found: await kind.summarise(engine, job) };
+}
+
+interface PauseWords<Summary> {
+  readonly pause: string;
+  readonly resume: string;
+  readonly why: string;
+  readonly example: string;
+  /** What is said of a paused one, behind its name. */
+  readonly onPause: (found: Summary) => string;
+  readonly onResume?: (context: Context, found: Summary) => void;
+}
+
+/** The commands `pause` and `resume`. */
+export function pauseCommands<Summary extends QueueSummary>(
+  kind: StandingKind<Summary>,
+  words: PauseWords<Summary>,
+): readonly Command[] {
+  const { family, form, word, toJson } = kind;
+  const name = argument(form, "its name");
+  const change = (context: Context, id: string, pause: { author: string; reason: string } | null) =>
+    context.withStore(async (engine) => {
+      const before = await kind.find(engine, id);
+      const wasPaused = before.pause !== undefined;
+      const isSame = wasPaused && pause !== null; // the first reason is kept
+      const job = isSame ? before : await engine.changeJob(before.id, { pause });
+      return { wasPaused, found: await kind.summarise(engine, job) };
+    });
+  return [
+    command({
+      name: "pause",
+      summary: words.pause,
+      examples: [`redrive ${family} pause ${words.example} --reason ${words.why}`],
+      arguments: { name },
+      options: { reason },
+      run: async (context, { name: id, reason: why = "" }) => {
+        const { wasPaused, found } = await change(context, id, { author: context.author, reason: why });
+        return context.answer(toJson(found), () =>
+          wasPaused && found.pause
+            ? `${id} is paused already: ${pauseText(found.pause)}.\n`
+            : `Paused ${id}.${words.onPause(found)}\n`,
+        );
+      },
+    }),
+    command({
+      name: "resume",
+      summary: words.resume,
+      examples: [`redrive ${family} resume ${words.example}`],
+      arguments: { name },
+      run: async (context, { name: id }) => {
+        const { wasPaused, found } = await change(context, id, null);
+        const ready = `${counted(found.counts.ready, word)} ready`;
+        const code = context.answer(toJson(found), () =>
+          wasPaused ? `Resumed ${id}: ${ready}.\n` : `${id} was not paused.\n`,
+        );
+        words.onResume?.(context, found);
+        return code;
+      },
+    }),
+  ];
+}
+
+export const pageOptions = {
+  limit,
+  after: count("--cursor <cursor>", "continue after this cursor: the `next` of the page before", 0),
+};
+
+interface PageFlags {
+  readonly states?: readonly ItemState[];
+  readonly limit: number;
+  readonly after?: number;
+}
+
+/** A page of items or receipts, oldest first. */
+export async function listItems<Summary extends QueueSummary>(
+  context: Context,
+  { name, states, limit: wanted, after = 0 }: PageFlags & { readonly name: string },
+  { word, find }: StandingKind<Summary>,
+): Promise<number> {
+  const { items, next, now } = await context.withStore(async (engine) => {
+    const { id: queue } = await find(engine, name);
+    const page = await engine.listItems({ queue, after, limit: wanted + 1, ...(states && { states }) });
+    const shown = page.slice(0, wanted); // one more shows whether there is a next page
+    const cursor = page.length > wanted ? String(shown.at(-1)?.ref ?? after) : null;
+    return { items: shown, next: cursor, now: await engine.now() };
+  });
+  const toJson = (item: Item) =>
+    word === "receipt" ? { key: item.itemId, target: item.queue, ...itemToJson(item) } : itemToJson(item);
+  return context.answer({ [`${word}s`]: items.map(toJson), next }, () => {
+    if (items.length === 0) return states ? `No ${word}s match.\n` : `${name} has no ${word}s.\n`;
+    const { paint, columns } = context;
+    return itemsText(items, { now, word, paint, columns }) + nextPageText(context, next);
+  });
+}
+
+export async function readItemView(engine: Engine, item: Item): Promise<ItemView> {
+  return { item, attempts: await engine.listAttempts(item.ref), notes: await engine.listNotes(item.ref) };
+}
