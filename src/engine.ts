@@ -114,7 +114,7 @@ export interface Engine {
 
   // Lease, attempt, settle
 
-  /** Registers a holder of leases. It has to send a `heartbeat` before `ttlMs` has passed. */
+  /** Registers a holder of leases. It has to send a `heartbeat` before `ttlMs` has passed. Once more with the same id is the same. */
   registerHolder(holder: NewHolder): Promise<Holder>;
   /** Extends the expiry. False when the holder is unknown: its leases are lost. */
   heartbeat(holderId: string): Promise<boolean>;

@@ -13,7 +13,7 @@ import { canonicalJson, compact } from "../std/json.ts";
 import { randomName } from "../std/random.ts";
 import { type MapSpec, specOf, specToJson } from "./map-spec.ts";
 import { requireCommand } from "./require-programs.ts";
-import { type RunDeps, type RunJobOptions, runJob } from "./run-job.ts";
+import { type RunDeps, type RunJobOptions, runJob, storeRetryOf } from "./run-job.ts";
 
 /** What to map, and callbacks. */
 export interface MapOptions {
@@ -59,7 +59,8 @@ export async function runMap(
   const { reason: stopReason } = await runJob(deps, { ...run, job }).catch(async (error: unknown) => {
     throw await inputFault(engine, job, error);
   });
-  const summary = await summarise(engine, (await engine.findJob(job.id)) ?? job);
+  const readSummary = async () => summarise(engine, (await engine.findJob(job.id)) ?? job);
+  const summary = await storeRetryOf(deps).run(readSummary);
   return compact({ summary, stopReason });
 }
 

@@ -25,6 +25,7 @@ import {
   runnerSettings,
 } from "../runner/run-options.ts";
 import { runQueue } from "../runner/runner.ts";
+import { STORE_WAIT_MS, StoreRetry } from "../runner/store-retry.ts";
 import { type StartService, startServices } from "../service/service.ts";
 import { type Clock, systemClock } from "../std/clock.ts";
 import { makeFolder } from "../std/files.ts";
@@ -203,9 +204,11 @@ export async function runJob(deps: RunDeps, options: RunJobOptions): Promise<Job
             runHandler(await openJobHandler(job, jobRuntime), deps, options),
           ),
     );
-    await recallCancelled(deps.engine, job.id);
+    const storeRetry = storeRetryOf(deps);
+    await storeRetry.run(() => recallCancelled(deps.engine, job.id));
     const isWritten = !isRedrive && (!isPhase || result.end !== "finished");
-    if (isWritten) await writeEnd(deps.engine, job, END_OF[result.end], result.reason);
+    const end = END_OF[result.end];
+    if (isWritten) await storeRetry.run(() => writeEnd(deps.engine, job, end, result.reason));
     return result;
   } catch (error) {
     // The error itself matters more than a failure to record it.
@@ -214,6 +217,14 @@ export async function runJob(deps: RunDeps, options: RunJobOptions): Promise<Job
     if (!isRedrive && !isPhase) await writeEnd(deps.engine, job, failed, reason).catch(() => undefined);
     throw error;
   }
+}
+
+/** For what a run asks of the store after its queue: it waits as long as the runner does. */
+export function storeRetryOf({ storeWaitMs, clock = systemClock, observer }: RunDeps): StoreRetry {
+  return new StoreRetry(storeWaitMs ?? STORE_WAIT_MS, clock, {
+    trouble: (error) => observer?.trouble?.(error),
+    recovered: () => observer?.recovered?.(),
+  });
 }
 
 /** What a feed needs to redrive letters when a job is resumed. */

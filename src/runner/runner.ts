@@ -10,7 +10,7 @@ import { PollSchedule, WakeSignal } from "./poll-schedule.ts";
 import type { RunOptions, RunResult } from "./run-options.ts";
 import type { Admitted } from "./shared-breaker.ts";
 import { type Ended, Slots } from "./slots.ts";
-import { OutageLog, StoreRetry } from "./store-retry.ts";
+import { OutageLog, STORE_WAIT_MS, StoreRetry } from "./store-retry.ts";
 
 /** Works the queue until nothing is left, the policy stops it, or a signal is aborted. */
 export async function runQueue(options: RunOptions): Promise<RunResult> {
@@ -48,7 +48,7 @@ class Runner {
     this.#engine = engine;
     this.#clock = clock;
     this.#outageLog = new OutageLog(engine, queue);
-    this.#storeRetry = new StoreRetry(options.storeWaitMs ?? 30_000, clock, {
+    this.#storeRetry = new StoreRetry(options.storeWaitMs ?? STORE_WAIT_MS, clock, {
       trouble: (error) => {
         this.#outageLog.failed(error);
         options.observer?.trouble?.(error);

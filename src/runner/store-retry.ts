@@ -4,6 +4,8 @@ import type { Engine } from "../engine.ts";
 import { isStoreTrouble, type WorkError } from "../errors.ts";
 import type { Clock } from "../std/clock.ts";
 
+/** How long a runner waits for its store by default. */
+export const STORE_WAIT_MS = 30_000;
 const PAUSE_MS_MIN = 50;
 const PAUSE_MS_MAX = 1000;
 /** A runner that is about to end does not wait longer than this. */

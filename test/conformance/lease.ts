@@ -22,6 +22,25 @@ function holders(test: Declare): void {
     expect(await bench.engine.listHolders()).toEqual([]);
   });
 
+  test("a holder that registers once more, because no answer came, is the same one", async (bench) => {
+    await bench.registerHolder();
+    await bench.add("a");
+    const held = await bench.leaseOne();
+    bench.clock.advance(5000);
+    const again = await bench.engine.registerHolder(newHolder("holder-1"));
+    expect(await bench.engine.listHolders()).toEqual([again]);
+    expect(again.expiresAt).toBe(bench.clock.now() + 10_000);
+    expect(await bench.engine.listLeases("holder-1")).toEqual([held]);
+  });
+
+  test("a holder that was revoked does not come back by registering once more", async (bench) => {
+    await bench.registerHolder();
+    bench.clock.advance(10_000);
+    await bench.engine.revoke("holder-1", { isProcessDead: false });
+    await bench.engine.registerHolder(newHolder("holder-1"));
+    expect(await bench.engine.heartbeat("holder-1")).toBe(false);
+  });
+
   test("a holder expires when its time has passed without a beat", async (bench) => {
     await bench.registerHolder();
     bench.clock.advance(9999);

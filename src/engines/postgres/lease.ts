@@ -6,11 +6,14 @@ import { type HolderRow, holderOf, type LeasedRow, leasedItemOf } from "../lease
 import { queueNo } from "./jobs.ts";
 import type { Tx } from "./session.ts";
 
+/** Repeatable, because the answer to a commit can be lost: the id is known to nobody else. */
 export async function registerHolder(tx: Tx, holder: NewHolder): Promise<Holder> {
   const { id, host, pid, processStart, ttlMs } = holder;
   const expiresAt = tx.now + ttlMs;
   await tx.run(
-    "INSERT INTO holders (id, queue, host, pid, process_start, ttl_ms, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+    `INSERT INTO holders (id, queue, host, pid, process_start, ttl_ms, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at
+       WHERE holders.gone = 0 AND holders.expires_at > 0`,
     ...[id, await queueNo(tx, holder.queue), host, pid, processStart, ttlMs, expiresAt],
   );
   return { ...holder, expiresAt, expired: false };

@@ -6,10 +6,13 @@ import { type HolderRow, holderOf, type LeasedRow, leasedItemOf } from "../lease
 import { queueNo } from "./jobs.ts";
 import type { Session } from "./session.ts";
 
+/** Repeatable, because the answer to a commit can be lost: the id is known to nobody else. */
 export function registerHolder(session: Session, holder: NewHolder): Holder {
   const now = session.clock.now();
   session.run(
-    "INSERT INTO holders (id, queue, host, pid, process_start, ttl_ms, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+    `INSERT INTO holders (id, queue, host, pid, process_start, ttl_ms, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at
+       WHERE holders.gone = 0 AND holders.expires_at > 0`,
     holder.id,
     queueNo(session, holder.queue),
     holder.host,

@@ -2,20 +2,28 @@
  * An error that Redrive does not know, raised by the server at every query of a long-running process: the process reports it, tries
  * again and goes on. No error is an unhandled rejection, which would end the test run.
  */
+import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { setTarget } from "../../../src/delivery/target-settings.ts";
 import type { Engine } from "../../../src/engine.ts";
 import { openPostgresEngine } from "../../../src/engines/postgres/open.ts";
 import { WorkError } from "../../../src/errors.ts";
 import { Queue } from "../../../src/library/queues.ts";
 import { createQueue } from "../../../src/queue/queue-settings.ts";
+import { DEFAULT_POLICY } from "../../../src/retry/policy.ts";
+import { deliverTarget } from "../../../src/run/deliver.ts";
+import { startMap } from "../../../src/run/map.ts";
 import { DEFAULT_WATCH } from "../../../src/service/alert-settings.ts";
 import { Watcher } from "../../../src/service/alert-watcher.ts";
 import { serveMetrics } from "../../../src/service/metrics-server.ts";
 import { metricsText } from "../../../src/service/metrics-text.ts";
 import { randomName } from "../../../src/std/random.ts";
+import { ReceiptServer } from "../../delivery/receipt-server.ts";
 import { FaultInjector } from "../../support/fault-injector.ts";
 import { askPostgres, dropSchema, postgresUrl } from "../../support/postgres-stores.ts";
+import { seeds } from "../../support/seeds.ts";
 import { succeeded } from "../../support/settlements.ts";
+import { TemporaryDirectory } from "../../support/temporary-directory.ts";
 
 /** Far more queries than one run sends. */
 const QUERIES_MAX = 300;
@@ -46,6 +54,21 @@ async function atEveryQuery(run: (query: number, begin: () => void) => Promise<v
   throw new Error("no run ended without a failure");
 }
 
+/**
+ * The same with every fourth query, beginning with one that the seed draws. `REDRIVE_EVERY_QUERY=1`, as in
+ * `npm run fuzz:queries`, takes them all.
+ */
+async function atSomeQueries(run: (query: number, begin: () => void) => Promise<void>): Promise<void> {
+  const [seed = 1] = seeds(1);
+  const stride = process.env.REDRIVE_EVERY_QUERY === undefined ? 4 : 1;
+  for (let query = 1 + (seed % stride); query <= QUERIES_MAX; query += stride) {
+    const before = injector.failures;
+    await run(query, () => injector.failAt(query));
+    if (injector.failures === before) return expect(query).toBeGreaterThan(3);
+  }
+  throw new Error("no run ended without a failure");
+}
+
 describe("an unknown error of the server", () => {
   it("at any query of a worker is reported, and every item is done once", async () => {
     let reports = 0;
@@ -67,6 +90,55 @@ describe("an unknown error of the server", () => {
       expect(await engine.count(name)).toMatchObject({ done: 3, leased: 0 });
     });
     expect(reports).toBeGreaterThan(3);
+    expect(await engine.check()).toEqual([]);
+  }, 120_000);
+
+  it("at any query of a map is reported, and every item is done once", async () => {
+    const directory = new TemporaryDirectory();
+    onTestFinished(() => directory.remove());
+    const input = directory.file("items");
+    writeFileSync(input, "a\nb\n");
+    const spec = {
+      ...{ command: ["true", "{}"], cwd: directory.path, input: { path: input }, jobs: 1 },
+      ...{ graceMs: 1000, policy: DEFAULT_POLICY },
+    };
+    const stop = new AbortController().signal;
+    await atSomeQueries(async (query, begin) => {
+      const reports: unknown[] = [];
+      const observer = { trouble: (error: unknown) => reports.push(error) };
+      const before = injector.failures;
+      const deps = { engine, home: directory.path, stop, observer };
+      const { summary } = await startMap(deps, { spec, name: `map-${query}`, onJob: begin });
+      injector.failAt(0);
+      expect(summary).toMatchObject({ status: "completed", total: 2, succeeded: 2, attempts: 2 });
+      for (const error of reports) expect(error).toMatchObject({ code: "store_unavailable" });
+      expect(reports.length).toBeLessThanOrEqual(injector.failures - before);
+    });
+    expect(await engine.check()).toEqual([]);
+  }, 120_000);
+
+  it("at any query of a process that delivers receipts is reported, and every receipt arrives once", async () => {
+    const server = await ReceiptServer.open();
+    onTestFinished(() => server.close());
+    const directory = new TemporaryDirectory();
+    onTestFinished(() => directory.remove());
+    const stop = new AbortController().signal;
+    await atSomeQueries(async (query, begin) => {
+      const name = `target-${query}`;
+      const target = await setTarget(engine, name, { url: server.url, backoffBase: 0 });
+      const keys = ["a", "b"].map((key) => `${name}-${key}`);
+      await engine.add(
+        name,
+        keys.map((itemId) => ({ itemId, data: { itemId } })),
+      );
+      begin();
+      const options = { slots: 1, untilEmpty: true, onNotice: () => undefined };
+      const result = await deliverTarget({ engine, home: directory.path, stop }, target, options);
+      injector.failAt(0);
+      expect(result).toMatchObject({ end: "finished" });
+      expect(server.keys.filter((key) => keys.includes(key)).sort()).toEqual(keys);
+      expect(await engine.count(name)).toMatchObject({ done: 2, leased: 0, attempts: 2 });
+    });
     expect(await engine.check()).toEqual([]);
   }, 120_000);
 
