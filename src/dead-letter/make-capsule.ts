@@ -3,8 +3,7 @@ import { readFile } from "node:fs/promises";
 import type { Engine, StoredLetter } from "../engine.ts";
 import { WorkError } from "../errors.ts";
 import { eventToJson } from "../item/event.ts";
-import { failureToJson } from "../item/failure.ts";
-import type { Attempt } from "../item/item.ts";
+import { type Attempt, attemptToJson } from "../item/item.ts";
 import type { Job } from "../item/job.ts";
 import { letterToJson } from "../item/letter.ts";
 import { toRfc3339 } from "../std/clock.ts";
@@ -94,19 +93,6 @@ function variablesOf(env: NodeJS.ProcessEnv, names: readonly string[]): Record<s
     if (value !== undefined) found[name] = value;
   }
   return found;
-}
-
-function attemptToJson(attempt: Attempt): JsonObject {
-  return compact({
-    attempt_number: attempt.number,
-    outcome: attempt.outcome,
-    holder: attempt.holder,
-    started_at: toRfc3339(attempt.startedAt),
-    ended_at: attempt.endedAt === undefined ? undefined : toRfc3339(attempt.endedAt),
-    failure: attempt.failure && failureToJson(attempt.failure),
-    log: attempt.log,
-    result: attempt.result,
-  });
 }
 
 /** The times of all records of the letter. */

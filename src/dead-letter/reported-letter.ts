@@ -1,5 +1,5 @@
 /** Builds letters from failures that library callers report: of any program, or of an agent that they ran. Pure. */
-import { CLASS_OF_TYPE, reviewOf } from "../item/error-type.ts";
+import { classOfType, reviewOf } from "../item/error-type.ts";
 import { type Failure, withPlainType } from "../item/failure.ts";
 import type { NewItem } from "../item/item.ts";
 import type { Letter } from "../item/letter.ts";
@@ -30,7 +30,7 @@ export function extendedLetter({ jobId, item, report, before, now }: Extension):
   // A given type determines the class; otherwise both are classified as for any failed attempt.
   const facts = compact({ exitCode, signal, stderrTail, stdoutTail, command: stepFailed, message });
   const kind: Pick<Classified, "errorType" | "errorClass"> =
-    errorType === undefined ? classify(facts) : { errorType, errorClass: CLASS_OF_TYPE[errorType.name] };
+    errorType === undefined ? classify(facts) : { errorType, errorClass: classOfType(errorType.name) };
   const failure = {
     timestamp: now,
     agentId: "library",

@@ -82,40 +82,26 @@ async function readRedrives(
 
 /** The sum over several jobs. */
 export function sumOfStats(all: readonly LetterStats[]): LetterStats {
-  return all.reduce(
-    (sum, one) => ({
-      size: sum.size + one.size,
-      onTheirWay: sum.onTheirWay + one.onTheirWay,
-      resolved: sum.resolved + one.resolved,
-      discarded: sum.discarded + one.discarded,
-      purged: sum.purged + one.purged,
-      evicted: sum.evicted + one.evicted,
-      oldestAgeMs: olderOf(sum.oldestAgeMs, one.oldestAgeMs),
-      arrivedLastHour: sum.arrivedLastHour + one.arrivedLastHour,
-      arrivedLastDay: sum.arrivedLastDay + one.arrivedLastDay,
-      redriveSucceeded: sum.redriveSucceeded + one.redriveSucceeded,
-      redriveFailed: sum.redriveFailed + one.redriveFailed,
-    }),
-    NO_LETTERS,
-  );
+  const sum: Record<keyof Numbers, number> = { ...NO_NUMBERS };
+  for (const one of all) for (const name of NUMBERS) sum[name] += one[name];
+  const ages = all.flatMap(({ oldestAgeMs }) => oldestAgeMs ?? []);
+  return { ...sum, oldestAgeMs: ages.length === 0 ? null : Math.max(...ages) };
 }
 
-/** The statistics of a queue that never had a letter. */
-export const NO_LETTERS: LetterStats = {
-  ...{ size: 0, onTheirWay: 0, resolved: 0, discarded: 0, purged: 0, evicted: 0, oldestAgeMs: null },
+type Numbers = Omit<LetterStats, "oldestAgeMs">;
+
+const NO_NUMBERS: Numbers = {
+  ...{ size: 0, onTheirWay: 0, resolved: 0, discarded: 0, purged: 0, evicted: 0 },
   ...{ arrivedLastHour: 0, arrivedLastDay: 0, redriveSucceeded: 0, redriveFailed: 0 },
 };
+const NUMBERS = Object.keys(NO_NUMBERS) as readonly (keyof Numbers)[];
 
-function olderOf(one: number | null, other: number | null): number | null {
-  return one === null || other === null ? (one ?? other) : Math.max(one, other);
+/** The statistics of a queue that never had a letter. */
+export const NO_LETTERS: LetterStats = { ...NO_NUMBERS, oldestAgeMs: null };
+
+export function hadLetters(stats: LetterStats): boolean {
+  return NUMBERS.some((name) => stats[name] > 0);
 }
-
-/** Whether the queue ever had a letter. */
-export function hadLetters({ oldestAgeMs, ...numbers }: LetterStats): boolean {
-  return NUMBERS.some((name) => numbers[name] > 0);
-}
-
-const NUMBERS = ["size", "resolved", "discarded", "purged", "evicted", "arrivedLastDay"] as const;
 
 /** The share of finished redrives that succeeded; null if none has finished. */
 export function redriveSuccessRate({ redriveSucceeded, redriveFailed }: LetterStats): number | null {

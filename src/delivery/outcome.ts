@@ -3,7 +3,7 @@
  * only where there is nothing else. Pure; `decide` turns the outcome into a verdict.
  */
 import type { ErrorClass, ErrorType } from "../item/error-type.ts";
-import { CLASS_OF_TYPE } from "../item/error-type.ts";
+import { classOfType } from "../item/error-type.ts";
 import type { ReceiptStatus } from "../item/receipt.ts";
 import type { Kind } from "../retry/classify.ts";
 import { classifyHttp, classifyJsonRpc } from "../retry/classify.ts";
@@ -283,7 +283,7 @@ function throttled(message: string, retryAfterMs: number | undefined, kind: Kind
 
 function notDelivered(
   status: NotDelivered["status"],
-  { name, fields, errorClass = CLASS_OF_TYPE[name] }: Kind,
+  { name, fields, errorClass = classOfType(name) }: Kind,
   { message, retryAfterMs }: { readonly message: string; readonly retryAfterMs?: number | undefined },
 ): NotDelivered {
   const errorType: ErrorType = fields === undefined ? { name } : { name, fields };

@@ -1,28 +1,52 @@
 /** The kinds of failures: a type, perhaps with fields, and a class, which decides what to do about it. */
 import { asText, isJsonObject, type Json, type JsonObject } from "../std/json.ts";
 
-/** Every error type, by name. */
-export const ERROR_TYPE_NAMES = [
-  "Timeout",
-  "CommandFailed",
-  "WorktreeError",
-  "MergeConflict",
-  "ValidationFailed",
-  "CommitValidationFailed",
-  "PermissionError",
-  "ResourceExhausted",
-  "WorkerLost",
-  "ClientError",
-  "RateLimited",
-  "ServerError",
-  "TransportError",
-  "BusinessException",
-  "ITException",
-  "GenericException",
-  "Unknown",
-] as const;
+/** The classes that `decide` depends on. */
+export const ERROR_CLASSES = ["transient", "throttled", "outage", "permanent", "unknown"] as const;
+/** One of `ERROR_CLASSES`. */
+export type ErrorClass = (typeof ERROR_CLASSES)[number];
+
+interface TypeRule {
+  /** The class where nothing more is known about a failure. */
+  readonly class: ErrorClass;
+  /** Without fields; what is known besides goes into the context of the failure. */
+  readonly isPlain?: true;
+  /** A person must review its letters before they run again. */
+  readonly needsPerson?: true;
+}
+
+const TYPES = {
+  Timeout: { class: "transient", isPlain: true },
+  CommandFailed: { class: "unknown" },
+  WorktreeError: { class: "transient", isPlain: true },
+  MergeConflict: { class: "unknown", isPlain: true },
+  ValidationFailed: { class: "unknown", isPlain: true, needsPerson: true }, // an agent may do better next time
+  CommitValidationFailed: { class: "unknown", isPlain: true, needsPerson: true }, // an agent may commit next time
+  PermissionError: { class: "permanent", isPlain: true, needsPerson: true },
+  ResourceExhausted: { class: "transient", isPlain: true },
+  WorkerLost: { class: "transient" }, // the machine may be the cause; `decide` counts how often
+  ClientError: { class: "permanent" },
+  RateLimited: { class: "throttled" },
+  ServerError: { class: "transient" },
+  TransportError: { class: "transient" },
+  BusinessException: { class: "permanent", needsPerson: true },
+  ITException: { class: "transient" },
+  GenericException: { class: "unknown" },
+  Unknown: { class: "unknown", isPlain: true },
+} as const satisfies Readonly<Record<string, TypeRule>>;
+
 /** One of `ERROR_TYPE_NAMES`. */
-export type ErrorTypeName = (typeof ERROR_TYPE_NAMES)[number];
+export type ErrorTypeName = keyof typeof TYPES;
+
+const RULES: Readonly<Record<ErrorTypeName, TypeRule>> = TYPES;
+
+/** Every error type, by name. */
+export const ERROR_TYPE_NAMES = Object.keys(TYPES) as readonly ErrorTypeName[];
+
+/** The class of a type, where nothing more is known about a failure. */
+export function classOfType(name: ErrorTypeName): ErrorClass {
+  return RULES[name].class;
+}
 
 /** An error type: its name, and details such as the exit code. */
 export interface ErrorType {
@@ -30,19 +54,6 @@ export interface ErrorType {
   /** For example `{exit_code: 101, command: "cargo test"}`. */
   readonly fields?: JsonObject;
 }
-
-/** The classes that `decide` depends on. */
-export const ERROR_CLASSES = ["transient", "throttled", "outage", "permanent", "unknown"] as const;
-/** One of `ERROR_CLASSES`. */
-export type ErrorClass = (typeof ERROR_CLASSES)[number];
-
-/** Types whose letters a person must review before they run again. */
-const NEEDS_PERSON: ReadonlySet<ErrorTypeName> = new Set([
-  "PermissionError",
-  "BusinessException",
-  "ValidationFailed",
-  "CommitValidationFailed",
-]);
 
 interface ReviewedFailure {
   readonly errorType: ErrorType;
@@ -55,29 +66,18 @@ export function reviewOf({ errorType, errorClass, errorMessage }: ReviewedFailur
   reprocessEligible: boolean;
   manualReviewRequired: boolean;
 } {
-  const manualReviewRequired = NEEDS_PERSON.has(errorType.name) || /\bcritical\b/i.test(errorMessage);
+  const manualReviewRequired =
+    RULES[errorType.name].needsPerson === true || /\bcritical\b/i.test(errorMessage);
   return { reprocessEligible: errorClass !== "permanent" && !manualReviewRequired, manualReviewRequired };
 }
 
 export function isErrorTypeName(text: string): text is ErrorTypeName {
-  return (ERROR_TYPE_NAMES as readonly string[]).includes(text);
+  return Object.hasOwn(TYPES, text);
 }
 
 export function isErrorClass(text: string): text is ErrorClass {
   return (ERROR_CLASSES as readonly string[]).includes(text);
 }
-
-/** Types without fields; what is known besides goes into the context of the failure. */
-const PLAIN_TYPES: ReadonlySet<ErrorTypeName> = new Set([
-  "Timeout",
-  "WorktreeError",
-  "MergeConflict",
-  "ValidationFailed",
-  "CommitValidationFailed",
-  "PermissionError",
-  "ResourceExhausted",
-  "Unknown",
-]);
 
 /** The type of the failure record, and its fields as lines for the context. */
 export function plainType(type: ErrorType): {
@@ -85,7 +85,7 @@ export function plainType(type: ErrorType): {
   readonly context: readonly string[];
 } {
   const { name, fields } = type;
-  if (fields === undefined || !PLAIN_TYPES.has(name)) return { type, context: [] };
+  if (fields === undefined || !RULES[name].isPlain) return { type, context: [] };
   const lines = Object.entries(fields).map(([key, value]) => `${key}: ${fieldText(value)}`);
   return { type: { name }, context: lines };
 }
@@ -111,24 +111,3 @@ function named(name: string, fields: JsonObject | undefined): ErrorType {
   if (!isErrorTypeName(name)) return { name: "Unknown", fields: { ...fields, type: name } };
   return fields === undefined ? { name } : { name, fields };
 }
-
-/** The class of each type, where nothing more is known about a failure. */
-export const CLASS_OF_TYPE: Readonly<Record<ErrorTypeName, ErrorClass>> = {
-  Timeout: "transient",
-  CommandFailed: "unknown",
-  WorktreeError: "transient",
-  MergeConflict: "unknown",
-  ValidationFailed: "unknown", // an agent may do better next time
-  CommitValidationFailed: "unknown", // an agent may commit next time
-  PermissionError: "permanent",
-  ResourceExhausted: "transient",
-  WorkerLost: "transient", // the machine may be the cause; `decide` counts how often
-  ClientError: "permanent",
-  RateLimited: "throttled",
-  ServerError: "transient",
-  TransportError: "transient",
-  BusinessException: "permanent",
-  ITException: "transient",
-  GenericException: "unknown",
-  Unknown: "unknown",
-};

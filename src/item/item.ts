@@ -1,9 +1,10 @@
 /** An item and the records of its life: leases, attempts, verdicts, settlements; also its names. */
 import { createHash } from "node:crypto";
 import { join } from "node:path";
-import { asText, type Json, type JsonObject } from "../std/json.ts";
+import { toRfc3339 } from "../std/clock.ts";
+import { asText, compact, type Json, type JsonObject } from "../std/json.ts";
 import type { ErrorClass, ErrorTypeName } from "./error-type.ts";
-import type { Failure } from "./failure.ts";
+import { type Failure, failureToJson } from "./failure.ts";
 import type { WorktreeArtifacts } from "./letter.ts";
 import type { ItemState } from "./state.ts";
 
@@ -95,6 +96,20 @@ export interface Attempt {
   /** Path of the file with the whole output. */
   readonly log?: string;
   readonly result?: Json;
+}
+
+export function attemptToJson(attempt: Attempt): JsonObject {
+  const { number, outcome, holder, startedAt, endedAt, failure, log, result } = attempt;
+  return compact({
+    attempt_number: number,
+    outcome,
+    holder,
+    started_at: toRfc3339(startedAt),
+    ended_at: endedAt === undefined ? undefined : toRfc3339(endedAt),
+    failure: failure && failureToJson(failure),
+    log,
+    result,
+  });
 }
 
 /** What happens to the item, as `decide` returns it. Delays are relative to the store's clock. */

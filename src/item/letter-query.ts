@@ -113,6 +113,16 @@ export interface ImportReport {
   readonly existing: number;
 }
 
+export const NOTHING_IMPORTED: ImportReport = { imported: 0, extended: 0, existing: 0 };
+
+export function sumOfReports(one: ImportReport, other: ImportReport): ImportReport {
+  return {
+    imported: one.imported + other.imported,
+    extended: one.extended + other.extended,
+    existing: one.existing + other.existing,
+  };
+}
+
 /** The letters of one queue with the same signature. */
 export interface LetterGroup {
   readonly queue: string;

@@ -4,7 +4,7 @@
  */
 import { settlementOf } from "../dead-letter/bury.ts";
 import type { Engine, Holder } from "../engine.ts";
-import { CLASS_OF_TYPE } from "../item/error-type.ts";
+import { classOfType } from "../item/error-type.ts";
 import type { Failure } from "../item/failure.ts";
 import type { LeasedItem, Settlement } from "../item/item.ts";
 import { decide } from "../retry/decide.ts";
@@ -70,7 +70,7 @@ function settleLost(item: LeasedItem, holder: Holder, options: ReapOptions): Set
     attemptNumber: item.attempt,
     timestamp: now,
     errorType: { name: "WorkerLost" },
-    errorClass: CLASS_OF_TYPE.WorkerLost,
+    errorClass: classOfType("WorkerLost"),
     errorMessage: "The worker vanished before the attempt ended.",
     errorContext: [`held by ${holder.id}`, `process ${holder.pid} of ${holder.host.split("/")[0]}`],
     agentId: holder.id,

@@ -22,7 +22,7 @@ import { policy } from "../queue/settings-schema.ts";
 import type { CorrectOptions, NamedGroup } from "../redrive/correct-groups.ts";
 import type { LimitSettings } from "../redrive/limits.ts";
 import type { RebuildOptions } from "../redrive/rebuild-groups.ts";
-import type { ClassRule, ClassRuleMatch } from "../retry/class-rule.ts";
+import type { ClassRule } from "../retry/class-rule.ts";
 import type { MapOptions } from "../run/map.ts";
 import type { MapInput, MapSpec } from "../run/map-spec.ts";
 import type { ResumeOptions } from "../run/resume.ts";
@@ -49,7 +49,7 @@ import {
 } from "../std/check-input.ts";
 import type { Clock } from "../std/clock.ts";
 import type { CopyOptions } from "../store/copy.ts";
-import type { GroupRule, GroupRuleMatch } from "../triage/grouping.ts";
+import type { GroupRule } from "../triage/grouping.ts";
 import { jsonProblem } from "./json-data.ts";
 import type { ProcessOptions, RunDeps, TargetOptions, WorkPlan } from "./letter-limits.ts";
 
@@ -80,7 +80,7 @@ export const errorClass = oneOf(ERROR_CLASSES);
 export const groupRules = listOf(
   objectOf<GroupRule>({
     name,
-    match: objectOf<GroupRuleMatch>({
+    match: objectOf<GroupRule["match"]>({
       ...optional(listOf(errorTypeName), "types"),
       ...optional(listOf(errorClass), "classes"),
       ...optional(texts, "steps"),
@@ -91,7 +91,7 @@ export const groupRules = listOf(
 
 const classRules = listOf(
   objectOf<ClassRule>({
-    match: objectOf<ClassRuleMatch>({
+    match: objectOf<ClassRule["match"]>({
       ...optional(listOf(errorTypeName), "types"),
       ...optional(listOf(count), "exitCodes"),
       ...optional(texts, "steps"),

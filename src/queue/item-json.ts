@@ -1,6 +1,5 @@
 /** The form of an item and its attempts outside the process. */
-import { failureToJson } from "../item/failure.ts";
-import type { Attempt, Item } from "../item/item.ts";
+import { type Attempt, attemptToJson, type Item } from "../item/item.ts";
 import type { LetterNote } from "../item/letter.ts";
 import { toRfc3339 } from "../std/clock.ts";
 import type { JsonObject } from "../std/json.ts";
@@ -45,17 +44,4 @@ export function itemViewToJson({ item, attempts, notes }: ItemView): JsonObject 
 /** What the attempt that succeeded left. */
 export function resultOf(attempts: readonly Attempt[]): Attempt["result"] {
   return attempts.findLast(({ outcome }) => outcome === "succeeded")?.result;
-}
-
-function attemptToJson(attempt: Attempt): JsonObject {
-  return compact({
-    attempt_number: attempt.number,
-    outcome: attempt.outcome,
-    holder: attempt.holder,
-    started_at: toRfc3339(attempt.startedAt),
-    ended_at: attempt.endedAt === undefined ? undefined : toRfc3339(attempt.endedAt),
-    failure: attempt.failure && failureToJson(attempt.failure),
-    log: attempt.log,
-    result: attempt.result,
-  }) as JsonObject;
 }

@@ -1,6 +1,6 @@
 /** Undoes an operation by another one, or imports deleted letters from their archive. */
 import { readArchive } from "../dead-letter/archive.ts";
-import type { Engine, ImportReport } from "../engine.ts";
+import { type Engine, type ImportReport, NOTHING_IMPORTED, sumOfReports } from "../engine.ts";
 import { WorkError } from "../errors.ts";
 import type { Letter } from "../item/letter.ts";
 import type { Operation, OperationKind } from "../item/operation.ts";
@@ -82,13 +82,10 @@ async function importBack(engine: Engine, operation: Operation, signal?: AbortSi
   const { queue } = operation;
   const archive = archiveOf(operation);
   assert(archive !== null, `the operation ${operation.id} has no archive`);
-  const report = { imported: 0, extended: 0, existing: 0 };
+  let report = NOTHING_IMPORTED;
   for await (const batch of batches(readArchive(archive.path, archive.bytes))) {
     if (signal?.aborted) break;
-    const part = await engine.importLetters(queue, batch);
-    report.imported += part.imported;
-    report.extended += part.extended;
-    report.existing += part.existing;
+    report = sumOfReports(report, await engine.importLetters(queue, batch));
   }
   return { by: "import", archive: archive.path, report };
 }

@@ -2,7 +2,7 @@
  * Derives the type, class and message of a failure. Structure comes first: timeout, start error, report, signal, exit
  * code, errno, protocol status. Texts are read last, because they change with language and version.
  */
-import { CLASS_OF_TYPE, type ErrorClass, type ErrorType, type ErrorTypeName } from "../item/error-type.ts";
+import { classOfType, type ErrorClass, type ErrorType, type ErrorTypeName } from "../item/error-type.ts";
 import { formatDuration } from "../std/duration.ts";
 import { compact, type JsonObject } from "../std/json.ts";
 import { oneLine } from "../triage/clean.ts";
@@ -12,7 +12,7 @@ import type { ReportedFailure } from "./reported-failure.ts";
 
 export function classify(facts: FailureFacts): Classified {
   const kind = reportedKind(facts) ?? observedKind(facts);
-  const { name, fields, errorClass = CLASS_OF_TYPE[name] } = kind;
+  const { name, fields, errorClass = classOfType(name) } = kind;
   const errorType: ErrorType = fields && Object.keys(fields).length > 0 ? { name, fields } : { name };
   return { errorType, errorClass, message: failureMessage(facts) };
 }
@@ -28,7 +28,7 @@ function reportedKind(facts: FailureFacts): Kind | undefined {
   if (!reported || facts.timedOutMs !== undefined || facts.startError !== undefined) return undefined;
   if (reported.type === undefined && reported.class === undefined) return undefined;
   const observed = observedKind(facts);
-  const errorClass = reported.class ?? (reported.type ? CLASS_OF_TYPE[reported.type.name] : undefined);
+  const errorClass = reported.class ?? (reported.type ? classOfType(reported.type.name) : undefined);
   const { name, fields } = reported.type ?? observed;
   const merged = name === observed.name ? { ...observed.fields, ...fields } : fields;
   return compact({ name, errorClass, fields: merged }) as Kind;
@@ -211,7 +211,7 @@ export interface Classified {
   readonly message: string;
 }
 
-/** The type and fields of a failure. Without a class, `CLASS_OF_TYPE` applies. */
+/** The type and fields of a failure. Without a class, that of the type applies. */
 export interface Kind {
   readonly name: ErrorTypeName;
   readonly errorClass?: ErrorClass;

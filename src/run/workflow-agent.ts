@@ -3,7 +3,7 @@ import { unlessDiskFull } from "../attempt/capture.ts";
 import { handlerLog, reportOf } from "../attempt/command.ts";
 import type { AttemptContext } from "../attempt/handler.ts";
 import { isStoreTrouble, WorkError } from "../errors.ts";
-import { CLASS_OF_TYPE, type ErrorType } from "../item/error-type.ts";
+import { classOfType, type ErrorType } from "../item/error-type.ts";
 import type { Failure } from "../item/failure.ts";
 import { itemName, type LeasedItem, type Verdict } from "../item/item.ts";
 import type { Job } from "../item/job.ts";
@@ -248,7 +248,7 @@ function agentFailure({ runtime, item, agentId }: Omit<AgentWork, "checkout">, f
     attemptNumber: item.attempt,
     timestamp: now,
     errorType: fault.errorType,
-    errorClass: CLASS_OF_TYPE[fault.errorType.name],
+    errorClass: classOfType(fault.errorType.name),
     errorMessage: runtime.masker.mask(fault.message),
     errorContext: fault.context,
     agentId,

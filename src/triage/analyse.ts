@@ -175,11 +175,7 @@ export class TimeAxis {
     const [first, last] = [times[0], times.at(-1)];
     if (first === undefined || last === undefined) return { stepMs: this.#stepMs, intervals: [] };
     const stepMs = Math.max(stepFor(first, last, intervalsMax), this.#stepMs);
-    const sums = new Map<number, number>();
-    for (const [interval, count] of this.#counts) {
-      const joined = intervalOf(interval * this.#stepMs, stepMs);
-      sums.set(joined, (sums.get(joined) ?? 0) + count);
-    }
+    const sums = this.#joined(stepMs);
     const from = intervalOf(first, stepMs);
     const length = intervalOf(last, stepMs) - from + 1;
     const intervals = Array.from({ length }, (_, index): Interval => {
@@ -191,12 +187,16 @@ export class TimeAxis {
   /** Each step up to a day is a multiple of the step before, so that joining twice equals joining once. */
   #join(): void {
     const longerMs = STEPS_MS.find((step) => step > this.#stepMs && step <= DAY_MS) ?? this.#stepMs * 2;
-    const joined = new Map<number, number>();
-    for (const [interval, count] of this.#counts) {
-      const longer = intervalOf(interval * this.#stepMs, longerMs);
-      joined.set(longer, (joined.get(longer) ?? 0) + count);
-    }
-    this.#counts = joined;
+    this.#counts = this.#joined(longerMs);
     this.#stepMs = longerMs;
+  }
+
+  #joined(stepMs: number): Map<number, number> {
+    const sums = new Map<number, number>();
+    for (const [interval, count] of this.#counts) {
+      const joined = intervalOf(interval * this.#stepMs, stepMs);
+      sums.set(joined, (sums.get(joined) ?? 0) + count);
+    }
+    return sums;
   }
 }

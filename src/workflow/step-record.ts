@@ -9,7 +9,7 @@ import { type KeepOutputOptions, type KeptOutput, keepOrExplain } from "../attem
 import type { Ended } from "../attempt/launch.ts";
 import { writeLog } from "../attempt/output.ts";
 import { type ProcessEnd, type ProcessFacts, processFailure } from "../attempt/run-process.ts";
-import { CLASS_OF_TYPE, type ErrorTypeName } from "../item/error-type.ts";
+import { classOfType, type ErrorTypeName } from "../item/error-type.ts";
 import type { Failure } from "../item/failure.ts";
 import { classify, type Kind } from "../retry/classify.ts";
 import { describeThrown } from "../retry/thrown.ts";
@@ -89,7 +89,7 @@ function recordOf(at: At, { name, fields, errorClass }: Kind, message: string): 
     attemptNumber: facts.attempt,
     timestamp: facts.now,
     errorType: compact({ name, fields }),
-    errorClass: errorClass ?? CLASS_OF_TYPE[name],
+    errorClass: errorClass ?? classOfType(name),
     errorMessage: oneLine(at.run.context.mask(message), MESSAGE_CHARS_MAX),
     errorContext: facts.trail,
     agentId: facts.agentId,

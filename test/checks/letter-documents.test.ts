@@ -7,7 +7,7 @@ import { columnsFor } from "../../src/cli/render/letter-list.ts";
 import { paintFor } from "../../src/cli/render/paint.ts";
 import { EXPORT_FORMATS, IMPORT_FORMATS } from "../../src/dead-letter/import-export/format.ts";
 import { LETTER_ORDERS } from "../../src/engine.ts";
-import { CLASS_OF_TYPE, ERROR_TYPE_NAMES, reviewOf } from "../../src/item/error-type.ts";
+import { classOfType, ERROR_TYPE_NAMES, reviewOf } from "../../src/item/error-type.ts";
 import { EVENT_TYPES } from "../../src/item/event.ts";
 import { GROUP_STATES } from "../../src/item/group.ts";
 import { RESOLUTION_KINDS } from "../../src/item/letter.ts";
@@ -174,7 +174,7 @@ describe("the page about troubles", () => {
       rows.map(([, name, anchor, errorClass, eligible]) => [name, anchor, errorClass, eligible]),
     ).toEqual(
       ERROR_TYPE_NAMES.map((name) => {
-        const errorClass = CLASS_OF_TYPE[name];
+        const errorClass = classOfType(name);
         const { reprocessEligible } = reviewOf({ errorType: { name }, errorClass, errorMessage: "" });
         return [name, name.toLowerCase(), errorClass, reprocessEligible ? "yes" : "with `--force`"];
       }),

@@ -3,7 +3,6 @@ import { describe, expect, test } from "vitest";
 import type { Failure } from "../../src/item/failure.ts";
 import {
   type GroupRule,
-  type GroupRuleMatch,
   groupOf,
   ruleFinder,
   ruleSignature,
@@ -15,11 +14,11 @@ import { failureOf } from "../support/settlements.ts";
 const LEASE = { ref: 1, attempt: 1 };
 const failure = (change: Partial<Failure> = {}) =>
   failureOf(LEASE, { errorMessage: "Disk FULL on /dev/sda1", stepFailed: "copy", ...change });
-const fits = (match: GroupRuleMatch, given = failure()) =>
+const fits = (match: GroupRule["match"], given = failure()) =>
   ruleFinder([{ name: "rule", match }])(given) !== undefined;
 
 describe("a rule fits", () => {
-  test.each<[string, GroupRuleMatch, GroupRuleMatch]>([
+  test.each<[string, GroupRule["match"], GroupRule["match"]]>([
     ["by type", { types: ["Timeout", "CommandFailed"] }, { types: ["Timeout"] }],
     ["by class", { classes: ["unknown"] }, { classes: ["outage"] }],
     ["by step", { steps: ["copy"] }, { steps: ["cop"] }],

@@ -4,7 +4,7 @@ import { hash } from "node:crypto";
 import { stat } from "node:fs/promises";
 import { basename } from "node:path";
 import type { Readable } from "node:stream";
-import type { Engine, ImportReport } from "../../engine.ts";
+import { type Engine, type ImportReport, NOTHING_IMPORTED, sumOfReports } from "../../engine.ts";
 import { WorkError } from "../../errors.ts";
 import { idProblem } from "../../intake/identity.ts";
 import { openInput } from "../../intake/input.ts";
@@ -15,7 +15,7 @@ import type { ImportFormat } from "./format.ts";
 import { type FoundLetter, LetterReader } from "./imported-letters.ts";
 import { readFile } from "./read-file.ts";
 import { readFolder } from "./read-folder.ts";
-import { isRefusal, placeText, type RawRecord, type Reading, type Refusal } from "./reading.ts";
+import { isRefusal, placeText, type Reading, type Refusal } from "./reading.ts";
 import { receiptsJobOf } from "./receipt.ts";
 
 export interface ImportOptions {
@@ -55,7 +55,8 @@ export async function importLetters(
   path: string,
   options: ImportOptions = {},
 ): Promise<Imported> {
-  if (options.job !== undefined) requireJobName(options.job);
+  const problem = options.job === undefined ? undefined : idProblem(options.job);
+  if (problem !== undefined) throw new WorkError("usage", `The job name ${problem}.`);
   const receiptsJob = await receiptsJobOf(engine);
   const run = new ImportRun(engine, path, { ...options, receiptsJob, now: await engine.now() });
   for await (const readings of await readingsOf(path, options)) {
@@ -65,57 +66,60 @@ export async function importLetters(
   return run.end();
 }
 
-function requireJobName(job: string): void {
-  const problem = idProblem(job);
-  if (problem !== undefined) throw new WorkError("usage", `The job name ${problem}.`);
-}
-
 const REFUSED_SHOWN_MAX = 100;
+const LETTERS_MAX = 500;
+const BYTES_MAX = 8 * 1024 * 1024;
+
+interface RunOptions extends ImportOptions {
+  readonly now: number;
+  readonly receiptsJob: string;
+}
 
 /** One import: turns records into letters, and writes these to the store in batches. */
 class ImportRun {
-  readonly #jobs: ImportJobs;
-  readonly #batch: ImportBatch;
+  readonly #engine: Engine;
+  readonly #source: string;
+  readonly #options: RunOptions;
   readonly #reader: LetterReader;
-  readonly #onProgress: (letters: number) => void;
+  /** The jobs that received letters, in order of their first letter. */
+  readonly #jobs = new Map<string, ImportedJob>();
+  readonly #idOfName = new Map<string, string>();
   readonly #refused: { where: string; why: string }[] = [];
   #refusedCount = 0;
   #repeated = 0;
   #letters = 0;
+  /** The letters of the next step, by the name of their job. */
+  #batch = new Map<string, Letter[]>();
+  #batchLetters = 0;
+  #batchBytes = 0;
+  /** The letters of a dry run: parts of hashes instead of ids, so that a million fit into memory. */
+  readonly #seen = new Set<string>();
 
-  constructor(
-    engine: Engine,
-    source: string,
-    options: ImportOptions & { readonly now: number; readonly receiptsJob: string },
-  ) {
-    const isDry = options.isDry ?? false;
-    this.#jobs = new ImportJobs(engine, { source, isDry });
-    this.#batch = new ImportBatch(engine, this.#jobs, isDry);
+  constructor(engine: Engine, source: string, options: RunOptions) {
+    this.#engine = engine;
+    this.#source = source;
+    this.#options = options;
     this.#reader = new LetterReader({ ...options, defaultJob: jobNameOf(source) });
-    this.#onProgress = options.onProgress ?? (() => undefined);
   }
 
   async take(reading: Reading): Promise<void> {
     if (isRefusal(reading)) this.#refuse(reading);
     else if (reading.isRepeated) this.#repeated += 1;
-    else await this.#takeRecord(reading);
-  }
-
-  async #takeRecord(record: RawRecord): Promise<void> {
-    for (const found of this.#reader.take(record)) await this.#keep(found);
+    else for (const found of this.#reader.take(reading)) await this.#keep(found);
   }
 
   async end(): Promise<Imported> {
     for (const found of this.#reader.rest()) await this.#keep(found);
-    await this.#batch.flush();
-    const { imported, extended, existing } = this.#batch.report;
+    await this.#flush();
+    const jobs = [...this.#jobs.values()];
+    const { imported, extended, existing } = jobs.reduce(sumOfReports, NOTHING_IMPORTED);
     return {
       imported,
       extended,
       existing: existing + this.#repeated,
       refused: this.#refused,
       refusedCount: this.#refusedCount,
-      jobs: this.#jobs.all,
+      jobs,
       ignoredFields: [...this.#reader.unknownFields],
       foreignSignatures: this.#reader.foreignSignatures,
     };
@@ -123,16 +127,95 @@ class ImportRun {
 
   async #keep(found: FoundLetter | Refusal): Promise<void> {
     if (isRefusal(found)) return this.#refuse(found);
+    const { letter, bytes } = found;
     this.#letters += 1;
-    if (!this.#batch.add(found)) return;
-    await this.#batch.flush();
-    this.#onProgress(this.#letters);
+    const waiting = this.#batch.get(letter.jobId);
+    if (waiting === undefined) this.#batch.set(letter.jobId, [letter]);
+    else waiting.push(letter);
+    this.#batchLetters += 1;
+    this.#batchBytes += bytes;
+    if (this.#batchLetters < LETTERS_MAX && this.#batchBytes < BYTES_MAX) return;
+    await this.#flush();
+    this.#options.onProgress?.(this.#letters);
   }
 
   #refuse({ place, why }: Refusal): void {
     this.#refusedCount += 1;
     if (this.#refused.length < REFUSED_SHOWN_MAX) this.#refused.push({ where: placeText(place), why });
   }
+
+  /** Writes one durable step per job. */
+  async #flush(): Promise<void> {
+    for (const [name, letters] of this.#batch) {
+      const job = await this.#open(name);
+      const report = this.#options.isDry
+        ? await this.#predict(job.isNew ? null : job.jobId, name, letters)
+        : await this.#engine.importLetters(job.jobId, letters);
+      this.#jobs.set(job.jobId, { ...job, ...sumOfReports(job, report) });
+    }
+    this.#batch = new Map();
+    this.#batchLetters = 0;
+    this.#batchBytes = 0;
+  }
+
+  /** Finds the job by id or name, or creates it. */
+  async #open(name: string): Promise<ImportedJob> {
+    const known = this.#jobs.get(this.#idOfName.get(name) ?? "");
+    if (known !== undefined) return known;
+    const found = await this.#engine.findJob(name);
+    if (found !== null) await this.#endJob(found);
+    else if (!this.#options.isDry) await this.#createJob(name);
+    const jobId = found?.id ?? name;
+    this.#idOfName.set(name, jobId);
+    return this.#jobs.get(jobId) ?? { jobId, isNew: found === null, ...NOTHING_IMPORTED };
+  }
+
+  async #createJob(id: string): Promise<void> {
+    const spec = { source: this.#source };
+    try {
+      await this.#endJob(await this.#engine.createJob({ id, name: id, kind: "imported", spec }));
+    } catch (error) {
+      // Another import may have created it at the same time.
+      if (!(error instanceof WorkError) || error.code !== "job_changed") throw error;
+    }
+  }
+
+  /** An imported job has nothing to run. A crash may have left a new one in the status running. */
+  async #endJob({ id, kind, status }: Job): Promise<void> {
+    if (kind !== "imported" || status !== "running" || this.#options.isDry) return;
+    await this.#engine.changeJob(id, {
+      status: "completed",
+      intakeComplete: true,
+      event: { type: "job_completed", data: { source: this.#source } },
+    });
+  }
+
+  /** What the store would do with the letters. `queue` is null if the job does not exist. */
+  async #predict(queue: string | null, name: string, letters: readonly Letter[]): Promise<ImportReport> {
+    const report: Record<keyof ImportReport, number> = { ...NOTHING_IMPORTED };
+    for (const letter of letters) {
+      const key = hash("sha256", `${name}\n${letter.itemId}`, "base64").slice(0, 16);
+      report[this.#seen.has(key) ? "existing" : await this.#resultFor(queue, letter)] += 1;
+      this.#seen.add(key);
+    }
+    return report;
+  }
+
+  async #resultFor(queue: string | null, letter: Letter): Promise<keyof ImportReport> {
+    if (queue === null) return "imported";
+    const [item] = await this.#engine.findItems(letter.itemId, { queue, limit: 1 });
+    if (item?.itemId !== letter.itemId) return "imported";
+    if (item.state === "dead")
+      return item.attempts < importedLetter(letter).attempts.length ? "extended" : "existing";
+    const isPurged = item.state === "discarded" && (await this.#engine.readLetter(item.ref)) === null;
+    return isPurged ? "imported" : "existing";
+  }
+}
+
+/** A job, whether it was created by the import, and the numbers of its letters. */
+interface ImportedJob extends ImportReport {
+  readonly jobId: string;
+  readonly isNew: boolean;
 }
 
 async function readingsOf(
@@ -149,166 +232,4 @@ async function readingsOf(
 function jobNameOf(path: string): string {
   if (path === "-") return "imported";
   return basename(path).replace(/(\.(json|jsonl|ndjson|csv))?(\.(gz|zst))?$/i, "") || "imported";
-}
-
-const LETTERS_MAX = 500;
-const BYTES_MAX = 8 * 1024 * 1024;
-
-export class ImportBatch {
-  readonly #engine: Engine;
-  readonly #jobs: ImportJobs;
-  readonly #prediction: ImportPrediction | null;
-  #letters = new Map<string, Letter[]>();
-  #count = 0;
-  #bytes = 0;
-  #report: ImportReport = { imported: 0, extended: 0, existing: 0 };
-
-  constructor(engine: Engine, jobs: ImportJobs, isDry: boolean) {
-    this.#engine = engine;
-    this.#jobs = jobs;
-    this.#prediction = isDry ? new ImportPrediction(engine) : null;
-  }
-
-  get report(): ImportReport {
-    return this.#report;
-  }
-
-  /** Returns true when the batch is full. */
-  add({ letter, bytes }: FoundLetter): boolean {
-    const waiting = this.#letters.get(letter.jobId);
-    if (waiting === undefined) this.#letters.set(letter.jobId, [letter]);
-    else waiting.push(letter);
-    this.#count += 1;
-    this.#bytes += bytes;
-    return this.#count >= LETTERS_MAX || this.#bytes >= BYTES_MAX;
-  }
-
-  /** Writes one durable step per job. */
-  async flush(): Promise<void> {
-    for (const [name, letters] of this.#letters) {
-      const { jobId, isNew } = await this.#jobs.open(name);
-      const report = this.#prediction
-        ? await this.#prediction.predict(isNew ? null : jobId, name, letters)
-        : await this.#engine.importLetters(jobId, letters);
-      this.#jobs.count(name, report);
-      this.#report = sum(this.#report, report);
-    }
-    this.#letters = new Map();
-    this.#count = 0;
-    this.#bytes = 0;
-  }
-}
-
-function sum(one: ImportReport, other: ImportReport): ImportReport {
-  return {
-    imported: one.imported + other.imported,
-    extended: one.extended + other.extended,
-    existing: one.existing + other.existing,
-  };
-}
-
-/** Predicts what the store would do with each letter. */
-class ImportPrediction {
-  readonly #engine: Engine;
-  readonly #seen = new Set<string>();
-
-  constructor(engine: Engine) {
-    this.#engine = engine;
-  }
-
-  /** `queue` is null if the job does not exist. */
-  async predict(queue: string | null, name: string, letters: readonly Letter[]): Promise<ImportReport> {
-    const report = { imported: 0, extended: 0, existing: 0 };
-    for (const letter of letters) {
-      const isFirst = this.#isFirst(name, letter.itemId);
-      report[isFirst ? await this.#resultFor(queue, letter) : "existing"] += 1;
-    }
-    return report;
-  }
-
-  async #resultFor(queue: string | null, letter: Letter): Promise<keyof ImportReport> {
-    if (queue === null) return "imported";
-    const [item] = await this.#engine.findItems(letter.itemId, { queue, limit: 1 });
-    if (item?.itemId !== letter.itemId) return "imported";
-    if (item.state === "dead") {
-      return item.attempts < importedLetter(letter).attempts.length ? "extended" : "existing";
-    }
-    const isPurged = item.state === "discarded" && (await this.#engine.readLetter(item.ref)) === null;
-    return isPurged ? "imported" : "existing";
-  }
-
-  /** True the first time. Keeps a part of a hash, so that a million ids fit into memory. */
-  #isFirst(name: string, itemId: string): boolean {
-    const key = hash("sha256", `${name}\n${itemId}`, "base64").slice(0, 16);
-    const isFirst = !this.#seen.has(key);
-    this.#seen.add(key);
-    return isFirst;
-  }
-}
-
-/** A job, whether it was created by the import, and the numbers of its letters. */
-export interface ImportedJob extends ImportReport {
-  readonly jobId: string;
-  readonly isNew: boolean;
-}
-
-export class ImportJobs {
-  readonly #engine: Engine;
-  readonly #source: string;
-  readonly #isDry: boolean;
-  readonly #jobs = new Map<string, ImportedJob>();
-
-  constructor(engine: Engine, { source, isDry }: { readonly source: string; readonly isDry: boolean }) {
-    this.#engine = engine;
-    this.#source = source;
-    this.#isDry = isDry;
-  }
-
-  /** The jobs that received letters, in order of their first letter. */
-  get all(): readonly ImportedJob[] {
-    return [...new Map([...this.#jobs.values()].map((job) => [job.jobId, job])).values()];
-  }
-
-  /** Finds the job by id or name, or creates it. */
-  async open(name: string): Promise<ImportedJob> {
-    const known = this.#jobs.get(name);
-    if (known !== undefined) return known;
-    const found = await this.#engine.findJob(name);
-    if (found !== null) await this.#end(found);
-    else if (!this.#isDry) await this.#create(name);
-    const opened = { jobId: found?.id ?? name, isNew: found === null, imported: 0, extended: 0, existing: 0 };
-    this.#jobs.set(name, opened);
-    return opened;
-  }
-
-  count(name: string, report: ImportReport): void {
-    const job = this.#jobs.get(name);
-    if (job === undefined) return;
-    this.#jobs.set(name, {
-      ...job,
-      imported: job.imported + report.imported,
-      extended: job.extended + report.extended,
-      existing: job.existing + report.existing,
-    });
-  }
-
-  async #create(id: string): Promise<void> {
-    const spec = { source: this.#source };
-    try {
-      await this.#end(await this.#engine.createJob({ id, name: id, kind: "imported", spec }));
-    } catch (error) {
-      // Another import may have created it at the same time.
-      if (!(error instanceof WorkError) || error.code !== "job_changed") throw error;
-    }
-  }
-
-  /** An imported job has nothing to run. A crash may have left a new one in the status running. */
-  async #end({ id, kind, status }: Job): Promise<void> {
-    if (kind !== "imported" || status !== "running" || this.#isDry) return;
-    await this.#engine.changeJob(id, {
-      status: "completed",
-      intakeComplete: true,
-      event: { type: "job_completed", data: { source: this.#source } },
-    });
-  }
 }

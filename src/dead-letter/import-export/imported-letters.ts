@@ -1,7 +1,7 @@
 /** Turns the records of a file into letters: detects the kind of each record and validates it. */
 import { Identity, idProblem } from "../../intake/identity.ts";
 import {
-  CLASS_OF_TYPE,
+  classOfType,
   type ErrorType,
   errorTypeFromJson,
   isErrorTypeName,
@@ -163,7 +163,7 @@ function completeFailure(failure: Failure, raw: JsonObject, lastAttempt: number)
   if (isGiven(raw.error_class) && isGiven(raw.timestamp) && !knowsCode) return failure;
   return {
     ...failure,
-    ...(!isGiven(raw.error_class) && { errorClass: CLASS_OF_TYPE[failure.errorType.name] }),
+    ...(!isGiven(raw.error_class) && { errorClass: classOfType(failure.errorType.name) }),
     ...(!isGiven(raw.timestamp) && { timestamp: lastAttempt }),
     ...(knowsCode && { exitCode: Number(code) }),
   };
@@ -176,7 +176,7 @@ function guessedFailure({ failureCount, errorSignature }: Letter, timestamp: num
     ...failureFromJson({ attempt_number: Math.max(failureCount, 1), error_message: message }),
     timestamp,
     errorType: type,
-    errorClass: CLASS_OF_TYPE[type.name],
+    errorClass: classOfType(type.name),
   };
 }
 

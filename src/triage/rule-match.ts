@@ -1,0 +1,53 @@
+/** How the rules of `redrive.yml` match failures. */
+import type { ErrorClass, ErrorTypeName } from "../item/error-type.ts";
+import type { Failure } from "../item/failure.ts";
+import { compilePattern } from "../std/pattern.ts";
+
+/** All given conditions must hold; of a list, any entry. */
+export interface RuleMatch {
+  readonly types?: readonly ErrorTypeName[];
+  readonly classes?: readonly ErrorClass[];
+  readonly exitCodes?: readonly number[];
+  readonly steps?: readonly string[];
+  /** A substring of the message, in any case. */
+  readonly text?: string;
+  /** A regular expression that matches somewhere in the message; see std/pattern.ts. */
+  readonly pattern?: string;
+}
+
+/** The fields of a failure that rules match on. */
+export type RuledFailure = Pick<Failure, "errorType" | "errorClass" | "errorMessage" | "stepFailed"> &
+  Pick<Failure, "exitCode" | "stderrTail" | "stdoutTail">;
+
+/** Returns the first rule that matches. */
+export type RuleFinder<Rule> = (failure: RuledFailure) => Rule | undefined;
+
+/** Compiles rules, once per list. `textsOf` gives the texts for `text` and `pattern`. Throws `usage` for a pattern. */
+export function ruleFinders<Rule extends { readonly match: RuleMatch }>(
+  textsOf: (failure: RuledFailure) => readonly string[],
+): (rules: readonly Rule[]) => RuleFinder<Rule> {
+  const finders = new WeakMap<readonly Rule[], RuleFinder<Rule>>();
+  return (rules) => {
+    const known = finders.get(rules);
+    if (known !== undefined) return known;
+    const compiled = rules.map((rule) => ({ rule, fits: compileMatch(rule.match, textsOf) }));
+    const finder: RuleFinder<Rule> = (failure) => compiled.find(({ fits }) => fits(failure))?.rule;
+    finders.set(rules, finder);
+    return finder;
+  };
+}
+
+function compileMatch(
+  { types, classes, exitCodes, steps, text, pattern }: RuleMatch,
+  textsOf: (failure: RuledFailure) => readonly string[],
+): (failure: RuledFailure) => boolean {
+  const hasPattern = pattern === undefined ? undefined : compilePattern(pattern);
+  const wanted = text?.toLowerCase();
+  return (failure) =>
+    (types?.includes(failure.errorType.name) ?? true) &&
+    (classes?.includes(failure.errorClass) ?? true) &&
+    (exitCodes === undefined || (failure.exitCode !== undefined && exitCodes.includes(failure.exitCode))) &&
+    (steps?.includes(failure.stepFailed) ?? true) &&
+    (wanted === undefined || textsOf(failure).some((one) => one.toLowerCase().includes(wanted))) &&
+    (hasPattern === undefined || textsOf(failure).some(hasPattern));
+}
