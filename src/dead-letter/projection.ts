@@ -22,6 +22,7 @@ import {
   writeItem,
   writeSummary,
 } from "./directory.ts";
+import { letterPages, selectedPages } from "./pages.ts";
 
 export interface ProjectionOptions {
   readonly engine: Engine;
@@ -151,13 +152,10 @@ export class Projection {
   async #cancelledItems({ type, data }: Event): Promise<readonly string[]> {
     if (type !== "operation_changed" || data?.status !== "cancelled") return [];
     const ids: string[] = [];
-    for (let after = 0; ; ) {
-      const query = { status: "refused", after, limit: PAGE } as const;
-      const page = await this.#options.engine.listSelected(String(data.operation_id), query);
+    for await (const page of selectedPages(this.#options.engine, String(data.operation_id), "refused")) {
       ids.push(...page.map(({ itemId }) => itemId));
-      after = page.at(-1)?.letterSequence ?? after;
-      if (page.length < PAGE) return ids;
     }
+    return ids;
   }
 
   /** Writes or removes each letter's file and updates the ids; returns the number of files. */
@@ -199,16 +197,9 @@ export class Projection {
     return found;
   }
 
-  /** Oldest letters first. */
-  async *#pages(filter: LetterFilter): AsyncGenerator<readonly StoredLetter[]> {
+  #pages(filter: LetterFilter): AsyncGenerator<readonly StoredLetter[]> {
     const { engine, jobId } = this.#options;
-    let cursor: string | null = null;
-    do {
-      const query = { ...filter, queue: jobId, order: "oldest", limit: PAGE } as const;
-      const page = await engine.listLetters({ ...query, ...(cursor !== null && { cursor }) });
-      if (page.letters.length > 0) yield page.letters;
-      cursor = page.next;
-    } while (cursor !== null);
+    return letterPages(engine, { ...filter, queue: jobId, order: "oldest", limit: PAGE });
   }
 
   async #summarise(cursor: number, itemIds: ReadonlySet<string>): Promise<void> {

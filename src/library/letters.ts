@@ -15,7 +15,6 @@ import * as discard from "../redrive/discard.ts";
 import * as explain from "../redrive/explain-group.ts";
 import * as groups from "../redrive/groups.ts";
 import * as purge from "../redrive/purge.ts";
-import * as rebuild from "../redrive/rebuild-groups.ts";
 import * as select from "../redrive/select.ts";
 import * as undo from "../redrive/undo.ts";
 import * as mirror from "../service/letter-directory.ts";
@@ -190,7 +189,7 @@ export const explainLetter = checked("explainLetter", explain.explainLetter, {
 });
 
 /** Recomputes the groups of all letters. */
-export const rebuildGroups = checked("rebuildGroups", rebuild.rebuildGroups, {
+export const rebuildGroups = checked("rebuildGroups", correct.rebuildGroups, {
   engine,
   options: s.rebuildOptions,
 });

@@ -1,4 +1,5 @@
 /** A redrive in stages: one letter of each group, then 1 %, 10 %, the rest. Stops when a letter fails as before. */
+import { selectedPages } from "../dead-letter/pages.ts";
 import type { Engine, StoredLetter } from "../engine.ts";
 import type { Operation, SelectedLetter } from "../item/operation.ts";
 import { isJsonObject, type JsonObject } from "../std/json.ts";
@@ -72,17 +73,13 @@ export async function findReturnedOfOldGroups(
   operation: Operation,
 ): Promise<Returned | null> {
   const groups = await engine.listGroups({ queue: operation.queue });
-  const current = new Set(groups.filter(({ algorithm }) => algorithm === ALGORITHM).map(signatureIn));
-  if (current.size === groups.length) return null;
-  return findDeadAgain(
-    engine,
-    operation,
-    (letter, { signature }) => !current.has(signature) && failedAsBefore(letter, operation.createdAt),
+  const current = new Set(
+    groups.flatMap(({ algorithm, signature }) => (algorithm === ALGORITHM ? signature : [])),
   );
-}
-
-function signatureIn({ signature }: { readonly signature: string }): string {
-  return signature;
+  if (current.size === groups.length) return null;
+  const isSame = (letter: StoredLetter, { signature }: SelectedLetter) =>
+    !current.has(signature) && failedAsBefore(letter, operation.createdAt);
+  return findDeadAgain(engine, operation, isSame);
 }
 
 function failedAsBefore({ failureHistory }: StoredLetter, redrivenAt: number): boolean {
@@ -97,10 +94,12 @@ async function findDeadAgain(
   { id }: Operation,
   isSame: (letter: StoredLetter, selected: SelectedLetter) => boolean,
 ): Promise<Returned | null> {
-  for await (const one of selected(engine, id, "done")) {
-    const letter = await engine.readLetter(one.ref);
-    if (letter?.state === "dead" && letter.letterSequence > one.letterSequence && isSame(letter, one))
-      return { itemId: one.itemId, signature: letter.errorSignature, pattern: letter.errorPattern };
+  for await (const page of selectedPages(engine, id, "done")) {
+    for (const one of page) {
+      const letter = await engine.readLetter(one.ref);
+      if (letter?.state === "dead" && letter.letterSequence > one.letterSequence && isSame(letter, one))
+        return { itemId: one.itemId, signature: letter.errorSignature, pattern: letter.errorPattern };
+    }
   }
   return null;
 }
@@ -108,13 +107,16 @@ async function findDeadAgain(
 /** The first pending letter of each group without a redriven one. Letters that would be refused prove nothing. */
 export async function pickOfEachGroup(engine: Engine, operation: Operation): Promise<readonly number[]> {
   const covered = new Set<string>();
-  for await (const { signature } of selected(engine, operation.id, "done")) covered.add(signature);
+  for await (const page of selectedPages(engine, operation.id, "done"))
+    for (const { signature } of page) covered.add(signature);
   const picks: number[] = [];
-  for await (const letter of selected(engine, operation.id, "pending")) {
-    if (covered.has(letter.signature)) continue;
-    const fit = operation.force ? "yes" : await fitness(engine, letter, operation.queue);
-    if (fit === "yes") picks.push(letter.letterSequence);
-    if (fit !== "not this one") covered.add(letter.signature);
+  for await (const page of selectedPages(engine, operation.id, "pending")) {
+    for (const letter of page) {
+      if (covered.has(letter.signature)) continue;
+      const fit = operation.force ? "yes" : await fitness(engine, letter, operation.queue);
+      if (fit === "yes") picks.push(letter.letterSequence);
+      if (fit !== "not this one") covered.add(letter.signature);
+    }
   }
   return picks;
 }
@@ -129,21 +131,4 @@ async function fitness(
   if (letter?.state === "dead" && letter.reprocessEligible) return "yes";
   const query = { queue, signatures: [signature], eligible: true, states: ["dead"], limit: 0 } as const;
   return (await engine.listLetters(query)).total > 0 ? "not this one" : "none";
-}
-
-const PAGE_MAX = 1000;
-
-async function* selected(
-  engine: Engine,
-  operationId: string,
-  status: SelectedLetter["status"],
-): AsyncGenerator<SelectedLetter> {
-  let after: number | undefined;
-  for (;;) {
-    const query = { status, limit: PAGE_MAX, ...(after !== undefined && { after }) };
-    const page = await engine.listSelected(operationId, query);
-    yield* page;
-    after = page.at(-1)?.letterSequence;
-    if (after === undefined || page.length < PAGE_MAX) return;
-  }
 }

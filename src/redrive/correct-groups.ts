@@ -2,11 +2,12 @@
  * Merges and splits groups. The correction is stored first, so that new letters follow it; then letters are moved page
  * by page. After a crash in between, the same command moves the rest.
  */
-import type { Engine } from "../engine.ts";
+import { letterPages } from "../dead-letter/pages.ts";
+import type { Engine, Regrouped } from "../engine.ts";
 import { WorkError } from "../errors.ts";
-import type { Correction, CorrectionRule, GroupMark } from "../item/group.ts";
+import { type Correction, type CorrectionRule, corrected, type GroupMark } from "../item/group.ts";
 import { LETTER_STATES } from "../item/state.ts";
-import { splitSignature } from "../triage/grouping.ts";
+import { type GroupRule, groupOf, splitSignature } from "../triage/grouping.ts";
 import { ALGORITHM } from "../triage/signature.ts";
 import { mergedInto } from "./groups.ts";
 
@@ -80,21 +81,14 @@ async function moveLetters(
   const algorithms = await algorithmsOf(engine, [signature, target.signature]);
   const filter = { signatures: [signature], states: LETTER_STATES, ...(text !== undefined && { text }) };
   let [moved, seen] = [0, 0];
-  for (let cursor: string | null | undefined; cursor !== null; ) {
-    const pageQuery = {
-      order: "oldest",
-      limit: PAGE_LETTERS_MAX,
-      ...(cursor !== undefined && { cursor }),
-    } as const;
-    const page = await engine.listLetters({ ...filter, ...pageQuery });
+  for await (const letters of letterPages(engine, { ...filter, order: "oldest", limit: PAGE_LETTERS_MAX })) {
     moved += await engine.regroup(
-      page.letters.map(({ letterSequence, queue }) => {
+      letters.map(({ letterSequence, queue }) => {
         return { letterSequence, signature, pattern, algorithm: algorithms.get(queue) ?? ALGORITHM };
       }),
     );
-    seen += page.letters.length;
+    seen += letters.length;
     onProgress?.(seen);
-    cursor = page.next;
   }
   return moved;
 }
@@ -187,4 +181,51 @@ function keyOf({ from, text }: Correction): Pick<Correction, "from" | "text"> {
 
 function ruleOf({ from, text, to, pattern }: Correction): CorrectionRule {
   return { from, to, pattern, ...(text !== undefined && { text }) };
+}
+
+export interface RebuildOptions {
+  /** Default: all queues. */
+  readonly queue?: string;
+  readonly rules: readonly GroupRule[];
+  /** Counts the changes without writing them. */
+  readonly dryRun?: boolean;
+  /** Called with the number of letters processed so far. */
+  readonly onProgress?: (letters: number) => void;
+}
+
+export interface Rebuilt {
+  /** Letters in all states. */
+  readonly letters: number;
+  /** How many letters changed their group, or would. */
+  readonly changed: number;
+  readonly groupsBefore: number;
+  readonly groupsAfter: number;
+}
+
+/** Gives every letter the group that it would get if it were buried now. After a crash, a second run does the rest. */
+export async function rebuildGroups(engine: Engine, options: RebuildOptions): Promise<Rebuilt> {
+  const { queue, rules, dryRun = false, onProgress } = options;
+  const corrections = await engine.listCorrections();
+  const [before, after] = [new Set<string>(), new Set<string>()];
+  const scope = { states: LETTER_STATES, ...(queue !== undefined && { queue }) };
+  let [letters, changed] = [0, 0];
+  for await (const page of letterPages(engine, { ...scope, order: "oldest", limit: PAGE_LETTERS_MAX })) {
+    const regrouped: Regrouped[] = [];
+    for (const { letterSequence, failureHistory, errorSignature, errorPattern } of page) {
+      const failure = failureHistory.at(-1); // a letter without failures keeps its group
+      const group = failure ? groupOf(failure, rules) : { signature: errorSignature, pattern: errorPattern };
+      const { signature } = corrected(group, failure?.errorMessage ?? "", corrections);
+      before.add(errorSignature);
+      after.add(signature);
+      if (signature !== errorSignature) changed += 1;
+      if ("algorithm" in group) {
+        const { algorithm, pattern } = group;
+        regrouped.push({ letterSequence, signature: group.signature, pattern, algorithm });
+      }
+    }
+    if (!dryRun) await engine.regroup(regrouped);
+    letters += page.length;
+    onProgress?.(letters);
+  }
+  return { letters, changed, groupsBefore: before.size, groupsAfter: after.size };
 }

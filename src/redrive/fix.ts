@@ -2,6 +2,7 @@
  * Automatic fixes: a rule's changes are one edit, followed by a redrive of the changed letters; after a crash, the next
  * use continues both. Only the first matching rule is applied to a letter.
  */
+import { selectedPages } from "../dead-letter/pages.ts";
 import type { Engine, StoredLetter } from "../engine.ts";
 import type { Letter } from "../item/letter.ts";
 import type { Operation } from "../item/operation.ts";
@@ -122,8 +123,8 @@ async function* letterSequencesOf(
   first: readonly StoredLetter[],
   rest: AsyncIterable<readonly StoredLetter[]>,
 ): AsyncGenerator<readonly number[]> {
-  yield first.map(({ letterSequence }) => letterSequence);
-  for await (const letters of rest) yield letters.map(({ letterSequence }) => letterSequence);
+  yield sequencesOf(first);
+  for await (const letters of rest) yield sequencesOf(letters);
 }
 
 /** Runs a fix's edit from its last completed step to the end, then creates the redrive. */
@@ -158,16 +159,12 @@ async function beginRedrive(
   return redrive;
 }
 
-const PAGE_MAX = 500;
-
 async function* changedLetters(engine: Engine, { id }: Operation): AsyncGenerator<readonly number[]> {
-  for (let after = 0; ; ) {
-    const page = await engine.listSelected(id, { status: "done", after, limit: PAGE_MAX });
-    const last = page.at(-1);
-    if (last === undefined) return;
-    yield page.map(({ letterSequence }) => letterSequence);
-    after = last.letterSequence;
-  }
+  for await (const page of selectedPages(engine, id, "done")) yield sequencesOf(page);
+}
+
+function sequencesOf(letters: readonly { readonly letterSequence: number }[]): readonly number[] {
+  return letters.map(({ letterSequence }) => letterSequence);
 }
 
 /** Letters per step. Commands of one step run in parallel. */

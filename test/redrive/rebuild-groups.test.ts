@@ -1,9 +1,8 @@
 /** Grouping anew: the algorithm, the rules and the corrections of now, over letters of all states. */
 import { describe, expect, test } from "vitest";
-import { mergeGroups } from "../../src/redrive/correct-groups.ts";
+import { mergeGroups, rebuildGroups } from "../../src/redrive/correct-groups.ts";
 import { explainGroup } from "../../src/redrive/explain-group.ts";
 import { listGroups } from "../../src/redrive/groups.ts";
-import { rebuildGroups } from "../../src/redrive/rebuild-groups.ts";
 import { groupOf, ruleSignature } from "../../src/triage/grouping.ts";
 import { failureOf } from "../support/settlements.ts";
 import { A, B, GroupKit } from "./group-kit.ts";

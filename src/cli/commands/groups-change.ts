@@ -5,6 +5,7 @@ import { LETTER_STATES } from "../../item/state.ts";
 import { requireJob } from "../../queue/find-job.ts";
 import {
   mergeGroups,
+  rebuildGroups,
   removeCorrection,
   requireCorrection,
   splitGroup,
@@ -16,7 +17,6 @@ import {
   requireLiveGroup,
   viewGroup,
 } from "../../redrive/groups.ts";
-import { rebuildGroups } from "../../redrive/rebuild-groups.ts";
 import { fromRfc3339, toRfc3339 } from "../../std/clock.ts";
 import { parseDuration } from "../../std/duration.ts";
 import type { JsonObject } from "../../std/json.ts";
