@@ -4,9 +4,7 @@
  */
 import { isJsonObject, type Json, type JsonObject, stringifyJson } from "../../std/json.ts";
 import type { Path } from "../set-path.ts";
-import { APPLYING } from "./applying.ts";
-import { ASSERTING } from "./asserting.ts";
-import { type Check, problemAt, schemaError } from "./check.ts";
+import { type Check, KEYWORDS, problemAt, schemaError } from "./keywords.ts";
 
 /** Compiles a schema or throws `usage`. The result returns the first problem of the data, with its path. */
 export function compileSchema(schema: Json): (data: Json) => string | undefined {
@@ -42,7 +40,7 @@ class Compiler {
   #checksOf(name: string, value: Json, schema: JsonObject): Check[] {
     if (UNSUPPORTED.includes(name)) throw schemaError(`${name} is not supported`);
     if (name === "$ref") return [this.#reference(value)];
-    const make = ASSERTING.get(name) ?? APPLYING.get(name);
+    const make = KEYWORDS.get(name);
     return make === undefined ? [] : [make({ name, value, schema, compile: this.compile })];
   }
 
