@@ -6,11 +6,11 @@ import type { Engine } from "../engine.ts";
 import { isError, WorkError } from "../errors.ts";
 import type { Job } from "../item/job.ts";
 import {
+  KIND_RULES,
   leftOf,
   type Operation,
   type OperationKind,
   operationToJson,
-  STATES_OF_KIND,
 } from "../item/operation.ts";
 import { isOver } from "../redrive/change-operation.ts";
 import { type Survey, survey, surveyToJson } from "../redrive/preview.ts";
@@ -57,7 +57,7 @@ export async function findLetters(
 ): Promise<SelectedLetters | null> {
   const isNamed = (items ?? []).length > 0 || (word ?? flags.job ?? flags.queue) !== undefined;
   selectionFor(kind, checkSelection(flags)); // options that make no sense are refused even when there are no letters
-  const states = kind === "restore" || kind === "clear" ? { states: STATES_OF_KIND[kind] } : {};
+  const states = kind === "restore" || kind === "clear" ? { states: KIND_RULES[kind].states } : {};
   try {
     const { job, selection } = await resolveBulk(engine, { job: word, items, flags, ...states });
     const found = { job, selection: selectionFor(kind, selection) };

@@ -1,8 +1,8 @@
 /** Writes `global/`: `all-items.jsonl`, one line per change of a letter, and `retention-policy.json`. */
-import { type FileHandle, mkdir, open, readFile, stat } from "node:fs/promises";
+import { type FileHandle, mkdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { toRfc3339 } from "../std/clock.ts";
-import { PRIVATE_FILE, PRIVATE_FOLDER, writeAtomically } from "../std/files.ts";
+import { PRIVATE_FOLDER, withFile, writeAtomically } from "../std/files.ts";
 import { isJsonObject, type JsonObject, stringifyJson } from "../std/json.ts";
 
 /** Appends lines, and repeats that if another process replaced the file meanwhile. */
@@ -42,36 +42,20 @@ export interface RetentionPolicy {
   readonly retentionDays: number | null;
 }
 
-/** `folder` is `global` in the root of the letter directories. */
-export async function writeRetentionPolicy(
-  folder: string,
-  { maxItems, retentionDays }: RetentionPolicy,
-  now: number,
-): Promise<void> {
-  await mkdir(folder, { recursive: true, mode: PRIVATE_FOLDER });
-  const policy = { max_items: maxItems, retention_days: retentionDays, updated_at: toRfc3339(now) };
-  await writeAtomically(join(folder, "retention-policy.json"), `${JSON.stringify(policy, null, 2)}\n`);
-}
-
-/** Writes the policy unless the file already contains it. */
+/** Writes the policy unless the file contains it. `folder` is `global` in the root of the letter directories. */
 export async function updateRetentionPolicy(
   folder: string,
-  policy: RetentionPolicy,
+  { maxItems, retentionDays }: RetentionPolicy,
   now: () => Promise<number>,
 ): Promise<void> {
-  const found = await readRetentionPolicy(folder);
-  const isSame = found?.max_items === policy.maxItems && found?.retention_days === policy.retentionDays;
-  if (!isSame) await writeRetentionPolicy(folder, policy, await now());
-}
-
-/** Returns null if the file is missing or invalid, so that it is written again. */
-async function readRetentionPolicy(folder: string): Promise<JsonObject | null> {
-  try {
-    const json: unknown = JSON.parse(await readFile(join(folder, "retention-policy.json"), "utf8"));
-    return isJsonObject(json) ? json : null;
-  } catch {
-    return null;
-  }
+  const path = join(folder, "retention-policy.json");
+  const found = await readFile(path, "utf8")
+    .then(JSON.parse)
+    .catch(() => null); // an invalid file is written again
+  if (isJsonObject(found) && found.max_items === maxItems && found.retention_days === retentionDays) return;
+  await mkdir(folder, { recursive: true, mode: PRIVATE_FOLDER });
+  const policy = { max_items: maxItems, retention_days: retentionDays, updated_at: toRfc3339(await now()) };
+  await writeAtomically(path, `${JSON.stringify(policy, null, 2)}\n`);
 }
 
 function streamPath(folder: string): string {
@@ -96,17 +80,4 @@ async function readFrom(handle: FileHandle, start: number): Promise<Buffer> {
 async function isStill(handle: FileHandle, path: string): Promise<boolean> {
   const [mine, named] = [await handle.stat(), await stat(path).catch(() => null)];
   return named !== null && mine.ino === named.ino && mine.dev === named.dev;
-}
-
-async function withFile<T>(
-  path: string,
-  flags: string,
-  action: (handle: FileHandle) => Promise<T>,
-): Promise<T> {
-  const handle = await open(path, flags, PRIVATE_FILE);
-  try {
-    return await action(handle);
-  } finally {
-    await handle.close();
-  }
 }

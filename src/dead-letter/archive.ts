@@ -15,7 +15,7 @@ import { WorkError } from "../errors.ts";
 import { fileNameOf } from "../item/item.ts";
 import { type Letter, letterFromJson, letterToJson } from "../item/letter.ts";
 import { assert } from "../std/assert.ts";
-import { PRIVATE_FOLDER } from "../std/files.ts";
+import { PRIVATE_FOLDER, withFile } from "../std/files.ts";
 import { type JsonObject, parseJson, stringifyJson } from "../std/json.ts";
 
 const compress = promisify(gzip);
@@ -88,17 +88,8 @@ async function create(path: string): Promise<FileHandle> {
   const file = await open(path, "w+", 0o600);
   const top = firstMade === undefined ? folder : dirname(firstMade);
   for (let at = folder; ; at = dirname(at)) {
-    await syncFolder(at);
+    await withFile(at, "r", (handle) => handle.sync());
     if (at === top) return file;
-  }
-}
-
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, "r");
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
   }
 }
 

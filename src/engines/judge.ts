@@ -1,5 +1,5 @@
 /** Which letters of a step are worked on, and why the others are not: the same in both SQL stores. */
-import { type LetterStep, REFUSAL, STATES_OF_KIND } from "../item/operation.ts";
+import { KIND_RULES, type LetterStep, REFUSAL } from "../item/operation.ts";
 import type { ItemState } from "../item/state.ts";
 import type { OperationRow } from "./operation-row.ts";
 
@@ -49,6 +49,6 @@ function obstacle(
 ): string | undefined {
   const { here, state, was, revision, eligible } = candidate;
   const isThere = Boolean(here) && state === was && revision === expected;
-  if (!isThere || !STATES_OF_KIND[kind].includes(state)) return REFUSAL.gone;
+  if (!isThere || !KIND_RULES[kind].states.includes(state)) return REFUSAL.gone;
   return kind === "redrive" && eligible === 0 && force === 0 ? REFUSAL.ineligible : undefined;
 }

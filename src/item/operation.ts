@@ -8,46 +8,38 @@ import type { Amendment } from "./letter.ts";
 import type { LetterFilter } from "./letter-query.ts";
 import type { ItemState } from "./state.ts";
 
-/** Every kind of operation on letters. */
-export const OPERATION_KINDS = [
-  "redrive",
-  "requeue",
-  "edit",
-  "discard",
-  "restore",
-  "purge",
-  "clear",
-  "evict",
-] as const;
+interface KindRule {
+  /** The states of the letters that it works on. Without states in the filter, the first one is selected. */
+  readonly states: readonly ItemState[];
+  /**
+   * The event of a step that did or refused something; an edit has one for each letter instead. The letters' own events
+   * come before that of the step, in the order of their burials.
+   */
+  readonly event: EventType;
+  /** The `why` of `dlq_item_removed`, for kinds that remove letters. */
+  readonly why?: string;
+}
+
+const ANY_STATE: readonly ItemState[] = ["dead", "discarded", "done"];
+
+const KINDS = {
+  redrive: { states: ["dead"], event: "dlq_items_reprocessed" },
+  requeue: { states: ["dead"], event: "dlq_items_requeued", why: "requeued" },
+  edit: { states: ["dead"], event: "dlq_item_amended" },
+  discard: { states: ["dead"], event: "dlq_items_discarded", why: "discarded" },
+  restore: { states: ["discarded"], event: "dlq_items_restored" },
+  purge: { states: ANY_STATE, event: "dlq_items_purged", why: "purged" },
+  clear: { states: ["done", "discarded"], event: "dlq_items_cleared", why: "cleared" },
+  evict: { states: ANY_STATE, event: "dlq_items_evicted", why: "evicted" },
+} as const satisfies Readonly<Record<string, KindRule>>;
+
 /** One of `OPERATION_KINDS`. */
-export type OperationKind = (typeof OPERATION_KINDS)[number];
+export type OperationKind = keyof typeof KINDS;
 
-/** The states of the letters that each kind works on. Without states in the filter, the first one is selected. */
-export const STATES_OF_KIND: Readonly<Record<OperationKind, readonly ItemState[]>> = {
-  redrive: ["dead"],
-  requeue: ["dead"],
-  edit: ["dead"],
-  discard: ["dead"],
-  restore: ["discarded"],
-  purge: ["dead", "discarded", "done"],
-  clear: ["done", "discarded"],
-  evict: ["dead", "discarded", "done"],
-};
+/** Every kind of operation on letters. */
+export const OPERATION_KINDS = Object.keys(KINDS) as readonly OperationKind[];
 
-/**
- * The event of a step that did or refused something; an edit has one for each letter instead. The letters' own events
- * come before that of the step, in the order of their burials.
- */
-export const EVENT_OF_KIND: Readonly<Record<OperationKind, EventType>> = {
-  redrive: "dlq_items_reprocessed",
-  requeue: "dlq_items_requeued",
-  edit: "dlq_item_amended",
-  discard: "dlq_items_discarded",
-  restore: "dlq_items_restored",
-  purge: "dlq_items_purged",
-  clear: "dlq_items_cleared",
-  evict: "dlq_items_evicted",
-};
+export const KIND_RULES: Readonly<Record<OperationKind, KindRule>> = KINDS;
 
 /** `selecting` while its letters are searched; `open` until all have ended. */
 export const OPERATION_STATUSES = ["selecting", "open", "paused", "ended", "cancelled"] as const;
@@ -182,14 +174,6 @@ export function operationToJson(operation: Operation): JsonObject {
   });
 }
 
-const WHY_REMOVED = {
-  requeue: "requeued",
-  discard: "discarded",
-  purge: "purged",
-  clear: "cleared",
-  evict: "evicted",
-} as const;
-
 /** The event of a step that did or refused something. An edit has none, because each of its letters has its own. */
 export function stepEvent(
   { id, kind }: Pick<NewOperation, "id" | "kind">,
@@ -197,7 +181,7 @@ export function stepEvent(
 ): readonly EventDraft[] {
   if (kind === "edit" || done + refused === 0) return [];
   const count: JsonObject = kind === "redrive" ? { redriven: done } : { count: done };
-  return [{ type: EVENT_OF_KIND[kind], data: { operation_id: id, ...count, refused } }];
+  return [{ type: KIND_RULES[kind].event, data: { operation_id: id, ...count, refused } }];
 }
 
 /** The letter's own event. A redrive has none, because the letter still waits. */
@@ -210,7 +194,7 @@ export function letterEvent(
   if (kind === "restore")
     return [{ type: "dlq_item_added", data: { reason: "restored", signature, operation_id: id } }];
   const as: JsonObject = requeuedAs === undefined ? {} : { requeued_as: requeuedAs };
-  return [{ type: "dlq_item_removed", data: { why: WHY_REMOVED[kind], operation_id: id, ...as } }];
+  return [{ type: "dlq_item_removed", data: { why: KIND_RULES[kind].why ?? "", operation_id: id, ...as } }];
 }
 
 export function amendmentEvent({ operationId, revision, author, rule }: Amendment): EventDraft {

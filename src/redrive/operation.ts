@@ -7,6 +7,7 @@ import type { Engine, LetterPage, StoredLetter } from "../engine.ts";
 import { WorkError } from "../errors.ts";
 import type { LetterFilter } from "../item/letter-query.ts";
 import {
+  KIND_RULES,
   type LetterStep,
   type NewOperation,
   type Operation,
@@ -14,7 +15,6 @@ import {
   type OperationStep,
   REFUSAL,
   type SelectedLetter,
-  STATES_OF_KIND,
 } from "../item/operation.ts";
 import { assert } from "../std/assert.ts";
 import type { JsonObject } from "../std/json.ts";
@@ -108,7 +108,7 @@ export async function completeSelection(
 
 /** The operation's filter, narrowed by the comparisons in its expression that the store can search by. */
 async function filterOf({ kind, filter, plan }: Operation): Promise<LetterFilter> {
-  const [first] = STATES_OF_KIND[kind];
+  const [first] = KIND_RULES[kind].states;
   const whole = { ...filter, states: filter.states ?? (first === undefined ? [] : [first]) };
   if (typeof plan.where !== "string") return whole;
   const { narrowedBy } = await import("./push-down.ts");

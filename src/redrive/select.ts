@@ -11,7 +11,7 @@ import {
 import { WorkError } from "../errors.ts";
 import type { Letter } from "../item/letter.ts";
 import type { LetterFilter } from "../item/letter-query.ts";
-import { type OperationKind, STATES_OF_KIND } from "../item/operation.ts";
+import { KIND_RULES, type OperationKind } from "../item/operation.ts";
 import type { ItemState } from "../item/state.ts";
 import type { PartMatcher } from "./matcher.ts";
 import { partsNamedIn } from "./named-parts.ts";
@@ -245,12 +245,12 @@ async function narrow(filter: LetterFilter, where: string): Promise<LetterFilter
 
 /** The default states of kinds that do not default to the first state they accept. */
 const WHEN_UNNAMED: Partial<Readonly<Record<OperationKind, readonly ItemState[]>>> = {
-  clear: STATES_OF_KIND.clear,
+  clear: KIND_RULES.clear.states,
 };
 
 /** Adds the states. Those that the kind does not accept are removed; throws if none is left. */
 export function selectionFor(kind: OperationKind, { filter, ...selection }: Selection): Selection {
-  const able = STATES_OF_KIND[kind];
+  const able = KIND_RULES[kind].states;
   const wanted = filter.states ?? WHEN_UNNAMED[kind] ?? able.slice(0, 1);
   const states = wanted.filter((state) => able.includes(state));
   if (states.length > 0) return { ...selection, filter: { ...filter, states } };

@@ -1,5 +1,5 @@
 /** `redrive dlq maintain`: enforces the limits now, for one job or for all of them, whether they run or not. */
-import { writeRetentionPolicy } from "../dead-letter/all-letters.ts";
+import { updateRetentionPolicy } from "../dead-letter/all-letters.ts";
 import type { Engine } from "../engine.ts";
 import type { Job } from "../item/job.ts";
 import { everyJob } from "../queue/find-job.ts";
@@ -48,7 +48,7 @@ export async function maintain(engine: Engine, options: MaintainOptions): Promis
     if (only || one.evicted + one.purged > 0) all.push(one);
   }
   if (!isPreview) {
-    await writeRetentionPolicy(globalFolder(options), options, await engine.now());
+    await updateRetentionPolicy(globalFolder(options), options, () => engine.now());
     await engine.catchUp({ forMs: CATCH_UP_MS });
   }
   return all;

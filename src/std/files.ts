@@ -71,14 +71,15 @@ async function writePieces(handle: FileHandle, content: FileContent): Promise<vo
   else for await (const piece of content) await handle.writeFile(piece);
 }
 
-async function withFile(
+/** Opens a file or folder for the time of an action. */
+export async function withFile<T>(
   path: string,
   flags: string,
-  action: (handle: FileHandle) => Promise<void>,
-): Promise<void> {
+  action: (handle: FileHandle) => Promise<T>,
+): Promise<T> {
   const handle = await open(path, flags, PRIVATE_FILE);
   try {
-    await action(handle);
+    return await action(handle);
   } finally {
     await handle.close();
   }

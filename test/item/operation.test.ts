@@ -2,13 +2,12 @@ import { describe, expect, it } from "vitest";
 import { EVENT_TYPES } from "../../src/item/event.ts";
 import {
   amendmentEvent,
-  EVENT_OF_KIND,
+  KIND_RULES,
   leftOf,
   letterEvent,
   OPERATION_KINDS,
   type Operation,
   operationToJson,
-  STATES_OF_KIND,
   statusEvent,
   stepEvent,
 } from "../../src/item/operation.ts";
@@ -81,10 +80,10 @@ describe("the books of an operation", () => {
 
 describe("the events of an operation", () => {
   it("each kind has an event of its own, and states to work on", () => {
-    const types = OPERATION_KINDS.map((kind) => EVENT_OF_KIND[kind]);
+    const types = OPERATION_KINDS.map((kind) => KIND_RULES[kind].event);
     expect(new Set(types).size).toBe(OPERATION_KINDS.length);
     expect(types.every((type) => EVENT_TYPES.includes(type))).toBe(true);
-    for (const kind of OPERATION_KINDS) expect(STATES_OF_KIND[kind].length).toBeGreaterThan(0);
+    for (const kind of OPERATION_KINDS) expect(KIND_RULES[kind].states.length).toBeGreaterThan(0);
   });
 
   it("a redrive counts what it redrove, the others what they did", () => {

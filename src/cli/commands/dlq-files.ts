@@ -1,7 +1,6 @@
 /** `redrive dlq export|import|mirror|capsule|evidence`: letters as files, in and out. */
 import { resolve } from "node:path";
-import { readCapsule, writeCapsule } from "../../dead-letter/capsule.ts";
-import { unpackCapsule } from "../../dead-letter/capsule-files.ts";
+import { readCapsule, unpackCapsule, writeCapsule } from "../../dead-letter/capsule.ts";
 import { type CopiedEvidence, copyEvidence, type NamedEvidence } from "../../dead-letter/evidence-copy.ts";
 import { exportLetters } from "../../dead-letter/import-export/export.ts";
 import { EXPORT_FORMATS, IMPORT_FORMATS } from "../../dead-letter/import-export/format.ts";

@@ -1,6 +1,5 @@
 /** What a capsule has besides its letter. */
-import { type Capsule, type CapsuleContent, contentBytes } from "../../dead-letter/capsule.ts";
-import { patchesOf } from "../../dead-letter/capsule-files.ts";
+import { type Capsule, type CapsuleContent, contentBytes, patchesOf } from "../../dead-letter/capsule.ts";
 import { isJsonObject } from "../../std/json.ts";
 import { detailsText } from "./details.ts";
 import { clean, type Paint } from "./paint.ts";

@@ -2,6 +2,7 @@
 
 import { isUtf8 } from "node:buffer";
 import { WorkError } from "../../errors.ts";
+import { replay } from "../../intake/input.ts";
 import { decodeUtf8, RECORD_BYTES_MAX } from "../../intake/origin.ts";
 import { skipMark } from "../../intake/parse-json.ts";
 import { decompress } from "./compress.ts";
@@ -74,15 +75,6 @@ async function peek(
   }
   const bytes = Buffer.concat(pieces);
   return { bytes, isAll, chunks: replay(bytes, rest) };
-}
-
-async function* replay(head: Buffer, rest: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
-  try {
-    if (head.length > 0) yield head;
-    for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value;
-  } finally {
-    await rest.return?.();
-  }
 }
 
 const LINE_FEED = 0x0a;

@@ -3,12 +3,7 @@
  * "selected = done + refused + pending" is a fact of rows, and nothing that is buried later is ever among them.
  */
 import type { LetterFilter } from "../../engine.ts";
-import {
-  type NewOperation,
-  type Operation,
-  type SelectedLetter,
-  STATES_OF_KIND,
-} from "../../item/operation.ts";
+import { KIND_RULES, type NewOperation, type Operation, type SelectedLetter } from "../../item/operation.ts";
 import { assert } from "../../std/assert.ts";
 import { compact, stringifyJson } from "../../std/json.ts";
 import { type OperationRow, operationOf } from "../operation-row.ts";
@@ -59,7 +54,7 @@ const INTO = "INSERT INTO selections (operation, no, ref, grp, state)";
 /** In the order of their numbers, which is the order of the rows. The operation's queue must hold, and the filter's. */
 function* selectMatching(db: Db, no: number, { kind, queue, filter }: NewOperation): Step<number> {
   if (filter.queue !== undefined && filter.queue !== queue) return 0;
-  const states = filter.states ?? STATES_OF_KIND[kind].slice(0, 1);
+  const states = filter.states ?? KIND_RULES[kind].states.slice(0, 1);
   const chosen: LetterFilter = { ...filter, queue, states };
   let selected = 0;
   for (const { sql, values, state } of yield* db.lettersMatching(chosen)) {

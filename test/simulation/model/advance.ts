@@ -3,6 +3,7 @@ import type { EventDraft } from "../../../src/item/event.ts";
 import type { Resolution } from "../../../src/item/letter.ts";
 import {
   assertStep,
+  KIND_RULES,
   type LetterStep,
   letterEvent,
   newIdOf,
@@ -10,7 +11,6 @@ import {
   type Operation,
   type OperationStep,
   REFUSAL,
-  STATES_OF_KIND,
   sentAnewAs,
   stepEvent,
 } from "../../../src/item/operation.ts";
@@ -68,7 +68,7 @@ function obstacle(
   { revision = row.revision }: LetterStep,
 ): string | undefined {
   const isThere = row.burial?.number === letterSequence && row.state === state && row.revision === revision;
-  if (!isThere || !STATES_OF_KIND[asked.kind].includes(row.state)) return REFUSAL.gone;
+  if (!isThere || !KIND_RULES[asked.kind].states.includes(row.state)) return REFUSAL.gone;
   if (asked.kind !== "redrive" || asked.force) return undefined;
   return burialOf(row).death.reprocessEligible ? undefined : REFUSAL.ineligible;
 }

@@ -1,10 +1,10 @@
 /** The selection of an operation: which letters it is to work on, where they were then, and what became of each. */
 
 import {
+  KIND_RULES,
   type NewOperation,
   type Operation,
   type SelectedLetter,
-  STATES_OF_KIND,
 } from "../../../src/item/operation.ts";
 import { assert } from "../../../src/std/assert.ts";
 import { compact } from "../../../src/std/json.ts";
@@ -23,7 +23,7 @@ export function select(store: Store, asked: NewOperation, undone?: OperationRow)
       .filter(({ status }) => status === "done")
       .map((one) => ({ ...one, state: one.row.state, status: "pending", reason: undefined }));
   }
-  const [first] = STATES_OF_KIND[asked.kind];
+  const [first] = KIND_RULES[asked.kind].states;
   const states = asked.filter.states ?? (first ? [first] : []);
   return matchingLetters(store, { ...asked.filter, states })
     .filter(({ queue }) => queue.name === asked.queue)
