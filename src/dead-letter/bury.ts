@@ -10,7 +10,6 @@ import { groupOf } from "../triage/grouping.ts";
 /** A letter that failed after this many redrives is poison, unless the configuration sets another number. */
 export const POISON_AFTER = 5;
 
-/** The outcome of an attempt and the decision about its item. */
 export interface Judgement {
   readonly outcome: Outcome;
   readonly verdict: Verdict;

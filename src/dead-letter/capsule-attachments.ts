@@ -53,7 +53,6 @@ export async function readFiles(attempts: readonly Attempt[], mask: CapsuleMask)
 }
 
 type FileLocation = Pick<CapsuleFile, "kind" | "attempt_number" | "path"> & {
-  /** The copy to read instead of `path`. */
   readonly from?: string;
 };
 

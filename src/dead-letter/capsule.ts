@@ -15,7 +15,6 @@ export const CAPSULE_VERSION = 1;
 export type CapsuleContent = {
   readonly encoding: "utf8" | "base64";
   readonly content: string;
-  /** The size of the whole file. */
   readonly bytes: number;
   /** How many bytes are omitted, from the middle of a log. */
   readonly dropped_bytes: number;
@@ -28,7 +27,6 @@ export type CapsuleFile = CapsuleContent & {
   readonly path: string;
 };
 
-/** The attempt's changes in its worktree. */
 export type CapsuleChanges = {
   readonly worktree_path: string;
   readonly branch_name: string;

@@ -32,7 +32,6 @@ export function jobFolder(root: string, jobId: string): string {
   return join(root, fileNameOf(jobId));
 }
 
-/** One job's folder, and how many letters it contains. */
 export interface WrittenFolder {
   readonly jobId: string;
   readonly folder: string;
@@ -86,7 +85,6 @@ export class FolderWriter {
     return this.#writes.start(() => writeItem(join(this.folder, "items", name), letter));
   }
 
-  /** Removes other letter files, and writes the index and the given documents. */
   async finish(index: IndexFacts, documents: FolderDocuments = {}): Promise<WrittenFolder> {
     await this.#writes.end();
     await removeOthers(join(this.folder, "items"), new Set(this.#names.values()));
@@ -98,14 +96,12 @@ export class FolderWriter {
 /** More than Node's file system threads, so that several flushes can be combined. */
 export const WRITING_MAX = 16;
 
-/** Creates the folder if needed; returns the function that maps item ids to file names. */
 export async function makeFolder(folder: string): Promise<(itemId: string) => string> {
   await mkdir(join(folder, "items"), { recursive: true, mode: PRIVATE_FOLDER });
   const ignoreCase = ignoresCase(folder);
   return (itemId) => itemFileName(itemId, ignoreCase);
 }
 
-/** Removes temporary files left by processes that crashed. */
 export async function removeOldDrafts(folder: string): Promise<void> {
   await removeStaleDrafts(folder);
   await removeStaleDrafts(join(folder, "items"));
@@ -123,7 +119,6 @@ async function removeOthers(items: string, names: ReadonlySet<string>): Promise<
   }
 }
 
-/** The metadata in `index.json`. */
 export interface IndexFacts {
   /** The value of `updated_at`, in milliseconds since the epoch. */
   readonly now: number;
@@ -131,7 +126,6 @@ export interface IndexFacts {
   readonly cursor?: number;
 }
 
-/** The documents beside the letters. */
 export interface FolderDocuments {
   readonly patterns?: JsonObject;
   readonly metrics?: JsonObject;

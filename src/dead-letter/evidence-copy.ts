@@ -17,7 +17,6 @@ export interface NamedEvidence {
   readonly isFromElsewhere?: boolean;
 }
 
-/** The path of the copy, or the reason why there is none. */
 export type CopiedEvidence = NamedEvidence &
   ({ readonly copy: string } | { readonly copy?: never; readonly why: string });
 
@@ -41,7 +40,6 @@ function nameOf(path: string): string {
   return fileNameOf(win32.basename(path)) || "file";
 }
 
-/** Returns undefined on success, or the reason for the failure. */
 async function copyFile(file: EvidenceFile, copy: string): Promise<string | undefined> {
   if (file.missing) return "was missing when the attempt ended";
   if (file.problem !== undefined && file.sha256 === undefined) return file.problem;

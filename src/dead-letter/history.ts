@@ -7,7 +7,6 @@ import type { Amendment, LateResult, Letter, LetterNote, Resolution } from "../i
 import type { Operation } from "../item/operation.ts";
 import { compact, type Json, type JsonObject } from "../std/json.ts";
 
-/** One entry of a letter's history. */
 export type Moment = { readonly at: number } & (
   | { readonly kind: "attempt"; readonly attempt: Attempt }
   | { readonly kind: "redrive"; readonly operation?: Operation }
@@ -87,7 +86,6 @@ function amendmentsOf({ amendments = [], itemData }: Letter): readonly Moment[] 
   });
 }
 
-/** The times at which a failed attempt buried the item. */
 function burialTimes(events: readonly Event[]): ReadonlySet<number> {
   const burials = events.filter(({ type, attempt }) => type === "dlq_item_added" && attempt !== undefined);
   return new Set(burials.map(({ at }) => at));
@@ -112,7 +110,6 @@ function redrivesOf(
 }
 
 const DECISIONS = ["discard", "restore"] as const;
-/** How many of the latest operations are checked for the letter. */
 const DECISIONS_MAX = 50;
 
 async function decisionsOf(
@@ -181,7 +178,6 @@ export async function eventsAt(
   return [...found.values()].sort((a, b) => a.id - b.id);
 }
 
-/** Uses the store's index by item. */
 async function itemEventsAt(
   engine: Engine,
   item: { readonly queue: string; readonly itemId: string },
@@ -231,7 +227,6 @@ async function lastBefore(
 
 export type LetterLinks = Pick<Item, "requeuedFrom" | "requeuedAs">;
 
-/** The items that a letter was requeued from or as; empty if there are none. */
 export async function readLinks(
   engine: Engine,
   { itemId, queue }: Pick<StoredLetter, "itemId" | "queue">,

@@ -18,9 +18,7 @@ import { eventsAt } from "./history.ts";
 export interface CapsuleOptions {
   /** The version of Redrive that makes it. */
   readonly version: string;
-  /** The environment to take variables from. */
   readonly env: NodeJS.ProcessEnv;
-  /** Variables to include besides the default ones. */
   readonly names?: readonly string[];
 }
 
@@ -95,7 +93,6 @@ function variablesOf(env: NodeJS.ProcessEnv, names: readonly string[]): Record<s
   return found;
 }
 
-/** The times of all records of the letter. */
 function momentsOf(letter: StoredLetter, attempts: readonly Attempt[]): number[] {
   return [
     ...attempts.flatMap(({ startedAt, endedAt }) => [startedAt, endedAt ?? startedAt]),

@@ -16,7 +16,6 @@ export async function* letterPages(
 
 const PAGE_MAX = 500;
 
-/** Part of an operation's selection, oldest burial first. No page is empty. */
 export async function* selectedPages(
   engine: Engine,
   operationId: string,

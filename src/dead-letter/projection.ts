@@ -28,17 +28,13 @@ export interface ProjectionOptions {
   readonly engine: Engine;
   /** The job of the letters; its queue has the same name. */
   readonly jobId: string;
-  /** The folder that contains the job's folder. */
   readonly root: string;
-  /** Creates patterns.json and metrics.json. */
   readonly documents: () => Promise<FolderDocuments>;
   /** Called with every changed letter as JSON. A deleted letter has the field `removed`. */
   readonly onChange?: (changes: readonly JsonObject[]) => Promise<void>;
 }
 
-/** The result of one update. */
 export interface CaughtUp {
-  /** Letter files written or removed. */
   readonly files: number;
   /** How often the index was written, and how many ids it contains now. */
   readonly indexes: number;
@@ -57,7 +53,6 @@ export class Projection {
     this.folder = jobFolder(options.root, options.jobId);
   }
 
-  /** Whether the folder exists; the first letter creates it. */
   get isThere(): boolean {
     return existsSync(this.folder);
   }
@@ -158,7 +153,6 @@ export class Projection {
     return ids;
   }
 
-  /** Writes or removes each letter's file and updates the ids; returns the number of files. */
   async #write(touched: Touched["touched"], itemIds: Set<string>): Promise<number> {
     const all = [...touched.keys()];
     for (let at = 0; at < all.length; at += PAGE) {
@@ -214,7 +208,6 @@ interface Touched {
   readonly newest: number;
 }
 
-/** What is known of a change before the letter is read. */
 interface Touch {
   readonly last?: Event;
   /** Whether it was buried again, which moves it to the end of the index. */
@@ -253,7 +246,6 @@ function waits(letter: Letter | undefined): letter is Letter {
   return letter !== undefined && WAITING.includes(letter.state);
 }
 
-/** The letter's JSON; for a deleted letter, what the event contains. */
 function changeOf(itemId: string, letter: StoredLetter | undefined, event: Event | undefined): JsonObject {
   if (letter !== undefined) return letterToJson(letter);
   const queue = event?.queue ?? "";

@@ -19,7 +19,6 @@ export interface LetterStats {
   /** How many letters arrived recently, in any state by now. */
   readonly arrivedLastHour: number;
   readonly arrivedLastDay: number;
-  /** The results of redriven letters. */
   readonly redriveSucceeded: number;
   readonly redriveFailed: number;
 }
@@ -80,7 +79,6 @@ async function readRedrives(
   return { redriveSucceeded, redriveFailed };
 }
 
-/** The sum over several jobs. */
 export function sumOfStats(all: readonly LetterStats[]): LetterStats {
   const sum: Record<keyof Numbers, number> = { ...NO_NUMBERS };
   for (const one of all) for (const name of NUMBERS) sum[name] += one[name];

@@ -42,7 +42,6 @@ export async function schemasFor(engine: Engine, queue: string): Promise<readonl
   return job === null ? [] : schemasOf(job.spec);
 }
 
-/** The outcome of a dry run. */
 export interface EditPreview {
   readonly selected: number;
   readonly changed: number;
@@ -53,7 +52,6 @@ export interface EditPreview {
   readonly shown: readonly { readonly itemId: string; readonly changes: readonly Change[] }[];
 }
 
-/** Computes every change without writing anything. */
 export async function previewEdit(
   engine: Engine,
   { selection, recipe, showMax }: { selection: Selection; recipe: Recipe; showMax: number },
@@ -121,7 +119,6 @@ function unchangedIn({ progress }: Operation): number {
   return typeof progress.unchanged === "number" ? progress.unchanged : 0;
 }
 
-/** The operation's document plus the numbers of changed and unchanged letters. */
 export function editToJson(operation: Operation): JsonObject {
   const unchanged = Math.min(unchangedIn(operation), operation.done);
   return { ...operationToJson(operation), changed: operation.done - unchanged, unchanged };
@@ -146,7 +143,6 @@ export async function requeueLetters(engine: Engine, request: RequeueRequest): P
   return continueRequeue(engine, begun, request);
 }
 
-/** Runs a requeue from its last completed step to the end. */
 export async function continueRequeue(
   engine: Engine,
   begun: Operation,
@@ -185,7 +181,6 @@ async function requeueJudge(
   };
 }
 
-/** Checks every letter without writing anything. */
 export async function previewRequeue(
   engine: Engine,
   { queue, selection, recipe = {}, force = false }: Omit<RequeueRequest, "author" | "signal">,
@@ -202,13 +197,11 @@ export async function previewRequeue(
   return { selected, sent, refusals: reasons.list() };
 }
 
-/** A letter's item, and the new item made from it. */
 export interface RequeuedLetter {
   readonly itemId: string;
   readonly newId: string;
 }
 
-/** The first new items of a requeue, in the order of their letters. */
 export async function listRequeued(
   engine: Engine,
   operation: Operation,

@@ -16,7 +16,6 @@ export const STAGE_NAMES = ["one of each group", "1 %", "10 %", "all the rest"] 
 
 const SHARES = [0, 0.01, 0.1, 1] as const;
 
-/** Reads the stage from the operation's progress; the default is the first stage. */
 export function stageOf({ progress }: Pick<Operation, "progress">): CanaryStage {
   const stage = typeof progress.stage === "number" ? progress.stage : 1;
   return typeof progress.goal === "number" ? { stage, goal: progress.goal } : { stage };
@@ -41,7 +40,6 @@ export interface Returned {
   readonly pattern?: string;
 }
 
-/** The reason for refusing the remaining letters. */
 export function stopReason({ itemId, signature }: Returned): string {
   return `the canary stopped: ${itemId} came back with the same failure (group ${signature})`;
 }

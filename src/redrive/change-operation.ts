@@ -8,7 +8,6 @@ export function isOver({ status }: Operation): boolean {
   return status === "ended" || status === "cancelled";
 }
 
-/** Sets a paused operation to open; leaves any other unchanged. */
 export async function reopen(engine: Engine, operation: Operation): Promise<Operation> {
   if (operation.status !== "paused") return operation;
   return engine.changeOperation(operation.id, { status: "open" });
@@ -51,7 +50,6 @@ const FINISH_OF: Readonly<Record<Exclude<OperationKind, "redrive">, () => Promis
   evict: async () => (await import("./purge.ts")).continuePurge,
 };
 
-/** Runs any operation except a redrive from its last completed step to the end. */
 export async function finishOperation(
   { engine, ...context }: FinishContext & { readonly engine: Engine },
   operation: Operation,

@@ -13,15 +13,11 @@ import { mergedInto } from "./groups.ts";
 
 export interface CorrectOptions {
   readonly author: string;
-  /** Called with the number of letters processed so far. */
   readonly onProgress?: (letters: number) => void;
 }
 
-/** The result of a merge or a split. */
 export interface Corrected {
-  /** The group that the letters belong to now. */
   readonly target: NamedGroup;
-  /** How many letters changed their group. */
   readonly moved: number;
 }
 
@@ -133,7 +129,6 @@ export async function removeCorrection(engine: Engine, { from, text }: Correctio
 
 export type NamedGroup = Pick<GroupMark, "signature" | "pattern">;
 
-/** The changes to the stored corrections; removals run first. */
 export interface CorrectionPlan {
   readonly remove: readonly Pick<Correction, "from" | "text">[];
   readonly add: readonly CorrectionRule[];
@@ -189,14 +184,11 @@ export interface RebuildOptions {
   readonly rules: readonly GroupRule[];
   /** Counts the changes without writing them. */
   readonly dryRun?: boolean;
-  /** Called with the number of letters processed so far. */
   readonly onProgress?: (letters: number) => void;
 }
 
 export interface Rebuilt {
-  /** Letters in all states. */
   readonly letters: number;
-  /** How many letters changed their group, or would. */
   readonly changed: number;
   readonly groupsBefore: number;
   readonly groupsAfter: number;

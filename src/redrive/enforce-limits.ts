@@ -20,7 +20,6 @@ export interface EnforceOptions {
   readonly author: string;
 }
 
-/** The numbers of removed letters, and the operations that removed them. */
 export interface Enforced {
   readonly evicted: number;
   readonly purged: number;
@@ -42,7 +41,6 @@ export async function enforceLimits(engine: Engine, options: EnforceOptions): Pr
 /** Retention applies to resolved and discarded letters too. */
 const OLD_STATES: readonly ItemState[] = ["dead", "discarded", "done"];
 
-/** Counts the letters that `enforceLimits` would remove. */
 export async function previewLimits(
   engine: Engine,
   { queue, limits }: Pick<EnforceOptions, "queue" | "limits">,

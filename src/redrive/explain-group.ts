@@ -11,13 +11,11 @@ import { titleToJson } from "../triage/title.ts";
 import { type GroupSummary, joinGroups } from "./groups.ts";
 
 export interface GroupExplanation {
-  /** The letters' current group. */
   readonly signature: string;
   readonly pattern: string;
   /** The letter used as the example; absent if the group has none left. */
   readonly itemId?: string;
   readonly jobId?: string;
-  /** How the current algorithm reads the letter's last failure. */
   readonly reading?: Explanation;
   /** The group that a rule or the algorithm gives that failure, before corrections. */
   readonly group?: FailureGroup;

@@ -7,7 +7,6 @@ import { systemClock } from "../std/clock.ts";
 import { type Json, parseJson, stringifyJson } from "../std/json.ts";
 import type { FixChange } from "./fix-rule.ts";
 
-/** The new data, or the reason why there is none. */
 export type FixAnswer =
   | { readonly ok: true; readonly data: Json }
   | { readonly ok: false; readonly reason: string };
@@ -15,7 +14,6 @@ export type FixAnswer =
 export interface AskOptions {
   /** Runs the program with `REDRIVE_DRY_RUN=1`. */
   readonly isPreview?: boolean;
-  /** Aborting it stops the program. */
   readonly signal?: AbortSignal;
 }
 
@@ -102,7 +100,6 @@ function run({ program, args, cwd, input, isPreview, timeoutMs, signal: stop }: 
   });
 }
 
-/** Collects the output of a stream, up to a limit. */
 function gather(stream: Readable): { isFull(): boolean; text(): string } {
   const chunks: Buffer[] = [];
   let bytes = 0;

@@ -10,7 +10,6 @@ import { type Selection, selectPages } from "./select.ts";
 export interface FixRule {
   /** Stored with every amendment that the rule makes. */
   readonly name: string;
-  /** A letter matches if it fulfils every given condition. */
   readonly match: Selection;
   readonly change: FixChange;
   /** How often the rule may be applied to the same letter. */
@@ -34,14 +33,12 @@ export type FixChange =
 
 export interface FixScope {
   readonly queue: string;
-  /** Restricts the rule to letters that also match this selection. */
   readonly within?: Selection;
   /** Letters that another rule has changed in the same pass. */
   readonly taken: ReadonlySet<number>;
   readonly signal?: AbortSignal;
 }
 
-/** The letters that the rule may change, in pages, oldest first. No page is empty. */
 export async function* fixableLetters(
   engine: Engine,
   rule: FixRule,
@@ -72,12 +69,10 @@ export function usesOf(rule: string, { amendments = [], notes = [] }: Letter): n
   );
 }
 
-/** The author of the note about a use that changed nothing. */
 export function noteAuthor(rule: string): string {
   return `fix ${rule}`;
 }
 
-/** A selection of the letters that match both. */
 export function narrowed(one: Selection, other: Selection): Selection {
   const filters = [one.where, other.where].filter((where) => where !== undefined);
   return {

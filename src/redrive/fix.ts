@@ -20,14 +20,11 @@ export interface FixRequest {
   readonly queue: string;
   /** The first matching rule is applied. */
   readonly rules: readonly FixRule[];
-  /** Restricts the fixes to these letters. */
   readonly within?: Selection;
   readonly author: string;
-  /** Aborting it leaves the remaining letters unchanged. */
   readonly signal?: AbortSignal;
 }
 
-/** A letter, the rule that matches it, and the resulting data. */
 export interface FixMatch {
   readonly rule: FixRule;
   readonly letter: StoredLetter;
@@ -54,7 +51,6 @@ export async function* planFixes(
   }
 }
 
-/** Counts the letters that at least one rule matches. */
 export async function countFixable(engine: Engine, request: Omit<FixRequest, "author">): Promise<number> {
   const taken = new Set<number>();
   for (const rule of request.rules) {
@@ -65,7 +61,6 @@ export async function countFixable(engine: Engine, request: Omit<FixRequest, "au
   return taken.size;
 }
 
-/** The result of one rule. */
 export interface AppliedFix {
   readonly rule: string;
   /** The edit: `done` counts the changed letters, `refused` the others. */
@@ -74,7 +69,6 @@ export interface AppliedFix {
   readonly redrive?: Operation;
 }
 
-/** Edits the letters and creates one redrive for each rule that changed any. */
 export async function applyFixes(engine: Engine, request: FixRequest): Promise<readonly AppliedFix[]> {
   const applied = await finishEarlier(engine, request);
   const taken = new Set<number>();
@@ -199,15 +193,12 @@ async function noteUse(engine: Engine, ref: number, rule: string): Promise<void>
   await engine.addNote(ref, { author: noteAuthor(rule), text: "applied; the data did not change" });
 }
 
-/** Computes the new data of one letter, or the reason why it stays unchanged. */
 export type Fixer = (letter: Letter) => Promise<FixAnswer>;
 
 export interface FixerOptions extends AskOptions {
-  /** JSON Schemas that the new data must satisfy. */
   readonly schemas?: readonly Json[];
 }
 
-/** Compiles a change once for many letters. */
 export async function fixerOf(change: FixChange, options: FixerOptions = {}): Promise<Fixer> {
   const { schemas = [], ...asking } = options;
   if (change.kind !== "command") {
@@ -236,7 +227,6 @@ export function fixPlanToJson({ name, change }: Pick<FixRule, "name" | "change">
   return { fix: { rule: name, change: copyJson(change) } };
 }
 
-/** Returns null if the edit does not belong to a fix. */
 export function fixPlanOf({ plan }: { readonly plan: JsonObject }): FixPlan | null {
   const { fix } = plan;
   if (!isJsonObject(fix) || typeof fix.rule !== "string") return null;

@@ -116,7 +116,6 @@ function outdatedIn(groups: readonly LetterGroup[]): Outdated {
 
 export const GROUP_SAMPLES_MAX = 3;
 
-/** The item ids of the newest waiting letters. */
 export async function sampleItems(
   engine: Engine,
   signature: string,
@@ -126,7 +125,6 @@ export async function sampleItems(
   return (await engine.listLetters(query)).letters.map(({ itemId }) => itemId);
 }
 
-/** A group with its record and samples. */
 export interface GroupView {
   readonly group: GroupSummary;
   readonly mark: GroupMark;
@@ -158,7 +156,6 @@ export function groupToJson(group: GroupSummary, samples: readonly string[]): Js
   };
 }
 
-/** The JSON form of a group, including its record. */
 export function groupViewToJson({ group, mark, samples }: GroupView): JsonObject {
   return { ...groupToJson(group, samples), ...groupMarkToJson(mark) };
 }
@@ -219,7 +216,6 @@ export interface KnownFix {
   readonly edit?: Operation;
 }
 
-/** Adds the edit of each fix, in the given order. */
 export async function readFixes(engine: Engine, fixes: readonly GroupFix[]): Promise<readonly KnownFix[]> {
   const known: KnownFix[] = [];
   for (const fix of fixes) {

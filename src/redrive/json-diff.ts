@@ -10,7 +10,6 @@ export interface Change {
   readonly after?: Json;
 }
 
-/** The changes that turn one value into the other; empty if they are equal. */
 export function diffJson(before: Json, after: Json): readonly Change[] {
   return [...changes(before, after, [])];
 }
@@ -39,7 +38,6 @@ function* innerChanges(had: Entries, has: Entries, path: Path): Generator<Change
   }
 }
 
-/** The fields of an object or the elements of a list; undefined for other values. */
 function entriesOf(value: Json): Entries | undefined {
   if (isList(value)) return new Map(value.map((entry, index) => [index, entry]));
   return isJsonObject(value) ? new Map(Object.entries(value)) : undefined;

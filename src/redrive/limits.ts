@@ -3,7 +3,6 @@ import type { Engine, QueueCounts } from "../engine.ts";
 
 /** The limits of one queue. Null means no limit. */
 export interface LetterLimits {
-  /** The maximum number of waiting letters. */
   readonly itemsMax: number | null;
   /** How long a letter is kept after its last failure or its import. */
   readonly retentionMs: number | null;
@@ -19,7 +18,6 @@ export interface LimitSettings {
 
 export const DEFAULT_LIMITS = { maxItems: 10_000, retentionDays: 30 } as const satisfies LimitSettings;
 
-/** Applies the defaults and converts days to milliseconds. */
 export function limitsOf({
   maxItems = DEFAULT_LIMITS.maxItems,
   retentionDays = DEFAULT_LIMITS.retentionDays,
@@ -33,7 +31,6 @@ const DAY_MS = 86_400_000;
 export const NEARLY_FULL = 0.8;
 
 export interface Fullness {
-  /** How many of the oldest dead letters must be evicted. */
   readonly evict: number;
   readonly isNearlyFull: boolean;
 }
@@ -50,7 +47,6 @@ export function fullnessOf(
   };
 }
 
-/** Warns once each time a queue becomes nearly full. */
 export class FullnessWarning {
   readonly #queue: string;
   /** Null before the first check. */

@@ -47,7 +47,6 @@ function noAnswer(where: string, letter: Letter, message: string): WorkError {
   );
 }
 
-/** Evaluates an expression for letters that were read only in part. */
 export interface PartMatcher {
   /** The parts of each letter that must be read, as far as known. */
   readonly parts: () => readonly LetterPart[];

@@ -35,7 +35,6 @@ export function partsNamedIn(where: string): readonly LetterPart[] {
 
 const ALL_PARTS: readonly LetterPart[] = ["data", "record", "times", "failures", "additions"];
 
-/** The fields that are loaded only with their part. */
 const PART_OF: Readonly<Record<string, LetterPart>> = {
   item_data: "data",
   worktree_artifacts: "record",
@@ -54,7 +53,6 @@ const PART_OF: Readonly<Record<string, LetterPart>> = {
   notes: "additions",
 };
 
-/** The part that contains a field; undefined for fields that are always loaded. */
 export function partOf(field: string): LetterPart | undefined {
   return PART_OF[field];
 }

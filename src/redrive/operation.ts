@@ -22,13 +22,11 @@ import { randomName } from "../std/random.ts";
 import { partsNamedIn } from "./named-parts.ts";
 import { matcherOf, type Selection } from "./select.ts";
 
-/** Work that can be stopped. */
 export interface Interruptible {
   /** Aborting it stops the work between two steps and leaves the operation open. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What every operation on selected letters needs. */
 export interface BulkRequest extends Interruptible {
   readonly queue: string;
   readonly selection: Selection;
@@ -80,7 +78,6 @@ function newOperation({ selection, plan = {}, force = false, ...request }: Opera
   };
 }
 
-/** Letters read in one step. */
 const PAGE_MAX = 500;
 
 /** Resumes the selection of an operation. A complete selection is returned unchanged. */
@@ -171,7 +168,6 @@ function severalOperations(what: string, operations: readonly Operation[], hint:
   return new WorkError("ambiguous", `${what}: ${names.join(", ")}${more}.`, { hint });
 }
 
-/** The operation's kind and options, without a selection. */
 export type ListedRequest = Pick<NewOperation, "kind" | "queue" | "author" | "reason"> &
   Partial<Pick<NewOperation, "force" | "plan">>;
 
@@ -208,7 +204,6 @@ export async function recallCancelled(engine: Engine, queue: string): Promise<vo
 }
 
 export interface WorkOptions extends Interruptible {
-  /** Letters per atomic step. */
   readonly chunkMax: number;
   /** Computes the step for these letters. Null stops the work. */
   readonly stepFor: (

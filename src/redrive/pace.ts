@@ -5,7 +5,6 @@ import { isStoreTrouble, WorkError } from "../errors.ts";
 import type { Operation, OperationStatus } from "../item/operation.ts";
 import type { Clock } from "../std/clock.ts";
 
-/** A maximum number of letters per interval. */
 export interface Rate {
   readonly letters: number;
   readonly perMs: number;
@@ -24,7 +23,6 @@ export function parseRate(text: string, what: string): Rate {
   });
 }
 
-/** The syntax of the command line. */
 export function rateToText({ letters, perMs }: Rate): string {
   const unit = Object.entries(UNIT_MS).find(([, ms]) => ms === perMs)?.[0];
   return `${letters}/${unit ?? `${perMs}ms`}`;
@@ -33,12 +31,10 @@ export function rateToText({ letters, perMs }: Rate): string {
 /** Shorter timers are not precise, so a high rate redrives several letters per interval. */
 const INTERVAL_MS = 100;
 
-/** How many letters are redriven at once. */
 export function batchSize({ letters, perMs }: Rate): number {
   return Math.max(1, Math.floor((letters * INTERVAL_MS) / perMs));
 }
 
-/** A rate limiter. */
 export class Pacer {
   readonly #rate: Rate;
   readonly #clock: Clock;
@@ -50,7 +46,6 @@ export class Pacer {
     this.#nextAt = clock.now();
   }
 
-  /** How long the caller must wait before the next letter. */
   get waitMs(): number {
     const leftMs = this.#nextAt - this.#clock.now();
     // A wait longer than any planned one means that the clock was set back.

@@ -22,7 +22,6 @@ export interface RedrivePlan {
   readonly canary?: boolean;
 }
 
-/** The form stored with the operation. */
 export function planToJson({ rate, delayMs, maxRetries, slots, priority, canary }: RedrivePlan): JsonObject {
   return compact({
     rate: rate && rateToText(rate),

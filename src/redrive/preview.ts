@@ -8,7 +8,6 @@ import { type Selection, selectLetters } from "./select.ts";
 
 export interface RedrivePreview {
   readonly selected: number;
-  /** How many letters would be redriven. */
   readonly redrivable: number;
   /** Largest first. */
   readonly groups: readonly PreviewGroup[];
@@ -37,7 +36,6 @@ export class ReasonCounts {
 }
 
 export interface PreviewGroup extends SurveyGroup {
-  /** How many letters of the group would be redriven. */
   readonly redrivable: number;
 }
 
@@ -54,7 +52,6 @@ export async function previewRedrive(
   return { selected: all.total, redrivable: fit.total, groups, refusals };
 }
 
-/** The document of `--dry-run`: the totals that the operation would have, with groups and reasons. */
 export function previewToJson(preview: RedrivePreview, jobId: string | null): JsonObject {
   const { selected, redrivable, groups, refusals } = preview;
   return {
@@ -86,7 +83,6 @@ async function countRefusals(engine: Engine, selection: Selection): Promise<Refu
   return reasons.list();
 }
 
-/** Why a letter can only be redriven with `--force`. */
 function whyIneligible({ poison, manualReviewRequired, redriveCount, failureHistory }: Letter): string {
   const type = failureHistory.at(-1)?.errorType.name ?? "Unknown";
   if (poison)

@@ -34,7 +34,6 @@ export interface PurgeRequest extends BulkRequest {
   readonly home: string;
   /** Whether to archive the letters first. Default true. */
   readonly archive?: boolean;
-  /** Stored with the operation. */
   readonly reason?: string;
 }
 
@@ -84,7 +83,6 @@ export function archiveOf({ progress }: Operation): { readonly path: string; rea
   return typeof archive === "string" && typeof bytes === "number" ? { path: archive, bytes } : null;
 }
 
-/** The operation's document plus the path of its archive. */
 export function purgeToJson(operation: Operation): JsonObject {
   return { ...operationToJson(operation), archive: archiveOf(operation)?.path ?? null };
 }

@@ -14,7 +14,6 @@ export function narrowedBy(where: string, filter: LetterFilter): LetterFilter {
   return partsOf(ast).reduce((narrow, part) => narrowBy(narrow, part), filter);
 }
 
-/** Splits an expression into its conjuncts. */
 function partsOf(node: ASTNode): readonly ASTNode[] {
   return node.op === "&&" ? node.args.flatMap(partsOf) : [node];
 }
@@ -30,7 +29,6 @@ function narrowBy(filter: LetterFilter, part: ASTNode): LetterFilter {
   return isOne ? byEligible(filter, flag) : filter;
 }
 
-/** A field of the letter, and the values it may have. */
 interface Condition {
   readonly field: string;
   readonly values: readonly unknown[];
@@ -62,12 +60,10 @@ function fieldOf(node: ASTNode): string | null {
   return field.op === "value" && typeof field.args === "string" ? field.args : null;
 }
 
-/** Returns null unless all nodes are constants. */
 function valuesOf(nodes: readonly ASTNode[]): readonly unknown[] | null {
   return nodes.every((node) => node.op === "value") ? nodes.map((node) => node.args) : null;
 }
 
-/** A filter that matches nothing. */
 const NOTHING = { itemIds: [] } as const;
 
 function byEligible(filter: LetterFilter, eligible: boolean): LetterFilter {

@@ -16,7 +16,6 @@ export interface Recipe {
   readonly patch?: Json;
   /** Replaces all data, but only if the letter still has this revision. */
   readonly replace?: { readonly data: Json; readonly revision: number };
-  /** JSON Schemas that the new data must satisfy. */
   readonly schemas?: readonly Json[];
 }
 
@@ -61,7 +60,6 @@ async function changing({ set = [], patch }: Recipe): Promise<Amend> {
     applySettings(letter, patch === undefined ? letter.itemData : mergePatch(letter.itemData, patch));
 }
 
-/** Imports CEL only if the recipe sets fields. */
 async function compileSettings(set: readonly Setting[]): Promise<(letter: Letter, data: Json) => Amended> {
   if (set.length === 0) return (_, data) => ({ ok: true, data });
   const paths = set.map(({ path }) => parsePath(path));
@@ -102,7 +100,6 @@ function firstProblem(checks: readonly SchemaCheck[], data: Json): string | unde
   return undefined;
 }
 
-/** The form stored with the operation. */
 export function recipeToJson({ set, patch, replace, schemas }: Recipe): JsonObject {
   return compact({
     set: set?.map(({ path, value }) => ({ path, value })),
@@ -112,7 +109,6 @@ export function recipeToJson({ set, patch, replace, schemas }: Recipe): JsonObje
   });
 }
 
-/** Reads the form that `recipeToJson` writes. */
 export function recipeFromJson({ set, patch, replace, schemas }: JsonObject): Recipe {
   return compact({
     set: listOf(set)?.filter(isJsonObject).map(settingFromJson),

@@ -6,7 +6,6 @@ import { beginSelected, completeSelection } from "./operation.ts";
 import { sendLetters } from "./send.ts";
 
 export interface RedriveOnResume {
-  /** Whether to redrive all eligible letters too. */
   readonly withLetters: boolean;
   readonly author: string;
   readonly storeRetry: StoreRetry;

@@ -73,7 +73,6 @@ function packed(zstd: Zstd, pieces: readonly Buffer[]): Buffer {
   return asBuffer(zstd.compress(Buffer.concat(pieces)));
 }
 
-/** Decompresses a stream of frames block by block. */
 export async function* zstdDecompress(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   const zstd = await load();
   const endTurn = await takeTurn();
@@ -110,7 +109,6 @@ async function load(): Promise<Zstd> {
   return zstd;
 }
 
-/** The library's functions that copy results out of its memory. */
 interface Heap {
   heapView(place: unknown): Uint8Array;
   heapToUint8Array(place: unknown): Uint8Array;
@@ -144,7 +142,6 @@ export interface BlockPiece {
   readonly isFilled: boolean;
 }
 
-/** The maximum size of a decompressed block. */
 export const BLOCK_BYTES_MAX = 128 * 1024;
 
 /** The blocks of all frames in order. Skips frames without data. */
@@ -216,7 +213,6 @@ export function damaged(problem: string): WorkError {
   });
 }
 
-/** Reads a stream in pieces of any length. */
 class ByteReader {
   readonly #chunks: AsyncIterator<Buffer>;
   #ahead: Buffer = Buffer.alloc(0);
@@ -225,7 +221,6 @@ class ByteReader {
     this.#chunks = chunks[Symbol.asyncIterator]();
   }
 
-  /** How many bytes are buffered. */
   get length(): number {
     return this.#ahead.length;
   }

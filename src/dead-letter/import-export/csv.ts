@@ -11,7 +11,6 @@ import { originOf, type Reading } from "./reading.ts";
 /** How a cell is written and parsed. A `text` may be empty, a `word` may not. */
 type CellKind = "text" | "word" | "number" | "flag" | "json";
 
-/** The columns that are fields of the letter. */
 const FIELDS = {
   item_id: "text",
   job_id: "text",
@@ -42,7 +41,6 @@ export const CSV_COLUMNS: readonly string[] = [...FIELD_NAMES, ...LAST_FAILURE, 
 
 export const CSV_HEADER: string = `${CSV_COLUMNS.join(",")}\n`;
 
-/** One row including its line break. */
 export function csvRow(letter: Letter): string {
   const json = letterToJson(letter);
   const last = letter.failureHistory.at(-1);
@@ -129,7 +127,6 @@ function quoted(cell: string): string {
   return /[",\r\n]|^\s|\s$/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell;
 }
 
-/** Reads rows; the first row names the columns. */
 export async function* readCsv(
   chunks: AsyncIterable<Buffer>,
   file: string,

@@ -38,7 +38,6 @@ function evidenceOf({ evidence, log, jsonLogLocation }: Failure): string {
   return first?.kept ?? first?.path ?? log ?? jsonLogLocation ?? "";
 }
 
-/** One body per failure of a letter, oldest first. */
 export function errorBodiesOf(letter: Letter): readonly JsonObject[] {
   return letter.failureHistory.map((failure) => ({
     ...errorBodyOf({ ...knownOf(letter, failure), message: failure.errorMessage, failure }),
@@ -71,7 +70,6 @@ export function isSameItem(one: JsonObject, other: JsonObject): boolean {
   return first.job_id === second.job_id && first.item_id === second.item_id;
 }
 
-/** Builds a letter's JSON from its bodies. There must be at least one. */
 export function letterOfBodies(bodies: readonly JsonObject[], now: number): JsonObject {
   const [first = {}] = bodies;
   const failures = bodies.map((body, index) => failureOf(body, index + 1, now));

@@ -14,7 +14,6 @@ export const IMPORT_FORMATS = EXPORT_FORMATS;
 /** One of `IMPORT_FORMATS`. */
 export type ImportFormat = (typeof IMPORT_FORMATS)[number];
 
-/** How a file is compressed. */
 export type Compression = "none" | "gzip" | "zstd";
 
 /** By the file name: `.gz`, `.zst`. */

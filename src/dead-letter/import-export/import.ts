@@ -23,7 +23,6 @@ export interface ImportOptions {
   readonly job?: string;
   /** Default: detected. */
   readonly format?: ImportFormat;
-  /** Reads everything but changes nothing. */
   readonly isDry?: boolean;
   /** The stream for `-`. Default: the process's stdin. */
   readonly stdin?: Readable;
@@ -39,7 +38,6 @@ export interface Imported {
   readonly extended: number;
   /** Existing letters that were left unchanged. */
   readonly existing: number;
-  /** The first refused records. */
   readonly refused: readonly { readonly where: string; readonly why: string }[];
   readonly refusedCount: number;
   readonly jobs: readonly ImportedJob[];
@@ -144,7 +142,6 @@ class ImportRun {
     if (this.#refused.length < REFUSED_SHOWN_MAX) this.#refused.push({ where: placeText(place), why });
   }
 
-  /** Writes one durable step per job. */
   async #flush(): Promise<void> {
     for (const [name, letters] of this.#batch) {
       const job = await this.#open(name);
@@ -158,7 +155,6 @@ class ImportRun {
     this.#batchBytes = 0;
   }
 
-  /** Finds the job by id or name, or creates it. */
   async #open(name: string): Promise<ImportedJob> {
     const known = this.#jobs.get(this.#idOfName.get(name) ?? "");
     if (known !== undefined) return known;
@@ -212,7 +208,6 @@ class ImportRun {
   }
 }
 
-/** A job, whether it was created by the import, and the numbers of its letters. */
 interface ImportedJob extends ImportReport {
   readonly jobId: string;
   readonly isNew: boolean;

@@ -17,7 +17,6 @@ import { shapeProblem, withCurrentNames } from "./letter-shape.ts";
 import { originOf, type Place, type RawRecord, type Refusal } from "./reading.ts";
 import { isReceipt, letterOfReceipt } from "./receipt.ts";
 
-/** A valid letter and its location. */
 export interface FoundLetter {
   readonly letter: Letter;
   readonly place: Place;
@@ -26,9 +25,7 @@ export interface FoundLetter {
 
 export interface LetterReaderOptions {
   readonly format?: ImportFormat;
-  /** Imports every letter into this job. */
   readonly job?: string;
-  /** The job of letters that name none. */
   readonly defaultJob: string;
   readonly receiptsJob: string;
   readonly now: number;
@@ -39,11 +36,9 @@ const UNKNOWN_FIELDS_MAX = 20;
 /** Processes records in order. Consecutive failures of one item become one letter. */
 export class LetterReader {
   readonly unknownFields = new Set<string>();
-  /** How many letters had a signature from another program. */
   foreignSignatures = 0;
   readonly #options: LetterReaderOptions;
   readonly #names = new Map<string, Identity>();
-  /** The error bodies of the current item. */
   #bodies: JsonObject[] = [];
   #bodiesFrom: RawRecord | undefined;
 
@@ -62,7 +57,6 @@ export class LetterReader {
     else yield this.#letter(letterOfReceipt(data, this.#options.receiptsJob), record);
   }
 
-  /** Yields the letter of the last error bodies. */
   *rest(): Generator<FoundLetter | Refusal> {
     const [bodies, from] = [this.#bodies, this.#bodiesFrom];
     this.#bodies = [];

@@ -114,9 +114,7 @@ function isRepeated(reading: Reading, ids: ReadonlySet<string>): reading is RawR
   return reading.data.job_id === undefined && ids.has(String(reading.data.item_id ?? ""));
 }
 
-/** A folder with one file per letter. */
 export interface ItemsFolder {
-  /** The `items` folder itself. */
   readonly folder: string;
   /** File names, first those listed in the index, in order of arrival. */
   readonly names: readonly string[];
@@ -125,13 +123,10 @@ export interface ItemsFolder {
 
 export interface FolderParts {
   readonly items: readonly ItemsFolder[];
-  /** Files with one letter per line. */
   readonly streams: readonly string[];
-  /** Symbolic links in place of letters. */
   readonly links: readonly string[];
 }
 
-/** The stream with the letters of all jobs. */
 const ALL_ITEMS = "all-items.jsonl";
 /** Deeper than any known layout. */
 const DEPTH_MAX = 8;

@@ -54,7 +54,6 @@ export async function* readSingle(
   yield [recordOf(Buffer.concat(pieces), file)];
 }
 
-/** Parses a whole file as one record. */
 export function recordOf(given: Buffer, file: string): Reading {
   if (!isUtf8(given)) return { place: { file }, why: "not valid UTF-8" };
   const bytes = blankComments(given);
@@ -133,14 +132,11 @@ function endOfString(head: Buffer, start: number): number {
 /** A JSON array, an object with an array `items`, a single object, one object per line, or CSV rows. */
 export type Container = "array" | "document" | "single" | "lines" | "csv";
 
-/** The beginning of a file. */
 export interface Head {
   readonly bytes: Buffer;
-  /** Whether this is the whole file. */
   readonly isAll: boolean;
 }
 
-/** Returns undefined for an unknown format. */
 export function containerOf(head: Head, file: string, format?: ImportFormat): Container | undefined {
   if (format === "csv") return "csv";
   if (format === "jsonl") return "lines";
@@ -206,7 +202,6 @@ function startsLikeJson(bytes: Buffer): boolean {
   return first === BYTE.openObject || first === BYTE.openArray || first === SLASH || first === HASH;
 }
 
-/** A state machine for strings and comments. */
 class CommentBlanker {
   #state: "plain" | "string" | "comment" = "plain";
   #isEscaped = false;

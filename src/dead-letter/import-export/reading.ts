@@ -5,24 +5,20 @@ import type { Origin } from "../../intake/origin.ts";
 import { parseInputJson } from "../../intake/parse-json.ts";
 import type { Json } from "../../std/json.ts";
 
-/** One value of a file, not validated yet. */
 export interface RawRecord {
   readonly data: Json;
   readonly place: Place;
-  /** Its approximate size in the file. */
   readonly bytes: number;
   readonly folderJob?: string;
   /** Whether the same letter was read before with more details. */
   readonly isRepeated?: boolean;
 }
 
-/** A file, and a line if the file contains several records. */
 export interface Place {
   readonly file: string;
   readonly line?: number;
 }
 
-/** A record that cannot be imported, and the reason. */
 export interface Refusal {
   readonly place: Place;
   readonly why: string;
@@ -39,7 +35,6 @@ export function isRefusal(reading: object): reading is Refusal {
   return "why" in reading;
 }
 
-/** Parses a record with the same rules as items. */
 export function parseRecord(text: string, place: Place, bytes: number): Reading {
   try {
     const data = parseInputJson(text, originOf(place.file), { line: place.line ?? 1 });
@@ -49,7 +44,6 @@ export function parseRecord(text: string, place: Place, bytes: number): Reading 
   }
 }
 
-/** The origin that the item readers need for a file. */
 export function originOf(file: string): Origin {
   return { name: file, format: "json", sniffed: false };
 }

@@ -8,7 +8,6 @@ import { type Path, pathText } from "../set-path.ts";
 /** Returns the problem with the data at this path, or undefined. */
 export type Check = (data: Json, at: Path) => string | undefined;
 
-/** The input for compiling one keyword. */
 interface Keyword {
   readonly name: string;
   readonly value: Json;
@@ -17,7 +16,6 @@ interface Keyword {
   readonly compile: (schema: Json) => Check;
 }
 
-/** Compiles the value of a keyword or throws. */
 type Compile = (keyword: Keyword) => Check;
 
 export function problemAt(at: Path, problem: string): string {
@@ -141,7 +139,6 @@ function sizeOf(data: Json, unit: string): number | undefined {
   return isJsonObject(data) ? Object.keys(data).length : undefined;
 }
 
-/** Compiles a regular expression or throws a schema error. */
 function compilePattern(value: Json): LinearPattern {
   return orSchemaError(value, () => {
     const matches = compileLinear(String(value));
@@ -319,5 +316,4 @@ function listOf(value: Json, name: string): readonly Json[] {
   throw schemaError(`${name} is not a list`);
 }
 
-/** By name. */
 export const KEYWORDS: ReadonlyMap<string, Compile> = new Map(Object.entries({ ...ASSERTING, ...APPLYING }));
