@@ -4,7 +4,6 @@
  */
 import type { BreakerPolicy } from "./policy.ts";
 
-/** The whole state of a breaker, as plain JSON. */
 export interface Breaker {
   readonly policy: BreakerPolicy;
   readonly generation: number;
@@ -25,7 +24,6 @@ type Gate =
 /** The result of a request. `cancelled` says nothing about the service. */
 export type Report = "success" | "failure" | "cancelled";
 
-/** The new state, and whether the request is admitted. */
 export type Admission =
   | { readonly state: Breaker; readonly admitted: true; readonly ticket: number }
   /** When half open, a request may be admitted sooner, once a probe reports. */

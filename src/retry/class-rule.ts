@@ -18,7 +18,6 @@ const finderOf = ruleFinders<ClassRule>(({ errorMessage, stderrTail = "", stdout
   stdoutTail,
 ]);
 
-/** Sets the type and class of the first rule that matches. */
 export function applyClassRules(failure: Failure, rules: readonly ClassRule[]): Failure {
   const rule = finderOf(rules)(failure);
   if (rule === undefined) return failure;

@@ -17,7 +17,6 @@ export function classify(facts: FailureFacts): Classified {
   return { errorType, errorClass, message: failureMessage(facts) };
 }
 
-/** The stack trace that a command printed for the failure with this message. */
 export function printedTrace(message: string, { stderrTail, stdoutTail }: FailureFacts): string | undefined {
   return traceTextFor(message, [stderrTail, stdoutTail]);
 }
@@ -147,7 +146,6 @@ export function classifyJsonRpc(code: number): Kind {
 
 interface OutputRule {
   readonly type: ErrorTypeName;
-  /** Matches somewhere in the error line. */
   readonly shape: RegExp;
 }
 
@@ -180,9 +178,7 @@ function mentionsKill(output: string): boolean {
   return KILLED.test(output.slice(-KILLED_CHARS_MAX));
 }
 
-/** Everything that is known about a failed attempt. */
 export interface FailureFacts {
-  /** The time limit that was exceeded. */
   readonly timedOutMs?: number;
   readonly exitCode?: number;
   /** The signal that ended the command, e.g. `SIGKILL`. */
@@ -203,7 +199,6 @@ export interface FailureFacts {
   readonly message?: string;
 }
 
-/** The result of `classify`. */
 export interface Classified {
   readonly errorType: ErrorType;
   readonly errorClass: ErrorClass;
@@ -272,7 +267,6 @@ function signalOfExitCode(exitCode: number): string {
   return name === undefined ? "" : ` (${name})`;
 }
 
-/** Advice for commands that cannot be started. */
 const ADVICE: Readonly<Record<string, string>> = {
   ENOENT: "there is no such command, or its working directory is gone; check the spelling and PATH",
   ENOEXEC: "it is not a program; give it a #! line, or name its interpreter",

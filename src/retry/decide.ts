@@ -13,7 +13,6 @@ export interface ItemHistory {
   readonly losses: number;
 }
 
-/** Everything else that the decision depends on. */
 export interface DecisionContext {
   readonly random: Random;
   readonly breaker?: {
@@ -29,16 +28,13 @@ export interface DecisionContext {
 }
 
 export interface OutageProgress {
-  /** How long the queue has waited. */
   readonly waitedMs: number;
   /** How often the queue was parked, including this time. From 1. */
   readonly round: number;
 }
 
-/** The answers of a handler of `on_item_failure: custom`. */
 export type HandlerAnswer = "handled" | "retry" | "dlq";
 
-/** The answer of a handler, and how it failed if it did. */
 export interface HandlerReport {
   readonly answer: HandlerAnswer;
   readonly problem?: HandlerProblem;

@@ -31,11 +31,9 @@ export interface Analysis {
 
 export type CountedGroup = Omit<PatternGroup, "sampleItems"> & { readonly sampleItems?: readonly Letter[] };
 
-/** The limit of intervals on the time axis. */
 export const INTERVALS_MAX = 48;
 export const SAMPLES_MAX = 3;
 
-/** Collects letters or counted groups and summarises them. */
 export class Analyst {
   readonly #groups = new Map<string, CountedGroup>();
   readonly #axis: TimeAxis;

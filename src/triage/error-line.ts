@@ -1,7 +1,6 @@
 /** Finds the output lines that name the failure: the last with an error marker, first in stderr, or the last. */
 import { cleanText, oneLine } from "./clean.ts";
 
-/** The picked lines and the reason why they were picked. */
 export interface Picked {
   readonly stream: "stderr" | "stdout";
   /** One readable line. */
@@ -103,7 +102,6 @@ function endOfTraceback(lines: readonly string[]): number {
   return start < 0 ? -1 : lines.findIndex((line, index) => index > start && !/^\s/.test(line));
 }
 
-/** A failure as it was printed, and as one line. */
 export interface Whole {
   readonly lines: readonly string[];
   readonly message: string;
@@ -143,9 +141,7 @@ function belongsTo(previous: string, line: string): Belonging {
   return SOURCE.test(line) ? "shown" : "no";
 }
 
-/** One kind of error marker. */
 export interface Mark {
-  /** Its description for people. */
   readonly what: string;
   readonly shape: RegExp;
 }
@@ -200,5 +196,4 @@ export const SUMMARIES: readonly RegExp[] = [
   /did not complete successfully: exit code|^Automatic merge failed|^error: failed to push some refs|^Execution failed for task/,
 ];
 
-/** A call in a stack trace. */
 export const FRAME = /^\s+at /;

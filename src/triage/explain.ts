@@ -13,7 +13,6 @@ import {
   signReading,
 } from "./signature.ts";
 
-/** One masked part of the message. */
 export interface MaskHit {
   /** The mask without its angle brackets. */
   readonly masker: string;
@@ -22,7 +21,6 @@ export interface MaskHit {
   readonly after: string;
 }
 
-/** How the signature of a failure was computed. */
 export interface Explanation extends Signature {
   readonly algorithm: string;
   readonly source: Source;

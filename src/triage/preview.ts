@@ -3,7 +3,6 @@ import { StringDecoder } from "node:string_decoder";
 import { isJsonObject, type Json } from "../std/json.ts";
 import { type Signature, signatureOf } from "./signature.ts";
 
-/** Longer lines are cut. */
 const LINE_CHARS_MAX = 1024 * 1024;
 const BYTE_ORDER_MARK = "\ufeff";
 
@@ -49,7 +48,7 @@ function parsed(line: string): Json {
   }
 }
 
-/** FailureFacts a text as if a command had failed with it: one line is its message, several lines are its output. */
+/** Signs a text as if a command had failed with it: one line is its message, several lines are its output. */
 export function previewText(text: string): Signature {
   const errorType = { name: "Unknown" } as const;
   if (!text.trimEnd().includes("\n")) return signatureOf({ errorType, errorMessage: text });

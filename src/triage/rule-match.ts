@@ -15,11 +15,9 @@ export interface RuleMatch {
   readonly pattern?: string;
 }
 
-/** The fields of a failure that rules match on. */
 export type RuledFailure = Pick<Failure, "errorType" | "errorClass" | "errorMessage" | "stepFailed"> &
   Pick<Failure, "exitCode" | "stderrTail" | "stdoutTail">;
 
-/** Returns the first rule that matches. */
 export type RuleFinder<Rule> = (failure: RuledFailure) => Rule | undefined;
 
 /** Compiles rules, once per list. `textsOf` gives the texts for `text` and `pattern`. Throws `usage` for a pattern. */

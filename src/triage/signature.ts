@@ -24,7 +24,7 @@ export function signatureOf(failure: SignedFailure): Signature {
   return signReading(failure.errorType.name, readFailure(failure));
 }
 
-/** FailureFacts a failure that `readFailure` has read. */
+/** Signs a failure that `readFailure` has read. */
 export function signReading(type: string, { message, counted }: Reading, hit?: Hit): Signature {
   const pattern = `${type}::${normalise(message, hit) || "(no message)"}${framesText(counted)}`;
   return { signature: hashOf(type, pattern), pattern };
@@ -35,7 +35,6 @@ export function hashOf(...parts: readonly string[]): string {
   return hash("sha256", [ALGORITHM, ...parts].join("\n"), "hex").slice(0, SIGNATURE_HEX_DIGITS);
 }
 
-/** The fields of a failure that its signature depends on. */
 export type SignedFailure = Pick<
   Failure,
   "errorType" | "errorMessage" | "stderrTail" | "stdoutTail" | "stackTrace"
@@ -47,7 +46,6 @@ export interface Reading {
   readonly source: Source;
   /** Empty when the failure has neither a message nor output. */
   readonly message: string;
-  /** The error lines, when they come from the output. */
   readonly picked?: Picked;
   readonly trace?: Trace;
   readonly counted: readonly Frame[];

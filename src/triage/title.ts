@@ -53,7 +53,6 @@ export function locationParts({ command, ending, step, frames }: Location): read
   return [command, ending, step, frames];
 }
 
-/** The two fields in the JSON of a group. */
 export function titleToJson(pattern: string): { readonly title: string; readonly location: string | null } {
   const { title, location } = groupTitle(pattern);
   return { title, location: locationText(location) || null };

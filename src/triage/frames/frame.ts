@@ -9,7 +9,6 @@ export interface Frame {
   readonly inApp: boolean;
 }
 
-/** What a reader finds: the stack trace of the root cause. */
 export interface FoundTrace {
   /** The line that names the failure, e.g. `TypeError: x is not a function`; empty when there is none. */
   readonly headline: string;
@@ -25,7 +24,6 @@ export interface Trace extends FoundTrace {
   readonly language: string;
 }
 
-/** Reads the traces of one language. */
 export interface TraceReader {
   readonly language: string;
   /** A text without a match has no trace of this language. */

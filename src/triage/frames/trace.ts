@@ -10,7 +10,6 @@ const TRACE_READERS: readonly TraceReader[] = [KERNEL, RUST, JVM, JAVASCRIPT, DO
 const TEXT_CHARS_MAX = 65_536;
 const LINE_CHARS_MAX = 600;
 
-/** The trace that ends last. */
 export function readTrace(text: string): Trace | undefined {
   const tail = cleanTail(text);
   const readers = TRACE_READERS.filter((reader) => reader.hint.test(tail));
@@ -35,7 +34,6 @@ function cleanTail(text: string): string {
 const FRAMES_MAX = 2;
 const NAME_CHARS_MAX = 120;
 
-/** The frames that go into the signature, and the ones above and between them that do not. */
 export interface CountedFrames {
   readonly counted: readonly Frame[];
   readonly skipped: readonly Frame[];

@@ -86,7 +86,6 @@ const TYPES =
 const MASKS = /(?<![\w/@])([A-Za-z_/@]{0,30}<[a-z]{2,5}>)(?:(?:[,;|]? |[,;:|./#-]|, ?)\1)+/g;
 const QUOTED = /((["'`])<str>\2)(?:(?:,|,? and|,? or) \1)+/g;
 const AND_MORE = /(?<![\w\-./\\@%+~$#*<>\u0080-\uffff])(?:[\w$]{1,100}, ){2,50}(?=and <num> more)/g;
-/** A mask followed closely by another. */
 const LIST_HINT =
   /<[a-z]{2,5}>["'`]?[ ,;:|./#-]{1,6}(?:and |or )?["'`]?[A-Za-z_/@]{0,30}<|<name>\(|<name>\[| zone| more\b|precision|varying/;
 

@@ -7,7 +7,6 @@ function words(text: string): ReadonlySet<string> {
   return new Set(text.trim().split(/\s+/));
 }
 
-/** Kinds of things that have names. */
 export const KINDS = words(`
   user username account role group host hostname node server domain database schema table view column field relation
   index sequence constraint trigger rule extension language function procedure method aggregate operator type datatype

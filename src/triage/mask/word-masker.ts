@@ -26,7 +26,6 @@ export const WORD_MASKER: Masker = {
 /** Shared by all passes; a pass ends before the next begins. */
 const words = new Words(WORDS_CHARS_MAX);
 
-/** One pass over the words of a text. */
 class Pass {
   readonly #text: string;
   readonly #hit: Hit | undefined;

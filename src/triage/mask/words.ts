@@ -123,7 +123,6 @@ export class Words {
     return this.#ends[index] ?? 0;
   }
 
-  /** The kinds of characters in the word, as bits. */
   kinds(index: number): number {
     return this.#kinds[index] ?? 0;
   }
