@@ -13,8 +13,9 @@ import { jobBranch } from "../workspace/names.ts";
 import type { Capsule, CapsuleChanges, CapsuleContent, CapsuleFile } from "./capsule.ts";
 import type { CapsuleMask } from "./make-capsule.ts";
 
-export interface FoundFiles {
-  readonly files: readonly CapsuleFile[];
+/** What was found, and sentences about what could not be read. */
+export interface Found<T> {
+  readonly found: T;
   readonly missing: readonly string[];
 }
 
@@ -23,7 +24,10 @@ const FILE_BYTES_MAX = 2 * 1024 * 1024;
 const ALL_BYTES_MAX = 32 * 1024 * 1024;
 
 /** Reads the newest attempts first, so that old ones are omitted when the limit is reached. */
-export async function readFiles(attempts: readonly Attempt[], mask: CapsuleMask): Promise<FoundFiles> {
+export async function readFiles(
+  attempts: readonly Attempt[],
+  mask: CapsuleMask,
+): Promise<Found<readonly CapsuleFile[]>> {
   const files: CapsuleFile[] = [];
   const missing = attempts
     .filter(isFromElsewhere)
@@ -49,7 +53,7 @@ export async function readFiles(attempts: readonly Attempt[], mask: CapsuleMask)
       );
     }
   }
-  return { files: files.toReversed(), missing };
+  return { found: files.toReversed(), missing };
 }
 
 type FileLocation = Pick<CapsuleFile, "kind" | "attempt_number" | "path"> & {
@@ -117,39 +121,26 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-export interface FoundChanges {
-  readonly changes: CapsuleChanges | null;
-  readonly missing: readonly string[];
-}
-
 /** Never runs git in a folder that an imported letter names: its git configuration could run programs. */
 export async function readChanges(
   letter: Letter,
   attempts: readonly Attempt[],
   mask: CapsuleMask,
-): Promise<FoundChanges> {
-  const artifacts = letter.worktreeArtifacts;
-  if (artifacts === undefined) return { changes: null, missing: [] };
-  const { worktreePath, branchName } = artifacts;
-  const bare = {
-    worktree_path: worktreePath,
-    branch_name: branchName,
-    base: null,
-    head: artifacts.head ?? null,
-  };
-  if (isNamedElsewhere(attempts)) return { changes: bare, missing: [`${worktreePath} ${NOT_READ}.`] };
-  if (!existsSync(worktreePath)) {
-    return { changes: bare, missing: [`The worktree ${worktreePath} is gone.`] };
-  }
+): Promise<Found<CapsuleChanges | null>> {
+  if (letter.worktreeArtifacts === undefined) return { found: null, missing: [] };
+  const { worktreePath, branchName, head = null } = letter.worktreeArtifacts;
+  const bare = { worktree_path: worktreePath, branch_name: branchName, base: null, head };
+  if (isNamedElsewhere(attempts)) return { found: bare, missing: [`${worktreePath} ${NOT_READ}.`] };
+  if (!existsSync(worktreePath)) return { found: bare, missing: [`The worktree ${worktreePath} is gone.`] };
   const scratch = await mkdtemp(join(tmpdir(), "redrive-capsule-"));
   try {
     return {
-      changes: { ...bare, ...(await readPatches(letter, worktreePath, { scratch, mask })) },
+      found: { ...bare, ...(await readPatches(letter, worktreePath, { scratch, mask })) },
       missing: [],
     };
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    return { changes: bare, missing: [`The changes in ${worktreePath} could not be read: ${reason}`] };
+    const problem = `The changes in ${worktreePath} could not be read: ${messageOf(error)}`;
+    return { found: bare, missing: [problem] };
   } finally {
     await rm(scratch, { recursive: true, force: true });
   }
@@ -175,9 +166,14 @@ async function readPatches(
   const git = new Git(worktree);
   const head = await git.must(["rev-parse", "HEAD"]);
   const base = await commonBase(git, letter.jobId);
-  const commits = await readCommits(git, { base, path: join(scratch, "commits") });
+  const write = async (path: string, command: string, range: string) => {
+    await git.must([command, ...PLAIN, `--output=${path}`, range]);
+    return readIfThere(path);
+  };
+  const commits =
+    base === null ? Buffer.alloc(0) : await write(join(scratch, "commits"), "format-patch", `${base}..HEAD`);
   const uncommitted = Buffer.concat([
-    await readTracked(git, join(scratch, "tracked")),
+    await write(join(scratch, "tracked"), "diff", "HEAD"),
     ...(await readNew(git, join(scratch, "new"))),
   ]);
   return {
@@ -194,22 +190,11 @@ async function commonBase(git: Git, jobId: string): Promise<string | null> {
   return exitCode === 0 ? stdout.trim() : null;
 }
 
-async function readCommits(git: Git, { base, path }: { base: string | null; path: string }): Promise<Buffer> {
-  if (base === null) return Buffer.alloc(0);
-  await git.must(["format-patch", ...PLAIN, `--output=${path}`, `${base}..HEAD`]);
-  return readIfThere(path);
-}
-
 /** Overrides user settings that would change the format of a patch. */
 const PLAIN = [
   ...["--binary", "--full-index", "--no-color", "--no-ext-diff", "--no-textconv"],
   ...["--src-prefix=a/", "--dst-prefix=b/"],
 ];
-
-async function readTracked(git: Git, path: string): Promise<Buffer> {
-  await git.must(["diff", ...PLAIN, `--output=${path}`, "HEAD"]);
-  return readIfThere(path);
-}
 
 /** Compares each new file with `/dev/null`, so that git's index stays unchanged. */
 async function readNew(git: Git, path: string): Promise<readonly Buffer[]> {

@@ -109,7 +109,7 @@ function redrivesOf(
   });
 }
 
-const DECISIONS = ["discard", "restore"] as const;
+/** How many of the latest discards and restores are checked for the letter. */
 const DECISIONS_MAX = 50;
 
 async function decisionsOf(
@@ -117,17 +117,14 @@ async function decisionsOf(
   letter: StoredLetter,
   operations: readonly Operation[],
 ): Promise<readonly Moment[]> {
-  const moments: Moment[] = [];
-  for (const operation of operations.filter((one) => kindOf(one) !== undefined).slice(-DECISIONS_MAX)) {
-    const kind = kindOf(operation);
-    if (kind === undefined || !(await didWork(engine, letter, operation))) continue;
-    moments.push({ kind, at: operation.createdAt, operation });
-  }
-  return moments;
-}
-
-function kindOf({ kind }: Operation): (typeof DECISIONS)[number] | undefined {
-  return DECISIONS.find((one) => one === kind);
+  const moments = operations.flatMap((operation): Extract<Moment, { kind: "discard" | "restore" }>[] => {
+    const { kind, createdAt: at } = operation;
+    return kind === "discard" || kind === "restore" ? [{ kind, at, operation }] : [];
+  });
+  const own: Moment[] = [];
+  for (const moment of moments.slice(-DECISIONS_MAX))
+    if (await didWork(engine, letter, moment.operation)) own.push(moment);
+  return own;
 }
 
 /** How much of a selection is searched for a letter whose earlier letter sequence is unknown. */

@@ -48,8 +48,8 @@ export async function makeCapsule(
     letter: letterToJson(letter),
     attempts: attempts.map(attemptToJson),
     events: (await eventsAt(engine, letter, momentsOf(letter, attempts))).map(eventToJson),
-    files: files.files,
-    changes: changes.changes,
+    files: files.found,
+    changes: changes.found,
     missing: [...mask.missing, ...files.missing, ...changes.missing],
   };
   return mapTexts(capsule, mask) as unknown as Capsule;

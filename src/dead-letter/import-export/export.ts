@@ -34,15 +34,21 @@ export async function exportLetters(
 ): Promise<Exported> {
   const { path } = options;
   const format = await formatFor(options);
-  const counter = new Counter(letters);
+  let count = 0;
+  const counted = (async function* () {
+    for await (const letter of letters) {
+      count += 1;
+      yield letter;
+    }
+  })();
   const compression = path === "-" || format === "directory" ? "none" : compressionOfName(path);
-  if (format === "directory") await writeDirectory(path, counter, { now: systemClock.now() });
+  if (format === "directory") await writeDirectory(path, counted, { now: systemClock.now() });
   else {
-    const bytes = compress(inPieces(textOf(counter, format)), compression);
+    const bytes = compress(inPieces(textOf(counted, format)), compression);
     if (path === "-") await writeStream(bytes, options.stdout ?? process.stdout);
     else await writeFile(path, bytes);
   }
-  return { path, format, compression, letters: counter.count };
+  return { path, format, compression, letters: count };
 }
 
 async function formatFor({ path, format }: ExportOptions): Promise<ExportFormat> {
@@ -102,53 +108,33 @@ function codeOf(error: unknown): string | undefined {
   return typeof code === "string" ? code : undefined;
 }
 
-class Counter implements AsyncIterable<Letter> {
-  readonly #letters: AsyncIterable<Letter>;
-  count = 0;
-
-  constructor(letters: AsyncIterable<Letter>) {
-    this.#letters = letters;
-  }
-
-  async *[Symbol.asyncIterator](): AsyncGenerator<Letter> {
-    for await (const letter of this.#letters) {
-      this.count += 1;
-      yield letter;
-    }
-  }
-}
-
 export type TextFormat = Exclude<ExportFormat, "directory">;
 
 export async function* textOf(letters: AsyncIterable<Letter>, format: TextFormat): AsyncGenerator<string> {
-  if (format === "json") return yield* documentText(letters);
-  if (format === "receipts") return yield* receiptsText(letters);
+  if (format === "json")
+    return yield* arrayText(letters, letterToJson, ['{"items":[', (total) => `],"total":${total}}`]);
+  if (format === "receipts") {
+    const { receiptOfLetter } = await import("./receipt.ts");
+    return yield* arrayText(letters, receiptOfLetter, ["[", () => "]"]);
+  }
   const { head, write } = await rowsOf(format);
   yield head;
   for await (const letter of letters) yield write(letter);
 }
 
-/** One JSON document with one line per letter, for `grep` and `diff`. */
-async function* documentText(letters: AsyncIterable<Letter>): AsyncGenerator<string> {
+/** A JSON array with one line per letter, for `grep` and `diff`. */
+async function* arrayText(
+  letters: AsyncIterable<Letter>,
+  toJson: (letter: Letter) => object,
+  [open, close]: readonly [open: string, close: (total: number) => string],
+): AsyncGenerator<string> {
   let total = 0;
-  yield '{"items":[';
+  yield open;
   for await (const letter of letters) {
-    yield `${total === 0 ? "" : ","}\n${stringifyJson(letterToJson(letter))}`;
+    yield `${total === 0 ? "" : ","}\n${stringifyJson(toJson(letter))}`;
     total += 1;
   }
-  yield `${total === 0 ? "" : "\n"}],"total":${total}}\n`;
-}
-
-/** One JSON array with one line per entry, like `receipts.json`. */
-async function* receiptsText(letters: AsyncIterable<Letter>): AsyncGenerator<string> {
-  const { receiptOfLetter } = await import("./receipt.ts");
-  let total = 0;
-  yield "[";
-  for await (const letter of letters) {
-    yield `${total === 0 ? "" : ","}\n${stringifyJson(receiptOfLetter(letter))}`;
-    total += 1;
-  }
-  yield `${total === 0 ? "" : "\n"}]\n`;
+  yield `${total === 0 ? "" : "\n"}${close(total)}\n`;
 }
 
 interface Rows {
