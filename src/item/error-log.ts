@@ -4,7 +4,6 @@ import { compact, reader } from "../std/json.ts";
 import type { Event, EventType } from "./event.ts";
 import type { Failure } from "./failure.ts";
 
-/** The events in the error log. */
 export const ERROR_EVENTS = [
   "attempt_failed",
   "attempt_lost",
@@ -73,7 +72,6 @@ export function errorEntryOf(
   return compact({ id, at: failedAt, type: entry, ...origin, message, failure, errorType, errorClass });
 }
 
-/** The message when neither the event nor a record has one. */
 const DEFAULT_MESSAGES: Readonly<Record<ErrorEntry["type"], string>> = {
   attempt_failed: "The attempt failed.",
   attempt_lost: "The worker vanished.",

@@ -84,7 +84,6 @@ const SOURCE_FORM = new RecordForm<FailureSource>({
   action: WORD,
   actionName: WORD,
 });
-/** The JSON names of the fields. */
 export const SOURCE_FIELDS = SOURCE_FORM.names;
 export const { toJson: sourceToJson } = SOURCE_FORM;
 

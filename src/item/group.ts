@@ -69,7 +69,6 @@ export interface Correction {
   /** Matched in any case. Absent: all letters. */
   readonly text?: string;
   readonly to: string;
-  /** The pattern of the target group. */
   readonly pattern: string;
   readonly author: string;
   readonly at: number;
@@ -106,7 +105,6 @@ function fixToJson(fix: GroupFix): JsonObject {
   });
 }
 
-/** Why a burial reopened a group. */
 export type ReopenReason = "regression" | "time" | "count" | "rate";
 
 /** The part of a mark that changes by itself, with what is counted while the group is ignored. */
@@ -192,22 +190,18 @@ export function afterChange(
   return { ...reset(life, at), state, author, ...(hasEnd && { ignoreUntil: until }) };
 }
 
-/** The signature is new in the store. */
 export function openedEvent(group: Pick<GroupMark, "signature" | "pattern">): EventDraft {
   return { type: "group_opened", data: { signature: group.signature, pattern: group.pattern } };
 }
 
-/** A burial reopened the group. */
 export function reopenedEvent(signature: string, why: ReopenReason): EventDraft {
   return { type: "group_reopened", data: { signature, why } };
 }
 
-/** Its last letter succeeded. */
 export function resolvedEvent(signature: string): EventDraft {
   return { type: "group_resolved", data: { signature } };
 }
 
-/** A person changed the group. */
 export function changedEvent(
   signature: string,
   { author, state, ignoreUntil, note }: GroupChange,
@@ -217,7 +211,6 @@ export function changedEvent(
   return { type: "group_changed", data: data as JsonObject };
 }
 
-/** A signature and its pattern. */
 export interface Grouping {
   readonly signature: string;
   readonly pattern: string;

@@ -7,7 +7,6 @@ import type { Attempt, DeathRecord } from "./item.ts";
 import { type Amendment, ATTEMPTS_MAX, type Letter } from "./letter.ts";
 import type { ItemState } from "./state.ts";
 
-/** The holder of imported attempts. */
 export const ELSEWHERE = "elsewhere";
 
 /** Its paths are text from a file that anybody may have written: they are shown but never opened. */
@@ -15,7 +14,6 @@ export function isFromElsewhere({ holder }: Pick<Attempt, "holder">): boolean {
   return holder === ELSEWHERE;
 }
 
-/** Why files of imported attempts are not read. */
 export const NOT_READ = "was not read: it is a path of an imported letter";
 
 /** The algorithm of an imported signature, which is unknown. */
@@ -104,7 +102,6 @@ function describedFailure(failure: Failure, endedAt: number): Attempt {
   });
 }
 
-/** The record of an attempt without a failure. */
 export function releasedElsewhere(number: number, at: number): Attempt {
   return { number, outcome: "released", holder: ELSEWHERE, startedAt: at, endedAt: at };
 }

@@ -71,7 +71,6 @@ export interface LeasedItem extends Lease {
   readonly spent: number;
   readonly losses: number;
   readonly revision: number;
-  /** How often it was ever redriven. */
   readonly redriveCount: number;
   /** Its place among the items of its queue when it was added, from 0. For people; nothing is known by it. */
   readonly index: number;
@@ -163,7 +162,6 @@ export interface Settlement {
   readonly handlerProblem?: HandlerProblem;
 }
 
-/** How the handler of `on_item_failure: custom` failed. */
 export interface HandlerProblem {
   readonly message: string;
   readonly exitCode?: number;
@@ -174,7 +172,6 @@ export interface HandlerProblem {
   readonly log?: string;
 }
 
-/** A note before it is stored. */
 export interface NewNote {
   readonly author: string;
   readonly text: string;
@@ -182,7 +179,6 @@ export interface NewNote {
 
 /** Every priority, highest first. Within a priority the due time decides, then the age. */
 export const PRIORITIES = ["high", "normal", "low"] as const;
-/** One of `PRIORITIES`. */
 export type Priority = (typeof PRIORITIES)[number];
 
 /** The number by which stores order items; lower is sooner. */
@@ -254,7 +250,6 @@ export interface AddReport {
   readonly replaced: number;
 }
 
-/** Who holds or unholds items. */
 export interface HoldBy {
   readonly author: string;
   readonly reason?: string;

@@ -9,7 +9,6 @@ export type JobStatus = (typeof JOB_STATUSES)[number];
 
 /** `imported`: has letters, and cannot run until it is given a workflow. `deleting`: its deletion has begun. */
 export const JOB_KINDS = ["map", "workflow", "imported", "deleting", "queue", "target"] as const;
-/** One of `JOB_KINDS`. */
 export type JobKind = (typeof JOB_KINDS)[number];
 
 /** Kinds that never end and are worked by workers. */
@@ -22,7 +21,6 @@ export function isStanding({ kind }: Pick<NewJob, "kind">): boolean {
   return STANDING_KINDS.includes(kind);
 }
 
-/** Why a queue is paused. */
 export interface Pause {
   readonly at: number;
   readonly author: string;
@@ -55,7 +53,6 @@ export interface Job extends NewJob {
 
 export interface DeleteJobStep {
   readonly author: string;
-  /** How many items are deleted in one step. */
   readonly itemsMax: number;
 }
 
@@ -64,7 +61,6 @@ export interface JobChange {
   readonly kind?: JobKind;
   readonly intakeComplete?: boolean;
   readonly spec?: JsonObject;
-  /** Replaces the progress of the phases. */
   readonly progress?: JsonObject;
   /** Sets the start of the run to now and clears the end. */
   readonly restarted?: boolean;

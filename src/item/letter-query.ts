@@ -72,7 +72,6 @@ export type LetterPart = (typeof LETTER_PARTS)[number];
 
 /** A letter as the store returns it. */
 export interface StoredLetter extends Letter {
-  /** The number of the item. */
   readonly ref: number;
   /** Rises with every burial of the store: the newest letter has the highest. */
   readonly letterSequence: number;

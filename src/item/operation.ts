@@ -108,14 +108,12 @@ export interface OperationStep {
   };
   /** The new priority of redriven items. Default: unchanged. */
   readonly priority?: Priority;
-  /** Replaces the operation's progress. */
   readonly progress?: JsonObject;
 }
 
 /** What happens to one letter of the selection. */
 export interface LetterStep {
   readonly letterSequence: number;
-  /** Refuses the letter for this reason. */
   readonly refuse?: string;
   /** Refuses the letter as gone if its data has another revision. */
   readonly revision?: number;
@@ -123,7 +121,6 @@ export interface LetterStep {
   readonly data?: Json;
   /** The priority of a requeued item. Default: that of the letter. */
   readonly priority?: Priority;
-  /** The automatic rule of an edit. */
   readonly rule?: string;
   readonly note?: string;
 }
@@ -131,7 +128,6 @@ export interface LetterStep {
 export interface OperationChange {
   readonly status?: "open" | "paused" | "cancelled";
   readonly progress?: JsonObject;
-  /** Refuses all pending letters for this reason. */
   readonly refuseRest?: string;
 }
 
@@ -240,7 +236,6 @@ export function newNameOf(name: string | null | undefined, itemId: string): stri
   return before.startsWith(REQUEUE) ? before : `${REQUEUE}${before}`;
 }
 
-/** The reason of the discarded letter. */
 export function sentAnewAs(itemId: string): string {
   return `sent anew as ${itemId}`;
 }

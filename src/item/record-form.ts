@@ -2,7 +2,6 @@
 import { fromRfc3339, toRfc3339 } from "../std/clock.ts";
 import { isJsonObject, type Json, type JsonObject } from "../std/json.ts";
 
-/** How a value is written as JSON and read from it. */
 export interface FieldKind<T> {
   readonly write: (value: T) => Json;
   /** Undefined for JSON of another kind. */
@@ -30,7 +29,6 @@ interface Field extends FieldKind<unknown> {
 
 /** The JSON form of a record. A name in JSON is the field's own in snake case. */
 export class RecordForm<T extends object> {
-  /** The names in JSON, in order. */
   readonly names: readonly string[];
   readonly #fields: readonly Field[];
   readonly #byName: ReadonlyMap<string, Field>;

@@ -57,6 +57,5 @@ export interface SettleAndLeaseResult {
   readonly isPaused: boolean;
   /** The document after this step; null when the request has no gate, or the document does not exist yet. */
   readonly gate: { readonly version: number; readonly body: JsonObject } | null;
-  /** The store's clock at this step. */
   readonly now: number;
 }

@@ -38,7 +38,6 @@ export type Outcome =
       readonly log?: string;
       /** The result, such as captured values. */
       readonly result?: Json;
-      /** The commit that merged it into the job's branch. */
       readonly mergedCommit?: string;
       /** Counters of the queue to increment, besides the store's own. */
       readonly counts?: readonly string[];
@@ -53,7 +52,6 @@ export type Outcome =
       readonly log?: string;
       /** The worktree to keep with the letter. */
       readonly artifacts?: WorktreeArtifacts;
-      /** Counters of the queue to increment, besides the store's own. */
       readonly counts?: readonly string[];
     }
   /** Stopped by the runner or by a fault of the runner. The attempt does not count. */
@@ -61,7 +59,6 @@ export type Outcome =
       readonly kind: "released";
       readonly why: string;
       readonly log?: string;
-      /** Counters of the queue to increment, besides the store's own. */
       readonly counts?: readonly string[];
     }
   /** The worker vanished. */

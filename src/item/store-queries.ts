@@ -87,7 +87,6 @@ export interface StoreInfo {
   readonly events: number;
 }
 
-/** How much of a table could be read. */
 export interface TableDamage {
   readonly table: string;
   readonly rows: number;
@@ -113,7 +112,6 @@ export interface SalvageReport {
   /** Items that could not be salvaged, by the counters of the queues. Undefined when the counters are lost too. */
   readonly lostItems: number | undefined;
   readonly repairs: readonly Repair[];
-  /** Problems of the new store. */
   readonly problems: readonly Problem[];
 }
 
