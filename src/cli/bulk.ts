@@ -92,7 +92,7 @@ export async function refuseOtherStates(
 }
 
 /** The document of a dry run, or of a command that had nothing to do. */
-export function emptyCounts(kind: OperationKind, jobId: string | null, more: JsonObject = {}): JsonObject {
+export function emptyCounts(kind: OperationKind, jobId: string | null, more: object = {}): object {
   const counts = { selected: 0, done: 0, redriven: 0, refused: 0, succeeded: 0, failed: 0, remaining: 0 };
   return { operation_id: null, kind, job_id: jobId, ...counts, ...more };
 }

@@ -66,7 +66,6 @@ type Present<Values> = {
 export type Given<Set extends Specs> = Present<{ [Key in keyof Set]: ValueOf<Set[Key]> }>;
 
 export interface CommandDefinition<Arguments extends Specs = Specs, Options extends Specs = Specs> {
-  readonly name: string;
   readonly aliases?: readonly string[];
   /** One line in the imperative: `Retry dead letters.` */
   readonly summary: string;
@@ -85,17 +84,21 @@ export interface CommandDefinition<Arguments extends Specs = Specs, Options exte
 }
 
 export interface Command extends Omit<CommandDefinition, "run" | "arguments" | "options"> {
+  readonly name: string;
   readonly arguments: Readonly<Record<string, ArgumentSpec>>;
   readonly options: Readonly<Record<string, OptionSpec>>;
   run(context: Context, given: Readonly<Record<string, unknown>>): Promise<number>;
 }
 
+/** The commands of a file by their names. */
+export type Commands = Readonly<Record<string, Omit<Command, "name">>>;
+
 /** Infers and checks the types of a definition. */
 export function command<
   const Arguments extends Readonly<Record<string, ArgumentSpec>> = Record<never, never>,
   const Options extends Readonly<Record<string, OptionSpec>> = Record<never, never>,
->(definition: CommandDefinition<Arguments, Options>): Command {
-  return { arguments: {}, options: {}, ...definition } as Command;
+>(definition: CommandDefinition<Arguments, Options>): Commands[string] {
+  return { arguments: {}, options: {}, ...definition } as Commands[string];
 }
 
 export function argument<const Form extends string>(form: Form, help: string, choices?: readonly string[]) {

@@ -9,7 +9,7 @@ import { type OpenOptions, openStore } from "../engines/open.ts";
 import { isError, WorkError } from "../errors.ts";
 import { AssertionError } from "../std/assert.ts";
 import { makePrivate } from "../std/files.ts";
-import { type Json, stringifyJson } from "../std/json.ts";
+import { stringifyJson } from "../std/json.ts";
 import { homeOf, storeUrlOf } from "../store/home.ts";
 import { EXIT } from "./exit-code.ts";
 import { type Paint, paintFor } from "./render/paint.ts";
@@ -138,7 +138,7 @@ export class Context {
   }
 
   /** Prints the result, as one JSON document or as text. Nothing else goes to stdout. */
-  answer(document: Json, text: () => string, code: number = EXIT.done): number {
+  answer(document: object, text: () => string = () => "", code: number = EXIT.done): number {
     this.terminal.stdout.write(this.isJson ? `${stringifyJson(document, 2)}\n` : text());
     return code;
   }

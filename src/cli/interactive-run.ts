@@ -53,7 +53,7 @@ export async function runWithSummary(
   const { result, interrupt, finished, asked } = await withProgress(context, options, run);
   const { summary, finish } = result;
   if (context.isJson) {
-    context.answer({ ...summaryToJson(summary), ...(finish && { merge: finishToJson(finish) }) }, () => "");
+    context.answer({ ...summaryToJson(summary), ...(finish && { merge: finishToJson(finish) }) });
   } else {
     if (asked === undefined) showSummary(context, result, finished);
     if (finish?.note !== undefined) context.note(`\n${finish.note}`);
@@ -126,7 +126,12 @@ export async function withProgress<T>(
       const { home, author } = context;
       const result = await run(
         {
-          ...{ engine, home, author, stop: interrupt.signal, clock: systemClock, isOutputWanted },
+          engine,
+          home,
+          author,
+          stop: interrupt.signal,
+          clock: systemClock,
+          isOutputWanted,
           observer: observerOf(progress, output),
           ...maintenance,
           ...compact({ storeWaitMs }),

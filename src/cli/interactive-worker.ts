@@ -69,8 +69,13 @@ export async function runWorker(context: Context, plan: WorkerPlan): Promise<num
     try {
       const found = await storeRetry.run(() => find(engine, plan));
       const deps = {
-        ...{ engine, home: context.home, author: context.author, clock: systemClock },
-        ...{ stop: interrupt.stop, drain: interrupt.drain, storeWaitMs: plan.storeWaitMs },
+        engine,
+        home: context.home,
+        author: context.author,
+        clock: systemClock,
+        stop: interrupt.stop,
+        drain: interrupt.drain,
+        storeWaitMs: plan.storeWaitMs,
         isOutputWanted: !plan.isQuiet && !context.isJson,
         ...maintenance,
         fixes: [], // they are applied when a job ends

@@ -2,7 +2,7 @@
 import { Command as Parser } from "commander";
 import { WorkError } from "../errors.ts";
 import { nearest } from "../std/nearest.ts";
-import { addCommand, argument, type Command, command, type Program } from "./command.ts";
+import { addCommand, argument, type Command, type Commands, command, type Program } from "./command.ts";
 import type { Terminal } from "./context.ts";
 import { EXIT } from "./exit-code.ts";
 import { reportError } from "./report-error.ts";
@@ -11,7 +11,7 @@ import { reportError } from "./report-error.ts";
 interface Part {
   /** Names and aliases. */
   readonly names: readonly string[];
-  readonly load: () => Promise<{ readonly commands: readonly Command[] }>;
+  readonly load: () => Promise<{ readonly commands: Commands }>;
   /** The summaries of commands without a family, by name: the help of the program shows them without loading any command. */
   readonly summaries?: Readonly<Record<string, string>>;
 }
@@ -25,6 +25,10 @@ interface Family {
 
 function alone(load: Part["load"], summaries: NonNullable<Part["summaries"]>): Part {
   return { names: Object.keys(summaries), load, summaries };
+}
+
+function family(name: string, summary: string, parts: readonly Part[]): Family {
+  return { name, summary, parts };
 }
 
 function part(names: string, load: Part["load"]): Part {
@@ -43,11 +47,9 @@ const INDEX: readonly (Part | Family)[] = [
     validate: "Check a workflow and print every problem with its line.",
     init: "Write a commented workflow that runs as it is.",
   }),
-  {
-    name: "jobs",
-    summary: "Manage jobs: runs of maps and workflows.",
-    parts: [part("list dismiss delete", () => import("./commands/jobs.ts"))],
-  },
+  family("jobs", "Manage jobs: runs of maps and workflows.", [
+    part("list dismiss delete", () => import("./commands/jobs.ts")),
+  ]),
   alone(() => import("./commands/status.ts"), {
     status: "Show the status of a job.",
     events: "Print what happened, oldest first.",
@@ -58,34 +60,24 @@ const INDEX: readonly (Part | Family)[] = [
   alone(() => import("./commands/errors.ts"), {
     errors: "Print the error log: every failure of every queue, and the runner's own errors, newest first.",
   }),
-  {
-    name: "dlq",
-    summary: "Manage the dead letter queue: inspect, fix and retry what failed.",
-    parts: [
-      part("list inspect show", () => import("./commands/dlq-list.ts")),
-      part("analyze analyse stats", () => import("./commands/dlq-analyze.ts")),
-      part("retry reprocess redrive", () => import("./commands/dlq-retry.ts")),
-      part("edit fix note", () => import("./commands/dlq-edit.ts")),
-      part("discard restore clear purge maintain", () => import("./commands/dlq-change.ts")),
-      part("export import mirror capsule evidence", () => import("./commands/dlq-files.ts")),
-    ],
-  },
-  {
-    name: "groups",
-    summary: "Manage groups of letters: the same failure is one group.",
-    parts: [
-      part("list show explain preview", () => import("./commands/groups.ts")),
-      part(
-        "merge split corrections rebuild resolve ignore open note",
-        () => import("./commands/groups-change.ts"),
-      ),
-    ],
-  },
-  {
-    name: "ops",
-    summary: "Manage operations on many letters: retries, edits, discards, purges.",
-    parts: [part("list show pause resume cancel undo", () => import("./commands/ops.ts"))],
-  },
+  family("dlq", "Manage the dead letter queue: inspect, fix and retry what failed.", [
+    part("list inspect show", () => import("./commands/dlq-list.ts")),
+    part("analyze analyse stats", () => import("./commands/dlq-analyze.ts")),
+    part("retry reprocess redrive", () => import("./commands/dlq-retry.ts")),
+    part("edit fix note", () => import("./commands/dlq-edit.ts")),
+    part("discard restore clear purge maintain", () => import("./commands/dlq-change.ts")),
+    part("export import mirror capsule evidence", () => import("./commands/dlq-files.ts")),
+  ]),
+  family("groups", "Manage groups of letters: the same failure is one group.", [
+    part("list show explain preview", () => import("./commands/groups.ts")),
+    part(
+      "merge split corrections rebuild resolve ignore open note",
+      () => import("./commands/groups-change.ts"),
+    ),
+  ]),
+  family("ops", "Manage operations on many letters: retries, edits, discards, purges.", [
+    part("list show pause resume cancel undo", () => import("./commands/ops.ts")),
+  ]),
   alone(() => import("./commands/watch.ts"), {
     metrics: "Print the numbers of all queues in the Prometheus format, or serve them over HTTP.",
     watch: "Check the queues by a schedule and when letters arrive, and send alerts.",
@@ -93,44 +85,31 @@ const INDEX: readonly (Part | Family)[] = [
   alone(() => import("./commands/worker.ts"), {
     worker: "Process queues with a command until a signal comes; several workers may share a queue.",
   }),
-  {
-    name: "queue",
-    summary: "Manage named queues of work for workers.",
-    parts: [
-      part("create set list show pause resume", () => import("./commands/queue.ts")),
-      part("items add import hold unhold release", () => import("./commands/queue-items.ts")),
-    ],
-  },
-  {
-    name: "receipts",
-    summary: "Deliver receipts to other services, through outages.",
-    parts: [
-      part("target list inspect pause resume", () => import("./commands/receipts.ts")),
-      part("send deliver recover", () => import("./commands/receipts-send.ts")),
-    ],
-  },
-  {
-    name: "worktrees",
-    summary: "Manage the git worktrees of workflows.",
-    parts: [part("list clean", () => import("./commands/worktrees.ts"))],
-  },
-  {
-    name: "store",
-    summary: "Check, copy, migrate and salvage the store.",
-    parts: [part("info check copy salvage migrate", () => import("./commands/store.ts"))],
-  },
+  family("queue", "Manage named queues of work for workers.", [
+    part("create set list show pause resume", () => import("./commands/queue.ts")),
+    part("items add import hold unhold release", () => import("./commands/queue-items.ts")),
+  ]),
+  family("receipts", "Deliver receipts to other services, through outages.", [
+    part("target list inspect pause resume", () => import("./commands/receipts.ts")),
+    part("send deliver recover", () => import("./commands/receipts-send.ts")),
+  ]),
+  family("worktrees", "Manage the git worktrees of workflows.", [
+    part("list clean", () => import("./commands/worktrees.ts")),
+  ]),
+  family("store", "Check, copy, migrate and salvage the store.", [
+    part("info check copy salvage migrate", () => import("./commands/store.ts")),
+  ]),
   alone(() => import("./commands/trust.ts"), {
     trust: "Allow the redrive.yml of this folder, as it is now, to run commands by itself.",
   }),
   alone(() => import("./commands/completion.ts"), {
     completion: "Print a script that completes commands, options, jobs, queues and items in a shell.",
   }),
-  part("complete-words", async () => ({ commands: [completeWords] })),
+  part("complete-words", async () => ({ commands: { "complete-words": completeWords } })),
 ];
 
 /** The scripts of `redrive completion` call it. It is defined here because it needs the other commands. */
 const completeWords = command({
-  name: "complete-words",
   summary: "",
   examples: [],
   isHidden: true,
@@ -214,15 +193,19 @@ function partsFor({ parts }: Family, name: string): readonly Part[] {
   return meant.length > 0 ? meant : parts;
 }
 
-async function addPart(parser: Parser, { load }: Part, program: Program): Promise<void> {
-  for (const one of (await load()).commands) addCommand(parser, one, program);
+async function addPart(parser: Parser, part: Part, program: Program): Promise<void> {
+  for (const one of await commandsOf(part)) addCommand(parser, one, program);
+}
+
+async function commandsOf({ load }: Part): Promise<readonly Command[]> {
+  return Object.entries((await load()).commands).map(([name, one]) => ({ name, ...one }));
 }
 
 export async function everyCommand(): Promise<readonly { words: string; command: Command }[]> {
   const found = INDEX.flatMap((one) =>
-    ("name" in one ? one.parts : [one]).map(async ({ load }) => {
+    ("name" in one ? one.parts : [one]).map(async (own) => {
       const before = "name" in one ? `${one.name} ` : "";
-      return (await load()).commands.map((command) => ({ words: `${before}${command.name}`, command }));
+      return (await commandsOf(own)).map((command) => ({ words: `${before}${command.name}`, command }));
     }),
   );
   return (await Promise.all(found)).flat();

@@ -73,10 +73,11 @@ export const queueOptions = {
   description,
 };
 
-export type QueueFlags = Given<typeof queueOptions>;
-
 /** The keys of the options are those of the settings. */
-export function queueSettingsFrom({ terminal: { cwd } }: Context, flags: QueueFlags): QueueSettings {
+export function queueSettingsFrom(
+  { terminal: { cwd } }: Context,
+  flags: Given<typeof queueOptions>,
+): QueueSettings {
   const { schema } = flags;
   if (typeof schema !== "string") return { ...sharedSettings(flags), ...compact({ schema }) };
   return { ...sharedSettings(flags), schema: readJsonFile(schema, { option: "--schema", cwd }) };
@@ -158,10 +159,8 @@ function readNumber(given: string, name: string): number {
   throw new WorkError("usage", `${name}: "${given}" is not a number.`);
 }
 
-export type TargetFlags = Given<typeof targetOptions>;
-
 /** Empty when nothing was given. */
-export function targetSettingsFrom(context: Context, flags: TargetFlags): TargetSettings {
+export function targetSettingsFrom(context: Context, flags: Given<typeof targetOptions>): TargetSettings {
   const { headers, tokenEnv, tokenFile, noToken, ...settings } = flags;
   const token = tokenFrom(context, { tokenEnv, tokenFile, noToken });
   return { ...sharedSettings(settings), ...compact({ headers: headers && headersFrom(headers), token }) };

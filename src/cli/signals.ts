@@ -96,6 +96,9 @@ export function listenForWorker(
     get exitCode() {
       return listener.exitCode;
     },
-    ...{ drain: drain.signal, stop: stop.signal, end: () => stop.abort(), dispose },
+    drain: drain.signal,
+    stop: stop.signal,
+    end: () => stop.abort(),
+    dispose,
   };
 }

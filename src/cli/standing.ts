@@ -6,7 +6,7 @@ import type { ItemState } from "../item/state.ts";
 import { type ItemView, itemToJson } from "../queue/item-json.ts";
 import type { QueueSummary } from "../queue/queue-status.ts";
 import { canonicalJson, type JsonObject } from "../std/json.ts";
-import { argument, type Command, command } from "./command.ts";
+import { argument, type Commands, command, type Given } from "./command.ts";
 import type { Context } from "./context.ts";
 import { count, limit, reason } from "./options.ts";
 import { itemsText } from "./render/item.ts";
@@ -50,7 +50,7 @@ interface PauseWords<Summary> {
 export function pauseCommands<Summary extends QueueSummary>(
   kind: StandingKind<Summary>,
   words: PauseWords<Summary>,
-): readonly Command[] {
+): Commands {
   const { family, form, word, toJson } = kind;
   const name = argument(form, "its name");
   const change = (context: Context, id: string, pause: { author: string; reason: string } | null) =>
@@ -61,9 +61,8 @@ export function pauseCommands<Summary extends QueueSummary>(
       const job = isSame ? before : await engine.changeJob(before.id, { pause });
       return { wasPaused, found: await kind.summarise(engine, job) };
     });
-  return [
-    command({
-      name: "pause",
+  return {
+    pause: command({
       summary: words.pause,
       examples: [`redrive ${family} pause ${words.example} --reason ${words.why}`],
       arguments: { name },
@@ -77,8 +76,7 @@ export function pauseCommands<Summary extends QueueSummary>(
         );
       },
     }),
-    command({
-      name: "resume",
+    resume: command({
       summary: words.resume,
       examples: [`redrive ${family} resume ${words.example}`],
       arguments: { name },
@@ -92,7 +90,7 @@ export function pauseCommands<Summary extends QueueSummary>(
         return code;
       },
     }),
-  ];
+  };
 }
 
 export const pageOptions = {
@@ -100,16 +98,15 @@ export const pageOptions = {
   after: count("--cursor <cursor>", "continue after this cursor: the `next` of the page before", 0),
 };
 
-interface PageFlags {
-  readonly states?: readonly ItemState[];
-  readonly limit: number;
-  readonly after?: number;
-}
-
 /** A page of items or receipts, oldest first. */
 export async function listItems<Summary extends QueueSummary>(
   context: Context,
-  { name, states, limit: wanted, after = 0 }: PageFlags & { readonly name: string },
+  {
+    name,
+    states,
+    limit: wanted,
+    after = 0,
+  }: Given<typeof pageOptions> & { name: string; states?: readonly ItemState[] },
   { word, find }: StandingKind<Summary>,
 ): Promise<number> {
   const { items, next, now } = await context.withStore(async (engine) => {

@@ -15,13 +15,11 @@ import type { Context } from "./context.ts";
 import { askYesNo, canAnswer } from "./prompt.ts";
 import { clean } from "./render/paint.ts";
 
-interface CommandSources {
-  readonly fixes: Config["fixes"];
-  readonly channels: Config["watch"]["channels"];
-}
-
 /** The commands that run without a request: those of automatic fixes and of alerts. */
-export function ownCommands({ fixes, channels }: CommandSources): readonly string[] {
+export function ownCommands({
+  fixes,
+  channels,
+}: Pick<Config, "fixes"> & Pick<Config["watch"], "channels">): readonly string[] {
   return [
     ...fixes.flatMap(({ auto, change }) => (auto && change.kind === "command" ? [change.command] : [])),
     ...channels.flatMap((channel) => (channel.type === "command" ? [channel.command] : [])),

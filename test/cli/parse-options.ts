@@ -13,7 +13,7 @@ export async function parseOptions<Set extends Options>(
   const streams = { stdin: new PassThrough(), stdout: new PassThrough(), stderr: new PassThrough() };
   const terminal = { version: "0", env: {}, cwd: "/", ...streams };
   const found: Readonly<Record<string, unknown>>[] = [];
-  const test = { ...command({ name: "test", summary: "Test.", examples: [], run: async () => 0 }), options };
+  const test = { name: "test", ...command({ summary: "Test.", examples: [], run: async () => 0 }), options };
   const run = async (_: unknown, given: Readonly<Record<string, unknown>>) => found.push(given);
   const parser = new Parser().exitOverride().configureOutput({ outputError: () => undefined });
   addCommand(parser, { ...test, run }, { terminal, words, report: () => undefined });

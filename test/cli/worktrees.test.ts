@@ -3,7 +3,6 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { PassThrough, Writable } from "node:stream";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Command } from "../../src/cli/command.ts";
 import { commands } from "../../src/cli/commands/worktrees.ts";
 import { Context } from "../../src/cli/context.ts";
 import type { Engine } from "../../src/engine.ts";
@@ -38,8 +37,8 @@ interface Answer {
   readonly dry_run?: boolean;
 }
 
-async function call(name: string, flags: Readonly<Record<string, unknown>>, isJson = true) {
-  const command = commands.find((one) => one.name === name) as Command;
+async function call(name: keyof typeof commands, flags: Readonly<Record<string, unknown>>, isJson = true) {
+  const command = commands[name];
   let stdout = "";
   const sink = new Writable({
     write(chunk, _encoding, done) {

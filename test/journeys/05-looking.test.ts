@@ -89,7 +89,7 @@ describe("logs", () => {
     }
     const none = await shop.run(["logs", "n", "no such thing"]);
     expect(none.code).toBe(4);
-    expect(none.stderr).toContain("or by its data");
+    expect(none.stderr).toContain("or its data");
   });
 
   it("says so when there is no such attempt or no output", async () => {

@@ -10,8 +10,8 @@ import { requireWorkflow } from "../../src/workflow/read-workflow.ts";
 import { selectFrom } from "../../src/workflow/select-items.ts";
 
 /** Runs one of the commands. */
-function run(name: string, context: Context, given: Readonly<Record<string, unknown>>): Promise<number> {
-  return commands.find((one) => one.name === name)?.run(context, given) ?? Promise.reject(new Error(name));
+function run(name: keyof typeof commands, context: Context, given: Readonly<Record<string, unknown>>) {
+  return commands[name].run(context, given);
 }
 const validate = (context: Context, path: string, { var: variables = [] }: { var?: string[] } = {}) =>
   run("validate", context, { file: path, variables });

@@ -51,7 +51,6 @@ complete -c redrive -n 'test -n "$(__redrive_complete)"' -f -a '(__redrive_compl
 };
 
 const completion = command({
-  name: "completion",
   summary: "Print a script that completes commands, options, jobs, queues and items in a shell.",
   examples: [
     "redrive completion bash >> ~/.bashrc",
@@ -64,7 +63,7 @@ const completion = command({
   },
 });
 
-export const commands = [completion];
+export const commands = { completion };
 
 /** One line for each word: the word, a tab, and what it is. */
 export async function printCandidates(

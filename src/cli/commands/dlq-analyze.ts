@@ -21,7 +21,6 @@ import { shortIds } from "../render/letter-list.ts";
 import { checkSelection, selectedIn, selectionOptions } from "../selection.ts";
 
 const analyze = command({
-  name: "analyze",
   aliases: ["analyse"],
   summary: "Analyze why letters died: groups, error types, times.",
   examples: ["redrive dlq analyze nightly", "redrive dlq analyze --newer-than 1d --export analysis.json"],
@@ -69,7 +68,6 @@ async function writeJson(context: Context, file: string, document: JsonObject): 
 }
 
 const stats = command({
-  name: "stats",
   summary: "Print the dead letter queue in numbers: size, age, arrivals, success of retries, room left.",
   examples: ["redrive dlq stats", "redrive dlq stats nightly --json"],
   arguments: { name: argument("[job]", "id or name (default: all jobs)") },
@@ -92,4 +90,4 @@ const stats = command({
   },
 });
 
-export const commands = [analyze, stats];
+export const commands = { analyze, stats };

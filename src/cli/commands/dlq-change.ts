@@ -26,7 +26,6 @@ const items = argument("[items...]", "ids, or beginnings of them (default: all s
 const job = argument("[job]", "id or name (default: the only job with letters)");
 
 const discard = command({
-  name: "discard",
   summary: "Discard letters, with a reason.",
   description: "They are no longer retried. `redrive dlq restore` restores them.",
   examples: [
@@ -49,7 +48,6 @@ const discard = command({
 });
 
 const restore = command({
-  name: "restore",
   summary: "Restore discarded letters.",
   examples: ["redrive dlq restore order-7", "redrive dlq restore --job nightly --yes"],
   arguments: { items },
@@ -61,7 +59,6 @@ const restore = command({
 const noArchive = flag("--no-archive", "do not keep a copy");
 
 const clear = command({
-  name: "clear",
   summary: "Delete letters that are resolved or discarded, after archiving them.",
   description: "Letters that still wait are never deleted.",
   examples: ["redrive dlq clear nightly --dry-run", "redrive dlq clear nightly --yes"],
@@ -71,7 +68,6 @@ const clear = command({
 });
 
 const purge = command({
-  name: "purge",
   summary: "Delete selected letters, after archiving them.",
   examples: [
     "redrive dlq purge nightly --older-than 30d --dry-run",
@@ -102,7 +98,10 @@ function deleteLetters(
     context,
     { job: name, flags },
     {
-      ...{ kind, verb: "Delete", mustAsk: true, toJson: purgeToJson },
+      kind,
+      verb: "Delete",
+      mustAsk: true,
+      toJson: purgeToJson,
       run: (engine, scope) => purgeLetters(engine, { kind, ...scope, home, archive: !isUnarchived }),
       more: (operation) => {
         const archive = archiveOf(operation);
@@ -115,7 +114,6 @@ function deleteLetters(
 }
 
 const maintain = command({
-  name: "maintain",
   summary: "Enforce the limits now: archive letters that are too old or too many.",
   description:
     "Without a job it also applies the retention of jobs and logs, and deletes copies of evidence that no letter names.",
@@ -218,4 +216,4 @@ function archivedText({ jobId, evicted, purged, waiting, archives }: Maintained,
   return `${jobId}: ${verb} ${parts.join(" and ")}${left}.\n${archives.map((file) => `  ${file}\n`).join("")}`;
 }
 
-export const commands = [discard, restore, clear, purge, maintain];
+export const commands = { discard, restore, clear, purge, maintain };

@@ -34,7 +34,6 @@ import { counted, lettersText } from "../render/words.ts";
 import { selectionOptions } from "../selection.ts";
 
 const edit = command({
-  name: "edit",
   summary: "Correct the data of letters, in an editor or by a rule.",
   description:
     "The original data is kept, and `redrive ops undo` restores it. Without --set or --patch one letter opens in $VISUAL or $EDITOR.",
@@ -110,17 +109,16 @@ function answerPreview(context: Context, { id }: Job, preview: EditPreview): num
   const document = {
     dry_run: true,
     ...counts,
-    refusals: refusals.map((refusal) => ({ ...refusal })),
+    refusals,
     changes: shown.map(({ itemId, changes }) => ({
       item_id: itemId,
-      changes: changes.map((one) => ({ ...one })),
+      changes,
     })),
   };
   return context.answer(emptyCounts("edit", id, document), () => `${editPreviewText(preview, context)}\n`);
 }
 
 const fix = command({
-  name: "fix",
   summary: "Apply the fixes of redrive.yml to the letters they match, and retry those.",
   examples: ["redrive dlq fix nightly --dry-run", "redrive dlq fix nightly --rule https-links --yes"],
   arguments: { name: argument("[job]", "id or name (default: the only job with letters)") },
@@ -183,7 +181,6 @@ function rulesNamed(rules: readonly FixRule[], names: readonly string[] | undefi
 }
 
 const addNote = command({
-  name: "note",
   summary: "Add a note to a letter, with your name and the time.",
   examples: ["redrive dlq note order-7 'the customer was called'"],
   arguments: {
@@ -210,4 +207,4 @@ const addNote = command({
   },
 });
 
-export const commands = [edit, fix, addNote];
+export const commands = { edit, fix, note: addNote };

@@ -30,7 +30,6 @@ import { counted, lettersText, thousands } from "../render/words.ts";
 import { ifJobMissing, selectedIn, selectionOptions } from "../selection.ts";
 
 const exportLettersTo = command({
-  name: "export",
   summary: "Export letters to a file or folder.",
   description: "Files that end in .gz or .zst are compressed.",
   examples: [
@@ -69,7 +68,6 @@ const exportLettersTo = command({
 });
 
 const importLettersFrom = command({
-  name: "import",
   summary: "Import letters from an export, a folder of Prodigy or mmm, or a receipts.json.",
   examples: [
     "redrive dlq import letters.jsonl.gz --dry-run",
@@ -130,11 +128,11 @@ function progressOf(context: Context): (letters: number) => void {
   };
 }
 
-function importToJson(imported: Imported, isDry: boolean): JsonObject {
+function importToJson(imported: Imported, isDry: boolean): object {
   const { jobs, refused, refusedCount, ignoredFields, foreignSignatures, ...counts } = imported;
   return {
     ...counts,
-    refused: refused.map((one) => ({ ...one })),
+    refused,
     refused_count: refusedCount,
     jobs: jobs.map(({ jobId, isNew, ...own }) => ({ job_id: jobId, created: isNew, ...own })),
     ignored_fields: ignoredFields,
@@ -164,7 +162,6 @@ function importText(imported: Imported, isDry: boolean): string {
 }
 
 const mirror = command({
-  name: "mirror",
   summary: "Rewrite the letter directory: items, index, patterns, metrics.",
   examples: ["redrive dlq mirror", "redrive dlq mirror nightly --dlq-dir .mmm/mapreduce/dlq"],
   arguments: { name: argument("[job]", "id or name (default: all jobs)") },
@@ -188,7 +185,6 @@ const mirror = command({
 });
 
 const capsule = command({
-  name: "capsule",
   summary: "Pack everything about a failure into one file, or open such a file.",
   description: "A capsule can be read on another machine, without the store.",
   examples: [
@@ -226,8 +222,14 @@ const capsule = command({
     const bytes = await writeCapsule(to, made);
     for (const sentence of missing) context.note(`Not in it: ${sentence}`);
     const document = {
-      ...{ path: to, bytes, job_id: String(made.letter.job_id), item_id: itemId },
-      ...{ attempts: attempts.length, files: files.length, has_changes: changes !== null, missing },
+      path: to,
+      bytes,
+      job_id: String(made.letter.job_id),
+      item_id: itemId,
+      attempts: attempts.length,
+      files: files.length,
+      has_changes: changes !== null,
+      missing,
     };
     return context.answer(document, () => `${to}\n`);
   },
@@ -249,7 +251,6 @@ async function openCapsule(context: Context, file: string, output?: string): Pro
 }
 
 const evidence = command({
-  name: "evidence",
   summary: "List or copy the files that the attempts of a letter named as evidence.",
   examples: ["redrive dlq evidence order-7", "redrive dlq evidence order-7 --attempt 2 --out ./evidence"],
   arguments: { item: argument("<item>", "id, or the beginning of one") },
@@ -315,4 +316,4 @@ function evidenceLine(one: NamedEvidence | CopiedEvidence): string {
   return attempt + ("copy" in one && one.copy !== undefined ? one.copy : evidenceText(one.file));
 }
 
-export const commands = [exportLettersTo, importLettersFrom, mirror, capsule, evidence];
+export const commands = { export: exportLettersTo, import: importLettersFrom, mirror, capsule, evidence };

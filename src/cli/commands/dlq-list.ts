@@ -33,7 +33,6 @@ const listOptions = {
 };
 
 const list = command({
-  name: "list",
   summary: "List dead letters, newest first.",
   examples: [
     "redrive dlq list",
@@ -96,7 +95,6 @@ function listText(
 }
 
 const inspect = command({
-  name: "inspect",
   summary: "Show a letter: data, every attempt, output, log, changes, notes, and what to do next.",
   examples: ["redrive dlq inspect order-7", "redrive dlq inspect 7h2k --job nightly --json"],
   arguments: { item: argument("<item>", "id, or the beginning of one") },
@@ -123,7 +121,6 @@ async function inspectLetter(context: Context, item: string, job?: string): Prom
 }
 
 const show = command({
-  name: "show",
   summary: "List the letters of a job, or show one letter.",
   examples: ["redrive dlq show nightly", "redrive dlq show order-7"],
   arguments: { name: argument("<job-or-item>", "id or name of a job, or id of an item") },
@@ -135,4 +132,4 @@ const show = command({
   },
 });
 
-export const commands = [list, inspect, show];
+export const commands = { list, inspect, show };

@@ -65,7 +65,6 @@ const options = {
 type RetryFlags = Given<typeof options>;
 
 const retry = command({
-  name: "retry",
   aliases: ["reprocess", "redrive"],
   summary: "Retry dead letters.",
   description:
@@ -101,7 +100,7 @@ const retry = command({
   },
 });
 
-export const commands = [retry];
+export const commands = { retry };
 
 /** How letters are retried. */
 export function planFrom(flags: Partial<RetryFlags>): RedrivePlan {
@@ -293,7 +292,7 @@ async function answerRequeuePreview(
   const counts = { dry_run: true, selected, done: sent, refused };
   const document = emptyCounts("requeue", queue, {
     ...counts,
-    refusals: refusals.map((one) => ({ ...one })),
+    refusals,
   });
   return context.answer(
     document,

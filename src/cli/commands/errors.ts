@@ -44,7 +44,6 @@ const options = {
 type ErrorFlags = Given<typeof options>;
 
 const errors = command({
-  name: "errors",
   summary: "Print the error log: every failure of every queue, and the runner's own errors, newest first.",
   examples: [
     "redrive errors --since 1h",
@@ -69,7 +68,7 @@ const errors = command({
   },
 });
 
-export const commands = [errors];
+export const commands = { errors };
 
 /** An unknown queue or item is an error, because an empty result would look like good news. */
 async function queryFrom(engine: Engine, flags: ErrorFlags): Promise<ErrorLogQuery> {

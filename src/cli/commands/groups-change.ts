@@ -22,7 +22,7 @@ import { parseDuration } from "../../std/duration.ts";
 import type { JsonObject } from "../../std/json.ts";
 import { ALGORITHM } from "../../triage/signature.ts";
 import { titleLine, titleToJson } from "../../triage/title.ts";
-import { argument, command } from "../command.ts";
+import { argument, type Commands, command } from "../command.ts";
 import type { Context } from "../context.ts";
 import { count, dryRun, note, ofJob, required, requireText, text, value, word, yes } from "../options.ts";
 import { confirm } from "../prompt.ts";
@@ -35,7 +35,6 @@ import { GROUP } from "./groups.ts";
 const GROUPS = "groups: signatures, beginnings of them, or names";
 
 const merge = command({
-  name: "merge",
   summary: "Merge groups into one, for existing and later failures.",
   examples: ["redrive groups merge 160a1b20 7c2d --into 9f03"],
   arguments: { names: argument("<groups...>", GROUPS) },
@@ -57,7 +56,6 @@ const merge = command({
 });
 
 const split = command({
-  name: "split",
   summary:
     "Split off the failures of a group whose message contains a text, for existing and later failures.",
   examples: ["redrive groups split 160a1b20 --text 'eu-west' --name 'timeouts in eu-west'"],
@@ -114,7 +112,6 @@ function progressNotes(context: Context): (letters: number) => void {
 }
 
 const corrections = command({
-  name: "corrections",
   summary: "List merges and splits, or remove one.",
   examples: ["redrive groups corrections", "redrive groups corrections --remove 2"],
   options: {
@@ -166,7 +163,6 @@ function correctionsText({ columns }: Context, all: readonly Correction[]): stri
 }
 
 const rebuild = command({
-  name: "rebuild",
   summary: "Regroup all letters with the current algorithm, the rules of redrive.yml and the corrections.",
   examples: ["redrive groups rebuild --dry-run", "redrive groups rebuild --job nightly --yes"],
   options: { job: ofJob("regroup letters of this job only"), dryRun, yes },
@@ -189,27 +185,31 @@ const rebuild = command({
   },
 });
 
-const resolve = command({
-  name: "resolve",
+/** A command that sets the state of groups. */
+function stateCommand(
+  state: "resolved" | "open",
+  help: Pick<Commands[string], "summary" | "description" | "examples">,
+) {
+  return command({
+    ...help,
+    arguments: { names: argument("<groups...>", GROUPS) },
+    options: { note },
+    run: (context, { names, ...noted }) => decide(context, names, () => ({ state, ...noted })),
+  });
+}
+
+const resolve = stateCommand("resolved", {
   summary: "Mark groups as resolved: the cause is gone.",
   description: "A new failure reopens the group as a regression.",
   examples: ["redrive groups resolve 160a1b20 --note 'raised the timeout'"],
-  arguments: { names: argument("<groups...>", GROUPS) },
-  options: { note },
-  run: (context, { names, ...noted }) => decide(context, names, () => ({ state: "resolved", ...noted })),
 });
 
-const open = command({
-  name: "open",
+const open = stateCommand("open", {
   summary: "Reopen groups that were resolved or ignored.",
   examples: ["redrive groups open 160a1b20"],
-  arguments: { names: argument("<groups...>", GROUPS) },
-  options: { note },
-  run: (context, { names, ...noted }) => decide(context, names, () => ({ state: "open", ...noted })),
 });
 
 const ignore = command({
-  name: "ignore",
   summary: "Leave groups out of lists until a time, a count or a rate is reached.",
   examples: ["redrive groups ignore 160a1b20 --until 2d", "redrive groups ignore 160a1b20 --rate 10/h"],
   arguments: { names: argument("<groups...>", GROUPS) },
@@ -232,7 +232,6 @@ const ignore = command({
 });
 
 const addNote = command({
-  name: "note",
   summary: "Add a note to a group, with your name and the time.",
   examples: ["redrive groups note 160a1b20 'the vendor was told'"],
   arguments: { group: argument("<group>", GROUP), note: argument("<text>", "the note") },
@@ -280,4 +279,4 @@ function readPerHour(given: string, name: string): number {
   throw new WorkError("usage", `${name}: "${given}" is not a rate per hour.`, { hint: "Write e.g. 10/h." });
 }
 
-export const commands = [merge, split, corrections, rebuild, resolve, ignore, open, addNote];
+export const commands = { merge, split, corrections, rebuild, resolve, ignore, open, note: addNote };

@@ -35,7 +35,6 @@ import { shortSignatures } from "../render/letter-list.ts";
 export const GROUP = "the signature of a group, the beginning of one, or its name";
 
 const list = command({
-  name: "list",
   isDefault: true,
   summary: "List groups of dead letters, largest first.",
   examples: ["redrive groups", "redrive groups list --job nightly --state all"],
@@ -81,7 +80,6 @@ const list = command({
 });
 
 const show = command({
-  name: "show",
   summary: "Show a group: how many letters, since when, where, samples, notes, and what helped before.",
   examples: ["redrive groups show 160a1b20"],
   arguments: { name: argument("<group>", GROUP) },
@@ -103,7 +101,6 @@ const show = command({
 });
 
 const explain = command({
-  name: "explain",
   summary: "Explain why failures are in a group.",
   description:
     "Shows the error line that was chosen, the masks, the stack frames, and the most similar groups.",
@@ -117,14 +114,11 @@ const explain = command({
   },
 });
 
-interface Named {
-  readonly name: string;
-  readonly job: string | undefined;
-  readonly rules: readonly GroupRule[];
-}
-
 /** With a job the name is an item; otherwise a group comes before an item of the same name. */
-async function explainNamed(engine: Engine, { name, job, rules }: Named): Promise<GroupExplanation> {
+async function explainNamed(
+  engine: Engine,
+  { name, job, rules }: { name: string; job: string | undefined; rules: readonly GroupRule[] },
+): Promise<GroupExplanation> {
   if (job !== undefined) return explainLetter(engine, await requireLetter(engine, name, job), rules);
   try {
     return await explainGroup(engine, await requireLiveGroup(engine, name), rules);
@@ -141,7 +135,6 @@ async function explainNamed(engine: Engine, { name, job, rules }: Named): Promis
 }
 
 const preview = command({
-  name: "preview",
   summary: "Print the signature and pattern of each line of a file; store nothing.",
   description: "Use it to try the grouping on your own logs. With --json it prints one object per line.",
   examples: [
@@ -174,4 +167,4 @@ function textLine({ signature, pattern }: Signature): string {
   return `${signature}  ${pattern}\n`;
 }
 
-export const commands = [list, show, explain, preview];
+export const commands = { list, show, explain, preview };

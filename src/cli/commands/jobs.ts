@@ -32,7 +32,6 @@ interface Row extends JobSummary {
 }
 
 const list = command({
-  name: "list",
   isDefault: true,
   summary: "List jobs, newest first.",
   examples: ["redrive jobs", "redrive jobs list --limit 5 --json"],
@@ -72,8 +71,11 @@ function rowToJson({ job, shownStatus: _, ...summary }: Row): JsonObject {
 function jobsText({ paint, columns, terminal }: Context, rows: readonly Row[]): string {
   if (rows.length === 0) return "No jobs. To run one: redrive demo\n";
   const colours: Readonly<Record<string, Tint>> = {
-    ...{ running: paint.cyan, completed: paint.green, interrupted: paint.yellow },
-    ...{ failed: paint.red, stopped: paint.red },
+    running: paint.cyan,
+    completed: paint.green,
+    interrupted: paint.yellow,
+    failed: paint.red,
+    stopped: paint.red,
   };
   const status = (cell: string, row: Row) => (colours[row.shownStatus] ?? paint.dim)(cell);
   const folder = ({ job }: Row) => shortFolder(folderOf(job), terminal.env.HOME);
@@ -107,7 +109,6 @@ function shortFolder(folder: string | undefined, home: string | undefined): stri
 }
 
 const dismiss = command({
-  name: "dismiss",
   summary: "Mark jobs that you do not want to resume.",
   description: "`redrive resume` without a job skips them.",
   examples: ["redrive jobs dismiss nightly-7h2k9m4x"],
@@ -135,7 +136,6 @@ async function findJobs(engine: Engine, given: readonly string[]): Promise<reado
 }
 
 const remove = command({
-  name: "delete",
   summary: "Delete jobs with their items, logs and worktrees; letters are archived first.",
   examples: ["redrive jobs delete nightly-7h2k9m4x --dry-run", "redrive jobs delete nightly-7h2k9m4x --yes"],
   arguments: { names },
@@ -215,4 +215,4 @@ function deletedText({ jobId, items, archive, branchesLeft }: JobDeletion): stri
   return `Deleted ${jobId} with ${counted(items, "item")} and its logs.\n${letters}${branches}`;
 }
 
-export const commands = [list, dismiss, remove];
+export const commands = { list, dismiss, delete: remove };

@@ -25,7 +25,6 @@ import { counted } from "../render/words.ts";
 import { untilInterrupted } from "../signals.ts";
 
 const logs = command({
-  name: "logs",
   summary: "Print the output of an item's attempt or of a workflow's phase, also while it runs.",
   examples: [
     "redrive logs nightly order-7",
@@ -73,7 +72,7 @@ const logs = command({
     }),
 });
 
-export const commands = [logs];
+export const commands = { logs };
 
 /** Follows one item, or all items of the job. */
 function follow(
@@ -160,7 +159,7 @@ type Shown = Found & { readonly isRaw: boolean };
 
 async function show(context: Context, job: Job, found: Shown): Promise<number> {
   if (found.running !== undefined) await showRunning(context, job, found, found.running);
-  else if (context.isJson) context.answer({ ...found.about, log: found.log }, () => "");
+  else if (context.isJson) context.answer({ ...found.about, log: found.log });
   else await print(context, found);
   return EXIT.done;
 }
@@ -185,7 +184,7 @@ async function showRunning(
     const textOf = (name: string) =>
       Buffer.concat(parts.flatMap((part) => ("stream" in part && part.stream === name ? [part.bytes] : [])));
     const [stdout, stderr] = [textOf("stdout").toString(), textOf("stderr").toString()];
-    context.answer({ ...about, log: null, stdout, stderr }, () => "");
+    context.answer({ ...about, log: null, stdout, stderr });
     return;
   }
   context.note(`${what} is still running. ${parts.length === 0 ? "No output yet." : "Output so far:"}`);

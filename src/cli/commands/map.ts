@@ -87,7 +87,6 @@ const mapOptions = {
 type MapFlags = Given<typeof mapOptions>;
 
 const map = command({
-  name: "map",
   summary: "Run a command once for each item, in parallel.",
   examples: [
     "find . -name '*.md' | redrive map -- wc -w {}",
@@ -105,7 +104,10 @@ const map = command({
     requireInput(context, flags);
     return runWithSummary(context, { ...flags, creates: true }, (deps, { onJob, onNotice }) =>
       startMap(deps, {
-        ...{ spec, stdin: context.terminal.stdin, onJob, onNotice },
+        spec,
+        stdin: context.terminal.stdin,
+        onJob,
+        onNotice,
         ...(flags.name !== undefined && { name: flags.name }),
         ...(flags.acceptChanges && { acceptChanges: true }),
       }),
@@ -125,7 +127,11 @@ function specFrom({ terminal: { cwd } }: Context, words: readonly string[], flag
   const { input, format, idField, distinct, concurrency: jobs = availableParallelism() } = flags;
   const { graceMs, failureCommand, timeoutMs, allowOptions, keepEvidence } = flags;
   return {
-    ...{ command: words, cwd, jobs, graceMs, policy: policyFrom(flags) },
+    command: words,
+    cwd,
+    jobs,
+    graceMs,
+    policy: policyFrom(flags),
     input: { path: input === "-" ? "-" : resolve(cwd, input), ...compact({ format, idField, distinct }) },
     ...compact({ failureCommand, timeoutMs }),
     ...(allowOptions && { allowOptions }),
@@ -162,7 +168,6 @@ function onItemFailureFrom({ onFailure, failureCommand }: MapFlags): OnItemFailu
 }
 
 const resume = command({
-  name: "resume",
   summary: "Resume a job: finish pending items and retry eligible letters.",
   examples: ["redrive resume", "redrive resume nightly --no-dlq"],
   arguments: {
@@ -204,7 +209,6 @@ const DEMO_CHECK =
   'const fs = require("node:fs"); const text = fs.readFileSync(process.argv[1], "utf8"); if (text === "") { console.error("fatal: the file is empty"); process.exit(4); } console.log("order", JSON.parse(text).order, "is fine");';
 
 const demo = command({
-  name: "demo",
   summary: "Run a small map over real files, some of which fail, to try Redrive out.",
   examples: ["redrive demo"],
   run: async (context) => {
@@ -235,4 +239,4 @@ const demo = command({
   },
 });
 
-export const commands = [map, resume, demo];
+export const commands = { map, resume, demo };

@@ -8,7 +8,6 @@ import { cancelOperation, finishOperation, pauseOperation, reopen } from "../../
 import { onlyOpenOperation, requireOperation } from "../../redrive/operation.ts";
 import { refuseUndo, type Undone, undoOperation } from "../../redrive/undo.ts";
 import { continueRedrive } from "../../run/retry.ts";
-import type { JsonObject } from "../../std/json.ts";
 import { changeExitCode, changeLetters, emptyCounts, interruptible } from "../bulk.ts";
 import { argument, command } from "../command.ts";
 import type { Context } from "../context.ts";
@@ -30,7 +29,6 @@ import { lettersText, secondText } from "../render/words.ts";
 const ID = argument("<operation>", "its id, or the beginning of it");
 
 const list = command({
-  name: "list",
   isDefault: true,
   summary: "List operations, newest first.",
   examples: ["redrive ops", "redrive ops list --open --job nightly"],
@@ -76,14 +74,11 @@ function listText({ paint, columns }: Context, operations: readonly Operation[])
 }
 
 const show = command({
-  name: "show",
   summary: "Show an operation: what it selected, did, refused and why.",
   examples: ["redrive ops show op-7h2k"],
   arguments: { id: ID },
   run: async (context, { id }) => {
-    const view = await context.withStore(async (engine) =>
-      viewOf(engine, await requireOperation(engine, id)),
-    );
+    const view = await context.withStore((engine) => viewOf(engine, id));
     return context.answer(viewToJson(view), () => operationText(view, context));
   },
 });
@@ -91,7 +86,8 @@ const show = command({
 const LETTERS_SHOWN_MAX = 10;
 
 /** Refused letters first, because people look for them. */
-async function viewOf(engine: Engine, operation: Operation): Promise<OperationView> {
+async function viewOf(engine: Engine, id: string): Promise<OperationView> {
+  const operation = await requireOperation(engine, id);
   const letters: SelectedLetter[] = [];
   for (const status of ["refused", "pending", "done"] as const) {
     const limit = LETTERS_SHOWN_MAX - letters.length;
@@ -100,14 +96,14 @@ async function viewOf(engine: Engine, operation: Operation): Promise<OperationVi
   return { operation, letters, refusals: await engine.listRefusals(operation.id) };
 }
 
-function viewToJson({ operation, refusals, letters }: OperationView): JsonObject {
+function viewToJson({ operation, refusals, letters }: OperationView): object {
   return {
     ...operationToJson(operation),
     force: operation.force,
-    filter: { ...operation.filter } as JsonObject,
+    filter: operation.filter,
     plan: operation.plan,
     progress: operation.progress,
-    refusals: refusals.map((refusal) => ({ ...refusal })),
+    refusals,
     letters: letters.map(({ itemId, signature, status, reason }) => ({
       item_id: itemId,
       error_signature: signature,
@@ -118,7 +114,6 @@ function viewToJson({ operation, refusals, letters }: OperationView): JsonObject
 }
 
 const pause = command({
-  name: "pause",
   summary: "Pause an operation; attempts that are running finish.",
   examples: ["redrive ops pause op-7h2k"],
   arguments: { id: ID },
@@ -135,7 +130,6 @@ const pause = command({
 });
 
 const cancel = command({
-  name: "cancel",
   summary: "Cancel an operation; letters that it has not sent stay as they are.",
   examples: ["redrive ops cancel op-7h2k"],
   arguments: { id: ID },
@@ -164,7 +158,6 @@ async function mayBeUnmerged(engine: Engine, { kind, queue, succeeded }: Operati
 }
 
 const resume = command({
-  name: "resume",
   summary: "Resume an operation that was paused, interrupted or killed, and wait for its end.",
   examples: ["redrive ops resume", "redrive ops resume op-7h2k"],
   arguments: {
@@ -194,7 +187,6 @@ const resume = command({
 });
 
 const undo = command({
-  name: "undo",
   summary: "Undo an edit, a discard, a restore, or a purge that was archived.",
   examples: ["redrive ops undo op-7h2k"],
   arguments: { id: ID },
@@ -223,7 +215,7 @@ function restoredBy(undone: Undone): number {
   return undone.by === "operation" ? undone.operation.done : undone.report.imported + undone.report.extended;
 }
 
-function undoneToJson({ id, queue, kind, done }: Operation, undone: Undone): JsonObject {
+function undoneToJson({ id, queue, kind, done }: Operation, undone: Undone): object {
   if (undone.by === "operation")
     return undone.operation.kind === "edit"
       ? editToJson(undone.operation)
@@ -243,4 +235,4 @@ function undoneText({ id, kind, queue }: Operation, undone: Undone): string {
   return resultText(undone.operation, `Undid the ${kind} ${id}: ${lettersText(undone.operation.done)}`);
 }
 
-export const commands = [list, show, pause, resume, cancel, undo];
+export const commands = { list, show, pause, resume, cancel, undo };

@@ -22,7 +22,6 @@ import { QUEUE_KIND } from "./queue.ts";
 const queue = argument("<queue>", "its name");
 
 const items = command({
-  name: "items",
   summary: "List the items of a queue, oldest first.",
   examples: ["redrive queue items orders", "redrive queue items orders --state dead,held"],
   arguments: { queue },
@@ -36,7 +35,6 @@ const items = command({
 });
 
 const add = command({
-  name: "add",
   summary: "Add an item and print its id.",
   description: "Without --data or --file its data is read from stdin.",
   examples: [
@@ -122,7 +120,6 @@ function answerAdded(context: Context, name: string, added: AddedItem): number {
 const PROBLEMS_KEPT_MAX = 1000;
 
 const importAll = command({
-  name: "import",
   summary: "Add items from JSON Lines or CSV.",
   description: "Every wrong row is reported; the others are added.",
   examples: [
@@ -162,7 +159,7 @@ const importAll = command({
       importItems(engine, name, from, { ...how, signal, ...(format && { format }) }),
     );
     const { brokenOff, ...counts } = result;
-    const document = { queue: name, ...counts, problems: problems.map((row) => ({ ...row })) };
+    const document = { queue: name, ...counts, problems };
     const { read, refused } = result;
     const code = refused === 0 ? EXIT.done : refused === read ? EXIT.usage : EXIT.lettersLeft;
     return context.answer(
@@ -196,7 +193,8 @@ function moveCommand(words: {
 }) {
   const { name, did, past, needs, example, ...help } = words;
   return command({
-    ...{ name, ...help, examples: [example] },
+    ...help,
+    examples: [example],
     arguments: { queue, items: argument("<items...>", "ids, or beginnings of them") },
     options: { reason },
     run: async (context, { queue: id, items: given, ...why }) => {
@@ -223,7 +221,9 @@ const hold = moveCommand({
   name: "hold",
   summary: "Hold items: take them out of line.",
   example: "redrive queue hold orders order-7 --reason 'waiting for the customer'",
-  ...{ past: "held", did: "Held", needs: "ready" },
+  past: "held",
+  did: "Held",
+  needs: "ready",
 });
 
 const unhold = moveCommand({
@@ -231,7 +231,9 @@ const unhold = moveCommand({
   aliases: ["release"],
   summary: "Put held items back in line.",
   example: "redrive queue unhold orders order-7",
-  ...{ past: "released", did: "Put back", needs: "held" },
+  past: "released",
+  did: "Put back",
+  needs: "held",
 });
 
-export const commands = [items, add, importAll, hold, unhold];
+export const commands = { items, add, import: importAll, hold, unhold };

@@ -16,12 +16,15 @@ import { applySettings, pauseCommands, readItemView, type StandingKind } from ".
 const name = argument("<queue>", "its name");
 
 export const QUEUE_KIND: StandingKind<QueueSummary> = {
-  ...{ family: "queue", word: "item", form: "<queue>" },
-  ...{ find: requireQueue, summarise: summariseQueue, toJson: queueToJson },
+  family: "queue",
+  word: "item",
+  form: "<queue>",
+  find: requireQueue,
+  summarise: summariseQueue,
+  toJson: queueToJson,
 };
 
 const create = command({
-  name: "create",
   summary: "Create a queue; the same command with the same settings changes nothing.",
   examples: [
     "redrive queue create orders",
@@ -50,7 +53,6 @@ const create = command({
 });
 
 const set = command({
-  name: "set",
   summary: "Change settings of a queue; the others stay.",
   examples: ["redrive queue set orders --retries 5", "redrive queue set orders --rate none"],
   arguments: { name },
@@ -71,7 +73,6 @@ const set = command({
 });
 
 const list = command({
-  name: "list",
   isDefault: true,
   summary: "List queues: items by state, workers, breaker, letters.",
   examples: ["redrive queue", "redrive queue list --json"],
@@ -82,7 +83,6 @@ const list = command({
 });
 
 const show = command({
-  name: "show",
   summary: "Show a queue with its settings, or one item with attempts, notes, result and links.",
   examples: ["redrive queue show orders", "redrive queue show orders order-7"],
   arguments: { name, item: argument("[item]", "id, or the beginning of one") },
@@ -101,11 +101,12 @@ const show = command({
 const pausing = pauseCommands(QUEUE_KIND, {
   pause: "Pause a queue: workers get no more items; running attempts finish.",
   resume: "Resume a paused queue.",
-  ...{ example: "orders", why: "'the shop is down'" },
+  example: "orders",
+  why: "'the shop is down'",
   onPause: ({ counts: { leased } }) => {
     const running = some(leased, leased === 1 ? "running attempt" : "running attempts");
     return running && ` ${running} will finish.`;
   },
 });
 
-export const commands = [create, set, list, show, ...pausing];
+export const commands = { create, set, list, show, ...pausing };

@@ -56,7 +56,6 @@ const inputOptions = {
 };
 
 const send = command({
-  name: "send",
   summary: "Store receipts, deliver them, and wait for the result.",
   description: "Without --data or --file it reads stdin.",
   examples: [
@@ -84,7 +83,10 @@ const send = command({
     const send = async (interrupt: Interrupt) => {
       const { signal } = interrupt;
       const plan = {
-        ...{ name, signal, maintenance, receipts: receiptsFrom(context, input, signal) },
+        name,
+        signal,
+        maintenance,
+        receipts: receiptsFrom(context, input, signal),
         waitMs: noWait ? null : (waitMs ?? Number.POSITIVE_INFINITY),
         ...compact({ order, concurrency: slots }),
       };
@@ -155,7 +157,7 @@ function answerSent(
   const counts = { delivered: 0, dead: 0, kept: 0, waiting: 0, conflicts: 0 };
   for (const { outcome } of sent) counts[outcome === "conflict" ? "conflicts" : outcome] += 1;
   const receipts = sent.map(({ isNew, ...one }) => ({ ...one, is_new: isNew }));
-  context.answer({ target, sent: sent.length, ...counts, receipts }, () => "");
+  context.answer({ target, sent: sent.length, ...counts, receipts });
   if (!context.isJson) {
     const parts = Object.entries(counts).map(([what, count]) => some(count, what));
     if (sent.length !== 1) context.note(parts.filter(Boolean).join(" · ") || "No receipts.");
@@ -170,7 +172,6 @@ function answerSent(
 }
 
 const deliver = command({
-  name: "deliver",
   summary: "Deliver waiting receipts until a signal comes.",
   examples: ["redrive receipts deliver", "redrive receipts deliver billing --until-empty"],
   arguments: { targets: argument("[targets...]", "their names (default: all)") },
@@ -193,7 +194,12 @@ const deliver = command({
     { targets, rate: pace, mirror: file, noAutoRecover, quiet: isQuiet, storeWaitMs: wait, ...flags },
   ) =>
     runWorker(context, {
-      ...{ command: [], queues: [], jobs: [], graceMs: 0, allowOptions: false, keepEvidence: false },
+      command: [],
+      queues: [],
+      jobs: [],
+      graceMs: 0,
+      allowOptions: false,
+      keepEvidence: false,
       targets: targets.length === 0 ? "all" : targets,
       slots: flags.concurrency ?? DELIVERY_SLOTS,
       drainMs: flags.drainMs,
@@ -211,7 +217,6 @@ const deliver = command({
 const FORCE = true;
 
 const recover = command({
-  name: "recover",
   summary: "Send the dead letters of a target again, once it can be reached.",
   description: "A letter leaves the dead letter queue when it is delivered.",
   examples: [
@@ -308,4 +313,4 @@ function answerRecovered(context: Context, { job }: Recovery, ended: readonly Op
   return before.some(({ failed, refused }) => failed + refused > 0) ? EXIT.lettersLeft : code;
 }
 
-export const commands = [send, deliver, recover];
+export const commands = { send, deliver, recover };

@@ -26,12 +26,15 @@ import {
 } from "../standing.ts";
 
 const TARGET_KIND: StandingKind<TargetSummary> = {
-  ...{ family: "receipts", word: "receipt", form: "<target>" },
-  ...{ find: requireTarget, summarise: summariseTarget, toJson: targetToJson },
+  family: "receipts",
+  word: "receipt",
+  form: "<target>",
+  find: requireTarget,
+  summarise: summariseTarget,
+  toJson: targetToJson,
 };
 
 const target = command({
-  name: "target",
   summary: "Create a target of receipts, or change the given settings; without options, show it.",
   description: "`none` removes a setting.",
   examples: [
@@ -67,7 +70,6 @@ const target = command({
 });
 
 const list = command({
-  name: "list",
   isDefault: true,
   summary: "List the targets, or the receipts of one, oldest first.",
   examples: ["redrive receipts", "redrive receipts list billing --state dead"],
@@ -90,7 +92,6 @@ const list = command({
 const TARGETS_MAX = 1000;
 
 const inspect = command({
-  name: "inspect",
   summary: "Show a receipt with all its attempts.",
   examples: ["redrive receipts inspect t-1 --target billing"],
   arguments: { key: argument("<key>", "its key, or the beginning of it") },
@@ -130,7 +131,8 @@ function asReceiptError(error: unknown, key: string, id: string | undefined): un
 const pausing = pauseCommands(TARGET_KIND, {
   pause: "Pause a target: nothing is sent, receipts are kept.",
   resume: "Resume a paused target, also after its token was refused.",
-  ...{ example: "billing", why: "maintenance" },
+  example: "billing",
+  why: "maintenance",
   onPause: () => " New receipts are kept.",
   onResume: (context, { name, counts, workers }) => {
     if (counts.ready > 0 && workers.length === 0 && !context.isJson)
@@ -138,4 +140,4 @@ const pausing = pauseCommands(TARGET_KIND, {
   },
 });
 
-export const commands = [target, list, inspect, ...pausing];
+export const commands = { target, list, inspect, ...pausing };

@@ -16,7 +16,6 @@ import { untilInterrupted } from "../signals.ts";
 const POLL_MS = 500;
 
 const status = command({
-  name: "status",
   summary: "Show the status of a job.",
   examples: ["redrive status nightly", "redrive status nightly --watch"],
   arguments: { name: argument("<job>", "id or name") },
@@ -73,17 +72,16 @@ const eventOptions = {
 };
 
 const events = command({
-  name: "events",
   summary: "Print what happened, oldest first.",
   examples: ["redrive events nightly --since 10m", "redrive events --type dlq_item_added --follow --json"],
   arguments: { name: argument("[job]", "id or name (default: all jobs)") },
   options: eventOptions,
-  run: (context, { name, ...flags }) => {
+  run: (context, flags) => {
     const { isJson, terminal } = context;
     const isDocument = isJson && !flags.follow;
     const collected: Event[] = [];
     const print = async (engine: Engine, stop: AbortSignal) => {
-      for await (const event of eventsOf(engine, { name, flags, stop })) {
+      for await (const event of eventsOf(engine, flags, stop)) {
         if (!terminal.stdout.writable) break; // the reader closed the pipe
         if (isDocument) collected.push(event);
         else
@@ -91,7 +89,7 @@ const events = command({
             isJson ? `${stringifyJson(eventToJson(event))}\n` : eventLine(context, event),
           );
       }
-      return isDocument ? context.answer({ events: collected.map(eventToJson) }, () => "") : EXIT.done;
+      return isDocument ? context.answer({ events: collected.map(eventToJson) }) : EXIT.done;
     };
     return context.withStore((engine) => untilInterrupted(({ signal }) => print(engine, signal)), {
       mustExist: flags.follow,
@@ -99,23 +97,20 @@ const events = command({
   },
 });
 
-interface EventRequest {
-  readonly name?: string | undefined;
-  readonly flags: Given<typeof eventOptions>;
-  readonly stop: AbortSignal;
-}
-
 const PAGE_MAX = 1000;
 const EVENTS_POLL_MS = 200;
 
-async function* eventsOf(engine: Engine, { name, flags, stop }: EventRequest): AsyncGenerator<Event> {
-  const { types, sinceMs } = flags;
+async function* eventsOf(
+  engine: Engine,
+  { name, types, sinceMs, limit, follow }: Given<typeof eventOptions> & { readonly name?: string },
+  stop: AbortSignal,
+): AsyncGenerator<Event> {
   const query = compact({
     queue: name === undefined ? undefined : (await requireJob(engine, name)).id,
     types,
     since: sinceMs === undefined ? undefined : (await engine.now()) - sinceMs,
   });
-  let left = flags.limit ?? Number.POSITIVE_INFINITY;
+  let left = limit ?? Number.POSITIVE_INFINITY;
   let after = 0;
   while (left > 0 && !stop.aborted) {
     const page = await engine.listEvents({ ...query, after, limit: Math.min(PAGE_MAX, left) });
@@ -123,7 +118,7 @@ async function* eventsOf(engine: Engine, { name, flags, stop }: EventRequest): A
     left -= page.length;
     after = page.at(-1)?.id ?? after;
     if (page.length > 0) continue;
-    if (!flags.follow) return;
+    if (!follow) return;
     await systemClock.sleep(EVENTS_POLL_MS, stop);
   }
 }
@@ -134,4 +129,4 @@ function eventLine({ paint }: Context, { at, type, queue = "", itemId, attempt, 
   return `${[paint.dim(toRfc3339(at)), type, queue, where, more].filter(Boolean).join("  ")}\n`;
 }
 
-export const commands = [status, events];
+export const commands = { status, events };

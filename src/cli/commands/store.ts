@@ -10,7 +10,6 @@ import { table } from "../render/table.ts";
 import { counted, shellWord, thousands } from "../render/words.ts";
 
 const info = command({
-  name: "info",
   summary: "Print where the store is, how large it is, and what is in it.",
   examples: ["redrive store info", "redrive store info --store postgres://me@host/work --json"],
   run: async (context) => {
@@ -25,7 +24,6 @@ const info = command({
 });
 
 const check = command({
-  name: "check",
   summary: "Verify the store: the file and every invariant.",
   description: "Of a damaged SQLite store it also lists what can still be read.",
   examples: ["redrive store check"],
@@ -34,8 +32,8 @@ const check = command({
     const isSound = problems.length === 0;
     const document = {
       ok: isSound,
-      problems: problems.map((problem) => ({ ...problem })),
-      ...(tables.length > 0 && { readable: tables.map((one) => ({ ...one })) }),
+      problems,
+      ...(tables.length > 0 && { readable: tables }),
     };
     const text = () =>
       isSound
@@ -89,14 +87,17 @@ function damageTable(tables: DamageReport["tables"], columns: number): string {
   );
 }
 
+function twoStores(from: string, to: string) {
+  return { fromUrl: argument("<from>", from), toUrl: argument("<to>", to) };
+}
+
 const copy = command({
-  name: "copy",
   summary: "Copy a whole store into an empty one, and verify that both are equal.",
   examples: ["redrive store copy sqlite:./work.db 'postgres://me@host/work?schema=redrive'"],
-  arguments: {
-    fromUrl: argument("<from>", "the store to copy, e.g. sqlite:./work.db; no process may use it meanwhile"),
-    toUrl: argument("<to>", "the store that gets the copy, e.g. postgres://user@host/db?schema=redrive"),
-  },
+  arguments: twoStores(
+    "the store to copy, e.g. sqlite:./work.db; no process may use it meanwhile",
+    "the store that gets the copy, e.g. postgres://user@host/db?schema=redrive",
+  ),
   run: async (context, { fromUrl, toUrl }) => {
     refuseStoreOption(context, "copy");
     const { copyStore } = await import("../../store/copy.ts");
@@ -106,7 +107,7 @@ const copy = command({
       try {
         const report = await copyStore({ from, to, onProgress: copyNotes(context) });
         const { how, copied, tables } = report;
-        const document = { ok: true, how, copied, tables: tables.map((sum) => ({ ...sum })) };
+        const document = { ok: true, how, copied, tables };
         return context.answer(document, () => copyText(context, report));
       } finally {
         await to.close();
@@ -157,13 +158,12 @@ function copyText({ columns }: Context, { how, copied, tables }: CopyReport): st
 }
 
 const salvage = command({
-  name: "salvage",
   summary: "Save what can be read of a damaged SQLite store into a new file, and list what was lost.",
   examples: ["redrive store salvage sqlite:./work.db sqlite:./saved.db"],
-  arguments: {
-    fromUrl: argument("<from>", "the damaged store, e.g. sqlite:./work.db; it is not changed"),
-    toUrl: argument("<to>", "the new store, e.g. sqlite:./saved.db"),
-  },
+  arguments: twoStores(
+    "the damaged store, e.g. sqlite:./work.db; it is not changed",
+    "the new store, e.g. sqlite:./saved.db",
+  ),
   run: async (context, { fromUrl, toUrl }) => {
     refuseStoreOption(context, "salvage");
     const { salvageStore } = await import("../../engines/open.ts");
@@ -171,10 +171,10 @@ const salvage = command({
     const { tables, lostItems, repairs, problems } = report;
     const document = {
       ok: problems.length === 0,
-      tables: tables.map((one) => ({ ...one })),
+      tables,
       lost_items: lostItems ?? null,
-      repairs: repairs.map((repair) => ({ ...repair })),
-      problems: problems.map((problem) => ({ ...problem })),
+      repairs,
+      problems,
     };
     const text = () => salvageText(report, context.columns);
     return context.answer(document, text, problems.length === 0 ? EXIT.done : EXIT.failed);
@@ -196,7 +196,6 @@ function salvageText({ tables, lostItems, repairs, problems }: SalvageReport, co
 }
 
 const migrate = command({
-  name: "migrate",
   summary: "Migrate the store to the newest schema version.",
   description: "Every command does this when it opens the store; this one prints the versions.",
   examples: ["redrive store migrate"],
@@ -211,4 +210,4 @@ const migrate = command({
   },
 });
 
-export const commands = [info, check, copy, salvage, migrate];
+export const commands = { info, check, copy, salvage, migrate };

@@ -5,7 +5,6 @@ import { clean } from "../render/paint.ts";
 import { ownCommands, trustSettings } from "../trust.ts";
 
 const trust = command({
-  name: "trust",
   summary: "Allow the redrive.yml of this folder, as it is now, to run commands by itself.",
   description: "Automatic fixes and alerts can run commands. A changed file has to be trusted again.",
   examples: ["redrive trust"],
@@ -21,4 +20,4 @@ const trust = command({
   },
 });
 
-export const commands = [trust];
+export const commands = { trust };

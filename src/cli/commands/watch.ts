@@ -21,7 +21,6 @@ import { untilInterrupted } from "../signals.ts";
 import { ownCommands, requireTrust } from "../trust.ts";
 
 const metrics = command({
-  name: "metrics",
   summary: "Print the numbers of all queues in the Prometheus format, or serve them over HTTP.",
   examples: ["redrive metrics", "redrive metrics --listen 9464"],
   options: {
@@ -40,7 +39,7 @@ const metrics = command({
     try {
       const text = () => metricsText(engine, { prefix });
       if (at !== undefined) await serve(context, { engine, at, text });
-      else if (context.isJson) context.answer(metricsToJson(await readMetrics(engine)), () => "");
+      else if (context.isJson) context.answer(metricsToJson(await readMetrics(engine)));
       else context.terminal.stdout.write(await text());
       return EXIT.done;
     } finally {
@@ -52,7 +51,7 @@ const metrics = command({
 function serve(context: Context, options: Parameters<typeof serveMetrics>[0]): Promise<void> {
   return untilInterrupted(async ({ signal }) => {
     const server = await serveMetrics(options);
-    if (context.isJson) context.answer({ url: server.url }, () => "");
+    if (context.isJson) context.answer({ url: server.url });
     else context.note(`Listening on ${server.url}/metrics and ${server.url}/health; press Ctrl-C to stop.`);
     if (!signal.aborted) await once(signal, "abort");
     await server.close();
@@ -60,7 +59,6 @@ function serve(context: Context, options: Parameters<typeof serveMetrics>[0]): P
 }
 
 const watch = command({
-  name: "watch",
   summary: "Check the queues by a schedule and when letters arrive, and send alerts.",
   examples: ["redrive watch --once", "redrive watch --dry-run", "redrive watch --schedule '*/5 * * * *'"],
   options: {
@@ -138,4 +136,4 @@ async function openExisting(url: string): Promise<Engine> {
   }
 }
 
-export const commands = [metrics, watch];
+export const commands = { metrics, watch };

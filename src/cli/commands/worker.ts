@@ -7,7 +7,6 @@ import { noCommand, runWorker } from "../interactive-worker.ts";
 import * as option from "../options.ts";
 
 const worker = command({
-  name: "worker",
   summary: "Process queues with a command until a signal comes; several workers may share a queue.",
   examples: [
     "redrive worker --queue orders -- ./process-order.sh '${item.order}'",
@@ -77,4 +76,4 @@ const worker = command({
   },
 });
 
-export const commands = [worker];
+export const commands = { worker };

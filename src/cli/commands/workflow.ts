@@ -19,7 +19,6 @@ import { counted } from "../render/words.ts";
 const file = argument("<workflow>", "the YAML file");
 
 const run = command({
-  name: "run",
   summary: "Run a workflow: setup, an agent for each item, reduce, merge.",
   examples: ["redrive run workflow.yml --dry-run", "redrive run workflow.yml -j 4 --var region=eu"],
   arguments: { file },
@@ -86,7 +85,6 @@ function readVariable(given: string): [string, string] {
 }
 
 const validate = command({
-  name: "validate",
   summary: "Check a workflow and print every problem with its line.",
   examples: ["redrive validate workflow.yml"],
   arguments: { file },
@@ -98,7 +96,7 @@ const validate = command({
     const problems = "problems" in parsed ? parsed.problems : [];
     const warnings = "workflow" in parsed ? warningsOf(context, parsed.workflow) : [];
     const isValid = problems.length === 0;
-    const document = { valid: isValid, problems: problems.map((problem) => ({ ...problem })), warnings };
+    const document = { valid: isValid, problems, warnings };
     const lines = isValid
       ? [`${name} is valid.`, ...warnings.map(({ message }) => `Warning: ${message}`)]
       : [...problems.map((problem) => problemText(problem, name)), `${counted(problems.length, "problem")}.`];
@@ -121,7 +119,6 @@ function warningsOf({ terminal: { cwd } }: Context, workflow: Workflow): readonl
 const ITEMS_FILE = "items.json";
 
 const init = command({
-  name: "init",
   summary: "Write a commented workflow that runs as it is.",
   examples: ["redrive init", "redrive init nightly.yml"],
   arguments: { file: argument("[file]", "the file (default: workflow.yml)") },
@@ -158,4 +155,4 @@ function write(path: string, text: string, isForced: boolean): boolean {
   }
 }
 
-export const commands = [run, validate, init];
+export const commands = { run, validate, init };

@@ -15,7 +15,6 @@ import { table } from "../render/table.ts";
 import { counted } from "../render/words.ts";
 
 const list = command({
-  name: "list",
   summary: "List worktrees: of which job and item; free, in use, idle, or kept for a letter.",
   examples: ["redrive worktrees list", "redrive worktrees list --job nightly"],
   options: { job: word("--job <job>", "worktrees of this job") },
@@ -27,7 +26,6 @@ const list = command({
 });
 
 const clean = command({
-  name: "clean",
   summary: "Remove worktrees that nothing needs.",
   description: "Worktrees with work that is not merged are left and listed.",
   examples: ["redrive worktrees clean --dry-run", "redrive worktrees clean --job nightly --yes"],
@@ -58,7 +56,7 @@ const clean = command({
   },
 });
 
-export const commands = [list, clean];
+export const commands = { list, clean };
 
 /** A job of another store may have worktrees, so its id is accepted. */
 async function jobIdOf(

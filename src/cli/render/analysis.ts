@@ -141,19 +141,14 @@ export function bar(count: number, most: number, options: { widthMax: number; bl
   return "█".repeat(Math.floor(eighths / 8)) + (LYING_EIGHTHS[eighths % 8] ?? "");
 }
 
-export interface ChartOptions {
-  readonly widthMax: number;
-  readonly blocks: boolean;
-  /** Lines of the columns. Default 5. */
-  readonly height?: number;
-}
-
 const HEIGHT = 5;
 const COLUMN_WIDTH_MAX = 3;
 
 /** Vertical columns over time, with a scale on the left, and the first and last time below. */
-export function columnChart(intervals: readonly Interval[], options: ChartOptions): readonly string[] {
-  const { widthMax, blocks, height = HEIGHT } = options;
+export function columnChart(
+  intervals: readonly Interval[],
+  { widthMax, blocks, height = HEIGHT }: { widthMax: number; blocks: boolean; height?: number },
+): readonly string[] {
   const most = Math.max(1, ...intervals.map(([, count]) => count));
   const scale = thousands(most).length;
   const room = widthMax - scale - 2;

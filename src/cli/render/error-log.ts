@@ -30,12 +30,18 @@ export function errorTable(
     cells: [
       { title: "TIME", value: ({ time }) => time.slice(isOneYear ? 5 : 0), paint: paint.dim, giveUp: 3 },
       new Set(errors.map(({ queue }) => queue)).size > 1 && {
-        ...{ title: "QUEUE", value: ({ queue }: Row) => queue, cutTo: 12, giveUp: 1 },
+        title: "QUEUE",
+        value: ({ queue }: Row) => queue,
+        cutTo: 12,
+        giveUp: 1,
       },
       { title: "ITEM", value: item, paint: paint.bold, cutTo: 12 },
       { title: "TRY", value: ({ attempt }) => attempt, align: "right", giveUp: 4 },
       own.some(Boolean) && {
-        ...{ title: "WHERE", value: ({ where }: Row) => where, cutTo: 20, giveUp: 2 },
+        title: "WHERE",
+        value: ({ where }: Row) => where,
+        cutTo: 20,
+        giveUp: 2,
         paint: (cell: string, row: Row) => (originOf(row) === "runner" ? paint.yellow(cell) : cell),
       },
       { title: "ERROR", value: ({ title }) => title, cutTo: 30 },

@@ -7,14 +7,8 @@ import { type Column, table } from "./table.ts";
 /** Facts of one row, the most general first: type, command, exit code. An empty one is not shown. */
 export type Facts = readonly string[];
 
-export interface SharedFacts {
-  /** For example `CommandFailed · curl · exit 22`; empty when the rows share nothing. */
-  readonly heading: string;
-  /** What each row does not share. */
-  readonly own: readonly string[];
-}
-
-export function shareFacts(rows: readonly Facts[]): SharedFacts {
+/** The heading is for example `CommandFailed · curl · exit 22`; `own` is what each row does not share. */
+export function shareFacts(rows: readonly Facts[]): { heading: string; own: readonly string[] } {
   const [first = []] = rows;
   const differsAt = first.findIndex((fact, position) => rows.some((facts) => facts[position] !== fact));
   const shared = differsAt < 0 ? first.length : differsAt;
@@ -47,17 +41,11 @@ interface WithPattern {
   readonly pattern: string;
 }
 
-export interface GroupSection<Group> {
-  /** For example `CommandFailed · curl · exit 22`; empty for groups that people named. */
-  readonly heading: string;
-  readonly rows: readonly { readonly group: Group; readonly title: string }[];
-}
-
-/** In the order of the groups: a heading stands where the first of its groups does. */
+/** In the order of the groups: a heading stands where the first of its groups does. Groups that people named have none. */
 export function groupSections<Group extends WithPattern>(
   groups: readonly Group[],
   { headingColumns, titleColumns }: { readonly headingColumns: number; readonly titleColumns: number },
-): readonly GroupSection<Group>[] {
+) {
   const byHeading = new Map<string, { group: Group; title: string }[]>();
   for (const group of groups) {
     const found = groupTitle(group.pattern);
@@ -108,8 +96,11 @@ export function groupTable<Group extends WithPattern>(
     },
     !isAmbiguous &&
       own.some(Boolean) && {
-        ...{ title: "WHERE", value: ({ where }: Row) => where, paint: paint.dim },
-        ...{ cutTo: WHERE_COLUMNS_MIN, giveUp: 1 },
+        title: "WHERE",
+        value: ({ where }: Row) => where,
+        paint: paint.dim,
+        cutTo: WHERE_COLUMNS_MIN,
+        giveUp: 1,
       },
   ];
   return tableBelow(heading, rows, { cells, paint, columns });

@@ -2,7 +2,6 @@
 import type { FixMatch } from "../../redrive/fix.ts";
 import { diffJson } from "../../redrive/json-diff.ts";
 import type { FixOutcome } from "../../run/retry.ts";
-import type { Json } from "../../std/json.ts";
 import type { Context } from "../context.ts";
 import { changeLines } from "./operation.ts";
 import { fit } from "./paint.ts";
@@ -13,7 +12,7 @@ export class FixPreview {
   readonly #context: Context;
   readonly #jobId: string;
   readonly #counts = { selected: 0, changed: 0, refused: 0 };
-  readonly #matches: Json[] = [];
+  readonly #matches: object[] = [];
 
   constructor(context: Context, jobId: string) {
     this.#context = context;
@@ -37,7 +36,10 @@ export class FixPreview {
       selected,
       changed,
       refused,
-      ...{ redriven: 0, succeeded: 0, failed: 0, remaining: 0 },
+      redriven: 0,
+      succeeded: 0,
+      failed: 0,
+      remaining: 0,
       matches: this.#matches,
     };
     return this.#context.answer(document, () => {
@@ -57,10 +59,10 @@ export class FixPreview {
   }
 }
 
-function matchToJson({ rule, letter, answer }: FixMatch): Json {
+function matchToJson({ rule, letter, answer }: FixMatch): object {
   const base = { item_id: letter.itemId, rule: rule.name };
   if (!answer.ok) return { ...base, refused: answer.reason };
-  return { ...base, changes: diffJson(letter.itemData, answer.data).map((change) => ({ ...change })) };
+  return { ...base, changes: diffJson(letter.itemData, answer.data) };
 }
 
 /** The result of each rule. */

@@ -38,17 +38,11 @@ export function columnsFor(names: readonly string[], view: ColumnView): readonly
   });
 }
 
-/** A list of letters: what all of them share, and the columns for the rest. */
-export interface LetterColumns {
-  readonly heading: string;
-  readonly columns: readonly (Column<Letter> | false)[];
-}
-
-/** The item's own data and the error line matter most; the other columns make room for them. */
+/** What all letters share, and columns for the rest. The data and the error line matter most; other columns make room. */
 export function usualColumns(
   letters: readonly Letter[],
   { withJob, ...view }: ColumnView & { readonly withJob: boolean },
-): LetterColumns {
+): { heading: string; columns: readonly (Column<Letter> | false)[] } {
   const { item, data, job, attempts, died, error, where } = everyColumn(view);
   const { heading, own } = shareFacts(letters.map(factsOf));
   const whereOf = new Map(letters.map((letter, index) => [letter, own[index]]));

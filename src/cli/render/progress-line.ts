@@ -1,6 +1,6 @@
 /** Formats the state of a run as progress lines. Pure: it neither counts nor writes. */
 import type { QueueCounts } from "../../engine.ts";
-import { fit, type Paint, type Tint, width } from "./paint.ts";
+import { fit, type Paint, type Screen, type Tint, width } from "./paint.ts";
 import type { Line } from "./progress-screen.ts";
 import type { Rate } from "./progress-state.ts";
 import { rateText, secondsText, thousands } from "./words.ts";
@@ -40,15 +40,10 @@ export interface Slowest {
   readonly elapsedMs: number;
 }
 
-export interface LineOptions {
-  readonly columns: number;
-  readonly paint: Paint;
-}
-
 const INDENT = "  ";
 
 /** For a terminal: the counters, and below them the reason for a wait, the agents or the slowest item. */
-export function liveLines(view: ProgressView, options: LineOptions): readonly Line[] {
+export function liveLines(view: ProgressView, options: Screen): readonly Line[] {
   const columns = options.columns - 1; // a full last column makes some terminals break the line
   const lines: Line[] = [];
   if (view.counts !== null && !isEmptySoFar(view, view.counts))
@@ -84,14 +79,12 @@ function detailTexts(view: ProgressView, columns: number): readonly string[] {
 
 const NAME_COLUMNS_MIN = 8;
 
-interface AgentColumns {
-  readonly columns: number;
-  /** As wide as the widest name, so that the steps are aligned. */
-  readonly nameColumns: number;
-}
-
 /** `src/a.ts  step 2 of 3: shell: npm test  (attempt 2 of 3, 34 s)` */
-function agentText(agent: AgentView, attemptsMax: number | undefined, room: AgentColumns): string {
+function agentText(
+  agent: AgentView,
+  attemptsMax: number | undefined,
+  room: { columns: number; nameColumns: number },
+): string {
   const { name, elapsedMs } = agent;
   const after = `  (${attemptText(agent, attemptsMax)}${secondsText(elapsedMs)})`;
   const label = fit(name, room.nameColumns);
@@ -124,7 +117,7 @@ interface Segment {
   readonly tint: (paint: Paint) => Tint;
 }
 
-function counterLine(view: ProgressView, counts: ProgressCounts, options: LineOptions): Line {
+function counterLine(view: ProgressView, counts: ProgressCounts, options: Screen): Line {
   const { columns, paint } = options;
   const bar = view.isTotalKnown ? barOf(counts, options) : null;
   const before = bar === null ? INDENT : `${INDENT}${bar.text}${INDENT}`;
@@ -200,7 +193,7 @@ const BAR_COLUMNS: readonly (readonly [fromColumns: number, cells: number])[] = 
   [60, 8],
 ];
 
-function barOf({ total, ready, leased, held, dead }: ProgressCounts, options: LineOptions): Line | null {
+function barOf({ total, ready, leased, held, dead }: ProgressCounts, options: Screen): Line | null {
   const cells = BAR_COLUMNS.find(([fromColumns]) => options.columns >= fromColumns)?.[1];
   if (cells === undefined || total === 0) return null;
   const ended = Math.floor((cells * (total - ready - leased - held)) / total);

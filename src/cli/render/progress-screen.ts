@@ -6,11 +6,6 @@ import { width } from "./paint.ts";
 
 const CLEAR_BELOW = "\x1b[J";
 
-export interface ScreenOptions {
-  readonly stream: NodeJS.WritableStream;
-  readonly columns: () => number;
-}
-
 export class ProgressScreen {
   readonly #stream: NodeJS.WritableStream;
   readonly #columns: () => number;
@@ -19,7 +14,7 @@ export class ProgressScreen {
   /** The last output did not end its line. */
   #isLineOpen = false;
 
-  constructor({ stream, columns }: ScreenOptions) {
+  constructor(stream: NodeJS.WritableStream, columns: () => number) {
     this.#stream = stream;
     this.#columns = columns;
   }

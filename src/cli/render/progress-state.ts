@@ -15,12 +15,11 @@ interface Sample {
 }
 
 /** The rate is that of the last 10 s, or of the last 10 items where those took longer. */
-const WINDOW_MS = 10_000;
-const WINDOW_ITEMS = 10;
+const WINDOW = { ms: 10_000, items: 10 };
+/** From here on the rate is steady enough for an estimate. */
+const STEADY = { ms: 3000, items: 5 };
 const SAMPLE_MS = 500;
 const SHOWN_FROM_MS = 1000;
-const STEADY_FROM_MS = 3000;
-const STEADY_FROM_ITEMS = 5;
 
 export class RateMeter {
   /** Oldest first; at most one for each half second of the window. */
@@ -47,14 +46,14 @@ export class RateMeter {
     if (ms < SHOWN_FROM_MS || items === 0) return null;
     return {
       perSecond: (items * 1000) / ms,
-      isSteady: ms >= STEADY_FROM_MS && items >= STEADY_FROM_ITEMS,
+      isSteady: ms >= STEADY.ms && items >= STEADY.items,
     };
   }
 
   /** Whether the window may start at this sample, so that older ones are dropped. */
   #isWindow(sample: Sample | undefined, latest: Sample): boolean {
     if (sample === undefined) return false;
-    return latest.at - sample.at >= WINDOW_MS && latest.finished - sample.finished >= WINDOW_ITEMS;
+    return latest.at - sample.at >= WINDOW.ms && latest.finished - sample.finished >= WINDOW.items;
   }
 }
 

@@ -87,7 +87,7 @@ export class Progress implements Observed {
 
   constructor(terminal: ProgressTerminal) {
     this.#terminal = terminal;
-    this.#screen = new ProgressScreen({ stream: terminal.stderr, columns: () => this.#columns() });
+    this.#screen = new ProgressScreen(terminal.stderr, () => this.#columns());
   }
 
   /** `stop` must be called afterwards, or the process stays alive. */

@@ -86,50 +86,33 @@ function whereOf({ protocol, url, tool }: DeliverySpec): string {
   return protocol === "mcp" ? `${tool} at ${addressOf(url)}` : addressOf(url);
 }
 
-/** What differs between a queue and a target in detail. */
+/** What items and their states are called. */
+type Words = Readonly<Record<"items" | "ready" | "leased" | "done", string>>;
+const QUEUE_WORDS: Words = { items: "Items", ready: "Ready", leased: "Leased", done: "Done" };
+const TARGET_WORDS: Words = { items: "Receipts", ready: "Waiting", leased: "Sending", done: "Delivered" };
+
 interface Kind {
-  /** The names of the items and of their states. */
-  readonly words: {
-    readonly items: string;
-    readonly ready: string;
-    readonly leased: string;
-    readonly done: string;
-  };
+  readonly words: Words;
   readonly settings: readonly Fact[];
-  /** The commands for what is to be done next. */
-  readonly next: {
-    readonly resume: string;
-    readonly add: string;
-    readonly work: string;
-    readonly retry: string;
-  };
+  /** The commands that resume it, add an item, process items and retry letters. */
+  readonly next: readonly [resume: string, add: string, work: string, retry: string];
 }
 
 export function queueText(queue: QueueSummary, screen: Screen): string {
   const { name } = queue;
-  return standingText(queue, screen, {
-    words: { items: "Items", ready: "Ready", leased: "Leased", done: "Done" },
-    settings: queueSettings(queue),
-    next: {
-      resume: `redrive queue resume ${name}`,
-      add: `redrive queue add ${name} --data '{"a": 1}'`,
-      work: `redrive worker --queue ${name} -- COMMAND`,
-      retry: `redrive dlq retry ${name}`,
-    },
-  });
+  const [add, work] = [`queue add ${name} --data '{"a": 1}'`, `worker --queue ${name} -- COMMAND`];
+  const settings = queueSettings(queue);
+  const next = [`queue resume ${name}`, add, work, `dlq retry ${name}`] as const;
+  return standingText(queue, screen, { words: QUEUE_WORDS, settings, next });
 }
 
 export function targetText(target: TargetSummary, screen: Screen): string {
   const { name } = target;
+  const to = (verb: string) => `receipts ${verb} ${name}`;
   return standingText(target, screen, {
-    words: { items: "Receipts", ready: "Waiting", leased: "Sending", done: "Delivered" },
+    words: TARGET_WORDS,
     settings: targetSettings(target),
-    next: {
-      resume: `redrive receipts resume ${name}`,
-      add: `redrive receipts send ${name} --data '{"task_id": "t-1"}'`,
-      work: `redrive receipts deliver ${name}`,
-      retry: `redrive receipts recover ${name}`,
-    },
+    next: [to("resume"), `${to("send")} --data '{"task_id": "t-1"}'`, to("deliver"), to("recover")],
   });
 }
 
@@ -138,12 +121,13 @@ const WORKERS_SHOWN_MAX = 10;
 function standingText(queue: QueueSummary, screen: Screen, { words, settings, next }: Kind): string {
   const { name, pause, workers, counts } = queue;
   const workerLines = workers.map(({ holder, leased }) => `${clean(holder)}  ${leased} leased`);
+  const [resume, add, work, retry] = next;
   const steps = [
-    pause && next.resume,
-    counts.total === 0 && next.add,
-    workers.length === 0 && counts.ready > 0 && next.work,
-    counts.dead > 0 && `redrive dlq list ${name}`,
-    counts.dead > 0 && next.retry,
+    pause && resume,
+    counts.total === 0 && add,
+    workers.length === 0 && counts.ready > 0 && work,
+    counts.dead > 0 && `dlq list ${name}`,
+    counts.dead > 0 && retry,
   ];
   return detailsText(
     [
@@ -151,7 +135,7 @@ function standingText(queue: QueueSummary, screen: Screen, { words, settings, ne
       { title: words.items, facts: countsOf(queue, words) },
       { title: "Settings", facts: settings },
       { title: "Workers", lines: capped(workerLines, WORKERS_SHOWN_MAX, (left) => `and ${left} more`) },
-      { title: "Next", next: steps.flatMap((command) => (command ? [[command] as const] : [])) },
+      { title: "Next", next: steps.flatMap((command) => (command ? [[`redrive ${command}`] as const] : [])) },
     ],
     screen,
   );
@@ -175,7 +159,7 @@ export function pauseText({ at, author, reason }: Pause): string {
 }
 
 /** Rare states are left out while they are empty. */
-function countsOf(queue: QueueSummary, words: Kind["words"]): readonly Fact[] {
+function countsOf(queue: QueueSummary, words: Words): readonly Fact[] {
   const { ready, leased, held, done, dead, skipped, discarded, letters } = queue.counts;
   const oldest = oldestOf(queue);
   const rare = (count: number) => (count > 0 ? thousands(count) : undefined);

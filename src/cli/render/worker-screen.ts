@@ -23,8 +23,13 @@ const NOTHING_DONE = { done: 0, dead: 0, skipped: 0, retried: 0, released: 0 };
 type Counts = typeof NOTHING_DONE;
 
 const COUNTED_AS: Readonly<Record<Settlement["verdict"]["kind"], keyof Counts>> = {
-  ...{ done: "done", bury: "dead", stop: "dead", skip: "skipped", release: "released" },
-  ...{ retry: "retried", park: "retried" },
+  done: "done",
+  bury: "dead",
+  stop: "dead",
+  skip: "skipped",
+  release: "released",
+  retry: "retried",
+  park: "retried",
 };
 
 export class WorkerScreen {
@@ -70,7 +75,9 @@ export class WorkerScreen {
     const label = queues.map(({ name }) => name).join(", ");
     this.note(`Working ${label}, ${slots} at a time${queues.length > 1 ? " of each" : ""}.`);
     this.#progress.begin({
-      ...{ label, slots: slots * queues.length, isTotalKnown: async () => untilEmpty },
+      label,
+      slots: slots * queues.length,
+      isTotalKnown: async () => untilEmpty,
       count: async () => this.#ownCounts(await Promise.all(queues.map(({ id }) => engine.count(id)))),
     });
   }
@@ -146,7 +153,7 @@ export class WorkerScreen {
   async close(results: readonly RunResult[]): Promise<void> {
     await this.stop();
     const reason = results.find((one) => one.reason !== undefined)?.reason;
-    if (this.#context.isJson) this.#context.answer(this.#document(results), () => "");
+    if (this.#context.isJson) this.#context.answer(this.#document(results));
     else this.#context.note(this.#summary(reason));
   }
 
