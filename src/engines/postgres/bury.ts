@@ -8,9 +8,9 @@ import { assert } from "../../std/assert.ts";
 import { foldMessage, headerValues } from "../sql/bury.ts";
 import { runAwaiting } from "../sql/db.ts";
 import type { GroupCache } from "../sql/group-cache.ts";
+import type { LetterTable } from "../sql/letters.ts";
 import type { CounterDeltas } from "./counter-deltas.ts";
 import { DIALECT } from "./dialect.ts";
-import type { LetterTable } from "./letters.ts";
 import type { Tx } from "./session.ts";
 
 export interface Burial {

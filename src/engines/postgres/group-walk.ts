@@ -7,9 +7,9 @@ import type { LetterFilter } from "../../engine.ts";
 import { ageBounds, dependsOnAge } from "../../item/letter-query.ts";
 import { condition, groupConditions } from "../sql/conditions.ts";
 import type { Fragment } from "../sql/db.ts";
+import { DEAD, type Found, type Source, WAITING } from "../sql/letter-search.ts";
 import { countBuriedBy } from "./arrivals.ts";
 import { DIALECT } from "./dialect.ts";
-import { DEAD, type Found, type Source, WAITING } from "./letter-search.ts";
 import type { Tx } from "./session.ts";
 
 export interface Walk {
@@ -230,31 +230,3 @@ export async function walkGroups(tx: Tx, walk: Walk): Promise<Found[]> {
   const rows = await tx.all<{ no: number }>(`${sql} SELECT no FROM found`, ...values);
   return rows.map(({ no }) => ({ table: walk.source.table, no, key: 0 }));
 }
-
-type Place = Pick<Found, "no" | "key">;
-
-/** Type by type, from that of the letter before the page on. */
-export async function walkTypes(
-  tx: Tx,
-  { after, ...walk }: Omit<Walk, "order" | "after"> & { readonly after: Place | undefined },
-): Promise<Found[]> {
-  const { sql, values } = groupConditions(DIALECT, walk.filter);
-  const types = await tx.all<{ type: LetterTypes[number] }>(
-    `SELECT DISTINCT error_type AS type FROM groups g
-      WHERE ${sql} AND ${walk.source.counted} > 0 AND error_type >= ? ORDER BY 1`,
-    ...values,
-    after?.key ?? "",
-  );
-  const found: Found[] = [];
-  for (const { type } of types) {
-    if (found.length >= walk.limit) break;
-    const filter = { ...walk.filter, types: [type] };
-    const start = type === after?.key ? after.no : undefined;
-    const limit = walk.limit - found.length;
-    const page = await walkGroups(tx, { ...walk, filter, limit, order: "newest", after: start });
-    found.push(...page.map((one) => ({ ...one, key: type })));
-  }
-  return found;
-}
-
-type LetterTypes = NonNullable<LetterFilter["types"]>;

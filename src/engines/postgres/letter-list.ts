@@ -4,20 +4,23 @@
  */
 import type { LetterPage, LetterQuery } from "../../engine.ts";
 import { ageBounds, dependsOnAge } from "../../item/letter-query.ts";
-import { cursorOf, IN_ORDER, readCursor } from "../letter-order.ts";
-import { type Survey, survey, type Walk, walkGroups, walkSql, walkTypes } from "./group-walk.ts";
+import { wait } from "../sql/db.ts";
+import { cursorOf, IN_ORDER, KEY, readCursor } from "../sql/letter-order.ts";
 import {
-  aged,
   type Found,
   isOfGroups,
+  type Part,
   type Search,
   type Source,
   searchAndCount,
-  searchByItem,
   searchEach,
   sourcesOf,
-} from "./letter-search.ts";
-import { type LetterRow, letterOf, lettersIn, readLetters } from "./letters.ts";
+  walkTypes,
+} from "../sql/letter-search.ts";
+import { runOn } from "./db.ts";
+import { type Survey, survey, type Walk, walkGroups, walkSql } from "./group-walk.ts";
+import { aged, matching, searchByItem } from "./letter-search.ts";
+import { letterFrom, lettersIn, type PageRow, readLetters } from "./letters.ts";
 import type { Session, Tx } from "./session.ts";
 
 export async function listLetters(session: Session, query: LetterQuery): Promise<LetterPage> {
@@ -47,7 +50,7 @@ async function walkLetters(tx: Tx, query: LetterQuery, walks: readonly Walk[]): 
     .map((row) => ({ no: row.no, key: 0, row }))
     .sort(IN_ORDER[query.order ?? "newest"]);
   return {
-    letters: found.slice(0, query.limit).map(({ row }) => letterOf(row)),
+    letters: found.slice(0, query.limit).map(({ row }) => letterFrom(row)),
     total: places.reduce((sum, { total }) => sum + total, 0),
     next: nextAfter(query, found),
   };
@@ -57,11 +60,11 @@ async function walkPlace(
   tx: Tx,
   walk: Walk,
   parts: LetterQuery["parts"],
-): Promise<{ readonly rows: readonly LetterRow[]; readonly total: number }> {
+): Promise<{ readonly rows: readonly PageRow[]; readonly total: number }> {
   const { sql, values } = walkSql(walk);
   const page = lettersIn(walk.source.table, "(SELECT no FROM found)", parts);
   const told = `SELECT sums.total, page.* FROM sums LEFT JOIN (${page}) page ON true`;
-  const rows = await tx.all<Partial<LetterRow> & { readonly total: number }>(
+  const rows = await tx.all<Partial<PageRow> & { readonly total: number }>(
     `${sql} ${walk.limit === 0 ? "SELECT total FROM sums" : told}`,
     ...values,
   );
@@ -69,7 +72,7 @@ async function walkPlace(
 }
 
 /** Where there are no letters, the total stands alone. */
-function isLetter<Row extends Partial<LetterRow>>(row: Row): row is Row & LetterRow {
+function isLetter<Row extends Partial<PageRow>>(row: Row): row is Row & PageRow {
   return typeof row.no === "number";
 }
 
@@ -95,11 +98,6 @@ async function searchLetters(tx: Tx, query: LetterQuery, search: Search): Promis
   };
 }
 
-interface Part {
-  readonly found: readonly Found[];
-  readonly total: number;
-}
-
 async function lookInto(
   tx: Tx,
   source: Source,
@@ -107,8 +105,8 @@ async function lookInto(
 ): Promise<Part> {
   const counted = isOfGroups(search.filter) ? await survey(tx, source, search.filter) : null;
   if (counted !== null) return { found: await findCounted(tx, counted, search), total: counted.total };
-  if (isCounted) return searchAndCount(tx, source, search);
-  return { found: await searchEach(tx, source, search), total: 0 };
+  if (isCounted) return countIn(tx, source, search);
+  return { found: await searchIn(tx, source, search), total: 0 };
 }
 
 /** So few letters of an age are found sooner among all of that age than on the way through the letters. */
@@ -118,14 +116,28 @@ async function findCounted(tx: Tx, { source, total }: Survey, search: Search): P
   const { filter, order, after, limit } = search;
   if (total === 0 || limit === 0) return [];
   const isAged = dependsOnAge(filter);
-  if (isAged && filter.ageOf !== "last" && total <= FEW)
-    return (await searchAndCount(tx, source, search)).found;
+  if (isAged && filter.ageOf !== "last" && total <= FEW) return (await countIn(tx, source, search)).found;
   const walk = {
     ...{ source, filter, limit },
     age: isAged ? aged(filter, tx.now) : undefined,
     buriedBy: filter.ageOf === "last" ? ageBounds(filter, tx.now).until : undefined,
   };
   if (order === "newest" || order === "oldest") return walkGroups(tx, { ...walk, order, after: after?.no });
-  if (order === "type") return walkTypes(tx, { ...walk, after });
-  return order === "item" ? searchByItem(tx, source, search) : searchEach(tx, source, search);
+  if (order === "type") {
+    const newest = (one: Omit<Walk, "order">) => wait(walkGroups(tx, { ...one, order: "newest" }));
+    return runOn(tx, (db) => walkTypes(db, { ...walk, after }, newest));
+  }
+  return order === "item" ? searchByItem(tx, source, search) : searchIn(tx, source, search);
+}
+
+/** A page of the letters in one place. */
+function searchIn(tx: Tx, source: Source, search: Search): Promise<Found[]> {
+  const letters = matching(tx, source, search.filter, KEY[search.order]);
+  return runOn(tx, (db) => searchEach(db, source, search, letters));
+}
+
+/** The page and the number of all that fit. */
+function countIn(tx: Tx, source: Source, search: Search): Promise<Part> {
+  const letters = matching(tx, source, search.filter, KEY[search.order]);
+  return runOn(tx, (db) => searchAndCount(db, source, search, letters));
 }

@@ -4,69 +4,21 @@
  */
 import type { LetterFilter } from "../../engine.ts";
 import { ageBounds, dependsOnAge } from "../../item/letter-query.ts";
-import type { ItemState } from "../../item/state.ts";
-import { KEY, type PagePlace, type Place, pageOf, ROWS } from "../letter-order.ts";
 import { foldMessage } from "../sql/bury.ts";
 import { allOf, condition, groupConditions } from "../sql/conditions.ts";
 import type { Db, Fragment, MatchingLetters, Step } from "../sql/db.ts";
+import { pageOf, ROWS } from "../sql/letter-order.ts";
+import {
+  DEAD,
+  type Found,
+  type Search,
+  type Source,
+  sourcesOf,
+  TIME_OF,
+  WAITING,
+} from "../sql/letter-search.ts";
 import { DIALECT } from "./dialect.ts";
-import type { LetterTable } from "./letters.ts";
 import type { Tx } from "./session.ts";
-
-/** A place where letters of some states lie. */
-export interface Source {
-  readonly table: LetterTable;
-  /** What the rows `l`, `i` and `g` must be. */
-  readonly condition: string;
-  /** How many of a group's letters lie there, when the group `g` counts them. */
-  readonly counted?: string;
-}
-
-/** All that wait, whichever state they are in. */
-export const WAITING: Source = { table: "letters", condition: "true", counted: "g.count" };
-export const DEAD: Source = { table: "letters", condition: "i.state = 'dead'", counted: "g.count - g.away" };
-const READY: Source = { table: "letters", condition: "i.state = 'ready' AND g.away > 0" };
-const LEASED: Source = { table: "letters", condition: "i.state = 'leased' AND g.away > 0" };
-const HELD: Source = { table: "letters", condition: "i.state = 'held' AND g.away > 0" };
-const RESOLVED: Source = {
-  table: "resolved_letters",
-  condition: "l.kind <> 'discard'",
-  counted: "g.resolved",
-};
-const DISCARDED: Source = {
-  table: "resolved_letters",
-  condition: "l.kind = 'discard'",
-  counted: "g.discarded",
-};
-
-const WAITING_STATES: readonly ItemState[] = ["dead", "ready", "leased", "held"];
-const SOURCE_OF: Partial<Record<ItemState, Source>> = {
-  dead: DEAD,
-  ready: READY,
-  leased: LEASED,
-  held: HELD,
-  done: RESOLVED,
-  discarded: DISCARDED,
-};
-
-/** Where the letters of the filter's states lie. */
-export function sourcesOf({ states = WAITING_STATES }: LetterFilter): Source[] {
-  const wanted = new Set(states);
-  const isAll = WAITING_STATES.every((state) => wanted.has(state));
-  if (isAll) for (const state of WAITING_STATES) wanted.delete(state);
-  const rest = [...wanted].flatMap((state) => SOURCE_OF[state] ?? []);
-  return isAll ? [WAITING, ...rest] : rest;
-}
-
-/** Whether the filter chooses by group and state alone, or by age: what is counted as letters come and go. */
-export function isOfGroups(filter: LetterFilter): boolean {
-  return (
-    filter.itemIds === undefined &&
-    filter.attemptsMin === undefined &&
-    filter.attemptsMax === undefined &&
-    filter.text === undefined
-  );
-}
 
 /** FROM and WHERE of the letters `l` in a place that fit the filter; with their items `i`, groups `g` where the columns are of those. */
 export function matching(
@@ -78,6 +30,7 @@ export function matching(
   const { sql, values } = allOf([
     groupConditions(DIALECT, filter),
     condition(source.condition),
+    source.index !== undefined && condition("g.away > 0"),
     filter.itemIds && ofItems(filter, filter.itemIds),
     dependsOnAge(filter) && aged(filter, now),
     filter.attemptsMin !== undefined && condition("i.attempts >= ?", filter.attemptsMin),
@@ -127,12 +80,6 @@ function ofItems({ queue }: LetterFilter, itemIds: readonly string[]): Fragment 
   ]);
 }
 
-const TIME_OF = {
-  first: "l.first_at",
-  last: "l.buried_at",
-  arrival: "coalesce(l.arrived_at, l.buried_at)",
-} as const;
-
 /** The letters `l` whose age the filter allows. */
 export function aged(filter: LetterFilter, now: number): Fragment {
   const time = TIME_OF[filter.ageOf ?? "first"];
@@ -143,23 +90,6 @@ export function aged(filter: LetterFilter, now: number): Fragment {
     // An index has the last failures: a letter arrives after its last failure.
     until !== undefined && filter.ageOf === "arrival" && condition("l.buried_at <= ?", until),
   ]);
-}
-
-/** A letter that was found, with what it is ordered by besides its number. */
-export interface Found extends Place {
-  readonly table: LetterTable;
-}
-
-export interface Search extends PagePlace {
-  readonly filter: LetterFilter;
-}
-
-/** A page of the letters in one place. */
-export async function searchEach(tx: Tx, source: Source, search: Search): Promise<Found[]> {
-  const key = KEY[search.order];
-  const { sql, values } = matching(tx, source, search.filter, key);
-  const page = pageOf(search, `(SELECT l.no AS no, ${key} AS key ${sql}) found`);
-  return foundIn(source, await tx.all(page.sql, ...values, ...page.values));
 }
 
 /** A page in the order of the items' ids, queue by queue: each has them in the order of its index. */
@@ -176,31 +106,5 @@ export async function searchByItem(tx: Tx, source: Source, search: Search): Prom
     ...chosen.values,
     search.limit,
   );
-  return foundIn(source, rows);
-}
-
-function foundIn({ table }: Source, rows: readonly Omit<Found, "table">[]): Found[] {
-  return rows.map((row) => ({ ...row, table }));
-}
-
-/** The page and the number of all that fit, in one look at each letter that the filter may mean. */
-export async function searchAndCount(
-  tx: Tx,
-  source: Source,
-  search: Search,
-): Promise<{ readonly found: readonly Found[]; readonly total: number }> {
-  const key = KEY[search.order];
-  const { sql, values } = matching(tx, source, search.filter, key);
-  const page = pageOf(search, "found");
-  const rows = await tx.all<{ total: number; no: number | null; key: string | number }>(
-    `WITH found AS MATERIALIZED (SELECT l.no AS no, ${key} AS key ${sql})
-     SELECT every.total, page.no, page.key FROM (SELECT count(*) AS total FROM found) every
-            LEFT JOIN (${page.sql}) page ON true`,
-    ...values,
-    ...page.values,
-  );
-  return {
-    found: rows.flatMap(({ no, key }) => (no === null ? [] : { table: source.table, no, key })),
-    total: rows[0]?.total ?? 0,
-  };
+  return rows.map((row) => ({ ...row, table: source.table }));
 }

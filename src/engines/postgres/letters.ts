@@ -1,34 +1,22 @@
 /** Reading letters from PostgreSQL: the rows under their numbers with everything that their items keep, in one statement. */
 import { LETTER_PARTS, type LetterPart, type StoredLetter } from "../../engine.ts";
-import {
-  artifactsFromJson,
-  type LateResult,
-  type LetterNote,
-  type Resolution,
-  type ResolutionKind,
-} from "../../item/letter.ts";
-import type { ItemState } from "../../item/state.ts";
+import type { LateResult, LetterNote } from "../../item/letter.ts";
 import { assert } from "../../std/assert.ts";
-import { compact, type Json, type JsonObject, parseJson } from "../../std/json.ts";
 import { type AmendmentRow, amendmentOf } from "../sql/amendments.ts";
 import { lastFailureOf } from "../sql/attempts.ts";
+import { LETTER_TABLES, type LetterRow, type LetterTable, letterOf } from "../sql/letters.ts";
 import { attemptsSql, historyOf } from "./attempts.ts";
 import type { Tx } from "./session.ts";
-
-/** Where letters lie: those that wait, and those whose story has ended. */
-export type LetterTable = "letters" | "resolved_letters";
-
-const TABLES: readonly LetterTable[] = ["letters", "resolved_letters"];
 
 /** The letter of an item, also a closed one; null when it has none. */
 export async function readLetter(tx: Tx, ref: number): Promise<StoredLetter | null> {
   const found = await Promise.all(
-    TABLES.map((table) =>
-      tx.all<LetterRow>(lettersIn(table, `(SELECT no FROM ${table} WHERE ref = ?)`, LETTER_PARTS), ref),
+    LETTER_TABLES.map((table) =>
+      tx.all<PageRow>(lettersIn(table, `(SELECT no FROM ${table} WHERE ref = ?)`, LETTER_PARTS), ref),
     ),
   );
   const [row] = found.flat();
-  return row === undefined ? null : letterOf(row);
+  return row === undefined ? null : letterFrom(row);
 }
 
 /** The letters with these numbers, which were just found there, in the same order. */
@@ -38,61 +26,28 @@ export async function readLetters(
   parts?: readonly LetterPart[],
 ): Promise<StoredLetter[]> {
   const rows = await Promise.all(
-    TABLES.map(async (table) => {
+    LETTER_TABLES.map(async (table) => {
       const numbers = found.filter((one) => one.table === table).map((one) => one.no);
       if (numbers.length === 0) return [];
-      return tx.all<LetterRow>(lettersIn(table, "unnest(?::bigint[])", parts), numbers);
+      return tx.all<PageRow>(lettersIn(table, "unnest(?::bigint[])", parts), numbers);
     }),
   );
   const byNumber = new Map(rows.flat().map((row) => [row.no, row]));
   return found.map(({ no }) => {
     const row = byNumber.get(no);
     assert(row, `letter ${no} vanished inside one read`);
-    return letterOf(row);
+    return letterFrom(row);
   });
 }
 
-/** A letter with its item and its group, and lists of what else its item keeps as far as it is wanted. */
-export interface LetterRow extends Partial<ResolutionRow> {
-  readonly no: number;
-  readonly ref: number;
-  readonly item_id: string;
-  readonly state: ItemState;
-  readonly revision: number;
-  readonly redrives: number;
-  readonly reason: string;
-  readonly artifacts: string | null;
-  readonly poison: number;
-  /** Only where times or failures are wanted. */
-  readonly first_at?: number;
-  readonly source_signature: string | null;
-  readonly queue: string;
-  readonly signature: string;
-  readonly pattern: string;
-  readonly eligible: number;
-  readonly review: number;
-  readonly data?: string;
+/** A letter with lists of what else its item keeps as far as it is wanted. */
+export interface PageRow extends LetterRow {
   readonly attempts?: string | null;
   readonly last_failure?: string | null;
-  readonly late_results?: readonly LateResultTuple[] | null;
+  readonly late_results?: readonly LateResult[] | null;
   readonly amendments?: readonly AmendmentRow[] | null;
   readonly notes?: readonly LetterNote[] | null;
 }
-
-interface ResolutionRow {
-  readonly kind: ResolutionKind;
-  readonly closed_at: number;
-  readonly author: string | null;
-  readonly why: string | null;
-  readonly operation: string | null;
-}
-
-type LateResultTuple = readonly [
-  at: number,
-  attempt: number,
-  outcome: LateResult["outcome"],
-  note: LateResult["note"],
-];
 
 /**
  * Selects rows of a table by their numbers, which a relation names. The subqueries with OFFSET 0 keep it at one seek for
@@ -127,7 +82,8 @@ export function lettersIn(
            ${hasData ? "CROSS JOIN LATERAL (SELECT data FROM payloads WHERE ref = l.ref OFFSET 0) p" : ""}`;
 }
 
-const LATE_RESULTS = `(SELECT json_agg(json_build_array(e.at, e.attempt, e.outcome, e.note) ORDER BY e.no)
+const LATE_RESULTS = `(SELECT json_agg(json_build_object(
+  'at', e.at, 'attemptNumber', e.attempt, 'outcome', e.outcome, 'note', e.note) ORDER BY e.no)
                      FROM late_results e WHERE e.ref = l.ref)`;
 
 const NOTES = `(SELECT json_agg(json_build_object('at', n.at, 'author', n.author, 'text', n.text) ORDER BY n.no)
@@ -146,50 +102,10 @@ function ifAnyHas(table: string, sql: string): string {
   return `CASE WHEN (${any}) THEN ${sql} END`;
 }
 
-export function letterOf(row: LetterRow): StoredLetter {
-  const { ref, queue } = row;
-  const history = historyOf(row.attempts ?? null, row.last_failure ?? null);
-  return compact({
-    ref,
-    letterSequence: row.no,
-    itemId: row.item_id,
-    itemData: row.data === undefined ? null : (parseJson(row.data) as Json),
-    firstAttempt: row.first_at ?? 0,
-    lastAttempt: history.lastAttempt,
-    failureCount: history.failureCount,
-    failureHistory: history.failures,
-    errorSignature: row.signature,
-    errorPattern: row.pattern,
-    sourceSignature: row.source_signature ?? undefined,
-    reprocessEligible: row.eligible === 1,
-    manualReviewRequired: row.review === 1,
-    worktreeArtifacts:
-      row.artifacts === null ? undefined : artifactsFromJson(parseJson(row.artifacts) as JsonObject),
-    jobId: queue,
-    queue,
-    state: row.state,
-    reason: row.reason,
-    revision: row.revision,
-    redriveCount: row.redrives,
-    poison: row.poison === 1 ? true : undefined,
-    lateResults: row.late_results?.map(lateResultFrom),
-    amendments: row.amendments?.map(amendmentOf),
-    notes: row.notes ?? undefined,
-    resolution: resolutionOf(row),
-  });
-}
-
-function lateResultFrom([at, attemptNumber, outcome, note]: LateResultTuple): LateResult {
-  return { at, attemptNumber, outcome, note };
-}
-
-function resolutionOf({ kind, closed_at, author, why, operation }: LetterRow): Resolution | undefined {
-  if (kind === undefined) return undefined;
-  return compact({
-    kind,
-    at: closed_at ?? 0,
-    author: author ?? undefined,
-    reason: why ?? undefined,
-    operationId: operation ?? undefined,
+export function letterFrom(row: PageRow): StoredLetter {
+  return letterOf(row, historyOf(row.attempts ?? null, row.last_failure ?? null), {
+    lateResults: row.late_results ?? null,
+    amendments: row.amendments?.map(amendmentOf) ?? null,
+    notes: row.notes ?? null,
   });
 }

@@ -18,7 +18,7 @@ import { CounterDeltas } from "./counter-deltas.ts";
 import { DIALECT } from "./dialect.ts";
 import { writeEvents } from "./events.ts";
 import { putLanesInOrder } from "./lanes.ts";
-import { matching, sourcesOf } from "./letter-search.ts";
+import { matching, sourcesIn } from "./letter-search.ts";
 import type { Session } from "./session.ts";
 import { readAgain } from "./text-index.ts";
 
@@ -128,7 +128,7 @@ export class SqliteDb implements Db {
   }
 
   lettersMatching(filter: LetterFilter): Step<readonly MatchingLetters[]> {
-    const sources = sourcesOf(this.session, filter);
+    const sources = sourcesIn(this.session, filter);
     return wait(sources.map((source) => ({ ...matching(this.session, source, filter), state: "i.state" })));
   }
 

@@ -6,8 +6,9 @@ import type { LetterFilter } from "../../engine.ts";
 import { dependsOnAge } from "../../item/letter-query.ts";
 import { allOf, condition, groupConditions } from "../sql/conditions.ts";
 import type { Fragment } from "../sql/db.ts";
+import { type Found, type Source, WAITING } from "../sql/letter-search.ts";
 import { DIALECT } from "./dialect.ts";
-import { aged, type Found, type Source, spanOf } from "./letter-search.ts";
+import { aged, spanOf } from "./letter-search.ts";
 import { countInSpan, firstInSpan, lastNumberIn } from "./letters-by-age.ts";
 import type { Session } from "./session.ts";
 
@@ -33,31 +34,6 @@ export function walkGroups(walk: Walk): Found[] {
   return numbers.map((no) => ({ table: walk.source.table, no, key: 0 }));
 }
 
-/** Type by type, from that of the letter before the page on. */
-export function walkTypes({
-  after,
-  ...walk
-}: Omit<Walk, "order" | "after"> & { readonly after: Pick<Found, "no" | "key"> | undefined }): Found[] {
-  const { sql, values } = groupConditions(DIALECT, walk.filter);
-  const types = walk.session.all<{ type: LetterTypes[number] }>(
-    `SELECT DISTINCT error_type AS type FROM groups g WHERE ${sql} AND error_type >= ? ORDER BY 1`,
-    ...values,
-    after?.key ?? "",
-  );
-  const found: Found[] = [];
-  for (const { type } of types) {
-    if (found.length >= walk.limit) break;
-    const filter = { ...walk.filter, types: [type] };
-    const start = type === after?.key ? after.no : undefined;
-    const limit = walk.limit - found.length;
-    const numbers = numbersOf({ ...walk, filter, limit, order: "newest", after: start });
-    found.push(...numbers.map((no) => ({ table: walk.source.table, no, key: type })));
-  }
-  return found;
-}
-
-type LetterTypes = NonNullable<LetterFilter["types"]>;
-
 function numbersOf(walk: Walk): number[] {
   if (isWhole(walk)) return inOrder(walk);
   const near = walk.limit <= SHORT_PAGE && hasFewGroups(walk) ? [] : nearBy(walk);
@@ -69,7 +45,7 @@ function isWhole({ session, filter, source }: Walk): boolean {
   const { types, classes, signatures, eligible, queue } = filter;
   const isAsked =
     dependsOnAge(filter) || [types, classes, signatures, eligible].some((one) => one !== undefined);
-  if (isAsked || source.condition !== "1") return false;
+  if (isAsked || source !== WAITING) return false;
   const sql = "SELECT coalesce(sum(letters), 0) AS n FROM queues WHERE name <> ?";
   return queue === undefined || session.get<{ n: number }>(sql, queue)?.n === 0;
 }

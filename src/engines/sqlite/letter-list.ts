@@ -4,22 +4,22 @@
  */
 import type { LetterFilter, LetterOrder, LetterPage, LetterQuery } from "../../engine.ts";
 import { dependsOnAge } from "../../item/letter-query.ts";
-import { cursorOf, IN_ORDER, readCursor } from "../letter-order.ts";
-import { countWalk, type Walk, walkGroups, walkTypes } from "./group-walk.ts";
-import { countQueue } from "./jobs.ts";
+import { runNow, wait } from "../sql/db.ts";
+import { cursorOf, IN_ORDER, readCursor } from "../sql/letter-order.ts";
 import {
-  byItemId,
   type Found,
-  isNothingAway,
   isOfGroups,
+  type Part,
   type Search,
   type Source,
-  searchAndCount,
-  searchEach,
-  sourcesApart,
-  sourcesOf,
-  textFinds,
-} from "./letter-search.ts";
+  WAITING,
+  walkTypes,
+} from "../sql/letter-search.ts";
+import { SqliteDb } from "./db.ts";
+import { countWalk, type Walk, walkGroups } from "./group-walk.ts";
+import { countQueue } from "./jobs.ts";
+import { countIn, searchIn } from "./letter-pages.ts";
+import { byItemId, isNothingAway, sourcesApartIn, sourcesIn, textFinds } from "./letter-search.ts";
 import { readLetters } from "./letters.ts";
 import { countTries, isOfTries, sumOf, walkTries } from "./letters-by-attempts.ts";
 import type { Session } from "./session.ts";
@@ -29,7 +29,7 @@ export function listLetters(session: Session, query: LetterQuery): LetterPage {
   const order = query.order ?? "newest";
   const after = query.cursor === undefined ? undefined : readCursor(order, query.cursor);
   const search = { filter: query, order, after, limit: query.limit === 0 ? 0 : query.limit + 1 };
-  const sources = isApart(query) ? sourcesApart(session, query) : sourcesOf(session, query);
+  const sources = isApart(query) ? sourcesApartIn(session, query) : sourcesIn(session, query);
   const parts = sources.map((source) => lookInto(session, source, search, query.counted ?? true));
   const found = merged(parts, order).slice(0, search.limit);
   const page = found.slice(0, query.limit);
@@ -50,11 +50,6 @@ function merged(parts: readonly Part[], order: LetterOrder): readonly Found[] {
   const [only, ...others] = parts;
   if (only !== undefined && others.length === 0) return only.found;
   return parts.flatMap((part) => part.found).sort(IN_ORDER[order]);
-}
-
-interface Part {
-  readonly found: readonly Found[];
-  readonly total: number;
 }
 
 /**
@@ -78,8 +73,8 @@ function lookInto(session: Session, source: Source, search: Search, isCounted: b
   if (part !== null) return part;
   if (!isWalked(source, filter)) {
     return isCounted
-      ? searchAndCount(session, source, search)
-      : { found: searchEach(session, source, search), total: 0 };
+      ? countIn(session, source, search)
+      : { found: searchIn(session, source, search), total: 0 };
   }
   const total = countWalk(session, source, filter);
   return { found: limit === 0 ? [] : findCounted(session, source, search, total), total };
@@ -107,7 +102,7 @@ function findByText(session: Session, source: Source, search: Search, isCounted:
 /** Ages of closed letters and times of arrival are not kept by strata, and those of letters on their way are not told apart. */
 function isWalked(source: Source, filter: LetterFilter): boolean {
   if (source.counted === undefined || !isOfGroups(filter)) return false;
-  return !dependsOnAge(filter) || (source.condition === "1" && filter.ageOf !== "arrival");
+  return !dependsOnAge(filter) || (source === WAITING && filter.ageOf !== "arrival");
 }
 
 function findCounted(session: Session, source: Source, search: Search, total: number): readonly Found[] {
@@ -115,11 +110,14 @@ function findCounted(session: Session, source: Source, search: Search, total: nu
   if (total === 0) return [];
   const walk = { session, source, filter, limit };
   if (order === "newest" || order === "oldest") return walkGroups({ ...walk, order, after: after?.no });
-  if (order === "type") return walkTypes({ ...walk, after });
+  if (order === "type") {
+    const newest = (one: Omit<Walk, "order">) => wait(walkGroups({ ...one, order: "newest" }));
+    return runNow(walkTypes(new SqliteDb(session), { ...walk, after }, newest));
+  }
   const attempts = order === "attempts" ? onlyTries(session, source, filter) : undefined;
   if (attempts !== undefined) return walkAlike(walk, after, attempts);
   const isByItem = order === "item" && isDense(session, source, { queue: filter.queue, total, limit });
-  return searchEach(session, source, search, isByItem ? byItemId(source, filter.queue) : undefined);
+  return searchIn(session, source, search, isByItem ? byItemId(source, filter.queue) : undefined);
 }
 
 /** How often the letters were tried, when that is the same for all that may be meant. */

@@ -5,77 +5,40 @@
  */
 import type { LetterFilter } from "../../engine.ts";
 import { ageBounds, dependsOnAge } from "../../item/letter-query.ts";
-import type { ItemState } from "../../item/state.ts";
-import { KEY, type PagePlace, type Place, pageOf } from "../letter-order.ts";
 import { allOf, condition, groupConditions } from "../sql/conditions.ts";
 import type { Fragment } from "../sql/db.ts";
+import {
+  DEAD,
+  HELD,
+  LEASED,
+  READY,
+  type Search,
+  type Source,
+  sourcesApart,
+  sourcesOf,
+  TIME_OF,
+  WAITING,
+} from "../sql/letter-search.ts";
 import { DIALECT } from "./dialect.ts";
-import type { LetterTable } from "./letters.ts";
 import type { TimeSpan } from "./letters-by-age.ts";
 import type { Session } from "./session.ts";
 import { findText, messageHas, type TextFinds } from "./text-search.ts";
 
-/** A place where letters of some states lie. */
-export interface Source {
-  readonly table: LetterTable;
-  /** What the rows `l` and `i` must be. */
-  readonly condition: string;
-  /** How many of a group's letters lie there, when the group `g` counts them. */
-  readonly counted?: string;
-  /** The index of items by which they are few enough to be looked at one by one. */
-  readonly index?: string;
-}
-
-const WAITING: Source = { table: "letters", condition: "1", counted: "g.count" };
-const DEAD: Source = { table: "letters", condition: "i.state = 'dead'", counted: "g.count - g.away" };
-const READY: Source = {
-  table: "letters",
-  condition: "i.state = 'ready' AND i.operation IS NOT NULL",
-  index: "items_ready_again",
-};
-const HELD: Source = { table: "letters", condition: "i.state = 'held'", index: "items_held" };
-const LEASED: Source = { table: "letters", condition: "i.state = 'leased'", index: "items_leased" };
-const RESOLVED: Source = {
-  table: "resolved_letters",
-  condition: "l.kind <> 'discard'",
-  counted: "g.resolved",
-};
-const DISCARDED: Source = {
-  table: "resolved_letters",
-  condition: "l.kind = 'discard'",
-  counted: "g.discarded",
-};
-
-const WAITING_STATES: readonly ItemState[] = ["dead", "ready", "leased", "held"];
-const SOURCE_OF: Partial<Record<ItemState, Source>> = {
-  dead: DEAD,
-  ready: READY,
-  leased: LEASED,
-  held: HELD,
-  done: RESOLVED,
-  discarded: DISCARDED,
-};
-
-/** Where the letters of the filter's states lie. While nothing is on its way, all that wait are dead. */
-export function sourcesOf(session: Session, { states = WAITING_STATES, queue }: LetterFilter): Source[] {
-  const wanted = new Set(states);
-  const isAll = WAITING_STATES.every((state) => wanted.has(state));
-  if (isAll) for (const state of WAITING_STATES) wanted.delete(state);
-  const rest = [...wanted].flatMap((state) => SOURCE_OF[state] ?? []);
-  if (isAll) return [WAITING, ...rest];
-  return wanted.has("dead") && isNothingAway(session, queue)
-    ? rest.map((source) => (source === DEAD ? WAITING : source))
-    : rest;
+/** Where the letters of the filter's states are. While none is in retry, all that wait are dead. */
+export function sourcesIn(session: Session, filter: LetterFilter): Source[] {
+  const sources = sourcesOf(filter);
+  return sources.includes(DEAD) && isNothingAway(session, filter.queue)
+    ? sources.map((source) => (source === DEAD ? WAITING : source))
+    : sources;
 }
 
 /** The same with those that wait apart by their state, as what is kept of dead items alone wants it. */
-export function sourcesApart(session: Session, { states = WAITING_STATES, queue }: LetterFilter): Source[] {
-  const away = isNothingAway(session, queue) ? [READY, LEASED] : [];
-  const sources = [...new Set(states)].flatMap((state) => SOURCE_OF[state] ?? []);
-  return sources.filter((source) => !away.includes(source));
+export function sourcesApartIn(session: Session, filter: LetterFilter): Source[] {
+  const away = isNothingAway(session, filter.queue) ? [READY, LEASED] : [];
+  return sourcesApart(filter).filter((source) => !away.includes(source));
 }
 
-/** How letters on their way are found. */
+/** How letters in retry are found. */
 export type AwayCondition = Required<Pick<Source, "condition" | "index">>;
 
 export function awayConditions(): readonly AwayCondition[] {
@@ -85,16 +48,6 @@ export function awayConditions(): readonly AwayCondition[] {
 export function isNothingAway(session: Session, queue: string | undefined): boolean {
   const sql = "SELECT coalesce(sum(letters - dead), 0) AS n FROM queues WHERE ? IS NULL OR name = ?";
   return session.get<{ n: number }>(sql, queue ?? null, queue ?? null)?.n === 0;
-}
-
-/** Whether the filter chooses by group and state alone, or by age: what is counted as letters come and go. */
-export function isOfGroups(filter: LetterFilter): boolean {
-  return (
-    filter.itemIds === undefined &&
-    filter.attemptsMin === undefined &&
-    filter.attemptsMax === undefined &&
-    filter.text === undefined
-  );
 }
 
 /** FROM and WHERE of the letters `l` in a place that fit the filter, with their items `i` and groups `g`. */
@@ -129,7 +82,7 @@ export interface Path {
  * From the few ids, from the few items on their way, from those that have a text (which are not in the order of their
  * burials), from one stretch of numbers, or from the chosen groups.
  */
-function pathOf(session: Session, source: Source, filter: LetterFilter, search?: Search): Path {
+export function pathOf(session: Session, source: Source, filter: LetterFilter, search?: Search): Path {
   const { table, index } = source;
   const isInOrder = search?.order === "newest" || search?.order === "oldest";
   const ofItem = `CROSS JOIN ${table} l ON l.ref = i.ref CROSS JOIN groups g ON g.no = l.grp`;
@@ -222,58 +175,9 @@ export function spanOf(session: Session, filter: LetterFilter): TimeSpan {
   return { of: filter.ageOf === "last" ? "last" : "first", after, until };
 }
 
-const TIME_OF = {
-  first: "l.first_at",
-  last: "l.buried_at",
-  arrival: "coalesce(l.arrived_at, l.buried_at)",
-} as const;
-
 /** The letters `l` whose age the filter allows. */
 export function aged(session: Session, filter: LetterFilter): Fragment {
   const { after, until } = spanOf(session, filter);
   const time = TIME_OF[filter.ageOf ?? "first"];
   return condition(`${time} > ? AND ${time} <= ?`, after, until);
-}
-
-/** A letter that was found, with what it is ordered by besides its number. */
-export interface Found extends Place {
-  readonly table: LetterTable;
-}
-
-export interface Search extends PagePlace {
-  readonly filter: LetterFilter;
-}
-
-/** A page of the letters in one place; in the order of burials, only as far as the page goes. */
-export function searchEach(
-  session: Session,
-  source: Source,
-  search: Search,
-  path: Path = pathOf(session, source, search.filter, search),
-): Found[] {
-  const { sql, values } = matching(session, source, search.filter, path);
-  const page = pageOf(search, `(SELECT l.no AS no, ${KEY[search.order]} AS key ${sql})`);
-  const rows = session.all<Omit<Found, "table">>(page.sql, ...values, ...page.values);
-  return rows.map((row) => ({ ...row, table: source.table }));
-}
-
-/** The page and the number of all that fit, in one look at each letter that the filter may mean. */
-export function searchAndCount(
-  session: Session,
-  source: Source,
-  search: Search,
-): { readonly found: readonly Found[]; readonly total: number } {
-  const { sql, values } = matching(session, source, search.filter);
-  const page = pageOf(search, "found");
-  const rows = session.all<{ total: number; no: number | null; key: string | number }>(
-    `WITH found AS MATERIALIZED (SELECT l.no AS no, ${KEY[search.order]} AS key ${sql})
-     SELECT all_found.total, page.no, page.key FROM (SELECT count(*) AS total FROM found) all_found
-            LEFT JOIN (${page.sql}) page`,
-    ...values,
-    ...page.values,
-  );
-  return {
-    found: rows.flatMap(({ no, key }) => (no === null ? [] : { table: source.table, no, key })),
-    total: rows[0]?.total ?? 0,
-  };
 }

@@ -5,14 +5,16 @@
 import type { LetterFilter } from "../../engine.ts";
 import { dependsOnAge } from "../../item/letter-query.ts";
 import { condition } from "../sql/conditions.ts";
-import { type Found, type Path, type Search, type Source, searchEach } from "./letter-search.ts";
+import { DEAD, type Found, type Search, type Source } from "../sql/letter-search.ts";
+import { searchIn } from "./letter-pages.ts";
+import type { Path } from "./letter-search.ts";
 import type { Session } from "./session.ts";
 
 /** Whether the filter asks for nothing but a queue and numbers of attempts, which are counted for dead letters. */
-export function isOfTries({ condition: where }: Source, filter: LetterFilter): boolean {
+export function isOfTries(source: Source, filter: LetterFilter): boolean {
   const { types, classes, signatures, eligible, itemIds, text } = filter;
   const asked = [types, classes, signatures, eligible, itemIds, text];
-  return where === "i.state = 'dead'" && !dependsOnAge(filter) && asked.every((one) => one === undefined);
+  return source === DEAD && !dependsOnAge(filter) && asked.every((one) => one === undefined);
 }
 
 /** The dead letters with each number of attempts that the filter allows, the most attempts first. */
@@ -43,7 +45,7 @@ export function walkTries(
   tries: readonly Tries[],
 ): readonly Found[] {
   if (search.order === "attempts") return walkDown(session, source, search, tries);
-  return searchEach(session, source, search, pathFor(source, search.filter, sumOf(tries)));
+  return searchIn(session, source, search, pathFor(source, search.filter, sumOf(tries)));
 }
 
 export function sumOf(tries: readonly Tries[]): number {
@@ -70,7 +72,7 @@ function walkDown(
   for (const { attempts, count } of tries) {
     if (found.length >= limit) break;
     if (after !== undefined && attempts > Number(after.key)) continue;
-    const page = searchEach(
+    const page = searchIn(
       session,
       source,
       {

@@ -1,29 +1,25 @@
 /** Reading letters from SQLite: the rows under their numbers, and everything that their items keep, a page in one go. */
 import { LETTER_PARTS, type LetterPart, type StoredLetter } from "../../engine.ts";
-import {
-  artifactsFromJson,
-  type LateResult,
-  type LetterNote,
-  type Resolution,
-  type ResolutionKind,
-} from "../../item/letter.ts";
+import type { LateResult, LetterNote, ResolutionKind } from "../../item/letter.ts";
 import type { ItemState } from "../../item/state.ts";
 import { assert } from "../../std/assert.ts";
-import { compact, type Json, type JsonObject, parseJson } from "../../std/json.ts";
 import { listAmendments } from "../sql/amendments.ts";
 import type { FailureHistory } from "../sql/attempts.ts";
+import {
+  LETTER_TABLES,
+  type Additions as LetterAdditions,
+  type LetterTable,
+  letterOf,
+} from "../sql/letters.ts";
 import { historiesOf } from "./attempts.ts";
 import { runOn } from "./db.ts";
 import type { Session, Value } from "./session.ts";
 
-/** Where letters lie: those that wait, and those whose story has ended. */
-export type LetterTable = "letters" | "resolved_letters";
-
 /** The letter of an item, also a closed one; null when it has none. */
 export function readLetter(session: Session, ref: number): StoredLetter | null {
-  for (const table of TABLES) {
+  for (const table of LETTER_TABLES) {
     const [row] = readRows(session, table, { where: "l.ref = ?", value: ref, parts: ALL_PARTS });
-    if (row !== undefined) return letterOf(session, row, keptOf(session, [row], ALL_PARTS));
+    if (row !== undefined) return letterFrom(session, row, keptOf(session, [row], ALL_PARTS));
   }
   return null;
 }
@@ -37,7 +33,7 @@ export function readLetters(
   wanted?: readonly LetterPart[],
 ): StoredLetter[] {
   const parts = wanted ? new Set(wanted) : ALL_PARTS;
-  const rows = TABLES.flatMap((table) => {
+  const rows = LETTER_TABLES.flatMap((table) => {
     const numbers = found.filter((one) => one.table === table).map((one) => one.no);
     if (numbers.length === 0) return [];
     const where = "l.no IN (SELECT value FROM json_each(?))";
@@ -48,11 +44,9 @@ export function readLetters(
   return found.map(({ no }) => {
     const row = byNumber.get(no);
     assert(row, `letter ${no} vanished inside one read`);
-    return letterOf(session, row, kept);
+    return letterFrom(session, row, kept);
   });
 }
-
-const TABLES: readonly LetterTable[] = ["letters", "resolved_letters"];
 
 /** A letter with its item. As a list, for a search reads very many; the record is not there when it is not wanted. */
 type LetterRow = readonly [
@@ -175,67 +169,38 @@ function groupsOf(session: Session, rows: readonly LetterRow[]): ReadonlyMap<num
   return new Map(groups.map((group) => [group.no, group]));
 }
 
-/** Written out, not by `compact`: a search comes here for every letter. */
-function letterOf(session: Session, row: LetterRow, kept: Kept): StoredLetter {
-  const letterSequence = row[0]; // by index: a list that is taken apart costs more
-  const ref = row[1];
-  const grp = row[2];
+function letterFrom(session: Session, row: LetterRow, kept: Kept): StoredLetter {
+  const [no, ref, grp, itemId, firstAt] = row;
   const group = kept.groups.get(grp);
-  assert(group, `letter ${letterSequence} is of group ${grp}, which is not there`);
-  const history = kept.histories.get(ref);
+  assert(group, `letter ${no} is of group ${grp}, which is not there`);
   const data = kept.data.get(ref);
-  const letter: Growing<StoredLetter> = {
-    ref,
-    letterSequence,
-    itemId: row[3],
-    itemData: data === undefined ? null : (parseJson(data) as Json),
-    firstAttempt: kept.hasTimes ? row[4] : 0,
-    lastAttempt: history?.lastAttempt ?? 0,
-    failureCount: history?.failureCount ?? 0,
-    failureHistory: history?.failures ?? [],
-    errorSignature: group.signature,
-    errorPattern: group.pattern,
-    reprocessEligible: group.eligible === 1,
-    manualReviewRequired: group.review === 1,
-    jobId: group.queue,
-    queue: group.queue,
-    state: "dead",
-    reason: "",
-    revision: 0,
-    redriveCount: 0,
+  const of = {
+    ...group,
+    ...{ no, ref, item_id: itemId, first_at: kept.hasTimes ? firstAt : 0 },
+    ...(data !== undefined && { data }),
+    ...(row.length > RECORD_AT && recordOf(row.slice(RECORD_AT) as unknown as RecordRow)),
   };
-  if (row.length > RECORD_AT) addRecord(letter, row.slice(RECORD_AT) as unknown as RecordRow);
-  if (kept.additions !== null) addAdditions(letter, session, kept.additions);
-  return letter;
+  return letterOf(of, kept.histories.get(ref), additionsTo(session, ref, kept.additions));
 }
-
-type Growing<T> = { -readonly [Key in keyof T]: T[Key] };
 
 /** Where the record begins in a row. */
 const RECORD_AT = 5;
 
-function addRecord(letter: Growing<StoredLetter>, record: RecordRow): void {
-  const [state, revision, redrives, reason, artifacts, poison, sourceSignature, ...resolution] = record;
-  letter.state = state;
-  letter.revision = revision;
-  letter.redriveCount = redrives;
-  letter.reason = reason;
-  if (artifacts !== null) letter.worktreeArtifacts = artifactsFromJson(parseJson(artifacts) as JsonObject);
-  if (poison === 1) letter.poison = true;
-  if (sourceSignature !== null) letter.sourceSignature = sourceSignature;
-  const [kind] = resolution;
-  if (kind !== undefined) letter.resolution = resolutionOf(resolution as ResolutionRow);
+function recordOf(record: RecordRow) {
+  const [state, revision, redrives, reason, artifacts, poison, source_signature, ...resolution] = record;
+  const letter = { state, revision, redrives, reason, artifacts, poison, source_signature };
+  if (resolution.length === 0) return letter;
+  const [kind, closed_at, author, why, operation] = resolution;
+  return { ...letter, kind, closed_at, author, why, operation };
 }
 
-function addAdditions(
-  letter: Growing<StoredLetter>,
-  session: Session,
-  { lateResults, amended, notes }: Additions,
-): void {
-  const [late, written] = [lateResults.get(letter.ref), notes.get(letter.ref)];
-  if (late !== undefined) letter.lateResults = late;
-  if (amended.has(letter.ref)) letter.amendments = runOn(session, (db) => listAmendments(db, letter.ref));
-  if (written !== undefined) letter.notes = written;
+function additionsTo(session: Session, ref: number, kept: Additions | null): LetterAdditions {
+  if (kept === null) return {};
+  return {
+    lateResults: kept.lateResults.get(ref) ?? null,
+    amendments: kept.amended.has(ref) ? runOn(session, (db) => listAmendments(db, ref)) : null,
+    notes: kept.notes.get(ref) ?? null,
+  };
 }
 
 function lateResultsOf(session: Session, refs: readonly number[]): ReadonlyMap<number, LateResult[]> {
@@ -254,14 +219,4 @@ function byRef<Row extends { readonly ref: number }>(
   const found = new Map<number, Omit<Row, "ref">[]>();
   for (const { ref, ...rest } of rows) found.set(ref, [...(found.get(ref) ?? []), rest]);
   return found;
-}
-
-function resolutionOf([kind, at, author, why, operation]: ResolutionRow): Resolution {
-  return compact({
-    kind,
-    at,
-    author: author ?? undefined,
-    reason: why ?? undefined,
-    operationId: operation ?? undefined,
-  });
 }

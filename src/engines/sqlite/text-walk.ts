@@ -4,7 +4,8 @@
  */
 import { condition } from "../sql/conditions.ts";
 import type { Fragment } from "../sql/db.ts";
-import { type AwayCondition, awayConditions, type Found, type Search } from "./letter-search.ts";
+import type { Found, Search } from "../sql/letter-search.ts";
+import { type AwayCondition, awayConditions } from "./letter-search.ts";
 import type { Session } from "./session.ts";
 import type { TextFinds } from "./text-search.ts";
 

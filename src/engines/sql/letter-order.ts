@@ -2,8 +2,8 @@
  * The orders in which letters are listed, and the cursors between pages. A cursor is a position, so it stays valid when letters
  * are removed.
  */
-import type { LetterOrder } from "../engine.ts";
-import { WorkError } from "../errors.ts";
+import type { LetterOrder } from "../../engine.ts";
+import { WorkError } from "../../errors.ts";
 
 /** A letter's number and its sort key. */
 export interface Place {
