@@ -7,7 +7,7 @@ import { parseBackoff } from "../retry/backoff.ts";
 import { type OnItemFailure, OUTAGE_ACTIONS } from "../retry/policy.ts";
 import { DEFAULT_GRACE_MS } from "../run/map-spec.ts";
 import { parseDuration } from "../std/duration.ts";
-import type { OptionSpec } from "./command.ts";
+import type { OptionSpec, RawValue } from "./command.ts";
 
 type Read<Value> = (text: string, name: string) => Value;
 type More = Pick<OptionSpec, "aliases" | "conflicts" | "isRequired">;
@@ -113,7 +113,16 @@ export function perSecond({ letters, perMs }: Rate): { readonly perSecond: numbe
 
 /** `none` is null: it removes a setting. */
 export function orNone<Value>(spec: OptionSpec<Value | undefined>): OptionSpec<Value | null | undefined> {
-  return { ...spec, read: (raw, name) => (raw === "none" ? null : spec.read(raw, name)) };
+  return { ...spec, read: (raw, name) => (raw === "none" ? null : readOrMentionNone(spec, raw, name)) };
+}
+
+function readOrMentionNone<Value>(spec: OptionSpec<Value>, raw: RawValue, name: string): Value {
+  try {
+    return spec.read(raw, name);
+  } catch (error) {
+    if (!(error instanceof WorkError)) throw error;
+    throw new WorkError(error.code, error.message, { hint: `To remove the setting: ${name} none` });
+  }
 }
 
 export function choice<const Choice extends string>(

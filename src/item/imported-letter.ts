@@ -17,7 +17,7 @@ export function isFromElsewhere({ holder }: Pick<Attempt, "holder">): boolean {
 export const NOT_READ = "was not read: it is a path of an imported letter";
 
 /** The algorithm of an imported signature, which is unknown. */
-const IMPORTED = "imported";
+export const IMPORTED = "imported";
 
 export interface ImportedLetter {
   readonly state: Extract<ItemState, "dead" | "discarded" | "done">;

@@ -9,6 +9,7 @@ import {
   type GroupState,
   groupMarkToJson,
 } from "../item/group.ts";
+import { IMPORTED } from "../item/imported-letter.ts";
 import type { Operation } from "../item/operation.ts";
 import { toRfc3339 } from "../std/clock.ts";
 import type { JsonObject } from "../std/json.ts";
@@ -106,8 +107,9 @@ function withoutLetters({ signature, pattern, state, isRegression }: GroupMark):
   return { signature, pattern, count: 0, jobs: [], state, isRegression, algorithms: [] };
 }
 
+/** Not imported letters: most were grouped when they were imported, and the others keep the group of their file. */
 function outdatedIn(groups: readonly LetterGroup[]): Outdated {
-  const old = groups.filter(({ algorithm }) => algorithm !== ALGORITHM);
+  const old = groups.filter(({ algorithm }) => algorithm !== ALGORITHM && algorithm !== IMPORTED);
   return {
     letters: old.reduce((sum, { count }) => sum + count, 0),
     algorithms: [...new Set(old.map(({ algorithm }) => algorithm))].sort(),

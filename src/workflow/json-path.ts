@@ -7,7 +7,7 @@ import {
   type JSONPathQuery,
 } from "json-p3";
 import { WorkError } from "../errors.ts";
-import type { Json } from "../std/json.ts";
+import { type Json, stringifyJson } from "../std/json.ts";
 import { PatternError, rememberedLinear } from "../std/pattern.ts";
 
 export function jsonPathProblem(path: string): string | undefined {
@@ -28,11 +28,32 @@ type Document = Parameters<JSONPathQuery["query"]>[0];
 
 function valuesOf(query: JSONPathQuery, document: Json, path: string): readonly Json[] {
   try {
-    return query.query(document as Document).values() as readonly Json[];
+    if (!hasBigint(document)) return query.query(document as Document).values() as readonly Json[];
+    // The library compares numbers only; so it searches a copy with rounded integers.
+    const rounded = JSON.parse(stringifyJson(document)) as Document;
+    return query.query(rounded).nodes.map(({ location }) => valueAt(document, location));
   } catch (error) {
     if (error instanceof PatternError) throw refused(path, `the regular expression: ${error.message}`);
     throw refused(path, problemOf(error));
   }
+}
+
+/** Without recursion: a document may be nested deeply. */
+function hasBigint(document: Json): boolean {
+  const values: Json[] = [document];
+  for (let value = values.pop(); value !== undefined; value = values.pop()) {
+    if (typeof value === "bigint") return true;
+    if (typeof value === "object" && value !== null)
+      for (const part of Object.values(value)) values.push(part);
+  }
+  return false;
+}
+
+function valueAt(document: Json, location: readonly (string | number)[]): Json {
+  return location.reduce<Json>(
+    (value, key) => (value as Readonly<Record<string, Json>>)[key] ?? null,
+    document,
+  );
 }
 
 function compile(path: string): JSONPathQuery | string {

@@ -57,6 +57,13 @@ describe("options", () => {
     });
   });
 
+  it("a bad value of an option that takes none gets the hint", async () => {
+    await expect(parse("--limit", "many")).rejects.toMatchObject({
+      message: expect.stringContaining('--limit: "many"'),
+      hint: expect.stringContaining("--limit none"),
+    });
+  });
+
   it("none removes a setting, and a list is separated by commas or given again", async () => {
     expect(await parse("--limit", "none", "--type", "a, b", "--type", "c")).toMatchObject({
       limit: null,

@@ -122,6 +122,23 @@ function records(test: Declare): void {
     expect((await bench.engine.listAttempts(c.ref)).at(-1)).toMatchObject({ result: { words: 3 } });
   });
 
+  test("a result may be a bigint of any size; a small one is read as a number", async (bench) => {
+    await bench.registerHolder();
+    await bench.add("a", "b", "c");
+    const [a, b, c] = await bench.lease(3);
+    if (!a || !b || !c) throw new Error("three items were added");
+    await bench.settle(
+      { ...succeeded(a), result: 3n },
+      { ...succeeded(b), result: { small: [-7n], large: 9007199254740993n } },
+      { ...succeeded(c), result: { number: 3 } },
+    );
+    expect(await bench.engine.listResults(QUEUE, { after: 0, limit: 3 })).toEqual([
+      { ref: a.ref, itemId: "a", result: 3 },
+      { ref: b.ref, itemId: "b", result: { small: [-7], large: 9007199254740993n } },
+      { ref: c.ref, itemId: "c", result: { number: 3 } },
+    ]);
+  });
+
   test("of many successes at once each record has its own times, log and result", async (bench) => {
     await bench.registerHolder();
     await bench.add("a", "b", "c", "d", "e", "f", "g");

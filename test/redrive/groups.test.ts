@@ -98,6 +98,7 @@ describe("a list", () => {
     await kit.bury({
       a1: { signature: A, algorithm: "redrive-0" },
       b1: { signature: B, algorithm: ALGORITHM },
+      c1: { signature: C, algorithm: "imported" },
     });
     const { outdated } = await listGroups(kit.engine, { states: ["open"] });
     expect(outdated).toEqual({ letters: 1, algorithms: ["redrive-0"] });

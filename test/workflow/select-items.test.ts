@@ -62,6 +62,16 @@ test("a filter without an answer is an error that names the item, and selects no
 });
 
 describe("json_path", () => {
+  test("integers beyond 2^53 are compared as numbers, and selected with all digits", async () => {
+    const large = 9007199254740993n;
+    const source = { list: [{ id: large }, { id: 3 }, { id: -large, part: [large] }] };
+    const select = (jsonPath: string) => dataOf(source, { jsonPath });
+    expect(await select("$.list[?@.id > 5]")).toEqual([{ id: large }]);
+    expect(await select("$.list[?@.id < 5].part")).toEqual([[large]]);
+    expect(await select("$.list[*].id")).toEqual([large, 3, -large]);
+    expect(await select("$.list")).toEqual(source.list);
+  });
+
   const words = ["abc", "xabc", "a\rc", `${"a".repeat(200)}!`];
   const document = { items: [{ a: 1 }, { a: 2 }], more: { x: [[3]] }, words };
 
