@@ -1,10 +1,9 @@
 /** Applies the fixes marked `auto` to the letters of a running job once its queue is empty. */
 import type { Engine } from "../engine.ts";
 import type { Job } from "../item/job.ts";
-import type { Operation } from "../item/operation.ts";
 import type { Feed } from "../runner/run-options.ts";
 import { type Clock, systemClock } from "../std/clock.ts";
-import { type AppliedFix, applyFixes } from "./fix.ts";
+import { applyFixes } from "./fix.ts";
 import type { FixRule } from "./fix-rule.ts";
 import { sendLetters } from "./send.ts";
 
@@ -21,46 +20,29 @@ export interface AutoFixOptions {
   readonly onNotice?: (notice: string) => void;
 }
 
-/** Changes the matching letters and returns the feed that redrives them, or null if none match. */
-export async function autoFix(deps: AutoFixDeps, options: AutoFixOptions): Promise<Feed | null> {
-  const applied = await fixesFor(deps, options);
-  const redrives = applied.flatMap(({ redrive }) => redrive ?? []);
-  return redrives.length === 0 ? null : feedOf(redrives, deps, options);
-}
-
-/** Reports an unusable rule as a notice: it must not fail a job whose work is done. */
-async function fixesFor(deps: AutoFixDeps, options: AutoFixOptions): Promise<readonly AppliedFix[]> {
-  const { engine, author = "redrive", stop } = deps;
-  const { job, rules, onNotice } = options;
+/**
+ * Changes the matching letters and returns the feed that redrives them, or null if none match. An unusable rule is reported
+ * as a notice: it must not fail a job whose work is done.
+ */
+export async function autoFix(
+  { engine, author = "redrive", stop, clock = systemClock }: AutoFixDeps,
+  { job, rules, onNotice }: AutoFixOptions,
+): Promise<Feed | null> {
   try {
     const applied = await applyFixes(engine, { queue: job.id, rules, author, signal: stop });
     for (const { rule, edit } of applied) {
-      if (edit.done > 0) onNotice?.(`Applied fix ${rule} to ${lettersText(edit.done)}; retrying them.`);
+      const letters = edit.done === 1 ? "1 letter" : `${edit.done} letters`;
+      if (edit.done > 0) onNotice?.(`Applied fix ${rule} to ${letters}; retrying them.`);
     }
-    return applied;
+    const redrives = applied.flatMap(({ redrive }) => redrive ?? []);
+    if (redrives.length === 0) return null;
+    const options = { engine, clock, whenPaused: "leave", ...(onNotice && { onNotice }) } as const;
+    return async function* (storeRetry, signal) {
+      for (const operation of redrives) yield* sendLetters(operation, { ...options, storeRetry, signal });
+    };
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     onNotice?.(`Cannot apply the fixes: ${reason} Run \`redrive dlq fix ${job.id}\` to try again.`);
-    return [];
+    return null;
   }
-}
-
-function lettersText(count: number): string {
-  return count === 1 ? "1 letter" : `${count} letters`;
-}
-
-function feedOf(redrives: readonly Operation[], deps: AutoFixDeps, { onNotice }: AutoFixOptions): Feed {
-  const { engine, clock = systemClock } = deps;
-  return async function* (storeRetry, signal) {
-    for (const operation of redrives) {
-      yield* sendLetters(operation, {
-        engine,
-        storeRetry,
-        clock,
-        signal,
-        whenPaused: "leave",
-        ...(onNotice && { onNotice }),
-      });
-    }
-  };
 }

@@ -17,8 +17,8 @@ export const STAGE_NAMES = ["one of each group", "1 %", "10 %", "all the rest"] 
 const SHARES = [0, 0.01, 0.1, 1] as const;
 
 export function stageOf({ progress }: Pick<Operation, "progress">): CanaryStage {
-  const stage = typeof progress.stage === "number" ? progress.stage : 1;
-  return typeof progress.goal === "number" ? { stage, goal: progress.goal } : { stage };
+  const { stage, goal } = progress;
+  return { stage: typeof stage === "number" ? stage : 1, ...(typeof goal === "number" && { goal }) };
 }
 
 export function stageToJson({ stage, goal }: CanaryStage): JsonObject {

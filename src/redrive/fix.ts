@@ -193,13 +193,13 @@ async function noteUse(engine: Engine, ref: number, rule: string): Promise<void>
   await engine.addNote(ref, { author: noteAuthor(rule), text: "applied; the data did not change" });
 }
 
-export type Fixer = (letter: Letter) => Promise<FixAnswer>;
+type Fixer = (letter: Letter) => Promise<FixAnswer>;
 
-export interface FixerOptions extends AskOptions {
+interface FixerOptions extends AskOptions {
   readonly schemas?: readonly Json[];
 }
 
-export async function fixerOf(change: FixChange, options: FixerOptions = {}): Promise<Fixer> {
+async function fixerOf(change: FixChange, options: FixerOptions = {}): Promise<Fixer> {
   const { schemas = [], ...asking } = options;
   if (change.kind !== "command") {
     const amend = await compileRecipe({ ...recipeOf(change), schemas });
@@ -218,33 +218,17 @@ function recipeOf(change: Exclude<FixChange, { kind: "command" }>): Recipe {
 }
 
 /** The copy of the rule stored with the edit, so that the edit can resume after the settings have changed. */
-export interface FixPlan {
+interface FixPlan {
   readonly rule: string;
   readonly change: FixChange;
 }
 
-export function fixPlanToJson({ name, change }: Pick<FixRule, "name" | "change">): JsonObject {
+function fixPlanToJson({ name, change }: Pick<FixRule, "name" | "change">): JsonObject {
   return { fix: { rule: name, change: copyJson(change) } };
 }
 
-export function fixPlanOf({ plan }: { readonly plan: JsonObject }): FixPlan | null {
-  const { fix } = plan;
-  if (!isJsonObject(fix) || typeof fix.rule !== "string") return null;
-  const change = changeFrom(fix.change);
-  return change === null ? null : { rule: fix.rule, change };
-}
-
-function changeFrom(json: Json | undefined): FixChange | null {
-  if (!isJsonObject(json)) return null;
-  const { kind, set, patch, command, cwd, timeoutMs } = json;
-  if (kind === "patch" && isJsonObject(patch)) return { kind, patch };
-  if (kind === "set" && isJsonObject(set)) {
-    return {
-      kind,
-      set: Object.fromEntries(Object.entries(set).map(([path, value]) => [path, String(value)])),
-    };
-  }
-  if (kind !== "command" || !Array.isArray(command)) return null;
-  const [program = "", ...args] = command.map(String);
-  return { kind, command: [program, ...args], cwd: String(cwd), timeoutMs: Number(timeoutMs) };
+/** Null if the edit does not belong to a fix, or to one of a later version. */
+function fixPlanOf({ plan: { fix } }: Operation): FixPlan | null {
+  if (!isJsonObject(fix) || !isJsonObject(fix.change) || typeof fix.rule !== "string") return null;
+  return Object.hasOwn(CHUNK_MAX, String(fix.change.kind)) ? (fix as unknown as FixPlan) : null;
 }

@@ -109,23 +109,9 @@ export function recipeToJson({ set, patch, replace, schemas }: Recipe): JsonObje
   });
 }
 
+/** Reads the recipe in an operation's plan. */
 export function recipeFromJson({ set, patch, replace, schemas }: JsonObject): Recipe {
-  return compact({
-    set: listOf(set)?.filter(isJsonObject).map(settingFromJson),
-    patch,
-    replace: isJsonObject(replace)
-      ? { data: replace.data ?? null, revision: Number(replace.revision) }
-      : undefined,
-    schemas: listOf(schemas),
-  });
-}
-
-function settingFromJson({ path, value }: JsonObject): Setting {
-  return { path: String(path), value: String(value) };
-}
-
-function listOf(value: Json | undefined): readonly Json[] | undefined {
-  return Array.isArray(value) ? value : undefined;
+  return compact({ set, patch, replace, schemas }) as unknown as Recipe;
 }
 
 /** Applies a merge patch without changing its arguments. */

@@ -1,17 +1,11 @@
 /** What a resumed job redrives: the redrives that were left unfinished, then its eligible letters. */
 import type { Engine } from "../engine.ts";
-import type { StoreRetry } from "../runner/store-retry.ts";
-import type { Clock } from "../std/clock.ts";
 import { beginSelected, completeSelection } from "./operation.ts";
-import { sendLetters } from "./send.ts";
+import { type SendOptions, sendLetters } from "./send.ts";
 
-export interface RedriveOnResume {
+export interface RedriveOnResume extends Omit<SendOptions, "engine" | "wake" | "whenPaused"> {
   readonly withLetters: boolean;
   readonly author: string;
-  readonly storeRetry: StoreRetry;
-  readonly clock: Clock;
-  readonly signal: AbortSignal;
-  readonly onNotice?: (notice: string) => void;
 }
 
 /** Skips paused redrives, and operations of other kinds, which `ops resume` finishes. */
