@@ -26,9 +26,11 @@ const HERE_DELIMITER_VALUE =
   "it stands in the delimiter of a here-document, or the delimiter cannot be read. Use a plain word such as END";
 const HERE_QUOTED =
   "the delimiter of the here-document is quoted, so that nothing in it is replaced. Leave the quotes off, or use a write_file step";
-const BACKQUOTES = "it stands in `…`, where quoting is unreliable. Write $(…) instead";
-const PARAMETER = "it stands inside a shell ${…} expansion. Assign it to a shell variable first: value=IT";
-const ARITHMETIC = "a shell evaluates what stands in $((…)). Write $(expr IT + 1) instead";
+const REFUSED_IN = {
+  backquote: "it stands in `…`, where quoting is unreliable. Write $(…) instead",
+  parameter: "it stands inside a shell ${…} expansion. Assign it to a shell variable first: value=IT",
+  arithmetic: "a shell evaluates what stands in $((…)). Write $(expr IT + 1) instead",
+};
 const AFTER_BACKSLASH = "a backslash stands in front of it. For a literal ${ write $${";
 const AFTER_DOLLAR = "a $ stands in front of it";
 
@@ -59,10 +61,7 @@ class Reader {
     while (this.#at < this.#text.length && this.#refusal === undefined) this.#step();
     for (const { commands } of this.#frames) commands?.end();
     const why = this.#refusal ?? "it could not be read";
-    return Array.from(
-      { length: this.#valueAt.size },
-      (_, index) => this.#places[index] ?? { kind: "refused", why },
-    );
+    return [...this.#valueAt.values()].map((index) => this.#places[index] ?? { kind: "refused", why });
   }
 
   get #frame(): Frame {
@@ -76,22 +75,13 @@ class Reader {
   #step() {
     if (this.#valueAt.has(this.#at)) return this.#value();
     if (this.#startsWith("\\\n") && this.#frame.kind !== "single") return this.#joinLines();
-    switch (this.#frame.kind) {
-      case "command":
-        return this.#stepCommand();
-      case "double":
-        return this.#stepDouble();
-      case "body":
-        return this.#stepBody();
-      case "single":
-        return this.#stepSingle();
-      case "arithmetic":
-        return this.#stepArithmetic();
-      case "parameter":
-        return this.#stepParameter();
-      case "backquote":
-        return this.#stepBackquote();
-    }
+    const { kind } = this.#frame;
+    const character = this.#text[this.#at] ?? "";
+    if (kind === "command") this.#stepCommand(character);
+    else if (kind === "arithmetic") this.#stepArithmetic(character);
+    else if (kind === "parameter") this.#stepParameter(character);
+    else if (kind === "backquote") this.#stepBackquote(character);
+    else this.#stepText(kind, character);
   }
 
   #value() {
@@ -107,9 +97,9 @@ class Reader {
   #placeHere(): ShellPlace {
     const before = this.#text[this.#at - 1];
     const { kind } = this.#frame;
-    if (kind === "backquote") return { kind: "refused", why: BACKQUOTES };
-    if (kind === "parameter") return { kind: "refused", why: PARAMETER };
-    if (kind === "arithmetic") return { kind: "refused", why: ARITHMETIC };
+    if (kind === "backquote" || kind === "parameter" || kind === "arithmetic") {
+      return { kind: "refused", why: REFUSED_IN[kind] };
+    }
     if (kind !== "single" && before === "$" && this.#text[this.#at - 2] !== "\\") {
       return { kind: "refused", why: AFTER_DOLLAR };
     }
@@ -117,8 +107,7 @@ class Reader {
     return { kind: kind === "single" ? "single" : "double" };
   }
 
-  #stepCommand() {
-    const character = this.#text[this.#at] ?? "";
+  #stepCommand(character: string) {
     if (character === "\n") return this.#endLine();
     if (character === "#" && this.#atWordStart) return this.#skipComment();
     if (character === "#" && /[^\0-\x7f]/.test(this.#text[this.#at - 1] ?? "")) {
@@ -137,46 +126,32 @@ class Reader {
     this.#take(character);
   }
 
-  #stepDouble() {
-    const character = this.#text[this.#at] ?? "";
-    if (character === '"') return this.#close();
-    this.#stepExpanded(character);
-  }
-
-  #stepBody() {
-    this.#stepExpanded(this.#text[this.#at] ?? "");
-  }
-
-  #stepExpanded(character: string) {
+  /** In quotes, and in the body of a here-document. */
+  #stepText(kind: "single" | "double" | "body", character: string) {
+    if (kind === "single") return character === "'" ? this.#close() : this.#take(character);
+    if (kind === "double" && character === '"') return this.#close();
     if (character === "\\") return this.#escape();
     if (character === "`") return this.#open("backquote", 1);
     if (character === "$") return this.#dollar();
     this.#take(character);
   }
 
-  #stepSingle() {
-    if (this.#text[this.#at] === "'") this.#close();
-    else this.#take(this.#text[this.#at] ?? "");
-  }
-
-  #stepBackquote() {
-    const character = this.#text[this.#at];
+  #stepBackquote(character: string) {
     if (character === "\\") this.#at += 2;
     else if (character === "`") this.#close();
     else this.#at++;
   }
 
-  #stepArithmetic() {
-    const character = this.#text[this.#at] ?? "";
+  #stepArithmetic(character: string) {
     if (/['"\\`#]/.test(character)) return this.#refuse(unsure("quotes inside $((…))"));
     if (character === "$") return this.#dollar();
+    if (character === ")" && this.#frame.depth === 1) return this.#close();
     if (character === "(") this.#frame.depth++;
-    if (character === ")") return this.#closeParenthesis();
+    if (character === ")") this.#frame.depth--;
     this.#at++;
   }
 
-  #stepParameter() {
-    const character = this.#text[this.#at] ?? "";
+  #stepParameter(character: string) {
     if (/['"\\`]/.test(character) || this.#startsWith("$(") || this.#startsWith("$[")) {
       return this.#refuse(unsure("quotes or $(…) inside a shell ${…} expansion"));
     }
@@ -187,11 +162,7 @@ class Reader {
 
   /** A line that ends with a backslash goes on in the next one. Inside an operator shells disagree about it. */
   #joinLines() {
-    const before =
-      this.#text
-        .slice(0, this.#at)
-        .replace(/(?:\\\n)+$/, "")
-        .at(-1) ?? "";
+    const [before = ""] = /[\s\S](?=(?:\\\n)*$)/.exec(this.#text.slice(0, this.#at)) ?? [];
     let next = this.#at;
     while (this.#text.startsWith("\\\n", next)) next += 2;
     const isTorn = before === "$" || ((before === "<" || before === "(") && this.#text[next] === before);
@@ -220,15 +191,10 @@ class Reader {
   }
 
   #refuseValues(values: readonly number[] | "all", why: string) {
-    if (values === "all") return this.#refuseAll(why);
-    for (const index of values) {
+    if (values === "all") this.#refusal ??= why;
+    for (const index of values === "all" ? this.#valueAt.values() : values) {
       if (this.#places[index]?.kind !== "refused") this.#places[index] = { kind: "refused", why };
     }
-  }
-
-  #refuseAll(why: string) {
-    this.#refusal ??= why;
-    this.#refuseValues([...this.#valueAt.values()], why);
   }
 
   #operator() {
@@ -279,8 +245,7 @@ class Reader {
 
   #escape() {
     const next = this.#at + 1;
-    const value = this.#valueAt.get(next);
-    if (value !== undefined) return this.#refuse(AFTER_BACKSLASH);
+    if (this.#valueAt.has(next)) return this.#refuse(AFTER_BACKSLASH);
     this.#addToWord(this.#text[next] ?? "");
     this.#at += 2;
     this.#atWordStart = false;
@@ -304,12 +269,6 @@ class Reader {
     else frame.commands?.pipe(); // a `|` may follow, and then all of it is in the pipeline
     this.#atWordStart = true;
     if (frame.depth > 0) frame.depth += character === "(" ? 1 : -1;
-    this.#at++;
-  }
-
-  #closeParenthesis() {
-    if (this.#frame.depth === 1) return this.#close();
-    this.#frame.depth--;
     this.#at++;
   }
 
