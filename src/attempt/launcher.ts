@@ -19,13 +19,9 @@ export function openLauncher(options: LauncherOptions = {}): Launcher {
   const path = wanted === "" || wanted === "native" ? findLauncherBinary() : wanted;
   if (path && runsHere(path)) return openNativeLauncher(path);
   if (wanted === "") return openSpawnLauncher();
-  throw new WorkError(
-    "usage",
-    `The native launcher cannot be used: ${path ?? "its binary"} is missing or does not run.`,
-    {
-      hint: "Build it with `npm run build` (it needs a C compiler), or set REDRIVE_LAUNCHER=spawn.",
-    },
-  );
+  const message = `The native launcher cannot be used: ${path ?? "its binary"} is missing or does not run.`;
+  const hint = "Build it with `npm run build` (it needs a C compiler), or set REDRIVE_LAUNCHER=spawn.";
+  throw new WorkError("usage", message, { hint });
 }
 
 /** The output of `--version`. It changes with the protocol. */

@@ -278,9 +278,7 @@ export async function findOrMakeJob(engine: Engine, name: string): Promise<Job> 
 }
 
 function atWork({ itemId }: NewItem): WorkError {
-  return new WorkError(
-    "illegal_move",
-    `The failure of ${itemId} was not kept: the item is at work, or was done or given up.`,
-    { hint: "A runner of the job keeps the failures of its own work; a discarded letter can be restored." },
-  );
+  const message = `The failure of ${itemId} was not kept: the item is at work, or was done or given up.`;
+  const hint = "A runner of the job keeps the failures of its own work; a discarded letter can be restored.";
+  return new WorkError("illegal_move", message, { hint });
 }

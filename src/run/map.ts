@@ -127,25 +127,17 @@ async function openJob(engine: Engine, options: MapOptions): Promise<Job> {
 /** The same name and command continue the job. Another command under an old name is probably a mistake. */
 async function reopenJob(engine: Engine, job: Job, { spec, acceptChanges }: MapOptions): Promise<Job> {
   if (job.kind !== "map") {
-    throw new WorkError(
-      "job_changed",
-      `The name ${job.name} is taken: ${job.id} is a ${job.kind}, not a map.`,
-      {
-        hint: "Choose another --name.",
-      },
-    );
+    const message = `The name ${job.name} is taken: ${job.id} is a ${job.kind}, not a map.`;
+    const hint = "Choose another --name.";
+    throw new WorkError("job_changed", message, { hint });
   }
   const before = specOf(job);
   const same =
     canonicalJson([...before.command]) === canonicalJson([...spec.command]) && before.cwd === spec.cwd;
   if (!same && !acceptChanges) {
-    throw new WorkError(
-      "job_changed",
-      `The job ${job.name} runs another command: ${before.command.join(" ")} (in ${before.cwd}).`,
-      {
-        hint: "Choose another --name, or give --accept-changes to go on with the new command.",
-      },
-    );
+    const message = `The job ${job.name} runs another command: ${before.command.join(" ")} (in ${before.cwd}).`;
+    const hint = "Choose another --name, or give --accept-changes to go on with the new command.";
+    throw new WorkError("job_changed", message, { hint });
   }
   return engine.changeJob(job.id, {
     status: "running",

@@ -55,13 +55,9 @@ function shellLine(command: readonly string[], usage: string): WorkError {
       : [`Leave out the quotes: ${usage} -- ${[line, ...rest.map(asWord)].join(" ")}`]),
     `Use a shell: ${usage} -- ${shell.join(" ")}`,
   ];
-  return new WorkError(
-    "command_not_found",
-    `The command "${program}" is one quoted text, and no program has that name.`,
-    {
-      hint: hints.join("\n  "),
-    },
-  );
+  const message = `The command "${program}" is one quoted text, and no program has that name.`;
+  const hint = hints.join("\n  ");
+  return new WorkError("command_not_found", message, { hint });
 }
 
 const QUOTED_PLACE = /(["'])(\{\}|\$\{[^}]*\})\1/g;

@@ -103,13 +103,9 @@ async function workflowSpecNow(job: Job, { acceptChanges }: ResumeOptions): Prom
   const text = readText(spec.file);
   if (text === null || digestOf(text) === spec.digest) return null;
   if (!acceptChanges) {
-    throw new WorkError(
-      "job_changed",
-      `The workflow ${spec.file} has changed since the job ${job.id} was started.`,
-      {
-        hint: "Give --accept-changes to go on with the new one, or start it anew with `redrive run`.",
-      },
-    );
+    const message = `The workflow ${spec.file} has changed since the job ${job.id} was started.`;
+    const hint = "Give --accept-changes to go on with the new one, or start it anew with `redrive run`.";
+    throw new WorkError("job_changed", message, { hint });
   }
   const { requireWorkflow } = await import("../workflow/read-workflow.ts");
   return plain({

@@ -146,13 +146,9 @@ export function openCommand(job: Job, spec: CommandSpec, jobRuntime: JobRuntime)
 /** Imported letters have no handler; they can only run with a workflow that a person gives them. */
 export function requireHandler(job: Job): void {
   if (job.kind === "imported") {
-    throw new WorkError(
-      "usage",
-      `The letters of ${job.id} came from elsewhere: they have no work of their own.`,
-      {
-        hint: `Say what is to be run: redrive dlq retry ${job.id} --workflow FILE. A queue or a target named ${job.id}, or a workflow of that name that was run once, does it too.`,
-      },
-    );
+    const message = `The letters of ${job.id} came from elsewhere: they have no work of their own.`;
+    const hint = `Say what is to be run: redrive dlq retry ${job.id} --workflow FILE. A queue or a target named ${job.id}, or a workflow of that name that was run once, does it too.`;
+    throw new WorkError("usage", message, { hint });
   }
   if (job.kind !== "deleting") return;
   throw new WorkError("illegal_move", `The job ${job.id} is being deleted.`, {

@@ -91,23 +91,18 @@ export function requireHelpable(job: Job): void {
   if (job.kind === "queue" || job.kind === "target") refuseStanding(job);
   requireHandler(job);
   if (job.kind !== "workflow" || workflowSpecOf(job).workflow.map.isolation === "none") return;
-  throw new WorkError(
-    "usage",
-    `The agents of ${job.id} work in git worktrees of one repository: no other process can help with them.`,
-    { hint: "Only maps, and workflows with `isolation: none` in `map`, can be worked by several processes." },
-  );
+  const message = `The agents of ${job.id} work in git worktrees of one repository: no other process can help with them.`;
+  const hint =
+    "Only maps, and workflows with `isolation: none` in `map`, can be worked by several processes.";
+  throw new WorkError("usage", message, { hint });
 }
 
 function requireFolder(job: Job): void {
   const { cwd } = job.kind === "workflow" ? workflowSpecOf(job) : specOf(job);
   if (existsSync(cwd)) return;
-  throw new WorkError(
-    "usage",
-    `The job ${job.id} works in ${cwd}, and there is no such folder on this machine.`,
-    {
-      hint: "Make it, or mount it: the command runs in the same folder on every machine.",
-    },
-  );
+  const message = `The job ${job.id} works in ${cwd}, and there is no such folder on this machine.`;
+  const hint = "Make it, or mount it: the command runs in the same folder on every machine.";
+  throw new WorkError("usage", message, { hint });
 }
 
 const LOOK_MS = 500;

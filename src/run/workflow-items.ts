@@ -26,13 +26,9 @@ export async function selectWorkflowItems(runtime: WorkflowRuntime, stop: AbortS
 
 /** The file may be in the user's folder without being committed. */
 function notInCommit(path: string): WorkError {
-  return new WorkError(
-    "input_invalid",
-    `The input ${path} is not in the commit that the agents start from.`,
-    {
-      hint: "Commit it, or let a step of setup write it.",
-    },
-  );
+  const message = `The input ${path} is not in the commit that the agents start from.`;
+  const hint = "Commit it, or let a step of setup write it.";
+  return new WorkError("input_invalid", message, { hint });
 }
 
 async function selectFromCommand(

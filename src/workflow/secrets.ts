@@ -117,11 +117,9 @@ function longest(forms: readonly string[], fits: (form: string, length: number) 
 }
 
 function tooShort(length: number): WorkError {
-  return new WorkError(
-    "usage",
-    `A secret of ${length} characters cannot be masked; it needs at least ${SECRET_CHARS_MIN}.`,
-    { hint: "Leave it out of `secrets:`, or use a longer value." },
-  );
+  const message = `A secret of ${length} characters cannot be masked; it needs at least ${SECRET_CHARS_MIN}.`;
+  const hint = "Leave it out of `secrets:`, or use a longer value.";
+  return new WorkError("usage", message, { hint });
 }
 
 export interface Sealer {
