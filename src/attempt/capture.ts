@@ -6,6 +6,7 @@ import { isStoreTrouble, WorkError } from "../errors.ts";
 import type { Outcome } from "../item/settlement.ts";
 import { systemClock } from "../std/clock.ts";
 import { PRIVATE_FILE, PRIVATE_FOLDER } from "../std/files.ts";
+import { tryTo } from "../std/try-to.ts";
 import type { Ended } from "./launch.ts";
 import { composeLog, Output, type OutputMask, writeLog } from "./output.ts";
 import { type Cut, LOG_BYTES_MAX } from "./output-watch.ts";
@@ -210,11 +211,7 @@ export class DiskRoom {
     const now = this.#now();
     if (Math.abs(now - this.#checkedAt) >= RECHECK_MS) {
       this.#checkedAt = now;
-      try {
-        this.#isFull = isFull(folder);
-      } catch {
-        this.#isFull = false; // a missing folder is not full
-      }
+      this.#isFull = tryTo(() => isFull(folder)) ?? false; // a missing folder is not full
     }
     return this.#isFull;
   }

@@ -13,6 +13,7 @@ import {
   writeSync,
 } from "node:fs";
 import { join } from "node:path";
+import { tryTo } from "../std/try-to.ts";
 
 /** An output that was cut while it was written. */
 export interface Cut {
@@ -88,18 +89,14 @@ export class OutputWatch {
   }
 
   #hasRoom(path: string): boolean {
-    try {
-      const { bavail, bsize } = statfsSync(path);
-      return bavail * bsize >= this.#roomBytesMin;
-    } catch {
-      return true; // not opened yet, or already collected
-    }
+    const { bavail, bsize } = tryTo(() => statfsSync(path)) ?? { bavail: Number.POSITIVE_INFINITY, bsize: 1 };
+    return bavail * bsize >= this.#roomBytesMin;
   }
 }
 
 function cutIfLarge(path: string, earlier: Cut | undefined, logBytesMax: number): Cut | undefined {
-  const fd = openIfPresent(path);
-  if (fd === undefined) return undefined;
+  const fd = tryTo(() => openSync(path, "r+"));
+  if (fd === undefined) return undefined; // not opened yet, or already collected
   try {
     const bytes = fstatSync(fd).size;
     if (bytes <= 2 * logBytesMax) return undefined;
@@ -111,15 +108,6 @@ function cutIfLarge(path: string, earlier: Cut | undefined, logBytesMax: number)
     return { headPath: head.headPath, headBytes: head.headBytes, removedBytes, recent };
   } finally {
     closeSync(fd);
-  }
-}
-
-/** Undefined when the file is not opened yet or already collected. */
-function openIfPresent(path: string): number | undefined {
-  try {
-    return openSync(path, "r+");
-  } catch {
-    return undefined;
   }
 }
 
@@ -183,18 +171,12 @@ export function isPublished(output: RunningOutput): boolean {
   return readRecord(`${output.stdout}${SUFFIX}`).some(({ log }) => log === output.log);
 }
 
+/** None when nothing has run yet, or the run has ended. */
 function namesIn(folder: string): string[] {
-  try {
-    return readdirSync(folder).sort();
-  } catch {
-    return []; // nothing has run yet, or the run has ended
-  }
+  return tryTo(() => readdirSync(folder).sort()) ?? [];
 }
 
+/** None when it was removed meanwhile, or is not completely written. */
 function readRecord(path: string): RunningOutput[] {
-  try {
-    return [JSON.parse(readFileSync(path, "utf8")) as RunningOutput];
-  } catch {
-    return []; // removed meanwhile, or not completely written
-  }
+  return tryTo(() => [JSON.parse(readFileSync(path, "utf8")) as RunningOutput]) ?? [];
 }

@@ -1,6 +1,7 @@
 /** Lists the processes of this machine with what is needed to find a tree among them. Zombies are left out: they have ended. */
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
+import { tryTo } from "../std/try-to.ts";
 import { LAUNCH_ID_VARIABLE } from "./launch.ts";
 
 export interface ProcessEntry {
@@ -39,11 +40,7 @@ function readProc(pid: string): ProcessEntry | undefined {
 
 /** Empty when the process has ended or belongs to another user. */
 function readOrEmpty(path: string): string {
-  try {
-    return readFileSync(path, "latin1");
-  } catch {
-    return "";
-  }
+  return tryTo(() => readFileSync(path, "latin1")) ?? "";
 }
 
 function listPs(): ProcessEntry[] {

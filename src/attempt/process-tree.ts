@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { systemClock } from "../std/clock.ts";
 import { processStart, thisHost } from "../std/process-identity.ts";
 import { randomName } from "../std/random.ts";
+import { tryTo } from "../std/try-to.ts";
 import { CLOSE_GRACE_MS, LAUNCH_ID_VARIABLE } from "./launch.ts";
 import { listProcesses, type ProcessEntry } from "./process-list.ts";
 
@@ -43,16 +44,9 @@ async function signalUntilGone(tree: Tree, signal: "SIGTERM" | "SIGKILL", limitM
 /** Signals the group as a whole, so that it cannot fork around the signal, then the other processes. */
 function signalAll(members: readonly ProcessEntry[], group: number, signal: "SIGTERM" | "SIGKILL"): void {
   const targets = new Set(members.map((member) => (member.group === group ? -group : member.pid)));
-  for (const target of targets) send(target, signal);
-  if (signal === "SIGTERM") for (const target of targets) send(target, "SIGCONT"); // a stopped process cannot react to TERM
-}
-
-function send(target: number, signal: NodeJS.Signals): void {
-  try {
-    process.kill(target, signal);
-  } catch {
-    // It has ended meanwhile, or belongs to another user; the next poll finds out.
-  }
+  // A process that has ended meanwhile or belongs to another user is found by the next poll.
+  for (const target of targets) tryTo(() => process.kill(target, signal));
+  if (signal === "SIGTERM") for (const target of targets) tryTo(() => process.kill(target, "SIGCONT")); // a stopped process cannot react to TERM
 }
 
 /** The processes of one launch, listed anew each time. A known member stays one until it ends. */

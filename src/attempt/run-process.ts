@@ -5,6 +5,7 @@ import { classify, printedTrace } from "../retry/classify.ts";
 import { parseReportedFailure, type ReportedFailure } from "../retry/reported-failure.ts";
 import { systemClock } from "../std/clock.ts";
 import { compact } from "../std/json.ts";
+import { tryTo } from "../std/try-to.ts";
 import type { Cuts, KeptOutput } from "./capture.ts";
 import { collectEvidence } from "./evidence.ts";
 import { type Ended, type Launched, type Launcher, type LaunchSpec, notStarted } from "./launch.ts";
@@ -101,12 +102,8 @@ function limit(launched: Pick<Launched, "end">, { signal, timeoutMs, graceMs }: 
 }
 
 function takeReport(path: string, now: number): ReportedFailure | undefined {
-  let text: string;
-  try {
-    text = readFileSync(path, "utf8");
-  } catch {
-    return undefined; // most commands report nothing
-  }
+  const text = tryTo(() => readFileSync(path, "utf8"));
+  if (text === undefined) return undefined; // most commands report nothing
   rmSync(path, { force: true });
   return parseReportedFailure(text, now);
 }

@@ -7,8 +7,9 @@ import { countEligible, statusOf } from "../queue/job-summary.ts";
 import { redriveOnResume } from "../redrive/resume.ts";
 import type { Feed } from "../runner/run-options.ts";
 import { isDismissed } from "../service/delete-job.ts";
-import { readText as readTextFile } from "../std/files.ts";
+import { readText } from "../std/files.ts";
 import type { JsonObject } from "../std/json.ts";
+import { tryTo } from "../std/try-to.ts";
 import { digestOf, plain, workflowProgressOf, workflowSpecOf } from "../workflow/workflow-spec.ts";
 import { inputFeed, runMap } from "./map.ts";
 import { specOf } from "./map-spec.ts";
@@ -100,8 +101,8 @@ function mapFeed(deps: RunDeps, job: Job, options: ResumeOptions): Feed {
 /** The workflow in its file now, if it changed and the user accepts it; else null. */
 async function workflowSpecNow(job: Job, { acceptChanges }: ResumeOptions): Promise<JsonObject | null> {
   const spec = workflowSpecOf(job);
-  const text = readText(spec.file);
-  if (text === null || digestOf(text) === spec.digest) return null;
+  const text = tryTo(() => readText(spec.file)); // a missing file counts as unchanged: the job has its own copy
+  if (text === undefined || digestOf(text) === spec.digest) return null;
   if (!acceptChanges) {
     const message = `The workflow ${spec.file} has changed since the job ${job.id} was started.`;
     const hint = "Give --accept-changes to go on with the new one, or start it anew with `redrive run`.";
@@ -113,15 +114,6 @@ async function workflowSpecNow(job: Job, { acceptChanges }: ResumeOptions): Prom
     workflow: requireWorkflow(text, spec.file, { variables: Object.keys(spec.variables) }),
     digest: digestOf(text),
   });
-}
-
-/** A missing file counts as unchanged: the job has its own copy. */
-function readText(path: string): string | null {
-  try {
-    return readTextFile(path);
-  } catch {
-    return null;
-  }
 }
 
 /** A job that has passed its map phase returns to it when items are left, or when reduce has not seen all successes. */

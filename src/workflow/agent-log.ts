@@ -10,6 +10,7 @@ import type { ReportedFailure } from "../retry/reported-failure.ts";
 import { describeThrown } from "../retry/thrown.ts";
 import { PRIVATE_FOLDER } from "../std/files.ts";
 import { compact, isJsonObject, type JsonObject, reader } from "../std/json.ts";
+import { tryTo } from "../std/try-to.ts";
 import type { AgentUsage, At } from "./step-context.ts";
 
 export interface AgentOutput {
@@ -207,12 +208,8 @@ export function epochMs(time: number): number {
 }
 
 export function parseObject(line: string): JsonObject | undefined {
-  try {
-    const json: unknown = JSON.parse(line);
-    return isJsonObject(json) ? json : undefined;
-  } catch {
-    return undefined;
-  }
+  const json: unknown = tryTo(() => JSON.parse(line));
+  return isJsonObject(json) ? json : undefined;
 }
 
 /** A longer line is no message, and not held in memory. */
@@ -259,13 +256,8 @@ function plus(one: number | undefined, other: number | undefined): number | unde
 
 /** The readable form of one line; null for a line that a person need not see. A line that is no JSON stays as it is. */
 export function agentLine(line: string): string | null {
-  let message: unknown;
-  try {
-    message = JSON.parse(line);
-  } catch {
-    return line;
-  }
-  if (!isJsonObject(message)) return line;
+  const message = parseObject(line);
+  if (message === undefined) return line;
   if (message.type !== "assistant") return null;
   const content = reader(message).object("message")?.content;
   const parts = Array.isArray(content) ? content.filter(isJsonObject).flatMap(partText) : [];

@@ -1,6 +1,7 @@
 /** The `foreach` step: the same steps for each element, a few at a time. Captures of the last element are the last ones set. */
 import type { Filled } from "../attempt/template.ts";
 import { asText, type Json, parseJson } from "../std/json.ts";
+import { tryTo } from "../std/try-to.ts";
 import { oneLine } from "../triage/clean.ts";
 import type { Action } from "./model.ts";
 import { type At, inside, type StepEnd } from "./step-context.ts";
@@ -73,13 +74,7 @@ function elementsOf({ items }: Foreach, at: At): Filled<readonly Json[]> {
 }
 
 function listOf(text: string): readonly Json[] {
-  if (text.trimStart().startsWith("[")) {
-    try {
-      const json: unknown = parseJson(text);
-      if (Array.isArray(json)) return json as readonly Json[];
-    } catch {
-      // Lines that begin with a bracket are lines all the same.
-    }
-  }
+  const json = text.trimStart().startsWith("[") ? tryTo(() => parseJson(text)) : undefined;
+  if (Array.isArray(json)) return json as readonly Json[];
   return linesOf(text).filter((line) => line.trim() !== "");
 }

@@ -1,6 +1,7 @@
 /** Finds programs of agents and of plain shell commands that are not installed, before any item runs. */
 import { accessSync, constants, statSync } from "node:fs";
 import { delimiter, isAbsolute, join } from "node:path";
+import { tryTo } from "../std/try-to.ts";
 import type { Step, Workflow } from "./model.ts";
 
 export type ProgramPhase = "setup" | "map" | "reduce" | "merge";
@@ -104,10 +105,9 @@ export function isInstalled(
 }
 
 function isExecutable(path: string): boolean {
-  try {
+  const found = tryTo(() => {
     accessSync(path, constants.X_OK);
     return statSync(path).isFile(); // a folder has the x permission too
-  } catch {
-    return false; // missing or not executable
-  }
+  });
+  return found ?? false;
 }

@@ -14,6 +14,7 @@ import {
 import { basename, dirname, isAbsolute, join, sep } from "node:path";
 import type { Filled } from "../attempt/template.ts";
 import { randomName } from "../std/random.ts";
+import { tryTo } from "../std/try-to.ts";
 import type { Action, Step } from "./model.ts";
 import type { At, StepEnd } from "./step-context.ts";
 import { hopeless, logLine, writeTrouble } from "./step-record.ts";
@@ -67,25 +68,11 @@ function wrongPath(path: string): string | undefined {
 
 /** Links are followed as far as the path is there; the rest is as it is written. */
 function realPathOf(path: string): string | undefined {
-  if (isThere(path)) {
-    try {
-      return realpathSync(path);
-    } catch {
-      return undefined;
-    }
-  }
+  // A path that cannot be looked at cannot be written to either; then writing says why.
+  const isThere = tryTo(() => lstatSync(path)) !== undefined;
+  if (isThere) return tryTo(() => realpathSync(path));
   const parent = realPathOf(dirname(path));
   return parent === undefined ? undefined : join(parent, basename(path));
-}
-
-/** A path that cannot be looked at cannot be written to either; then writing says why. */
-function isThere(path: string): boolean {
-  try {
-    lstatSync(path);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /** Makes the folders; readers see the old content or the new, never a part. An existing file keeps its mode. */

@@ -3,6 +3,7 @@ import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:
 import { join, resolve } from "node:path";
 import { WorkError } from "../errors.ts";
 import { systemClock } from "../std/clock.ts";
+import { tryTo } from "../std/try-to.ts";
 import { type Git, refused } from "./git.ts";
 
 /** What git reads as "it must not be there". */
@@ -99,12 +100,9 @@ export function writeHeadFile(gitDir: string, commit: string): void {
   renameSync(draft, join(gitDir, "HEAD"));
 }
 
+/** Null when it is not there, or is no file. */
 function read(path: string): string | null {
-  try {
-    return readFileSync(path, "utf8");
-  } catch {
-    return null; // not there, or no file
-  }
+  return tryTo(() => readFileSync(path, "utf8")) ?? null;
 }
 
 /** `detail` is what git printed, a line each. */

@@ -18,6 +18,7 @@ import {
 } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { WorkError } from "../errors.ts";
+import { tryTo } from "../std/try-to.ts";
 import { takingTurns } from "../std/turns.ts";
 import { type Git, type GitResult, refused } from "./git.ts";
 import type { KeepPaths } from "./names.ts";
@@ -98,7 +99,10 @@ async function clear(git: Git, gitDir: string, keep: KeepPaths): Promise<string[
       removeUntracked(git, keep),
     ]);
     if (odd.folders.length === 0 || round === ROUNDS_MAX) return [...changed, ...odd.files];
-    for (const folder of odd.folders) setMode(join(git.cwd, folder), modes.folder); // and look again, behind it too
+    for (const folder of odd.folders) {
+      const path = join(git.cwd, folder); // and look again, behind it too
+      if (lstatSync(path, { throwIfNoEntry: false })?.isDirectory()) chmodSync(path, modes.folder);
+    }
   }
 }
 
@@ -141,28 +145,19 @@ export function removeTree(path: string): void {
 
 /** From the file in the worktree, or from git's list when an item removed that. */
 async function findGitDir(git: Git, path: string): Promise<string> {
-  try {
-    const gitDir = gitDirOf(path);
-    if (existsSync(join(gitDir, "redrive"))) return gitDir;
-  } catch {
-    // found below
-  }
+  const named = tryTo(() => gitDirOf(path));
+  if (named !== undefined && existsSync(join(named, "redrive"))) return named;
   const commonDir = await git.must(["rev-parse", "--path-format=absolute", "--git-common-dir"]);
   const all = join(commonDir, "worktrees");
   const found = readdirSync(all)
     .map((name) => join(all, name))
-    .find((gitDir) => pointsTo(gitDir, join(path, ".git")));
+    .find((gitDir) => {
+      const pointer = tryTo(() => readFileSync(join(gitDir, "gitdir"), "utf8").trim());
+      return pointer !== undefined && resolve(gitDir, pointer) === join(path, ".git");
+    });
   if (found === undefined)
     throw new WorkError("git_refused", `git does not know the worktree ${path} any more.`);
   return found;
-}
-
-function pointsTo(gitDir: string, pointer: string): boolean {
-  try {
-    return resolve(gitDir, readFileSync(join(gitDir, "gitdir"), "utf8").trim()) === pointer;
-  } catch {
-    return false;
-  }
 }
 
 /** Every tracked file that is not as it was, also when only its times are others. */
@@ -194,15 +189,8 @@ function removeInside(root: string, file: string): void {
   const folder = dirname(path);
   if (!existsSync(folder) || realpathSync(folder) !== join(realpathSync(root), dirname(file))) return;
   rmSync(path, { recursive: true, force: true });
-  for (let empty = folder; empty !== root && isEmpty(empty); empty = dirname(empty)) rmdirSync(empty);
-}
-
-function isEmpty(folder: string): boolean {
-  return readdirSync(folder).length === 0;
-}
-
-function setMode(path: string, mode: number): void {
-  if (lstatSync(path, { throwIfNoEntry: false })?.isDirectory()) chmodSync(path, mode);
+  for (let empty = folder; empty !== root && readdirSync(empty).length === 0; empty = dirname(empty))
+    rmdirSync(empty);
 }
 
 function makeWritable(path: string): void {
@@ -223,13 +211,8 @@ async function updateSubmodules(git: Git): Promise<void> {
 async function resetSubmodules(git: Git): Promise<void> {
   if (!existsSync(join(git.cwd, ".gitmodules"))) return;
   await updateSubmodules(git);
-  await git.must([
-    "submodule",
-    "--quiet",
-    "foreach",
-    "--recursive",
-    "git reset -q --hard && git clean -ffdxq",
-  ]);
+  const clean = "git reset -q --hard && git clean -ffdxq";
+  await git.must(["submodule", "--quiet", "foreach", "--recursive", clean]);
 }
 
 /** What stays: git's pointers, the clones of submodules, and what is kept here. */
@@ -258,7 +241,10 @@ export function savePristine(path: string, gitDir: string): void {
     const modes: Modes = { file: modeOf(join(path, ".git")), folder: modeOf(path) }; // git has just made both
     writeFileSync(join(place, "modes.json"), JSON.stringify(modes));
   }
-  replace(join(place, "index"), (draft) => twin(join(gitDir, "index"), draft));
+  const draft = join(place, "index.draft");
+  rmSync(draft, { force: true });
+  twin(join(gitDir, "index"), draft);
+  renameSync(draft, join(place, "index"));
 }
 
 function modeOf(path: string): number {
@@ -292,17 +278,9 @@ export function restorePristine(path: string, gitDir: string): boolean {
 function restorePointer(path: string, gitDir: string): void {
   const pointer = join(path, ".git");
   const stat = lstatSync(pointer, { throwIfNoEntry: false });
-  if (stat?.isFile() && pointerLeadsTo(path, gitDir)) return;
+  if (stat?.isFile() && tryTo(() => gitDirOf(path)) === gitDir) return;
   rmSync(pointer, { recursive: true, force: true });
   writeFileSync(pointer, `gitdir: ${gitDir}\n`);
-}
-
-function pointerLeadsTo(path: string, gitDir: string): boolean {
-  try {
-    return gitDirOf(path) === gitDir;
-  } catch {
-    return false;
-  }
 }
 
 /** With its time, by which git knows which files it has to look at closely. A little too early is safe. */
@@ -310,13 +288,6 @@ function twin(from: string, to: string): void {
   const { atimeMs, mtimeMs } = statSync(from);
   copyFileSync(from, to);
   utimesSync(to, Math.floor(atimeMs) / 1000, Math.floor(mtimeMs) / 1000);
-}
-
-function replace(path: string, write: (draft: string) => void): void {
-  const draft = `${path}.draft`;
-  rmSync(draft, { force: true });
-  write(draft);
-  renameSync(draft, path);
 }
 
 function copyIfThere(from: string, to: string): void {

@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { systemClock } from "../std/clock.ts";
 import { takeLock } from "../std/file-lock.ts";
+import { tryTo } from "../std/try-to.ts";
 import { Branch, commitTree, isAncestor, mergeTrees } from "./branch.ts";
 import { type Git, identityEnvironment, listGitWorktrees } from "./git.ts";
 
@@ -115,7 +116,8 @@ async function mergeInCheckout(
     .filter(Boolean)
     .join("\n");
   if (!isLast && LOCKED.test(result.stderr)) return "again";
-  if (mergeHead(gitDir) !== head) {
+  // Whose merge is half done there: only our own is ours to undo.
+  if (tryTo(() => readFileSync(join(gitDir, "MERGE_HEAD"), "utf8").trim()) !== head) {
     const isDirty = (await git.must(["status", "--porcelain"])) !== "";
     return left(isDirty ? "dirty" : "refused", said);
   }
@@ -150,15 +152,6 @@ async function isFreeSoon(gitDir: string): Promise<boolean> {
     await systemClock.sleep(LOOK_MS);
   }
   return true;
-}
-
-/** Whose merge is half done there: only our own is ours to undo. */
-function mergeHead(gitDir: string): string | null {
-  try {
-    return readFileSync(join(gitDir, "MERGE_HEAD"), "utf8").trim();
-  } catch {
-    return null; // none
-  }
 }
 
 interface WithoutCheckout extends FinalMergeRequest {

@@ -4,6 +4,7 @@ import { basename, dirname, join } from "node:path";
 import type { WorktreeArtifacts } from "../item/letter.ts";
 import { compact } from "../std/json.ts";
 import { ownerState } from "../std/process-identity.ts";
+import { tryTo } from "../std/try-to.ts";
 import { isAncestor, readHeadFile } from "./branch.ts";
 import { gitDirOf, isFinished } from "./checkout.ts";
 import { Git, listGitWorktrees, refused } from "./git.ts";
@@ -109,12 +110,9 @@ function entryOf(record: WorktreeRecord, path: string, repo: string): WorktreeEn
 const NOBODY = { pid: null, isOwnerHere: false };
 
 function commonDirOf(path: string): string | null {
-  try {
-    const commonDir = dirname(dirname(gitDirOf(path)));
-    return lstatSync(join(commonDir, "HEAD")).isFile() ? commonDir : null;
-  } catch {
-    return null;
-  }
+  const commonDir = tryTo(() => dirname(dirname(gitDirOf(path))));
+  if (commonDir === undefined) return null;
+  return lstatSync(join(commonDir, "HEAD"), { throwIfNoEntry: false })?.isFile() ? commonDir : null;
 }
 
 /** Entries of git's list that lie in the job's folder, but not on the disk and not in the records. */
@@ -138,7 +136,8 @@ export async function lossOf(inventory: JobInventory, entry: WorktreeEntry): Pro
   const { git } = inventory;
   if (entry.state === "missing") return null; // its branch is looked at with the others
   if (git === null) return "its repository is gone";
-  if (!wasFinished(entry.path)) return null; // no agent ever worked in it
+  const isWorkedIn = tryTo(() => isFinished(gitDirOf(entry.path))) ?? true; // an agent broke it
+  if (!isWorkedIn) return null;
   const inside = git.in(entry.path);
   try {
     const head = await readHead(inside);
@@ -147,14 +146,6 @@ export async function lossOf(inventory: JobInventory, entry: WorktreeEntry): Pro
     return (await changesIn(inside, keepPaths([]))) === "" ? null : "it has uncommitted changes";
   } catch (error) {
     return entry.name === MAIN_NAME || entry.state !== "free" ? `git cannot read it: ${String(error)}` : null;
-  }
-}
-
-function wasFinished(path: string): boolean {
-  try {
-    return isFinished(gitDirOf(path));
-  } catch {
-    return true; // an agent broke it
   }
 }
 
@@ -177,15 +168,8 @@ export function homesOf({ jobId, job }: JobInventory): string[] {
 const CHANGES_CHARACTERS_MAX = 8000;
 
 export async function readHead(git: Git): Promise<string> {
-  return headFromFile(git.cwd) ?? git.must(["rev-parse", "--verify", "HEAD^{commit}"]);
-}
-
-function headFromFile(path: string): string | null {
-  try {
-    return readHeadFile(gitDirOf(path));
-  } catch {
-    return null; // no linked worktree
-  }
+  const fromFile = tryTo(() => readHeadFile(gitDirOf(git.cwd))); // of a linked worktree
+  return fromFile ?? git.must(["rev-parse", "--verify", "HEAD^{commit}"]);
 }
 
 /** One line for each changed or new file; ignored files and kept paths are not among them. Empty: nothing to commit. */

@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { basename, dirname, resolve } from "node:path";
 import { WorkError } from "../errors.ts";
 import { toBase32 } from "../std/random.ts";
+import { tryTo } from "../std/try-to.ts";
 
 export function jobBranch(jobId: string): string {
   return `redrive/${refPart(jobId)}`;
@@ -103,9 +104,5 @@ function linkedCommonDir(top: string): string | null {
 
 /** Null when it is no file that can be read: `.git` is a folder in most checkouts. */
 function textOf(path: string): string | null {
-  try {
-    return readFileSync(path, "utf8");
-  } catch {
-    return null;
-  }
+  return tryTo(() => readFileSync(path, "utf8")) ?? null;
 }

@@ -31,6 +31,7 @@ import { fileNameOf } from "../item/item.ts";
 import { isJsonObject, type JsonObject } from "../std/json.ts";
 import { type Owner, processStart, thisHost } from "../std/process-identity.ts";
 import { randomName } from "../std/random.ts";
+import { tryTo } from "../std/try-to.ts";
 import { hashOf } from "./names.ts";
 
 export interface WorktreeRecord {
@@ -132,11 +133,7 @@ export class JobRegistry {
   claim(seen: WorktreeRecord, taken: WorktreeRecord): boolean {
     const file = this.#file(seen.name);
     const hidden = join(this.folder, passing(seen.name, "claim"));
-    try {
-      renameSync(file, hidden);
-    } catch {
-      return false;
-    }
+    tryTo(() => renameSync(file, hidden));
     const found = readJson<WorktreeRecord>(hidden, isWorktreeRecord);
     const isSame = JSON.stringify(found) === JSON.stringify(seen);
     if (isSame) this.write(taken);
@@ -211,11 +208,7 @@ export function listRegistries(home: string): JobRegistry[] {
 }
 
 function entriesOf(folder: string): string[] {
-  try {
-    return readdirSync(folder).sort();
-  } catch {
-    return []; // not there
-  }
+  return tryTo(() => readdirSync(folder).sort()) ?? [];
 }
 
 function writeWhole(path: string, value: object, isSynced: boolean): void {
@@ -271,28 +264,12 @@ function hasTexts(value: unknown, ...keys: readonly string[]): value is JsonObje
   return isJsonObject(value) && keys.every((key) => typeof value[key] === "string");
 }
 
-function tryTo<T>(action: () => T): T | undefined {
-  try {
-    return action();
-  } catch {
-    return undefined;
-  }
-}
-
 /** True when a process of this machine works in the folder: what a killed runner left running may still write there. */
 export function hasProcessIn(folder: string): boolean {
   if (process.platform !== "linux") return false;
-  return readdirSync("/proc").some((pid) => /^\d+$/.test(pid) && isWithin(cwdOf(pid), folder));
-}
-
-function cwdOf(pid: string): string {
-  try {
-    return readlinkSync(`/proc/${pid}/cwd`);
-  } catch {
-    return ""; // it has ended, or belongs to another user
-  }
-}
-
-function isWithin(path: string, folder: string): boolean {
-  return path === folder || path.startsWith(`${folder}/`);
+  return readdirSync("/proc").some((pid) => {
+    // Nothing of a process that has ended or belongs to another user.
+    const cwd = /^\d+$/.test(pid) ? tryTo(() => readlinkSync(`/proc/${pid}/cwd`)) : undefined;
+    return cwd === folder || cwd?.startsWith(`${folder}/`);
+  });
 }
