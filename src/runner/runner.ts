@@ -4,11 +4,10 @@ import { isStoreTrouble, WorkError } from "../errors.ts";
 import type { Settlement } from "../item/item.ts";
 import { gateName } from "../item/store-queries.ts";
 import { type Clock, systemClock } from "../std/clock.ts";
-import { DispatchGate } from "./dispatch-gate.ts";
+import { type Admitted, DispatchGate } from "./dispatch-gate.ts";
 import { LeaseHolder } from "./lease-holder.ts";
 import { PollSchedule, WakeSignal } from "./poll-schedule.ts";
 import type { RunOptions, RunResult } from "./run-options.ts";
-import type { Admitted } from "./shared-breaker.ts";
 import { type Ended, Slots } from "./slots.ts";
 import { OutageLog, STORE_WAIT_MS, StoreRetry } from "./store-retry.ts";
 

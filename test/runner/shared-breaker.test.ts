@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import type { SettleAndLease, SettleAndLeaseResult } from "../../src/engine.ts";
 import type { BreakerPolicy } from "../../src/retry/policy.ts";
-import { SharedBreaker } from "../../src/runner/shared-breaker.ts";
+import { SharedBreaker } from "../../src/runner/dispatch-gate.ts";
 import type { JsonObject } from "../../src/std/json.ts";
 
 const POLICY: BreakerPolicy = {
