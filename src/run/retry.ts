@@ -15,7 +15,7 @@ import type { Selection } from "../redrive/select.ts";
 import { sendAhead, sendLetters } from "../redrive/send.ts";
 import { WakeSignal } from "../runner/poll-schedule.ts";
 import { StoreRetry } from "../runner/store-retry.ts";
-import { systemClock } from "../std/clock.ts";
+import { type Clock, systemClock } from "../std/clock.ts";
 import type { JsonObject } from "../std/json.ts";
 import type { Finish } from "../workspace/workspace.ts";
 import { requireInstalled } from "./require-programs.ts";
@@ -148,34 +148,38 @@ async function runRedrive(deps: RunDeps, redrive: Redrive): Promise<Finish> {
   }
 }
 
-export interface Following {
+/** A redrive whose letters other processes run. */
+interface Following {
+  readonly engine: Engine;
+  readonly clock: Clock;
+  readonly storeRetry: StoreRetry;
   readonly job: Job;
   readonly operation: Operation;
-  readonly onNotice?: (notice: string) => void;
+  readonly notify: (notice: string) => void;
+  /** Aborted when nothing waits for letters anymore. */
+  readonly over: AbortController;
 }
 
 /** Returns when all letters have ended, when it is stopped, or when no worker is left. */
-export async function followRedrive(deps: RunDeps, following: Following): Promise<void> {
-  const { engine, clock = systemClock, stop } = deps;
-  const { operation, onNotice } = following;
+async function followRedrive(deps: RunDeps, { job, operation, onNotice }: Redrive): Promise<void> {
+  const { engine, clock = systemClock, stop, observer } = deps;
+  const notify = onNotice ?? (() => undefined);
   const over = new AbortController();
   const end = () => over.abort();
   stop.addEventListener("abort", end, { once: true });
   const storeRetry = new StoreRetry(deps.storeWaitMs ?? STORE_WAIT_MS, clock, {
-    trouble: (error) => deps.observer?.trouble?.(error),
-    recovered: () => deps.observer?.recovered?.(),
+    trouble: (error) => observer?.trouble?.(error),
+    recovered: () => observer?.recovered?.(),
   });
-  const watching = watchPause(operation, {
-    engine,
-    clock,
-    signal: over.signal,
-    ...(onNotice && { onNotice }),
-  });
+  const watching = watchPause(operation, { engine, clock, signal: over.signal, onNotice: notify });
+  const following = { engine, clock, storeRetry, job, operation, notify, over };
   try {
     if (stop.aborted) return;
-    if (await storeRetry.run(() => hasRunner(engine, operation.queue)))
-      await follow(deps, following, { storeRetry, over });
-    else await leaveToWorkers(deps, following, storeRetry);
+    const isWorked = await storeRetry.run(() => hasRunner(engine, operation.queue));
+    const ended = isWorked ? await sendAndFollow(following) : "alone";
+    if (stop.aborted || ended !== "alone") return;
+    if (isWorked) notify(`No worker is at ${job.id} any more.`);
+    await leaveToWorkers(following);
   } finally {
     stop.removeEventListener("abort", end);
     over.abort();
@@ -188,30 +192,20 @@ const LOOK_MS = 300;
 /** A worker that is being restarted is gone for a moment. */
 const AWAY_MS_MAX = 15_000;
 
-interface Way {
-  readonly storeRetry: StoreRetry;
-  readonly over: AbortController;
-}
+type FollowEnd = "ended" | "alone" | "stopped";
 
-async function follow(deps: RunDeps, following: Following, way: Way): Promise<void> {
-  const { over, storeRetry } = way;
-  const sending = sendAll(deps, following, way);
+async function sendAndFollow(following: Following): Promise<FollowEnd> {
+  const sending = sendAll(following);
   sending.catch(() => undefined); // reported below, when nothing waits for letters anymore
-  const end = await untilEnded(deps, following, way);
-  over.abort();
+  const end = await untilEnded(following);
+  following.over.abort();
   await sending;
-  if (end !== "alone" || deps.stop.aborted) return;
-  following.onNotice?.(`No worker is at ${following.job.id} any more.`);
-  await leaveToWorkers(deps, following, storeRetry);
+  return end;
 }
 
 /** `alone`: letters are left, but no worker is running. */
-async function untilEnded(
-  deps: RunDeps,
-  { job, operation, onNotice }: Following,
-  { storeRetry, over }: Way,
-): Promise<"ended" | "alone" | "stopped"> {
-  const { engine, clock = systemClock } = deps;
+async function untilEnded(following: Following): Promise<FollowEnd> {
+  const { engine, clock, storeRetry, job, operation, notify, over } = following;
   let seenAt = clock.now();
   let wasPaused = false;
   while (!over.signal.aborted) {
@@ -220,27 +214,22 @@ async function untilEnded(
     if (await storeRetry.run(() => hasRunner(engine, operation.queue))) seenAt = clock.now();
     else if (clock.now() - seenAt >= AWAY_MS_MAX) return "alone";
     const isPaused = (await storeRetry.run(() => engine.findJob(job.id)))?.pause !== undefined;
-    if (isPaused && !wasPaused) onNotice?.(pausedNotice(job));
+    const command = `redrive ${job.kind === "target" ? "receipts" : "queue"} resume ${job.id}`;
+    if (isPaused && !wasPaused)
+      notify(
+        `${job.id} is paused: its workers get nothing. \`${command}\` goes on; Ctrl-C leaves the letters in line.`,
+      );
     wasPaused = isPaused;
     await clock.sleep(LOOK_MS, over.signal);
   }
   return "stopped";
 }
 
-function pausedNotice({ id, kind }: Job): string {
-  const words = kind === "target" ? "receipts" : "queue";
-  return `${id} is paused: its workers get nothing. \`redrive ${words} resume ${id}\` goes on; Ctrl-C leaves the letters in line.`;
-}
-
-async function sendAll(
-  deps: RunDeps,
-  { operation, onNotice }: Following,
-  { storeRetry, over }: Way,
-): Promise<void> {
-  const { engine, clock = systemClock } = deps;
-  const options = { engine, storeRetry, clock, signal: over.signal, ...(onNotice && { onNotice }) };
+async function sendAll({ engine, clock, storeRetry, operation, notify, over }: Following): Promise<void> {
+  const { signal } = over;
   try {
-    for await (const _ of sendLetters(operation, options)) if (over.signal.aborted) return;
+    const sending = sendLetters(operation, { engine, storeRetry, clock, signal, onNotice: notify });
+    for await (const _ of sending) if (signal.aborted) return;
   } catch (error) {
     over.abort(); // no need to wait for letters that cannot be sent
     throw error;
@@ -248,22 +237,18 @@ async function sendAll(
 }
 
 /** A canary is judged by its first letters; the others wait until the redrive is continued. */
-async function leaveToWorkers(deps: RunDeps, following: Following, storeRetry: StoreRetry): Promise<void> {
-  const { engine } = deps;
-  const { job, operation, onNotice } = following;
+async function leaveToWorkers({ engine, storeRetry, job, operation, notify }: Following): Promise<void> {
   const now = (await storeRetry.run(() => engine.findOperation(operation.id))) ?? operation;
-  const start =
-    job.kind === "target"
-      ? "the service that has its function"
-      : `redrive worker --queue ${job.id} -- COMMAND`;
+  const worker = `redrive worker --queue ${job.id} -- COMMAND`;
+  const start = job.kind === "target" ? "the service that has its function" : worker;
   if (planOf(operation).canary) {
-    onNotice?.(
+    notify(
       `No worker is at ${job.id}, and a canary is judged by what its first letters become. Nothing more is sent: start one (${start}), then go on: redrive ops resume ${operation.id}`,
     );
     return;
   }
   await sendAhead(now, engine, storeRetry);
-  onNotice?.(
+  notify(
     `No worker is at ${job.id}: the letters are in line, and the next one does them. Start one: ${start}`,
   );
 }
@@ -300,22 +285,16 @@ export async function fixLetters(deps: RunDeps, options: FixLettersOptions): Pro
 /** The totals of each rule and of all. `selected` counts matching letters; `refused` those that a rule or the redrive refused. */
 export function fixesToJson(jobId: string, outcomes: readonly FixOutcome[]): JsonObject {
   const fixes = outcomes.map(outcomeToJson);
-  const sum = (key: keyof OutcomeJson) => fixes.reduce((total, one) => total + Number(one[key]), 0);
+  const totals = TOTALS.map((key) => [key, fixes.reduce((total, one) => total + one[key], 0)]);
   return {
     operation_id: fixes.length === 1 ? (fixes[0]?.operation_id ?? null) : null,
     job_id: jobId,
-    selected: sum("selected"),
-    changed: sum("changed"),
-    refused: sum("refused"),
-    redriven: sum("redriven"),
-    succeeded: sum("succeeded"),
-    failed: sum("failed"),
-    remaining: sum("remaining"),
+    ...Object.fromEntries(totals),
     fixes: fixes.map((one) => ({ ...one, refusals: one.refusals.map((refusal) => ({ ...refusal })) })),
   };
 }
 
-type OutcomeJson = ReturnType<typeof outcomeToJson>;
+const TOTALS = ["selected", "changed", "refused", "redriven", "succeeded", "failed", "remaining"] as const;
 
 function outcomeToJson({ rule, edit, redrive, refusals }: FixOutcome) {
   return {
