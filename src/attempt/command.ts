@@ -16,10 +16,16 @@ import {
   unlessDiskFull,
 } from "./capture.ts";
 import type { AttemptContext, Handler } from "./handler.ts";
-import { itemEnvironment, reportFilesOf, withReports } from "./item-environment.ts";
 import type { Ended, Launcher } from "./launch.ts";
 import { LOG_BYTES_MAX, OutputWatch } from "./output-watch.ts";
-import { type ProcessEnd, processFailure, runProcess } from "./run-process.ts";
+import {
+  itemEnvironment,
+  type ProcessEnd,
+  processFailure,
+  reportFilesOf,
+  runProcess,
+  withReports,
+} from "./run-process.ts";
 import { compileCommand } from "./template.ts";
 
 export interface CommandOptions {

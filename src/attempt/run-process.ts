@@ -1,13 +1,15 @@
-/** Runs one process for a map or a workflow step: limits it, keeps its output, and builds the failure record. */
-import { readFileSync, rmSync } from "node:fs";
+/** Runs one process for a map or a workflow step: what it receives, its limits, its output and reports, its failure record. */
+import { readFileSync, rmSync, statSync } from "node:fs";
 import type { EvidenceFile, Failure } from "../item/failure.ts";
+import type { Outcome } from "../item/settlement.ts";
 import { classify, printedTrace } from "../retry/classify.ts";
 import { parseReportedFailure, type ReportedFailure } from "../retry/reported-failure.ts";
 import { systemClock } from "../std/clock.ts";
-import { compact } from "../std/json.ts";
+import { asText, compact, type Json, parseJson } from "../std/json.ts";
 import { tryTo } from "../std/try-to.ts";
 import type { Cuts, KeptOutput } from "./capture.ts";
 import { collectEvidence } from "./evidence.ts";
+import type { AttemptContext } from "./handler.ts";
 import { type Ended, type Launched, type Launcher, type LaunchSpec, notStarted } from "./launch.ts";
 import type { OutputWatch, RunningOutput } from "./output-watch.ts";
 
@@ -175,4 +177,95 @@ function contextOf(
     ...(kept.logTrouble === undefined ? [] : [`the log could not be written: ${kept.logTrouble}`]),
   ];
   return context.length === 0 ? undefined : context;
+}
+
+export interface ItemEnvironment {
+  readonly item?: Json | undefined;
+  readonly itemId?: string | undefined;
+  readonly attempt: number;
+  readonly jobId?: string | undefined;
+  readonly queue?: string | undefined;
+  /** The file for a failure report, as JSON. */
+  readonly failureFile: string;
+  /** The files for its result and notes. Steps of workflows have none. */
+  readonly reports?: ReportFiles;
+}
+
+/** The limit of a variable or argument on Linux. */
+const VARIABLE_BYTES_MAX = 120_000;
+
+/** Leaves out an item that does not fit into a variable. */
+export function itemEnvironment(known: ItemEnvironment): Record<string, string> {
+  const text = known.item === undefined ? undefined : asText(known.item);
+  return {
+    ...(text !== undefined && fits(text) && { REDRIVE_ITEM: text }),
+    ...(known.itemId !== undefined && { REDRIVE_ITEM_ID: known.itemId }),
+    REDRIVE_ATTEMPT: String(known.attempt),
+    ...(known.jobId !== undefined && { REDRIVE_JOB_ID: known.jobId }),
+    ...(known.queue !== undefined && { REDRIVE_QUEUE: known.queue }),
+    REDRIVE_FAILURE_FILE: known.failureFile,
+    ...(known.reports && {
+      REDRIVE_RESULT_FILE: known.reports.resultFile,
+      REDRIVE_NOTES_FILE: known.reports.notesFile,
+    }),
+  };
+}
+
+function fits(text: string): boolean {
+  return (
+    text.length < VARIABLE_BYTES_MAX && Buffer.byteLength(text) < VARIABLE_BYTES_MAX && !text.includes("\0")
+  );
+}
+
+/** Each attempt has its own paths, so that leftovers of an earlier attempt are not read. */
+export interface ReportFiles {
+  readonly resultFile: string;
+  readonly notesFile: string;
+}
+
+export function reportFilesOf(prefix: string): ReportFiles {
+  return { resultFile: `${prefix}.result.json`, notesFile: `${prefix}.notes` };
+}
+
+const RESULT_BYTES_MAX = 1024 * 1024;
+const NOTES_BYTES_MAX = 256 * 1024;
+
+/** Reads and removes both files. Only a success has a result; notes are always kept. */
+export function withReports(outcome: Outcome, files: ReportFiles, { note }: AttemptContext): Outcome {
+  const notes = take(files.notesFile, NOTES_BYTES_MAX);
+  if (notes?.problem !== undefined) note(`The notes of the command cannot be used: ${notes.problem}.`);
+  for (const line of notes?.text?.split("\n") ?? []) note(line);
+  const result = take(files.resultFile, RESULT_BYTES_MAX);
+  if (result === null || outcome.kind !== "succeeded") return outcome;
+  const read = result.text === undefined ? result : parse(result.text);
+  if (read.problem === undefined) return { ...outcome, result: (read as { value: Json }).value };
+  note(`The result of the command cannot be used: ${read.problem}.`);
+  return outcome;
+}
+
+interface Taken {
+  readonly text?: string;
+  readonly problem?: string;
+}
+
+function take(path: string, bytesMax: number): Taken | null {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found === undefined) return null;
+  try {
+    if (!found.isFile()) return { problem: "it is not a regular file" };
+    if (found.size > bytesMax) return { problem: `it has ${found.size} bytes; the limit is ${bytesMax}` };
+    return { text: readFileSync(path, "utf8") };
+  } catch (error) {
+    return { problem: error instanceof Error ? error.message : String(error) };
+  } finally {
+    rmSync(path, { recursive: true, force: true });
+  }
+}
+
+function parse(text: string): { value: Json; problem?: undefined } | { problem: string } {
+  try {
+    return { value: parseJson(text) as Json };
+  } catch {
+    return { problem: "it is not valid JSON" };
+  }
 }

@@ -1,10 +1,9 @@
 /** Runs the process of a `shell` or `agent` step with its environment and folder, and interprets its output and exit. */
 import { rmSync, statSync, writeFileSync } from "node:fs";
 import type { Cuts, KeptOutput } from "../attempt/capture.ts";
-import { itemEnvironment } from "../attempt/item-environment.ts";
 import type { Ended } from "../attempt/launch.ts";
 import { Output } from "../attempt/output.ts";
-import { type ProcessEnd, type ProcessOptions, runProcess } from "../attempt/run-process.ts";
+import { itemEnvironment, type ProcessEnd, type ProcessOptions, runProcess } from "../attempt/run-process.ts";
 import type { Filled } from "../attempt/template.ts";
 import type { ReportedFailure } from "../retry/reported-failure.ts";
 import { PRIVATE_FILE } from "../std/files.ts";

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, expect, it } from "vitest";
 import { OpenAttempt } from "../../src/attempt/handler.ts";
-import { reportFilesOf, withReports } from "../../src/attempt/item-environment.ts";
+import { reportFilesOf, withReports } from "../../src/attempt/run-process.ts";
 import type { Outcome } from "../../src/item/settlement.ts";
 import { failureOf } from "../support/settlements.ts";
 import { TemporaryDirectory } from "../support/temporary-directory.ts";
