@@ -1,18 +1,16 @@
 /**
  * A user's function as the protocol of a target: it returns when the receipt is delivered, and throws when it is not. Errors
- * are classified as those of a worker's function: by exception name, HTTP status and errno.
+ * are classified by exception name, HTTP status and errno.
  */
-
-import type { Classified } from "../retry/classify.ts";
-import { classify } from "../retry/classify.ts";
+import { type Classified, classify } from "../retry/classify.ts";
 import { describeThrown, readException } from "../retry/thrown.ts";
 import { formatDuration } from "../std/duration.ts";
-import type { Json } from "../std/json.ts";
-import { compact } from "../std/json.ts";
+import { compact, type Json } from "../std/json.ts";
+import { withTimeout } from "../std/timeout.ts";
 import { type DeliveryOutcome, type NotDelivered, outcomeOfLostAnswer, outcomeOfStatus } from "./outcome.ts";
 import type { DeliveryCall, Protocol } from "./protocol.ts";
 
-/** Sends one receipt. It may be called again with the same key: the other side has to know it again. */
+/** Sends one receipt. It may be called again with the same key, by which the receiver has to recognise a repeat. */
 export type DeliverFunction = (
   receipt: Json,
   call: Pick<DeliveryCall, "key" | "attempt" | "signal">,
@@ -22,32 +20,19 @@ export function functionProtocol(deliver: DeliverFunction): Protocol {
   return { deliver: (receipt, call) => deliverInTime(deliver, receipt, call) };
 }
 
-/** A function that does not heed its signal is left behind: its end is not waited for, and nobody hears it. */
+/** A function that ignores a stop or its time limit is abandoned. */
 async function deliverInTime(
   deliver: DeliverFunction,
   receipt: Json,
   { key, attempt, signal, settings: { timeoutMs } }: DeliveryCall,
 ): Promise<DeliveryOutcome> {
-  const ending = new AbortController();
-  const onStop = () => ending.abort(signal.reason);
-  let isLate = false;
-  const timer = setTimeout(() => {
-    isLate = true;
-    ending.abort(new Error(`it took longer than ${formatDuration(timeoutMs)}`));
-  }, timeoutMs);
-  signal.addEventListener("abort", onStop, { once: true });
-  if (signal.aborted) onStop();
+  const send = (own: AbortSignal) =>
+    Promise.race([(async () => deliver(receipt, { key, attempt, signal: own }))(), aborted(own)]);
   try {
-    await Promise.race([
-      (async () => deliver(receipt, { key, attempt, signal: ending.signal }))(),
-      aborted(ending.signal),
-    ]);
-    return { status: "delivered" };
+    if ((await withTimeout(send, { timeoutMs, signal })) !== "late") return { status: "delivered" };
+    return outcomeOfLostAnswer(`The function took longer than ${formatDuration(timeoutMs)}`, "ETIMEDOUT");
   } catch (thrown) {
-    return isLate ? late(timeoutMs) : outcomeOfThrown(thrown, key);
-  } finally {
-    clearTimeout(timer);
-    signal.removeEventListener("abort", onStop);
+    return outcomeOfThrown(thrown, key);
   }
 }
 
@@ -58,11 +43,7 @@ function aborted(signal: AbortSignal): Promise<never> {
   });
 }
 
-function late(timeoutMs: number): NotDelivered {
-  return outcomeOfLostAnswer(`The function took longer than ${formatDuration(timeoutMs)}`, "ETIMEDOUT");
-}
-
-/** The other side was not even reached, so nothing can have been done. */
+/** The receiver was not reached, so nothing can have been done. */
 const NOT_REACHED = ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"];
 
 function outcomeOfThrown(thrown: unknown, key: string): DeliveryOutcome {

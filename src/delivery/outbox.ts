@@ -1,6 +1,6 @@
 /**
- * Writes receipts to the store: those that arrive during a write are written together in the next one, so that many cost
- * little more than one. Nothing is acknowledged before it is durable.
+ * Writes receipts to the store, and waits for their ends. Receipts that arrive during a write are written together in the
+ * next one. Nothing is acknowledged before it is durable.
  */
 import type { Engine } from "../engine.ts";
 import { isStoreTrouble, WorkError } from "../errors.ts";
@@ -47,14 +47,14 @@ export class Outbox {
   }
 
   async #writeAll(): Promise<void> {
-    await Promise.resolve(); // those that are sent in the same turn go together
+    await Promise.resolve(); // those of the same turn are written together
     while (this.#waiting.length > 0) {
       const batch = this.#waiting.splice(0, BATCH_MAX);
       await this.#write(batch);
     }
   }
 
-  /** When not all are new, each is asked for by itself, which writes nothing twice: the store knows what it has. */
+  /** When not all are new, each is added again by itself, which writes nothing twice and tells which is which. */
   async #write(batch: readonly Entry[]): Promise<void> {
     try {
       const { added } = await this.#engine.add(
@@ -62,13 +62,13 @@ export class Outbox {
         batch.map(({ item }) => item),
       );
       if (added === batch.length) for (const { resolve } of batch) resolve(true);
-      else for (const entry of batch) await this.#meet(entry, batch.length === 1 && added === 1);
+      else for (const entry of batch) await this.#addAgain(entry, batch.length === 1 && added === 1);
     } catch (error) {
-      for (const { reject } of batch) reject(error); // those that were told before are not told again
+      for (const { reject } of batch) reject(error); // has no effect on those that were resolved
     }
   }
 
-  async #meet({ item, resolve, reject }: Entry, isNew: boolean): Promise<void> {
+  async #addAgain({ item, resolve, reject }: Entry, isNew: boolean): Promise<void> {
     const { changed } = await this.#engine.add(this.#queue, [item]);
     if (changed > 0) reject(conflict(this.#queue, item.itemId));
     else resolve(isNew);
@@ -85,29 +85,29 @@ function conflict(target: string, key: string): WorkError {
   );
 }
 
-const LOOK_MS = 1000;
-/** However many wait, the store is asked for so many at a time. */
-const LOOKS_MAX = 100;
+const CHECK_MS = 1000;
+/** However many wait, so many are read from the store at a time. */
+const CHECKS_MAX = 100;
 
 interface Waiter {
   readonly resolve: (isDelivered: boolean) => void;
   readonly reject: (error: unknown) => void;
 }
 
-/** A place in the line of those who wait. */
+/** The waiting for the end of one receipt. */
 export interface Waiting {
   readonly end: Promise<boolean>;
-  /** Leaves the line; the end never comes then. */
   leave(): void;
 }
 
+/** Those who wait for the end of a receipt: told by this process, or read from the store when another one delivers. */
 export class Waiters {
   readonly #engine: Engine;
   readonly #queue: string;
   readonly #clock: Clock;
-  /** By the keys of their receipts, those that were looked up longest ago first. */
+  /** By the keys of their receipts, those that were read longest ago first. */
   readonly #waiting = new Map<string, Set<Waiter>>();
-  #cancelLook: (() => void) | undefined;
+  #cancelCheck: (() => void) | undefined;
   #ended: { readonly error: unknown } | null = null;
 
   constructor(engine: Engine, queue: string, clock: Clock) {
@@ -116,86 +116,78 @@ export class Waiters {
     this.#clock = clock;
   }
 
-  /** True: delivered; false: dead, or given up by a person. */
+  /** True: delivered; false: dead, or discarded by a person. */
   wait(key: string): Waiting {
     let waiter: Waiter | undefined;
     const end = new Promise<boolean>((resolve, reject) => {
       waiter = { resolve, reject };
       if (this.#ended !== null) return reject(this.#ended.error);
-      const others = this.#waiting.get(key) ?? new Set();
-      this.#waiting.set(key, others.add(waiter));
-      this.#planLook();
+      this.#waiting.set(key, (this.#waiting.get(key) ?? new Set()).add(waiter));
+      this.#planCheck();
     });
-    end.catch(() => undefined); // whoever left does not hear it
-    return { end, leave: () => waiter && this.#leave(key, waiter) };
+    end.catch(() => undefined); // nobody waits after `leave`
+    const leave = () => {
+      const others = this.#waiting.get(key);
+      if (waiter) others?.delete(waiter);
+      if (others?.size === 0) this.#waiting.delete(key);
+    };
+    return { end, leave };
   }
 
-  /** A try of this process has come to its end, and the store has it. */
-  readonly settled = (
-    { itemId }: Pick<LeasedItem, "itemId">,
-    { verdict }: Pick<Settlement, "verdict">,
-  ): void => {
-    if (verdict.kind === "done") this.#tell(itemId, true);
-    else if (verdict.kind === "bury" || verdict.kind === "stop" || verdict.kind === "skip")
-      this.#tell(itemId, false);
-  };
+  /** Called when an attempt of this process has ended, and the store has it. */
+  settled({ itemId }: Pick<LeasedItem, "itemId">, { verdict }: Pick<Settlement, "verdict">): void {
+    if (verdict.kind === "done") this.#resolve(itemId, true);
+    else if (["bury", "stop", "skip"].includes(verdict.kind)) this.#resolve(itemId, false);
+  }
 
-  /** Looks one up in the store now. */
+  /** Reads one from the store now. */
   async look(key: string): Promise<void> {
     const found = await this.#engine.findItems(key, { queue: this.#queue, limit: 1 });
     const item = found.find(({ itemId }) => itemId === key);
     const isDelivered = item === undefined ? undefined : END[item.state];
-    if (isDelivered !== undefined) this.#tell(key, isDelivered);
+    if (isDelivered !== undefined) this.#resolve(key, isDelivered);
   }
 
-  /** Nobody here will hear of an end any more. */
+  /** Rejects all, now and later: this process learns of no more ends. */
   end(error: unknown): void {
     this.#ended ??= { error };
-    this.#cancelLook?.();
+    this.#cancelCheck?.();
     for (const waiters of this.#waiting.values()) for (const { reject } of waiters) reject(error);
     this.#waiting.clear();
   }
 
-  #tell(key: string, isDelivered: boolean): void {
-    const waiters = this.#waiting.get(key);
-    if (waiters === undefined) return;
+  #resolve(key: string, isDelivered: boolean): void {
+    for (const { resolve } of this.#waiting.get(key) ?? []) resolve(isDelivered);
     this.#waiting.delete(key);
-    for (const { resolve } of waiters) resolve(isDelivered);
   }
 
-  #leave(key: string, waiter: Waiter): void {
-    const others = this.#waiting.get(key);
-    others?.delete(waiter);
-    if (others?.size === 0) this.#waiting.delete(key);
-  }
-
-  #planLook(): void {
+  #planCheck(): void {
     if (this.#ended !== null || this.#waiting.size === 0) return;
-    this.#cancelLook ??= this.#clock.after(LOOK_MS, () => {
-      void this.#lookAtSome().finally(() => {
-        this.#cancelLook = undefined;
-        this.#planLook();
+    this.#cancelCheck ??= this.#clock.after(CHECK_MS, () => {
+      void this.#checkSome().finally(() => {
+        this.#cancelCheck = undefined;
+        this.#planCheck();
       });
     });
   }
 
-  async #lookAtSome(): Promise<void> {
-    for (const key of [...this.#waiting.keys()].slice(0, LOOKS_MAX)) {
+  async #checkSome(): Promise<void> {
+    for (const key of [...this.#waiting.keys()].slice(0, CHECKS_MAX)) {
       try {
         await this.look(key);
       } catch (error) {
         if (!isStoreTrouble(error)) this.end(error);
-        return; // a store that does not answer is asked again
+        return; // an unavailable store is read again later
       }
       const others = this.#waiting.get(key);
       if (others === undefined) continue;
-      this.#waiting.delete(key); // it is the last in line now
+      this.#waiting.delete(key); // moves it to the end
       this.#waiting.set(key, others);
     }
   }
 }
 
-/** The states in which a receipt has come to its end. */
+/** The states in which a receipt has ended, and whether it was delivered. */
 const END: Readonly<Partial<Record<ItemState, boolean>>> = {
   done: true,
   dead: false,
@@ -205,28 +197,27 @@ const END: Readonly<Partial<Record<ItemState, boolean>>> = {
 
 /** Waits until the signal is aborted; the receipt is kept all the same. */
 export async function waitUntil(
-  waiting: Waiting,
+  { end, leave }: Waiting,
   key: string,
   signal: AbortSignal | undefined,
 ): Promise<boolean> {
-  if (signal === undefined) return waiting.end;
-  let onAbort: (() => void) | undefined;
+  if (signal === undefined) return end;
+  let onAbort = () => {};
   const aborted = new Promise<never>((_, reject) => {
-    onAbort = () => reject(noLonger(key));
-    if (signal.aborted) onAbort();
-    else signal.addEventListener("abort", onAbort, { once: true });
+    onAbort = () =>
+      reject(
+        new WorkError(
+          "interrupted",
+          `Nobody waits for the receipt ${key} any more; it is kept, and will be delivered.`,
+        ),
+      );
   });
+  if (signal.aborted) onAbort();
+  signal.addEventListener("abort", onAbort, { once: true });
   try {
-    return await Promise.race([waiting.end, aborted]);
+    return await Promise.race([end, aborted]);
   } finally {
-    if (onAbort) signal.removeEventListener("abort", onAbort);
-    waiting.leave();
+    signal.removeEventListener("abort", onAbort);
+    leave();
   }
-}
-
-function noLonger(key: string): WorkError {
-  return new WorkError(
-    "interrupted",
-    `Nobody waits for the receipt ${key} any more; it is kept, and will be delivered.`,
-  );
 }

@@ -13,6 +13,7 @@ import { beginSelected, readOperation } from "../redrive/operation.ts";
 import { countSelected, type Selection, selectionFor } from "../redrive/select.ts";
 import { sendAhead } from "../redrive/send.ts";
 import { StoreRetry } from "../runner/store-retry.ts";
+import { BackgroundTask } from "../std/background-task.ts";
 import { type Clock, systemClock, toRfc3339 } from "../std/clock.ts";
 import { type Delivery, openDelivery } from "./delivery.ts";
 import { requireDeliverable } from "./target-settings.ts";
@@ -75,22 +76,33 @@ export interface AutoRecoverOptions {
 const AUTHOR = "redrive (auto-recover)";
 const STORE_WAIT_MS = 30_000;
 const SOON_MS = 100;
-const LOOK_MS_MIN = 2000;
-/** While the target does not take receipts it is asked ever more rarely. */
-const LOOK_MS_MAX = 60_000;
+const CHECK_MS_MIN = 2000;
+/** While the target does not accept receipts, it is probed less and less often. */
+const CHECK_MS_MAX = 60_000;
 
+/** Redrives the letters of an outage when it is over, while a process delivers. */
 export class AutoRecovery {
   readonly #options: AutoRecoverOptions;
   readonly #stop = new AbortController();
-  #cancelTimer: (() => void) | undefined;
-  #looking: Promise<number> = Promise.resolve(0);
-  #waitMs = LOOK_MS_MIN;
+  readonly #task: BackgroundTask;
+  #last: Promise<number> = Promise.resolve(0);
+  #waitMs = CHECK_MS_MIN;
+  #isStarted = false;
   #isTaking = false;
-  /** The letter that was sent first, until it has come to its end. */
+  /** The letter that was sent first, until its attempt has ended. */
   #trial: string | null = null;
 
   constructor(options: AutoRecoverOptions) {
     this.#options = options;
+    this.#task = new BackgroundTask({
+      ...options,
+      run: async ({ isLast }) => {
+        if (!isLast) await this.look();
+        return this.#waitMs;
+      },
+      wakeMs: () => SOON_MS,
+      errorText: (reason) => reason,
+    });
   }
 
   /** Whether the last delivery of this process succeeded. */
@@ -98,9 +110,10 @@ export class AutoRecovery {
     return this.#isTaking;
   }
 
-  /** Looks again and again until it is stopped. */
+  /** Checks again and again until it is stopped. */
   start(): void {
-    void this.look().finally(() => this.#lookLater());
+    this.#isStarted = true;
+    this.#task.wake(0);
   }
 
   settled({ itemId }: Pick<LeasedItem, "itemId">, { outcome, verdict, failure }: Settlement): void {
@@ -108,35 +121,26 @@ export class AutoRecovery {
     else if (failure !== undefined && failure.errorClass !== "permanent") this.#isTaking = false;
     if (itemId !== this.#trial || verdict.kind === "retry" || verdict.kind === "park") return;
     this.#trial = null;
-    if (outcome !== "succeeded") this.#waitMs = Math.min(LOOK_MS_MAX, this.#waitMs * 2);
+    if (outcome !== "succeeded") this.#waitMs = Math.min(CHECK_MS_MAX, this.#waitMs * 2);
   }
 
-  /** The target takes receipts: if that is news, what died before is looked for soon. */
+  /** When the target begins to accept receipts, older letters are sent soon. */
   #takes(): void {
-    const isNews = !this.#isTaking;
+    if (!this.#isTaking && this.#isStarted) this.#task.wake();
     this.#isTaking = true;
-    this.#waitMs = LOOK_MS_MIN;
-    if (!isNews || this.#cancelTimer === undefined) return;
-    this.#cancelTimer();
-    this.#cancelTimer = this.#options.clock.after(SOON_MS, () => this.start());
+    this.#waitMs = CHECK_MS_MIN;
   }
 
-  /** Sends what can be sent now; resolves with how many letters that were. Never rejects. */
+  /** Sends what can be sent now, one check at a time; resolves with how many letters that were. Never rejects. */
   look(): Promise<number> {
-    this.#looking = this.#looking.then(() => this.#guarded());
-    return this.#looking;
+    this.#last = this.#last.then(() => this.#guarded());
+    return this.#last;
   }
 
   async stop(): Promise<void> {
     this.#stop.abort();
-    this.#cancelTimer?.();
-    await this.#looking;
-  }
-
-  #lookLater(): void {
-    this.#cancelTimer?.(); // one that was planned meanwhile would go on beside this one
-    if (this.#stop.signal.aborted) return;
-    this.#cancelTimer = this.#options.clock.after(this.#waitMs, () => this.start());
+    await this.#task.stop();
+    await this.#last;
   }
 
   async #guarded(): Promise<number> {
@@ -144,10 +148,10 @@ export class AutoRecovery {
     try {
       return await this.#send();
     } catch (error) {
-      if (isStoreTrouble(error)) return 0; // the worker meets the same trouble, and waits
+      if (isStoreTrouble(error)) return 0; // the worker reports it, and waits
       const reason = error instanceof Error ? error.message : String(error);
       this.#options.onNotice(`Letters of ${this.#options.target.id} were not sent again: ${reason}`);
-      this.#waitMs = LOOK_MS_MAX;
+      this.#waitMs = CHECK_MS_MAX;
       return 0;
     }
   }
@@ -178,7 +182,7 @@ export class AutoRecovery {
     const { target, delivery } = this.#options;
     const { isReachable } = await delivery.probe(this.#stop.signal);
     if (!isReachable || this.#stop.signal.aborted) {
-      this.#waitMs = Math.min(LOOK_MS_MAX, this.#waitMs * 2);
+      this.#waitMs = Math.min(CHECK_MS_MAX, this.#waitMs * 2);
       return 0;
     }
     this.#trial = itemId;

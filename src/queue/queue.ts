@@ -9,6 +9,7 @@ import { readException } from "../retry/thrown.ts";
 import type { RunOptions } from "../runner/run-options.ts";
 import { formatDuration } from "../std/duration.ts";
 import { type Json, parseJson, stringifyJson } from "../std/json.ts";
+import { withTimeout } from "../std/timeout.ts";
 import type { OnItemFailureHandler } from "./worker.ts";
 
 /** The author and the reason of a change. */
@@ -48,25 +49,36 @@ export class StandingQueue {
   }
 }
 
-/** Works one item. What it returns is kept as the result; what it throws is kept as the failure. */
+/** Processes one item. Its return value is the result; an error is the failure. */
 export type ItemHandler = (item: LeasedItem, context: AttemptContext) => unknown;
 
 export interface ItemHandlerOptions {
-  /** An attempt that takes longer has failed; its signal is aborted. Default: no limit. */
+  /** An attempt that takes longer fails; its signal is aborted. Default: no limit. */
   readonly timeoutMs?: number | undefined;
   readonly now: () => number;
 }
 
+/** A user's function as the handler of a queue. */
 export function itemHandler(work: ItemHandler, { timeoutMs, now }: ItemHandlerOptions): Handler {
-  const perform: Handler = async (item, attempt) => {
+  return async (item, attempt) => {
+    const { signal } = attempt;
     try {
-      return succeeded(await work(item, attempt), attempt);
+      if (timeoutMs === undefined) return succeeded(await work(item, attempt), attempt);
+      const perform = async (own: AbortSignal) =>
+        succeeded(await work(item, withSignal(attempt, own)), attempt);
+      const outcome = await withTimeout(perform, { timeoutMs, signal });
+      return outcome === "late" ? timedOut(item, attempt, { timeoutMs, now: now() }) : outcome;
     } catch (thrown) {
-      return releasedOr(thrown, attempt);
+      // How it ends after a stop means nothing for the item, unless it names a type itself.
+      if (!signal.aborted || readException(thrown).type !== undefined) throw thrown;
+      return { kind: "released", why: "the worker stopped" };
     }
   };
-  if (timeoutMs === undefined) return perform;
-  return (item, attempt) => performInTime({ work, item, attempt, timeoutMs, now });
+}
+
+function withSignal(context: AttemptContext, signal: AbortSignal): AttemptContext {
+  const { attempt, slot, agentId, mayStart, note, evidence } = context;
+  return { attempt, slot, agentId, mayStart, note, evidence, signal };
 }
 
 const ANSWERS: readonly unknown[] = ["handled", "retry", "dlq"] satisfies readonly HandlerAnswer[];
@@ -81,13 +93,7 @@ export function failureHandler(decide: OnItemFailureHandler): NonNullable<RunOpt
   };
 }
 
-/** Whatever it ends with once it was told to stop says nothing about the item, unless it says so itself. */
-function releasedOr(thrown: unknown, { signal }: AttemptContext): Outcome {
-  if (!signal.aborted || readException(thrown).type !== undefined) throw thrown;
-  return { kind: "released", why: "the worker stopped" };
-}
-
-/** The work is done, and doing it again because of its result would do it twice: a note says what is missing. */
+/** The work is done and must not be repeated because of its result: a note says what is missing. */
 function succeeded(value: unknown, attempt: AttemptContext): Outcome {
   if (value === undefined) return { kind: "succeeded" };
   const { note } = attempt;
@@ -101,63 +107,13 @@ function succeeded(value: unknown, attempt: AttemptContext): Outcome {
   return { kind: "succeeded" };
 }
 
-interface Timed {
-  readonly work: ItemHandler;
-  readonly item: LeasedItem;
-  readonly attempt: AttemptContext;
-  readonly timeoutMs: number;
-  readonly now: () => number;
-}
-
-/** A function that does not heed its signal is left behind: its end is not waited for, and nobody hears it. */
-async function performInTime({ work, item, attempt, timeoutMs, now }: Timed): Promise<Outcome> {
-  const controller = new AbortController();
-  const onStop = () => controller.abort(attempt.signal.reason);
-  if (attempt.signal.aborted) onStop();
-  else attempt.signal.addEventListener("abort", onStop, { once: true });
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<Outcome>((resolve) => {
-    timer = setTimeout(() => {
-      resolve(timedOut(item, attempt, { timeoutMs, now: now() }));
-      controller.abort(new Error(`it took longer than ${formatDuration(timeoutMs)}`));
-    }, timeoutMs);
-  });
-  const working = (async () => succeeded(await work(item, under(attempt, controller.signal)), attempt))();
-  try {
-    return await Promise.race([working, late]);
-  } catch (thrown) {
-    return releasedOr(thrown, attempt);
-  } finally {
-    clearTimeout(timer);
-    attempt.signal.removeEventListener("abort", onStop);
-    working.catch(() => undefined); // what comes after the end of the attempt is nobody's
-  }
-}
-
-/** The same attempt with a signal of its own. */
-function under(
-  { attempt, slot, agentId, mayStart, note, evidence }: AttemptContext,
-  signal: AbortSignal,
-): AttemptContext {
-  return { attempt, slot, agentId, mayStart, note, evidence, signal };
-}
-
 function timedOut(
-  item: LeasedItem,
+  { attempt: attemptNumber }: LeasedItem,
   { agentId }: AttemptContext,
-  { timeoutMs, now }: { readonly timeoutMs: number; readonly now: number },
+  { timeoutMs, now: timestamp }: { readonly timeoutMs: number; readonly now: number },
 ): Outcome {
-  return {
-    kind: "failed",
-    failure: {
-      attemptNumber: item.attempt,
-      timestamp: now,
-      errorType: { name: "Timeout" },
-      errorClass: "transient",
-      errorMessage: `The handler took longer than ${formatDuration(timeoutMs)}.`,
-      agentId,
-      stepFailed: "handler",
-      durationMs: timeoutMs,
-    },
-  };
+  const errorMessage = `The handler took longer than ${formatDuration(timeoutMs)}.`;
+  const error = { errorType: { name: "Timeout" }, errorClass: "transient", errorMessage } as const;
+  const step = { agentId, stepFailed: "handler", durationMs: timeoutMs };
+  return { kind: "failed", failure: { attemptNumber, timestamp, ...error, ...step } };
 }
