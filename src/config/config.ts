@@ -35,7 +35,6 @@ export const CONFIG_NAME = "redrive.yml";
 export interface WhereToLook {
   readonly cwd: string;
   readonly env: NodeJS.ProcessEnv;
-  /** `--config`. */
   readonly file?: string;
 }
 

@@ -17,7 +17,6 @@ export interface Config {
   readonly watch: WatchSettings;
 }
 
-/** Limits and files of letters. */
 export interface LetterSettings {
   /** How many waiting letters a job keeps; null is no limit. Default 10,000. */
   readonly maxItems: number | null;

@@ -4,10 +4,8 @@
  */
 import { clampDelayMs } from "../retry/backoff.ts";
 
-/** What a code means for a receipt. */
 export type Meaning = "already" | "in_progress" | "rate_limit" | "auth" | "unavailable" | "server" | "client";
 
-/** All of it may be missing. */
 export interface Said {
   readonly meaning?: Meaning;
   /** There is a code, known or not. */
@@ -16,13 +14,11 @@ export interface Said {
   readonly status?: number;
   readonly message?: string;
   readonly retryAfterMs?: number;
-  /** The idempotency key that it speaks of. */
   readonly key?: string;
 }
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Reads a JSON value, or a text that may be one. */
 export function readSaid(value: unknown, now: number): Said {
   const json = typeof value === "string" ? jsonOf(value) : value;
   const levels = levelsOf(json);
@@ -43,7 +39,6 @@ export function readSaid(value: unknown, now: number): Said {
   };
 }
 
-/** The JSON value of a text; undefined when it is none. */
 export function jsonOf(text: string): unknown {
   if (!/^\s*[[{"]/.test(text)) return undefined;
   try {

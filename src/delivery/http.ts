@@ -18,7 +18,6 @@ import type { DeliveryCall, Protocol, Reachability } from "./protocol.ts";
 import type { DeliverySpec } from "./target-settings.ts";
 import { type Environment, isStillToken, readToken, type Token } from "./token.ts";
 
-/** How often a redirect is followed. */
 const REDIRECTS_MAX = 3;
 
 export class HttpProtocol implements Protocol {
@@ -71,7 +70,6 @@ export class HttpProtocol implements Protocol {
   }
 }
 
-/** What is asked, without where and how long. */
 export type Request = Pick<HttpRequest, "method" | "headers" | "body" | "signal" | "isEnough">;
 
 /** Asks, and follows the redirects that may be followed. */
@@ -139,7 +137,6 @@ export function maskedAnswer(answer: WholeAnswer, token: Token | undefined): Who
   return { ...answer, statusText: mask(answer.statusText), location, body };
 }
 
-/** What it means that nothing came back. */
 export function outcomeOfNoAnswer(
   { message, isSent, errno }: NoAnswer,
   {
@@ -168,12 +165,10 @@ export interface HttpRequest {
   readonly isEnough?: (contentType: string, body: string) => boolean;
 }
 
-/** An answer with all its headers, as `fetch` has them. */
 export interface WholeAnswer extends HttpAnswer {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** There is no answer. */
 export class NoAnswer extends Error {
   override readonly name = "NoAnswer";
   /** False: the other side was not reached, and can have done nothing. */

@@ -50,7 +50,7 @@ interface Place {
 export class McpProtocol implements Protocol {
   readonly #env: Environment;
   readonly #exchange = new HttpExchange();
-  /** Which errand a request of the SDK belongs to. */
+  /** The call that a request of the SDK belongs to. */
   readonly #errands = new AsyncLocalStorage<Errand>();
   readonly #closed = new AbortController();
   #place: Place | null = null;
@@ -156,7 +156,7 @@ export class McpProtocol implements Protocol {
     await this.#errands.run(errand, () => session.close()).catch(() => undefined); // it would end by itself, too
   }
 
-  /** The way of the SDK to the other side. */
+  /** The `fetch` of the SDK. */
   readonly #fetch = async (url: string | URL, init: RequestInit = {}): Promise<Response> => {
     const errand = this.#errands.getStore();
     const { method = "GET" } = init;
@@ -189,7 +189,7 @@ const KEY_IN_META = "idempotency_key";
 const GOODBYE_MS = 1000;
 const NEW = { answer: null, noAnswer: null } as const;
 
-/** No session could be begun, and so nothing was sent. */
+/** The session could not be opened, so nothing was sent. */
 class NotOpened extends Error {
   readonly outcome: NotDelivered;
 
@@ -261,7 +261,6 @@ export function hasRpcAnswer(contentType: string, body: string): boolean {
   return contentType.startsWith("text/event-stream") && rpcAnswerOf(contentType, body) !== undefined;
 }
 
-/** The data of each event that has come whole. */
 function eventsOf(stream: string): readonly string[] {
   const events = stream.replaceAll(/\r\n?/g, "\n").split("\n\n").slice(0, -1);
   return events.map((event) =>
@@ -277,9 +276,7 @@ function messagesOf(json: unknown): readonly JsonObject[] {
   return (Array.isArray(json) ? json : [json]).filter(isJsonObject);
 }
 
-/** What is asked of a session. */
 export interface McpSession {
-  /** Those it was opened with. */
   readonly settings: DeliverySpec;
   callTool(call: {
     readonly name: string;
@@ -287,7 +284,6 @@ export interface McpSession {
     readonly _meta: Readonly<Record<string, unknown>>;
   }): Promise<unknown>;
   ping(): Promise<unknown>;
-  /** Tells the other side that the session is over. */
   close(): Promise<void>;
 }
 

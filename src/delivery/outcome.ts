@@ -11,23 +11,22 @@ import { compact, isJsonObject } from "../std/json.ts";
 import { oneLine } from "../triage/clean.ts";
 import { jsonOf, type Meaning, readSaid, retryAfterMsOf, type Said } from "./error-body.ts";
 
-/** What one try came to. */
+/** The outcome of one attempt. */
 export type DeliveryOutcome =
-  /** `isRepeat`: the other side had it already. */
+  /** `isRepeat`: the receiver had it already. */
   { readonly status: "delivered"; readonly isRepeat?: true } | NotDelivered;
 
-/** Why a try did not deliver. */
+/** Why an attempt did not deliver. */
 export interface NotDelivered {
   readonly status: Exclude<ReceiptStatus, "delivered">;
   readonly errorType: ErrorType;
   readonly errorClass: ErrorClass;
   /** One line for people. */
   readonly message: string;
-  /** The other side said when to come back. */
+  /** The wait that the receiver asked for. */
   readonly retryAfterMs?: number;
 }
 
-/** An HTTP answer as far as it came. */
 export interface HttpAnswer {
   readonly status: number;
   readonly statusText: string;
@@ -46,7 +45,6 @@ export interface Asked {
   readonly now: number;
 }
 
-/** What an HTTP answer means. */
 export function outcomeOfHttp(answer: HttpAnswer, asked: Asked): DeliveryOutcome {
   const { status, location } = answer;
   if (status >= 200 && status <= 299) return outcomeOfSuccess(answer, asked);
@@ -150,7 +148,6 @@ function toolText({ content }: Readonly<Record<string, unknown>>): string {
   return content.map((part: unknown) => textOf(objectOf(part)?.text)).join("\n");
 }
 
-/** What is known of an answer. */
 interface Answer {
   readonly said: Said;
   readonly message: string;

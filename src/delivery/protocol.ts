@@ -13,29 +13,28 @@ export type DeliveryProtocol = (typeof DELIVERY_PROTOCOLS)[number];
 
 /** What a protocol gets for one attempt. */
 export interface DeliveryCall {
-  /** Goes along with the receipt: the same receipt has the same key in every try, so that the other side knows it again. */
+  /** The idempotency key: the same in every attempt, so that the receiver recognises a repeat. */
   readonly key: string;
-  /** Counts the tries of this receipt, from 1. */
+  /** Counts the attempts of this receipt, from 1. */
   readonly attempt: number;
-  /** Aborted when the try has to end: what it answers then is not heard. */
+  /** Aborted when the attempt has to end; its outcome is ignored then. */
   readonly signal: AbortSignal;
-  /** The target's settings, as they are now. */
+  /** The current settings of the target. */
   readonly settings: DeliverySpec;
 }
 
-/** Whether there is anybody on the other side. */
+/** Whether the receiver answers. */
 export interface Reachability {
   readonly isReachable: boolean;
   /** Why not, or what was answered. */
   readonly detail: string;
 }
 
-/** A way to the other side. It may be asked for many deliveries at a time. */
+/** Sends receipts. Many deliveries may run at a time. */
 export interface Protocol {
-  /** Sends the receipt once. What it throws is a fault of ours: the receipt is tried again, and no attempt is spent. */
+  /** Sends the receipt once. An exception is our fault: the receipt is sent again, and the attempt is not counted. */
   deliver(receipt: Json, call: DeliveryCall): Promise<DeliveryOutcome>;
-  /** Asks whether a delivery makes sense, without sending anything that has an effect. Default: yes, it does. */
+  /** Checks whether the receiver answers, without any effect there. Default: it does. */
   probe?(settings: DeliverySpec, signal: AbortSignal): Promise<Reachability>;
-  /** Lets go of what it holds. */
   close?(): Promise<void>;
 }

@@ -30,7 +30,6 @@ function noJson(why: string): WorkError {
   return new WorkError("usage", `The receipt cannot be written as JSON: ${why}.`);
 }
 
-/** A receipt before it is sent. */
 export interface ReadReceipt {
   readonly receipt: Json;
   /** Absent when no field was named: it is known by its content then. */
@@ -46,7 +45,6 @@ export interface ReceiptSource {
   readonly keyField?: string;
 }
 
-/** Runs of receipts, as they come. */
 export async function* readReceipts(
   source: ReceiptSource,
   { stdin, signal }: { readonly stdin: Readable; readonly signal?: AbortSignal },
@@ -73,7 +71,7 @@ function withKey(record: IntakeRecord, { origin, keyField }: Keying): ReadReceip
   return keyField === undefined ? { receipt } : { receipt, key: idFrom(record, keyField, origin) };
 }
 
-/** Those before a wrong one are handed on first. */
+/** Valid receipts before an invalid one are returned first. */
 function* inRuns(records: Iterable<IntakeRecord>, keying: Keying): Generator<readonly ReadReceipt[]> {
   const run: ReadReceipt[] = [];
   try {

@@ -21,7 +21,6 @@ import { requireDeliverable } from "./target-settings.ts";
 export interface Recovery {
   readonly job: Job;
   readonly selection: Selection;
-  /** How many are dead. */
   readonly letters: number;
   /** Redrives that another process began and did not finish, oldest first. Those that a person paused are not among them. */
   readonly begun: readonly Operation[];
@@ -105,7 +104,6 @@ export class AutoRecovery {
     });
   }
 
-  /** Whether the last delivery of this process succeeded. */
   get isTaking(): boolean {
     return this.#isTaking;
   }

@@ -15,7 +15,6 @@ import {
 import { DELIVERY_PROTOCOLS } from "./protocol.ts";
 import type { TargetSettings } from "./target-settings.ts";
 
-/** The schema of each setting. */
 export const targetSettings = {
   ...COMMON_SETTINGS,
   ...optional(oneOf(DELIVERY_PROTOCOLS), "protocol"),
@@ -31,7 +30,6 @@ export const targetSettings = {
   token: anyThat(() => true, "the location of a token").optional(),
 };
 
-/** Throws a `usage` error for settings that cannot be. */
 export function checkTargetSettings(settings: TargetSettings): void {
   checkInput(objectOf<TargetSettings>(targetSettings), settings, { caller: "target", name: "settings" });
 }

@@ -220,7 +220,6 @@ function wrong(message: string, hint: string): WorkError {
   return new WorkError("usage", message, { hint });
 }
 
-/** Whether any process can deliver its receipts. */
 export function isDeliverable(job: Job): boolean {
   return job.kind === "target" && targetSpecOf(job).delivery.protocol !== "function";
 }
@@ -237,22 +236,18 @@ export function requireDeliverable(target: Job): void {
   );
 }
 
-/** The status of a target: that of its queue. */
 export type TargetSummary = QueueSummary<TargetSpec>;
 
-/** All targets, sorted by name. */
 export function listTargets(engine: Engine): Promise<readonly TargetSummary[]> {
   return listStanding(engine, "target", targetSpecOf);
 }
 
-/** The status of one target. */
 export function summariseTarget(engine: Engine, job: Job): Promise<TargetSummary> {
   return summariseStanding(engine, job, targetSpecOf);
 }
 
 const QUEUE_ONLY = new Set(["max_retries", "on_failure", "priority", "unique", "expires_after_ms", "schema"]);
 
-/** The form of a target outside the process. */
 export function targetToJson(target: TargetSummary): JsonObject {
   const { spec } = target;
   const shared = Object.entries(settingsToJson(spec)).filter(([name]) => !QUEUE_ONLY.has(name));

@@ -14,7 +14,6 @@ export interface Token {
   readonly mask: (text: string, isCut?: boolean) => string;
 }
 
-/** Where environment variables are looked up. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Undefined when the target needs none. A token that cannot be read or sent is a `usage` error that says where it was looked for. */
@@ -33,7 +32,7 @@ export async function readToken(
   return last;
 }
 
-/** Most tries have the token of the try before. */
+/** Most attempts use the token of the one before. */
 let last: Token | undefined;
 
 function tokenOf(value: string): Token {

@@ -120,7 +120,6 @@ export class CsvRows {
     return new Promise((resolve) => this.#parser.write(bytes, (error) => resolve(this.#take(error))));
   }
 
-  /** Completes the last row. */
   end(): Promise<RowRun> {
     return new Promise((resolve) => this.#parser.end((error?: Error | null) => resolve(this.#take(error))));
   }

@@ -101,7 +101,6 @@ export interface Detected {
   readonly chunks: AsyncIterable<Buffer>;
 }
 
-/** The format by the file extension. */
 export function formatOfName(path: string): InputFormat | undefined {
   return FORMAT_OF_EXTENSION[extname(path).toLowerCase()];
 }
@@ -113,7 +112,6 @@ const FORMAT_OF_EXTENSION: Readonly<Record<string, InputFormat>> = {
   ".csv": "csv",
 };
 
-/** Detects the format by the first bytes. */
 export function sniffStream(chunks: AsyncIterable<Buffer>): Promise<Detected> {
   return sniff(chunks, (head) => formatOfHead(head) ?? (head.includes(0x00) ? "null" : "lines"));
 }

@@ -32,7 +32,6 @@ function* recordsOf(elements: Iterable<Element>, origin: Origin): Generator<Inta
   }
 }
 
-/** The bytes of one element, and its position. */
 export interface Element {
   readonly bytes: Buffer;
   readonly line: number;
@@ -86,7 +85,6 @@ export class ArrayScanner {
     this.#offset += chunk.length;
   }
 
-  /** Throws when the array is not complete. */
   end(): void {
     if (this.#state === "nothing" || this.#state === "array") return;
     const [what, line] =

@@ -74,7 +74,6 @@ export interface LineBlock {
   readonly firstLine: number;
 }
 
-/** The byte that ends a line or a NUL-separated record. */
 export type Separator = 0x0a | 0x00;
 
 /**
@@ -145,7 +144,6 @@ function count(bytes: Buffer, separator: Separator): number {
   return found;
 }
 
-/** Reads one JSON value per line. */
 export async function* readJsonLines(
   chunks: AsyncIterable<Buffer>,
   origin: Origin,

@@ -63,7 +63,6 @@ export type RecordReader = (
   origin: Origin,
 ) => AsyncIterable<Iterable<IntakeRecord>>;
 
-/** Decodes valid UTF-8. */
 export function decodeUtf8(bytes: Buffer): string {
   // Latin-1 is several times faster than UTF-8, and the same for ASCII.
   return bytes.toString(isAscii(bytes) ? "latin1" : "utf8");

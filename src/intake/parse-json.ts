@@ -85,7 +85,6 @@ export const JSON_SPACE: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d])
 /** The bytes that a JSON value can start with. */
 export const VALUE_START: ReadonlySet<number> = new Set(Buffer.from('{["-0123456789tfn'));
 
-/** The UTF-8 byte order mark. */
 const MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 
 /** Whether a byte at this offset of the input is part of the byte order mark. */

@@ -21,7 +21,6 @@ export class SeenTable {
   #used = 0;
   readonly #manyCounts = new Map<string, number>();
 
-  /** The number of distinct keys. */
   get size(): number {
     return this.#used;
   }

@@ -32,7 +32,6 @@ export function checkQueueItems(items: readonly QueueItem[], caller: string): re
   return checkItems(items, { caller, fields: QUEUE_ITEM, required: ["data"] });
 }
 
-/** Does the same for items with ids. */
 export function checkNewItems(items: readonly NewItem[], caller: string): readonly NewItem[] {
   return checkItems(items, { caller, fields: NEW_ITEM, required: ["itemId", "data"] });
 }

@@ -21,7 +21,6 @@ import * as s from "./schemas.ts";
 
 const { engine, job, operation, runDeps: deps } = s;
 
-/** Adds the enforcement of letter limits to a run. */
 function withLimits<Rest extends readonly unknown[], Result>(
   call: (deps: UncheckedDeps, ...rest: Rest) => Promise<Result>,
 ): (deps: RunDeps, ...rest: Rest) => Promise<Result> {

@@ -84,7 +84,6 @@ const namedErrorType = z.custom((value) => errorType.safeParse(value).success, {
   error: 'expected an object such as { name: "Timeout" }, with a name of ERROR_TYPE_NAMES',
 });
 
-/** The optional fields of a failure. */
 const FAILURE = {
   ...optional(texts, "errorContext"),
   ...optional(text, "stackTrace", "jsonLogLocation", "signal", "stdoutTail", "stderrTail", "log"),

@@ -19,7 +19,7 @@ export interface QueueItem {
   readonly data: Json;
   /** The unique key of the item in the queue. Default: a random name. */
   readonly key?: string;
-  /** What people call it. */
+  /** A name for people. */
   readonly name?: string;
   /** Default: the queue's own. */
   readonly priority?: Priority;
@@ -58,10 +58,10 @@ export async function addItems(
   return (await openQueueIntake(engine, await requireQueue(engine, queue))).add(items, options);
 }
 
-/** The way into one queue, for those who bring many. */
+/** Adds items to one queue, for callers that add many. */
 export interface QueueIntake {
   add(items: readonly QueueItem[], options?: AddItemsOptions): Promise<readonly AddedItem[]>;
-  /** What would become of them. Writes nothing. */
+  /** The results that `add` would return. Writes nothing. */
   preview(items: readonly QueueItem[]): Promise<readonly AddedItem[]>;
 }
 
@@ -76,7 +76,6 @@ export async function openQueueIntake(engine: Engine, job: Job): Promise<QueueIn
 
 type Check = (data: Json) => string | undefined;
 
-/** What a queue demands of its items. */
 interface Rules {
   readonly job: Job;
   readonly spec: QueueSpec;
@@ -193,7 +192,6 @@ class Intake {
     return answers.filter((one) => one !== undefined);
   }
 
-  /** Whether they have changed. */
   async #readRules(): Promise<boolean> {
     const job = await requireQueue(this.#engine, this.#queue);
     if (JSON.stringify(job.spec) === JSON.stringify(this.#rules.job.spec)) return false;
@@ -254,7 +252,7 @@ class Intake {
     return new Map(found.map((item) => [item.itemId, item]));
   }
 
-  /** What the queue's rule makes of it, as things stand. */
+  /** The result by the queue's rule for duplicate keys. */
   #foreseen({ item, stored }: Entry): AddedItem {
     const { itemId } = item;
     if (stored === null) return { outcome: "added", itemId };

@@ -13,7 +13,7 @@ import type { Json, JsonObject } from "../std/json.ts";
 
 /** Which errors are wanted. All that is given must hold. */
 export interface ErrorLogQuery extends Omit<ErrorQuery, "queue"> {
-  /** Of any of these queues. Default: of all. */
+  /** The queues. Default: all. */
   readonly queues?: readonly string[];
 }
 
@@ -37,7 +37,6 @@ export async function readErrors(engine: Engine, query: ErrorLogQuery): Promise<
   return { errors, next: found.length > limit ? (errors.at(-1)?.id ?? null) : null };
 }
 
-/** How often the store is asked for new errors. */
 const LOOK_MS = 200;
 
 /** The newest page, oldest first, and then every error as it comes, until the signal is aborted. */
@@ -67,7 +66,6 @@ async function newerThan(seen: number, engine: Engine, query: ErrorLogQuery): Pr
   return newer;
 }
 
-/** Whose error it is. */
 export function originOf({ type }: ErrorEntry): ErrorOrigin {
   return (EVENTS_OF_ORIGIN.runner as readonly string[]).includes(type) ? "runner" : "work";
 }

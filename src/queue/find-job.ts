@@ -67,7 +67,6 @@ export function isOfFolder(job: Pick<Job, "spec">, cwd: string): boolean {
   return resolve(folder) === resolve(cwd) || (topOf(cwd) !== null && topOf(folder) === topOf(cwd));
 }
 
-/** The top level of the git repository around a folder. */
 function topOf(folder: string): string | null {
   for (let at = resolve(folder); ; at = dirname(at)) {
     if (existsSync(join(at, ".git"))) return at;

@@ -14,7 +14,7 @@ import { requireQueue } from "./find-job.ts";
 import { type ItemFormat, readRows } from "./read-rows.ts";
 import { parseTimeOption, TIME_OPTION_FORMS } from "./time-option.ts";
 
-/** How a file is read, and who is told of what. */
+/** How a file of items is read, and what is reported. */
 export interface ImportItemsOptions extends AddItemsOptions {
   /** Default: by the name of the file, else JSON Lines. */
   readonly format?: ItemFormat;
@@ -26,21 +26,20 @@ export interface ImportItemsOptions extends AddItemsOptions {
   readonly isTyped?: boolean;
   /** Says what would become of the rows, and writes nothing. */
   readonly isDry?: boolean;
-  /** Told of every row that does not go in, in the order of the file. */
+  /** Called with every refused row, in the order of the file. */
   readonly onRefused?: (row: RefusedRow) => void;
-  /** Told after each batch. */
+  /** Called after each batch. */
   readonly onProgress?: (report: ItemImport) => void;
-  /** What `-` reads. Default: the process's own. */
+  /** What `-` reads. Default: the stdin of the process. */
   readonly stdin?: Readable;
   /** Ends the reading between two batches. */
   readonly signal?: AbortSignal;
 }
 
-/** A row that did not go in. */
+/** A row that was refused. */
 export interface RefusedRow {
   readonly line: number;
   readonly reason: string;
-  /** Of an item that has one. */
   readonly key?: string;
 }
 
@@ -162,7 +161,6 @@ export const ENVELOPE: Required<RowFields> = {
   lane: "lane",
 };
 
-/** An item, or why there is none. */
 export type Row =
   | { readonly ok: true; readonly item: QueueItem }
   | { readonly ok: false; readonly reason: string };

@@ -24,7 +24,6 @@ export function itemToJson(item: Item): JsonObject {
   }) as JsonObject;
 }
 
-/** All that is known of one item. */
 export interface ItemView {
   readonly item: Item;
   /** Oldest first. */
@@ -41,7 +40,7 @@ export function itemViewToJson({ item, attempts, notes }: ItemView): JsonObject 
   };
 }
 
-/** What the attempt that succeeded left. */
+/** The result of the attempt that succeeded. */
 export function resultOf(attempts: readonly Attempt[]): Attempt["result"] {
   return attempts.findLast(({ outcome }) => outcome === "succeeded")?.result;
 }

@@ -9,7 +9,7 @@ import { compact, type JsonObject } from "../std/json.ts";
 import { titleToJson } from "../triage/title.ts";
 import type { KeptCheckout } from "../workspace/workspace.ts";
 
-/** A job in numbers. */
+/** The status and counts of a job. */
 export interface JobSummary {
   readonly jobId: string;
   readonly name: string;
@@ -21,11 +21,10 @@ export interface JobSummary {
   /** How many of the dead `resume` and `dlq retry` run without `--force`. Default: all. */
   readonly eligible?: number;
   readonly skipped: number;
-  /** Given up by a person, or deleted. */
+  /** Discarded by a person, or deleted. */
   readonly discarded: number;
   readonly remaining: number;
   readonly attempts: number;
-  /** Of the latest run. */
   readonly durationMs: number;
   readonly startedAt: number;
   /** Whether the latest run went on with what an earlier one had left. */
@@ -125,7 +124,7 @@ export async function hasRunner(engine: Engine, queue: string): Promise<boolean>
   return holders.some((holder) => holder.queue === queue && !isGone(holder));
 }
 
-/** Whether a living runner of another process does. */
+/** Whether a living runner of another process works it. */
 export async function hasOtherRunner(engine: Engine, queue: string): Promise<boolean> {
   const holders = await engine.listHolders();
   return holders.some((holder) => holder.queue === queue && !isGone(holder) && !isOwn(holder));

@@ -13,18 +13,18 @@ export type UniqueRule = (typeof UNIQUE_RULES)[number];
 /** The settings of a named queue. */
 export interface QueueSpec {
   readonly policy: Policy;
-  /** A worker that was not heard of for this long has lost its items; it beats four times as often. */
+  /** A worker loses its items when it has sent no heartbeat for this long. */
   readonly leaseMs: number;
-  /** Of items that come without one. */
+  /** The default for items without one. */
   readonly priority: Priority;
   readonly unique: UniqueRule;
-  /** A JSON Schema that the data of every item obeys, when it is added and when it is amended. */
+  /** A JSON Schema for the data of every item, checked when it is added or amended. */
   readonly schema?: Json;
-  /** Items that come without an expiry expire so long after they came. */
+  /** How long after they are due items without an expiry of their own expire. */
   readonly expiresAfterMs?: number;
-  /** What all workers together may lease. */
+  /** The rate limit of all workers together. */
   readonly rate?: Rate;
-  /** What the queue is for, in a person's words. */
+  /** What the queue is for. */
   readonly description?: string;
 }
 
@@ -36,7 +36,6 @@ export const DEFAULT_QUEUE: QueueSpec = {
   unique: "reject",
 };
 
-/** The form in which the store keeps it. */
 export function specToJson(spec: QueueSpec): JsonObject {
   return JSON.parse(JSON.stringify(spec)) as JsonObject;
 }

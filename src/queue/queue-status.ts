@@ -27,16 +27,14 @@ export interface QueueSummary<Spec extends QueueSpec = QueueSpec> {
 
 export interface BreakerSummary {
   readonly state: "closed" | "open" | "half_open";
-  /** Of an open one: when it lets a few through. */
+  /** When an open breaker lets probes through. */
   readonly until?: number;
 }
 
-/** One process that works the queue. */
 export interface WorkerSummary {
   readonly holder: string;
   readonly host: string;
   readonly pid: number;
-  /** How many items it has. */
   readonly leased: number;
 }
 

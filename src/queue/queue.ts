@@ -58,7 +58,6 @@ export interface ItemHandlerOptions {
   readonly now: () => number;
 }
 
-/** A user's function as the handler of a queue. */
 export function itemHandler(work: ItemHandler, { timeoutMs, now }: ItemHandlerOptions): Handler {
   return async (item, attempt) => {
     const { signal } = attempt;

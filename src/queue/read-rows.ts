@@ -10,12 +10,10 @@ import type { Origin } from "../intake/origin.ts";
 import { parseInputJson } from "../intake/parse-json.ts";
 import type { Json } from "../std/json.ts";
 
-/** What a file of items can be. */
 export const ITEM_FORMATS = ["jsonl", "csv"] as const;
 /** One of `ITEM_FORMATS`. */
 export type ItemFormat = (typeof ITEM_FORMATS)[number];
 
-/** A record, or what is wrong with the line. */
 export type RowRecord =
   | { readonly ok: true; readonly line: number; readonly data: Json }
   /** `isEnd`: nothing after it can be read. */

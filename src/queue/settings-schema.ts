@@ -80,7 +80,6 @@ export const policy = objectOf<Policy>({
 const durationMs = numberFrom(1, 10 * 366 * 86_400_000);
 const countFrom1 = wholeNumber(1, 1_000_000);
 
-/** The settings that queues and targets share. */
 export const COMMON_SETTINGS = {
   ...optional(backoff, "backoff"),
   ...optional(countFrom1, "lossesMax"),
@@ -112,7 +111,6 @@ const queueSettings = objectOf<QueueSettings>({
   schema: anyThat(() => true, "a JSON Schema").optional(),
 });
 
-/** Throws a `usage` error for settings that cannot be. */
 export function checkQueueSettings(settings: QueueSettings): void {
   checkInput(queueSettings, settings, { caller: "queue", name: "settings" });
 }

@@ -35,7 +35,6 @@ export interface WorkerOptions extends RunnerSettings {
   readonly name?: string;
   /** A folder for copies of the files that are named as evidence. Default: no copies are made. */
   readonly evidenceFolder?: string;
-  /** Aborted to stop. */
   readonly signal?: AbortSignal;
   /** How long a stop waits for attempts that ignore it. Default: until they end. */
   readonly abandonAfterMs?: number;
@@ -65,9 +64,7 @@ export interface WorkPlan extends Omit<WorkerOptions, "onItemFailure"> {
   readonly alongside?: (queue: Job) => WorkerService;
 }
 
-/** What runs beside a worker. */
 export interface WorkerService {
-  /** Never rejects. */
   stop(): Promise<void>;
 }
 
@@ -81,7 +78,6 @@ export class Worker {
   readonly #drain = new AbortController();
   readonly #clock: Clock;
 
-  /** Starts at once. */
   constructor(engine: Engine, queue: string, plan: WorkPlan) {
     this.#clock = plan.clock ?? systemClock;
     const onAbort = () => this.#stop.abort();
@@ -154,7 +150,6 @@ function told(observer: RunObserver | undefined) {
   };
 }
 
-/** Resolves with how the worker ended. */
 export async function drainedBy(signal: AbortSignal | undefined, worker: Worker): Promise<RunResult> {
   const onDrain = () => void worker.drain().catch(() => undefined); // errors are reported through `ended`
   if (signal?.aborted) onDrain();

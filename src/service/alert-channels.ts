@@ -34,7 +34,6 @@ export function send(channel: Channel, notice: Notice, { env, stop }: SendOption
   return postJson({ url: urlOf(channel, env), headers: headersOf(channel, env), body, timeoutMs, stop });
 }
 
-/** The message in the channel's format. */
 export function bodyFor({ type }: Channel, notice: Notice): JsonObject {
   if (type === "teams") return teamsBody(notice);
   return type === "slack" ? slackBody(notice) : noticeToJson(notice);
@@ -79,18 +78,15 @@ function variable(channel: string, name: string, env: NodeJS.ProcessEnv): string
   );
 }
 
-/** Whether the message was sent. */
 export type Delivery =
   | { readonly ok: true; readonly tries: number }
   | { readonly ok: false; readonly tries: number; readonly reason: string };
 
-/** The result of sending one message to one channel. */
 export interface SentNotice {
   readonly channel: string;
   readonly notice: Notice;
   readonly ok: boolean;
   readonly tries: number;
-  /** Why not. */
   readonly reason?: string;
 }
 
@@ -252,7 +248,6 @@ const SIGNS: Readonly<Record<Severity, string>> = {
   critical: ":rotating_light:",
 };
 
-/** The body of the request. */
 export function slackBody(notice: Notice): JsonObject {
   const { title, severity, wrong, over, store } = notice;
   const [first = ""] = shownLines([...wrong, ...over]);
@@ -298,7 +293,6 @@ const COLORS: Readonly<Record<Severity, string>> = {
   critical: "Attention",
 };
 
-/** The body of the request. */
 export function teamsBody(notice: Notice): JsonObject {
   const { title, severity, wrong, over, store, at } = notice;
   const body: Json[] = [

@@ -6,13 +6,11 @@ import { compact } from "../std/json.ts";
 import type { Telling } from "./alert-schedule.ts";
 import { SEVERITIES, type Severity } from "./alert-settings.ts";
 
-/** A message, independent of the channel's format. */
 export interface Notice {
   readonly title: string;
   /** The highest severity of the alerts; `info` when all have recovered. */
   readonly severity: Severity;
   readonly at: number;
-  /** The store, without its password. */
   readonly store: string;
   readonly wrong: readonly NoticeLine[];
   readonly over: readonly NoticeLine[];
@@ -24,7 +22,6 @@ export interface NoticeLine {
   readonly text: string;
 }
 
-/** The message for these tellings. */
 export function noticeOf(
   tellings: readonly Telling[],
   { at, store }: { readonly at: number; readonly store: string },
@@ -83,10 +80,8 @@ function cut(text: string): string {
 }
 
 export const OVER_TITLE = "Recovered";
-/** The command that shows more. */
 export const NEXT_STEP = "Check: redrive dlq list · redrive groups · redrive queue list";
 
-/** As plain text. */
 export function noticeText(notice: Notice): string {
   const { title, wrong, over } = notice;
   const overTitle = wrong.length > 0 && over.length > 0 ? ["", OVER_TITLE] : [];
@@ -107,7 +102,6 @@ export function noticeToJson(notice: Notice): JsonObject {
   };
 }
 
-/** One alert as JSON. */
 export function tellingToJson({ alert, state }: Telling): JsonObject {
   return compact({
     rule: alert.rule,
@@ -123,7 +117,6 @@ export function tellingToJson({ alert, state }: Telling): JsonObject {
   });
 }
 
-/** The store's URL without its password. */
 export function withoutPassword(url: string): string {
   return url
     .replace(/^([a-z][a-z0-9+.-]*:\/\/[^/?#@:]*):.*@(?=[^@]*$)/is, "$1@")

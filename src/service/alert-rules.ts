@@ -11,12 +11,10 @@ import { type Metrics, type QueueMetrics, readMetrics } from "./metrics.ts";
 export interface Sight {
   readonly at: number;
   readonly findings: readonly AlertFinding[];
-  /** For the book. */
   readonly eventsSeen: number;
   readonly writeFailures: number;
 }
 
-/** Reads everything that the rules refer to. */
 export async function findWrong(
   engine: Engine,
   rules: readonly AlertRule[],
@@ -30,7 +28,7 @@ export async function findWrong(
   return { at: metrics.at, findings, eventsSeen, writeFailures: metrics.storeWriteFailures };
 }
 
-/** An unusable store is found elsewhere. */
+/** The findings when the store cannot be used. */
 export function findTrouble(rules: readonly AlertRule[], message: string): readonly AlertFinding[] {
   return rules
     .filter(({ condition }) => condition.kind === "store_unhealthy")
@@ -176,7 +174,7 @@ function groupKey(rule: string, queue: string, signature: string): string {
 
 const PAGE_MAX = 1000;
 
-/** The groups that were opened since the last look, and those that were told as new; all that are still open. */
+/** The open groups that are new since the last check, or were reported as new before. */
 async function newGroups(
   engine: Engine,
   rules: readonly AlertRule[],
@@ -201,7 +199,6 @@ async function newGroups(
   return { eventsSeen: Math.max(newest, after), groups };
 }
 
-/** By the last part of their keys. */
 function toldAsNew({ alerts }: AlertBook): readonly string[] {
   return Object.values(alerts)
     .filter(({ kind, recoveredAt }) => kind === "new_group" && recoveredAt === undefined)

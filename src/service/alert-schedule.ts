@@ -9,13 +9,12 @@ import type { Alert, AlertBook } from "./alert-state.ts";
 /** Why an alert is sent. `passed`: it recovered before it could be sent. */
 export type TellingState = "raised" | "reminder" | "recovered" | "passed";
 
-/** One alert for one channel. */
 export interface Telling {
   readonly alert: Alert;
   readonly state: TellingState;
 }
 
-/** Where alerts are written into the event log: every watcher has it, and nobody can call a channel of theirs so. */
+/** The event log as a channel. Every watcher has it, and no channel can have this name. */
 export const EVENT_LOG = "@events";
 
 /** Sorted by rule, then queue. In quiet hours only critical alerts are sent. The event log gets each alert once. */
@@ -54,7 +53,6 @@ function ofRule(
 
 interface Manner {
   readonly coolDownMs: number;
-  /** Whether recoveries are sent. */
   readonly recovery: boolean;
   /** Whether reminders are sent after the cool-down. */
   readonly repeats: boolean;
@@ -122,7 +120,6 @@ export function isQuiet({ from, to, timeZone }: QuietHours, at: number): boolean
 /** Moves in small steps, because clocks change on some days. */
 const STEP_MINUTES = 15;
 
-/** When the quiet hours end. */
 export function quietUntil(hours: QuietHours, at: number): number {
   let end = at;
   while (isQuiet(hours, end)) {
@@ -139,7 +136,6 @@ export function parseTimeOfDay(text: string): number | undefined {
   return match && hours < 24 && minutes < 60 ? hours * 60 + minutes : undefined;
 }
 
-/** Whether there is a time zone of that name. */
 export function isTimeZone(name: string): boolean {
   try {
     formatterOf(name);

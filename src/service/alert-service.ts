@@ -37,7 +37,6 @@ async function nextDueAt(settings: WatchSettings, now: number): Promise<number> 
   return Math.min(scheduled, quietEnd);
 }
 
-/** How often the store is polled for events. */
 const LOOK_MS = 1000;
 
 interface Waiting {
@@ -88,7 +87,7 @@ class Arrivals {
     this.#isDown = trouble !== undefined;
   }
 
-  /** Also when the store went away, or came back. */
+  /** Also when the store became unavailable or available. */
   async hasCome(): Promise<boolean> {
     try {
       const engine = await this.#watcher.engine();

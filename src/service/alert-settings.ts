@@ -2,10 +2,8 @@
 
 /** Critical alerts are sent in quiet hours too. */
 export const SEVERITIES = ["info", "warning", "critical"] as const;
-/** One of `SEVERITIES`. */
 export type Severity = (typeof SEVERITIES)[number];
 
-/** The conditions of rules. */
 export const CONDITION_KINDS = [
   "depth",
   "oldest",
@@ -14,16 +12,14 @@ export const CONDITION_KINDS = [
   "breaker_open",
   "store_unhealthy",
 ] as const;
-/** One of `CONDITION_KINDS`. */
 export type ConditionKind = (typeof CONDITION_KINDS)[number];
 
-/** A condition with its limit. */
 export type Condition =
-  /** So many letters wait, or more. */
+  /** At least so many letters wait. */
   | { readonly kind: "depth"; readonly letters: number }
-  /** The oldest letter has waited so long, or longer. */
+  /** The oldest letter has waited at least so long. */
   | { readonly kind: "oldest"; readonly ageMs: number }
-  /** So many letters came within the time, or more; counted by the minute. */
+  /** At least so many letters came within the time; counted by the minute. */
   | { readonly kind: "arrival_rate"; readonly letters: number; readonly withinMs: number }
   /** A failure that was not known, or that came back after it was resolved. */
   | { readonly kind: "new_group" }
@@ -31,7 +27,6 @@ export type Condition =
   /** The store cannot be read or written, or a runner could not write it. */
   | { readonly kind: "store_unhealthy" };
 
-/** One rule. */
 export interface AlertRule {
   /** Identifies its alerts; must be unique. */
   readonly name: string;
@@ -48,10 +43,8 @@ export interface AlertRule {
 /** Where a secret is: in the settings, or in a variable of the environment. */
 export type UrlSource = { readonly url: string } | { readonly urlEnv: string };
 
-/** Where alerts are sent. */
 export type Channel = {
   readonly name: string;
-  /** How long one try may take. */
   readonly timeoutMs: number;
 } & (
   | { readonly type: "teams"; readonly to: UrlSource }
@@ -65,21 +58,17 @@ export type Channel = {
   | { readonly type: "command"; readonly command: readonly [string, ...string[]]; readonly cwd: string }
 );
 
-/** The kinds of channels. */
 export const CHANNEL_TYPES = ["teams", "slack", "webhook", "command"] as const;
 
 /** Local hours in which only critical alerts are sent. */
 export interface QuietHours {
-  /** Minutes since midnight. */
   readonly from: number;
   readonly to: number;
   /** Default: that of the machine. */
   readonly timeZone?: string;
 }
 
-/** All settings of alerts. */
 export interface WatchSettings {
-  /** A cron pattern. */
   readonly schedule: string;
   /** Of the schedule. Default: that of the machine. */
   readonly timeZone?: string;
@@ -87,14 +76,12 @@ export interface WatchSettings {
   readonly onArrival: boolean;
   /** How long events are gathered before a check. */
   readonly gatherMs: number;
-  /** Whether recoveries are sent. */
   readonly recovery: boolean;
   readonly quietHours?: QuietHours;
   readonly rules: readonly AlertRule[];
   readonly channels: readonly Channel[];
 }
 
-/** The default cool-down. */
 export const COOL_DOWN_MS = 3_600_000;
 
 const everywhere = { queues: [], coolDownMs: COOL_DOWN_MS } as const;
@@ -106,7 +93,6 @@ export const DEFAULT_RULES: readonly AlertRule[] = [
   { name: "store_unhealthy", condition: { kind: "store_unhealthy" }, severity: "critical", ...everywhere },
 ];
 
-/** The default settings. */
 export const DEFAULT_WATCH: WatchSettings = {
   schedule: "*/30 * * * *",
   onArrival: true,

@@ -9,21 +9,19 @@ import { isStoreError, WorkError } from "../errors.ts";
 import { canonicalJson, type Json, type JsonObject } from "../std/json.ts";
 import type { ConditionKind, Severity } from "./alert-settings.ts";
 
-/** Something that is wrong now. */
 export interface AlertFinding {
-  /** The same for the same rule and queue, whenever it is found. */
+  /** The same for the same rule and queue in every check. */
   readonly key: string;
   readonly rule: string;
   readonly kind: ConditionKind;
   /** Null when it is about the store. */
   readonly queue: string | null;
   readonly severity: Severity;
-  /** What the rule looks at, and from where on it is wrong. */
+  /** The measured value, and the limit of the rule. */
   readonly value: number;
   readonly limit: number;
-  /** For people, one line. */
   readonly text: string;
-  /** The same when it is over. */
+  /** The text when it is over. */
   readonly overText: string;
 }
 
@@ -32,17 +30,14 @@ export interface Alert extends AlertFinding {
   readonly raisedAt: number;
   /** Present when it is over. */
   readonly recoveredAt?: number;
-  /** By the channel's name. */
   readonly told: Readonly<Record<string, Told>>;
 }
 
-/** What a channel was sent about an alert. */
 export interface Told {
-  /** Of the raising that it was told last. */
+  /** When the alert was raised that was sent last. */
   readonly raisedAt: number;
-  /** When it was last told that something is wrong; 0 when it never was. */
+  /** When the alert was last sent; 0 when it never was. */
   readonly at: number;
-  /** Whether the recovery was sent. */
   readonly isOver: boolean;
 }
 
@@ -52,15 +47,14 @@ export interface Claim {
   readonly until: number;
 }
 
-/** The whole state. */
 export interface AlertBook {
   readonly alerts: Readonly<Record<string, Alert>>;
   readonly claims: Readonly<Record<string, Claim>>;
-  /** The newest event that was looked at for new groups; null before the first look. */
+  /** The newest event that was read for new groups; null before the first check. */
   readonly eventsSeen: number | null;
-  /** How often the store could not be written, as it was last seen; null before the first look. */
+  /** How often the store could not be written, at the last check; null before the first. */
   readonly writeFailures: number | null;
-  /** When that number was last seen to rise. */
+  /** When that number last rose. */
   readonly writeFailuresRoseAt: number;
 }
 
@@ -72,10 +66,9 @@ export const EMPTY_BOOK: AlertBook = {
   writeFailuresRoseAt: 0,
 };
 
-/** What a check found. */
 export interface Checked {
   readonly findings: readonly AlertFinding[];
-  /** The rules that were looked at: what they do not find any more is over. Others' alerts stay as they are. */
+  /** The evaluated rules. Their alerts that were not found are over; alerts of other rules are unchanged. */
   readonly rules: readonly { readonly name: string }[];
   readonly at: number;
 }
@@ -126,14 +119,12 @@ export function claim(
   return { ...book, claims: { ...book.claims, [channel]: { by, until } } };
 }
 
-/** Releases the claim. */
 export function unclaim(book: AlertBook, channel: string, by: string): AlertBook {
   if (book.claims[channel]?.by !== by) return book;
   const { [channel]: _, ...claims } = book.claims;
   return { ...book, claims };
 }
 
-/** The form in which the store keeps it. */
 export function bookToJson(book: AlertBook): JsonObject {
   return JSON.parse(JSON.stringify(book)) as JsonObject;
 }
@@ -144,24 +135,23 @@ export function bookFromJson(json: Json | undefined): AlertBook {
   return { ...EMPTY_BOOK, ...(json as unknown as AlertBook) };
 }
 
-/** The document of the store. */
 export const BOOK_NAME = "watch/alerts";
 
 export type Change = (book: AlertBook) => AlertBook;
 
-/** Each try means that another watcher was there first; more than a few in a row are not met. */
+/** Each retry means that another watcher wrote first, which rarely happens twice. */
 const TRIES_MAX = 50;
 
-/** When more is unheard, it becomes one change that overrules what others did meanwhile. */
+/** More changes become one, which overrules the changes of others. */
 const UNHEARD_MAX = 100;
 
 export class SharedBook {
-  /** As it was last seen, with what the store has not heard yet. */
+  /** The last known state, with the changes that could not be written yet. */
   #known: AlertBook = EMPTY_BOOK;
   #unheard: readonly Change[] = [];
   #last: Promise<unknown> = Promise.resolve();
 
-  /** What the store has, with what it has not heard yet. */
+  /** The stored state with the changes that could not be written yet. */
   async read(engine: Engine): Promise<AlertBook> {
     const { book } = await this.#look(engine);
     return book;
@@ -208,7 +198,7 @@ export class SharedBook {
     return { book, stored, version: document?.version ?? 0 };
   }
 
-  /** What changes nothing is not kept: a store may be away for long. */
+  /** A change without effect is not kept, because a store may be unavailable for long. */
   #keep(change: Change): AlertBook {
     const next = change(this.#known);
     const isNews = canonicalJson(bookToJson(next)) !== canonicalJson(bookToJson(this.#known));

@@ -21,7 +21,6 @@ export interface WatcherOptions {
   /** What the store is called in messages. */
   readonly storeUrl: string;
   readonly settings: WatchSettings;
-  /** Where channels find their secrets. */
   readonly env: NodeJS.ProcessEnv;
   readonly clock?: Clock;
   readonly random?: Random;
@@ -29,16 +28,14 @@ export interface WatcherOptions {
   readonly onSent?: (sent: SentNotice) => void;
 }
 
-/** What one check found. */
 export interface CheckReport {
   readonly at: number;
-  /** Everything that is wrong now, also what was told before. */
+  /** All raised alerts, including those that were sent before. */
   readonly alerts: readonly Alert[];
-  /** Present when the store cannot be used: only that was looked at. */
+  /** Present when the store cannot be used; then nothing else was checked. */
   readonly trouble?: WorkError;
   /** The messages of this check. They are being sent. */
   readonly notices: readonly { readonly channel: string; readonly notice: Notice }[];
-  /** What became of them. */
   readonly sent: Promise<readonly SentNotice[]>;
 }
 
@@ -48,7 +45,7 @@ export class Watcher {
   readonly #id = `${hostname()}:${process.pid}:${randomName(6)}`;
   readonly #book = new SharedBook();
   readonly #stop = new AbortController();
-  /** The channels that are being told, by name. */
+  /** The channels that a message is being sent to, by name. */
   readonly #busy = new Map<string, Promise<SentNotice>>();
   #engine: Engine | null = null;
   /** The newest event that the last check has seen. */
@@ -69,7 +66,6 @@ export class Watcher {
     return this.#engine;
   }
 
-  /** Makes one check and starts sending. */
   async check(): Promise<CheckReport> {
     const { settings } = this.#options;
     try {
@@ -107,7 +103,7 @@ export class Watcher {
     this.#engine = null;
   }
 
-  /** The store cannot be used: only that is told, and what is told is written down when it can be. */
+  /** The store cannot be used: reports only that, and writes the state when it can. */
   async #checkWithout(trouble: WorkError): Promise<CheckReport> {
     const { rules } = this.#options.settings;
     const at = this.#clock.now();
@@ -139,7 +135,7 @@ export class Watcher {
     );
   }
 
-  /** Takes every channel that is to be told something, unless it is being told already, and holds no other. */
+  /** Claims every channel that has something to send, and releases the others. */
   #claimed(book: AlertBook, at: number): AlertBook {
     let next = book;
     for (const { name, timeoutMs } of this.#listeners()) {
@@ -210,7 +206,7 @@ export class Watcher {
     return sent;
   }
 
-  /** By the store's clock, which all watchers share, as long as it answers. */
+  /** By the store's clock, which all watchers share, if it answers. */
   async #now(): Promise<number> {
     try {
       return (await this.#engine?.now()) ?? this.#clock.now();
@@ -221,7 +217,7 @@ export class Watcher {
   }
 }
 
-/** A claim lasts for every try and the waits between them, and some more. */
+/** A claim lasts longer than all attempts and the waits between them. */
 const WAITS_MS = 150_000;
 const EVENTS_MS = 10_000;
 
@@ -231,7 +227,7 @@ function wrongIn({ alerts }: AlertBook): readonly Alert[] {
     .sort((a, b) => (a.key < b.key ? -1 : 1));
 }
 
-/** One event for each; of one that is over before it was written down, both. */
+/** One event for each alert; two if it recovered before it was written. */
 export async function writeAlertEvents(engine: Engine, tellings: readonly Telling[]): Promise<SendResult> {
   return trying(async () => {
     for (const { alert, state } of tellings) {
@@ -248,7 +244,7 @@ export async function writeAlertEvents(engine: Engine, tellings: readonly Tellin
   });
 }
 
-/** That a channel could not be told, on the first queue that it is about. */
+/** Records an unsent message as an event of the first queue that it concerns. */
 export async function writeUndelivered(
   engine: Engine,
   { channel, notice, tries, reason = "" }: SentNotice,
@@ -259,7 +255,7 @@ export async function writeUndelivered(
   await trying(() => engine.changeJob(queue, { event: { type: "alert_undelivered", data } }));
 }
 
-/** A store that cannot be written now is told by the next check. */
+/** If the store cannot be written now, the next check tries again. */
 async function trying(action: () => Promise<unknown>): Promise<SendResult> {
   try {
     await action();

@@ -34,7 +34,6 @@ export interface DeleteJobOptions {
 export interface JobDeletion {
   readonly jobId: string;
   readonly items: number;
-  /** Letters that wait. */
   readonly waiting: number;
   /** Letters that are closed. */
   readonly closed: number;
@@ -43,7 +42,6 @@ export interface JobDeletion {
   readonly branchesLeft: readonly string[];
   /** Why the deletion needs to be forced; empty when it does not. */
   readonly reasons: readonly string[];
-  /** Where its letters were archived. */
   readonly archive?: string;
 }
 
@@ -103,7 +101,6 @@ function refuseActive(job: Job, isRunning: boolean): void {
   });
 }
 
-/** Refuses a deletion that has to be forced. */
 export function refuseUnforced({ jobId, reasons }: JobDeletion): void {
   if (reasons.length === 0) return;
   throw new WorkError("illegal_move", `The job ${jobId} cannot be deleted: ${reasons.join("; ")}.`, {

@@ -18,7 +18,6 @@ export interface JobLimits {
 
 const DAY_MS = 86_400_000;
 
-/** The limits as settings have them. */
 export function jobLimitsOf(settings: {
   readonly retentionDays: number | null;
   readonly logRetentionDays: number | null;
@@ -47,7 +46,6 @@ export interface Tidied {
 
 export const NOTHING_TIDIED: Tidied = { jobs: [], logs: 0, logBytes: 0 };
 
-/** Deletes what is older than the limits. */
 export async function tidyJobs(engine: Engine, options: TidyOptions): Promise<Tidied> {
   const { retentionMs, logRetentionMs } = options.limits;
   if (retentionMs === null && logRetentionMs === null) return NOTHING_TIDIED;

@@ -154,19 +154,18 @@ async function mirrorStream(engine: Engine, place: DirectoryPlace): Promise<void
 
 const STATES: readonly ItemState[] = ["dead", "ready", "leased", "done", "discarded"];
 
-/** Letters that have left are there with the state that they left in. */
+/** Includes resolved letters, with their last state. */
 async function* allLetters(engine: Engine): AsyncGenerator<JsonObject> {
   const selection = { filter: { states: STATES } };
   for await (const letter of selectLetters(engine, selection, { order: "oldest" }))
     yield letterToJson(letter);
 }
 
-/** `{home}/receipts/{target}/receipts.json` */
 export function receiptsFile(home: string, target: string): string {
   return join(home, "receipts", fileNameOf(target), "receipts.json");
 }
 
-/** Brings the file in the home to what the store has. It is made with the first letter. */
+/** Rewrites the file in the home. It is created with the first letter. */
 export async function refreshReceipts(engine: Engine, { id, kind }: Job, home: string): Promise<void> {
   const path = receiptsFile(home, id);
   if (kind !== "target" || !(await isReceiptsFileNeeded(engine, id, path))) return;

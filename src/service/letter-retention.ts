@@ -59,14 +59,12 @@ export function letterRetention(options: LetterRetentionOptions): StartService {
 export interface LimitGuardOptions extends LetterRetentionOptions {
   readonly engine: Engine;
   readonly queue: string;
-  /** Where archives go. */
   readonly home: string;
   readonly clock: Clock;
   /** Receives the warning of a queue that is nearly full. */
   readonly onNotice: (notice: string) => void;
 }
 
-/** How many letters were archived and deleted. */
 export interface Removed {
   readonly purged: number;
   readonly evicted: number;

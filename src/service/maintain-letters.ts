@@ -21,11 +21,9 @@ export interface MaintainOptions {
   readonly dlqDir?: string;
   /** Only count what would be removed. */
   readonly isPreview?: boolean;
-  /** Called when a queue is nearly full. */
   readonly onNotice?: (notice: string) => void;
 }
 
-/** What was removed from one job. */
 export interface Maintained {
   readonly jobId: string;
   readonly evicted: number;
@@ -70,7 +68,6 @@ async function preview(engine: Engine, { id }: Job, options: MaintainOptions): P
   return { jobId: id, ...would, waiting: (await engine.count(id)).letters, archives: [] };
 }
 
-/** The JSON form of the command's answer. */
 export function maintainedToJson(all: readonly Maintained[]): JsonObject {
   return {
     jobs: all.map(({ jobId, evicted, purged, waiting, archives }) => ({

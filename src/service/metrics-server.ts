@@ -24,7 +24,6 @@ export interface MetricsServer {
 export interface ServeOptions {
   readonly engine: Engine;
   readonly at: ListenAddress;
-  /** Reads and writes the text. */
   readonly text: () => Promise<string>;
 }
 
@@ -41,7 +40,6 @@ export function parseListen(text: string): ListenAddress {
   });
 }
 
-/** Resolves when it listens. */
 export async function serveMetrics({ engine, at, text }: ServeOptions): Promise<MetricsServer> {
   const once = sharedRead(text);
   const server = createServer((request, response) => void answer(request, response, { engine, text: once }));

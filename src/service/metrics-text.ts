@@ -57,7 +57,6 @@ function latencyText(
   ].join("\n");
 }
 
-/** The values of the labels, and the number. */
 type Sample = readonly [readonly string[], number];
 
 interface Metric {
@@ -67,13 +66,11 @@ interface Metric {
   readonly samples: (metrics: Metrics) => readonly Sample[];
 }
 
-/** One number of each queue. */
 const ofQueues =
   (value: (queue: QueueMetrics) => number) =>
   ({ queues }: Metrics): readonly Sample[] =>
     queues.map((queue) => [[queue.queue], value(queue)]);
 
-/** One number of each target of receipts. */
 const ofTargets =
   (value: (queue: QueueMetrics) => number) =>
   ({ queues }: Metrics): readonly Sample[] =>

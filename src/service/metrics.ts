@@ -16,7 +16,7 @@ import type { JsonObject } from "../std/json.ts";
 /** The numbers of one queue. */
 export interface QueueMetrics {
   readonly queue: string;
-  /** What people call it; of a named queue the same. */
+  /** The name for people. */
   readonly name: string;
   readonly kind: JobKind;
   readonly counts: QueueCounts;
@@ -25,11 +25,10 @@ export interface QueueMetrics {
   readonly oldestLetterMs: number | null;
   /** How long the item that waits longest has been due; null when none is. */
   readonly oldestReadyMs: number | null;
-  /** Processes that work it. */
   readonly workers: number;
   /** Null when it has no breaker. */
   readonly breaker: BreakerSummary["state"] | null;
-  /** By name: what only goes up, as the store counts it. */
+  /** Counters of the store by name; they only rise. */
   readonly counters: Readonly<Record<string, number>>;
 }
 
@@ -43,7 +42,6 @@ export interface Metrics {
   readonly redrives: { readonly succeeded: number; readonly failed: number };
   /** How tries to deliver receipts ended, by status. Empty while there is no target. */
   readonly receipts: Readonly<Record<string, number>>;
-  /** How long those tries took. */
   readonly receiptLatency: ReceiptLatency;
   readonly receiptRetries: number;
   readonly storeWriteFailures: number;
@@ -70,7 +68,7 @@ export async function readMetrics(engine: Engine): Promise<Metrics> {
 }
 
 const STANDING_MAX = 100_000;
-/** Of the jobs that end, so many of the newest are looked at; older ones only when they have letters or workers. */
+/** So many of the newest jobs are shown; older ones only when they have letters or workers. */
 const ENDING_MAX = 1000;
 const SHOWN_AFTER_END_MS = 86_400_000;
 
@@ -100,7 +98,7 @@ interface Known {
   readonly counters: readonly Counter[];
 }
 
-/** A store behind a network answers several questions at a time. */
+/** A store behind a network answers several queries at a time. */
 const QUESTIONS_MAX = 8;
 
 async function queuesOf(
@@ -144,7 +142,7 @@ async function oldestLetterMs(engine: Engine, queue: string, at: number): Promis
   return failedAt === null ? null : Math.max(0, at - failedAt);
 }
 
-/** A job that has ended has nobody left whom its breaker could stop. */
+/** The breaker of an ended job has no effect. */
 async function breakerOf(engine: Engine, job: Job, at: number): Promise<QueueMetrics["breaker"]> {
   if (job.status !== "running") return null;
   const gate = gateOf((await engine.readDocument(gateName(job.id)))?.body, at);
@@ -164,7 +162,7 @@ function byQueue(counters: readonly Counter[]): ReadonlyMap<string, Record<strin
 
 const RECEIPT = "receipt.";
 
-/** A status that was never met is there as 0: what does not exist cannot be watched. */
+/** A status without receipts is 0, because alerts cannot watch a missing metric. */
 function receiptsOf(counters: readonly Counter[]): Record<string, number> {
   const sums: Record<string, number> = Object.fromEntries(RECEIPT_STATUSES.map((status) => [status, 0]));
   for (const { name, value } of counters) {

@@ -12,7 +12,6 @@ export interface BackgroundTaskOptions {
   /** How long a wake waits, so that many of them cost one round. Also how long a failed round waits for the next. */
   readonly wakeMs: () => number;
   readonly onNotice: (notice: string) => void;
-  /** The notice about an error. */
   readonly errorText: (reason: string) => string;
 }
 

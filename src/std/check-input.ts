@@ -14,13 +14,11 @@ export function checkInput(schema: z.ZodType, value: unknown, { caller, name }: 
   throw invalidInput(caller, problems.join("; "));
 }
 
-/** The called function and the name of the argument. */
 export interface InputName {
   readonly caller: string;
   readonly name: string;
 }
 
-/** The error for invalid arguments. */
 export function invalidInput(caller: string, problem: string): WorkError {
   return new WorkError("usage", `${caller}: ${problem}.`);
 }

@@ -58,7 +58,6 @@ export function toRfc3339(ms: number): string {
 /** Cached, because letters have several times each, nearly all of a few days. */
 let lastDay = { number: Number.NaN, date: "" };
 const DAY_MS = 86_400_000;
-/** The range of a Date. */
 const DATE_MS_MAX = 8.64e15;
 const PADDED: readonly string[] = Array.from({ length: 60 }, (_, number) => `${number}`.padStart(2, "0"));
 

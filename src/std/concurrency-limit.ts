@@ -21,7 +21,6 @@ export class ConcurrencyLimit {
     this.#running.add(running);
   }
 
-  /** Resolves when all started actions have ended. */
   async end(): Promise<void> {
     await Promise.all(this.#running);
     this.#throwFault();

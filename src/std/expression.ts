@@ -17,7 +17,6 @@ export type Answer<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly message: string };
 
-/** Evaluates an expression with these values. */
 export type Evaluate<T = boolean> = (variables: ExpressionVariables) => Answer<T>;
 
 /** A compiled expression, or the error and where it is (a word of the text). */
@@ -30,7 +29,6 @@ export type Compiled<T = boolean> =
       readonly suggestion?: string | undefined;
     };
 
-/** Compiles a condition. */
 export function compileExpression(text: string, known: KnownVariables): Compiled {
   return compile(text, known, {
     refuses: (type) => (type === "bool" || type === "dyn" ? null : `it gives a ${type}, not true or false`),

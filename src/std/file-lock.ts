@@ -14,7 +14,6 @@ export function takeLock(path: string): (() => void) | null {
   };
 }
 
-/** The owner, if it can be read. */
 export function lockOwner(path: string): Owner | null {
   return ownerIn(read(path) ?? "");
 }

@@ -4,7 +4,7 @@ export class Notifier {
   readonly #notifications = new Map<string, Set<() => void>>();
   readonly #due = new Set<() => void>();
 
-  /** The answer ends it. */
+  /** Call the returned function to end it. */
   on(name: string, notify: () => void): () => void {
     const one = () => notify(); // the same function may wait twice
     const notifications = this.#notifications.get(name) ?? new Set();
