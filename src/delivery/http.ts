@@ -43,12 +43,12 @@ export class HttpProtocol implements Protocol {
       if (outcome.status === "auth") await requireSameToken(token, settings, this.#env);
       return outcome;
     } catch (error) {
-      if (error instanceof NoAnswer) return outcomeOfNoAnswer(error, { settings, mask: token?.mask });
+      if (error instanceof NoAnswer) return outcomeOfNoAnswer(error, settings, token);
       throw error;
     }
   }
 
-  /** Any answer means that somebody is there, unless it is that of one who says that nobody is. */
+  /** Any answer means that the service is there, except that of a proxy without it. */
   async probe(settings: DeliverySpec, signal: AbortSignal): Promise<Reachability> {
     const token = await readToken(settings.token, this.#env);
     try {
@@ -58,10 +58,7 @@ export class HttpProtocol implements Protocol {
       return { isReachable, detail: `HTTP ${status}` };
     } catch (error) {
       if (!(error instanceof NoAnswer)) throw error;
-      return {
-        isReachable: false,
-        detail: outcomeOfNoAnswer(error, { settings, mask: token?.mask }).message,
-      };
+      return { isReachable: false, detail: outcomeOfNoAnswer(error, settings, token).message };
     }
   }
 
@@ -70,9 +67,10 @@ export class HttpProtocol implements Protocol {
   }
 }
 
+/** A request without its address and limits. */
 export type Request = Pick<HttpRequest, "method" | "headers" | "body" | "signal" | "isEnough">;
 
-/** Asks, and follows the redirects that may be followed. */
+/** Sends a request, and follows the redirects that may be followed. */
 export async function askFollowing(
   exchange: HttpExchange,
   request: Request,
@@ -88,7 +86,7 @@ export async function askFollowing(
   }
 }
 
-/** A token that was changed meanwhile is no reason to pause the target: the next try has the new one. */
+/** A token that was changed meanwhile does not pause the target: the next attempt uses the new one. */
 export async function requireSameToken(
   used: Token | undefined,
   settings: DeliverySpec,
@@ -100,7 +98,7 @@ export async function requireSameToken(
   );
 }
 
-/** The headers of every request: those of the settings cannot hide the token or the key. */
+/** The headers of every request. Those of the settings cannot replace the token or the key. */
 export function headersOf(settings: DeliverySpec, token: Token | undefined): Record<string, string> {
   const given = Object.fromEntries(
     Object.entries(settings.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]),
@@ -113,14 +111,14 @@ export function headersOf(settings: DeliverySpec, token: Token | undefined): Rec
   };
 }
 
-/** A header can have few characters: a key with others goes as it would in a URL. */
+/** A key with characters that a header cannot have is encoded as in a URL. */
 export function idOf({ idHeader }: DeliverySpec, key: string): Record<string, string> {
   return {
     [idHeader.toLowerCase()]: /^[\x21-\x7e]+(?: [\x21-\x7e]+)*$/.test(key) ? key : encodeURIComponent(key),
   };
 }
 
-/** Where a redirect leads that may be followed: with the method kept, and to the same scheme, host and port. */
+/** The address of a redirect that keeps the method, the scheme, the host and the port. */
 function redirectOf({ status, location }: WholeAnswer, from: URL): URL | undefined {
   if ((status !== 307 && status !== 308) || location === undefined || !URL.canParse(location, from.href))
     return undefined;
@@ -128,7 +126,7 @@ function redirectOf({ status, location }: WholeAnswer, from: URL): URL | undefin
   return to.origin === from.origin && to.username === "" && to.password === "" ? to : undefined;
 }
 
-/** Whatever the other side sends back of the token is masked before anybody reads it. */
+/** Masks the token in an answer that repeats it. */
 export function maskedAnswer(answer: WholeAnswer, token: Token | undefined): WholeAnswer {
   if (token === undefined) return answer;
   const { mask } = token;
@@ -139,14 +137,12 @@ export function maskedAnswer(answer: WholeAnswer, token: Token | undefined): Who
 
 export function outcomeOfNoAnswer(
   { message, isSent, errno }: NoAnswer,
-  {
-    settings,
-    mask = (text) => text,
-  }: { readonly settings: DeliverySpec; readonly mask: Token["mask"] | undefined },
+  { url = "", timeoutMs }: DeliverySpec,
+  token: Token | undefined,
 ) {
-  const { host } = new URL(settings.url ?? "");
-  const why =
-    errno === "ETIMEDOUT" ? `no answer within ${formatDuration(settings.timeoutMs)}` : mask(message);
+  const { host } = new URL(url);
+  const reason = token?.mask(message) ?? message;
+  const why = errno === "ETIMEDOUT" ? `no answer within ${formatDuration(timeoutMs)}` : reason;
   return isSent
     ? outcomeOfLostAnswer(`${host} did not answer the request: ${why}`, errno)
     : outcomeOfNoConnection(`${host} cannot be reached: ${why}`, errno);
@@ -157,11 +153,11 @@ export interface HttpRequest {
   readonly method: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
-  /** When it has to be over, by `performance.now()`. */
+  /** By `performance.now()`. */
   readonly deadline: number;
   readonly answerBytesMax: number;
   readonly signal: AbortSignal;
-  /** Whether what has come is all that is wanted, though more may come. */
+  /** Whether the body is complete although the stream goes on. */
   readonly isEnough?: (contentType: string, body: string) => boolean;
 }
 
@@ -171,32 +167,26 @@ export interface WholeAnswer extends HttpAnswer {
 
 export class NoAnswer extends Error {
   override readonly name = "NoAnswer";
-  /** False: the other side was not reached, and can have done nothing. */
+  /** False: the receiver was not reached and did nothing. */
   readonly isSent: boolean;
   readonly errno: string | undefined;
 
-  constructor(
-    message: string,
-    { isSent, errno }: { readonly isSent: boolean; readonly errno?: string | undefined },
-  ) {
+  constructor(message: string, isSent: boolean, errno?: string) {
     super(message);
     this.isSent = isSent;
     this.errno = errno;
   }
 }
 
-/** The connections to the other side. Those that are idle are used again, and let go of at the end. */
+/** The connections to the receiver. Idle ones are used again. */
 export class HttpExchange {
   readonly #plain = new Agent({ keepAlive: true });
   readonly #secure = new SecureAgent({ keepAlive: true });
 
-  /**
-   * Rejects with `NoAnswer`. A kept connection that the other side closed just when it was used again is no sign of trouble:
-   * then the request is made once more on a new one.
-   */
+  /** Rejects with `NoAnswer`. If the receiver closed an idle connection just as it was used again, a new one is used. */
   async ask(request: HttpRequest): Promise<WholeAnswer> {
     try {
-      return await this.#ask(request, this.#agentOf(request.url));
+      return await this.#ask(request, request.url.protocol === "https:" ? this.#secure : this.#plain);
     } catch (error) {
       if (!(error instanceof StaleConnection)) throw error;
       return this.#ask(request, false);
@@ -208,16 +198,12 @@ export class HttpExchange {
     this.#secure.destroy();
   }
 
-  #agentOf(url: URL): Agent {
-    return url.protocol === "https:" ? this.#secure : this.#plain;
-  }
-
   #ask(request: HttpRequest, agent: Agent | false): Promise<WholeAnswer> {
     return new Promise((resolve, reject) => new Exchange(request, agent, { resolve, reject }));
   }
 }
 
-/** The other side had closed the kept connection before it saw the request. */
+/** The receiver had closed the idle connection before it saw the request. */
 class StaleConnection extends NoAnswer {}
 
 interface Ends {
@@ -254,11 +240,11 @@ class Exchange {
     if (signal.aborted) this.#onStop();
     signal.addEventListener("abort", this.#onStop, { once: true });
     this.#request.on("socket", (socket) => {
-      if (!socket.connecting) this.#isSent = true;
-      else
-        socket.once(isSecure ? "secureConnect" : "connect", () => {
-          this.#isSent = true;
-        });
+      const onConnected = () => {
+        this.#isSent = true;
+      };
+      if (!socket.connecting) onConnected();
+      else socket.once(isSecure ? "secureConnect" : "connect", onConnected);
     });
     this.#request.on("error", (error) => this.#fail(error.message, errnoOf(error)));
     this.#request.on("response", (answer) => this.#read(answer));
@@ -281,17 +267,14 @@ class Exchange {
     answer.on("aborted", () => this.#fail("the connection broke", "ECONNRESET"));
   }
 
-  /** Once the status has come, it is the answer, however little came after it. */
+  /** Once the status has arrived, it is the answer, even if the body is cut off. */
   #fail(message: string, errno: string | undefined): void {
+    if (this.#answer !== null) this.#finish("cut");
     if (this.#isOver) return;
-    if (this.#answer !== null) {
-      this.#finish("cut");
-      return;
-    }
     this.#over();
     const isStale = this.#request.reusedSocket && (errno === "ECONNRESET" || errno === "EPIPE");
     const Kind = isStale ? StaleConnection : NoAnswer;
-    this.#ends.reject(new Kind(message || errno || "no connection", { isSent: this.#isSent, errno }));
+    this.#ends.reject(new Kind(message || errno || "no connection", this.#isSent, errno));
   }
 
   #finish(end: HttpAnswer["end"]): void {
@@ -320,7 +303,7 @@ class Exchange {
     return Buffer.concat(this.#chunks).subarray(0, this.#asked.answerBytesMax).toString("utf8");
   }
 
-  /** A connection on which more may come is not used again. */
+  /** A connection on which more may arrive is not used again. */
   #over(mayKeep = false): void {
     this.#isOver = true;
     clearTimeout(this.#timer);

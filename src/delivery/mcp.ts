@@ -1,7 +1,6 @@
 /**
- * Sends receipts as calls of an MCP tool over streamable HTTP. The official SDK implements the protocol, over the same
- * connections and with the same rules as plain HTTP. One session is used for all calls, and replaced when the server no
- * longer knows it.
+ * Sends receipts as calls of an MCP tool over streamable HTTP. The official SDK implements the protocol, over the connections
+ * of http.ts. All calls share one session, which is replaced when the server no longer knows it.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { randomUUID } from "node:crypto";
@@ -31,8 +30,8 @@ import type { DeliveryCall, Protocol, Reachability } from "./protocol.ts";
 import type { DeliverySpec } from "./target-settings.ts";
 import { type Environment, readToken, type Token } from "./token.ts";
 
-/** What goes over the wire on behalf of one call, and what came back last. */
-interface Errand {
+/** One call: the settings of its requests, and the last answer. */
+interface McpCall {
   readonly settings: DeliverySpec;
   readonly token: Token | undefined;
   readonly signal: AbortSignal;
@@ -41,8 +40,8 @@ interface Errand {
   noAnswer: NoAnswer | null;
 }
 
-/** A session that is open or about to be, and the address that it belongs to. */
-interface Place {
+/** A session that is open or being opened, and its address. */
+interface Session {
   readonly url: string;
   readonly opening: Promise<McpSession>;
 }
@@ -51,9 +50,9 @@ export class McpProtocol implements Protocol {
   readonly #env: Environment;
   readonly #exchange = new HttpExchange();
   /** The call that a request of the SDK belongs to. */
-  readonly #errands = new AsyncLocalStorage<Errand>();
+  readonly #calls = new AsyncLocalStorage<McpCall>();
   readonly #closed = new AbortController();
-  #place: Place | null = null;
+  #session: Session | null = null;
 
   constructor(env: Environment = process.env) {
     this.#env = env;
@@ -70,13 +69,13 @@ export class McpProtocol implements Protocol {
 
   async probe(settings: DeliverySpec, signal: AbortSignal): Promise<Reachability> {
     const token = await readToken(settings.token, this.#env);
-    const errand: Errand = { settings, token, signal, ...NEW };
+    const call: McpCall = { settings, token, signal, ...NEW };
     try {
-      const session = await this.#placeFor(errand).opening;
-      await this.#errands.run(errand, () => session.ping());
+      const session = await this.#sessionFor(call).opening;
+      await this.#calls.run(call, () => session.ping());
       return { isReachable: true, detail: "it answers" };
     } catch (error) {
-      const outcome = outcomeOfTrouble(error, errand);
+      const outcome = outcomeOfTrouble(error, call);
       if (outcome.status === "delivered") return { isReachable: true, detail: "it answers" };
       return {
         isReachable: outcome.errorClass !== "outage" && outcome.status !== "unknown",
@@ -86,24 +85,24 @@ export class McpProtocol implements Protocol {
   }
 
   async close(): Promise<void> {
-    const session = await this.#place?.opening.catch(() => null);
-    this.#place = null;
-    if (session) await this.#sayGoodbye(session);
+    const session = await this.#session?.opening.catch(() => null);
+    this.#session = null;
+    if (session) await this.#endSession(session);
     this.#closed.abort();
     this.#exchange.close();
   }
 
-  /** A session that the other side has forgotten (it was restarted) is begun anew, once: nothing was done with the call. */
-  async #call(receipt: JsonObject, errand: Errand & { readonly key: string }): Promise<DeliveryOutcome> {
+  /** Opens a new session, once, when the server was restarted and has forgotten ours: then it did nothing with the call. */
+  async #call(receipt: JsonObject, call: McpCall & { readonly key: string }): Promise<DeliveryOutcome> {
     try {
-      const known = this.#place;
-      const place = this.#placeFor(errand);
-      const outcome = await this.#callIn(await place.opening, receipt, errand);
-      const isForgotten = place === known && (errand.answer?.status === 404 || errand.answer?.status === 400);
+      const known = this.#session;
+      const opened = this.#sessionFor(call);
+      const outcome = await this.#callIn(await opened.opening, receipt, call);
+      const isForgotten = opened === known && (call.answer?.status === 404 || call.answer?.status === 400);
       if (!isForgotten) return outcome;
-      if (this.#place === place) this.#place = null;
-      Object.assign(errand, NEW);
-      return await this.#callIn(await this.#placeFor(errand).opening, receipt, errand);
+      if (this.#session === opened) this.#session = null;
+      Object.assign(call, NEW);
+      return await this.#callIn(await this.#sessionFor(call).opening, receipt, call);
     } catch (error) {
       if (error instanceof NotOpened) return error.outcome;
       throw error;
@@ -113,56 +112,56 @@ export class McpProtocol implements Protocol {
   async #callIn(
     session: McpSession,
     receipt: JsonObject,
-    errand: Errand & { readonly key: string },
+    call: McpCall & { readonly key: string },
   ): Promise<DeliveryOutcome> {
-    const { settings, key } = errand;
+    const { settings, key } = call;
     const { tool, keyArgument } = settings;
     const args = keyArgument === undefined ? receipt : { ...receipt, [keyArgument]: key };
     try {
-      const result = await this.#errands.run(errand, () =>
+      const result = await this.#calls.run(call, () =>
         session.callTool({ name: tool, arguments: args, _meta: { [KEY_IN_META]: key } }),
       );
       return outcomeOfMessage(result, { key, now: Date.now() }) ?? { status: "delivered" };
     } catch (error) {
-      return outcomeOfTrouble(error, errand);
+      return outcomeOfTrouble(error, call);
     }
   }
 
-  #placeFor(errand: Errand): Place {
-    const { url = "" } = errand.settings;
-    if (this.#place?.url === url) return this.#place;
-    const place = { url, opening: this.#open(errand) };
-    place.opening.catch(() => {
-      if (this.#place === place) this.#place = null; // the next call tries again
+  #sessionFor(call: McpCall): Session {
+    const { url = "" } = call.settings;
+    if (this.#session?.url === url) return this.#session;
+    const opened = { url, opening: this.#open(call) };
+    opened.opening.catch(() => {
+      if (this.#session === opened) this.#session = null; // the next call tries again
     });
-    this.#place = place;
-    return place;
+    this.#session = opened;
+    return opened;
   }
 
-  /** It belongs to all calls, so the end of the one that began it does not end it. */
-  async #open({ settings, token }: Errand): Promise<McpSession> {
-    const errand: Errand = { settings, token, signal: this.#closed.signal, ...NEW };
+  /** The session belongs to all calls, so the end of the call that opened it does not close it. */
+  async #open({ settings, token }: McpCall): Promise<McpSession> {
+    const call: McpCall = { settings, token, signal: this.#closed.signal, ...NEW };
     try {
-      return await this.#errands.run(errand, () => openSession(settings, this.#fetch));
+      return await this.#calls.run(call, () => openSession(settings, this.#fetch));
     } catch (error) {
-      throw new NotOpened(notOpened(error, errand));
+      throw new NotOpened(notOpened(error, call));
     }
   }
 
-  async #sayGoodbye(session: McpSession): Promise<void> {
-    const settings = { ...session.settings, timeoutMs: GOODBYE_MS };
+  async #endSession(session: McpSession): Promise<void> {
+    const settings = { ...session.settings, timeoutMs: END_MS };
     const token = await readToken(settings.token, this.#env).catch(() => undefined);
-    const errand: Errand = { settings, token, signal: this.#closed.signal, ...NEW };
-    await this.#errands.run(errand, () => session.close()).catch(() => undefined); // it would end by itself, too
+    const call: McpCall = { settings, token, signal: this.#closed.signal, ...NEW };
+    await this.#calls.run(call, () => session.close()).catch(() => undefined); // it would end by itself
   }
 
   /** The `fetch` of the SDK. */
   readonly #fetch = async (url: string | URL, init: RequestInit = {}): Promise<Response> => {
-    const errand = this.#errands.getStore();
+    const call = this.#calls.getStore();
     const { method = "GET" } = init;
-    if (method === "GET") return new Response(null, { status: 405 }); // nobody listens to what is said unasked
-    if (errand === undefined) return new Response(null, { status: 202 }); // what belongs to nobody's call goes nowhere
-    const { settings, token, signal, key } = errand;
+    if (method === "GET") return new Response(null, { status: 405 }); // unsolicited messages are not read
+    if (call === undefined) return new Response(null, { status: 202 }); // a request without a call is not sent
+    const { settings, token, signal, key } = call;
     const headers = {
       ...headersOf(settings, token),
       ...Object.fromEntries(new Headers(init.headers)),
@@ -170,23 +169,23 @@ export class McpProtocol implements Protocol {
       ...(key !== undefined && idOf(settings, key)),
     };
     const body = typeof init.body === "string" ? { body: init.body } : {};
-    errand.answer = null;
+    call.answer = null;
     try {
       const at = { ...settings, url: String(url) };
       const request = { method, headers, ...body, signal, isEnough: hasRpcAnswer };
       const answer = maskedAnswer(await askFollowing(this.#exchange, request, at), token);
-      errand.answer = answer;
+      call.answer = answer;
       return responseOf(answer, answer.headers);
     } catch (error) {
-      if (error instanceof NoAnswer) errand.noAnswer = error;
+      if (error instanceof NoAnswer) call.noAnswer = error;
       throw error;
     }
   };
 }
 
-/** Where the idempotency key is in a call, beside the header. */
+/** The key in `_meta` that holds the idempotency key, besides the header. */
 const KEY_IN_META = "idempotency_key";
-const GOODBYE_MS = 1000;
+const END_MS = 1000;
 const NEW = { answer: null, noAnswer: null } as const;
 
 /** The session could not be opened, so nothing was sent. */
@@ -199,19 +198,19 @@ class NotOpened extends Error {
   }
 }
 
-/** The receipt was not sent, so an answer that got lost tells nothing but that the other side is not there. */
-function notOpened(error: unknown, errand: Errand): NotDelivered {
-  const outcome = outcomeOfTrouble(error, errand);
-  if (outcome.status === "delivered") return outcomeOfNoConnection("no session could be begun");
+/** The receipt was not sent, so a lost answer only means that the server is not there. */
+function notOpened(error: unknown, call: McpCall): NotDelivered {
+  const outcome = outcomeOfTrouble(error, call);
+  if (outcome.status === "delivered") return outcomeOfNoConnection("no session could be opened");
   if (outcome.status !== "unknown") return outcome;
-  return outcomeOfNoConnection(`no session could be begun: ${outcome.message}`, errand.noAnswer?.errno);
+  return outcomeOfNoConnection(`no session could be opened: ${outcome.message}`, call.noAnswer?.errno);
 }
 
-/** Why a call was not answered with a result: by the connection, the status, or the message inside the answer. */
-function outcomeOfTrouble(error: unknown, errand: Errand): DeliveryOutcome {
+/** The outcome of a call without a result: by the connection, the status, or the message in the answer. */
+function outcomeOfTrouble(error: unknown, call: McpCall): DeliveryOutcome {
   if (error instanceof NotOpened) return error.outcome;
-  const { settings, token, noAnswer, answer, key = "" } = errand;
-  if (noAnswer !== null) return outcomeOfNoAnswer(noAnswer, { settings, mask: token?.mask });
+  const { settings, token, noAnswer, answer, key = "" } = call;
+  if (noAnswer !== null) return outcomeOfNoAnswer(noAnswer, settings, token);
   const asked = { key, now: Date.now() };
   if (answer !== null && (answer.status < 200 || answer.status > 299)) return outcomeOfHttp(answer, asked);
   const message =
@@ -225,7 +224,7 @@ function said(error: unknown): string {
   return error instanceof Error ? (error.message.split("\n")[0] ?? "") : String(error);
 }
 
-/** An answer that did not come whole, or says nothing in a stream, is none for the SDK, which would wait for more. */
+/** An incomplete answer, or a stream without a message, is an error here, because the SDK would wait for more. */
 function responseOf(answer: HttpAnswer, headers: Readonly<Record<string, string>>): Response {
   const isGood = answer.status >= 200 && answer.status <= 299;
   if (isGood && answer.end !== "whole") throw new Error(`the answer was ${answer.end}`);
@@ -248,7 +247,7 @@ function noObject(): NotDelivered {
   };
 }
 
-/** The JSON-RPC message that has a result or an error; undefined when none has come. */
+/** The JSON-RPC message with a result or an error, if it has arrived. */
 export function rpcAnswerOf(contentType: string, body: string): JsonObject | undefined {
   const texts = contentType.startsWith("text/event-stream") ? eventsOf(body) : [body];
   return texts
@@ -256,7 +255,7 @@ export function rpcAnswerOf(contentType: string, body: string): JsonObject | und
     .find((message) => "result" in message || "error" in message);
 }
 
-/** Whether it has come; of a stream, whatever else may come after it. Anything else is read to its end. */
+/** Whether a stream has the message, whatever else may follow. Other answers are read to their end. */
 export function hasRpcAnswer(contentType: string, body: string): boolean {
   return contentType.startsWith("text/event-stream") && rpcAnswerOf(contentType, body) !== undefined;
 }
@@ -289,7 +288,7 @@ export interface McpSession {
 
 type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
 
-/** The connection has its own time limit; that of the SDK only keeps a call from waiting for ever. */
+/** The connection has its own time limit; that of the SDK only keeps a call from waiting forever. */
 const SPARE_MS = 1000;
 
 export async function openSession(settings: DeliverySpec, fetch: Fetch): Promise<McpSession> {
