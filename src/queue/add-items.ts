@@ -58,60 +58,45 @@ export async function addItems(
   return (await openQueueIntake(engine, await requireQueue(engine, queue))).add(items, options);
 }
 
-/** Adds items to one queue, for callers that add many. */
-export interface QueueIntake {
-  add(items: readonly QueueItem[], options?: AddItemsOptions): Promise<readonly AddedItem[]>;
-  /** The results that `add` would return. Writes nothing. */
-  preview(items: readonly QueueItem[]): Promise<readonly AddedItem[]>;
-}
-
-/** Obeys the settings that the queue has when items come in, though it may be kept for long. */
+/** Opens a queue for callers that add many items. It uses the settings that the queue has when items are added. */
 export async function openQueueIntake(engine: Engine, job: Job): Promise<QueueIntake> {
-  const intake = new Intake(engine, await rulesOf(job));
-  return {
-    add: (items, options) => intake.add(items, options),
-    preview: (items) => intake.preview(items),
-  };
+  return new QueueIntake(engine, await rulesOf(job));
 }
-
-type Check = (data: Json) => string | undefined;
 
 interface Rules {
   readonly job: Job;
   readonly spec: QueueSpec;
-  readonly check: Check;
+  /** Returns why data does not match the schema. */
+  readonly check: (data: Json) => string | undefined;
 }
 
 async function rulesOf(job: Job): Promise<Rules> {
   const spec = queueSpecOf(job);
-  return { job, spec, check: await checkOf(spec) };
-}
-
-async function checkOf({ schema }: QueueSpec): Promise<Check> {
-  if (schema === undefined) return () => undefined;
+  if (spec.schema === undefined) return { job, spec, check: () => undefined };
   const { compileSchema } = await import("../redrive/data-schema/compile.ts");
-  return compileSchema(schema);
+  return { job, spec, check: compileSchema(spec.schema) };
 }
 
 /** Small enough that other writers get their turn. */
 const BATCH_MAX = 10_000;
 
-/** An item on its way in: its place in the answer, what is written, and what the queue has under its key. */
+/** An item to add: its position among the results, and the stored item with the same key. */
 interface Entry {
-  readonly place: number;
+  readonly position: number;
   readonly item: NewItem;
   readonly stored: Pick<Item, "state" | "data"> | null;
 }
 
-/** Settings that are changed more often than that in a moment are obeyed as they were in that moment. */
+/** If the settings change more often during one call, the last ones that were read apply. */
 const TRIES_MAX = 3;
 
-class Intake {
+/** Adds items to one queue. */
+export class QueueIntake {
   readonly #engine: Engine;
   readonly #queue: string;
   #rules: Rules;
   readonly #nextName = nameSeries();
-  /** Keys that a preview has let through, as digests: the next one of the same name would meet them. */
+  /** Digests of the keys that a preview has accepted: a second item with the same key would find the first. */
   readonly #previewed = new SeenTable();
 
   constructor(engine: Engine, rules: Rules) {
@@ -120,7 +105,7 @@ class Intake {
     this.#rules = rules;
   }
 
-  /** In runs in which no key is met twice: the second of a name has to find what became of the first. */
+  /** Adds in runs without repeated keys, so that a second item with a key finds the first. */
   async add(
     items: readonly QueueItem[],
     { author = "redrive" }: AddItemsOptions = {},
@@ -134,20 +119,20 @@ class Intake {
     const answers: AddedItem[] = [];
     for (const run of runsOf(items)) {
       const { answers: refused, entries } = await this.#look(run);
-      for (const entry of entries) refused[entry.place] = this.#foreseen(this.#met(entry));
+      for (const entry of entries) refused[entry.position] = this.#foreseen(this.#afterPreviewed(entry));
       answers.push(...refused.filter((one) => one !== undefined));
     }
     return answers;
   }
 
-  /** As the store would have it if those before it had gone in. */
-  #met(entry: Entry): Entry {
+  /** The entry as if the items before it had been added. */
+  #afterPreviewed(entry: Entry): Entry {
     const { itemId, data } = entry.item;
     if (entry.stored !== null || this.#previewed.count(digestOf(itemId)) === 1) return entry;
-    return { ...entry, stored: { state: "ready", data: [data] } }; // other data, as a second of its name most likely has
+    return { ...entry, stored: { state: "ready", data: [data] } }; // its data most likely differs
   }
 
-  /** The store takes nothing in by rules that are not the queue's any more: then it is all done again, by the new ones. */
+  /** The store adds nothing when the settings have changed meanwhile: then all is repeated with the new ones. */
   async #addRun(items: readonly QueueItem[], author: string): Promise<readonly AddedItem[]> {
     for (let tries = 1; ; tries += 1) {
       try {
@@ -171,13 +156,13 @@ class Intake {
     let wanted = 0;
     for (const entry of entries) {
       const foreseen = this.#foreseen(entry);
-      answers[entry.place] = foreseen;
+      answers[entry.position] = foreseen;
       if (foreseen.outcome !== "added" && foreseen.outcome !== "replaced") continue;
       going.push(entry);
       batch.push(entry.item);
       if (entry.stored === null) wanted += 1;
     }
-    // What is not brought to the store cannot be refused by it: whether these still are the rules has to be asked.
+    // Items that are not sent to the store cannot be refused by it, so the settings are compared here.
     if (going.length < items.length && !isLast && (await this.#readRules())) return "outdated";
     if (going.length > 0) {
       const { added, replaced } = await this.#engine.add(this.#queue, batch, {
@@ -199,7 +184,7 @@ class Intake {
     return true;
   }
 
-  /** Refuses what is wrong by itself, and looks up the rest. */
+  /** Refuses invalid items, and finds the stored items of the others. */
   async #look(items: readonly QueueItem[]) {
     const { spec } = this.#rules;
     const answers: (AddedItem | undefined)[] = new Array(items.length).fill(undefined);
@@ -212,14 +197,15 @@ class Intake {
     }
     const storedOf = await this.#find(keys);
     const now = needsTime ? await this.#engine.now() : 0;
-    let place = 0;
+    let position = 0;
     for (const given of items) {
       const reason = this.#problemOf(given, now);
       if (reason === undefined) {
         const stored = given.key === undefined ? null : (storedOf.get(given.key) ?? null);
-        entries.push({ place, item: this.#newItem(given, now), stored });
-      } else answers[place] = compact({ outcome: "refused", itemId: given.key, reason, because: "invalid" });
-      place += 1;
+        entries.push({ position, item: this.#newItem(given, now), stored });
+      } else
+        answers[position] = compact({ outcome: "refused", itemId: given.key, reason, because: "invalid" });
+      position += 1;
     }
     return { answers, entries };
   }
@@ -227,25 +213,24 @@ class Intake {
   #problemOf({ data, key, dueAt, expiresAt }: QueueItem, now: number): string | undefined {
     const wrong = key === undefined ? undefined : idProblem(key);
     if (wrong !== undefined) return `its key ${wrong}`;
-    const when =
-      dueAt === undefined && expiresAt === undefined ? undefined : timeProblem(dueAt, expiresAt, now);
-    if (when !== undefined) return when;
+    const late = timeProblem(dueAt, expiresAt, now);
+    if (late !== undefined) return late;
     const problem = this.#rules.check(data);
     return problem === undefined ? undefined : `does not match the schema: ${problem}`;
   }
 
-  /** An expiry that the queue gives counts from when the item is due: one that is due tomorrow is not over today. */
+  /** The queue's default expiry counts from the time when the item is due. */
   #newItem({ key, data, name, priority, dueAt, expiresAt, lane }: QueueItem, now: number): NewItem {
     const { spec } = this.#rules;
     const afterMs = spec.expiresAfterMs;
     const limit = afterMs === undefined ? undefined : Math.max(now, dueAt ?? now) + afterMs;
     const usual = { itemId: key ?? this.#nextName(), data, priority: priority ?? spec.priority };
     const end = expiresAt ?? limit;
-    if ((name ?? dueAt ?? end ?? lane) === undefined) return usual; // nearly always, and there are many
+    if ((name ?? dueAt ?? end ?? lane) === undefined) return usual; // nearly always; avoids a copy
     return { ...usual, ...compact({ name, dueAt, expiresAt: end, lane }) };
   }
 
-  /** What the queue has of these, asked for at once: a server may be far away. */
+  /** Finds the stored items in one query, because a server may be far away. */
   async #find(itemIds: readonly string[]): Promise<ReadonlyMap<string, Item>> {
     if (itemIds.length === 0) return new Map();
     const found = await this.#engine.listItems({ queue: this.#queue, itemIds, limit: itemIds.length });
@@ -265,8 +250,8 @@ class Intake {
   }
 
   /**
-   * Somebody else brought or took one of them in between. What each has become is read off the store; of several with
-   * the same key and the same data as another process brought, the first count as ours: nobody can tell them apart.
+   * Another process added or removed one of them meanwhile, so the results are read from the store. If it added the same key
+   * with the same data, the item counts as ours: nobody can tell them apart.
    */
   async #lookAgain(
     going: readonly Entry[],
@@ -276,13 +261,13 @@ class Intake {
     let left = added;
     const storedOf = await this.#find(going.map(({ item }) => item.itemId));
     for (const entry of going) {
-      const { place, item } = entry;
+      const { position, item } = entry;
       const now = storedOf.get(item.itemId) ?? null;
       const isOurs = now !== null && isSame(item, now);
       if (entry.stored !== null) {
-        if (!isOurs) answers[place] = this.#foreseen({ ...entry, stored: now });
+        if (!isOurs) answers[position] = this.#foreseen({ ...entry, stored: now });
       } else if (isOurs && left > 0) left -= 1;
-      else answers[place] = this.#foreseen({ ...entry, stored: now });
+      else answers[position] = this.#foreseen({ ...entry, stored: now });
     }
   }
 }
@@ -297,10 +282,9 @@ function timeProblem(
   now: number,
 ): string | undefined {
   if (!isTime(dueAt) || !isTime(expiresAt)) return "its due time or its expiry is no time";
-  if (expiresAt !== undefined && expiresAt <= now) return "it has expired already";
-  if (expiresAt !== undefined && dueAt !== undefined && expiresAt <= dueAt)
-    return "it expires before it is due";
-  return undefined;
+  if (expiresAt === undefined) return undefined;
+  if (expiresAt <= now) return "it has expired already";
+  return dueAt !== undefined && expiresAt <= dueAt ? "it expires before it is due" : undefined;
 }
 
 function isTime(ms: number | undefined): boolean {

@@ -67,7 +67,7 @@ export async function importItems(
   const intake = await openQueueIntake(engine, job);
   const input = await openInput(path, options.stdin ?? process.stdin);
   const format = options.format ?? formatFor(path);
-  const books = new Books(options);
+  const counts = new ImportCounts(options);
   const send = (items: readonly QueueItem[]) =>
     options.isDry ? intake.preview(items) : intake.add(items, options);
   let batch: Waiting[] = [];
@@ -77,27 +77,25 @@ export async function importItems(
     const going = rows.filter((one) => one.row.ok);
     const answers = await send(going.flatMap(({ row }) => (row.ok ? [row.item] : [])));
     const answerOf = new Map(going.map((one, index) => [one, answers[index]]));
-    for (const one of rows) books.count(one, answerOf.get(one));
-    options.onProgress?.(books.report);
+    for (const one of rows) counts.count(one, answerOf.get(one));
+    options.onProgress?.(counts.report);
   };
   const now = await engine.now();
+  const { isEnvelope, fields = {} } = options;
+  const toRow = (data: Json) => (isEnvelope ? envelopeRowOf(data, now) : rowOf(data, fields, now));
   for await (const record of readRows(input, { format, isTyped: options.isTyped ?? false })) {
-    if (options.signal?.aborted) return { ...books.report, brokenOff: "it was interrupted" };
-    if (!record.ok && record.isEnd) books.breakOff(record);
-    batch.push({ line: record.line, row: record.ok ? toRow(record.data, options, now) : record });
+    if (options.signal?.aborted) return { ...counts.report, brokenOff: "it was interrupted" };
+    if (!record.ok && record.isEnd) counts.breakOff(record);
+    batch.push({ line: record.line, row: record.ok ? toRow(record.data) : record });
     if (batch.length === BATCH_MAX) await flush();
   }
   await flush();
-  return books.report;
+  return counts.report;
 }
 
 interface Waiting {
   readonly line: number;
   readonly row: Row;
-}
-
-function toRow(data: QueueItem["data"], { isEnvelope, fields = {} }: ImportItemsOptions, now: number): Row {
-  return isEnvelope ? envelopeRowOf(data, now) : rowOf(data, fields, now);
 }
 
 function formatFor(path: string): ItemFormat {
@@ -109,7 +107,7 @@ function formatFor(path: string): ItemFormat {
   });
 }
 
-class Books {
+class ImportCounts {
   readonly #options: ImportItemsOptions;
   readonly #counts = { read: 0, added: 0, existing: 0, replaced: 0, refused: 0 };
   #brokenOff: string | undefined;
@@ -140,7 +138,7 @@ function refusedBy(row: Row): AddedItem {
     : { outcome: "refused", reason: row.reason };
 }
 
-/** Where in a record the settings of its item stand. Default: nowhere; the record is the data, and has none. */
+/** The fields of a record that are the settings of its item. Default: none. */
 export interface RowFields {
   /** `a.b` reaches inside. */
   readonly key?: string;
@@ -165,7 +163,7 @@ export type Row =
   | { readonly ok: true; readonly item: QueueItem }
   | { readonly ok: false; readonly reason: string };
 
-/** The record as it is, is the data of its item. A field that is not there, null or empty says nothing. */
+/** The whole record is the data. A field that is missing, null or empty is ignored. */
 export function rowOf(data: Json, fields: RowFields, now: number): Row {
   try {
     return { ok: true, item: { data, ...settingsOf(data, fields, now) } };
@@ -175,7 +173,7 @@ export function rowOf(data: Json, fields: RowFields, now: number): Row {
   }
 }
 
-/** The record holds the data and its settings; a word that is none of them is a mistake, and would be lost. */
+/** The record contains the data and its settings; any other key is an error, because it would be lost. */
 export function envelopeRowOf(record: Json, now: number): Row {
   if (!isJsonObject(record) || record.data === undefined)
     return { ok: false, reason: "it has no data in it" };

@@ -27,7 +27,7 @@ export interface JobSummary {
   readonly attempts: number;
   readonly durationMs: number;
   readonly startedAt: number;
-  /** Whether the latest run went on with what an earlier one had left. */
+  /** Whether the latest run resumed an earlier one. */
   readonly isResumed: boolean;
   readonly groups: readonly {
     readonly signature: string;
@@ -84,12 +84,12 @@ export async function summarise(engine: Engine, job: Job): Promise<JobSummary> {
   };
 }
 
-/** The letters that are worth another try without a person. */
+/** The letters that may be retried without `--force`. */
 export async function countEligible(engine: Engine, { id: queue }: Pick<Job, "id">): Promise<number> {
   return (await engine.listLetters({ queue, states: ["dead"], eligible: true, limit: 0 })).total;
 }
 
-/** Of so many groups it is asked; the largest are what a person looks at. */
+/** Only the largest groups are checked for earlier fixes. */
 const ASKED_GROUPS_MAX = 5;
 
 async function findFixedBefore(
@@ -107,7 +107,7 @@ async function findFixedBefore(
   return undefined;
 }
 
-/** Most jobs have none, and a summary is asked for again and again while a job runs. */
+/** Most jobs have none, and a summary is read often while a job runs. */
 function hasLetterCounts({ letters, resolved, discarded, purged, evicted }: QueueCounts): boolean {
   return letters + resolved + discarded + purged + evicted > 0;
 }
@@ -163,14 +163,14 @@ function fixedToJson({ signature, count, fix }: FixedBefore): JsonObject {
   return compact({ signature, count, kind, operation_id: operationId, edit_id: editId, rule });
 }
 
-/** Whether the item has a letter that names this very place; one of an earlier attempt is not needed any more. */
+/** Whether the item has a letter that names this checkout; those of earlier attempts are not needed any more. */
 export async function isNamedByLetter(engine: Engine, queue: string, kept: KeptCheckout): Promise<boolean> {
   if (kept.itemId === undefined || kept.branch === null) return false;
   const { letters } = await engine.listLetters({ queue, itemIds: [kept.itemId], limit: 1 });
   return letters.some(({ worktreeArtifacts }) => worktreeArtifacts?.branchName === kept.branch);
 }
 
-/** Letters on their way through a redrive are among them. */
+/** Includes letters in a redrive. */
 export async function hasLetters(engine: Engine, queue: string): Promise<boolean> {
   return (await engine.listLetters({ queue, limit: 1 })).total > 0;
 }

@@ -1,7 +1,4 @@
-/**
- * The records of JSON Lines or CSV one by one, wrong ones among them: a line that cannot be read is an answer here, not an
- * end. Only what leaves no way to find the next record ends the reading.
- */
+/** Reads JSON Lines or CSV row by row. An invalid row is returned; only an unreadable file ends the reading. */
 import { WorkError } from "../errors.ts";
 import type { Row } from "../intake/csv.ts";
 import type { Input } from "../intake/input.ts";
