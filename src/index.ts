@@ -2,10 +2,7 @@
 
 export type { AttemptContext, Handler } from "./attempt/handler.ts";
 export type { Capsule } from "./dead-letter/capsule.ts";
-export type {
-  /** The target and format of an export. */
-  ExportOptions,
-} from "./dead-letter/import-export/export.ts";
+export type { ExportOptions } from "./dead-letter/import-export/export.ts";
 export {
   EXPORT_FORMATS,
   type ExportFormat,
@@ -14,13 +11,9 @@ export {
 } from "./dead-letter/import-export/format.ts";
 export type {
   Imported,
-  /** The job and format of an import. */
   ImportOptions,
 } from "./dead-letter/import-export/import.ts";
-export type {
-  /** The environment variables of a capsule. */
-  CapsuleOptions,
-} from "./dead-letter/make-capsule.ts";
+export type { CapsuleOptions } from "./dead-letter/make-capsule.ts";
 // Dead letters
 export type { AgentResult, FailureReport } from "./dead-letter/reported-letter.ts";
 export { type LetterStats, letterStatsToJson } from "./dead-letter/stats.ts";
@@ -77,7 +70,6 @@ export {
   letterFromJson,
   letterToJson,
   RESOLUTION_KINDS,
-  /** How a letter was resolved. */
   type Resolution,
   type ResolutionKind,
   type WorktreeArtifacts,
@@ -89,10 +81,8 @@ export {
   LETTER_ORDERS,
   LETTER_PARTS,
   type LetterGroup,
-  /** One of `LETTER_ORDERS`. */
   type LetterOrder,
   type LetterPage,
-  /** One of `LETTER_PARTS`. */
   type LetterPart,
   type LetterQuery,
   type StoredLetter,
@@ -129,7 +119,6 @@ export {
   summarise,
 } from "./library/jobs.ts";
 export type {
-  /** The limits of a dead letter queue while a worker runs. */
   LetterLimitOptions,
   ProcessOptions,
   RunDeps,
@@ -183,23 +172,19 @@ export { copyStore, openStore, type Store } from "./library/stores.ts";
 export { setTarget, Target } from "./library/targets.ts";
 // Named queues
 export type {
-  /** The result for one item. */
   AddedItem,
   AddItemsOptions,
-  /** An item as the caller passes it. */
   QueueItem,
 } from "./queue/add-items.ts";
 // The error log
 export {
   type ErrorLogQuery,
-  /** A page of the error log. */
   type ErrorPage,
   errorToBody,
   errorToJson,
 } from "./queue/error-log.ts";
 export type {
   ImportItemsOptions,
-  /** The result of an import of items. */
   ItemImport,
   RefusedRow,
 } from "./queue/import-items.ts";
@@ -211,31 +196,19 @@ export { type QueueSummary, queueToJson } from "./queue/queue-status.ts";
 export type { OnItemFailureHandler, WorkerOptions } from "./queue/worker.ts";
 // Operations on many letters
 export type {
-  /** The letters and the change of an edit. */
   EditRequest,
-  /** The letters to requeue as new items. */
   RequeueRequest,
 } from "./redrive/amend.ts";
-export type {
-  /** The letters and the reason of a discard. */
-  DiscardRequest,
-} from "./redrive/discard.ts";
+export type { DiscardRequest } from "./redrive/discard.ts";
 export { explanationToJson } from "./redrive/explain-group.ts";
 export { type GroupSummary, groupToJson } from "./redrive/groups.ts";
 export type { LimitSettings } from "./redrive/limits.ts";
-export type {
-  /** The options of a redrive. */
-  RedrivePlan,
-} from "./redrive/plan.ts";
+export type { RedrivePlan } from "./redrive/plan.ts";
 export {
   archiveOf,
-  /** The letters to delete and whether to archive them. */
   type PurgeRequest,
 } from "./redrive/purge.ts";
-export type {
-  /** A change to the data of letters. */
-  Recipe,
-} from "./redrive/recipe.ts";
+export type { Recipe } from "./redrive/recipe.ts";
 export type { Selection } from "./redrive/select.ts";
 export type { ClassRule } from "./retry/class-rule.ts";
 export { decide } from "./retry/decide.ts";
@@ -262,27 +235,20 @@ export type { RetryOptions } from "./run/retry.ts";
 export type {
   Feed,
   RunObserver,
-  /** The queue and the options of a run. */
   RunOptions,
-  /** The result of a run. */
   RunResult,
-  /** Reported while nothing is due. */
   Waiting,
 } from "./runner/run-options.ts";
 export type { DirectoryPlace } from "./service/letter-directory.ts";
 export { letterMirror } from "./service/letter-mirror.ts";
 // Metrics and alerts
 export type { Metrics, QueueMetrics } from "./service/metrics.ts";
-export type {
-  /** The prefix of the metric names. */
-  MetricsTextOptions,
-} from "./service/metrics-text.ts";
+export type { MetricsTextOptions } from "./service/metrics-text.ts";
 export { parseJson, stringifyJson } from "./std/json.ts";
 export type { CopyOptions, CopyProgress, CopyReport } from "./store/copy.ts";
 export type { TableSum } from "./store/digest.ts";
 export { homeOf, jobLogs, storeUrlOf } from "./store/home.ts";
 export {
-  /** Failure statistics of letters. */
   type Analysis,
   analysisToJson,
   type PatternGroup,

@@ -15,6 +15,7 @@ import { CAPSULE_VERSION, type Capsule } from "./capsule.ts";
 import { readChanges, readFiles, readGitState } from "./capsule-attachments.ts";
 import { eventsAt } from "./history.ts";
 
+/** The environment variables of a capsule. */
 export interface CapsuleOptions {
   /** The version of Redrive that makes it. */
   readonly version: string;

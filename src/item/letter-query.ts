@@ -47,6 +47,7 @@ export function ageBounds(
 
 /** By burial, most attempts first, or by item id or error type in code point order; then newest first. */
 export const LETTER_ORDERS = ["newest", "oldest", "attempts", "item", "type"] as const;
+/** One of `LETTER_ORDERS`. */
 export type LetterOrder = (typeof LETTER_ORDERS)[number];
 
 /** A filter and a page of its results. */
@@ -68,6 +69,7 @@ export interface LetterQuery extends LetterFilter {
  * number of failures. `additions`: late results, amendments and notes.
  */
 export const LETTER_PARTS = ["data", "record", "times", "last_failure", "failures", "additions"] as const;
+/** One of `LETTER_PARTS`. */
 export type LetterPart = (typeof LETTER_PARTS)[number];
 
 /** A letter as the store returns it. */

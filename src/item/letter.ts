@@ -59,6 +59,7 @@ export const RESOLUTION_KINDS = ["requeue", "manual_fix", "auto_fix", "discard"]
 /** One of `RESOLUTION_KINDS`. */
 export type ResolutionKind = (typeof RESOLUTION_KINDS)[number];
 
+/** How a letter was resolved. */
 export interface Resolution {
   readonly kind: ResolutionKind;
   readonly at: number;

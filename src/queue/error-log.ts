@@ -17,6 +17,7 @@ export interface ErrorLogQuery extends Omit<ErrorQuery, "queue"> {
   readonly queues?: readonly string[];
 }
 
+/** A page of the error log. */
 export interface ErrorPage {
   readonly errors: readonly ErrorEntry[];
   /** The `before` of the next page; null at the end. */

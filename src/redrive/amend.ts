@@ -16,6 +16,7 @@ import {
 } from "./recipe.ts";
 import { type Selection, selectionFor, selectLetters } from "./select.ts";
 
+/** The letters and the change of an edit. */
 export interface EditRequest extends BulkRequest {
   readonly recipe: Recipe;
   /** The reason for the change, stored with each amendment. */
@@ -124,6 +125,7 @@ export function editToJson(operation: Operation): JsonObject {
   return { ...operationToJson(operation), changed: operation.done - unchanged, unchanged };
 }
 
+/** The letters to requeue as new items. */
 export interface RequeueRequest extends BulkRequest {
   /** The change to the new items' data. Default: none. */
   readonly recipe?: Recipe;

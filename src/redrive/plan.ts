@@ -7,6 +7,7 @@ import type { JsonObject } from "../std/json.ts";
 import { compact } from "../std/json.ts";
 import { parseRate, type Rate, rateToText } from "./pace.ts";
 
+/** The options of a redrive. */
 export interface RedrivePlan {
   /** The maximum rate of redriven letters. Default: no limit. */
   readonly rate?: Rate;

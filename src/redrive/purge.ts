@@ -27,6 +27,7 @@ import {
 } from "./operation.ts";
 import { selectionFor } from "./select.ts";
 
+/** The letters to delete and whether to archive them. */
 export interface PurgeRequest extends BulkRequest {
   /** `clear` never deletes a waiting letter; `evict` enforces the size limit. */
   readonly kind: "purge" | "clear" | "evict";

@@ -10,6 +10,7 @@ export interface Setting {
   readonly value: string;
 }
 
+/** A change to the data of letters. */
 export interface Recipe {
   readonly set?: readonly Setting[];
   /** A JSON merge patch (RFC 7396), applied before `set`. */

@@ -33,6 +33,7 @@ export function runnerSettings(options: RunnerSettings): RunnerSettings {
   return compact({ storeWaitMs, poisonAfter, groupRules, classRules });
 }
 
+/** The queue and the options of a run. */
 export interface RunOptions extends RunnerSettings {
   readonly engine: Engine;
   readonly queue: string;
@@ -99,6 +100,7 @@ export interface Waiting {
   readonly now: number;
 }
 
+/** The result of a run. */
 export interface RunResult {
   readonly end: "finished" | "stopped" | "interrupted";
   readonly reason?: string;

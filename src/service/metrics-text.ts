@@ -4,6 +4,7 @@ import { WorkError } from "../errors.ts";
 import { ITEM_STATES } from "../item/state.ts";
 import { type Metrics, type QueueMetrics, readMetrics } from "./metrics.ts";
 
+/** The prefix of the metric names. */
 export interface MetricsTextOptions {
   /** What the names begin with, with or without the underscore. Default `redrive`. */
   readonly prefix?: string;

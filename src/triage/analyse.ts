@@ -20,6 +20,7 @@ export interface PatternGroup {
   readonly sampleItems: readonly Letter[];
 }
 
+/** Failure statistics of letters. */
 export interface Analysis {
   readonly totalItems: number;
   /** Largest first. */

@@ -11,6 +11,7 @@ import { writeDirectory } from "../directory.ts";
 import { compress } from "./compress.ts";
 import { type Compression, compressionOfName, type ExportFormat, formatOfName } from "./format.ts";
 
+/** The target and format of an export. */
 export interface ExportOptions {
   /** A file, a folder, or `-` for stdout. */
   readonly path: string;

@@ -18,6 +18,7 @@ import { readFolder } from "./read-folder.ts";
 import { isRefusal, placeText, type Reading, type Refusal } from "./reading.ts";
 import { receiptsJobOf } from "./receipt.ts";
 
+/** The job and format of an import. */
 export interface ImportOptions {
   /** The job of every letter. Default: the one it names, else that of its folder, else that of the file. */
   readonly job?: string;
