@@ -3,12 +3,13 @@
 import type { Readable } from "node:stream";
 import { WorkError } from "../errors.ts";
 import { findField, idFrom } from "../intake/identity.ts";
-import { type Input, openInput, sniffJsonFile } from "../intake/input.ts";
+import { type Input, openInput, replay, sniffJsonFile } from "../intake/input.ts";
 import type { IntakeRecord, Origin } from "../intake/origin.ts";
 import { BYTE, parseInputJson, skipMark, skipSpace } from "../intake/parse-json.ts";
+import type { OpenRecords } from "../intake/read-items.ts";
 import { asText, type Json, parseJson, stringifyJson } from "../std/json.ts";
 
-/** The receipt as JSON will have it, so that what is compared and sent later is what was meant now. */
+/** The receipt as JSON, so that later changes to the object have no effect. */
 export function receiptOf(value: unknown): Json {
   let text: string | undefined;
   try {
@@ -20,7 +21,7 @@ export function receiptOf(value: unknown): Json {
   return parseJson(text) as Json;
 }
 
-/** The line of receipts that it belongs to; undefined when it has nothing in the field, or no field was named. */
+/** The ordering key of a receipt, if it has a value in the field. */
 export function orderOf(receipt: Json, field: string | undefined): string | undefined {
   const value = field === undefined ? undefined : findField(receipt, field);
   return value === undefined || value === null ? undefined : asText(value);
@@ -32,16 +33,16 @@ function noJson(why: string): WorkError {
 
 export interface ReadReceipt {
   readonly receipt: Json;
-  /** Absent when no field was named: it is known by its content then. */
+  /** Absent without a key field: then the content identifies it. */
   readonly key?: string;
 }
 
 export interface ReceiptSource {
   /** A file; `-` is stdin. */
   readonly path: string;
-  /** Default: by the name of the file and what it begins with. */
+  /** Default: by the file name and the first bytes. */
   readonly format?: "json" | "jsonl";
-  /** The field that the key is in; one that lacks it is an error. Default: none. */
+  /** The field with the key; a receipt without it is an error. Default: none. */
   readonly keyField?: string;
 }
 
@@ -54,7 +55,7 @@ export async function* readReceipts(
   for await (const records of runs) yield* inRuns(records, { origin, keyField: source.keyField });
 }
 
-/** A receipt that was given in one piece; an array is several. */
+/** Receipts given as one value; an array is several. */
 export function receiptsOf(data: Json, name: string, keyField?: string): readonly ReadReceipt[] {
   const origin: Origin = { name, format: "json", sniffed: false };
   const all = Array.isArray(data) ? data : [data];
@@ -83,12 +84,7 @@ function* inRuns(records: Iterable<IntakeRecord>, keying: Keying): Generator<rea
   if (run.length > 0) yield run;
 }
 
-interface Records {
-  readonly origin: Origin;
-  readonly runs: AsyncIterable<Iterable<IntakeRecord>>;
-}
-
-async function recordsOf(input: Input, wanted: ReceiptSource["format"]): Promise<Records> {
+async function recordsOf(input: Input, wanted: ReceiptSource["format"]): Promise<OpenRecords> {
   const { name, isFile } = input;
   const named = wanted ?? (isFile && /\.(jsonl|ndjson)$/i.test(name) ? "jsonl" : undefined);
   const { format, chunks } =
@@ -101,7 +97,7 @@ async function recordsOf(input: Input, wanted: ReceiptSource["format"]): Promise
   return { origin, runs: documentRuns(chunks, origin) };
 }
 
-/** An array is read piece by piece; a single receipt is small enough to be held. */
+/** An array is streamed; a single receipt is read as a whole. */
 async function* documentRuns(
   chunks: AsyncIterable<Buffer>,
   origin: Origin,
@@ -114,14 +110,9 @@ async function* documentRuns(
     if (start === head.length) continue;
     if (head[start] !== BYTE.openArray) continue; // one document: all of it is needed
     const { readJsonArray } = await import("../intake/json-array.ts");
-    yield* readJsonArray(together(head, rest), origin);
+    yield* readJsonArray(replay(head, rest), origin);
     return;
   }
   const text = head.subarray(skipMark(head)).toString();
   if (text.trim() !== "") yield [{ data: parseInputJson(text, origin, { line: 1, column: 1 }), line: 1 }];
-}
-
-async function* together(head: Buffer, rest: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
-  yield head;
-  for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value;
 }
