@@ -11,7 +11,7 @@ import { type Clock, systemClock } from "../std/clock.ts";
 import type { Json, JsonObject } from "../std/json.ts";
 import type { Random } from "../std/random.ts";
 import { NEXT_STEP, type Notice, noticeToJson, OVER_TITLE, shownLines } from "./alert-message.ts";
-import type { Channel, Severity, UrlSource } from "./alert-settings.ts";
+import type { Channel, Severity } from "./alert-settings.ts";
 
 /** The result of one try. `refused` is permanent; `failed` may pass. A reason never contains a secret. */
 export type SendResult =
@@ -24,14 +24,13 @@ export interface SendOptions {
   readonly stop: AbortSignal;
 }
 
-/** Makes one try. Errors of the receiver are returned, not thrown. */
-export function send(channel: Channel, notice: Notice, { env, stop }: SendOptions): Promise<SendResult> {
-  const { timeoutMs } = channel;
+type CommandChannel = Extract<Channel, { type: "command" }>;
+type WebChannel = Exclude<Channel, CommandChannel>;
+
+/** Makes one attempt. Errors of the receiver are returned, not thrown. */
+export function send(channel: Channel, notice: Notice, options: SendOptions): Promise<SendResult> {
   const body = bodyFor(channel, notice);
-  if (channel.type === "command") {
-    return runCommand({ command: channel.command, cwd: channel.cwd, body, timeoutMs, stop });
-  }
-  return postJson({ url: urlOf(channel, env), headers: headersOf(channel, env), body, timeoutMs, stop });
+  return channel.type === "command" ? runCommand(channel, body, options) : postJson(channel, body, options);
 }
 
 export function bodyFor({ type }: Channel, notice: Notice): JsonObject {
@@ -48,10 +47,7 @@ export function requireSecrets(channels: readonly Channel[], env: NodeJS.Process
   }
 }
 
-function urlOf(
-  { name, to }: { readonly name: string; readonly to: UrlSource },
-  env: NodeJS.ProcessEnv,
-): string {
+function urlOf({ name, to }: WebChannel, env: NodeJS.ProcessEnv): string {
   if ("url" in to) return to.url;
   const url = variable(name, to.urlEnv, env);
   if (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)) return url;
@@ -60,7 +56,7 @@ function urlOf(
   });
 }
 
-function headersOf(channel: Channel, env: NodeJS.ProcessEnv): Record<string, string> {
+function headersOf(channel: WebChannel, env: NodeJS.ProcessEnv): Record<string, string> {
   if (channel.type !== "webhook") return {};
   const headers = Object.entries(channel.headersEnv);
   return Object.fromEntries(headers.map(([header, from]) => [header, variable(channel.name, from, env)]));
@@ -78,22 +74,16 @@ function variable(channel: string, name: string, env: NodeJS.ProcessEnv): string
   );
 }
 
-export type Delivery =
-  | { readonly ok: true; readonly tries: number }
-  | { readonly ok: false; readonly tries: number; readonly reason: string };
-
-export interface SentNotice {
-  readonly channel: string;
-  readonly notice: Notice;
+export interface Delivery {
   readonly ok: boolean;
   readonly tries: number;
+  /** Why it was not sent. */
   readonly reason?: string;
 }
 
-export interface DeliverOptions {
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly stop: AbortSignal;
+export interface SentNotice extends Delivery {
+  readonly channel: string;
+  readonly notice: Notice;
 }
 
 export const TRIES_MAX = 5;
@@ -104,7 +94,7 @@ const RETRY_AFTER_MS_MAX = 30_000;
 /** If it fails, the next check sends it again. */
 export async function deliver(
   send: () => Promise<SendResult>,
-  { clock, random, stop }: DeliverOptions,
+  { clock, random, stop }: { clock: Clock; random: Random; stop: AbortSignal },
 ): Promise<Delivery> {
   for (let tries = 1; ; tries += 1) {
     const result = await send();
@@ -117,15 +107,13 @@ export async function deliver(
   }
 }
 
-export interface Post {
-  readonly url: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: JsonObject;
-  readonly timeoutMs: number;
-  readonly stop: AbortSignal;
-}
-
-export async function postJson({ url, headers, body, timeoutMs, stop }: Post): Promise<SendResult> {
+async function postJson(
+  channel: WebChannel,
+  body: JsonObject,
+  { env, stop }: SendOptions,
+): Promise<SendResult> {
+  const { timeoutMs } = channel;
+  const [url, headers] = [urlOf(channel, env), headersOf(channel, env)];
   const timeout = AbortSignal.timeout(timeoutMs);
   try {
     const response = await fetch(url, {
@@ -194,17 +182,10 @@ function codeOf(error: unknown): string {
   return typeof cause?.code === "string" ? cause.code : "no connection";
 }
 
-export interface CommandMessage {
-  readonly command: readonly [string, ...string[]];
-  readonly cwd: string;
-  readonly body: JsonObject;
-  readonly timeoutMs: number;
-  readonly stop: AbortSignal;
-}
-
 const GRACE_MS = 1000;
 
-export function runCommand({ command, cwd, body, timeoutMs, stop }: CommandMessage): Promise<SendResult> {
+function runCommand(channel: CommandChannel, body: JsonObject, { stop }: SendOptions): Promise<SendResult> {
+  const { command, cwd, timeoutMs } = channel;
   const [program, ...args] = command;
   return new Promise((resolve) => {
     const child = spawn(program, args, { cwd, stdio: ["pipe", "ignore", "pipe"], detached: true });
@@ -248,7 +229,7 @@ const SIGNS: Readonly<Record<Severity, string>> = {
   critical: ":rotating_light:",
 };
 
-export function slackBody(notice: Notice): JsonObject {
+function slackBody(notice: Notice): JsonObject {
   const { title, severity, wrong, over, store } = notice;
   const [first = ""] = shownLines([...wrong, ...over]);
   const blocks: Json[] = [
@@ -293,7 +274,7 @@ const COLORS: Readonly<Record<Severity, string>> = {
   critical: "Attention",
 };
 
-export function teamsBody(notice: Notice): JsonObject {
+function teamsBody(notice: Notice): JsonObject {
   const { title, severity, wrong, over, store, at } = notice;
   const body: Json[] = [
     block(title, { size: "Large", weight: "Bolder", color: COLORS[severity] }),

@@ -12,7 +12,7 @@ import { deliver, type SendResult, type SentNotice, send, TRIES_MAX } from "./al
 import { type Notice, noticeOf } from "./alert-message.ts";
 import { findTrouble, findWrong, type Sight } from "./alert-rules.ts";
 import { EVENT_LOG, forgetOld, type Telling, tellingsFor } from "./alert-schedule.ts";
-import type { Channel, WatchSettings } from "./alert-settings.ts";
+import type { WatchSettings } from "./alert-settings.ts";
 import { type Alert, type AlertBook, advance, claim, markTold, SharedBook, unclaim } from "./alert-state.ts";
 
 export interface WatcherOptions {
@@ -152,40 +152,37 @@ export class Watcher {
   }
 
   #report(book: AlertBook, at: number, engine: Engine | null): CheckReport {
-    const { settings, storeUrl: store } = this.#options;
-    const mine = (name: string) => book.claims[name]?.by === this.#id && !this.#busy.has(name);
-    const told = (name: string) => tellingsFor(name, book, settings, at);
-    const logged = engine !== null && mine(EVENT_LOG) ? this.#tellLog(engine, told(EVENT_LOG), at) : null;
+    const { settings, storeUrl: store, env } = this.#options;
+    const stop = this.#stop.signal;
+    const claimed = (name: string) => {
+      const isOurs = book.claims[name]?.by === this.#id && !this.#busy.has(name);
+      return noticeOf(isOurs ? tellingsFor(name, book, settings, at) : [], { at, store });
+    };
+    const log = claimed(EVENT_LOG);
+    const logged =
+      engine !== null && log.tellings.length > 0
+        ? this.#send(EVENT_LOG, log, () => writeAlertEvents(engine, log.tellings))
+        : null;
     const notices = settings.channels
-      .filter(({ name }) => mine(name))
-      .map((channel) => ({ channel, notice: noticeOf(told(channel.name), { at, store }) }))
+      .map((channel) => ({ channel, notice: claimed(channel.name) }))
       .filter(({ notice }) => notice.tellings.length > 0);
-    const sent = Promise.all(notices.map(({ channel, notice }) => this.#tell(channel, notice)));
-    const all = Promise.all([sent, logged]).then(([messages]) => messages);
+    const sent = Promise.all(
+      notices.map(({ channel, notice }) =>
+        this.#send(channel.name, notice, () => send(channel, notice, { env, stop })),
+      ),
+    );
     return {
       at,
       alerts: wrongIn(book),
       notices: notices.map(({ channel, notice }) => ({ channel: channel.name, notice })),
-      sent: all,
+      sent: Promise.all([sent, logged]).then(([messages]) => messages),
     };
   }
 
-  #tell(channel: Channel, notice: Notice): Promise<SentNotice> {
-    const { env } = this.#options;
-    return this.#occupied(channel.name, notice, () =>
-      send(channel, notice, { env, stop: this.#stop.signal }),
-    );
-  }
-
-  #tellLog(engine: Engine, tellings: readonly Telling[], at: number): Promise<SentNotice> {
-    const notice = noticeOf(tellings, { at, store: this.#options.storeUrl });
-    return this.#occupied(EVENT_LOG, notice, () => writeAlertEvents(engine, tellings));
-  }
-
-  #occupied(name: string, notice: Notice, once: () => Promise<SendResult>): Promise<SentNotice> {
-    const telling = this.#delivered(name, notice, once).finally(() => this.#busy.delete(name));
-    this.#busy.set(name, telling);
-    return telling;
+  #send(name: string, notice: Notice, once: () => Promise<SendResult>): Promise<SentNotice> {
+    const sending = this.#delivered(name, notice, once).finally(() => this.#busy.delete(name));
+    this.#busy.set(name, sending);
+    return sending;
   }
 
   async #delivered(name: string, notice: Notice, once: () => Promise<SendResult>): Promise<SentNotice> {
@@ -228,7 +225,7 @@ function wrongIn({ alerts }: AlertBook): readonly Alert[] {
 }
 
 /** One event for each alert; two if it recovered before it was written. */
-export async function writeAlertEvents(engine: Engine, tellings: readonly Telling[]): Promise<SendResult> {
+async function writeAlertEvents(engine: Engine, tellings: readonly Telling[]): Promise<SendResult> {
   return trying(async () => {
     for (const { alert, state } of tellings) {
       if (alert.queue === null) continue;
@@ -245,7 +242,7 @@ export async function writeAlertEvents(engine: Engine, tellings: readonly Tellin
 }
 
 /** Records an unsent message as an event of the first queue that it concerns. */
-export async function writeUndelivered(
+async function writeUndelivered(
   engine: Engine,
   { channel, notice, tries, reason = "" }: SentNotice,
 ): Promise<void> {
