@@ -18,189 +18,183 @@ import type { Recipe, Setting } from "../redrive/recipe.ts";
 import type { Selection, SelectOptions } from "../redrive/select.ts";
 import type { DlqManagerOptions, ListRequest, ReprocessRequest } from "../run/dlq-manager.ts";
 import type { RetryOptions } from "../run/retry.ts";
-import {
-  anyThat,
-  count,
-  durationMs,
-  flag,
-  listOf,
-  name,
-  objectOf,
-  oneOf,
-  optional,
-  positive,
-  text,
-  texts,
-  time,
-} from "../std/check-input.ts";
+import * as t from "../std/check-input.ts";
 import * as s from "./schemas.ts";
 
 /** Which letters, besides their queue. */
 export const FILTER = {
-  ...optional(texts, "itemIds", "signatures"),
-  ...optional(listOf(s.errorTypeName), "types"),
-  ...optional(listOf(s.errorClass), "classes"),
-  ...optional(flag, "eligible"),
-  ...optional(listOf(oneOf(ITEM_STATES)), "states"),
-  ...optional(durationMs, "olderThanMs", "newerThanMs"),
-  ...optional(oneOf(LETTER_AGES), "ageOf"),
-  ...optional(count, "attemptsMin", "attemptsMax"),
-  ...optional(text, "text"),
+  ...t.optional(t.texts, "itemIds", "signatures"),
+  ...t.optional(t.listOf(s.errorTypeName), "types"),
+  ...t.optional(t.listOf(s.errorClass), "classes"),
+  ...t.optional(t.flag, "eligible"),
+  ...t.optional(t.listOf(t.oneOf(ITEM_STATES)), "states"),
+  ...t.optional(t.durationMs, "olderThanMs", "newerThanMs"),
+  ...t.optional(t.oneOf(LETTER_AGES), "ageOf"),
+  ...t.optional(t.count, "attemptsMin", "attemptsMax"),
+  ...t.optional(t.text, "text"),
 };
-export const ORDER = optional(oneOf(LETTER_ORDERS), "order");
+export const ORDER = t.optional(t.oneOf(LETTER_ORDERS), "order");
 
-export const selection = objectOf<Selection>({
-  filter: objectOf<LetterFilter>({ ...FILTER, ...optional(name, "queue") }),
-  ...optional(text, "where"),
+export const selection = t.objectOf<Selection>({
+  filter: t.objectOf<LetterFilter>({ ...FILTER, ...t.optional(t.name, "queue") }),
+  ...t.optional(t.text, "where"),
 });
-export const selectOptions = objectOf<SelectOptions>({
+export const selectOptions = t.objectOf<SelectOptions>({
   ...ORDER,
-  ...optional(s.signal, "signal"),
-  ...optional(text, "cursor"),
+  ...t.optional(s.signal, "signal"),
+  ...t.optional(t.text, "cursor"),
 });
-export const listRequest = objectOf<ListRequest>({ ...FILTER, ...ORDER, ...optional(text, "where") });
+export const listRequest = t.objectOf<ListRequest>({ ...FILTER, ...ORDER, ...t.optional(t.text, "where") });
 
-export const reprocessRequest = objectOf<ReprocessRequest>({
-  ...optional(texts, "itemIds"),
-  ...optional(count, "maxRetries"),
-  ...optional(durationMs, "delayMs"),
-  ...optional(flag, "force"),
-  ...optional(s.signal, "signal"),
-});
-
-export const dlqManagerOptions = objectOf<DlqManagerOptions>({
-  job: name,
-  ...optional(s.callback, "handler", "onNotice"),
-  ...optional(s.policy, "policy"),
-  ...optional(positive, "slots"),
-  ...optional(name, "home", "author"),
-  ...optional(s.limitSettings, "limits"),
-  ...optional(s.clock, "clock"),
+export const reprocessRequest = t.objectOf<ReprocessRequest>({
+  ...t.optional(t.texts, "itemIds"),
+  ...t.optional(t.count, "maxRetries"),
+  ...t.optional(t.durationMs, "delayMs"),
+  ...t.optional(t.flag, "force"),
+  ...t.optional(s.signal, "signal"),
 });
 
-const errorType = objectOf<ErrorType>({ name: s.errorTypeName, ...optional(s.json, "fields") });
+export const dlqManagerOptions = t.objectOf<DlqManagerOptions>({
+  job: t.name,
+  ...t.optional(s.callback, "handler", "onNotice"),
+  ...t.optional(s.policy, "policy"),
+  ...t.optional(t.positive, "slots"),
+  ...t.optional(t.name, "home", "author"),
+  ...t.optional(s.limitSettings, "limits"),
+  ...t.optional(s.clock, "clock"),
+});
+
+const errorType = t.objectOf<ErrorType>({ name: s.errorTypeName, ...t.optional(s.json, "fields") });
 
 const namedErrorType = z.custom((value) => errorType.safeParse(value).success, {
-  error: 'expected an object such as { name: "Timeout" }, with a name of ERROR_TYPE_NAMES',
+  error: 'expected an object such as { name: "Timeout" }, with a t.name of ERROR_TYPE_NAMES',
 });
 
 const FAILURE = {
-  ...optional(texts, "errorContext"),
-  ...optional(text, "stackTrace", "jsonLogLocation", "signal", "stdoutTail", "stderrTail", "log"),
-  ...optional(count, "exitCode"),
-  ...optional(
-    listOf(
-      objectOf<EvidenceFile>({
-        path: name,
-        ...optional(text, "sha256", "mediaType", "host", "kept", "problem"),
-        ...optional(count, "bytes"),
-        ...optional(flag, "missing"),
+  ...t.optional(t.texts, "errorContext"),
+  ...t.optional(t.text, "stackTrace", "jsonLogLocation", "signal", "stdoutTail", "stderrTail", "log"),
+  ...t.optional(t.count, "exitCode"),
+  ...t.optional(
+    t.listOf(
+      t.objectOf<EvidenceFile>({
+        path: t.name,
+        ...t.optional(t.text, "sha256", "mediaType", "host", "kept", "problem"),
+        ...t.optional(t.count, "bytes"),
+        ...t.optional(t.flag, "missing"),
       }),
     ),
     "evidence",
   ),
-  ...optional(
-    objectOf<FailureSource>(optional(text, "executionId", "flow", "subflow", "action", "actionName")),
+  ...t.optional(
+    t.objectOf<FailureSource>(t.optional(t.text, "executionId", "flow", "subflow", "action", "actionName")),
     "source",
   ),
 };
 
 /** A failure reported by a program; only the message is required. */
-export const failureReport = objectOf<FailureReport>({
+export const failureReport = t.objectOf<FailureReport>({
   ...FAILURE,
-  errorMessage: text,
-  ...optional(time, "timestamp"),
-  ...optional(namedErrorType, "errorType"),
-  ...optional(s.errorClass, "errorClass"),
-  ...optional(text, "agentId", "stepFailed"),
-  ...optional(durationMs, "durationMs"),
+  errorMessage: t.text,
+  ...t.optional(t.time, "timestamp"),
+  ...t.optional(namedErrorType, "errorType"),
+  ...t.optional(s.errorClass, "errorClass"),
+  ...t.optional(t.text, "agentId", "stepFailed"),
+  ...t.optional(t.durationMs, "durationMs"),
 });
 
 /** The complete record, as a handler returns it. */
-export const failure = objectOf<Failure>({
+export const failure = t.objectOf<Failure>({
   ...FAILURE,
-  attemptNumber: positive,
-  timestamp: time,
+  attemptNumber: t.positive,
+  timestamp: t.time,
   errorType: namedErrorType,
   errorClass: s.errorClass,
-  errorMessage: text,
-  agentId: text,
-  stepFailed: text,
-  durationMs,
+  errorMessage: t.text,
+  agentId: t.text,
+  stepFailed: t.text,
+  durationMs: t.durationMs,
 });
 
-export const agentResult = objectOf<AgentResult>({
-  status: oneOf(["success", "failed", "timeout"]),
-  itemId: name,
-  durationMs,
-  at: time,
-  ...optional(s.number, "exitCode"),
-  ...optional(text, "message", "error", "agentId", "stepFailed", "signal", "stdoutTail", "stderrTail"),
-  ...optional(text, "jsonLogLocation", "worktreePath", "branchName", "uncommittedChanges", "log", "jobId"),
+export const agentResult = t.objectOf<AgentResult>({
+  status: t.oneOf(["success", "failed", "timeout"]),
+  itemId: t.name,
+  durationMs: t.durationMs,
+  at: t.time,
+  ...t.optional(s.number, "exitCode"),
+  ...t.optional(t.text, "message", "error", "agentId", "stepFailed", "signal", "stdoutTail", "stderrTail"),
+  ...t.optional(
+    t.text,
+    "jsonLogLocation",
+    "worktreePath",
+    "branchName",
+    "uncommittedChanges",
+    "log",
+    "jobId",
+  ),
 });
 
-const recipe = objectOf<Recipe>({
-  ...optional(listOf(objectOf<Setting>({ path: name, value: name })), "set"),
-  ...optional(s.json, "patch"),
-  ...optional(objectOf<NonNullable<Recipe["replace"]>>({ data: s.json, revision: count }), "replace"),
-  ...optional(listOf(s.json), "schemas"),
+const recipe = t.objectOf<Recipe>({
+  ...t.optional(t.listOf(t.objectOf<Setting>({ path: t.name, value: t.name })), "set"),
+  ...t.optional(s.json, "patch"),
+  ...t.optional(t.objectOf<NonNullable<Recipe["replace"]>>({ data: s.json, revision: t.count }), "replace"),
+  ...t.optional(t.listOf(s.json), "schemas"),
 });
 
-const redrivePlan = objectOf<RedrivePlan>({
-  ...optional(s.rate, "rate"),
-  ...optional(durationMs, "delayMs"),
-  ...optional(count, "maxRetries"),
-  ...optional(positive, "slots"),
-  ...optional(oneOf(PRIORITIES), "priority"),
-  ...optional(flag, "canary"),
+const redrivePlan = t.objectOf<RedrivePlan>({
+  ...t.optional(s.rate, "rate"),
+  ...t.optional(t.durationMs, "delayMs"),
+  ...t.optional(t.count, "maxRetries"),
+  ...t.optional(t.positive, "slots"),
+  ...t.optional(t.oneOf(PRIORITIES), "priority"),
+  ...t.optional(t.flag, "canary"),
 });
 
-export const retryOptions = objectOf<RetryOptions>({
+export const retryOptions = t.objectOf<RetryOptions>({
   job: s.job,
   selection,
-  author: name,
-  ...optional(flag, "force"),
-  ...optional(redrivePlan, "plan"),
-  ...optional(s.callback, "onOperation", "onNotice", "onFinish", "askMerge"),
+  author: t.name,
+  ...t.optional(t.flag, "force"),
+  ...t.optional(redrivePlan, "plan"),
+  ...t.optional(s.callback, "onOperation", "onNotice", "onFinish", "askMerge"),
 });
 
 /** The fields of every bulk change. */
-const CHANGE = { queue: name, selection, author: name, ...optional(s.signal, "signal") };
+const CHANGE = { queue: t.name, selection, author: t.name, ...t.optional(s.signal, "signal") };
 
-export const editRequest = objectOf<EditRequest>({ ...CHANGE, recipe, ...optional(text, "note") });
-export const discardRequest = objectOf<DiscardRequest>({ ...CHANGE, reason: text });
-export const restoreRequest = objectOf<Omit<DiscardRequest, "reason">>(CHANGE);
-export const purgeRequest = objectOf<PurgeRequest>({
+export const editRequest = t.objectOf<EditRequest>({ ...CHANGE, recipe, ...t.optional(t.text, "note") });
+export const discardRequest = t.objectOf<DiscardRequest>({ ...CHANGE, reason: t.text });
+export const restoreRequest = t.objectOf<Omit<DiscardRequest, "reason">>(CHANGE);
+export const purgeRequest = t.objectOf<PurgeRequest>({
   ...CHANGE,
-  kind: oneOf(["purge", "clear", "evict"]),
-  home: name,
-  ...optional(flag, "archive"),
-  ...optional(text, "reason"),
+  kind: t.oneOf(["purge", "clear", "evict"]),
+  home: t.name,
+  ...t.optional(t.flag, "archive"),
+  ...t.optional(t.text, "reason"),
 });
-export const requeueRequest = objectOf<RequeueRequest>({
+export const requeueRequest = t.objectOf<RequeueRequest>({
   ...CHANGE,
-  ...optional(recipe, "recipe"),
-  ...optional(oneOf(PRIORITIES), "priority"),
-  ...optional(flag, "force"),
+  ...t.optional(recipe, "recipe"),
+  ...t.optional(t.oneOf(PRIORITIES), "priority"),
+  ...t.optional(t.flag, "force"),
 });
 
-export const exportOptions = objectOf<ExportOptions>({
-  path: name,
-  ...optional(oneOf(EXPORT_FORMATS), "format"),
-  ...optional(s.thing, "stdout"),
+export const exportOptions = t.objectOf<ExportOptions>({
+  path: t.name,
+  ...t.optional(t.oneOf(EXPORT_FORMATS), "format"),
+  ...t.optional(s.thing, "stdout"),
 });
-export const importOptions = objectOf<ImportOptions>({
-  ...optional(name, "job"),
-  ...optional(oneOf(IMPORT_FORMATS), "format"),
-  ...optional(flag, "isDry"),
-  ...optional(s.thing, "stdin"),
-  ...optional(s.callback, "onProgress"),
-  ...optional(s.signal, "signal"),
+export const importOptions = t.objectOf<ImportOptions>({
+  ...t.optional(t.name, "job"),
+  ...t.optional(t.oneOf(IMPORT_FORMATS), "format"),
+  ...t.optional(t.flag, "isDry"),
+  ...t.optional(s.thing, "stdin"),
+  ...t.optional(s.callback, "onProgress"),
+  ...t.optional(s.signal, "signal"),
 });
 
-export const date = anyThat((value) => value instanceof Date && !Number.isNaN(value.getTime()), "a Date");
+export const date = t.anyThat((value) => value instanceof Date && !Number.isNaN(value.getTime()), "a Date");
 /** Letters to export. */
-export const letters = anyThat(
+export const letters = t.anyThat(
   (value) => typeof value === "object" && value !== null && Symbol.asyncIterator in value,
   "an async iterable of letters",
 );

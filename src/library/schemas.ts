@@ -28,24 +28,7 @@ import type { ResumeOptions } from "../run/resume.ts";
 import type { RunOptions } from "../runner/run-options.ts";
 import type { DirectoryPlace } from "../service/letter-directory.ts";
 import type { MetricsTextOptions } from "../service/metrics-text.ts";
-import {
-  above0,
-  anyThat,
-  count,
-  durationMs,
-  flag,
-  listOf,
-  name,
-  nullable,
-  numberThat,
-  objectOf,
-  oneOf,
-  optional,
-  positive,
-  text,
-  texts,
-  time,
-} from "../std/check-input.ts";
+import * as t from "../std/check-input.ts";
 import type { Clock } from "../std/clock.ts";
 import type { CopyOptions } from "../store/copy.ts";
 import type { GroupRule } from "../triage/grouping.ts";
@@ -53,288 +36,291 @@ import { jsonProblem } from "./json-data.ts";
 import type { ProcessOptions, RunDeps, TargetOptions, WorkPlan } from "./letter-limits.ts";
 
 export { policy };
-export const callback = anyThat((value) => typeof value === "function", "a function");
-export const json = anyThat((value) => jsonProblem(value) === undefined, "data that JSON can represent");
-export const signal = anyThat((value) => value instanceof AbortSignal, "an AbortSignal");
-export const engine = anyThat((value) => hasAll<Engine>(value, "function", "add", "count"), "an open store");
-export const clock = anyThat((value) => hasAll<Clock>(value, "function", "now", "sleep"), "a clock");
-export const job = anyThat((value) => hasAll<Job>(value, "string", "id", "kind"), "a job of the store");
-export const operation = anyThat(
+export const callback = t.anyThat((value) => typeof value === "function", "a function");
+export const json = t.anyThat((value) => jsonProblem(value) === undefined, "data that JSON can represent");
+export const signal = t.anyThat((value) => value instanceof AbortSignal, "an AbortSignal");
+export const engine = t.anyThat(
+  (value) => hasAll<Engine>(value, "function", "add", "count"),
+  "an open store",
+);
+export const clock = t.anyThat((value) => hasAll<Clock>(value, "function", "now", "sleep"), "a clock");
+export const job = t.anyThat((value) => hasAll<Job>(value, "string", "id", "kind"), "a job of the store");
+export const operation = t.anyThat(
   (value) => hasAll<Operation>(value, "string", "id", "kind"),
   "an operation of the store",
 );
 /** Streams, environments, letters and other objects that are not checked further. */
-export const thing = anyThat((value) => typeof value === "object" && value !== null, "an object");
+export const thing = t.anyThat((value) => typeof value === "object" && value !== null, "an object");
 
 function hasAll<T>(value: unknown, kind: "function" | "string", ...names: readonly (keyof T)[]): boolean {
   if (typeof value !== "object" || value === null) return false;
   return names.every((key) => typeof (value as T)[key] === kind);
 }
 
-export const number = numberThat(Number.isFinite, "a number");
-export const rate = objectOf<Rate>({ perSecond: above0 });
-export const errorTypeName = oneOf(ERROR_TYPE_NAMES);
-export const errorClass = oneOf(ERROR_CLASSES);
+export const number = t.numberThat(Number.isFinite, "a number");
+export const rate = t.objectOf<Rate>({ perSecond: t.above0 });
+export const errorTypeName = t.oneOf(ERROR_TYPE_NAMES);
+export const errorClass = t.oneOf(ERROR_CLASSES);
 
-export const groupRules = listOf(
-  objectOf<GroupRule>({
-    name,
-    match: objectOf<GroupRule["match"]>({
-      ...optional(listOf(errorTypeName), "types"),
-      ...optional(listOf(errorClass), "classes"),
-      ...optional(texts, "steps"),
-      ...optional(text, "text", "pattern"),
+export const groupRules = t.listOf(
+  t.objectOf<GroupRule>({
+    name: t.name,
+    match: t.objectOf<GroupRule["match"]>({
+      ...t.optional(t.listOf(errorTypeName), "types"),
+      ...t.optional(t.listOf(errorClass), "classes"),
+      ...t.optional(t.texts, "steps"),
+      ...t.optional(t.text, "text", "pattern"),
     }),
   }),
 );
 
-const classRules = listOf(
-  objectOf<ClassRule>({
-    match: objectOf<ClassRule["match"]>({
-      ...optional(listOf(errorTypeName), "types"),
-      ...optional(listOf(count), "exitCodes"),
-      ...optional(texts, "steps"),
-      ...optional(text, "text", "pattern"),
+const classRules = t.listOf(
+  t.objectOf<ClassRule>({
+    match: t.objectOf<ClassRule["match"]>({
+      ...t.optional(t.listOf(errorTypeName), "types"),
+      ...t.optional(t.listOf(t.count), "exitCodes"),
+      ...t.optional(t.texts, "steps"),
+      ...t.optional(t.text, "text", "pattern"),
     }),
-    ...optional(errorTypeName, "type"),
-    ...optional(errorClass, "class"),
+    ...t.optional(errorTypeName, "type"),
+    ...t.optional(errorClass, "class"),
   }),
 );
 
-export const limitSettings = objectOf<LimitSettings>({
-  ...nullable(count, "maxItems"),
-  ...nullable(number, "retentionDays"),
+export const limitSettings = t.objectOf<LimitSettings>({
+  ...t.nullable(t.count, "maxItems"),
+  ...t.nullable(number, "retentionDays"),
 });
 
 // Stores and jobs
 
-export const openOptions = objectOf<OpenOptions>({
-  ...optional(clock, "clock"),
-  ...optional(durationMs, "busyMsMax"),
-  ...optional(flag, "mustExist"),
-  ...optional(callback, "onWait"),
+export const openOptions = t.objectOf<OpenOptions>({
+  ...t.optional(clock, "clock"),
+  ...t.optional(t.durationMs, "busyMsMax"),
+  ...t.optional(t.flag, "mustExist"),
+  ...t.optional(callback, "onWait"),
 });
 
-export const copyOptions = objectOf<CopyOptions>({
+export const copyOptions = t.objectOf<CopyOptions>({
   from: engine,
   to: engine,
-  ...optional(callback, "onProgress"),
+  ...t.optional(callback, "onProgress"),
 });
 
 /** The options of everything that runs attempts. */
 const RUNNING = {
-  ...optional(signal, "drain"),
-  ...optional(thing, "observer"),
-  ...optional(durationMs, "storeWaitMs"),
-  ...optional(clock, "clock"),
-  ...optional(text, "author"),
-  ...optional(count, "poisonAfter"),
-  ...optional(groupRules, "groupRules"),
-  ...optional(classRules, "classRules"),
+  ...t.optional(signal, "drain"),
+  ...t.optional(thing, "observer"),
+  ...t.optional(t.durationMs, "storeWaitMs"),
+  ...t.optional(clock, "clock"),
+  ...t.optional(t.text, "author"),
+  ...t.optional(t.count, "poisonAfter"),
+  ...t.optional(groupRules, "groupRules"),
+  ...t.optional(classRules, "classRules"),
 };
 
-export const runDeps = objectOf<RunDeps>({
+export const runDeps = t.objectOf<RunDeps>({
   ...RUNNING,
   engine,
-  home: name,
+  home: t.name,
   stop: signal,
-  ...optional(limitSettings, "limits"),
-  ...optional(listOf(thing), "fixes"),
-  ...optional(listOf(callback), "services"),
-  ...optional(flag, "isOutputWanted"),
+  ...t.optional(limitSettings, "limits"),
+  ...t.optional(t.listOf(thing), "fixes"),
+  ...t.optional(t.listOf(callback), "services"),
+  ...t.optional(t.flag, "isOutputWanted"),
 });
 
-export const runOptions = objectOf<RunOptions>({
+export const runOptions = t.objectOf<RunOptions>({
   ...RUNNING,
   engine,
-  queue: name,
+  queue: t.name,
   policy,
   handler: callback,
-  slots: positive,
+  slots: t.positive,
   stop: signal,
-  ...optional(callback, "askHandler", "feed", "settings", "random"),
-  ...optional(name, "operationId", "evidenceFolder"),
-  ...optional(flag, "keepGoing"),
-  ...optional(rate, "rate", "ownRate"),
-  ...optional(durationMs, "abandonAfterMs", "holderTtlMs"),
+  ...t.optional(callback, "askHandler", "feed", "settings", "random"),
+  ...t.optional(t.name, "operationId", "evidenceFolder"),
+  ...t.optional(t.flag, "keepGoing"),
+  ...t.optional(rate, "rate", "ownRate"),
+  ...t.optional(t.durationMs, "abandonAfterMs", "holderTtlMs"),
 });
 
 const INPUT = {
-  path: name,
-  ...optional(oneOf(INPUT_FORMATS), "format"),
-  ...optional(name, "idField"),
-  ...optional(
-    z.union([z.boolean(), z.string()], { error: "expected true, false or the name of a field" }),
+  path: t.name,
+  ...t.optional(t.oneOf(INPUT_FORMATS), "format"),
+  ...t.optional(t.name, "idField"),
+  ...t.optional(
+    z.union([z.boolean(), z.string()], { error: "expected true, false or the t.name of a field" }),
     "distinct",
   ),
 };
 
-export const inputSource = objectOf<InputSource>(INPUT);
-export const readOptions = objectOf<ReadOptions>({
-  ...optional(thing, "stdin"),
-  ...optional(positive, "batchMax"),
-  ...optional(signal, "signal"),
+export const inputSource = t.objectOf<InputSource>(INPUT);
+export const readOptions = t.objectOf<ReadOptions>({
+  ...t.optional(thing, "stdin"),
+  ...t.optional(t.positive, "batchMax"),
+  ...t.optional(signal, "signal"),
 });
 
-export const mapOptions = objectOf<MapOptions>({
-  spec: objectOf<MapSpec>({
-    command: texts.min(1, { error: "expected a command and its arguments" }),
-    cwd: name,
-    input: objectOf<MapInput>(INPUT),
-    jobs: positive,
-    graceMs: durationMs,
+export const mapOptions = t.objectOf<MapOptions>({
+  spec: t.objectOf<MapSpec>({
+    command: t.texts.min(1, { error: "expected a command and its arguments" }),
+    cwd: t.name,
+    input: t.objectOf<MapInput>(INPUT),
+    jobs: t.positive,
+    graceMs: t.durationMs,
     policy,
-    ...optional(flag, "allowOptions", "keepEvidence"),
-    ...optional(durationMs, "timeoutMs"),
-    ...optional(name, "failureCommand"),
+    ...t.optional(t.flag, "allowOptions", "keepEvidence"),
+    ...t.optional(t.durationMs, "timeoutMs"),
+    ...t.optional(t.name, "failureCommand"),
   }),
-  ...optional(name, "name"),
-  ...optional(flag, "acceptChanges"),
-  ...optional(thing, "stdin"),
-  ...optional(callback, "onJob", "onNotice"),
+  ...t.optional(t.name, "name"),
+  ...t.optional(t.flag, "acceptChanges"),
+  ...t.optional(thing, "stdin"),
+  ...t.optional(callback, "onJob", "onNotice"),
 });
 
-export const resumeOptions = objectOf<ResumeOptions>({
-  withLetters: flag,
-  ...optional(name, "job", "cwd"),
-  ...optional(flag, "acceptChanges"),
-  ...optional(positive, "slots"),
-  ...optional(callback, "onJob", "onNotice", "onPhaseStep", "onPhaseWait", "onAgentStep", "askMerge"),
+export const resumeOptions = t.objectOf<ResumeOptions>({
+  withLetters: t.flag,
+  ...t.optional(t.name, "job", "cwd"),
+  ...t.optional(t.flag, "acceptChanges"),
+  ...t.optional(t.positive, "slots"),
+  ...t.optional(callback, "onJob", "onNotice", "onPhaseStep", "onPhaseWait", "onAgentStep", "askMerge"),
 });
 
 const PLACE = {
-  home: name,
-  ...optional(name, "dlqDir"),
-  ...nullable(count, "itemsMax"),
-  ...nullable(number, "retentionDays"),
+  home: t.name,
+  ...t.optional(t.name, "dlqDir"),
+  ...t.nullable(t.count, "itemsMax"),
+  ...t.nullable(number, "retentionDays"),
 };
 
-export const directoryPlace = objectOf<DirectoryPlace>(PLACE);
-export const changedDirectory = objectOf<DirectoryPlace & { readonly changed?: readonly string[] }>({
+export const directoryPlace = t.objectOf<DirectoryPlace>(PLACE);
+export const changedDirectory = t.objectOf<DirectoryPlace & { readonly changed?: readonly string[] }>({
   ...PLACE,
-  ...optional(texts, "changed"),
+  ...t.optional(t.texts, "changed"),
 });
 
-export const capsuleOptions = objectOf<CapsuleOptions>({
-  version: text,
+export const capsuleOptions = t.objectOf<CapsuleOptions>({
+  version: t.text,
   env: thing,
-  ...optional(texts, "names"),
+  ...t.optional(t.texts, "names"),
 });
 
 /** Loose, because a group read from the store has more fields. */
-export const namedGroup = z.looseObject({ signature: name, pattern: text } satisfies Record<
+export const namedGroup = z.looseObject({ signature: t.name, pattern: t.text } satisfies Record<
   keyof NamedGroup,
   z.ZodType
 >);
-const CORRECT = { author: name, ...optional(callback, "onProgress") };
-export const correctOptions = objectOf<CorrectOptions>(CORRECT);
-export const splitOptions = objectOf<CorrectOptions & { text: string; name?: string }>({
+const CORRECT = { author: t.name, ...t.optional(callback, "onProgress") };
+export const correctOptions = t.objectOf<CorrectOptions>(CORRECT);
+export const splitOptions = t.objectOf<CorrectOptions & { text: string; name?: string }>({
   ...CORRECT,
-  text: name,
-  ...optional(name, "name"),
+  text: t.name,
+  ...t.optional(t.name, "name"),
 });
-export const mergeRequest = objectOf<{ groups: readonly NamedGroup[]; into: NamedGroup }>({
-  groups: listOf(namedGroup),
+export const mergeRequest = t.objectOf<{ groups: readonly NamedGroup[]; into: NamedGroup }>({
+  groups: t.listOf(namedGroup),
   into: namedGroup,
 });
-export const groupQuery = objectOf<{ queue?: string; states: readonly string[] }>({
-  ...optional(name, "queue"),
-  states: listOf(oneOf(GROUP_STATES)),
+export const groupQuery = t.objectOf<{ queue?: string; states: readonly string[] }>({
+  ...t.optional(t.name, "queue"),
+  states: t.listOf(t.oneOf(GROUP_STATES)),
 });
-export const rebuildOptions = objectOf<RebuildOptions>({
+export const rebuildOptions = t.objectOf<RebuildOptions>({
   rules: groupRules,
-  ...optional(name, "queue"),
-  ...optional(flag, "dryRun"),
-  ...optional(callback, "onProgress"),
+  ...t.optional(t.name, "queue"),
+  ...t.optional(t.flag, "dryRun"),
+  ...t.optional(callback, "onProgress"),
 });
 
 /** Which errors, besides their queues. */
 export const ERROR_QUERY = {
-  limit: positive,
-  ...optional(text, "itemId"),
-  ...optional(oneOf(ERROR_ORIGINS), "origin"),
-  ...optional(time, "since"),
-  ...optional(count, "before"),
+  limit: t.positive,
+  ...t.optional(t.text, "itemId"),
+  ...t.optional(t.oneOf(ERROR_ORIGINS), "origin"),
+  ...t.optional(t.time, "since"),
+  ...t.optional(t.count, "before"),
 };
-export const errorLogQuery = objectOf<ErrorLogQuery>({ ...ERROR_QUERY, ...optional(texts, "queues") });
-export const followOptions = objectOf<{ stop: AbortSignal; clock?: unknown }>({
+export const errorLogQuery = t.objectOf<ErrorLogQuery>({ ...ERROR_QUERY, ...t.optional(t.texts, "queues") });
+export const followOptions = t.objectOf<{ stop: AbortSignal; clock?: unknown }>({
   stop: signal,
-  ...optional(clock, "clock"),
+  ...t.optional(clock, "clock"),
 });
-export const metricsTextOptions = objectOf<MetricsTextOptions>(optional(text, "prefix"));
+export const metricsTextOptions = t.objectOf<MetricsTextOptions>(t.optional(t.text, "prefix"));
 
 // Queues and targets
 
-export const addItemsOptions = objectOf<AddItemsOptions>(optional(text, "author"));
-export const queueAct = objectOf<QueueAct>(optional(text, "author", "reason"));
+export const addItemsOptions = t.objectOf<AddItemsOptions>(t.optional(t.text, "author"));
+export const queueAct = t.objectOf<QueueAct>(t.optional(t.text, "author", "reason"));
 
-export const importItemsOptions = objectOf<ImportItemsOptions>({
-  ...optional(text, "author"),
-  ...optional(oneOf(ITEM_FORMATS), "format"),
-  ...optional(
-    objectOf<RowFields>(optional(text, "key", "name", "priority", "due", "expires", "lane")),
+export const importItemsOptions = t.objectOf<ImportItemsOptions>({
+  ...t.optional(t.text, "author"),
+  ...t.optional(t.oneOf(ITEM_FORMATS), "format"),
+  ...t.optional(
+    t.objectOf<RowFields>(t.optional(t.text, "key", "name", "priority", "due", "expires", "lane")),
     "fields",
   ),
-  ...optional(flag, "isEnvelope", "isTyped", "isDry"),
-  ...optional(callback, "onRefused", "onProgress"),
-  ...optional(thing, "stdin"),
-  ...optional(signal, "signal"),
+  ...t.optional(t.flag, "isEnvelope", "isTyped", "isDry"),
+  ...t.optional(callback, "onRefused", "onProgress"),
+  ...t.optional(thing, "stdin"),
+  ...t.optional(signal, "signal"),
 });
 
 const LETTER_LIMITS = {
-  ...optional(limitSettings, "limits"),
-  ...optional(name, "home"),
-  ...optional(callback, "onNotice", "alongside"),
+  ...t.optional(limitSettings, "limits"),
+  ...t.optional(t.name, "home"),
+  ...t.optional(callback, "onNotice", "alongside"),
 };
 
 const { author: _, drain: __, observer, ...WORKING } = RUNNING;
 const WORKER = {
   ...WORKING,
   ...LETTER_LIMITS,
-  ...optional(positive, "concurrency"),
-  ...optional(rate, "rate"),
-  ...optional(flag, "untilEmpty"),
-  ...optional(name, "name", "evidenceFolder"),
-  ...optional(signal, "signal"),
-  ...optional(durationMs, "abandonAfterMs"),
+  ...t.optional(t.positive, "concurrency"),
+  ...t.optional(rate, "rate"),
+  ...t.optional(t.flag, "untilEmpty"),
+  ...t.optional(t.name, "name", "evidenceFolder"),
+  ...t.optional(signal, "signal"),
+  ...t.optional(t.durationMs, "abandonAfterMs"),
 };
 
-export const workPlan = objectOf<WorkPlan>({
+export const workPlan = t.objectOf<WorkPlan>({
   ...WORKER,
   observer,
   handler: callback,
-  ...optional(callback, "askHandler"),
-  ...optional(flag, "isTarget"),
+  ...t.optional(callback, "askHandler"),
+  ...t.optional(t.flag, "isTarget"),
 });
 
-export const processOptions = objectOf<ProcessOptions>({
+export const processOptions = t.objectOf<ProcessOptions>({
   ...WORKER,
-  ...optional(durationMs, "timeoutMs"),
-  ...optional(callback, "onItemFailure", "onSettled", "onError"),
+  ...t.optional(t.durationMs, "timeoutMs"),
+  ...t.optional(callback, "onItemFailure", "onSettled", "onError"),
 });
 
 const { classRules: ___, ...DELIVERING } = WORKING;
 
-export const targetOptions = objectOf<TargetOptions>({
+export const targetOptions = t.objectOf<TargetOptions>({
   ...targetSettings,
   ...DELIVERING,
   ...LETTER_LIMITS,
-  ...optional(
-    anyThat(
+  ...t.optional(
+    t.anyThat(
       (value) => typeof value === "function" || (typeof value === "object" && value !== null),
       "a function that sends a receipt, or a protocol",
     ),
     "deliver",
   ),
-  ...optional(flag, "isDelivering"),
-  ...optional(positive, "concurrency"),
-  ...optional(rate, "ownRate"),
-  ...optional(callback, "onSettled", "onPaused", "onError"),
-  ...optional(thing, "env"),
+  ...t.optional(t.flag, "isDelivering"),
+  ...t.optional(t.positive, "concurrency"),
+  ...t.optional(rate, "ownRate"),
+  ...t.optional(callback, "onSettled", "onPaused", "onError"),
+  ...t.optional(thing, "env"),
 });
 
-export const sendOptions = objectOf<SendOptions>({
-  ...optional(text, "key", "order"),
-  ...optional(flag, "wait"),
-  ...optional(signal, "signal"),
+export const sendOptions = t.objectOf<SendOptions>({
+  ...t.optional(t.text, "key", "order"),
+  ...t.optional(t.flag, "wait"),
+  ...t.optional(signal, "signal"),
 });

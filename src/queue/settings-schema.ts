@@ -9,23 +9,7 @@ import {
   OUTAGE_ACTIONS,
   type Policy,
 } from "../retry/policy.ts";
-import {
-  above0,
-  anyThat,
-  checkInput,
-  delayMs,
-  flag,
-  listOf,
-  nullable,
-  numberFrom,
-  numberThat,
-  objectOf,
-  oneOf,
-  optional,
-  positive,
-  text,
-  wholeNumber,
-} from "../std/check-input.ts";
+import * as t from "../std/check-input.ts";
 import type { QueueSettings } from "./queue-settings.ts";
 import { UNIQUE_RULES } from "./queue-spec.ts";
 
@@ -35,19 +19,19 @@ function curve<Kind extends Backoff["kind"]>(
   kind: Kind,
   shape: { readonly [Key in Exclude<keyof Curve<Kind>, "kind" | "jitter">]: z.ZodType },
 ) {
-  return z.strictObject({ ...(shape as z.ZodRawShape), kind: z.literal(kind), jitter: flag.optional() });
+  return z.strictObject({ ...(shape as z.ZodRawShape), kind: z.literal(kind), jitter: t.flag.optional() });
 }
 
 /** An invalid backoff would make an item wait forever. */
 const backoff = z.discriminatedUnion(
   "kind",
   [
-    curve("exponential", { initialMs: delayMs, factor: above0, maxMs: delayMs }),
-    curve("linear", { initialMs: delayMs, stepMs: delayMs, maxMs: delayMs }),
-    curve("fixed", { delayMs }),
-    curve("fibonacci", { initialMs: delayMs, maxMs: delayMs }),
+    curve("exponential", { initialMs: t.delayMs, factor: t.above0, maxMs: t.delayMs }),
+    curve("linear", { initialMs: t.delayMs, stepMs: t.delayMs, maxMs: t.delayMs }),
+    curve("fixed", { delayMs: t.delayMs }),
+    curve("fibonacci", { initialMs: t.delayMs, maxMs: t.delayMs }),
     curve("list", {
-      delaysMs: listOf(delayMs).min(1, { error: "expected a list of at least one delay" }),
+      delaysMs: t.listOf(t.delayMs).min(1, { error: "expected a list of at least one delay" }),
     }),
   ],
   {
@@ -56,61 +40,63 @@ const backoff = z.discriminatedUnion(
   },
 );
 
-export const policy = objectOf<Policy>({
-  ...optional(positive, "maxFailures"),
-  ...optional(
-    numberThat((value) => value >= 0 && value <= 1, "a number from 0 to 1"),
+export const policy = t.objectOf<Policy>({
+  ...t.optional(t.positive, "maxFailures"),
+  ...t.optional(
+    t.numberThat((value) => value >= 0 && value <= 1, "a number from 0 to 1"),
     "failureThreshold",
   ),
-  ...optional(oneOf(OUTAGE_ACTIONS), "onOutage"),
-  ...optional(delayMs, "outageMsMax"),
-  maxAttempts: positive,
+  ...t.optional(t.oneOf(OUTAGE_ACTIONS), "onOutage"),
+  ...t.optional(t.delayMs, "outageMsMax"),
+  maxAttempts: t.positive,
   backoff,
-  onItemFailure: oneOf(ITEM_FAILURE_ACTIONS),
-  lossesMax: positive,
-  continueOnFailure: flag,
-  breaker: objectOf<BreakerPolicy>({
-    failureThreshold: positive,
-    timeoutMs: delayMs,
-    successThreshold: positive,
-    halfOpenRequests: positive,
-  }).optional(),
+  onItemFailure: t.oneOf(ITEM_FAILURE_ACTIONS),
+  lossesMax: t.positive,
+  continueOnFailure: t.flag,
+  breaker: t
+    .objectOf<BreakerPolicy>({
+      failureThreshold: t.positive,
+      timeoutMs: t.delayMs,
+      successThreshold: t.positive,
+      halfOpenRequests: t.positive,
+    })
+    .optional(),
 });
 
-const durationMs = numberFrom(1, 10 * 366 * 86_400_000);
-const countFrom1 = wholeNumber(1, 1_000_000);
+const durationMs = t.numberFrom(1, 10 * 366 * 86_400_000);
+const countFrom1 = t.wholeNumber(1, 1_000_000);
 
 export const COMMON_SETTINGS = {
-  ...optional(backoff, "backoff"),
-  ...optional(countFrom1, "lossesMax"),
+  ...t.optional(backoff, "backoff"),
+  ...t.optional(countFrom1, "lossesMax"),
   // Shorter, and a slow disk or a busy machine looks like a dead worker.
-  ...optional(numberFrom(1000, 86_400_000), "leaseMs"),
-  ...optional(oneOf(OUTAGE_ACTIONS), "onOutage"),
-  ...nullable(durationMs, "outageMsMax"),
-  ...nullable(text, "description"),
-  ...nullable(objectOf<Rate>({ perSecond: numberFrom(1 / 86_400, 1_000_000) }), "rate"),
-  ...nullable(
-    objectOf<Partial<BreakerPolicy>>({
-      ...optional(countFrom1, "failureThreshold", "successThreshold", "halfOpenRequests"),
-      ...optional(durationMs, "timeoutMs"),
+  ...t.optional(t.numberFrom(1000, 86_400_000), "leaseMs"),
+  ...t.optional(t.oneOf(OUTAGE_ACTIONS), "onOutage"),
+  ...t.nullable(durationMs, "outageMsMax"),
+  ...t.nullable(t.text, "description"),
+  ...t.nullable(t.objectOf<Rate>({ perSecond: t.numberFrom(1 / 86_400, 1_000_000) }), "rate"),
+  ...t.nullable(
+    t.objectOf<Partial<BreakerPolicy>>({
+      ...t.optional(countFrom1, "failureThreshold", "successThreshold", "halfOpenRequests"),
+      ...t.optional(durationMs, "timeoutMs"),
     }),
     "breaker",
   ),
 };
 
-export const retries = wholeNumber(0, 1000);
+export const retries = t.wholeNumber(0, 1000);
 
-const queueSettings = objectOf<QueueSettings>({
+const queueSettings = t.objectOf<QueueSettings>({
   ...COMMON_SETTINGS,
-  ...optional(retries, "maxRetries"),
-  ...optional(oneOf(ITEM_FAILURE_ACTIONS.filter((action) => action !== "custom")), "onItemFailure"),
-  ...optional(oneOf(PRIORITIES), "priority"),
-  ...optional(oneOf(UNIQUE_RULES), "unique"),
-  ...nullable(durationMs, "expiresAfterMs"),
+  ...t.optional(retries, "maxRetries"),
+  ...t.optional(t.oneOf(ITEM_FAILURE_ACTIONS.filter((action) => action !== "custom")), "onItemFailure"),
+  ...t.optional(t.oneOf(PRIORITIES), "priority"),
+  ...t.optional(t.oneOf(UNIQUE_RULES), "unique"),
+  ...t.nullable(durationMs, "expiresAfterMs"),
   // Compiled by `specWith`.
-  schema: anyThat(() => true, "a JSON Schema").optional(),
+  schema: t.anyThat(() => true, "a JSON Schema").optional(),
 });
 
 export function checkQueueSettings(settings: QueueSettings): void {
-  checkInput(queueSettings, settings, { caller: "queue", name: "settings" });
+  t.checkInput(queueSettings, settings, { caller: "queue", name: "settings" });
 }
