@@ -77,6 +77,16 @@ const fixForm = z
   })
   .meta({ id: "fix" });
 
+/** The conditions on the step and the text of a failure. `texts`: which texts are searched. */
+const failureMatch = (texts: string) => ({
+  step: maybe(some(required("a step")), "The step that failed, or several."),
+  text: maybe(required("a text"), `What ${texts} has, in any case.`),
+  pattern: maybe(
+    required("a regular expression"),
+    `What ${texts} has, as a regular expression without references back or looking around.`,
+  ),
+});
+
 const groupForm = z
   .strictObject({
     name: required("a name").describe("What the group is called."),
@@ -84,12 +94,7 @@ const groupForm = z
       .strictObject({
         type: maybe(some(z.enum(ERROR_TYPE_NAMES)), "The error type, or several."),
         class: maybe(some(z.enum(ERROR_CLASSES)), "The error class, or several."),
-        step: maybe(some(required("a step")), "The step that failed, or several."),
-        text: maybe(required("a text"), "What the message has, in any case."),
-        pattern: maybe(
-          required("a regular expression"),
-          "What the message has, as a regular expression without references back or looking around.",
-        ),
+        ...failureMatch("the message"),
       })
       .describe("Which failures; whatever is given must hold."),
   })
@@ -101,12 +106,7 @@ const classRuleForm = z
       .strictObject({
         type: maybe(some(z.enum(ERROR_TYPE_NAMES)), "The error type so far, or several."),
         exit_code: maybe(some(count(0)), "The exit code, or several."),
-        step: maybe(some(required("a step")), "The step that failed, or several."),
-        text: maybe(required("a text"), "What the message or the kept output has, in any case."),
-        pattern: maybe(
-          required("a regular expression"),
-          "What the message or the kept output has, as a regular expression without references back or looking around.",
-        ),
+        ...failureMatch("the message or the kept output"),
       })
       .describe("Which failures; whatever is given must hold."),
     type: maybe(z.enum(ERROR_TYPE_NAMES), "The type that they get."),

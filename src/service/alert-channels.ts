@@ -3,11 +3,10 @@
  * environment here.
  */
 
-import { spawn } from "node:child_process";
-import { endTree } from "../attempt/process-tree.ts";
+import { lastLine, runProgram } from "../attempt/run-program.ts";
 import { WorkError } from "../errors.ts";
 import { backoffMs } from "../retry/backoff.ts";
-import { type Clock, systemClock } from "../std/clock.ts";
+import type { Clock } from "../std/clock.ts";
 import type { Json, JsonObject } from "../std/json.ts";
 import type { Random } from "../std/random.ts";
 import { NEXT_STEP, type Notice, noticeToJson, OVER_TITLE, shownLines } from "./alert-message.ts";
@@ -182,45 +181,16 @@ function codeOf(error: unknown): string {
   return typeof cause?.code === "string" ? cause.code : "no connection";
 }
 
-const GRACE_MS = 1000;
-
-function runCommand(channel: CommandChannel, body: JsonObject, { stop }: SendOptions): Promise<SendResult> {
-  const { command, cwd, timeoutMs } = channel;
-  const [program, ...args] = command;
-  return new Promise((resolve) => {
-    const child = spawn(program, args, { cwd, stdio: ["pipe", "ignore", "pipe"], detached: true });
-    let tail = "";
-    let why: string | undefined;
-    let ending: Promise<void> | undefined;
-    const end = (reason: string) => {
-      why ??= reason;
-      ending ??= endTree(child.pid ?? 0, GRACE_MS);
-    };
-    const onStop = () => end("was stopped");
-    const cancel = systemClock.after(timeoutMs, () => end(`took longer than ${timeoutMs} ms`));
-    stop.addEventListener("abort", onStop, { once: true });
-    child.stderr.on("data", (chunk: Buffer) => {
-      tail = (tail + chunk.toString()).slice(-TAIL_CHARS_MAX);
-    });
-    child.stdin.on("error", () => undefined); // the command may ignore its input
-    child.stdin.end(`${JSON.stringify(body)}\n`);
-    const over = async (failure: string | undefined) => {
-      cancel();
-      stop.removeEventListener("abort", onStop);
-      await ending;
-      const reason = why ?? failure;
-      resolve(reason === undefined ? { kind: "sent" } : { kind: "failed", reason: `${program} ${reason}` });
-    };
-    child.on("error", (error) => void over(`cannot be run: ${error.message}`));
-    child.on("close", (code, signal) => void over(code === 0 ? undefined : endText(code ?? signal, tail)));
-  });
-}
-
-const TAIL_CHARS_MAX = 300;
-
-function endText(end: number | string | null, tail: string): string {
-  const line = tail.trim().split("\n").at(-1) ?? "";
-  return `ended with ${typeof end === "number" ? `exit code ${end}` : end}${line === "" ? "" : `: ${line}`}`;
+async function runCommand(
+  { command, cwd, timeoutMs }: CommandChannel,
+  body: JsonObject,
+  { stop: signal }: SendOptions,
+): Promise<SendResult> {
+  const input = `${JSON.stringify(body)}\n`;
+  const ended = await runProgram({ command, cwd, timeoutMs, signal, input, ignoresOutput: true });
+  if (ended.code === 0 && ended.why === undefined) return { kind: "sent" };
+  const end = ended.code === null ? ended.signal : `exit code ${ended.code}`;
+  return { kind: "failed", reason: `${command[0]} ${ended.why ?? `ended with ${end}${lastLine(ended)}`}` };
 }
 
 const SIGNS: Readonly<Record<Severity, string>> = {
