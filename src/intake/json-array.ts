@@ -2,13 +2,11 @@
  * Reads a JSON array of any size: each element is cut out of the stream and parsed on its own, so that memory depends
  * on the largest element.
  */
-import { isUtf8 } from "node:buffer";
 import type { WorkError } from "../errors.ts";
 import {
-  decodeUtf8,
+  decodeRecord,
   type IntakeRecord,
   invalidInput,
-  notUtf8,
   type Origin,
   RECORD_BYTES_MAX,
   recordTooLong,
@@ -27,8 +25,7 @@ export async function* readJsonArray(
 
 function* recordsOf(elements: Iterable<Element>, origin: Origin): Generator<IntakeRecord> {
   for (const { bytes, line, column } of elements) {
-    if (!isUtf8(bytes)) throw notUtf8(origin, line);
-    yield { data: parseInputJson(decodeUtf8(bytes), origin, { line, column }), line };
+    yield { data: parseInputJson(decodeRecord(bytes, origin, line), origin, { line, column }), line };
   }
 }
 

@@ -1,5 +1,5 @@
 /** Records and where they come from, and the error that every reader reports for an invalid input. */
-import { isAscii } from "node:buffer";
+import { isAscii, isUtf8 } from "node:buffer";
 import { WorkError } from "../errors.ts";
 import type { Json } from "../std/json.ts";
 import type { InputFormat } from "./input.ts";
@@ -66,6 +66,12 @@ export type RecordReader = (
 export function decodeUtf8(bytes: Buffer): string {
   // Latin-1 is several times faster than UTF-8, and the same for ASCII.
   return bytes.toString(isAscii(bytes) ? "latin1" : "utf8");
+}
+
+/** The text of a record that starts at the line. */
+export function decodeRecord(bytes: Buffer, origin: Origin, line: number): string {
+  if (!isUtf8(bytes)) throw notUtf8(origin, line);
+  return decodeUtf8(bytes);
 }
 
 /** Invalid UTF-8 is an error, because replacing bytes could turn two names into one item. */

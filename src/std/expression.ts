@@ -106,12 +106,7 @@ function unknownInHas(text: string, known: KnownVariables): Compiled<never> | un
   for (const [, name = "", word = ""] of text.matchAll(/\bhas\(\s*(\w+)\s*\.\s*(\w+)/g)) {
     const fields = known.get(name);
     if (fields === undefined || fields === "any" || fields.includes(word)) continue;
-    return {
-      ok: false,
-      message: `there is no field "${word}" here`,
-      word,
-      suggestion: nearest(word, fields),
-    };
+    return noField(word, fields);
   }
   return undefined;
 }
@@ -129,41 +124,26 @@ function evaluate<T>(
   }
 }
 
-/** Only values that JSON can represent: no bytes, no infinite numbers. */
 function toJson(value: unknown): Answer<Json> {
-  if (value === null || typeof value === "boolean" || typeof value === "string") return { ok: true, value };
-  if (typeof value === "number") return toNumber(value);
-  if (typeof value === "bigint") return { ok: true, value: parseJson(String(value)) };
-  if (Array.isArray(value)) return toList(value);
-  if (value instanceof Date) return { ok: true, value: value.toISOString() };
-  if (isPlainObject(value)) return toObject(value);
-  return { ok: false, message: `it gives ${kindOf(value)}, which is no JSON` };
-}
-
-function toNumber(value: number): Answer<number> {
-  return Number.isFinite(value)
-    ? { ok: true, value }
-    : { ok: false, message: `it gives ${value}, which is no JSON` };
-}
-
-function toList(values: readonly unknown[]): Answer<Json> {
-  const list: Json[] = [];
-  for (const value of values) {
-    const answer = toJson(value);
-    if (!answer.ok) return answer;
-    list.push(answer.value);
+  try {
+    return { ok: true, value: jsonOf(value) };
+  } catch (error) {
+    if (!(error instanceof NoJson)) throw error;
+    return { ok: false, message: `it gives ${error.message}, which is no JSON` };
   }
-  return { ok: true, value: list };
 }
 
-function toObject(object: Readonly<Record<string, unknown>>): Answer<Json> {
-  const fields: [string, Json][] = [];
-  for (const [name, value] of Object.entries(object)) {
-    const answer = toJson(value);
-    if (!answer.ok) return answer;
-    fields.push([name, answer.value]);
-  }
-  return { ok: true, value: Object.fromEntries(fields) };
+class NoJson extends Error {}
+
+/** Only values that JSON can represent: no bytes, no infinite numbers. */
+function jsonOf(value: unknown): Json {
+  if (value === null || typeof value === "boolean" || typeof value === "string") return value;
+  if (typeof value === "number" && Number.isFinite(value)) return value;
+  if (typeof value === "bigint") return parseJson(String(value));
+  if (Array.isArray(value)) return value.map(jsonOf);
+  if (value instanceof Date) return value.toISOString();
+  if (!isPlainObject(value)) throw new NoJson(typeof value === "number" ? String(value) : kindOf(value));
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, jsonOf(one)]));
 }
 
 function isPlainObject(value: unknown): value is Record<string, unknown> {
@@ -208,14 +188,13 @@ function refusedAt(text: string, thrown: unknown, known: KnownVariables): Compil
   }
   if (error.code === "no_such_key" && word !== undefined) {
     const siblings = [...known.values()].filter((fields) => fields !== "any").flat();
-    return {
-      ok: false,
-      message: `there is no field "${word}" here`,
-      word,
-      suggestion: nearest(word, siblings),
-    };
+    return noField(word, siblings);
   }
   return { ok: false, message: explain(error), word };
+}
+
+function noField(word: string, fields: readonly string[]): Compiled<never> & { ok: false } {
+  return { ok: false, message: `there is no field "${word}" here`, word, suggestion: nearest(word, fields) };
 }
 
 function explain(error: CelError): string {

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { openStore } from "../../src/engines/open.ts";
-import { seededRandom } from "../../src/std/random.ts";
 import { asPerson } from "../support/person.ts";
+import { seededRandom } from "../support/seeded-random.ts";
 import { until } from "../support/until.ts";
 import { importLetters, killedInBetween, onlyOpen } from "./killed-bulk.ts";
 import {

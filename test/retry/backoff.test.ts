@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { WorkError } from "../../src/errors.ts";
 import { backoffMs, clampDelayMs, DELAY_MS_MAX, parseBackoff } from "../../src/retry/backoff.ts";
 import { type Backoff, DEFAULT_BACKOFF } from "../../src/retry/policy.ts";
-import { seededRandom } from "../../src/std/random.ts";
+import { seededRandom } from "../support/seeded-random.ts";
 import { backoffs } from "./arbitraries.ts";
 
 const firstSix = (backoff: Backoff) =>

@@ -5,7 +5,7 @@ import type { Outcome } from "../../src/item/settlement.ts";
 import { DELAY_MS_MAX } from "../../src/retry/backoff.ts";
 import { decide, type ItemHistory, needsAnswer } from "../../src/retry/decide.ts";
 import { DEFAULT_POLICY, type Policy } from "../../src/retry/policy.ts";
-import { seededRandom } from "../../src/std/random.ts";
+import { seededRandom } from "../support/seeded-random.ts";
 import { failed, failure, lost, outcomes, policies } from "./arbitraries.ts";
 
 const FRESH: ItemHistory = { spent: 0, losses: 0 };

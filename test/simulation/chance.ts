@@ -1,6 +1,7 @@
 /** Chance from a seed: the same seed makes the same choices on every machine. */
 import { assert } from "../../src/std/assert.ts";
-import { type Random, seededRandom } from "../../src/std/random.ts";
+import type { Random } from "../../src/std/random.ts";
+import { seededRandom } from "../support/seeded-random.ts";
 
 export class Chance {
   #random: Random;

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { nameSeries, randomName, seededRandom, toBase32 } from "../../src/std/random.ts";
+import { nameSeries, randomName, toBase32 } from "../../src/std/random.ts";
+import { seededRandom } from "../support/seeded-random.ts";
 
 test("base 32 takes five bits a character, the first bits first", () => {
   expect(toBase32(new Uint8Array([0b00000_000, 0b01_00010_0, 0b0011_0010, 0b0_00101_00, 0b110_11111]))).toBe(
