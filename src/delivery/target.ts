@@ -10,10 +10,10 @@ import type { Rate } from "../item/rate.ts";
 import { requireTarget } from "../queue/find-job.ts";
 import { StandingQueue } from "../queue/queue.ts";
 import { Worker, type WorkPlan } from "../queue/worker.ts";
+import { type RunnerSettings, runnerSettings } from "../runner/run-options.ts";
 import { StoreRetry } from "../runner/store-retry.ts";
 import { type Clock, systemClock } from "../std/clock.ts";
 import { compact, type Json } from "../std/json.ts";
-import type { GroupRule } from "../triage/grouping.ts";
 import { Delivery } from "./delivery.ts";
 import type { DeliverFunction } from "./function.ts";
 import { Outbox, Waiters, waitUntil } from "./outbox.ts";
@@ -32,7 +32,7 @@ import type { Environment } from "./token.ts";
  * The options of a target in this process. Given settings are stored: they create or change the target. Without settings
  * the target must exist.
  */
-export interface TargetOptions extends TargetSettings {
+export interface TargetOptions extends TargetSettings, RunnerSettings {
   /** Delivers when the target's protocol is `function`: a function that sends one receipt, or a protocol of your own. */
   readonly deliver?: DeliverFunction | Protocol;
   /** Whether this process delivers; if not, it only stores receipts for one that does. Default true. */
@@ -47,15 +47,9 @@ export interface TargetOptions extends TargetSettings {
   readonly onPaused?: (isPaused: boolean) => void;
   /** Called when the store does not answer, and when the target cannot deliver any more. */
   readonly onError?: (error: unknown) => void;
-  /** How long deliveries wait for a store that does not answer; `send` never waits. Default: until it answers. */
-  readonly storeWaitMs?: number;
   /** Where tokens are read from. Default: the environment of the process. */
   readonly env?: Environment;
   readonly clock?: Clock;
-  /** From how many redrives a letter may come back before it is poison. Default 5. */
-  readonly poisonAfter?: number;
-  /** Rules that name the groups of failures, before the algorithm. Default: none. */
-  readonly groupRules?: readonly GroupRule[];
   /** Starts a service for the target's letters, which is stopped with the deliveries. Default: none. */
   readonly alongside?: NonNullable<WorkPlan["alongside"]>;
 }
@@ -237,10 +231,10 @@ export class Target extends StandingQueue {
   }
 
   #startWorker({ handler }: Delivery): Worker {
-    const { concurrency, ownRate, storeWaitMs, poisonAfter, groupRules, alongside } = this.#options;
-    const { onSettled, onPaused, onError } = this.#options;
+    const { concurrency, ownRate, alongside, onSettled, onPaused, onError } = this.#options;
     const worker = new Worker(this.engine, this.name, {
-      ...compact({ concurrency, rate: ownRate, storeWaitMs, poisonAfter, groupRules, alongside }),
+      ...runnerSettings(this.#options),
+      ...compact({ concurrency, rate: ownRate, alongside }),
       isTarget: true,
       clock: this.#clock,
       abandonAfterMs: ABANDON_AFTER_MS,
@@ -311,7 +305,7 @@ export class Target extends StandingQueue {
 /** The settings among the options; null when there are none: then the target is used as it is. */
 function settingsIn(options: TargetOptions): TargetSettings | null {
   const { deliver, isDelivering, concurrency, ownRate, onSettled, onPaused, onError, ...rest } = options;
-  const { storeWaitMs, env, clock, poisonAfter, groupRules, alongside, ...settings } = rest;
+  const { storeWaitMs, poisonAfter, groupRules, classRules, env, clock, alongside, ...settings } = rest;
   const protocol = settings.protocol ?? (deliver === undefined ? undefined : "function");
   const given: TargetSettings = compact({ ...settings, protocol });
   return Object.keys(given).length === 0 ? null : given;

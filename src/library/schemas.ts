@@ -299,11 +299,9 @@ export const processOptions = t.objectOf<ProcessOptions>({
   ...t.optional(callback, "onItemFailure", "onSettled", "onError"),
 });
 
-const { classRules: ___, ...DELIVERING } = WORKING;
-
 export const targetOptions = t.objectOf<TargetOptions>({
   ...targetSettings,
-  ...DELIVERING,
+  ...WORKING,
   ...LETTER_LIMITS,
   ...t.optional(
     t.anyThat(

@@ -107,7 +107,11 @@ export class Worker {
     const { storeWaitMs = Number.POSITIVE_INFINITY, observer, rate } = plan;
     const clock = this.#clock;
     const isEnding = () => this.#stop.signal.aborted || this.#drain.signal.aborted;
-    const storeRetry = new StoreRetry(storeWaitMs, clock, { ...told(observer), isEnding });
+    const storeRetry = new StoreRetry(storeWaitMs, clock, {
+      trouble: (error) => observer?.trouble?.(error),
+      recovered: () => observer?.recovered?.(),
+      isEnding,
+    });
     const find = plan.isTarget ? requireTarget : requireQueue;
     const job = await storeRetry.run(() => find(engine, queue));
     const service = plan.alongside?.(job);
@@ -141,13 +145,6 @@ export class Worker {
 /** A worker with a failure handler uses it, whatever the queue's settings say. */
 function withHandler(spec: QueueSpec, { askHandler }: WorkPlan): QueueSpec {
   return askHandler ? { ...spec, policy: { ...spec.policy, onItemFailure: "custom" } } : spec;
-}
-
-function told(observer: RunObserver | undefined) {
-  return {
-    trouble: (error: Parameters<NonNullable<RunObserver["trouble"]>>[0]) => observer?.trouble?.(error),
-    recovered: () => observer?.recovered?.(),
-  };
 }
 
 export async function drainedBy(signal: AbortSignal | undefined, worker: Worker): Promise<RunResult> {
