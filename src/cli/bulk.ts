@@ -215,8 +215,8 @@ async function confirmDecision(context: Context, decision: Decision, found: Foun
   const question = `${verb} ${lettersText(found.preview.total)} of ${found.job.id}?`;
   if (!mustAsk && found.preview.total === 1) return;
   if (mustAsk && !canAnswer(context)) {
-    throw new WorkError("usage", `Cancelled: ${question} needs --yes because nobody can answer here.`, {
-      hint: "--yes does it; --dry-run shows the letters.",
+    throw new WorkError("usage", `Nobody can answer here, so this needs --yes: ${question}`, {
+      hint: "Add --yes to confirm, or --dry-run to see the letters.",
     });
   }
   if (canAnswer(context)) context.note(surveyText(context, found));

@@ -49,7 +49,7 @@ function editorOf(context: Context): string {
   const editor = VISUAL?.trim() || EDITOR?.trim() || (canAnswer(context) ? "vi" : "");
   if (editor !== "") return editor;
   throw new WorkError("usage", "There is no editor to open: neither VISUAL nor EDITOR is set.", {
-    hint: "Set one of them, or say what to change: --set path=CEL or --patch JSON.",
+    hint: "Set one of them, or use --set path=CEL or --patch JSON.",
   });
 }
 
@@ -109,14 +109,14 @@ export async function editByHand(
   const { itemIds = [] } = selection.filter;
   if (itemIds.length !== 1) {
     throw new WorkError("usage", "Only one letter can be opened in an editor.", {
-      hint: "Name one item, or say how all are changed: --set path=CEL or --patch JSON.",
+      hint: "Name one item, or change all with --set path=CEL or --patch JSON.",
     });
   }
   const [letter] = (
     await context.withStore((engine) => engine.listLetters({ ...selection.filter, limit: 1 }))
   ).letters;
   if (letter === undefined)
-    throw new WorkError("item_not_found", `${itemIds[0]} does not match the other flags.`);
+    throw new WorkError("item_not_found", `${itemIds[0]} does not match the other options.`);
   const { itemId, itemData, revision } = letter;
   const check = async (data: typeof itemData) => {
     const amended = (await compileRecipe({ replace: { data, revision }, schemas }))(letter);

@@ -27,7 +27,7 @@ export async function requireItem(
   if (candidates.length > 1) {
     const names = candidates.slice(0, CANDIDATES_MAX - 1).map((item) => `${item.itemId} (${item.queue})`);
     const cut = candidates.length === CANDIDATES_MAX ? ", …" : "";
-    throw new WorkError("ambiguous", `${name} fits several items: ${names.join(", ")}${cut}.`, {
+    throw new WorkError("ambiguous", `${name} matches several items: ${names.join(", ")}${cut}.`, {
       hint: howToChoose(candidates),
     });
   }
@@ -65,7 +65,7 @@ export async function requireLetter(
   const item = await requireItem(engine, itemName, queue, (one) => one.state !== "done");
   const letter = await engine.readLetter(item.ref);
   if (letter !== null) return letter;
-  throw new WorkError("item_not_found", `Item ${item.itemId} is no letter: it is ${item.state}.`, {
+  throw new WorkError("item_not_found", `Item ${item.itemId} is not a letter: it is ${item.state}.`, {
     hint: `Show its output: redrive logs ${item.queue} ${item.itemId}`,
   });
 }

@@ -11,7 +11,7 @@ export function readJsonText(text: string, name: string, hint: string): Json {
   const fault = jsonErrorOffset(text);
   if (fault !== null) {
     const { line, column } = lineAndColumn(text, fault);
-    throw new WorkError("input_invalid", `${name}:${line}:${column}: this is not JSON from here on.`, {
+    throw new WorkError("input_invalid", `${name}:${line}:${column}: invalid JSON from here on.`, {
       hint,
     });
   }

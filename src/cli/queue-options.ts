@@ -88,7 +88,7 @@ type SharedFlags = Given<typeof sharedOptions & typeof workerOptions>;
 function sharedSettings<Flags extends SharedFlags>(flags: Flags) {
   const { breaker: failureThreshold, breakerTimeoutMs: timeoutMs, rate, ...settings } = flags;
   if (failureThreshold === null && timeoutMs !== undefined)
-    throw new WorkError("usage", "--breaker none and --breaker-timeout exclude each other.");
+    throw new WorkError("usage", "--breaker none and --breaker-timeout cannot be used together.");
   const isKept = failureThreshold === undefined && timeoutMs === undefined;
   const breaker = failureThreshold === null ? null : compact({ failureThreshold, timeoutMs });
   return {
@@ -183,7 +183,7 @@ function tokenFrom(
 function headersFrom(lines: readonly string[]): DeliverySettings["headers"] {
   if (!lines.includes("none")) return Object.fromEntries(lines.map(headerFrom));
   if (lines.length === 1) return null;
-  throw new WorkError("usage", "--header none and other headers exclude each other.");
+  throw new WorkError("usage", "--header none and other headers cannot be used together.");
 }
 
 function headerFrom(line: string): readonly [string, string] {

@@ -118,7 +118,7 @@ describe("dlq inspect and show", () => {
     await twoJobs(shop);
     const { code, stderr } = await shop.run(["dlq", "inspect", "p"]);
     expect(code).toBe(2);
-    expect(stderr).toContain("p fits several items: p1");
+    expect(stderr).toContain("p matches several items: p1");
     expect(stderr).toContain("Give more of the id");
   });
 
@@ -135,7 +135,7 @@ describe("dlq inspect and show", () => {
     await shop.map([{ id: "fine" }], "true", ["--id-field", "id"]);
     const { code, stderr } = await shop.run(["dlq", "inspect", "fine"]);
     expect(code).toBe(4);
-    expect(stderr).toContain("Item fine is no letter: it is done.");
+    expect(stderr).toContain("Item fine is not a letter: it is done.");
   });
 
   it("show takes a job or an item", async () => {

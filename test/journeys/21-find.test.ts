@@ -341,7 +341,7 @@ describe("dlq analyze", () => {
     makeReadOnly(shop.path("redrive"));
     const { code, stderr, stdout } = await shop.run(["dlq", "analyze", "orders", "--json"]);
     expect([code, JSON.parse(stdout).total_items]).toEqual([0, 7]);
-    expect(stderr).toContain("not in the events");
+    expect(stderr).toContain("not recorded as an event");
   });
 });
 

@@ -328,7 +328,7 @@ describe("dlq edit in an editor", () => {
     const env = { EDITOR: editor(shop, `printf '{\\n  "n": oops\\n}\\n' > "$1"`) };
     const { code, stderr } = await shop.run(["dlq", "edit", "i1"], { env });
     expect(code).toBe(2);
-    expect(stderr).toMatch(/i1\.json:2:8: this is not JSON from here on\./);
+    expect(stderr).toMatch(/i1\.json:2:8: invalid JSON from here on\./);
     const kept = /Your text is kept in (\S+\.json)/.exec(stderr)?.[1] ?? "";
     expect(readFileSync(kept, "utf8")).toContain("oops");
     expect((await inspect(shop, "i1")).revision).toBe(1);
@@ -350,7 +350,7 @@ case $c in 0) echo nonsense > "$1";; 1) echo '{"n": 1}' > "$1";; *) echo '{"n": 
       env: { ...shop.env, EDITOR: editor(shop, script) },
       answers: ["y", "y"],
     });
-    expect(stderr).toContain("this is not JSON from here on");
+    expect(stderr).toContain("invalid JSON from here on");
     expect(stderr).toContain("n (1) is less than 5");
     expect([code, shop.read("count")]).toEqual([0, "3\n"]);
     expect((await inspect(shop, "i1")).item_data).toEqual({ n: 9 });

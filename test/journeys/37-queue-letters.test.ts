@@ -229,8 +229,8 @@ describe("a redrive of a queue", () => {
       [["--max-retries", "5"], /queue set invoices --retries 5/],
       [["--workflow", "w.yml"], /workers do its work/],
       [["--set", "amount=1"], /--as-new/],
-      [["--as-new", "--canary"], /exclude each other/],
-      [["--as-new", "--rate", "1/s"], /exclude each other/],
+      [["--as-new", "--canary"], /cannot be used together/],
+      [["--as-new", "--rate", "1/s"], /cannot be used together/],
     ];
     for (const [flags, words] of refusals) {
       const answer = await shop.run(["dlq", "retry", "invoices", ...flags]);

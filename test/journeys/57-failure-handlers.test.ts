@@ -101,7 +101,7 @@ describe("--on-failure-command of a map", () => {
   it("excludes another --on-failure", async () => {
     const flags = ["--on-failure", "skip", "--on-failure-command", "true"];
     const { code, stderr } = await openWorkshop().map([1], "true", flags);
-    expect([code, stderr]).toEqual([2, expect.stringContaining("exclude each other")]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining("cannot be used together")]);
   });
 });
 

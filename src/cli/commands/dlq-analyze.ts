@@ -37,7 +37,7 @@ const analyze = command({
       const options = isShort ? { sampledGroupsMax: GROUPS_SHOWN_MAX } : {};
       const result = await analyseSelected(engine, selection, options);
       const trouble = found ? await recordAnalysis(engine, found.id, result) : null;
-      if (trouble) context.note(`The analysis is not in the events: ${trouble.message}`);
+      if (trouble) context.note(`The analysis was not recorded as an event: ${trouble.message}`);
       const ids = isShort && context.isTerminal ? samplesOf(result) : [];
       return { analysis: result, job: found, now: await engine.now(), idOf: await shortIds(engine, ids) };
     });

@@ -45,7 +45,7 @@ const exportLettersTo = command({
     const { cwd, stdout } = context.terminal;
     const isStream = to === "-";
     if (isStream && context.isJson && !["json", "receipts"].includes(format ?? "json")) {
-      throw new WorkError("usage", `--json prints one JSON document, and --format ${format} is none.`, {
+      throw new WorkError("usage", `--json and --format ${format} cannot be used together on stdout.`, {
         hint: "Leave --json out, or name a file.",
       });
     }
@@ -212,7 +212,7 @@ const capsule = command({
     const made = await context.withStore(async (engine) => {
       const letter = await requireLetter(engine, item, job).catch((error) => {
         if (item !== "open") throw error;
-        throw new WorkError("usage", "No capsule to open was named.", { hint: CAPSULE_USAGE, cause: error });
+        throw new WorkError("usage", "No capsule was named.", { hint: CAPSULE_USAGE, cause: error });
       });
       return makeCapsule(engine, letter, { env, version, names });
     });
@@ -220,7 +220,7 @@ const capsule = command({
     const itemId = String(made.letter.item_id);
     const to = resolve(cwd, output ?? `${fileNameOf(itemId)}.capsule.json.gz`);
     const bytes = await writeCapsule(to, made);
-    for (const sentence of missing) context.note(`Not in it: ${sentence}`);
+    for (const sentence of missing) context.note(`Not included: ${sentence}`);
     const document = {
       path: to,
       bytes,

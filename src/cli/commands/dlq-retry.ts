@@ -106,7 +106,7 @@ export const commands = { retry };
 export function planFrom(flags: Partial<RetryFlags>): RedrivePlan {
   if (flags.canary && flags.detach) {
     const why = "a canary waits for its first letters";
-    throw new WorkError("usage", `--canary and --detach exclude each other: ${why}.`);
+    throw new WorkError("usage", `--canary and --detach cannot be used together: ${why}.`);
   }
   const { rate: pace, delayMs, maxRetries, slots, priority, canary: isCanary } = flags;
   return compact({ rate: pace, delayMs, maxRetries, slots, priority, canary: isCanary || undefined });
@@ -225,7 +225,7 @@ function recipeFrom({ terminal: { cwd } }: Context, flags: RetryFlags): Recipe {
   ];
   const other = others.find(Boolean);
   if (asNew && other) {
-    throw new WorkError("usage", `--as-new and ${other} exclude each other.`, {
+    throw new WorkError("usage", `--as-new and ${other} cannot be used together.`, {
       hint: "New items wait in line like all others; the rate of the queue and its workers apply.",
     });
   }

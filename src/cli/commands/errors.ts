@@ -53,7 +53,7 @@ const errors = command({
   options,
   run: (context, flags) => {
     if (flags.follow && flags.before !== undefined)
-      throw new WorkError("usage", "--cursor and --follow exclude each other.");
+      throw new WorkError("usage", "--cursor and --follow cannot be used together.");
     return context.withStore(
       async (engine) => {
         const query = await queryFrom(engine, flags);

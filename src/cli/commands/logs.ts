@@ -137,7 +137,7 @@ async function findAttempt(
   const holder = (await engine.listHolders()).find(({ id }) => id === attempt.holder);
   if (holder !== undefined && holder.host !== thisHost()) {
     throw new WorkError("log_not_found", `Attempt ${number} of ${itemId} runs on another machine.`, {
-      hint: `Its output is there until it has ended: ${attempt.holder}`,
+      hint: `Its output is on that machine until the attempt ends: ${attempt.holder}`,
     });
   }
   return { about, log: jobLogs(home, job.id).log(itemId, number), running: `Attempt ${number}` };

@@ -162,9 +162,13 @@ function policyFrom(flags: MapFlags): Policy {
 function onItemFailureFrom({ onFailure, failureCommand }: MapFlags): OnItemFailure {
   if (failureCommand === undefined) return onFailure;
   if (onFailure === "dlq") return "custom";
-  throw new WorkError("usage", `--on-failure-command and --on-failure ${onFailure} exclude each other.`, {
-    hint: "Leave --on-failure out: the command decides.",
-  });
+  throw new WorkError(
+    "usage",
+    `--on-failure-command and --on-failure ${onFailure} cannot be used together.`,
+    {
+      hint: "Leave --on-failure out: the command decides.",
+    },
+  );
 }
 
 const resume = command({

@@ -81,7 +81,7 @@ async function readData(
   { data, file }: { readonly data: string | undefined; readonly file: string | undefined },
 ): Promise<Json> {
   if (data !== undefined && file !== undefined)
-    throw new WorkError("usage", "--data and --file exclude each other.");
+    throw new WorkError("usage", "--data and --file cannot be used together.");
   if (data !== undefined) return readJsonOption(data, { option: "--data", cwd });
   if (file !== undefined && file !== "-") return readJsonFile(file, { option: "--file", cwd });
   if ((stdin as { isTTY?: boolean }).isTTY) {
@@ -144,7 +144,7 @@ const importAll = command({
   run: async (context, { queue: name, file, format, isEnvelope, isTyped, dryRun: isDry, ...fields }) => {
     const { terminal, isJson, author } = context;
     if (isEnvelope && Object.keys(fields).length > 0) {
-      throw new WorkError("usage", "--envelope and the options for fields exclude each other.", {
+      throw new WorkError("usage", "--envelope and the field options cannot be used together.", {
         hint: "In an envelope the settings are called key, name, priority, due, expires and lane.",
       });
     }
@@ -211,7 +211,7 @@ function moveCommand(words: {
       );
       if (!context.isJson)
         for (const { itemId, state } of refused)
-          context.note(`${itemId} is ${state ?? "gone"}; it would have to be ${needs}.`);
+          context.note(`${itemId} was not changed: it is ${state ?? "gone"}, not ${needs}.`);
       return refused.length > 0 ? EXIT.refused : EXIT.done;
     },
   });

@@ -128,7 +128,7 @@ function receiptRuns(
 ): ReceiptRuns {
   if (data !== undefined) {
     const other = file !== undefined ? "--file" : format !== undefined ? "--format" : undefined;
-    if (other !== undefined) throw new WorkError("usage", `--data and ${other} exclude each other.`);
+    if (other !== undefined) throw new WorkError("usage", `--data and ${other} cannot be used together.`);
     return [receiptsOf(readJsonOption(data, { option: "--data", cwd }), "--data", keyField)];
   }
   if (file === undefined && (stdin as { isTTY?: boolean }).isTTY) {

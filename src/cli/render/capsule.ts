@@ -17,7 +17,7 @@ export function capsuleText(
     ["Events", capsule.events.map(eventLine)],
     ["Files", capsule.files.map((file) => `${fileWord(file)}  ${sizeWord(file)}  ${file.path}`)],
     ["Changes", changeLines(capsule)],
-    ["Not in it", capsule.missing],
+    ["Not included", capsule.missing],
     ["To unpack", [`redrive dlq capsule open ${shellWord(path) ?? "FILE"} -o FOLDER`]],
   ];
   const shown = sections.map(([title, lines]) => ({ title, lines: lines.map(clean) }));
