@@ -39,7 +39,7 @@ async function trustedConfig(context: Context): Promise<Config> {
   const config = await context.config();
   const { fixes } = config;
   if (fixes.some(({ auto, change }) => auto && change.kind === "command")) {
-    const { ownCommands, requireTrust } = await import("./trust.ts");
+    const { ownCommands, requireTrust } = await import("./commands/trust.ts");
     await requireTrust(context, ownCommands({ fixes, channels: [] }));
   }
   return config;

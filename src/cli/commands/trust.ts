@@ -1,20 +1,98 @@
-/** `redrive trust`: allows the `redrive.yml` of this folder to run commands by itself. */
+/**
+ * `redrive trust`, and whether a `redrive.yml` may run commands by itself. A file found in the current folder or above, as
+ * in a cloned project, may not until the user trusts this content at this path. A file that is named with `--config` or
+ * `REDRIVE_CONFIG`, or that is in the home, is the user's own.
+ */
+import { createHash } from "node:crypto";
+import { mkdirSync, readFileSync, realpathSync, renameSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { ConfigFile } from "../../config/config.ts";
+import type { Config } from "../../config/settings.ts";
 import { WorkError } from "../../errors.ts";
+import { PRIVATE_FILE, PRIVATE_FOLDER, readText } from "../../std/files.ts";
+import { isJsonObject, type JsonObject } from "../../std/json.ts";
 import { command } from "../command.ts";
+import type { Context } from "../context.ts";
+import { askYesNo, canAnswer } from "../prompt.ts";
 import { clean } from "../render/paint.ts";
-import { ownCommands, trustSettings } from "../trust.ts";
+
+/** The commands that run without a request: those of automatic fixes and of alerts. */
+export function ownCommands({
+  fixes,
+  channels,
+}: Pick<Config, "fixes"> & Pick<Config["watch"], "channels">): readonly string[] {
+  return [
+    ...fixes.flatMap(({ auto, change }) => (auto && change.kind === "command" ? [change.command] : [])),
+    ...channels.flatMap((channel) => (channel.type === "command" ? [channel.command] : [])),
+  ].map((command) => command.join(" "));
+}
+
+/** Asks once before the settings may run these commands; throws when the answer is no or nobody can answer. */
+export async function requireTrust(context: Context, commands: readonly string[]): Promise<void> {
+  if (commands.length === 0) return;
+  const file = context.findConfig();
+  if (file === null || isOwn(context, file) || isTrusted(context, file.path)) return;
+  if (!canAnswer(context)) throw notTrusted(file.path, commands);
+  const list = commands.map((command) => `  ${clean(command)}\n`).join("");
+  context.note(`${clean(file.path)} runs commands by itself:\n${list.trimEnd()}`);
+  if (!(await askYesNo(context, "Trust this file as it is now?"))) throw notTrusted(file.path, commands);
+  remember(context, file.path);
+}
+
+function isOwn({ home }: Context, { path, wanted }: ConfigFile): boolean {
+  return wanted || dirname(path) === home;
+}
+
+function isTrusted(context: Context, path: string): boolean {
+  return readTrusted(context)[realpathSync(path)] === digestOf(path);
+}
+
+function remember(context: Context, path: string): void {
+  const trusted = { ...readTrusted(context), [realpathSync(path)]: digestOf(path) };
+  mkdirSync(context.home, { recursive: true, mode: PRIVATE_FOLDER });
+  const unfinished = `${trustedFile(context)}.${process.pid}`;
+  writeFileSync(unfinished, `${JSON.stringify(trusted, null, 2)}\n`, { mode: PRIVATE_FILE });
+  renameSync(unfinished, trustedFile(context));
+}
+
+function readTrusted(context: Context): JsonObject {
+  try {
+    const trusted: unknown = JSON.parse(readFileSync(trustedFile(context), "utf8"));
+    return isJsonObject(trusted) ? trusted : {};
+  } catch (error) {
+    const isMissing = error instanceof Error && Reflect.get(error, "code") === "ENOENT";
+    if (isMissing || error instanceof SyntaxError) return {}; // nothing is trusted
+    throw error;
+  }
+}
+
+function trustedFile({ home }: Context): string {
+  return join(home, "trusted.json");
+}
+
+function digestOf(path: string): string {
+  return createHash("sha256").update(readText(path)).digest("hex");
+}
+
+function notTrusted(path: string, commands: readonly string[]): WorkError {
+  const list = commands.map((command) => `"${command}"`).join(", ");
+  return new WorkError("usage", `${path} runs commands by itself and is not trusted: ${list}.`, {
+    hint: "Read the file. To trust it as it is now: redrive trust",
+  });
+}
 
 const trust = command({
   summary: "Allow the redrive.yml of this folder, as it is now, to run commands by itself.",
   description: "Automatic fixes and alerts can run commands. A changed file has to be trusted again.",
   examples: ["redrive trust"],
   run: async (context) => {
-    const config = await context.config();
-    const commands = ownCommands({ fixes: config.fixes, channels: config.watch.channels });
-    const path = trustSettings(context);
-    if (path === null)
+    const { fixes, watch } = await context.config();
+    const commands = ownCommands({ fixes, channels: watch.channels });
+    const path = context.findConfig()?.path;
+    if (path === undefined)
       throw new WorkError("usage", "There is no redrive.yml in this folder or a folder above.");
-    return context.answer({ path, commands: [...commands] }, () =>
+    remember(context, path);
+    return context.answer({ path, commands }, () =>
       [`Trusted: ${path}`, ...commands.map((one) => `  ${one}`)].map((line) => `${clean(line)}\n`).join(""),
     );
   },

@@ -18,7 +18,7 @@ import { EXIT } from "../exit-code.ts";
 import { flag, value, withDefault, word } from "../options.ts";
 import { checkToJson, dryRunText, onceText, WatchScreen } from "../render/watch.ts";
 import { untilInterrupted } from "../signals.ts";
-import { ownCommands, requireTrust } from "../trust.ts";
+import { ownCommands, requireTrust } from "./trust.ts";
 
 const metrics = command({
   summary: "Print the numbers of all queues in the Prometheus format, or serve them over HTTP.",
