@@ -1,6 +1,7 @@
 /** Writes the counters that one transaction changes, once at its end, by one statement for each table. */
 import { ITEM_STATES } from "../../item/state.ts";
 import {
+  type ArrivalSum,
   type CountedLetter,
   Deltas,
   type GroupSum,
@@ -8,8 +9,6 @@ import {
   type QueueCounter,
 } from "../sql/deltas.ts";
 import { endRedrivesSql } from "../sql/operations.ts";
-import { countArrivals } from "./arrivals.ts";
-import { countUp } from "./counters.ts";
 import { DIALECT } from "./dialect.ts";
 import type { Tx } from "./session.ts";
 
@@ -89,4 +88,43 @@ async function countOperations(tx: Tx, sums: Sums<OperationCounter>): Promise<vo
     sums.map(([operation]) => operation),
   );
   await Promise.all([counted, ended]);
+}
+
+/** Counts those of one transaction in. A minute that letters leave is there already; a new one has only come. */
+async function countArrivals(tx: Tx, sums: readonly ArrivalSum[]): Promise<void> {
+  const changed = sums.filter(({ waiting, ever }) => waiting !== 0 || ever !== 0);
+  if (changed.length === 0) return;
+  await tx.run(
+    `WITH counted AS (
+       UPDATE arrivals a SET waiting = a.waiting + s.waiting, ever = a.ever + s.ever FROM ${ARRIVALS}
+        WHERE a.grp = s.grp AND a.minute = s.minute RETURNING a.grp, a.minute)
+     INSERT INTO arrivals (grp, minute, waiting, ever)
+     SELECT * FROM ${ARRIVALS} WHERE NOT EXISTS (SELECT 1 FROM counted c WHERE c.grp = s.grp AND c.minute = s.minute)`,
+    changed.map((sum) => sum.group),
+    changed.map((sum) => sum.minute),
+    changed.map((sum) => sum.waiting),
+    changed.map((sum) => sum.ever),
+  );
+}
+
+const ARRIVALS =
+  "unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[]) AS s (grp, minute, waiting, ever)";
+
+/** What only goes up, in shards that are summed when they are read. A name that is there twice counts twice. */
+export async function countUp(
+  tx: Tx,
+  counts: readonly { readonly queue: number; readonly name: string; readonly by: number }[],
+): Promise<void> {
+  if (counts.length === 0) return;
+  // In one order for everybody, so that no two wait for each other.
+  await tx.run(
+    `INSERT INTO counters (queue, name, shard, value)
+     SELECT queue, name, ?::integer, sum(by) FROM unnest(?::bigint[], ?::text[], ?::bigint[]) AS c (queue, name, by)
+      GROUP BY queue, name ORDER BY queue, name COLLATE "C"
+     ON CONFLICT (queue, name, shard) DO UPDATE SET value = counters.value + excluded.value`,
+    tx.shard,
+    counts.map(({ queue }) => queue),
+    counts.map(({ name }) => name),
+    counts.map(({ by }) => by),
+  );
 }

@@ -1,6 +1,7 @@
 /** PostgreSQL behind the port of `engines/sql/`: a step yields each statement's promise. */
 import type { LetterFilter } from "../../engine.ts";
 import { assert } from "../../std/assert.ts";
+import type { Work, Worked } from "../sql/advance.ts";
 import type { ClockStep } from "../sql/clock-steps.ts";
 import {
   type Db,
@@ -19,6 +20,7 @@ import { writeEvents } from "./events.ts";
 import { alignLanes, type Lane } from "./lanes.ts";
 import { lettersMatching } from "./letter-search.ts";
 import { joinLine, leaveLine, takeFromLine } from "./ready-items.ts";
+import { sendBack } from "./send-back.ts";
 import type { Tx } from "./session.ts";
 import { lostRace } from "./trouble.ts";
 
@@ -162,10 +164,18 @@ export class PostgresDb implements Db {
     return moved?.count ?? 0;
   }
 
+  *deleteLeases(holder: number): Step<void> {
+    yield this.tx.run("DELETE FROM leases WHERE holder = ?", holder);
+  }
+
   *deleteQueueState(queue: number): Step<void> {
     for (const table of ["lanes", "lane_heads"])
       yield this.tx.run(`DELETE FROM ${table} WHERE queue = ?`, queue);
     yield this.tx.run("DELETE FROM leases WHERE holder IN (SELECT no FROM holders WHERE queue = ?)", queue);
+  }
+
+  *redriveNext(work: Work): Step<Worked> {
+    return (yield sendBack(this.tx, work)) as Worked;
   }
 
   reindexTexts(): Step<void> {

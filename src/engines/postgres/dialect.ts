@@ -2,6 +2,10 @@
 import type { Dialect } from "../sql/db.ts";
 import { ERRORS } from "./migrations/version-2.ts";
 
+/** The leased items `i` by the leases of their holders; an item may appear twice. */
+export const HELD = `leases l CROSS JOIN LATERAL unnest(l.refs) AS r (ref)
+  JOIN items i ON i.ref = r.ref AND i.holder = l.holder AND i.state = 'leased'`;
+
 export const DIALECT: Dialect = {
   among: (column, parameter, type = "bigint") => `${column} = ANY (${parameter}::${type}[])`,
   typed: (parameter, type) => `${parameter}::${type}`,
@@ -17,6 +21,10 @@ export const DIALECT: Dialect = {
   amongSelected: (column, select) => `${column} = ANY (ARRAY (${select}))`,
   jsonArray: (values) => `json_agg(${values})::text`,
   jsonText: (column, key) => `(${column}::json ->> '${key}') COLLATE "C"`,
+  lookUp: (table, key, value) => `CROSS JOIN ${seek(table, key, value)}`,
+  lookUpAny: (table, key, value) => `LEFT JOIN ${seek(table, key, value)} ON true`,
+  element: (list, index) => `(${list}::bigint[])[${index} + 1]`,
+  heldBy: (holder) => `SELECT DISTINCT i.ref FROM ${HELD} WHERE l.holder = ${holder}`,
   indexedBy: () => "",
   joinInOrder: "JOIN",
   errors: ERRORS,
@@ -31,3 +39,9 @@ export const DIALECT: Dialect = {
   },
   lastMessage: "l.message",
 };
+
+/** OFFSET 0 keeps it at one seek for each row: a join would be free to read the whole table. */
+function seek(table: string, key: string, value: string): string {
+  const [name, alias] = table.split(" ");
+  return `LATERAL (SELECT * FROM ${name} WHERE ${key} = ${value} OFFSET 0) ${alias}`;
+}

@@ -6,23 +6,15 @@
  */
 
 import type { EventQuery } from "../../engine.ts";
-import type { Event, EventDraft, EventType } from "../../item/event.ts";
-import { type EventRun, type EventSubject, RUN_MAX } from "../../item/event.ts";
+import type { Event, EventType } from "../../item/event.ts";
+import { type EventRun, RUN_MAX } from "../../item/event.ts";
 import { isCounted } from "../../item/settlement.ts";
 import { stringifyJson } from "../../std/json.ts";
-import { type EventRow, eventOf } from "../event-row.ts";
-import { EventLog } from "../sql/event-log.ts";
+import { type EventLog, eventOf } from "../sql/event-log.ts";
 import type { Scalar } from "./arrays.ts";
-import { countUp } from "./counters.ts";
+import { countUp } from "./counter-deltas.ts";
 import type { Session } from "./session.ts";
 import { eventsLock, type Tx } from "./tx.ts";
-
-/** For a step that tells of one thing. */
-export async function writeEvent(tx: Tx, at: number, draft: EventDraft, place: EventSubject): Promise<void> {
-  const log = new EventLog(at);
-  log.add(draft, place);
-  await writeEvents(tx, log);
-}
 
 /** Those that are added afterwards are written by the next call. */
 export async function writeEvents(tx: Tx, log: EventLog): Promise<void> {
@@ -107,7 +99,7 @@ export async function listEvents(session: Session, query: EventQuery): Promise<E
   const { queue } = query;
   const queues = queue === undefined ? EVERY_QUEUE : "(SELECT no FROM queues WHERE name = ?6)";
   return afterHorizon(session, async (tx, horizon) => {
-    const rows = await tx.all<EventRow>(
+    const rows = await tx.all<object>(
       `SELECT one.id, e.at, e.type, n.name AS queue, i.item_id, e.attempt, e.data
          FROM (SELECT e.*, sum(span) OVER (ORDER BY e.id) - span AS before
                  FROM (SELECT e.* FROM ${queues} q CROSS JOIN LATERAL

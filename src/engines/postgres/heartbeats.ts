@@ -6,9 +6,10 @@ import type { Holder, NewHolder } from "../../engine.ts";
 import { WorkError } from "../../errors.ts";
 import { type ClockSample, ClockWatch, uptimeOf } from "../clock-record.ts";
 import { followClock } from "../sql/clock-steps.ts";
+import type { Db, Step } from "../sql/db.ts";
+import { heartbeat, registerHolder, revoke, unregisterHolder } from "../sql/holders.ts";
 import { runOn } from "./db.ts";
-import { heartbeat, registerHolder, revoke, unregisterHolder } from "./lease.ts";
-import type { Limits, Session, Tx } from "./session.ts";
+import type { Limits, Session } from "./session.ts";
 
 const STEP_MS_MAX = 30_000;
 const HEARTBEAT_MS_MAX = 10_000;
@@ -31,7 +32,7 @@ export class Heartbeats {
   }
 
   async registerHolder(holder: NewHolder): Promise<Holder> {
-    const registered = await this.#follow((tx) => registerHolder(tx, holder), { timeoutMs: STEP_MS_MAX });
+    const registered = await this.#follow((db) => registerHolder(db, holder), { timeoutMs: STEP_MS_MAX });
     this.#silences.set(holder.id, Math.max(SILENCE_MS_MIN, holder.ttlMs * SILENT_SHARE));
     return registered;
   }
@@ -39,7 +40,7 @@ export class Heartbeats {
   async heartbeat(holderId: string): Promise<boolean> {
     const silenceMs = Math.min(HEARTBEAT_MS_MAX, this.#silences.get(holderId) ?? HEARTBEAT_MS_MAX);
     const once = () =>
-      this.#follow((tx) => heartbeat(tx, holderId), { timeoutMs: HEARTBEAT_MS_MAX, silenceMs });
+      this.#follow((db) => heartbeat(db, holderId), { timeoutMs: HEARTBEAT_MS_MAX, silenceMs });
     const isKnown = await once().catch((error: unknown) => {
       if (error instanceof WorkError && error.code === "store_unavailable") return once();
       throw error;
@@ -49,19 +50,21 @@ export class Heartbeats {
   }
 
   revoke(holderId: string, options: { readonly isProcessDead: boolean }): Promise<boolean> {
-    return this.#session.write((tx) => revoke(tx, holderId, options), { timeoutMs: STEP_MS_MAX });
+    return this.#write((db) => revoke(db, holderId, options));
   }
 
   async unregisterHolder(holderId: string): Promise<boolean> {
-    const hasLeft = await this.#session.write((tx) => unregisterHolder(tx, holderId), {
-      timeoutMs: STEP_MS_MAX,
-    });
+    const hasLeft = await this.#write((db) => unregisterHolder(db, holderId));
     if (hasLeft) this.#silences.delete(holderId);
     return hasLeft;
   }
 
+  #write<T>(step: (db: Db) => Step<T>): Promise<T> {
+    return this.#session.write((tx) => runOn(tx, step), { timeoutMs: STEP_MS_MAX });
+  }
+
   /** Runs the step after a check for clock steps, in the same transaction. The record is read only if the clock seems changed. */
-  async #follow<T>(step: (tx: Tx) => Promise<T>, limits: Limits): Promise<T> {
+  async #follow<T>(step: (db: Db) => Step<T>, limits: Limits): Promise<T> {
     const { clock } = this.#session;
     const upFrom = uptimeOf(clock);
     let looked: { readonly sample: ClockSample; readonly stepMs: number } | undefined;
@@ -71,7 +74,7 @@ export class Heartbeats {
       const stepMs =
         seenMs === 0 ? 0 : (await runOn(tx, (db) => followClock(db, sample))).stepMs || (seenMs ?? 0);
       looked = { sample, stepMs };
-      return step(tx);
+      return runOn(tx, step);
     }, limits);
     if (looked === undefined) return answer;
     const { sample, stepMs } = looked;

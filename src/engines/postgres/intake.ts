@@ -6,12 +6,14 @@ import type { NewItem } from "../../item/item.ts";
 import { rankOf } from "../../item/item.ts";
 import { assert } from "../../std/assert.ts";
 import { stringifyJson } from "../../std/json.ts";
+import { EventLog } from "../sql/event-log.ts";
 import { noQueue } from "../sql/jobs.ts";
+import { type Fate, meetAgain } from "../sql/replace.ts";
 import { column } from "./arrays.ts";
 import { CounterDeltas } from "./counter-deltas.ts";
-import { tellAlike } from "./events.ts";
+import { runOn } from "./db.ts";
+import { tellAlike, writeEvents } from "./events.ts";
 import { alignLanes } from "./lanes.ts";
-import { meetAgain } from "./replace.ts";
 import { CommitInDoubt, type Session, type Tx, timeIn } from "./session.ts";
 import { asConflict, isTaken } from "./trouble.ts";
 import { MARKED } from "./tx.ts";
@@ -80,7 +82,7 @@ async function addTo(tx: Tx, intake: Intake, items: readonly NewItem[]): Promise
   let [added, replaced] = [0, 0];
   for (const run of runs) {
     const { queue, again, taken } = await addRun(tx, intake, run);
-    const fates = await meetAgain(tx, queue, again, replacer);
+    const fates = again.length === 0 ? [] : await meet(tx, queue, again, replacer);
     added += taken;
     replaced += fates.filter((fate) => fate === "replaced").length;
     changedIds.push(...again.flatMap(({ itemId }, at) => (fates[at] === "changed" ? [itemId] : [])));
@@ -93,6 +95,19 @@ async function addTo(tx: Tx, intake: Intake, items: readonly NewItem[]): Promise
     changedIds: changedIds.slice(0, CHANGED_IDS_MAX),
     replaced,
   };
+}
+
+async function meet(
+  tx: Tx,
+  queue: number,
+  again: readonly NewItem[],
+  replacer: string | undefined,
+): Promise<Fate[]> {
+  await tx.begun();
+  const events = new EventLog(tx.now);
+  const fates = await runOn(tx, (db) => meetAgain({ db, queue, events }, again, replacer));
+  await writeEvents(tx, events);
+  return fates;
 }
 
 /** Consecutive new items are inserted together. An item that may replace another is added alone, so that events keep their order. */

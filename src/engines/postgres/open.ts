@@ -3,9 +3,9 @@
  */
 
 import type { Engine } from "../../engine.ts";
+import { listHolders } from "../sql/holders.ts";
+import { queueNo } from "../sql/jobs.ts";
 import { sharedMethods, type Transactions } from "../sql/methods.ts";
-import { advance } from "./advance.ts";
-import { listArrivals } from "./arrivals.ts";
 import { checkStore, storeInfo } from "./check.ts";
 import { runOn } from "./db.ts";
 import { listEvents, newestEvent } from "./events.ts";
@@ -13,8 +13,6 @@ import { earliestFailure } from "./group-walk.ts";
 import { Heartbeats } from "./heartbeats.ts";
 import { SettleAndLeaseSteps } from "./in-doubt.ts";
 import { addItems } from "./intake.ts";
-import { queueNo } from "./jobs.ts";
-import { listHolders, listLeases } from "./lease.ts";
 import { listLetters } from "./letter-list.ts";
 import { readLetter } from "./letters.ts";
 import { Listener } from "./listener.ts";
@@ -54,20 +52,17 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
     heartbeat: (holderId) => heartbeats.heartbeat(holderId),
     revoke: (holderId, options) => heartbeats.revoke(holderId, options),
     unregisterHolder: (holderId) => heartbeats.unregisterHolder(holderId),
-    listHolders: () => readSnapshot((tx) => listHolders(tx), GLANCE),
-    listLeases: (holderId) => readPipelined((tx) => listLeases(tx, holderId), GLANCE),
+    listHolders: () => readSnapshot((tx) => runOn(tx, listHolders), GLANCE),
     settleAndLease: (holderId, request) => steps.settleAndLease(holderId, request),
     watch: async (queue, notify) => {
-      await session.readCommitted((tx) => queueNo(tx, queue));
+      await session.readCommitted((tx) => runOn(tx, (db) => queueNo(db, queue)));
       return wakes ? listener.watch(queue, notify) : async () => {};
     },
     listLetters: (query) => listLetters(session, query),
     readLetter: (ref) => readPipelined((tx) => readLetter(tx, ref)),
-    listArrivals: (query) => readSnapshot((tx) => listArrivals(tx, query)),
     earliestFailure: (queue) => readSnapshot((tx) => earliestFailure(tx, queue)),
     listEvents: (query) => listEvents(session, query),
     newestEvent: () => newestEvent(session),
-    advance: (id, step) => writeLocked((tx) => advance(tx, id, step)),
     readRows: (table, page) => readSnapshot((tx) => readRows(tx, table, page)),
     writeRows: (table, rows) => writeLocked((tx) => writeRows(tx, table, rows)),
     deleteRows: () => writeLocked((tx) => deleteRows(tx)),

@@ -1,7 +1,7 @@
 /** The tables that PostgreSQL keeps in another form than rows are given and taken in: how each is read, and written. */
 import { type Table, tableNamed } from "../../item/tables.ts";
-import { RUNNING } from "../sql/attempts.ts";
-import { HELD } from "./lease.ts";
+import { ATTEMPT_COLUMNS, RUNNING } from "../sql/attempts.ts";
+import { HELD } from "./dialect.ts";
 
 export interface Form {
   /** A relation that has the rows as they are given; default: the table. */
@@ -42,7 +42,7 @@ export const FORMS: Readonly<Record<string, Form>> = {
   },
   attempts: {
     // Of the running ones there are few; they are found by what holders were given.
-    relation: `(SELECT ref, number, holder, started_at, ended_at, outcome, failure, log, result FROM attempts
+    relation: `(SELECT ${ATTEMPT_COLUMNS} FROM attempts
                 UNION ALL ${RUNNING} WHERE i.ref IN (SELECT i.ref FROM ${HELD})) attempts`,
     inserts: [
       `${into("attempts", `attempts (${ATTEMPT})`, ATTEMPT, "WHERE outcome <> 'running'")}`,

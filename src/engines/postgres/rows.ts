@@ -3,10 +3,9 @@
  * in another form here (counters in shards, the line) is put together when it is read, and worked out when it comes in.
  */
 import type { RowPage } from "../../engine.ts";
-import { WorkError } from "../../errors.ts";
-import { rowOf, TABLES, type Table, tableNamed } from "../../item/tables.ts";
-import { assert } from "../../std/assert.ts";
+import { TABLES, type Table, tableNamed } from "../../item/tables.ts";
 import type { Json, JsonObject } from "../../std/json.ts";
+import { copyDiffers, pageFrom, rowPage, type Tuple } from "../sql/rows.ts";
 import type { Scalar } from "./arrays.ts";
 import { recallMessages } from "./bury.ts";
 import { FORMS, rowsOf } from "./row-forms.ts";
@@ -17,28 +16,19 @@ import type { Tx } from "./session.ts";
 export async function readRows(
   tx: Tx,
   name: string,
-  { after, limit }: { readonly after: Json; readonly limit: number },
+  asked: { readonly after: Json; readonly limit: number },
 ): Promise<RowPage> {
   const table = tableNamed(name);
-  const columns = table.columns.map((column) => column.name);
+  const { after, limit } = pageFrom(asked);
+  const columns = table.columns.map((column) => column.name).join(", ");
   const key = table.key.join(", ");
-  const seen = keyValues(after);
-  const beyond = seen.length === 0 ? "" : `WHERE (${key}) > (${seen.map(() => "?").join(", ")})`;
-  const tuples = await tx.tuples<readonly (string | number | null)[]>(
-    `SELECT ${columns.join(", ")} FROM ${FORMS[name]?.relation ?? name} ${beyond} ORDER BY ${key} LIMIT ?`,
-    ...seen,
+  const beyond = after.length === 0 ? "" : `WHERE (${key}) > (${after.map(() => "?").join(", ")})`;
+  const tuples = await tx.tuples<Tuple>(
+    `SELECT ${columns} FROM ${FORMS[name]?.relation ?? name} ${beyond} ORDER BY ${key} LIMIT ?`,
+    ...after,
     limit,
   );
-  const rows = tuples.map((values) => rowOf(columns, values));
-  const last = rows.at(-1);
-  const isEnd = last === undefined || rows.length < limit;
-  return { rows, next: isEnd ? null : table.key.map((column) => last[column] ?? null) };
-}
-
-function keyValues(after: Json): readonly Scalar[] {
-  if (after === null) return [];
-  assert(Array.isArray(after), "rows are read after a key, which is a list");
-  return after as readonly Scalar[];
+  return rowPage(table, tuples, limit);
 }
 
 /** Rows that are there are left alone. */
@@ -87,14 +77,9 @@ async function raise(tx: Tx, sequence: string, to: number): Promise<void> {
 /** The class of errors that say that a rule of the tables is broken. */
 const RULE_BROKEN = "23";
 
-/** A row that points at none was made after the table that it points at was read. */
 function asDiffering(error: unknown, table: string): unknown {
   const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
-  if (typeof code !== "string" || !code.startsWith(RULE_BROKEN)) return error;
-  return new WorkError("copy_differs", `Rows of ${table} do not fit those that are there.`, {
-    cause: error,
-    hint: "The store that is copied was changed meanwhile. Run the same copy again when nobody works with it.",
-  });
+  return typeof code === "string" && code.startsWith(RULE_BROKEN) ? copyDiffers(table, error) : error;
 }
 
 /** With the numbers that were given away. */

@@ -4,20 +4,11 @@
  */
 
 import { rankOf } from "../../item/item.ts";
-import { type OperationStep, REFUSAL } from "../../item/operation.ts";
-import type { OperationRow } from "../operation-row.ts";
-import type { CounterDeltas } from "./counter-deltas.ts";
+import { REFUSAL } from "../../item/operation.ts";
+import type { Work, Worked } from "../sql/advance.ts";
+import type { Refused } from "../sql/judge.ts";
 import { alignLanes } from "./lanes.ts";
 import type { Tx } from "./session.ts";
-
-/** What became of the letters of a step. */
-export interface SentBack {
-  readonly done: number;
-  /** The numbers of the refused, by reason. They are still pending. */
-  readonly refused: ReadonlyMap<string, readonly number[]>;
-  /** None up to this one is pending then, also where the rows do not say so. */
-  readonly workedTo?: number;
-}
 
 interface Sum {
   readonly grp: number | null;
@@ -31,14 +22,10 @@ interface Sum {
 }
 
 /** Attempts start anew for the policy; the history stays, and so does the letter until its item is done. */
-export async function sendBack(
-  tx: Tx,
-  deltas: CounterDeltas,
-  { operation, step }: { readonly operation: OperationRow; readonly step: OperationStep },
-): Promise<SentBack> {
-  const { no, next_no: worked, force, queue_no: queue } = operation;
+export async function sendBack(tx: Tx, { operation, step, deltas }: Work): Promise<Worked> {
+  const { no, nextNo: worked, force, queueNo: queue } = operation;
   const due = tx.now + (step.due?.delayMs ?? 0);
-  const wanted = [no, worked, step.max ?? 0, force, due, step.due?.sinceBurialMs ?? []];
+  const wanted = [no, worked, step.max ?? 0, Number(force), due, step.due?.sinceBurialMs ?? []];
   const priority = step.priority === undefined ? null : rankOf(step.priority);
   const sums = await tx.all<Sum>(SEND_BACK, ...wanted, priority);
   const sent = sums.filter(({ refusal }) => refusal === null);
@@ -54,7 +41,7 @@ export async function sendBack(
   return { done, refused: refusedOf(sums), workedTo: sums[0]?.last ?? worked };
 }
 
-function refusedOf(sums: readonly Sum[]): ReadonlyMap<string, readonly number[]> {
+function refusedOf(sums: readonly Sum[]): Refused {
   const refused = new Map<string, readonly number[]>();
   for (const { refusal, numbers } of sums) {
     if (refusal === null) continue;

@@ -10,10 +10,10 @@ import { runAwaiting } from "../sql/db.ts";
 import { type Passage, passGate } from "../sql/documents.ts";
 import { EventLog } from "../sql/event-log.ts";
 import { GroupCache } from "../sql/group-cache.ts";
+import { queueNo } from "../sql/jobs.ts";
 import { CounterDeltas } from "./counter-deltas.ts";
 import { PostgresDb, runOn } from "./db.ts";
 import { writeEvents } from "./events.ts";
-import { queueNo } from "./jobs.ts";
 import { findLessee, type Lessee, leaseAutocommit, leaseDue, NOTHING } from "./leasing.ts";
 import { type KnownLessee, PlainLeases } from "./plain-leases.ts";
 import type { Tx } from "./session.ts";
@@ -176,7 +176,7 @@ async function pass(
   if (lessee !== null && asked.next === undefined && asked.queue === lease?.queue) {
     return { isOpen: (lessee.gate?.version ?? 0) === asked.seen, isWritten: false, gate: lessee.gate };
   }
-  const queue = await queueNo(tx, asked.queue);
+  const queue = await runOn(tx, (db) => queueNo(db, asked.queue));
   const passage = await runOn(tx, (db) => passGate(db, asked));
   if (!passage.isWritten) return passage;
   await tx.notify(asked.queue);

@@ -1,44 +1,29 @@
 /** The records of an item's attempts. */
 import { type Failure, failureFromJson } from "../../item/failure.ts";
-import type { Attempt, AttemptOutcome } from "../../item/item.ts";
-import { compact, type Json, type JsonObject, parseJson } from "../../std/json.ts";
+import type { Attempt } from "../../item/item.ts";
+import type { JsonObject } from "../../std/json.ts";
 import type { Db, Step } from "./db.ts";
+import { objectOf } from "./row.ts";
+
+/** The columns of `attempts` in the order of `RUNNING`. */
+export const ATTEMPT_COLUMNS = "ref, number, holder, started_at, ended_at, outcome, failure, log, result";
 
 /** A running attempt as a row of `attempts`: of items `i` that are leased. */
 export const RUNNING = `SELECT i.ref, i.attempts AS number, i.holder, i.started_at, CAST(NULL AS bigint) AS ended_at,
   'running' AS outcome, NULL AS failure, NULL AS log, NULL AS result FROM items i`;
 
-interface AttemptRow {
-  readonly number: number;
-  readonly outcome: AttemptOutcome;
-  readonly holder: string;
-  readonly started_at: number;
-  readonly ended_at: number | null;
-  readonly failure: string | null;
-  readonly log: string | null;
-  readonly result: string | null;
-}
-
 export function* listAttempts(db: Db, ref: number): Step<Attempt[]> {
-  const rows = yield* db.all<AttemptRow>(
+  const rows = yield* db.all<{ failure: string | null }>(
     `SELECT a.number, a.outcome, h.id AS holder, a.started_at, a.ended_at, a.failure, a.log, a.result
-       FROM (SELECT ref, number, holder, started_at, ended_at, outcome, failure, log, result FROM attempts WHERE ref = ?1
+       FROM (SELECT ${ATTEMPT_COLUMNS} FROM attempts WHERE ref = ?1
               UNION ALL ${RUNNING} WHERE i.ref = ?1 AND i.state = 'leased') a
             JOIN holders h ON h.no = a.holder ORDER BY a.number`,
     ref,
   );
-  return rows.map((row) =>
-    compact({
-      number: row.number,
-      outcome: row.outcome,
-      holder: row.holder,
-      startedAt: row.started_at,
-      endedAt: row.ended_at ?? undefined,
-      failure: row.failure === null ? undefined : readFailure(row.failure),
-      log: row.log ?? undefined,
-      result: row.result === null ? undefined : (parseJson(row.result) as Json),
-    }),
-  );
+  return rows.map(({ failure, ...row }) => ({
+    ...objectOf<Attempt>(row, { json: ["result"] }),
+    ...(failure !== null && { failure: readFailure(failure) }),
+  }));
 }
 
 /** What the attempts of an item left, as its letter shows it. */

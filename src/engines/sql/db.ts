@@ -5,6 +5,7 @@
  */
 import type { LetterFilter } from "../../engine.ts";
 import { assert } from "../../std/assert.ts";
+import type { Work, Worked } from "./advance.ts";
 import type { ClockStep } from "./clock-steps.ts";
 import type { Deltas } from "./deltas.ts";
 import type { EventLog } from "./event-log.ts";
@@ -43,6 +44,8 @@ export interface Db {
   beforeDelete(refs: readonly number[]): Step<void>;
   /** Moves the due times of items by a step of the clock. Returns how many. */
   moveDueTimes(step: ClockStep): Step<number>;
+  /** Deletes the record of what a holder was given, which only PostgreSQL has. */
+  deleteLeases(holder: number): Step<void>;
   /** Deletes what only this engine has of the queue of a job that is being deleted. */
   deleteQueueState(queue: number): Step<void>;
   /** Before ready items get a state in which they still block younger ones of their ordering keys. */
@@ -61,6 +64,8 @@ export interface Db {
   lettersMatching(filter: LetterFilter): Step<readonly MatchingLetters[]>;
   /** The error by which the transaction is tried again because another one was faster. */
   lostRace(what: string): Error;
+  /** Redrives the next letters of a selection by one statement, where the engine has it; else null. */
+  redriveNext(work: Work): Step<Worked | null>;
   /** After the last failures of letters may have changed: their texts are indexed again where there is an index. */
   reindexTexts(letterSequences: readonly number[]): Step<void>;
 }
@@ -100,6 +105,14 @@ export interface Dialect {
   jsonArray(values: string): string;
   /** The text of a key of a JSON object, compared by code points. */
   jsonText(column: string, key: string): string;
+  /** Joins the row of a table that has this value in its key: `lookUp("items i", "ref", "s.ref")`. One seek for each row before it. */
+  lookUp(table: string, key: string, value: string): string;
+  /** The same where there may be no such row. */
+  lookUpAny(table: string, key: string, value: string): string;
+  /** The number at an index, from 0, of a parameter that is a list. */
+  element(list: string, index: string): string;
+  /** A SELECT of the numbers `ref` of the items that a holder has leased. */
+  heldBy(holder: string): string;
   /** Names the index where the planner would choose another one. */
   indexedBy(index: string): string;
   /** Joins in the order written where the planner would choose another one. */

@@ -7,14 +7,9 @@ import {
   errorEntryOf,
 } from "../../item/error-log.ts";
 import { toRfc3339 } from "../../std/clock.ts";
-import { type EventRow, eventOf } from "../event-row.ts";
 import { readFailure } from "./attempts.ts";
 import type { Db, Step } from "./db.ts";
-
-interface ErrorRow extends EventRow {
-  readonly holder: string | null;
-  readonly failure: string | null;
-}
+import { eventOf } from "./event-log.ts";
 
 /** Newest first: the newest of each queue, which its part of the index has in order, and of those the newest. */
 export function* listErrors(db: Db, query: ErrorQuery): Step<ErrorEntry[]> {
@@ -25,7 +20,7 @@ export function* listErrors(db: Db, query: ErrorQuery): Step<ErrorEntry[]> {
        AND (${typed("?3", "bigint")} IS NULL OR coalesce(${jsonText("data", "failed_at")} >= ?7, at >= ?3))
        AND (${typed("?5", "text")} IS NULL OR ref = (SELECT ref FROM items WHERE queue = q.no AND item_id = ?5))
      ORDER BY id DESC LIMIT ?6`;
-  const rows = yield* db.all<ErrorRow>(
+  const rows = yield* db.all<{ holder: string | null; failure: string | null }>(
     `SELECT e.id, e.at, e.type, q.name AS queue, i.item_id, e.attempt, e.data, h.id AS holder, a.failure
        FROM queues q ${joinInOrder} events e ON e.queue = q.no AND ${amongSelected("e.id", newestOfQueue)}
             LEFT JOIN items i ON i.ref = e.ref
@@ -39,10 +34,10 @@ export function* listErrors(db: Db, query: ErrorQuery): Step<ErrorEntry[]> {
     query.limit,
     query.since === undefined ? null : toRfc3339(query.since),
   );
-  return rows.map((row) =>
+  return rows.map(({ holder, failure, ...row }) =>
     errorEntryOf(eventOf(row), {
-      holder: row.holder ?? undefined,
-      failure: row.failure === null ? undefined : readFailure(row.failure),
+      holder: holder ?? undefined,
+      failure: failure === null ? undefined : readFailure(failure),
     }),
   );
 }

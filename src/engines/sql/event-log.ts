@@ -1,6 +1,13 @@
 /** The events of one step, in their order, until they are written together. */
-import { addToRuns, type EventDraft, type EventRun, type EventSubject } from "../../item/event.ts";
+import {
+  addToRuns,
+  type Event,
+  type EventDraft,
+  type EventRun,
+  type EventSubject,
+} from "../../item/event.ts";
 import type { Db, Step } from "./db.ts";
+import { objectOf } from "./row.ts";
 
 export class EventLog {
   readonly at: number;
@@ -32,4 +39,9 @@ export function* writeEvent(
   const events = new EventLog(at);
   events.add(draft, subject);
   yield* db.writeEvents(events);
+}
+
+/** An event from its row. */
+export function eventOf(row: object): Event {
+  return objectOf<Event>(row, { json: ["data"] });
 }

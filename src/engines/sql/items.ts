@@ -1,60 +1,31 @@
 /** Items as people read them: found by id, listed by age, and what the done ones left. */
 import type { ItemQuery, ItemResult } from "../../engine.ts";
 import { type Item, priorityOf } from "../../item/item.ts";
-import type { ItemState } from "../../item/state.ts";
-import { compact, type Json, parseJson } from "../../std/json.ts";
+import { type Json, parseJson } from "../../std/json.ts";
 import type { Db, SqlValue, Step } from "./db.ts";
 import { queueNo } from "./jobs.ts";
+import { objectOf } from "./row.ts";
 
-interface ItemRow {
-  readonly ref: number;
-  readonly queue: string;
-  readonly item_id: string;
-  readonly data: string | null;
-  readonly name: string | null;
-  readonly state: ItemState;
+type StoredItem = Omit<Item, "priority"> & {
   readonly priority: number;
-  readonly due_at: number;
-  readonly expires_at: number | null;
-  readonly lane: string | null;
-  readonly attempts: number;
-  readonly spent: number;
-  readonly losses: number;
-  readonly revision: number;
-  readonly redrives: number;
-  readonly requeued_from: string | null;
-  /** A JSON array. */
-  readonly requeued_as: string | null;
-}
+  readonly requeuedAs?: readonly string[];
+};
 
-function itemOf(row: ItemRow): Item {
-  const requeuedAs = JSON.parse(row.requeued_as ?? "[]") as string[];
-  return compact({
-    ref: row.ref,
-    queue: row.queue,
-    itemId: row.item_id,
-    data: row.data === null ? null : (parseJson(row.data) as Json),
-    state: row.state,
-    dueAt: row.due_at,
-    attempts: row.attempts,
-    spent: row.spent,
-    losses: row.losses,
-    revision: row.revision,
-    redriveCount: row.redrives,
-    name: row.name ?? undefined,
-    priority: priorityOf(row.priority),
-    expiresAt: row.expires_at ?? undefined,
-    lane: row.lane ?? undefined,
-    requeuedFrom: row.requeued_from ?? undefined,
-    requeuedAs: requeuedAs.length > 0 ? requeuedAs : undefined,
-  });
+function itemOf(row: object): Item {
+  const { priority, requeuedAs = [], ...item } = objectOf<StoredItem>(row, { json: ["data", "requeued_as"] });
+  return {
+    ...item,
+    data: item.data ?? null,
+    priority: priorityOf(priority),
+    ...(requeuedAs.length > 0 && { requeuedAs }),
+  };
 }
 
 /** Reads the items that a statement names by its columns `ref` and `rank`, in the order of both. */
 function* readItems(db: Db, chosen: string, ...values: readonly SqlValue[]): Step<Item[]> {
-  const rows = yield* db.all<ItemRow>(
+  const rows = yield* db.all<object>(
     `SELECT i.ref, q.name AS queue, i.item_id, p.data, p.name, i.state, i.priority, i.due_at, i.expires_at, i.lane,
-            i.attempts, i.spent, i.losses, i.revision, i.redrives,
+            i.attempts, i.spent, i.losses, i.revision, i.redrives AS redrive_count,
             (SELECT o.item_id FROM items o WHERE o.ref = i.origin) AS requeued_from,
             (SELECT ${db.sql.jsonArray("c.item_id ORDER BY c.ref")} FROM items c WHERE c.origin = i.ref) AS requeued_as
        FROM (${chosen}) i JOIN queues q ON q.no = i.queue LEFT JOIN payloads p ON p.ref = i.ref

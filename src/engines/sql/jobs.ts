@@ -1,18 +1,12 @@
 /** Jobs and their queues, and the counts of a queue. */
 import type { JobChange, QueueCounts } from "../../engine.ts";
 import { WorkError } from "../../errors.ts";
-import {
-  type Job,
-  type JobKind,
-  type JobStatus,
-  type NewJob,
-  type Pause,
-  STANDING_KINDS,
-} from "../../item/job.ts";
+import { type Job, type JobKind, type NewJob, type Pause, STANDING_KINDS } from "../../item/job.ts";
 import { ITEM_STATES } from "../../item/state.ts";
-import { compact, type JsonObject, parseJson, stringifyJson } from "../../std/json.ts";
+import { stringifyJson } from "../../std/json.ts";
 import type { Db, Step } from "./db.ts";
 import { writeEvent } from "./event-log.ts";
+import { objectOf } from "./row.ts";
 
 /** When two create the same job at once, the first row of `jobs` decides. The queue of a deleted job still exists. */
 export function* createJob(db: Db, job: NewJob): Step<Job> {
@@ -34,46 +28,21 @@ function taken({ id, name }: NewJob): WorkError {
   return new WorkError("job_changed", `A job with the id ${id} or the name ${name} is already there.`);
 }
 
-interface JobRow {
-  readonly id: string;
-  readonly name: string;
-  readonly kind: JobKind;
-  readonly spec: string;
-  readonly progress: string;
-  readonly status: JobStatus;
-  readonly intake_complete: number;
-  readonly created_at: number;
-  readonly started_at: number;
-  readonly ended_at: number | null;
-  readonly paused_at: number | null;
-  readonly paused_by: string | null;
-  readonly paused_why: string | null;
-}
+const COLUMNS = `id, name, kind, spec, progress, status, intake_complete, created_at, started_at, ended_at,
+  paused_at, paused_by, paused_why`;
 
-function jobOf(row: JobRow): Job {
-  return compact({
-    id: row.id,
-    name: row.name,
-    kind: row.kind,
-    spec: parseJson(row.spec) as JsonObject,
-    progress: parseJson(row.progress) as JsonObject,
-    status: row.status,
-    intakeComplete: row.intake_complete === 1,
-    createdAt: row.created_at,
-    startedAt: row.started_at,
-    endedAt: row.ended_at ?? undefined,
-    pause: pauseOf(row),
-  });
-}
+type StoredJob = Omit<Job, "pause"> &
+  Partial<Record<"pausedBy" | "pausedWhy", string>> & { pausedAt?: number };
 
-function pauseOf({ paused_at: at, paused_by: author, paused_why: reason }: JobRow): Pause | undefined {
-  if (at === null || author === null || reason === null) return undefined;
-  return { at, author, reason };
+function jobOf(row: object): Job {
+  const stored = objectOf<StoredJob>(row, { json: ["spec", "progress"], flags: ["intake_complete"] });
+  const { pausedAt: at, pausedBy: author = "", pausedWhy: reason = "", ...job } = stored;
+  return at === undefined ? job : { ...job, pause: { at, author, reason } };
 }
 
 export function* findJob(db: Db, idOrName: string, lock = ""): Step<Job | null> {
-  const row = yield* db.get<JobRow>(
-    `SELECT * FROM jobs WHERE id = ?1 OR name = ?1 ORDER BY id = ?1 DESC LIMIT 1 ${lock}`,
+  const row = yield* db.get<object>(
+    `SELECT ${COLUMNS} FROM jobs WHERE id = ?1 OR name = ?1 ORDER BY id = ?1 DESC LIMIT 1 ${lock}`,
     idOrName,
   );
   return row === undefined ? null : jobOf(row);
@@ -90,8 +59,8 @@ export function* listJobs(
   page: { readonly limit: number; readonly before?: number; readonly kinds?: readonly JobKind[] },
 ): Step<Job[]> {
   const { typed, among } = db.sql;
-  const rows = yield* db.all<JobRow>(
-    `SELECT * FROM jobs WHERE created_at < ?1 AND (${typed("?2", "text[]")} IS NULL OR ${among("kind", "?2", "text")})
+  const rows = yield* db.all<object>(
+    `SELECT ${COLUMNS} FROM jobs WHERE created_at < ?1 AND (${typed("?2", "text[]")} IS NULL OR ${among("kind", "?2", "text")})
       ORDER BY no DESC LIMIT ?3`,
     page.before ?? Number.MAX_SAFE_INTEGER,
     page.kinds ?? null,

@@ -1,6 +1,8 @@
 /** The methods of the storage contract that both SQL engines share, bound to the transactions of one of them. */
 import type { Engine } from "../../engine.ts";
+import { advance } from "./advance.ts";
 import { listAmendments } from "./amendments.ts";
+import { listArrivals } from "./arrivals.ts";
 import { listAttempts } from "./attempts.ts";
 import { correct, listCorrections, removeCorrection } from "./corrections.ts";
 import { listCounters } from "./counters.ts";
@@ -11,6 +13,7 @@ import { listErrors } from "./error-log.ts";
 import { listMarks, markGroup, readGroup } from "./group-records.ts";
 import { listGroups } from "./groups.ts";
 import { moveHeld } from "./hold.ts";
+import { listLeases } from "./holders.ts";
 import { importLetters } from "./import.ts";
 import { findItems, listItems, listResults } from "./items.ts";
 import { changeJob, countQueue, createJob, findJob, listJobs } from "./jobs.ts";
@@ -41,6 +44,7 @@ export function sharedMethods(transactions: Transactions) {
     changeJob: (id, change) => write((db) => changeJob(db, id, change)),
     deleteJob: (id, step) => writeLocked((db) => deleteJob(db, id, step)),
     count: (queue) => readOften((db) => countQueue(db, queue)),
+    listLeases: (holderId) => readOften((db) => listLeases(db, holderId)),
     findItems: (idOrPrefix, where) => readSnapshot((db) => findItems(db, idOrPrefix, where)),
     listItems: (query) => readSnapshot((db) => listItems(db, query)),
     listResults: (queue, page) => readSnapshot((db) => listResults(db, queue, page)),
@@ -55,6 +59,7 @@ export function sharedMethods(transactions: Transactions) {
     listMarks: (filter) => readSnapshot((db) => listMarks(db, filter)),
     markGroup: (signature, change) => writeLocked((db) => markGroup(db, signature, change)),
     regroup: (letters) => writeLocked((db) => regroup(db, letters)),
+    listArrivals: (query) => readSnapshot((db) => listArrivals(db, query)),
     hold: (queue, itemIds, by) => write((db) => moveHeld(db, { queue, itemIds, by, to: "held" })),
     unhold: (queue, itemIds, by) => write((db) => moveHeld(db, { queue, itemIds, by, to: "ready" })),
     importLetters: (queue, letters) => writeLocked((db) => importLetters(db, queue, letters)),
@@ -65,6 +70,7 @@ export function sharedMethods(transactions: Transactions) {
     enlist: (id, found) => writeLocked((db) => enlist(db, id, found)),
     listSelected: (id, query) => readSnapshot((db) => listSelected(db, id, query)),
     listRefusals: (id) => readSnapshot((db) => listRefusals(db, id)),
+    advance: (id, step) => writeLocked((db) => advance(db, id, step)),
     changeOperation: (id, change) => writeLocked((db) => changeOperation(db, id, change)),
     findOperation: (id) => readOnce((db) => findOperation(db, id)),
     listOperations: (filter) => readOnce((db) => listOperations(db, filter)),

@@ -1,20 +1,45 @@
 /** Operations: their records and totals, and what a person may change about them. */
 import { WorkError } from "../../errors.ts";
-import { type Operation, type OperationChange, REFUSAL, statusEvent } from "../../item/operation.ts";
+import {
+  type Operation,
+  type OperationChange,
+  type OperationStatus,
+  REFUSAL,
+  statusEvent,
+} from "../../item/operation.ts";
 import { stringifyJson } from "../../std/json.ts";
-import { type OperationRow, operationOf, statusAfter } from "../operation-row.ts";
 import type { Db, Dialect, Step } from "./db.ts";
 import { writeEvent } from "./event-log.ts";
+import { objectOf } from "./row.ts";
+
+/** An operation with what only the store knows of it. */
+export interface StoredOperation extends Operation {
+  readonly no: number;
+  readonly queueNo: number;
+  /** Letters of the selection up to this one are done or refused. */
+  readonly nextNo: number;
+  /** Whether all letters are selected. */
+  readonly complete: boolean;
+}
+
+function storedOf(row: object): StoredOperation {
+  return objectOf(row, { json: ["filter", "plan", "progress"], flags: ["force", "complete"] });
+}
+
+/** The operation as others see it. */
+export function operationOf({ no, queueNo, nextNo, complete, ...operation }: StoredOperation): Operation {
+  return operation;
+}
 
 const OPERATION_SQL = `
   SELECT o.no, o.id, o.kind, q.name AS queue, q.no AS queue_no, o.filter, o.force, o.author, o.reason, o.selection,
-         (SELECT u.id FROM operations u WHERE u.no = o.undoes) AS undone, o.plan, o.status, o.created_at, o.ended_at, o.bound,
+         (SELECT u.id FROM operations u WHERE u.no = o.undoes) AS undoes, o.plan, o.status, o.created_at, o.ended_at, o.bound,
          o.next_no, o.complete, o.cursor, o.progress, o.selected, o.done, o.refused, o.succeeded, o.failed, o.returned
     FROM operations o JOIN queues q ON q.no = o.queue`;
 
 export function* findOperation(db: Db, id: string): Step<Operation | null> {
-  const row = yield* db.get<OperationRow>(`${OPERATION_SQL} WHERE o.id = ?1`, id);
-  return row === undefined ? null : operationOf(row);
+  const row = yield* db.get<object>(`${OPERATION_SQL} WHERE o.id = ?1`, id);
+  return row === undefined ? null : operationOf(storedOf(row));
 }
 
 export function* listOperations(
@@ -22,13 +47,13 @@ export function* listOperations(
   filter: { readonly queue?: string; readonly open?: boolean },
 ): Step<Operation[]> {
   const [queue, open] = [db.sql.typed("?1", "text"), db.sql.typed("?2", "boolean")];
-  const rows = yield* db.all<OperationRow>(
+  const rows = yield* db.all<object>(
     `${OPERATION_SQL} WHERE (${queue} IS NULL OR q.name = ?1) AND (${open} IS NULL OR ?2 = (o.ended_at IS NULL))
       ORDER BY o.no`,
     filter.queue ?? null,
     filter.open ?? null,
   );
-  return rows.map(operationOf);
+  return rows.map((row) => operationOf(storedOf(row)));
 }
 
 export function* requireOperation(db: Db, id: string): Step<Operation> {
@@ -36,9 +61,9 @@ export function* requireOperation(db: Db, id: string): Step<Operation> {
 }
 
 /** The row of an operation that must be there. */
-export function* requireRow(db: Db, id: string): Step<OperationRow> {
-  const row = yield* db.get<OperationRow>(`${OPERATION_SQL} WHERE o.id = ?1`, id);
-  if (row !== undefined) return row;
+export function* requireRow(db: Db, id: string): Step<StoredOperation> {
+  const row = yield* db.get<object>(`${OPERATION_SQL} WHERE o.id = ?1`, id);
+  if (row !== undefined) return storedOf(row);
   throw new WorkError("item_not_found", `There is no operation ${id}.`, {
     hint: "List the operations with `redrive ops`.",
   });
@@ -51,21 +76,27 @@ export function* changeOperation(db: Db, id: string, change: OperationChange): S
   yield* db.run(
     "UPDATE operations SET status = ?1, progress = ?2 WHERE no = ?3",
     status,
-    change.progress === undefined ? row.progress : stringifyJson(change.progress),
+    stringifyJson(change.progress ?? row.progress),
     row.no,
   );
   if (change.refuseRest !== undefined) yield* refuseRest(db, row, change.refuseRest);
   if (status !== row.status) {
     if (status === "cancelled") yield* cancel(db, row);
-    yield* writeEvent(db, statusEvent({ id, status }), { queue: row.queue_no });
-    yield* db.notify({ no: row.queue_no, name: row.queue });
+    yield* writeEvent(db, statusEvent({ id, status }), { queue: row.queueNo });
+    yield* db.notify({ no: row.queueNo, name: row.queue });
   }
   if (row.kind === "redrive") yield* endWhenOver(db, row);
   return yield* requireOperation(db, id);
 }
 
+/** One that was paused while its letters were searched for continues to search when it is opened. */
+function statusAfter(row: StoredOperation, change: OperationChange): OperationStatus {
+  if (change.status === undefined) return row.status;
+  return change.status === "open" && !row.complete ? "selecting" : change.status;
+}
+
 /** Nothing up to `next_no` is pending. */
-function* refuseRest(db: Db, { no, next_no: worked }: OperationRow, reason: string): Step<void> {
+function* refuseRest(db: Db, { no, nextNo: worked }: StoredOperation, reason: string): Step<void> {
   const refused = yield* db.run(
     "UPDATE selections SET status = 'refused', reason = ?1 WHERE operation = ?2 AND no > ?3 AND status = 'pending'",
     ...[reason, no, worked],
@@ -74,7 +105,7 @@ function* refuseRest(db: Db, { no, next_no: worked }: OperationRow, reason: stri
 }
 
 /** Leased items end by themselves; without any, the operation ends now. */
-function* cancel(db: Db, row: OperationRow): Step<void> {
+function* cancel(db: Db, row: StoredOperation): Step<void> {
   yield* db.run("UPDATE operations SET complete = 1 WHERE no = ?1", row.no);
   yield* refuseRest(db, row, REFUSAL.cancelled);
   yield* recall(db, row);
@@ -82,7 +113,7 @@ function* cancel(db: Db, row: OperationRow): Step<void> {
 }
 
 /** Items that the operation sent and that are ready become dead again, also those that wait for a retry. */
-function* recall(db: Db, { no, queue_no: queue }: OperationRow): Step<void> {
+function* recall(db: Db, { no, queueNo: queue }: StoredOperation): Step<void> {
   const rows = yield* db.lockReadyLetters(no);
   if (rows.length === 0) return;
   const refs = rows.map(({ ref }) => ref);
@@ -117,7 +148,7 @@ export function* closeOperation(db: Db, id: string): Step<Operation> {
   return yield* requireOperation(db, id);
 }
 
-function endWhenOver(db: Db, { no }: OperationRow): Step<number> {
+function endWhenOver(db: Db, { no }: StoredOperation): Step<number> {
   return db.run(`${endSql(db.sql)} AND (kind <> 'redrive' OR succeeded + failed = done)`, db.now, [no]);
 }
 

@@ -6,10 +6,15 @@ import type { LetterFilter } from "../../engine.ts";
 import { KIND_RULES, type NewOperation, type Operation, type SelectedLetter } from "../../item/operation.ts";
 import { assert } from "../../std/assert.ts";
 import { compact, stringifyJson } from "../../std/json.ts";
-import { type OperationRow, operationOf } from "../operation-row.ts";
 import type { Db, Step } from "./db.ts";
 import { queueNo } from "./jobs.ts";
-import { endRedrives, requireOperation, requireRow } from "./operations.ts";
+import {
+  endRedrives,
+  operationOf,
+  requireOperation,
+  requireRow,
+  type StoredOperation,
+} from "./operations.ts";
 
 /** The newest letter of this moment is the bound: whatever is buried later gets a higher number. */
 export function* beginOperation(db: Db, operation: NewOperation): Step<Operation> {
@@ -24,7 +29,7 @@ export function* beginOperation(db: Db, operation: NewOperation): Step<Operation
   return yield* requireOperation(db, operation.id);
 }
 
-function* insertOperation(db: Db, operation: NewOperation, undone: OperationRow | null): Step<number> {
+function* insertOperation(db: Db, operation: NewOperation, undone: StoredOperation | null): Step<number> {
   const { id, kind, queue, filter, force, author, reason, selection, plan } = operation;
   const isEnlisted = selection === "enlisted";
   const columns = {
@@ -44,7 +49,7 @@ function* insertOperation(db: Db, operation: NewOperation, undone: OperationRow 
   return made.no;
 }
 
-function* select(db: Db, no: number, operation: NewOperation, undone: OperationRow | null): Step<number> {
+function* select(db: Db, no: number, operation: NewOperation, undone: StoredOperation | null): Step<number> {
   if (operation.selection === "enlisted") return 0;
   return undone === null ? yield* selectMatching(db, no, operation) : yield* selectDone(db, no, undone);
 }
@@ -67,7 +72,7 @@ function* selectMatching(db: Db, no: number, { kind, queue, filter }: NewOperati
   return selected;
 }
 
-function selectDone(db: Db, no: number, undone: OperationRow): Step<number> {
+function selectDone(db: Db, no: number, undone: StoredOperation): Step<number> {
   return db.run(
     `${INTO} SELECT ${db.sql.typed("?", "bigint")}, s.no, s.ref, s.grp, i.state
        FROM ${db.sql.selected} s ${db.sql.joinInOrder} items i ON i.ref = s.ref
@@ -95,14 +100,14 @@ export function* enlist(
 }
 
 /** A letter waits or is closed; its number is in one of the two tables. */
-function enlistAll(db: Db, row: OperationRow, letterSequences: readonly number[]): Step<number> {
+function enlistAll(db: Db, row: StoredOperation, letterSequences: readonly number[]): Step<number> {
   const { among, joinInOrder, typed } = db.sql;
   const from = (table: string) => `SELECT no, ref, grp FROM ${table} WHERE ${among("no", "?2")}`;
   return db.run(
     `${INTO} SELECT ${typed("?1", "bigint")}, l.no, l.ref, l.grp, i.state
        FROM (${from("letters")} UNION ALL ${from("resolved_letters")}) l ${joinInOrder} items i ON i.ref = l.ref
       WHERE i.queue = ?3 AND l.no <= ?4 ORDER BY l.no ON CONFLICT DO NOTHING`,
-    ...[row.no, letterSequences, row.queue_no, row.bound],
+    ...[row.no, letterSequences, row.queueNo, row.bound],
   );
 }
 
@@ -121,7 +126,7 @@ export function* listSelected(
   id: string,
   query: { readonly status?: SelectedLetter["status"]; readonly after?: number; readonly limit: number },
 ): Step<SelectedLetter[]> {
-  const { no, next_no: worked } = yield* requireRow(db, id);
+  const { no, nextNo: worked } = yield* requireRow(db, id);
   const after = query.after ?? 0;
   const { joinInOrder, typed, selected } = db.sql;
   const rows = yield* db.all<SelectedRow>(

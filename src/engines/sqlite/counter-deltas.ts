@@ -1,8 +1,6 @@
 /** Writes the counters that one transaction changes, once at its end, with the letters of each stretch of numbers. */
-import { Deltas, entryOf, type GroupSum, type LetterPlace } from "../sql/deltas.ts";
+import { type ArrivalSum, Deltas, entryOf, type GroupSum, type LetterPlace } from "../sql/deltas.ts";
 import { endRedrivesSql } from "../sql/operations.ts";
-import { countArrivals } from "./arrivals.ts";
-import { countUp } from "./counters.ts";
 import { DIALECT } from "./dialect.ts";
 import { countIntoStratum, stratumOf } from "./letters-by-age.ts";
 import type { Session } from "./session.ts";
@@ -73,4 +71,23 @@ function addTo(session: Session, table: string, no: number, counters: ReadonlyMa
   if (changed.length === 0) return;
   const sums = changed.map(([counter]) => `${counter} = ${counter} + ?`).join(", ");
   session.run(`UPDATE ${table} SET ${sums} WHERE no = ?`, ...changed.map(([, by]) => by), no);
+}
+
+/** A minute that letters leave is there already; see `countIntoStratum`. */
+function countArrivals(session: Session, { group, minute, waiting, ever }: ArrivalSum): void {
+  if (waiting === 0 && ever === 0) return;
+  session.run(
+    `INSERT INTO arrivals (grp, minute, waiting, ever) VALUES (?1, ?2, max(?3, 0), max(?3, ?4, 0))
+     ON CONFLICT DO UPDATE SET waiting = waiting + ?3, ever = ever + ?4`,
+    ...[group, minute, waiting, ever],
+  );
+}
+
+/** What only goes up. */
+export function countUp(session: Session, queue: number, sums: ReadonlyMap<string, number>): void {
+  session.insert(
+    "counters (queue, name, value)",
+    [...sums].map(([name, by]) => [queue, name, by]),
+    "ON CONFLICT DO UPDATE SET value = value + excluded.value",
+  );
 }

@@ -101,6 +101,10 @@ export class SqliteDb implements Db {
     );
   }
 
+  deleteLeases(): Step<void> {
+    return wait(undefined);
+  }
+
   deleteQueueState(): Step<void> {
     return wait(undefined);
   }
@@ -134,6 +138,10 @@ export class SqliteDb implements Db {
 
   lostRace(what: string): Error {
     return new Error(what); // a write transaction has the file to itself
+  }
+
+  redriveNext(): Step<null> {
+    return wait(null);
   }
 
   reindexTexts(letterSequences: readonly number[]): Step<void> {

@@ -17,6 +17,10 @@ export const DIALECT: Dialect = {
   amongSelected: (column, select) => `${column} IN (${select})`,
   jsonArray: (values) => `json_group_array(${values})`,
   jsonText: (column, key) => `${column} ->> '${key}'`,
+  lookUp: (table, key, value) => `CROSS JOIN ${table} ON ${aliasOf(table)}.${key} = ${value}`,
+  lookUpAny: (table, key, value) => `LEFT JOIN ${table} ON ${aliasOf(table)}.${key} = ${value}`,
+  element: (list, index) => `json_extract(${list}, '$[' || ${index} || ']')`,
+  heldBy: (holder) => `SELECT i.ref FROM items i WHERE i.holder = ${holder} AND i.state = 'leased'`,
   indexedBy: (index) => `INDEXED BY ${index}`,
   joinInOrder: "CROSS JOIN",
   errors: ERRORS,
@@ -34,3 +38,7 @@ export const DIALECT: Dialect = {
     (SELECT json_extract(a.failure, '$.error_message') FROM attempts a
       WHERE a.ref = l.ref AND a.failure IS NOT NULL ORDER BY a.number DESC LIMIT 1) END`,
 };
+
+function aliasOf(table: string): string {
+  return table.slice(table.lastIndexOf(" ") + 1);
+}

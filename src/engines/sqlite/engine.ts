@@ -1,16 +1,14 @@
 /** Binds the storage contract to an open SQLite database, in a file or in memory. */
 import type { Engine } from "../../engine.ts";
 import type { Db, Step } from "../sql/db.ts";
+import { heartbeat, listHolders, registerHolder, revoke, unregisterHolder } from "../sql/holders.ts";
+import { queueNo } from "../sql/jobs.ts";
 import { sharedMethods, type Transactions } from "../sql/methods.ts";
-import { advance } from "./advance.ts";
-import { listArrivals } from "./arrivals.ts";
 import { checkStore, storeInfo } from "./check.ts";
 import { runOn } from "./db.ts";
 import { listEvents, newestEvent } from "./events.ts";
 import { addItems } from "./intake.ts";
 import { listItemEvents } from "./item-events.ts";
-import { queueNo } from "./jobs.ts";
-import { heartbeat, listHolders, listLeases, registerHolder, revoke, unregisterHolder } from "./lease.ts";
 import { listLetters } from "./letter-list.ts";
 import { readLetter } from "./letters.ts";
 import { earliestFailure } from "./letters-by-age.ts";
@@ -22,6 +20,8 @@ import { catchUp } from "./text-index.ts";
 /** The engine over a session that is prepared. Closing the engine closes the session. */
 export function engineOf(session: Session): Engine {
   const { inMemory } = session;
+  const transactions = transactionsOf(session);
+  const { write } = transactions;
   return {
     url: inMemory ? session.path : `sqlite:${session.path}`,
     can: {
@@ -31,20 +31,19 @@ export function engineOf(session: Session): Engine {
       copy: !inMemory, // nothing of it outlives the process
       findItemEvents: true,
     },
-    ...sharedMethods(transactionsOf(session)),
+    ...sharedMethods(transactions),
+    registerHolder: (holder) => write((db) => registerHolder(db, holder)),
+    revoke: (holderId, options) => write((db) => revoke(db, holderId, options)),
+    unregisterHolder: (holderId) => write((db) => unregisterHolder(db, holderId)),
     now: async () => session.clock.now(),
     watchClock: (report) => session.clock.watch.on(report),
     requireUsable: async () => session.requireSound(),
     add: (queue, items, how) => session.write(() => addItems(session, queue, items, how)),
-    registerHolder: (holder) => session.write(() => registerHolder(session, holder)),
     heartbeat: async (holderId) => {
       session.requireSound();
-      return session.write(() => heartbeat(session, holderId));
+      return write((db) => heartbeat(db, holderId));
     },
-    revoke: (holderId, options) => session.write(() => revoke(session, holderId, options)),
-    unregisterHolder: (holderId) => session.write(() => unregisterHolder(session, holderId)),
-    listHolders: async () => listHolders(session),
-    listLeases: async (holderId) => listLeases(session, holderId),
+    listHolders: () => transactions.readOnce(listHolders),
     settleAndLease: (holderId, request) => session.write(() => settleAndLease(session, holderId, request)),
     watch: async (queue, notify) => watchQueue(session, queue, notify),
     listLetters: async (query) => {
@@ -52,14 +51,12 @@ export function engineOf(session: Session): Engine {
       return session.read(() => listLetters(session, query));
     },
     readLetter: async (ref) => session.read(() => readLetter(session, ref)),
-    listArrivals: async (query) => listArrivals(session, query),
     earliestFailure: async (queue) => session.read(() => earliestFailure(session, queue)),
     listEvents: async ({ queue, itemId, ...query }) =>
       queue === undefined || itemId === undefined
         ? listEvents(session, { ...query, ...(queue !== undefined && { queue }) })
         : session.read(() => listItemEvents(session, { ...query, queue, itemId })),
     newestEvent: async () => newestEvent(session),
-    advance: (id, step) => session.write(() => advance(session, id, step)),
     readRows: async (table, page) => session.read(() => readRows(session, table, page)),
     writeRows: (table, rows) => session.write(() => writeRows(session, table, rows)),
     deleteRows: () => session.write(() => deleteRows(session)),
@@ -81,6 +78,9 @@ function transactionsOf(session: Session): Transactions {
 const SEARCHING = { forMs: 1000, leaveMax: 500 };
 
 function watchQueue(session: Session, queue: string, notify: () => void): () => Promise<void> {
-  const end = session.watch(queueNo(session, queue), notify);
+  const end = session.watch(
+    runOn(session, (db) => queueNo(db, queue)),
+    notify,
+  );
   return async () => end();
 }

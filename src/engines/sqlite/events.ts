@@ -4,20 +4,12 @@
  */
 
 import type { EventQuery } from "../../engine.ts";
-import type { Event, EventDraft, EventSubject } from "../../item/event.ts";
+import type { Event } from "../../item/event.ts";
 import { isCounted } from "../../item/settlement.ts";
 import { stringifyJson } from "../../std/json.ts";
-import { type EventRow, eventOf } from "../event-row.ts";
-import { EventLog } from "../sql/event-log.ts";
-import { countUp } from "./counters.ts";
+import { type EventLog, eventOf } from "../sql/event-log.ts";
+import { countUp } from "./counter-deltas.ts";
 import type { Session, Value } from "./session.ts";
-
-/** For a step that tells of one thing. */
-export function writeEvent(session: Session, at: number, draft: EventDraft, place: EventSubject): void {
-  const log = new EventLog(at);
-  log.add(draft, place);
-  writeEvents(session, log);
-}
 
 /** Every row is given its number, because a run takes up as many as it has events. */
 export function writeEvents(session: Session, log: EventLog): void {
@@ -45,7 +37,7 @@ export function writeEvents(session: Session, log: EventLog): void {
 export function listEvents(session: Session, query: EventQuery): Event[] {
   const ofQueue =
     query.queue === undefined ? "?3 IS NULL" : "queue = (SELECT no FROM queues WHERE name = ?3)";
-  const rows = session.all<EventRow>(
+  const rows = session.all<object>(
     `WITH found AS (SELECT id, span, max(span - id + ?1, 0) AS passed FROM events
                      WHERE id > ?1 AND at >= ?2 AND ${ofQueue}
                        AND (?4 IS NULL OR type IN (SELECT value FROM json_each(?4))) ORDER BY id LIMIT ?5),

@@ -3,15 +3,13 @@ import type { AddOptions, AddReport } from "../../engine.ts";
 import { settingsChanged } from "../../errors.ts";
 import type { NewItem } from "../../item/item.ts";
 import { rankOf } from "../../item/item.ts";
-import type { ItemState } from "../../item/state.ts";
-import { assert } from "../../std/assert.ts";
-import { canonicalJson, type Json, type JsonObject, parseJson, stringifyJson } from "../../std/json.ts";
-import { amendAll } from "../sql/amendments.ts";
+import { type JsonObject, stringifyJson } from "../../std/json.ts";
 import { EventLog } from "../sql/event-log.ts";
+import { countQueue, queueNo } from "../sql/jobs.ts";
+import { meetAgain } from "../sql/replace.ts";
 import { CounterDeltas } from "./counter-deltas.ts";
 import { runOn } from "./db.ts";
 import { writeEvents } from "./events.ts";
-import { countQueue, queueNo } from "./jobs.ts";
 import { isOccupied } from "./lanes.ts";
 import type { Session } from "./session.ts";
 
@@ -24,26 +22,30 @@ export function addItems(
   items: readonly NewItem[],
   { replace, spec }: AddOptions = {},
 ): AddReport {
-  const queue = queueNo(session, queueName);
+  const queue = runOn(session, (db) => queueNo(db, queueName));
   if (spec !== undefined && !hasSpec(session, queueName, spec)) throw settingsChanged(queueName);
   const now = session.clock.now();
   const intake: Intake = { session, queue, now, events: new EventLog(now) };
-  const place = countQueue(session, queueName).total;
+  const place = runOn(session, (db) => countQueue(db, queueName)).total;
   let [added, replaced] = [0, 0];
   const changedIds: string[] = [];
+  const meet = (again: readonly NewItem[]) => {
+    const fates = runOn(session, (db) => meetAgain({ ...intake, db }, again, replace?.author));
+    replaced += fates.filter((fate) => fate === "replaced").length;
+    changedIds.push(...again.filter((_, at) => fates[at] === "changed").map(({ itemId }) => itemId));
+  };
   for (const run of runsOf(items)) {
     const refs = bringIn(intake, run, place + added);
+    const again: NewItem[] = [];
     for (const [at, item] of run.entries()) {
       const ref = refs[at];
       if (ref !== undefined) {
         added += 1;
         intake.events.add(QUEUED, { queue, ref });
-        continue;
-      }
-      const fate = meet(intake, item, replace?.author);
-      if (fate === "replaced") replaced += 1;
-      if (fate === "changed") changedIds.push(item.itemId);
+      } else if (replace === undefined) again.push(item);
+      else meet([item]); // at once, so that events keep the order of the items
     }
+    meet(again);
   }
   finish(intake, added);
   if (added + replaced > 0) session.notify(queue);
@@ -170,74 +172,6 @@ function insertRow({ session, queue, now, item, place }: NewRow): ReturnType<Ses
     lane,
     waits,
   );
-}
-
-interface Known {
-  readonly ref: number;
-  readonly state: ItemState;
-  readonly purged: number;
-  /** The current data, and the data that the item was added with. */
-  readonly data: string | null;
-  readonly first: string | null;
-}
-
-/** Handles an item whose id exists. The data of a purged item is not known. */
-function meet(
-  intake: Intake,
-  item: NewItem,
-  replacer: string | undefined,
-): "existing" | "changed" | "replaced" {
-  const known = findKnown(intake, item.itemId);
-  if (known.purged === 1) return "existing";
-  const text = canonicalJson(item.data);
-  const isNow = textOf(known.data) === text;
-  if (replacer === undefined)
-    return (known.first === null ? isNow : textOf(known.first) === text) ? "existing" : "changed";
-  if (isNow) return "existing";
-  if (known.state === "ready" || known.state === "held") {
-    replaceItem(intake, known.ref, item, replacer);
-    return "replaced";
-  }
-  return known.first !== null && textOf(known.first) === text ? "existing" : "changed";
-}
-
-function findKnown({ session, queue }: Intake, itemId: string): Known {
-  const row = session.get<Known>(
-    `SELECT i.ref, i.state, i.purged, p.data, a.before AS first FROM items i LEFT JOIN payloads p ON p.ref = i.ref
-            LEFT JOIN amendments a ON a.ref = i.ref AND a.revision = 2
-      WHERE i.queue = ? AND i.item_id = ?`,
-    queue,
-    itemId,
-  );
-  assert(row, `item ${itemId} is neither new nor there`);
-  return row;
-}
-
-function textOf(data: string | null): string {
-  return canonicalJson(parseJson(data ?? "null") as Json);
-}
-
-/** Keeps the old data as an amendment. Everything else is replaced by what the new item has. */
-function replaceItem(
-  { session, queue, now, events }: Intake,
-  ref: number,
-  item: NewItem,
-  author: string,
-): void {
-  const letter = session.get<{ no: number }>("SELECT no FROM letters WHERE ref = ?", ref)?.no ?? null;
-  const change = { ref, letter, data: item.data, at: now, author };
-  const [amendment] = runOn(session, (db) => amendAll(db, [change]));
-  assert(amendment, `item ${ref} is replaced by what it is`);
-  session.run("UPDATE payloads SET name = ? WHERE ref = ?", item.name ?? null, ref);
-  session.run(
-    "UPDATE items SET priority = ?, due_at = ?, expires_at = ? WHERE ref = ?",
-    rankOf(item.priority ?? "normal"),
-    item.dueAt ?? now,
-    item.expiresAt ?? null,
-    ref,
-  );
-  const data = { revision: amendment.revision, author };
-  events.add({ type: "item_replaced", data }, { queue, ref });
 }
 
 function hasSpec(session: Session, id: string, spec: JsonObject): boolean {

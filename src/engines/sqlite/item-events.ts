@@ -4,9 +4,10 @@
  */
 import type { EventQuery } from "../../engine.ts";
 import type { Event } from "../../item/event.ts";
-import { type EventRow, eventOf } from "../event-row.ts";
+import { eventOf } from "../sql/event-log.ts";
+import { queueNo } from "../sql/jobs.ts";
+import { runOn } from "./db.ts";
 import { newestEvent } from "./events.ts";
-import { queueNo } from "./jobs.ts";
 import type { Session } from "./session.ts";
 
 /** How many events of other items are skipped at most. */
@@ -17,7 +18,7 @@ export function listItemEvents(
   query: EventQuery & Required<Pick<EventQuery, "queue" | "itemId">>,
 ): Event[] {
   const { queue: name, itemId, after, since = 0, until, limit } = query;
-  const queue = queueNo(session, name);
+  const queue = runOn(session, (db) => queueNo(db, name));
   const ref = session.get<{ ref: number }>(
     "SELECT ref FROM items WHERE queue = ? AND item_id = ?",
     queue,
@@ -27,7 +28,7 @@ export function listItemEvents(
   const start = lastBefore(session, queue, { after, since });
   const end =
     until === undefined ? start + PASSED_MAX : lastBefore(session, queue, { after: start, since: until + 1 });
-  const rows = session.all<EventRow>(
+  const rows = session.all<object>(
     `SELECT e.id, e.at, e.type, ?1 AS queue, ?2 AS item_id, e.attempt, e.data FROM events e
       WHERE e.ref = ?3 AND ${IN_REACH}
      UNION ALL

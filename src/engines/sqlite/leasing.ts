@@ -11,7 +11,6 @@ import { assert } from "../../std/assert.ts";
 import { type Json, parseJson } from "../../std/json.ts";
 import type { EventLog } from "../sql/event-log.ts";
 import type { CounterDeltas } from "./counter-deltas.ts";
-import { holderNo } from "./lease.ts";
 import type { Session } from "./session.ts";
 
 /** The context of a lease. */
@@ -166,4 +165,12 @@ function itemOf(row: DueRow, queue: string, startedAt: number): LeasedItem {
   };
   if (name === null && expiresAt === null) return item; // most items have neither
   return { ...item, ...(name !== null && { name }), ...(expiresAt !== null && { expiresAt }) };
+}
+
+/** The number of a holder that is still registered; a lease can only be given to one. */
+function holderNo(session: Session, holderId: string): number {
+  const sql = "SELECT no FROM holders WHERE id = ? AND gone = 0 AND expires_at > 0";
+  const row = session.get<{ no: number }>(sql, holderId);
+  if (row === undefined) throw new WorkError("lease_lost", `The holder ${holderId} is not known any more.`);
+  return row.no;
 }

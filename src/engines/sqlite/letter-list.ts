@@ -6,6 +6,7 @@ import type { LetterFilter, LetterOrder, LetterPage, LetterQuery } from "../../e
 import { dependsOnAge } from "../../item/letter-query.ts";
 import { runNow, wait } from "../sql/db.ts";
 import { cursorOf, IN_ORDER, readCursor } from "../sql/letter-order.ts";
+import { countQueue } from "../sql/jobs.ts";
 import {
   type Found,
   isOfGroups,
@@ -15,9 +16,8 @@ import {
   WAITING,
   walkTypes,
 } from "../sql/letter-search.ts";
-import { SqliteDb } from "./db.ts";
+import { runOn, SqliteDb } from "./db.ts";
 import { countWalk, type Walk, walkGroups } from "./group-walk.ts";
-import { countQueue } from "./jobs.ts";
 import { countIn, searchIn } from "./letter-pages.ts";
 import { byItemId, isNothingAway, sourcesApartIn, sourcesIn, textFinds } from "./letter-search.ts";
 import { readLetters } from "./letters.ts";
@@ -145,6 +145,6 @@ function isDense(
   source: Source,
   { queue, total, limit }: { queue: string | undefined; total: number; limit: number },
 ): boolean {
-  if (queue !== undefined) return countQueue(session, queue).total * limit < total * total;
+  if (queue !== undefined) return runOn(session, (db) => countQueue(db, queue)).total * limit < total * total;
   return isOfTries(source, {}) && sumOf(countTries(session, {})) * limit < total * total;
 }

@@ -3,11 +3,11 @@
  * ordering keys) are not copied but computed at the destination. No events are written.
  */
 import type { RowPage } from "../../engine.ts";
-import { WorkError } from "../../errors.ts";
-import { rowOf, TABLES, type Table, tableNamed } from "../../item/tables.ts";
+import { TABLES, type Table, tableNamed } from "../../item/tables.ts";
 import { assert } from "../../std/assert.ts";
 import type { Json, JsonObject } from "../../std/json.ts";
 import { RUNNING } from "../sql/attempts.ts";
+import { copyDiffers, type Page, pageFrom, rowPage, type Tuple } from "../sql/rows.ts";
 import { numberBurials } from "./bury.ts";
 import { Lanes } from "./lanes.ts";
 import { countStrataAnew } from "./letters-by-age.ts";
@@ -17,17 +17,15 @@ import type { Session, Value } from "./session.ts";
 export function readRows(
   session: Session,
   name: string,
-  { after, limit }: { readonly after: Json; readonly limit: number },
+  asked: { readonly after: Json; readonly limit: number },
 ): RowPage {
   const table = tableNamed(name);
-  const columns = table.columns.map((column) => column.name);
-  const tuples = READERS[name] ?? readTuples;
-  const rows = tuples(session, table, { after: valuesOf(after), limit }).map((values) =>
-    rowOf(columns, values.map(given)),
+  const tuples = (READERS[name] ?? readTuples)(session, table, pageFrom(asked));
+  return rowPage(
+    table,
+    tuples.map((values) => values.map(given)),
+    asked.limit,
   );
-  const last = rows.at(-1);
-  const isEnd = last === undefined || rows.length < limit;
-  return { rows, next: isEnd ? null : table.key.map((column) => last[column] ?? null) };
 }
 
 /** PostgreSQL cannot store NUL characters, so they are replaced by their symbol. */
@@ -35,22 +33,10 @@ function given(value: Value): Value {
   return typeof value === "string" && value.includes("\0") ? value.replaceAll("\0", "\u2400") : value;
 }
 
-function valuesOf(after: Json): readonly Value[] {
-  if (after === null) return [];
-  assert(Array.isArray(after), "rows are read after a key, which is a list");
-  return after as readonly Value[];
-}
-
-interface Page {
-  /** The key of the row before; empty at the beginning. */
-  readonly after: readonly Value[];
-  readonly limit: number;
-}
-
-function readTuples(session: Session, table: Table, { after, limit }: Page): (readonly Value[])[] {
+function readTuples(session: Session, table: Table, { after, limit }: Page): Tuple[] {
   const key = table.key.map((column) => sourceOf(table, column)).join(", ");
   const beyond = after.length === 0 ? "" : `WHERE (${key}) > (${after.map(() => "?").join(", ")})`;
-  return session.tuples<readonly Value[]>(
+  return session.tuples<Tuple>(
     `SELECT ${sourcesOf(table)} FROM ${relationOf(table)} ${beyond} ORDER BY ${key} LIMIT ?`,
     ...after,
     limit,
@@ -58,18 +44,14 @@ function readTuples(session: Session, table: Table, { after, limit }: Page): (re
 }
 
 /** By queue, events without a queue first. The index has this order, but NULL cannot be a cursor. */
-function readEvents(session: Session, table: Table, { after, limit }: Page): (readonly Value[])[] {
+function readEvents(session: Session, table: Table, { after, limit }: Page): Tuple[] {
   const [queue = 0, id = 0] = after;
   const sql = `SELECT ${sourcesOf(table)} FROM events`;
   const ofNone =
     queue === 0
-      ? session.tuples<readonly Value[]>(
-          `${sql} WHERE queue IS NULL AND id > ? ORDER BY id LIMIT ?`,
-          id,
-          limit,
-        )
+      ? session.tuples<Tuple>(`${sql} WHERE queue IS NULL AND id > ? ORDER BY id LIMIT ?`, id, limit)
       : [];
-  const rest = session.tuples<readonly Value[]>(
+  const rest = session.tuples<Tuple>(
     `${sql} WHERE (queue, id) > (?, ?) ORDER BY queue, id LIMIT ?`,
     ...[queue, queue === 0 ? 0 : id, limit - ofNone.length],
   );
@@ -77,18 +59,17 @@ function readEvents(session: Session, table: Table, { after, limit }: Page): (re
 }
 
 /** Running attempts are stored in the rows of their items, of which few are leased. */
-function readAttempts(session: Session, table: Table, { after, limit }: Page): (readonly Value[])[] {
+function readAttempts(session: Session, table: Table, { after, limit }: Page): Tuple[] {
   const ended = readTuples(session, table, { after, limit });
-  const running = session.tuples<readonly Value[]>(
+  const running = session.tuples<Tuple>(
     `SELECT ${sourcesOf(table)} FROM (${RUNNING} INDEXED BY items_leased WHERE i.state = 'leased' AND (i.ref, i.attempts) > (?, ?))
       ORDER BY ref LIMIT ?`,
     ...[after[0] ?? 0, after[1] ?? 0, limit],
   );
   if (running.length === 0) return ended;
   const [ref, number] = table.key.map((key) => table.columns.findIndex(({ name }) => name === key));
-  const at = (row: readonly Value[], column = 0) => Number(row[column]);
-  const order = (a: readonly Value[], b: readonly Value[]) =>
-    at(a, ref) - at(b, ref) || at(a, number) - at(b, number);
+  const at = (row: Tuple, column = 0) => Number(row[column]);
+  const order = (a: Tuple, b: Tuple) => at(a, ref) - at(b, ref) || at(a, number) - at(b, number);
   return [...ended, ...running].sort(order).slice(0, limit);
 }
 
@@ -178,14 +159,9 @@ function raiseSequence(session: Session, rows: readonly JsonObject[]): void {
 
 const CONSTRAINT = 19;
 
-/** A row without its referenced row was written after the referenced table was read. */
 function asDiffering(error: unknown, table: string): unknown {
   const code: unknown = error instanceof Error ? Reflect.get(error, "errcode") : undefined;
-  if (typeof code !== "number" || (code & 0xff) !== CONSTRAINT) return error;
-  return new WorkError("copy_differs", `Rows of ${table} do not fit those that are there.`, {
-    cause: error,
-    hint: "The store that is copied was changed meanwhile. Run the same copy again when nobody works with it.",
-  });
+  return typeof code === "number" && (code & 0xff) === CONSTRAINT ? copyDiffers(table, error) : error;
 }
 
 /** Tables that are computed from other rows. */

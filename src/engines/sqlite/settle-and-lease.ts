@@ -16,13 +16,13 @@ import { runNow } from "../sql/db.ts";
 import { type Passage, passGate } from "../sql/documents.ts";
 import { EventLog } from "../sql/event-log.ts";
 import { GroupCache } from "../sql/group-cache.ts";
+import { queueNo } from "../sql/jobs.ts";
 import { insertNotes } from "../sql/notes.ts";
 import { resolveLetters } from "../sql/resolved-letters.ts";
 import { type Burial, buryAll } from "./bury.ts";
 import { CounterDeltas } from "./counter-deltas.ts";
 import { runOn, SqliteDb } from "./db.ts";
 import { writeEvents } from "./events.ts";
-import { queueNo } from "./jobs.ts";
 import { Lanes } from "./lanes.ts";
 import { leaseDue, NOTHING } from "./leasing.ts";
 import type { Session } from "./session.ts";
@@ -52,7 +52,7 @@ export function settleAndLease(
 
 function pass({ session, events }: Step, { gate: asked }: SettleAndLease): Passage {
   if (asked === undefined) return runOn(session, (db) => passGate(db, asked));
-  const queue = queueNo(session, asked.queue);
+  const queue = runOn(session, (db) => queueNo(db, asked.queue));
   const passage = runOn(session, (db) => passGate(db, asked));
   if (!passage.isWritten) return passage;
   session.notify(queue);

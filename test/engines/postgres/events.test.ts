@@ -1,9 +1,11 @@
 /** Transactions end in any order. Who reads events with a cursor misses none of them all the same. */
 import pg from "pg";
 import { afterAll, expect, it } from "vitest";
-import { listEvents, writeEvent } from "../../../src/engines/postgres/events.ts";
+import { runOn } from "../../../src/engines/postgres/db.ts";
+import { listEvents } from "../../../src/engines/postgres/events.ts";
 import { migrate } from "../../../src/engines/postgres/migrate.ts";
 import { Session } from "../../../src/engines/postgres/session.ts";
+import { writeEvent } from "../../../src/engines/sql/event-log.ts";
 import { postgresStores, postgresUrl } from "../../support/postgres-stores.ts";
 import { until } from "../../support/until.ts";
 
@@ -17,13 +19,15 @@ it("an event is held back while an older one may yet be committed", async () => 
   await migrate(session);
   let [hasBegun, mayEnd] = [false, false];
   const slow = session.write(async (tx) => {
-    await writeEvent(tx, tx.now, { type: "alert_raised", data: { n: 1 } }, {});
+    await runOn(tx, (db) => writeEvent(db, { type: "alert_raised", data: { n: 1 } }, {}));
     hasBegun = true;
     await until("it may end", () => mayEnd);
   });
   await until("it has begun", () => hasBegun);
   const before = (await listEvents(session, { after: 0, limit: 100 })).length;
-  await session.write((tx) => writeEvent(tx, tx.now, { type: "alert_raised", data: { n: 2 } }, {}));
+  await session.write((tx) =>
+    runOn(tx, (db) => writeEvent(db, { type: "alert_raised", data: { n: 2 } }, {})),
+  );
   expect(await listEvents(session, { after: 0, limit: 100 })).toHaveLength(before);
   mayEnd = true;
   await slow;

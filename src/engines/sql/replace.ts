@@ -4,13 +4,18 @@ import { rankOf } from "../../item/item.ts";
 import type { ItemState } from "../../item/state.ts";
 import { assert } from "../../std/assert.ts";
 import { canonicalJson, type Json, parseJson } from "../../std/json.ts";
-import { amendAll } from "../sql/amendments.ts";
-import { runOn } from "./db.ts";
-import { writeEvent } from "./events.ts";
-import { joinLine, takeFromLine } from "./ready-items.ts";
-import type { Tx } from "./session.ts";
+import { amendAll } from "./amendments.ts";
+import type { Db, Step } from "./db.ts";
+import type { EventLog } from "./event-log.ts";
 
-type Fate = "existing" | "changed" | "replaced";
+/** Where items come into. */
+interface Intake {
+  readonly db: Db;
+  readonly queue: number;
+  readonly events: EventLog;
+}
+
+export type Fate = "existing" | "changed" | "replaced";
 
 interface Known {
   readonly ref: number;
@@ -23,36 +28,30 @@ interface Known {
 }
 
 /** Returns the outcome for each item, in order. */
-export async function meetAgain(
-  tx: Tx,
-  queue: number,
+export function* meetAgain(
+  intake: Intake,
   items: readonly NewItem[],
   replacer: string | undefined,
-): Promise<Fate[]> {
+): Step<Fate[]> {
   if (items.length === 0) return [];
-  const known = await findKnown(
-    tx,
-    queue,
+  const known = yield* findKnown(
+    intake,
     items.map(({ itemId }) => itemId),
   );
   const fates: Fate[] = [];
   for (const item of items) {
     const row = known.get(item.itemId);
     assert(row, `item ${item.itemId} is neither new nor there`);
-    fates.push(replacer === undefined ? compare(row, item) : await replace(tx, queue, item, replacer));
+    fates.push(replacer === undefined ? compare(row, item) : yield* replace(intake, item, replacer));
   }
   return fates;
 }
 
-async function findKnown(
-  tx: Tx,
-  queue: number,
-  itemIds: readonly string[],
-): Promise<ReadonlyMap<string, Known>> {
-  const rows = await tx.all<Known>(
+function* findKnown({ db, queue }: Intake, itemIds: readonly string[]): Step<ReadonlyMap<string, Known>> {
+  const rows = yield* db.all<Known>(
     `SELECT i.ref, i.item_id, i.state, i.purged, p.data, a.before AS first
        FROM items i LEFT JOIN payloads p ON p.ref = i.ref LEFT JOIN amendments a ON a.ref = i.ref AND a.revision = 2
-      WHERE i.queue = ? AND i.item_id = ANY (?::text[])`,
+      WHERE i.queue = ? AND ${db.sql.among("i.item_id", "?", "text")}`,
     queue,
     itemIds,
   );
@@ -66,15 +65,16 @@ function compare({ purged, data, first }: Known, item: NewItem): Fate {
 }
 
 /** Removes the row of `ready_items` before it locks the item, in the same order as leasing, to avoid deadlocks. */
-async function replace(tx: Tx, queue: number, item: NewItem, author: string): Promise<Fate> {
-  const seen = await requireKnown(tx, queue, item.itemId);
+function* replace(intake: Intake, item: NewItem, author: string): Step<Fate> {
+  const { db } = intake;
+  const seen = yield* requireKnown(intake, item.itemId);
   if (!isReplaceable(seen, item)) return fateOf(seen, item);
-  await takeFromLine(tx, [seen.ref]);
-  await tx.run("SELECT 1 FROM items WHERE ref = ? FOR UPDATE", seen.ref);
-  const known = await requireKnown(tx, queue, item.itemId);
+  yield* db.withdraw([seen.ref]);
+  yield* db.get(`SELECT 1 FROM items WHERE ref = ? ${db.sql.forUpdate}`, seen.ref);
+  const known = yield* requireKnown(intake, item.itemId);
   const isReplaced = isReplaceable(known, item);
-  if (isReplaced) await rewrite(tx, { known, item, author, queue });
-  if (known.state === "ready") await joinLine(tx, [known.ref]);
+  if (isReplaced) yield* rewrite(intake, known.ref, item, author);
+  if (known.state === "ready") yield* db.offer([known.ref]);
   return isReplaced ? "replaced" : fateOf(known, item);
 }
 
@@ -88,32 +88,25 @@ function fateOf(known: Known, item: NewItem): Fate {
   return textOf(known.data) === canonicalJson(item.data) ? "existing" : compare(known, item);
 }
 
-async function requireKnown(tx: Tx, queue: number, itemId: string): Promise<Known> {
-  const known = (await findKnown(tx, queue, [itemId])).get(itemId);
+function* requireKnown(intake: Intake, itemId: string): Step<Known> {
+  const known = (yield* findKnown(intake, [itemId])).get(itemId);
   assert(known, `item ${itemId} is neither new nor there`);
   return known;
 }
 
-interface Rewriting {
-  readonly known: Known;
-  readonly item: NewItem;
-  readonly author: string;
-  readonly queue: number;
-}
-
 /** Keeps the old data as an amendment. Everything else is replaced by what the new item has; the ordering key stays. */
-async function rewrite(tx: Tx, { known: { ref }, item, author, queue }: Rewriting): Promise<void> {
-  const letter = await tx.get<{ no: number }>("SELECT no FROM letters WHERE ref = ?", ref);
-  const change = { ref, letter: letter?.no ?? null, data: item.data, at: tx.now, author };
-  const [amendment] = await runOn(tx, (db) => amendAll(db, [change]));
+function* rewrite({ db, queue, events }: Intake, ref: number, item: NewItem, author: string): Step<void> {
+  const letter = yield* db.get<{ no: number }>("SELECT no FROM letters WHERE ref = ?", ref);
+  const change = { ref, letter: letter?.no ?? null, data: item.data, at: db.now, author };
+  const [amendment] = yield* amendAll(db, [change]);
   assert(amendment, `item ${item.itemId} is replaced by what it is`);
-  await tx.run("UPDATE payloads SET name = ? WHERE ref = ?", item.name ?? null, ref);
-  await tx.run(
+  yield* db.run("UPDATE payloads SET name = ? WHERE ref = ?", item.name ?? null, ref);
+  yield* db.run(
     "UPDATE items SET priority = ?, due_at = ?, expires_at = ? WHERE ref = ?",
-    ...[rankOf(item.priority ?? "normal"), item.dueAt ?? tx.now, item.expiresAt ?? null, ref],
+    ...[rankOf(item.priority ?? "normal"), item.dueAt ?? db.now, item.expiresAt ?? null, ref],
   );
   const data = { revision: amendment.revision, author };
-  await writeEvent(tx, tx.now, { type: "item_replaced", data }, { queue, ref });
+  events.add({ type: "item_replaced", data }, { queue, ref });
 }
 
 function textOf(data: string | null): string {

@@ -1,7 +1,7 @@
 /** Which letters of a step are worked on, and why the others are not: the same in both SQL stores. */
-import { KIND_RULES, type LetterStep, REFUSAL } from "../item/operation.ts";
-import type { ItemState } from "../item/state.ts";
-import type { OperationRow } from "./operation-row.ts";
+import { KIND_RULES, type LetterStep, REFUSAL } from "../../item/operation.ts";
+import type { ItemState } from "../../item/state.ts";
+import type { StoredOperation } from "./operations.ts";
 
 /** A pending letter, where it was and where it is. */
 export interface CandidateRow {
@@ -25,7 +25,7 @@ interface Judged<Candidate> {
 
 /** `named` has the letters that the step names, by number. */
 export function judge<Candidate extends CandidateRow>(
-  work: { readonly operation: OperationRow; readonly named: ReadonlyMap<number, LetterStep> },
+  work: { readonly operation: StoredOperation; readonly named: ReadonlyMap<number, LetterStep> },
   candidates: readonly Candidate[],
 ): Judged<Candidate> {
   const refused = new Map<string, number[]>();
@@ -43,12 +43,12 @@ export function judge<Candidate extends CandidateRow>(
 
 /** Why the letter cannot be worked on, if so. */
 function obstacle(
-  { kind, force }: OperationRow,
+  { kind, force }: StoredOperation,
   candidate: CandidateRow,
   expected: number = candidate.revision,
 ): string | undefined {
   const { here, state, was, revision, eligible } = candidate;
   const isThere = Boolean(here) && state === was && revision === expected;
   if (!isThere || !KIND_RULES[kind].states.includes(state)) return REFUSAL.gone;
-  return kind === "redrive" && eligible === 0 && force === 0 ? REFUSAL.ineligible : undefined;
+  return kind === "redrive" && eligible === 0 && !force ? REFUSAL.ineligible : undefined;
 }
