@@ -27,6 +27,8 @@ import { lostRace } from "./trouble.ts";
 export class PostgresDb implements Db {
   readonly sql = DIALECT;
   readonly tx: Tx;
+  /** It has no index of texts. */
+  readonly reindexTexts = () => wait(undefined);
 
   constructor(tx: Tx) {
     this.tx = tx;
@@ -176,10 +178,6 @@ export class PostgresDb implements Db {
 
   *redriveNext(work: Work): Step<Worked> {
     return (yield sendBack(this.tx, work)) as Worked;
-  }
-
-  reindexTexts(): Step<void> {
-    return wait(undefined);
   }
 }
 

@@ -22,9 +22,17 @@ import { matching, sourcesIn } from "./letter-search.ts";
 import type { Session } from "./session.ts";
 import { readAgain } from "./text-index.ts";
 
+const nothing = () => wait(undefined);
+const notHere = () => wait(null);
+
 export class SqliteDb implements Db {
   readonly sql = DIALECT;
   readonly session: Session;
+  // Only PostgreSQL has something to do here.
+  readonly beforeDelete = nothing;
+  readonly deleteLeases = nothing;
+  readonly deleteQueueState = nothing;
+  readonly redriveNext = notHere;
 
   constructor(session: Session) {
     this.session = session;
@@ -89,24 +97,12 @@ export class SqliteDb implements Db {
     return wait(putLanesInOrder(this.session, refs));
   }
 
-  beforeDelete(): Step<void> {
-    return wait(undefined);
-  }
-
   moveDueTimes({ stepMs, now }: ClockStep): Step<number> {
     return this.run(
       `UPDATE items SET due_at = CASE WHEN due_at > ?1 THEN due_at + ?2 ELSE ?3 END
         WHERE state IN ('ready', 'held', 'leased') AND ((due_at > ?1 AND attempts > 0) OR (due_at <= ?1 AND due_at > ?3))`,
       ...[now - stepMs, stepMs, now],
     );
-  }
-
-  deleteLeases(): Step<void> {
-    return wait(undefined);
-  }
-
-  deleteQueueState(): Step<void> {
-    return wait(undefined);
   }
 
   *offer(refs: readonly number[]): Step<void> {
@@ -138,10 +134,6 @@ export class SqliteDb implements Db {
 
   lostRace(what: string): Error {
     return new Error(what); // a write transaction has the file to itself
-  }
-
-  redriveNext(): Step<null> {
-    return wait(null);
   }
 
   reindexTexts(letterSequences: readonly number[]): Step<void> {

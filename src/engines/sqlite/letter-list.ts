@@ -5,8 +5,8 @@
 import type { LetterFilter, LetterOrder, LetterPage, LetterQuery } from "../../engine.ts";
 import { dependsOnAge } from "../../item/letter-query.ts";
 import { runNow, wait } from "../sql/db.ts";
-import { cursorOf, IN_ORDER, readCursor } from "../sql/letter-order.ts";
 import { countQueue } from "../sql/jobs.ts";
+import { cursorOf, IN_ORDER, readCursor } from "../sql/letter-order.ts";
 import {
   type Found,
   isOfGroups,
