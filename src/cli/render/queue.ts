@@ -16,48 +16,43 @@ import { clean, type Paint, PLAIN_SCREEN, type Screen, type Tint } from "./paint
 import { type Column, table } from "./table.ts";
 import { capped, some, thousands } from "./words.ts";
 
-export function queuesText(queues: readonly QueueSummary[], { paint, columns }: Screen): string {
+export function queuesText(queues: readonly QueueSummary[], screen: Screen): string {
   if (queues.length === 0) return "No queues. To create one: redrive queue create NAME\n";
-  return table(
-    queues,
-    [
-      { title: "QUEUE", value: ({ name }) => name },
-      statusColumn(paint),
-      { title: "READY", value: ({ counts }) => counts.ready },
-      { title: "LEASED", value: ({ counts }) => counts.leased },
-      { title: "HELD", value: ({ counts }) => counts.held, giveUp: 2 },
-      { title: "DONE", value: ({ counts }) => counts.done, giveUp: 1 },
-      deadColumn(paint),
-      { title: "WORKERS", value: ({ workers }) => workers.length },
-      { title: "OLDEST", value: oldestOf, align: "right", giveUp: 1 },
-      { title: "WHAT FOR", value: ({ spec }) => spec.description, cutTo: 12, giveUp: 3 },
-    ],
-    columns,
-  );
+  return standingTable("QUEUE", queues, screen, [
+    { title: "READY", value: ({ counts }) => counts.ready },
+    { title: "LEASED", value: ({ counts }) => counts.leased },
+    { title: "HELD", value: ({ counts }) => counts.held, giveUp: 2 },
+    { title: "DONE", value: ({ counts }) => counts.done, giveUp: 1 },
+    deadColumn(screen),
+    { title: "WORKERS", value: ({ workers }) => workers.length },
+    { title: "OLDEST", value: oldestOf, align: "right", giveUp: 1 },
+    { title: "WHAT FOR", value: ({ spec }) => spec.description, cutTo: 12, giveUp: 3 },
+  ]);
 }
 
-export function targetsText(targets: readonly TargetSummary[], { paint, columns }: Screen): string {
+export function targetsText(targets: readonly TargetSummary[], screen: Screen): string {
   if (targets.length === 0) return "No targets. To create one: redrive receipts target NAME --url URL\n";
-  return table(
-    targets,
-    [
-      { title: "TARGET", value: ({ name }) => name },
-      statusColumn(paint),
-      { title: "WAITING", value: ({ counts }) => counts.ready + counts.held },
-      { title: "SENDING", value: ({ counts }) => counts.leased },
-      { title: "DELIVERED", value: ({ counts }) => counts.done },
-      deadColumn(paint),
-      { title: "WHERE", value: ({ spec }) => whereOf(spec.delivery), giveUp: 1 },
-    ],
-    columns,
-  );
+  return standingTable("TARGET", targets, screen, [
+    { title: "WAITING", value: ({ counts }) => counts.ready + counts.held },
+    { title: "SENDING", value: ({ counts }) => counts.leased },
+    { title: "DELIVERED", value: ({ counts }) => counts.done },
+    deadColumn(screen),
+    { title: "WHERE", value: ({ spec }) => whereOf(spec.delivery), giveUp: 1 },
+  ]);
 }
 
-function statusColumn(paint: Paint): Column<QueueSummary> {
-  return { title: "STATUS", value: statusOf, paint: (cell, queue) => tintOf(queue, paint)(cell) };
+function standingTable<Row extends QueueSummary>(
+  title: string,
+  rows: readonly Row[],
+  { paint, columns: width }: Screen,
+  columns: readonly Column<Row>[],
+): string {
+  const tint = (cell: string, row: Row) => tintOf(row, paint)(cell);
+  const name = { title, value: (row: Row) => row.name };
+  return table(rows, [name, { title: "STATUS", value: statusOf, paint: tint }, ...columns], width);
 }
 
-function deadColumn(paint: Paint): Column<QueueSummary> {
+function deadColumn({ paint }: Screen): Column<QueueSummary> {
   const tint = (cell: string, { counts }: QueueSummary) => (counts.dead > 0 ? paint.red(cell) : cell);
   return { title: "DEAD", value: ({ counts }) => counts.dead, paint: tint };
 }
