@@ -74,7 +74,7 @@ function outcomeOf(thrown: unknown, { item, attempt, startedAt, now }: Throwing)
     stackTrace,
     agentId: attempt.agentId,
     stepFailed: step,
-    durationMs: now - startedAt,
+    durationMs: Math.max(0, now - startedAt), // the clock may have been set back
     source,
   });
   return { kind: "failed", failure, ...(retryAfterMs !== undefined && { retryAfterMs }) };

@@ -20,8 +20,19 @@ export interface Input {
 export async function openInput(path: string, stdin: Readable, signal?: AbortSignal): Promise<Input> {
   if (path === "-") return { name: "stdin", isFile: false, chunks: bytesOf(stdin, "stdin", signal) };
   const { file, isFile } = await openFile(path);
-  const stream = file.createReadStream({ highWaterMark: READ_BYTES });
-  return { name: path, isFile, chunks: bytesOf(stream, path, signal) };
+  if (!isFile) return { name: path, isFile, chunks: bytesOf(streamOf(file), path, signal) }; // a pipe is opened once
+  await file.close();
+  return { name: path, isFile, chunks: bytesOfFile(path, signal) };
+}
+
+/** Opens the file when it is read, so that a caller that fails before leaves none open. */
+async function* bytesOfFile(path: string, signal?: AbortSignal): AsyncGenerator<Buffer> {
+  signal?.throwIfAborted();
+  yield* bytesOf(streamOf((await openFile(path)).file), path, signal);
+}
+
+function streamOf(file: FileHandle): Readable {
+  return file.createReadStream({ highWaterMark: READ_BYTES });
 }
 
 /**

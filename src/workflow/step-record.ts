@@ -76,7 +76,7 @@ function factsOf(at: At): ProcessFacts {
     agentId: context.agentId,
     step: at.label,
     command: at.name,
-    durationMs: now - startedAt,
+    durationMs: Math.max(0, now - startedAt), // the clock may have been set back
     now,
     trail: at.trail,
     jsonLog,

@@ -1,6 +1,9 @@
+import { readdirSync, readlinkSync, writeFileSync } from "node:fs";
 import { PassThrough, Readable } from "node:stream";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { openInput } from "../../src/intake/input.ts";
 import { type IntakeBatch, readItems } from "../../src/intake/read-items.ts";
+import { TemporaryDirectory } from "../support/temporary-directory.ts";
 import { readBytes, readFile } from "./read-all.ts";
 
 /** Endless bytes that count how many were pulled. */
@@ -124,3 +127,25 @@ test("a file much larger than a read is complete and in order", async () => {
   const array = await readFile("large.json", JSON.stringify(lines));
   expect(array.data).toEqual(lines);
 });
+
+test.runIf(process.platform === "linux")(
+  "a file that is opened and never read is not kept open",
+  async () => {
+    const directory = new TemporaryDirectory();
+    onTestFinished(() => directory.remove());
+    const path = directory.file("items");
+    writeFileSync(path, "a\nb\n");
+    const { chunks } = await openInput(path, Readable.from([]));
+    const openFiles = readdirSync("/proc/self/fd").flatMap((fd) => {
+      try {
+        return readlinkSync(`/proc/self/fd/${fd}`);
+      } catch {
+        return []; // the one that lists them
+      }
+    });
+    expect(openFiles).not.toContain(path);
+    const read: Buffer[] = [];
+  for await (const chunk of chunks) read.push(chunk);
+  expect(Buffer.concat(read).toString()).toBe("a\nb\n");
+  },
+);

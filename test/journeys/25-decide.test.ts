@@ -408,6 +408,21 @@ describe("thousands of letters, and the command is killed", () => {
     expect(await shop.check()).toBe(SOUND);
   });
 
+  it("a purge that is killed is finished by the next one, which leaves no lock", async () => {
+    const shop = openWorkshop();
+    await importLetters(shop, 300);
+    const purge = ["dlq", "purge", "--older-than", "0s", "--yes"];
+    const left = await killedInBetween(shop, purge);
+    expect(left).toMatchObject({ kind: "purge", selected: 300, refused: 0 });
+    expect((await shop.run(purge)).code).toBe(0);
+    expect(await isOpen(shop)).toBe(false);
+    expect(await countIn(shop, "dead")).toBe(0);
+    const folder = shop.path("redrive/dlq/archive/orders");
+    expect(readdirSync(folder).filter((name) => name.endsWith(".lock"))).toEqual([]);
+    expect(archivedIds(join(folder, `${left.id}.jsonl.gz`))).toEqual(upTo(300).map((n) => `o${n}`));
+    expect(await shop.check()).toBe(SOUND);
+  });
+
   it("a purge that is killed again and again loses nothing and archives nothing twice", async () => {
     const shop = openWorkshop();
     await importLetters(shop, 3000);

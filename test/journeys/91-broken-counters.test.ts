@@ -15,3 +15,14 @@ it.skipIf(ON_POSTGRES)("wrong counters end a retry with a sentence, and the chec
   expect(stderr).not.toMatch(/\n +at /);
   expect((await shop.run(["store", "check"])).code).toBe(1);
 });
+
+it.skipIf(ON_POSTGRES)("letters whose groups were all deleted are not reported as none", async () => {
+  const shop = openWorkshop();
+  await shop.map(["a"], "exit 1", ["--name", "t", "--retries", "0"]);
+  const store = new DatabaseSync(shop.storePath);
+  store.exec("PRAGMA foreign_keys = 0; DELETE FROM groups");
+  store.close();
+  const { code, stdout, stderr } = await shop.run(["dlq", "list"]);
+  expect([code, stdout]).toEqual([75, ""]);
+  expect(stderr).toContain("redrive store check");
+});

@@ -97,7 +97,7 @@ function attemptLines(
   { number, outcome, startedAt, endedAt, failure }: Attempt,
   { columns }: Screen,
 ): readonly string[] {
-  const took = endedAt === undefined ? "" : `  ${formatDuration(endedAt - startedAt)}`;
+  const took = endedAt === undefined ? "" : `  ${formatDuration(Math.max(0, endedAt - startedAt))}`;
   const type = failure === undefined ? "" : `  ${failure.errorType.name}`;
   const text = `#${number}  ${toRfc3339(startedAt)}  ${outcome}${took}${type}`;
   const why = failure === undefined ? [] : [`    ${fit(failure.errorMessage, Math.max(40, columns * 3))}`];

@@ -110,7 +110,7 @@ export class RunningItems {
       return {
         name: this.#nameOf(item),
         attempt: countedAttempt(item),
-        elapsedMs: this.#clock.now() - since,
+        elapsedMs: Math.max(0, this.#clock.now() - since),
       };
     }
     return null;

@@ -35,7 +35,7 @@ const COUNTED_AS: Readonly<Record<Settlement["verdict"]["kind"], keyof Counts>> 
 export class WorkerScreen {
   readonly #context: Context;
   readonly #isQuiet: boolean;
-  readonly #startedAt = systemClock.now();
+  readonly #startedAt = systemClock.monotonicNow();
   readonly #progress: Progress;
   readonly #output: CommandOutput;
   readonly #left = new Map<number, Waiting>();
@@ -172,7 +172,7 @@ export class WorkerScreen {
     const facts = [
       some(done, "done") || "0 done",
       ...[some(dead, "dead"), some(skipped, "skipped"), some(retried, "retried"), some(released, "released")],
-      formatDuration(systemClock.now() - this.#startedAt),
+      formatDuration(this.#elapsedMs),
     ];
     const first = this.#queues[this.#counts.findIndex((one) => one.dead > 0)];
     return [
@@ -195,7 +195,11 @@ export class WorkerScreen {
         ...(left && { left: left.items, next_due_at: toRfc3339(left.nextDueAt) }),
       };
     });
-    return { queues, duration_ms: systemClock.now() - this.#startedAt };
+    return { queues, duration_ms: this.#elapsedMs };
+  }
+
+  get #elapsedMs(): number {
+    return Math.round(systemClock.monotonicNow() - this.#startedAt);
   }
 }
 

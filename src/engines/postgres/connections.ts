@@ -4,9 +4,9 @@ import { WorkError } from "../../errors.ts";
 import { type Address, readAddress } from "./address.ts";
 import { getTypeParser } from "./column-types.ts";
 import { CommitInDoubt } from "./commit-status.ts";
-import { hangUp } from "./pipelining.ts";
+import { hangUp, within } from "./pipelining.ts";
 import { Servers } from "./servers.ts";
-import { isConnectionLoss, isReadOnlyServer, isSilence, isUnexpected } from "./trouble.ts";
+import { isConnectionLoss, isMissingRight, isReadOnlyServer, isSilence, isUnexpected } from "./trouble.ts";
 
 export interface ConnectionsOptions {
   readonly url: string;
@@ -55,6 +55,9 @@ export class Connections {
   readonly #busyMsMax: number | undefined;
   readonly #ownsPool: boolean;
   readonly #spoiled = new WeakSet<pg.PoolClient>();
+  /** Connections that lead to the store of `keepStore`. */
+  readonly #verified = new WeakSet<pg.PoolClient>();
+  #store: string | undefined;
   #pool: pg.Pool;
   #closed = false;
 
@@ -92,6 +95,7 @@ export class Connections {
     const pool = this.#pool;
     const client = await this.#servers.each(() => pool.connect());
     try {
+      await this.#requireSameStore(client);
       const answer = await action(client);
       client.release();
       return answer;
@@ -102,6 +106,29 @@ export class Connections {
       if (isSilence(trouble) || isReadOnlyServer(trouble)) this.#distrust(pool);
       throw error;
     }
+  }
+
+  /** From here on every connection must lead to the store that is there now: an address can move to another server. */
+  async keepStore(): Promise<void> {
+    this.#store ??= await this.lend((client) => storeBehind(client, this.#address.schema));
+  }
+
+  async #requireSameStore(client: pg.PoolClient): Promise<void> {
+    if (this.#store === undefined || this.#verified.has(client)) return;
+    const found = await storeBehind(client, this.#address.schema);
+    if (found === undefined) return; // renamed for a while, perhaps; statements report it
+    if (found === this.#store) {
+      this.#verified.add(client);
+      return;
+    }
+    throw new WorkError(
+      "store_unavailable",
+      `The address of the store ${this.#address.shown} leads to another database now.`,
+      {
+        hint: "Nothing more was acknowledged. Correct the address, or start again with the store that is there.",
+        isStoreGone: true,
+      },
+    );
   }
 
   /** Ends the connection when it is returned to the pool. */
@@ -124,6 +151,28 @@ export class Connections {
     this.#pool = poolOf(this.#address, this.#servers, this.#busyMsMax);
     pool.end().catch(() => {}); // a dead connection is not waited for
   }
+}
+
+const STORE_MS_MAX = 10_000;
+
+const CLUSTER = "(SELECT system_identifier FROM pg_control_system())";
+
+/** The cluster, the database and the table of the store; a physical standby has the same. Undefined if there is no store. */
+async function storeBehind(client: pg.PoolClient, schema: string): Promise<string | undefined> {
+  const ask = async (cluster: string) => {
+    const text = `SELECT concat_ws(' ', ${cluster}, d.oid, c.oid) AS store
+      FROM pg_database d, pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+      WHERE d.datname = current_database() AND c.relname = 'store' AND n.nspname = $1`;
+    const { rows } = await client.query<{ store: string }>({
+      ...within(text, STORE_MS_MAX),
+      values: [schema],
+    });
+    return rows[0]?.store;
+  };
+  return ask(CLUSTER).catch((error: unknown) => {
+    if (isMissingRight(error)) return ask("NULL"); // some hosted servers do not show it
+    throw error;
+  });
 }
 
 /** Whether no transaction and no statement is open. */

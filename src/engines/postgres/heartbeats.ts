@@ -32,6 +32,7 @@ export class Heartbeats {
   }
 
   async registerHolder(holder: NewHolder): Promise<Holder> {
+    await this.#session.keepStore();
     const registered = await this.#follow((db) => registerHolder(db, holder), { timeoutMs: STEP_MS_MAX });
     this.#silences.set(holder.id, Math.max(SILENCE_MS_MIN, holder.ttlMs * SILENT_SHARE));
     return registered;

@@ -5,7 +5,14 @@
 import type { LetterPage, LetterQuery } from "../../engine.ts";
 import { ageBounds, dependsOnAge } from "../../item/letter-query.ts";
 import { wait } from "../sql/db.ts";
-import { cursorOf, IN_ORDER, KEY, readCursor } from "../sql/letter-order.ts";
+import {
+  cursorOf,
+  groupsMissing,
+  IN_ORDER,
+  KEY,
+  LETTERS_WITHOUT_GROUPS,
+  readCursor,
+} from "../sql/letter-order.ts";
 import {
   type Found,
   isOfGroups,
@@ -28,9 +35,13 @@ export async function listLetters(session: Session, query: LetterQuery): Promise
   const after = query.cursor === undefined ? undefined : readCursor(order, query.cursor);
   const search = { filter: query, order, after, limit: query.limit === 0 ? 0 : query.limit + 1 };
   const walks = walksOf(search);
-  return walks === null
+  const page = await (walks === null
     ? session.readSnapshot((tx) => searchLetters(tx, query, search))
-    : session.readPipelined((tx) => walkLetters(tx, query, walks));
+    : session.readPipelined((tx) => walkLetters(tx, query, walks)));
+  if (page.total > 0) return page;
+  const isBroken = await session.readPipelined((tx) => tx.get(LETTERS_WITHOUT_GROUPS));
+  if (isBroken !== undefined) throw groupsMissing(session.address.shown);
+  return page;
 }
 
 /** One for each place, when groups and numbers alone tell what is in the page. */

@@ -14,7 +14,10 @@ export async function migrate(
   const found = await session.prepare(versionOf);
   if (found === SCHEMA_VERSION) return found;
   refuseNewer(session, found);
-  if (found === 0 && mustExist) throw notThere(session);
+  if (found === 0 && mustExist) {
+    await session.prepare(refuseRenamed);
+    throw notThere(session);
+  }
   return session.prepare(async (tx) => {
     await tx.all("SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", `redrive schema ${tx.schema}`);
     const from = await versionOf(tx); // again: another process may have migrated while this one waited
@@ -72,8 +75,34 @@ async function makeSchema(tx: Tx): Promise<void> {
       },
     );
   }
-  if (there === undefined) await tx.script(`CREATE SCHEMA ${schema}`);
+  if (there === undefined) {
+    await refuseRenamed(tx);
+    await tx.script(`CREATE SCHEMA ${schema}`);
+  }
   await tx.script("CREATE TABLE store (version bigint NOT NULL); INSERT INTO store (version) VALUES (0)");
+  await tx.script(`COMMENT ON TABLE store IS ${pg.escapeLiteral(originOf(tx.schema))}`);
+}
+
+/** The comment moves with the table, so that a store is known by the name under which it was made. */
+function originOf(schema: string): string {
+  return `Redrive store, made in the schema ${schema}`;
+}
+
+/** Work that finds its schema renamed waits for it to come back: an empty store in its place would be taken for it. */
+async function refuseRenamed(tx: Tx): Promise<void> {
+  const renamed = await tx.get<{ name: string }>(
+    `SELECT n.nspname AS name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+      WHERE c.relname = 'store' AND obj_description(c.oid, 'pg_class') = ? LIMIT 1`,
+    originOf(tx.schema),
+  );
+  if (renamed === undefined) return;
+  throw new WorkError(
+    "store_unavailable",
+    `The schema ${tx.schema} was renamed to ${renamed.name}. No second store was created.`,
+    {
+      hint: `Name it with ?schema=${renamed.name}, rename it back, or CREATE SCHEMA ${tx.schema} for a new store.`,
+    },
+  );
 }
 
 function notThere({ address: { shown, schema } }: Session): WorkError {

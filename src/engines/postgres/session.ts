@@ -155,6 +155,11 @@ export class Session {
     return this.#told(() => this.#connections.lend(async (client) => timeOf(await send(client, ask))));
   }
 
+  /** See `Connections.keepStore`. */
+  keepStore(): Promise<void> {
+    return this.#told(() => this.#connections.keepStore());
+  }
+
   async close(): Promise<void> {
     await this.#connections.close();
   }

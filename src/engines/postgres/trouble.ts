@@ -73,6 +73,11 @@ export function isUnexpected(error: unknown): boolean {
   return code !== undefined && SQLSTATE.test(code) && !ORDINARY.test(code);
 }
 
+/** The user may not call a function, or the server does not have it. */
+export function isMissingRight(error: unknown): boolean {
+  return ["42501", "42883"].includes(codeOf(error) ?? "");
+}
+
 /** Whether the server was asked about a transaction id that it has not assigned yet. */
 export function isUnknownTransaction(error: unknown): boolean {
   return codeOf(error) === "22023";

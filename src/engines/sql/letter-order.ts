@@ -96,3 +96,17 @@ function placeAfter(order: LetterOrder, { no, key }: Place): PageSql {
   const beyond = order === "attempts" ? "<" : ">";
   return { sql: `key ${beyond}= ? AND (key ${beyond} ? OR no < ?)`, values: [key, key, no] };
 }
+
+/** Letters are counted by groups: without any, every filter would answer that there are none. */
+export const LETTERS_WITHOUT_GROUPS =
+  "SELECT 1 AS found FROM letters WHERE NOT EXISTS (SELECT 1 FROM groups) LIMIT 1";
+
+export function groupsMissing(store: string): WorkError {
+  return new WorkError(
+    "store_corrupt",
+    `The store ${store} is damaged: its letters have lost their groups.`,
+    {
+      hint: "Run `redrive store check`: it reports the damage and what can be saved.",
+    },
+  );
+}

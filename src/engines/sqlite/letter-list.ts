@@ -6,7 +6,13 @@ import type { LetterFilter, LetterOrder, LetterPage, LetterQuery } from "../../e
 import { dependsOnAge } from "../../item/letter-query.ts";
 import { runNow, wait } from "../sql/db.ts";
 import { countQueue } from "../sql/jobs.ts";
-import { cursorOf, IN_ORDER, readCursor } from "../sql/letter-order.ts";
+import {
+  cursorOf,
+  groupsMissing,
+  IN_ORDER,
+  LETTERS_WITHOUT_GROUPS,
+  readCursor,
+} from "../sql/letter-order.ts";
 import {
   type Found,
   isOfGroups,
@@ -35,9 +41,11 @@ export function listLetters(session: Session, query: LetterQuery): LetterPage {
   const page = found.slice(0, query.limit);
   const last = page.at(-1);
   const readPage = () => readLetters(session, page, query.parts);
+  const total = parts.reduce((sum, part) => sum + part.total, 0);
+  if (total === 0 && session.get(LETTERS_WITHOUT_GROUPS) !== undefined) throw groupsMissing(session.path);
   return {
     letters: page.length < MANY ? readPage() : session.mapped(readPage),
-    total: parts.reduce((sum, part) => sum + part.total, 0),
+    total,
     next: found.length > query.limit && last !== undefined ? cursorOf(order, last) : null,
   };
 }
