@@ -178,7 +178,7 @@ describe("dlq clear", () => {
     writeFileSync(shop.path("fixed"), "");
     await shop.run(["dlq", "retry", "parts", "p2"]);
     const refused = await shop.run(["dlq", "clear"]);
-    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("--yes does it")]);
+    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("--yes to confirm")]);
     const dry = await decide(shop, "clear", "--dry-run");
     expect([dry.selected, await idsIn(shop, "all")]).toEqual([2, ["p1", "p2", "p3", "p4"]]);
     const clear = await decide(shop, "clear", "--yes");
