@@ -162,29 +162,19 @@ export async function eventsAt(
   moments: readonly number[],
 ): Promise<readonly Event[]> {
   const latest = [...new Set(moments)].sort((a, b) => a - b).slice(-MOMENTS_MAX);
-  if (engine.can.findItemEvents) return itemEventsAt(engine, { queue, itemId }, latest);
-  const newest = await engine.newestEvent();
+  const isIndexed = engine.can.findItemEvents;
+  const newest = isIndexed ? 0 : await engine.newestEvent();
   const found = new Map<number, Event>();
   let after = 0;
   for (const at of latest) {
-    after = await lastBefore(engine, { queue, at, after, newest });
-    for await (const event of eventsUpTo(engine, { queue, after, at })) {
-      if (event.itemId === itemId) found.set(event.id, event);
+    if (isIndexed) {
+      const query = { queue, itemId, since: at, until: at, after: 0, limit: PAGE };
+      for (const event of await engine.listEvents(query)) found.set(event.id, event);
+      continue;
     }
-  }
-  return [...found.values()].sort((a, b) => a.id - b.id);
-}
-
-async function itemEventsAt(
-  engine: Engine,
-  item: { readonly queue: string; readonly itemId: string },
-  moments: readonly number[],
-): Promise<readonly Event[]> {
-  const { queue, itemId } = item;
-  const found = new Map<number, Event>();
-  for (const at of moments) {
-    const events = await engine.listEvents({ queue, itemId, since: at, until: at, after: 0, limit: PAGE });
-    for (const event of events) found.set(event.id, event);
+    after = await lastBefore(engine, { queue, at, after, newest });
+    for await (const event of eventsUpTo(engine, { queue, after, at }))
+      if (event.itemId === itemId) found.set(event.id, event);
   }
   return [...found.values()].sort((a, b) => a.id - b.id);
 }

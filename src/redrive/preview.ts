@@ -2,7 +2,7 @@
 import type { Engine, StoredLetter } from "../engine.ts";
 import type { Letter } from "../item/letter.ts";
 import { toRfc3339 } from "../std/clock.ts";
-import type { JsonObject } from "../std/json.ts";
+import { compact, type JsonObject } from "../std/json.ts";
 import { titleToJson } from "../triage/title.ts";
 import { type Selection, selectLetters } from "./select.ts";
 
@@ -132,9 +132,9 @@ async function surveyCounters(engine: Engine, { filter }: Selection): Promise<Su
     const { total } = await engine.listLetters({ ...filter, signatures: [signature], limit: 0 });
     if (total > 0) groups.push({ signature, pattern, count: total });
   }
-  const [oldest] = (await engine.listLetters({ ...filter, order: "oldest", limit: 1 })).letters;
+  const oldest = await engine.listLetters({ ...filter, order: "oldest", limit: 1 });
   const newest = await engine.listLetters({ ...filter, order: "newest", limit: 1 });
-  return withTimes(groups, newest.total, oldest?.lastAttempt, newest.letters[0]?.lastAttempt);
+  return surveyOf(groups, newest.total, oldest.letters[0], newest.letters[0]);
 }
 
 async function surveyEach(engine: Engine, selection: Selection): Promise<Survey> {
@@ -149,19 +149,15 @@ async function surveyEach(engine: Engine, selection: Selection): Promise<Survey>
     oldest = letter;
     total += 1;
   }
-  return withTimes([...groups.values()], total, oldest?.lastAttempt, newest?.lastAttempt);
+  return surveyOf([...groups.values()], total, oldest, newest);
 }
 
-function withTimes(
+function surveyOf(
   groups: readonly SurveyGroup[],
   total: number,
-  oldestAt: number | undefined,
-  newestAt: number | undefined,
+  oldest: Letter | undefined,
+  newest: Letter | undefined,
 ): Survey {
-  return {
-    total,
-    groups: [...groups].sort((a, b) => b.count - a.count),
-    ...(oldestAt !== undefined && { oldestAt }),
-    ...(newestAt !== undefined && { newestAt }),
-  };
+  const times = { oldestAt: oldest?.lastAttempt, newestAt: newest?.lastAttempt };
+  return { total, groups: [...groups].sort((a, b) => b.count - a.count), ...compact(times) };
 }

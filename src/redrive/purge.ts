@@ -8,13 +8,7 @@ import { ArchiveWriter, archiveFolder, archivePath } from "../dead-letter/archiv
 import type { Engine, StoredLetter } from "../engine.ts";
 import { WorkError } from "../errors.ts";
 import { itemLogsFolder } from "../item/item.ts";
-import {
-  type Operation,
-  type OperationStep,
-  operationToJson,
-  REFUSAL,
-  type SelectedLetter,
-} from "../item/operation.ts";
+import { type LetterStep, type Operation, operationToJson, REFUSAL } from "../item/operation.ts";
 import { isLockLeft, lockOwner, removeIfStale, takeLock } from "../std/file-lock.ts";
 import { PRIVATE_FOLDER } from "../std/files.ts";
 import type { JsonObject } from "../std/json.ts";
@@ -100,7 +94,7 @@ export async function continuePurge(
   const path = archiveOf(operation)?.path ?? archivePath(home, operation.queue, operation.id);
   return alone(path, operation, async () => {
     const current = (await engine.findOperation(operation.id)) ?? operation;
-    return new Purge(engine, current, { home, path }).run(signal);
+    return runPurge(engine, current, { home, path, signal });
   });
 }
 
@@ -125,81 +119,58 @@ async function alone<T>(path: string, operation: Operation, work: () => Promise<
   }
 }
 
-class Purge {
-  readonly #engine: Engine;
-  readonly #begun: Operation;
-  readonly #home: string;
-  readonly #path: string;
-  #archive: ArchiveWriter | null = null;
-
-  constructor(engine: Engine, begun: Operation, { home, path }: { home: string; path: string }) {
-    this.#engine = engine;
-    this.#begun = begun;
-    this.#home = home;
-    this.#path = path;
-  }
-
-  async run(signal?: AbortSignal): Promise<Operation> {
-    await this.#removeLogsAgain();
-    let chunk: readonly StoredLetter[] = [];
-    try {
-      return await workThrough(this.#engine, this.#begun, {
-        chunkMax: CHUNK_MAX,
-        signal,
-        stepFor: async (pending, operation) => {
-          const letters = await Promise.all(pending.map((one) => readSelected(this.#engine, one)));
-          chunk = letters.filter((letter) => letter !== null);
-          return this.#step(pending, chunk, operation);
-        },
-        onStep: () => this.#removeLogs(chunk),
-      });
-    } finally {
-      await this.#archive?.close();
-    }
-  }
-
-  /** Deletes each letter only in the revision that was archived. */
-  async #step(
-    pending: readonly SelectedLetter[],
-    chunk: readonly StoredLetter[],
-    operation: Operation,
-  ): Promise<OperationStep> {
-    const revisions = new Map(chunk.map(({ letterSequence, revision }) => [letterSequence, revision]));
-    const letters = pending.map(({ letterSequence }) => {
-      const revision = revisions.get(letterSequence);
-      return revision === undefined ? { letterSequence, refuse: REFUSAL.gone } : { letterSequence, revision };
+async function runPurge(
+  engine: Engine,
+  begun: Operation,
+  { home, path, signal }: Interruptible & { readonly home: string; readonly path: string },
+): Promise<Operation> {
+  const removeLog = (itemId: string) =>
+    rm(itemLogsFolder(home, begun.queue, itemId), { recursive: true, force: true });
+  for (const itemId of await deletedInLastStep(engine, begun)) await removeLog(itemId);
+  let chunk: readonly StoredLetter[] = [];
+  let archive: ArchiveWriter | undefined;
+  try {
+    return await workThrough(engine, begun, {
+      chunkMax: CHUNK_MAX,
+      signal,
+      stepFor: async (pending, operation) => {
+        const read = await Promise.all(pending.map((one) => readSelected(engine, one)));
+        chunk = read.filter((letter) => letter !== null);
+        // Deletes each letter only in the revision that was archived.
+        const letters = pending.map(({ letterSequence }, index): LetterStep => {
+          const revision = read[index]?.revision;
+          return { letterSequence, ...(revision === undefined ? { refuse: REFUSAL.gone } : { revision }) };
+        });
+        const progress = { ...operation.progress, from: pending[0]?.letterSequence ?? 0 };
+        if (operation.plan.archive === false || chunk.length === 0) return { letters, progress };
+        archive ??= await ArchiveWriter.open(path, archiveOf(operation)?.bytes ?? 0);
+        return { letters, progress: { ...progress, archive: path, bytes: await archive.append(chunk) } };
+      },
+      // The item of a resolved letter still exists and keeps its logs.
+      onStep: async () => {
+        for (const { ref, state, itemId } of chunk)
+          if (state !== "done" && (await engine.readLetter(ref)) === null) await removeLog(itemId);
+      },
     });
-    const from = pending[0]?.letterSequence ?? 0;
-    const progress = { ...operation.progress, from };
-    if (operation.plan.archive === false || chunk.length === 0) return { letters, progress };
-    this.#archive ??= await ArchiveWriter.open(this.#path, archiveOf(operation)?.bytes ?? 0);
-    const bytes = await this.#archive.append(chunk);
-    return { letters, progress: { ...progress, archive: this.#path, bytes } };
+  } finally {
+    await archive?.close();
   }
+}
 
-  /** The item of a resolved letter still exists and keeps its logs. */
-  async #removeLogs(chunk: readonly StoredLetter[]): Promise<void> {
-    for (const { ref, state, itemId } of chunk) {
-      if (state !== "done" && (await this.#engine.readLetter(ref)) === null) await this.#removeLog(itemId);
-    }
+/** A process killed after a step may not have deleted that step's logs. */
+async function deletedInLastStep(
+  engine: Engine,
+  { id, queue, progress }: Operation,
+): Promise<readonly string[]> {
+  if (typeof progress.from !== "number") return [];
+  const deleted: string[] = [];
+  const query = { status: "done", after: progress.from - 1, limit: CHUNK_MAX } as const;
+  for (const { itemId } of await engine.listSelected(id, query)) {
+    const found = await engine.findItems(itemId, { queue, limit: SAME_BEGINNING_MAX });
+    const item = found.find((one) => one.itemId === itemId);
+    if (item?.state === "discarded" && (await engine.readLetter(item.ref)) === null) deleted.push(itemId);
   }
-
-  /** A process killed after a step may not have deleted that step's logs. */
-  async #removeLogsAgain(): Promise<void> {
-    const { id, queue, progress } = this.#begun;
-    if (typeof progress.from !== "number") return;
-    const query = { status: "done", after: progress.from - 1, limit: CHUNK_MAX } as const;
-    for (const { itemId } of await this.#engine.listSelected(id, query)) {
-      const found = await this.#engine.findItems(itemId, { queue, limit: SAME_BEGINNING_MAX });
-      const item = found.find((one) => one.itemId === itemId);
-      if (item?.state === "discarded" && (await this.#engine.readLetter(item.ref)) === null)
-        await this.#removeLog(itemId);
-    }
-  }
-
-  #removeLog(itemId: string): Promise<void> {
-    return rm(itemLogsFolder(this.#home, this.#begun.queue, itemId), { recursive: true, force: true });
-  }
+  return deleted;
 }
 
 /** The lookup by id also returns items whose id begins with it. */

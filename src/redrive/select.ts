@@ -134,7 +134,8 @@ async function searchPage(
   { limit, cursor, order = "newest", counted = true }: PageRequest,
 ): Promise<LetterPage> {
   const isFromStart = cursor === undefined || !counted;
-  const start = isFromStart ? undefined : await letterAfter(engine, selection, { cursor, order });
+  const first = { ...selection.filter, order, limit: 1 };
+  const start = isFromStart ? undefined : (await engine.listLetters({ ...first, cursor })).letters[0];
   const letters: StoredLetter[] = [];
   let [total, isReached, hasMore] = [0, isFromStart, false];
   let last: LetterPosition | undefined;
@@ -143,7 +144,7 @@ async function searchPage(
     const found = new Set(matching);
     total += matching.length;
     for (const [index, letter] of read.entries()) {
-      isReached ||= letter.letterSequence === start;
+      isReached ||= letter.letterSequence === start?.letterSequence;
       if (!isReached || !found.has(letter)) continue;
       if (letters.length === limit) {
         hasMore = true;
@@ -159,14 +160,6 @@ async function searchPage(
     total: counted ? total : 0,
     next: last && hasMore ? await cursorAfter(engine, last) : null,
   };
-}
-
-async function letterAfter(
-  engine: Engine,
-  { filter }: Selection,
-  place: { readonly cursor: string; readonly order: LetterOrder },
-): Promise<number | undefined> {
-  return (await engine.listLetters({ ...filter, ...place, limit: 1 })).letters[0]?.letterSequence;
 }
 
 /** The query that returned a letter, and the letter's index in the result. */
@@ -188,12 +181,12 @@ interface SearchedPage extends SelectedPage {
 
 /** Loads the found letters with all parts. Letters that changed state meanwhile are left out. */
 async function whole(engine: Engine, found: readonly StoredLetter[]): Promise<readonly StoredLetter[]> {
-  const whole: StoredLetter[] = [];
+  const letters: StoredLetter[] = [];
   for (const { ref, letterSequence } of found) {
     const letter = await engine.readLetter(ref);
-    if (letter?.letterSequence === letterSequence) whole.push(letter);
+    if (letter?.letterSequence === letterSequence) letters.push(letter);
   }
-  return whole;
+  return letters;
 }
 
 async function* searchPages(

@@ -163,11 +163,9 @@ class Sender {
 
   async #advance(step: Pick<OperationStep, "max" | "letters">): Promise<number> {
     const { engine, storeRetry } = this.#options;
-    const { id, force, done } = this.#operation;
-    const due = { delayMs: 0, sinceBurialMs: force ? [0] : SINCE_BURIAL_MS };
-    const { priority } = planOf(this.#operation);
-    const how = { due, ...(priority !== undefined && { priority }) };
-    this.#operation = await storeRetry.run(() => engine.advance(id, { ...step, ...how }));
+    const { id, done } = this.#operation;
+    const whole = { ...step, ...howToSend(this.#operation, 0) };
+    this.#operation = await storeRetry.run(() => engine.advance(id, whole));
     return this.#operation.done - done;
   }
 
@@ -205,20 +203,24 @@ export async function sendAhead(
   engine: Engine,
   storeRetry: StoreRetry,
 ): Promise<Operation> {
-  const { rate, delayMs = 0, priority } = planOf(begun);
+  const { rate, delayMs = 0 } = planOf(begun);
   const intervalMs = rate ? rate.perMs / rate.letters : 0;
   const chunk = rate ? Math.max(1, Math.floor(TOGETHER_MS / intervalMs)) : CHUNK_MAX;
-  const sinceBurialMs = begun.force ? [0] : SINCE_BURIAL_MS;
   let operation = begun;
   let dueInMs = Math.max(0, begun.createdAt + delayMs - (await storeRetry.run(() => engine.now())));
   while (operation.status === "open" && operation.done + operation.refused < operation.selected) {
-    const due = { delayMs: Math.round(dueInMs), sinceBurialMs };
-    const step = { max: Math.min(chunk, CHUNK_MAX), due, ...(priority !== undefined && { priority }) };
+    const step = { max: Math.min(chunk, CHUNK_MAX), ...howToSend(begun, Math.round(dueInMs)) };
     const before = operation.done;
     operation = await storeRetry.run(() => engine.advance(begun.id, step));
     dueInMs += (operation.done - before) * intervalMs;
   }
   return operation;
+}
+
+function howToSend(operation: Operation, delayMs: number): Pick<OperationStep, "due" | "priority"> {
+  const { priority } = planOf(operation);
+  const due = { delayMs, sinceBurialMs: operation.force ? [0] : SINCE_BURIAL_MS };
+  return { due, ...(priority !== undefined && { priority }) };
 }
 
 const FIRST_MS = 1000;
