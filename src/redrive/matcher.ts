@@ -5,7 +5,7 @@ import { FAILURE_FORM } from "../item/failure.ts";
 import { LETTER_FIELDS, type Letter, letterFieldsToJson, letterToJson } from "../item/letter.ts";
 import { type ExpressionVariables, type KnownVariables, requireExpression } from "../std/expression.ts";
 import type { Json, JsonObject } from "../std/json.ts";
-import { firstParts, type NamedFields, namedIn, partOf } from "./named-parts.ts";
+import { type NamedFields, namedIn, partOf, partsNamedIn } from "./named-parts.ts";
 
 /** The variables of an expression and their fields. An unknown field does not compile. */
 export const LETTER_VARIABLES: KnownVariables = new Map<string, readonly string[] | "any">([
@@ -57,7 +57,7 @@ export interface PartMatcher {
 /** Finds out during evaluation which parts the expression reads if its text does not show it. */
 export function compilePartMatcher(where: string): PartMatcher {
   const evaluate = requireExpression(where, LETTER_VARIABLES, "The filter");
-  const parts = new Set(firstParts(where));
+  const parts = new Set(partsNamedIn(where, [])); // others are loaded on demand
   let isMissing = false;
   const variablesOf = variablesFor(where, {
     parts,

@@ -18,16 +18,10 @@ export function namedIn(where: string): Named {
   };
 }
 
-/** The parts to load first. If `letter` is used as a whole, others are loaded on demand. */
-export function firstParts(where: string): ReadonlySet<LetterPart> {
+/** The parts to load; `whole` if `letter` is used as a whole. */
+export function partsNamedIn(where: string, whole: readonly LetterPart[] = ALL_PARTS): readonly LetterPart[] {
   const { letter, failure, item } = namedIn(where);
-  if (letter !== "all") return new Set(partsNamedIn(where));
-  return new Set([...(item ? (["data"] as const) : []), ...(failure ? (["last_failure"] as const) : [])]);
-}
-
-export function partsNamedIn(where: string): readonly LetterPart[] {
-  const { letter, failure, item } = namedIn(where);
-  const parts = new Set<LetterPart>(letter === "all" ? ALL_PARTS : partsOf(letter ?? []));
+  const parts = new Set<LetterPart>(letter === "all" ? whole : partsOf(letter ?? []));
   if (item) parts.add("data");
   if (failure !== null && !parts.has("failures")) parts.add("last_failure");
   return [...parts];

@@ -8,12 +8,11 @@ import {
   reviewOf,
 } from "../../item/error-type.ts";
 import { type Failure, failureFromJson } from "../../item/failure.ts";
-import { type Letter, letterFromJson } from "../../item/letter.ts";
-import { isJsonObject, type JsonObject } from "../../std/json.ts";
+import { type Letter, letterFromJson, letterProblem } from "../../item/letter.ts";
+import { isJsonObject, type Json, type JsonObject } from "../../std/json.ts";
 import { type Signature, signatureOf } from "../../triage/signature.ts";
 import { isErrorBody, isSameItem, letterOfBodies } from "./error-body.ts";
 import type { ImportFormat } from "./format.ts";
-import { shapeProblem, withCurrentNames } from "./letter-shape.ts";
 import { originOf, type Place, type RawRecord, type Refusal } from "./reading.ts";
 import { isReceipt, letterOfReceipt } from "./receipt.ts";
 
@@ -192,4 +191,42 @@ function groupOf(letter: Letter, last: Failure): Signature {
   const text = `${last.errorMessage}${last.stderrTail ?? ""}${last.stdoutTail ?? ""}`.trim();
   const failure = text === "" ? { ...last, errorMessage: hintOf(errorSignature).message } : last;
   return signatureOf(failure);
+}
+
+/** Fields as version 0.1 exported them, and their names now. */
+const RENAMED: Readonly<Record<string, string>> = { toxic: "poison", evidence: "late_results" };
+
+export function withCurrentNames(json: JsonObject): JsonObject {
+  if (!Object.keys(RENAMED).some((old) => old in json)) return json;
+  return Object.fromEntries(Object.entries(json).map(([name, value]) => [RENAMED[name] ?? name, value]));
+}
+
+/** Returns the first problem, or undefined. Calls `onUnknown` with the names of unknown fields. */
+export function shapeProblem(json: JsonObject, onUnknown: (field: string) => void): string | undefined {
+  const wrong = ["item_id", "job_id"].find((name) => !isId(json[name] ?? ""));
+  if (wrong !== undefined)
+    return `${wrong} is not an id: a text of at most 512 bytes without control characters`;
+  return letterProblem(json, onUnknown) ?? notALetter(json);
+}
+
+function isId(value: Json): boolean {
+  return value === "" || (typeof value === "string" && idProblem(value) === undefined);
+}
+
+/** Only a letter has these. A record without them may be anything, such as the result of a success. */
+const LETTER_FIELDS = ["failure_history", "failure_count", "error_signature", "error_pattern", "reason"];
+
+function notALetter(json: JsonObject): string | undefined {
+  if (!json.item_id && !("item_data" in json)) {
+    const isFailure = "error_message" in json && "attempt_number" in json;
+    return isFailure
+      ? "it is a single failure, not a letter: it names no item"
+      : "it has neither item_id nor item_data";
+  }
+  if (LETTER_FIELDS.some((name) => isPresent(json[name]))) return undefined;
+  return `it is not a letter: it has no failure (${LETTER_FIELDS.slice(0, 3).join(", ")})`;
+}
+
+function isPresent(value: Json | undefined): boolean {
+  return Array.isArray(value) ? value.length > 0 : Boolean(value);
 }

@@ -8,7 +8,7 @@ import { RECORD_BYTES_MAX } from "../../intake/origin.ts";
 import { type Letter, letterFromJson } from "../../item/letter.ts";
 import { isJsonObject } from "../../std/json.ts";
 import { ignoresCase, itemFileName, readIndex } from "../directory.ts";
-import { withCurrentNames } from "./letter-shape.ts";
+import { withCurrentNames } from "./imported-letters.ts";
 import { readFile } from "./read-file.ts";
 import { recordOf } from "./read-json.ts";
 import { isRefusal, type RawRecord, type Reading } from "./reading.ts";
