@@ -8,7 +8,8 @@ import type { TargetSettings } from "./target-settings.ts";
 export const targetSettings = {
   ...COMMON_SETTINGS,
   ...t.optional(t.oneOf(DELIVERY_PROTOCOLS), "protocol"),
-  ...t.optional(t.text, "url", "idHeader"),
+  ...t.nullable(t.text, "url"),
+  ...t.optional(t.text, "idHeader"),
   ...t.optional(
     t.text.regex(/\S/, { error: "expected the name of a tool, such as asyncgate.complete" }),
     "tool",

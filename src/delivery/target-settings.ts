@@ -8,10 +8,11 @@ import { WorkError } from "../errors.ts";
 import type { Job } from "../item/job.ts";
 import { requireTarget } from "../queue/find-job.ts";
 import {
+  applyChanges,
   applySettings,
+  type Changes,
   changeSpec,
   createStanding,
-  given,
   type QueueSettings,
 } from "../queue/queue-settings.ts";
 import { DEFAULT_QUEUE, type QueueSpec, queueSpecOf } from "../queue/queue-spec.ts";
@@ -33,56 +34,36 @@ export type TokenSource =
   /** The path of a file that contains nothing but the token. */
   | { readonly file: string };
 
-/** How receipts are delivered, as the store keeps it. */
+/** How receipts are delivered. */
 export interface DeliverySpec {
+  /** `http` posts JSON, `mcp` calls a tool, `function` is code of this process. Default `http`. */
   readonly protocol: DeliveryProtocol;
-  /** The address, for `http` and `mcp`. */
+  /** Where receipts are sent; `http` and `mcp` need it. */
   readonly url?: string;
-  /** Sent with every receipt. Not secret: they are kept in the store. */
+  /** Sent with every receipt; new ones replace all. Not secret: they are kept in the store. Default: none. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Sent as `Authorization: Bearer …`. */
+  /** Where the token is, never the token itself. It is sent as `Authorization: Bearer …`. Default: none is sent. */
   readonly token?: TokenSource;
-  /** The tool that `mcp` calls. */
+  /** The tool that `mcp` calls. Default `asyncgate.complete`. */
   readonly tool: string;
-  /** The tool's argument for the idempotency key, besides `_meta`. */
+  /** The tool's argument for the idempotency key. Default: it is in `_meta` only. */
   readonly keyArgument?: string;
-  /** For one attempt, from the connection to the last byte of the answer. */
+  /** For one attempt, from the connection to the last byte of the answer. Default 10 s. */
   readonly timeoutMs: number;
-  /** The rest of a longer answer is not read. */
+  /** The longest answer that is read. Default 1 MiB. */
   readonly answerBytesMax: number;
-  /** The header with the idempotency key. */
+  /** The header with the idempotency key. Default `Idempotency-Key`. */
   readonly idHeader: string;
-  /** Receipts with the same value in this field, `a.b` is a nested one, are delivered in their order. */
+  /** Receipts with the same value in this field, `a.b` is a nested one, are delivered in their order. Default: any order. */
   readonly orderField?: string;
 }
+
+/** How receipts are delivered, as settings. An omitted one keeps its default or its value; null takes it away. */
+export type DeliverySettings = Changes<DeliverySpec, keyof DeliverySpec>;
 
 /** The settings of a target, as the store keeps them. */
 export interface TargetSpec extends QueueSpec {
   readonly delivery: DeliverySpec;
-}
-
-/** How receipts are delivered, as people give it. An omitted setting keeps its default or its value; null takes it away. */
-export interface DeliverySettings {
-  /** `http` posts JSON, `mcp` calls a tool, `function` is code of this process. Default `http`. */
-  readonly protocol?: DeliveryProtocol;
-  /** Where receipts are sent; `http` and `mcp` need it. */
-  readonly url?: string;
-  /** Sent with every receipt; they replace the previous ones. Not secret: they are kept in the store. */
-  readonly headers?: Readonly<Record<string, string>> | null;
-  /** Where the token is, never the token itself. Default: none is sent. */
-  readonly token?: TokenSource | null;
-  /** The tool that `mcp` calls. Default `asyncgate.complete`. */
-  readonly tool?: string;
-  /** The tool's argument for the idempotency key. Default: it is in `_meta` only. */
-  readonly keyArgument?: string | null;
-  /** For one attempt. Default 10 s. */
-  readonly timeoutMs?: number;
-  /** The longest answer that is read. Default 1 MiB. */
-  readonly answerBytesMax?: number;
-  /** The header with the idempotency key. Default `Idempotency-Key`. */
-  readonly idHeader?: string;
-  /** Receipts with the same value in this field are delivered one after the other. Default: in any order. */
-  readonly orderField?: string | null;
 }
 
 /** The settings of a target. An omitted one keeps its default or its value; null takes it away. */
@@ -156,21 +137,23 @@ async function targetSpecWith(before: TargetSpec, settings: TargetSettings): Pro
   return { ...(await applySettings(before, queue)), delivery: deliveryWith(before.delivery, settings) };
 }
 
+const DELIVERY_KEYS = [
+  ...(["protocol", "url", "headers", "token", "tool", "keyArgument"] as const),
+  ...(["timeoutMs", "answerBytesMax", "idHeader", "orderField"] as const),
+];
+
 function deliveryWith(before: DeliverySpec, settings: DeliverySettings): DeliverySpec {
-  const { protocol = before.protocol, url = before.url, tool = before.tool } = settings;
-  const { timeoutMs = before.timeoutMs, answerBytesMax = before.answerBytesMax } = settings;
-  const { idHeader = before.idHeader } = settings;
-  const headers = given(settings.headers, before.headers) ?? {};
-  const token = given(settings.token, before.token);
+  const delivery = applyChanges(before, settings, DELIVERY_KEYS);
+  const { protocol, url, headers = {}, token, idHeader, keyArgument, orderField } = delivery;
   if (url !== undefined || protocol !== "function") requireUrl(url);
   requireHeader(idHeader, "key");
   for (const [name, value] of Object.entries(headers)) requireHeader(name, value);
   if (token !== undefined) requireToken(token);
   return compact({
-    ...{ protocol, url, token, tool, timeoutMs, answerBytesMax, idHeader },
+    ...delivery,
     headers: Object.keys(headers).length > 0 ? headers : undefined,
-    keyArgument: given(settings.keyArgument, before.keyArgument) || undefined,
-    orderField: given(settings.orderField, before.orderField) || undefined,
+    keyArgument: keyArgument || undefined,
+    orderField: orderField || undefined,
   });
 }
 

@@ -4,52 +4,39 @@
  */
 import type { Engine } from "../engine.ts";
 import { isStoreError, WorkError } from "../errors.ts";
-import type { Priority } from "../item/item.ts";
 import type { Job } from "../item/job.ts";
-import type { Rate } from "../item/rate.ts";
-import {
-  type Backoff,
-  type BreakerPolicy,
-  DEFAULT_BREAKER,
-  type OnItemFailure,
-  type OnOutage,
-  type Policy,
-} from "../retry/policy.ts";
+import { type BreakerPolicy, DEFAULT_BREAKER, type OnItemFailure, type Policy } from "../retry/policy.ts";
 import type { Clock } from "../std/clock.ts";
-import { canonicalJson, compact, type Json, type JsonObject } from "../std/json.ts";
+import { canonicalJson, compact, type JsonObject } from "../std/json.ts";
 import { requireQueue } from "./find-job.ts";
-import { DEFAULT_QUEUE, type QueueSpec, queueSpecOf, specToJson, type UniqueRule } from "./queue-spec.ts";
+import { DEFAULT_QUEUE, type QueueSpec, queueSpecOf, specToJson } from "./queue-spec.ts";
+
+/** Fields of a type as settings: an omitted one keeps its default or its value, null takes an optional one away. */
+export type Changes<T, Key extends keyof T> = {
+  readonly [K in keyof Pick<T, Key>]?: object extends Pick<T, K> ? Exclude<T[K], undefined> | null : T[K];
+};
+
+const SPEC_KEYS = [
+  "leaseMs",
+  "priority",
+  "unique",
+  "schema",
+  "expiresAfterMs",
+  "rate",
+  "description",
+] as const;
+const POLICY_KEYS = ["backoff", "lossesMax", "onOutage", "outageMsMax"] as const;
 
 /** The settings of a queue. An omitted one keeps its default or its value; null takes a limit away. */
-export interface QueueSettings {
+export interface QueueSettings
+  extends Changes<QueueSpec, (typeof SPEC_KEYS)[number]>,
+    Changes<Policy, (typeof POLICY_KEYS)[number]> {
   /** How often an item is tried again after the first attempt. Default 2. */
   readonly maxRetries?: number;
-  /** Default: exponential from 1 s to 30 s, with full jitter. */
-  readonly backoff?: Backoff;
   /** What happens to an item that is out of retries. Default `dlq`: it becomes a letter. */
   readonly onItemFailure?: Exclude<OnItemFailure, "custom">;
-  /** How often the worker may vanish under an item before it is buried. Default 3. */
-  readonly lossesMax?: number;
-  /** How long a worker may be silent before its items go to others. Default 8 s. */
-  readonly leaseMs?: number;
-  /** The priority of items without one. Default `normal`. */
-  readonly priority?: Priority;
-  /** What happens to an item whose key the queue already has. Default `reject`. */
-  readonly unique?: UniqueRule;
-  /** A JSON Schema for the data of every item. Default: none. */
-  readonly schema?: Json;
-  /** How long after it is due an item without an expiry of its own expires. Default: never. */
-  readonly expiresAfterMs?: number | null;
   /** Consecutive failures pause the queue, then a few probes decide. Default: no breaker. */
   readonly breaker?: Partial<BreakerPolicy> | null;
-  /** Whether an outage of the service that the work needs counts attempts (`retry`) or not (`wait`). Default `retry`. */
-  readonly onOutage?: OnOutage;
-  /** How long `wait` waits through one outage before attempts count again. Default: a day. */
-  readonly outageMsMax?: number | null;
-  /** The rate limit of all workers together. Default: no limit. */
-  readonly rate?: Rate | null;
-  /** What the queue is for. Default: empty. */
-  readonly description?: string | null;
 }
 
 /**
@@ -147,45 +134,39 @@ async function specWith(before: QueueSpec, settings: QueueSettings): Promise<Que
 
 /** Applies settings that were checked. */
 export async function applySettings(before: QueueSpec, settings: QueueSettings): Promise<QueueSpec> {
-  const { leaseMs = before.leaseMs, priority = before.priority, unique = before.unique } = settings;
-  const schema = given(settings.schema, before.schema);
+  const { schema, description, ...spec } = applyChanges(before, settings, SPEC_KEYS);
   // Items are never added under a schema that cannot be compiled.
   if (schema !== undefined) (await import("../redrive/data-schema/compile.ts")).compileSchema(schema);
-  return compact({
-    policy: policyWith(before.policy, settings),
-    leaseMs,
-    priority,
-    unique,
-    schema,
-    expiresAfterMs: given(settings.expiresAfterMs, before.expiresAfterMs),
-    rate: given(settings.rate, before.rate),
-    description: given(settings.description, before.description)?.trim() || undefined,
-  });
+  const policy = policyWith(before.policy, settings);
+  return compact({ ...spec, policy, schema, description: description?.trim() || undefined });
 }
 
 function policyWith(before: Policy, settings: QueueSettings): Policy {
-  const { maxRetries = before.maxAttempts - 1, onOutage = before.onOutage, breaker } = settings;
-  const outageMsMax = given(settings.outageMsMax, onOutage === "wait" ? before.outageMsMax : undefined);
+  const policy = applyChanges(before, settings, POLICY_KEYS);
+  const { maxRetries = before.maxAttempts - 1, onItemFailure = before.onItemFailure, breaker } = settings;
+  const isWaiting = policy.onOutage === "wait";
   // A limit without `wait` would be accepted and ignored.
-  if (outageMsMax !== undefined && onOutage !== "wait")
+  if (!isWaiting && typeof settings.outageMsMax === "number")
     throw new WorkError("usage", "outageMsMax (--max-outage) has no meaning without onOutage: wait.", {
       hint: 'Add --on-outage wait, or onOutage: "wait" in a program.',
     });
+  const wanted = breaker && { ...(before.breaker ?? DEFAULT_BREAKER), ...breaker };
   return compact({
-    ...before,
-    onOutage,
-    outageMsMax,
+    ...policy,
+    outageMsMax: isWaiting ? policy.outageMsMax : undefined,
     maxAttempts: maxRetries + 1,
-    lossesMax: settings.lossesMax ?? before.lossesMax,
-    backoff: settings.backoff ?? before.backoff,
-    onItemFailure: settings.onItemFailure ?? before.onItemFailure,
-    breaker: given(breaker && { ...(before.breaker ?? DEFAULT_BREAKER), ...breaker }, before.breaker),
+    onItemFailure,
+    breaker: wanted === undefined ? before.breaker : (wanted ?? undefined),
   }) as Policy;
 }
 
-/** Undefined keeps what was there, null takes it away. */
-export function given<T>(value: T | null | undefined, before: T | undefined): T | undefined {
-  return value === undefined ? before : (value ?? undefined);
+export function applyChanges<T extends object, Key extends keyof T>(
+  before: T,
+  changes: Changes<T, Key>,
+  keys: readonly Key[],
+): T {
+  const given = keys.filter((key) => changes[key] !== undefined);
+  return compact({ ...before, ...Object.fromEntries(given.map((key) => [key, changes[key] ?? undefined])) });
 }
 
 /** The names of the settings that differ, those of the policy and the delivery among them. */

@@ -13,18 +13,19 @@ export type UniqueRule = (typeof UNIQUE_RULES)[number];
 /** The settings of a named queue. */
 export interface QueueSpec {
   readonly policy: Policy;
-  /** A worker loses its items when it has sent no heartbeat for this long. */
+  /** A worker loses its items when it has sent no heartbeat for this long. Default 8 s. */
   readonly leaseMs: number;
-  /** The default for items without one. */
+  /** The priority of items without one. Default `normal`. */
   readonly priority: Priority;
+  /** What happens to an item whose key the queue already has. Default `reject`. */
   readonly unique: UniqueRule;
-  /** A JSON Schema for the data of every item, checked when it is added or amended. */
+  /** A JSON Schema for the data of every item, checked when it is added or amended. Default: none. */
   readonly schema?: Json;
-  /** How long after they are due items without an expiry of their own expire. */
+  /** How long after it is due an item without an expiry of its own expires. Default: never. */
   readonly expiresAfterMs?: number;
-  /** The rate limit of all workers together. */
+  /** The rate limit of all workers together. Default: no limit. */
   readonly rate?: Rate;
-  /** What the queue is for. */
+  /** What the queue is for. Default: empty. */
   readonly description?: string;
 }
 

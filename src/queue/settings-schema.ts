@@ -71,7 +71,7 @@ export const COMMON_SETTINGS = {
   ...t.optional(countFrom1, "lossesMax"),
   // Shorter, and a slow disk or a busy machine looks like a dead worker.
   ...t.optional(t.numberFrom(1000, 86_400_000), "leaseMs"),
-  ...t.optional(t.oneOf(OUTAGE_ACTIONS), "onOutage"),
+  ...t.nullable(t.oneOf(OUTAGE_ACTIONS), "onOutage"),
   ...t.nullable(durationMs, "outageMsMax"),
   ...t.nullable(t.text, "description"),
   ...t.nullable(t.objectOf<Rate>({ perSecond: t.numberFrom(1 / 86_400, 1_000_000) }), "rate"),
