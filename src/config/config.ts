@@ -1,7 +1,4 @@
-/**
- * Finds and loads `redrive.yml`. Without a file the defaults apply, and nothing that reads YAML is loaded: a command pays
- * for settings only when it needs them and a file exists.
- */
+/** Finds and loads `redrive.yml`. Without a file the defaults apply, and nothing that reads YAML is loaded. */
 import { accessSync, constants, existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";

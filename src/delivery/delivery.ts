@@ -1,7 +1,4 @@
-/**
- * The built-in handler of a target's queue: sends one receipt by the protocol that the settings name, also when they
- * change. A target that rejects our credentials is paused.
- */
+/** The built-in handler of a target's queue: sends one receipt by the protocol that the current settings name. */
 import type { AttemptContext, Handler } from "../attempt/handler.ts";
 import type { Engine } from "../engine.ts";
 import { isStoreError, WorkError } from "../errors.ts";

@@ -1,7 +1,4 @@
-/**
- * Reads error details from the body of an answer: a code, a status, when to retry, and which key it concerns. Structured
- * fields count; plain text is read only when the body is not JSON. Pure.
- */
+/** Reads the code, status, wait and key of an error from the body of an answer. Plain text counts only without JSON. Pure. */
 import { clampDelayMs } from "../retry/backoff.ts";
 
 export type Meaning = "already" | "in_progress" | "rate_limit" | "auth" | "unavailable" | "server" | "client";

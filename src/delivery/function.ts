@@ -1,7 +1,4 @@
-/**
- * A user's function as the protocol of a target: it returns when the receipt is delivered, and throws when it is not. Errors
- * are classified by exception name, HTTP status and errno.
- */
+/** A user's function as the protocol of a target: it returns when the receipt is delivered, and throws when it is not. */
 import { type Classified, classify } from "../retry/classify.ts";
 import { describeThrown, readException } from "../retry/thrown.ts";
 import { formatDuration } from "../std/duration.ts";

@@ -1,7 +1,4 @@
-/**
- * Sends receipts as HTTP POSTs of JSON. One call of `deliver` is one try. Redirects that keep the method are followed within
- * the same origin only, so a token never reaches another host.
- */
+/** Sends receipts as HTTP POSTs of JSON. Redirects stay within the origin, so a token never reaches another host. */
 
 import { Agent, type ClientRequest, type IncomingMessage, request as requestHttp } from "node:http";
 import { request as requestHttps, Agent as SecureAgent } from "node:https";

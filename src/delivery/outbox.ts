@@ -28,10 +28,7 @@ export class Outbox {
     this.#queue = queue;
   }
 
-  /**
-   * Resolves with whether it is new. Rejects with `receipt_conflict` when the key has another body, and with the store's
-   * error when nothing was written.
-   */
+  /** Resolves with whether it is new; rejects with `receipt_conflict` when the key has another body. */
   add(item: NewItem): Promise<boolean> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ item, resolve, reject });

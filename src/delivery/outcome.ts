@@ -1,7 +1,4 @@
-/**
- * Maps an answer, or the lack of one, to the outcome of a delivery. Every status and code is mapped explicitly; text is read
- * only where there is nothing else. Pure; `decide` turns the outcome into a verdict.
- */
+/** Maps an answer, or the lack of one, to the outcome of a delivery. Text is read only where there is nothing else. Pure. */
 import type { ErrorClass, ErrorType } from "../item/error-type.ts";
 import { classOfType } from "../item/error-type.ts";
 import type { ReceiptStatus } from "../item/receipt.ts";
@@ -66,10 +63,7 @@ export function outcomeOfHttp(answer: HttpAnswer, asked: Asked): DeliveryOutcome
 
 const PAGES = ["text/html", "application/xhtml+xml"];
 
-/**
- * An answer of 2xx delivers, unless it contains an error (JSON-RPC does), or is not from the service: a page for people
- * comes from a proxy or a login, and half an answer may have contained anything.
- */
+/** 2xx delivers, unless the answer contains an error, is cut off, or is a page that a proxy or a login sent. */
 function outcomeOfSuccess(answer: HttpAnswer, asked: Asked): DeliveryOutcome {
   const { status, body, end } = answer;
   const lost = (why: string) => outcomeOfLostAnswer(`HTTP ${status}: the answer ${why}`);

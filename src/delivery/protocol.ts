@@ -1,7 +1,4 @@
-/**
- * The protocol interface of deliveries: `http.ts`, `mcp.ts` and `function.ts` implement it, and programs can add their own.
- * A protocol sends once and returns the outcome; retries happen elsewhere.
- */
+/** The interface of `http.ts`, `mcp.ts` and `function.ts`; programs can add their own. A protocol sends once and never retries. */
 import type { Json } from "../std/json.ts";
 import type { DeliveryOutcome } from "./outcome.ts";
 import type { DeliverySpec } from "./target-settings.ts";

@@ -1,7 +1,4 @@
-/**
- * Recovers the letters of a target: on request, and automatically when an outage is over. Automatic recovery sends one
- * letter first, and the rest when it succeeds.
- */
+/** Recovers the letters of a target: on request, and when an outage is over. Then one letter is sent first as a trial. */
 import type { Engine } from "../engine.ts";
 import { isStoreTrouble, WorkError } from "../errors.ts";
 import type { LeasedItem, Settlement } from "../item/item.ts";

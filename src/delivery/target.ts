@@ -28,10 +28,7 @@ import {
 } from "./target-settings.ts";
 import type { Environment } from "./token.ts";
 
-/**
- * The options of a target in this process. Given settings are stored: they create or change the target. Without settings
- * the target must exist.
- */
+/** The options of a target. Given settings create or change it; without settings it must exist. */
 export interface TargetOptions extends TargetSettings, RunnerSettings {
   /** Delivers when the target's protocol is `function`: a function that sends one receipt, or a protocol of your own. */
   readonly deliver?: DeliverFunction | Protocol;
@@ -193,10 +190,7 @@ export class Target extends StandingQueue {
     return (await this.#whenOpen()).delivery.probe(signal);
   }
 
-  /**
-   * Accepts no more receipts, delivers what waits for at most this time, and closes the target. What is left waits in the
-   * store for the next process that opens the target.
-   */
+  /** Accepts no more receipts, delivers what waits for at most this time, and closes the target. The rest stays stored. */
   drain(withinMs: number = DRAIN_MS): Promise<DrainReport> {
     this.#isClosing = true;
     this.#deadline = Math.min(this.#deadline, this.#clock.now() + withinMs);

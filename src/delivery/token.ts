@@ -1,7 +1,4 @@
-/**
- * The token of a target, read for every try, so that a new one needs no restart. It is never stored or shown: answers are
- * masked before anybody sees them.
- */
+/** The token of a target, read for every attempt, so that a new one needs no restart. It is never stored or shown. */
 import { readFile } from "node:fs/promises";
 import { WorkError } from "../errors.ts";
 import { maskerOf, SECRET_CHARS_MIN } from "../workflow/secrets.ts";

@@ -1,6 +1,4 @@
-/**
- * Reads CSV with a header row: every row is an item, an object of strings. `CsvRows` is a thin layer over csv-parse.
- */
+/** Reads CSV with a header row: every row is an item, an object of strings. */
 import { type CsvError, type InfoRecord, type Parser, parse } from "csv-parse";
 import type { WorkError } from "../errors.ts";
 import { wholeLines } from "./lines.ts";

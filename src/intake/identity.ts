@@ -1,7 +1,4 @@
-/**
- * Assigns ids to records: from a field, or from the content, so that the same content has the same id in every run
- * wherever it is in the input. The position never counts.
- */
+/** Assigns ids to records: from a field or from the content, never from the position in the input. */
 import { hash } from "node:crypto";
 import type { WorkError } from "../errors.ts";
 import type { NewItem } from "../item/item.ts";

@@ -1,7 +1,4 @@
-/**
- * Opens an input and detects its format by its name or its first bytes. Bytes are read only as fast as they are
- * consumed.
- */
+/** Opens an input and detects its format by its name or its first bytes. */
 import { type FileHandle, open, stat } from "node:fs/promises";
 import { extname } from "node:path";
 import { addAbortSignal, type Readable } from "node:stream";
@@ -35,10 +32,7 @@ function streamOf(file: FileHandle): Readable {
   return file.createReadStream({ highWaterMark: READ_BYTES });
 }
 
-/**
- * Throws like `openInput`, before a job is created for an input that cannot be opened. A pipe is not opened, because its writer
- * would lose its reader.
- */
+/** Throws like `openInput`. A pipe is not opened, because its writer would lose its reader. */
 export async function requireInput(path: string): Promise<void> {
   if (path === "-" || (await isPipe(path))) return;
   await (await openFile(path)).file.close();

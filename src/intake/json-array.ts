@@ -1,7 +1,4 @@
-/**
- * Reads a JSON array of any size: each element is cut out of the stream and parsed on its own, so that memory depends
- * on the largest element.
- */
+/** Reads a JSON array of any size: each element is cut out of the stream and parsed on its own. */
 import type { WorkError } from "../errors.ts";
 import {
   decodeRecord,
@@ -39,10 +36,7 @@ export interface Element {
 /** What may come next: the array, its first value or end, a value, the rest of a value, or nothing. */
 type State = "array" | "first" | "value" | "inside" | "nothing";
 
-/**
- * Finds the elements of a top-level JSON array in chunks of bytes. It counts brackets and skips strings; the parser decides
- * whether an element is valid.
- */
+/** Finds the elements of a top-level array by counting brackets; the parser decides whether an element is valid. */
 export class ArrayScanner {
   readonly #origin: Origin;
   readonly #onRest: ((bytes: Buffer) => void) | undefined;

@@ -1,7 +1,4 @@
-/**
- * Reads inputs by lines: plain text (every line or NUL-separated record is an item) and JSON Lines. Blank lines are
- * skipped.
- */
+/** Reads inputs by lines: plain text, NUL-separated records and JSON Lines. Blank lines are skipped. */
 import { isUtf8 } from "node:buffer";
 import {
   decodeUtf8,
@@ -76,10 +73,7 @@ export interface LineBlock {
 
 export type Separator = 0x0a | 0x00;
 
-/**
- * Splits a stream into blocks of whole lines of valid UTF-8, and throws at the first line that is too long or invalid. A block
- * has many lines, so that checking and decoding cost little per line.
- */
+/** Splits a stream into blocks of whole lines of valid UTF-8; large blocks make checking and decoding cheap per line. */
 export async function* wholeLines(
   chunks: AsyncIterable<Buffer>,
   origin: Origin,

@@ -54,10 +54,7 @@ export interface IntakeRecord {
   readonly line: number;
 }
 
-/**
- * Turns bytes into runs of records, one run for each chunk. A run is lazy and throws at an invalid record, so that the
- * records before it are not lost.
- */
+/** Turns bytes into runs of records, one per chunk. A run throws at an invalid record, after the records before it. */
 export type RecordReader = (
   chunks: AsyncIterable<Buffer>,
   origin: Origin,

@@ -1,7 +1,4 @@
-/**
- * Parses the JSON of an input and reports errors with their position. Refuses numbers that cannot be represented, such
- * as 1e400, which would reach the command as null. Also helpers for the bytes of JSON texts.
- */
+/** Parses the JSON of an input and reports errors with their position. Refuses numbers that cannot be represented. */
 import type { WorkError } from "../errors.ts";
 import { INTEGER_DIGITS_MAX, type Json, mayHaveLongInteger, numbersIn, parseJson } from "../std/json.ts";
 import { invalidInput, type Origin, type Position } from "./origin.ts";

@@ -1,7 +1,4 @@
-/**
- * Stage 1 of an item's life: reads an input as batches of items with ids. It reads only as fast as batches are
- * consumed, and holds at most one batch, one chunk of the input and one record.
- */
+/** Stage 1: reads an input as batches of items with ids, only as fast as batches are consumed. */
 import type { Readable } from "node:stream";
 import type { NewItem } from "../item/item.ts";
 import { Identity, type IdentityOptions } from "./identity.ts";
@@ -32,10 +29,7 @@ export interface ReadOptions {
   readonly signal?: AbortSignal;
 }
 
-/**
- * Streams the items of an input in bounded memory. Items before an invalid record are delivered before the error is thrown. An
- * empty input gives no batch.
- */
+/** Streams the items of an input in bounded memory. Items before an invalid record come before the error. */
 export async function* readItems(
   source: InputSource,
   options: ReadOptions = {},

@@ -1,7 +1,4 @@
-/**
- * Validates items before they are added. Written by hand instead of as a schema, because one call may add
- * thousands. One invalid item fails the whole call, and nothing is added.
- */
+/** Validates items before they are added. Written by hand instead of as a schema, because one call may add thousands. */
 import type { NewItem } from "../item/item.ts";
 import { PRIORITIES } from "../item/item.ts";
 import type { QueueItem } from "../queue/add-items.ts";

@@ -1,7 +1,4 @@
-/**
- * Checks that item data can be stored as JSON. Values that JSON would change silently (NaN, a Map) or that
- * would fail in the database (undefined) are refused. Pure.
- */
+/** Checks that data can be stored as JSON. Values that JSON would change silently, such as NaN or a Map, are refused. Pure. */
 import { copyJson, type Json } from "../std/json.ts";
 
 /** Deeper than any sensible data; also detects cycles. */

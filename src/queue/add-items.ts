@@ -1,7 +1,4 @@
-/**
- * Adds items to a named queue by its settings: schema, default priority and expiry, and the rule for duplicate keys. Returns
- * a result for every item; a refused item does not affect the others.
- */
+/** Adds items to a named queue by its settings. Returns a result for every item; a refused one does not affect the others. */
 import { createHash } from "node:crypto";
 import type { Engine } from "../engine.ts";
 import { WorkError } from "../errors.ts";

@@ -1,7 +1,4 @@
-/**
- * The error log: every failure of every queue and the runner's own errors, newest first. Only reads the store; all fields
- * come from the error's record, never from the text of its message.
- */
+/** The error log: every failure of every queue and the runner's own errors, newest first. Only reads the store. */
 import { errorBodyOf, type ReportedError } from "../dead-letter/import-export/error-body.ts";
 import type { Engine } from "../engine.ts";
 import { type ErrorEntry, type ErrorOrigin, type ErrorQuery, EVENTS_OF_ORIGIN } from "../item/error-log.ts";

@@ -1,7 +1,4 @@
-/**
- * Imports items from JSON Lines or CSV into a named queue, one batch at a time. An invalid row is reported with its line and
- * reason, and the others are added.
- */
+/** Imports items from JSON Lines or CSV into a named queue. An invalid row is reported, and the others are added. */
 import type { Readable } from "node:stream";
 import type { Engine } from "../engine.ts";
 import { WorkError } from "../errors.ts";

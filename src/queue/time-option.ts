@@ -1,6 +1,4 @@
-/**
- * Parses times that people or files give: when an item is due, when it expires. Strict, because the time decides what runs.
- */
+/** Parses times that people or files give. Strict, because the time decides what runs. */
 import { parseDuration } from "../std/duration.ts";
 
 const RFC_3339 = /^(\d{4}-\d\d-\d\d)[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/;

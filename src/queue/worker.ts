@@ -1,7 +1,4 @@
-/**
- * A worker of a named queue: the runner with the queue's settings, running until it is stopped. Many workers may share a
- * queue, in one process or on many machines; items of a worker that vanished are ready again within seconds.
- */
+/** A worker of a named queue: the runner with the queue's settings, until it is stopped. Many workers may share a queue. */
 import type { Handler } from "../attempt/handler.ts";
 import type { Engine } from "../engine.ts";
 import type { Failure } from "../item/failure.ts";

@@ -1,7 +1,4 @@
-/**
- * Sends alert messages to channels: webhooks, Slack, Teams and commands. Secrets that a channel needs are read from the
- * environment here.
- */
+/** Sends alert messages to webhooks, Slack, Teams and commands. Reads the secrets of channels from the environment. */
 
 import { lastLine, runProgram } from "../attempt/run-program.ts";
 import { WorkError } from "../errors.ts";

@@ -1,7 +1,4 @@
-/**
- * Decides what a channel is sent now: new alerts, reminders after the cool-down, recoveries. Also the check schedule and
- * quiet hours. Pure.
- */
+/** Decides what a channel is sent now: new alerts, reminders, recoveries. Also the schedule and quiet hours. Pure. */
 
 import type { AlertRule, QuietHours, WatchSettings } from "./alert-settings.ts";
 import type { Alert, AlertBook } from "./alert-state.ts";
@@ -84,10 +81,7 @@ function over({ raisedAt, told }: Alert, channel: string, manner: Manner): Telli
   return isNews ? "passed" : null;
 }
 
-/**
- * Forgets what is over, once it is owed to no channel and would be told anew if it came back. Alerts of rules that this
- * watcher does not have may be those of another one: they stay for some days.
- */
+/** Drops recovered alerts that no channel waits for. Alerts of unknown rules, perhaps of another watcher, stay for some days. */
 export function forgetOld(book: AlertBook, settings: WatchSettings, at: number): AlertBook {
   const rules = new Map(settings.rules.map((rule) => [rule.name, rule]));
   const names = [EVENT_LOG, ...settings.channels.map(({ name }) => name)];

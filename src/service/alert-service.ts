@@ -1,7 +1,4 @@
-/**
- * The alert service: checks by schedule, when quiet hours end, and when an event occurs that a rule may concern. Events are
- * gathered for a while, so that a burst becomes one message.
- */
+/** The alert service: checks by schedule, after quiet hours, and when an event concerns a rule. A burst becomes one message. */
 import type { Engine } from "../engine.ts";
 import { isStoreTrouble } from "../errors.ts";
 import type { EventType } from "../item/event.ts";

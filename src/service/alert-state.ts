@@ -1,8 +1,4 @@
-/**
- * The shared state of alerts: which are raised, what was sent to which channel and when, and who is sending now. It is one
- * small document in the store, changed by compare-and-set, so that two watchers do not send the same alert twice and a
- * restart forgets nothing. Pure functions, and the shared copy of one watcher.
- */
+/** The shared state of alerts: one document in the store, so that watchers send nothing twice and a restart forgets nothing. */
 
 import type { Engine } from "../engine.ts";
 import { isStoreError, WorkError } from "../errors.ts";

@@ -1,7 +1,4 @@
-/**
- * `redrive jobs delete`: deletes a job with its items, logs, worktrees and letter directory. Letters are archived first.
- * Waiting letters and unmerged commits are deleted only with `force`.
- */
+/** `redrive jobs delete`: deletes a job with its items, logs, worktrees and letter directory. Letters are archived first. */
 import { rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { endOrphans } from "../attempt/process-tree.ts";

@@ -120,10 +120,7 @@ export async function mirrorAll(engine: Engine, place: DirectoryPlace): Promise<
   return written;
 }
 
-/**
- * After a command that has changed letters: brings a job's directory to what the store says, and is quick about it.
- * `changed` names the items whose letters have changed without an event that says so, as a note does.
- */
+/** Updates a job's directory after a command. `changed` names items whose letters changed without an event, as by a note. */
 export async function refreshDirectory(
   engine: Engine,
   job: Job,

@@ -1,7 +1,4 @@
-/**
- * Services that write letters to files while a job runs: its letter directory, and the `receipts.json` of a target. Nothing
- * is read back.
- */
+/** Services that write letters to files while a job runs: its letter directory, and the `receipts.json` of a target. */
 import { dirname } from "node:path";
 import type { Job } from "../item/job.ts";
 import { BackgroundTask } from "../std/background-task.ts";

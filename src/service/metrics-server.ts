@@ -1,7 +1,4 @@
-/**
- * Serves metrics over HTTP for Prometheus, and a health check of the store. Every answer is read from the store; a store
- * that cannot be read is a 503, so that no false value is scraped.
- */
+/** Serves metrics for Prometheus and a health check. A store that cannot be read is a 503, so that no false value is scraped. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { type AddressInfo, isIPv4 } from "node:net";
 import type { Engine } from "../engine.ts";

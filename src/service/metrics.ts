@@ -1,7 +1,4 @@
-/**
- * Metrics of all queues. They are read from the store and never kept in the process, so that a restart shows no false 0; a
- * store that cannot be read is an error, never a row of zeros.
- */
+/** Metrics of all queues, read from the store and never kept in the process, so that a restart shows no false 0. */
 import type { Counter, Engine, Holder, QueueCounts } from "../engine.ts";
 import { ENDING_KINDS, isStanding, type Job, type JobKind, STANDING_KINDS } from "../item/job.ts";
 import { RECEIPT_STATUSES, type ReceiptLatency, receiptLatencyOf } from "../item/receipt.ts";

@@ -1,7 +1,4 @@
-/**
- * What every background service is: started when a run or a worker begins, told of settlements after the store has them, stopped at
- * the end. A service never delays the work and never fails it; what it cannot do becomes a notice.
- */
+/** The shape of background services. A service never delays the work and never fails it; its problems become notices. */
 import type { Engine } from "../engine.ts";
 import type { LeasedItem, Settlement } from "../item/item.ts";
 import type { Job } from "../item/job.ts";

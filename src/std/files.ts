@@ -1,7 +1,4 @@
-/**
- * Writes files atomically: content goes to a hidden draft in the same folder, is flushed to disk and renamed. Also
- * creates folders and sets permissions that only the owner has.
- */
+/** Writes files atomically: to a hidden draft that is flushed and renamed. Also folders and private permissions. */
 import { createHash } from "node:crypto";
 import { chmodSync, closeSync, mkdirSync, openSync, readSync, statSync } from "node:fs";
 import { type FileHandle, open, opendir, rename, rm, stat } from "node:fs/promises";
@@ -36,10 +33,7 @@ export async function writeAtomically(
   if (syncFolder) await withFile(folder, "r", (handle) => handle.sync());
 }
 
-/**
- * Writes to a path given by a person: a file atomically, a device or pipe such as /dev/stdout directly, because a rename would
- * replace it.
- */
+/** Writes a file atomically, but a device or pipe such as /dev/stdout directly, because a rename would replace it. */
 export async function writeOut(path: string, content: FileContent): Promise<void> {
   const there = await stat(path).catch(() => null); // writing reports the error
   if (there === null || there.isFile() || there.isDirectory()) return writeAtomically(path, content);

@@ -1,7 +1,4 @@
-/**
- * Identifies a process on a machine, so that it can be distinguished from a later one with the same pid, and checks
- * whether an owner still exists.
- */
+/** Identifies a process, so that it differs from a later one with the same pid, and checks whether it still exists. */
 import { execFileSync } from "node:child_process";
 import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";

@@ -15,10 +15,7 @@ export function randomName(length: number): string {
 /** The number of names with the same prefix. */
 const SERIES_MAX = 32 ** 4;
 
-/**
- * Unique names of 16 characters in ascending order, so that an index over them grows at its end. The first 12 characters of
- * a series are random.
- */
+/** Unique names of 16 characters in ascending order, so that an index grows at its end. The first 12 are random. */
 export function nameSeries(): () => string {
   const pairs = Array.from({ length: 32 ** 2 }, (_, n) => `${ALPHABET[n >> 5]}${ALPHABET[n & 31]}`);
   let prefix = "";
