@@ -317,7 +317,7 @@ export async function openSession(settings: DeliverySpec, fetch: Fetch): Promise
   };
 }
 
-/** Rejects where the package is not installed: only targets that speak MCP need it. */
+/** Rejects when the package is not installed; only MCP targets need it. */
 export async function loadSdk(load = importSdk) {
   try {
     return await load();

@@ -51,7 +51,7 @@ export class Outbox {
     }
   }
 
-  /** When not all are new, each is added again by itself, which writes nothing twice and tells which is which. */
+  /** When not all are new, each is added again by itself: that writes nothing twice and shows which are new. */
   async #write(batch: readonly Entry[]): Promise<void> {
     try {
       const { added } = await this.#engine.add(
@@ -97,7 +97,7 @@ export interface Waiting {
   leave(): void;
 }
 
-/** Those who wait for the end of a receipt: told by this process, or read from the store when another one delivers. */
+/** Callers that wait for the end of a receipt. It comes from this process, or from the store if another one delivers. */
 export class Waiters {
   readonly #engine: Engine;
   readonly #queue: string;

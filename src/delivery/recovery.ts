@@ -19,7 +19,7 @@ export interface Recovery {
   readonly job: Job;
   readonly selection: Selection;
   readonly letters: number;
-  /** Redrives that another process began and did not finish, oldest first. Those that a person paused are not among them. */
+  /** Unfinished redrives of other processes, oldest first, without paused ones. */
   readonly begun: readonly Operation[];
 }
 
@@ -33,7 +33,7 @@ export async function surveyRecovery(engine: Engine, name: string): Promise<Reco
   return { job, selection, letters: await countSelected(engine, selection), begun };
 }
 
-/** A `target_unreachable` error when a recovery would come to nothing. Nothing is changed. */
+/** Throws `target_unreachable` when nothing could be delivered now. Changes nothing. */
 export async function requireReachable(engine: Engine, { job, letters }: Recovery): Promise<void> {
   const kept = letters === 1 ? "1 letter waits" : `${letters} letters wait`;
   if (job.pause) {

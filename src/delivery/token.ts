@@ -13,7 +13,7 @@ export interface Token {
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Undefined when the target needs none. A token that cannot be read or sent is a `usage` error that says where it was looked for. */
+/** Undefined when the target needs none. A token that cannot be read or sent is a `usage` error with its location. */
 export async function readToken(
   source: TokenSource | undefined,
   env: Environment = process.env,

@@ -8,7 +8,7 @@ import { BYTE, isMark, skipMark, skipSpace, VALUE_START } from "./parse-json.ts"
 export interface Input {
   /** Its name in messages. */
   readonly name: string;
-  /** False for a pipe or a device, whose name does not tell the format. */
+  /** False for a pipe or a device, whose name has no format. */
   readonly isFile: boolean;
   readonly chunks: AsyncIterable<Buffer>;
 }

@@ -22,7 +22,7 @@ export interface QueueItem {
   readonly priority?: Priority;
   /** Not before this time, in milliseconds since the epoch. Default: now. */
   readonly dueAt?: number;
-  /** Not from this time on. Default: as the queue says. */
+  /** The item expires at this time. Default: by the queue's settings. */
   readonly expiresAt?: number;
   /** Items of one lane are worked one at a time, oldest first. Default: no lane. */
   readonly lane?: string;

@@ -25,7 +25,7 @@ export interface ErrorPage {
 export async function readErrors(engine: Engine, query: ErrorLogQuery): Promise<ErrorPage> {
   const { queues, limit, ...wanted } = query;
   const one = (queue: { readonly queue?: string }) =>
-    engine.listErrors({ ...wanted, ...queue, limit: limit + 1 }); // one more tells whether there is a next page
+    engine.listErrors({ ...wanted, ...queue, limit: limit + 1 }); // one more shows whether there is a next page
   const lists =
     queues === undefined
       ? [await one({})]

@@ -99,7 +99,7 @@ export function rateToText(perSecond: number): string {
   return whole ? `${Math.round(perSecond * whole[1])}/${whole[0]}` : `${perSecond}/s`;
 }
 
-/** A third of a second times three is one, whatever the last bit says. */
+/** Tolerates rounding errors: three times a third is 1. */
 function isWhole(value: number): boolean {
   return Math.round(value) >= 1 && Math.abs(value - Math.round(value)) < 1e-9;
 }

@@ -86,7 +86,7 @@ export async function summariseStanding<Spec extends QueueSpec>(
   }) as QueueSummary<Spec>;
 }
 
-/** The document is the workers' own; what it does not say is not known. */
+/** The document belongs to the workers; missing fields are unknown. */
 export function gateOf(
   body: unknown,
   now: number,

@@ -156,7 +156,7 @@ export class SharedBook {
   /** Changes it in the store. Null stands for a store that cannot be reached; then, and when it cannot be written, it is changed here. */
   change(engine: Engine | null, change: Change): Promise<{ book: AlertBook; trouble: WorkError | null }> {
     const made = this.#last.then(() => this.#change(engine, change));
-    this.#last = made.catch(() => undefined); // whoever asked is told
+    this.#last = made.catch(() => undefined); // the caller gets the error
     return made;
   }
 

@@ -87,7 +87,7 @@ function topOf(folder: string): string | null {
   return dirname(folder) === folder ? null : topOf(dirname(folder));
 }
 
-/** `itemsMax`: how many letters may wait in a job; null is no limit, and without it the numbers do not speak of room. */
+/** `itemsMax`: how many letters may wait; null is no limit. Without it the metrics have no limit. */
 export async function letterDocuments(
   engine: Engine,
   jobId: string,
@@ -136,7 +136,7 @@ async function rewrite(
 ): Promise<WrittenFolder> {
   const projection = openProjection(engine, job, place);
   await projection.rebuild();
-  // What came or left meanwhile is told in any case.
+  // Changes meanwhile are appended in any case.
   const { items } = await openProjection(engine, job, { ...place, tellsAll: true }).finish();
   return { jobId: job.id, folder: projection.folder, items };
 }

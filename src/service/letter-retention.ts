@@ -70,7 +70,7 @@ export interface Removed {
   readonly evicted: number;
 }
 
-/** While work goes on, a queue may exceed its limit by this share: an archive for each single letter helps nobody. */
+/** While work goes on, a queue may exceed its limit by this share, so that not every letter needs an archive. */
 const SLACK = 0.01;
 
 /** Loaded when something has to be removed, which most runs never do. */

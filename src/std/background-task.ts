@@ -69,7 +69,7 @@ export class BackgroundTask {
     }
   }
 
-  /** While the work goes on, a store that cannot be used is reported by whoever does the work. */
+  /** While the work goes on, the runner reports a store that cannot be used. */
   #report(error: unknown, { isLast }: { readonly isLast: boolean }): void {
     const reason = error instanceof Error ? error.message : String(error);
     if (reason === this.#reported || (isStoreTrouble(error) && !isLast)) return;

@@ -23,6 +23,6 @@ export async function withTimeout<T>(
   } finally {
     clearTimeout(timer);
     signal.removeEventListener("abort", onStop);
-    acting.catch(() => undefined); // an error after the end belongs to nobody
+    acting.catch(() => undefined); // a late error is ignored
   }
 }
