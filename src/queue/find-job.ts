@@ -64,10 +64,11 @@ export function folderOf({ spec }: Pick<Job, "spec">): string | undefined {
 export function isOfFolder(job: Pick<Job, "spec">, cwd: string): boolean {
   const folder = folderOf(job);
   if (folder === undefined) return false;
-  return resolve(folder) === resolve(cwd) || (topOf(cwd) !== null && topOf(folder) === topOf(cwd));
+  return resolve(folder) === resolve(cwd) || (gitTopOf(cwd) !== null && gitTopOf(folder) === gitTopOf(cwd));
 }
 
-function topOf(folder: string): string | null {
+/** The top level of the git repository around a folder. */
+export function gitTopOf(folder: string): string | null {
   for (let at = resolve(folder); ; at = dirname(at)) {
     if (existsSync(join(at, ".git"))) return at;
     if (at === dirname(at)) return null;

@@ -1,8 +1,6 @@
 /** The message of one check for one channel, as text and as JSON. Pure. */
-
 import { toRfc3339 } from "../std/clock.ts";
-import type { JsonObject } from "../std/json.ts";
-import { compact } from "../std/json.ts";
+import { compact, type JsonObject } from "../std/json.ts";
 import type { Telling } from "./alert-schedule.ts";
 import { SEVERITIES, type Severity } from "./alert-settings.ts";
 
@@ -12,14 +10,10 @@ export interface Notice {
   readonly severity: Severity;
   readonly at: number;
   readonly store: string;
-  readonly wrong: readonly NoticeLine[];
-  readonly over: readonly NoticeLine[];
+  /** One line for each raised alert, and for each recovered one. */
+  readonly wrong: readonly string[];
+  readonly over: readonly string[];
   readonly tellings: readonly Telling[];
-}
-
-export interface NoticeLine {
-  readonly severity: Severity;
-  readonly text: string;
 }
 
 export function noticeOf(
@@ -50,25 +44,25 @@ function worstOf(wrong: readonly Telling[]): Severity {
   return SEVERITIES[Math.max(0, ...ranks)] ?? "info";
 }
 
-function lineOf({ alert, state }: Telling): NoticeLine {
-  const { severity, text, overText, raisedAt } = alert;
+function lineOf({ alert, state }: Telling): string {
+  const { text, overText, raisedAt } = alert;
   switch (state) {
     case "raised":
-      return { severity, text };
+      return text;
     case "reminder":
-      return { severity, text: `${text} (since ${toRfc3339(raisedAt)})` };
+      return `${text} (since ${toRfc3339(raisedAt)})`;
     case "recovered":
-      return { severity: "info", text: overText };
+      return overText;
     case "passed":
-      return { severity: "info", text: `${overText} (it was: ${text}, at ${toRfc3339(raisedAt)})` };
+      return `${overText} (it was: ${text}, at ${toRfc3339(raisedAt)})`;
   }
 }
 
 const LINES_MAX = 40;
 
 /** The lines that fit into a message, and how many are left out. */
-export function shownLines(lines: readonly NoticeLine[]): readonly string[] {
-  const shown = lines.slice(0, LINES_MAX).map(({ text }) => cut(text));
+export function shownLines(lines: readonly string[]): readonly string[] {
+  const shown = lines.slice(0, LINES_MAX).map(cut);
   return lines.length > LINES_MAX ? [...shown, `… and ${lines.length - LINES_MAX} more`] : shown;
 }
 

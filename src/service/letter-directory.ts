@@ -12,7 +12,7 @@ import { fileNameOf } from "../item/item.ts";
 import type { Job } from "../item/job.ts";
 import { letterToJson } from "../item/letter.ts";
 import type { ItemState } from "../item/state.ts";
-import { everyJob } from "../queue/find-job.ts";
+import { everyJob, gitTopOf } from "../queue/find-job.ts";
 import { analyseSelected } from "../redrive/analyse-selected.ts";
 import { selectLetters } from "../redrive/select.ts";
 import { makeFolder, removeStaleDrafts, writeAtomically } from "../std/files.ts";
@@ -78,13 +78,8 @@ export async function writePlacePolicy(engine: Engine, place: DirectoryPlace): P
 /** The name of the git repository, else of the job's folder; imported letters have neither. */
 function repositoryName({ spec }: Job): string {
   if (typeof spec.cwd !== "string") return "elsewhere";
-  const top = topOf(spec.cwd);
+  const top = gitTopOf(spec.cwd);
   return top === null ? basename(spec.cwd) || "root" : repositoryNameOf(top);
-}
-
-function topOf(folder: string): string | null {
-  if (existsSync(join(folder, ".git"))) return folder;
-  return dirname(folder) === folder ? null : topOf(dirname(folder));
 }
 
 /** `itemsMax`: how many letters may wait; null is no limit. Without it the metrics have no limit. */
