@@ -1,9 +1,7 @@
 /** Maps an answer, or the lack of one, to the outcome of a delivery. Text is read only where there is nothing else. Pure. */
-import type { ErrorClass, ErrorType } from "../item/error-type.ts";
-import { classOfType } from "../item/error-type.ts";
+import { classOfType, type ErrorClass, type ErrorType } from "../item/error-type.ts";
 import type { ReceiptStatus } from "../item/receipt.ts";
-import type { Kind } from "../retry/classify.ts";
-import { classifyHttp, classifyJsonRpc } from "../retry/classify.ts";
+import { classifyHttp, classifyJsonRpc, type Kind } from "../retry/classify.ts";
 import { compact, isJsonObject } from "../std/json.ts";
 import { oneLine } from "../triage/clean.ts";
 import { jsonOf, type Meaning, readSaid, retryAfterMsOf, type Said } from "./error-body.ts";

@@ -1,7 +1,6 @@
 /** An engine that validates the arguments of library callers. Methods that runners call for each attempt are not checked. */
 import * as z from "zod";
-import type { Engine, EventQuery, ItemQuery, LetterQuery } from "../engine.ts";
-import { LETTER_PARTS } from "../engine.ts";
+import { type Engine, type EventQuery, type ItemQuery, LETTER_PARTS, type LetterQuery } from "../engine.ts";
 import type { ErrorQuery } from "../item/error-log.ts";
 import { EVENT_TYPES } from "../item/event.ts";
 import type { HoldBy, NewNote } from "../item/item.ts";

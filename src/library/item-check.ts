@@ -1,6 +1,5 @@
 /** Validates items before they are added. Written by hand instead of as a schema, because one call may add thousands. */
-import type { NewItem } from "../item/item.ts";
-import { PRIORITIES } from "../item/item.ts";
+import { type NewItem, PRIORITIES } from "../item/item.ts";
 import type { QueueItem } from "../queue/add-items.ts";
 import { describeValue, invalidInput } from "../std/check-input.ts";
 import { nearest } from "../std/nearest.ts";

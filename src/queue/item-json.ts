@@ -2,8 +2,7 @@
 import { type Attempt, attemptToJson, type Item } from "../item/item.ts";
 import type { LetterNote } from "../item/letter.ts";
 import { toRfc3339 } from "../std/clock.ts";
-import type { JsonObject } from "../std/json.ts";
-import { compact } from "../std/json.ts";
+import { compact, type JsonObject } from "../std/json.ts";
 
 export function itemToJson(item: Item): JsonObject {
   return compact({
