@@ -1,5 +1,6 @@
 /** Reads the code, status, wait and key of an error from the body of an answer. Plain text counts only without JSON. Pure. */
 import { clampDelayMs } from "../retry/backoff.ts";
+import { compact } from "../std/json.ts";
 
 export type Meaning = "already" | "in_progress" | "rate_limit" | "auth" | "unavailable" | "server" | "client";
 
@@ -26,14 +27,8 @@ export function readSaid(value: unknown, now: number): Said {
   const status = levels.map(statusOf).find((found) => found !== undefined);
   const retryAfterMs = levels.map((level) => waitOf(level, now)).find((found) => found !== undefined);
   const key = firstText(levels, KEY_FIELDS);
-  return {
-    ...(meaning !== undefined && { meaning }),
-    ...(codes.length > 0 && { isCoded: true as const }),
-    ...(status !== undefined && { status }),
-    ...(message !== undefined && { message }),
-    ...(retryAfterMs !== undefined && { retryAfterMs }),
-    ...(key !== undefined && { key }),
-  };
+  const isCoded = codes.length > 0 ? (true as const) : undefined;
+  return compact({ meaning, isCoded, status, message, retryAfterMs, key });
 }
 
 export function jsonOf(text: string): unknown {

@@ -1,6 +1,7 @@
 /** Retention of jobs and logs: deletes jobs that ended long ago and old logs, except what letters need. */
 import { readdir, rm, rmdir, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { letterPages } from "../dead-letter/pages.ts";
 import type { Engine } from "../engine.ts";
 import { WorkError } from "../errors.ts";
 import { fileNameOf } from "../item/item.ts";
@@ -138,18 +139,11 @@ async function removeIfEmpty(folder: string): Promise<void> {
   if ((await readdir(folder)).length === 0) await rmdir(folder);
 }
 
-const PAGE = 1000;
-
 /** The folders of the items whose letters wait. */
 async function lettersOf(engine: Engine, { id }: Job): Promise<ReadonlySet<string>> {
   const names = new Set<string>();
-  let cursor: string | null = null;
-  do {
-    const more: { readonly cursor?: string } = cursor === null ? {} : { cursor };
-    const page = await engine.listLetters({ queue: id, limit: PAGE, parts: [], ...more });
-    for (const { itemId } of page.letters) names.add(fileNameOf(itemId));
-    cursor = page.next;
-  } while (cursor !== null);
+  for await (const letters of letterPages(engine, { queue: id, limit: 1000, parts: [] }))
+    for (const { itemId } of letters) names.add(fileNameOf(itemId));
   return names;
 }
 
