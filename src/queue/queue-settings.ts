@@ -206,25 +206,26 @@ export class LiveSettings<Spec extends QueueSpec> {
 
   /** As last read. Starts a read in the background when that was some time ago. */
   readonly now = (): Spec => {
-    if (this.#clock.now() >= this.#refreshAt) void this.refresh();
+    void this.#readIfDue();
     return this.#spec;
   };
 
   /** At most two seconds old. */
   async current(): Promise<Spec> {
-    if (this.#clock.now() >= this.#refreshAt) await this.refresh();
+    await this.#readIfDue();
     return this.#spec;
   }
 
-  refresh(): Promise<void> {
-    this.#refreshing ??= this.#read().finally(() => {
+  #readIfDue(): Promise<void> | null {
+    if (this.#clock.now() < this.#refreshAt) return null;
+    this.#refreshing ??= this.refresh().finally(() => {
       this.#refreshing = null;
     });
     return this.#refreshing;
   }
 
   /** An unavailable store leaves the settings unchanged; the runner notices it too, and waits. */
-  async #read(): Promise<void> {
+  async refresh(): Promise<void> {
     try {
       const job = await this.#engine.findJob(this.#queue);
       const stored = JSON.stringify(job?.spec);
