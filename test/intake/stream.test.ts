@@ -145,7 +145,7 @@ test.runIf(process.platform === "linux")(
     });
     expect(openFiles).not.toContain(path);
     const read: Buffer[] = [];
-  for await (const chunk of chunks) read.push(chunk);
-  expect(Buffer.concat(read).toString()).toBe("a\nb\n");
+    for await (const chunk of chunks) read.push(chunk);
+    expect(Buffer.concat(read).toString()).toBe("a\nb\n");
   },
 );
