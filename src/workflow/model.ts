@@ -25,23 +25,19 @@ export type KeepWorktrees = (typeof KEEP_WORKTREES)[number];
 
 export interface MapPhase {
   readonly input: { readonly file: string } | { readonly command: string };
-  /** RFC 9535. */
   readonly jsonPath?: string;
   readonly idField?: string;
-  /** CEL over `item`. */
   readonly filter?: string;
   readonly sortBy: readonly SortKey[];
   /** A path into the item; true is its whole content. */
   readonly distinct?: string | true;
   readonly offset: number;
   readonly maxItems?: number;
-  /** Default 10. */
   readonly maxParallel: number;
   readonly agentTimeoutMs?: number;
   readonly isolation: "worktree" | "none";
   /** Paths in the worktree that one item leaves for the next, such as node_modules. */
   readonly keep: readonly string[];
-  /** Which worktrees stay when the job has ended. Default `failed`. */
   readonly keepWorktrees?: KeepWorktrees;
   readonly steps: readonly Step[];
 }
@@ -63,7 +59,6 @@ export interface Step {
   readonly env: Readonly<Record<string, string>>;
   /** Relative to the place where the phase runs; it cannot leave it. */
   readonly workingDir?: string;
-  /** CEL; false skips the step. */
   readonly when?: string;
   readonly capture?: { readonly name: string; readonly format: CaptureFormat };
   /** Runs when the step failed; then the step is tried again `maxAttempts` times. */
@@ -84,7 +79,6 @@ export type PromptBy = (typeof PROMPT_WAYS)[number];
 export type Action =
   | { readonly kind: "shell"; readonly script: string }
   | {
-      /** `claude:` and every other agent. */
       readonly kind: "agent";
       readonly command: readonly string[];
       readonly prompt: string;

@@ -7,7 +7,7 @@ import { tryTo } from "../std/try-to.ts";
 import { Branch, commitTree, isAncestor, mergeTrees } from "./branch.ts";
 import { type Git, identityEnvironment, listGitWorktrees } from "./git.ts";
 
-export type LeftWhy =
+type LeftWhy =
   | "asked" // the caller wanted it so
   | "detached" // the run did not start from a branch
   | "branch_gone" // the branch that it started from is not there any more
@@ -111,25 +111,19 @@ async function mergeInCheckout(
     const commit = await git.must(["rev-parse", "HEAD"]);
     return { kind: "merged", into: startBranch, commit, checkout: git.cwd };
   }
-  const said = [result.stderr, result.stdout]
-    .map((text) => text.trim())
-    .filter(Boolean)
-    .join("\n");
+  const said = `${result.stderr.trim()}\n${result.stdout.trim()}`.trim();
   if (!isLast && LOCKED.test(result.stderr)) return "again";
   // Whose merge is half done there: only our own is ours to undo.
   if (tryTo(() => readFileSync(join(gitDir, "MERGE_HEAD"), "utf8").trim()) !== head) {
     const isDirty = (await git.must(["status", "--porcelain"])) !== "";
     return left(isDirty ? "dirty" : "refused", said);
   }
-  const files = (await git.must(["diff", "--name-only", "--diff-filter=U", "-z"]))
-    .split("\0")
-    .filter(Boolean);
+  const unmerged = await git.must(["diff", "--name-only", "--diff-filter=U", "-z"]);
+  const files = unmerged.split("\0").filter(Boolean);
   const aborted = await git.ask(["merge", "--abort"]);
   if (aborted.exitCode !== 0) {
-    return left(
-      "refused",
-      `${said}\nThe merge could not be undone; run \`git merge --abort\` in ${git.cwd}: ${aborted.stderr.trim()}`,
-    );
+    const why = `The merge could not be undone; run \`git merge --abort\` in ${git.cwd}`;
+    return left("refused", `${said}\n${why}: ${aborted.stderr.trim()}`);
   }
   return files.length > 0 ? left("conflict", said, files) : left("hook", said);
 }

@@ -23,40 +23,19 @@ export interface GitResult {
 }
 
 /** Variables that point git at another repository than the folder's own. Steps of agents must not inherit them either. */
-export const GIT_LOCATION_VARIABLES = [
-  "GIT_DIR",
-  "GIT_WORK_TREE",
-  "GIT_INDEX_FILE",
-  "GIT_COMMON_DIR",
-  "GIT_OBJECT_DIRECTORY",
-  "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-  "GIT_NAMESPACE",
-  "GIT_PREFIX",
-  "GIT_INTERNAL_SUPER_PREFIX",
-  "GIT_LITERAL_PATHSPECS",
-  "GIT_GLOB_PATHSPECS",
-  "GIT_NOGLOB_PATHSPECS",
-  "GIT_ICASE_PATHSPECS",
-] as const;
+export const GIT_LOCATION_VARIABLES: readonly string[] =
+  `DIR WORK_TREE INDEX_FILE COMMON_DIR OBJECT_DIRECTORY ALTERNATE_OBJECT_DIRECTORIES NAMESPACE PREFIX INTERNAL_SUPER_PREFIX
+  LITERAL_PATHSPECS GLOB_PATHSPECS NOGLOB_PATHSPECS ICASE_PATHSPECS`
+    .split(/\s+/)
+    .map((name) => `GIT_${name}`);
 
 /** Settings of the user that would change what plumbing does, or let a changed file pass for an unchanged one. */
-const STEADY = [
-  "core.hooksPath=/dev/null",
-  "core.fsmonitor=false",
-  "core.untrackedCache=false",
-  "core.splitIndex=false",
-  "core.trustctime=true",
-  "core.checkStat=default",
-  "core.quotePath=false",
-  "core.logAllRefUpdates=false",
-  "submodule.recurse=false",
-  "checkout.workers=0",
-  "advice.detachedHead=false",
-  "gc.auto=0",
-  "maintenance.auto=false",
-  "i18n.commitEncoding=UTF-8",
-  "i18n.logOutputEncoding=UTF-8",
-].flatMap((setting) => ["-c", setting]);
+const STEADY =
+  `core.hooksPath=/dev/null core.fsmonitor=false core.untrackedCache=false core.splitIndex=false core.trustctime=true
+  core.checkStat=default core.quotePath=false core.logAllRefUpdates=false submodule.recurse=false checkout.workers=0
+  advice.detachedHead=false gc.auto=0 maintenance.auto=false i18n.commitEncoding=UTF-8 i18n.logOutputEncoding=UTF-8`
+    .split(/\s+/)
+    .flatMap((setting) => ["-c", setting]);
 
 export interface GitCall {
   readonly stdin?: string;
@@ -150,11 +129,9 @@ export const runWithNode: RunGit = ([file = "git", ...args], { cwd, env, unset, 
       args,
       { cwd, env: environment, maxBuffer: OUTPUT_BYTES_MAX, encoding: "utf8" },
       (error, stdout, stderr) => {
-        if (error === null) return resolve({ exitCode: 0, stdout, stderr });
-        if (typeof error.code === "string") {
-          return resolve({ exitCode: null, stdout, stderr, startError: error.code });
-        }
-        return resolve({ exitCode: error.code ?? null, stdout, stderr });
+        if (typeof error?.code === "string")
+          resolve({ exitCode: null, stdout, stderr, startError: error.code });
+        else resolve({ exitCode: error === null ? 0 : (error.code ?? null), stdout, stderr });
       },
     );
     child.stdin?.on("error", () => undefined); // it may end before it has read everything

@@ -20,32 +20,24 @@ export interface Repository {
   readonly git: Git;
 }
 
-export interface OpenRepositoryOptions {
-  readonly run?: RunGit;
-}
-
 const OLDEST_GIT = [2, 38] as const; // `merge-tree --write-tree`
 
 /** Looks at the repository of a folder. Every reason not to start is a `git_unusable` error. */
-export async function openRepository(cwd: string, { run }: OpenRepositoryOptions = {}): Promise<Repository> {
+export async function openRepository(
+  cwd: string,
+  { run }: { readonly run?: RunGit } = {},
+): Promise<Repository> {
   const git = new Git(cwd, run);
   await checkVersion(git);
   const place = await findPlace(git);
-  const inTop = git.in(place.top);
+  const { top, commonDir, prefix } = place;
+  const inTop = git.in(top);
   const startCommit = await findCommit(inTop);
   const startBranch = await currentBranch(inTop);
   await refuseHalfDone(inTop, place.gitDir);
   const notes = await notesOn(inTop, { ...place, startBranch });
-  return {
-    top: place.top,
-    name: repositoryNameOf(place.top),
-    commonDir: place.commonDir,
-    prefix: place.prefix,
-    startBranch,
-    startCommit,
-    notes,
-    git: inTop,
-  };
+  const name = repositoryNameOf(top);
+  return { top, name, commonDir, prefix, startBranch, startCommit, notes, git: inTop };
 }
 
 export async function currentBranch(git: Git): Promise<string | null> {
@@ -62,12 +54,7 @@ async function checkVersion(git: Git): Promise<void> {
   });
 }
 
-interface Place {
-  readonly top: string;
-  readonly gitDir: string;
-  readonly commonDir: string;
-  readonly prefix: string;
-}
+type Place = Pick<Repository, "top" | "commonDir" | "prefix"> & { readonly gitDir: string };
 
 async function findPlace(git: Git): Promise<Place> {
   const { exitCode, stdout, stderr } = await git.ask([
@@ -135,9 +122,8 @@ async function notesOn(
   { top, gitDir, commonDir, startBranch }: Place & { readonly startBranch: string | null },
 ): Promise<string[]> {
   const notes: string[] = [];
-  const changed = (await git.must(["status", "--porcelain", "--ignore-submodules=dirty"]))
-    .split("\n")
-    .filter(Boolean);
+  const status = await git.must(["status", "--porcelain", "--ignore-submodules=dirty"]);
+  const changed = status.split("\n").filter(Boolean);
   if (changed.length > 0) {
     const one = changed.length === 1;
     const changes = one ? "1 uncommitted change" : `${changed.length} uncommitted changes`;
