@@ -14,18 +14,15 @@ export function requireCommand(
   usage = "redrive map",
 ): void {
   const program = command[0] ?? "";
-  const hint = "redrive map --input FILE -- COMMAND [ARG…]";
-  if (program === "") throw new WorkError("usage", "No command was given.", { hint });
+  const form = "redrive map --input FILE -- COMMAND [ARG…]";
+  if (program === "") throw new WorkError("usage", "No command was given.", { hint: form });
   const hasPlaces = placesOf(program).length > 0;
   if (isShellLine(program, hasPlaces) && !isInstalled(program, { cwd })) throw shellLine(command, usage);
   if (hasPlaces || isInstalled(program, { cwd })) return;
-  throw new WorkError(
-    "command_not_found",
-    `The command ${program} was not found${program.includes("/") ? ` or cannot be executed (in ${cwd})` : " in PATH"}.`,
-    {
-      hint: "Check the spelling, the path and the x permission. A shell line needs a shell: redrive map -- sh -c '…'.",
-    },
-  );
+  const where = program.includes("/") ? ` or cannot be executed (in ${cwd})` : " in PATH";
+  const hint =
+    "Check the spelling, the path and the x permission. A shell line needs a shell: redrive map -- sh -c '…'.";
+  throw new WorkError("command_not_found", `The command ${program} was not found${where}.`, { hint });
 }
 
 function placesOf(text: string): readonly string[] {
@@ -75,13 +72,10 @@ export function requirePrograms(spec: WorkflowSpec, phases: readonly ProgramPhas
   );
   if (needed.length === 0) return;
   const list = needed.map(({ program, where }) => `${program} (${where})`).join(", ");
-  throw new WorkError(
-    "command_not_found",
-    needed.length === 1
-      ? `The program ${list} was not found in PATH.`
-      : `Programs were not found in PATH: ${list}.`,
-    { hint: "Install it, or correct the step. No item was run." },
-  );
+  const one = `The program ${list} was not found in PATH.`;
+  const message = needed.length === 1 ? one : `Programs were not found in PATH: ${list}.`;
+  const hint = "Install it, or correct the step. No item was run.";
+  throw new WorkError("command_not_found", message, { hint });
 }
 
 /** For letters that are retried with the job's own handler. */

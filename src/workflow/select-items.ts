@@ -65,7 +65,7 @@ export async function selectItems(
 
 function select(records: readonly IntakeRecord[], rules: SelectionRules, origin: Origin): Selection {
   const matching = filter(records, rules.filter, origin);
-  const sorted = sortBy(matching, rules.sortBy, (record) => record.data);
+  const sorted = sortRecords(matching, rules.sortBy);
   const { idField, distinct: distinctBy } = rules;
   const identity = new Identity(origin, compact({ idField, distinct: distinctBy }));
   const distinct = sorted.map((record) => identity.itemOf(record)).filter((item) => item !== undefined);
@@ -157,17 +157,13 @@ export function parseSortKeys(text: string): Filled<readonly SortKey[]> {
 const KEY = /^([^\s,]+)(?:\s+(asc|desc))?(?:\s+nulls\s+(first|last))?$/i;
 
 /** In order; the input is left alone. A field that no record has is an error. */
-export function sortBy<T>(
-  records: readonly T[],
-  keys: readonly SortKey[],
-  dataOf: (record: T) => Json,
-): readonly T[] {
+function sortRecords(records: readonly IntakeRecord[], keys: readonly SortKey[]): readonly IntakeRecord[] {
   if (keys.length === 0 || records.length === 0) return records;
-  const data = records.map(dataOf);
+  const data = records.map((record) => record.data);
   const readers = keys.map(({ path }) => readerOf(path, data));
-  const keyed = records.map((record, index) => ({
+  const keyed = records.map((record) => ({
     record,
-    values: readers.map((read) => read(data[index] ?? null) ?? null),
+    values: readers.map((read) => read(record.data) ?? null),
   }));
   keyed.sort((a, b) => compareAll(a.values, b.values, keys));
   return keyed.map(({ record }) => record);
