@@ -8,7 +8,7 @@ import { assert } from "../../std/assert.ts";
 import { stringifyJson } from "../../std/json.ts";
 import { EventLog } from "../sql/event-log.ts";
 import { noQueue } from "../sql/jobs.ts";
-import { type Fate, meetAgain } from "../sql/replace.ts";
+import { AddTotals, type Fate, meetAgain } from "../sql/replace.ts";
 import { column } from "./arrays.ts";
 import { CounterDeltas } from "./counter-deltas.ts";
 import { runOn } from "./db.ts";
@@ -17,8 +17,6 @@ import { alignLanes } from "./lanes.ts";
 import { CommitInDoubt, type Session, type Tx, timeIn } from "./session.ts";
 import { asConflict, isTaken } from "./trouble.ts";
 import { MARKED } from "./tx.ts";
-
-const CHANGED_IDS_MAX = 10;
 
 /** Safe under concurrency: the unique index on (queue, item_id) decides. */
 export async function addItems(
@@ -78,23 +76,15 @@ interface Intake {
 async function addTo(tx: Tx, intake: Intake, items: readonly NewItem[]): Promise<AddReport> {
   const { queueName, replacer, areNew } = intake;
   const runs = replacer === undefined || areNew ? [items] : await runsOf(tx, queueName, items);
-  const changedIds: string[] = [];
-  let [added, replaced] = [0, 0];
+  const totals = new AddTotals();
   for (const run of runs) {
     const { queue, again, taken } = await addRun(tx, intake, run);
     const fates = again.length === 0 ? [] : await meet(tx, queue, again, replacer);
-    added += taken;
-    replaced += fates.filter((fate) => fate === "replaced").length;
-    changedIds.push(...again.flatMap(({ itemId }, at) => (fates[at] === "changed" ? [itemId] : [])));
+    totals.added += taken;
+    totals.met(again, fates);
   }
-  if (replaced > 0) tx.part(tx.notify(queueName));
-  return {
-    added,
-    existing: items.length - added - replaced - changedIds.length,
-    changed: changedIds.length,
-    changedIds: changedIds.slice(0, CHANGED_IDS_MAX),
-    replaced,
-  };
+  if (totals.replaced > 0) tx.part(tx.notify(queueName));
+  return totals.report(items.length);
 }
 
 async function meet(

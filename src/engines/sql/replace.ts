@@ -1,4 +1,5 @@
 /** Handles items whose ids exist: compares them with the stored ones and replaces those where the caller asks for it. */
+import type { AddReport } from "../../engine.ts";
 import type { NewItem } from "../../item/item.ts";
 import { rankOf } from "../../item/item.ts";
 import type { ItemState } from "../../item/state.ts";
@@ -16,6 +17,28 @@ interface Intake {
 }
 
 export type Fate = "existing" | "changed" | "replaced";
+
+const CHANGED_IDS_MAX = 10;
+
+/** Counts what became of the items of one call. */
+export class AddTotals {
+  added = 0;
+  replaced = 0;
+  readonly #changedIds: string[] = [];
+
+  /** The outcomes of items whose ids exist. */
+  met(items: readonly NewItem[], fates: readonly Fate[]): void {
+    this.replaced += fates.filter((fate) => fate === "replaced").length;
+    this.#changedIds.push(...items.flatMap(({ itemId }, at) => (fates[at] === "changed" ? [itemId] : [])));
+  }
+
+  report(count: number): AddReport {
+    const { added, replaced } = this;
+    const changed = this.#changedIds.length;
+    const changedIds = this.#changedIds.slice(0, CHANGED_IDS_MAX);
+    return { added, existing: count - added - replaced - changed, changed, changedIds, replaced };
+  }
+}
 
 interface Known {
   readonly ref: number;

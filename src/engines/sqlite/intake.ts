@@ -6,14 +6,12 @@ import { rankOf } from "../../item/item.ts";
 import { type JsonObject, stringifyJson } from "../../std/json.ts";
 import { EventLog } from "../sql/event-log.ts";
 import { countQueue, queueNo } from "../sql/jobs.ts";
-import { meetAgain } from "../sql/replace.ts";
+import { AddTotals, meetAgain } from "../sql/replace.ts";
 import { CounterDeltas } from "./counter-deltas.ts";
 import { runOn } from "./db.ts";
 import { writeEvents } from "./events.ts";
 import { isOccupied } from "./lanes.ts";
 import type { Session } from "./session.ts";
-
-const CHANGED_IDS_MAX = 10;
 
 /** Safe under concurrency: the unique index on (queue, item_id) decides, in one write transaction. */
 export function addItems(
@@ -27,35 +25,29 @@ export function addItems(
   const now = session.clock.now();
   const intake: Intake = { session, queue, now, events: new EventLog(now) };
   const place = runOn(session, (db) => countQueue(db, queueName)).total;
-  let [added, replaced] = [0, 0];
-  const changedIds: string[] = [];
+  const totals = new AddTotals();
   const meet = (again: readonly NewItem[]) => {
-    const fates = runOn(session, (db) => meetAgain({ ...intake, db }, again, replace?.author));
-    replaced += fates.filter((fate) => fate === "replaced").length;
-    changedIds.push(...again.filter((_, at) => fates[at] === "changed").map(({ itemId }) => itemId));
+    totals.met(
+      again,
+      runOn(session, (db) => meetAgain({ ...intake, db }, again, replace?.author)),
+    );
   };
   for (const run of runsOf(items)) {
-    const refs = bringIn(intake, run, place + added);
+    const refs = bringIn(intake, run, place + totals.added);
     const again: NewItem[] = [];
     for (const [at, item] of run.entries()) {
       const ref = refs[at];
       if (ref !== undefined) {
-        added += 1;
+        totals.added += 1;
         intake.events.add(QUEUED, { queue, ref });
       } else if (replace === undefined) again.push(item);
       else meet([item]); // at once, so that events keep the order of the items
     }
-    meet(again);
+    if (again.length > 0) meet(again);
   }
-  finish(intake, added);
-  if (added + replaced > 0) session.notify(queue);
-  return {
-    added,
-    existing: items.length - added - replaced - changedIds.length,
-    changed: changedIds.length,
-    changedIds: changedIds.slice(0, CHANGED_IDS_MAX),
-    replaced,
-  };
+  finish(intake, totals.added);
+  if (totals.added + totals.replaced > 0) session.notify(queue);
+  return totals.report(items.length);
 }
 
 /** The queue that items are added to, and the totals that are written at the end. */
