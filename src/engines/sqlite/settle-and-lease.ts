@@ -76,6 +76,7 @@ interface Settled {
 
 /** The leases that were not held any more. Records and moves are written first, what follows from them in the order given. */
 function settleAll(step: Step, settlements: readonly Settlement[]): Lease[] {
+  if (settlements.length === 0) return [];
   for (const settlement of settlements) assertSettlement(settlement);
   const takePlain = settlePlain(step.session, step.now, settlements);
   const settled = settlements.map((settlement): Settled => {
@@ -107,6 +108,7 @@ function groupDeaths({ groups }: Step, settled: readonly Settled[]): ReadonlyMap
   const buried = settled.flatMap(({ settlement, row }) =>
     row === undefined || settlement.death === undefined ? [] : [{ settlement, death: settlement.death }],
   );
+  if (buried.length === 0) return new Map();
   const found = runNow(
     groups.groupAll(
       buried.map(({ settlement, death }) => ({
@@ -125,6 +127,7 @@ function endLetters(step: Step, settled: readonly Settled[]): ReadonlyMap<number
       ? [{ ...row, ref: settlement.lease.ref, to }]
       : [],
   );
+  if (ended.length === 0) return new Map();
   const letters = runNow(unburyAll(step.db, step.deltas, ended));
   for (const { grp } of letters.values()) step.deltas.group(grp, "away", -1);
   const resolved = ended.flatMap(({ to, ...row }) => {
