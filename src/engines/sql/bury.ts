@@ -34,7 +34,7 @@ export function letterColumns(sql: Dialect, table?: string): string {
   return columns.map((column) => (table === undefined ? column : `${table}.${column}`)).join(", ");
 }
 
-/** The values of `Dialect.letterHeader`. `arrivedAt`: when the letter was imported; none for one that died here. */
+/** The values of `Dialect.letterHeader`, in its order. `arrivedAt`: when the letter was imported; none for one that died here. */
 export function headerValues(
   sql: Dialect,
   { reason, worktreeArtifacts, poison, sourceSignature }: DeathRecord,
@@ -42,11 +42,10 @@ export function headerValues(
 ): Scalar[] {
   const artifacts =
     worktreeArtifacts === undefined ? null : stringifyJson(artifactsToJson(worktreeArtifacts));
-  const header: Readonly<Record<string, Scalar>> = {
-    ...{ reason, artifacts, poison: poison ? 1 : 0, message: foldMessage(message) },
-    ...{ first_at: firstAt, arrived_at: arrivedAt ?? null, source_signature: sourceSignature ?? null },
-  };
-  return Object.keys(sql.letterHeader).map((column) => header[column] ?? null);
+  const values: Scalar[] = [reason, artifacts, poison ? 1 : 0];
+  if ("message" in sql.letterHeader) values.push(foldMessage(message));
+  values.push(firstAt, arrivedAt ?? null, sourceSignature ?? null);
+  return values;
 }
 
 /** As letters are searched by it: PostgreSQL's own `lower` depends on the server's locale. */

@@ -72,17 +72,18 @@ export class Deltas<Letter extends CountedLetter = LetterPlace> {
 
   /** A letter came into the group. */
   buried(letter: Letter): void {
-    this.#arrival(letter).ever += 1;
-    this.restored(letter);
+    this.restored(letter, 1);
   }
 
-  /** A letter came back to where it was. */
-  restored(letter: Letter): void {
+  /** A letter came back to where it was; `arrivals` is 1 for one that is new. */
+  restored(letter: Letter, arrivals = 0): void {
     const sum = this.#group(letter.grp);
     sum.count += 1;
     sum.firstAt = Math.min(sum.firstAt, letter.first_at, letter.buried_at);
     sum.lastAt = Math.max(sum.lastAt, letter.buried_at);
-    this.#arrival(letter).waiting += 1;
+    const arrival = this.#arrival(letter);
+    arrival.waiting += 1;
+    arrival.ever += arrivals;
   }
 
   /** A letter left the group; the times stay. */

@@ -9,6 +9,7 @@ import {
   type Correction,
   corrected,
   type Grouping,
+  type GroupLife,
   newLife,
   openedEvent,
   reopenedEvent,
@@ -20,7 +21,7 @@ import { listCorrections } from "./corrections.ts";
 import { type Db, type Step, together } from "./db.ts";
 import type { EventLog } from "./event-log.ts";
 import { countFixes, type FixSum } from "./fixes.ts";
-import { type KnownGroup, readLives, writeLives } from "./group-records.ts";
+import { readLives, writeLives } from "./group-records.ts";
 
 /** What makes the letters of a queue one row of `groups`, and what is written there of the first. */
 export type LetterHeader = Pick<
@@ -41,13 +42,20 @@ interface AskedRow {
   readonly header: LetterHeader;
 }
 
+/** What is known of a signature. A burial needs no more of an open group than that it is open. */
+interface KnownGroup {
+  readonly pattern: string;
+  readonly isOpen: boolean;
+  readonly life?: GroupLife;
+}
+
 export class GroupCache {
   readonly #db: Db;
   readonly #events: EventLog;
   /** Records as the transaction found or made them; null when there is none. */
   readonly #records = new Map<string, KnownGroup | null>();
-  /** The signatures whose records are to be written. */
-  readonly #changed = new Set<string>();
+  /** The records that are to be written. */
+  readonly #changed = new Map<string, { signature: string; pattern: string; life: GroupLife }>();
   /** The patterns of signatures that get their first letter in this transaction. */
   readonly #patterns = new Map<string, string>();
   readonly #rows = new Map<string, number>();
@@ -96,17 +104,18 @@ export class GroupCache {
     const known = this.#records.get(signature);
     assert(known !== undefined, `signature ${signature} was never looked up`);
     if (known !== null) return known;
-    const opened = { pattern, life: newLife(this.#db.now) };
-    this.#change(signature, opened);
+    const opened = this.#change(signature, pattern, newLife(this.#db.now));
     this.#events.add(openedEvent({ signature, pattern }), subject);
     return opened;
   }
 
   /** A letter was buried, and waits: a group that was resolved or ignored may be open again. */
   buried(group: Grouping, subject: EventSubject): void {
-    const { pattern, life: before } = this.know(group, subject);
-    const { life, why } = afterBurial(before, this.#db.now);
-    if (life !== before) this.#change(group.signature, { pattern, life });
+    const known = this.know(group, subject);
+    if (known.isOpen) return;
+    assert(known.life, `the record of ${group.signature} was not read`);
+    const { life, why } = afterBurial(known.life, this.#db.now);
+    this.#change(group.signature, known.pattern, life);
     if (why !== undefined) this.#events.add(reopenedEvent(group.signature, why), subject);
   }
 
@@ -121,14 +130,15 @@ export class GroupCache {
 
   /** The numbers of the rows of `groups`, in the order asked; those that are not there are made, with rising numbers. */
   *numbersOf(asked: readonly AskedRow[]): Step<number[]> {
-    const missing = yield* this.#findRows(asked);
+    const keys = asked.map(rowKey);
+    const missing = yield* this.#findRows(asked, keys);
     if (missing.length > 0) {
       yield* insertGroups(this.#db, missing);
       yield* this.#findRows(missing);
     }
-    return asked.map((one) => {
-      const number = this.#rows.get(rowKey(one));
-      assert(number !== undefined, `the group ${one.header.signature} was made and is not there`);
+    return keys.map((key) => {
+      const number = this.#rows.get(key);
+      assert(number !== undefined, "a group was made and is not there");
       return number;
     });
   }
@@ -141,15 +151,17 @@ export class GroupCache {
   /** After the counters, which show whether letters wait, and before the events. Without ends it is sent at once. */
   *write(): Step<void> {
     if (this.hasEnds) yield* this.#resolveThoseOver();
-    const changed = [...this.#changed].map((signature) => ({ signature, ...this.#record(signature) }));
-    yield* together(writeLives(this.#db, changed), countFixes(this.#db, [...this.#fixes.values()]));
+    yield* together(
+      writeLives(this.#db, [...this.#changed.values()]),
+      countFixes(this.#db, [...this.#fixes.values()]),
+    );
   }
 
   /** Looks up those that were not looked up yet. Returns the ones that are not there, each once. */
-  *#findRows(asked: readonly AskedRow[]): Step<readonly AskedRow[]> {
+  *#findRows(asked: readonly AskedRow[], askedKeys = asked.map(rowKey)): Step<readonly AskedRow[]> {
     const unknown = new Map<string, AskedRow>();
-    for (const one of asked) {
-      const key = rowKey(one);
+    for (const [at, one] of asked.entries()) {
+      const key = askedKeys[at] ?? "";
       if (!this.#rows.has(key) && !unknown.has(key)) unknown.set(key, one);
     }
     if (unknown.size === 0) return [];
@@ -161,13 +173,17 @@ export class GroupCache {
 
   *#resolveThoseOver(): Step<void> {
     const signatures = [...this.#succeeded.keys()];
-    const [waiting] = yield* together(waitingOf(this.#db, signatures), this.#meet(signatures));
+    const [waiting, found] = yield* together(
+      waitingOf(this.#db, signatures),
+      readLives(this.#db, signatures),
+    );
     for (const [signature, subject] of this.#succeeded) {
       if (waiting.has(signature)) continue;
-      const { pattern, life } = this.#record(signature);
-      const resolved = afterLastSuccess(life, this.#db.now);
-      if (resolved === life) continue;
-      this.#change(signature, { pattern, life: resolved });
+      const record = this.#changed.get(signature) ?? found.get(signature);
+      assert(record, `signature ${signature} has letters and no record`);
+      const resolved = afterLastSuccess(record.life, this.#db.now);
+      if (resolved === record.life) continue;
+      this.#change(signature, record.pattern, resolved);
       this.#events.add(resolvedEvent(signature), subject);
     }
   }
@@ -179,22 +195,28 @@ export class GroupCache {
     return pattern === group.pattern ? group : { ...group, pattern };
   }
 
-  #change(signature: string, record: KnownGroup): void {
+  #change(signature: string, pattern: string, life: GroupLife): KnownGroup {
+    const record = { pattern, isOpen: life.state === "open", life };
     this.#records.set(signature, record);
-    this.#changed.add(signature);
-  }
-
-  #record(signature: string): KnownGroup {
-    const record = this.#records.get(signature);
-    assert(record, `signature ${signature} has letters and no record`);
+    this.#changed.set(signature, { signature, pattern, life });
     return record;
   }
 
   *#meet(signatures: readonly string[]): Step<void> {
     const unknown = [...new Set(signatures)].filter((signature) => !this.#records.has(signature));
     if (unknown.length === 0) return;
-    const found = yield* readLives(this.#db, unknown);
-    for (const signature of unknown) this.#records.set(signature, found.get(signature) ?? null);
+    const rows = yield* this.#db.all<{ signature: string; pattern: string; is_open: number }>(
+      `SELECT signature, pattern, CASE state WHEN 'open' THEN 1 ELSE 0 END AS is_open FROM group_records
+        WHERE ${this.#db.sql.among("signature", "?", "text")}`,
+      unknown,
+    );
+    for (const signature of unknown) this.#records.set(signature, null);
+    for (const row of rows)
+      this.#records.set(row.signature, { pattern: row.pattern, isOpen: row.is_open === 1 });
+    const others = rows.filter((row) => row.is_open === 0).map((row) => row.signature);
+    if (others.length === 0) return;
+    for (const [signature, record] of yield* readLives(this.#db, others))
+      this.#records.set(signature, { ...record, isOpen: false });
   }
 
   *#correctionsNow(): Step<readonly Correction[]> {
@@ -204,7 +226,8 @@ export class GroupCache {
 }
 
 function rowKey({ queue, header }: AskedRow): string {
-  return keyOf(queue, header).join("\n");
+  const { signature, errorType, errorClass, reprocessEligible, manualReviewRequired } = header;
+  return `${queue}\n${signature}\n${errorType}\n${errorClass}\n${reprocessEligible}\n${manualReviewRequired}`;
 }
 
 function keyOf(queue: number, header: LetterHeader): (string | number)[] {

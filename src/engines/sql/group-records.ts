@@ -84,13 +84,13 @@ export function* markGroup(db: Db, signature: string, change: GroupChange): Step
 }
 
 /** The part of a record that a transaction changes, and the pattern that it never does. */
-export interface KnownGroup {
+interface KnownRecord {
   readonly pattern: string;
   readonly life: GroupLife;
 }
 
 /** Those of the signatures that are known. */
-export function* readLives(db: Db, signatures: readonly string[]): Step<ReadonlyMap<string, KnownGroup>> {
+export function* readLives(db: Db, signatures: readonly string[]): Step<ReadonlyMap<string, KnownRecord>> {
   const rows = yield* db.all<RecordRow>(
     `SELECT ${COLUMNS} FROM group_records WHERE ${db.sql.among("signature", "?", "text")}`,
     signatures,
@@ -120,7 +120,7 @@ function standingOf(row: RecordRow): Omit<GroupLife, "newLetters" | "recent"> {
 /** Makes the records that are not there; of the others the pattern stays. */
 export function writeLives(
   db: Db,
-  records: readonly (KnownGroup & { readonly signature: string })[],
+  records: readonly (KnownRecord & { readonly signature: string })[],
 ): Step<number> {
   return db.insert(
     `group_records (${COLUMNS})`,

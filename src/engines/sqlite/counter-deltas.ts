@@ -22,8 +22,8 @@ const NEVER = Number.MAX_SAFE_INTEGER;
 export class CounterDeltas extends Deltas {
   readonly #strata = new Map<string, StratumSum>();
 
-  override restored(letter: LetterPlace): void {
-    super.restored(letter);
+  override restored(letter: LetterPlace, arrivals = 0): void {
+    super.restored(letter, arrivals);
     const { buried_at: at, first_at: first } = letter;
     const sum = this.#stratum(letter);
     sum.count += 1;

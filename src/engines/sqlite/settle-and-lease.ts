@@ -94,7 +94,8 @@ function settleAll(step: Step, settlements: readonly Settlement[]): Lease[] {
     }
     const death = deaths.get(settlement);
     const before = row.redrives > 0 ? letters.get(settlement.lease.ref) : undefined;
-    conclude(step, { settlement: death ? { ...settlement, death } : settlement, row, to, before });
+    const isCorrected = death !== undefined && death !== settlement.death;
+    conclude(step, { settlement: isCorrected ? { ...settlement, death } : settlement, row, to, before });
     if (!death) continue;
     const firstAt = before?.first_at ?? firstFailure(step, settlement.lease);
     burials.push({ ref: settlement.lease.ref, queue: row.queue, at: step.now, firstAt, death });
