@@ -11,6 +11,7 @@ export const DIALECT: Dialect = {
   typed: (parameter, type) => `${parameter}::${type}`,
   larger: (a, b) => `greatest(${a}, ${b})`,
   smaller: (a, b) => `least(${a}, ${b})`,
+  isRowByRow: false,
   inBytes: (column) => `${column} COLLATE "C"`,
   relation: (name, columns, rows) => ({
     sql: `unnest(${Object.values(columns)

@@ -119,6 +119,8 @@ export interface Dialect {
   readonly joinInOrder: string;
   /** The condition of the index of errors, which is used by a query that has exactly this text. */
   readonly errors: string;
+  /** Whether a statement for each row is faster than one for all of a few rows: it costs no round trip. */
+  readonly isRowByRow: boolean;
   /** A text column in the order of its bytes. */
   inBytes(column: string): string;
   /** Ends a SELECT whose rows must not change before the transaction ends. */

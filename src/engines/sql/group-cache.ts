@@ -205,11 +205,7 @@ export class GroupCache {
   *#meet(signatures: readonly string[]): Step<void> {
     const unknown = [...new Set(signatures)].filter((signature) => !this.#records.has(signature));
     if (unknown.length === 0) return;
-    const rows = yield* this.#db.all<{ signature: string; pattern: string; is_open: number }>(
-      `SELECT signature, pattern, CASE state WHEN 'open' THEN 1 ELSE 0 END AS is_open FROM group_records
-        WHERE ${this.#db.sql.among("signature", "?", "text")}`,
-      unknown,
-    );
+    const rows = yield* findRecords(this.#db, unknown);
     for (const signature of unknown) this.#records.set(signature, null);
     for (const row of rows)
       this.#records.set(row.signature, { pattern: row.pattern, isOpen: row.is_open === 1 });
@@ -237,11 +233,40 @@ function keyOf(queue: number, header: LetterHeader): (string | number)[] {
   ];
 }
 
+interface FoundRecord {
+  readonly signature: string;
+  readonly pattern: string;
+  readonly is_open: number;
+}
+
+const RECORD =
+  "SELECT signature, pattern, CASE state WHEN 'open' THEN 1 ELSE 0 END AS is_open FROM group_records";
+const RECORD_OF = `${RECORD} WHERE signature = ?`;
+
+function* findRecords(db: Db, signatures: readonly string[]): Step<readonly FoundRecord[]> {
+  if (!db.sql.isRowByRow)
+    return yield* db.all(`${RECORD} WHERE ${db.sql.among("signature", "?", "text")}`, signatures);
+  const found: FoundRecord[] = [];
+  for (const signature of signatures) found.push(...(yield* db.all<FoundRecord>(RECORD_OF, signature)));
+  return found;
+}
+
+const GROUP_OF = `SELECT no FROM groups WHERE queue = ? AND signature = ? AND error_type = ? AND error_class = ? AND eligible = ?
+  AND review = ?`;
+
 /** Those that are there, with their places in what is asked. */
 function* findGroups(
   db: Db,
   asked: readonly AskedRow[],
 ): Step<readonly { readonly place: number; readonly no: number }[]> {
+  if (db.sql.isRowByRow) {
+    const found: { place: number; no: number }[] = [];
+    for (const [place, { queue, header }] of asked.entries()) {
+      const row = yield* db.get<{ no: number }>(GROUP_OF, ...keyOf(queue, header));
+      if (row !== undefined) found.push({ place, no: row.no });
+    }
+    return found;
+  }
   const rows = db.sql.relation(
     "a",
     {

@@ -7,6 +7,7 @@ export const DIALECT: Dialect = {
   typed: (parameter) => parameter,
   larger: (a, b) => `max(${a}, ${b})`,
   smaller: (a, b) => `min(${a}, ${b})`,
+  isRowByRow: true,
   inBytes: (column) => column,
   relation: (name, columns, rows) => ({
     sql: `(SELECT ${Object.keys(columns)
