@@ -3,11 +3,6 @@ import type { Json } from "../std/json.ts";
 import type { DeliveryOutcome } from "./outcome.ts";
 import type { DeliverySpec } from "./target-settings.ts";
 
-/** How receipts are sent. `function`: by code of the process that opens the target. */
-export const DELIVERY_PROTOCOLS = ["http", "mcp", "function"] as const;
-/** One of `DELIVERY_PROTOCOLS`. */
-export type DeliveryProtocol = (typeof DELIVERY_PROTOCOLS)[number];
-
 /** What a protocol gets for one attempt. */
 export interface DeliveryCall {
   /** The idempotency key: the same in every attempt, so that the receiver recognises a repeat. */
@@ -35,3 +30,8 @@ export interface Protocol {
   probe?(settings: DeliverySpec, signal: AbortSignal): Promise<Reachability>;
   close?(): Promise<void>;
 }
+
+/** How receipts are sent. `function`: by code of the process that opens the target. */
+export const DELIVERY_PROTOCOLS = ["http", "mcp", "function"] as const;
+/** One of `DELIVERY_PROTOCOLS`. */
+export type DeliveryProtocol = (typeof DELIVERY_PROTOCOLS)[number];

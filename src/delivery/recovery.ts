@@ -69,8 +69,6 @@ export interface AutoRecoverOptions {
   readonly onNotice: (notice: string) => void;
 }
 
-const AUTHOR = "redrive (auto-recover)";
-const STORE_WAIT_MS = 30_000;
 const SOON_MS = 100;
 const CHECK_MS_MIN = 2000;
 /** While the target does not accept receipts, it is probed less and less often. */
@@ -197,7 +195,10 @@ export class AutoRecovery {
   }
 }
 
-/** Letters whose last try met an outage: the target was away, throttled, or did not answer. */
+const AUTHOR = "redrive (auto-recover)";
+const STORE_WAIT_MS = 30_000;
+
+/** Letters whose last attempt met an outage: the target was unavailable, throttled, or did not answer. */
 function filtersOf(queue: string): readonly LetterFilter[] {
   const common = { queue, states: ["dead"], eligible: true } as const;
   return [
