@@ -10,6 +10,7 @@ import {
   type Additions as LetterAdditions,
   type LetterTable,
   letterOf,
+  type LetterRow as StoredRow,
 } from "../sql/letters.ts";
 import { historiesOf } from "./attempts.ts";
 import { runOn } from "./db.ts";
@@ -173,14 +174,22 @@ function letterFrom(session: Session, row: LetterRow, kept: Kept): StoredLetter 
   const [no, ref, grp, itemId, firstAt] = row;
   const group = kept.groups.get(grp);
   assert(group, `letter ${no} is of group ${grp}, which is not there`);
+  const { queue, signature, pattern, eligible, review } = group;
   const data = kept.data.get(ref);
-  const of = {
-    ...group,
-    ...{ no, ref, item_id: itemId, first_at: kept.hasTimes ? firstAt : 0 },
-    ...(data !== undefined && { data }),
-    ...(row.length > RECORD_AT && recordOf(row.slice(RECORD_AT) as unknown as RecordRow)),
+  const found: { -readonly [Key in keyof StoredRow]: StoredRow[Key] } = {
+    no,
+    ref,
+    item_id: itemId,
+    first_at: kept.hasTimes ? firstAt : 0,
+    queue,
+    signature,
+    pattern,
+    eligible,
+    review,
   };
-  return letterOf(of, kept.histories.get(ref), additionsTo(session, ref, kept.additions));
+  if (data !== undefined) found.data = data;
+  if (row.length > RECORD_AT) Object.assign(found, recordOf(row.slice(RECORD_AT) as unknown as RecordRow));
+  return letterOf(found, kept.histories.get(ref), additionsTo(session, ref, kept.additions));
 }
 
 /** Where the record begins in a row. */
