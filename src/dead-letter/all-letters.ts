@@ -5,7 +5,7 @@ import { toRfc3339 } from "../std/clock.ts";
 import { PRIVATE_FOLDER, withFile, writeAtomically } from "../std/files.ts";
 import { isJsonObject, type JsonObject, stringifyJson } from "../std/json.ts";
 
-/** Appends lines, and repeats that if another process replaced the file meanwhile. */
+/** Appends one line per letter, and retries if another process replaced the file meanwhile. */
 export async function appendLetters(folder: string, letters: readonly JsonObject[]): Promise<void> {
   if (letters.length === 0) return;
   await mkdir(folder, { recursive: true, mode: PRIVATE_FOLDER });
@@ -19,7 +19,7 @@ export async function appendLetters(folder: string, letters: readonly JsonObject
   }
 }
 
-/** Rewrites the file. Carries over lines that others append: it reads the old end before and after the swap. */
+/** Rewrites the file. Reads the end of the old file before and after the rename, so that no appended line is lost. */
 export async function rewriteLetters(folder: string, letters: AsyncIterable<JsonObject>): Promise<void> {
   await mkdir(folder, { recursive: true, mode: PRIVATE_FOLDER });
   const path = streamPath(folder);
@@ -36,7 +36,7 @@ export async function rewriteLetters(folder: string, letters: AsyncIterable<Json
   });
 }
 
-/** The retention settings, for other tools to read. Null means no limit. */
+/** The retention settings, stored for other tools. Null means no limit. */
 export interface RetentionPolicy {
   readonly maxItems: number | null;
   readonly retentionDays: number | null;

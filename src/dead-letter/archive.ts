@@ -72,7 +72,7 @@ export class ArchiveWriter {
     return this.#file.close();
   }
 
-  /** One call may write only a part. */
+  /** One call of `write` may write only a part of the bytes. */
   async #writeAll(bytes: Uint8Array): Promise<void> {
     for (let done = 0; done < bytes.length; ) {
       const { bytesWritten } = await this.#file.write(bytes, done, bytes.length - done, this.#bytes + done);

@@ -19,7 +19,7 @@ export interface Judgement {
   readonly groupRules?: readonly GroupRule[];
 }
 
-/** Pure. The settlement has a death record if and only if the verdict buries the item. */
+/** Adds a death record if and only if the verdict buries the item. Pure. */
 export function settlementOf(
   item: LeasedItem,
   { outcome, verdict, poisonAfter = POISON_AFTER, groupRules }: Judgement,
@@ -48,7 +48,7 @@ function ofSuccess({ result, mergedCommit }: Extract<Outcome, { kind: "succeeded
   return { ...(result !== undefined && { result }), ...(mergedCommit !== undefined && { mergedCommit }) };
 }
 
-/** More redrives would not help: a person has to review the letter first. */
+/** The fields of a poison letter, which a person has to review before the next redrive. */
 function ofPoison({ redriveCount }: LeasedItem, reason: string): Partial<DeathRecord> {
   return {
     poison: true,

@@ -13,13 +13,13 @@ import { jobBranch } from "../workspace/names.ts";
 import type { Capsule, CapsuleChanges, CapsuleContent, CapsuleFile } from "./capsule.ts";
 import type { CapsuleMask } from "./make-capsule.ts";
 
-/** What was found, and sentences about what could not be read. */
+/** The data that was read, and a sentence for each part that could not be read. */
 export interface Found<T> {
   readonly found: T;
   readonly missing: readonly string[];
 }
 
-/** Of a larger file, half is from its beginning and half from its end. */
+/** A larger file is shortened: the first and the last half of this size are kept. */
 const FILE_BYTES_MAX = 2 * 1024 * 1024;
 const ALL_BYTES_MAX = 32 * 1024 * 1024;
 
@@ -84,7 +84,7 @@ function of(
   return path === undefined ? [] : [{ kind, attempt_number, path }];
 }
 
-/** Reads at most the limit, however large the file is. */
+/** Never reads more than the limit into memory. */
 async function readCapped(path: string, mask: CapsuleMask): Promise<CapsuleContent> {
   const handle = await open(path, "r");
   try {
@@ -146,14 +146,14 @@ export async function readChanges(
   }
 }
 
-/** Whether the letter's last failure, which names the worktree, was imported. */
+/** Whether the worktree path comes from an imported failure. */
 function isNamedElsewhere(attempts: readonly Attempt[]): boolean {
   const last = attempts.findLast(({ failure }) => failure !== undefined) ?? attempts.at(-1);
   return last === undefined || isFromElsewhere(last);
 }
 
 interface PatchContext {
-  /** For patches: they are bytes, and git's output is read as text. */
+  /** A temporary file for patches, because they may be binary and git's standard output is read as text. */
   readonly scratch: string;
   readonly mask: CapsuleMask;
 }
@@ -184,7 +184,7 @@ async function readPatches(
   };
 }
 
-/** Where the agent's branch forks from the job's; null if the job's branch no longer exists. */
+/** The commit where the agent's branch left the job's branch; null if the job's branch no longer exists. */
 async function commonBase(git: Git, jobId: string): Promise<string | null> {
   const { exitCode, stdout } = await git.ask(["merge-base", "HEAD", `refs/heads/${jobBranch(jobId)}`]);
   return exitCode === 0 ? stdout.trim() : null;
@@ -222,7 +222,7 @@ function patchOf(patch: Buffer, mask: CapsuleMask): CapsuleContent {
   return contentOf(mask.bytes(patch), patch.length, 0);
 }
 
-/** The git state of the folder that the job ran in. Null without a repository or without git. */
+/** Reads the git state of the job's working directory. Returns null without a repository or without git. */
 export async function readGitState({ spec }: Job): Promise<Capsule["git"]> {
   if (typeof spec.cwd !== "string" || !existsSync(spec.cwd)) return null;
   const git = new Git(spec.cwd);

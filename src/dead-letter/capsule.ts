@@ -48,7 +48,7 @@ export type Capsule = {
   /** The repository of the folder that the job ran in; null outside a repository. */
   readonly git: { readonly top: string; readonly head: string; readonly branch: string | null } | null;
   readonly job: JsonObject;
-  /** Variables of the process that made it: a short default list, and the requested ones. */
+  /** Environment variables of the process that made the capsule: a short default list, and the requested ones. */
   readonly environment: { readonly [name: string]: string };
   readonly letter: JsonObject;
   readonly attempts: readonly JsonObject[];
@@ -104,7 +104,7 @@ async function unpack(path: string): Promise<Buffer> {
   });
 }
 
-/** A small file could unpack to more than fits into memory. */
+/** A limit, because a small file could unpack to more than fits into memory. */
 const UNPACKED_BYTES_MAX = 512 * 1024 * 1024;
 
 function parse(path: string, bytes: Buffer): Json {
@@ -161,7 +161,7 @@ export function patchesOf(changes: Capsule["changes"]): readonly [name: string, 
   return all.filter((entry): entry is [string, CapsuleContent] => entry[1]?.dropped_bytes === 0);
 }
 
-/** The number keeps files apart that have the same name in different folders. */
+/** Numbers the files, because files from different folders may have the same name. */
 function nameOf({ kind, attempt_number, path }: CapsuleFile, index: number): string {
   const attempt = Number.isInteger(attempt_number) ? attempt_number : 0;
   if (kind === "log") return `attempt-${attempt}.log`;

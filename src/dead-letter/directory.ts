@@ -76,7 +76,7 @@ export class FolderWriter {
     this.#nameOf = nameOf;
   }
 
-  /** Resolves when the next letter can be written. Throws the error of an earlier letter. */
+  /** Resolves when the next letter can be written. Rejects if writing an earlier letter failed. */
   async write(letter: Letter): Promise<void> {
     const name = this.#nameOf(letter.itemId);
     // A letter that was buried again during the read occurs twice; the later version must be written last.
@@ -93,7 +93,7 @@ export class FolderWriter {
   }
 }
 
-/** More than Node's file system threads, so that several flushes can be combined. */
+/** Exceeds the size of Node's thread pool, so that the file system can combine several flushes. */
 export const WRITING_MAX = 16;
 
 export async function makeFolder(folder: string): Promise<(itemId: string) => string> {
@@ -107,7 +107,7 @@ export async function removeOldDrafts(folder: string): Promise<void> {
   await removeStaleDrafts(join(folder, "items"));
 }
 
-/** Does not flush the folder: a file lost in a power failure is written again. */
+/** Does not flush the folder: the next sync writes a file that was lost in a power failure again. */
 export function writeItem(path: string, letter: Letter): Promise<void> {
   return writeAtomically(path, `${stringifyJson(letterToJson(letter), 2)}\n`, { syncFolder: false });
 }
@@ -157,7 +157,7 @@ export interface FolderIndex {
   readonly cursor?: number;
 }
 
-/** Returns null if the index is missing or invalid: its content can be derived from the folder. */
+/** Returns null for a missing or invalid index: the folder's files are enough to rebuild it. */
 export async function readIndex(folder: string): Promise<FolderIndex | null> {
   const text = await readFile(join(folder, "index.json"), "utf8").catch(() => "null");
   const json = parsed(text);
@@ -178,9 +178,9 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Also encodes capitals if the file system ignores case. */
+/** The file name for an item's id. Encodes capital letters too if the file system ignores case. */
 export function itemFileName(itemId: string, ignoreCase = false): string {
-  if (itemId === "") return "%.json"; // an empty name would be a hidden file, and no other id gives a bare %
+  if (itemId === "") return "%.json"; // `.json` would be a hidden file, and no other id is encoded as a bare %
   const name = fileNameOf(itemId);
   return `${ignoreCase ? withoutCapitals(name) : name}.json`;
 }

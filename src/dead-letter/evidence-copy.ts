@@ -1,4 +1,4 @@
-/** Copies evidence files: the stored copy, or else the original if it still has the recorded content. */
+/** Copies evidence files from the stored copy, or else from the original if it still has the recorded content. */
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { mkdir } from "node:fs/promises";
@@ -13,7 +13,7 @@ import { PRIVATE_FOLDER, writeAtomically } from "../std/files.ts";
 export interface NamedEvidence {
   readonly attempt: number;
   readonly file: EvidenceFile;
-  /** Named by an imported letter; the path is never opened. */
+  /** Whether an imported letter names the file; its path is then never opened. */
   readonly isFromElsewhere?: boolean;
 }
 

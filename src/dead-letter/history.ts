@@ -1,4 +1,4 @@
-/** A letter's history in order: its attempts, and what people and rules did between them. Reads only. */
+/** Builds a letter's history in order: its attempts, and what people and rules did between them. Reads only. */
 import type { Engine, StoredLetter } from "../engine.ts";
 import type { Event } from "../item/event.ts";
 import type { GroupMark } from "../item/group.ts";
@@ -49,7 +49,7 @@ export async function readHistory(engine: Engine, letter: StoredLetter): Promise
   };
 }
 
-/** The history without a store: the failed attempts and changes that the letter itself contains. */
+/** Returns the history that the letter itself contains: its failed attempts and changes. Reads no store. */
 export function momentsOf(letter: Letter): readonly Moment[] {
   const attempts = letter.failureHistory.map((failure) =>
     attemptMoment({
@@ -78,7 +78,7 @@ function keptMoments(letter: Letter): readonly Moment[] {
   ];
 }
 
-/** The data after an amendment is the data before the next one, or the current data. */
+/** An amendment stores only the data before it; the data after it comes from the next amendment or the letter. */
 function amendmentsOf({ amendments = [], itemData }: Letter): readonly Moment[] {
   return amendments.map((amendment, index) => {
     const next = amendments[index + 1];
@@ -91,7 +91,7 @@ function burialTimes(events: readonly Event[]): ReadonlySet<number> {
   return new Set(burials.map(({ at }) => at));
 }
 
-/** An attempt after a burial belongs to a redrive. Its operation is known only if a single one is possible. */
+/** An attempt after the letter was buried belongs to a redrive. The operation is known if only one is possible. */
 function redrivesOf(
   attempts: readonly Attempt[],
   { operations, buriedAt }: { operations: readonly Operation[]; buriedAt: ReadonlySet<number> },
@@ -109,7 +109,7 @@ function redrivesOf(
   });
 }
 
-/** How many of the latest discards and restores are checked for the letter. */
+/** How many of the newest discard and restore operations are searched for the letter. */
 const DECISIONS_MAX = 50;
 
 async function decisionsOf(
@@ -127,10 +127,10 @@ async function decisionsOf(
   return own;
 }
 
-/** How much of a selection is searched for a letter whose earlier letter sequence is unknown. */
+/** How many selected letters are searched when the operation is older than the letter's current sequence number. */
 const SELECTED_READ_MAX = 2000;
 
-/** Finds the letter by its sequence; an earlier operation knows it only by its item. */
+/** Whether the operation processed the letter. An older operation has another sequence number for the same item. */
 async function didWork(
   engine: Engine,
   { letterSequence, ref }: StoredLetter,
@@ -142,20 +142,20 @@ async function didWork(
   return selected.some((one) => one.ref === ref);
 }
 
-/** Omits the resolution of a discard that the history already shows as an operation. */
+/** Whether a moment is not the discard that made this resolution, so that the history shows a discard only once. */
 function isOther(entry: Moment): (moment: Moment) => boolean {
   const id = entry.kind === "resolved" ? entry.resolution.operationId : undefined;
   return (moment) => id === undefined || moment.kind !== "discard" || moment.operation.id !== id;
 }
 
-/** How many events of one time are read. A step of a busy runner writes events for many items. */
+/** The maximum number of events read per timestamp. One step of a busy runner writes events for many items. */
 const EVENTS_READ_MAX = 4000;
-/** The first page is small, because most steps are; each further page is larger. */
+/** The first page is small, because most steps write few events; each further page is larger. */
 const PAGE = 100;
 const GROWTH = 4;
 const MOMENTS_MAX = 32;
 
-/** The item's events at the latest of these times. Ids increase with time, so bisection finds each one. */
+/** Returns the item's events at the newest of these times. Event ids increase with time, so a binary search finds them. */
 export async function eventsAt(
   engine: Engine,
   { queue, itemId }: { readonly queue: string; readonly itemId: string },

@@ -15,15 +15,15 @@ import { CAPSULE_VERSION, type Capsule } from "./capsule.ts";
 import { readChanges, readFiles, readGitState } from "./capsule-attachments.ts";
 import { eventsAt } from "./history.ts";
 
-/** The environment variables of a capsule. */
+/** The version and environment for a new capsule. */
 export interface CapsuleOptions {
-  /** The version of Redrive that makes it. */
+  /** The running version of Redrive, stored in the capsule. */
   readonly version: string;
   readonly env: NodeJS.ProcessEnv;
   readonly names?: readonly string[];
 }
 
-/** They affect how programs behave and rarely contain secrets. */
+/** Variables that affect how programs behave and rarely contain secrets. */
 export const USUAL_VARIABLES = [
   ...["PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TERM", "SHELL", "NODE_ENV", "CI"],
 ] as const;
@@ -78,10 +78,10 @@ async function jobToJson(job: Job): Promise<JsonObject> {
   }) as JsonObject;
 }
 
-/** The current text of the workflow file, and whether the job runs it; `spec` has what it runs. */
+/** Returns the current text of the workflow file, and whether it is unchanged since the job stored it in `spec`. */
 async function workflowToJson(job: Job): Promise<JsonObject> {
   const { file, digest, variables } = workflowSpecOf(job);
-  const text = await readFile(file, "utf8").catch(() => null); // the file may be gone; the spec has the steps
+  const text = await readFile(file, "utf8").catch(() => null); // the file may have been deleted; the spec has the steps
   return { file, text, is_unchanged: text !== null && digestOf(text) === digest, variables };
 }
 
@@ -118,7 +118,7 @@ function mapTexts(value: Json | Capsule, mask: CapsuleMask): Json {
 export interface CapsuleMask {
   text(text: string): string;
   bytes(bytes: Buffer): Buffer;
-  /** Secrets with unknown values, which could not be masked. */
+  /** A sentence for each secret that could not be masked because its value is unknown. */
   readonly missing: readonly string[];
 }
 
@@ -138,7 +138,7 @@ export function capsuleMask(job: Job, env: NodeJS.ProcessEnv): CapsuleMask {
   return maskOf(maskerOf(values), missing);
 }
 
-/** If an env file is gone, its secrets are unknown, and the capsule lists each of them as missing. */
+/** Returns no values if an env file was deleted; the capsule then lists its secrets as missing. */
 function tryEnvironment(spec: WorkflowSpec): Readonly<Record<string, string>> {
   try {
     return environmentOf(spec);

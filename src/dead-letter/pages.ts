@@ -2,7 +2,7 @@
 import type { Engine, LetterQuery, StoredLetter } from "../engine.ts";
 import type { SelectedLetter } from "../item/operation.ts";
 
-/** The letters of a query, in pages of its limit. No page is empty. */
+/** Yields the letters of a query in pages of its limit. No page is empty. */
 export async function* letterPages(
   engine: Engine,
   query: LetterQuery,

@@ -44,7 +44,7 @@ export interface CaughtUp {
 export class Projection {
   readonly folder: string;
   readonly #options: ProjectionOptions;
-  /** The last event included, while there is no folder with an index. */
+  /** The newest event that was applied. Used while the folder has no index that records it. */
   #cursor: number | undefined;
   #cleanedUp: Promise<void> | undefined;
 
@@ -57,14 +57,14 @@ export class Projection {
     return existsSync(this.folder);
   }
 
-  /** Applies the events so far, in one pass. */
+  /** Applies all events that exist now, in one pass. */
   catchUp(): Promise<CaughtUp> {
     return this.#step({ changed: [] });
   }
 
   /**
-   * Repeats until no event is left, because another process may have written an older state meanwhile. Includes
-   * letters that change without an event: those being redriven, and the named ones.
+   * Repeats until there are no new events, because another process may have written an older state meanwhile. Also writes
+   * the named letters and those in a redrive, which can change without an event.
    */
   async finish(changed: readonly string[] = []): Promise<CaughtUp> {
     let total = await this.#step({ changed: [...(await this.#itemsInRetry()), ...changed] });
@@ -175,7 +175,7 @@ export class Projection {
     return all.length;
   }
 
-  /** Looks for old temporary files only once, because that takes time in a large folder. */
+  /** Removes old temporary files only once per process, because listing a large folder takes time. */
   async #makeFolder(): Promise<(itemId: string) => string> {
     const nameOf = await makeFolder(this.folder);
     this.#cleanedUp ??= removeOldDrafts(this.folder);
@@ -210,7 +210,7 @@ interface Touched {
 
 interface Touch {
   readonly last?: Event;
-  /** Whether it was buried again, which moves it to the end of the index. */
+  /** Whether the letter was buried again, which moves it to the end of the index. */
   readonly isNew: boolean;
 }
 
@@ -223,10 +223,10 @@ function touch(event: Event, before: Touch = NO_EVENT): Touch {
 /** Limits memory use: letters may have long histories. */
 const PAGE = 200;
 
-/** After this many events the index is written only to store its cursor, so that they are not read again. */
+/** After this many events the index is rewritten just to store its cursor, so that they are not read again. */
 const EVENTS_BEHIND_MAX = 50_000;
 
-/** The events after which a letter's file may be outdated. */
+/** Events that can change a letter's file. */
 const CHANGING_EVENTS: readonly EventType[] = [
   "dlq_item_added",
   "dlq_item_removed",

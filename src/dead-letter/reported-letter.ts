@@ -1,4 +1,4 @@
-/** Builds letters from failures that library callers report: of any program, or of an agent that they ran. Pure. */
+/** Builds letters from failures that library callers report for a program or an agent. Pure. */
 import { classOfType, reviewOf } from "../item/error-type.ts";
 import { type Failure, withPlainType } from "../item/failure.ts";
 import type { NewItem } from "../item/item.ts";
@@ -18,16 +18,16 @@ export interface Extension {
   readonly item: NewItem;
   readonly report: FailureReport;
   readonly before?: { readonly letter: Letter; readonly attempts: number };
-  /** When it failed unless the report has a time, in milliseconds since the epoch. */
+  /** The time of the failure if the report has none, in milliseconds since the epoch. */
   readonly now: number;
 }
 
-/** Returns the letter with this failure as its last. An existing letter keeps its data. */
+/** Returns a letter whose last failure is the reported one. An existing letter keeps its data. */
 export function extendedLetter({ jobId, item, report, before, now }: Extension): Letter {
   const { errorType, exitCode, signal, stderrTail, stdoutTail, errorMessage: message } = report;
   const attemptNumber = (before?.attempts ?? 0) + 1;
   const stepFailed = report.stepFailed ?? "handler";
-  // A given type determines the class; otherwise both are classified as for any failed attempt.
+  // A reported error type determines the class; otherwise both are classified as for any failed attempt.
   const facts = compact({ exitCode, signal, stderrTail, stdoutTail, command: stepFailed, message });
   const kind: Pick<Classified, "errorType" | "errorClass"> =
     errorType === undefined ? classify(facts) : { errorType, errorClass: classOfType(errorType.name) };

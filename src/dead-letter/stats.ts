@@ -6,17 +6,17 @@ import type { JsonObject } from "../std/json.ts";
 export interface LetterStats {
   /** Waiting letters: dead, or redriven and not finished. */
   readonly size: number;
-  /** The redriven ones among them. */
+  /** Redriven letters whose items have not finished. */
   readonly onTheirWay: number;
   /** Letters whose item succeeded in the end and whose record is still stored. */
   readonly resolved: number;
   readonly discarded: number;
-  /** Deleted in total by a person or retention, and by the size limit. */
+  /** `purged` counts letters deleted by a person or by retention, `evicted` those deleted by the size limit. */
   readonly purged: number;
   readonly evicted: number;
   /** The time since the first failure of the oldest waiting letter; null if none is waiting. */
   readonly oldestAgeMs: number | null;
-  /** How many letters arrived recently, in any state by now. */
+  /** Letters that arrived in this period, whatever their current state. */
   readonly arrivedLastHour: number;
   readonly arrivedLastDay: number;
   readonly redriveSucceeded: number;
@@ -126,7 +126,7 @@ export function letterStatsToJson(stats: LetterStats, itemsMax?: number | null):
   };
 }
 
-/** Null without a limit. */
+/** Returns how full the queue is, in percent; null without a limit. */
 export function percentOf({ size }: LetterStats, itemsMax: number | null): number | null {
   if (itemsMax === null) return null;
   return itemsMax === 0 ? 100 : Math.round((size / itemsMax) * 1000) / 10;

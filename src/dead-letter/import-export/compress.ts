@@ -114,7 +114,7 @@ interface Heap {
   heapToUint8Array(place: unknown): Uint8Array;
 }
 
-/** The library copies byte by byte; `slice` is fifty times as fast. Other versions are left unchanged. */
+/** The library copies its output byte by byte; `slice` is fifty times as fast. Skipped if its internals differ. */
 function copyWithSlice(zstd: Zstd): void {
   const heap: unknown = Reflect.get(zstd, "_mainModule");
   if (!isHeap(heap)) return;
@@ -134,11 +134,11 @@ function asBuffer({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
   return Buffer.from(buffer, byteOffset, byteLength);
 }
 
-/** One block, with the frame's header before the first and its checksum after the last. */
+/** One block of a frame. The first includes the frame's header, the last its checksum. */
 export interface BlockPiece {
   readonly bytes: Buffer;
   readonly isFirst: boolean;
-  /** Whether the block contains data. If nothing comes out of it, it is damaged. */
+  /** Whether the block contains data. If decompression returns nothing for it, it is damaged. */
   readonly isFilled: boolean;
 }
 
@@ -186,7 +186,7 @@ async function* frame(bytes: ByteReader): AsyncGenerator<BlockPiece> {
   }
 }
 
-/** Of magic, descriptor, window, dictionary and content size. */
+/** Returns the length of a frame's header: magic, descriptor, window, dictionary and content size. */
 function headerBytes(descriptor: number): number {
   const isSingle = (descriptor & 0b100000) !== 0;
   const dictionary = [0, 1, 2, 4][descriptor & 0b11] ?? 0;

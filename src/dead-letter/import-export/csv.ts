@@ -1,4 +1,4 @@
-/** Letters as CSV rows: columns that people can sort, and `details` with all other fields as JSON. */
+/** Converts letters to and from CSV rows: columns that people can sort, and `details` with all other fields as JSON. */
 
 import type { WorkError } from "../../errors.ts";
 import { CsvRows, type Row, type RowFailure, type RowRun } from "../../intake/csv.ts";
@@ -8,7 +8,7 @@ import { type Letter, letterToJson } from "../../item/letter.ts";
 import { isJsonObject, type Json, type JsonObject, parseJson, stringifyJson } from "../../std/json.ts";
 import { originOf, type Reading } from "./reading.ts";
 
-/** How a cell is written and parsed. A `text` may be empty, a `word` may not. */
+/** How a cell is written and parsed. A cell of kind `text` may be empty, one of kind `word` may not. */
 type CellKind = "text" | "word" | "number" | "flag" | "json";
 
 const FIELDS = {
@@ -30,7 +30,7 @@ const FIELDS = {
   item_data: "json",
 } as const satisfies Readonly<Record<string, CellKind>>;
 
-/** Columns of the last failure, for people. Ignored on import: `details` has the history. */
+/** Columns of the last failure, for people. The import ignores them and reads the history from `details`. */
 const LAST_FAILURE = ["error_type", "error_class", "error_message"] as const;
 const DETAILS = "details";
 
@@ -71,7 +71,7 @@ export function letterFromRow(columns: readonly string[], cells: readonly string
 
 const CELL_SHOWN_MAX = 60;
 
-/** A lone surrogate cannot be written as UTF-8, but JSON can escape it in the details. */
+/** Whether a cell can hold the value. A lone surrogate cannot be written as UTF-8, so it is escaped in the details. */
 function fits(value: Json): boolean {
   return typeof value !== "string" || !/\p{Cs}/u.test(value);
 }
@@ -110,7 +110,7 @@ function rowText(cells: readonly string[]): string {
 }
 
 /**
- * Spreadsheets take such cells (also in full width) for formulas. A leading quote makes them text; a cell that begins
+ * Spreadsheets interpret such cells (also full-width forms) as formulas. A leading quote makes them text; a cell that begins
  * with quotes gets one more, so that removing one always restores the original.
  */
 const FORMULA = /^'*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/;
@@ -145,7 +145,7 @@ async function* runsOf(chunks: AsyncIterable<Buffer>, file: string): AsyncGenera
   yield await rows.end();
 }
 
-/** After an invalid quote, the end of the row is unknown, so reading stops there. */
+/** Ends the import: after an invalid quote, the end of the row is unknown. */
 function rowError({ error, line }: RowFailure, file: string): WorkError {
   return invalidInput(originOf(file), { line }, `invalid CSV: ${error.message}`, {
     hint: "Correct the row and import the file again; letters that exist already are skipped.",

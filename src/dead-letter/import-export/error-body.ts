@@ -1,4 +1,4 @@
-/** Failures as `ErrorBody` of Power Automate's error queues, with more fields to rebuild a letter from it. */
+/** Converts failures to and from `ErrorBody` of Power Automate's error queues, with fields to rebuild a letter. */
 import { errorTypeToJson } from "../../item/error-type.ts";
 import {
   type Failure,
@@ -32,7 +32,7 @@ export function errorBodyOf({ message, failure, ...known }: ReportedError): Json
   };
 }
 
-/** One file: the first evidence file (its copy, if there is one), or else the log. */
+/** Returns one path: the first evidence file (preferably its stored copy), or else the log. */
 function evidenceOf({ evidence, log, jsonLogLocation }: Failure): string {
   const [first] = evidence ?? [];
   return first?.kept ?? first?.path ?? log ?? jsonLogLocation ?? "";
@@ -78,12 +78,12 @@ export function letterOfBodies(bodies: readonly JsonObject[], now: number): Json
   return { ...itemOf(first), item_data: first["Item Data"] ?? null, ...common };
 }
 
-/** A body written by the framework does not name the item, so the body itself is the item's data. */
+/** Whether Redrive wrote the body. A body of the framework names no item, so the body itself is the item's data. */
 function isOurs(body: JsonObject): boolean {
   return "Item Data" in body;
 }
 
-/** For bodies written by Redrive. Older versions stored the job and the item in ExecutionId and Subflow. */
+/** Accepts only bodies written by Redrive. Older versions stored the job and the item in ExecutionId and Subflow. */
 function itemOf(body: JsonObject): { readonly job_id: string; readonly item_id: string } {
   return isOld(body)
     ? { job_id: textOf(body.ExecutionId), item_id: textOf(body.Subflow) }
@@ -110,7 +110,7 @@ function failureOf(body: JsonObject, place: number, now: number): JsonObject {
   };
 }
 
-/** The reported location: of our own bodies, only the fields that differ from the default. */
+/** The source of the failure. For bodies written by Redrive, only the fields that differ from the defaults. */
 function sourceOf(body: JsonObject): JsonObject {
   const queue = textOf(body["Job Id"]);
   const failure = {

@@ -15,7 +15,7 @@ import { type Compression, compressionOfName, type ExportFormat, formatOfName } 
 export interface ExportOptions {
   /** A file, a folder, or `-` for stdout. */
   readonly path: string;
-  /** Default: by the file name, or else `json`. */
+  /** Default: detected by the file name, or else `json`. */
   readonly format?: ExportFormat;
   /** The stream for `-`. Default: the process's stdout. */
   readonly stdout?: Writable;
@@ -59,7 +59,7 @@ async function formatFor({ path, format }: ExportOptions): Promise<ExportFormat>
       hint: "Give the path of a folder.",
     });
   }
-  const isFolder = (await stat(path).catch(() => null))?.isDirectory() ?? false; // writing reports other problems
+  const isFolder = (await stat(path).catch(() => null))?.isDirectory() ?? false; // the write reports errors
   const chosen = format ?? (isFolder ? "directory" : (formatOfName(path) ?? "json"));
   if (chosen === "directory" || !isFolder) return chosen;
   throw new WorkError("usage", `${path} is a folder, but the format ${chosen} is a single file.`, {
@@ -159,7 +159,7 @@ function line(json: object): string {
 
 const PIECE_CHARACTERS = 64 * 1024;
 
-/** Joins small strings, because larger chunks compress and write faster. */
+/** Joins small strings into larger chunks, which compress and write faster. */
 export async function* inPieces(texts: AsyncIterable<string>): AsyncGenerator<Buffer> {
   let open = "";
   for await (const text of texts) {

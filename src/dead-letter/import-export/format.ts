@@ -16,13 +16,13 @@ export type ImportFormat = (typeof IMPORT_FORMATS)[number];
 
 export type Compression = "none" | "gzip" | "zstd";
 
-/** By the file name: `.gz`, `.zst`. */
+/** Detects the compression by the file name: `.gz`, `.zst`. */
 export function compressionOfName(path: string): Compression {
   if (/\.gz$/i.test(path)) return "gzip";
   return /\.zst$/i.test(path) ? "zstd" : "none";
 }
 
-/** By the file name without its compression suffix; undefined if the name does not show it. */
+/** Detects the format by the file name without its compression suffix; undefined if the name has no known suffix. */
 export function formatOfName(path: string): Exclude<ExportFormat, "error-body" | "receipts"> | undefined {
   if (path.endsWith("/")) return "directory";
   const name = path.replace(/\.(gz|zst)$/i, "").toLowerCase();
@@ -36,7 +36,7 @@ const MAGIC: readonly (readonly [Compression, readonly number[]])[] = [
   ["zstd", [0x28, 0xb5, 0x2f, 0xfd]],
 ];
 
-/** By the first bytes, so that a renamed file is still recognized. */
+/** Detects the compression by the first bytes, so that a renamed file is still recognized. */
 export function compressionOfBytes(head: Buffer): Compression {
   const found = MAGIC.find(([, magic]) => magic.every((byte, index) => head[index] === byte));
   return found?.[0] ?? "none";

@@ -20,7 +20,7 @@ import { receiptsJobOf } from "./receipt.ts";
 
 /** The job and format of an import. */
 export interface ImportOptions {
-  /** The job of every letter. Default: the one it names, else that of its folder, else that of the file. */
+  /** The job for all letters. Default: the job that a letter names, or else its folder's, or else the file's. */
   readonly job?: string;
   /** Default: detected. */
   readonly format?: ImportFormat;
@@ -91,7 +91,7 @@ class ImportRun {
   #batch = new Map<string, Letter[]>();
   #batchLetters = 0;
   #batchBytes = 0;
-  /** The letters of a dry run: parts of hashes instead of ids, so that a million fit into memory. */
+  /** Letters seen in a dry run, as truncated hashes, so that millions fit into memory. */
   readonly #seen = new Set<string>();
 
   constructor(engine: Engine, source: string, options: RunOptions) {
@@ -177,7 +177,7 @@ class ImportRun {
     }
   }
 
-  /** An imported job has nothing to run. A crash may have left a new one in the status running. */
+  /** Ends an imported job, which has nothing to run. A crash may have left it in the status running. */
   async #endJob({ id, kind, status }: Job): Promise<void> {
     if (kind !== "imported" || status !== "running" || this.#options.isDry) return;
     await this.#engine.changeJob(id, {
@@ -187,7 +187,7 @@ class ImportRun {
     });
   }
 
-  /** What the store would do with the letters. `queue` is null if the job does not exist. */
+  /** Counts what the store would do with the letters. `queue` is null if the job does not exist. */
   async #predict(queue: string | null, name: string, letters: readonly Letter[]): Promise<ImportReport> {
     const report: Record<keyof ImportReport, number> = { ...NOTHING_IMPORTED };
     for (const letter of letters) {
@@ -220,11 +220,11 @@ async function readingsOf(
 ): Promise<AsyncIterable<Iterable<Reading>>> {
   const isFolder = path !== "-" && ((await stat(path).catch(() => null))?.isDirectory() ?? false);
   if (isFolder || format === "directory") return readFolder(path);
-  const { chunks, name } = await openInput(path, stdin); // reports an invalid path
+  const { chunks, name } = await openInput(path, stdin); // throws for an invalid path
   return readFile(chunks, name, format);
 }
 
-/** `receipts.json.gz` becomes `receipts`, so that letters without a job always go to the same one. */
+/** Derives the job's name from the file name, so that letters without a job always go to the same job. */
 function jobNameOf(path: string): string {
   if (path === "-") return "imported";
   return basename(path).replace(/(\.(json|jsonl|ndjson|csv))?(\.(gz|zst))?$/i, "") || "imported";

@@ -45,7 +45,7 @@ export class LetterReader {
     this.#options = options;
   }
 
-  /** Yields what this record completes: nothing yet, a letter or a refusal, also for records before it. */
+  /** Yields the letters and refusals that this record completes. Earlier records may be among them. */
   *take(record: RawRecord): Generator<FoundLetter | Refusal> {
     const { data } = record;
     if (isJsonObject(data) && this.#kindOf(data) === "error-body") return yield* this.#takeBody(record, data);
@@ -94,7 +94,7 @@ export class LetterReader {
     return { letter: { ...letter, itemId, jobId, queue: jobId }, place, bytes };
   }
 
-  /** An id from the content, never from the position. A second item with it gets the suffix `-2`. */
+  /** Derives an id from the content, never from the position. A second item with the same content gets the suffix `-2`. */
   #nameFor(jobId: string, { itemData }: Letter, { file, line = 1 }: Place): string {
     const names = this.#names.get(jobId) ?? new Identity(originOf(file), {});
     this.#names.set(jobId, names);
@@ -193,7 +193,7 @@ function groupOf(letter: Letter, last: Failure): Signature {
   return signatureOf(failure);
 }
 
-/** Fields as version 0.1 exported them, and their names now. */
+/** The field names of version 0.1 and their current names. */
 const RENAMED: Readonly<Record<string, string>> = { toxic: "poison", evidence: "late_results" };
 
 export function withCurrentNames(json: JsonObject): JsonObject {
@@ -213,7 +213,7 @@ function isId(value: Json): boolean {
   return value === "" || (typeof value === "string" && idProblem(value) === undefined);
 }
 
-/** Only a letter has these. A record without them may be anything, such as the result of a success. */
+/** Fields that only letters have. A record without them may be anything, such as the result of a success. */
 const LETTER_FIELDS = ["failure_history", "failure_count", "error_signature", "error_pattern", "reason"];
 
 function notALetter(json: JsonObject): string | undefined {

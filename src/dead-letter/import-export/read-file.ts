@@ -79,7 +79,7 @@ async function peek(
 
 const LINE_FEED = 0x0a;
 
-/** Skips blank lines. */
+/** Reads one JSON value per line. Skips blank lines. */
 export async function* readJsonLines(
   chunks: AsyncIterable<Buffer>,
   file: string,
@@ -136,7 +136,7 @@ function readBlock(block: Buffer, file: string, firstLine: number): [Reading[], 
   return [readings, texts.length - 1];
 }
 
-/** The lines; undefined for a line that is not UTF-8. */
+/** Yields the lines, and undefined for a line that is not UTF-8. */
 function* textsOf(bytes: Buffer): Generator<string | undefined> {
   for (let start = 0; start <= bytes.length; ) {
     const found = bytes.indexOf(LINE_FEED, start);

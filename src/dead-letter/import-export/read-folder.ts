@@ -1,4 +1,4 @@
-/** Reads folders of letters: of a job, of several, of Prodigy or mmm, or archives. Follows no symbolic links. */
+/** Reads letter folders of one or several jobs, of Prodigy and mmm, and archives. Does not follow symbolic links. */
 import { constants, type Dirent } from "node:fs";
 import { type FileHandle, open, readdir } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
@@ -18,7 +18,7 @@ export async function* readDirectory(folder: string): AsyncGenerator<Letter> {
   const { items, links } = await partsOf(folder);
   const [link] = links;
   if (link !== undefined) throw notALetter(link, LINK);
-  const isDirectory = items.some((part) => part.folder !== resolve(folder)); // `items` itself is none
+  const isDirectory = items.some((part) => part.folder !== resolve(folder)); // not for a bare `items` folder
   if (!isDirectory) throw noLetters(folder);
   for (const part of items) {
     for await (const run of readItems(part)) for (const reading of run) yield letterOf(reading, part.job);
@@ -40,7 +40,7 @@ function notALetter(file: string, why: string): WorkError {
   });
 }
 
-/** Reads letters that have files of their own first, then streams. */
+/** Reads files that contain one letter first, then streams of letters. */
 export async function* readFolder(folder: string): AsyncGenerator<Iterable<Reading>> {
   const parts = await partsOf(folder);
   if (parts.items.length === 0 && parts.streams.length === 0) throw noLetters(folder);
@@ -99,7 +99,7 @@ function keepId(reading: Reading, ids: Set<string>): void {
   if (!isRefusal(reading) && isJsonObject(reading.data)) ids.add(String(reading.data.item_id ?? ""));
 }
 
-/** A stream of all jobs that does not name the job of a letter repeats those that have files of their own. */
+/** Marks letters of a stream that name no job and were already read from files of their own. */
 async function* readStream(file: string, ids: ReadonlySet<string>): AsyncGenerator<Iterable<Reading>> {
   const { chunks } = await openInput(file, process.stdin);
   for await (const run of readFile(chunks, file)) yield marked(run, ids);
@@ -128,10 +128,10 @@ export interface FolderParts {
 }
 
 const ALL_ITEMS = "all-items.jsonl";
-/** Deeper than any known layout. */
+/** The maximum folder depth; no known layout is deeper. */
 const DEPTH_MAX = 8;
 
-/** If there are `items`, other streams are archives of deleted letters, which are not imported. */
+/** If the folder has `items`, its other streams are archives of deleted letters, which are not imported. */
 export async function partsOf(folder: string): Promise<FolderParts> {
   const found = { items: [] as ItemsFolder[], streams: [] as string[], links: [] as string[] };
   const whole = resolve(folder);
@@ -160,7 +160,7 @@ async function walk(folder: string, depth: number, found: Finding): Promise<void
   }
 }
 
-/** Sorted by name, without hidden files such as temporary ones. */
+/** Lists a folder sorted by name, without hidden files such as temporary ones. */
 async function list(folder: string): Promise<readonly Dirent[]> {
   const entries = await readdir(folder, { withFileTypes: true }).catch((cause: unknown) => {
     throw new WorkError("input_invalid", `The folder ${folder} cannot be read.`, { cause });

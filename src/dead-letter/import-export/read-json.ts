@@ -93,7 +93,7 @@ function refuseOpenDocument(head: Buffer, rest: readonly Buffer[]): void {
 
 const COLON = 0x3a;
 
-/** Where the array of the top-level field `items` starts; undefined if these bytes do not contain it. */
+/** Returns the offset of the top-level array `items`; undefined if these bytes do not contain it. */
 export function itemsAt(head: Buffer): number | undefined {
   const start = skipSpace(head, skipMark(head));
   if (head[start] !== BYTE.openObject) return undefined;
@@ -113,7 +113,7 @@ export function itemsAt(head: Buffer): number | undefined {
   return undefined;
 }
 
-/** Where the array starts, if this string is the key `items` and its value is an array. */
+/** Returns the offset of the array if this string is the key `items` and its value is an array. */
 function arrayOf(head: Buffer, start: number, end: number): number | undefined {
   if (head.toString("latin1", start, end + 1) !== '"items"') return undefined;
   const colon = skipSpace(head, end + 1);
@@ -122,7 +122,7 @@ function arrayOf(head: Buffer, start: number, end: number): number | undefined {
   return head[value] === BYTE.openArray ? value : undefined;
 }
 
-/** The index of the closing quote, or the length if there is none. */
+/** Returns the index of the closing quote, or the length without one. */
 function endOfString(head: Buffer, start: number): number {
   let index = start + 1;
   while (index < head.length && head[index] !== BYTE.quote) index += head[index] === BYTE.backslash ? 2 : 1;
@@ -190,7 +190,7 @@ export async function* withoutComments(chunks: AsyncIterable<Buffer>): AsyncGene
   if (blanker) yield* blanker.end();
 }
 
-/** Does the same for a complete buffer. */
+/** Like `withoutComments`, for a complete buffer. */
 export function blankComments(bytes: Buffer): Buffer {
   if (!startsLikeJson(bytes)) return bytes;
   const blanker = new CommentBlanker();
@@ -206,7 +206,7 @@ class CommentBlanker {
   #state: "plain" | "string" | "comment" = "plain";
   #isEscaped = false;
   #isLineStart = true;
-  /** A slash at the end of a chunk, which may start a comment with the next one. */
+  /** A slash at the end of a chunk: together with the next chunk it may start a comment. */
   #slash: Buffer | null = null;
 
   /** Copies a chunk only if it contains a comment. */

@@ -1,4 +1,4 @@
-/** What all import readers produce: records with their locations, and refusals. */
+/** The result of all import readers: records with their locations, and refusals. */
 
 import { WorkError } from "../../errors.ts";
 import type { Origin } from "../../intake/origin.ts";
@@ -10,7 +10,7 @@ export interface RawRecord {
   readonly place: Place;
   readonly bytes: number;
   readonly folderJob?: string;
-  /** Whether the same letter was read before with more details. */
+  /** Whether another file already contained this letter with more details. */
   readonly isRepeated?: boolean;
 }
 
@@ -26,7 +26,7 @@ export interface Refusal {
 
 export type Reading = RawRecord | Refusal;
 
-/** `file:line`. */
+/** Formats a position as `file:line`. */
 export function placeText({ file, line }: Place): string {
   return line === undefined ? file : `${file}:${line}`;
 }

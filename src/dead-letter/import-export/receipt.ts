@@ -13,13 +13,13 @@ export function isReceipt(json: JsonObject): boolean {
 /** The job of receipts that name none, unless there is exactly one target. */
 export const RECEIPTS_JOB = "receipts";
 
-/** With exactly one target, receipts without a job go there, so that `receipts recover` sends them. */
+/** Returns the only target's job, so that `receipts recover` delivers imported receipts; otherwise `RECEIPTS_JOB`. */
 export async function receiptsJobOf(engine: Engine): Promise<string> {
   const [target, ...others] = await engine.listJobs({ kinds: ["target"], limit: 2 });
   return target !== undefined && others.length === 0 ? target.id : RECEIPTS_JOB;
 }
 
-/** The key is included only if it is not derived from the receipt. */
+/** Includes the idempotency key only if it differs from the hash of the receipt. */
 export function receiptOfLetter(letter: Letter): JsonObject {
   const key = receiptKeyOf(letter);
   return {
@@ -30,12 +30,12 @@ export function receiptOfLetter(letter: Letter): JsonObject {
   };
 }
 
-/** Of an imported receipt only the last failure is known; its number is the count. */
+/** An imported receipt has only its last failure, whose attempt number is then the count. */
 function attemptsOf({ failureCount, failureHistory }: Letter): number {
   return Math.max(failureCount, failureHistory.at(-1)?.attemptNumber ?? 0);
 }
 
-/** Without a key the id comes from the content. Only the last failure is known. */
+/** Without a key, the import derives the id from the content. A receipt contains only its last failure. */
 export function letterOfReceipt(entry: JsonObject, job: string): JsonObject {
   const attempts = entry.attempts ?? 1;
   return {
