@@ -1,4 +1,4 @@
-/** Corrects the data of letters: an edit makes a new revision, a requeue a new item that replaces the letter. */
+/** Corrects the data of letters. An edit makes a new revision; a requeue makes a new item that replaces the letter. */
 import type { Engine, StoredLetter } from "../engine.ts";
 import { PRIORITIES, type Priority } from "../item/item.ts";
 import { type Operation, operationToJson, REFUSAL } from "../item/operation.ts";
@@ -105,7 +105,7 @@ export async function continueEdit(
   });
 }
 
-/** The data from before the undone edit. Refused if the data has changed since then. */
+/** Restores the data from before the undone edit. Refuses letters whose data has changed since. */
 function dataBefore(undone: string): (letter: StoredLetter) => Amended {
   return ({ amendments = [], itemData, revision }) => {
     const amendment = amendments.findLast((one) => one.operationId === undone);

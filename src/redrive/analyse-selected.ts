@@ -1,4 +1,4 @@
-/** Analyses a selection of letters by the store's counters where they are enough, else letter by letter. */
+/** Analyses a selection of letters from the store's counters if possible, or else letter by letter. */
 import type { Engine, LetterGroup } from "../engine.ts";
 import { isStoreTrouble, type WorkError } from "../errors.ts";
 import { ERROR_TYPE_NAMES } from "../item/error-type.ts";
@@ -61,7 +61,7 @@ async function ofTypes(
   return counted;
 }
 
-/** Counts the types that name a group first, because they usually account for all letters. */
+/** Counts the error types of the groups first, because they usually account for all letters. */
 async function countTypes(
   engine: Engine,
   filter: LetterFilter,
@@ -119,7 +119,7 @@ async function withSamples(
   return { ...analysis, patternGroups };
 }
 
-/** Returns a store error instead of throwing it: a read-only store can still be analysed. */
+/** Records the analysis as an event. Returns a store error, because a read-only store can still be analysed. */
 export async function recordAnalysis(
   engine: Engine,
   jobId: string,

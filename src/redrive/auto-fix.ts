@@ -1,4 +1,4 @@
-/** Applies the fixes marked `auto` to the letters of a running job once its queue is empty. */
+/** Applies the rules marked `auto` to the letters of a running job once its queue is empty. */
 import type { Engine } from "../engine.ts";
 import type { Job } from "../item/job.ts";
 import type { Feed } from "../runner/run-options.ts";
@@ -21,8 +21,8 @@ export interface AutoFixOptions {
 }
 
 /**
- * Changes the matching letters and returns the feed that redrives them, or null if none match. An unusable rule is reported
- * as a notice: it must not fail a job whose work is done.
+ * Edits the matching letters and returns the feed that redrives them, or null if none match. An unusable rule is reported as
+ * a notice: it must not fail a job whose work is done.
  */
 export async function autoFix(
   { engine, author = "redrive", stop, clock = systemClock }: AutoFixDeps,

@@ -6,9 +6,9 @@ import { isJsonObject, type JsonObject } from "../std/json.ts";
 import { ALGORITHM, signatureOf } from "../triage/signature.ts";
 
 export interface CanaryStage {
-  /** Counts from 1. */
+  /** The number of the stage, from 1. */
   readonly stage: number;
-  /** How many letters are redriven at the end of the stage. Absent until the first letters were picked. */
+  /** How many letters are redriven when the stage ends. Absent until the first letters were chosen. */
   readonly goal?: number;
 }
 
@@ -25,7 +25,7 @@ export function stageToJson({ stage, goal }: CanaryStage): JsonObject {
   return goal === undefined ? { stage } : { stage, goal };
 }
 
-/** The next stage redrives a share of the whole selection, and at least one letter. */
+/** Each further stage redrives a share of the whole selection, and at least one letter. */
 export function nextStage({ stage }: CanaryStage, { selected, done }: Operation): CanaryStage {
   const next = Math.min(stage + 1, SHARES.length);
   const share = SHARES[next - 1] ?? 1;
@@ -65,7 +65,7 @@ export function findReturned(engine: Engine, operation: Operation): Promise<Retu
   return findDeadAgain(engine, operation, (letter, { signature }) => letter.errorSignature === signature);
 }
 
-/** For groups of an older algorithm: the new failure has another signature, so both are computed again. */
+/** Like `findReturned`, for groups of an older algorithm, whose signatures must be computed again to be compared. */
 export async function findReturnedOfOldGroups(
   engine: Engine,
   operation: Operation,
@@ -102,7 +102,7 @@ async function findDeadAgain(
   return null;
 }
 
-/** The first pending letter of each group without a redriven one. Letters that would be refused prove nothing. */
+/** Chooses one letter of each group that has none redriven yet. Skips letters that would be refused. */
 export async function pickOfEachGroup(engine: Engine, operation: Operation): Promise<readonly number[]> {
   const covered = new Set<string>();
   for await (const page of selectedPages(engine, operation.id, "done"))
@@ -119,7 +119,7 @@ export async function pickOfEachGroup(engine: Engine, operation: Operation): Pro
   return picks;
 }
 
-/** `none` means that every letter of the group would be refused, so the caller can skip the group. */
+/** Returns `none` if every letter of the group would be refused, so that the caller can skip the group. */
 async function fitness(
   engine: Engine,
   { ref, signature }: SelectedLetter,

@@ -13,7 +13,7 @@ export async function reopen(engine: Engine, operation: Operation): Promise<Oper
   return engine.changeOperation(operation.id, { status: "open" });
 }
 
-/** Takes no more letters until the operation is resumed. Items that are already running finish. */
+/** Pauses the operation: it takes no more letters until it is resumed. Running items finish. */
 export async function pauseOperation(engine: Engine, { id }: Operation): Promise<Operation> {
   return refuseUnless("paused", await engine.changeOperation(id, { status: "paused" }));
 }
@@ -39,7 +39,7 @@ interface FinishContext {
 
 type Finish = (engine: Engine, operation: Operation, context: FinishContext) => Promise<Operation>;
 
-/** Imported on demand, so that a command loads only the kind it finishes. A job runs its redrives itself. */
+/** Imported on demand, so that a command loads only the module it needs. Redrives are finished by the job's runner. */
 const FINISH_OF: Readonly<Record<Exclude<OperationKind, "redrive">, () => Promise<Finish>>> = {
   edit: async () => (await import("./amend.ts")).continueEdit,
   requeue: async () => (await import("./amend.ts")).continueRequeue,

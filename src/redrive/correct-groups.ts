@@ -67,7 +67,7 @@ async function storeCorrections(
 
 const PAGE_LETTERS_MAX = 200;
 
-/** Moves letters in all states. Oldest first, because letters that arrive meanwhile follow the corrections. */
+/** Moves letters in all states, oldest first, because letters that arrive meanwhile already follow the corrections. */
 async function moveLetters(
   engine: Engine,
   { group, target }: { readonly group: NamedGroup; readonly target: NamedGroup },
@@ -89,7 +89,7 @@ async function moveLetters(
   return moved;
 }
 
-/** By queue. Moving does not recompute a signature, so that the letter keeps its version. */
+/** The algorithm by queue. Moving a letter does not recompute its signature, so the letter keeps its algorithm. */
 async function algorithmsOf(
   engine: Engine,
   signatures: readonly string[],
@@ -101,7 +101,7 @@ async function algorithmsOf(
   return new Map(old.map(({ queue, algorithm }) => [queue, algorithm]));
 }
 
-/** A resolved group that receives waiting letters is open again. */
+/** Reopens a resolved group that receives waiting letters. */
 async function reopenGroup(engine: Engine, signature: string, author: string): Promise<void> {
   const mark = await engine.readGroup(signature);
   const groups = await engine.listGroups({});
@@ -135,8 +135,8 @@ export interface CorrectionPlan {
 }
 
 /**
- * Moves a group into a target that is not merged itself, with the corrections that pointed to the group. If the group
- * was split off the target, that split is removed.
+ * Merges a group into a target that is not merged itself, and redirects the corrections that pointed to the group. If the
+ * group was split off the target, that split is removed.
  */
 export function planMerge(
   group: NamedGroup,
@@ -194,7 +194,7 @@ export interface Rebuilt {
   readonly groupsAfter: number;
 }
 
-/** Gives every letter the group that it would get if it were buried now. After a crash, a second run does the rest. */
+/** Assigns every letter to the group that it would get if it were buried now. After a crash, a second run does the rest. */
 export async function rebuildGroups(engine: Engine, options: RebuildOptions): Promise<Rebuilt> {
   const { queue, rules, dryRun = false, onProgress } = options;
   const corrections = await engine.listCorrections();

@@ -1,4 +1,4 @@
-/** Enforces the limits of a queue: archives and deletes letters that are too old or too many, never those in retry. */
+/** Enforces the limits of a queue: archives and deletes letters that are too old or too many, except those in retry. */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { archiveFolder } from "../dead-letter/archive.ts";
@@ -59,8 +59,7 @@ async function countOld(
 ): Promise<number> {
   if (limits.retentionMs === null) return 0;
   const old = { queue, states, olderThanMs: limits.retentionMs, limit: 0 };
-  // Cheap check first: a letter arrives at or after its last failure, and the store has counters by last
-  // failure.
+  // Checks the last failure first: the store has counters for it, and it is never later than the arrival.
   if ((await engine.listLetters({ ...old, ageOf: "last" })).total === 0) return 0;
   return (await engine.listLetters({ ...old, ageOf: "arrival" })).total;
 }

@@ -1,4 +1,4 @@
-/** Explains why a failure is in its group: rule or reading, corrections, and the most similar groups. */
+/** Explains why a failure is in its group: the rule or the algorithm, corrections, and the most similar groups. */
 import type { Engine, StoredLetter } from "../engine.ts";
 import type { GroupMark } from "../item/group.ts";
 import { corrected } from "../item/group.ts";
@@ -17,7 +17,7 @@ export interface GroupExplanation {
   readonly itemId?: string;
   readonly jobId?: string;
   readonly reading?: Explanation;
-  /** The group that a rule or the algorithm gives that failure, before corrections. */
+  /** The group that a rule or the algorithm assigns to the failure, before corrections. */
   readonly group?: FailureGroup;
   /** The group after corrections; absent if they change nothing. */
   readonly correctedTo?: string;

@@ -6,7 +6,7 @@ import type { LetterFilter } from "../item/letter-query.ts";
 import type { JsonObject } from "../std/json.ts";
 import { type Selection, selectPages } from "./select.ts";
 
-/** Changes the matching letters and redrives them. */
+/** A rule that changes the matching letters and redrives them. */
 export interface FixRule {
   /** Stored with every amendment that the rule makes. */
   readonly name: string;

@@ -1,6 +1,6 @@
 /**
- * Automatic fixes: a rule's changes are one edit, followed by a redrive of the changed letters; after a crash, the next
- * use continues both. Only the first matching rule is applied to a letter.
+ * Applies automatic fixes: one edit with the rule's changes, then a redrive of the changed letters. After a crash, the next
+ * call continues both. Only the first matching rule is applied to a letter.
  */
 import { selectedPages } from "../dead-letter/pages.ts";
 import type { Engine, StoredLetter } from "../engine.ts";
@@ -18,7 +18,7 @@ import type { Selection } from "./select.ts";
 
 export interface FixRequest {
   readonly queue: string;
-  /** The first matching rule is applied. */
+  /** Only the first matching rule is applied to a letter. */
   readonly rules: readonly FixRule[];
   readonly within?: Selection;
   readonly author: string;
@@ -84,13 +84,13 @@ export async function applyFixes(engine: Engine, request: FixRequest): Promise<r
   return applied;
 }
 
-/** Changed letters stay dead until they are redriven; no other rule may change them meanwhile. */
+/** Excludes the edited letters from further rules: they stay dead until they are redriven. */
 async function take(engine: Engine, edit: Operation, taken: Set<number>): Promise<void> {
   for await (const letterSequences of changedLetters(engine, edit))
     for (const letterSequence of letterSequences) taken.add(letterSequence);
 }
 
-/** Finishes fixes that a killed process left open. A paused one stays paused. */
+/** Finishes fixes that a killed process left open, except paused ones. */
 async function finishEarlier(engine: Engine, request: FixRequest): Promise<AppliedFix[]> {
   const applied: AppliedFix[] = [];
   for (const operation of await engine.listOperations({ queue: request.queue, open: true })) {
@@ -134,7 +134,7 @@ export async function finishFix(
   if (edited.status !== "open" || edited.done + edited.refused < edited.selected)
     return { rule, edit: edited };
   const redrive = edited.done > 0 ? await beginRedrive(engine, edited, { rule, author }) : null;
-  // Ends last: as long as the edit is open, a later run creates the redrive after a crash.
+  // Closes the edit last: while it is open, the next run after a crash still creates the redrive.
   const edit = await engine.closeOperation(begun.id);
   return { rule, edit, ...(redrive && { redrive }) };
 }
@@ -183,12 +183,12 @@ async function editAll(
     staysOpen: true,
     stepFor: async (pending) => {
       const letters = await stepsFor(engine, pending, edit);
-      return signal?.aborted ? null : { letters }; // a command that was stopped gave no result for its letter
+      return signal?.aborted ? null : { letters }; // a stopped command has no result for its letter
     },
   });
 }
 
-/** Counts the use before the redrive. Otherwise a rule that changes nothing could be applied forever. */
+/** Records the use before the redrive. Otherwise a rule that changes nothing could be applied forever. */
 async function noteUse(engine: Engine, ref: number, rule: string): Promise<void> {
   await engine.addNote(ref, { author: noteAuthor(rule), text: "applied; the data did not change" });
 }
@@ -227,7 +227,7 @@ function fixPlanToJson({ name, change }: Pick<FixRule, "name" | "change">): Json
   return { fix: { rule: name, change: copyJson(change) } };
 }
 
-/** Null if the edit does not belong to a fix, or to one of a later version. */
+/** Returns null if the edit does not belong to a fix, or if a newer version wrote the fix. */
 function fixPlanOf({ plan: { fix } }: Operation): FixPlan | null {
   if (!isJsonObject(fix) || !isJsonObject(fix.change) || typeof fix.rule !== "string") return null;
   return Object.hasOwn(CHUNK_MAX, String(fix.change.kind)) ? (fix as unknown as FixPlan) : null;

@@ -22,7 +22,7 @@ export interface GroupSummary {
   readonly pattern: string;
   /** Waiting letters; 0 if the group has none left. */
   readonly count: number;
-  /** From the queue with the most letters of the group; absent without letters. */
+  /** The type in the queue with the most letters of the group; absent without letters. */
   readonly errorType?: ErrorTypeName;
   readonly errorClass?: ErrorClass;
   readonly firstAt?: number;
@@ -107,7 +107,7 @@ function withoutLetters({ signature, pattern, state, isRegression }: GroupMark):
   return { signature, pattern, count: 0, jobs: [], state, isRegression, algorithms: [] };
 }
 
-/** Not imported letters: most were grouped when they were imported, and the others keep the group of their file. */
+/** Ignores imported letters: most were grouped during the import, and the others keep the group from their file. */
 function outdatedIn(groups: readonly LetterGroup[]): Outdated {
   const old = groups.filter(({ algorithm }) => algorithm !== ALGORITHM && algorithm !== IMPORTED);
   return {
@@ -164,7 +164,7 @@ export function groupViewToJson({ group, mark, samples }: GroupView): JsonObject
 
 const CANDIDATES_MAX = 5;
 
-/** Also finds a merged group. Throws `group_not_found`, or `ambiguous` with the candidates. */
+/** Finds a group, also a merged one. Throws `group_not_found`, or `ambiguous` with the candidates. */
 export async function requireGroup(engine: Engine, word: string): Promise<GroupMark> {
   const found = await fittingGroups(engine, word);
   const [only, ...others] = found;
@@ -202,7 +202,7 @@ export function mergedInto(signature: string, corrections: readonly Correction[]
   }
 }
 
-/** A full signature wins over a name, and a name over signatures that start with the word. */
+/** A full signature takes precedence over a name, and a name over signatures that start with the word. */
 async function fittingGroups(engine: Engine, word: string): Promise<readonly GroupMark[]> {
   if (word.trim() === "") return [];
   const exact = await engine.readGroup(word);
@@ -214,7 +214,7 @@ async function fittingGroups(engine: Engine, word: string): Promise<readonly Gro
 
 export interface KnownFix {
   readonly fix: GroupFix;
-  /** The edit before the redrive, if it is still stored. */
+  /** The edit that preceded the redrive, if it is still stored. */
   readonly edit?: Operation;
 }
 

@@ -4,7 +4,7 @@ import { type Path, pathText, type Step } from "./set-path.ts";
 
 /** One difference. Without `before` the value was added, without `after` it was removed. */
 export interface Change {
-  /** In the syntax of `set-path.ts`; `.` is the whole value. */
+  /** A path in the syntax of `set-path.ts`; `.` is the whole value. */
   readonly path: string;
   readonly before?: Json;
   readonly after?: Json;

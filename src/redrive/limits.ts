@@ -27,7 +27,7 @@ export function limitsOf({
 
 const DAY_MS = 86_400_000;
 
-/** The share of the limit at which a warning is given. */
+/** The share of the size limit above which a warning is given. */
 export const NEARLY_FULL = 0.8;
 
 export interface Fullness {
@@ -35,7 +35,7 @@ export interface Fullness {
   readonly isNearlyFull: boolean;
 }
 
-/** Counts all waiting letters, but evicts only dead ones: the others are being retried. Pure. */
+/** All waiting letters count, but only dead ones can be evicted: the others are being retried. Pure. */
 export function fullnessOf(
   { letters, dead }: Pick<QueueCounts, "letters" | "dead">,
   { itemsMax }: Pick<LetterLimits, "itemsMax">,
@@ -49,7 +49,7 @@ export function fullnessOf(
 
 export class FullnessWarning {
   readonly #queue: string;
-  /** Null before the first check. */
+  /** Whether the warning was given; null before the first check. */
   #isTold: boolean | null = null;
 
   constructor(queue: string) {

@@ -48,13 +48,13 @@ function noAnswer(where: string, letter: Letter, message: string): WorkError {
 }
 
 export interface PartMatcher {
-  /** The parts of each letter that must be read, as far as known. */
+  /** The parts of each letter that must be read, as far as is known. */
   readonly parts: () => readonly LetterPart[];
   /** The matching letters, or null if more parts must be read first. */
   readonly filter: <One extends Letter>(letters: readonly One[]) => readonly One[] | null;
 }
 
-/** Finds out during evaluation which parts the expression reads if its text does not show it. */
+/** Detects during evaluation which parts the expression reads if its text does not show it. */
 export function compilePartMatcher(where: string): PartMatcher {
   const evaluate = requireExpression(where, LETTER_VARIABLES, "The filter");
   const parts = new Set(partsNamedIn(where, [])); // others are loaded on demand
@@ -82,7 +82,7 @@ export function compilePartMatcher(where: string): PartMatcher {
   return { parts: () => [...parts], filter };
 }
 
-/** Converts only fields that are named or accessed: a whole letter costs more than the evaluation. */
+/** Converts only the fields that are used: converting a whole letter costs more than the evaluation. */
 function variablesFor(where: string, reading?: Reading): (letter: Letter) => ExpressionVariables {
   const named = namedIn(where);
   const ofLetter = chosen(LETTER_FIELDS, named.letter);

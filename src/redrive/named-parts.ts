@@ -1,4 +1,4 @@
-/** Finds out from an expression's text which parts of a letter it reads: in doubt more, never fewer. */
+/** Determines from an expression's text which parts of a letter it may read: rather too many than too few. */
 import type { LetterPart } from "../engine.ts";
 
 /** `all` if the expression may read any field, null if it does not use the variable. */

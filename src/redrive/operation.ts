@@ -56,7 +56,7 @@ export async function beginSelected(engine: Engine, request: OperationRequest): 
   }
 }
 
-/** Resuming cannot help: the expression fails for one of the letters every time. */
+/** Whether the expression failed for a letter. The operation is cancelled, because it would fail again. */
 function isFilterFault(error: unknown): boolean {
   return error instanceof WorkError && error.code === "filter_invalid";
 }
@@ -80,7 +80,7 @@ function newOperation({ selection, plan = {}, force = false, ...request }: Opera
 
 const PAGE_MAX = 500;
 
-/** Resumes the selection of an operation. A complete selection is returned unchanged. */
+/** Completes the selection of an operation. A complete selection is returned unchanged. */
 export async function completeSelection(
   engine: Engine,
   begun: Operation,
@@ -88,7 +88,7 @@ export async function completeSelection(
 ): Promise<Operation> {
   if (begun.status !== "selecting") return begun;
   if (begun.filter.itemIds?.length === 0) {
-    return engine.enlist(begun.id, { letterSequences: [], cursor: null }); // the list of letters is complete, and empty
+    return engine.enlist(begun.id, { letterSequences: [], cursor: null }); // stores that the selection is complete and empty
   }
   const { where } = begun.plan;
   const matches = typeof where === "string" ? await matcherOf(where) : () => true;
@@ -115,7 +115,7 @@ async function filterOf({ kind, filter, plan }: Operation): Promise<LetterFilter
 function nextPage(engine: Engine, { filter, cursor, plan }: Operation): Promise<LetterPage> {
   return engine.listLetters({
     ...filter,
-    order: "oldest", // letters buried from now on come last, where `bound` ends the search
+    order: "oldest", // letters buried from now on come last, and `bound` excludes them
     limit: PAGE_MAX,
     parts: typeof plan.where === "string" ? partsNamedIn(plan.where) : [],
     counted: false,
@@ -144,12 +144,12 @@ export async function requireOperation(engine: Engine, idOrPrefix: string): Prom
   throw severalOperations(`"${idOrPrefix}" matches several operations`, fitting, "Give more of the id.");
 }
 
-/** The prefix `op-` may be omitted. */
+/** Whether the id begins with the prefix. `op-` may be omitted. */
 function fits(id: string, prefix: string): boolean {
   return prefix !== "" && (id.startsWith(prefix) || id.startsWith(`op-${prefix}`));
 }
 
-/** The only unfinished operation; throws if there is none, or lists them if there are several. */
+/** Returns the only unfinished operation. Throws if there is none, or if there are several, with a list. */
 export async function onlyOpenOperation(engine: Engine): Promise<Operation> {
   const open = await engine.listOperations({ open: true });
   const [only, second] = open;
@@ -205,14 +205,14 @@ export async function recallCancelled(engine: Engine, queue: string): Promise<vo
 
 export interface WorkOptions extends Interruptible {
   readonly chunkMax: number;
-  /** Computes the step for these letters. Null stops the work. */
+  /** Computes the step for these letters. Returning null stops the work. */
   readonly stepFor: (
     pending: readonly SelectedLetter[],
     operation: Operation,
   ) => Promise<OperationStep | null>;
   /** Called after the step has been stored. */
   readonly onStep?: () => Promise<void>;
-  /** Leaves the operation open at the end. Default false. */
+  /** Whether the operation stays open at the end. Default false. */
   readonly staysOpen?: boolean;
 }
 
@@ -235,7 +235,7 @@ export async function workThrough(
   return operation;
 }
 
-/** The letter as it was selected; null if it changed or left since. */
+/** Returns the letter, or null if it was buried again or deleted since it was selected. */
 export async function readSelected(
   engine: Engine,
   { ref, letterSequence }: Pick<SelectedLetter, "ref" | "letterSequence">,

@@ -1,4 +1,4 @@
-/** Limits how fast letters are redriven. Unused capacity is not saved up, so that no burst follows a pause. */
+/** Limits the rate of a redrive. Unused capacity does not accumulate, so no burst follows a pause. */
 
 import type { Engine } from "../engine.ts";
 import { isStoreTrouble, WorkError } from "../errors.ts";
@@ -28,7 +28,7 @@ export function rateToText({ letters, perMs }: Rate): string {
   return `${letters}/${unit ?? `${perMs}ms`}`;
 }
 
-/** Shorter timers are not precise, so a high rate redrives several letters per interval. */
+/** Shorter timers are imprecise, so a high rate redrives several letters per interval. */
 const INTERVAL_MS = 100;
 
 export function batchSize({ letters, perMs }: Rate): number {
@@ -52,7 +52,7 @@ export class Pacer {
     return leftMs > Math.max(INTERVAL_MS, this.#intervalMs) ? 0 : Math.max(0, leftMs);
   }
 
-  /** How many of the wanted letters may be redriven now; 0 until `waitMs` has passed. */
+  /** Returns how many of the wanted letters may be redriven now; 0 until `waitMs` has passed. */
   take(wanted: number): number {
     if (this.waitMs > 0) return 0;
     const taken = Math.min(wanted, batchSize(this.#rate));
@@ -68,14 +68,14 @@ export class Pacer {
 export interface WatchOptions {
   readonly engine: Engine;
   readonly clock: Clock;
-  /** Aborting it ends the watch. */
+  /** Aborting the signal ends the watch. */
   readonly signal: AbortSignal;
   readonly onNotice?: (notice: string) => void;
 }
 
 const POLL_MS = 500;
 
-/** Reports when the operation is paused, resumed or cancelled. Leaves store errors to the runner. */
+/** Reports when the operation is paused, resumed or cancelled. The runner handles store errors. */
 export async function watchPause(operation: Operation, options: WatchOptions): Promise<void> {
   const { engine, clock, signal, onNotice } = options;
   let status: OperationStatus = "open";

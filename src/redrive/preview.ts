@@ -19,7 +19,7 @@ export type Refusals = readonly { readonly reason: string; readonly count: numbe
 
 const REASONS_MAX = 100;
 
-/** Counts reasons. Those that quote data may all differ, so there is a limit, and the rest is counted as one. */
+/** Counts letters per reason. Beyond a limit, reasons that quote data are counted together as other reasons. */
 export class ReasonCounts {
   readonly #counts = new Map<string, number>();
 
@@ -69,7 +69,7 @@ export function previewToJson(preview: RedrivePreview, jobId: string | null): Js
   };
 }
 
-/** Matches nothing if the selection asks for the opposite. */
+/** Restricts the selection to eligible or ineligible letters. Matches nothing if it requires the opposite. */
 function judgedAs({ filter, ...selection }: Selection, eligible: boolean): Selection {
   if (filter.eligible !== undefined && filter.eligible !== eligible)
     return { ...selection, filter: { ...filter, itemIds: [] } };
@@ -105,7 +105,7 @@ export interface SurveyGroup {
   readonly count: number;
 }
 
-/** Uses the store's counters if it can. An expression, or letters that are not dead, are read one by one. */
+/** Uses the store's counters if possible. With an expression or other states than dead, reads each letter. */
 export async function survey(engine: Engine, selection: Selection): Promise<Survey> {
   const { filter, where } = selection;
   const isCounted = where === undefined && filter.states?.every((state) => state === "dead") === true;

@@ -1,6 +1,6 @@
 /**
- * Deletes letters by a purge, a clear of resolved ones or an eviction, and archives them first. After a crash the
- * operation resumes: no letter is archived twice, and none is deleted that is not in the archive.
+ * Deletes letters for a purge, a `clear` of resolved letters or an eviction, and archives them first. After a crash the
+ * operation resumes: no letter is archived twice, and every deleted letter is in the archive.
  */
 import { mkdir, readdir, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -42,15 +42,15 @@ export async function purgeLetters(engine: Engine, request: PurgeRequest): Promi
 }
 
 /**
- * Finishes purges whose process was killed on this machine: it left its lock. A purge that a person interrupted has no
- * lock and stays open for `ops resume` or `ops cancel`.
+ * Finishes purges whose process was killed on this machine, which the remaining lock file shows. A purge that a person
+ * interrupted has no lock and stays open for `ops resume` or `ops cancel`.
  */
 export async function finishAbandoned(
   engine: Engine,
   request: Pick<PurgeRequest, "queue" | "home" | "signal">,
 ): Promise<void> {
   const folder = archiveFolder(request.home, request.queue);
-  const names = await readdir(folder).catch(() => []); // nothing was archived yet
+  const names = await readdir(folder).catch(() => []); // the folder does not exist before the first archive
   const locks = names
     .map((name) => join(folder, name))
     .filter((path) => path.endsWith(".lock") && isLockLeft(path));
@@ -60,10 +60,10 @@ export async function finishAbandoned(
     const path = archiveOf(operation)?.path ?? archivePath(request.home, operation.queue, operation.id);
     if (locks.includes(`${path}.lock`)) await unlessRunning(() => continuePurge(engine, operation, request));
   }
-  for (const lock of locks) removeIfStale(lock); // left by operations that have ended or are paused
+  for (const lock of locks) removeIfStale(lock); // locks of operations that have ended or are paused
 }
 
-/** Another process may have resumed it at the same time. */
+/** Ignores the error if another process has resumed the purge at the same time. */
 async function unlessRunning(work: () => Promise<unknown>): Promise<void> {
   try {
     await work();
@@ -85,7 +85,7 @@ export function purgeToJson(operation: Operation): JsonObject {
 /** Limits memory use: the history of one letter may hold megabytes of output. */
 const CHUNK_MAX = 200;
 
-/** Runs it from its last completed step to the end. Throws if another process is running it. */
+/** Runs the purge from its last completed step to the end. Throws if another process is running it. */
 export async function continuePurge(
   engine: Engine,
   operation: Operation,
@@ -98,7 +98,7 @@ export async function continuePurge(
   });
 }
 
-/** Takes a lock, because two writers would corrupt the archive. */
+/** Runs the work under a lock file, because two writers would corrupt the archive. */
 async function alone<T>(path: string, operation: Operation, work: () => Promise<T>): Promise<T> {
   const { id, plan, status, selected } = operation;
   if (status !== "selecting" && selected === 0) return work(); // nothing to archive
@@ -157,7 +157,7 @@ async function runPurge(
   }
 }
 
-/** A process killed after a step may not have deleted that step's logs. */
+/** Returns the items deleted in the last step: a process killed after it may not have deleted their logs. */
 async function deletedInLastStep(
   engine: Engine,
   { id, queue, progress }: Operation,
@@ -173,5 +173,5 @@ async function deletedInLastStep(
   return deleted;
 }
 
-/** The lookup by id also returns items whose id begins with it. */
+/** The lookup by id also returns items whose id begins with the given one. */
 const SAME_BEGINNING_MAX = 10;

@@ -1,5 +1,5 @@
 /**
- * Extracts from an expression what the store can search by: conjuncts that compare an indexed field with a constant. The
+ * Extracts from an expression the conditions that the store can search by: an indexed field compared with a constant. The
  * whole expression is still evaluated. No match is lost: in CEL, false && x is false, also if x is an error.
  */
 import type { ASTNode } from "@marcbachmann/cel-js";
@@ -8,7 +8,7 @@ import { ITEM_STATES, type ItemState } from "../item/state.ts";
 import { environmentFor } from "../std/expression.ts";
 import { LETTER_VARIABLES } from "./matcher.ts";
 
-/** Adds the expression's conditions to the filter. The expression must have been compiled before. */
+/** Adds the expression's conditions to the filter. The caller must have compiled the expression before. */
 export function narrowedBy(where: string, filter: LetterFilter): LetterFilter {
   const { ast } = environmentFor(LETTER_VARIABLES).parse(where);
   return partsOf(ast).reduce((narrow, part) => narrowBy(narrow, part), filter);
@@ -70,7 +70,7 @@ function byEligible(filter: LetterFilter, eligible: boolean): LetterFilter {
   return (filter.eligible ?? eligible) === eligible ? { ...filter, eligible } : { ...filter, ...NOTHING };
 }
 
-/** A filter can name only one queue. */
+/** Uses the values only if they name one queue, because a filter can name only one. */
 function byQueue(filter: LetterFilter, values: readonly string[]): LetterFilter {
   const names = values.filter((name) => filter.queue === undefined || filter.queue === name);
   const [only, ...others] = new Set(names);
@@ -94,7 +94,7 @@ const BY_TEXT: Readonly<Record<string, Narrow>> = {
   }),
 };
 
-/** The states that a filter without states matches. */
+/** The states of a filter that names none. */
 const WAITING: readonly ItemState[] = ["dead", "ready", "leased", "held"];
 
 function common<One>(known: readonly One[] | undefined, asked: readonly One[]): readonly One[] {

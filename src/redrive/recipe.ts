@@ -4,7 +4,7 @@ import type { Letter } from "../item/letter.ts";
 import { compact, isJsonObject, type Json, type JsonObject } from "../std/json.ts";
 import { parsePath, setAtPath } from "./set-path.ts";
 
-/** A path, and the CEL expression for its new value over `item`, `letter` and `failure` before the change. */
+/** A path and a CEL expression for its new value. `item`, `letter` and `failure` have the values before the change. */
 export interface Setting {
   readonly path: string;
   readonly value: string;

@@ -1,4 +1,4 @@
-/** What a resumed job redrives: the redrives that were left unfinished, then its eligible letters. */
+/** Redrives letters of a resumed job: first its unfinished redrives, then its eligible letters. */
 import type { Engine } from "../engine.ts";
 import { beginSelected, completeSelection } from "./operation.ts";
 import { type SendOptions, sendLetters } from "./send.ts";
@@ -8,7 +8,7 @@ export interface RedriveOnResume extends Omit<SendOptions, "engine" | "wake" | "
   readonly author: string;
 }
 
-/** Skips paused redrives, and operations of other kinds, which `ops resume` finishes. */
+/** Skips paused redrives, and operations of other kinds, which `ops resume` continues. */
 export async function* redriveOnResume(
   engine: Engine,
   queue: string,

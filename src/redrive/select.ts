@@ -1,4 +1,4 @@
-/** Selects letters by a filter of the store and a CEL expression. Reads pages, so that memory use is bounded. */
+/** Selects letters by a store filter and a CEL expression. Reads pages, so that memory use is bounded. */
 import {
   type Engine,
   LETTER_PARTS,
@@ -16,7 +16,7 @@ import type { ItemState } from "../item/state.ts";
 import type { PartMatcher } from "./matcher.ts";
 import { partsNamedIn } from "./named-parts.ts";
 
-/** A set of letters. A selection that cannot be parsed is an error; it never matches everything. */
+/** Defines a set of letters. An invalid selection is an error; it never matches all letters. */
 export interface Selection {
   readonly filter: LetterFilter;
   /** CEL over `letter` (its JSON form), `item` (its data) and `failure` (its last failure). */
@@ -46,10 +46,10 @@ export interface SelectedPage {
   readonly next: string | null;
 }
 
-/** Limits memory use: a failure stores at most kilobytes of output, and a letter has few failures. */
+/** Limits memory use. A failure stores at most kilobytes of output, and a letter has few failures. */
 const PAGE_LETTERS_MAX = 500;
 
-/** A search keeps few of the letters it reads, so its pages may be larger, most of all without histories. */
+/** The page size. A search keeps few of the letters it reads, so larger pages are possible without histories. */
 function pageMax(parts: readonly LetterPart[] | undefined): number {
   if (parts === undefined) return PAGE_LETTERS_MAX;
   return parts.includes("failures") ? 500 : 1000;
@@ -76,7 +76,7 @@ export async function* selectPages(
 ): AsyncGenerator<SelectedPage> {
   const { where } = selection;
   const parts = where === undefined ? ALL : partsNamedIn(where);
-  let isWhole = parts.some((part) => part !== "data"); // the expression needs most of each letter, so whole letters are read at once
+  let isWhole = parts.some((part) => part !== "data"); // whole letters are cheaper here
   let cursor: string | null | undefined = options.cursor;
   if (!isWhole) {
     for await (const { letters, read, next } of searchPages(engine, selection, options)) {
@@ -91,7 +91,7 @@ export async function* selectPages(
   yield* searchPages(engine, selection, { ...options, ...from, isWhole });
 }
 
-/** Reading a letter costs as much as so many of a page. If more than one in so many match, whole ones are read. */
+/** Loading one matching letter costs as much as reading 20 partly. If more than 1 in 20 match, whole letters are read. */
 const MATCHES_FEW = 20;
 
 const ALL: readonly LetterPart[] = LETTER_PARTS;
@@ -111,11 +111,11 @@ export interface PageRequest {
   readonly limit: number;
   /** The `next` of the previous page in the same order. */
   readonly cursor?: string;
-  /** Default true. If false, the total may be 0 and the search ends with the page. */
+  /** Whether to count the total. Default true. If false, the total may be 0 and the search ends with the page. */
   readonly counted?: boolean;
 }
 
-/** One page with its exact total. `next` is a cursor of the store, also with an expression. */
+/** Returns one page with its exact total. `next` is a cursor of the store, also with an expression. */
 export async function selectPage(
   engine: Engine,
   selection: Selection,
@@ -168,14 +168,14 @@ interface LetterPosition {
   readonly index: number;
 }
 
-/** A store's cursor points behind the last letter of a page, so this repeats the query up to the letter. */
+/** Repeats the query up to the letter, because the store returns a cursor only for the end of a page. */
 async function cursorAfter(engine: Engine, { query, index }: LetterPosition): Promise<string | null> {
   return (await engine.listLetters({ ...query, limit: index + 1 })).next;
 }
 
 interface SearchedPage extends SelectedPage {
   readonly query: LetterQuery;
-  /** All letters of the page, matching or not. */
+  /** All letters of the page, including those that do not match. */
   readonly read: readonly StoredLetter[];
 }
 
@@ -211,7 +211,7 @@ async function* searchPages(
     };
     const { letters: read, next }: LetterPage = await engine.listLetters(query);
     const letters = matcher.filter(read);
-    if (letters === null) continue; // repeats the page with the additional parts that the expression read
+    if (letters === null) continue; // reads the page again with the parts that the expression needs
     yield { query, read, letters, next };
     at = next;
     size *= GROWTH;
@@ -236,12 +236,12 @@ async function narrow(filter: LetterFilter, where: string): Promise<LetterFilter
   return narrowedBy(where, filter);
 }
 
-/** The default states of kinds that do not default to the first state they accept. */
+/** Default states of the operation kinds whose default is not the first state they accept. */
 const WHEN_UNNAMED: Partial<Readonly<Record<OperationKind, readonly ItemState[]>>> = {
   clear: KIND_RULES.clear.states,
 };
 
-/** Adds the states. Those that the kind does not accept are removed; throws if none is left. */
+/** Restricts the selection to states that the operation kind accepts; throws if none is left. */
 export function selectionFor(kind: OperationKind, { filter, ...selection }: Selection): Selection {
   const able = KIND_RULES[kind].states;
   const wanted = filter.states ?? WHEN_UNNAMED[kind] ?? able.slice(0, 1);
@@ -256,7 +256,7 @@ export function selectionFor(kind: OperationKind, { filter, ...selection }: Sele
   );
 }
 
-/** The item of a resolved letter is `done`. */
+/** The user-facing name of a state. The item of a resolved letter is `done`. */
 export function stateWord(state: ItemState): string {
   return state === "done" ? "resolved" : state;
 }

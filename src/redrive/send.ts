@@ -1,4 +1,4 @@
-/** Redrives letters by the operation's plan: delay, rate, canary. The store keeps the progress for who resumes it. */
+/** Redrives letters by the operation's plan: delay, rate, canary. The store keeps the progress, so that it can resume. */
 import type { Engine } from "../engine.ts";
 import type { Operation, OperationChange, OperationStep } from "../item/operation.ts";
 import { WakeSignal } from "../runner/poll-schedule.ts";
@@ -27,7 +27,7 @@ export interface SendOptions {
   readonly clock: Clock;
   /** Aborting it ends the redrive and leaves the operation open. */
   readonly signal: AbortSignal;
-  /** Notified when a redriven item has ended; without it, polling finds out. */
+  /** Signals that a redriven item has ended; without it, the status is polled. */
   readonly wake?: WakeSignal;
   /** What to do with a paused operation. Default `wait`. */
   readonly whenPaused?: "wait" | "leave";
@@ -44,10 +44,10 @@ export async function* sendLetters(operation: Operation, options: SendOptions): 
   }
 }
 
-/** Small, so that a step does not block other writers for long, yet 100,000 letters take only seconds. */
+/** Letters per step: a larger step would block other writers too long, a smaller one would slow down the redrive. */
 const CHUNK_MAX = 2000;
 
-/** How often changes of other processes are polled. */
+/** The interval at which changes by other processes are polled. */
 const POLL_MS = 500;
 
 class Sender {
@@ -57,7 +57,7 @@ class Sender {
   readonly #wake: WakeSignal;
   #operation: Operation;
   #beginsAt: number | null = null;
-  /** The canary's picks that are not redriven yet; null before they were chosen. */
+  /** The letters chosen for the canary that are not redriven yet; null before they were chosen. */
   #picks: number[] | null = null;
 
   constructor(operation: Operation, options: SendOptions) {
@@ -82,7 +82,7 @@ class Sender {
     return this.#plan.canary ? this.#canary() : this.#send(CHUNK_MAX);
   }
 
-  /** Counted from the operation's start, so that a resumed redrive does not wait again. */
+  /** Counts the delay from the operation's start, so that a resumed redrive does not wait again. */
   async #delayMs(): Promise<number> {
     const { engine, storeRetry, clock, onNotice } = this.#options;
     const { delayMs = 0 } = this.#plan;
@@ -194,7 +194,7 @@ function stageText(stage: number): string {
   return `stage ${stage}, ${STAGE_NAMES[stage - 1] ?? ""}`;
 }
 
-/** With a rate, the letters of one second become due together. */
+/** With a rate limit, the letters of one second become due together. */
 const TOGETHER_MS = 1000;
 
 /** Makes all letters ready with due times by the plan, for workers to run. */
@@ -226,7 +226,7 @@ function howToSend(operation: Operation, delayMs: number): Pick<OperationStep, "
 const FIRST_MS = 1000;
 const CAP_MS = 300_000;
 
-/** The wait since the letter died: entry n is for one redriven n times. The waits double up to the last. */
+/** Entry n is the wait after burial for a letter that was redriven n times. The waits double up to the last one. */
 export const SINCE_BURIAL_MS: readonly number[] = [0, ...doublings()];
 
 function doublings(): number[] {

@@ -52,7 +52,7 @@ function unquote(text: string): string | undefined {
   try {
     return JSON.parse(text);
   } catch {
-    return undefined; // invalid, for example with a line break: the caller reports the path
+    return undefined; // invalid syntax, such as a line break: the caller reports it
   }
 }
 

@@ -1,4 +1,4 @@
-/** Undoes an operation by another one, or imports deleted letters from their archive. */
+/** Undoes an operation by its inverse, or imports deleted letters from their archive. */
 import { readArchive } from "../dead-letter/archive.ts";
 import { type Engine, type ImportReport, NOTHING_IMPORTED, sumOfReports } from "../engine.ts";
 import { WorkError } from "../errors.ts";
@@ -69,7 +69,7 @@ async function undoneBy(work: Promise<Operation>): Promise<Undone> {
   return { by: "operation", operation: await work };
 }
 
-/** The reason of the original discard, if the restore had undone one. */
+/** Returns the reason of the original discard, if the restore was the undo of one. */
 async function reasonBefore(engine: Engine, { id, undoes }: Operation): Promise<string> {
   const before = undoes === undefined ? null : await engine.findOperation(undoes);
   return before?.reason ?? `the restore ${id} was undone`;
@@ -77,7 +77,7 @@ async function reasonBefore(engine: Engine, { id, undoes }: Operation): Promise<
 
 const BATCH_MAX = 200;
 
-/** Skips letters that exist already, so that it can be repeated after a crash. */
+/** Imports the archived letters. Skips existing ones, so that the import can be repeated after a crash. */
 async function importBack(engine: Engine, operation: Operation, signal?: AbortSignal): Promise<Undone> {
   const { queue } = operation;
   const archive = archiveOf(operation);

@@ -5,7 +5,7 @@ import { compileLinear, type LinearPattern, PatternError } from "../../std/patte
 import { isSameJson } from "../json-diff.ts";
 import { type Path, pathText } from "../set-path.ts";
 
-/** Returns the problem with the data at this path, or undefined. */
+/** Returns the problem with the data at this path, or undefined if it is valid. */
 export type Check = (data: Json, at: Path) => string | undefined;
 
 interface Keyword {
@@ -278,7 +278,7 @@ function prefixItemsCheck({ name, value, compile }: Keyword): Check {
   });
 }
 
-/** Checks the elements after those with schemas of their own. */
+/** Checks the elements after those that have schemas by position. */
 function restCheck({ value, compile }: Keyword, before: Json | undefined): Check {
   const from = Array.isArray(before) ? before.length : 0;
   const check = compile(value);
