@@ -1,4 +1,4 @@
-/** The error log: an entry for every failure, retried or not, and for the runner's own errors. A view of the events. */
+/** The error log: one entry for every failed attempt and every error of the runner, derived from the events. */
 import { fromRfc3339 } from "../std/clock.ts";
 import { compact, reader } from "../std/json.ts";
 import type { Event, EventType } from "./event.ts";
@@ -12,31 +12,31 @@ export const ERROR_EVENTS = [
   "store_write_failed",
 ] as const satisfies readonly EventType[];
 
-/** Whether the work failed or Redrive itself. */
+/** The source of an error: the user's work, or the runner itself. */
 export const ERROR_ORIGINS = ["work", "runner"] as const;
 /** One of `ERROR_ORIGINS`. */
 export type ErrorOrigin = (typeof ERROR_ORIGINS)[number];
 
-/** One entry. */
+/** One entry of the error log. */
 export interface ErrorEntry {
-  /** The id of its event. Increases with time; a cursor. */
+  /** The id of the event. Ids increase with time, so this is also the cursor for paging. */
   readonly id: number;
-  /** When it failed; for an imported failure earlier than its event. */
+  /** When the attempt failed. An imported failure happened earlier than its event was written. */
   readonly at: number;
   readonly type: (typeof ERROR_EVENTS)[number];
   readonly queue?: string;
   readonly itemId?: string;
   readonly attempt?: number;
-  /** Who held the lease; names the machine. */
+  /** The id of the lease holder, which includes the machine's name. */
   readonly holder?: string;
-  /** The message of the failure, else of the event. */
+  /** The message of the failure, or of the event if there is no failure record. */
   readonly message: string;
-  /** Absent for the runner's own errors and for purged items. */
+  /** Absent for errors of the runner and for purged items. */
   readonly failure?: Failure;
-  /** From the event, when the failure was purged. */
+  /** Taken from the event if the failure record was purged. */
   readonly errorType?: string;
   readonly errorClass?: string;
-  /** From the event, when there was no lease. */
+  /** Taken from the event if there was no lease. */
   readonly machine?: string;
 }
 
@@ -46,18 +46,18 @@ export interface ErrorQuery {
   readonly itemId?: string;
   readonly origin?: ErrorOrigin;
   readonly since?: number;
-  /** Only entries with a lower id; pass the last id of the page before. */
+  /** Returns only entries with a lower id. Pass the last id of the previous page. */
   readonly before?: number;
   readonly limit: number;
 }
 
-/** The events of each origin. A lost worker counts as a failure of the work. */
+/** The event types of each origin. A lost worker counts as a failure of the work. */
 export const EVENTS_OF_ORIGIN: Readonly<Record<ErrorOrigin, readonly (typeof ERROR_EVENTS)[number][]>> = {
   work: ["attempt_failed", "attempt_lost", "failure_imported"],
   runner: ["runner_failed", "store_write_failed"],
 };
 
-/** Builds an entry from an event and what is left of its attempt's record. */
+/** Builds an entry from an event and the remaining fields of its attempt's record. */
 export function errorEntryOf(
   { id, at, type, queue, itemId, attempt, data }: Event,
   { holder, failure }: { readonly holder?: string | undefined; readonly failure?: Failure | undefined },

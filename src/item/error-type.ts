@@ -1,17 +1,17 @@
-/** The kinds of failures: a type, perhaps with fields, and a class, which decides what to do about it. */
+/** Error types, and error classes, which decide how a failure is handled. */
 import { asText, isJsonObject, type Json, type JsonObject } from "../std/json.ts";
 
-/** The classes that `decide` depends on. */
+/** The error classes that `decide` distinguishes. */
 export const ERROR_CLASSES = ["transient", "throttled", "outage", "permanent", "unknown"] as const;
 /** One of `ERROR_CLASSES`. */
 export type ErrorClass = (typeof ERROR_CLASSES)[number];
 
 interface TypeRule {
-  /** The class where nothing more is known about a failure. */
+  /** The class of failures of this type unless a failure has one of its own. */
   readonly class: ErrorClass;
-  /** Without fields; what is known besides goes into the context of the failure. */
+  /** The type is recorded without fields; their values become lines of the failure's context. */
   readonly isPlain?: true;
-  /** A person must review its letters before they run again. */
+  /** A person must review letters with this type before they are redriven. */
   readonly needsPerson?: true;
 }
 
@@ -43,7 +43,7 @@ const RULES: Readonly<Record<ErrorTypeName, TypeRule>> = TYPES;
 /** Every error type, by name. */
 export const ERROR_TYPE_NAMES = Object.keys(TYPES) as readonly ErrorTypeName[];
 
-/** The class of a type, where nothing more is known about a failure. */
+/** Returns the default class of an error type. */
 export function classOfType(name: ErrorTypeName): ErrorClass {
   return RULES[name].class;
 }
@@ -79,7 +79,7 @@ export function isErrorClass(text: string): text is ErrorClass {
   return (ERROR_CLASSES as readonly string[]).includes(text);
 }
 
-/** The type of the failure record, and its fields as lines for the context. */
+/** Returns the type to record and, for a plain type, its fields as context lines. */
 export function plainType(type: ErrorType): {
   readonly type: ErrorType;
   readonly context: readonly string[];
@@ -99,7 +99,7 @@ export function errorTypeToJson(type: ErrorType): Json {
   return type.fields === undefined ? type.name : { [type.name]: type.fields };
 }
 
-/** Reads both forms. An unknown name becomes `Unknown` with the name in a field. */
+/** Reads either JSON form. An unknown name becomes `Unknown` with the name in a field. */
 export function errorTypeFromJson(json: Json): ErrorType {
   if (typeof json === "string") return named(json, undefined);
   if (!isJsonObject(json)) return { name: "Unknown" };

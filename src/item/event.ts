@@ -1,4 +1,4 @@
-/** Events: what happened, in order, each written in the same step as the change that it describes. */
+/** Events: an ordered record of changes, each written in the same transaction as the change that it describes. */
 import { toRfc3339 } from "../std/clock.ts";
 import { compact, type Json, type JsonObject } from "../std/json.ts";
 import { ERROR_EVENTS } from "./error-log.ts";
@@ -74,7 +74,7 @@ export type EventType = (typeof EVENT_TYPES)[number];
 
 /** One recorded change of an item, a letter, a group, a queue or a job. */
 export interface Event {
-  /** Increases with every event of the store; a cursor. */
+  /** Increases with every event of the store, so it is also the cursor for paging. */
   readonly id: number;
   readonly at: number;
   readonly type: EventType;
@@ -102,7 +102,7 @@ export interface EventDraft {
   readonly data?: Record<string, Json>;
 }
 
-/** The events of one settlement, in order, the same in every engine. */
+/** Returns the events of one settlement in order. All engines write the same ones. */
 export function eventsOf(settlement: Settlement, wasLetter: boolean): readonly EventDraft[] {
   return [endOfAttempt(settlement), ...handlerFailed(settlement), ...whatFollows(settlement, wasLetter)];
 }
@@ -124,7 +124,7 @@ function failureData({ errorType, errorClass, errorMessage }: Failure): Record<s
   return { error_type: errorType.name, error_class: errorClass, message: errorMessage };
 }
 
-/** Events for the failures of an imported letter, each with the time of the failure. */
+/** Returns one event for each failure of an imported letter, with the time of that failure. */
 export function importedFailures(
   attempts: readonly Attempt[],
 ): readonly { readonly attempt: number; readonly event: EventDraft }[] {
@@ -177,24 +177,24 @@ function removed(why: string): EventDraft {
 
 export const RUN_MAX = 1000;
 
-/** What an event is about, by the numbers of the store. */
+/** The queue, item and attempt of an event, by their numbers in the store. */
 export interface EventSubject {
   readonly queue?: number;
   readonly ref?: number;
   readonly attempt?: number;
 }
 
-/** One event of several items: a row for each would cost more than the step. Readers get single events. */
+/** One event that is stored once for several items, because a row for each is slow. Readers get single events. */
 export interface EventRun {
   readonly type: EventType;
   readonly data: JsonObject | undefined;
   readonly queue: number | undefined;
   readonly attempt: number | undefined;
-  /** In order; empty for an event without an item. */
+  /** The items in order; empty for an event without an item. */
   readonly refs: number[];
 }
 
-/** Adds an event to the last run if it continues it, else starts another run. */
+/** Adds an event to the last run if it fits there, or starts a new run. */
 export function addToRuns(
   runs: EventRun[],
   { type, data }: EventDraft,
@@ -206,7 +206,7 @@ export function addToRuns(
   else runs.push({ type, data, queue, attempt, refs: ref === undefined ? [] : [ref] });
 }
 
-/** Errors have rows of their own, because the error log reads them one by one. */
+/** Returns whether an event can join a run. Errors never do, because the error log reads them one by one. */
 function continues(run: EventRun, next: Omit<EventRun, "refs">): boolean {
   if (isError(next.type)) return false;
   const isSame = run.type === next.type && run.queue === next.queue && run.attempt === next.attempt;

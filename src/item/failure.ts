@@ -1,4 +1,4 @@
-/** The record of a failed attempt, which is never rewritten, with its source and its evidence files; and their JSON. */
+/** The immutable record of a failed attempt, with its source, its evidence files and their JSON. */
 import { isJsonObject, type Json, type JsonObject } from "../std/json.ts";
 import {
   ERROR_CLASSES,
@@ -24,19 +24,19 @@ import {
 
 /** One failed attempt: what failed, how and where. */
 export interface Failure {
-  /** Counts every started attempt of the item, from 1, over all redrives. */
+  /** The number of the attempt, from 1, counted over all redrives of the item. */
   readonly attemptNumber: number;
   /** When the attempt ended, in milliseconds since the epoch. */
   readonly timestamp: number;
   readonly errorType: ErrorType;
   readonly errorClass: ErrorClass;
   readonly errorMessage: string;
-  /** The operations that led here, outermost first. */
+  /** The chain of operations that led to the failure, outermost first. */
   readonly errorContext?: readonly string[];
   readonly stackTrace?: string;
-  /** Who ran it: host, process and slot. */
+  /** The worker that ran the attempt: host, process and slot. */
   readonly agentId: string;
-  /** The step, e.g. `shell: cargo test`. */
+  /** The failed step, e.g. `shell: cargo test`. */
   readonly stepFailed: string;
   readonly durationMs: number;
   readonly jsonLogLocation?: string;
@@ -47,11 +47,11 @@ export interface Failure {
   /** Path of the file with the whole output. */
   readonly log?: string;
   readonly evidence?: readonly EvidenceFile[];
-  /** Where it failed, in the terms of the work itself. */
+  /** The location of the failure as the work itself names it. */
   readonly source?: FailureSource;
 }
 
-/** The failure with a type as the sources write it; what the type's fields say besides becomes part of the context. */
+/** Moves the fields of a plain error type into the failure's context. */
 export function withPlainType(failure: Failure): Failure {
   const { type, context } = plainType(failure.errorType);
   if (type === failure.errorType) return failure;
@@ -60,17 +60,17 @@ export function withPlainType(failure: Failure): Failure {
   return { ...failure, errorType: type, ...(errorContext.length > 0 && { errorContext }) };
 }
 
-/** Where work failed in its own terms. Work that runs elsewhere, such as a desktop flow, reports it. */
+/** The location of a failure as reported by external work, such as a desktop flow. */
 export interface FailureSource {
   readonly executionId?: string;
   readonly flow?: string;
   readonly subflow?: string;
-  /** Its number or its own short name. */
+  /** The number or short name of the action. */
   readonly action?: string;
   readonly actionName?: string;
 }
 
-/** Actions are often numbered. */
+/** Accepts numbers too, because actions are often numbered. */
 const WORD: FieldKind<string> = {
   ...TEXT,
   read: (json) =>
@@ -87,13 +87,13 @@ const SOURCE_FORM = new RecordForm<FailureSource>({
 export const SOURCE_FIELDS = SOURCE_FORM.names;
 export const { toJson: sourceToJson } = SOURCE_FORM;
 
-/** Undefined when all fields are missing. */
+/** Returns undefined when all fields are missing. */
 export function sourceFromJson(json: JsonObject): FailureSource | undefined {
   const source = SOURCE_FORM.fromJson(json);
   return Object.keys(source).length === 0 ? undefined : source;
 }
 
-/** What Redrive knows about a failure, for fields that the work did not report. */
+/** Redrive's own facts about a failure, used for fields that the work did not report. */
 export interface KnownSource {
   readonly source?: FailureSource | undefined;
   readonly jobId?: string | undefined;
@@ -103,7 +103,7 @@ export interface KnownSource {
   readonly step?: string | undefined;
 }
 
-/** All five fields. Defaults: the worker's attempt or the job, the queue, the step, the attempt, the step. */
+/** Fills missing fields with the worker's attempt or the job, the queue, the step, the attempt and the step. */
 export function sourceWithDefaults(known: KnownSource): Required<FailureSource> {
   const { source = {}, jobId, queue, attempt, step = "" } = known;
   const flow = queue ?? jobId ?? "";
@@ -123,19 +123,19 @@ function executionOf({ jobId, holder, attempt }: KnownSource): string | undefine
 
 /** A file that shows what happened, such as a screenshot. Imported records may have only a path. */
 export interface EvidenceFile {
-  /** Absolute, on the machine that had it. */
+  /** The absolute path on the machine where the file was recorded. */
   readonly path: string;
-  /** Of its content when it was recorded, in hex. */
+  /** The hex digest of the content at the time of recording. */
   readonly sha256?: string;
   readonly bytes?: number;
   readonly mediaType?: string;
-  /** The machine that had it. */
+  /** The machine where the file was recorded. */
   readonly host?: string;
-  /** It did not exist when the attempt ended. */
+  /** The file did not exist when the attempt ended. */
   readonly missing?: true;
-  /** The path of its copy on the same machine. */
+  /** The path of the copy on the same machine. */
   readonly kept?: string;
-  /** Why there is no digest or no copy, to be read after "it". */
+  /** Why there is no digest or no copy; completes a sentence that starts with "it". */
   readonly problem?: string;
 }
 
@@ -154,7 +154,7 @@ export function evidenceFileToJson(file: EvidenceFile): JsonObject {
   return EVIDENCE_FORM.toJson(file);
 }
 
-/** Reads the current form, and a plain path, which was the form before. */
+/** Also reads a plain path, which was the form of earlier versions. */
 const EVIDENCE_FILE: FieldKind<EvidenceFile> = {
   write: evidenceFileToJson,
   read: (json) => {
@@ -173,7 +173,7 @@ const ERROR_TYPE: FieldKind<ErrorType> = {
   problem: "not an error type",
 };
 
-/** The JSON of a failure. That of a predecessor lacks the fields that came later. */
+/** The JSON form of a failure. Records of earlier versions lack newer fields. */
 export const FAILURE_FORM = new RecordForm<Failure>({
   attemptNumber: required(COUNT, 1),
   timestamp: required(TIME, 0),
@@ -202,12 +202,12 @@ export const FAILURE_FORM = new RecordForm<Failure>({
   },
 });
 
-/** The form of a failure outside the process. */
+/** Converts a failure to its public JSON form. */
 export function failureToJson(failure: Failure): JsonObject {
   return FAILURE_FORM.toJson(failure);
 }
 
-/** Reads a failure of Redrive or of a predecessor. */
+/** Reads a failure from JSON of this or an earlier version. */
 export function failureFromJson(json: JsonObject): Failure {
   return FAILURE_FORM.fromJson(json);
 }

@@ -1,34 +1,34 @@
-/** A group of letters with one signature, over all queues: how its record changes, and how corrections move letters. */
+/** Groups of letters with the same signature in all queues: state changes of a group, and corrections that move letters. */
 import { assert } from "../std/assert.ts";
 import { toRfc3339 } from "../std/clock.ts";
 import { compact, type JsonObject } from "../std/json.ts";
 import type { EventDraft } from "./event.ts";
 import type { LetterNote, ResolutionKind } from "./letter.ts";
 
-/** `resolved`: its redriven letters succeeded, or a person resolved it. A new failure reopens it. */
+/** The states of a group. `resolved`: its redriven letters succeeded, or a person resolved it; a new failure reopens it. */
 export const GROUP_STATES = ["open", "resolved", "ignored"] as const;
 /** One of `GROUP_STATES`. */
 export type GroupState = (typeof GROUP_STATES)[number];
 
-/** When ignoring a group ends, whichever comes first. Without any: when a person opens it. */
+/** The conditions that end ignoring a group; the first one that is met counts. Without any, only a person reopens it. */
 export interface IgnoreUntil {
-  /** A time by the store's clock. */
+  /** A point in time by the store's clock. */
   readonly at?: number;
-  /** The number of new letters since it was ignored. Each burial counts. */
+  /** The number of new letters since the group was ignored. Every burial counts. */
   readonly count?: number;
-  /** The number of new letters within one hour that must be exceeded, counted by the minute. */
+  /** A number of new letters per hour that must be exceeded; counted by the minute. */
   readonly perHour?: number;
 }
 
 /** A fix after which letters of the group succeeded. */
 export interface GroupFix {
-  /** When it last helped. */
+  /** When a letter last succeeded after this fix. */
   readonly at: number;
   readonly kind: ResolutionKind;
   /** How many letters succeeded. */
   readonly count: number;
   readonly operationId?: string;
-  /** The edit of the letter that succeeded last; its plan has the change. */
+  /** The edit operation of the letter that succeeded last; the operation's plan contains the change. */
   readonly editId?: string;
   /** The automatic rule that made the edit. */
   readonly rule?: string;
@@ -37,18 +37,18 @@ export interface GroupFix {
   readonly waitedMs: number;
 }
 
-/** What is known about a signature beyond its letters. It stays when the letters are gone. */
+/** The record of a signature. It remains after the letters are deleted. */
 export interface GroupMark {
   readonly signature: string;
   readonly pattern: string;
   readonly state: GroupState;
-  /** When it got this state. */
+  /** When the group entered this state. */
   readonly since: number;
   readonly author?: string;
   readonly ignoreUntil?: IgnoreUntil;
-  /** How often it was reopened by a failure after it was resolved. */
+  /** How often a failure reopened the group after it was resolved. */
   readonly regressions: number;
-  /** Whether it is open because of a regression. */
+  /** Whether the group is open because of a regression. */
   readonly isRegression: boolean;
   readonly notes: readonly LetterNote[];
   /** Newest first, at most 10. */
@@ -58,15 +58,15 @@ export interface GroupMark {
 export interface GroupChange {
   readonly author: string;
   readonly state?: GroupState;
-  /** With the state `ignored`. */
+  /** Allowed only with the state `ignored`. */
   readonly ignoreUntil?: IgnoreUntil;
   readonly note?: string;
 }
 
-/** Moves letters to another group, also later ones: of a signature (a merge), or those with a text (a split). */
+/** Moves current and future letters to another group: all of a signature (merge), or only those with a text (split). */
 export interface Correction {
   readonly from: string;
-  /** Matched in any case. Absent: all letters. */
+  /** A substring of the message, matched case-insensitively. Absent: all letters match. */
   readonly text?: string;
   readonly to: string;
   readonly pattern: string;
@@ -74,7 +74,7 @@ export interface Correction {
   readonly at: number;
 }
 
-/** The form of a mark outside the process. */
+/** Converts a group record to its public JSON form. */
 export function groupMarkToJson(mark: GroupMark): JsonObject {
   return compact({
     state: mark.state,
@@ -107,24 +107,24 @@ function fixToJson(fix: GroupFix): JsonObject {
 
 export type ReopenReason = "regression" | "time" | "count" | "rate";
 
-/** The part of a mark that changes by itself, with what is counted while the group is ignored. */
+/** The part of a group record that changes automatically, with the counts of an ignored group. */
 export interface GroupLife extends Pick<GroupMark, "state" | "since" | "regressions" | "isRegression"> {
   readonly author?: string;
   readonly ignoreUntil?: IgnoreUntil;
-  /** Burials since it was ignored; 0 in other states. */
+  /** The number of burials since the group was ignored; 0 in other states. */
   readonly newLetters: number;
-  /** Burials per minute of the last hour; kept only for `perHour`. */
+  /** The burials per minute in the last hour; counted only if `perHour` is set. */
   readonly recent: readonly MinuteCount[];
 }
 
-/** A minute, counted from the epoch, and the burials in it. */
+/** A minute since the epoch, and the number of burials in it. */
 export type MinuteCount = readonly [minute: number, count: number];
 
 export function newLife(at: number): GroupLife {
   return { state: "open", since: at, regressions: 0, isRegression: false, newLetters: 0, recent: [] };
 }
 
-/** A letter was buried in the group. An open group is returned unchanged (the same object). */
+/** Applies the burial of a letter. An open group is returned unchanged (the same object). */
 export function afterBurial(
   life: GroupLife,
   at: number,
@@ -140,7 +140,7 @@ function regressed(life: GroupLife, at: number): GroupLife {
   return { ...reset(life, at), state: "open", regressions: life.regressions + 1, isRegression: true };
 }
 
-/** Starts a new state without the counts of the old one. */
+/** Starts a new period and drops the counts of the old one. */
 function reset({ state, regressions }: GroupLife, at: number): GroupLife {
   return { state, since: at, regressions, isRegression: false, newLetters: 0, recent: [] };
 }
@@ -148,7 +148,7 @@ function reset({ state, regressions }: GroupLife, at: number): GroupLife {
 const MINUTE_MS = 60_000;
 const HOUR_MINUTES = 60;
 
-/** An hour is the current minute and the 59 before it. */
+/** Counts one burial. An hour is the current minute and the 59 before it. */
 function countNew(life: GroupLife, at: number): GroupLife {
   const newLetters = life.newLetters + 1;
   if (life.ignoreUntil?.perHour === undefined) return { ...life, newLetters };
@@ -169,12 +169,12 @@ function reopenReason(
   return perHour !== undefined && withinHour > perHour ? "rate" : undefined;
 }
 
-/** The last waiting letter of the signature succeeded. Only an open group is resolved automatically. */
+/** Applies the success of the last waiting letter. Only an open group is resolved automatically. */
 export function afterLastSuccess(life: GroupLife, at: number): GroupLife {
   return life.state === "open" ? { ...reset(life, at), state: "resolved" } : life;
 }
 
-/** A person set a state, which starts now even if it is the same, or only wrote a note. */
+/** Applies a person's change. A given state starts now, even if it is the current one. */
 export function afterChange(
   life: GroupLife,
   { state, author, ignoreUntil }: GroupChange,
@@ -219,7 +219,7 @@ export interface Grouping {
 /** A correction without its author and time. */
 export type CorrectionRule = Pick<Correction, "from" | "text" | "to" | "pattern">;
 
-/** The group after all corrections. Splits come before merges; corrections chain, and no group is visited twice. */
+/** Applies all corrections to a group. Splits precede merges; corrections chain, and no group is visited twice. */
 export function corrected<Group extends Grouping>(
   group: Group,
   message: string,

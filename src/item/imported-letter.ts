@@ -1,4 +1,4 @@
-/** Turns an imported letter into what every store writes: attempts, header and revisions. */
+/** Converts an imported letter to the records that every store writes: attempts, header and revisions. */
 import { assert } from "../std/assert.ts";
 import { compact } from "../std/json.ts";
 import { type ErrorTypeName, isErrorTypeName } from "./error-type.ts";
@@ -9,31 +9,31 @@ import type { ItemState } from "./state.ts";
 
 export const ELSEWHERE = "elsewhere";
 
-/** Its paths are text from a file that anybody may have written: they are shown but never opened. */
+/** Whether the attempt was imported. Paths of such attempts are untrusted: they are shown but never opened. */
 export function isFromElsewhere({ holder }: Pick<Attempt, "holder">): boolean {
   return holder === ELSEWHERE;
 }
 
 export const NOT_READ = "was not read: it is a path of an imported letter";
 
-/** The algorithm of an imported signature, which is unknown. */
+/** The algorithm version of an imported signature; the real one is unknown. */
 export const IMPORTED = "imported";
 
 export interface ImportedLetter {
   readonly state: Extract<ItemState, "dead" | "discarded" | "done">;
-  /** Numbered from 1 without gaps. At least one failed. */
+  /** Attempts numbered from 1 without gaps. At least one of them failed. */
   readonly attempts: readonly Attempt[];
   readonly death: DeathRecord;
   /** The times of the letter's first and last failure. */
   readonly firstAt: number;
   readonly lastAt: number;
-  /** Numbered from 2 without gaps. */
+  /** Amendments numbered from 2 without gaps, because revision 1 is the original data. */
   readonly amendments: readonly Amendment[];
-  /** The last revision, or 1. */
+  /** The current revision; 1 without amendments. */
   readonly revision: number;
 }
 
-/** Throws on a letter without an id, which the readers of files refuse. */
+/** Throws on a letter without an id; the file readers have already refused those. */
 export function importedLetter(letter: Letter): ImportedLetter {
   assert(letter.itemId !== "", "an imported letter has no item id");
   const failures = numbered(letter.failureHistory);
@@ -49,13 +49,13 @@ export function importedLetter(letter: Letter): ImportedLetter {
   };
 }
 
-/** Resolved when it has a resolution; a letter that was being redriven elsewhere is dead here. */
+/** A letter without a resolution is imported as dead, even if it was being redriven in the other store. */
 function stateOf({ resolution }: Letter): ImportedLetter["state"] {
   if (!resolution) return "dead";
   return resolution.kind === "discard" ? "discarded" : "done";
 }
 
-/** Keeps the numbers when they increase; otherwise the attempts are renumbered. */
+/** Renumbers the attempts unless their numbers are valid and increasing. */
 function numbered(history: readonly Failure[]): readonly Failure[] {
   const rises = history.every(({ attemptNumber }, index) => {
     const before = history[index - 1]?.attemptNumber ?? 0;
@@ -65,8 +65,8 @@ function numbered(history: readonly Failure[]): readonly Failure[] {
 }
 
 /**
- * One record for each number. Failures that are only counted get the numbers that the history leaves out, then those
- * after it. Other missing numbers become released attempts.
+ * Creates one attempt for each number. Failures that are counted but not described fill the gaps in the history, then follow
+ * it. The remaining gaps become released attempts.
  */
 function attemptsOf(letter: Letter, failures: readonly Failure[]): readonly Attempt[] {
   const last = failures.at(-1);
@@ -122,13 +122,13 @@ function deathRecordOf(letter: Letter, last: Failure | undefined): DeathRecord {
   });
 }
 
-/** A pattern begins with the error type, which is all that is known of a letter without a history. */
+/** A pattern begins with the error type, which is the only source of the type if the letter has no history. */
 function typeOfPattern(pattern: string): ErrorTypeName {
   const [name = ""] = pattern.split("::");
   return isErrorTypeName(name) ? name : "Unknown";
 }
 
-/** The message of the last described failure; empty without one. */
+/** Returns the message of the last failure that has a record, or an empty string. */
 export function lastMessageOf(attempts: readonly Attempt[]): string {
   return attempts.findLast(({ failure }) => failure !== undefined)?.failure?.errorMessage ?? "";
 }

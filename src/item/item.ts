@@ -1,4 +1,4 @@
-/** An item and the records of its life: leases, attempts, verdicts, settlements; also its names. */
+/** Items and their records: leases, attempts, verdicts and settlements; also file names for items. */
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { toRfc3339 } from "../std/clock.ts";
@@ -10,27 +10,27 @@ import type { ItemState } from "./state.ts";
 
 /** An item before it is stored. */
 export interface NewItem {
-  /** Derived from content or a key, never from the position. Unique in its queue. */
+  /** Unique in the queue. Derived from the content or a key, never from the position in the input. */
   readonly itemId: string;
   readonly data: Json;
-  /** A name for people. */
+  /** A display name. */
   readonly name?: string;
   /** Default `normal`. */
   readonly priority?: Priority;
-  /** Not before this time, in milliseconds since the epoch. Default: now. */
+  /** The earliest time to run the item, in milliseconds since the epoch. Default: now. */
   readonly dueAt?: number;
-  /** An item that is leased after this time fails permanently without being worked. Default: never. */
+  /** After this time the item fails permanently without being run. Default: never. */
   readonly expiresAt?: number;
   /**
-   * Items of one lane are worked one at a time, oldest first: none is leased while an older one of the lane is ready,
-   * leased or held. One that died, was skipped or discarded is out of the way. Default: no lane.
+   * Items of one lane run one at a time, oldest first: none is leased while an older one of the lane is ready, leased or
+   * held. Dead, skipped and discarded items do not block the lane. Default: no lane.
    */
   readonly lane?: string;
 }
 
 /** One unit of work, as stored. */
 export interface Item {
-  /** The number of the item in the store; it orders items by age. */
+  /** The item's number in the store. Older items have lower numbers. */
   readonly ref: number;
   readonly queue: string;
   readonly itemId: string;
@@ -48,16 +48,16 @@ export interface Item {
   readonly redriveCount: number;
   readonly name?: string;
   readonly priority: Priority;
-  /** A redrive removes it, because a redriven item is wanted. */
+  /** A redrive removes the expiry, because somebody has just asked for the item to run. */
   readonly expiresAt?: number;
   readonly lane?: string;
-  /** The letter that this item was created from by "requeue as new". */
+  /** The id of the letter that "requeue as new" copied to create this item. */
   readonly requeuedFrom?: string;
-  /** The items that were created from this one, oldest first. */
+  /** The ids of the items that were copied from this one, oldest first. */
   readonly requeuedAs?: readonly string[];
 }
 
-/** A fenced claim. Each lease starts a new attempt, whose number is the fence. */
+/** The right to run an item. Each lease starts a new attempt, whose number is the fencing token. */
 export interface Lease {
   readonly ref: number;
   readonly attempt: number;
@@ -72,7 +72,7 @@ export interface LeasedItem extends Lease {
   readonly losses: number;
   readonly revision: number;
   readonly redriveCount: number;
-  /** Its place among the items of its queue when it was added, from 0. For people; nothing is known by it. */
+  /** The position among the items of the queue when it was added, from 0. For display only. */
   readonly index: number;
   /** When the attempt started, by the store's clock. */
   readonly startedAt: number;
@@ -83,14 +83,14 @@ export interface LeasedItem extends Lease {
 export const ATTEMPT_OUTCOMES = ["running", "succeeded", "failed", "released", "lost"] as const;
 export type AttemptOutcome = (typeof ATTEMPT_OUTCOMES)[number];
 
-/** The record of one attempt. It exists from the start of the attempt. */
+/** The record of one attempt, created when the attempt starts. */
 export interface Attempt {
   readonly number: number;
   readonly outcome: AttemptOutcome;
   readonly holder: string;
   readonly startedAt: number;
   readonly endedAt?: number;
-  /** Also absent when an imported letter only counted the attempt. */
+  /** Present if the attempt failed or was lost, unless an imported letter only counted the attempt. */
   readonly failure?: Failure;
   /** Path of the file with the whole output. */
   readonly log?: string;
@@ -111,7 +111,7 @@ export function attemptToJson(attempt: Attempt): JsonObject {
   });
 }
 
-/** What happens to the item, as `decide` returns it. Delays are relative to the store's clock. */
+/** The decision about an item, as `decide` returns it. Delays are relative to the store's clock. */
 export type Verdict =
   | { readonly kind: "done" }
   | { readonly kind: "retry"; readonly delayMs: number }
@@ -121,18 +121,18 @@ export type Verdict =
   | { readonly kind: "skip"; readonly reason: string }
   | { readonly kind: "stop"; readonly reason: string };
 
-/** What goes onto the death record: how the letter is found, grouped and judged. */
+/** The fields by which a letter is found, grouped and judged. */
 export interface DeathRecord {
   readonly reason: string;
   readonly errorType: ErrorTypeName;
   readonly errorClass: ErrorClass;
   readonly signature: string;
   readonly pattern: string;
-  /** The version of the algorithm that made the two. */
+  /** The version of the algorithm that computed the signature and the pattern. */
   readonly algorithm: string;
   readonly reprocessEligible: boolean;
   readonly manualReviewRequired: boolean;
-  /** It failed again after too many redrives. */
+  /** The item failed again after too many redrives. */
   readonly poison?: boolean;
   readonly worktreeArtifacts?: WorktreeArtifacts;
   /** The signature that another program gave an imported letter. */
@@ -146,17 +146,17 @@ export interface Settlement {
   readonly verdict: Verdict;
   readonly failure?: Failure;
   readonly log?: string;
-  /** Only for a success. */
+  /** The result of a successful attempt. */
   readonly result?: Json;
-  /** The commit that merged a success into its job's branch. */
+  /** The merge commit of a successful attempt in the branch of the job. */
   readonly mergedCommit?: string;
   /** Present exactly when the verdict buries the item (`bury` and `stop`). */
   readonly death?: DeathRecord;
-  /** Notes of the worker. Kept whatever the outcome, except for a stale lease. */
+  /** Notes of the worker, stored for every outcome unless the lease is stale. */
   readonly notes?: readonly NewNote[];
-  /** Counters of the queue to increment, besides the store's own. */
+  /** Counters of the queue to increment in addition to the store's own. */
   readonly counts?: readonly string[];
-  /** Why the runner itself could not make the attempt; only for a released one. Event: `runner_failed`. */
+  /** Why the runner could not make the attempt; only for a released attempt. Event: `runner_failed`. */
   readonly fault?: string;
   /** Set when the handler of `on_item_failure: custom` failed. Event: `handler_failed`. */
   readonly handlerProblem?: HandlerProblem;
@@ -166,9 +166,9 @@ export interface HandlerProblem {
   readonly message: string;
   readonly exitCode?: number;
   readonly signal?: string;
-  /** The end of its error output, else of its output. */
+  /** The end of stderr, or of stdout if stderr is empty. */
   readonly output?: string;
-  /** The file with all of its output. */
+  /** Path of the file with the whole output. */
   readonly log?: string;
 }
 
@@ -181,7 +181,7 @@ export interface NewNote {
 export const PRIORITIES = ["high", "normal", "low"] as const;
 export type Priority = (typeof PRIORITIES)[number];
 
-/** The number by which stores order items; lower is sooner. */
+/** The rank by which stores order items; lower ranks run first. */
 export function rankOf(priority: Priority): number {
   return PRIORITIES.indexOf(priority);
 }
@@ -190,7 +190,7 @@ export function priorityOf(rank: number): Priority {
   return PRIORITIES[rank] ?? "normal";
 }
 
-/** The name for people: an id that occurs in the data, otherwise the data, because a generated id means nothing to them. */
+/** The display name: the id if it occurs in the data, otherwise the data, because a generated id means nothing to people. */
 export function itemName({ itemId, data }: { readonly itemId: string; readonly data: Json }): string {
   const text = asText(data);
   return typeof data !== "string" && text.includes(itemId) ? itemId : text;
@@ -199,7 +199,7 @@ export function itemName({ itemId, data }: { readonly itemId: string; readonly d
 const NAME_BYTES_MAX = 160;
 const HASH_DIGITS = 16;
 
-/** A unique file name for an id, never a path. Bytes other than letters, digits, `-`, `_` and `.` become `%XX`. */
+/** Encodes an id as a unique file name. Bytes other than letters, digits, `-`, `_` and `.` become `%XX`. */
 export function fileNameOf(itemId: string): string {
   const safe = itemId.replace(/^\.|[^A-Za-z0-9._-]/gu, encodeBytes);
   if (safe.length <= NAME_BYTES_MAX) return safe;
@@ -222,18 +222,18 @@ function encodeBytes(character: string): string {
 }
 
 export interface AddOptions {
-  /** Replaces the data of an existing item that is not worked yet. Default: the stored data is kept. */
+  /** Replaces the data of existing items that have not run yet. Default: the stored data is kept. */
   readonly replace?: { readonly author: string };
-  /** Whether they are new, as far as anybody knows: a store may look for them only when one is there after all. Default no. */
+  /** The caller expects all ids to be new, so a store may skip the check until an insert conflicts. Default: false. */
   readonly areNew?: boolean;
   /**
-   * Whether their ids were made up for this call, so that one which is there already can only have come in by it: a store whose
-   * answer was lost on the way may then simply do it again. Default no.
+   * The ids were generated for this call, so an existing one proves that the call has already succeeded. A store that lost
+   * the response may then repeat the call. Default: false.
    */
   readonly areMadeUp?: boolean;
   /**
-   * The settings of the queue that they obey, as `findJob` gave them. When it has others by now, nothing is added: a
-   * `job_changed` error. Default: any.
+   * The queue settings that the items were checked against, as `findJob` returned them. If they have changed, nothing is
+   * added and a `job_changed` error is thrown. Default: no check.
    */
   readonly spec?: JsonObject;
 }
@@ -241,12 +241,12 @@ export interface AddOptions {
 /** The result of adding a batch of items. */
 export interface AddReport {
   readonly added: number;
-  /** Existed with the same data. */
+  /** Items that existed with the same data. */
   readonly existing: number;
-  /** Existed with other data, which was kept. At most 10 ids. */
+  /** Items that existed with other data, which was kept. `changedIds` has at most 10 ids. */
   readonly changed: number;
   readonly changedIds: readonly string[];
-  /** Existed with other data, which was replaced. Not counted as changed. */
+  /** Items that existed with other data, which was replaced. They do not count as changed. */
   readonly replaced: number;
 }
 
@@ -257,6 +257,6 @@ export interface HoldBy {
 
 export interface HoldReport {
   readonly moved: number;
-  /** With the current state; null for an item that does not exist. */
+  /** The refused items with their current states; null for an item that does not exist. */
   readonly refused: readonly { readonly itemId: string; readonly state: ItemState | null }[];
 }

@@ -2,19 +2,19 @@
 import type { JsonObject } from "../std/json.ts";
 import type { EventType } from "./event.ts";
 
-/** `running` in the store without a live holder is shown as `interrupted`. */
+/** The statuses of a job. A job that is `running` in the store without a live holder is shown as `interrupted`. */
 export const JOB_STATUSES = ["running", "completed", "failed", "stopped", "interrupted"] as const;
 /** One of `JOB_STATUSES`. */
 export type JobStatus = (typeof JOB_STATUSES)[number];
 
-/** `imported`: has letters, and cannot run until it is given a workflow. `deleting`: its deletion has begun. */
+/** The kinds of jobs. `imported`: has letters but no workflow to run. `deleting`: its deletion has begun. */
 export const JOB_KINDS = ["map", "workflow", "imported", "deleting", "queue", "target"] as const;
 export type JobKind = (typeof JOB_KINDS)[number];
 
-/** Kinds that never end and are worked by workers. */
+/** Job kinds that never end and are processed by workers. */
 export const STANDING_KINDS: readonly JobKind[] = ["queue", "target"];
 
-/** Kinds that end; `redrive jobs` lists them. */
+/** Job kinds that end; `redrive jobs` lists them. */
 export const ENDING_KINDS: readonly JobKind[] = JOB_KINDS.filter((kind) => !STANDING_KINDS.includes(kind));
 
 export function isStanding({ kind }: Pick<NewJob, "kind">): boolean {
@@ -29,17 +29,17 @@ export interface Pause {
 
 export interface NewJob {
   readonly id: string;
-  /** Its unique name for people. */
+  /** A unique display name. */
   readonly name: string;
   readonly kind: JobKind;
-  /** Everything needed to run it again: command, directory, policy, input. */
+  /** Everything needed to run the job again: command, directory, policy, input. */
   readonly spec: JsonObject;
 }
 
 /** A run of a map or a workflow. */
 export interface Job extends NewJob {
   readonly status: JobStatus;
-  /** The progress of its phases, for the process that resumes it. */
+  /** The progress of the phases, for the process that resumes the job. */
   readonly progress: JsonObject;
   /** Whether the whole input was read. */
   readonly intakeComplete: boolean;
@@ -47,7 +47,7 @@ export interface Job extends NewJob {
   /** The start of the latest run. */
   readonly startedAt: number;
   readonly endedAt?: number;
-  /** Present while its queue is paused: nothing is leased. */
+  /** Present while the queue is paused; a paused queue leases nothing. */
   readonly pause?: Pause;
 }
 
@@ -62,9 +62,9 @@ export interface JobChange {
   readonly intakeComplete?: boolean;
   readonly spec?: JsonObject;
   readonly progress?: JsonObject;
-  /** Sets the start of the run to now and clears the end. */
+  /** Sets `startedAt` to now and removes `endedAt`. */
   readonly restarted?: boolean;
-  /** Pauses the queue, or with null resumes it. A paused queue keeps its pause. */
+  /** Pauses the queue; null resumes it. A queue that is already paused keeps its first pause. */
   readonly pause?: Omit<Pause, "at"> | null;
   readonly event?: { readonly type: EventType; readonly data?: JsonObject };
 }

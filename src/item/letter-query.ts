@@ -4,11 +4,11 @@ import type { GroupState } from "./group.ts";
 import type { Letter } from "./letter.ts";
 import type { ItemState } from "./state.ts";
 
-/** The start of a letter's age; only an imported letter arrives later than its last failure. */
+/** The events from which a letter's age is measured. Only imported letters arrive later than their last failure. */
 export const LETTER_AGES = ["first", "last", "arrival"] as const;
 export type LetterAge = (typeof LETTER_AGES)[number];
 
-/** All given conditions must hold; of a list, any entry. An empty list matches nothing. */
+/** Selects letters. All given conditions must hold; a list matches if any entry does, and an empty list never matches. */
 export interface LetterFilter {
   readonly queue?: string;
   readonly itemIds?: readonly string[];
@@ -18,15 +18,15 @@ export interface LetterFilter {
   readonly eligible?: boolean;
   /** Default: waiting letters (dead, ready, leased). `done` selects resolved letters, `discarded` discarded ones. */
   readonly states?: readonly ItemState[];
-  /** At least this old, by the store's clock. */
+  /** Selects letters of at least this age by the store's clock. */
   readonly olderThanMs?: number;
-  /** Younger than this. */
+  /** Selects letters that are younger than this. */
   readonly newerThanMs?: number;
-  /** The start of the two ages above. Default `first`. */
+  /** The event from which both ages are measured. Default `first`. */
   readonly ageOf?: LetterAge;
   readonly attemptsMin?: number;
   readonly attemptsMax?: number;
-  /** A substring of the message of the last failed attempt, in any case (as by `toLowerCase`). */
+  /** A substring of the last failed attempt's message, matched case-insensitively (by `toLowerCase`). */
   readonly text?: string;
 }
 
@@ -34,7 +34,7 @@ export function dependsOnAge({ olderThanMs, newerThanMs }: LetterFilter): boolea
   return olderThanMs !== undefined || newerThanMs !== undefined;
 }
 
-/** The time bounds of the filter's ages: later than `after`, up to `until`. */
+/** Converts the filter's ages to times: later than `after`, and not later than `until`. */
 export function ageBounds(
   { olderThanMs, newerThanMs }: LetterFilter,
   now: number,
@@ -45,7 +45,7 @@ export function ageBounds(
   };
 }
 
-/** By burial, most attempts first, or by item id or error type in code point order; then newest first. */
+/** Sort orders: by burial, by attempts (most first), or by item id or error type in code point order; then newest first. */
 export const LETTER_ORDERS = ["newest", "oldest", "attempts", "item", "type"] as const;
 /** One of `LETTER_ORDERS`. */
 export type LetterOrder = (typeof LETTER_ORDERS)[number];
@@ -56,11 +56,11 @@ export interface LetterQuery extends LetterFilter {
   readonly order?: LetterOrder;
   /** 0 returns only the total. */
   readonly limit: number;
-  /** The `next` of the page before, in the same order. */
+  /** The `next` of the previous page in the same order. */
   readonly cursor?: string;
-  /** Default all. Other parts may be left empty. Ids, numbers and fields of the group are always present. */
+  /** The parts to load (default: all). Other parts may be empty; ids, numbers and group fields are always set. */
   readonly parts?: readonly LetterPart[];
-  /** Default true. With false the total may be 0, for searches that do not need it. */
+  /** False skips counting: the total may then be 0. Default true. */
   readonly counted?: boolean;
 }
 
@@ -75,42 +75,42 @@ export type LetterPart = (typeof LETTER_PARTS)[number];
 /** A letter as the store returns it. */
 export interface StoredLetter extends Letter {
   readonly ref: number;
-  /** Rises with every burial of the store: the newest letter has the highest. */
+  /** Increases with every burial in the store: the newest letter has the highest number. */
   readonly letterSequence: number;
 }
 
-/** One page, the exact total, and the cursor of the next page; null on the last page and for a limit of 0. */
+/** One page, the exact total, and the next page's cursor, which is null on the last page and for a limit of 0. */
 export interface LetterPage {
   readonly letters: readonly StoredLetter[];
   readonly total: number;
   readonly next: string | null;
 }
 
-/** Which burials are counted: those whose own death record fits. */
+/** Selects burials by the death record of each burial. */
 export interface ArrivalQuery
   extends Pick<LetterFilter, "queue" | "types" | "classes" | "signatures" | "eligible"> {
-  /** A multiple of a minute. */
+  /** The length of an interval; a multiple of a minute. */
   readonly bucketMs: number;
-  /** Only from the interval of this time on. */
+  /** Skips intervals that end before this time. */
   readonly since?: number;
 }
 
-/** The burials of one stretch of time. */
+/** The number of burials in one interval. */
 export interface Arrival {
-  /** Its start. */
+  /** The start of the interval. */
   readonly at: number;
-  /** Those whose letters are still waiting. */
+  /** Burials whose letters are still waiting. */
   readonly waiting: number;
-  /** All of them. */
+  /** All burials of the interval. */
   readonly ever: number;
 }
 
 /** The result of an import. */
 export interface ImportReport {
   readonly imported: number;
-  /** Existed and got missing attempts. */
+  /** Letters that existed and got missing attempts. */
   readonly extended: number;
-  /** Existed and were left unchanged. */
+  /** Letters that existed and were not changed. */
   readonly existing: number;
 }
 
@@ -134,14 +134,14 @@ export interface LetterGroup {
   readonly count: number;
   readonly firstAt: number;
   readonly lastAt: number;
-  /** Of its signature. */
+  /** The state of the signature over all queues. */
   readonly state: GroupState;
   readonly isRegression: boolean;
-  /** The version of the algorithm that grouped it last. */
+  /** The version of the algorithm that last grouped its letters. */
   readonly algorithm: string;
 }
 
-/** A letter and its signature by the current algorithm. */
+/** A letter and its signature according to the current algorithm. */
 export interface Regrouped {
   readonly letterSequence: number;
   readonly signature: string;

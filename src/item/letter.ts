@@ -1,4 +1,4 @@
-/** A dead letter: an item that the policy gave up on, with its data and every failure; and its JSON. */
+/** A dead letter (an item that the policy gave up on, with its data and all failures) and its JSON form. */
 import type { Json, JsonObject } from "../std/json.ts";
 import { FAILURE_FORM, type Failure } from "./failure.ts";
 import {
@@ -27,7 +27,7 @@ export interface WorktreeArtifacts {
   readonly preserved?: boolean;
 }
 
-/** What a stale worker said after its lease was lost. Kept, and changes nothing. */
+/** The result that a worker reported after it had lost its lease. It is recorded but changes nothing. */
 export interface LateResult {
   readonly at: number;
   readonly attemptNumber: number;
@@ -40,26 +40,26 @@ export interface Amendment {
   readonly revision: number;
   readonly at: number;
   readonly author: string;
-  /** The automatic rule that made it; absent when a person did. */
+  /** The automatic rule that made the amendment; absent if a person made it. */
   readonly rule?: string;
   readonly note?: string;
   readonly operationId?: string;
   readonly before: Json;
 }
 
-/** A note on a letter. Never rewritten. */
+/** A note on a letter. Notes are never changed. */
 export interface LetterNote {
   readonly at: number;
   readonly author: string;
   readonly text: string;
 }
 
-/** How a letter was resolved: redriven unchanged, after a change by a person or a rule, or discarded. */
+/** How letters are resolved: redriven unchanged, after a change by a person or by a rule, or discarded. */
 export const RESOLUTION_KINDS = ["requeue", "manual_fix", "auto_fix", "discard"] as const;
 /** One of `RESOLUTION_KINDS`. */
 export type ResolutionKind = (typeof RESOLUTION_KINDS)[number];
 
-/** How a letter was resolved. */
+/** The resolution of a letter. */
 export interface Resolution {
   readonly kind: ResolutionKind;
   readonly at: number;
@@ -74,36 +74,36 @@ export interface Letter {
   readonly itemData: Json;
   /** When the item failed for the first time. */
   readonly firstAttempt: number;
-  /** When it failed for the last time. */
+  /** When the item failed for the last time. */
   readonly lastAttempt: number;
-  /** How many attempts failed. An imported letter may have fewer in its history. */
+  /** The number of failed attempts. The history of an imported letter may contain fewer. */
   readonly failureCount: number;
   readonly failureHistory: readonly Failure[];
   readonly errorSignature: string;
   readonly errorPattern: string;
-  /** The signature that another program gave the letter; `errorSignature` is the one of this store. */
+  /** The signature from the program that exported the letter; `errorSignature` is the one of this store. */
   readonly sourceSignature?: string;
   readonly reprocessEligible: boolean;
   readonly manualReviewRequired: boolean;
   readonly worktreeArtifacts?: WorktreeArtifacts;
   readonly jobId: string;
   readonly queue: string;
-  /** `dead`; `ready` or `leased` while it is redriven; `discarded` or `done` when it is resolved. */
+  /** `dead`; `ready` or `leased` during a redrive; `discarded` or `done` when resolved. */
   readonly state: ItemState;
   /** Why the policy gave up, e.g. `attempts spent (3 of 3)`. */
   readonly reason: string;
   readonly revision: number;
   readonly redriveCount: number;
-  /** It failed after so many redrives that only `--force` redrives it again. */
+  /** The item failed after so many redrives that only `--force` redrives it again. */
   readonly poison?: boolean;
   readonly lateResults?: readonly LateResult[];
   readonly amendments?: readonly Amendment[];
   readonly notes?: readonly LetterNote[];
-  /** Present when it is discarded or done. */
+  /** Present when the letter is discarded or done. */
   readonly resolution?: Resolution;
 }
 
-/** Each attempt of an imported letter becomes a record: a higher count is refused, higher numbers are replaced. */
+/** Limits imported letters, because each attempt becomes a record: higher counts are refused, higher numbers replaced. */
 export const ATTEMPTS_MAX = 10_000;
 
 const ARTIFACTS_FORM = new RecordForm<WorktreeArtifacts>({
@@ -150,7 +150,7 @@ const RESOLUTION_FORM = new RecordForm<Resolution>({
   operationId: TEXT,
 });
 
-/** The JSON of a letter in `--json`, exports and the letter directory. That of a predecessor lacks newer fields. */
+/** The JSON form of a letter in `--json`, exports and the letter directory. Older exports lack newer fields. */
 const LETTER_FORM = new RecordForm<Letter>({
   itemId: required(TEXT, ""),
   itemData: required(ANY, null),
@@ -185,7 +185,7 @@ const LETTER_FORM = new RecordForm<Letter>({
 
 export const LETTER_FIELDS = LETTER_FORM.names;
 
-/** Only some of the fields, for callers that read many letters. */
+/** Converts only the named fields, for callers that read many letters. */
 export const letterFieldsToJson: (letter: Letter, fields: readonly string[]) => JsonObject =
   LETTER_FORM.toJson;
 
@@ -194,7 +194,7 @@ export function letterToJson(letter: Letter): JsonObject {
   return LETTER_FORM.toJson(letter);
 }
 
-/** Reads a letter of Redrive or of a predecessor. Without a count, the failures of its history count. */
+/** Reads a letter from JSON of this or an earlier version. Without a failure count, the history is counted. */
 export function letterFromJson(json: JsonObject): Letter {
   const letter = LETTER_FORM.fromJson(json);
   return typeof json.failure_count === "number"
@@ -202,7 +202,7 @@ export function letterFromJson(json: JsonObject): Letter {
     : { ...letter, failureCount: letter.failureHistory.length };
 }
 
-/** The first field of a letter, its failures or its artifacts that cannot be read; undefined if there is none. */
+/** Returns the first unreadable field of a letter, its failures or its artifacts, or undefined. */
 export function letterProblem(json: JsonObject, onUnknown: (field: string) => void): string | undefined {
   const problem = LETTER_FORM.problemIn(json, "", onUnknown);
   if (problem !== undefined) return problem;

@@ -1,4 +1,4 @@
-/** A tracked operation on many letters. Its selection is fixed when it begins, and its totals always add up. */
+/** A tracked operation on many letters. The selection is fixed at the beginning, and the totals always add up. */
 import { assert } from "../std/assert.ts";
 import { toRfc3339 } from "../std/clock.ts";
 import { compact, type Json, type JsonObject } from "../std/json.ts";
@@ -9,11 +9,11 @@ import type { LetterFilter } from "./letter-query.ts";
 import type { ItemState } from "./state.ts";
 
 interface KindRule {
-  /** The states of the letters that it works on. Without states in the filter, the first one is selected. */
+  /** The states of letters that this kind accepts. If the filter has no states, the first one is selected. */
   readonly states: readonly ItemState[];
   /**
-   * The event of a step that did or refused something; an edit has one for each letter instead. The letters' own events
-   * come before that of the step, in the order of their burials.
+   * The event of a step that changed or refused letters. An edit writes one event for each letter instead. Events of letters
+   * precede the event of the step, in the order of their burials.
    */
   readonly event: EventType;
   /** The `why` of `dlq_item_removed`, for kinds that remove letters. */
@@ -41,12 +41,12 @@ export const OPERATION_KINDS = Object.keys(KINDS) as readonly OperationKind[];
 
 export const KIND_RULES: Readonly<Record<OperationKind, KindRule>> = KINDS;
 
-/** `selecting` while its letters are searched; `open` until all have ended. */
+/** The statuses of an operation. `selecting`: the search for letters is running; `open`: some letters have not ended. */
 export const OPERATION_STATUSES = ["selecting", "open", "paused", "ended", "cancelled"] as const;
 /** One of `OPERATION_STATUSES`. */
 export type OperationStatus = (typeof OPERATION_STATUSES)[number];
 
-/** Why the store itself refuses a letter. The caller has other reasons. */
+/** The store's reasons for refusing a letter. Callers add their own reasons. */
 export const REFUSAL = {
   gone: "it changed or left after it was selected",
   ineligible: "not eligible: it needs a person, cannot go well, or came back too often",
@@ -56,19 +56,19 @@ export const REFUSAL = {
 export interface NewOperation {
   readonly id: string;
   readonly kind: OperationKind;
-  /** The queue whose letters it works on. */
+  /** The queue whose letters are changed. */
   readonly queue: string;
   readonly filter: LetterFilter;
-  /** `filter` (default): the store selects. `enlisted`: the caller examines what the filter finds, and enlists letters. */
+  /** `filter` (default): the store selects all matches. `enlisted`: the caller examines the matches and enlists letters. */
   readonly selection?: "filter" | "enlisted";
-  /** The operation that this one undoes; its selection is what that one did. */
+  /** The operation to undo; the selection is the set of letters that it changed. */
   readonly undoes?: string;
-  /** Redrive letters that are not eligible too. */
+  /** Also redrives letters that are not eligible. */
   readonly force: boolean;
   readonly author: string;
-  /** The reason of a discard, kept with each letter. */
+  /** The reason for a discard, stored with each letter. */
   readonly reason?: string;
-  /** What it needs to resume after a crash, such as an edit's change. The engine only stores it. */
+  /** The parameters for resuming after a crash, such as the change of an edit. Engines store it without reading it. */
   readonly plan: JsonObject;
 }
 
@@ -77,33 +77,33 @@ export interface Operation extends NewOperation {
   readonly status: OperationStatus;
   readonly createdAt: number;
   readonly endedAt?: number;
-  /** The newest burial when it began. */
+  /** The newest burial at the beginning of the operation; later letters are not selected. */
   readonly bound: number;
-  /** Where the search for its letters continues. */
+  /** The position where the search for letters continues. */
   readonly cursor?: string;
-  /** Its progress, in the form of its kind. */
+  /** The progress in a form that depends on the kind. */
   readonly progress: JsonObject;
-  /** selected = done + refused + pending. */
+  /** The number of selected letters: done + refused + pending. */
   readonly selected: number;
   readonly done: number;
   readonly refused: number;
-  /** For a redrive: done = succeeded + failed + the ones still running. */
+  /** Only for a redrive, where done = succeeded + failed + running. */
   readonly succeeded: number;
   readonly failed: number;
-  /** How many of those that failed had the same signature as before. */
+  /** How many of the failed letters had the same signature as before. */
   readonly returned: number;
 }
 
 export interface OperationStep {
-  /** The number of pending letters, oldest burial first, including refused ones. Not for an edit. */
+  /** The number of pending letters to process, oldest burial first, including refused ones. Not for an edit. */
   readonly max?: number;
-  /** Or these letters, oldest burial first. Letters that are not pending are skipped. */
+  /** Alternatively, the letters to process, oldest burial first. Letters that are not pending are skipped. */
   readonly letters?: readonly LetterStep[];
-  /** When the letters of a redrive are due. */
+  /** When redriven letters become due. */
   readonly due?: {
-    /** From now. */
+    /** The delay from now. */
     readonly delayMs: number;
-    /** And not earlier than this after the burial: entry n is for a letter that was redriven n times; the last repeats. */
+    /** The minimum delay after the burial. Entry n is for a letter that was redriven n times; the last entry repeats. */
     readonly sinceBurialMs: readonly number[];
   };
   /** The new priority of redriven items. Default: unchanged. */
@@ -111,13 +111,13 @@ export interface OperationStep {
   readonly progress?: JsonObject;
 }
 
-/** What happens to one letter of the selection. */
+/** The action for one letter of the selection. */
 export interface LetterStep {
   readonly letterSequence: number;
   readonly refuse?: string;
-  /** Refuses the letter as gone if its data has another revision. */
+  /** The expected revision of the data. A letter with another revision is refused as gone. */
   readonly revision?: number;
-  /** The new data of an edit (equal data makes no revision but counts as done), or the data of a requeued item. */
+  /** The new data of an edit (equal data counts as done without a new revision), or the data of the requeued item. */
   readonly data?: Json;
   /** The priority of a requeued item. Default: that of the letter. */
   readonly priority?: Priority;
@@ -135,13 +135,13 @@ export interface SelectedLetter {
   readonly letterSequence: number;
   readonly ref: number;
   readonly itemId: string;
-  /** When it was selected. */
+  /** The letter's signature at the time of the selection. */
   readonly signature: string;
   readonly status: "pending" | "done" | "refused";
   readonly reason?: string;
 }
 
-/** How many letters have neither ended nor been refused. */
+/** The number of letters that have neither ended nor been refused. */
 export function leftOf({ kind, selected, done, refused, succeeded, failed }: Operation): number {
   return kind === "redrive" ? selected - refused - succeeded - failed : selected - done - refused;
 }
@@ -170,7 +170,7 @@ export function operationToJson(operation: Operation): JsonObject {
   });
 }
 
-/** The event of a step that did or refused something. An edit has none, because each of its letters has its own. */
+/** Returns the event of a step that changed or refused letters. An edit has none, because each letter has its own. */
 export function stepEvent(
   { id, kind }: Pick<NewOperation, "id" | "kind">,
   { done, refused }: { readonly done: number; readonly refused: number },
@@ -180,7 +180,7 @@ export function stepEvent(
   return [{ type: KIND_RULES[kind].event, data: { operation_id: id, ...count, refused } }];
 }
 
-/** The letter's own event. A redrive has none, because the letter still waits. */
+/** Returns the event of one letter. A redrive has none, because the letter stays in the dead letter queue. */
 export function letterEvent(
   { id, kind }: Pick<NewOperation, "id" | "kind">,
   signature: string,
@@ -204,7 +204,7 @@ export function statusEvent({ id, status }: Pick<Operation, "id" | "status">): E
   return { type: "operation_changed", data: { operation_id: id, status } };
 }
 
-/** Throws on a step that contradicts its operation, which is a bug of the caller. */
+/** Throws on a step that contradicts its operation, which is a bug in the caller. */
 export function assertStep(
   { id, kind }: Pick<NewOperation, "id" | "kind">,
   { max, letters }: OperationStep,
@@ -230,7 +230,7 @@ export function newIdOf(itemId: string, isTaken: (id: string) => boolean): strin
 
 const REQUEUE = "Requeue-";
 
-/** The name of a requeued item: `Requeue-` and the name of the letter's, without repetition. */
+/** The name of a requeued item: `Requeue-` and the name of the letter's item. The prefix is not repeated. */
 export function newNameOf(name: string | null | undefined, itemId: string): string {
   const before = name ?? itemId;
   return before.startsWith(REQUEUE) ? before : `${REQUEUE}${before}`;

@@ -1,15 +1,15 @@
-/** The counters of a target: results and latencies of attempts. Also the idempotency key of a receipt. */
+/** The counters of a receipt target (results and latencies of attempts), and the idempotency key of a receipt. */
 import type { Item } from "./item.ts";
 
 /** The result of one attempt to deliver a receipt. */
 export const RECEIPT_STATUSES = [
-  "delivered", // or the receiver had it already
-  "refused", // permanently, by the receiver
-  "auth", // not authorised: the target is paused and keeps its receipts
+  "delivered", // also when the receiver already had it
+  "refused", // rejected permanently by the receiver
+  "auth", // not authorized: the target is paused and keeps its receipts
   "throttled", // the receiver asked to wait or to slow down
   "server_error",
   "transport_error", // the receiver was not reached, so the receipt was not sent
-  "unknown", // it was sent, but no valid answer came back
+  "unknown", // the receipt was sent, but no valid response arrived
 ] as const;
 /** One of `RECEIPT_STATUSES`. */
 export type ReceiptStatus = (typeof RECEIPT_STATUSES)[number];
@@ -21,10 +21,10 @@ const SUM = "receipt_ms.";
 /** The upper bounds of the latency buckets; the last bucket has none. */
 export const LATENCY_BUCKETS_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30] as const;
 
-/** A counter increases by one at a time, so the sum is kept by the binary digits of the milliseconds. */
+/** Counters only increase by one, so the sum of latencies is stored as one counter per binary digit of the milliseconds. */
 const SUM_MS_MAX = 2 ** 22 - 1;
 
-/** The counters to increment for one attempt. */
+/** Returns the counters to increment for one attempt. */
 export function receiptCounts(status: ReceiptStatus, durationMs: number): readonly string[] {
   const ms = Math.min(SUM_MS_MAX, Math.max(0, Math.round(durationMs)));
   const bucket = LATENCY_BUCKETS_SECONDS.find((seconds) => ms <= seconds * 1000) ?? "inf";
@@ -37,7 +37,7 @@ export function receiptCounts(status: ReceiptStatus, durationMs: number): readon
 export interface ReceiptLatency {
   readonly count: number;
   readonly sumSeconds: number;
-  /** Cumulative, as Prometheus needs them; the last one counts all attempts. */
+  /** Cumulative counts, as Prometheus requires; the last one counts all attempts. */
   readonly buckets: readonly { readonly le: number; readonly count: number }[];
 }
 
@@ -61,7 +61,7 @@ export function receiptLatencyOf(
   return { count, sumSeconds: sumMs / 1000, buckets };
 }
 
-/** The same for every attempt. Amended data gets another key, or the receiver would take it for the old receipt. */
+/** The key is the same for every attempt. Amended data gets a new key, or the receiver would treat it as a duplicate. */
 export function receiptKeyOf({ itemId, revision }: Pick<Item, "itemId" | "revision">): string {
   return revision <= 1 ? itemId : `${itemId}.r${revision}`;
 }

@@ -1,20 +1,20 @@
-/** One table of a record's fields, by which its JSON is written, read and checked. */
+/** Defines the JSON form of a record as a table of fields, which is used for writing, reading and validation. */
 import { fromRfc3339, toRfc3339 } from "../std/clock.ts";
 import { isJsonObject, type Json, type JsonObject } from "../std/json.ts";
 
 export interface FieldKind<T> {
   readonly write: (value: T) => Json;
-  /** Undefined for JSON of another kind. */
+  /** Returns undefined for JSON of the wrong type. */
   readonly read: (json: Json) => T | undefined;
-  /** A check of imported JSON that is stricter than `read`, which keeps what it can. */
+  /** Validates imported JSON more strictly than `read`, which accepts whatever it can. */
   readonly fits?: (json: Json) => boolean;
-  /** The message for JSON that does not fit, to be read after "is". */
+  /** The message for invalid JSON; completes a sentence that ends in "is". */
   readonly problem: string;
 }
 
 type RequiredKind<T> = FieldKind<T> & { readonly fallback: T };
 
-/** The kind of each field. A required field has a value that replaces a missing one. */
+/** The type of each field. Required fields have a fallback for missing values. */
 type FieldKinds<T> = {
   readonly [K in keyof T]-?: Partial<Pick<T, K>> extends Pick<T, K>
     ? FieldKind<NonNullable<T[K]>>
@@ -27,7 +27,7 @@ interface Field extends FieldKind<unknown> {
   readonly fallback?: unknown;
 }
 
-/** The JSON form of a record. A name in JSON is the field's own in snake case. */
+/** The JSON form of a record. JSON names are the field names in snake case. */
 export class RecordForm<T extends object> {
   readonly names: readonly string[];
   readonly #fields: readonly Field[];
@@ -42,7 +42,7 @@ export class RecordForm<T extends object> {
     this.names = [...this.#byName.keys()];
   }
 
-  /** All fields, or only those with these names. */
+  /** Writes all fields, or only the named ones. */
   readonly toJson = (record: T, names?: readonly string[]): JsonObject => {
     const json: Record<string, Json> = {};
     for (const field of names?.map((name) => this.#byName.get(name)) ?? this.#fields) {
@@ -52,7 +52,7 @@ export class RecordForm<T extends object> {
     return json;
   };
 
-  /** Treats a field of another kind as absent. */
+  /** Ignores fields of the wrong type. */
   readonly fromJson = (json: JsonObject): T => {
     const record: Record<string, unknown> = {};
     for (const field of this.#fields) {
@@ -63,7 +63,7 @@ export class RecordForm<T extends object> {
     return record as T;
   };
 
-  /** The first field that does not fit; null counts as absent. Calls `onUnknown` with the names of other fields. */
+  /** Describes the first invalid field; null counts as absent. Calls `onUnknown` with the names of unknown fields. */
   problemIn(json: JsonObject, path: string, onUnknown: (field: string) => void): string | undefined {
     for (const [name, value] of Object.entries(json)) {
       const kind = this.#byName.get(name);
@@ -79,17 +79,17 @@ function snakeCase(key: string): string {
   return key.replace(/[A-Z]/g, (capital) => `_${capital.toLowerCase()}`);
 }
 
-/** A required field, and the value that replaces a missing one. */
+/** Makes a field required, with a fallback for missing values. */
 export function required<T, F extends T>(kind: FieldKind<T>, fallback: F): RequiredKind<T> {
   return { ...kind, fallback };
 }
 
-/** A kind whose values are JSON already. */
+/** A field whose values are stored as JSON without conversion. */
 function plain<T extends Json>(is: (json: Json) => json is T, problem: string): FieldKind<T> {
   return { write: (value) => value, read: (json) => (is(json) ? json : undefined), problem };
 }
 
-/** A number that `fits` accepts. Any other number is read, too. */
+/** A number. Import accepts only those for which `fits` is true; `read` accepts any. */
 export function numberKind(fits: (value: number) => boolean, problem: string): FieldKind<number> {
   const kind = plain((json): json is number => typeof json === "number", problem);
   return { ...kind, fits: (json) => typeof json === "number" && fits(json) };
@@ -103,10 +103,10 @@ export const COUNT = numberKind(isCount, "not a whole number from 0 on");
 export const SPAN_MS = numberKind((value) => value >= 0, "not a number of milliseconds");
 export const ANY = plain((_): _ is Json => true, "");
 
-/** Milliseconds since the epoch; in JSON a text. */
+/** Milliseconds since the epoch; an RFC 3339 string in JSON. */
 export const TIME = textKind(fromRfc3339, "not a time", toRfc3339);
 
-/** A value that is read from a text, such as one of a set of words. */
+/** A value that is parsed from a string, such as an enumeration. */
 export function textKind<T>(
   parse: (text: string) => T | undefined,
   problem: string,
@@ -115,7 +115,7 @@ export function textKind<T>(
   return { write, read: (json) => (typeof json === "string" ? parse(json) : undefined), problem };
 }
 
-/** A list. `read` leaves out the entries that cannot be read. */
+/** A list. `read` skips entries that cannot be read. */
 export function listKind<T>(entry: FieldKind<T>, problem: string): FieldKind<readonly T[]> {
   return {
     write: (values) => values.map(entry.write),

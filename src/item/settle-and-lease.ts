@@ -1,4 +1,4 @@
-/** The types of holders and of the one durable step of a runner, which settles ended attempts and leases due items. */
+/** The types of holders, and of the runner's transaction that settles ended attempts and leases due items. */
 import type { JsonObject } from "../std/json.ts";
 import type { EventType } from "./event.ts";
 import type { Lease, LeasedItem, Settlement } from "./item.ts";
@@ -7,10 +7,10 @@ import type { Rate } from "./rate.ts";
 export interface NewHolder {
   readonly id: string;
   readonly queue: string;
-  /** The machine and its boot, so that a dead local process is detected at once. */
+  /** Identifies the machine and its boot, so that a dead process on this machine is detected immediately. */
   readonly host: string;
   readonly pid: number;
-  /** The start time of the process as the system reports it, because pids are reused. */
+  /** The process start time as the operating system reports it, because pids are reused. */
   readonly processStart: string;
   readonly ttlMs: number;
 }
@@ -18,44 +18,44 @@ export interface NewHolder {
 /** A registered process that holds leases, with its state in the store. */
 export interface Holder extends NewHolder {
   readonly expiresAt: number;
-  /** By the store's clock, at the time of reading. */
+  /** Whether the holder had expired by the store's clock at the time of reading. */
   readonly expired: boolean;
 }
 
-/** The request of one step. */
+/** The request of one step of a runner. */
 export interface SettleAndLease {
   readonly settle: readonly Settlement[];
   readonly lease?: {
     readonly queue: string;
     readonly max: number;
-    /** Lease only the items of this operation, and only while it is open. */
+    /** Leases only items of this operation, and only while it is open. */
     readonly operationId?: string;
-    /** The rate of all workers of the queue together. */
+    /** The rate limit shared by all workers of the queue. */
     readonly rate?: Rate;
   };
-  /** The queue's shared breaker. Nothing is leased or written as `next` unless the stored version is `seen`. */
+  /** The queue's shared breaker. If the stored version is not `seen`, nothing is leased and `next` is not written. */
   readonly gate?: {
     readonly queue: string;
     readonly seen: number;
     readonly next?: JsonObject;
-    /** Written with `next`. */
+    /** An event to write together with `next`. */
     readonly event?: { readonly type: EventType; readonly data?: JsonObject };
   };
 }
 
-/** The result of one step. */
+/** The result of one step of a runner. */
 export interface SettleAndLeaseResult {
   readonly leased: readonly LeasedItem[];
-  /** Leases that were no longer held. */
+  /** Settled leases that the holder had already lost. */
   readonly stale: readonly Lease[];
   /**
-   * When to poll again: the earliest due time, or when the rate allows the next item. Null when that is
-   * unknown, when the queue is paused, and when the version of the gate was not `seen`.
+   * When to poll again: the earliest due time, or when the rate limit allows the next item. Null if unknown, if the queue is
+   * paused, or if the version of the gate was not `seen`.
    */
   readonly nextDueAt: number | null;
   /** Nothing was leased because the queue is paused. */
   readonly isPaused: boolean;
-  /** The document after this step; null when the request has no gate, or the document does not exist yet. */
+  /** The gate after this step; null if the request has no gate or none is stored yet. */
   readonly gate: { readonly version: number; readonly body: JsonObject } | null;
   readonly now: number;
 }

@@ -1,4 +1,4 @@
-/** How an attempt ends: its outcome, the move of a verdict, and the counters. Every engine uses these rules. */
+/** The rules for the end of an attempt, used by every engine: outcomes, the state change of each verdict, and counters. */
 import { assert } from "../std/assert.ts";
 import type { Json } from "../std/json.ts";
 import type { EventType } from "./event.ts";
@@ -17,12 +17,12 @@ export const MOVE_OF = {
   stop: "bury",
 } as const satisfies Record<Verdict["kind"], Move>;
 
-/** Throws on a settlement that contradicts itself, before anything is written. */
+/** Throws on a contradictory settlement before anything is written. */
 export function assertSettlement({ lease, outcome, verdict, failure, death, result }: Settlement): void {
   const buries = MOVE_OF[verdict.kind] === "bury";
   const fails = outcome === "failed" || outcome === "lost";
   const isPlain = !buries && !fails && death === undefined && failure === undefined;
-  if (isPlain && (result === undefined || outcome === "succeeded")) return; // most settlements; skips building the messages below
+  if (isPlain && (result === undefined || outcome === "succeeded")) return; // the common case: skip the messages below
   const item = `item ${lease.ref}`;
   assert(buries === (death !== undefined), `${item}: ${verdict.kind} and death do not fit together`);
   assert(fails === (failure !== undefined), `${item}: ${outcome} and failure do not fit together`);
@@ -30,7 +30,7 @@ export function assertSettlement({ lease, outcome, verdict, failure, death, resu
   assert(result === undefined || outcome === "succeeded", `${item}: only a success has a result`);
 }
 
-/** How one attempt ended. The failure of a handler is a value that `decide` reads, not an exception. */
+/** How one attempt ended. A failed handler is a value that `decide` reads, not an exception. */
 export type Outcome =
   | {
       readonly kind: "succeeded";
@@ -39,38 +39,38 @@ export type Outcome =
       /** The result, such as captured values. */
       readonly result?: Json;
       readonly mergedCommit?: string;
-      /** Counters of the queue to increment, besides the store's own. */
+      /** Counters of the queue to increment in addition to the store's own. */
       readonly counts?: readonly string[];
     }
   | {
       readonly kind: "failed";
       readonly failure: Failure;
-      /** The wait that the service asked for. */
+      /** The delay that the service requested. */
       readonly retryAfterMs?: number;
-      /** An agent step failed: usage limits and overload are waited for unless the policy says otherwise. */
+      /** An agent step failed: by default, the item waits until usage limits and overload end. */
       readonly isAgent?: true;
       readonly log?: string;
       /** The worktree to keep with the letter. */
       readonly artifacts?: WorktreeArtifacts;
       readonly counts?: readonly string[];
     }
-  /** Stopped by the runner or by a fault of the runner. The attempt does not count. */
+  /** The runner stopped the attempt or could not make it. The attempt does not count. */
   | {
       readonly kind: "released";
       readonly why: string;
       readonly log?: string;
       readonly counts?: readonly string[];
     }
-  /** The worker vanished. */
+  /** The worker disappeared without reporting a result. */
   | { readonly kind: "lost"; readonly failure: Failure };
 
-/** The output of a successful command: in memory when small, else in its log, or in a file when the log keeps only parts. */
+/** The output of a successful command: in memory if small, else in its log, or in a file if the log is incomplete. */
 export interface StandardOutput {
   readonly bytes: number;
   readonly inline?: Uint8Array;
-  /** An open, unlinked file with all of it. Whoever prints it closes it. */
+  /** An open, unlinked file with the whole output. The code that prints it must close it. */
   readonly fd?: number;
-  /** Why some of it is missing. */
+  /** Why part of the output is missing. */
   readonly lost?: string;
 }
 
@@ -81,7 +81,7 @@ const OUTCOME_ALONE = {
   lost: ["attempts.lost"],
 } as const satisfies Record<Settlement["outcome"], readonly string[]>;
 
-/** The counters that one settlement increments; a name that occurs twice counts twice. */
+/** Returns the counters that one settlement increments; a name that occurs twice is incremented twice. */
 export function countersOf(settlement: Settlement, wasLetter: boolean): readonly string[] {
   const { outcome, verdict, death, counts } = settlement;
   if (verdict.kind === "done" && !wasLetter && counts === undefined) return OUTCOME_ALONE[outcome];
@@ -98,7 +98,7 @@ function hasEnded(verdict: Settlement["verdict"]["kind"]): boolean {
   return verdict === "done" || verdict === "skip" || verdict === "bury" || verdict === "stop";
 }
 
-/** Events that are counted under their own names. */
+/** Events that have a counter with the same name. */
 const COUNTED_EVENTS: ReadonlySet<EventType> = new Set(["store_write_failed"]);
 
 export function isCounted(type: EventType): boolean {

@@ -1,4 +1,4 @@
-/** The states of an item and every legal move between them. A move that is not listed is a bug: `assertMove` throws. */
+/** The states of an item and every legal transition. Any other transition is a bug, for which `assertMove` throws. */
 import { assert } from "../std/assert.ts";
 
 /** Every state of an item. */
@@ -9,32 +9,32 @@ export type ItemState = (typeof ITEM_STATES)[number];
 /** The states of a letter: waiting, being redriven, or resolved. */
 export const LETTER_STATES = ["dead", "ready", "leased", "held", "discarded", "done"] as const;
 
-/** Every legal move of an item. */
+/** Every legal transition of an item. */
 export const MOVES = {
   lease: { from: "ready", to: "leased" },
   finish: { from: "leased", to: "done" },
   retry: { from: "leased", to: "ready" }, // after backoff; the attempt counts
   park: { from: "leased", to: "ready" }, // throttled or outage; the attempt does not count
-  release: { from: "leased", to: "ready" }, // the runner's own fault or shutdown; the attempt does not count
+  release: { from: "leased", to: "ready" }, // the runner failed or is shutting down; the attempt does not count
   skip: { from: "leased", to: "skipped" },
   bury: { from: "leased", to: "dead" },
   hold: { from: "ready", to: "held" },
   unhold: { from: "held", to: "ready" },
   redrive: { from: "dead", to: "ready" },
-  recall: { from: "ready", to: "dead" }, // a cancelled redrive takes back items that nobody has started
+  recall: { from: "ready", to: "dead" }, // a cancelled redrive takes back items that have not been started
   discard: { from: "dead", to: "discarded" },
   restore: { from: "discarded", to: "dead" },
 } as const satisfies Record<string, { from: ItemState; to: ItemState }>;
 
 export type Move = keyof typeof MOVES;
 
-/** Throws unless the item is in the state where the move starts. Returns the state where it ends. */
+/** Returns the state after the transition. Throws if the transition does not start in the state `from`. */
 export function assertMove(move: Move, from: ItemState): ItemState {
   assert(MOVES[move].from === from, `illegal move: ${move} from ${from}`);
   return MOVES[move].to;
 }
 
-/** Power Automate's names of the same states; accepted on input. */
+/** Power Automate's names for the same states, accepted as input. */
 const STATE_ALIASES: ReadonlyMap<string, ItemState> = new Map([
   ["queued", "ready"],
   ["processing", "leased"],
@@ -43,7 +43,7 @@ const STATE_ALIASES: ReadonlyMap<string, ItemState> = new Map([
   ["failed", "dead"],
 ]);
 
-/** Reads a state by its name or alias, in any case. */
+/** Parses a state by its name or alias, ignoring case. */
 export function parseItemState(text: string): ItemState | undefined {
   const word = text.toLowerCase();
   return ITEM_STATES.find((state) => state === word) ?? STATE_ALIASES.get(word);

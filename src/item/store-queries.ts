@@ -1,4 +1,4 @@
-/** Queries to a store beyond letters, and their results: counts, results, counters, documents, rows, damage. */
+/** Store queries other than letters, and their results: counts, results, counters, documents, rows, damage. */
 import { assert } from "../std/assert.ts";
 import type { Json, JsonObject } from "../std/json.ts";
 import type { EventType } from "./event.ts";
@@ -7,22 +7,22 @@ import type { ItemState } from "./state.ts";
 export interface ItemQuery {
   readonly queue: string;
   readonly states?: readonly ItemState[];
-  /** Only these ids, which are looked up directly. Default: all. */
+  /** Returns only items with these ids, by direct lookup. Default: all items. */
   readonly itemIds?: readonly string[];
-  /** The `ref` of the last one of the page before. Default 0. */
+  /** The `ref` of the last item of the previous page. Default 0. */
   readonly after?: number;
   readonly limit: number;
 }
 
-/** Which events to read. */
+/** Selects events. */
 export interface EventQuery {
   readonly queue?: string;
   readonly types?: readonly EventType[];
-  /** Only events with a higher id. */
+  /** Returns only events with a higher id. */
   readonly after: number;
   readonly since?: number;
   readonly limit: number;
-  /** Only events of this item up to this time; for stores with `can.findItemEvents`. */
+  /** Returns only events of this item up to `until`; requires `can.findItemEvents`. */
   readonly itemId?: string;
   readonly until?: number;
 }
@@ -32,16 +32,16 @@ export type QueueCounts = { readonly [state in ItemState]: number } & {
   readonly total: number;
   /** Items that are letters: dead, or redriven and not yet done. */
   readonly letters: number;
-  /** Letters whose item is done and whose record is kept. */
+  /** Letters whose item is done and whose record still exists. */
   readonly resolved: number;
-  /** Letters that a person or the retention rule ever deleted, and those that the capacity rule deleted. */
+  /** `purged`: letters deleted by people or by retention; `evicted`: letters deleted because of a capacity limit. */
   readonly purged: number;
   readonly evicted: number;
   readonly attempts: number;
 };
 
 export interface ItemResult {
-  /** A cursor: the item's number. */
+  /** The item's number, which is also the cursor for paging. */
   readonly ref: number;
   readonly itemId: string;
   readonly result: Json;
@@ -54,7 +54,7 @@ export interface Counter {
 }
 
 export interface SharedDocument {
-  /** Increases by one with every write, from 1. */
+  /** Starts at 1 and increases by one with every write. */
   readonly version: number;
   readonly body: Json;
 }
@@ -77,7 +77,7 @@ export interface StoreInfo {
   readonly engine: string;
   readonly location: string;
   readonly schemaVersion: number;
-  /** The version before opening, which upgrades it; 0 when the store was created. */
+  /** The schema version before opening upgraded it; 0 if the store was created. */
   readonly foundVersion: number;
   readonly bytes: number;
   readonly jobs: number;
@@ -90,17 +90,17 @@ export interface StoreInfo {
 export interface TableDamage {
   readonly table: string;
   readonly rows: number;
-  /** Ranges of rows that could not be read. */
+  /** The number of row ranges that could not be read. */
   readonly gaps: number;
 }
 
-/** A change that became necessary because something else was lost. */
+/** A change that the loss of other rows made necessary. */
 export interface Repair {
   readonly what: string;
   readonly rows: number;
 }
 
-/** The damage of a file, and what can be salvaged. */
+/** The damage in a store file, and the rows that can be salvaged. */
 export interface DamageReport {
   readonly problems: readonly Problem[];
   /** Empty when nothing can be read. */
@@ -109,13 +109,13 @@ export interface DamageReport {
 
 export interface SalvageReport {
   readonly tables: readonly TableDamage[];
-  /** Items that could not be salvaged, by the counters of the queues. Undefined when the counters are lost too. */
+  /** The number of lost items according to the queues' counters; undefined if the counters are lost too. */
   readonly lostItems: number | undefined;
   readonly repairs: readonly Repair[];
   readonly problems: readonly Problem[];
 }
 
-/** The document that records how far the store's clock is ahead of the uptime of machines. It is about a store, not of it. */
+/** The document with the offset of the store's clock from the uptime of machines. Copies of a store do not include it. */
 export const CLOCK_RECORD = "clock";
 
 const GATES = "gate/";
@@ -125,7 +125,7 @@ export function gateName(queue: string): string {
   return `${GATES}${queue}`;
 }
 
-/** Shared breakers change only together with leases. */
+/** Throws for the name of a shared breaker, because breakers change only together with leases. */
 export function assertFreeName(name: string): void {
   assert(!name.startsWith(GATES), `the gate ${name} is written by settleAndLease only`);
 }

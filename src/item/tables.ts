@@ -1,18 +1,18 @@
-/** The tables of a store as plain rows, in which every engine exports and imports its data, without derived data. */
+/** The tables of a store as plain rows. Every engine exports and imports its data in this form, without derived data. */
 import { assert } from "../std/assert.ts";
 import type { JsonObject } from "../std/json.ts";
 
-/** Integers (flags are 0 or 1), and text, which also holds JSON. */
+/** Integers (flags are 0 or 1) or text, which includes JSON. */
 export type ColumnKind = "int" | "text";
 
-/** A table, its key columns, which also order it, and all columns. Text is ordered by code points. */
+/** A table, its key columns (which define the row order) and all columns. Text is ordered by code points. */
 export interface Table {
   readonly name: string;
   readonly key: readonly string[];
   readonly columns: readonly { readonly name: string; readonly kind: ColumnKind }[];
 }
 
-/** Names of columns are separated by spaces. */
+/** Defines a table. Column names are separated by spaces. */
 function table(name: string, key: string, columns: { readonly int: string; readonly text: string }): Table {
   const words = (text: string) => text.split(" ").filter((word) => word !== "");
   const all = [
@@ -27,7 +27,7 @@ const DEATH = {
   text: "reason artifacts source_signature",
 };
 
-/** Every table; referenced tables come first. */
+/** All tables; a referenced table precedes the tables that refer to it. */
 export const TABLES: readonly Table[] = [
   table("queues", "no", {
     int: "no ready leased held done dead skipped discarded letters attempts resolved purged evicted spent_until",
@@ -81,11 +81,11 @@ export const TABLES: readonly Table[] = [
     text: "signature operation kind edit rule author",
   }),
   table("corrections", "no", { int: "no at", text: "origin folded text target pattern author" }),
-  // The queue is 0 for events without one. A row with `refs` is a run of events, one for each of these items.
+  // The queue is 0 for events without a queue. A row with `refs` stores one event for each of these items.
   table("events", "queue id", { int: "id at queue ref attempt span", text: "type data refs" }),
   table("counters", "queue name", { int: "queue value", text: "name" }),
   table("documents", "name", { int: "version", text: "name body" }),
-  // The highest number that was ever given to a letter; other numbers follow from existing rows.
+  // The highest number that was ever assigned to a letter; other sequences are derived from existing rows.
   table("sequences", "name", { int: "last", text: "name" }),
 ];
 
@@ -95,7 +95,7 @@ export function tableNamed(name: string): Table {
   return found;
 }
 
-/** A row from values in the order of the columns. A plain loop, because a copy makes very many rows. */
+/** Builds a row from values in column order. Uses a plain loop, because a copy builds very many rows. */
 export function rowOf(columns: readonly string[], values: readonly (string | number | null)[]): JsonObject {
   const row: Record<string, string | number | null> = {};
   for (let at = 0; at < columns.length; at += 1) row[columns[at] ?? ""] = values[at] ?? null;
