@@ -19,7 +19,7 @@ export interface AgentOutput {
   readonly titles: readonly string[];
 }
 
-/** The log is at `run.jsonLog` then, and what the agent used is added to the run. */
+/** Writes the agent's masked output to the JSON log, sets `run.jsonLog` and adds the usage to the run. */
 export async function keepAgentLog(at: At, stdout: Output, exitCode: number | null): Promise<AgentOutput> {
   const { run } = at;
   if (stdout.bytes === 0) return { titles: [] };
@@ -31,7 +31,7 @@ export async function keepAgentLog(at: At, stdout: Output, exitCode: number | nu
   return { answer: summary.answer, report, titles };
 }
 
-/** A log that cannot be written is no reason to lose the result. */
+/** Returns the log title. A write error becomes the title instead of being thrown, so that the step keeps its result. */
 async function writeJsonLog(at: At, stream: LogStream): Promise<string> {
   const { run } = at;
   const path = jsonLogPath(at);
@@ -62,7 +62,7 @@ async function copyMasked({ run }: At, { head, tail, droppedNote }: LogStream, p
   }
 }
 
-/** Beside the log of the attempt: `3.log` has `3.2.jsonl` for its second step. */
+/** The JSON log is stored beside the attempt's log: `3.log` has `3.2.jsonl` for its second step. */
 function jsonLogPath({ run, path }: At): string {
   const place = path.map((name) => name.replace(/^step /, "").replaceAll(/[^\w]+/g, "-")).join("-");
   return `${run.context.logPath.replace(/\.log$/, "")}.${place}.jsonl`;
@@ -72,13 +72,13 @@ export interface AgentSummary {
   readonly answer?: string;
   readonly usage?: AgentUsage;
   readonly error?: AgentError;
-  /** The account's limit turned a request away; when it ends, in milliseconds since the epoch. */
+  /** Set when the account's limit rejected a request. `endsAt` is in milliseconds since the epoch. */
   readonly limit?: { readonly endsAt?: number };
 }
 
 export interface AgentError {
   readonly message: string;
-  /** The kind as the log names it, e.g. `rate_limit` or `overloaded_error`. */
+  /** The kind as written in the log, e.g. `rate_limit` or `overloaded_error`. */
   readonly kind?: string;
   readonly httpStatus?: number;
 }
@@ -99,7 +99,7 @@ class AgentLog {
   #result: JsonObject | undefined;
   #streamError: AgentError | undefined;
   #limit: { endsAt?: number } | undefined;
-  /** By message, because a message of several parts comes in several lines that each tell its use so far. */
+  /** Keyed by message id: a message with several parts spans several lines, and each line has the usage so far. */
   readonly #usages = new Map<string, AgentUsage>();
 
   add(message: JsonObject): void {
@@ -137,7 +137,7 @@ class AgentLog {
   #addAssistant(message: JsonObject): void {
     const read = reader(message);
     const model = read.text("model");
-    // An answer that no model gave, such as the text of an API error, is marked like this.
+    // Answers without a model, such as the text of an API error, have a name like `<synthetic>`.
     if (model !== undefined && !model.startsWith("<")) this.#model = model;
     const said = (read.list("content") ?? [])
       .filter(isJsonObject)
@@ -189,7 +189,7 @@ function errorOf(error: JsonObject, fallback: string): AgentError {
   });
 }
 
-/** All that was read counts as input, from the cache or not. */
+/** Cached tokens count as input too. */
 function tokensOf(usage: JsonObject | undefined): AgentUsage {
   if (!usage) return {};
   const read = reader(usage);
@@ -202,7 +202,7 @@ function tokensOf(usage: JsonObject | undefined): AgentUsage {
   });
 }
 
-/** The log has seconds; milliseconds are told by their size. */
+/** The log uses seconds; values that are too large for seconds are already milliseconds. */
 export function epochMs(time: number): number {
   return time < 1e11 ? time * 1000 : time;
 }
@@ -212,12 +212,12 @@ export function parseObject(line: string): JsonObject | undefined {
   return isJsonObject(json) ? json : undefined;
 }
 
-/** A longer line is no message, and not held in memory. */
+/** Longer lines are skipped and not held in memory. */
 const LINE_BYTES_MAX = 32 * 1024 * 1024;
 const LINE_END = 10;
 const MESSAGE_START = "{".charCodeAt(0);
 
-/** The lines that begin as a message does; of the others nothing is held. */
+/** Yields the lines that begin with `{`. Other lines are not buffered. */
 function* messageLines(chunks: Iterable<Buffer>): Generator<string> {
   let held: Buffer[] = [];
   let heldBytes = 0;
@@ -230,7 +230,7 @@ function* messageLines(chunks: Iterable<Buffer>): Generator<string> {
       heldBytes += part.length;
       if (heldBytes > LINE_BYTES_MAX) isMessage = false;
       if (isMessage)
-        held.push(end < 0 ? Buffer.from(part) : part); // the chunk itself is used again
+        held.push(end < 0 ? Buffer.from(part) : part); // copied, because the chunk's buffer is reused
       else held = [];
       if (end < 0) break;
       if (isMessage) yield Buffer.concat(held).toString("utf8");
@@ -254,7 +254,7 @@ function plus(one: number | undefined, other: number | undefined): number | unde
   return one === undefined ? other : one + (other ?? 0);
 }
 
-/** The readable form of one line; null for a line that a person need not see. A line that is no JSON stays as it is. */
+/** Formats one line for people. Returns null for messages to hide; a line that is not JSON is returned unchanged. */
 export function agentLine(line: string): string | null {
   const message = parseObject(line);
   if (message === undefined) return line;
@@ -272,7 +272,7 @@ function partText(part: JsonObject): string[] {
     : [];
 }
 
-/** As if the agent had reported it itself. A limit that was met on the way to a success is no failure. */
+/** Turns the agent's error or limit into a reported failure. A limit is ignored when the agent succeeded anyway. */
 export function agentReport(
   { error, limit }: AgentSummary,
   hasFailed: boolean,
@@ -311,7 +311,7 @@ function typeOfStatus(status: number | undefined): ErrorTypeName | undefined {
   return status !== undefined && status >= 500 ? "ServerError" : undefined;
 }
 
-/** An API error quotes its status and its JSON; a limit of the account is only said in words. */
+/** API errors contain their status and JSON. Account limits can only be recognized by their wording. */
 function typeOfText(text: string): ErrorTypeName {
   const quoted = /"type"\s*:\s*"([a-z_]+)_error"/.exec(text)?.[1];
   const status = /\bAPI Error:?\s*\(?(\d{3})\b/.exec(text)?.[1];
@@ -322,7 +322,7 @@ function typeOfText(text: string): ErrorTypeName {
     : "CommandFailed";
 }
 
-/** `… limit reached|1760000000` names the second at which it ends. */
+/** `… limit reached|1760000000` contains the time at which the limit ends, in seconds. */
 function endOfLimit(text: string): number | undefined {
   const time = /limit reached\s*\|\s*(\d{10,13})\b/i.exec(text)?.[1];
   return time === undefined ? undefined : epochMs(Number(time));

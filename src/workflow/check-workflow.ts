@@ -1,4 +1,6 @@
-/** The rules of a workflow that its form cannot express. What does not fit the form is skipped, so that all problems are reported. */
+/**
+ * Checks rules that the schema cannot express. Parts that violate the schema are skipped, so that all problems are reported.
+ */
 import { type Placeholder, templateParts } from "../attempt/template.ts";
 import {
   compileExpression,
@@ -31,7 +33,7 @@ import { type ExpandMode, unknownVariable, unreadable } from "./variables.ts";
 type Path = readonly PropertyKey[];
 type Mapping = Readonly<Record<string, unknown>>;
 
-/** Every problem of this kind. `given` are the names of variables from the command line. */
+/** Returns all violations of these rules. `given` has the names of variables from the command line. */
 export function checkWorkflow(raw: unknown, given: readonly string[]): readonly Finding[] {
   if (!isJsonObject(raw)) return [];
   const checker = new Checker(Array.isArray(raw.secrets) ? raw.secrets.map(String) : []);
@@ -175,7 +177,7 @@ class Checker {
     if (isJsonObject(foreach)) this.#foreach(foreach, [...path, "foreach"], known);
   }
 
-  /** Other users of the machine can read the arguments of a process. */
+  /** Reports secrets in arguments, because other users of the machine can read the arguments of a process. */
   #secretArguments(texts: readonly unknown[], path: Path): void {
     for (const text of texts) {
       const secret = typeof text === "string" ? secretIn(text, this.#secrets) : undefined;
@@ -202,7 +204,7 @@ class Checker {
       if (!known.has(name) && !RESERVED_NAMES.has(name)) known.set(name, fields);
   }
 
-  /** Steps, or one step with more keys; `local` is the name that holds in the handler only. */
+  /** A handler is a list of steps, or one step with more keys. `local` is the variable that only the handler can use. */
   #handler(handler: unknown, path: Path, known: Known, local: "error" | "validation"): void {
     if (handler === undefined) return;
     const inner = new Map(known).set(local, local === "error" ? ERROR_FIELDS : VALIDATION_FIELDS);
@@ -245,7 +247,7 @@ class Checker {
     this.#ids.add(id);
   }
 
-  /** A text or a list of texts: every variable that is unknown, and every one that is refused where it stands. */
+  /** Reports unknown variables, and variables in positions where a shell would run their values. */
   #text(texts: unknown, path: Path, known: KnownVariables, mode: ExpandMode = "plain"): void {
     for (const [text, at] of elements(texts, path)) {
       for (const part of templateParts(text)) {
@@ -291,7 +293,7 @@ function elements(texts: unknown, path: Path): (readonly [string, Path])[] {
   );
 }
 
-/** A bare name with a default may stay unknown: `--var` can give it a value. */
+/** A name without a path may be unknown if it has a default, because `--var` can set it. */
 function placeholderProblem(
   place: Placeholder,
   known: KnownVariables,

@@ -1,4 +1,4 @@
-/** The environment of a workflow's steps: from its env files, the workflow itself and the process. */
+/** Builds the environment of a workflow's steps from its env files and its `env` section. */
 import { isAbsolute, join } from "node:path";
 import { parseEnv } from "node:util";
 import { WorkError } from "../errors.ts";
@@ -7,7 +7,7 @@ import type { Json } from "../std/json.ts";
 import { expand } from "./variables.ts";
 import type { WorkflowSpec } from "./workflow-spec.ts";
 
-/** The environment that a workflow makes. The files first, so that what stands in the workflow itself wins. */
+/** The `env` section overrides the env files. */
 export function environmentOf({ workflow, cwd, variables }: WorkflowSpec): Record<string, string> {
   const env: Record<string, string> = {};
   for (const file of workflow.envFiles)

@@ -1,4 +1,6 @@
-/** The `foreach` step: the same steps for each element, a few at a time. Captures of the last element are the last ones set. */
+/**
+ * The `foreach` step: runs its steps for each element, a few at a time. If elements set the same capture, the last one wins.
+ */
 import type { Filled } from "../attempt/template.ts";
 import { asText, type Json, parseJson } from "../std/json.ts";
 import { tryTo } from "../std/try-to.ts";
@@ -11,7 +13,7 @@ import { expand } from "./variables.ts";
 
 type Foreach = Extract<Action, { kind: "foreach" }>;
 
-/** After a failure no further element begins; those that run are let finish. Its output is that of each round, in lines. */
+/** After a failure no further element starts, but running ones finish. The output joins the outputs of all rounds. */
 export async function foreachStep(action: Foreach, at: At): Promise<StepEnd> {
   const found = elementsOf(action, at);
   if (!found.ok) return hopeless(at, `foreach: ${found.message}`);
@@ -56,7 +58,7 @@ async function runRounds(
   return ends;
 }
 
-/** The texts of a list are templates; a template's own value is a JSON array, or lines. */
+/** Strings in a list are templates. A single template must expand to a JSON array or to lines. */
 function elementsOf({ items }: Foreach, at: At): Filled<readonly Json[]> {
   const variables = at.scope.all();
   if (typeof items === "string") {

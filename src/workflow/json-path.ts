@@ -1,4 +1,4 @@
-/** JSONPath as in RFC 9535: checked when the workflow is read, evaluated when the document is. */
+/** JSONPath (RFC 9535): checked when the workflow is parsed, evaluated on the input document. */
 import {
   type FilterFunction,
   FunctionExpressionType,
@@ -15,7 +15,7 @@ export function jsonPathProblem(path: string): string | undefined {
   return typeof compiled === "string" ? compiled : undefined;
 }
 
-/** The nodes that the path selects. A path to a single array, such as `$.items`, selects its elements. */
+/** Returns the selected nodes. If the path selects a single array, as `$.items` does, returns its elements. */
 export function selectNodes(document: Json, path: string): readonly Json[] {
   const query = compile(path);
   if (typeof query === "string") throw refused(path, query);
@@ -29,7 +29,7 @@ type Document = Parameters<JSONPathQuery["query"]>[0];
 function valuesOf(query: JSONPathQuery, document: Json, path: string): readonly Json[] {
   try {
     if (!hasBigint(document)) return query.query(document as Document).values() as readonly Json[];
-    // The library compares numbers only; so it searches a copy with rounded integers.
+    // The library cannot compare bigints, so it searches a copy with rounded numbers.
     const rounded = JSON.parse(stringifyJson(document)) as Document;
     return query.query(rounded).nodes.map(({ location }) => valueAt(document, location));
   } catch (error) {
@@ -38,7 +38,7 @@ function valuesOf(query: JSONPathQuery, document: Json, path: string): readonly 
   }
 }
 
-/** Without recursion: a document may be nested deeply. */
+/** Iterative, because a deeply nested document would overflow the stack. */
 function hasBigint(document: Json): boolean {
   const values: Json[] = [document];
   for (let value = values.pop(); value !== undefined; value = values.pop()) {
@@ -80,7 +80,7 @@ function refused(path: string, problem: string): WorkError {
   return new WorkError("usage", `json_path "${path}": ${problem}.`);
 }
 
-/** A document may be nested as deeply as the stack allows; the library's own limit is 50. */
+/** Replaces the library's depth limit of 50: a document may be nested as deeply as the stack allows. */
 const ENVIRONMENT = new JSONPathEnvironment({ maxRecursionDepth: Number.MAX_SAFE_INTEGER });
 ENVIRONMENT.functionRegister.set(
   "match",
@@ -91,7 +91,7 @@ ENVIRONMENT.functionRegister.set(
   regularExpression((pattern) => pattern),
 );
 
-/** A value that is no text does not match, as in the standard. A pattern that cannot be read is an error. */
+/** A value that is not a string never matches, as RFC 9535 requires. An invalid pattern is an error. */
 function regularExpression(whole: (pattern: string) => string): FilterFunction {
   return {
     argTypes: [FunctionExpressionType.ValueType, FunctionExpressionType.ValueType],
@@ -103,7 +103,7 @@ function regularExpression(whole: (pattern: string) => string): FilterFunction {
   };
 }
 
-/** In the standard (RFC 9485) a dot is neither a line feed nor a carriage return. */
+/** RFC 9485: a dot matches neither a line feed nor a carriage return. */
 function inRe2(pattern: string): string {
   return pattern.replace(/\\[\s\S]|\[(?:\\[\s\S]|[^\]\\])*\]|\./g, (part) =>
     part === "." ? "[^\\n\\r]" : part,

@@ -9,7 +9,7 @@ export type ProgramPhase = "setup" | "map" | "reduce" | "merge";
 export interface MissingProgram {
   readonly program: string;
   readonly where: string;
-  /** False when the step may never run, or handles the failure itself. */
+  /** False when the step is conditional, or when its failure is handled. */
   readonly isNeeded: boolean;
 }
 
@@ -30,7 +30,7 @@ export function missingPrograms(workflow: Workflow, { phases, cwd, env }: Progra
   return [...missing.values()];
 }
 
-/** A program with variables, or one below the worktree of an item, is not known before the item runs. */
+/** A program with variables or a relative path can only be resolved when the item runs. */
 function canTell(program: string, path: string): boolean {
   if (program === "" || program.includes("${") || path.includes("${")) return false;
   if (program.includes("/")) return program.startsWith("/");
@@ -82,10 +82,10 @@ function programOf(action: Step["action"]): string | undefined {
   return program === "" || SHELL_WORDS.has(program) ? undefined : program;
 }
 
-/** A program's name and arguments on one line, without anything that a shell would read as its own. */
+/** A program name and arguments on one line, without shell syntax. */
 const PLAIN_COMMAND = /^([A-Za-z0-9][\w.+-]*)(?:[ \t]+[^\n;&|<>()`$#!]*)?$/;
 
-/** Keywords and builtins of the shells that may be `sh`. */
+/** Keywords and builtins of the common implementations of `sh`. */
 const SHELL_WORDS = new Set(
   `alias bg break builtin caller case cd command compgen complete continue declare dirs disown do done echo elif else
   enable esac eval exec exit export false fc fg fi for function getopts hash help history if in jobs kill let local logout
@@ -93,7 +93,7 @@ const SHELL_WORDS = new Set(
   trap true type typeset ulimit umask unalias unset until wait whence while`.split(/\s+/),
 );
 
-/** Whether an executable file exists for the first word of a command. `path` defaults to the PATH of this process. */
+/** Whether the program's file exists and is executable. `path` defaults to the PATH of this process. */
 export function isInstalled(
   program: string,
   { cwd, path = process.env.PATH ?? "" }: { readonly cwd: string; readonly path?: string },
@@ -107,7 +107,7 @@ export function isInstalled(
 function isExecutable(path: string): boolean {
   const found = tryTo(() => {
     accessSync(path, constants.X_OK);
-    return statSync(path).isFile(); // a folder has the x permission too
+    return statSync(path).isFile(); // folders can have the x permission too
   });
   return found ?? false;
 }

@@ -4,9 +4,9 @@ import type { Json } from "../std/json.ts";
 
 export interface Workflow {
   readonly name: string;
-  /** Given to every step of every phase; `env_files` are read into it when the job starts. */
+  /** Environment of every step of every phase. `env_files` are added when the job starts. */
   readonly env: Readonly<Record<string, string>>;
-  /** Names of environment variables whose values are masked wherever something is written or shown. */
+  /** Names of environment variables whose values are masked in all stored and printed texts. */
   readonly secrets: readonly string[];
   readonly envFiles: readonly string[];
   readonly setup: readonly Step[];
@@ -15,12 +15,12 @@ export interface Workflow {
   readonly merge: readonly Step[];
   readonly phaseTimeoutMs: { readonly setup?: number; readonly reduce?: number; readonly merge?: number };
   readonly policy: Policy;
-  /** `on_item_failure: custom`: gets the failure, answers by its exit: success handled, 75 retry, else dlq. */
+  /** Steps of `on_item_failure: custom`. Success means handled, exit code 75 means retry, any other failure buries the item. */
   readonly onItemFailureSteps: readonly Step[];
 }
 
 export const KEEP_WORKTREES = ["never", "failed", "always"] as const;
-/** Which worktrees stay for a person: none, those of letters, or that of every item. */
+/** Which worktrees are kept for inspection: none, those of dead letters, or all. */
 export type KeepWorktrees = (typeof KEEP_WORKTREES)[number];
 
 export interface MapPhase {
@@ -29,14 +29,14 @@ export interface MapPhase {
   readonly idField?: string;
   readonly filter?: string;
   readonly sortBy: readonly SortKey[];
-  /** A path into the item; true is its whole content. */
+  /** Path of the field to compare; true compares the whole item. */
   readonly distinct?: string | true;
   readonly offset: number;
   readonly maxItems?: number;
   readonly maxParallel: number;
   readonly agentTimeoutMs?: number;
   readonly isolation: "worktree" | "none";
-  /** Paths in the worktree that one item leaves for the next, such as node_modules. */
+  /** Paths in a worktree that are kept from one item to the next, such as node_modules. */
   readonly keep: readonly string[];
   readonly keepWorktrees?: KeepWorktrees;
   readonly steps: readonly Step[];
@@ -51,25 +51,25 @@ export interface SortKey {
 export const CAPTURE_FORMATS = ["string", "json", "lines", "number", "boolean"] as const;
 export type CaptureFormat = (typeof CAPTURE_FORMATS)[number];
 
-/** Every option means the same in setup, map, reduce and merge. */
+/** One step. Its options mean the same in setup, map, reduce and merge. */
 export interface Step {
   readonly action: Action;
   readonly id?: string;
   readonly timeoutMs?: number;
   readonly env: Readonly<Record<string, string>>;
-  /** Relative to the place where the phase runs; it cannot leave it. */
+  /** Relative to the root folder of the phase, and always inside it. */
   readonly workingDir?: string;
   readonly when?: string;
   readonly capture?: { readonly name: string; readonly format: CaptureFormat };
-  /** Runs when the step failed; then the step is tried again `maxAttempts` times. */
+  /** Runs when the step has failed; then the step is retried up to `maxAttempts` times. */
   readonly onFailure?: FailureHandler;
   readonly onSuccess: readonly Step[];
-  /** Steps for single exit codes; a code that is listed is not a failure by itself, its steps decide. */
+  /** Steps by exit code. A listed exit code does not fail the step; the result of its steps decides. */
   readonly onExitCode: Readonly<Record<string, readonly Step[]>>;
   readonly retry?: { readonly maxAttempts: number; readonly backoff: Backoff };
   readonly commitRequired: boolean;
   readonly validate?: Validation;
-  /** Where standard output is copied, relative to the working directory. */
+  /** File that receives a copy of standard output, relative to the working directory. */
   readonly outputFile?: string;
 }
 
@@ -82,15 +82,15 @@ export type Action =
       readonly kind: "agent";
       readonly command: readonly string[];
       readonly prompt: string;
-      /** How the agent gets its prompt. `argument`: as the last one, after `--`. Default `stdin`. */
+      /** How the prompt is passed. `argument` appends it as the last argument, after `--`. Default `stdin`. */
       readonly promptBy?: PromptBy;
-      /** `claude`: stream-json on stdout, kept as the JSON log. */
+      /** `claude` prints stream-json, which is kept as the JSON log. */
       readonly protocol: "claude" | "plain";
     }
   | { readonly kind: "write_file"; readonly path: string; readonly content: string; readonly mode?: number }
   | {
       readonly kind: "foreach";
-      /** A list, or a template whose value is one (JSON array, or lines). */
+      /** A list, or a template that expands to a JSON array or to lines. */
       readonly items: readonly Json[] | string;
       readonly steps: readonly Step[];
       readonly parallel: number;
@@ -99,14 +99,14 @@ export type Action =
 
 export interface FailureHandler {
   readonly steps: readonly Step[];
-  /** How often the failed step is run again after its handler. Default 1; 0 runs only the handler. */
+  /** How often the failed step is retried after the handler. Default 1; 0 runs only the handler. */
   readonly maxAttempts: number;
-  /** False: a step that stays failed does not fail the attempt. Default true. */
+  /** If false, a step that still fails does not fail the attempt. Default true. */
   readonly failWorkflow: boolean;
 }
 
 export interface Validation {
-  /** Answers by exit code, or with JSON `{"score": 0-100 (or completion_percentage), "missing": […]}` on stdout. */
+  /** Reports its result by exit code, or prints JSON: `{"score": 0-100 (or completion_percentage), "missing": […]}`. */
   readonly step: Step;
   readonly threshold: number;
   readonly onIncomplete?: FailureHandler;

@@ -1,4 +1,4 @@
-/** Turns the action of a step into the program to run. Values of items and secrets are passed as data, never as options. */
+/** Builds the command line of a `shell` or `agent` step. Item values and secrets are passed as data, never as options. */
 import { basename } from "node:path";
 import { type Filled, type FilledWord, optionProblem, templateParts } from "../attempt/template.ts";
 import type { Action, Step } from "./model.ts";
@@ -9,7 +9,7 @@ import { expand, expandPlain } from "./variables.ts";
 export interface Program {
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** Written to files, whose paths the variables of these names hold. */
+  /** Values to write to files. Each key is the name of the environment variable that gets the path of its file. */
   readonly files: Readonly<Record<string, string>>;
   readonly stdin: string;
   readonly protocol: "claude" | "plain";
@@ -31,7 +31,7 @@ function scriptProgram(template: string, at: At): Filled<Program> {
   return { ok: true, value: { argv: ["sh", "-c", text], env, files, stdin: "", protocol: "plain" } };
 }
 
-/** The text of a script is an argument of its shell. */
+/** Rejects secrets in the script text: it is an argument of the shell, and so visible to other users. */
 export function rawSecretProblem(
   template: string,
   text: string,
@@ -78,7 +78,7 @@ function literalWord(word: string): FilledWord {
   return { written: word, literal: word, value: word };
 }
 
-/** After a `--`, so that a prompt that begins with `-` is none of the agent's options. */
+/** Puts `--` before the prompt, so that a prompt that begins with `-` is not parsed as an option. */
 function promptWords(before: readonly FilledWord[], written: string, value: string): FilledWord[] {
   const end = before.some((word) => word.value === "--") ? [] : [literalWord("--")];
   return [...end, { written, literal: "", value }];
@@ -93,7 +93,7 @@ function secretProblem(words: readonly FilledWord[], secrets: readonly string[])
   return `an argument of ${program} would have a secret in it, which other users of the machine can read while it runs. Let ${program} read it from its environment, or pass the prompt with prompt_by: stdin`;
 }
 
-/** `$NAME` of the workflow's or the step's `env` is filled, as a shell would; any other `$` stays as it is. */
+/** Expands `$NAME` if the workflow's or the step's `env` defines it. Any other `$` stays unchanged. */
 function promptOf(template: string, step: Step, at: At): Filled<string> {
   const own = stepEnvironment(step, at);
   if (!own.ok) return own;
@@ -124,7 +124,7 @@ export function stepEnvironment(step: Step, { scope }: At): Filled<Record<string
   return { ok: true, value: own };
 }
 
-/** Arguments of the user's own for every `claude`, such as the permissions that it has. */
+/** The user's extra arguments for every `claude` command, such as permissions. */
 const ARGS_VARIABLE = "REDRIVE_CLAUDE_ARGS";
 
 function extraWords(step: Step, { run }: At): Filled<string[]> {

@@ -1,4 +1,4 @@
-/** Parses a YAML text into a workflow, or into a list of all its problems with line and column. */
+/** Parses the YAML text of a workflow, or returns all its problems with line and column. */
 import { basename, extname } from "node:path";
 import { WorkError } from "../errors.ts";
 import { DEFAULT_BREAKER, DEFAULT_POLICY, type Policy } from "../retry/policy.ts";
@@ -24,9 +24,9 @@ import { type ErrorPolicyForm, type PhaseForm, type WorkflowForm, workflowForm }
 export { problemText };
 
 export interface ParseOptions {
-  /** How the file is called in messages; its base name is the default name of the workflow. */
+  /** The file name for messages. Its base name is the default name of the workflow. */
   readonly file: string;
-  /** Names of variables that the command line gives with `--var`. */
+  /** Names of the variables that `--var` sets. */
   readonly variables?: readonly string[];
 }
 
@@ -45,7 +45,7 @@ export function parseWorkflow(
   return { workflow: buildWorkflow(value, basename(file, extname(file))) };
 }
 
-/** The workflow, or one usage error that lists every problem. */
+/** Returns the workflow, or throws one usage error that lists all problems. */
 export function requireWorkflow(
   text: string,
   file: string,
@@ -59,7 +59,6 @@ export function requireWorkflow(
   throw new WorkError("usage", `${file} has ${count}:\n${list}`, { hint: "Nothing was run." });
 }
 
-/** It takes its name from the file when it has none. */
 function buildWorkflow(form: WorkflowForm, fileName: string): Workflow {
   const policy = form.error_policy ?? {};
   return {
@@ -181,7 +180,7 @@ function buildEnvironment(
   return Object.fromEntries(Object.entries(form ?? {}).map(([name, value]) => [name, String(value)]));
 }
 
-/** Which permissions the agent has is the user's to say; nothing is skipped here. */
+/** Grants no permissions: users add them with REDRIVE_CLAUDE_ARGS. */
 const CLAUDE = ["claude", "--print", "--output-format", "stream-json", "--verbose"];
 
 function buildAction({ shell, claude, agent, write_file: file, foreach }: StepForm): Action {

@@ -1,4 +1,4 @@
-/** Runs the process of a `shell` or `agent` step with its environment and folder, and interprets its output and exit. */
+/** Runs the process of a `shell` or `agent` step with its environment and folder, and evaluates its output and exit code. */
 import { rmSync, statSync, writeFileSync } from "node:fs";
 import type { Cuts, KeptOutput } from "../attempt/capture.ts";
 import type { Ended } from "../attempt/launch.ts";
@@ -16,13 +16,13 @@ import { brokenOff, endText, failureOfProcess, hopeless, logProcess, titleOf } f
 import { expand } from "./variables.ts";
 import { insideRoot } from "./write-file.ts";
 
-/** A process that ran to its own end. The files of its output are there until `release` is called. */
+/** A process that was started and has ended. Its output files exist until `release` is called. */
 export interface Ran {
   readonly kind: "ran";
   readonly exitCode: number | null;
-  /** Set when the end is a failure, unless the step has steps for the exit code. */
+  /** The failure, which is ignored when the step has `on_exit_code` steps for the exit code. */
   readonly failed?: StepFailed;
-  /** True when no exit code can make up for it, e.g. a timeout. */
+  /** True when `on_exit_code` does not apply, e.g. after a timeout. */
   readonly isFinal: boolean;
   readonly output: Output;
   release(): void;
@@ -66,7 +66,7 @@ export async function runProgram(step: Step, program: Program, at: At): Promise<
   return judge(end, heard, { step, at, files, program });
 }
 
-/** Output that may hold secrets is shown only when it has been masked, which happens at its end. */
+/** Publishes the output of a running process, unless there are secrets: output is masked only after the process has ended. */
 function runningOf(at: At, program: Program): ProcessOptions["running"] {
   const { logPath: log, secretValues } = at.run.context;
   if (secretValues.length > 0) return undefined;
@@ -106,7 +106,7 @@ function judge(end: ProcessEnd, heard: Heard | undefined, { step, at, files, pro
       ? { kind: "stopped" }
       : { kind: "stopped", why: `no process could be started (${startError})` };
   }
-  // What the process wrote itself is nearer to the truth than what its log says.
+  // Fields that the process reported itself take precedence over those from the agent's log.
   const reported =
     heard?.report && end.reported ? { ...heard.report, ...end.reported } : (end.reported ?? heard?.report);
   const isFinal = end.cutShort !== null || startError !== undefined || (exitCode === 0 && !!reported);
@@ -120,7 +120,7 @@ function judge(end: ProcessEnd, heard: Heard | undefined, { step, at, files, pro
   return { ...ran, failed: compact({ kind: "failed" as const, failure, isHopeless, retryAfterMs, isAgent }) };
 }
 
-/** The output of a process; of an agent, its standard output is the answer. */
+/** The output of a process. For `claude`, `stdout` is the answer and `raw` the JSON stream. */
 interface Heard {
   readonly stdout: Output;
   readonly raw: Output;
@@ -182,7 +182,7 @@ function environmentOf(step: Step, at: At, failureFile: string): Filled<Record<s
 
 type ValueFiles = Readonly<Record<string, string>>;
 
-/** Writes each value to a file whose path begins with `prefix`. It throws when the disk does not take one. */
+/** Writes each value to a file whose path begins with `prefix`. Throws when a file cannot be written, as on a full disk. */
 export function writeValueFiles(values: Readonly<Record<string, string>>, prefix: string): ValueFiles {
   const entries = Object.entries(values).map(([name, value]) => {
     writeFileSync(`${prefix}.${name}`, value, { mode: PRIVATE_FILE });

@@ -1,4 +1,6 @@
-/** Runs workflow steps in order, each with all its options, until one fails or the run is stopped. Knows no phase, job or store. */
+/**
+ * Runs workflow steps in order, with all their options, until one fails or the run stops. Independent of jobs and the store.
+ */
 import { OutputWatch } from "../attempt/output-watch.ts";
 import { backoffMs } from "../retry/backoff.ts";
 import { compileExpression } from "../std/expression.ts";
@@ -35,11 +37,11 @@ import { expand } from "./variables.ts";
 import { insideRoot, writeAtomically, writeFileStep } from "./write-file.ts";
 
 export interface RunStepsOptions {
-  /** The index of the step to go on at. Default 0. */
+  /** The index of the first step to run. Default 0. */
   readonly from?: number;
-  /** For all steps together; the failure names the step that ran when it was over. */
+  /** Limit for all steps together. The failure names the step that was running at the timeout. */
   readonly timeoutMs?: number | undefined;
-  /** Told after each step of the list itself, with its index; the next begins when this has resolved. */
+  /** Called after each top-level step with its index. The next step starts when the returned promise has resolved. */
   readonly onDone?: (index: number, context: StepContext) => void | Promise<void>;
 }
 
@@ -102,7 +104,7 @@ async function runTop(
   return compact({ kind: "done" as const, usage: run.usage, jsonLog: run.jsonLog, log });
 }
 
-/** The steps inside of a step. Its output is that of the last. */
+/** Runs the steps nested in a step. Their output is the output of the last one. */
 async function runList(steps: readonly Step[], at: At): Promise<StepEnd> {
   let end: StepEnd = { kind: "done" };
   for (const [index, step] of steps.entries()) {
@@ -113,7 +115,7 @@ async function runList(steps: readonly Step[], at: At): Promise<StepEnd> {
   return end;
 }
 
-/** A list of one needs no numbers, unless it is the list itself. */
+/** Returns the context of a step. A nested list with a single step is not numbered. */
 function placeOf(step: Step, index: number, total: number, at: At): At {
   const { mask } = at.run.context;
   const label = stepLabel(step, at.scope.all(), mask);
@@ -152,7 +154,7 @@ function isWanted({ when }: Step, at: At): boolean | StepFailed {
   return answer.ok ? answer.value : hopeless(at, `when "${when}": ${answer.message}`);
 }
 
-/** HEAD before the step, where a commit is asked for: only a commit of its own counts. */
+/** For `commit_required`: reads HEAD before the step, so that earlier commits do not count. */
 async function headNow(step: Step, at: At): Promise<string | undefined | StepFailed> {
   if (!step.commitRequired) return undefined;
   const { head } = at.run.context;
@@ -173,14 +175,14 @@ async function tryUntilDone(step: Step, at: At, head: string | undefined): Promi
     const end = await tryStep(step, { ...path, trail }, head);
     if (end.kind !== "failed" || end.isHopeless || attempt >= maxAttempts || at.signal.aborted) return end;
     const delayMs = backoffMs(backoff, attempt, at.run.context.random);
-    // Who asks for a longer wait than the step would make is waited for by the runner, which has other work meanwhile.
+    // A longer requested wait is left to the runner, which can run other items in the meantime.
     if (end.retryAfterMs !== undefined && end.retryAfterMs > delayMs) return end;
     await at.run.context.clock.sleep(delayMs, at.signal);
     if (at.signal.aborted) return brokenOff(at);
   }
 }
 
-/** The handler, then the step again, as often as it says; how the step ended last is what counts. */
+/** Runs the handler and then the step again, up to `maxAttempts` times. The last result of the step counts. */
 async function handleFailure(
   step: Step,
   handler: FailureHandler,
@@ -216,7 +218,7 @@ async function goOn(step: Step, end: StepEnd, at: At): Promise<StepEnd> {
   return next.kind === "done" ? end : next;
 }
 
-/** `headBefore`: the commit that HEAD was at when the step began, for `commit_required`. */
+/** `headBefore` is the commit of HEAD before the step, for `commit_required`. */
 async function tryStep(step: Step, at: At, headBefore: string | undefined): Promise<StepEnd> {
   const acted = await act(step, at);
   if (acted.kind !== "done") return acted;
@@ -239,7 +241,7 @@ async function act(step: Step, at: At): Promise<StepEnd> {
   return ran.kind === "ran" ? heed(ran, step, at) : ran;
 }
 
-/** A process has ended: what it printed is used before its files go, then the steps for its exit code decide. */
+/** Uses the output of an ended process before its files are removed, then runs the steps for its exit code. */
 async function heed(ran: Ran, step: Step, at: At): Promise<StepEnd> {
   const text = valueText(ran);
   const output = text === undefined ? {} : { output: text };

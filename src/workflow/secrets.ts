@@ -1,24 +1,24 @@
-/** Masks secrets in texts and byte streams, also when they are quoted for a shell, JSON or a URL, and line by line. */
+/** Masks secrets in texts and byte streams, including their lines and their forms quoted for a shell, JSON or a URL. */
 import type { Edges, OutputMask } from "../attempt/output.ts";
 import { WorkError } from "../errors.ts";
 import type { Json } from "../std/json.ts";
 
 export const MASK = "***";
-/** Replacing anything shorter would tear ordinary text apart and tell where it stood. */
+/** Shorter values occur in ordinary text, so masking them would damage it and reveal the value. */
 export const SECRET_CHARS_MIN = 4;
 
 export interface Masker {
   mask(text: string): string;
-  /** For output that may be larger than memory, or no text at all. */
+  /** Masks streams that may be binary or larger than memory. */
   readonly maskChunk: OutputMask;
 }
 
-/** Refuses values that are too short to be masked. An empty one hides nothing and is passed over. */
+/** Throws for values that are too short to be masked. Empty values are ignored. */
 export function maskerOf(values: readonly string[]): Masker {
   const forms = formsOf(values.filter((value) => value !== ""));
   if (forms.length === 0) return { mask: (text) => text, maskChunk: (chunks) => chunks };
   const text = patternOf(forms);
-  // Bytes are searched as Latin-1, where each byte is one character, so that binary output passes unharmed.
+  // Bytes are searched as Latin-1, where each byte is one character, so that binary output stays intact.
   const bytes = bytesPatternOf(forms.map((form) => Buffer.from(form).toString("latin1")));
   return {
     mask: (shown) => shown.replace(text, MASK),
@@ -26,7 +26,7 @@ export function maskerOf(values: readonly string[]): Masker {
   };
 }
 
-/** Every way in which a value may be written, the longest first. */
+/** Returns the values, their lines and the encodings of both, the longest first. */
 function formsOf(values: readonly string[]): string[] {
   for (const value of values) if (value.length < SECRET_CHARS_MIN) throw tooShort(value.length);
   const lines = values.flatMap((value) => value.split(/\r?\n/));
@@ -40,12 +40,12 @@ function encodingsOf(value: string): string[] {
   const inUrl = encodeURIComponent(Buffer.from(value).toString());
   return [
     inJson,
-    JSON.stringify(inJson).slice(1, -1), // a JSON text inside a JSON text, as in an agent's log
+    JSON.stringify(inJson).slice(1, -1), // JSON inside a JSON string, as in an agent's log
     inUrl,
     inUrl.replace(/%[\dA-F]{2}/g, (code) => code.toLowerCase()),
     inUrl.replaceAll("%20", "+"),
     value.replaceAll("'", "'\\''"),
-    value.replace(/[\\"$`]/g, "\\$&"), // in double quotes of a shell
+    value.replace(/[\\"$`]/g, "\\$&"), // inside the double quotes of a shell
   ];
 }
 
@@ -64,7 +64,7 @@ function bytesPatternOf(forms: readonly string[]): BytesPattern {
   return { forms: sorted, pattern: patternOf(sorted), bytesMax: sorted[0]?.length ?? 0 };
 }
 
-/** Holds back as much as the longest secret, because the next chunk may complete one. */
+/** Buffers as many bytes as the longest secret has, because a secret may span two chunks. */
 function* maskBytes(secret: BytesPattern, chunks: Iterable<Buffer>, edges: Edges): Generator<Buffer> {
   let held = "";
   let isTorn = edges.cutBefore;
@@ -82,7 +82,7 @@ function* maskBytes(secret: BytesPattern, chunks: Iterable<Buffer>, edges: Edges
   if (end !== "") yield Buffer.from(end.replace(secret.pattern, MASK), "latin1");
 }
 
-/** Only a secret that begins before `limit` is sure to be there whole, and to be the longest that fits. */
+/** Masks secrets that begin before `limit`: only these are certain to be complete and the longest match. */
 function maskUpTo(text: string, limit: number, { pattern }: BytesPattern): { done: string; rest: string } {
   let done = "";
   let at = 0;
@@ -105,7 +105,7 @@ function maskTornEnd(text: string, { forms }: BytesPattern): string {
   return bytes === 0 ? text : text.slice(0, -bytes) + MASK;
 }
 
-/** The length of the longest part of any form that fits, 0 when none does. */
+/** Returns the length of the longest part of any form for which `fits` is true, or 0. */
 function longest(forms: readonly string[], fits: (form: string, length: number) => boolean): number {
   let found = 0;
   for (const form of forms) {
@@ -127,7 +127,7 @@ export interface Sealer {
   unseal(values: Readonly<Record<string, Json>>): Record<string, Json>;
 }
 
-/** `mask` takes out what is left of a secret in another writing, e.g. that of a URL. */
+/** Replaces secrets by placeholders with their names, and back. `mask` then removes encoded forms, e.g. those of a URL. */
 export function sealerOf(
   secrets: readonly { readonly name: string; readonly value: string }[],
   mask: (text: string) => string,
@@ -145,14 +145,14 @@ export function sealerOf(
   };
 }
 
-/** Control characters that no program prints around a name. */
+/** Control characters around the name avoid collisions with printed text. */
 function sealOf(name: string): string {
   return `\u0001secret ${name}\u0002`;
 }
 
 type Change = (text: string) => string;
 
-/** Changes every text in the value, and the keys of its objects if `changeKey` is given. */
+/** Applies `change` to every string in the value, and `changeKey` to the keys of its objects. */
 export function mapTexts<T>(value: T, change: Change, changeKey: Change = (key) => key): T {
   if (typeof value === "string") return change(value) as T;
   if (Array.isArray(value)) return value.map((entry) => mapTexts(entry, change, changeKey)) as T;

@@ -1,4 +1,4 @@
-/** Selects the items of a map phase: read, filter, sort, distinct, offset, max_items, in this order. */
+/** Selects the items of a map phase. The stages are, in this order: read, filter, sort, distinct, offset, max_items. */
 import type { Readable } from "node:stream";
 import type { Filled } from "../attempt/template.ts";
 import { WorkError } from "../errors.ts";
@@ -15,7 +15,7 @@ import { shorten } from "../triage/clean.ts";
 import { selectNodes } from "./json-path.ts";
 import type { MapPhase, SortKey } from "./model.ts";
 
-/** How many records each stage left out; together with `selected` they are all that was read. */
+/** How many records each stage dropped. These counts and `selected` add up to `read`. */
 export interface SelectionCounts {
   readonly read: number;
   readonly filtered: number;
@@ -37,7 +37,7 @@ export type SelectionRules = Pick<
 
 export type SelectionInput = { readonly file: string } | { readonly stream: Readable; readonly name: string };
 
-/** Reads the input and selects. With `json_path` it is one JSON document, else any format of `redrive map`. */
+/** Reads the input and selects items. With `json_path` the input is one JSON document, else any format of `redrive map`. */
 export async function selectFrom(input: SelectionInput, rules: SelectionRules): Promise<Selection> {
   const path = "file" in input ? input.file : "-";
   const streams = "file" in input ? {} : { stdin: input.stream };
@@ -107,7 +107,7 @@ function filter(
 
 const EXCERPT_CHARS_MAX = 120;
 
-/** Two records under one id would be one piece of work, and the other would be lost without a word. */
+/** Rejects duplicate ids: two records with one id would become a single item, and one would be lost silently. */
 function requireUniqueIds(items: readonly NewItem[], { idField }: SelectionRules, origin: Origin): void {
   if (idField === undefined) return;
   const seen = new Set<string>();
@@ -135,7 +135,7 @@ function arrayOf(document: Json, origin: Origin): readonly Json[] {
   });
 }
 
-/** Reads `priority DESC NULLS LAST, name`. Without a word a key is ascending; missing values come last. */
+/** Parses `priority DESC NULLS LAST, name`. The default is ascending, with missing values last. */
 export function parseSortKeys(text: string): Filled<readonly SortKey[]> {
   const keys: SortKey[] = [];
   for (const part of text.split(",")) {
@@ -156,7 +156,7 @@ export function parseSortKeys(text: string): Filled<readonly SortKey[]> {
 
 const KEY = /^([^\s,]+)(?:\s+(asc|desc))?(?:\s+nulls\s+(first|last))?$/i;
 
-/** In order; the input is left alone. A field that no record has is an error. */
+/** Returns a sorted copy. Throws when no record has the field of a key. */
 function sortRecords(records: readonly IntakeRecord[], keys: readonly SortKey[]): readonly IntakeRecord[] {
   if (keys.length === 0 || records.length === 0) return records;
   const data = records.map((record) => record.data);
@@ -171,7 +171,7 @@ function sortRecords(records: readonly IntakeRecord[], keys: readonly SortKey[])
 
 type Read = (data: Json) => Json | undefined;
 
-/** `item.x` is the field `x`, as in `filter`, unless the records have a field `item` of their own; `item` is all of it. */
+/** `item.x` means the field `x`, as in `filter`, unless the records have a field named `item`. `item` is the whole record. */
 function readerOf(path: string, data: readonly Json[]): Read {
   const own: Read = (one) => findField(one, path);
   const inItem: Read = path === "item" ? (one) => one : (one) => findField(one, path.replace(/^item\./, ""));
@@ -205,7 +205,7 @@ function compareBy({ descending, nulls }: SortKey, a: Json, b: Json): number {
   return descending ? compareValues(b, a) : compareValues(a, b);
 }
 
-/** Booleans, numbers, strings, lists, objects. Text goes by its code units, whatever language the machine speaks. */
+/** Orders types: booleans, numbers, strings, lists, objects. Strings compare by code units, independent of the locale. */
 function compareValues(a: Json, b: Json): number {
   const ranks = rankOf(a) - rankOf(b);
   if (ranks !== 0) return ranks;

@@ -1,17 +1,17 @@
-/** Collects the words of commands and pipelines while a script is parsed, and refuses values that a command would run as code. */
+/** Collects the words of commands and pipelines while a script is parsed. Rejects values that a command would run as code. */
 import { printsEnvironment, readsScriptFromInput, refusalsIn, type ShellWord, VALUE } from "./shell-words.ts";
 
 type RefuseValues = (values: readonly number[] | "all", why: string) => void;
 
 interface Pipeline {
   readonly values: number[];
-  /** A shell in it reads its script from standard input. */
+  /** Whether a shell in the pipeline reads its script from standard input. */
   isRun: boolean;
-  /** A command in it may print the whole environment. */
+  /** Whether a command in the pipeline may print the whole environment. */
   hasEnvironment: boolean;
 }
 
-/** What is known of a here-document when its operator is read; its body comes later. */
+/** The command that reads a here-document. The body is added later, because it follows the command's line. */
 export interface HereDocumentUser {
   addBody(values: readonly number[]): void;
 }
@@ -22,17 +22,17 @@ const ENVIRONMENT_RUN = "a shell runs what prints the environment, and every val
 const HERE_RUN =
   "a shell runs the here-document. Pass it as an argument, or write ${raw:…} where it has to be code";
 
-/** Words that end a compound command, of which all values are in the pipeline. */
+/** Words that end a compound command. A pipe after one receives the output of the whole compound command. */
 const COMPOUND_ENDS = new Set(["done", "fi", "esac", "}"]);
 
 export class ShellCommands {
   readonly #refuse: RefuseValues;
   #words: ShellWord[] = [];
   #word: ShellWord | undefined;
-  /** The next word is the file of a redirection, and none of the command's own. */
+  /** Whether the next word is the file of a redirection, which is not an argument. */
   #isRedirected = false;
   #pipeline: Pipeline = newPipeline();
-  /** All values so far, also of commands that have ended. */
+  /** All values so far, including those of ended commands. */
   readonly #values: number[] = [];
 
   constructor(refuse: RefuseValues) {
@@ -88,7 +88,7 @@ export class ShellCommands {
     };
   }
 
-  /** The number before `<` or `>` is no word. */
+  /** Drops the file descriptor number before `<` or `>`, which is not an argument. */
   #dropDescriptor() {
     if (/^\d+$/.test(this.#word?.text ?? "")) this.#word = undefined;
   }
@@ -130,7 +130,7 @@ function newPipeline(): Pipeline {
 
 export interface Delimiter {
   readonly delimiter: string;
-  /** `<<-`: tabs at the beginning of a line do not count. */
+  /** Set by `<<-`: tabs at the beginning of lines are ignored. */
   readonly stripsTabs: boolean;
   readonly isQuoted: boolean;
   readonly end: number;
@@ -142,7 +142,7 @@ export interface HereDocument extends Delimiter {
 
 const DELIMITER = /(-?)[ \t]*((?:'[^'\n]*'|"[^"\\$`\n]*"|\\.|[^ \t\n;&|<>()'"\\`$])+)/y;
 
-/** Reads it right after the `<<`. Undefined where shells could disagree about it. */
+/** Reads the delimiter after `<<`. Undefined when shells could read it differently. */
 export function readDelimiter(text: string, at: number): Delimiter | undefined {
   DELIMITER.lastIndex = at;
   const match = DELIMITER.exec(text);
@@ -157,7 +157,7 @@ export function readDelimiter(text: string, at: number): Delimiter | undefined {
   };
 }
 
-/** Where the body that begins at `at` ends, and where the line after its delimiter begins. */
+/** Finds the end of a here-document body that begins at `at`, and the start of the line after its delimiter. */
 export function bodyEnd(
   text: string,
   at: number,

@@ -1,24 +1,24 @@
-/** Parses a POSIX script to find the quoting context of each value. It refuses where shells disagree or a value would be code. */
+/** Parses a POSIX script to find the quoting context of each value. Rejects values where shells disagree or would run them. */
 import { bodyEnd, type HereDocument, readDelimiter, ShellCommands } from "./shell-commands.ts";
 import { SUBSTITUTION, VALUE } from "./shell-words.ts";
 
-/** Where a value stands. In a here-document and in double quotes a reference needs no quotes of its own. */
+/** The quoting context of a value. A here-document body counts as `double`: a reference needs no quotes of its own there. */
 export type ShellPlace =
   | { readonly kind: "bare" | "double" | "single" | "comment" }
-  /** In `why`, `IT` stands for the variable as it is written. */
+  /** In `why`, `IT` is a placeholder for the variable as written in the script. */
   | { readonly kind: "refused"; readonly why: string };
 
-/** The place of each null in the script, which stands for a value. */
+/** Returns the quoting context of each value. A null in `parts` marks a value. */
 export function placesIn(parts: readonly (string | null)[]): ShellPlace[] {
   return new Reader(parts).places();
 }
 
 interface Frame {
   readonly kind: "command" | "double" | "single" | "arithmetic" | "parameter" | "backquote" | "body";
-  /** Parentheses that are open; the frame ends with the last one. 0 for the script itself, which has none. */
+  /** The number of open parentheses; the frame ends at the last closing one. 0 for the script itself. */
   depth: number;
   readonly hereDocuments: HereDocument[];
-  /** Those that are read on this level; absent in quotes and expansions. */
+  /** The commands parsed at this level; undefined in quotes and expansions. */
   readonly commands: ShellCommands | undefined;
 }
 
@@ -40,7 +40,7 @@ function unsure(what: string): string {
 
 class Reader {
   readonly #text: string;
-  /** The number of the value at each position that stands for one. */
+  /** Maps the position of each value in the text to its index. */
   readonly #valueAt = new Map<number, number>();
   readonly #places: ShellPlace[] = [];
   #at = 0;
@@ -126,7 +126,7 @@ class Reader {
     this.#take(character);
   }
 
-  /** In quotes, and in the body of a here-document. */
+  /** Handles a character in quotes or in the body of a here-document. */
   #stepText(kind: "single" | "double" | "body", character: string) {
     if (kind === "single") return character === "'" ? this.#close() : this.#take(character);
     if (kind === "double" && character === '"') return this.#close();
@@ -160,7 +160,7 @@ class Reader {
     this.#at++;
   }
 
-  /** A line that ends with a backslash goes on in the next one. Inside an operator shells disagree about it. */
+  /** Joins lines after a trailing backslash. Shells disagree about it inside an operator, so that is rejected. */
   #joinLines() {
     const [before = ""] = /[\s\S](?=(?:\\\n)*$)/.exec(this.#text.slice(0, this.#at)) ?? [];
     let next = this.#at;
@@ -184,7 +184,7 @@ class Reader {
 
   #blank() {
     const word = this.#frame.commands?.endWord();
-    // The `)` of a pattern would look like the end of the substitution.
+    // The `)` of a `case` pattern would look like the end of the substitution.
     if (this.#frame.depth > 0 && word === "case") this.#refuse(unsure("a `case` inside $(…)"));
     this.#atWordStart = true;
     this.#at++;
@@ -266,7 +266,7 @@ class Reader {
     const frame = this.#frame;
     if (frame.depth === 1 && character === ")") return this.#close();
     if (character === "(") frame.commands?.end();
-    else frame.commands?.pipe(); // a `|` may follow, and then all of it is in the pipeline
+    else frame.commands?.pipe(); // a `|` may follow, which pipes the whole compound command
     this.#atWordStart = true;
     if (frame.depth > 0) frame.depth += character === "(" ? 1 : -1;
     this.#at++;
@@ -290,7 +290,7 @@ class Reader {
     this.#atWordStart = false;
   }
 
-  /** The bodies of here-documents begin after the line that names them. */
+  /** The bodies of here-documents begin on the next line. */
   #endLine() {
     const frame = this.#frame;
     if (!(frame.commands?.isEmpty && this.#isAfterPipe())) frame.commands?.end();
@@ -321,7 +321,7 @@ class Reader {
       if (this.#frame.kind !== "body" || this.#at > end.body) {
         this.#refuse(unsure("an expansion in a here-document that has no end there"));
       }
-      document.user?.addBody(indexes); // also when the rest could not be read: a shell may run it
+      document.user?.addBody(indexes); // even if the rest could not be parsed, because a shell may run it
       if (this.#refusal !== undefined) return;
       this.#frames.pop();
     }

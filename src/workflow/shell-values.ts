@@ -1,4 +1,4 @@
-/** Turns a template into a script for `sh` that refers to values as variables, so that a quoting mistake never runs data. */
+/** Builds an `sh` script that reads values from variables, so that a quoting mistake never executes data. */
 import { type Filled, type Placeholder, templateParts } from "../attempt/template.ts";
 import { placesIn, type ShellPlace } from "./shell-place.ts";
 import { isValue, type Variables, valueAt } from "./variables.ts";
@@ -6,7 +6,7 @@ import { isValue, type Variables, valueAt } from "./variables.ts";
 export interface ShellScript {
   readonly text: string;
   readonly env: Readonly<Record<string, string>>;
-  /** Values too large for an environment. Each is written to a file, and the variable names the file. */
+  /** Values too large for the environment. Each is written to a file, and the key is the variable with its path. */
   readonly files: Readonly<Record<string, string>>;
 }
 
@@ -36,7 +36,7 @@ interface TemplateProblem {
   readonly message: string;
 }
 
-/** Every place of a script where a value is refused, whatever the value is. A raw value is taken for a plain word. */
+/** Reports every position where a value is rejected, whatever the value is. Raw values are treated as plain words. */
 export function shellProblems(template: string): TemplateProblem[] {
   const parts = templateParts(template).filter(
     (part) => typeof part === "string" || part.kind === "placeholder",
@@ -54,7 +54,7 @@ function problemsOf(values: readonly Placeholder[], places: readonly ShellPlace[
   });
 }
 
-/** Every process that the script starts inherits its environment, so that much in it leaves little for their arguments. */
+/** Child processes inherit the environment, and a large one leaves too little room for their arguments. */
 const VALUE_BYTES_MAX = 64 * 1024;
 const ALL_BYTES_MAX = 256 * 1024;
 
@@ -74,7 +74,7 @@ function scriptOf(written: readonly (string | null)[], values: readonly string[]
     } else {
       const file = `${name}_FILE`;
       files[file] = value;
-      // A substitution drops line ends; the x behind them is taken off again. On the first line, so that the numbers of lines stay.
+      // A substitution drops trailing line ends, so an x is appended and removed again. All on line 1, to keep line numbers.
       loading += `${name}=$(cat "$${file}"; printf x); ${name}=\${${name}%x}; `;
     }
   }

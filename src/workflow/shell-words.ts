@@ -1,12 +1,12 @@
-/** Finds values that a command would interpret as code. Unknown commands pass, because the value is a single word there. */
+/** Finds values that a command would run as code. Unknown commands are accepted, because the value is a single word there. */
 import { basename } from "node:path";
 
-/** One word with its quotes removed. A value stands in `text` as `VALUE`, a command substitution as `SUBSTITUTION`. */
+/** A word without its quotes. In `text`, `VALUE` marks a value and `SUBSTITUTION` a command substitution. */
 export interface ShellWord {
   text: string;
   readonly values: number[];
   readonly nested: number[];
-  /** Has quotes, so that it is there even when it is empty. */
+  /** A quoted word is passed even when it is empty. */
   isQuoted: boolean;
 }
 
@@ -39,7 +39,7 @@ export function refusalsIn(words: readonly ShellWord[]): WordRefusal[] {
       const { operands, hasEnd, code } = shellArguments(after);
       refuse(code, secondShell(program));
       if (!hasEnd) refuse(operands.slice(0, 1).filter(startsWithValue), shellOption(program));
-      if (code.length > 0) index = words.length - operands.length + 1; // the word after the script is a name
+      if (code.length > 0) index = words.length - operands.length + 1; // the word after the script is $0, not a command
     }
     if (RUNS_C.has(program)) refuse(afterOption(after, "c", false), secondShell(program));
     const letters = CODE_OPTIONS.get(program.replace(/[\d.]+$/, ""));
@@ -52,12 +52,12 @@ export function readsScriptFromInput(words: readonly ShellWord[]): boolean {
   const at = commandAt(words);
   const name = nameOf(words[at]);
   const rest = words.slice(at + 1);
-  if (name === "ssh") return sshOperands(rest).length < 2; // without a command the other machine starts a shell
+  if (name === "ssh") return sshOperands(rest).length < 2; // without a command, ssh starts a shell on the remote machine
   if (!SHELLS.has(name)) return false;
   return rest.every(({ text }) => /^[-+]/.test(text)) || rest.some(({ text }) => /^-[a-z]*s$/.test(text));
 }
 
-/** Whether the command may print every variable of the environment, where all values are. */
+/** Whether the command may print the whole environment, which contains all values. */
 export function printsEnvironment(words: readonly ShellWord[]): boolean {
   return words.some((word) => PRINTS_ENVIRONMENT.has(nameOf(word)));
 }
@@ -67,7 +67,7 @@ const NOTHING = "";
 const SHELLS = new Set("sh bash dash ash ksh mksh zsh fish $SHELL $BASH $0".split(" "));
 const RUNS_C = new Set("su runuser script flock".split(" "));
 const PROGRAM_FIRST = new Set("awk gawk mawk nawk sed gsed".split(" "));
-/** Options after which an interpreter finds its program. */
+/** The options of interpreters whose argument is a program. */
 const CODE_OPTIONS: ReadonlyMap<string, string> = new Map([
   ["python", "c"],
   ["perl", "eE"],
@@ -79,7 +79,7 @@ const CODE_OPTIONS: ReadonlyMap<string, string> = new Map([
   ["Rscript", "e"],
   ["osascript", "e"],
 ]);
-/** Take names of variables. In some shells the subscript of a name is evaluated. */
+/** Commands that take variable names. Some shells evaluate the subscript of a name. */
 const NAMING = new Set("unset read declare typeset local readonly export mapfile readarray".split(" "));
 
 const RAW = "or write ${raw:…} where it has to be code";
@@ -118,7 +118,7 @@ const PREFIXES = new Set(
 );
 const PREFIX_OPTION_WITH_VALUE = /^-[ugnIPLskdCa]$/;
 
-/** Where the word stands that says which command it is: after assignments, reserved words and commands that run others. */
+/** Returns the index of the command name, after assignments, reserved words and prefix commands such as sudo. */
 function commandAt(words: readonly ShellWord[]): number {
   let at = 0;
   let hasPrefix = false;
@@ -138,7 +138,7 @@ function startsWithValue({ text }: ShellWord): boolean {
 
 interface ShellArguments {
   readonly operands: readonly ShellWord[];
-  /** The script after `-c`: the first word that is no option. */
+  /** The script after `-c`: the first word that is not an option. */
   readonly code: readonly ShellWord[];
   readonly hasEnd: boolean;
 }
@@ -159,18 +159,18 @@ function shellArguments(after: readonly ShellWord[]): ShellArguments {
   return { operands, code: runsText ? throughCertain(operands) : [], hasEnd };
 }
 
-/** Without quotes, an expansion that is empty is no word at all: the next word takes its place. */
+/** An unquoted expansion that is empty is removed, so that the next word takes its position. */
 function mayVanish({ text, isQuoted, values }: ShellWord): boolean {
   return !isQuoted && values.length === 0 && /^(?:\$\w+|\uE001)+$/.test(text);
 }
 
-/** The words up to the first one that is there in any case. */
+/** Returns the words up to and including the first one that cannot be removed. */
 function throughCertain(words: readonly ShellWord[]): readonly ShellWord[] {
   const certain = words.findIndex((word) => !mayVanish(word));
   return certain < 0 ? words : words.slice(0, certain + 1);
 }
 
-/** What an option with one of these letters reads: the rest of its word, or the word after it. */
+/** Returns the arguments of options with one of these letters: the rest of the word, and the next word. */
 function afterOption(after: readonly ShellWord[], letters: string, endsAtOperand: boolean): ShellWord[] {
   const option = new RegExp(`^-[A-Za-z]*[${letters}]|^--(?:eval|print)`);
   const code: ShellWord[] = [];
@@ -182,7 +182,7 @@ function afterOption(after: readonly ShellWord[], letters: string, endsAtOperand
   return code;
 }
 
-/** Of awk and sed: the first operand, and what stands after `-e`. */
+/** Returns the program of awk or sed: the first operand, or the argument of `-e`. */
 function programText(after: readonly ShellWord[]): readonly ShellWord[] {
   for (const [index, { text }] of after.entries()) {
     if (/^-[A-Za-z]*e/.test(text) || text.startsWith("--expression"))
@@ -203,14 +203,14 @@ function sshOperands(after: readonly ShellWord[]): ShellWord[] {
   );
 }
 
-/** All but a destination that cannot be an option. */
+/** Returns all words except a destination that cannot be an option. */
 function sshCode(after: readonly ShellWord[]): ShellWord[] {
   const end = after.findIndex(({ text }) => text === "--");
   const at = end >= 0 ? end + 1 : after.findIndex(({ text }) => !/^[-\uE000\uE001]/.test(text));
   return after.filter((_, index) => index !== at);
 }
 
-/** A value before the `=`, or a word without one. */
+/** Whether a value is part of the name: before a `=`, or in a word without one. */
 function isName({ text }: ShellWord): boolean {
   return /^[^=]*[\uE000\uE001]/.test(text);
 }

@@ -1,4 +1,4 @@
-/** Where a step runs and what it may use: all that differs between setup, an agent, reduce and merge. */
+/** The environment of a step: everything that differs between setup, agents, reduce and merge. */
 import type { Launcher } from "../attempt/launch.ts";
 import type { OutputMask } from "../attempt/output.ts";
 import type { OutputWatch } from "../attempt/output-watch.ts";
@@ -11,32 +11,32 @@ import type { Scope } from "./step-variables.ts";
 
 export interface StepContext {
   readonly launcher: Launcher;
-  /** Absolute: the worktree, or the project's folder. Nothing is written outside of it. */
+  /** Absolute path of the worktree or the project folder. Nothing is written outside it. */
   readonly root: string;
-  /** Added to the runner's own environment. */
+  /** Added to the environment of the runner. */
   readonly env: Readonly<Record<string, string>>;
-  /** What `${…}` can name: `item`, `item_id`, `index`, `map`, `setup`, `env`, captured names. Steps add to it. */
+  /** Variables for `${…}`: `item`, `item_id`, `index`, `map`, `setup`, `env` and captures. Steps add their captures. */
   readonly variables: Record<string, Json>;
-  /** Replaces every secret; applied to all that is kept or shown. */
+  /** Masks secrets. Applied to everything that is stored or shown. */
   readonly mask: (text: string) => string;
   readonly secretValues: readonly string[];
-  /** Where the output of the attempt's steps is collected; made when there is any. */
+  /** The log of all steps of the attempt. Created with the first output. */
   readonly logPath: string;
-  /** Path that the files of running steps start with, in a folder that is there. */
+  /** Path prefix for the files of running steps. Its folder exists. */
   readonly scratch: string;
   readonly signal: AbortSignal;
-  /** False when the attempt's lease may have expired: no process starts then. */
+  /** False when the attempt's lease may have expired; then no process is started. */
   readonly mayStart: () => boolean;
   readonly graceMs: number;
   readonly agentId: string;
   readonly attempt: number;
-  /** Where copies of the files go that a step names as evidence. Default: none are made. */
+  /** The folder for copies of evidence files. Default: no copies. */
   readonly evidenceFolder?: string | undefined;
-  /** The commit that HEAD is at; absent where there is no git. */
+  /** Returns the commit of HEAD. Undefined outside a git repository. */
   readonly head?: (() => Promise<string>) | undefined;
   readonly clock: Clock;
   readonly random: Random;
-  /** Told which step begins, for the screen: `step 2 of 5: shell: cargo test`. */
+  /** Called when a step begins, for progress output: `step 2 of 5: shell: cargo test`. */
   readonly onStep?: (index: number, total: number, label: string) => void;
 }
 
@@ -55,7 +55,7 @@ export type StepsEnd =
       readonly stepIndex: number;
       readonly usage?: AgentUsage;
     }
-  /** The runner stopped, or its machine failed it (`why`); nothing is spent. */
+  /** The runner stopped, or the machine failed (`why`). The attempt is not counted. */
   | { readonly kind: "stopped"; readonly why?: string };
 
 export interface AgentUsage {
@@ -70,7 +70,7 @@ export interface Run {
   readonly startedAt: number;
   readonly outputs: OutputWatch;
   readonly maskChunk: OutputMask;
-  /** Steps at the same time write to the log one after the other. */
+  /** Serializes writes to the log by parallel steps. */
   readonly inTurn: <T>(work: () => Promise<T>) => Promise<T>;
   fileCount: number;
   usage: AgentUsage | undefined;
@@ -81,23 +81,23 @@ export interface Run {
 export interface At {
   readonly run: Run;
   readonly scope: Scope;
-  /** Aborted when the runner stops, or when the time of a step around this one is over. */
+  /** Aborted when the runner stops, or when the timeout of an enclosing step is over. */
   readonly signal: AbortSignal;
   readonly deadline: Deadline | undefined;
-  /** What led here, outermost first, for the record. */
+  /** The enclosing steps, outermost first, for the failure record. */
   readonly trail: readonly string[];
-  /** The same in short, for titles and file names: `["step 2", "on_failure", "step 1"]`. */
+  /** Short form of `trail` for titles and file names: `["step 2", "on_failure", "step 1"]`. */
   readonly path: readonly string[];
-  /** The step's own, as `stepLabel` and `stepName` give them. */
+  /** The results of `stepLabel` and `stepName` for this step. */
   readonly label: string;
   readonly name: string;
-  /** Runs a list of steps; here, so that a step can have steps. */
+  /** Runs nested steps. Passed here to avoid a circular import. */
   readonly runList: (steps: readonly Step[], at: At) => Promise<StepEnd>;
 }
 
 export interface Deadline {
   readonly timeoutMs: number;
-  /** What has to be done by then, e.g. `the attempt`. */
+  /** What the deadline applies to, e.g. `the attempt`. */
   readonly what: string;
   readonly signal: AbortSignal;
   readonly outer: Deadline | undefined;
@@ -106,7 +106,7 @@ export interface Deadline {
 export type StepEnd =
   | { readonly kind: "done"; readonly output?: string }
   | StepFailed
-  /** By the runner, or by a fault of the machine that is not the step's. */
+  /** Stopped by the runner, or by a machine failure that the step did not cause. */
   | { readonly kind: "stopped"; readonly why?: string };
 
 export interface StepFailed {
@@ -114,13 +114,13 @@ export interface StepFailed {
   readonly failure: Failure;
   readonly retryAfterMs?: number;
   readonly isAgent?: true;
-  /** What it printed, when that is small enough to be a value. */
+  /** The standard output, if it is small enough for a variable. */
   readonly output?: string;
-  /** True when it could not even begin, which trying again does not change. */
+  /** True when the step could not start, so that a retry would fail too. */
   readonly isHopeless?: boolean;
 }
 
-/** Nothing that other steps do helps against a limit or an outage; the runner lets the item wait. */
+/** Rate limits and outages skip `on_failure`, because its steps cannot fix them. The runner delays the item instead. */
 export function isTurnedAway({ failure }: StepFailed): boolean {
   return failure.errorClass === "throttled" || failure.errorClass === "outage";
 }
@@ -129,7 +129,7 @@ export function inside(at: At, name: string, trailEntry: string = name): At {
   return { ...at, path: [...at.path, name], trail: [...at.trail, trailEntry] };
 }
 
-/** Does the work; everything in it is ended when the time is over. */
+/** Runs the work with a deadline, and aborts its signal when the time is over. */
 export async function withDeadline<T>(
   at: At,
   timeoutMs: number | undefined,
@@ -155,7 +155,7 @@ export async function withDeadline<T>(
   }
 }
 
-/** The limit that is over, the outermost when there are several; undefined when the runner itself stops. */
+/** Returns the outermost deadline that has passed. Undefined when the runner itself stops. */
 export function passedDeadline(at: At): Deadline | undefined {
   if (at.run.context.signal.aborted) return undefined;
   let passed: Deadline | undefined;

@@ -1,4 +1,4 @@
-/** The YAML form of steps and of `retry`. Part of the format that `yaml-form.ts` defines. */
+/** The YAML schema of steps and of `retry`. Part of the format that `yaml-form.ts` defines. */
 import * as z from "zod";
 import type { Backoff } from "../retry/policy.ts";
 import { parseDuration } from "../std/duration.ts";
@@ -57,7 +57,7 @@ const DEFAULT_MAX_MS = 30_000;
 function buildBackoff(form: RetryForm): Backoff {
   const { kind, jitter, ...settings } = settingsOf(form);
   const initialMs = milliseconds(settings.initial_delay) ?? DEFAULT_FIRST_MS;
-  // A first wait above the default cap raises the cap: 5m does not mean 30 s.
+  // An initial delay above the default maximum raises the maximum: 5m must not become 30 s.
   const maxMs = milliseconds(settings.max_delay) ?? Math.max(DEFAULT_MAX_MS, initialMs);
   switch (kind) {
     case "exponential":
@@ -83,7 +83,7 @@ function buildBackoff(form: RetryForm): Backoff {
   }
 }
 
-/** What each kind reads; anything else would be accepted and ignored. */
+/** The settings that each kind of backoff uses. Others are reported, because they would have no effect. */
 const READS: Readonly<Record<BackoffKind, readonly string[]>> = {
   exponential: ["initial_delay", "max_delay", "factor", "multiplier"],
   linear: ["initial_delay", "max_delay"],
@@ -92,7 +92,7 @@ const READS: Readonly<Record<BackoffKind, readonly string[]>> = {
   list: ["delays"],
 };
 
-/** Settings that contradict each other. Each is told at the key that is one too many. */
+/** Returns contradictory settings. Each is reported at the redundant key. */
 export function retryProblems(
   form: RetryForm,
 ): { readonly path: readonly string[]; readonly message: string }[] {
@@ -128,19 +128,19 @@ export function twice(settings: object, key: string, alias: string, path: readon
   return [{ path: [...path, alias], message: `${alias} is the same as ${key}: write one of them` }];
 }
 
-/** Milliseconds of a duration that has passed the schema. */
+/** Converts a duration that the schema has accepted. */
 export function milliseconds(value: string | number | undefined): number | undefined {
   return value === undefined ? undefined : parseDuration(String(value), "duration");
 }
 
-/** The keys of which a step has exactly one. */
+/** A step has exactly one of these keys. */
 export const ACTION_KEYS = ["shell", "claude", "agent", "write_file", "foreach"] as const;
 
-/** Names that captures may have: those that `${…}` and expressions can read. */
+/** Valid names of captures, which `${…}` and expressions can read. */
 export const NAME_PATTERN = /^[A-Za-z_]\w*$/;
 const captureName = z.string().regex(NAME_PATTERN, "a name has letters, digits and _ only");
 
-/** Without quotes YAML reads 0644 as the number 644. */
+/** YAML reads an unquoted 0644 as the number 644. */
 const MODE_EXPECTED = 'expected permissions in quotes, such as "0644"';
 
 const plainStep = z.strictObject({
@@ -190,7 +190,7 @@ const plainStep = z.strictObject({
   output_file: required("a path").optional(),
 });
 
-/** The keys that hold steps are written by hand, because a type that is inferred cannot contain itself. */
+/** Keys that contain steps are declared by hand, because an inferred type cannot refer to itself. */
 export interface StepForm extends z.infer<typeof plainStep> {
   readonly foreach?: ForeachForm | undefined;
   readonly on_failure?: HandlerForm | undefined;
@@ -201,7 +201,7 @@ export interface StepForm extends z.infer<typeof plainStep> {
 
 export type StepsForm = StepForm | readonly StepForm[];
 
-/** Steps, or one step with more to say about what comes after it. */
+/** A list of steps, or one step with the keys of the handler. */
 export type HandlerForm = readonly StepForm[] | (StepForm & z.infer<typeof handlerKeys>);
 
 export interface ValidateForm extends StepForm {
@@ -223,7 +223,7 @@ function stepShape() {
 
 export const STEP_KEYS: ReadonlySet<string> = new Set(Object.keys(stepShape()));
 
-/** A step has exactly one action; editors learn it from here. */
+/** Adds the rule of exactly one action to the JSON Schema, for editors. */
 const ONE_ACTION = { oneOf: ACTION_KEYS.map((key) => ({ required: [key] })) };
 
 export const stepForm: z.ZodType<StepForm> = z

@@ -1,4 +1,4 @@
-/** The label of a step: with its values for people, and the same for every item in error messages. */
+/** Names a step in two ways: with item values for people, and without them for error messages. */
 import { basename } from "node:path";
 import { templateParts } from "../attempt/template.ts";
 import type { Json } from "../std/json.ts";
@@ -11,7 +11,7 @@ const NAME_CHARS_MAX = 120;
 const SHORT_CHARS_MAX = 60;
 const COMMAND_CHARS_MAX = 40;
 
-/** E.g. `shell: cargo test --all`; a secret is replaced before anything is cut, and so never half shown. */
+/** Example: `shell: cargo test --all`. Secrets are masked before the label is shortened, so that no part of one remains. */
 export function stepLabel(
   step: Step,
   variables: Readonly<Record<string, Json>>,
@@ -36,7 +36,7 @@ function labelParts({ action }: Step): { kind: string; text: string; mode: "plai
   }
 }
 
-/** The step in failure messages. It has no values of the item, so that same failures are one group. */
+/** Names the step in failure messages. Contains no item values, so that equal failures form one group. */
 export function stepName({ action, id }: Step): string {
   switch (action.kind) {
     case "shell":
@@ -64,17 +64,17 @@ function withoutValues(template: string): string {
     .join("");
 }
 
-/** Up to the first operator of the first line that does something. */
+/** Returns the first command of the first line that is not only preparation. */
 function firstCommand(script: string): string {
   const lines = script.split("\n").filter((line) => /[^\s{}()]/.test(line));
   const line = lines.find((one) => !PREPARES.test(one)) ?? lines[0] ?? "the script";
   return (COMMAND.exec(line.trim())?.[0] ?? line).trim();
 }
 
-/** A comment, a setting of the shell, a change of folder or an assignment and nothing else. */
+/** Matches a line that is only a comment, a shell option, a `cd` or an assignment. */
 const PREPARES =
   /^\s*(?:#|(?:set [-+]|cd |export |[A-Za-z_]\w*=(?:'[^']*'|"[^"]*"|[^\s'";&|])*\s*$)[^;&|]*$)/;
-/** Words and quoted texts, up to a `;`, `&` or `|`; `2>&1` is no operator. */
+/** Matches words and quoted texts up to a `;`, `&` or `|`, but not the `&` in `2>&1`. */
 const COMMAND = /^(?:'[^']*'|"(?:[^"\\]|\\.)*"|\\.|[<>]&|[^;&|])+/;
 
 function programOf(command: readonly string[]): string {

@@ -25,13 +25,13 @@ export function ruleFailure(at: At, type: ErrorTypeName, message: string): StepF
   return { kind: "failed", failure: recordOf(at, { name: type }, message) };
 }
 
-/** The step cannot even begin: its templates, paths or surroundings are wrong. */
+/** A failure before the step could start, e.g. an invalid template or path. It is not retried. */
 export function hopeless(at: At, message: string): StepFailed {
   const failure = recordOf(at, { name: "ValidationFailed", errorClass: "permanent" }, message);
   return { kind: "failed", failure, isHopeless: true };
 }
 
-/** A file that could not be written. A full disk is the machine's fault, and spends nothing. */
+/** Classifies a file write error. A full disk stops the run without counting the attempt. */
 export function writeTrouble(at: At, path: string, thrown: unknown): StepEnd {
   const { errno, message } = describeThrown(thrown);
   if (errno === "ENOSPC" || errno === "EDQUOT") {
@@ -46,7 +46,7 @@ export function thrownFailure(at: At, type: ErrorTypeName, what: string, thrown:
   return ruleFailure(at, type, `${what}: ${describeThrown(thrown).message}`);
 }
 
-/** What it means that the work was broken off: the runner stops, or a limit around it is over. */
+/** Returns the result of aborted work: a timeout if a deadline has passed, else stopped. */
 export function brokenOff(at: At): StepEnd {
   const deadline = passedDeadline(at);
   if (!deadline) return { kind: "stopped" };
@@ -104,7 +104,7 @@ function withLog(failure: Failure, { run }: At): Failure {
   return run.hasLog && failure.log === undefined ? { ...failure, log: run.context.logPath } : failure;
 }
 
-/** Every text that a process had a part in, before anything of it is cut. */
+/** Masks all texts that come from the process, before they are shortened. */
 function maskAll(end: ProcessEnd, { run }: At): ProcessEnd {
   const { mask } = run.context;
   return { ...end, reported: mapTexts(end.reported, mask), evidence: mapTexts(end.evidence, mask) };
@@ -124,7 +124,7 @@ export function logProcess(
   });
 }
 
-/** Adds a line about a step that has no process. A log that cannot be written is no reason to fail. */
+/** Logs a line about a step that has no process. Errors of the log do not fail the step. */
 export function logLine(at: At, what: string): Promise<void> {
   const { run } = at;
   return run.inTurn(async () => {
@@ -132,12 +132,12 @@ export function logLine(at: At, what: string): Promise<void> {
       await writeLog(run.context.logPath, [], { titles: [titleOf(at, what)] });
       run.hasLog = true;
     } catch {
-      // The failure of the step, if it fails, says what is needed without it.
+      // The step's own failure record has the essential information.
     }
   });
 }
 
-/** `step 2: shell: cargo test (exit 101, 1.2 s)`; while it runs, without the end. */
+/** Example: `step 2: shell: cargo test (exit 101, 1.2 s)`. A running step has no part in parentheses. */
 export function titleOf(at: At, what?: string): string {
   const title = `${at.path.join(" > ")}: ${at.label}`;
   return what === undefined ? title : `${title} (${what})`;

@@ -1,4 +1,4 @@
-/** The variables of steps. Each round of a `foreach` keeps its captures until it ends, so that parallel rounds do not mix. */
+/** Variables of steps. Each `foreach` round collects its captures separately, so that parallel rounds do not mix. */
 import type { Filled } from "../attempt/template.ts";
 import type { Failure } from "../item/failure.ts";
 import type { KnownVariables } from "../std/expression.ts";
@@ -10,7 +10,7 @@ export class Scope {
   readonly #own: Record<string, Json>;
   readonly #locals: Readonly<Record<string, Json>>;
 
-  /** The scope of a phase: what is set goes into `own` itself. */
+  /** `set` writes into `own`, so that the caller sees captured values. */
   constructor(own: Record<string, Json>, locals: Readonly<Record<string, Json>> = {}, outer?: Scope) {
     this.#own = own;
     this.#locals = locals;
@@ -38,7 +38,7 @@ export class Scope {
   }
 }
 
-/** More than this is not held in memory as a value. */
+/** Larger outputs cannot be captured, because values are held in memory. */
 export const VALUE_BYTES_MAX = 8 * 1024 * 1024;
 
 export function captureValue(text: string, format: CaptureFormat): Filled<Json> {
@@ -59,7 +59,7 @@ export function captureValue(text: string, format: CaptureFormat): Filled<Json> 
 
 const NUMBER = /^[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?$/;
 
-/** As the shell does in `$(…)`. */
+/** Removes trailing line ends, as `$(…)` does in a shell. */
 export function withoutLineEnd(text: string): string {
   return text.replace(/(\r?\n)+$/, "");
 }
@@ -105,28 +105,28 @@ export function errorVariable(failure: Failure): Record<(typeof ERROR_FIELDS)[nu
   };
 }
 
-/** What `${map.…}` has in reduce and merge. */
+/** Fields of `${map.…}` in reduce and merge. */
 export const MAP_FIELDS = ["total", "successful", "failed", "skipped", "results", "results_file"] as const;
-/** What `${error.…}` has in a handler of a failure. */
+/** Fields of `${error.…}` in a failure handler. */
 export const ERROR_FIELDS = ["type", "message", "step", "exit_code", "stderr", "stdout"] as const;
-/** What `${validation.…}` has when a validation is not content. */
+/** Fields of `${validation.…}` in `on_incomplete`. */
 export const VALIDATION_FIELDS = ["score", "missing"] as const;
-/** What `${foreach.…}` has in each round. */
+/** Fields of `${foreach.…}` in each round. */
 export const FOREACH_FIELDS = ["item", "index", "total"] as const;
 
 export const RESERVED_NAMES: ReadonlySet<string> = new Set(
   "item item_id index map setup env job_id error validation foreach".split(" "),
 );
 
-/** The names of a phase. Steps add what they capture. */
+/** The variables of a phase with their fields. Steps add their captures. */
 export type Known = Map<string, readonly string[] | "any">;
 
-/** In setup: the environment, and what the command line gives with `--var`. */
+/** Variables in setup: the environment, the job id and those that `--var` sets. */
 export function inSetup(given: readonly string[]): Known {
   return new Map([["env", "any"], ["job_id", "any"], ...given.map((name) => [name, "any"] as const)]);
 }
 
-/** After setup: what it captured goes by its name, and as `${setup.x}`. */
+/** Adds the captures of setup as `${setup.x}`. They stay available under their own names. */
 export function afterSetup(setup: KnownVariables, given: readonly string[]): Known {
   const captured = [...setup.keys()].filter((name) => !RESERVED_NAMES.has(name) && !given.includes(name));
   return new Map(setup).set("setup", captured);
@@ -136,7 +136,7 @@ export function withItem(known: KnownVariables): Known {
   return new Map(known).set("item", "any").set("item_id", "any").set("index", "any");
 }
 
-/** In each round of a foreach. Where there is an item already, the element is `${foreach.item}`. */
+/** Variables in a `foreach` round. If `item` already exists, the element is only `${foreach.item}`. */
 export function inRound(known: KnownVariables): Known {
   const inner: Known = new Map(known).set("foreach", FOREACH_FIELDS);
   return inner.has("item") ? inner : inner.set("item", "any");
@@ -146,7 +146,7 @@ export function withResults(known: KnownVariables): Known {
   return new Map(known).set("map", MAP_FIELDS);
 }
 
-/** What was captured inside goes on to be known outside. */
+/** Makes captures of nested steps known to later steps. */
 export function takeOver(known: Known, inner: KnownVariables): void {
   for (const [name, fields] of inner) if (!RESERVED_NAMES.has(name)) known.set(name, fields);
 }

@@ -1,4 +1,4 @@
-/** `validate`: a step rates how complete the work is. Below the threshold the `on_incomplete` steps run, and it is rated again. */
+/** `validate`: a step rates how complete the work is. Below the threshold, `on_incomplete` runs and the work is rated again. */
 import { asText, type Json, type JsonObject } from "../std/json.ts";
 import { parseObject } from "./agent-log.ts";
 import type { FailureHandler, Validation } from "./model.ts";
@@ -39,7 +39,7 @@ function complete(
   return at.runList(handler.steps, { ...inside(at, path), scope });
 }
 
-/** A validation that ended by its own exit has a score; one that could not run or took too long has failed. */
+/** A validation that ran to its end has a score. One that could not run or timed out is a failure. */
 async function scoreOf({ step }: Validation, at: At): Promise<Score | StepEnd> {
   const end = await at.runList([step], at);
   if (end.kind === "stopped" || (end.kind === "failed" && !hasJudged(end))) return end;
@@ -47,7 +47,7 @@ async function scoreOf({ step }: Validation, at: At): Promise<Score | StepEnd> {
   const answer = (isAgent ? readReply : readPrintedScore)(end.output ?? "");
   if (answer.kind === "score") return answer;
   if (end.kind === "failed") return { kind: "score", score: 0, missing: [] };
-  // The exit code of a script is an answer. That of an agent only means that it has replied.
+  // Without a score, exit code 0 of a script means complete. For an agent it only means that the agent replied.
   if (answer.kind === "none" && !isAgent) return { kind: "score", score: 100, missing: [] };
   const why = answer.kind === "unreadable" ? answer.why : "it has no JSON object with a score";
   return ruleFailure(at, "ValidationFailed", `the validation's answer cannot be read: ${why}. ${EXPECTED}`);
@@ -55,7 +55,7 @@ async function scoreOf({ step }: Validation, at: At): Promise<Score | StepEnd> {
 
 const EXPECTED = 'Expected, e.g.: {"score": 80, "missing": ["tests"]}';
 
-/** An agent that was turned away, or that tells of an error of its own with exit code 0, has judged nothing. */
+/** False for a timeout, a rate limit, an outage, or an error reported with exit code 0: these say nothing about the work. */
 function hasJudged(end: StepFailed): boolean {
   const { exitCode = 0, errorType } = end.failure;
   return exitCode !== 0 && errorType.name !== "Timeout" && !isTurnedAway(end);
@@ -72,17 +72,17 @@ interface Score {
   readonly missing: Json;
 }
 
-/** `unreadable`: there is an answer, and it has no percentage. `none`: nothing in the text is an answer. */
+/** `unreadable` is an answer without a valid score. `none` means that the text contains no answer. */
 type ScoreReading = Score | { readonly kind: "unreadable"; readonly why: string } | { readonly kind: "none" };
 
-/** Of a script: its whole output or its last line. Whatever else it prints is no answer; its exit code is one. */
+/** Reads a script's score from its whole output or its last line. Other output is ignored. */
 function readPrintedScore(output: string): ScoreReading {
   const text = output.trim();
   const json = parseObject(text) ?? parseObject(text.split("\n").at(-1) ?? "");
   return (json && namedScore(json)) ?? { kind: "none" };
 }
 
-/** Of an agent, which may put its answer into a fence or add a sentence. */
+/** Reads an agent's score. Agents may wrap it in a code fence or add text. */
 function readReply(output: string): ScoreReading {
   const text = output.trim();
   const alone = percentage(text);
@@ -121,12 +121,12 @@ function percentage(text: string): number | undefined {
   return value !== undefined && value <= 100 ? value : undefined;
 }
 
-/** An answer comes at the end; what a program printed long before it is not searched. */
+/** Only the end of an output is searched, because the answer comes last. */
 const SEARCHED_CHARS_MAX = 64 * 1024;
-/** Braces that begin no JSON, as in code; more of them are not tried. */
+/** Limits the search in text with many braces that are not JSON, such as code. */
 const TRIES_MAX = 500;
 
-/** The outermost JSON objects of a text, in order. A list of objects counts as its objects. */
+/** Returns the outermost JSON objects of a text in order, including the elements of arrays. */
 function objectsIn(text: string): readonly JsonObject[] {
   const whole = parseObject(text);
   if (whole !== undefined) return [whole];

@@ -1,4 +1,4 @@
-/** Expands `${…}` in texts that no shell reads, and renders scripts for people. An unknown variable is an error. */
+/** Expands `${…}` in texts that no shell reads, and renders scripts for display. An unknown variable is an error. */
 import {
   type Filled,
   lookUp,
@@ -12,15 +12,15 @@ import { nearest } from "../std/nearest.ts";
 import { placesIn } from "./shell-place.ts";
 
 export type Variables = Readonly<Record<string, Json>>;
-/** `shell`: a script for `sh`. `plain`: no shell sees it. */
+/** `shell` is a script for `sh`; `plain` is text that no shell reads. */
 export type ExpandMode = "plain" | "shell";
 
-/** The text with its values, or why it has none. For a script that is run, see `fillScript`. */
+/** Expands all variables, or returns the reason why one cannot be expanded. For scripts that run, use `fillScript`. */
 export function expand(template: string, variables: Variables): Filled<string> {
   return expandPlain(templateParts(template), variables);
 }
 
-/** For people to read: what has no value yet stands as it was written, and values in scripts are quoted. Never run it. */
+/** For display only, never to run: variables without a value stay as written, and values in scripts are quoted. */
 export function expandKnown(template: string, variables: Variables, mode: ExpandMode): string {
   const parts = templateParts(template);
   const places =
@@ -42,7 +42,7 @@ function shownAt(kind: string | undefined, value: string, written: string): stri
   return kind === undefined ? value : written;
 }
 
-/** Whether the part is a value that a shell must not read as code. */
+/** Whether the part is a value that a shell must not run as code. */
 export function isValue(part: TemplatePart): part is Placeholder {
   return typeof part !== "string" && part.kind === "placeholder" && !part.isRaw;
 }
@@ -76,7 +76,7 @@ export function unreadable(written: string): string {
   return `${written} is not a variable. Write one like \${item.name} or \${item.list[0]}; for a literal \${ write $\${.`;
 }
 
-/** Why there is no such variable, and the one that was probably meant. */
+/** Returns the error for an unknown variable, with a suggestion if a known name is similar. */
 export function unknownVariable(
   place: Placeholder,
   known: readonly string[],
@@ -88,7 +88,7 @@ export function unknownVariable(
     : { message, suggestion: `\${${meant}}` };
 }
 
-/** A name that looks like one of the shell's own. */
+/** Suggests how to write a variable that was probably meant for the shell. */
 function shellHint({ name, path }: Placeholder): string {
   const isName = path.length === 0 && /^[A-Z_][A-Z0-9_]*$/.test(name);
   if (isName) return `For the environment write $${name} in a script, or \${env.${name}}`;

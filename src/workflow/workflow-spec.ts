@@ -8,14 +8,14 @@ export const MERGE_MODES = ["auto", "ask", "never"] as const;
 export interface WorkflowSpec {
   readonly workflow: Workflow;
   readonly file: string;
-  /** Of the file's text: a changed workflow is noticed. */
+  /** SHA-256 of the file's text, to detect a changed workflow. */
   readonly digest: string;
   readonly cwd: string;
-  /** From `--var`. */
+  /** Set with `--var`. */
   readonly variables: Readonly<Record<string, string>>;
-  /** Whether the job's branch is merged into the branch that the run started from. */
+  /** Whether the job's branch is merged into the branch from which the run started. */
   readonly mergeMode: (typeof MERGE_MODES)[number];
-  /** Copies the files that steps name as evidence into the home. Default: only their digests are recorded. */
+  /** Whether evidence files are copied into the home folder. Default: only their digests are recorded. */
   readonly keepEvidence?: boolean;
 }
 
@@ -26,19 +26,19 @@ export function digestOf(text: string): string {
 export const PHASES = ["setup", "map", "reduce", "merge", "ended"] as const;
 export type Phase = (typeof PHASES)[number];
 
-/** Those whose steps have a log of their own. */
+/** Phases with their own log. The attempts of the map phase have one each. */
 export const PHASES_WITH_LOG: readonly string[] = ["setup", "reduce", "merge"] satisfies Phase[];
 
 export interface WorkflowProgress {
   readonly phase: Phase;
   readonly next: number;
-  /** What setup and reduce have captured so far, without secrets. */
+  /** Captures of setup and reduce so far, without secrets. */
   readonly captured: Readonly<Record<string, Json>>;
-  /** What setup alone has captured, as `${setup.x}`. */
+  /** Captures of setup, available as `${setup.x}`. */
   readonly setup: Readonly<Record<string, Json>>;
-  /** How many items had succeeded when reduce began. Absent before. */
+  /** How many items had succeeded when reduce began. Absent before reduce. */
   readonly succeededAtReduce?: number;
-  /** How many of them the last complete pass through reduce and merge had. Absent before. */
+  /** How many items had succeeded in the last complete run of reduce and merge. Absent before. */
   readonly succeededAtEnd?: number;
 }
 
@@ -50,7 +50,7 @@ export function keepWorktreesOf({ workflow }: WorkflowSpec): KeepWorktrees {
   return workflow.map.keepWorktrees ?? "failed";
 }
 
-/** The phases after the items that have steps. */
+/** Returns the phases with steps that run after the map phase. */
 export function laterPhases(job: Job): readonly Phase[] {
   if (job.kind !== "workflow") return [];
   const { workflow } = workflowSpecOf(job);
@@ -63,7 +63,6 @@ export function workflowProgressOf(job: Job): WorkflowProgress {
 
 const BEGINNING: WorkflowProgress = { phase: "setup", next: 0, captured: {}, setup: {} };
 
-/** The plain JSON of a spec or of progress. */
 export function plain(value: WorkflowSpec | WorkflowProgress): JsonObject {
   return JSON.parse(JSON.stringify(value)) as JsonObject;
 }

@@ -1,4 +1,4 @@
-/** The `write_file` step: writes an expanded template to a file inside the step's folder, never outside. */
+/** The `write_file` step: writes an expanded template to a file inside the step's folder, never outside it. */
 import {
   chmodSync,
   closeSync,
@@ -20,7 +20,7 @@ import type { At, StepEnd } from "./step-context.ts";
 import { hopeless, logLine, writeTrouble } from "./step-record.ts";
 import { expand } from "./variables.ts";
 
-/** Its output, for `capture`, is the path as it was written. */
+/** The output, for `capture`, is the path as given. */
 export async function writeFileStep(
   { path, content, mode }: Extract<Action, { kind: "write_file" }>,
   step: Step,
@@ -46,7 +46,7 @@ export async function writeFileStep(
   return { kind: "done", output: name.value };
 }
 
-/** The real path of `path`, which need not exist. An absolute path, `..` and a link that leads out are refused. */
+/** Resolves `path`, which need not exist. Rejects absolute paths, `..` and links that lead outside the root. */
 export function insideRoot(root: string, path: string, from = "."): Filled<string> {
   const refused = wrongPath(from) ?? wrongPath(path);
   if (refused !== undefined) return { ok: false, message: refused };
@@ -66,16 +66,16 @@ function wrongPath(path: string): string | undefined {
   return undefined;
 }
 
-/** Links are followed as far as the path is there; the rest is as it is written. */
+/** Follows links in the existing part of the path; the rest is appended unchanged. */
 function realPathOf(path: string): string | undefined {
-  // A path that cannot be looked at cannot be written to either; then writing says why.
+  // If lstat fails for another reason, the later write fails too and reports it.
   const isThere = tryTo(() => lstatSync(path)) !== undefined;
   if (isThere) return tryTo(() => realpathSync(path));
   const parent = realPathOf(dirname(path));
   return parent === undefined ? undefined : join(parent, basename(path));
 }
 
-/** Makes the folders; readers see the old content or the new, never a part. An existing file keeps its mode. */
+/** Creates the folders. Readers see the old content or the new, never a part. An existing file keeps its mode. */
 export function writeAtomically(path: string, chunks: Iterable<Buffer>, mode?: number): void {
   mkdirSync(dirname(path), { recursive: true });
   const temporary = join(dirname(path), `.${basename(path).slice(0, 100)}.${randomName(8)}.tmp`);

@@ -106,7 +106,7 @@ export function workflowJsonSchema(): Record<string, unknown> {
   return z.toJSONSchema(workflowForm, { io: "input", target: "draft-2020-12" });
 }
 
-/** The schema as the file in `schema/` has it. */
+/** The content of the schema file in `schema/`. */
 export function schemaText(): string {
   return `${JSON.stringify(workflowJsonSchema(), null, 2)}\n`;
 }
