@@ -1,4 +1,4 @@
-/** The built-in handler of a target's queue: sends one receipt by the protocol that the current settings name. */
+/** The built-in handler of a target's queue. It sends one receipt with the protocol from the target's current settings. */
 import type { AttemptContext, Handler } from "../attempt/handler.ts";
 import type { Engine } from "../engine.ts";
 import { isStoreError, WorkError } from "../errors.ts";
@@ -16,13 +16,13 @@ import type { Environment } from "./token.ts";
 
 export interface DeliveryOptions {
   readonly clock: Clock;
-  /** Where tokens are read from. Default: the environment of the process. */
+  /** The environment variables that tokens are read from. Default: `process.env`. */
   readonly env?: Environment;
-  /** The protocol `function`. Default: this process cannot deliver such targets. */
+  /** The implementation of the protocol `function`. Default: none; this process cannot deliver such targets. */
   readonly deliver?: DeliverFunction | Protocol;
 }
 
-/** Opens the delivery for a process that only delivers. */
+/** Opens a delivery outside of the user's service, so the protocol must not be `function`. */
 export async function openDelivery(engine: Engine, target: Job, options: DeliveryOptions): Promise<Delivery> {
   requireDeliverable(target);
   const delivery = new Delivery(engine, target, options);
@@ -42,7 +42,7 @@ export class Delivery {
     this.settings = new LiveSettings(engine, target, { clock: options.clock, specOf: targetSpecOf });
   }
 
-  /** Loads the protocol before anything is leased. Rejects when this process cannot deliver by it. */
+  /** Loads the protocol before any item is leased. Rejects when this process does not support it. */
   async open(): Promise<void> {
     await this.#protocolOf(this.settings.now().delivery);
   }
@@ -58,7 +58,7 @@ export class Delivery {
     const durationMs = Math.round(performance.now() - startedAt);
     if (signal.aborted && !("status" in tried && tried.status === "delivered"))
       return { kind: "released", why: "the delivery was stopped" };
-    // Nothing was sent, as when the token cannot be read: whoever runs this process has to correct that.
+    // The protocol threw, e.g. because the token is unreadable. The operator has to fix that, so the attempt does not count.
     if ("error" in tried)
       return {
         kind: "released",
@@ -67,7 +67,7 @@ export class Delivery {
     return this.#outcomeOf(tried, { item, attempt, settings, durationMs });
   };
 
-  /** Checks whether the receiver answers, without sending a receipt. */
+  /** Checks whether the receiver is reachable, without sending a receipt. */
   async probe(signal?: AbortSignal): Promise<Reachability> {
     const { delivery: settings } = await this.settings.current();
     const limit = AbortSignal.timeout(settings.timeoutMs);
@@ -95,7 +95,7 @@ export class Delivery {
     return { kind: "released", why: tried.message, counts };
   }
 
-  /** Every receipt would be refused, so none is tried until a person resumes the target. If the store cannot be written now, the next attempt pauses it. */
+  /** Pauses the target until a person resumes it. If the store is unavailable, the next attempt pauses the target. */
   async #pause(queue: string, { message }: NotDelivered): Promise<void> {
     const reason = `${message} · put a good token in place, then resume the target`;
     try {
@@ -128,7 +128,7 @@ function failed(tried: NotDelivered, { item, attempt, settings, durationMs }: At
   return { kind: "failed" as const, failure, ...(retryAfterMs !== undefined && { retryAfterMs }) };
 }
 
-/** Without what comes after `?`, which may be a secret. */
+/** Describes the request for failures, without the query string, which may contain a secret. */
 function stepOf({ protocol, url, tool }: DeliverySpec): string {
   if (protocol === "function" || url === undefined) return "deliver";
   const { origin, pathname } = new URL(url);

@@ -1,4 +1,4 @@
-/** Reads the code, status, wait and key of an error from the body of an answer. Plain text counts only without JSON. Pure. */
+/** Extracts the error code, status, delay and key from a response body. Plain text is used only without JSON. Pure. */
 import { clampDelayMs } from "../retry/backoff.ts";
 import { compact } from "../std/json.ts";
 
@@ -6,9 +6,9 @@ export type Meaning = "already" | "in_progress" | "rate_limit" | "auth" | "unava
 
 export interface Said {
   readonly meaning?: Meaning;
-  /** There is a code, known or not. */
+  /** Set when the body contains an error code, even an unknown one. */
   readonly isCoded?: true;
-  /** An HTTP status that is given as a field. */
+  /** An HTTP status from a field of the body. */
   readonly status?: number;
   readonly message?: string;
   readonly retryAfterMs?: number;
@@ -43,7 +43,7 @@ export function jsonOf(text: string): unknown {
 const INNER_FIELDS = ["error", "data", "detail", "details"];
 const LEVELS_MAX = 4;
 
-/** The object and what services wrap into it, the outermost first. */
+/** Returns the object and its nested error objects, outermost first. */
 function levelsOf(json: unknown, depth = 0): readonly Fields[] {
   if (typeof json !== "object" || json === null || Array.isArray(json) || depth === LEVELS_MAX) return [];
   const fields = json as Fields;
@@ -55,7 +55,7 @@ const MESSAGE_FIELDS = ["message", "error_description", "detail", "title", "erro
 const KEY_FIELDS = ["idempotency_key", "idempotencyKey"];
 const CODE_CHARS_MAX = 60;
 
-/** A code is one word: a sentence in its place is a message. */
+/** Returns the normalized error code. Text with spaces is a message, not a code. */
 function wordOf(value: unknown): readonly string[] {
   if (typeof value !== "string" || value.length > CODE_CHARS_MAX || /\s/.test(value.trim())) return [];
   const word = value
@@ -150,10 +150,10 @@ function firstText(levels: readonly Fields[], names: readonly string[]): string 
   return undefined;
 }
 
-/** A receipt waits no longer than an hour, whatever the answer asks for: one wrong header must not hold it for years. */
+/** Limits the delay that a response may request, so that a wrong header cannot delay a receipt for years. */
 const RETRY_AFTER_MS_MAX = 3_600_000;
 
-/** The wait that a header or a field names: a number of seconds, or the date to come back at. Undefined when it is neither. */
+/** Parses a retry delay: a number of seconds or a date. Returns undefined for anything else. */
 export function retryAfterMsOf(value: unknown, now: number): number | undefined {
   if (typeof value === "number") return value >= 0 ? bounded(value * 1000) : undefined;
   if (typeof value !== "string") return undefined;
@@ -163,10 +163,10 @@ export function retryAfterMsOf(value: unknown, now: number): number | undefined 
   return Number.isNaN(at) ? undefined : bounded(at - now);
 }
 
-/** The date of HTTP (`Sun, 06 Nov 1994 08:49:37 GMT`) or of RFC 3339; `Date.parse` alone would take nearly anything. */
+/** Matches HTTP dates (`Sun, 06 Nov 1994 08:49:37 GMT`) and RFC 3339. `Date.parse` alone accepts nearly anything. */
 const IS_DATE = /^(?:[A-Z][a-z]{2,8}, .+ GMT|\d{4}-\d\d-\d\d[Tt ].+(?:[Zz]|[+-]\d\d:\d\d))$/;
 
-/** A date in the past means now. */
+/** Limits a delay to one hour. A negative delay (a date in the past) becomes 0. */
 export function bounded(ms: number): number {
   return Math.ceil(clampDelayMs(ms, RETRY_AFTER_MS_MAX));
 }

@@ -1,4 +1,4 @@
-/** A user's function as the protocol of a target: it returns when the receipt is delivered, and throws when it is not. */
+/** Adapts a user's function to the delivery protocol: returning means delivered, throwing means failed. */
 import { type Classified, classify } from "../retry/classify.ts";
 import { describeThrown, readException } from "../retry/thrown.ts";
 import { formatDuration } from "../std/duration.ts";
@@ -7,7 +7,7 @@ import { withTimeout } from "../std/timeout.ts";
 import { type DeliveryOutcome, type NotDelivered, outcomeOfLostAnswer, outcomeOfStatus } from "./outcome.ts";
 import type { DeliveryCall, Protocol } from "./protocol.ts";
 
-/** Sends one receipt. It may be called again with the same key, by which the receiver has to recognise a repeat. */
+/** Sends one receipt. Retries pass the same key, so that the receiver can recognise duplicates. */
 export type DeliverFunction = (
   receipt: Json,
   call: Pick<DeliveryCall, "key" | "attempt" | "signal">,
@@ -17,7 +17,7 @@ export function functionProtocol(deliver: DeliverFunction): Protocol {
   return { deliver: (receipt, call) => deliverInTime(deliver, receipt, call) };
 }
 
-/** A function that ignores a stop or its time limit is abandoned. */
+/** Stops waiting for a function that ignores its abort signal or its time limit. */
 async function deliverInTime(
   deliver: DeliverFunction,
   receipt: Json,
@@ -40,7 +40,7 @@ function aborted(signal: AbortSignal): Promise<never> {
   });
 }
 
-/** The receiver was not reached, so nothing can have been done. */
+/** Connection errors after which the receiver cannot have processed anything. */
 const NOT_REACHED = ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"];
 
 function outcomeOfThrown(thrown: unknown, key: string): DeliveryOutcome {

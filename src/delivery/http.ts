@@ -1,4 +1,4 @@
-/** Sends receipts as HTTP POSTs of JSON. Redirects stay within the origin, so a token never reaches another host. */
+/** Sends receipts as HTTP POST requests with JSON. Redirects stay within the origin, so no other host gets the token. */
 
 import { Agent, type ClientRequest, type IncomingMessage, request as requestHttp } from "node:http";
 import { request as requestHttps, Agent as SecureAgent } from "node:https";
@@ -45,7 +45,7 @@ export class HttpProtocol implements Protocol {
     }
   }
 
-  /** Any answer means that the service is there, except that of a proxy without it. */
+  /** Any response means that the service is reachable, except 502, 503 and 504, which usually come from a proxy. */
   async probe(settings: DeliverySpec, signal: AbortSignal): Promise<Reachability> {
     const token = await readToken(settings.token, this.#env);
     try {
@@ -64,10 +64,10 @@ export class HttpProtocol implements Protocol {
   }
 }
 
-/** A request without its address and limits. */
+/** A request without its URL and limits. */
 export type Request = Pick<HttpRequest, "method" | "headers" | "body" | "signal" | "isEnough">;
 
-/** Sends a request, and follows the redirects that may be followed. */
+/** Sends a request and follows same-origin redirects. */
 export async function askFollowing(
   exchange: HttpExchange,
   request: Request,
@@ -83,7 +83,7 @@ export async function askFollowing(
   }
 }
 
-/** A token that was changed meanwhile does not pause the target: the next attempt uses the new one. */
+/** Throws if the token has changed since the request: the next attempt uses the new one instead of pausing the target. */
 export async function requireSameToken(
   used: Token | undefined,
   settings: DeliverySpec,
@@ -95,7 +95,7 @@ export async function requireSameToken(
   );
 }
 
-/** The headers of every request. Those of the settings cannot replace the token or the key. */
+/** Returns the headers of every request. Headers from the settings cannot override the token. */
 export function headersOf(settings: DeliverySpec, token: Token | undefined): Record<string, string> {
   const given = Object.fromEntries(
     Object.entries(settings.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]),
@@ -108,14 +108,14 @@ export function headersOf(settings: DeliverySpec, token: Token | undefined): Rec
   };
 }
 
-/** A key with characters that a header cannot have is encoded as in a URL. */
+/** Returns the idempotency header. A key with characters that are invalid in a header is URL-encoded. */
 export function idOf({ idHeader }: DeliverySpec, key: string): Record<string, string> {
   return {
     [idHeader.toLowerCase()]: /^[\x21-\x7e]+(?: [\x21-\x7e]+)*$/.test(key) ? key : encodeURIComponent(key),
   };
 }
 
-/** The address of a redirect that keeps the method, the scheme, the host and the port. */
+/** Returns the URL of a redirect that keeps the method and the origin, else undefined. */
 function redirectOf({ status, location }: WholeAnswer, from: URL): URL | undefined {
   if ((status !== 307 && status !== 308) || location === undefined || !URL.canParse(location, from.href))
     return undefined;
@@ -123,7 +123,7 @@ function redirectOf({ status, location }: WholeAnswer, from: URL): URL | undefin
   return to.origin === from.origin && to.username === "" && to.password === "" ? to : undefined;
 }
 
-/** Masks the token in an answer that repeats it. */
+/** Masks the token wherever the response echoes it. */
 export function maskedAnswer(answer: WholeAnswer, token: Token | undefined): WholeAnswer {
   if (token === undefined) return answer;
   const { mask } = token;
@@ -150,11 +150,11 @@ export interface HttpRequest {
   readonly method: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
-  /** By `performance.now()`. */
+  /** A time of `performance.now()`. */
   readonly deadline: number;
   readonly answerBytesMax: number;
   readonly signal: AbortSignal;
-  /** Whether the body is complete although the stream goes on. */
+  /** Whether the received part of the body suffices, although the stream is still open. */
   readonly isEnough?: (contentType: string, body: string) => boolean;
 }
 
@@ -164,7 +164,7 @@ export interface WholeAnswer extends HttpAnswer {
 
 export class NoAnswer extends Error {
   override readonly name = "NoAnswer";
-  /** False: the receiver was not reached and did nothing. */
+  /** False when no connection was established, so the receiver did nothing. */
   readonly isSent: boolean;
   readonly errno: string | undefined;
 
@@ -175,12 +175,12 @@ export class NoAnswer extends Error {
   }
 }
 
-/** The connections to the receiver. Idle ones are used again. */
+/** Sends requests over keep-alive connections. */
 export class HttpExchange {
   readonly #plain = new Agent({ keepAlive: true });
   readonly #secure = new SecureAgent({ keepAlive: true });
 
-  /** Rejects with `NoAnswer`. If the receiver closed an idle connection just as it was used again, a new one is used. */
+  /** Rejects with `NoAnswer`. Retries once on a new connection if the receiver had closed the reused one. */
   async ask(request: HttpRequest): Promise<WholeAnswer> {
     try {
       return await this.#ask(request, request.url.protocol === "https:" ? this.#secure : this.#plain);
@@ -200,7 +200,7 @@ export class HttpExchange {
   }
 }
 
-/** The receiver had closed the idle connection before it saw the request. */
+/** The receiver closed an idle connection before it read the request. */
 class StaleConnection extends NoAnswer {}
 
 interface Ends {
@@ -264,7 +264,7 @@ class Exchange {
     answer.on("aborted", () => this.#fail("the connection broke", "ECONNRESET"));
   }
 
-  /** Once the status has arrived, it is the answer, even if the body is cut off. */
+  /** After the status has arrived, an error only cuts off the body: the status decides the outcome. */
   #fail(message: string, errno: string | undefined): void {
     if (this.#answer !== null) this.#finish("cut");
     if (this.#isOver) return;
@@ -300,7 +300,7 @@ class Exchange {
     return Buffer.concat(this.#chunks).subarray(0, this.#asked.answerBytesMax).toString("utf8");
   }
 
-  /** A connection on which more may arrive is not used again. */
+  /** Closes the connection unless the response was read to its end: leftover data must not reach the next request. */
   #over(mayKeep = false): void {
     this.#isOver = true;
     clearTimeout(this.#timer);

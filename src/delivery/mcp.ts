@@ -1,6 +1,6 @@
 /**
- * Sends receipts as calls of an MCP tool over streamable HTTP. The official SDK implements the protocol, over the connections
- * of http.ts. All calls share one session, which is replaced when the server no longer knows it.
+ * Sends receipts as MCP tool calls over streamable HTTP. The official SDK implements the protocol and sends its requests
+ * through http.ts. All calls share one session, which is reopened when the server has dropped it.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { randomUUID } from "node:crypto";
@@ -30,7 +30,7 @@ import type { DeliveryCall, Protocol, Reachability } from "./protocol.ts";
 import type { DeliverySpec } from "./target-settings.ts";
 import { type Environment, readToken, type Token } from "./token.ts";
 
-/** One call: the settings of its requests, and the last answer. */
+/** The context of one call: the settings of its requests and the last response. */
 interface McpCall {
   readonly settings: DeliverySpec;
   readonly token: Token | undefined;
@@ -40,7 +40,7 @@ interface McpCall {
   noAnswer: NoAnswer | null;
 }
 
-/** A session that is open or being opened, and its address. */
+/** A session that is open or being opened, and its URL. */
 interface Session {
   readonly url: string;
   readonly opening: Promise<McpSession>;
@@ -49,7 +49,7 @@ interface Session {
 export class McpProtocol implements Protocol {
   readonly #env: Environment;
   readonly #exchange = new HttpExchange();
-  /** The call that a request of the SDK belongs to. */
+  /** Maps requests of the SDK to the call that caused them. */
   readonly #calls = new AsyncLocalStorage<McpCall>();
   readonly #closed = new AbortController();
   #session: Session | null = null;
@@ -92,7 +92,7 @@ export class McpProtocol implements Protocol {
     this.#exchange.close();
   }
 
-  /** Opens a new session, once, when the server was restarted and has forgotten ours: then it did nothing with the call. */
+  /** Retries once in a new session if the server has dropped ours, e.g. after a restart: it did not process the call. */
   async #call(receipt: JsonObject, call: McpCall & { readonly key: string }): Promise<DeliveryOutcome> {
     try {
       const known = this.#session;
@@ -132,13 +132,13 @@ export class McpProtocol implements Protocol {
     if (this.#session?.url === url) return this.#session;
     const opened = { url, opening: this.#open(call) };
     opened.opening.catch(() => {
-      if (this.#session === opened) this.#session = null; // the next call tries again
+      if (this.#session === opened) this.#session = null; // the next call opens a new one
     });
     this.#session = opened;
     return opened;
   }
 
-  /** The session belongs to all calls, so the end of the call that opened it does not close it. */
+  /** Opens a session with its own abort signal: all calls share it, so aborting the first call must not close it. */
   async #open({ settings, token }: McpCall): Promise<McpSession> {
     const call: McpCall = { settings, token, signal: this.#closed.signal, ...NEW };
     try {
@@ -152,15 +152,15 @@ export class McpProtocol implements Protocol {
     const settings = { ...session.settings, timeoutMs: END_MS };
     const token = await readToken(settings.token, this.#env).catch(() => undefined);
     const call: McpCall = { settings, token, signal: this.#closed.signal, ...NEW };
-    await this.#calls.run(call, () => session.close()).catch(() => undefined); // it would end by itself
+    await this.#calls.run(call, () => session.close()).catch(() => undefined); // best effort
   }
 
-  /** The `fetch` of the SDK. */
+  /** The `fetch` function that the SDK calls. */
   readonly #fetch = async (url: string | URL, init: RequestInit = {}): Promise<Response> => {
     const call = this.#calls.getStore();
     const { method = "GET" } = init;
     if (method === "GET") return new Response(null, { status: 405 }); // unsolicited messages are not read
-    if (call === undefined) return new Response(null, { status: 202 }); // a request without a call is not sent
+    if (call === undefined) return new Response(null, { status: 202 }); // requests outside of a call are not sent
     const { settings, token, signal, key } = call;
     const headers = {
       ...headersOf(settings, token),
@@ -183,12 +183,12 @@ export class McpProtocol implements Protocol {
   };
 }
 
-/** The key in `_meta` that holds the idempotency key, besides the header. */
+/** The field of `_meta` that carries the idempotency key, in addition to the header. */
 const KEY_IN_META = "idempotency_key";
 const END_MS = 1000;
 const NEW = { answer: null, noAnswer: null } as const;
 
-/** The session could not be opened, so nothing was sent. */
+/** The session could not be opened, so the receipt was not sent. */
 class NotOpened extends Error {
   readonly outcome: NotDelivered;
 
@@ -198,7 +198,7 @@ class NotOpened extends Error {
   }
 }
 
-/** The receipt was not sent, so a lost answer only means that the server is not there. */
+/** Maps a lost response to an outage instead of an unknown result, because the receipt was not sent yet. */
 function notOpened(error: unknown, call: McpCall): NotDelivered {
   const outcome = outcomeOfTrouble(error, call);
   if (outcome.status === "delivered") return outcomeOfNoConnection("no session could be opened");
@@ -206,7 +206,7 @@ function notOpened(error: unknown, call: McpCall): NotDelivered {
   return outcomeOfNoConnection(`no session could be opened: ${outcome.message}`, call.noAnswer?.errno);
 }
 
-/** The outcome of a call without a result: by the connection, the status, or the message in the answer. */
+/** Derives the outcome of a failed call from the connection, the HTTP status or the JSON-RPC message, in that order. */
 function outcomeOfTrouble(error: unknown, call: McpCall): DeliveryOutcome {
   if (error instanceof NotOpened) return error.outcome;
   const { settings, token, noAnswer, answer, key = "" } = call;
@@ -224,7 +224,7 @@ function said(error: unknown): string {
   return error instanceof Error ? (error.message.split("\n")[0] ?? "") : String(error);
 }
 
-/** An incomplete answer, or a stream without a message, is an error here, because the SDK would wait for more. */
+/** Throws for an incomplete response or a stream without a message, because the SDK would wait for more. */
 function responseOf(answer: HttpAnswer, headers: Readonly<Record<string, string>>): Response {
   const isGood = answer.status >= 200 && answer.status <= 299;
   if (isGood && answer.end !== "whole") throw new Error(`the answer was ${answer.end}`);
@@ -247,7 +247,7 @@ function noObject(): NotDelivered {
   };
 }
 
-/** The JSON-RPC message with a result or an error, if it has arrived. */
+/** Returns the JSON-RPC message with a result or an error, if it has arrived. */
 export function rpcAnswerOf(contentType: string, body: string): JsonObject | undefined {
   const texts = contentType.startsWith("text/event-stream") ? eventsOf(body) : [body];
   return texts
@@ -255,7 +255,7 @@ export function rpcAnswerOf(contentType: string, body: string): JsonObject | und
     .find((message) => "result" in message || "error" in message);
 }
 
-/** Whether a stream has the message, whatever else may follow. Other answers are read to their end. */
+/** Whether an event stream already contains the response message. Other responses are read to their end. */
 export function hasRpcAnswer(contentType: string, body: string): boolean {
   return contentType.startsWith("text/event-stream") && rpcAnswerOf(contentType, body) !== undefined;
 }
@@ -288,20 +288,20 @@ export interface McpSession {
 
 type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
 
-/** The connection has its own time limit; that of the SDK only keeps a call from waiting forever. */
+/** Added to the SDK's timeout, so that the connection times out first. */
 const SPARE_MS = 1000;
 
 export async function openSession(settings: DeliverySpec, fetch: Fetch): Promise<McpSession> {
   const { Client, StreamableHTTPClientTransport } = await loadSdk();
   const client = new Client({ name: "redrive", version: "1" });
-  // The SDK writes the request with JSON.stringify, which has no bigints.
+  // The SDK uses JSON.stringify, which rejects bigints, so they are marked first and restored in the request body.
   const mark = randomUUID();
   const transport = new StreamableHTTPClientTransport(new URL(settings.url ?? ""), {
     fetch: (url, init) =>
       fetch(url, typeof init?.body === "string" ? { ...init, body: unmarkBigints(init.body, mark) } : init),
   });
   const timeout = settings.timeoutMs + SPARE_MS;
-  // The SDK's class has optional members without `undefined` in their types, which its own interface does not allow here.
+  // Cast because the SDK's class does not implement its own interface under `exactOptionalPropertyTypes`.
   await client.connect(transport as Parameters<typeof client.connect>[0], { timeout });
   return {
     settings,
@@ -317,7 +317,7 @@ export async function openSession(settings: DeliverySpec, fetch: Fetch): Promise
   };
 }
 
-/** Rejects when the package is not installed; only MCP targets need it. */
+/** Loads the SDK, an optional package. Throws a `usage` error when it is not installed. */
 export async function loadSdk(load = importSdk) {
   try {
     return await load();

@@ -1,6 +1,6 @@
 /**
- * Writes receipts to the store, and waits for their ends. Receipts that arrive during a write are written together in the
- * next one. Nothing is acknowledged before it is durable.
+ * Writes receipts to the store and waits for their results. Receipts that arrive during a write are batched into the next
+ * one. A receipt is acknowledged only after it is durable.
  */
 import type { Engine } from "../engine.ts";
 import { isStoreTrouble, WorkError } from "../errors.ts";
@@ -8,7 +8,7 @@ import type { LeasedItem, NewItem, Settlement } from "../item/item.ts";
 import type { ItemState } from "../item/state.ts";
 import type { Clock } from "../std/clock.ts";
 
-/** Small enough that other writers get their turn. */
+/** Keeps transactions short, so that other writers are not blocked for long. */
 const BATCH_MAX = 500;
 
 interface Entry {
@@ -28,7 +28,7 @@ export class Outbox {
     this.#queue = queue;
   }
 
-  /** Resolves with whether it is new; rejects with `receipt_conflict` when the key has another body. */
+  /** Resolves with whether the receipt is new. Rejects with `receipt_conflict` when its key has another body. */
   add(item: NewItem): Promise<boolean> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ item, resolve, reject });
@@ -38,20 +38,20 @@ export class Outbox {
     });
   }
 
-  /** Resolves when nothing is being written any more. */
+  /** Resolves when all pending writes have finished. */
   async idle(): Promise<void> {
     await this.#writing;
   }
 
   async #writeAll(): Promise<void> {
-    await Promise.resolve(); // those of the same turn are written together
+    await Promise.resolve(); // batches the receipts of the same tick
     while (this.#waiting.length > 0) {
       const batch = this.#waiting.splice(0, BATCH_MAX);
       await this.#write(batch);
     }
   }
 
-  /** When not all are new, each is added again by itself: that writes nothing twice and shows which are new. */
+  /** If some receipts are not new, adds each one again, which writes nothing and finds the conflicting ones. */
   async #write(batch: readonly Entry[]): Promise<void> {
     try {
       const { added } = await this.#engine.add(
@@ -61,7 +61,7 @@ export class Outbox {
       if (added === batch.length) for (const { resolve } of batch) resolve(true);
       else for (const entry of batch) await this.#addAgain(entry, batch.length === 1 && added === 1);
     } catch (error) {
-      for (const { reject } of batch) reject(error); // has no effect on those that were resolved
+      for (const { reject } of batch) reject(error); // has no effect on promises that are already resolved
     }
   }
 
@@ -83,7 +83,7 @@ function conflict(target: string, key: string): WorkError {
 }
 
 const CHECK_MS = 1000;
-/** However many wait, so many are read from the store at a time. */
+/** How many receipts one check reads at most. */
 const CHECKS_MAX = 100;
 
 interface Waiter {
@@ -91,18 +91,18 @@ interface Waiter {
   readonly reject: (error: unknown) => void;
 }
 
-/** The waiting for the end of one receipt. */
+/** A pending wait for the result of one receipt. */
 export interface Waiting {
   readonly end: Promise<boolean>;
   leave(): void;
 }
 
-/** Callers that wait for the end of a receipt. It comes from this process, or from the store if another one delivers. */
+/** Callers that wait for the result of a receipt. If another process delivers it, the result is read from the store. */
 export class Waiters {
   readonly #engine: Engine;
   readonly #queue: string;
   readonly #clock: Clock;
-  /** By the keys of their receipts, those that were read longest ago first. */
+  /** Waiters by the key of their receipt, least recently checked first. */
   readonly #waiting = new Map<string, Set<Waiter>>();
   #cancelCheck: (() => void) | undefined;
   #ended: { readonly error: unknown } | null = null;
@@ -113,7 +113,7 @@ export class Waiters {
     this.#clock = clock;
   }
 
-  /** True: delivered; false: dead, or discarded by a person. */
+  /** Resolves with true when the receipt is delivered, and with false when it is dead, skipped or discarded. */
   wait(key: string): Waiting {
     let waiter: Waiter | undefined;
     const end = new Promise<boolean>((resolve, reject) => {
@@ -122,7 +122,7 @@ export class Waiters {
       this.#waiting.set(key, (this.#waiting.get(key) ?? new Set()).add(waiter));
       this.#planCheck();
     });
-    end.catch(() => undefined); // nobody waits after `leave`
+    end.catch(() => undefined); // avoids an unhandled rejection after `leave`
     const leave = () => {
       const others = this.#waiting.get(key);
       if (waiter) others?.delete(waiter);
@@ -131,13 +131,13 @@ export class Waiters {
     return { end, leave };
   }
 
-  /** Called when an attempt of this process has ended, and the store has it. */
+  /** Called after the result of an attempt of this process was stored. */
   settled({ itemId }: Pick<LeasedItem, "itemId">, { verdict }: Pick<Settlement, "verdict">): void {
     if (verdict.kind === "done") this.#resolve(itemId, true);
     else if (["bury", "stop", "skip"].includes(verdict.kind)) this.#resolve(itemId, false);
   }
 
-  /** Reads one from the store now. */
+  /** Reads the state of a receipt from the store, and resolves its waiters if the receipt has ended. */
   async look(key: string): Promise<void> {
     const found = await this.#engine.findItems(key, { queue: this.#queue, limit: 1 });
     const item = found.find(({ itemId }) => itemId === key);
@@ -145,7 +145,7 @@ export class Waiters {
     if (isDelivered !== undefined) this.#resolve(key, isDelivered);
   }
 
-  /** Rejects all, now and later: this process learns of no more ends. */
+  /** Rejects all current and future waiters, because this process no longer observes results. */
   end(error: unknown): void {
     this.#ended ??= { error };
     this.#cancelCheck?.();
@@ -174,17 +174,17 @@ export class Waiters {
         await this.look(key);
       } catch (error) {
         if (!isStoreTrouble(error)) this.end(error);
-        return; // an unavailable store is read again later
+        return; // the next check reads an unavailable store again
       }
       const others = this.#waiting.get(key);
       if (others === undefined) continue;
-      this.#waiting.delete(key); // moves it to the end
+      this.#waiting.delete(key); // moves the key to the end
       this.#waiting.set(key, others);
     }
   }
 }
 
-/** The states in which a receipt has ended, and whether it was delivered. */
+/** The final states of a receipt, and whether it was delivered. */
 const END: Readonly<Partial<Record<ItemState, boolean>>> = {
   done: true,
   dead: false,
@@ -192,7 +192,7 @@ const END: Readonly<Partial<Record<ItemState, boolean>>> = {
   skipped: false,
 };
 
-/** Waits until the signal is aborted; the receipt is kept all the same. */
+/** Waits for the result until the signal is aborted. The receipt stays stored in either case. */
 export async function waitUntil(
   { end, leave }: Waiting,
   key: string,

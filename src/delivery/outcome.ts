@@ -1,4 +1,4 @@
-/** Maps an answer, or the lack of one, to the outcome of a delivery. Text is read only where there is nothing else. Pure. */
+/** Maps a response, or a missing one, to the outcome of a delivery. Interprets plain text only as a last resort. Pure. */
 import { classOfType, type ErrorClass, type ErrorType } from "../item/error-type.ts";
 import type { ReceiptStatus } from "../item/receipt.ts";
 import { classifyHttp, classifyJsonRpc, type Kind } from "../retry/classify.ts";
@@ -6,19 +6,19 @@ import { compact, isJsonObject } from "../std/json.ts";
 import { oneLine } from "../triage/clean.ts";
 import { jsonOf, type Meaning, readSaid, retryAfterMsOf, type Said } from "./error-body.ts";
 
-/** The outcome of one attempt. */
+/** The outcome of one delivery attempt. */
 export type DeliveryOutcome =
-  /** `isRepeat`: the receiver had it already. */
+  /** `isRepeat`: the receiver had already processed the receipt. */
   { readonly status: "delivered"; readonly isRepeat?: true } | NotDelivered;
 
-/** Why an attempt did not deliver. */
+/** Why a delivery attempt failed. */
 export interface NotDelivered {
   readonly status: Exclude<ReceiptStatus, "delivered">;
   readonly errorType: ErrorType;
   readonly errorClass: ErrorClass;
-  /** One line for people. */
+  /** A one-line description for people. */
   readonly message: string;
-  /** The wait that the receiver asked for. */
+  /** The delay that the receiver requested. */
   readonly retryAfterMs?: number;
 }
 
@@ -29,14 +29,14 @@ export interface HttpAnswer {
   readonly retryAfter: string | undefined;
   readonly location: string | undefined;
   readonly body: string;
-  /** Whether the body came to its end, broke off, or was longer than allowed. */
+  /** Whether the body is complete, cut off, or longer than allowed. */
   readonly end: "whole" | "cut" | "oversized";
 }
 
-/** What the meaning of an answer depends on besides the answer. */
+/** The context that is needed to interpret a response. */
 export interface Asked {
   readonly key: string;
-  /** Milliseconds since the epoch: `Retry-After` may be a date. */
+  /** The current time in milliseconds since the epoch, because `Retry-After` may be a date. */
   readonly now: number;
 }
 
@@ -44,7 +44,7 @@ export function outcomeOfHttp(answer: HttpAnswer, asked: Asked): DeliveryOutcome
   const { status, location } = answer;
   if (status >= 200 && status <= 299) return outcomeOfSuccess(answer, asked);
   if (status >= 300 && status <= 399) {
-    // Redirects that keep the method and the host were followed before.
+    // The protocol has already followed the redirects that it may follow.
     const to = location === undefined ? "without saying where" : `to ${oneLine(location, 200)}`;
     const message = `${titleOf(answer)}, a redirect ${to} that is not followed`;
     return notDelivered("refused", { name: "ClientError", fields: { http_status: status } }, { message });
@@ -61,7 +61,7 @@ export function outcomeOfHttp(answer: HttpAnswer, asked: Asked): DeliveryOutcome
 
 const PAGES = ["text/html", "application/xhtml+xml"];
 
-/** 2xx delivers, unless the answer contains an error, is cut off, or is a page that a proxy or a login sent. */
+/** A 2xx response means delivered, unless it contains an error, is cut off, or is an HTML page of a proxy or a login. */
 function outcomeOfSuccess(answer: HttpAnswer, asked: Asked): DeliveryOutcome {
   const { status, body, end } = answer;
   const lost = (why: string) => outcomeOfLostAnswer(`HTTP ${status}: the answer ${why}`);
@@ -75,7 +75,7 @@ function outcomeOfSuccess(answer: HttpAnswer, asked: Asked): DeliveryOutcome {
   return outcomeOfMessage(json, asked) ?? { status: "delivered" };
 }
 
-/** What a JSON-RPC message or the result of a tool means; undefined when it is no error. */
+/** Returns the outcome of a JSON-RPC error or a failed tool result; undefined when the message is not an error. */
 export function outcomeOfMessage(json: unknown, asked: Asked): DeliveryOutcome | undefined {
   const message = objectOf(json);
   const error = objectOf(message?.error);
@@ -87,14 +87,14 @@ export function outcomeOfMessage(json: unknown, asked: Asked): DeliveryOutcome |
   return result?.isError === true ? outcomeOfToolError(result, asked) : undefined;
 }
 
-/** A JSON-RPC error. It arrives inside HTTP 200. */
+/** A JSON-RPC error. Servers usually send it with HTTP status 200. */
 export interface RpcError {
   readonly code: number;
   readonly message: string;
   readonly data?: unknown;
 }
 
-/** The codes of the specification count; those of the application by `data`, or as an HTTP status. */
+/** Interprets codes from 400 to 599 as HTTP statuses, others by their `data`, else by the JSON-RPC specification. */
 export function outcomeOfRpcError({ code, message, data }: RpcError, { key, now }: Asked): DeliveryOutcome {
   const said = readSaid(data, now);
   const line = `JSON-RPC error ${code}: ${oneLine(message, MESSAGE_CHARS_MAX) || "without a message"}`;
@@ -108,7 +108,7 @@ export function outcomeOfRpcError({ code, message, data }: RpcError, { key, now 
   return outcomeOfKind(kind, answer);
 }
 
-/** A tool result with `isError`: by its structured content, by JSON in its text, and by the words of the text at last. */
+/** Interprets a tool result with `isError` by its structured content, else by JSON in its text, else by the text. */
 function outcomeOfToolError(result: Readonly<Record<string, unknown>>, { key, now }: Asked): DeliveryOutcome {
   const text = toolText(result);
   const structured = result.structuredContent ?? jsonOf(text);
@@ -116,7 +116,7 @@ function outcomeOfToolError(result: Readonly<Record<string, unknown>>, { key, no
   const message = `The tool answered with an error: ${oneLine(said.message ?? text, MESSAGE_CHARS_MAX) || "without a word"}`;
   const answer = { said, message, key };
   if (said.status !== undefined) return outcomeOfStatus(said.status, answer);
-  const wrapped = /^MCP error (-?\d{1,9}):/.exec(text); // how servers of the SDK report invalid arguments
+  const wrapped = /^MCP error (-?\d{1,9}):/.exec(text); // how servers that use the SDK report invalid arguments
   if (structured === undefined && wrapped !== null)
     return outcomeOfKind(classifyJsonRpc(Number(wrapped[1])), { message });
   const known = outcomeOfMeaning(answer, { name: "RateLimited" });
@@ -130,7 +130,7 @@ function outcomeOfKind(kind: Kind, answer: Pick<Answer, "message">): NotDelivere
   return notDelivered(kind.name === "ClientError" ? "refused" : "server_error", kind, answer);
 }
 
-/** A text that names a bad argument, a lease or a permission: sending the same again changes nothing. */
+/** Whether the text reports an invalid argument, lease or permission, so that a retry cannot succeed. */
 function isRefusal(text: string | undefined, now: number): boolean {
   return text !== undefined && readSaid(text, now).meaning === "client";
 }
@@ -144,17 +144,17 @@ interface Answer {
   readonly said: Said;
   readonly message: string;
   readonly key: string;
-  /** From a header; the body counts when there is none. */
+  /** The delay from a header, which takes precedence over the body. */
   readonly retryAfterMs?: number | undefined;
 }
 
-/** Each status that is not 2xx or 3xx, wherever it was met. */
+/** Maps any status other than 2xx and 3xx, whether it is the HTTP status or a field of the body. */
 export function outcomeOfStatus(status: number, given: Answer): DeliveryOutcome {
   const { said } = given;
   const answer = { ...given, retryAfterMs: given.retryAfterMs ?? said.retryAfterMs };
   const kind = classifyHttp(status);
   if (status < 500 && said.isCoded) {
-    // A code is more exact than the status: services report a repeat as 400, 404, 410 or 422 too, and a limit as 403.
+    // An error code is more precise than the status: services report duplicates as 400, 404, 410 or 422, and limits as 403.
     if (isRepeat(answer)) return { status: "delivered", isRepeat: true };
     if (said.meaning === "rate_limit") return throttled(kind, answer);
   }
@@ -163,8 +163,8 @@ export function outcomeOfStatus(status: number, given: Answer): DeliveryOutcome 
     case 403:
     case 407:
       return notDelivered("auth", { ...kind, name: "PermissionError" }, answer);
-    case 408: // it waited for our request; nothing was done
-    case 425: // it does not want to risk a replay; the next attempt is none
+    case 408: // the server timed out while it read the request, and processed nothing
+    case 425: // Too Early: the server rejects a request that may be a replay; a retry is not one
       return notDelivered("server_error", kind, answer);
     case 409:
       return conflicting(kind, answer);
@@ -172,7 +172,7 @@ export function outcomeOfStatus(status: number, given: Answer): DeliveryOutcome 
       return throttled(kind, answer);
     case 502:
     case 503:
-    case 504: // a proxy answers that the service is not there
+    case 504: // a proxy reports that the service is unavailable
       if (answer.retryAfterMs !== undefined) return throttled(kind, answer);
       return notDelivered("server_error", { ...kind, errorClass: "outage" }, answer);
     default:
@@ -182,8 +182,8 @@ export function outcomeOfStatus(status: number, given: Answer): DeliveryOutcome 
 }
 
 /**
- * 409 delivers when the receipt was processed before, by a code like `already_completed` or `duplicate`, or by such words
- * where there is no code. While the first attempt is still in progress there, it is retried. Any other conflict is a
+ * A 409 means delivered if the receipt was processed before, according to a code such as `already_completed` or `duplicate`,
+ * or to the text if there is no code. If an earlier attempt is still in progress, the receipt is retried. Any other 409 is a
  * refusal.
  */
 function conflicting(kind: Kind, answer: Answer): DeliveryOutcome {
@@ -197,7 +197,7 @@ function isRepeat(answer: Answer): boolean {
   return answer.said.meaning === "already" && isOurs(answer);
 }
 
-/** An answer that names another key is about another receipt. */
+/** A response that names another key is about another receipt. */
 function isOurs({ said, key }: Answer): boolean {
   return said.key === undefined || said.key === key;
 }
@@ -212,7 +212,7 @@ const OF_MEANING: Readonly<Record<Meaning, readonly [NotDelivered["status"], Kin
   client: ["refused", { name: "ClientError" }],
 };
 
-/** The meaning of a code or a text where there is no status; `kind` is that of an answer that only names a wait. */
+/** Maps a recognised code or text when there is no status. `kind` applies when the response only requests a delay. */
 function outcomeOfMeaning(answer: Answer, kind: Kind): DeliveryOutcome | undefined {
   const { meaning, retryAfterMs } = answer.said;
   if (isRepeat(answer)) return { status: "delivered", isRepeat: true };
@@ -223,12 +223,12 @@ function outcomeOfMeaning(answer: Answer, kind: Kind): DeliveryOutcome | undefin
   return notDelivered(status, known, waiting);
 }
 
-/** The receiver was not reached: nothing was sent, and the receipt waits until it is back. */
+/** The receiver was not reached and nothing was sent. Counts as an outage. */
 export function outcomeOfNoConnection(message: string, errno?: string): NotDelivered {
   return outcomeOfTransport("transport_error", "outage", { message, errno });
 }
 
-/** It was sent, and nobody knows the result: it is sent again with the same key. */
+/** The receipt was sent, but the result is unknown, so it is sent again with the same key. */
 export function outcomeOfLostAnswer(message: string, errno?: string): NotDelivered {
   return outcomeOfTransport("unknown", "transient", { message, errno });
 }
@@ -246,7 +246,7 @@ function throttled(kind: Kind, answer: Pick<Answer, "message" | "retryAfterMs">)
   return notDelivered("throttled", { ...kind, errorClass: "throttled" }, answer);
 }
 
-/** A refusal is final, so it has no time to come back at. */
+/** Omits the retry delay for refusals and auth errors, which are not retried. */
 function notDelivered(
   status: NotDelivered["status"],
   { name, fields, errorClass = classOfType(name) }: Kind,

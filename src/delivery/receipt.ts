@@ -1,4 +1,4 @@
-/** A receipt as the store keeps it, and how receipts are read from files and pipes. */
+/** Converts receipts to JSON, and reads them from files and pipes. */
 
 import type { Readable } from "node:stream";
 import { WorkError } from "../errors.ts";
@@ -9,7 +9,7 @@ import { BYTE, parseInputJson, skipMark, skipSpace } from "../intake/parse-json.
 import type { OpenRecords } from "../intake/read-items.ts";
 import { asText, type Json, parseJson, stringifyJson } from "../std/json.ts";
 
-/** The receipt as JSON, so that later changes to the object have no effect. */
+/** Copies the receipt as JSON, so that later changes to the object have no effect. */
 export function receiptOf(value: unknown): Json {
   let text: string | undefined;
   try {
@@ -21,7 +21,7 @@ export function receiptOf(value: unknown): Json {
   return parseJson(text) as Json;
 }
 
-/** The ordering key of a receipt, if it has a value in the field. */
+/** Returns the ordering key of a receipt: the value of the field, if it has one. */
 export function orderOf(receipt: Json, field: string | undefined): string | undefined {
   const value = field === undefined ? undefined : findField(receipt, field);
   return value === undefined || value === null ? undefined : asText(value);
@@ -33,16 +33,16 @@ function noJson(why: string): WorkError {
 
 export interface ReadReceipt {
   readonly receipt: Json;
-  /** Absent without a key field: then the content identifies it. */
+  /** Absent without a key field: the key is then derived from the content. */
   readonly key?: string;
 }
 
 export interface ReceiptSource {
-  /** A file; `-` is stdin. */
+  /** The path of a file, or `-` for stdin. */
   readonly path: string;
-  /** Default: by the file name and the first bytes. */
+  /** Default: detected from the file name or the first bytes. */
   readonly format?: "json" | "jsonl";
-  /** The field with the key; a receipt without it is an error. Default: none. */
+  /** The field that contains the key. A receipt without this field is an error. Default: none. */
   readonly keyField?: string;
 }
 
@@ -55,7 +55,7 @@ export async function* readReceipts(
   for await (const records of runs) yield* inRuns(records, { origin, keyField: source.keyField });
 }
 
-/** Receipts given as one value; an array is several. */
+/** Reads receipts from a JSON value. Each element of an array is one receipt. */
 export function receiptsOf(data: Json, name: string, keyField?: string): readonly ReadReceipt[] {
   const origin: Origin = { name, format: "json", sniffed: false };
   const all = Array.isArray(data) ? data : [data];
@@ -72,7 +72,7 @@ function withKey(record: IntakeRecord, { origin, keyField }: Keying): ReadReceip
   return keyField === undefined ? { receipt } : { receipt, key: idFrom(record, keyField, origin) };
 }
 
-/** Valid receipts before an invalid one are returned first. */
+/** Yields the valid receipts before an invalid one, then throws. */
 function* inRuns(records: Iterable<IntakeRecord>, keying: Keying): Generator<readonly ReadReceipt[]> {
   const run: ReadReceipt[] = [];
   try {
@@ -97,7 +97,7 @@ async function recordsOf(input: Input, wanted: ReceiptSource["format"]): Promise
   return { origin, runs: documentRuns(chunks, origin) };
 }
 
-/** An array is streamed; a single receipt is read as a whole. */
+/** Streams an array, and reads a single receipt as a whole. */
 async function* documentRuns(
   chunks: AsyncIterable<Buffer>,
   origin: Origin,
@@ -108,7 +108,7 @@ async function* documentRuns(
     head = Buffer.concat([head, next.value]);
     const start = skipSpace(head, skipMark(head));
     if (start === head.length) continue;
-    if (head[start] !== BYTE.openArray) continue; // one document: all of it is needed
+    if (head[start] !== BYTE.openArray) continue; // a single document has to be complete
     const { readJsonArray } = await import("../intake/json-array.ts");
     yield* readJsonArray(replay(head, rest), origin);
     return;

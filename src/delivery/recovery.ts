@@ -1,4 +1,4 @@
-/** Recovers the letters of a target: on request, and when an outage is over. Then one letter is sent first as a trial. */
+/** Redrives the letters of a target on request or after an outage. After an outage, it sends one letter first as a trial. */
 import type { Engine } from "../engine.ts";
 import { isStoreTrouble, WorkError } from "../errors.ts";
 import type { LeasedItem, Settlement } from "../item/item.ts";
@@ -19,7 +19,7 @@ export interface Recovery {
   readonly job: Job;
   readonly selection: Selection;
   readonly letters: number;
-  /** Unfinished redrives of other processes, oldest first, without paused ones. */
+  /** Unfinished redrives of the target that are not paused, oldest first. */
   readonly begun: readonly Operation[];
 }
 
@@ -33,7 +33,7 @@ export async function surveyRecovery(engine: Engine, name: string): Promise<Reco
   return { job, selection, letters: await countSelected(engine, selection), begun };
 }
 
-/** Throws `target_unreachable` when nothing could be delivered now. Changes nothing. */
+/** Throws `target_unreachable` when the target is paused or does not answer. Changes nothing. */
 export async function requireReachable(engine: Engine, { job, letters }: Recovery): Promise<void> {
   const kept = letters === 1 ? "1 letter waits" : `${letters} letters wait`;
   if (job.pause) {
@@ -71,10 +71,10 @@ export interface AutoRecoverOptions {
 
 const SOON_MS = 100;
 const CHECK_MS_MIN = 2000;
-/** While the target does not accept receipts, it is probed less and less often. */
+/** The interval between probes doubles up to this limit while the target accepts no receipts. */
 const CHECK_MS_MAX = 60_000;
 
-/** Redrives the letters of an outage when it is over, while a process delivers. */
+/** Redrives letters that died in an outage when the target accepts receipts again. */
 export class AutoRecovery {
   readonly #options: AutoRecoverOptions;
   readonly #stop = new AbortController();
@@ -83,7 +83,7 @@ export class AutoRecovery {
   #waitMs = CHECK_MS_MIN;
   #isStarted = false;
   #isTaking = false;
-  /** The letter that was sent first, until its attempt has ended. */
+  /** The letter that was sent as a trial, until its result is known. */
   #trial: string | null = null;
 
   constructor(options: AutoRecoverOptions) {
@@ -103,7 +103,7 @@ export class AutoRecovery {
     return this.#isTaking;
   }
 
-  /** Checks again and again until it is stopped. */
+  /** Checks periodically until `stop` is called. */
   start(): void {
     this.#isStarted = true;
     this.#task.wake(0);
@@ -117,14 +117,14 @@ export class AutoRecovery {
     if (outcome !== "succeeded") this.#waitMs = Math.min(CHECK_MS_MAX, this.#waitMs * 2);
   }
 
-  /** When the target begins to accept receipts, older letters are sent soon. */
+  /** Schedules a check soon when the target starts to accept receipts. */
   #takes(): void {
     if (!this.#isTaking && this.#isStarted) this.#task.wake();
     this.#isTaking = true;
     this.#waitMs = CHECK_MS_MIN;
   }
 
-  /** Sends what can be sent now, one check at a time; resolves with how many letters that were. Never rejects. */
+  /** Runs a check after any running one, and resolves with the number of redriven letters. Never rejects. */
   look(): Promise<number> {
     this.#last = this.#last.then(() => this.#guarded());
     return this.#last;
@@ -141,7 +141,7 @@ export class AutoRecovery {
     try {
       return await this.#send();
     } catch (error) {
-      if (isStoreTrouble(error)) return 0; // the worker reports it, and waits
+      if (isStoreTrouble(error)) return 0; // the worker reports the error and waits
       const reason = error instanceof Error ? error.message : String(error);
       this.#options.onNotice(`Letters of ${this.#options.target.id} were not sent again: ${reason}`);
       this.#waitMs = CHECK_MS_MAX;
@@ -184,7 +184,7 @@ export class AutoRecovery {
     return sent;
   }
 
-  /** The letters are back in line then: whoever delivers, this process or another, sends them. */
+  /** Makes the letters ready again, so that this process or another delivers them. Returns their number. */
   async #redrive(filter: LetterFilter): Promise<number> {
     const { engine, clock, target } = this.#options;
     if ((await engine.listLetters({ ...filter, limit: 0 })).total === 0) return 0;
@@ -198,7 +198,7 @@ export class AutoRecovery {
 const AUTHOR = "redrive (auto-recover)";
 const STORE_WAIT_MS = 30_000;
 
-/** Letters whose last attempt met an outage: the target was unavailable, throttled, or did not answer. */
+/** Selects letters whose last attempt failed because the target was unavailable, throttled, or did not answer. */
 function filtersOf(queue: string): readonly LetterFilter[] {
   const common = { queue, states: ["dead"], eligible: true } as const;
   return [

@@ -1,4 +1,4 @@
-/** What settings of targets may be. Loaded when settings are checked, because it loads zod. */
+/** Validates the settings of targets. Imported only when settings are checked, because it loads zod. */
 import * as z from "zod";
 import { COMMON_SETTINGS, retries } from "../queue/settings-schema.ts";
 import * as t from "../std/check-input.ts";
@@ -20,7 +20,7 @@ export const targetSettings = {
   ...t.optional(t.wholeNumber(1, 1_073_741_824), "answerBytesMax"),
   ...t.optional(retries, "retries"),
   ...t.optional(t.numberFrom(0, 60), "backoffBase"),
-  // Checked by hand: an error must not repeat a token that was given instead of its location.
+  // Checked in `requireToken`, because an error must not print a token that was given instead of its location.
   token: t.anyThat(() => true, "the location of a token").optional(),
 };
 

@@ -1,6 +1,6 @@
 /**
- * Targets of receipts: their settings as people give them and as the store keeps them. A target is a queue with a
- * `delivery`; the rest is the queue's own code. The location of a token is stored, never the token.
+ * The settings of targets, in the form that users give and in the form that the store keeps. A target is a queue with
+ * `delivery` settings. The store keeps the location of a token, never the token.
  */
 import { validateHeaderName, validateHeaderValue } from "node:http";
 import type { Engine } from "../engine.ts";
@@ -27,38 +27,38 @@ import { type Backoff, DEFAULT_POLICY } from "../retry/policy.ts";
 import { compact, type JsonObject } from "../std/json.ts";
 import type { DeliveryProtocol } from "./protocol.ts";
 
-/** Where the token is. It is read for every attempt, so that a new one is used at once. */
+/** Where to read the token. It is read for every attempt, so that a new token takes effect immediately. */
 export type TokenSource =
   /** The name of an environment variable. */
   | { readonly env: string }
-  /** The path of a file that contains nothing but the token. */
+  /** The path of a file that contains only the token. */
   | { readonly file: string };
 
 /** How receipts are delivered. */
 export interface DeliverySpec {
-  /** `http` posts JSON, `mcp` calls a tool, `function` is code of this process. Default `http`. */
+  /** `http` posts JSON, `mcp` calls a tool, `function` calls a function of this process. Default `http`. */
   readonly protocol: DeliveryProtocol;
-  /** Where receipts are sent; `http` and `mcp` need it. */
+  /** The URL that receipts are sent to. Required for `http` and `mcp`. */
   readonly url?: string;
-  /** Sent with every receipt; new ones replace all. Not secret: they are kept in the store. Default: none. */
+  /** Headers of every request. A change replaces all of them. Not for secrets: the store keeps them. Default: none. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Where the token is, never the token itself. It is sent as `Authorization: Bearer …`. Default: none is sent. */
+  /** Where to read the token, which is sent as `Authorization: Bearer …`. Default: no token is sent. */
   readonly token?: TokenSource;
   /** The tool that `mcp` calls. Default `asyncgate.complete`. */
   readonly tool: string;
-  /** The tool's argument for the idempotency key. Default: it is in `_meta` only. */
+  /** The tool argument that receives the idempotency key. Default: none; `_meta` always contains the key. */
   readonly keyArgument?: string;
-  /** For one attempt, from the connection to the last byte of the answer. Default 10 s. */
+  /** The time limit of one attempt, from connecting to the last byte of the response. Default 10 s. */
   readonly timeoutMs: number;
-  /** The longest answer that is read. Default 1 MiB. */
+  /** The maximum size of a response. Default 1 MiB. */
   readonly answerBytesMax: number;
-  /** The header with the idempotency key. Default `Idempotency-Key`. */
+  /** The header that carries the idempotency key. Default `Idempotency-Key`. */
   readonly idHeader: string;
-  /** Receipts with the same value in this field, `a.b` is a nested one, are delivered in their order. Default: any order. */
+  /** Receipts with the same value in this field (`a.b` for a nested one) are delivered in order. Default: in any order. */
   readonly orderField?: string;
 }
 
-/** How receipts are delivered, as settings. An omitted one keeps its default or its value; null takes it away. */
+/** The settings of a delivery. An omitted setting keeps its value or default; null removes it. */
 export type DeliverySettings = Changes<DeliverySpec, keyof DeliverySpec>;
 
 /** The settings of a target, as the store keeps them. */
@@ -66,27 +66,27 @@ export interface TargetSpec extends QueueSpec {
   readonly delivery: DeliverySpec;
 }
 
-/** The settings of a target. An omitted one keeps its default or its value; null takes it away. */
+/** The settings of a target. An omitted setting keeps its value or default; null removes it. */
 export interface TargetSettings
   extends DeliverySettings,
     Pick<
       QueueSettings,
       "backoff" | "breaker" | "onOutage" | "outageMsMax" | "rate" | "leaseMs" | "lossesMax" | "description"
     > {
-  /** How often a receipt is tried again after the first attempt. Default 4. */
+  /** The number of retries after the first attempt. Default 4. */
   readonly retries?: number;
-  /** The waits are its powers in seconds. Default 2: 2, 4, 8 and 16 s. */
+  /** The delay before retry n is this base to the power of n, in seconds. Default 2: 2, 4, 8 and 16 s. */
   readonly backoffBase?: number;
 }
 
-/** Waits base, base², base³ … seconds before the retries, and never longer than an hour. */
+/** Waits base, base², base³ … seconds before the retries, at most one hour. */
 function receiptBackoff(base: number): Backoff {
   return { kind: "exponential", initialMs: base * 1000, factor: base, maxMs: 3_600_000, jitter: false };
 }
 
 /**
- * Five attempts, then a letter. No breaker: receipts of one target do not wait for each other. A receipt is hardly ever the
- * reason why a process dies, so its process may vanish more often than with an item of a queue.
+ * A receipt becomes a letter after five attempts. There is no breaker, so receipts do not wait for each other. `lossesMax`
+ * is higher than for queues, because a receipt hardly ever crashes the process that delivers it.
  */
 export const DEFAULT_TARGET: TargetSpec = {
   ...DEFAULT_QUEUE,
@@ -101,13 +101,13 @@ export const DEFAULT_TARGET: TargetSpec = {
   },
 };
 
-/** The settings of a target's job; what an older version did not write has its default. */
+/** Reads the settings of a target. Settings that an older version did not store get their defaults. */
 export function targetSpecOf(job: Pick<Job, "spec">): TargetSpec {
   const spec = queueSpecOf(job, DEFAULT_TARGET);
   return { ...spec, delivery: { ...DEFAULT_TARGET.delivery, ...spec.delivery } };
 }
 
-/** Creates the target, or changes the given settings. Letters that were imported under the name become its own. */
+/** Creates the target, or changes the settings of an existing one. Adopts letters that were imported under its name. */
 export async function setTarget(engine: Engine, name: string, settings: TargetSettings = {}): Promise<Job> {
   const found = await engine.findJob(name);
   if (found?.kind === "target") return change(engine, found, settings);
@@ -115,7 +115,7 @@ export async function setTarget(engine: Engine, name: string, settings: TargetSe
   return createStanding(engine, { name, kind: "target", spec }, (other) => change(engine, other, settings));
 }
 
-/** Changes the given settings; a call that changes nothing writes nothing. */
+/** Changes the given settings. Writes nothing if no value differs. */
 export async function changeTarget(engine: Engine, name: string, settings: TargetSettings): Promise<Job> {
   return change(engine, await requireTarget(engine, name), settings);
 }
@@ -172,7 +172,7 @@ function requireUrl(text: string | undefined): void {
 
 const TOKEN_HINT = 'Say where the token is: token: {env: "NAME"} or {file: "PATH"}.';
 const SECRET_HEADERS = /^(?:authorization|proxy-authorization|cookie)$/i;
-/** The connection writes these itself. */
+/** Headers that only the HTTP client sets. */
 const OWN_HEADERS =
   /^(?:host|content-length|transfer-encoding|connection|content-type|expect|upgrade|te|trailer)$/i;
 
@@ -192,7 +192,7 @@ function requireHeader(name: string, value: string): void {
   }
 }
 
-/** By hand, because an error must not repeat a token that was given instead of its location. */
+/** Checked without zod, because an error must not print a token that was given instead of its location. */
 function requireToken(token: TokenSource): void {
   const [[name, text] = [], ...others] = Object.entries(token);
   const isSource = (name === "env" || name === "file") && typeof text === "string" && text !== "";
@@ -207,7 +207,7 @@ export function isDeliverable(job: Job): boolean {
   return job.kind === "target" && targetSpecOf(job).delivery.protocol !== "function";
 }
 
-/** Throws a `usage` error when only the service itself can deliver. */
+/** Throws a `usage` error for the protocol `function`: only the service that has the function can deliver. */
 export function requireDeliverable(target: Job): void {
   if (isDeliverable(target)) return;
   throw new WorkError(
@@ -253,7 +253,7 @@ function deliveryToJson(delivery: DeliverySpec): JsonObject {
   }) as JsonObject;
 }
 
-/** Without what comes after `?`, which may be a secret. */
+/** Returns the URL with `?…` in place of its query string, which may contain a secret. */
 export function addressOf(url: string): string {
   const { origin, pathname, search } = new URL(url);
   return `${origin}${pathname}${search === "" ? "" : "?…"}`;

@@ -1,6 +1,6 @@
 /**
- * A target of receipts for a service: `send` stores a receipt first, and a worker of the target's queue delivers it.
- * Receipts of an earlier process are delivered as soon as the target is opened.
+ * A target of receipts: `send` stores a receipt, and a worker of the target's queue delivers it. Opening a target also
+ * delivers the receipts that earlier processes stored.
  */
 import type { Engine } from "../engine.ts";
 import { isStoreTrouble, WorkError } from "../errors.ts";
@@ -28,63 +28,63 @@ import {
 } from "./target-settings.ts";
 import type { Environment } from "./token.ts";
 
-/** The options of a target. Given settings create or change it; without settings it must exist. */
+/** The options of a target. Settings create the target or change it; without settings it must already exist. */
 export interface TargetOptions extends TargetSettings, RunnerSettings {
-  /** Delivers when the target's protocol is `function`: a function that sends one receipt, or a protocol of your own. */
+  /** Implements the protocol `function`: a function that sends one receipt, or a custom `Protocol`. */
   readonly deliver?: DeliverFunction | Protocol;
-  /** Whether this process delivers; if not, it only stores receipts for one that does. Default true. */
+  /** Whether this process delivers receipts. If false, it only stores them for another process. Default true. */
   readonly isDelivering?: boolean;
-  /** How many receipts are sent at a time. Default 10. */
+  /** How many receipts are sent concurrently. Default 10. */
   readonly concurrency?: number;
-  /** A rate limit of this process, besides the target's own. Default: no limit. */
+  /** A rate limit for this process, in addition to that of the target. Default: no limit. */
   readonly ownRate?: Rate;
-  /** Called after every attempt, once the store has its end. */
+  /** Called after every attempt, once its result is stored. */
   readonly onSettled?: (item: LeasedItem, settlement: Settlement) => void;
-  /** Called when the target is found paused, and when it no longer is. */
+  /** Called when this process notices that the target was paused or resumed. */
   readonly onPaused?: (isPaused: boolean) => void;
-  /** Called when the store does not answer, and when the target cannot deliver any more. */
+  /** Called when the store is unavailable, and when this process can no longer deliver. */
   readonly onError?: (error: unknown) => void;
-  /** Where tokens are read from. Default: the environment of the process. */
+  /** The environment variables that tokens are read from. Default: `process.env`. */
   readonly env?: Environment;
   readonly clock?: Clock;
-  /** Starts a service for the target's letters, which is stopped with the deliveries. Default: none. */
+  /** Starts a service that runs until deliveries stop, e.g. one that maintains the target's letters. Default: none. */
   readonly alongside?: NonNullable<WorkPlan["alongside"]>;
 }
 
-/** How one receipt is sent. */
+/** The options for sending one receipt. */
 export interface SendOptions {
   /**
-   * Identifies the receipt forever: the same receipt with the same key is sent once, another receipt with the same key is
-   * a `receipt_conflict`. Default: made from its content.
+   * The permanent identity of the receipt. The same receipt with the same key is sent once; another receipt with the same
+   * key is a `receipt_conflict` error. Default: derived from the content.
    */
   readonly key?: string;
-  /** Receipts with the same value are delivered one after the other. Default: the target's `orderField`. */
+  /** The ordering key: receipts with the same key are delivered one at a time. Default: the value of `orderField`. */
   readonly order?: string;
-  /** False: resolves when the receipt is stored. Default true: resolves when it is delivered or dead. */
+  /** Whether `send` waits until the receipt is delivered or dead, instead of until it is stored. Default true. */
   readonly wait?: boolean;
-  /** Ends the waiting; the receipt is kept and delivered all the same. */
+  /** Stops the wait. The receipt stays stored and is still delivered. */
   readonly signal?: AbortSignal;
 }
 
-/** A receipt that is stored: it will be delivered or become a letter, whatever happens to this process. */
+/** A stored receipt. It will be delivered or become a letter, even if this process ends. */
 export interface KeptReceipt {
   readonly key: string;
-  /** False when it was sent before. */
+  /** False when the receipt was sent before. */
   readonly isNew: boolean;
-  /** Resolves true when it is delivered and false when it is dead; rejects with `interrupted` when the waiting ends. */
+  /** Resolves with true when delivered and with false when dead. Rejects with `interrupted` when the wait is stopped. */
   delivered(signal?: AbortSignal): Promise<boolean>;
 }
 
-/** What was left when the target was closed. */
+/** The result of draining a target. */
 export interface DrainReport {
-  /** Receipts that wait in the store for the next process that opens the target. */
+  /** The number of undelivered receipts. The next process that opens the target delivers them. */
   readonly left: number;
 }
 
-/** Any JSON value. */
+/** A receipt can be any JSON value. */
 export type Receipt = Json;
 
-/** A function that ignores a stop is abandoned after this time. */
+/** How long to wait for a delivery that ignores its abort signal. */
 const ABANDON_AFTER_MS = 5000;
 const DRAIN_MS = 30_000;
 const DRAIN_CHECK_MS = 100;
@@ -95,16 +95,16 @@ interface Opened {
   readonly worker: Worker | null;
 }
 
-/** A target of receipts. It is opened at once, and delivers until it is closed. */
+/** A target of receipts. It opens when it is constructed, and delivers until it is closed. */
 export class Target extends StandingQueue {
-  /** Resolves when the target exists and deliveries have begun; rejects with the reason why not. */
+  /** Resolves when the target exists and deliveries have started; rejects when the target cannot be opened. */
   readonly opened: Promise<void>;
   readonly #options: TargetOptions;
   readonly #clock: Clock;
   readonly #outbox: Outbox;
   readonly #waiters: Waiters;
   readonly #opening: Promise<Opened>;
-  /** Rejects when the store does not answer while the target is being opened: `send` reports that instead of waiting. */
+  /** Rejects when the store is unavailable while the target opens, so that `send` rejects instead of waiting. */
   readonly #troubled: Promise<never>;
   #reportTrouble: (error: unknown) => void = () => undefined;
   #open: Opened | null = null;
@@ -123,19 +123,19 @@ export class Target extends StandingQueue {
     });
     this.#opening = this.#begin();
     this.opened = this.#opening.then(() => undefined);
-    for (const promise of [this.#troubled, this.opened]) promise.catch(() => undefined); // `send` rejects with it
+    for (const promise of [this.#troubled, this.opened]) promise.catch(() => undefined); // `send` reports it
     if (options.onError) this.opened.catch(options.onError);
   }
 
-  /** Whether it no longer accepts receipts. */
+  /** Whether the target no longer accepts receipts. */
   get isClosed(): boolean {
     return this.#isClosing;
   }
 
   /**
-   * Stores the receipt and delivers it: resolves true when it is delivered and false when it is dead, or with `wait: false`
-   * as soon as it is stored. When it rejects, nothing was stored, unless the error is `interrupted`: then only the waiting
-   * ended.
+   * Stores the receipt and delivers it. Resolves with true when it is delivered and with false when it is dead, or with
+   * `wait: false` as soon as it is stored. If `send` rejects, nothing was stored, unless the error is `interrupted`: then
+   * only the wait was stopped.
    */
   send(receipt: Receipt, options?: SendOptions & { readonly wait?: true }): Promise<boolean>;
   send(receipt: Receipt, options: SendOptions & { readonly wait: false }): Promise<KeptReceipt>;
@@ -157,7 +157,7 @@ export class Target extends StandingQueue {
     return { key, isNew, delivered };
   }
 
-  /** Waits for the end of a receipt from before the action on, so that no end is missed. */
+  /** Registers the wait before it runs the action, so that no result is missed. */
   async #waitFor(
     key: string,
     signal: AbortSignal | undefined,
@@ -173,24 +173,24 @@ export class Target extends StandingQueue {
     return waitUntil(waiting, key, signal);
   }
 
-  /** The stored settings. */
+  /** Reads the stored settings. */
   async settings(): Promise<TargetSpec> {
     return targetSpecOf(await requireTarget(this.engine, this.name));
   }
 
-  /** Changes the given settings. This process uses them at once, others within seconds. */
+  /** Changes the given settings. They take effect immediately in this process and within seconds in others. */
   async change(settings: TargetSettings): Promise<void> {
     const { delivery } = await this.#whenOpen();
     await changeTarget(this.engine, this.name, settings);
     await delivery.settings.refresh();
   }
 
-  /** Checks whether the receiver answers, without sending a receipt. */
+  /** Checks whether the receiver is reachable, without sending a receipt. */
   async probe(signal?: AbortSignal): Promise<Reachability> {
     return (await this.#whenOpen()).delivery.probe(signal);
   }
 
-  /** Accepts no more receipts, delivers what waits for at most this time, and closes the target. The rest stays stored. */
+  /** Stops accepting receipts, delivers pending ones until the time is up, and closes the target. The rest stays stored. */
   drain(withinMs: number = DRAIN_MS): Promise<DrainReport> {
     this.#isClosing = true;
     this.#deadline = Math.min(this.#deadline, this.#clock.now() + withinMs);
@@ -198,7 +198,7 @@ export class Target extends StandingQueue {
     return this.#closing;
   }
 
-  /** Stops deliveries and releases their receipts; the attempts are not counted. Also ends a drain. */
+  /** Aborts running deliveries and releases their receipts; these attempts do not count. Also ends a drain. */
   async close(): Promise<void> {
     const closing = this.drain(0);
     await this.#open?.worker?.stop().catch(() => undefined); // reported by `onError`
@@ -272,7 +272,7 @@ export class Target extends StandingQueue {
     return Math.max(0, this.#deadline - this.#clock.now());
   }
 
-  /** A paused target delivers nothing more, however long one waits. */
+  /** Whether a drain should wait longer. A paused target delivers nothing. */
   async #canContinue(): Promise<boolean> {
     try {
       if ((await this.engine.findJob(this.name))?.pause) return false;
@@ -296,7 +296,7 @@ export class Target extends StandingQueue {
   }
 }
 
-/** The settings among the options; null when there are none: then the target is used as it is. */
+/** Extracts the settings from the options. Returns null when there are none, so that the target stays unchanged. */
 function settingsIn(options: TargetOptions): TargetSettings | null {
   const { deliver, isDelivering, concurrency, ownRate, onSettled, onPaused, onError, ...rest } = options;
   const { storeWaitMs, poisonAfter, groupRules, classRules, env, clock, alongside, ...settings } = rest;

@@ -1,19 +1,19 @@
-/** The token of a target, read for every attempt, so that a new one needs no restart. It is never stored or shown. */
+/** Reads the token of a target for every attempt, so that a new token needs no restart. Never stores or prints it. */
 import { readFile } from "node:fs/promises";
 import { WorkError } from "../errors.ts";
 import { maskerOf, SECRET_CHARS_MIN } from "../workflow/secrets.ts";
 import type { TokenSource } from "./target-settings.ts";
 
-/** A token as it is now, and what takes it out of a text. */
+/** A token, and the function that masks it in texts. */
 export interface Token {
   readonly value: string;
-  /** `isCut`: the text broke off, perhaps in the middle of the token. */
+  /** `isCut`: the text was truncated, possibly inside the token. */
   readonly mask: (text: string, isCut?: boolean) => string;
 }
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Undefined when the target needs none. A token that cannot be read or sent is a `usage` error with its location. */
+/** Returns undefined when the target needs no token. Throws a `usage` error with the location of an unusable token. */
 export async function readToken(
   source: TokenSource | undefined,
   env: Environment = process.env,
@@ -29,7 +29,7 @@ export async function readToken(
   return last;
 }
 
-/** Most attempts use the token of the one before. */
+/** Caches the last token, because most attempts use the same one. */
 let last: Token | undefined;
 
 function tokenOf(value: string): Token {
@@ -39,7 +39,7 @@ function tokenOf(value: string): Token {
   return { value, mask: (text, isCut = false) => (isCut ? maskCut(text) : mask(text)) };
 }
 
-/** The value is the same as that of the one that was used. */
+/** Whether the current token is the one that was used. */
 export async function isStillToken(
   used: Token | undefined,
   source: TokenSource | undefined,
@@ -48,7 +48,7 @@ export async function isStillToken(
   try {
     return (await readToken(source, env))?.value === used?.value;
   } catch (error) {
-    if (error instanceof WorkError) return true; // there is no better one
+    if (error instanceof WorkError) return true; // there is no new token to use instead
     throw error;
   }
 }
