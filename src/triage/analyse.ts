@@ -20,7 +20,7 @@ export interface PatternGroup {
   readonly sampleItems: readonly Letter[];
 }
 
-/** Failure statistics of letters. */
+/** The failure statistics of a set of letters. */
 export interface Analysis {
   readonly totalItems: number;
   /** Largest first. */
@@ -39,7 +39,7 @@ export class Analyst {
   readonly #groups = new Map<string, CountedGroup>();
   readonly #axis: TimeAxis;
 
-  /** `stepMs` is the interval of the arrivals that will be added. Default: a minute. */
+  /** `stepMs` is the time resolution of the arrivals that will be added. Default: a minute. */
   constructor(stepMs?: number) {
     this.#axis = new TimeAxis(stepMs);
   }
@@ -94,7 +94,7 @@ function byCount(a: CountedGroup, b: CountedGroup): number {
   return b.count - a.count || b.lastOccurrence - a.lastOccurrence || (a.signature < b.signature ? -1 : 1);
 }
 
-/** The JSON of an analysis. */
+/** Converts an analysis to its JSON form. */
 export function analysisToJson(analysis: Analysis): JsonObject {
   const { totalItems, patternGroups, errorDistribution, timeline } = analysis;
   return {
@@ -122,7 +122,7 @@ export type Interval = readonly [at: number, count: number];
 
 export interface Timeline {
   readonly stepMs: number;
-  /** From the first to the last interval that is not empty, including empty ones between. */
+  /** All intervals from the first to the last that has events, including empty ones. */
   readonly intervals: readonly Interval[];
 }
 
@@ -130,7 +130,7 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
-/** Interval lengths that people are used to. */
+/** Interval lengths that are easy to read. */
 const STEPS_MS: readonly number[] = [
   ...[1, 5, 10, 30].map((minutes) => minutes * MINUTE_MS),
   ...[1, 3, 6, 12].map((hours) => hours * HOUR_MS),
@@ -158,7 +158,7 @@ export class TimeAxis {
   #stepMs: number;
   #counts = new Map<number, number>();
 
-  /** `stepMs` is the interval of the events, when they are counted already. */
+  /** `stepMs` is the time resolution of the events. Default: a minute. */
   constructor(stepMs = MINUTE_MS) {
     this.#stepMs = stepMs;
   }

@@ -18,7 +18,7 @@ export function cleanText(text: string): string {
 
 /** Joins a text into one line of at most `charsMax` characters; `…` replaces what was cut. */
 export function oneLine(text: string, charsMax: number): string {
-  const bounded = text.slice(0, 8 * charsMax); // most of it may be blanks and colours
+  const bounded = text.slice(0, 8 * charsMax); // cleaning removes blanks and colours, so more is kept
   return shorten(cleanText(bounded).replace(/\s+/g, " ").trim(), charsMax);
 }
 

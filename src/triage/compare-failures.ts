@@ -2,7 +2,7 @@
 import type { Failure } from "../item/failure.ts";
 import { normalise } from "./normalise.ts";
 
-/** A fact that changed; an empty text means that there was none. */
+/** A fact that changed; an empty text means that the fact is absent. */
 export interface ChangedFact {
   readonly name: string;
   readonly before: string;
@@ -11,7 +11,7 @@ export interface ChangedFact {
 
 export interface FailureDifference {
   readonly facts: readonly ChangedFact[];
-  /** Output lines of only one of the two. Lines that differ only in numbers and times are equal. */
+  /** Output lines that only one attempt printed. Lines that differ only in numbers and times are equal. */
   readonly goneLines: readonly string[];
   readonly newLines: readonly string[];
 }
@@ -26,7 +26,7 @@ export function compareFailures(before: Failure, after: Failure): FailureDiffere
   };
 }
 
-/** Messages that differ only in numbers and times are equal; exit codes must be identical. */
+/** Whether the fact changed. Messages that differ only in numbers and times are equal; other facts must be identical. */
 function isOther({ name, before, after }: ChangedFact): boolean {
   return name === "message" ? normalise(before) !== normalise(after) : before !== after;
 }

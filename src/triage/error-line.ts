@@ -1,13 +1,13 @@
-/** Finds the output lines that name the failure: the last with an error marker, first in stderr, or the last. */
+/** Finds the output lines that name the failure: the last with an error marker, stderr first, or else the last line. */
 import { cleanText, oneLine } from "./clean.ts";
 
 export interface Picked {
   readonly stream: "stderr" | "stdout";
-  /** One readable line. */
+  /** The failure as one readable line. */
   readonly message: string;
-  /** The failure as it was printed, which may be several lines. */
+  /** The failure as printed, on one or more lines. */
   readonly lines: readonly string[];
-  /** Shown to people, e.g. `the last line with an error marker`. */
+  /** Why this line was chosen, for people: e.g. `the last line with an error marker`. */
   readonly why: string;
 }
 
@@ -51,12 +51,12 @@ function linesOf(output: string | undefined): readonly string[] {
     .filter((line) => line.length > 0 && isReadable(line));
 }
 
-/** Some tools draw a line down the left of their errors. */
+/** Removes the vertical bar that some tools draw to the left of their errors. */
 function withoutBox(line: string): string {
   return line.replace(/^[│╷╵┃▌] ?/, "");
 }
 
-/** Binary output does not help a person, and would give every failure a signature of its own. */
+/** Whether the line is text. Binary output does not help a person, and would give every failure its own signature. */
 function isReadable(line: string): boolean {
   return 10 * (line.split("\ufffd").length - 1) < line.length;
 }
@@ -81,7 +81,7 @@ function markedLine(lines: readonly string[]): Found | undefined {
     : { index: summary, why: "only summaries have an error marker: the last one" };
 }
 
-/** A line such as "thread 'x' panicked at …:" introduces the line below it, which may have a marker too. */
+/** Returns the index of the introducing line above, such as "thread 'x' panicked at …:", or else the given index. */
 function announcedAt(lines: readonly string[], index: number): number {
   const above = lines[index - 1] ?? "";
   return above.endsWith(":") && markOf(above) !== undefined && !isSummary(above) ? index - 1 : index;
@@ -107,11 +107,11 @@ export interface Whole {
   readonly message: string;
 }
 
-/** The limit of one line, and so of a message. */
+/** The maximum length of a line, and therefore of a message. */
 export const LINE_CHARS_MAX = 300;
 const LINES_MAX = 12;
 
-/** The failure that begins on this line, with the lines below that belong to it. */
+/** Returns the failure that begins on this line, with the following lines that belong to it. */
 export function wholeAt(lines: readonly string[], index: number): Whole {
   const said = [lines[index] ?? ""];
   const parts = [said[0] ?? ""];
@@ -127,11 +127,11 @@ export function wholeAt(lines: readonly string[], index: number): Whole {
 
 type Belonging = "message" | "shown" | "no";
 
-/** rustc prints the position behind `-->`. */
+/** The position that rustc prints after `-->`. */
 const POSITION = /^\s*--> \S/;
 const COMPARED =
   /^\s*(?:left|right|expected|received|actual|got|want|wanted|but was| {1,2}[-+] (?:Expected|Received))\s*[:=]/i;
-/** Source code under a message, with its line numbers and marks. */
+/** Source code under a message, with line numbers and markers. */
 const SOURCE = /^\s*(?:\d{1,6}\s*)?\||^\s*[\^~]+\s*$|^\s*= (?:note|help):/;
 const NEW_MESSAGE = /^\s*(?:note|help|hint|warning):|^stack backtrace|RUST_BACKTRACE/i;
 
@@ -146,7 +146,7 @@ export interface Mark {
   readonly shape: RegExp;
 }
 
-/** Markers of the line that says what failed. Each regular expression is bounded. */
+/** Markers of the line that names the failure. Each regular expression is bounded. */
 export const MARKS: readonly Mark[] = [
   {
     what: "an error marker",
@@ -179,7 +179,7 @@ export const MARKS: readonly Mark[] = [
   },
 ];
 
-/** Lines with a marker that only report that something failed above; used only when there is no better line. */
+/** Lines with a marker that only summarise an earlier failure; used only if there is no better line. */
 export const SUMMARIES: readonly RegExp[] = [
   // Compilers and linkers
   /aborting due to|could not compile|for more information about this error|warning: build failed|^collect2: error: ld returned/i,

@@ -14,7 +14,7 @@ import {
 } from "./signature.ts";
 
 export interface MaskHit {
-  /** The mask without its angle brackets. */
+  /** The name of the mask, without angle brackets. */
   readonly masker: string;
   readonly reason: string;
   readonly before: string;
@@ -24,9 +24,9 @@ export interface MaskHit {
 export interface Explanation extends Signature {
   readonly algorithm: string;
   readonly source: Source;
-  /** Why this text was read; shown to people. */
+  /** Why this text was chosen, for people. */
   readonly why: string;
-  /** The text that was read, as it was printed. */
+  /** The chosen text, as printed. */
   readonly lines: readonly string[];
   readonly hits: readonly MaskHit[];
   /** The language of the stack trace, when there is one. */
@@ -57,7 +57,7 @@ export function explainFailure(failure: SignedFailure): Explanation {
   };
 }
 
-/** The lines of the output that a recorded message was taken from. */
+/** Finds the output lines that the recorded message was taken from. */
 function pickedFor({ errorMessage, stderrTail, stdoutTail }: SignedFailure): Pick<Reading, "picked"> {
   const picked = pickErrorLine(stderrTail, stdoutTail);
   return picked && containsLine(errorMessage, picked.message) ? { picked } : {};

@@ -22,12 +22,12 @@ export function ruleSignature(name: string): string {
   return hashOf("rule", name);
 }
 
-/** The signature of the group that a text splits off another. The text is matched without regard to case. */
+/** Returns the signature of the group that a text splits off another. Case is ignored. */
 export function splitSignature(from: string, text: string): string {
   return hashOf("split", from, text.toLowerCase());
 }
 
-/** Puts all failures that match into one group with this name. The first rule that matches wins. */
+/** A rule that puts all matching failures into one group with this name. The first matching rule wins. */
 export interface GroupRule {
   readonly name: string;
   readonly match: Omit<RuleMatch, "exitCodes">;

@@ -1,6 +1,6 @@
 /**
- * Masks what differs from item to item in a message, so that the same failure reads the same. Exit codes, HTTP statuses
- * and error codes stay. Idempotent, and bounded in time: no regular expression has unbounded repetition.
+ * Masks the parts of a message that differ from item to item, so that the same failure has the same text. Exit codes, HTTP
+ * statuses and error codes stay. Idempotent, and bounded in time: no regular expression has unbounded repetition.
  */
 import { cleanText } from "./clean.ts";
 import type { Hit, Masker } from "./mask/masker.ts";
@@ -9,7 +9,7 @@ import { QUOTE_MASKER } from "./mask/quotes.ts";
 import { SHAPE_MASKER, URL_MASKER } from "./mask/shapes.ts";
 import { WORD_MASKER } from "./mask/word-masker.ts";
 
-/** The limit of a message, and of a pattern. */
+/** The maximum length of a message and of a pattern. */
 export const MESSAGE_CHARS_MAX = 4096;
 
 /** Specific maskers run before general ones, so that a date is not masked as three numbers. */
@@ -36,7 +36,7 @@ export function normalise(message: string, hit?: Hit): string {
   return text;
 }
 
-/** Quotations are found by the text around them, which masking may have changed: then another round is needed. */
+/** Matches text that needs another round: masking may have changed the context by which quotations are found. */
 const MAY_CHANGE = /(?<!\w)["'`](?!<str>["'`](?!["'`])|[\s.,:;)\]}]|$)/;
 const ROUNDS_MAX = 5;
 

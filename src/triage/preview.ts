@@ -1,4 +1,4 @@
-/** Signs lines of text or JSON Lines with `text`, so that people can try out the grouping. Refuses nothing. */
+/** Computes signatures of text lines or of `text` in JSON Lines, so that people can test the grouping. */
 import { StringDecoder } from "node:string_decoder";
 import { isJsonObject, type Json } from "../std/json.ts";
 import { type Signature, signatureOf } from "./signature.ts";
@@ -33,7 +33,7 @@ function previewLine(line: string): Signature {
   return previewText(textOf(line.endsWith("\r") ? line.slice(0, -1) : line));
 }
 
-/** The `text` of a JSON object, or the line itself. */
+/** Returns the `text` of a JSON object, or the line itself. */
 function textOf(line: string): string {
   if (!line.startsWith("{")) return line;
   const object = parsed(line);
@@ -48,7 +48,7 @@ function parsed(line: string): Json {
   }
 }
 
-/** Signs a text as if a command had failed with it: one line is its message, several lines are its output. */
+/** Computes the signature as if a command had failed: one line is its message, several lines are its output. */
 export function previewText(text: string): Signature {
   const errorType = { name: "Unknown" } as const;
   if (!text.trimEnd().includes("\n")) return signatureOf({ errorType, errorMessage: text });

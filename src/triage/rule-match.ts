@@ -3,13 +3,13 @@ import type { ErrorClass, ErrorTypeName } from "../item/error-type.ts";
 import type { Failure } from "../item/failure.ts";
 import { compilePattern } from "../std/pattern.ts";
 
-/** All given conditions must hold; of a list, any entry. */
+/** A failure matches if it meets every given condition. A list is met by any of its entries. */
 export interface RuleMatch {
   readonly types?: readonly ErrorTypeName[];
   readonly classes?: readonly ErrorClass[];
   readonly exitCodes?: readonly number[];
   readonly steps?: readonly string[];
-  /** A substring of the message, in any case. */
+  /** A substring of the message, compared without regard to case. */
   readonly text?: string;
   /** A regular expression that matches somewhere in the message; see std/pattern.ts. */
   readonly pattern?: string;
@@ -20,7 +20,7 @@ export type RuledFailure = Pick<Failure, "errorType" | "errorClass" | "errorMess
 
 export type RuleFinder<Rule> = (failure: RuledFailure) => Rule | undefined;
 
-/** Compiles rules, once per list. `textsOf` gives the texts for `text` and `pattern`. Throws `usage` for a pattern. */
+/** Compiles each list of rules once. `textsOf` returns the texts to search. An invalid pattern throws `usage`. */
 export function ruleFinders<Rule extends { readonly match: RuleMatch }>(
   textsOf: (failure: RuledFailure) => readonly string[],
 ): (rules: readonly Rule[]) => RuleFinder<Rule> {

@@ -1,4 +1,4 @@
-/** The signature of a failure: the hash of its pattern. Depends only on the failure and the version. */
+/** Computes the signature of a failure: the hash of its pattern. Depends only on the failure and the version. */
 import { hash } from "node:crypto";
 import type { Failure } from "../item/failure.ts";
 import { type Picked, pickErrorLine } from "./error-line.ts";
@@ -11,7 +11,7 @@ import { normalise } from "./normalise.ts";
 export const ALGORITHM = "redrive-3";
 const SIGNATURE_HEX_DIGITS = 16;
 
-/** What a failure is grouped by. */
+/** The signature and the pattern by which a failure is grouped. */
 export interface Signature {
   /** 16 hex digits. */
   readonly signature: string;
@@ -24,7 +24,7 @@ export function signatureOf(failure: SignedFailure): Signature {
   return signReading(failure.errorType.name, readFailure(failure));
 }
 
-/** Signs a failure that `readFailure` has read. */
+/** Computes the signature from the result of `readFailure`. */
 export function signReading(type: string, { message, counted }: Reading, hit?: Hit): Signature {
   const pattern = `${type}::${normalise(message, hit) || "(no message)"}${framesText(counted)}`;
   return { signature: hashOf(type, pattern), pattern };
@@ -52,7 +52,7 @@ export interface Reading {
   readonly skipped: readonly Frame[];
 }
 
-/** Reads the recorded message; without one the stack trace, then the output. Explanations use the same reading. */
+/** Reads the recorded message, or else the stack trace, or else the output. Explanations use the same result. */
 export function readFailure(failure: SignedFailure): Reading {
   const message = failure.errorMessage.trim();
   if (message === "") return readOutput(failure);
@@ -83,7 +83,7 @@ function withoutFrames(source: Source, message: string): Reading {
   return { source, message, counted: NO_FRAMES, skipped: NO_FRAMES };
 }
 
-/** The stack trace of a message: the recorded one, or one in the output with the same headline. */
+/** Returns the stack trace of a message: the recorded one, or one in the output with the same headline. */
 function traceFor(message: string, { stackTrace, stderrTail, stdoutTail }: SignedFailure): Trace | undefined {
   const recorded = stackTrace ? readTrace(stackTrace) : undefined;
   return recorded ?? traceOfMessage(message, stderrTail) ?? traceOfMessage(message, stdoutTail);

@@ -1,4 +1,4 @@
-/** The title and location of a failure for people, from its message or from the pattern of its group. */
+/** Derives the title and location of a failure, for people, from its message or the pattern of its group. */
 import { isErrorTypeName } from "../item/error-type.ts";
 import type { Failure } from "../item/failure.ts";
 
@@ -30,7 +30,7 @@ export function groupTitle(pattern: string): FailureTitle {
   return { type, title, location: { ...location, frames } };
 }
 
-/** The same as the title and location of its group, with nothing masked. */
+/** Returns the title and location of a single failure, with nothing masked. */
 export function failureTitle({ errorType, errorMessage, exitCode, signal }: RecordedFailure): FailureTitle {
   const { title, location } = readMessage(errorMessage);
   const recorded = exitCode === undefined ? (signal ?? "") : `exit ${exitCode}`;
@@ -48,7 +48,7 @@ export function locationText(location: Location): string {
   return locationParts(location).filter(Boolean).join(" · ");
 }
 
-/** The parts in the order in which they are shown, empty ones included. */
+/** Returns the parts in display order, including empty ones. */
 export function locationParts({ command, ending, step, frames }: Location): readonly string[] {
   return [command, ending, step, frames];
 }
@@ -66,7 +66,7 @@ export function titleLine(pattern: string): string {
 
 const NOWHERE: Location = { command: "", ending: "", step: "", frames: "" };
 
-/** The message of a command begins with its name and how it ended; any other message is the title itself. */
+/** Splits a message. A command's message begins with its name and how it ended; any other is the title itself. */
 function readMessage(message: string): Pick<FailureTitle, "title" | "location"> {
   const ended = ENDED.exec(message)?.groups;
   if (ended) return readEnded(message, ended);
@@ -95,18 +95,18 @@ function readEnded(
   return { title: rest, location: { ...location, command: program } };
 }
 
-/** `step build (npm run build …)` has the id of the step before its command. A masked command is left out. */
+/** Splits `step build (npm run build …)` into the step's id and its command. A masked command is left out. */
 function readCommand(command: string): Pick<Location, "command" | "step"> {
   const [, id, name] = /^step (\S+) \((.*)\)$/s.exec(command) ?? [];
   const step = id === undefined ? "" : `step ${id}`;
   return { command: MASKED.test(name ?? command) ? "" : (name ?? command), step };
 }
 
-/** Only masks and placeholders. */
+/** A text that consists only of masks and placeholders. */
 const MASKED = /^(?:<[a-z]+>|…|\s)+$/;
 
 const SHELLS = /^(?:sh|bash|dash|zsh|ksh)\b/;
-/** `curl: (22) …`: only the name of a program has this form. */
+/** An error line such as `curl: (22) …`, which begins with the name of a program. */
 const NUMBERED = /^(?<program>[a-z][\w.+-]{0,30}): \((?:\d+|<num>)\) (?<rest>.+)$/s;
 
 /** Removes the name of the program from the start of its error line; the location has it already. */
@@ -121,7 +121,7 @@ function readProgram(line: string, command: string): { readonly program: string;
   return text.trim() === "" ? { program: command, rest: line } : { program: command, rest: text };
 }
 
-/** A pattern ends with its frames, ` (in loadConfig < main)`, and then the text of a split. */
+/** Splits off the end of a pattern: its frames, ` (in loadConfig < main)`, and the text of a split. */
 function splitFrames(message: string): { readonly text: string; readonly frames: string } {
   const at = message.lastIndexOf(" (in ");
   if (at <= 0 || !message.endsWith(")")) return { text: message, frames: "" };

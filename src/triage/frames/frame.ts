@@ -1,6 +1,6 @@
-/** Stack traces of any language, and how to find the block of lines that makes up a trace. */
+/** The form of a stack trace in any language, and functions that find the lines of a trace. */
 
-/** One call. It has no line number because line numbers change with every edit. */
+/** One call. Line numbers are omitted because they change with every edit. */
 export interface Frame {
   /** Empty for a function without a name and for code outside of functions. */
   readonly function: string;
@@ -14,7 +14,7 @@ export interface FoundTrace {
   readonly headline: string;
   /** The innermost call first. */
   readonly frames: readonly Frame[];
-  /** The index of its last line. Of several traces the one that ends last is used. */
+  /** The index of the trace's last line. If a text has several traces, the one that ends last is used. */
   readonly endsAt: number;
   /** How many application frames go into the signature. Default 2. */
   readonly framesMax?: number;
@@ -26,7 +26,7 @@ export interface Trace extends FoundTrace {
 
 export interface TraceReader {
   readonly language: string;
-  /** A text without a match has no trace of this language. */
+  /** A cheap test: a text without a match has no trace of this language. */
   readonly hint: RegExp;
   readonly read: (lines: readonly string[]) => FoundTrace | undefined;
 }
@@ -40,17 +40,17 @@ interface Block {
 
 interface BlockRules extends Pick<TraceReader, "language" | "hint"> {
   readonly parse: (line: string, next: string) => Frame | undefined;
-  /** Lines such as source code under a frame do not end a block. Default: all other lines end it. */
+  /** Whether a line between frames, such as source code, continues the block. Default: every other line ends it. */
   readonly isInside?: (line: string) => boolean;
-  /** The index at which the trace ends at the latest, and -1 without such a line. */
+  /** Returns the index of the line at which the trace ends at the latest, or -1. */
   readonly end?: (lines: readonly string[]) => number;
   /** Whether the trace ends with its frames even if `end` finds a line. */
   readonly endsWithBlock?: boolean;
-  /** Lines after the last frame that belong to it. Default 0. */
+  /** How many lines after the last frame belong to the trace. Default 0. */
   readonly linesAfter?: number;
-  /** Fewer frames are no trace. Default 1. */
+  /** The minimum number of frames in a trace. Default 1. */
   readonly framesMin?: number;
-  /** The line that names the failure. Default: the one above the frames. */
+  /** Returns the line that names the failure. Default: the line above the frames. */
   readonly headline?: (lines: readonly string[], start: number) => string;
   readonly tidy?: (headline: string) => string;
 }
@@ -71,7 +71,7 @@ export function blockReader(rules: BlockRules): TraceReader {
   };
 }
 
-/** The last block of frames. Lines for which `isInside` is true do not end it. */
+/** Finds the last block of frames. Lines for which `isInside` is true do not end it. */
 export function lastBlock(
   lines: readonly string[],
   parse: BlockRules["parse"],
@@ -96,7 +96,7 @@ const NAMES_FAILURE =
   /^(?:Uncaught |Unhandled |Caused by: |---> |\[cause\]: |Exception in thread |panic: |fatal error: )|^[\w$.:]*(?:Error|Exception|Failure|Fault|Abort\w*)\b/;
 const LOOK_BACK_LINES_MAX = 12;
 
-/** The line above a block that names the failure. A message of several lines begins further up. */
+/** Finds the line above a block that names the failure. A message of several lines begins further up. */
 function headlineAbove(lines: readonly string[], start: number): string {
   const above = lines.slice(Math.max(0, start - LOOK_BACK_LINES_MAX), start).map((line) => line.trim());
   return above.findLast((line) => NAMES_FAILURE.test(line)) ?? above.findLast((line) => line !== "") ?? "";
@@ -104,7 +104,7 @@ function headlineAbove(lines: readonly string[], start: number): string {
 
 const HEADLINE_LINES_MAX = { first: 20, last: 30 } as const;
 
-/** The first or last line above a block with such a form, else the nearest line. */
+/** Returns the first or last matching line above a block, or else the nearest line. */
 export function headlineBefore(
   lines: readonly string[],
   start: number,

@@ -1,6 +1,6 @@
 /**
- * Reads reports of Linux and BSD kernels. The first one in a log matters, because later ones are often its consequence.
- * One function identifies it: where it happened, or, for a hang, what it waits in.
+ * Reads crash reports of Linux and BSD kernels. Only the first report in a log counts, because later ones are often its
+ * consequence. One function identifies a report: where it crashed or, for a hang, where it waits.
  */
 import type { FoundTrace, Frame, TraceReader } from "./frame.ts";
 
@@ -10,7 +10,7 @@ export const KERNEL: TraceReader = {
   read,
 };
 
-/** `[  12.345678][  T123] `, `<4>` and dates written by loggers. */
+/** Log prefixes: `[ 12.345678][ T123] `, `<4>`, and dates written by loggers. */
 const PREFIX =
   /^(?:<\d{1,2}>|\*\* \d+ printk messages dropped \*\* )?(?:\[ {0,8}\d{1,8}\.\d{1,9}\](?:\[ {0,8}[A-Z]\d{1,8}\])? ?|\d{4}\/\d\d\/\d\d \d\d:\d\d:\d\d ){1,3}/;
 const REPORT_LINES_MAX = 400;
@@ -27,7 +27,7 @@ function read(all: readonly string[]): FoundTrace | undefined {
 const CALL = /^\s*(?:\[<[\da-f]{1,16}>\] ?)?([A-Za-z_][\w.$]{1,100})\+0x[\da-f]{1,8}\/0x[\da-f]{1,8}/;
 const INLINED = /^\s*([A-Za-z_][\w.]{1,100}) [\w/.-]{1,200}\.[chSs]:\d+(?: \[inline\])?$/;
 const BSD_CALL = /^([A-Za-z_][\w.]{1,100})\(.{0,300}\) at (?:\w{1,20}:)?[\w.]{1,100}\+0x/;
-/** The instruction pointer, which is the innermost call. */
+/** The line with the instruction pointer, which is the innermost call. */
 const INSTRUCTION =
   /^\s*(?:RIP: 0010|RIP: e030|EIP|IP|PC is at|pc|NIP|epc|ra)\s*:?\s*(?:\[<[\da-f]{1,16}>\] ?){0,2}(?:[\da-f]{4}:)?(?:\[<[\da-f]{1,16}>\]\s*){0,2}([A-Za-z_][\w.$]{1,100})\+0x/;
 const HEAD_CALL = /(?: in | at | at: (?:\[<[\da-f]{1,16}>\] )?)([A-Za-z_][\w.$]{1,100})\+0x[\da-f]{1,8}\/0x/;
@@ -41,7 +41,7 @@ function framesOf(report: readonly string[], isHang: boolean): readonly Frame[] 
   let isInterrupt = false;
   for (const [index, line] of report.entries()) {
     if (index > 0 && frames.length > 0 && isReport(line) && frames.some((frame) => frame.inApp)) break;
-    if (isHang && line.includes("<IRQ>")) isInterrupt = true; // the timer that detected the hang
+    if (isHang && line.includes("<IRQ>")) isInterrupt = true; // frames of the timer interrupt that detected the hang
     if (/<\/IRQ>|<EOI>/.test(line)) isInterrupt = false;
     if (isInterrupt) continue;
     const text = line.replace(/^\s*<\/?[A-Z]{3,4}>\s*/, "").replace(PREFIX, "");
@@ -58,7 +58,7 @@ function framesOf(report: readonly string[], isHang: boolean): readonly Frame[] 
 
 const REPORT =
   /\bBUG[: ]|\bWARNING:|\bkernel BUG at|Kernel panic|KASAN:|KMSAN:|KCSAN:|KFENCE:|UBSAN:|UBSan:|UndefinedBehaviorSanitizer|general protection fault|\bdivide error|[Dd]ouble fault|stack segment|invalid opcode|Internal error:|Unhandled fault|Alignment trap|[Uu]nable to handle|INFO: task .{1,60} blocked|detected stall|self-detected|INFO: trying to register|INFO: possible|suspicious RCU|inconsistent lock state|bad unlock balance|held lock freed|still has locks|lock held when|^\s*panic(?:: |\[| \()|Fatal trap|uvm_fault|protection_fault|ASSERT FAILED|unreferenced object|witness:|lock order reversal|data race|kernel stack overflow|VFS: |unregister_netdevice|stack-protector|Freed in /;
-/** Lines that contain such words without starting a report. */
+/** Lines that contain these keywords without starting a report. */
 const IN_PASSING = /panic_on_warn|Not tainted|Boot_DEBUG|drop_monitor|no WARNING|lockdep is turned off/;
 
 function isReport(line: string): boolean {
@@ -115,11 +115,11 @@ function sanitizerKind(found: RegExpExecArray, report: readonly string[]): strin
   const how = access?.[1] ?? access?.[2];
   const kind = found[0]
     .replace(/ (?:in|at|on) $/, "")
-    .replace(/double-free(?: or invalid-free)?/, "invalid-free"); // its name has changed over the years
+    .replace(/double-free(?: or invalid-free)?/, "invalid-free"); // kernels renamed this report
   return how === undefined ? kind : `${kind} ${how.toLowerCase()}`;
 }
 
-/** Removes functions, registers and states of this run. */
+/** Removes function offsets, counters and other details of a single run. */
 function tidy(line: string): string {
   return line
     .replace(/\s*\[#\d+\].*$/, "")
@@ -160,7 +160,7 @@ const PRIMITIVES = `raw_spin raw_read raw_write spin_lock spin_unlock spin_trylo
   copy_from_user copy_to_iter copy_from_iter copyin copyout csum_ get_user put_user raw_copy clear_user find_next_bit kfree kvfree kmalloc kzalloc vmalloc kmem_cache
   slab_ cache_alloc cache_free alloc_pages alloc_page alloc_frozen rb_ free_pages free_page get_page_from qlist_ quarantine mempool_
   rcu_read rcu_is_watching rcu_lockdep INIT_LIST_HEAD init_timer del_timer try_to_del lock_timer timer_`;
-/** Functions on the way to sleep, into interrupts and timers, into a thread, and into the kernel. */
+/** Functions on every path into sleep, interrupts, timers, threads or system calls. */
 const ENTRY = `schedule context_switch switch_to preempt_ io_schedule wait_for do_wait wait_on_bit bit_wait wait_rcu_gp wait_ out_of_line_wait finish_task prepare_to_wait
   ret_from kthread kernel_thread worker_thread process_one_work process_scheduled smp_apic apic_timer local_apic sysvec_ smpboot smp_reschedule
   irq_ do_IRQ common_interrupt handle_irq handle_percpu handle_domain handle_edge generic_handle_irq gic_handle call_on_irq call_on_stack do_softirq
@@ -175,11 +175,11 @@ function mayBeCause(name: string): boolean {
   return !NEVER_THE_CAUSE.test(name);
 }
 
-/** Suffixes that the compiler adds, and the names of one system call on different architectures. */
+/** Compiler suffixes, and prefixes of system calls, which differ by architecture. */
 const MADE_UP = /(?:\.(?:isra|part|cold|constprop|llvm)(?:[.\d]*\d)?|\.cold)+$|\.\d+$/;
 const CALL_ENTRY =
   /^(?:__(?:x64|ia32|arm64|se|do|s390x|riscv)_(?:compat_)?(?=sys_)|(?:SyS|SYSC|compat_SyS|C_SYSC|ksys|__sys)_?(?=[a-z]))/;
-/** Variants of the same wait or call. */
+/** Functions that are variants of the same wait or call, and their common name. */
 const FAMILIES: readonly (readonly [RegExp, string])[] = [
   [/^_*synchronize_(?:rcu|sched|net|srcu)\w*$/, "synchronize_rcu"],
   [/^_*(?:smp_call_function\w*|on_each_cpu\w*|generic_exec_single|csd_lock\w*)$/, "smp_call_function"],

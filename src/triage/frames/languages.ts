@@ -14,7 +14,7 @@ function frameOf(name: string, file: string | undefined, isForeign: boolean): Fr
 
 /**
  * JavaScript and TypeScript by V8 (`at load (file:///app/x.js:3:7)`), Firefox and Safari (`load@https://host/x.js:3:7`). A
- * cause is printed after the error that it caused, so the last block of frames is the root.
+ * cause is printed below the error that it caused, so the last block is the root cause.
  */
 export const JAVASCRIPT: TraceReader = blockReader({
   language: "JavaScript",
@@ -44,7 +44,7 @@ function parseV8(call: string): Frame | undefined {
   return javascriptFrame(open < 0 ? "" : call.slice(0, open), position);
 }
 
-/** `async Object.run [as run]` is `run`: the way of calling differs, the function does not. */
+/** Shortens `async Object.run [as run]` to `run`, because the way of calling does not identify the function. */
 function javascriptFrame(call: string, position: string): Frame {
   const file = position.replace(POSITION, "").replace(/^file:\/\//, "");
   const name = call
@@ -71,7 +71,7 @@ const JVM_FRAME =
 const FOREIGN_CLASS =
   /^(?:javax?|jdk|sun|com\.sun|kotlinx?|scala|groovy|clojure|org\.(?:springframework|junit|testng|mockito|gradle|hibernate|jboss|eclipse|codehaus|apache\.(?:maven|tomcat|catalina|coyote|commons|logging))|io\.(?:netty|reactivex|micrometer)|reactor|com\.(?:google\.common|fasterxml|zaxxer)|akka)\./;
 
-/** Class and method, without the package and names that the compiler generates: `lambda$pay$3`, `$$Lambda$14/0x1f`. */
+/** Keeps class and method, without the package and compiler-generated names: `lambda$pay$3`, `$$Lambda$14/0x1f`. */
 function parseJvm(line: string): Frame | undefined {
   const [, call, file] = JVM_FRAME.exec(line) ?? [];
   if (call === undefined) return undefined;
@@ -99,7 +99,7 @@ export const DOTNET: TraceReader = blockReader({
 const DOTNET_FRAME = /^\s+at ([\w.`<>+[\],|]{1,300})\((.{0,300})\)(?: in (.{1,300}):line \d+)?\s*$/;
 const FOREIGN_NAMESPACE = /^(?:System|Microsoft|Xunit|NUnit|Newtonsoft|Moq|Castle|AutoMapper|Npgsql|Grpc)\./;
 
-/** Type and method. The compiler turns `PayAsync` into `<PayAsync>d__7.MoveNext`. */
+/** Keeps type and method. The compiler turns `PayAsync` into `<PayAsync>d__7.MoveNext`. */
 function parseDotnet(line: string): Frame | undefined {
   const [, call = "", parameters = "", file] = DOTNET_FRAME.exec(line) ?? [];
   if (!call.includes(".") || /^\w+\.(?:java|kt|scala|js|ts)$/.test(parameters.replace(/:\d+$/, "")))
@@ -111,12 +111,12 @@ function parseDotnet(line: string): Frame | undefined {
   return frameOf(plain.split(".").slice(-2).join("."), file, FOREIGN_NAMESPACE.test(call));
 }
 
-/** C and C++ by debuggers (`#1 0x4f2 in load (n=3) at load.c:7`) and sanitizers (`#1 0x4f2 in load load.c:7:3`). */
+/** C and C++ traces of debuggers (`#1 0x4f2 in load (n=3) at load.c:7`) and sanitizers (`#1 0x4f2 in load load.c:7:3`). */
 export const NATIVE: TraceReader = blockReader({
   language: "C/C++",
   hint: /^[ \t]*(?:bt)?#\d+:? +(?:0x[\da-f]+ )?\S/m,
   parse: parseNative,
-  // A sanitizer prints several stacks: the first shows where it happened, the others where the memory came from.
+  // A sanitizer prints several stacks: first that of the error, then those of the allocation and release.
   end: (lines) => {
     const last = lines.findIndex((line, index) => parseNative(line) && !parseNative(lines[index + 1] ?? ""));
     return last < 0 ? last : last + 1;
@@ -143,7 +143,7 @@ const FOREIGN_NATIVE_FILE =
 function parseNative(line: string): Frame | undefined {
   const [, call = "", , position] = NATIVE_FRAME.exec(line) ?? [];
   const name = call.trim();
-  if (name === "" || !/^\s*(?:bt)?#\d+:? +0x|[()]|:\d+$/.test(line)) return undefined; // `#12 is fixed`
+  if (name === "" || !/^\s*(?:bt)?#\d+:? +0x|[()]|:\d+$/.test(line)) return undefined; // such as `#12 is fixed`
   const file = position?.replace(/(?::\d+){1,2}$/, "");
   return frameOf(name, file, FOREIGN_NATIVE.test(name) || FOREIGN_NATIVE_FILE.test(file ?? ""));
 }

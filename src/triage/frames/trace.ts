@@ -1,10 +1,10 @@
-/** Finds the stack trace in a text, whatever its language, and selects the frames that go into the signature. */
+/** Finds the stack trace in a text of any language, and selects the frames that go into the signature. */
 import { cleanText } from "../clean.ts";
 import type { Frame, Trace, TraceReader } from "./frame.ts";
 import { KERNEL } from "./kernel.ts";
 import { DOTNET, GO, JAVASCRIPT, JVM, NATIVE, PYTHON, RUST } from "./languages.ts";
 
-/** When two readers find a trace that ends on the same line, the earlier reader wins. */
+/** Reader order matters: if two traces end on the same line, the earlier reader wins. */
 const TRACE_READERS: readonly TraceReader[] = [KERNEL, RUST, JVM, JAVASCRIPT, DOTNET, PYTHON, GO, NATIVE];
 
 const TEXT_CHARS_MAX = 65_536;
@@ -40,8 +40,8 @@ export interface CountedFrames {
 }
 
 /**
- * Counts the innermost named frames of the application, else the innermost frame. A frame without a name is skipped: only
- * its file identifies it, and a copy of that file fails in the same way.
+ * Selects the innermost named frames of the application, or else the innermost named frame. Unnamed frames are skipped: only
+ * a file identifies them, and copies of that file fail in the same way.
  */
 export function countFrames({ frames, framesMax = FRAMES_MAX }: Trace): CountedFrames {
   const counted: Frame[] = [];
@@ -49,7 +49,7 @@ export function countFrames({ frames, framesMax = FRAMES_MAX }: Trace): CountedF
   for (const frame of frames) {
     if (counted.length === framesMax) break;
     if (!frame.inApp || !isNamed(frame)) skipped.push(frame);
-    else if (counted.at(-1)?.function !== frame.function) counted.push(frame); // recursion is one frame
+    else if (counted.at(-1)?.function !== frame.function) counted.push(frame); // recursive calls count as one frame
   }
   if (counted.length > 0 || frames.some(({ inApp }) => inApp)) return { counted, skipped };
   const innermost = skipped.findIndex(isNamed);
@@ -60,7 +60,7 @@ function isNamed({ function: name }: Frame): boolean {
   return name !== "";
 }
 
-/** The end of a pattern, ` (in loadConfig < main)`, innermost first; empty without frames. */
+/** Formats the frames as the end of a pattern, ` (in loadConfig < main)`; empty without frames. */
 export function framesText(counted: readonly Frame[]): string {
   if (counted.length === 0) return "";
   return ` (in ${counted.map((frame) => frame.function.slice(0, NAME_CHARS_MAX)).join(" < ")})`;
@@ -68,7 +68,7 @@ export function framesText(counted: readonly Frame[]): string {
 
 const KEPT_CHARS_MAX = 16_384;
 
-/** The text of the trace that belongs to the message; undefined when the outputs have none, or that of another failure. */
+/** Returns the trace that belongs to the message; undefined if the outputs have none, or only that of another failure. */
 export function traceTextFor(message: string, outputs: readonly (string | undefined)[]): string | undefined {
   for (const output of outputs) {
     const text = output ? textOf(message, output) : undefined;
@@ -85,18 +85,18 @@ function textOf(message: string, output: string): string | undefined {
   return block.join("\n").slice(0, KEPT_CHARS_MAX).trimEnd();
 }
 
-/** The headline names the root cause; the message may name an error that it caused. */
+/** Also accepts other lines of the trace: its headline names the root cause, the message perhaps a later error. */
 function belongs(message: string, trace: Trace | undefined, block: readonly string[]): boolean {
   if (containsLine(message, trace?.headline ?? "")) return true;
   return block.some((line) => /^\S/.test(line) && !CAUSE.test(line) && containsLine(message, line));
 }
 
-/** Includes the line with the number of omitted frames. */
+/** Returns the index after the trace, including a line with the number of omitted frames. */
 function endOf({ endsAt }: Trace, lines: readonly string[]): number {
   return /^\s*\.\.\. \d+ /.test(lines[endsAt + 1] ?? "") ? endsAt + 2 : endsAt + 1;
 }
 
-/** Rust prints the position of a panic even without a backtrace. */
+/** Returns the text of a Rust panic, which has a position even without a backtrace. */
 function panicText(message: string, lines: readonly string[]): string | undefined {
   const start = lines.findLastIndex((line) => /^thread '.*' .*panicked at /.test(line));
   if (start < 0 || !containsLine(message, lines[start] ?? "")) return undefined;
@@ -107,7 +107,7 @@ function panicText(message: string, lines: readonly string[]): string | undefine
     .slice(0, KEPT_CHARS_MAX);
 }
 
-/** Lines that introduce a cause. The trace then begins further up, with the outer error. */
+/** Lines that introduce a cause. The trace of the outer error begins above them. */
 const CAUSE = /^(?:Caused by: |Traceback \(|During handling of |The above exception )/;
 const HEADLINE_CHARS_MAX = 80;
 
@@ -128,7 +128,7 @@ function outerStart(lines: readonly string[], cause: number): number {
 
 const COMPARED_CHARS_MAX = 80;
 
-/** Whether a message contains a line of output. The message may be cut and its blanks joined: the beginning is compared. */
+/** Whether a message contains a line of output. Compares only the beginning, because messages are shortened. */
 export function containsLine(message: string, line: string): boolean {
   const start = line.replace(/\s+/g, " ").trim().slice(0, COMPARED_CHARS_MAX);
   return start !== "" && message.includes(start);

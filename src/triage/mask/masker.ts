@@ -3,11 +3,11 @@
 /** Called for each masked part with the name of the mask, the original text and the replacement. */
 export type Hit = (mask: string, before: string, after: string) => void;
 
-/** One pass over the text. `MASKS` has the reason for each mask that it writes. */
+/** One pass over the text. `MASKS` explains each mask. */
 export interface Masker {
   /** Replaces every match. Time and result depend on the text alone. */
   readonly mask: (text: string, hit?: Hit) => string;
-  /** The masks that it writes, without their angle brackets. */
+  /** The names of the masks it can write, without angle brackets. */
   readonly masks: readonly string[];
 }
 

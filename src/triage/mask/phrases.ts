@@ -5,7 +5,7 @@ import { SQL_VERBS, SQL_WORDS } from "./vocabulary.ts";
 /** Masks the values of `cart=17 shop=north till=10.0.0.1`; the keys belong to the message. */
 export const FIELD_MASKER: Masker = { masks: ["val", "bool"], mask: maskFields };
 
-/** Begins with the `=`, so that texts without fields are fast. */
+/** Begins with `=`, because that is fast for texts without fields. */
 const FIELD = /=(?<=[A-Za-z_][\w.-]{0,60}=)(?![=>~<])[^\s,;()&"'`[\]{}<>|]{1,400}/g;
 /** `x is true`, `ready: false`, `visible = true`: the state of one item. */
 const ANSWER = /((?<![^\s])(?:is|was)|\w:|=) (true|false)(?![\w.<])/g;
@@ -39,7 +39,7 @@ export const SYSTEM_ERROR_MASKER: Masker = { masks: ["path"], mask: maskFiles };
 
 const REASON =
   "(?:no such file or directory|permission denied|is a directory|not a directory|file exists|directory not empty|operation not permitted|read-only file system|text file busy|file name too long|too many levels of symbolic links)";
-/** After the name of a program, or after the operation on the file. "error: open: …" names no file. */
+/** The text before the file: the name of a program or a file operation. "error: open: …" names no file. */
 const BEFORE =
   "(?:(?:^|[\\s(])(?!(?:error|fatal|warning|err):)[a-z][\\w.+-]{0,40}: |\\b(?:access|chdir|chmod|execute|lstat|mkdir|open|opening|read|reading|remove|rename|stat|unlink|write|writing) )";
 const FILE = new RegExp(`(?<=${BEFORE})[^\\s:<>"'\`()]{1,255}(?=: ${REASON}(?!\\w))`, "gi");
@@ -70,7 +70,7 @@ function maskStatements(text: string, hit?: Hit): string {
   });
 }
 
-/** `ERROR`, `NOT FOUND`, `ON` and `TO` are common; a statement has a word that only SQL uses. */
+/** Whether words in capitals are SQL: a statement has a word that only SQL uses, unlike `ERROR` or `NOT FOUND`. */
 function isStatement(match: string): boolean {
   const parts = match.split(" ");
   if (parts[0] === "NOT" || !parts.some((part) => SQL_VERBS.has(part))) return false;

@@ -67,7 +67,7 @@ function closingOf(text: string, at: number): number {
   return other === undefined ? closingSame(text, at, quote) : text.indexOf(other, at + 1);
 }
 
-/** The first closing quote outside of inner quotations with balanced brackets before it; else the first one. */
+/** Finds the first closing quote outside inner quotations with balanced brackets before it, or else the first one. */
 function closingSame(text: string, at: number, quote: string): number {
   const end = Math.min(text.length, at + QUOTED_CHARS_MAX);
   let depth = 1;
@@ -88,7 +88,7 @@ function closingSame(text: string, at: number, quote: string): number {
   return first < 0 ? -1 : endOfAll(text, first, quote);
 }
 
-/** A quote after a blank or a bracket that is directly followed by text. */
+/** Whether the quote opens an inner quotation: it follows a blank or a bracket, and text follows it. */
 function opensInside(text: string, index: number, at: number): boolean {
   const after = text[index + 1];
   if (after === undefined) return false;
@@ -96,7 +96,7 @@ function opensInside(text: string, index: number, at: number): boolean {
   return " ([{=,:|<&".includes(text[index - 1] ?? "") && !" .,;:)]}".includes(after);
 }
 
-/** With unbalanced brackets: when the text ends with the quote, everything up to there was quoted. */
+/** Handles unbalanced brackets: if the text ends with the quote, everything up to it was quoted. */
 function endOfAll(text: string, first: number, quote: string): number {
   const last = text.lastIndexOf(quote);
   return last > first && /^["'`.)\]}]{0,4}$/.test(text.slice(last + 1, last + 6)) && last >= text.length - 5
@@ -108,7 +108,7 @@ const REQUEST = /^(GET|POST|PUT|DELETE|HEAD|PATCH|OPTIONS) /;
 const PROSE = /^(?:[A-Za-z][a-z']*|<[a-z]{2,5}>),?(?: (?:[A-Za-z']+|<[a-z]{2,5}>)[,.:]?){3,}[.!?]?$/;
 const PROSE_CHARS_MAX = 300;
 
-/** A request keeps its method, because GET may fail where POST succeeds. */
+/** Returns the mask. A request keeps its method, because GET may fail where POST succeeds. */
 function maskOf(inner: string): string {
   const request = REQUEST.exec(inner);
   if (request) return `${request[1]} <str>`;

@@ -87,7 +87,7 @@ const SHAPES: readonly Shape[] = [
   },
 ];
 
-/** Runs before the fields, because the query of a URL has fields of its own. */
+/** Runs before `FIELD_MASKER`, because the query of a URL contains fields. */
 export const URL_MASKER: Masker = {
   masks: ["url"],
   mask: (text, hit) => (text.includes("://") ? maskShape(text, URL, hit) : text),
@@ -118,7 +118,7 @@ function maskShape(text: string, { mask, shape, fit }: Shape, hit?: Hit): string
   });
 }
 
-/** `1.2.2024` is a date, `6.1.7601` is a version: days and months are small numbers. */
+/** Whether the match is a date such as `1.2.2024`, and not a version such as `6.1.7601`. */
 function isDate(match: string): boolean {
   const [first = 0, second = 0, third = 0] = match.split(/[-/.T _:]/, 3).map(Number);
   if (first > 9_999_999) return true;
@@ -128,7 +128,7 @@ function isDate(match: string): boolean {
     : first >= 1 && second >= 1 && second <= 31 && isYear(third);
 }
 
-/** `12:30:` and `add::bad` consist of the same characters as an address. */
+/** Whether the match is an address: `12:30:` and `add::bad` consist of the same characters. */
 function isAddress(match: string): boolean {
   return /\d/.test(match) && (match.includes("::") || match.split(":").length > 3);
 }

@@ -1,6 +1,6 @@
 /**
- * Word lists that separate names from the sentence around them: after the word for a kind of thing ("table", "user") a
- * name follows, unless the next word is a plain word of error messages.
+ * Word lists that distinguish names from other words: a name follows the word for a kind of thing ("table", "user"), unless
+ * the next word is a plain word of error messages.
  */
 
 function words(text: string): ReadonlySet<string> {
@@ -15,7 +15,7 @@ export const KINDS = words(`
   ref remote repository file directory folder path bucket region zone cluster pod secret policy publication subscription
   collation cast wrapper tablespace symbol identifier token alias member named called point action format`);
 
-/** Words that belong to the message when they follow a kind: "type arguments", "table is full". */
+/** Words that are not names when they follow a kind: "type arguments", "table is full". */
 export const PLAIN = words(`
   a an the this that these those it its is are was were be been being has have had do does did can could cannot may
   might must should shall will would not no nor and or but if then else when while until unless because since as than
@@ -63,10 +63,10 @@ export const AFTER_NAME = words(`
   without from to of in on at by for as than into already violates requires failed fails expects exists after before when
   while if returned`);
 
-/** Words that are not a user name in "user X from". */
+/** Words that are not the user name X in "user X from". */
 export const NO_NAME = words("is was are not unknown has authentication name does cannot");
 
-/** Names of data types, which are operands after "from", "to", "as" and "type". */
+/** Names of data types, which are masked after "from", "to", "as" and "type". */
 export const DATA_TYPES = words(`
   smallint integer int bigint numeric decimal real float double text varchar char bytea boolean bool date time timestamp
   timestamptz timetz interval json jsonb uuid inet cidr money xml`);
@@ -99,7 +99,7 @@ export const HOST_NAME =
 /** Verbs and adjectives, recognised by their ending. */
 const INFLECTED = /^[a-z]{2,}(?:ed|ing|able|ible)$/;
 
-/** Whether a word belongs to the sentence and so is not a name. */
+/** Whether a word is part of the sentence and therefore not a name. */
 export function isPlain(word: string): boolean {
   return PLAIN.has(word) || PLAIN.has(word.toLowerCase()) || INFLECTED.test(word);
 }

@@ -1,8 +1,8 @@
-/** Decides what a word is: a path, a host, an error code, an identifier, a measure or a name. */
+/** Classifies a word as a path, a host, an error code, an identifier, a measurement or a name. */
 import { AFTER_NAME, DATA_TYPES, FILE_ENDING, HOST_NAME, isPlain, KINDS, NO_NAME } from "./vocabulary.ts";
 import { DIGIT, DOT, isWordEnd, SLASH, UNDERSCORE, type Words } from "./words.ts";
 
-/** `src/components` has the form of `and/or`, but begins with a common project folder. */
+/** Common project folders: `src/components` is a path, although it has the form of `and/or`. */
 const PROJECT_FOLDER =
   /^(?:apps|cmd|components|dist|docs|examples|lib|libs|modules|node_modules|packages|pages|pkg|scripts|src|tests|tools|vendor)[/\\]/;
 
@@ -38,7 +38,7 @@ const NEARBY_CHARS_MAX = 30;
 const REASON =
   /^(?:Bad|Unauthorized|Payment|Forbidden|Not|Method|Request|Conflict|Gone|Too|Unprocessable|Internal|Service|Gateway)$/;
 
-/** Whether the number is an exit code, HTTP status or error number, judged by the words around it. Codes of success are not. */
+/** Whether a number is an exit code, HTTP status or error number, by the words around it. Success codes are not. */
 export function isMeantNumber(words: Words, index: number, written: () => string): boolean {
   const word = words.word(index);
   if (!/^(?:-?\d{1,6}|0x[\da-fA-F]{4,16}|[\dA-Z]{5})$/.test(word) || /^(?:-?0+|2\d\d|0x0+)$/.test(word))
@@ -54,12 +54,12 @@ export function isMeantNumber(words: Words, index: number, written: () => string
   return !isOneOfManyFields(words, index);
 }
 
-/** The form of an error code. `ORD-1042` has it too, so that the form alone does not decide. */
+/** The form of an error code. The form alone does not decide, because ids such as `ORD-1042` have it too. */
 const CODE = /^(?:[A-Z]{1,6}-?\d{3,6}|[A-Z]{2,5}\d{1,2}[A-Z]?\d{2,5})$/;
-/** Prefixes of common compilers, linters, databases and identity services. */
+/** Prefixes of error codes of common compilers, linters, databases and identity services. */
 const FAMILY =
   /^(?:[CDEFRW]\d{3,4}|(?:AADSTS|BC|CA|CS|DEP|DL|ERR|FS|HTTP|IDE|LNK|MSB|NETSDK|NU|PL[CERW]|RUF|SA|SC|SQL|TS|VB)-?\d{3,6}|(?:DPI|DPY|MY|OGG|ORA|PLS|RMAN|TNS)-\d{4,6})$/;
-/** Codes of other programs are recognised by the word before them: `error XY1234`, `warning[XY1234]`, `code: XY1234`. */
+/** Words that announce the error code of any other program: `error XY1234`, `warning[XY1234]`, `code: XY1234`. */
 const ANNOUNCED =
   /\b(?:(?:err|error|warn|warning|fatal|exception)!?(?: |[ ]?[[(])|(?:code|errno|sqlstate)(?: is| was)?[ :=([#]{1,2})$/i;
 
@@ -69,12 +69,12 @@ export function isErrorCode(word: string, written: () => string): boolean {
   return FAMILY.test(word) || ANNOUNCED.test(written().slice(-NEARBY_CHARS_MAX));
 }
 
-/** "error: 3 left" is a count. */
+/** Whether the number is a count, as in "error: 3 left". */
 function isCounted(words: Words, index: number): boolean {
   return words.hasBlankAfter(index) && /^[a-z]/.test(words.word(index + 1));
 }
 
-/** `status: 404 bytes: 17 seconds: 0.2`: one of several labelled numbers is a measurement. */
+/** Whether the number is one of several labelled measurements: `status: 404 bytes: 17 seconds: 0.2`. */
 function isOneOfManyFields(words: Words, index: number): boolean {
   return (
     words.hasBlankAfter(index) &&
@@ -85,9 +85,9 @@ function isOneOfManyFields(words: Words, index: number): boolean {
 
 const HEX = /^[\da-fA-F]{4,128}$/;
 const HEX_PREFIXED = /^0[xX][\da-fA-F]{1,128}$/;
-/** Longer hexadecimal words are digests or keys. */
+/** Hexadecimal words of this length are digests or keys. */
 const HASH_CHARS_MIN = 17;
-/** A 64-bit counter has fewer digits. */
+/** Numbers of this length are hashes: a 64-bit counter has fewer digits. */
 export const HASH_DIGITS_MIN = 21;
 /** `node-5`, `eth0`, `libfoo.2.1`: the name stays, the number is masked. */
 const NUMBERED = /^([A-Za-z](?:[A-Za-z_.-]*[A-Za-z])?)[_.-]{0,2}\d+(?:[._-]\d+)*$/;
@@ -125,7 +125,7 @@ export function measureMask(word: string): string | undefined {
   return SIZE_UNIT.test(word) ? "<size>" : undefined;
 }
 
-/** Whether the word is a name, judged by the words around it. `before` is the previous word, or empty. */
+/** Whether the word is a name, by the words around it. `before` is the previous word, or empty. */
 export function isOperand(words: Words, index: number, before: string): boolean {
   if (before === "" || !words.hasBlankAfter(index - 1)) return false;
   if (before === "for") return isUserBetween(words, index);
@@ -149,14 +149,14 @@ function isKind(word: string): boolean {
   return first >= 65 && first <= 90 && KINDS.has(word.toLowerCase()); // "Table", "TABLE"
 }
 
-/** A user name can be any word, even "default" or "operator". */
+/** Whether the word is a user name, which can be any word, even "default" or "operator". */
 function isUserName(words: Words, index: number, word: string): boolean {
   if (NO_NAME.has(word)) return false;
   if (words.text.startsWith(" [", words.end(index))) return true;
   return words.hasBlankAfter(index) && /^(?:from|on|at)$/.test(words.word(index + 1));
 }
 
-/** The user in "for root from <ip>". */
+/** Whether the word is the user in "for root from <ip>". */
 function isUserBetween(words: Words, index: number): boolean {
   return (
     words.hasBlankAfter(index) &&
@@ -171,7 +171,7 @@ function endsName(words: Words, index: number): boolean {
   if (words.touchesNext(index)) return false;
   const char = words.charAfter(index);
   if (char !== " ") return char !== "<";
-  // A mask and a word that is about to be masked must give the same answer.
+  // The answer must be the same whether the next word is a mask or will be masked later.
   if (!words.hasBlankAfter(index)) return words.text.charCodeAt(words.end(index) + 1) !== 60;
   return !words.touchesNext(index + 1) && AFTER_NAME.has(words.word(index + 1).toLowerCase());
 }

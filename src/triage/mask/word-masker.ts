@@ -1,4 +1,4 @@
-/** Masks single words in one pass, by their own characters and at most the next two words. */
+/** Masks single words in one pass, by their characters and at most the next two words. */
 import type { Hit, Masker } from "./masker.ts";
 import { FIXED_WORD } from "./vocabulary.ts";
 import {
@@ -23,14 +23,14 @@ export const WORD_MASKER: Masker = {
   mask: (text, hit) => new Pass(text, hit).run(),
 };
 
-/** Shared by all passes; a pass ends before the next begins. */
+/** Shared by all passes, which never overlap. */
 const words = new Words(WORDS_CHARS_MAX);
 
 class Pass {
   readonly #text: string;
   readonly #hit: Hit | undefined;
   #written = "";
-  /** The end of the text that is in `#written`. */
+  /** The end of the input that `#written` covers. */
   #from = 0;
 
   constructor(text: string, hit: Hit | undefined) {
@@ -57,7 +57,7 @@ class Pass {
   #word(index: number, before: string): string {
     const kinds = words.kinds(index);
     const isTouching = words.isMask(index + 1) && words.touchesNext(index);
-    if (isTouching && (kinds & (DIGIT | SLASH)) === 0) return ""; // the rest of a word whose number is masked
+    if (isTouching && (kinds & (DIGIT | SLASH)) === 0) return ""; // the rest of a word with a masked number
     const word = words.word(index);
     const mask = this.#maskOf(word, kinds, index, before);
     if (mask === word) return word;
@@ -83,7 +83,7 @@ class Pass {
     return isMeantNumber(words, index, this.#writtenBefore(index));
   }
 
-  /** The masked text before a word; a function, because it is rarely needed. */
+  /** Returns the masked text before a word. A function, because it is rarely needed. */
   #writtenBefore(index: number): () => string {
     return () => this.#written + this.#text.slice(this.#from, words.start(index));
   }
@@ -102,7 +102,7 @@ class Pass {
     if (this.#hit) this.#hit(nameOf(whole), this.#text.slice(start, end) || word, whole);
   }
 
-  /** The drive of a path and the `<` of "<1 sec" are masked too. */
+  /** Returns where the mask starts: a path includes its drive, and "<1 sec" includes the `<`. */
   #startOf(index: number, mask: string): number {
     const start = words.start(index);
     const text = this.#text;
@@ -117,7 +117,7 @@ class Pass {
   }
 }
 
-/** A path may contain masks: `/var/<uuid>/log`. */
+/** Returns the end of a path, which may contain masks: `/var/<uuid>/log`. */
 function pathEnd(index: number): number {
   let last = index;
   while (words.touchesNext(last)) last += 1;
@@ -128,7 +128,7 @@ function nameOf(mask: string): string {
   return /<([a-z]+)>/.exec(mask)?.[1] ?? "";
 }
 
-/** Digits with a sign, separators or a percent sign. */
+/** Whether the word consists of digits with a sign, separators or a percent sign. */
 function isNumber(word: string, kinds: number): boolean {
   if ((kinds & DIGIT) === 0 || (kinds & ~(DIGIT | DOT | UNDERSCORE | DASH | SIGN)) !== 0) return false;
   return (kinds & (DASH | SIGN | UNDERSCORE)) === 0 || /^[-+]?\d[\d._]*%?$/.test(word);
@@ -139,13 +139,13 @@ function numberMask(word: string): string {
   return word.length >= HASH_DIGITS_MIN && !/[._]/.test(word) ? "<hash>" : "<num>";
 }
 
-/** An identifier at the start of a message names the program; a later one is an operand. */
+/** Whether the word is an identifier but not the first word, which names the program. */
 function isLaterIdentifier(word: string, kinds: number, index: number): boolean {
   if (index === 0 || (kinds & UNDERSCORE) === 0 || (kinds & ~(LOWER | UNDERSCORE)) !== 0) return false;
   return words.charAfter(index) !== ":" && (kinds & (HIGH | SIGN)) === 0 && word.length > 2;
 }
 
-/** `com.shop.cart` is the id of an application. With a capital it is a class, perhaps an exception. */
+/** Whether the word is an application's id, `com.shop.cart`. With a capital it is a class, perhaps an exception. */
 function isBundleId(word: string, kinds: number): boolean {
   return (
     (kinds & ~(LOWER | DOT | DASH | UNDERSCORE)) === 0 &&

@@ -1,6 +1,6 @@
 /**
- * Splits a text into words and masks, with the kinds of characters in each. Full stops and dashes at its end are not
- * part of a word.
+ * Splits a text into words and masks, with the kinds of characters in each. Trailing full stops and dashes do not belong to
+ * a word.
  */
 
 /** Bits for the kinds of characters in a word. */
@@ -11,13 +11,13 @@ export const SLASH = 8;
 export const DOT = 16;
 export const UNDERSCORE = 32;
 export const DASH = 64;
-/** One of `@%+~$#*`, which may be part of a word but do not make one. */
+/** One of `@%+~$#*`: may occur in a word, but is not a word alone. */
 export const SIGN = 128;
 /** Any character that is not ASCII. */
 export const HIGH = 256;
 export const LETTER = LOWER | UPPER;
 
-/** The kind of each ASCII character; a table, because every character of every message is looked up. */
+/** The kind of each ASCII character. A table is fast enough to look up every character of every message. */
 const TABLE = new Uint8Array(128);
 for (let code = 97; code <= 122; code += 1) TABLE[code] = LOWER;
 for (let code = 65; code <= 90; code += 1) TABLE[code] = UPPER;
@@ -31,7 +31,7 @@ for (const sign of "@%+~$#*") TABLE[sign.charCodeAt(0)] = SIGN;
 
 /** The kind of a character; 0 when it cannot be part of a word. */
 export function kindOf(code: number): number {
-  return code > 127 ? HIGH : (TABLE[code] ?? 0); // NaN, past the end, gives 0
+  return code > 127 ? HIGH : (TABLE[code] ?? 0); // NaN past the end gives 0
 }
 
 /** Whether a word ends here. Full stops and dashes end a word unless more of it follows. */
@@ -49,13 +49,13 @@ export function isWordCode(code: number): boolean {
 const LESS_THAN = 60;
 const GREATER_THAN = 62;
 const MASK_CHARS_MAX = 5;
-/** The kind of a mask; no character has it. */
+/** The kind of a mask; no character has this kind. */
 const MASK = 1024;
-/** A word has at least one of these: `--` and `...` are not words. */
+/** A word contains at least one of these: `--` and `...` are not words. */
 const WORD_KINDS = LETTER | DIGIT | UNDERSCORE | HIGH | SLASH;
 const BLANK = 32;
 
-/** The words of one text. One object is reused for all texts, because allocating the arrays took a third of the time. */
+/** Finds the words of a text. One object is reused for all texts, because allocating its arrays is expensive. */
 export class Words {
   text = "";
   count = 0;
