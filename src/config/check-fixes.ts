@@ -1,4 +1,4 @@
-/** Checks what the form of fixes cannot express: one change each, unique names, a match with conditions, and valid CEL. */
+/** Checks `fixes` beyond the schema: one change each, unique names, a match with conditions, and valid CEL. */
 import { LETTER_VARIABLES } from "../redrive/matcher.ts";
 import { parsePath } from "../redrive/set-path.ts";
 import { type Compiled, compileExpression, compileValue } from "../std/expression.ts";

@@ -1,6 +1,6 @@
 /**
- * Checks what the forms of `groups` and `classify` cannot express. The checks of all lists in `redrive.yml` ignore values
- * that do not match the form, because these are reported already.
+ * Checks `groups` and `classify` beyond the schema. The checks of all lists in `redrive.yml` skip values that do not match
+ * the schema, because these are already reported.
  */
 import { WorkError } from "../errors.ts";
 import { isJsonObject, type Json, type JsonObject } from "../std/json.ts";
@@ -72,7 +72,7 @@ export function repeatedNames(list: Json | undefined, path: Path, what: string):
   });
 }
 
-/** Exactly one of the keys has to be there. */
+/** Reports a problem unless exactly one of the keys is present. */
 export function checkOneKey(
   value: JsonObject,
   path: Path,
@@ -88,7 +88,7 @@ export function atKey(path: Path, message: string): Finding {
   return { path, atKey: true, message };
 }
 
-/** The message with which a value is refused. */
+/** Returns the parser's error as a problem; empty if the value is valid. */
 export function refusalOf(parse: () => unknown, at: Pick<Finding, "path" | "atKey">): readonly Finding[] {
   try {
     parse();

@@ -1,4 +1,4 @@
-/** Checks what the form of `watch` cannot express: valid schedules and times, one condition per rule, known channels. */
+/** Checks `watch` beyond the schema: valid schedules and times, one condition per rule, known channels. */
 import { isTimeZone, parseTimeOfDay, scheduleFault } from "../service/alert-schedule.ts";
 import { CONDITION_KINDS } from "../service/alert-settings.ts";
 import { isJsonObject, type Json, type JsonObject } from "../std/json.ts";
@@ -63,7 +63,7 @@ function unknownChannel(name: Json, path: Path, channels: readonly string[]): re
   return [{ path: [...path, "channels"], message, word: name, suggestion: nearest(name, channels) }];
 }
 
-/** The keys of which each type needs one, and those that it does not use. */
+/** For each channel type: the keys of which one is required, and the keys that it does not use. */
 const KEYS_OF_TYPE: Readonly<
   Record<string, readonly [needed: readonly string[], unused: readonly string[]]>
 > = {

@@ -1,4 +1,4 @@
-/** The one source of what `redrive.yml` may contain: the validator, its types and the JSON Schema for editors. */
+/** Defines the content of `redrive.yml`: the validator, its types and the JSON Schema for editors. */
 import * as z from "zod";
 import { ERROR_CLASSES, ERROR_TYPE_NAMES } from "../item/error-type.ts";
 import { CHANNEL_TYPES, SEVERITIES } from "../service/alert-settings.ts";
@@ -10,7 +10,7 @@ const limit = (what: string) => {
   return z.union([z.int(message).min(1, message), z.literal("none", { error: message })], { error: message });
 };
 
-/** An optional key with its description for editors. */
+/** An optional key with a description for editors. */
 const maybe = <T extends z.ZodType>(form: T, description: string) => form.optional().describe(description);
 
 /** One value or a list. */
@@ -77,7 +77,7 @@ const fixForm = z
   })
   .meta({ id: "fix" });
 
-/** The conditions on the step and the text of a failure. `texts`: which texts are searched. */
+/** Conditions on the step and the text of a failure. `texts` names the texts that are searched. */
 const failureMatch = (texts: string) => ({
   step: maybe(some(required("a step")), "The step that failed, or several."),
   text: maybe(required("a text"), `What ${texts} has, in any case.`),
@@ -116,7 +116,7 @@ const classRuleForm = z
 
 const yes = z.literal(true, { error: "expected true; leave the rule away when it is not wanted" });
 
-/** In the form of `parseArrivalRate`. */
+/** A rate in the syntax of `parseArrivalRate`. */
 const arrivalRate = z
   .string({ error: "expected a number of letters and a time, such as 20/10m" })
   .regex(
@@ -233,7 +233,7 @@ export function configJsonSchema(): Record<string, unknown> {
   return z.toJSONSchema(configForm, { io: "input", target: "draft-2020-12" });
 }
 
-/** The content of the file in `schema/`. */
+/** Returns the JSON Schema for the file in `schema/`. */
 export function schemaText(): string {
   return `${JSON.stringify(configJsonSchema(), null, 2)}\n`;
 }

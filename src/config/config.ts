@@ -1,4 +1,4 @@
-/** Finds and loads `redrive.yml`. Without a file the defaults apply, and nothing that reads YAML is loaded. */
+/** Finds and loads `redrive.yml`. Without a file the defaults apply, and no YAML parser is loaded. */
 import { accessSync, constants, existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
@@ -17,7 +17,7 @@ export async function loadConfig(where: WhereToLook): Promise<Config> {
   return readConfig(text, file.path);
 }
 
-/** A file that was found may be removed meanwhile; a file that was named must exist. */
+/** Returns null if a file that was found is removed meanwhile. A file named by the user must exist. */
 function readText(path: string, isWanted: boolean): string | null {
   try {
     return readTextFile(path);
@@ -37,11 +37,11 @@ export interface WhereToLook {
 
 export interface ConfigFile {
   readonly path: string;
-  /** It was named, so it must exist. */
+  /** Whether the user named the file; it must then exist. */
   readonly wanted: boolean;
 }
 
-/** `--config`, `REDRIVE_CONFIG`, the nearest file in this or a parent folder, the one in `REDRIVE_HOME`, or null. */
+/** Searches `--config`, `REDRIVE_CONFIG`, the nearest file in this or a parent folder, and `REDRIVE_HOME`, in this order. */
 export function findConfigFile({ cwd, env, file }: WhereToLook): ConfigFile | null {
   const named = file || env.REDRIVE_CONFIG;
   if (named) return { path: resolve(cwd, named), wanted: true };
@@ -51,7 +51,7 @@ export function findConfigFile({ cwd, env, file }: WhereToLook): ConfigFile | nu
   return existsSync(atHome) ? { path: atHome, wanted: false } : null;
 }
 
-/** A file that was named must exist, even for commands that read no settings. */
+/** Throws if a file that the user named is missing, even for commands that read no settings. */
 export function requireNamedFile(where: WhereToLook): void {
   if (!where.file && !where.env.REDRIVE_CONFIG) return;
   const found = findConfigFile(where);
@@ -71,7 +71,7 @@ export function unreadable(path: string, error: unknown): WorkError {
   });
 }
 
-/** Stops at the git top level or the user's home, because files above may belong to somebody else. */
+/** Stops at the git top level or the user's home, because files above may belong to another user or project. */
 function nearestAbove(cwd: string, userHome: string): string | null {
   for (let folder = resolve(cwd); ; folder = dirname(folder)) {
     const path = join(folder, CONFIG_NAME);

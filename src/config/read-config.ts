@@ -1,4 +1,4 @@
-/** Turns the text of a `redrive.yml` into settings, or throws one usage error that lists every problem with its position. */
+/** Parses `redrive.yml` into settings, or throws one usage error that lists every problem with its position. */
 import { dirname, resolve } from "node:path";
 import { WorkError } from "../errors.ts";
 import type { FixChange, FixRule } from "../redrive/fix-rule.ts";
@@ -33,7 +33,7 @@ import {
 } from "./config-form.ts";
 import { type Config, DEFAULT_CONFIG, type LetterSettings } from "./settings.ts";
 
-/** Relative paths start at the folder of the file. */
+/** Resolves relative paths against the folder of the file. */
 export async function readConfig(text: string, path: string): Promise<Config> {
   const read = readYaml(text, {
     notMapping: "settings are a mapping with keys such as dlq and fixes",
@@ -136,7 +136,7 @@ function classRuleFrom({ match, type, class: errorClass }: ClassRuleForm): Class
   return compact({ match: compact({ ...lists, text, pattern }), type, class: errorClass });
 }
 
-/** Commands run in the folder of the settings. */
+/** Converts the `watch` section. Commands run in the folder of the settings. */
 function watchFrom(form: WatchForm, folder: string): WatchSettings {
   const coolDownMs = msOf(form.cool_down, COOL_DOWN_MS);
   const rules = form.rules?.map((rule) => ruleFrom(rule, coolDownMs));
@@ -176,7 +176,7 @@ function ruleFrom(form: RuleForm, coolDownMs: number): AlertRule {
   });
 }
 
-/** Rules with the same condition and queues may differ in their channels; a number makes their names unique. */
+/** Adds numbers to names, because rules with the same condition and queues may differ only in their channels. */
 function withNames(rules: readonly AlertRule[]): readonly AlertRule[] {
   const taken = new Set<string>();
   return rules.map((rule) => {
@@ -202,7 +202,7 @@ function conditionFrom(form: RuleForm): Condition {
   return form.breaker_open ? { kind: "breaker_open" } : { kind: "store_unhealthy" };
 }
 
-/** `20/10m`, or `100/h` for one hour. */
+/** Parses `20/10m`, or `100/h` for one hour. */
 function parseArrivalRate(text: string): Condition {
   const [letters = "1", within = "1m"] = text.split("/").map((part) => part.trim());
   const time = /^\d/.test(within) ? within : `1${within}`;

@@ -18,19 +18,19 @@ export interface Config {
 }
 
 export interface LetterSettings {
-  /** How many waiting letters a job keeps; null is no limit. Default 10,000. */
+  /** How many waiting letters a job keeps; null means no limit. Default 10,000. */
   readonly maxItems: number | null;
-  /** How many days a letter is kept; null is no limit. Default 30. */
+  /** How many days a letter is kept; null means no limit. Default 30. */
   readonly retentionDays: number | null;
-  /** How many redrives a letter comes back from before it is poison; null is never. Default 5. */
+  /** After how many failed redrives a letter is poison; null means never. Default 5. */
   readonly poisonAfter: number | null;
   /** Whether a running job writes the letter directory. Default true. */
   readonly mirror: boolean;
-  /** The path of the letter directory. Default: `dlq` in the home. */
+  /** The path of the letter directory. Default: `dlq` in the home folder. */
   readonly dlqDir?: string;
 }
 
-/** How long jobs and logs are kept, in days; null is no limit. Default: no limit. */
+/** How long jobs and logs are kept, in days; null means no limit. Default: no limit. */
 export interface JobSettings {
   readonly retentionDays: number | null;
   readonly logRetentionDays: number | null;

@@ -9,7 +9,7 @@ export function assert(condition: unknown, message: string): asserts condition {
   if (!condition) throw new AssertionError(message);
 }
 
-/** Marks a branch that the types say cannot be reached. */
+/** Marks a branch that cannot be reached according to the types. */
 export function unreachable(value: never): never {
   throw new AssertionError(`unreachable: ${JSON.stringify(value)}`);
 }

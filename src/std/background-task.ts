@@ -1,15 +1,15 @@
 /**
- * Runs an action in the background again and again, never twice at a time: a while after it was woken, and at the times that the
- * action itself asks for. Its errors never reach the caller; each reason is reported once.
+ * Runs an action repeatedly in the background, never twice at a time: shortly after each wake-up, and at the times that the
+ * action itself returns. Errors never reach the caller; consecutive equal errors are reported once.
  */
 import { isStoreTrouble } from "../errors.ts";
 import type { Clock } from "./clock.ts";
 
 export interface BackgroundTaskOptions {
   readonly clock: Clock;
-  /** One round. Returns after how many milliseconds the next one is due; undefined: when the task is woken. */
+  /** Runs one round. Returns the delay until the next one, or undefined to wait for a wake-up. */
   readonly run: (round: { readonly isLast: boolean }) => Promise<number | undefined>;
-  /** How long a wake waits, so that many of them cost one round. Also how long a failed round waits for the next. */
+  /** The delay after a wake-up, so that many wake-ups share one round. Also the delay after a failed round. */
   readonly wakeMs: () => number;
   readonly onNotice: (notice: string) => void;
   readonly errorText: (reason: string) => string;
@@ -28,7 +28,7 @@ export class BackgroundTask {
     this.#options = options;
   }
 
-  /** Plans a round, unless one is due earlier. A round that is running is followed by another. */
+  /** Schedules a round, unless one is due earlier. During a round, another one is scheduled after it. */
   wake(afterMs = this.#options.wakeMs()): void {
     this.#wasWoken = true;
     const { clock } = this.#options;
@@ -39,7 +39,7 @@ export class BackgroundTask {
     this.#cancelTimer = clock.after(afterMs, () => this.#begin());
   }
 
-  /** Waits for the round that is running, then makes the last one. Never rejects. */
+  /** Waits for the current round, then runs the last one. Never rejects. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#cancelTimer();
@@ -69,7 +69,7 @@ export class BackgroundTask {
     }
   }
 
-  /** While the work goes on, the runner reports a store that cannot be used. */
+  /** Skips store errors except in the last round, because the runner reports them. */
   #report(error: unknown, { isLast }: { readonly isLast: boolean }): void {
     const reason = error instanceof Error ? error.message : String(error);
     if (reason === this.#reported || (isStoreTrouble(error) && !isLast)) return;

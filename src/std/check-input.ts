@@ -1,6 +1,6 @@
 /**
- * Checks what programs pass, before it has any effect, and reports every problem with its path. The only way in which
- * arguments and settings are checked. Loads zod.
+ * Checks arguments and settings from library callers before they have any effect, and reports every problem with its path.
+ * Loads zod.
  */
 import * as z from "zod";
 import { WorkError } from "../errors.ts";
@@ -36,7 +36,7 @@ export function describeValue(value: unknown): string {
 
 const SHOWN_CHARS_MAX = 60;
 
-/** Zod's issue does not contain the known keys, so they are passed as its message. */
+/** Passes the known keys as the message, because Zod's issue does not contain them. */
 function knownKeys(issue: z.core.$ZodRawIssue): string | undefined {
   if (issue.code !== "unrecognized_keys") return undefined;
   const { shape = {} } = (issue.inst?._zod.def ?? {}) as { shape?: object };
@@ -100,7 +100,7 @@ export function optional<Key extends string>(schema: z.ZodType, ...keys: readonl
   return allKeys(schema.optional(), keys);
 }
 
-/** The same for keys whose value may also be null, which takes a setting away. */
+/** Like `optional`, but a value may also be null, which removes a setting. */
 export function nullable<Key extends string>(schema: z.ZodType, ...keys: readonly Key[]) {
   return allKeys(schema.nullish(), keys);
 }
@@ -114,18 +114,18 @@ export function anyThat(test: (value: unknown) => boolean, what: string) {
 }
 
 export const text = z.string({ error: "expected a text" });
-/** A name or an id. An empty one could match nothing or everything. */
+/** A name or an id. Empty ones are refused, because they could match nothing or everything. */
 export const name = text.min(1, { error: "expected a text that is not empty" });
 export const texts = z.array(text, { error: "expected a list of texts" });
 export const flag = z.boolean({ error: "expected true or false" });
-/** May be Infinity. */
+/** A duration in milliseconds; may be Infinity. */
 export const durationMs = numberThat((value) => value >= 0, "a number of milliseconds");
 export const delayMs = numberThat((value) => value >= 0 && value < Infinity, "a number of milliseconds");
 export const above0 = numberThat((value) => value > 0 && value < Infinity, "a number above 0");
 export const count = wholeNumber(0, Number.MAX_SAFE_INTEGER);
-/** For example a concurrency or a page size. */
+/** A positive integer, for example a concurrency or a page size. */
 export const positive = wholeNumber(1, Number.MAX_SAFE_INTEGER);
-/** Excludes `Date` on purpose: all times of the library are numbers. */
+/** A time in milliseconds since the epoch. `Date` is refused, because all times of the library are numbers. */
 export const time = numberThat(
   (value) => Number.isSafeInteger(Math.round(value)),
   "milliseconds since the epoch, such as Date.now() or date.getTime()",

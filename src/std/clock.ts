@@ -1,8 +1,8 @@
-/** Time, injected everywhere so that tests control it. Milliseconds since the epoch. */
+/** The clock, injected everywhere so that tests can control time. All times are milliseconds since the epoch. */
 import { uptime } from "node:os";
 
 export interface Clock {
-  /** Milliseconds since the epoch. People and time servers can set it in both directions. */
+  /** Milliseconds since the epoch. The system time can be set forwards and backwards. */
   now(): number;
   /** Milliseconds since an arbitrary time. Never decreases; may stop while the machine sleeps. */
   monotonicNow(): number;
@@ -25,7 +25,7 @@ export const systemClock: Clock = {
   sleep: (ms, signal) => sleepOn(systemClock, ms, signal),
 };
 
-/** `sleep` for a clock that has `after`. */
+/** Implements `sleep` by `after`. */
 export function sleepOn(clock: Pick<Clock, "after">, ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal?.aborted) return resolve();
@@ -39,10 +39,10 @@ export function sleepOn(clock: Pick<Clock, "after">, ms: number, signal?: AbortS
   });
 }
 
-/** Node's timers overflow past this and fire at once. */
+/** Node's timers overflow beyond this value and fire at once. */
 const TIMER_MS_MAX = 2 ** 31 - 1;
 
-/** RFC 3339 in UTC with milliseconds, the form of every time that leaves the process. */
+/** Formats a time as RFC 3339 in UTC with milliseconds, the format of every time in output and files. */
 export function toRfc3339(ms: number): string {
   if (!Number.isInteger(ms) || Math.abs(ms) > DATE_MS_MAX) return new Date(ms).toISOString();
   const day = Math.floor(ms / DAY_MS);
@@ -55,13 +55,13 @@ export function toRfc3339(ms: number): string {
   return `${lastDay.date}${hour}:${minute}:${second}.${`${1000 + (rest % 1000)}`.slice(1)}Z`;
 }
 
-/** Cached, because letters have several times each, nearly all of a few days. */
+/** The last formatted day. Cached, because most times of a batch of letters fall on few days. */
 let lastDay = { number: Number.NaN, date: "" };
 const DAY_MS = 86_400_000;
 const DATE_MS_MAX = 8.64e15;
 const PADDED: readonly string[] = Array.from({ length: 60 }, (_, number) => `${number}`.padStart(2, "0"));
 
-/** Undefined when the text is not an RFC 3339 time. */
+/** Returns undefined if the text is not an RFC 3339 time. */
 export function fromRfc3339(text: string): number | undefined {
   const ms = Date.parse(text);
   return Number.isNaN(ms) ? undefined : ms;

@@ -1,4 +1,4 @@
-/** Runs actions concurrently up to a limit. The first error is thrown to the next caller that waits. */
+/** Runs actions concurrently up to a limit. The next call of `start` or `end` throws the first error. */
 
 export class ConcurrencyLimit {
   readonly #max: number;
@@ -9,7 +9,7 @@ export class ConcurrencyLimit {
     this.#max = max;
   }
 
-  /** Starts the action as soon as the limit allows, and does not wait for its end. */
+  /** Starts the action as soon as the limit allows, and does not wait for it to finish. */
   async start(action: () => Promise<void>): Promise<void> {
     while (this.#running.size >= this.#max) await Promise.race(this.#running);
     this.#throwFault();

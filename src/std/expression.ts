@@ -1,8 +1,8 @@
 /**
- * Expressions in CEL: `filter`, `when`, `--filter`, `--set`. They are parsed and typed before anything runs. An unknown
- * variable, a type error, a missing field or, for conditions, a result that is not a boolean is an error and never a
- * match. `has(item.x)` tests for a field, `item.?x.orValue(0)` gives a default. Numbers of the data are doubles that
- * mix with integers; only integers beyond 2^53 are CEL integers, so that no digit is lost.
+ * Compiles CEL expressions of `filter`, `when`, `--filter` and `--set`. They are type-checked before anything runs. An
+ * unknown variable, a type error, a missing field or, for conditions, a result that is not a boolean is an error and never a
+ * match. `has(item.x)` tests for a field, `item.?x.orValue(0)` gives a default. Numbers are doubles that mix with integers;
+ * only integers beyond 2^53 are CEL integers, so that no digit is lost.
  */
 import { Environment, EvaluationError, ParseError, TypeError as TypingError } from "@marcbachmann/cel-js";
 import { WorkError } from "../errors.ts";
@@ -12,14 +12,14 @@ import { PatternError, rememberedLinear } from "./pattern.ts";
 
 export type ExpressionVariables = Readonly<Record<string, Json>>;
 
-/** The value, or the reason why there is none. */
+/** The value, or the reason why the evaluation failed. */
 export type Answer<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly message: string };
 
 export type Evaluate<T = boolean> = (variables: ExpressionVariables) => Answer<T>;
 
-/** A compiled expression, or the error and where it is (a word of the text). */
+/** A compiled expression, or the error and the word of the text that caused it. */
 export type Compiled<T = boolean> =
   | { readonly ok: true; readonly evaluate: Evaluate<T> }
   | {
@@ -39,7 +39,7 @@ export function compileExpression(text: string, known: KnownVariables): Compiled
   });
 }
 
-/** Compiles an expression with any JSON value. */
+/** Compiles an expression whose result is any JSON value. */
 export function compileValue(text: string, known: KnownVariables): Compiled<Json> {
   return compile(text, known, { refuses: () => null, read: toJson });
 }
@@ -77,7 +77,7 @@ function required<T>(compiled: Compiled<T>, what: string, { hint }: { hint: stri
 const EXPRESSION_CHARS_MAX = 100_000;
 
 interface Kind<T> {
-  /** Why a result of this CEL type is refused; null when it is allowed. */
+  /** Returns why a result of this CEL type is refused; null if it is allowed. */
   readonly refuses: (type: string) => string | null;
   readonly read: (value: unknown) => Answer<T>;
 }
@@ -101,7 +101,7 @@ function compile<T>(text: string, known: KnownVariables, kind: Kind<T>): Compile
   }
 }
 
-/** In CEL `has` is false for a field that can never exist; negated, it would match everything. */
+/** Refuses `has` with an unknown field: it would always be false, and its negation would match everything. */
 function unknownInHas(text: string, known: KnownVariables): Compiled<never> | undefined {
   for (const [, name = "", word = ""] of text.matchAll(/\bhas\(\s*(\w+)\s*\.\s*(\w+)/g)) {
     const fields = known.get(name);
@@ -135,7 +135,7 @@ function toJson(value: unknown): Answer<Json> {
 
 class NoJson extends Error {}
 
-/** Only values that JSON can represent: no bytes, no infinite numbers. */
+/** Converts a result to JSON. Bytes and infinite numbers are refused. */
 function jsonOf(value: unknown): Json {
   if (value === null || typeof value === "boolean" || typeof value === "string") return value;
   if (typeof value === "number" && Number.isFinite(value)) return value;
@@ -170,7 +170,7 @@ function requireCelError(error: unknown): CelError {
   return error;
 }
 
-/** The message of what the parser and the evaluator do not report as an error of CEL; undefined for all else. */
+/** Returns the message for errors that are not CEL errors but are caused by the expression; otherwise undefined. */
 function limitMessage(error: unknown): string | undefined {
   if (error instanceof RangeError && error.message.includes("call stack")) return "it is nested too deeply";
   if (error instanceof PatternError) return `the regular expression of matches: ${error.message}`;
@@ -207,7 +207,7 @@ function explain(error: CelError): string {
   return `there is no field "${field}". Ask with has(…) first, or write .?${field}.orValue(…)`;
 }
 
-/** The variables of an expression with their fields, or "any" field. */
+/** The variables of an expression and their fields; "any" allows every field. */
 export type KnownVariables = ReadonlyMap<string, readonly string[] | "any">;
 
 export function environmentFor(known: KnownVariables): Environment {
@@ -237,10 +237,10 @@ export function environmentFor(known: KnownVariables): Environment {
   return environment;
 }
 
-/** Replaces CEL's own `matches`, which backtracks and cannot be overridden. */
+/** The name of the linear-time function that replaces CEL's own `matches`, which backtracks and cannot be overridden. */
 export const MATCHES_INSIDE = "_match_";
 
-/** Redirects every call of `matches` to the linear-time one. Call it before the type check. */
+/** Redirects calls of `matches` to the linear-time function. Must be called before the type check. */
 export function useLinearMatches(tree: object): void {
   const reached = new Set<object>([tree]);
   for (const part of reached) {
@@ -260,7 +260,7 @@ function isCallOfMatches(part: object): part is { args: unknown[] } {
   );
 }
 
-/** False for reserved names of CEL, such as `list` and `in`. */
+/** Whether a variable may have this name. Reserved names of CEL, such as `list` and `in`, are refused. */
 export function isExpressionName(name: string): boolean {
   const known = EXPRESSION_NAMES.get(name);
   if (known !== undefined) return known;
@@ -294,14 +294,14 @@ const MIXED: readonly (readonly [operator: string, compute: Compute])[] = [
   ["%", (a, b) => Number(a) % Number(b)],
 ];
 
-/** `map` is a type in CEL. It is replaced by a name of the same length, so that positions stay the same. */
+/** The inner name of the variable `map`, which is a type in CEL. It has the same length, so that positions stay correct. */
 export const MAP_INSIDE = "_m_";
 
 function innerName(name: string): string {
   return name === "map" ? MAP_INSIDE : name;
 }
 
-/** Replaces the variable `map` by its inner name, but not in strings, comments, fields and functions. */
+/** Renames the variable `map`, but not in strings, comments, fields and functions. */
 export function renameMap(text: string): string {
   return text.replace(TOKEN, (token, offset: number) => {
     if (token !== "map" || isField(text, offset)) return token;

@@ -1,10 +1,10 @@
-/** A lock file that names its owner. It is never partially written, and the lock of a dead process is taken over. */
+/** A lock file that names its owner process. It is never partially written; the lock of a dead process is replaced. */
 import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { isJsonObject } from "./json.ts";
 import { type Owner, ownerState, thisOwner } from "./process-identity.ts";
 import { randomName } from "./random.ts";
 
-/** Takes the lock and returns the function that releases it; null while it is taken, in this process or another. */
+/** Takes the lock and returns a function that releases it, or null if this or another process holds it. */
 export function takeLock(path: string): (() => void) | null {
   const text = JSON.stringify({ ...thisOwner(), by: randomName(8) });
   removeIfStale(path);
@@ -32,13 +32,13 @@ function tryCreate(path: string, text: string): boolean {
   }
 }
 
-/** Whether the lock is there, and its process is gone. */
+/** Whether the lock file exists although its process has ended. */
 export function isLockLeft(path: string): boolean {
   const text = read(path);
   return text !== null && isStale(text);
 }
 
-/** Renames the file before removing it, so that a lock that was taken meanwhile can be restored. */
+/** Renames the file before removing it, so that a lock taken meanwhile can be restored. */
 export function removeIfStale(path: string): void {
   const text = read(path);
   if (text === null || !isStale(text)) return;
@@ -47,12 +47,12 @@ export function removeIfStale(path: string): void {
     renameSync(path, hidden);
     if (read(hidden) !== text) linkSync(hidden, path);
   } catch {
-    // another process was faster
+    // another process removed it first
   }
   rmSync(hidden, { force: true });
 }
 
-/** An unreadable lock has no owner. */
+/** Whether the owner has ended. An unreadable lock has no owner. */
 function isStale(text: string): boolean {
   const owner = ownerIn(text);
   return owner === null || ownerState(owner) === "gone";

@@ -1,4 +1,4 @@
-/** Writes files atomically: to a hidden draft that is flushed and renamed. Also folders and private permissions. */
+/** Writes files atomically, by a flushed temporary file and a rename. Also creates folders and sets permissions. */
 import { createHash } from "node:crypto";
 import { chmodSync, closeSync, mkdirSync, openSync, readSync, statSync } from "node:fs";
 import { type FileHandle, open, opendir, rename, rm, stat } from "node:fs/promises";
@@ -11,11 +11,11 @@ export type FileContent = string | Uint8Array | AsyncIterable<string | Uint8Arra
 export interface WriteOptions {
   /** Flush the folder too, so that the name survives a power failure. Default true; false for files that can be recreated. */
   readonly syncFolder?: boolean;
-  /** The permissions. Default 0600, because files may contain item data. */
+  /** The file permissions. Default 0600, because files may contain item data. */
   readonly mode?: number;
 }
 
-/** The folder must exist. On failure the file is unchanged and no draft is left. */
+/** Writes a file in an existing folder. On failure the file is unchanged and no temporary file is left. */
 export async function writeAtomically(
   path: string,
   content: FileContent,
@@ -35,12 +35,12 @@ export async function writeAtomically(
 
 /** Writes a file atomically, but a device or pipe such as /dev/stdout directly, because a rename would replace it. */
 export async function writeOut(path: string, content: FileContent): Promise<void> {
-  const there = await stat(path).catch(() => null); // writing reports the error
+  const there = await stat(path).catch(() => null); // the write reports errors
   if (there === null || there.isFile() || there.isDirectory()) return writeAtomically(path, content);
   await withFile(path, "w", (handle) => writePieces(handle, content));
 }
 
-/** Removes drafts of dead processes from a folder. */
+/** Removes temporary files of dead processes from a folder. */
 export async function removeStaleDrafts(folder: string): Promise<void> {
   for await (const { name } of await opendir(folder)) {
     if (!name.startsWith(DRAFT)) continue;
@@ -49,7 +49,7 @@ export async function removeStaleDrafts(folder: string): Promise<void> {
   }
 }
 
-/** Short, so that the draft of a file with a long name fits. */
+/** Short, so that a file with a long name can still have a temporary file. */
 const DRAFT = ".draft-";
 
 function writeDraft(draft: string, content: FileContent, mode: number): Promise<void> {
@@ -65,7 +65,7 @@ async function writePieces(handle: FileHandle, content: FileContent): Promise<vo
   else for await (const piece of content) await handle.writeFile(piece);
 }
 
-/** Opens a file or folder for the time of an action. */
+/** Opens a file or folder, runs the action, and closes it. */
 export async function withFile<T>(
   path: string,
   flags: string,
@@ -79,7 +79,7 @@ export async function withFile<T>(
   }
 }
 
-/** Pids are only comparable on the same machine and boot. */
+/** Identifies the machine and boot, because pids are only comparable within one boot. */
 function hostHash(): string {
   return createHash("sha256").update(thisHost()).digest("hex").slice(0, 8);
 }
@@ -98,7 +98,7 @@ export const PRIVATE_FILE = 0o600;
 
 const OTHERS = 0o077;
 
-/** Removes the permissions of other users. Returns false when that had no effect, as on a file system without permissions. */
+/** Removes the permissions of other users. Returns false if that failed, as on a file system without permissions. */
 export function makePrivate(path: string): boolean {
   const found = statSync(path, { throwIfNoEntry: false });
   if (found === undefined || (found.mode & OTHERS) === 0) return true;
@@ -111,8 +111,8 @@ export function makePrivate(path: string): boolean {
 }
 
 /**
- * Creates a folder and its parents. Node's `recursive` option loops forever on file systems such as /proc that report a missing
- * folder although the parent exists; here that is an error.
+ * Creates a folder and its parents. Node's `recursive` option loops forever on file systems such as /proc that report a
+ * missing folder although the parent exists; this function throws.
  */
 export function makeFolder(path: string, mode = PRIVATE_FOLDER): void {
   if (isFolder(path)) return;
@@ -129,13 +129,13 @@ function isFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
 }
 
-/** Far more than any settings or workflow have. */
+/** Much larger than any settings or workflow file. */
 const TEXT_BYTES_MAX = 16 * 1024 * 1024;
 const CHUNK_BYTES = 65_536;
 
 /**
- * The text of a small file that a person names. Throws when it is larger than 16 MiB: a device such as /dev/zero has no end,
- * and shows no size before it is read.
+ * Reads a small file that the user named. Throws if it is larger than 16 MiB: a device such as /dev/zero never ends, and its
+ * size is unknown before it is read.
  */
 export function readText(path: string): string {
   const file = openSync(path, "r");

@@ -1,4 +1,4 @@
-/** Finds the position where a text stops being valid JSON. The engine reports no position for most errors. */
+/** Finds the position where a text stops being valid JSON. `JSON.parse` reports no position for most errors. */
 
 const SPACE = /[ \t\n\r]*/y;
 /** Characters with a special meaning in a string: control characters, the quote and the backslash. */
@@ -6,10 +6,10 @@ const SPECIAL = /[^ !#-[\]-\uffff]/g;
 const ESCAPE = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
 const PLAIN = /(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)(?![\w.+-])/y;
 
-/** What may come next. */
+/** What the scanner expects next. */
 type Expected = "value" | "first value" | "key" | "first key" | "colon" | "next" | "end";
 
-/** The offset of the first invalid token, from 0; null when the text is valid JSON. */
+/** Returns the offset of the first invalid token, from 0; null if the text is valid JSON. */
 export function jsonErrorOffset(text: string): number | null {
   const open: ("{" | "[")[] = [];
   let expected: Expected = "value";
@@ -32,7 +32,7 @@ interface Taken {
   readonly closes?: boolean;
 }
 
-/** The token at the offset, if it is allowed there. */
+/** Returns the token at the offset; null if it is not allowed there. */
 function take(text: string, at: number, expected: Expected, inside: "{" | "[" | undefined): Taken | null {
   const char = text[at];
   const end = at + 1;
@@ -52,7 +52,7 @@ function takeValue(text: string, at: number): Taken | null {
   return taken(endOfString(text, at) ?? endOf(PLAIN, text, at), "next");
 }
 
-/** Goes from one special character to the next, because one regular expression for a long string overflows the stack. */
+/** Searches for one special character at a time: one regular expression for a long string would overflow the stack. */
 function endOfString(text: string, at: number): number | null {
   if (text[at] !== '"') return null;
   let end: number | null = at + 1;
@@ -74,7 +74,7 @@ function endOf(pattern: RegExp, text: string, at: number): number | null {
   return pattern.test(text) ? pattern.lastIndex : null;
 }
 
-/** Line and column of an offset, from 1. */
+/** Converts an offset to a line and a column, both counted from 1. */
 export function lineAndColumn(text: string, at: number): { readonly line: number; readonly column: number } {
   const lines = text.slice(0, at).split("\n");
   return { line: lines.length, column: (lines.at(-1)?.length ?? 0) + 1 };

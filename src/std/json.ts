@@ -1,7 +1,7 @@
 /**
- * JSON values, their text, and their canonical text, which is what "the same content" means. An integer that a number
- * cannot hold exactly is a bigint here, so that its digits survive; everything that carries data of items is parsed and
- * written by these functions, never by `JSON` itself.
+ * Parses and writes JSON values and their canonical text, by which contents are compared. Integers that a number cannot
+ * represent exactly become bigints, so that no digit is lost. All item data is parsed and written by these functions, never
+ * by `JSON` itself.
  */
 import { randomUUID } from "node:crypto";
 
@@ -11,8 +11,8 @@ export interface JsonObject {
 }
 
 /**
- * As `JSON.parse`, but an integer whose digits a number would change is a bigint. Fractions and exponents are numbers
- * as usual, and so are integers of more than `INTEGER_DIGITS_MAX` digits.
+ * Like `JSON.parse`, but an integer that a number cannot represent exactly becomes a bigint. Fractions, exponents and
+ * integers of more than `INTEGER_DIGITS_MAX` digits stay numbers.
  */
 export function parseJson(text: string): Json {
   const value = JSON.parse(text) as Json;
@@ -24,9 +24,9 @@ export function parseJson(text: string): Json {
 /** Longer integers take too long to convert. */
 export const INTEGER_DIGITS_MAX = 1000;
 
-/** Compact JSON, or with this many spaces of indent. Bigints are written as integers. */
+/** Writes compact JSON, or JSON with this indent. Bigints are written as integers. */
 export function stringifyJson(value: unknown, indent?: number): string {
-  // Some programs make bigints write themselves as strings; then there is no error to notice them by.
+  // If a program defines `BigInt.prototype.toJSON`, `JSON.stringify` does not throw for bigints, so they are marked.
   if ("toJSON" in BigInt.prototype) return stringifyMarked(value, indent);
   try {
     return JSON.stringify(value, null, indent);
@@ -36,12 +36,12 @@ export function stringifyJson(value: unknown, indent?: number): string {
   }
 }
 
-/** A copy that shares nothing with the value, without what JSON cannot write. */
+/** Returns a deep copy without the parts that JSON cannot represent. */
 export function copyJson(value: unknown): Json {
   return parseJson(stringifyJson(value));
 }
 
-/** The JSON text with the keys of every object in order, so that equal values have equal text. */
+/** Returns JSON with sorted keys, so that equal values have equal text. */
 export function canonicalJson(value: Json): string {
   if (typeof value === "bigint") return String(value);
   if (value === null || typeof value !== "object") return JSON.stringify(value);
@@ -56,12 +56,12 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The form in which commands receive item data: a string as it is, everything else as JSON. */
+/** The form in which commands receive item data: strings unchanged, everything else as JSON. */
 export function asText(value: Json): string {
   return typeof value === "string" ? value : stringifyJson(value);
 }
 
-/** A number of a JSON text as it is written, and its offset. */
+/** A number as written in a JSON text, and its offset. */
 export interface NumberToken {
   readonly token: string;
   readonly at: number;
@@ -86,16 +86,16 @@ export function numbersIn(text: string): readonly NumberToken[] {
   return tokens;
 }
 
-/** The offset behind the closing quote. Not a regular expression: a long string would overflow its stack. */
+/** Returns the offset after the closing quote. No regular expression: a long string would overflow its stack. */
 function endOfString(text: string, start: number): number {
   let at = start + 1;
   while (at < text.length && text[at] !== '"') at += text[at] === "\\" ? 2 : 1;
   return at + 1;
 }
 
-/** Whether a run of 16 digits or more is in the text. A shorter integer is always exact. */
+/** Whether the text contains 16 or more digits in a row. Shorter integers are always exact. */
 export function mayHaveLongInteger(text: string): boolean {
-  // Such a run covers one of every 16 characters, and the one 8 before or 8 after it.
+  // Such a run includes every 16th character of the text, and the one 8 before or after it.
   for (let at = 15; at < text.length; at += 16) {
     const code = text.charCodeAt(at);
     if (code > 57 || code < 48 || !(isDigit(text, at - 8) || isDigit(text, at + 8))) continue;
@@ -116,12 +116,12 @@ function isLongInteger(token: string): boolean {
   return token.length <= INTEGER_DIGITS_MAX && !isExactInteger(token) && /^-?\d+$/.test(token);
 }
 
-/** Whether a number prints the integer with the digits it was written with. */
+/** Whether a number represents the integer with all its digits. */
 function isExactInteger(token: string): boolean {
   return token.length < 16 || String(Number(token)) === token;
 }
 
-/** Parses the text with those numbers as strings that nothing else in it can be equal to, and converts them. */
+/** Replaces these numbers by strings with a unique prefix, parses the text, and converts them to bigints. */
 function parseMarked(text: string, tokens: readonly NumberToken[]): Json {
   const mark = randomUUID();
   let [marked, end] = ["", 0];
@@ -140,7 +140,7 @@ function stringifyMarked(value: unknown, indent: number | undefined): string {
   return text === undefined ? text : unmarkBigints(text, mark);
 }
 
-/** JSON in which each bigint is a string that begins with the mark: for a library that writes JSON itself. */
+/** Writes each bigint as a string that begins with the mark, for libraries that write JSON themselves. */
 export function markBigints(value: unknown, mark: string, indent?: number): string {
   function marked(this: Readonly<Record<string, unknown>>, key: string, given: unknown): unknown {
     const original = this[key];
@@ -149,7 +149,7 @@ export function markBigints(value: unknown, mark: string, indent?: number): stri
   return JSON.stringify(value, marked, indent);
 }
 
-/** The JSON text with the marked strings as integers. The mark is a UUID, so that no string of the data begins with it. */
+/** Converts marked strings back to integers. The mark is a UUID, so that no string of the data begins with it. */
 export function unmarkBigints(text: string, mark: string): string {
   return text.replaceAll(new RegExp(`"${mark}(-?\\d+)"`, "g"), "$1");
 }
@@ -160,19 +160,19 @@ function isArray(value: readonly Json[] | JsonObject): value is readonly Json[] 
 
 type Defined<T> = { [K in keyof T]: Exclude<T[K], undefined> };
 
-/** The same object without the fields that are undefined, as `exactOptionalPropertyTypes` and JSON want it. */
+/** Returns a copy without undefined fields, as `exactOptionalPropertyTypes` and JSON require. */
 export function compact<T extends object>(object: T): Defined<T> {
   const kept: Partial<T> = {};
-  for (const key in object) if (object[key] !== undefined) kept[key] = object[key]; // many a letter passes here
+  for (const key in object) if (object[key] !== undefined) kept[key] = object[key]; // hot path: a plain loop is fastest
   return kept as Defined<T>;
 }
 
-/** Reads fields of the expected kind and takes anything else for absent. */
+/** Reads fields of the expected type and treats other values as absent. */
 export function reader(json: JsonObject): Reader {
   return new Reader(json);
 }
 
-/** A class, because very many records are read: functions made for each would cost more than what they read. */
+/** A class, because creating closures for each of very many records would cost more than reading them. */
 class Reader {
   readonly #json: JsonObject;
 

@@ -1,6 +1,6 @@
-/** The word that was probably meant: typing errors are a letter too many, too few, another one, or two swapped. */
+/** Suggests the word that was probably meant. Typing errors add, omit, replace or swap letters. */
 
-/** The closest of the words, or undefined when none is close enough to be meant. Case counts little. */
+/** Returns the closest word regardless of case, or undefined if none is close enough. */
 export function nearest(word: string, words: readonly string[]): string | undefined {
   let best: string | undefined;
   let bestDistance = Math.max(1, Math.floor(word.length / 3)) + 1;
@@ -11,7 +11,7 @@ export function nearest(word: string, words: readonly string[]): string | undefi
   return best;
 }
 
-/** Damerau-Levenshtein, in the form where no part is edited twice. */
+/** The Damerau-Levenshtein distance, restricted to one edit per substring (optimal string alignment). */
 export function editDistance(a: string, b: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, index) => index);

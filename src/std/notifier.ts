@@ -1,12 +1,12 @@
-/** Notifies those who wait for something to happen under a name. Within one process only; nobody is ever notified twice at once. */
+/** Notifies listeners of a name within one process. Notifications that arrive together are delivered once. */
 
 export class Notifier {
   readonly #notifications = new Map<string, Set<() => void>>();
   readonly #due = new Set<() => void>();
 
-  /** Call the returned function to end it. */
+  /** Adds a listener. The returned function removes it. */
   on(name: string, notify: () => void): () => void {
-    const one = () => notify(); // the same function may wait twice
+    const one = () => notify(); // the same function may be added twice
     const notifications = this.#notifications.get(name) ?? new Set();
     this.#notifications.set(name, notifications.add(one));
     return () => {
@@ -17,7 +17,7 @@ export class Notifier {
     };
   }
 
-  /** Notifies soon, after the step that is the reason: who is notified may ask the store at once. */
+  /** Notifies the listeners after the current step, so that they may call the store at once. */
   notify(name: string): void {
     const notifications = this.#notifications.get(name);
     if (notifications === undefined) return;

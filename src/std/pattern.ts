@@ -1,6 +1,6 @@
 /**
- * Regular expressions that people write, in the syntax of RE2 and matched in linear time: a match takes at most the size
- * of the expression times the length of the text. Lookaround and backreferences cannot be matched so and are refused.
+ * Regular expressions written by users, in the syntax of RE2 and matched in linear time: a match takes at most the size of
+ * the expression times the length of the text. Lookaround and backreferences do not allow that and are refused.
  */
 import { createRequire } from "node:module";
 import type { RE2JS } from "re2js";
@@ -8,10 +8,10 @@ import { WorkError } from "../errors.ts";
 
 /** Longer expressions are refused. */
 export const LINEAR_PATTERN_CHARS_MAX = 10_000;
-/** Instructions of the expression times characters of the text: about two seconds in the worst case. */
+/** The maximum of instructions times characters of the text: about two seconds in the worst case. */
 export const LINEAR_PATTERN_STEPS_MAX = 200_000_000;
 
-/** Why an expression, or an expression with this text, cannot be matched. */
+/** Thrown if an expression is invalid, or if the text is too long for it. */
 export class PatternError extends Error {
   override readonly name = "PatternError";
 }
@@ -47,7 +47,7 @@ const REMEMBERED_MAX = 100;
 /** The limit of a rule's expression. */
 export const PATTERN_CHARS_MAX = 200;
 const INSTRUCTIONS_MAX = 2000;
-/** Rules read no more of a text than this. */
+/** The maximum length of a text that rules are matched against; the rest is ignored. */
 export const PATTERN_TEXT_CHARS_MAX = 4096;
 
 /** Compiles the expression of a rule. Its limits are tight, because rules are applied to every failure. */
@@ -77,7 +77,7 @@ type Engine = typeof import("re2js");
 
 let engine: Engine | undefined;
 
-/** Loaded with the first expression, because most commands have none. */
+/** Loaded on first use, because most commands have no expression. */
 function loadEngine(): Engine {
   engine ??= createRequire(import.meta.url)("re2js") as Engine;
   return engine;

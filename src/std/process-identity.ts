@@ -1,11 +1,11 @@
-/** Identifies a process, so that it differs from a later one with the same pid, and checks whether it still exists. */
+/** Identifies a process, also after its pid was reused, and checks whether it still runs. */
 import { execFileSync } from "node:child_process";
 import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
 
 let host: string | undefined;
 
-/** The machine, its boot and its pid namespace, in which a pid is valid. */
+/** Identifies the machine, its boot and its pid namespace: a pid is valid only within all three. */
 export function thisHost(): string {
   host ??= [
     hostname(),
@@ -17,7 +17,7 @@ export function thisHost(): string {
   return host;
 }
 
-/** The start time of the process as the system reports it; null when the process does not exist or is a zombie. */
+/** Returns the start time of the process in the system's format; null if the process does not exist or is a zombie. */
 export function processStart(pid: number): string | null {
   if (process.platform === "linux") {
     const stat = tryRead(() => readFileSync(`/proc/${pid}/stat`, "utf8"));
@@ -41,11 +41,11 @@ function tryRead<T>(read: () => T): T | null {
 export interface Owner {
   readonly host: string;
   readonly pid: number;
-  /** As the system reports it. */
+  /** The start time of the process in the system's format. */
   readonly processStart: string;
 }
 
-/** `here`: running on this machine. `unknown`: on another machine. */
+/** `here`: running on this machine. `gone`: ended. `unknown`: on another machine. */
 export type OwnerState = "here" | "gone" | "unknown";
 
 export function thisOwner(): Owner {
@@ -60,7 +60,7 @@ export function ownerState(owner: Owner): OwnerState {
   return hasRestarted(owner.host) ? "gone" : "unknown";
 }
 
-/** The same machine with another boot: earlier processes are gone. */
+/** Whether the machine has rebooted since, which ended all its processes. */
 function hasRestarted(host: string): boolean {
   const [name, boot] = host.split("/");
   const [nameHere, bootHere] = thisHost().split("/");

@@ -1,10 +1,10 @@
-/** Random names from the system's generator. */
+/** Generates random names from the system's random generator. */
 import { randomBytes } from "node:crypto";
 
 /** A number in [0, 1). */
 export type Random = () => number;
 
-/** Lower-case letters and digits without those that are read for one another (i, l, o, u). */
+/** Lower-case letters and digits without letters that are easily confused (i, l, o, u). */
 const ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
 
 /** A unique name: `length` characters with 5 random bits each. */
@@ -12,10 +12,10 @@ export function randomName(length: number): string {
   return toBase32(randomBytes(length)).slice(0, length);
 }
 
-/** The number of names with the same prefix. */
+/** The maximum number of names with the same prefix. */
 const SERIES_MAX = 32 ** 4;
 
-/** Unique names of 16 characters in ascending order, so that an index grows at its end. The first 12 are random. */
+/** Generates unique names of 16 characters in ascending order, so that index pages fill up. The first 12 are random. */
 export function nameSeries(): () => string {
   const pairs = Array.from({ length: 32 ** 2 }, (_, n) => `${ALPHABET[n >> 5]}${ALPHABET[n & 31]}`);
   let prefix = "";
@@ -31,7 +31,7 @@ export function nameSeries(): () => string {
   };
 }
 
-/** The leading bits of the bytes as lower-case characters, 5 bits each. */
+/** Encodes the leading bits of the bytes as lower-case characters, 5 bits each. */
 export function toBase32(bytes: Uint8Array): string {
   let text = "";
   let bits = 0;

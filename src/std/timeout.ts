@@ -1,7 +1,7 @@
-/** Runs a function that may ignore its signal: when the time is over, it is abandoned. */
+/** Runs a function with a time limit. A function that ignores its signal is abandoned. */
 import { formatDuration } from "./duration.ts";
 
-/** Ends as the action does, or with `late`. Its signal is aborted with the given one, and when the time is over. */
+/** Returns the action's result, or `late`. The action's signal aborts with the given one or at the time limit. */
 export async function withTimeout<T>(
   action: (signal: AbortSignal) => Promise<T>,
   { timeoutMs, signal }: { readonly timeoutMs: number; readonly signal: AbortSignal },
@@ -23,6 +23,6 @@ export async function withTimeout<T>(
   } finally {
     clearTimeout(timer);
     signal.removeEventListener("abort", onStop);
-    acting.catch(() => undefined); // a late error is ignored
+    acting.catch(() => undefined); // ignores an error after the time limit
   }
 }

@@ -1,4 +1,4 @@
-/** Returns the result of the action, or undefined when it throws: for what may be missing or unreadable. */
+/** Returns the result of the action, or undefined if it throws. */
 export function tryTo<T>(action: () => T): T | undefined {
   try {
     return action();

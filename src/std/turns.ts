@@ -1,4 +1,4 @@
-/** Runs asynchronous work one after the other, in the order of the calls. A failure does not stop those that follow. */
+/** Runs asynchronous functions one after another, in the order of the calls. A failure does not stop the next ones. */
 export function takingTurns(): <T>(work: () => Promise<T>) => Promise<T> {
   let last: Promise<unknown> = Promise.resolve();
   return (work) => {

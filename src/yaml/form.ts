@@ -1,4 +1,4 @@
-/** Checks a value against the form of a file and explains everything that is invalid; also the forms of single values. */
+/** Validates the content of a file against a schema and explains every problem. Also defines schemas of single values. */
 import * as z from "zod";
 import { nearest } from "../std/nearest.ts";
 import type { Finding } from "./read-yaml.ts";
@@ -6,7 +6,7 @@ import type { Finding } from "./read-yaml.ts";
 type Issue = z.core.$ZodIssue;
 type Path = readonly PropertyKey[];
 
-/** Returns the typed value, or the findings. */
+/** Returns the typed value, or the problems. */
 export function checkForm<T>(
   form: z.ZodType<T>,
   raw: unknown,
@@ -16,7 +16,7 @@ export function checkForm<T>(
   return { findings: result.error.issues.flatMap((issue) => explain(issue, [], raw)) };
 }
 
-/** The message of an unknown key is the list of known keys, because only here the form is known. */
+/** Returns the known keys as the message of an unknown key, because only this callback has access to the schema. */
 function keysOf(issue: z.core.$ZodRawIssue): string | undefined {
   if (issue.code !== "unrecognized_keys") return undefined;
   const def = issue.inst?._zod.def as { shape?: object } | undefined;
@@ -52,7 +52,7 @@ function unknownKey(path: Path, key: string, known: readonly string[]): Finding 
   };
 }
 
-/** Of several forms, the one with the right kind of value was probably meant. */
+/** Explains the alternative that accepts this kind of value, because it was probably meant. */
 function explainUnion(issue: Extract<Issue, { code: "invalid_union" }>, path: Path, raw: unknown): Finding[] {
   if (issue.message !== "Invalid input") return [{ path, message: issue.message }];
   const value = valueAt(raw, path);
@@ -136,7 +136,7 @@ export function ratio(max: number) {
 const NOT_A_DURATION =
   "expected a duration: a number and a unit, such as 250ms, 30s, 5m or 2h; a plain number is seconds";
 
-/** In the form of `parseDuration`. */
+/** A duration in the syntax of `parseDuration`. */
 export const duration = z.union(
   [
     z.number().min(0, NOT_A_DURATION),
@@ -149,7 +149,7 @@ export const scalar = z.union([z.string(), z.number(), z.boolean()], {
   error: "expected a text, a number or true or false",
 });
 
-/** The exit code of a process, as a key. */
+/** An exit code as a mapping key. */
 export const exitCode = z
   .string()
   .regex(/^(?:\d|[1-9]\d|1\d\d|2[0-4]\d|25[0-5])$/, "expected an exit code from 0 to 255");

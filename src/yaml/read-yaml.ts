@@ -14,7 +14,7 @@ import {
 import { isJsonObject, type JsonObject } from "../std/json.ts";
 
 export interface YamlKind {
-  /** For an empty file. Without it, an empty file is an empty mapping. */
+  /** The message for an empty file. Without it, an empty file is an empty mapping. */
   readonly empty?: string;
   readonly notMapping: string;
 }
@@ -26,12 +26,12 @@ export interface YamlText {
   problems(findings: readonly Finding[]): readonly FormProblem[];
 }
 
-/** Never throws: errors are among the problems. */
+/** Parses a YAML file. Never throws: errors are among the problems. */
 export function readYaml(text: string, kind: YamlKind): YamlText {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
   const syntaxError = document.errors.find((error) => error.code !== "DUPLICATE_KEY");
-  // The others follow from it.
+  // Other errors are usually consequences of the first one.
   if (syntaxError) return unreadable([yamlProblem(syntaxError, lines, text)]);
   const yamlProblems = document.errors.map((error) => yamlProblem(error, lines, text));
   const read = contentOf(document, kind);
@@ -78,7 +78,7 @@ function contentOf(
   }
 }
 
-/** A misspelt key is one problem; that the right key is missing is not reported too. */
+/** Reports a misspelt key only once, without reporting the correct key as missing. */
 function withoutEchoes(findings: readonly Finding[]): readonly Finding[] {
   const misspelt = new Set(
     findings
@@ -125,13 +125,13 @@ export interface FormProblem {
 /** A problem before its line and column are known. */
 export interface Finding {
   readonly path: readonly PropertyKey[];
-  /** Reported at the key instead of the value. */
+  /** Whether the problem is reported at the key instead of the value. */
   readonly atKey?: boolean;
   readonly message: string;
   readonly suggestion?: string | undefined;
-  /** Text inside the value where the problem is. */
+  /** The part of the value that causes the problem. */
   readonly word?: string | undefined;
-  /** One of these keys is missing; not reported when one of them was only misspelt. */
+  /** The keys of which one is missing. Not reported if one of them is only misspelt. */
   readonly lacks?: readonly string[];
   readonly isUnknownKey?: boolean;
 }
@@ -200,7 +200,7 @@ function startOf(node: Node | null): number {
   return node?.range?.[0] ?? 0;
 }
 
-/** Escapes and folding can hide the word; then the start of the value is used. */
+/** Finds the word in the value. If escapes or folding hide it, the start of the value is used. */
 function wordIn(node: Node, word: string, text: string): number {
   const [start, end] = node.range ?? [0, 0];
   const at = text.slice(start, end).indexOf(word);
